@@ -60,7 +60,7 @@ function saveInDraft(
   checkVersion(expectedVersion, context.version);
   const evaluationChanged = !sameEvaluation(context.spec, spec);
   if (evaluationChanged) checkInstances(draft, { id, spec }, known);
-  const event = { type: 'edited', at: draft.at, spec, by, evaluationChanged };
+  const event = { type: 'edited', at: draft.at, spec, by, evaluationChanged } as const;
   return contextOf(draft.send('alertRule', id, event).instance).version;
 }
 
@@ -131,8 +131,8 @@ function sameEvaluation(before: AlertRuleSpec, after: AlertRuleSpec): boolean {
   return evaluated(before) === evaluated(after);
 }
 
-function contextOf(row: Instance): AlertRuleContext {
-  return row.context as unknown as AlertRuleContext;
+function contextOf(row: Instance<'alertRule'>): AlertRuleContext {
+  return row.context;
 }
 
 function invalid(field: string, message: string): Refusal {

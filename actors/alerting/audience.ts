@@ -2,7 +2,7 @@
  * How many addressees one rule tells: a firing is one commit with them all, and cannot be divided.
  * Checked inside each decision that makes an audience larger.
  */
-import type { AlertRuleContext, AlertRuleSpec } from '../../machines/alerting/alert-rule.ts';
+import type { AlertRuleSpec } from '../../machines/alerting/alert-rule.ts';
 import { Refusal } from '../../streams/platform/refusal.ts';
 import type { Draft, ProjectView } from '../platform/host/host-port.ts';
 import { allInstances } from '../platform/host/live-instances.ts';
@@ -29,7 +29,7 @@ export function checkAudience(
 /** Call it where a destination has got more recipients. Throws as `checkAudience`. */
 export function checkAudiencesWith(draft: Draft, destination: string): void {
   for (const { context } of allInstances(draft, 'alertRule')) {
-    const { spec } = context as unknown as AlertRuleContext;
+    const { spec } = context;
     if (spec.destinationNames.some((name) => name.endsWith(`/${destination}`))) {
       checkAudience(draft, spec);
     }

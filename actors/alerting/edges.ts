@@ -12,9 +12,16 @@ import {
   instanceIdOf,
 } from '../../streams/alerting/evaluation/accept.ts';
 import type { Edge } from '../../streams/telemetry/entry.ts';
-import type { Draft } from '../platform/host/host-port.ts';
+import type { Draft, EventOf } from '../platform/host/host-port.ts';
 import { isOfRetiredVm } from '../vms/vm-body.ts';
 import { incidentWindowRecord } from './incident.ts';
+
+declare module '../platform/host/rows.ts' {
+  interface RecordBodies {
+    datacenterCondition: DatacenterConditionBody;
+    incidentHeldVms: IncidentHeldVmsBody;
+  }
+}
 
 /** `rulePending`: to be decided once the rule, of unchanged evaluation, has been applied. */
 export type EdgeDecision = 'applied' | 'alreadyDecided' | 'ruleNotInForce' | 'rulePending';
@@ -29,7 +36,7 @@ export function decideEdge(draft: Draft, told: Edge): EdgeDecision {
   const id = instanceIdOf(edge.key);
   const existing = draft.instance('alertInstance', id);
   if (existing?.final) return 'ruleNotInForce';
-  const context = existing?.context as unknown as AlertInstanceContext | undefined;
+  const context = existing?.context;
   const accepted = acceptEdge(decidedOf(context), edge);
   if (!accepted) return 'alreadyDecided';
   if (!existing) draft.start('alertInstance', id, { at: draft.at, ...edge.key });
@@ -127,20 +134,18 @@ function ruleInForce(
 ): AlertRuleContext | 'ruleNotInForce' | 'rulePending' {
   const rule = draft.instance('alertRule', edge.key.rule);
   if (!rule) return 'ruleNotInForce';
-  const context = rule.context as unknown as AlertRuleContext;
+  const context = rule.context;
   if (context.evaluationRevision !== edge.key.evaluationRevision) return 'ruleNotInForce';
   if (rule.value === 'active') return context;
   return rule.value === 'pendingApplication' ? 'rulePending' : 'ruleNotInForce';
 }
-
-type AlertInstanceEvent = { type: string; at: number } & Record<string, unknown>;
 
 function eventsOf(
   edge: Edge,
   incidentId: string,
   { spec }: AlertRuleContext,
   at: number,
-): AlertInstanceEvent[] {
+): EventOf<'alertInstance'>[] {
   const { atMs: eventMs, observedMs = eventMs, value = null } = edge;
   const decided = { at, eventMs };
   const observed = { ...decided, observedMs, value };

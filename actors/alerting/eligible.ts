@@ -1,11 +1,4 @@
-/**
- * Whether a recipient of mail may be written to: the holder confirmed the address, which is and
- * remains that of a member of the project who may use the service at all (STATE-12,
- * EVAL-22).
- */
-import type { DestinationContext } from '../../machines/delivery/destination.ts';
 import type { RecipientContext } from '../../machines/delivery/recipient.ts';
-import type { MembershipContext } from '../../machines/identity/membership.ts';
 import { SYSTEM_PROJECT } from '../../streams/platform/commit/commit.ts';
 import type { Host, Instance, ProjectView } from '../platform/host/host-port.ts';
 import { allInstances } from '../platform/host/live-instances.ts';
@@ -43,7 +36,7 @@ export function whyNotTo(
   if (!recipient) return 'RECIPIENT_REMOVED';
   const reason = REASONS[String(recipient.value)];
   if (reason) return reason;
-  const context = recipient.context as unknown as RecipientContext;
+  const context = recipient.context;
   return isOfMember(view, context, isPersonActive) ? undefined : 'RECIPIENT_REMOVED';
 }
 
@@ -56,7 +49,7 @@ export function isOfMember(
   const member = view.instance('membership', membership);
   if (member?.value !== 'active') return false;
   // Somebody's old address may be somebody else's by now.
-  const { email, person } = member.context as unknown as MembershipContext;
+  const { email, person } = member.context;
   return email.toLowerCase() === address && isPersonActive(person);
 }
 
@@ -66,9 +59,9 @@ export function isLockedOut(
   recipient: string,
   isPersonActive: IsPersonActive,
 ): boolean {
-  const context = view.instance('recipient', recipient)?.context as RecipientContext | undefined;
+  const context = view.instance('recipient', recipient)?.context;
   const member = context && view.instance('membership', context.membership);
-  const person = (member?.context as MembershipContext | undefined)?.person;
+  const person = member?.context?.person;
   return person === undefined || !isPersonActive(person);
 }
 
@@ -77,8 +70,11 @@ export function isLockedOut(
  * among them, where it is one of mail; else the destination alone (`null`). A mail destination
  * whose recipients are all gone is told alone too, so that what it misses is recorded.
  */
-export function recipientsOf(view: ProjectView, destination: Instance): (string | null)[] {
-  const { kind } = destination.context as unknown as DestinationContext;
+export function recipientsOf(
+  view: ProjectView,
+  destination: Instance<'destination'>,
+): (string | null)[] {
+  const { kind } = destination.context;
   if (kind !== 'email') return [null];
   const ids = allInstances(view, 'recipient')
     .filter(({ context }) => context.destination === destination.instance)
@@ -87,6 +83,6 @@ export function recipientsOf(view: ProjectView, destination: Instance): (string 
 }
 
 /** Does the destination send to people's addresses? */
-export function isMail(destination: Instance): boolean {
-  return (destination.context as unknown as DestinationContext).kind === 'email';
+export function isMail(destination: Instance<'destination'>): boolean {
+  return destination.context.kind === 'email';
 }

@@ -1,14 +1,7 @@
-/**
- * What people do with an incident: take notice of it, ask for silence, end the silence. Only one
- * that fires takes them, which is checked at the project's head, inside the decision: a recovery
- * that came first wins. None of them stops the evaluation or ends the incident.
- */
-import type { AlertInstanceContext } from '../../machines/alerting/alert-instance-setup.ts';
 import type { Actor } from '../../streams/platform/commit/commit.ts';
 import { Refusal } from '../../streams/platform/refusal.ts';
-import type { Committed, Draft, Host, RequestKey } from '../platform/host/host-port.ts';
+import type { Committed, Draft, EventOf, Host, RequestKey } from '../platform/host/host-port.ts';
 import { isPlainText } from '../platform/one-line.ts';
-import type { IncidentBody } from './incident.ts';
 
 /** A snooze ends so long from now at the latest, ms (API-25). */
 const SNOOZE_MS_MAX = 7 * 86_400_000;
@@ -47,36 +40,36 @@ export function createIncidentActs(host: Pick<Host, 'submit'>): IncidentActs {
   const submit = (
     { project, by, request, id }: IncidentAct,
     verb: string,
-    eventOf: (at: number) => { readonly type: string; readonly [field: string]: unknown },
+    eventOf: (about: { at: number; by: string }) => EventOf<'alertInstance'>,
   ): Done =>
     host.submit({
       ...{ project, by, request },
       decide(draft) {
         const instance = firingInstance(draft, id, verb);
-        draft.send('alertInstance', instance, { ...eventOf(draft.at), by: by.name, at: draft.at });
+        draft.send('alertInstance', instance, eventOf({ by: by.name, at: draft.at }));
         return {};
       },
     });
   return {
     async acknowledge({ note, ...act }) {
       checkNote(note);
-      return submit(act, 'acknowledged', () => ({ type: 'acknowledged', note }));
+      return submit(act, 'acknowledged', (about) => ({ type: 'acknowledged', note, ...about }));
     },
     snooze: ({ untilMs, ...act }) =>
-      submit(act, 'snoozed', (at) => {
-        checkEnd(untilMs, at);
-        return { type: 'snoozed', untilMs };
+      submit(act, 'snoozed', (about) => {
+        checkEnd(untilMs, about.at);
+        return { type: 'snoozed', untilMs, ...about };
       }),
-    unsnooze: (act) => submit(act, 'unsnoozed', () => ({ type: 'unsnoozed' })),
+    unsnooze: (act) => submit(act, 'unsnoozed', (about) => ({ type: 'unsnoozed', ...about })),
   };
 }
 
 /** Id of the alert instance whose incident this is, provided that it fires. */
 function firingInstance(draft: Draft, id: string, verb: string): string {
-  const body = draft.record('incident', id)?.body as unknown as IncidentBody | undefined;
+  const body = draft.record('incident', id)?.body;
   if (!body) throw new Refusal('NOT_FOUND', `There is no incident ${id} in the project`);
   const row = draft.instance('alertInstance', body.alertInstance);
-  const context = row?.context as unknown as AlertInstanceContext | undefined;
+  const context = row?.context;
   const isOpen = body.state === 'FIRING' && context?.incident?.id === id && row?.final === false;
   if (isOpen) return body.alertInstance;
   const ended = body.state === 'RETIRED' ? 'was retired' : 'has recovered';

@@ -5,13 +5,18 @@
  * later commits carry them.
  */
 import type { AlertInstanceContext } from '../../machines/alerting/alert-instance-setup.ts';
-import type { AlertRuleContext } from '../../machines/alerting/alert-rule.ts';
 import type { MissingReason } from '../../machines/alerting/incident.ts';
 import type { RetireReason } from '../../machines/platform/effects.ts';
 import { instanceIdOf } from '../../streams/alerting/evaluation/accept.ts';
-import type { RecordChange } from '../../streams/platform/commit/commit.ts';
 import type { ObservedValue } from '../../streams/telemetry/entry.ts';
-import type { Draft } from '../platform/host/host-port.ts';
+import type { Draft, RecordWrite } from '../platform/host/host-port.ts';
+
+declare module '../platform/host/rows.ts' {
+  interface RecordBodies {
+    incident: IncidentBody;
+    incidentWindow: IncidentWindowBody;
+  }
+}
 
 export type IncidentState = 'FIRING' | 'RECOVERED' | 'RETIRED';
 
@@ -70,16 +75,19 @@ export interface IncidentWindowBody {
 export function incidentWindowRecord(
   incidentId: string,
   window: readonly ObservedValue[],
-): RecordChange {
+): RecordWrite<'incidentWindow'> {
   const body: IncidentWindowBody = { window };
   return { kind: 'incidentWindow', id: incidentId, body: { ...body } };
 }
 
 /** The record of the instance's current incident. Throws when there is none: a bug. */
-export function incidentRecord(context: AlertInstanceContext, draft: Draft): RecordChange {
+export function incidentRecord(
+  context: AlertInstanceContext,
+  draft: Draft,
+): RecordWrite<'incident'> {
   const { incident } = context;
   if (!incident) throw new Error('An incident is recorded for an instance that has none');
-  const before = draft.record('incident', incident.id)?.body as unknown as IncidentBody | undefined;
+  const before = draft.record('incident', incident.id)?.body;
   const body: IncidentBody = {
     ...(before ?? ruleFacts(context, draft)),
     id: incident.id,
@@ -110,7 +118,7 @@ export function incidentRecord(context: AlertInstanceContext, draft: Draft): Rec
 function ruleFacts(context: AlertInstanceContext, draft: Draft) {
   const rule = draft.instance('alertRule', context.rule);
   if (!rule) throw new Error(`Alert instance of the unknown rule ${context.rule}`);
-  const { spec, version } = rule.context as unknown as AlertRuleContext;
+  const { spec, version } = rule.context;
   return {
     alertInstance: instanceIdOf(context),
     rule: context.rule,

@@ -3,11 +3,10 @@
  * VMs of their selection, and the label sets (mounts) that each VM has told of their metric. It is
  * counted over the rules of the decision itself, so that two saves cannot share one room.
  */
-import type { AlertRuleContext, AlertRuleSpec } from '../../machines/alerting/alert-rule.ts';
+import type { AlertRuleSpec } from '../../machines/alerting/alert-rule.ts';
 import type { Draft } from '../platform/host/host-port.ts';
 import { allInstances } from '../platform/host/live-instances.ts';
 import { limitExceeded, limitsOf } from '../platform/project-limits.ts';
-import type { VmBody } from '../vms/vm-registry.ts';
 
 /** What memory knows that no row says. */
 export interface KnownInstances {
@@ -34,7 +33,7 @@ export function checkInstances(
   let others = 0;
   let before = 0;
   for (const { instance, context } of allInstances(draft, 'alertRule')) {
-    const instances = count((context as unknown as AlertRuleContext).spec);
+    const instances = count(context.spec);
     if (instance === id) before = instances;
     else others += instances;
   }
@@ -80,5 +79,5 @@ function presentVms(draft: Draft): string[] {
 
 function isPresent(body: Readonly<Record<string, unknown>> | undefined): boolean {
   // Records of this kind are written as `VmBody` alone.
-  return body !== undefined && (body as unknown as VmBody).retiredMs === undefined;
+  return body !== undefined && body.retiredMs === undefined;
 }

@@ -11,7 +11,7 @@ import { liveInstances } from '../platform/host/live-instances.ts';
 import { limitsOf } from '../platform/project-limits.ts';
 import { isPassing } from '../platform/retryable.ts';
 import type { EvaluatorView } from './evaluator/evaluator-port.ts';
-import { endNotice, type NoticeBody, raiseNotice } from './notices.ts';
+import { endNotice, raiseNotice } from './notices.ts';
 
 export interface InstanceLimitDeps {
   readonly host: Host;
@@ -57,8 +57,8 @@ async function toldBefore(view: ProjectView): Promise<Set<string>> {
   do {
     const page = view.records('notice', { limit: 200, ...(after === undefined ? {} : { after }) });
     for (const { body } of page.items) {
-      const { kind, subject, endedMs } = body as unknown as NoticeBody;
-      if (kind === 'INSTANCE_LIMIT' && endedMs === null) rules.add(subject.id);
+      if (body.kind !== 'INSTANCE_LIMIT' || body.endedMs !== null) continue;
+      rules.add(body.subject.id);
     }
     after = page.next;
   } while (after !== undefined);

@@ -3,8 +3,15 @@
  * destination: a limit that is reached, a destination that it paused. One lasts until what it
  * tells of has ended; raising it again meanwhile changes its text alone.
  */
+import type { AccessNotice } from '../identity/access-notices.ts';
 import type { Draft } from '../platform/host/host-port.ts';
 import { oneLine } from '../platform/one-line.ts';
+
+declare module '../platform/host/rows.ts' {
+  interface RecordBodies {
+    notice: NoticeBody | AccessNotice;
+  }
+}
 
 export type NoticeKind = 'INSTANCE_LIMIT' | 'DESTINATION_PAUSED' | 'RECIPIENT_BOUNCED';
 
@@ -48,8 +55,9 @@ function lastingNotice(
   draft: Draft,
   notice: Pick<NoticeBody, 'kind' | 'subject'>,
 ): NoticeBody | undefined {
-  const body = draft.record('notice', idOf(notice))?.body as unknown as NoticeBody | undefined;
-  return body?.endedMs === null ? body : undefined;
+  const body = draft.record('notice', idOf(notice))?.body;
+  if (body === undefined || body.kind === 'ACCESS_CHANGED') return undefined;
+  return body.endedMs === null ? body : undefined;
 }
 
 /** One of a kind for each thing: a notice raised anew replaces the one that ended. */

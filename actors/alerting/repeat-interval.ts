@@ -4,7 +4,6 @@
  * interval after the change.
  */
 import type { AlertInstanceContext } from '../../machines/alerting/alert-instance-setup.ts';
-import type { AlertRuleContext } from '../../machines/alerting/alert-rule.ts';
 import type { Host, Instance, ProjectView } from '../platform/host/host-port.ts';
 import { liveInstances } from '../platform/host/live-instances.ts';
 import { submitInParts } from './in-parts.ts';
@@ -38,7 +37,7 @@ function tell(host: Host, project: string, part: readonly string[]): Promise<unk
         const row = draft.instance('alertInstance', id);
         if (!row || !isOutdated(draft, row)) continue;
         const repeatIntervalMs = intervalMs(draft, contextOf(row).rule);
-        const event = { type: 'repeatIntervalChanged', at: draft.at, repeatIntervalMs };
+        const event = { type: 'repeatIntervalChanged', at: draft.at, repeatIntervalMs } as const;
         draft.send('alertInstance', id, event);
       }
     },
@@ -46,17 +45,18 @@ function tell(host: Host, project: string, part: readonly string[]): Promise<unk
 }
 
 /** Fires, with another interval than its rule's. */
-function isOutdated(view: ProjectView, row: Instance): boolean {
+function isOutdated(view: ProjectView, row: Instance<'alertInstance'>): boolean {
   const { incident, repeatIntervalMs, rule } = contextOf(row);
   const isOpen = incident !== null && incident.recoveredMs === null && incident.retiredMs === null;
   return isOpen && repeatIntervalMs !== intervalMs(view, rule);
 }
 
 function intervalMs(view: ProjectView, rule: string): number {
-  const context = view.instance('alertRule', rule)?.context as unknown as AlertRuleContext;
-  return context.spec.repeatIntervalSeconds * 1000;
+  const row = view.instance('alertRule', rule);
+  if (!row) throw new Error(`The rule ${rule} of an alert instance is not there`);
+  return row.context.spec.repeatIntervalSeconds * 1000;
 }
 
-function contextOf({ context }: Instance): AlertInstanceContext {
-  return context as unknown as AlertInstanceContext;
+function contextOf({ context }: Instance<'alertInstance'>): AlertInstanceContext {
+  return context;
 }

@@ -5,7 +5,6 @@
  * can be repeated. No recovery is manufactured.
  */
 import type { AlertInstanceContext } from '../../machines/alerting/alert-instance-setup.ts';
-import type { AlertRuleContext } from '../../machines/alerting/alert-rule.ts';
 import type { RetireReason } from '../../machines/platform/effects.ts';
 import type { Host, Instance, ProjectView } from '../platform/host/host-port.ts';
 import { liveInstances } from '../platform/host/live-instances.ts';
@@ -53,8 +52,8 @@ export async function rulesWithStaleInstances(view: ProjectView): Promise<Readon
 async function* staleInstances(
   view: ProjectView,
   rule?: string,
-): AsyncGenerator<Instance, void, undefined> {
-  const rules = new Map<string, Instance | undefined>();
+): AsyncGenerator<Instance<'alertInstance'>, void, undefined> {
+  const rules = new Map<string, Instance<'alertRule'> | undefined>();
   for await (const instance of liveInstances(view, 'alertInstance')) {
     const context = contextOf(instance);
     if (rule !== undefined && context.rule !== rule) continue;
@@ -64,9 +63,12 @@ async function* staleInstances(
   }
 }
 
-function isStale({ evaluationRevision }: AlertInstanceContext, row: Instance | undefined): boolean {
+function isStale(
+  { evaluationRevision }: AlertInstanceContext,
+  row: Instance<'alertRule'> | undefined,
+): boolean {
   if (!row || row.final) return true;
-  const { retiredThroughRevision } = row.context as unknown as AlertRuleContext;
+  const { retiredThroughRevision } = row.context;
   return evaluationRevision <= retiredThroughRevision;
 }
 
@@ -78,6 +80,6 @@ function retireReason(view: ProjectView, context: AlertInstanceContext): RetireR
   return row.value === 'paused' ? 'RULE_PAUSED' : 'RULE_CHANGED';
 }
 
-function contextOf({ context }: Instance): AlertInstanceContext {
-  return context as unknown as AlertInstanceContext;
+function contextOf({ context }: Instance<'alertInstance'>): AlertInstanceContext {
+  return context;
 }

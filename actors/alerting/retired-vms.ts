@@ -19,7 +19,7 @@ export async function retiredVms(view: ProjectView): Promise<RetiredVm[]> {
     const page = view.records('vm', { limit: PAGE, ...(after === undefined ? {} : { after }) });
     for (const { id, body } of page.items) {
       // Records of this kind are written as `VmBody` alone.
-      const retired = retiredVmOf(view.project, id, body as unknown as VmBody);
+      const retired = retiredVmOf(view.project, id, body);
       if (retired) found.push(retired);
     }
     after = page.next;

@@ -4,7 +4,7 @@
  * is retired. All of it is derived from rows, at the start for everything and then for what a commit
  * moves, so a crash loses none of it.
  */
-import type { AlertRuleContext, AlertRuleSpec } from '../../machines/alerting/alert-rule.ts';
+import type { AlertRuleSpec } from '../../machines/alerting/alert-rule.ts';
 import type { Clock } from '../../streams/platform/clock.ts';
 import type { Commit } from '../../streams/platform/commit/commit.ts';
 import { pause } from '../../streams/platform/pause.ts';
@@ -16,7 +16,6 @@ import { liveInstances } from '../platform/host/live-instances.ts';
 import { LIMITS_KIND, limitsMarker, limitsOf } from '../platform/project-limits.ts';
 import { isPassing } from '../platform/retryable.ts';
 import { appendEntry, pastEntries } from '../telemetry/sample-log.ts';
-import type { VmBody } from '../vms/vm-registry.ts';
 import { adoptRepeatInterval } from './repeat-interval.ts';
 import { retireInstances, rulesWithStaleInstances } from './retire.ts';
 import { retiredVmOf, retiredVms, retirementMarker } from './retired-vms.ts';
@@ -72,7 +71,7 @@ function workOf({ project, decisions }: Commit): Work[] {
     for (const { kind, id, body } of records) {
       if (kind === LIMITS_KIND) work.push({ kind: 'limits', project });
       // Records of this kind are written as `VmBody` alone.
-      const vm = kind === 'vm' ? (body as unknown as VmBody | null) : null;
+      const vm = kind === 'vm' ? body : null;
       const one = vm?.retiredMs === undefined ? undefined : retiredVmOf(project, id, vm);
       if (one) retired.push(one);
     }
@@ -165,7 +164,7 @@ async function keepRule(
   const view = host.view(project);
   const row = view.instance('alertRule', rule);
   if (!row) throw new Error(`A commit moved the rule ${rule}, which has no row`);
-  const { retiredThroughRevision, spec, version } = row.context as unknown as AlertRuleContext;
+  const { retiredThroughRevision, spec, version } = row.context;
   const reason = row.final ? undefined : whyNot(spec);
   if (row.value === 'pendingApplication' && reason !== undefined) {
     // What it evaluated before ends too: a rule that has failed watches nothing.
@@ -185,8 +184,8 @@ function whyNot({ metricId, operator }: AlertRuleSpec): string | undefined {
 }
 
 /** Ends what was evaluated before the version that cannot be. */
-function withoutRule(project: string, row: Instance, atMs: number): LogEntry {
-  const context = row.context as unknown as AlertRuleContext;
+function withoutRule(project: string, row: Instance<'alertRule'>, atMs: number): LogEntry {
+  const context = row.context;
   const evaluationRevision = context.evaluationRevision - 1;
   const removals = [{ project, rule: row.instance, evaluationRevision }];
   return { kind: 'rules', atMs, upserts: [], removals };

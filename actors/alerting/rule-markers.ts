@@ -15,7 +15,6 @@ import {
 import type { Draft, Instance, ProjectView } from '../platform/host/host-port.ts';
 import { liveInstances } from '../platform/host/live-instances.ts';
 import { limitsOf } from '../platform/project-limits.ts';
-import type { IncidentHeldVmsBody } from './edges.ts';
 import { retiredVms } from './retired-vms.ts';
 
 /** The rule as evaluated; undefined when it is paused, and so not evaluated at all. */
@@ -45,8 +44,8 @@ export function evaluationRuleOf(
 }
 
 /** The log entry that puts the rule's desired revision in force, or ends its evaluation. */
-export function ruleMarker(project: string, row: Instance, atMs: number): LogEntry {
-  const context = row.context as unknown as AlertRuleContext;
+export function ruleMarker(project: string, row: Instance<'alertRule'>, atMs: number): LogEntry {
+  const context = row.context;
   const { evaluationRevision } = context;
   const evaluated = row.final ? undefined : evaluationRuleOf(project, context);
   return {
@@ -67,7 +66,7 @@ export interface FoldedRule {
 export function confirmRule(draft: Draft, rule: string, folded: FoldedRule): void {
   const row = draft.instance('alertRule', rule);
   if (row?.value !== 'pendingApplication') return;
-  const context = row.context as unknown as AlertRuleContext;
+  const context = row.context;
   const { version, spec, evaluationRevision } = context;
   if (spec.enabled !== folded.isEvaluated) return;
   if ((folded.evaluationRevision ?? evaluationRevision) !== evaluationRevision) return;
@@ -96,13 +95,13 @@ export async function seedOf(
   const rules: EvaluationRule[] = [];
   for await (const { value, context } of liveInstances(view, 'alertRule')) {
     if (value !== 'active') continue;
-    const rule = evaluationRuleOf(project, context as unknown as AlertRuleContext);
+    const rule = evaluationRuleOf(project, context);
     if (rule !== undefined && include(rule)) rules.push(rule);
   }
   const limits = [{ project, instances: limitsOf(view).instances }];
   const firing: EvaluationSeed['firing'][number][] = [];
   for await (const { context } of liveInstances(view, 'alertInstance')) {
-    const alert = context as unknown as AlertInstanceContext;
+    const alert = context;
     const seed = seedIncidentOf(project, alert);
     if (seed) firing.push({ ...seed, ...heldOf(view, alert) });
   }
@@ -136,7 +135,7 @@ function seedIncidentOf(
 function heldOf(view: ProjectView, { incident }: AlertInstanceContext) {
   const record = incident ? view.record('incidentHeldVms', incident.id) : undefined;
   // Records of this kind are written as `IncidentHeldVmsBody` alone.
-  const body = record?.body as IncidentHeldVmsBody | undefined;
+  const body = record?.body;
   return body ? { heldVms: body.vms } : {};
 }
 

@@ -1,31 +1,18 @@
-/**
- * Lets go of what is kept for a time only (LIMIT-19): incidents and notices 90 days
- * after their end; deliveries and ended alert instances so long after theirs, but not before their
- * incident, whose recovery is for those who were told of its firing; commits and transitions after
- * the audit retention. What fires, waits or lasts never goes.
- *
- *     what is due (reads) -> a decision that looks again and names it -> a commit -> every node alike
- *
- * A commit names each thing that goes, or the commit after which the chain begins, so that no node
- * decides by its own clock. Each is small, and a turn apart: nobody waits for it. A restart midway
- * finds what is left.
- */
-import type { AlertInstanceContext } from '../../machines/alerting/alert-instance-setup.ts';
-import type { DeliveryContext } from '../../machines/delivery/delivery.ts';
 import type { EndedInstance } from '../../sqlite/platform/control/instance-reads.ts';
 import type { Clock } from '../../streams/platform/clock.ts';
 import type { Actor } from '../../streams/platform/commit/commit.ts';
 import { pause } from '../../streams/platform/pause.ts';
 import type { IncidentBody } from '../alerting/incident.ts';
-import type { NoticeBody } from '../alerting/notices.ts';
 import type { RunningHost } from '../platform/host/host.ts';
 import type {
   Draft,
   Instance,
   ListOptions,
   Page,
+  ProjectRecord,
   ProjectView,
-  StoredRecord,
+  RecordBodies,
+  RecordKind,
 } from '../platform/host/host-port.ts';
 import { isPassing } from '../platform/retryable.ts';
 import { nextTurn } from '../platform/time-slices.ts';
@@ -108,12 +95,12 @@ class ProjectRetention {
   }
 
   /** Records of the kind, which are in the order of their begin, that ended long enough ago. */
-  async records(
-    kind: 'incident' | 'notice',
-    endOf: (body: StoredRecord['body']) => number | null,
+  async records<K extends 'incident' | 'notice'>(
+    kind: K,
+    endOf: (body: Readonly<RecordBodies[K]>) => number | null,
     forget: (draft: Draft, id: string) => void,
   ): Promise<void> {
-    const isDue = (record: StoredRecord | undefined, now: number): boolean => {
+    const isDue = (record: ProjectRecord<K> | undefined, now: number): boolean => {
       const end = record && endOf(record.body);
       return typeof end === 'number' && end < now - HISTORY_KEPT_MS;
     };
@@ -187,12 +174,15 @@ class ProjectRetention {
     });
   }
 
-  async *#begunBefore(kind: string, beforeMs: number): AsyncGenerator<StoredRecord> {
+  async *#begunBefore<K extends RecordKind>(
+    kind: K,
+    beforeMs: number,
+  ): AsyncGenerator<ProjectRecord<K>> {
     const view = this.#deps.host.view(this.#project);
     // Records of both kinds are sorted by their begin, zero-padded.
     const end = String(Math.max(0, beforeMs)).padStart(15, '0');
     for (let after: string | undefined; !this.#signal.aborted; ) {
-      const page: Page<StoredRecord> = view.records(kind, pageAfter(after));
+      const page: Page<ProjectRecord<K>> = view.records(kind, pageAfter(after));
       for (const record of page.items) {
         if (record.sort >= end) return;
         yield record;
@@ -229,23 +219,22 @@ function pageAfter(after: string | undefined): ListOptions {
 }
 
 /** Its own end, not that of its rule; null: it fires. */
-function incidentEnd(body: StoredRecord['body']): number | null {
-  const { recoveredMs, retiredMs } = body as unknown as IncidentBody;
+function incidentEnd({ recoveredMs, retiredMs }: IncidentBody): number | null {
   return recoveredMs ?? retiredMs;
 }
 
-function noticeEnd(body: StoredRecord['body']): number | null {
-  return (body as unknown as NoticeBody).endedMs;
+function noticeEnd({ endedMs }: RecordBodies['notice']): number | null {
+  return endedMs;
 }
 
 /** Id of the last incident of an alert instance, or of the one that a delivery tells of; '' = none. */
-function incidentIn({ machine, context }: Instance): string {
-  if (machine === 'delivery') return (context as unknown as DeliveryContext).incident;
-  return (context as unknown as AlertInstanceContext).incident?.id ?? '';
+function incidentIn(row: Instance<'alertInstance' | 'delivery'>): string {
+  if (row.machine === 'delivery') return row.context.incident;
+  return row.context.incident?.id ?? '';
 }
 
 function forgetIncident(draft: Draft, id: string): void {
-  for (const kind of ['incident', 'incidentWindow', 'incidentHeldVms'])
+  for (const kind of ['incident', 'incidentWindow', 'incidentHeldVms'] as const)
     removeRecord(draft, kind, id);
 }
 
@@ -254,6 +243,6 @@ function forgetDelivery(draft: Draft, id: string): void {
   removeRecord(draft, 'delivery', id);
 }
 
-function removeRecord(draft: Draft, kind: string, id: string): void {
+function removeRecord(draft: Draft, kind: RecordKind, id: string): void {
   if (draft.record(kind, id)) draft.putRecord({ kind, id, body: null });
 }

@@ -8,7 +8,7 @@ import { isDeepStrictEqual } from 'node:util';
 import type {
   CommitReader,
   InstanceKey,
-  StoredInstance,
+  InstanceWithLast,
   StoredTransition,
 } from '../../sqlite/platform/control/commit-reader.ts';
 import { nextTurn } from '../platform/time-slices.ts';
@@ -84,7 +84,7 @@ function faultOfTransition(
   return `${name}, and there is no row of it`;
 }
 
-function faultOfInstance({ reader }: RowCheckOptions, row: StoredInstance): string | undefined {
+function faultOfInstance({ reader }: RowCheckOptions, row: InstanceWithLast): string | undefined {
   const { last } = row;
   const name = `The row of ${nameOf(row)}`;
   // Its transitions were let go with the commits of their time.

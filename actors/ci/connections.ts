@@ -46,7 +46,7 @@ type Changed = Promise<Committed<Record<string, never>>>;
 export async function editConnection({ host }: Deps, request: EditConnection): Changed {
   if (request.displayName !== undefined) checkDisplayName(request.displayName);
   return change(host, request, (draft, { instance, context }) => {
-    const before = context as unknown as CiConnectionContext;
+    const before = context;
     const { displayName = before.displayName } = request;
     const capabilities = editedPermissions(draft, before, request.capabilities);
     const permissionsChanged = capabilities.join() !== before.capabilities.join();
@@ -87,7 +87,7 @@ export async function disableConnection(
 
 export function enableConnection({ host }: Deps, request: NamedConnection): Changed {
   return change(host, request, (draft, { instance }) => {
-    const enabled = { type: 'enabled', at: draft.at, by: request.by.name };
+    const enabled = { type: 'enabled', at: draft.at, by: request.by.name } as const;
     const { changed } = draft.send(MACHINE, instance, enabled);
     if (changed) noteWidened(draft, instance, 'was enabled again', request.by);
   });
@@ -110,7 +110,7 @@ function noteWidened(draft: Draft, connection: string, what: string, by: Actor):
 function change(
   host: Pick<Host, 'submit'>,
   { project, by, request, connection }: NamedConnection,
-  decide: (draft: Draft, row: Instance) => void,
+  decide: (draft: Draft, row: Instance<'ciConnection'>) => void,
 ): Changed {
   return host.submit({
     project,

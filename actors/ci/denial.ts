@@ -1,9 +1,3 @@
-/**
- * Denials of an exchange, decided from plain data: the connection, its service account, and the
- * identity in the token. The order of the checks matters: a stranger learns only that their identity
- * is not the approved one; the state of the connection is shown to the approved workflow alone.
- */
-import type { CiConnectionContext } from '../../machines/ci/ci-connection.ts';
 import type { ObservedClaims } from '../../machines/ci/ci-verification.ts';
 import { Refusal } from '../../streams/platform/refusal.ts';
 import { shownUrl } from '../../streams/platform/shown-url.ts';
@@ -83,11 +77,11 @@ export const UNKNOWN_TRUST: Denial = {
 
 /** Why the connection does not accept the identity; undefined when it does. */
 export function connectionDenial(
-  connection: Instance,
+  connection: Instance<'ciConnection'>,
   grants: Grants,
   verified: Pick<VerifiedAssertion, 'issuerUrl' | 'claims'>,
 ): Denial | undefined {
-  const context = connection.context as unknown as CiConnectionContext;
+  const context = connection.context;
   // Before the claims: equal ids of another issuer prove nothing.
   const otherIssuer = issuerDenial(context, verified);
   if (otherIssuer) return connection.final ? UNKNOWN_TRUST : otherIssuer;
@@ -102,7 +96,7 @@ export function connectionDenial(
 }
 
 function stateDenial(
-  { value }: Instance,
+  { value }: Instance<'ciConnection'>,
   grants: Grants,
   capabilities: readonly string[],
 ): Denial | undefined {

@@ -106,7 +106,7 @@ export async function exchangeAssertion(
 async function prove(
   deps: ExchangeDeps,
   { project, assertion }: ExchangeRequest,
-  connection: Instance | undefined,
+  connection: Instance<'ciConnection'> | undefined,
 ): Promise<VerifiedAssertion> {
   const { issuer, audience } = connection
     ? contextOf(connection)
@@ -124,7 +124,7 @@ async function prove(
 
 function badAssertion(
   { notes, count }: ExchangeDeps,
-  connection: Instance | undefined,
+  connection: Instance<'ciConnection'> | undefined,
   refusal: Refusal,
 ): Refusal {
   count(refusal.metadata.cause === 'REPLAYED' ? 'REPLAYED' : 'BAD_ASSERTION');
@@ -134,7 +134,7 @@ function badAssertion(
 
 function denialOf(
   view: ProjectView,
-  connection: Instance | undefined,
+  connection: Instance<'ciConnection'> | undefined,
   verified: VerifiedAssertion,
 ): Denial | undefined {
   const refused = contextDenial(verified.claims);
@@ -146,7 +146,7 @@ function denialOf(
 /** Counts and notes a denial; returns the refusal for the caller. */
 function deny(
   { notes, count }: ExchangeDeps,
-  connection: Instance | undefined,
+  connection: Instance<'ciConnection'> | undefined,
   denial: Denial,
 ): Refusal {
   count(connection ? denial.cause : 'UNKNOWN_TRUST');
@@ -157,7 +157,7 @@ function deny(
 /** The correlation id: that of the note, if there is a connection to note it on. */
 function noteRefusal(
   notes: RefusalNotes,
-  connection: Instance | undefined,
+  connection: Instance<'ciConnection'> | undefined,
   refused: RefusedExchange,
 ): string {
   return connection && !connection.final ? notes.add(connection, refused) : notes.correlation();
@@ -181,18 +181,18 @@ function commitExchange(
       if (denial) return denial;
       const expiresMs = draft.at + ACCESS_TOKEN_MS;
       const { recorded } = verified.claims;
-      const event = { type: 'exchanged', at: draft.at, token, expiresMs, recorded };
+      const event = { type: 'exchanged', at: draft.at, token, expiresMs, recorded } as const;
       const { instance } = draft.send(MACHINE, id, event);
       return { token, expiresMs, tokenEpoch: contextOf(instance).tokenEpoch };
     },
   });
 }
 
-function grantsOfConnection(view: ProjectView, connection: Instance): Grants {
+function grantsOfConnection(view: ProjectView, connection: Instance<'ciConnection'>): Grants {
   const { serviceAccount: id } = contextOf(connection);
   return grantsOf(view, { project: view.project, machine: 'serviceAccount', id });
 }
 
-function contextOf({ context }: Instance): CiConnectionContext {
-  return context as unknown as CiConnectionContext;
+function contextOf({ context }: Instance<'ciConnection'>): CiConnectionContext {
+  return context;
 }

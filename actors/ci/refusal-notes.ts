@@ -1,11 +1,3 @@
-/**
- * Notes of refused exchanges, at most one a minute for each connection, so that a stranger cannot
- * fill the audit. The first refusal of a burst is noted at once; later ones are collected into the
- * next note, each counted under its own code, so that garbage cannot hide a mismatch. Stopping the
- * service writes held notes; a killed process loses the refusals of the last minute at most. Each
- * refusal carries the correlation id of the note that counts it.
- */
-import type { CiConnectionContext } from '../../machines/ci/ci-connection.ts';
 import type { CancelWakeUp, Clock } from '../../streams/platform/clock.ts';
 import { type Random, ulid } from '../../streams/platform/random.ts';
 import type { Draft, Host, Instance } from '../platform/host/host-port.ts';
@@ -61,7 +53,7 @@ export class RefusalNotes {
    * Notes a refused exchange, now or in the next note, and returns the id of that note. Callers do
    * not wait for the write: its duration would reveal that the connection exists.
    */
-  add(connection: Instance, { code, claims }: RefusedExchange): string {
+  add(connection: Instance<'ciConnection'>, { code, claims }: RefusedExchange): string {
     const { instance: id, project } = connection;
     const held = this.#held.get(id);
     if (held) {
@@ -95,10 +87,10 @@ export class RefusalNotes {
   }
 
   /** How long a note has to wait, ms. Reads the row again: the caller's may be older. */
-  #waitMs({ project, instance }: Instance): number {
+  #waitMs({ project, instance }: Instance<'ciConnection'>): number {
     if (this.#writing.has(instance)) return APART_MS;
     const row = this.#deps.host.view(project).instance('ciConnection', instance);
-    const lastRefusalMs = (row?.context as CiConnectionContext | undefined)?.lastRefusalMs ?? null;
+    const lastRefusalMs = row?.context?.lastRefusalMs ?? null;
     if (lastRefusalMs === null) return 0;
     // At most a minute, even after the clock has jumped.
     return Math.min(lastRefusalMs + APART_MS - this.#deps.clock.now(), APART_MS);
@@ -142,7 +134,7 @@ function noteInDraft(draft: Draft, note: Note, evenIfEarly: boolean): number {
   const row = draft.instance('ciConnection', connection);
   // Deleted meanwhile: nothing is left to note it on.
   if (!row || row.final) return 0;
-  const { lastRefusalMs } = row.context as unknown as CiConnectionContext;
+  const { lastRefusalMs } = row.context;
   const sinceMs = draft.at - (lastRefusalMs ?? Number.NEGATIVE_INFINITY);
   if (sinceMs < APART_MS && !evenIfEarly) return APART_MS - sinceMs;
   const claims = [...note.claims].sort();

@@ -89,7 +89,11 @@ interface Proof {
   readonly refusal?: Refusal;
 }
 
-async function prove(deps: SubmitProofDeps, row: Instance, assertion: string): Promise<Proof> {
+async function prove(
+  deps: SubmitProofDeps,
+  row: Instance<'ciVerification'>,
+  assertion: string,
+): Promise<Proof> {
   const context = contextOf(row);
   try {
     const verified = await proveIdentity(deps, assertion, context);
@@ -128,7 +132,7 @@ function assertNotLocked(
 /** For the reviewer, who does not see the job's log. The code was right, so this is no stranger. */
 async function noteRefusedProof(
   { host }: SubmitProofDeps,
-  { project, instance }: Instance,
+  { project, instance }: Instance<'ciVerification'>,
   { codeHash, code, claims }: RefusedExchange & { readonly codeHash: string },
 ): Promise<void> {
   await host.submit({
@@ -151,7 +155,7 @@ function observationOf({ claims }: VerifiedAssertion): CiObservation {
 
 async function observe(
   { host }: SubmitProofDeps,
-  { project, instance }: Instance,
+  { project, instance }: Instance<'ciVerification'>,
   codeHash: string,
   observation: CiObservation,
 ): Promise<ObservedProof> {
@@ -172,7 +176,7 @@ async function observe(
 /** For the reviewer, who should know that somebody guesses codes. */
 async function noteWrongCode(
   { host, wrongCodes, clock }: SubmitProofDeps,
-  row: Instance,
+  row: Instance<'ciVerification'>,
   codeHash: string,
 ): Promise<void> {
   const { project, instance } = row;
@@ -191,7 +195,7 @@ async function noteWrongCode(
 }
 
 /** Compares digests in constant time. */
-function isCodeOf(row: Instance, codeHash: string): boolean {
+function isCodeOf(row: Instance<'ciVerification'>, codeHash: string): boolean {
   const stored = Buffer.from(contextOf(row).codeHash, 'hex');
   const shown = Buffer.from(codeHash, 'hex');
   return stored.length === shown.length && timingSafeEqual(stored, shown);

@@ -120,7 +120,11 @@ function issuerOf({ assertions }: VerificationsDeps, requested: string) {
 }
 
 /** Throws LIMIT_EXCEEDED when the project has `max` open ones. */
-function assertBelowMax(draft: Draft, machine: string, max: number): void {
+function assertBelowMax(
+  draft: Draft,
+  machine: 'ciVerification' | 'ciConnection',
+  max: number,
+): void {
   if (draft.countInstances(machine, { final: false }) < max) return;
   const what =
     machine === MACHINE
@@ -170,7 +174,7 @@ function noteNewTrust(draft: Draft, connection: string, input: CiConnectionInput
 
 function connectionInput(
   draft: Draft,
-  row: Instance,
+  row: Instance<'ciVerification'>,
   { displayName, capabilities, digest, by }: ApproveVerification,
 ): CiConnectionInput {
   const context = contextOf(row);
@@ -230,14 +234,14 @@ export async function rejectVerification(
   });
 }
 
-function existing(view: Pick<ProjectView, 'instance'>, id: string): Instance {
+function existing(view: Pick<ProjectView, 'instance'>, id: string): Instance<'ciVerification'> {
   const row = view.instance(MACHINE, id);
   if (row) return row;
   throw new Refusal('NOT_FOUND', `There is no verification ${id} in the project`);
 }
 
 /** Throws INVALID_STATE when the verification is over, also before its timer has fired. */
-function assertOpen(row: Instance, nowMs: number): void {
+function assertOpen(row: Instance<'ciVerification'>, nowMs: number): void {
   const { expiresMs, reason, connection } = contextOf(row);
   const isLate = nowMs >= expiresMs;
   if (!row.final && !isLate) return;
@@ -251,12 +255,12 @@ function assertOpen(row: Instance, nowMs: number): void {
 }
 
 /** true while the verification accepts a proof. */
-export function isAwaitingProof(row: Instance, nowMs: number): boolean {
+export function isAwaitingProof(row: Instance<'ciVerification'>, nowMs: number): boolean {
   return row.value === 'awaitingProof' && nowMs < contextOf(row).expiresMs;
 }
 
 /** Throws INVALID_STATE when the verification is over, or its code was used. */
-export function assertAwaitingProof(row: Instance, nowMs: number): void {
+export function assertAwaitingProof(row: Instance<'ciVerification'>, nowMs: number): void {
   assertOpen(row, nowMs);
   if (isAwaitingProof(row, nowMs)) return;
   throw new Refusal(
@@ -266,8 +270,8 @@ export function assertAwaitingProof(row: Instance, nowMs: number): void {
   );
 }
 
-export function contextOf({ context }: Instance): CiVerificationContext {
-  return context as unknown as CiVerificationContext;
+export function contextOf({ context }: Instance<'ciVerification'>): CiVerificationContext {
+  return context;
 }
 
 /**

@@ -3,7 +3,7 @@
  * send under a deadline that starts with that commit, and a commit with the outcome (`outcome.ts`).
  */
 import type { DeliveryContext, DeliveryEvent } from '../../machines/delivery/delivery.ts';
-import type { DestinationContext, DestinationKind } from '../../machines/delivery/destination.ts';
+import type { DestinationKind } from '../../machines/delivery/destination.ts';
 import type { Clock } from '../../streams/platform/clock.ts';
 import type { Actor } from '../../streams/platform/commit/commit.ts';
 import { type Random, ulid } from '../../streams/platform/random.ts';
@@ -73,7 +73,7 @@ export async function openAttempt(
   const view = host.view(project);
   const row = view.instance('delivery', delivery);
   if (!row || row.final) return { kind: 'notDue' };
-  const context = row.context as unknown as DeliveryContext;
+  const context = row.context;
   const isStill = recheck(view, context, activePeople(host)) === undefined;
   if (isStill && isHeld(view, context)) return { kind: 'held' };
   const body = isStill ? await bodies.of(view, context, delivery) : undefined;
@@ -98,7 +98,7 @@ export async function openAttempt(
 export function kindOf(view: ProjectView, { destination }: DeliveryContext): DestinationKind {
   const row = view.instance('destination', destination);
   if (!row) throw new Error(`A delivery is for the unknown destination ${destination}`);
-  return (row.context as unknown as DestinationContext).kind;
+  return row.context.kind;
 }
 
 interface Opening {
@@ -115,7 +115,7 @@ function openInDraft(
   const delivery = draft.instance('delivery', id);
   if (delivery?.value !== 'queued' && delivery?.value !== 'rechecking') return 'notDue';
   const { at } = draft;
-  const context = delivery.context as unknown as DeliveryContext;
+  const context = delivery.context;
   const reason = recheck(draft, context, activePeople(host));
   if (!reason && isHeld(draft, context)) return 'held';
   if (!reason && bodyDigest === undefined) return 'notDue';

@@ -1,10 +1,3 @@
-/**
- * The deliverer: takes wake-ups, keeps a queue for each destination, and runs attempts. A commit that
- * rechecks everything opens an attempt; it is sent under a deadline that starts with that commit; a
- * second commit ends it. After a crash the outcome is recorded as `unknown`, and the attempt is
- * retried under the same delivery id: at-least-once delivery, never more often than the rows say.
- */
-import type { DeliveryContext } from '../../machines/delivery/delivery.ts';
 import type { Commit } from '../../streams/platform/commit/commit.ts';
 import { pause } from '../../streams/platform/pause.ts';
 import type { Stream } from '../../streams/platform/stream.ts';
@@ -150,7 +143,7 @@ export class Deliverer {
     const view = this.#deps.host.view(project);
     const row = view.instance('delivery', delivery);
     if (!row || row.final || this.#open.has(delivery)) return;
-    const context = row.context as unknown as DeliveryContext;
+    const context = row.context;
     const kind = kindOf(view, context);
     if (!this.#canSend(kind)) return;
     const { destination, incident, recipient } = context;

@@ -64,7 +64,7 @@ export async function rotateSecret(
         if (before.kind !== 'webhook') {
           throw invalidState(`Nothing is signed for ${before.kind}: only webhooks have a secret`);
         }
-        const event = { type: 'secretRotated', secretId, overlapMs, by: by.name };
+        const event = { type: 'secretRotated', secretId, overlapMs, by: by.name } as const;
         const { instance } = draft.send('destination', id, { ...event, at: draft.at });
         const live = destinationOf(instance).secrets.map((secret) => secret.id);
         const old = before.secrets.map((secret) => secret.id);
@@ -135,7 +135,7 @@ function allowance(deps: DestinationsDeps, project: string, id: string) {
 /** Neither confirmed nor wants no mail, and is a member who may be written to. */
 function isAsked(host: Pick<Host, 'view'>, view: ProjectView) {
   const isPersonActive = activePeople(host);
-  return (row: Instance): boolean =>
+  return (row: Instance<'recipient'>): boolean =>
     (row.value === 'invited' || row.value === 'bounced') &&
     isOfMember(view, recipientOf(row), isPersonActive);
 }
@@ -192,7 +192,7 @@ export function sendTest(
 async function changed(
   { host }: DestinationsDeps,
   { project, by, request, id }: OneDestination,
-  change: (draft: Draft, row: Instance) => void,
+  change: (draft: Draft, row: Instance<'destination'>) => void,
 ): Promise<Changed> {
   const { sequence } = await host.submit({
     ...{ project, by, request },

@@ -5,21 +5,27 @@ import type { NoticeBody } from '../alerting/notices.ts';
 import type { Host, Instance, ProjectView } from '../platform/host/host-port.ts';
 
 /** The row of a destination that is not deleted. Throws a `Refusal` NOT_FOUND. */
-export function livingRow(view: ProjectView, id: string): Instance {
+export function livingRow(view: ProjectView, id: string): Instance<'destination'> {
   const row = view.instance('destination', id);
   if (row && !row.final) return row;
   throw new Refusal('NOT_FOUND', `There is no destination ${id} in the project`);
 }
 
 /** The row as committed. It may be deleted by now, when an old request is repeated. */
-export function committedRow(host: Pick<Host, 'view'>, project: string, id: string): Instance {
+export function committedRow(
+  host: Pick<Host, 'view'>,
+  project: string,
+  id: string,
+): Instance<'destination'> {
   const row = host.view(project).instance('destination', id);
   if (row) return row;
   throw new Error(`The destination ${id} was committed and is not there`);
 }
 
-export function destinationOf({ context }: Pick<Instance, 'context'>): DestinationContext {
-  return context as unknown as DestinationContext;
+export function destinationOf({
+  context,
+}: Pick<Instance<'destination'>, 'context'>): DestinationContext {
+  return context;
 }
 
 /** Key of the notice about an automatic pause. */

@@ -51,7 +51,7 @@ export interface RotateSecret extends OneDestination {
 
 export interface Changed {
   /** As committed. */
-  readonly destination: Instance;
+  readonly destination: Instance<'destination'>;
   readonly sequence: number;
 }
 

@@ -1,16 +1,4 @@
-/**
- * Expands what alert machines cause into steps and records of the same commit: an incident's
- * record, and one delivery for each destination, and each recipient of it, that is to be told. Ids
- * are hashes of what they stand for, so that doing it twice is a no-op. Whoever may not be written
- * to gets a delivery too, which ends at once: why nobody was told is recorded.
- */
-import type { AlertInstanceContext } from '../../machines/alerting/alert-instance-setup.ts';
-import type { AlertRuleContext } from '../../machines/alerting/alert-rule.ts';
-import type {
-  DeliveryContext,
-  DeliveryInput,
-  DeliveryReason,
-} from '../../machines/delivery/delivery.ts';
+import type { DeliveryInput, DeliveryReason } from '../../machines/delivery/delivery.ts';
 import type { Effect, NotificationEvent } from '../../machines/platform/effects.ts';
 import { AUDIENCE_MAX } from '../alerting/audience.ts';
 import { isMail, recipientsOf, whyNotTo } from '../alerting/eligible.ts';
@@ -19,30 +7,34 @@ import type { Draft, EffectExpander, Instance } from '../platform/host/host-port
 import { allInstances } from '../platform/host/live-instances.ts';
 import { type Audience, deliveryIdOf, firingDeliveries, mayHaveArrived } from './notified.ts';
 
+declare module '../platform/host/rows.ts' {
+  interface RecordBodies {
+    delivery: Readonly<Record<string, never>>;
+  }
+}
+
 /**
  * The host's expander. `applyRule` and `retireInstances` expand to nothing here: both are work
  * that the evaluator derives from rule rows, in batches.
  */
 export const expandAlerting: EffectExpander = (effect: Effect, source: Instance, draft: Draft) => {
   if (source.machine !== 'alertInstance') return;
-  const context = source.context as unknown as AlertInstanceContext;
-  if (effect.type === 'recordIncident') draft.putRecord(incidentRecord(context, draft));
-  if (effect.type === 'notify') notify(effect.event, effect.occurrence, context, source, draft);
+  if (effect.type === 'recordIncident') draft.putRecord(incidentRecord(source.context, draft));
+  if (effect.type === 'notify') notify(effect.event, effect.occurrence, source, draft);
 };
 
 function notify(
   event: NotificationEvent,
   occurrence: number,
-  context: AlertInstanceContext,
-  source: Instance,
+  source: Instance<'alertInstance'>,
   draft: Draft,
 ): void {
-  const { incident, rule, evaluationRevision } = context;
+  const { incident, rule, evaluationRevision } = source.context;
   if (!incident) return;
   const isRecovery = event === 'RECOVERED';
   const room = { left: SUPERSEDED_MAX };
   let told = 0;
-  for (const { destination, recipient } of audienceOf(draft, context.rule, isRecovery)) {
+  for (const { destination, recipient } of audienceOf(draft, rule, isRecovery)) {
     const audience = { incident: incident.id, destination: destination.instance, recipient };
     if (isRecovery && !wasTold(audience, incident.repeats, draft, room)) continue;
     if (isRecovery && ++told > AUDIENCE_MAX) break;
@@ -67,10 +59,10 @@ function audienceOf(draft: Draft, rule: string, isRecovery: boolean) {
   );
 }
 
-function namedByRule(draft: Draft, rule: string): Instance[] {
+function namedByRule(draft: Draft, rule: string): Instance<'destination'>[] {
   const row = draft.instance('alertRule', rule);
   if (!row) return [];
-  const { spec } = row.context as unknown as AlertRuleContext;
+  const { spec } = row.context;
   return spec.destinationNames.flatMap(
     (name) => draft.instance('destination', name.slice(name.lastIndexOf('/') + 1)) ?? [],
   );
@@ -102,7 +94,7 @@ export function startTestDelivery(draft: Draft, told: TestDelivery): string {
 function startDelivery(
   draft: Draft,
   id: string,
-  destination: Instance,
+  destination: Instance<'destination'>,
   input: Omit<DeliveryInput, 'at' | 'project'>,
 ): void {
   if (draft.instance('delivery', id)) return;
@@ -117,7 +109,7 @@ function startDelivery(
 /** What no recheck need find out: it is known when it would be queued. */
 function whyNever(
   draft: Draft,
-  destination: Instance,
+  destination: Instance<'destination'>,
   recipient: string | null,
 ): DeliveryReason | undefined {
   if (destination.final) return 'DESTINATION_DELETED';
@@ -142,7 +134,7 @@ function wasTold(
   const deliveries = [...firingDeliveries(draft, audience, repeats)];
   if (deliveries.some(mayHaveArrived)) return true;
   for (const { instance, final, context } of deliveries) {
-    const { attempts } = context as unknown as DeliveryContext;
+    const { attempts } = context;
     if (final) continue;
     room.left -= 1 + attempts.length;
     if (room.left < 0) break;

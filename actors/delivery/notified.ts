@@ -3,7 +3,6 @@
  * answer is in their rows, and telling twice is the same delivery.
  */
 import { createHash } from 'node:crypto';
-import type { DeliveryContext } from '../../machines/delivery/delivery.ts';
 import type { NotificationEvent } from '../../machines/platform/effects.ts';
 import type { Instance, ProjectView } from '../platform/host/host-port.ts';
 
@@ -40,7 +39,7 @@ export function* firingDeliveries(
   view: ProjectView,
   { incident, destination, recipient }: Audience,
   repeats: number,
-): Generator<Instance> {
+): Generator<Instance<'delivery'>> {
   const audience = { incident, destination, recipient };
   for (let occurrence = repeats; occurrence >= 0; occurrence--) {
     const id =
@@ -53,8 +52,8 @@ export function* firingDeliveries(
 }
 
 /** An attempt was accepted, has an unknown outcome, or is on the wire now. */
-export function mayHaveArrived(delivery: Instance): boolean {
-  const { attempts } = delivery.context as unknown as DeliveryContext;
+export function mayHaveArrived(delivery: Instance<'delivery'>): boolean {
+  const { attempts } = delivery.context;
   return attempts.some(
     ({ outcome }) => outcome === 'accepted' || outcome === 'unknown' || outcome === null,
   );

@@ -29,7 +29,7 @@ export async function recordOutcome(
     decide(draft) {
       const row = draft.instance('delivery', delivery);
       if (row?.value !== 'sending') return;
-      const context = row.context as unknown as DeliveryContext;
+      const context = row.context;
       const event = outcomeEvent(outcome, context, draft.at, jitter);
       const { changed } = draft.send('delivery', delivery, { ...event, attemptId });
       if (!changed) return;
@@ -52,7 +52,7 @@ export async function recordLost(
       const row = draft.instance('delivery', delivery);
       if (row?.value !== 'sending') return;
       const { at } = draft;
-      const delayMs = delayOf(row.context as unknown as DeliveryContext, at, jitter);
+      const delayMs = delayOf(row.context, at, jitter);
       draft.send('delivery', delivery, { type: 'attemptLost', at, attemptId, delayMs });
     },
   });
@@ -70,7 +70,7 @@ function outcomeEvent(
   context: DeliveryContext,
   at: number,
   jitter: number,
-): DeliveryEvent {
+): Extract<DeliveryEvent, { type: 'accepted' | 'refused' | 'attemptFailed' }> {
   const httpStatus = outcome.httpStatus ?? null;
   switch (outcome.kind) {
     case 'accepted':
@@ -144,5 +144,5 @@ function displayNameOf(draft: Draft, id: string): string {
 function contextOf(draft: Draft, id: string): DestinationContext {
   const row = draft.instance('destination', id);
   if (!row) throw new Error(`A delivery is for the unknown destination ${id}`);
-  return row.context as unknown as DestinationContext;
+  return row.context;
 }

@@ -6,7 +6,6 @@
  */
 
 import { DELIVERY_LIFETIME_MS } from '../../machines/delivery/retry-schedule.ts';
-import type { MembershipContext } from '../../machines/identity/membership.ts';
 import type { Clock } from '../../streams/platform/clock.ts';
 import { type Actor, type Commit, SYSTEM_PROJECT } from '../../streams/platform/commit/commit.ts';
 import { pause } from '../../streams/platform/pause.ts';
@@ -127,7 +126,7 @@ class OwnerNotices {
     let isOver = true;
     const keyOf = (member: string) => `${id}.${raisedMs}.${member}`;
     // Read anew: an owner may have been removed while other notices were mailed.
-    const now = host.view(project).record('notice', id)?.body as MailedNotice | undefined;
+    const now = host.view(project).record('notice', id)?.body;
     const latest = now?.raisedMs === raisedMs ? now : raised;
     for (const { member, to, notice, isOwner, wasOwner } of readersOf(host, project, latest)) {
       if (mailed.has(member) || failed.has(member)) continue;
@@ -180,7 +179,7 @@ function unfinished(view: ProjectView): Raised[] {
   do {
     const page = view.records('notice', { limit: PAGE, ...(after === undefined ? {} : { after }) });
     for (const { project, id, body } of page.items) {
-      const notice = body as unknown as MailedNotice;
+      const notice = body;
       const isPause = notice.kind === 'DESTINATION_PAUSED' && notice.endedMs === null;
       if (!isPause && notice.kind !== 'ACCESS_CHANGED') continue;
       const { raisedMs } = notice;
@@ -199,7 +198,7 @@ function unfinished(view: ProjectView): Raised[] {
 function readersOf(host: Host, project: string, body: MailedNotice) {
   const isPersonActive = activePeople(host);
   return allInstances(host.view(project), 'membership').flatMap(({ instance, value, context }) => {
-    const { role, email, person } = context as unknown as MembershipContext;
+    const { role, email, person } = context;
     const isOwner = value === 'active' && role === 'OWNER';
     const wasOwner = !isOwner && hasLostIn(body, instance);
     if ((value !== 'active' && !wasOwner) || email === '' || !isPersonActive(person)) return [];

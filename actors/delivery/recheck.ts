@@ -4,7 +4,6 @@
  * checking and sending (STATE-12, EVAL-20 to EVAL-22).
  */
 import type { AlertInstanceContext } from '../../machines/alerting/alert-instance-setup.ts';
-import type { AlertRuleContext } from '../../machines/alerting/alert-rule.ts';
 import type { DeliveryContext, DeliveryReason } from '../../machines/delivery/delivery.ts';
 import { type IsPersonActive, isMail, whyNotTo } from '../alerting/eligible.ts';
 import type { IncidentBody } from '../alerting/incident.ts';
@@ -71,7 +70,7 @@ function alertInstanceOf(
 ): AlertInstanceContext {
   const row = view.instance('alertInstance', alertInstance);
   if (!row) throw new Error(`Delivery for the unknown alert instance ${alertInstance}`);
-  return row.context as unknown as AlertInstanceContext;
+  return row.context;
 }
 
 function isRetired(view: ProjectView, vm: string): boolean {
@@ -100,7 +99,7 @@ function recheckFiring(view: ProjectView, delivery: DeliveryContext): Suppressed
   if (isRetired(view, vm)) return 'VM_DELETED';
   const rule = view.instance('alertRule', delivery.rule);
   if (!rule || rule.final) return 'RULE_DELETED';
-  const { evaluationRevision, spec } = rule.context as unknown as AlertRuleContext;
+  const { evaluationRevision, spec } = rule.context;
   if (delivery.evaluationRevision < evaluationRevision) {
     return spec.enabled ? 'RULE_CHANGED' : 'RULE_PAUSED';
   }

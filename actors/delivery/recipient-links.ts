@@ -31,7 +31,7 @@ export function createRecipientLinks({ host, tokens }: RecipientLinksDeps): Reci
         by: byVerificationLink,
         decide(draft) {
           if (!isOfMember(draft, recipientOf(found), isPersonActive)) throw deadLink();
-          const event = { type: 'verified', at: draft.at, tokenHash };
+          const event = { type: 'verified', at: draft.at, tokenHash } as const;
           if (!draft.send('recipient', id, event).changed) throw deadLink();
         },
       });

@@ -5,7 +5,6 @@
  */
 
 import { type RecipientContext, VERIFICATION_MS } from '../../machines/delivery/recipient.ts';
-import type { MembershipContext } from '../../machines/identity/membership.ts';
 import type { Actor } from '../../streams/platform/commit/commit.ts';
 import { Refusal } from '../../streams/platform/refusal.ts';
 import { checkAudiencesWith } from '../alerting/audience.ts';
@@ -38,14 +37,14 @@ export function parseAddresses(field: string, texts: readonly string[]): string[
 }
 
 /** Recipients of the destination that were not removed, in the order of their addresses. */
-export function recipientRows(view: ProjectView, destination: string): Instance[] {
+export function recipientRows(view: ProjectView, destination: string): Instance<'recipient'>[] {
   return allInstances(view, 'recipient')
     .filter(({ context }) => context.destination === destination)
     .sort((a, b) => (recipientOf(a).address < recipientOf(b).address ? -1 : 1));
 }
 
-export function recipientOf({ context }: Pick<Instance, 'context'>): RecipientContext {
-  return context as unknown as RecipientContext;
+export function recipientOf({ context }: Pick<Instance<'recipient'>, 'context'>): RecipientContext {
+  return context;
 }
 
 /**
@@ -86,7 +85,7 @@ function membershipsOf(
   if (wanted.length === 0) return new Map();
   const members = new Map<string, string>();
   for (const row of allInstances(draft, 'membership')) {
-    const { email, person } = row.context as unknown as MembershipContext;
+    const { email, person } = row.context;
     // An empty address is that of nobody.
     if (row.value === 'active' && isPersonActive(person)) {
       members.set(email.toLowerCase(), row.instance);
@@ -103,7 +102,7 @@ function membershipsOf(
 
 export function removeRecipients(
   draft: Draft,
-  rows: readonly Instance[],
+  rows: readonly Instance<'recipient'>[],
   reason: RemovedReason,
 ): void {
   for (const { instance } of rows) {

@@ -1,10 +1,3 @@
-/**
- * Sweeps over the rows, which are the truth: what is due and whose wake-up was lost is taken up,
- * and what a dead process left as being sent is ended. Every half minute; sooner when an attempt
- * under way elsewhere can be called lost, or when what waited for a rule's version may go on. Many
- * rows are taken up over many turns of the event loop.
- */
-import type { DeliveryContext } from '../../machines/delivery/delivery.ts';
 import type { CancelWakeUp, Clock } from '../../streams/platform/clock.ts';
 import type { Host } from '../platform/host/host-port.ts';
 import { Turns } from '../platform/time-slices.ts';
@@ -103,8 +96,9 @@ export class Sweeps {
   #lostInMs({ project, delivery, startedMs }: RecordedAttempt): number {
     const { clock, host, notifier } = this.#deps;
     const view = host.view(project);
-    const context = view.instance('delivery', delivery)?.context as unknown as DeliveryContext;
-    const lostAfterMs = notifier.limitsOf(kindOf(view, context)).attemptMs + LOST_GRACE_MS;
+    const row = view.instance('delivery', delivery);
+    if (!row) throw new Error(`The delivery ${delivery} is being attempted but does not exist`);
+    const lostAfterMs = notifier.limitsOf(kindOf(view, row.context)).attemptMs + LOST_GRACE_MS;
     return lostAfterMs - Math.abs(clock.now() - startedMs);
   }
 

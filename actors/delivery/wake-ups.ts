@@ -1,9 +1,3 @@
-/**
- * Wake-ups: messages on DELIVERIES that say "this delivery is due now". They are a hint, never the
- * truth: rows are. One is sent with every commit that makes a delivery due; a sweep over the rows
- * repairs those that a crash or a broken stream lost.
- */
-import type { DeliveryContext } from '../../machines/delivery/delivery.ts';
 import { partitionOf, type Stream, type StreamSpec } from '../../streams/platform/stream.ts';
 import type { Host } from '../platform/host/host-port.ts';
 import { liveInstances } from '../platform/host/live-instances.ts';
@@ -83,7 +77,7 @@ export async function outstandingDeliveries(
       const wakeUp = { project, delivery: instance };
       if (DUE.has(value)) due.push(wakeUp);
       if (value !== 'sending') continue;
-      const { attempts } = context as unknown as DeliveryContext;
+      const { attempts } = context;
       const { attemptId = '', startedMs = 0 } = attempts.at(-1) ?? {};
       sending.push({ ...wakeUp, attemptId, startedMs });
     }

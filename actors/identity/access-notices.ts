@@ -19,8 +19,14 @@ import { DELIVERY_LIFETIME_MS } from '../../machines/delivery/retry-schedule.ts'
 import { SYSTEM_PROJECT } from '../../streams/platform/commit/commit.ts';
 import type { Draft, ProjectView } from '../platform/host/host-port.ts';
 import { oneLine } from '../platform/one-line.ts';
-import { memberIdOf, parseOwner } from './names.ts';
+import { type KeyOwner, memberIdOf, parseOwner } from './names.ts';
 import { noticeMailsOf } from './notice-mails.ts';
+
+declare module '../platform/host/rows.ts' {
+  interface RecordBodies {
+    accessNotices: { readonly count: number; readonly last?: string };
+  }
+}
 
 /** Body of a record of kind `notice`. Times are Unix ms. */
 export interface AccessNotice {
@@ -188,8 +194,8 @@ function placeId(place: number): string {
 }
 
 function noticeIn(draft: Draft, id: string): AccessNotice | undefined {
-  // Records with such ids are written here alone.
-  return draft.record('notice', id)?.body as AccessNotice | undefined;
+  const body = draft.record('notice', id)?.body;
+  return body?.kind === 'ACCESS_CHANGED' ? body : undefined;
 }
 
 function lastNotice(draft: Draft): Placed | undefined {
@@ -276,7 +282,7 @@ export function shownOwner(view: Pick<ProjectView, 'instance'>, name: string): s
 
 function shownAs(
   view: Pick<ProjectView, 'instance'>,
-  machine: string,
+  machine: KeyOwner['machine'],
   id: string,
   name: string,
 ): string {

@@ -11,6 +11,12 @@ import { nextTurn } from '../platform/time-slices.ts';
 import type { IdentityChange } from './accounts-port.ts';
 import { ownerName } from './names.ts';
 
+declare module '../platform/host/rows.ts' {
+  interface RecordBodies {
+    accountAftermath: Aftermath;
+  }
+}
+
 /** Who finishes what nobody sends again; the steps themselves name who caused them. */
 const SERVICE: Actor = { kind: 'service', name: 'service/accounts' };
 
@@ -47,7 +53,7 @@ export async function finishAftermath(
       ...{ project, by },
       decide(draft) {
         const record = draft.record(AFTERMATH, account);
-        if (record) note(draft, account, advance(draft, record.body as unknown as Aftermath));
+        if (record) note(draft, account, advance(draft, record.body));
       },
     });
   }
@@ -90,7 +96,7 @@ function endTokens(draft: Draft, aftermath: Aftermath, batch: StepBatch): Afterm
     });
     for (const connection of page.items) {
       batch.take(connection);
-      const ended = { type: 'accountDisabled', at: draft.at, by };
+      const ended = { type: 'accountDisabled', at: draft.at, by } as const;
       draft.send('ciConnection', connection.instance, ended);
     }
     if (page.next === undefined) return null;
@@ -111,7 +117,7 @@ function endAll(draft: Draft, aftermath: Aftermath, batch: StepBatch): Aftermath
   }
   for (const key of draft.instances('credential', { ...mine, owner }).items) {
     batch.take(key);
-    const revoked = { type: 'revoked', at, reason: 'ACCOUNT_DELETED', by };
+    const revoked = { type: 'revoked', at, reason: 'ACCOUNT_DELETED', by } as const;
     draft.send('credential', key.instance, revoked);
     if (batch.isFull) return aftermath;
   }

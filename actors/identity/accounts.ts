@@ -1,10 +1,3 @@
-/**
- * Service accounts, decided. The account's own step alone refuses its keys and tokens; what else a
- * disabling or a deletion does (ending tokens for good, revoking keys) follows in the same commit
- * as far as it fits, and then in batches. A record says what is left, so that a crash leaves nothing
- * forgotten: the next change of the account goes on with it, and enabling waits for it.
- */
-import type { ServiceAccountContext } from '../../machines/identity/service-account.ts';
 import type { Clock } from '../../streams/platform/clock.ts';
 import type { Actor } from '../../streams/platform/commit/commit.ts';
 import { type Random, ulid } from '../../streams/platform/random.ts';
@@ -44,7 +37,7 @@ export function createAccounts(deps: AccountsDeps): Accounts {
       checkReason(reason);
       const by = change.by.name;
       const committed = await decided(host, change, account, (draft) => {
-        const disabled = { type: 'disabled', at: draft.at, reason, by };
+        const disabled = { type: 'disabled', at: draft.at, reason, by } as const;
         const { changed } = draft.send('serviceAccount', account, disabled);
         if (changed) startAftermath(draft, { account, what: 'disabled', by });
       });
@@ -55,7 +48,7 @@ export function createAccounts(deps: AccountsDeps): Accounts {
       await finishAftermath(host, change, account);
       return decided(host, change, account, (draft) => {
         assertNothingLeft(draft, account);
-        const enabled = { type: 'enabled', at: draft.at, by: change.by.name };
+        const enabled = { type: 'enabled', at: draft.at, by: change.by.name } as const;
         const { changed } = draft.send('serviceAccount', account, enabled);
         if (changed) noteWidened(draft, account, 'was enabled again', change.by);
       });
@@ -117,12 +110,12 @@ function updateAccount(
   // An empty list is fine here: nothing of the account works until it is given something.
   const granted = capabilities && knownCapabilities(capabilities);
   return decided(host, change, account, (draft, row) => {
-    const before = row.context as unknown as ServiceAccountContext;
+    const before = row.context;
     const after = {
       displayName: displayName ?? before.displayName,
       capabilities: granted ?? before.capabilities,
     };
-    const edited = { type: 'edited', at: draft.at, ...after, by: change.by.name };
+    const edited = { type: 'edited', at: draft.at, ...after, by: change.by.name } as const;
     draft.send('serviceAccount', account, edited);
     const gained = after.capabilities.filter((each) => !before.capabilities.includes(each));
     if (gained.length === 0) return;
@@ -142,7 +135,7 @@ function decided(
   host: AccountsDeps['host'],
   { project, by, request }: IdentityChange,
   account: string,
-  decide: (draft: Draft, row: Instance) => void,
+  decide: (draft: Draft, row: Instance<'serviceAccount'>) => void,
 ): Promise<Committed<ChangedAccount>> {
   return host.submit({
     ...{ project, by },

@@ -1,15 +1,15 @@
-/**
- * Claims that an older version did not keep: of several people who joined by invitations to one
- * address it noted the first alone, and showed the others without the mark that the address is not
- * proven. They are found by the invitations whose links made them; done once in a service's life.
- */
-import type { InvitationContext } from '../../machines/identity/invitation.ts';
 import { type Actor, SYSTEM_PROJECT } from '../../streams/platform/commit/commit.ts';
 import type { Draft, Host, Instance } from '../platform/host/host-port.ts';
 import { nextTurn } from '../platform/time-slices.ts';
 import { noteName } from './invitations.ts';
 import { claimEmail, claimOf, contextOfPerson, invitedPersonId } from './people-index.ts';
 import { isByOperator } from './people-sign-in.ts';
+
+declare module '../platform/host/rows.ts' {
+  interface RecordBodies {
+    claimIndex: Readonly<Record<string, never>>;
+  }
+}
 
 const SERVICE: Actor = { kind: 'service', name: 'service/people' };
 /** Record: that it is done. */
@@ -41,9 +41,9 @@ export async function completeClaimIndex(
 
 async function claimOfInvitation(
   host: Pick<Host, 'submit' | 'view' | 'findInstancesOf'>,
-  row: Instance,
+  row: Instance<'invitation'>,
 ): Promise<void> {
-  const { email, invitedBy, person } = row.context as unknown as InvitationContext;
+  const { email, invitedBy, person } = row.context;
   if (person === null || person !== invitedPersonId(row.instance)) return;
   if (email === '' || isByOperator(invitedBy)) return;
   if (!isUnmarked(host.view(SYSTEM_PROJECT), person)) return;

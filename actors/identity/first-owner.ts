@@ -9,6 +9,12 @@ import { startPerson } from './people-index.ts';
 import type { IssuedLink, Members, People } from './people-port.ts';
 import { sameDigest } from './sign-in-secrets.ts';
 
+declare module '../platform/host/rows.ts' {
+  interface RecordBodies {
+    firstOwner: { readonly person: string };
+  }
+}
+
 export interface FirstOwnerDeps {
   readonly host: Pick<Host, 'view' | 'submit'>;
   readonly people: Pick<People, 'linkFor'>;

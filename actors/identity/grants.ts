@@ -3,9 +3,8 @@
  * it, looked up anew for each request and each decision. A service account has what it was given, a
  * member what their role says.
  */
-import type { MembershipContext, Role } from '../../machines/identity/membership.ts';
-import type { ServiceAccountContext } from '../../machines/identity/service-account.ts';
-import type { Instance, ProjectView } from '../platform/host/host-port.ts';
+import type { Role } from '../../machines/identity/membership.ts';
+import type { Instance } from '../platform/host/host-port.ts';
 import type { KeyOwner } from './names.ts';
 
 /** What may be granted (IDN-05). */
@@ -24,22 +23,27 @@ export interface Grants {
   readonly capabilities: readonly string[];
 }
 
+/** Rows of the identities of one project. */
+export interface GrantedRows {
+  instance<M extends KeyOwner['machine']>(machine: M, id: string): Instance<M> | undefined;
+}
+
 const GONE: Grants = { state: 'gone', capabilities: [] };
 
 /** What the identity may do now. */
-export function grantsOf(view: Pick<ProjectView, 'instance'>, owner: KeyOwner): Grants {
+export function grantsOf(view: GrantedRows, owner: KeyOwner): Grants {
   const found = view.instance(owner.machine, owner.id);
   if (!found || found.final) return GONE;
-  return owner.machine === 'membership' ? ofMember(found) : ofAccount(found);
+  return found.machine === 'membership' ? ofMember(found) : ofAccount(found);
 }
 
-function ofMember({ value, context }: Instance): Grants {
-  const { role } = context as unknown as MembershipContext;
+function ofMember({ value, context }: Instance<'membership'>): Grants {
+  const { role } = context;
   return value === 'active' ? { state: 'active', capabilities: ROLE_GRANTS[role] } : GONE;
 }
 
-function ofAccount({ value, context }: Instance): Grants {
-  const { capabilities } = context as unknown as ServiceAccountContext;
+function ofAccount({ value, context }: Instance<'serviceAccount'>): Grants {
+  const { capabilities } = context;
   return value === 'active'
     ? { state: 'active', capabilities }
     : { state: 'disabled', capabilities: [] };

@@ -7,7 +7,14 @@ import type { Role } from '../../machines/identity/membership.ts';
 import type { Clock } from '../../streams/platform/clock.ts';
 import { type Actor, SYSTEM_PROJECT } from '../../streams/platform/commit/commit.ts';
 import { Refusal } from '../../streams/platform/refusal.ts';
-import type { Draft, Host, Instance, ProjectView, RequestKey } from '../platform/host/host-port.ts';
+import type {
+  Draft,
+  EventOf,
+  Host,
+  Instance,
+  ProjectView,
+  RequestKey,
+} from '../platform/host/host-port.ts';
 import { noteAccessChange, shownActor } from './access-notices.ts';
 import {
   higher,
@@ -30,6 +37,12 @@ import {
 } from './people-index.ts';
 import type { SignInSecrets } from './sign-in-secrets.ts';
 
+declare module '../platform/host/rows.ts' {
+  interface RecordBodies {
+    invitationTo: { readonly invitation: string };
+  }
+}
+
 /** Invitations of a project that wait at a time. */
 export const INVITATIONS_MAX = 100;
 
@@ -51,7 +64,7 @@ export interface Invite {
 }
 
 export interface Invited {
-  readonly invitation: Instance;
+  readonly invitation: Instance<'invitation'>;
   /** `svc_inv_...`; null: this answers a resend, and it cannot be had again. */
   readonly token: string | null;
 }
@@ -67,7 +80,7 @@ export interface Invitations {
     readonly request?: RequestKey;
   }): Promise<void>;
   /** Those that wait for an address, of every project. */
-  openFor(email: string): readonly Instance[];
+  openFor(email: string): readonly Instance<'invitation'>[];
   /**
    * Makes a person a member by it; harmless when that person has accepted it before. Throws a
    * `Refusal`: CREDENTIAL_REVOKED, CREDENTIAL_EXPIRED, IDENTITY_DISABLED, LIMIT_EXCEEDED.
@@ -154,7 +167,7 @@ function assertNoMember(system: ProjectView, draft: Draft, email: string): void 
   throw new Refusal('INVALID_STATE', `${email} is a member already: set the member's role`);
 }
 
-function openFor({ host, clock }: InvitationDeps, email: string): Instance[] {
+function openFor({ host, clock }: InvitationDeps, email: string): Instance<'invitation'>[] {
   const nowMs = clock.now();
   return host
     .findInstancesOf('invitation', email)
@@ -201,8 +214,8 @@ async function accept(
 /** The invitation waits no more; nor does its address. */
 export function endInvitation(
   draft: Draft,
-  row: Instance,
-  event: { type: string; at: number } & Readonly<Record<string, unknown>>,
+  row: Instance<'invitation'>,
+  event: EventOf<'invitation'>,
 ): void {
   draft.send('invitation', row.instance, event);
   const id = emailKey(invitationOf(row).email);
@@ -254,8 +267,8 @@ export async function revokeAllKeys(
   }
 }
 
-export function invitationOf(row: Instance): InvitationContext {
-  return row.context as unknown as InvitationContext;
+export function invitationOf(row: Instance<'invitation'>): InvitationContext {
+  return row.context;
 }
 
 function notFound(invitation: string): Refusal {

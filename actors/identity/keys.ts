@@ -1,10 +1,3 @@
-/**
- * Keys, decided: what is asked for is compared with the owner's grants at the project's head, in
- * the commit that makes the key. The secret is minted before the decision and told after it, to the
- * one caller whose request made the commit; whoever sends the same request again, or at the same
- * time, learns the key's id alone.
- */
-import type { CredentialContext } from '../../machines/identity/credential.ts';
 import type { Actor } from '../../streams/platform/commit/commit.ts';
 import { Refusal } from '../../streams/platform/refusal.ts';
 import type { Committed, Draft, Host, Instance } from '../platform/host/host-port.ts';
@@ -80,10 +73,10 @@ async function rotateKey(deps: KeysDeps, room: KeyQuota, rotation: RotateKey): P
       assertReplaceable(draft, old);
       // Without an overlap one key takes the place of another.
       if (overlapMs > 0) room.assertRoom(draft, owner);
-      const { capabilities, displayName } = old.context as unknown as CredentialContext;
+      const { capabilities, displayName } = old.context;
       const about = { capabilities, displayName, createdBy: by.name, lifetimeMs };
       startCredential(draft, minted, credentialOf(owner, about));
-      const replaced = { type: 'rotated', at: draft.at, successor: minted.id, overlapMs };
+      const replaced = { type: 'rotated', at: draft.at, successor: minted.id, overlapMs } as const;
       draft.send('credential', key, { ...replaced, by: by.name });
       return { key: minted.id };
     },
@@ -99,7 +92,11 @@ function revokeKey(deps: KeysDeps, revocation: RevokeKey): Promise<Committed<{ k
     ...(request && { request }),
     decide(draft) {
       const before = ownedKey(draft, owner, key);
-      const revoked = { type: 'revoked', at: draft.at, reason: reason.trim() || 'REVOKED' };
+      const revoked = {
+        type: 'revoked',
+        at: draft.at,
+        reason: reason.trim() || 'REVOKED',
+      } as const;
       const { changed } = draft.send('credential', key, { ...revoked, by: by.name });
       if (changed) noteRevokedByOther(draft, owner, before, by);
       return { key };
@@ -108,11 +105,16 @@ function revokeKey(deps: KeysDeps, revocation: RevokeKey): Promise<Committed<{ k
 }
 
 /** A member whose key somebody else has ended hears of it, and from whom. */
-function noteRevokedByOther(draft: Draft, owner: KeyOwner, key: Instance, by: Actor): void {
+function noteRevokedByOther(
+  draft: Draft,
+  owner: KeyOwner,
+  key: Instance<'credential'>,
+  by: Actor,
+): void {
   if (owner.machine !== 'membership') return;
   const person = draft.instance('membership', owner.id)?.context.person;
   if (by.name === `people/${String(person)}`) return;
-  const what = describeCredential(key.context as unknown as CredentialContext);
+  const what = describeCredential(key.context);
   const text = `Your ${what} was revoked by ${shownActor(draft, by.name)}`;
   noteAccessChange(draft, { about: 'KEY', text, isForOwners: false, member: owner.id });
 }
@@ -171,14 +173,14 @@ function assertActive(draft: Draft, owner: KeyOwner): readonly string[] {
   throw new Refusal('INVALID_STATE', 'The service account is disabled: enable it first');
 }
 
-function ownedKey(draft: Draft, owner: KeyOwner, key: string): Instance {
+function ownedKey(draft: Draft, owner: KeyOwner, key: string): Instance<'credential'> {
   const found = draft.instance('credential', key);
   if (found?.context.owner === ownerName(owner)) return found;
   throw new Refusal('NOT_FOUND', `There is no ${ownerName(owner)}/keys/${key}`);
 }
 
 /** A key that works, and has no successor that does. */
-function assertReplaceable(draft: Draft, key: Instance): void {
+function assertReplaceable(draft: Draft, key: Instance<'credential'>): void {
   if (!isKeyLive(key, draft.at)) {
     throw new Refusal('INVALID_STATE', 'The key has ended and cannot be rotated: create a new one');
   }
@@ -191,12 +193,15 @@ function assertReplaceable(draft: Draft, key: Instance): void {
   );
 }
 
-function liveSuccessor(draft: Draft, key: Instance): Instance | undefined {
-  let { successor } = key.context as unknown as CredentialContext;
+function liveSuccessor(
+  draft: Draft,
+  key: Instance<'credential'>,
+): Instance<'credential'> | undefined {
+  let { successor } = key.context;
   for (let i = 0; successor !== null && i < SUCCESSORS_MAX; i++) {
     const next = draft.instance('credential', successor);
     if (!next || isKeyLive(next, draft.at)) return next;
-    successor = (next.context as unknown as CredentialContext).successor;
+    successor = next.context.successor;
   }
   return undefined;
 }

@@ -6,10 +6,7 @@
  *     key, access token, pairing code, enrolment token, invitation   their project
  *     session, sign-in link                                          _system, then the person's projects
  */
-import type { CiVerificationContext } from '../../machines/ci/ci-verification.ts';
-import type { CredentialContext } from '../../machines/identity/credential.ts';
-import type { MembershipContext } from '../../machines/identity/membership.ts';
-import type { SessionContext } from '../../machines/identity/session.ts';
+import type { MachineName } from '../../machines/audit/registry.ts';
 import { type Actor, SYSTEM_PROJECT } from '../../streams/platform/commit/commit.ts';
 import type { Draft, Host, Instance } from '../platform/host/host-port.ts';
 import { noteAccessChange, shownOwner } from './access-notices.ts';
@@ -19,6 +16,12 @@ import { isKeyLive } from './key-state.ts';
 import { parseOwner } from './names.ts';
 import { endIn } from './sessions.ts';
 import { sameDigest } from './sign-in-secrets.ts';
+
+declare module '../platform/host/rows.ts' {
+  interface RecordBodies {
+    leakToNote: { readonly person: string; readonly what: string };
+  }
+}
 
 /** A secret that somebody has found, recognised by its form. */
 export type FoundSecret =
@@ -48,14 +51,25 @@ const REASON = 'LEAKED';
 
 type LeakHost = Pick<Host, 'submit' | 'view' | 'findInstance' | 'findInstancesOf'>;
 
+/** Whose rows the secrets of each kind are kept in. */
+interface MachineOf {
+  readonly key: 'credential';
+  readonly token: 'ciConnection';
+  readonly pair: 'ciVerification';
+  readonly enrol: 'enrolment';
+  readonly inv: 'invitation';
+  readonly session: 'session';
+  readonly link: 'signInLink';
+}
+
 /** How one kind of secret is found and ended. */
-interface Ending {
-  readonly machine: string;
+interface Ending<M extends MachineName> {
+  readonly machine: M;
   /** Does the row stand for this very secret, and is it good for something still? */
-  isOpen(row: Instance, found: FoundSecret, nowMs: number): boolean;
+  isOpen(row: Instance<M>, found: FoundSecret, nowMs: number): boolean;
   /** Ends it in a decision of its project. */
-  end(draft: Draft, row: Instance, by: Actor): void;
-  nameOf(row: Instance): string;
+  end(draft: Draft, row: Instance<M>, by: Actor): void;
+  nameOf(row: Instance<M>): string;
 }
 
 /**
@@ -69,7 +83,8 @@ export async function endLeaked(
   found: FoundSecret,
   { by, nowMs }: { readonly by: Actor; readonly nowMs: number },
 ): Promise<EndedSecret | undefined> {
-  const ending = ENDINGS[found.kind];
+  // It is given only rows of its own machine.
+  const ending: Ending<MachineOf[FoundSecret['kind']]> = ENDINGS[found.kind];
   const row =
     found.kind === 'token'
       ? host.view(found.project).instance(ending.machine, found.connection)
@@ -104,11 +119,11 @@ export async function noteLeaksOfPeople(
     const [record] = host.view(SYSTEM_PROJECT).records(TO_NOTE, { limit: 1 }).items;
     if (!record) return;
     const { person, what } = record.body;
-    const places = host.findInstancesOf('membership', String(person));
+    const places = host.findInstancesOf('membership', person);
     for (const { project, instance: member, value, context } of places) {
       if (value !== 'active') continue;
-      const { displayName } = context as unknown as MembershipContext;
-      const text = `${String(what)} of ${displayName} (people/${String(person)}) leaked, and was ended`;
+      const { displayName } = context;
+      const text = `${what} of ${displayName} (people/${person}) leaked, and was ended`;
       await host.submit({
         ...{ project, by: SERVICE },
         decide: (draft) => noteLeak(draft, text, member),
@@ -128,8 +143,8 @@ function noteLeak(draft: Draft, text: string, member: string | null): void {
 }
 
 /** The same in the decision of `_system` that ends what is a person's. */
-function noteLeakOf(draft: Draft, row: Instance, what: string): void {
-  const body = { person: String(row.context.person), what };
+function noteLeakOf(draft: Draft, row: Instance<'session' | 'signInLink'>, what: string): void {
+  const body = { person: row.context.person, what };
   draft.putRecord({ kind: TO_NOTE, id: row.instance, body });
 }
 
@@ -137,12 +152,12 @@ function isHash(stored: unknown, found: FoundSecret): boolean {
   return found.kind !== 'token' && sameDigest(stored, found.hash);
 }
 
-const ENDINGS: Readonly<Record<FoundSecret['kind'], Ending>> = {
+const ENDINGS: { readonly [Kind in FoundSecret['kind']]: Ending<MachineOf[Kind]> } = {
   key: {
     machine: 'credential',
     isOpen: (row, found, nowMs) => isHash(row.context.hash, found) && isKeyLive(row, nowMs),
     end(draft, row, by) {
-      const key = row.context as unknown as CredentialContext;
+      const key = row.context;
       draft.send('credential', row.instance, {
         ...{ type: 'revoked', at: draft.at, reason: REASON, by: by.name },
       });
@@ -151,7 +166,7 @@ const ENDINGS: Readonly<Record<FoundSecret['kind'], Ending>> = {
       const what = `The ${describeCredential(key)} of ${shownOwner(draft, key.owner)}`;
       noteLeak(draft, `${what} leaked, and was revoked`, member);
     },
-    nameOf: ({ context, instance }) => `${String(context.owner)}/keys/${instance}`,
+    nameOf: ({ context, instance }) => `${context.owner}/keys/${instance}`,
   },
   token: {
     machine: 'ciConnection',
@@ -164,7 +179,7 @@ const ENDINGS: Readonly<Record<FoundSecret['kind'], Ending>> = {
         ...{ type: 'tokensEnded', at: draft.at, reason: REASON, by: by.name },
       });
       const name = ENDINGS.token.nameOf(row);
-      const what = `An access token of the CI connection "${String(row.context.displayName)}"`;
+      const what = `An access token of the CI connection "${row.context.displayName}"`;
       noteLeak(draft, `${what} (${name}) leaked: all that were given out were ended`, null);
     },
     nameOf: ({ project, instance }) => `projects/${project}/ciConnections/${instance}`,
@@ -173,9 +188,7 @@ const ENDINGS: Readonly<Record<FoundSecret['kind'], Ending>> = {
     machine: 'ciVerification',
     // A code that was used is good for nothing, but what it had observed is not to be approved.
     isOpen: (row, found, nowMs) =>
-      isHash(row.context.codeHash, found) &&
-      !row.final &&
-      nowMs < (row.context as unknown as CiVerificationContext).expiresMs,
+      isHash(row.context.codeHash, found) && !row.final && nowMs < row.context.expiresMs,
     end(draft, row, by) {
       draft.send('ciVerification', row.instance, {
         ...{ type: 'rejected', at: draft.at, reason: REASON, by: by.name },
@@ -194,7 +207,7 @@ const ENDINGS: Readonly<Record<FoundSecret['kind'], Ending>> = {
     isOpen: (row, found, nowMs) =>
       isHash(row.context.tokenHash, found) &&
       row.value === 'offered' &&
-      nowMs < Number(row.context.expiresMs),
+      nowMs < row.context.expiresMs,
     end(draft, row, by) {
       draft.send('enrolment', row.instance, {
         ...{ type: 'tokenWithdrawn', at: draft.at, reason: REASON, by: by.name },
@@ -202,7 +215,7 @@ const ENDINGS: Readonly<Record<FoundSecret['kind'], Ending>> = {
       const name = ENDINGS.enrol.nameOf(row);
       noteLeak(draft, `The enrolment token of ${name} leaked, and was withdrawn`, null);
     },
-    nameOf: ({ project, context }) => `projects/${project}/vms/${String(context.vm)}`,
+    nameOf: ({ project, context }) => `projects/${project}/vms/${context.vm}`,
   },
   inv: {
     machine: 'invitation',
@@ -220,7 +233,7 @@ const ENDINGS: Readonly<Record<FoundSecret['kind'], Ending>> = {
   session: {
     machine: 'session',
     isOpen(row, found, nowMs) {
-      const { hash, previous, givenUp, expiresMs } = row.context as unknown as SessionContext;
+      const { hash, previous, givenUp, expiresMs } = row.context;
       const known = [hash, previous?.hash, ...givenUp];
       const isKnown = known.some((each) => isHash(each, found));
       return isKnown && row.value === 'active' && nowMs < expiresMs;
@@ -229,18 +242,18 @@ const ENDINGS: Readonly<Record<FoundSecret['kind'], Ending>> = {
       endIn(draft, row, REASON);
       noteLeakOf(draft, row, 'A session');
     },
-    nameOf: ({ context, instance }) => `people/${String(context.person)}/sessions/${instance}`,
+    nameOf: ({ context, instance }) => `people/${context.person}/sessions/${instance}`,
   },
   link: {
     machine: 'signInLink',
     isOpen: (row, found, nowMs) =>
       isHash(row.context.tokenHash, found) &&
       row.value === 'issued' &&
-      nowMs < Number(row.context.expiresMs),
+      nowMs < row.context.expiresMs,
     end(draft, row) {
       draft.send('signInLink', row.instance, { type: 'revoked', at: draft.at, reason: REASON });
       noteLeakOf(draft, row, 'A sign-in link');
     },
-    nameOf: ({ context, instance }) => `people/${String(context.person)}/links/${instance}`,
+    nameOf: ({ context, instance }) => `people/${context.person}/links/${instance}`,
   },
 };

@@ -5,18 +5,19 @@
 import type { Role } from '../../machines/identity/membership.ts';
 import { type Actor, SYSTEM_PROJECT } from '../../streams/platform/commit/commit.ts';
 import { Refusal } from '../../streams/platform/refusal.ts';
-import type {
-  Draft,
-  Host,
-  ProjectView,
-  RequestKey,
-  StoredRecord,
-} from '../platform/host/host-port.ts';
+import type { Draft, Host, ProjectView, RequestKey } from '../platform/host/host-port.ts';
 import { isOneLine, NOT_ONE_LINE } from '../platform/one-line.ts';
 import { createInvitations, type InvitationDeps, revokeAllKeys } from './invitations.ts';
 import { changeRole, join, leave, membershipOf } from './membership-changes.ts';
 import { assertActive, shownName, toldOf } from './people-index.ts';
 import type { Members, Place } from './people-port.ts';
+
+declare module '../platform/host/rows.ts' {
+  interface RecordBodies {
+    project: ProjectBody;
+    projectsBeingMade: { readonly attempts: readonly Attempt[] };
+  }
+}
 
 /** Projects that one person may make. */
 export const PROJECTS_OF_PERSON_MAX = 100;
@@ -75,12 +76,9 @@ export interface ProjectBody {
 }
 
 /** Throws NOT_FOUND. */
-export function projectRecord(
-  view: { record(kind: string, id: string): StoredRecord | undefined },
-  project: string,
-): ProjectBody {
+export function projectRecord(view: Pick<ProjectView, 'record'>, project: string): ProjectBody {
   const record = view.record('project', project);
-  if (record) return record.body as unknown as ProjectBody;
+  if (record) return record.body;
   throw new Refusal('NOT_FOUND', `There is no project ${project}`);
 }
 

@@ -56,7 +56,7 @@ export function join(draft: Draft, facts: MemberFacts, role: Role, by: Actor): s
 type Named = Pick<MemberFacts, 'displayName' | 'email'>;
 
 /** Has an active membership another name or address than the person? */
-export function isOutdated(row: Instance, { displayName, email }: Named): boolean {
+export function isOutdated(row: Instance<'membership'>, { displayName, email }: Named): boolean {
   const before = membershipOf(row);
   const isSame = before.displayName === displayName && before.email === email;
   return row.value === 'active' && !isSame;
@@ -96,7 +96,7 @@ function noteLostOwner(draft: Draft, id: string, what: string, by: Actor): void 
   keepFormerOwner(draft, id);
 }
 
-function shownMember(member: Instance): string {
+function shownMember(member: Instance<'membership'>): string {
   const { displayName, email, person } = membershipOf(member);
   const address = email === '' ? '' : `, ${email}`;
   return `${displayName} (people/${person}${address})`;
@@ -119,17 +119,17 @@ export function revokeKeys(draft: Draft, member: string, reason: string, by: Act
   const owner = ownerName({ project: draft.project, machine: 'membership', id: member });
   const live = draft.instances('credential', { final: false, owner, limit: KEYS_A_DECISION });
   for (const { instance } of live.items) {
-    const event = { type: 'revoked', at: draft.at, reason, by: by.name };
+    const event = { type: 'revoked', at: draft.at, reason, by: by.name } as const;
     draft.send('credential', instance, event);
   }
   return live.items.length;
 }
 
-export function membershipOf(row: Instance): MembershipContext {
-  return row.context as unknown as MembershipContext;
+export function membershipOf(row: Instance<'membership'>): MembershipContext {
+  return row.context;
 }
 
-function activeMember(draft: Draft, id: string): Instance {
+function activeMember(draft: Draft, id: string): Instance<'membership'> {
   const row = draft.instance('membership', id);
   if (row?.value === 'active') return row;
   throw new Refusal('NOT_FOUND', `There is no member ${id} in the project`);

@@ -1,6 +1,12 @@
 /** Who has been mailed a notice: written by the mailer, read wherever a notice may still wait. */
 import type { ProjectView } from '../platform/host/host-port.ts';
 
+declare module '../platform/host/rows.ts' {
+  interface RecordBodies {
+    ownersTold: NoticeMails;
+  }
+}
+
 /** Body of a record of kind `ownersTold` (its name on disk), under the notice's id. Members are ids. */
 export interface NoticeMails {
   /** The raising of the notice that it speaks of, Unix ms. */
@@ -19,7 +25,7 @@ export function noticeMailsOf(
   id: string,
   raisedMs: number,
 ): Required<Omit<NoticeMails, 'raisedMs'>> {
-  const record = view.record('ownersTold', id)?.body as NoticeMails | undefined;
+  const record = view.record('ownersTold', id)?.body;
   if (record?.raisedMs !== raisedMs) return { isOver: false, told: [], untold: [] };
   const { isOver = true, told = [], untold = [] } = record;
   return { isOver, told, untold };

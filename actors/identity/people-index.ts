@@ -14,6 +14,15 @@ import { Refusal } from '../../streams/platform/refusal.ts';
 import type { Draft, Instance, ProjectView } from '../platform/host/host-port.ts';
 import { isOneLine, oneLine } from '../platform/one-line.ts';
 
+declare module '../platform/host/rows.ts' {
+  interface RecordBodies {
+    personOfIdentity: { readonly person: string };
+    personOfEmail: { readonly person: string };
+    personOfClaim: { readonly person: string; readonly others?: readonly string[] };
+    claimOfPerson: { readonly email: string };
+  }
+}
+
 /** Accounts of identity providers that one person may have. */
 const IDENTITIES_MAX = 10;
 /** RFC 5321, section 4.5.3.1.3, without the angle brackets. */
@@ -31,6 +40,7 @@ const CLAIM_OF = 'claimOfPerson';
  */
 const CLAIMANTS_MAX = 100;
 
+type PersonIndex = typeof BY_IDENTITY | typeof BY_EMAIL;
 type Records = Pick<ProjectView, 'record'>;
 
 /** The address as it is compared: trimmed, lower case. Throws INVALID_FIELD. */
@@ -105,14 +115,14 @@ export function invitedPersonId(invitation: string): string {
   return createHash('sha256').update(`invited ${invitation}`).digest('hex').slice(0, 26);
 }
 
-export function personRow(view: Pick<ProjectView, 'instance'>, person: string): Instance {
+export function personRow(view: Pick<ProjectView, 'instance'>, person: string): Instance<'person'> {
   const row = view.instance('person', person);
   if (row) return row;
   throw new Refusal('NOT_FOUND', `There is no person ${person}`);
 }
 
-export function contextOfPerson(row: Instance): PersonContext {
-  return row.context as unknown as PersonContext;
+export function contextOfPerson(row: Instance<'person'>): PersonContext {
+  return row.context;
 }
 
 /** What projects are told of a person. */
@@ -222,17 +232,16 @@ function putIdentity(draft: Draft, person: string, { issuer, subject }: LinkedId
   put(draft, BY_IDENTITY, digest(['identity', issuer, subject]), person);
 }
 
-function put(draft: Draft, kind: string, id: string, person: string): void {
+function put(draft: Draft, kind: PersonIndex, id: string, person: string): void {
   draft.putRecord({ kind, id, body: { person } });
 }
 
-function remove(draft: Draft, kind: string, id: string): void {
+function remove(draft: Draft, kind: PersonIndex | typeof CLAIM_OF, id: string): void {
   draft.putRecord({ kind, id, body: null });
 }
 
-function personIn(view: Records, kind: string, id: string): string | undefined {
-  const person = view.record(kind, id)?.body.person;
-  return typeof person === 'string' ? person : undefined;
+function personIn(view: Records, kind: PersonIndex, id: string): string | undefined {
+  return view.record(kind, id)?.body.person;
 }
 
 /** JSON keeps parts apart whatever they contain. */

@@ -24,6 +24,12 @@ import { assertSessionOf, startSession } from './sessions.ts';
 import { sameDigest } from './sign-in-secrets.ts';
 import { endSignIns, noteSignIn, signInsOf } from './sign-ins.ts';
 
+declare module '../platform/host/rows.ts' {
+  interface RecordBodies {
+    keysToEnd: Readonly<Record<string, never>>;
+  }
+}
+
 type Purpose = SignInLinkInput['purpose'];
 
 const MINUTE_MS = 60_000;
@@ -201,7 +207,7 @@ export function adopt(
 }
 
 /** Used and revoked ones are told apart from those past their time. */
-function assertUnused(row: Instance, atMs: number): void {
+function assertUnused(row: Instance<'signInLink'>, atMs: number): void {
   if (row.value === 'used' || row.value === 'revoked') {
     throw new Refusal('CREDENTIAL_REVOKED', 'The link was used, or replaced by a newer one', {
       cause: String(row.value).toUpperCase(),
@@ -229,10 +235,10 @@ export function unknownLink(): Refusal {
   );
 }
 
-function personNameOf(row: Instance | undefined): string {
+function personNameOf(row: Instance<'signInLink'> | undefined): string {
   return `people/${contextOf(row)?.person ?? 'unknown'}`;
 }
 
-function contextOf(row: Instance | undefined): SignInLinkContext | undefined {
-  return row?.context as unknown as SignInLinkContext | undefined;
+function contextOf(row: Instance<'signInLink'> | undefined): SignInLinkContext | undefined {
+  return row?.context;
 }

@@ -34,6 +34,12 @@ import { startSession } from './sessions.ts';
 import { sameDigest } from './sign-in-secrets.ts';
 import { hasSignIns } from './sign-ins.ts';
 
+declare module '../platform/host/rows.ts' {
+  interface RecordBodies {
+    invitationUsed: { readonly session: string };
+  }
+}
+
 /** An invitation whose link has begun a session. */
 const INVITATION_USED = 'invitationUsed';
 
@@ -86,7 +92,11 @@ async function signInByInvitation(
 }
 
 /** Its link begins one session, also when the attempt before ended between two commits. */
-function assertOpen(system: Pick<Draft, 'record'>, row: Instance, atMs: number): void {
+function assertOpen(
+  system: Pick<Draft, 'record'>,
+  row: Instance<'invitation'>,
+  atMs: number,
+): void {
   const isUsed = system.record(INVITATION_USED, row.instance) !== undefined;
   if (isUsed || row.value === 'revoked') throw usedInvitation(isUsed ? 'USED' : 'REVOKED');
   if (row.value !== 'expired' && atMs < invitationOf(row).expiresMs) return;
@@ -103,7 +113,7 @@ function assertOpen(system: Pick<Draft, 'record'>, row: Instance, atMs: number):
  */
 async function personOfInvitation(
   { host }: PeopleDeps,
-  row: Instance,
+  row: Instance<'invitation'>,
   presenter: string | undefined,
 ): Promise<string> {
   const { email, invitedBy, person: acceptedBy } = invitationOf(row);
@@ -139,7 +149,7 @@ async function personOfInvitation(
 function isSomebody(
   system: Pick<Draft, 'instance' | 'record'>,
   person: string,
-  invitation: Instance,
+  invitation: Instance<'invitation'>,
 ): boolean {
   if (hasSignIns(system, person)) return true;
   const { email } = assertActive(system, person);
@@ -273,8 +283,8 @@ async function endKeysOfBefore({ host, invitations }: PeopleDeps, person: string
   });
 }
 
-function invitationOf(row: Instance): InvitationContext {
-  return row.context as unknown as InvitationContext;
+function invitationOf(row: Instance<'invitation'>): InvitationContext {
+  return row.context;
 }
 
 function humanOf(person: string): Actor {

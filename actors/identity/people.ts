@@ -78,5 +78,5 @@ async function setDisabled(
 /** What is shown of a person, as the projection has it; undefined when there is none. */
 export function personOf(host: Pick<Host, 'view'>, person: string): PersonContext | undefined {
   const row = host.view(SYSTEM_PROJECT).instance('person', person);
-  return row?.context as unknown as PersonContext | undefined;
+  return row?.context;
 }

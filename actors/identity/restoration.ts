@@ -5,13 +5,19 @@
  * are listed. Each project notes how far it is in the commit of each batch, so that a further call
  * finishes what a crash has cut short.
  */
-import type { CiConnectionContext } from '../../machines/ci/ci-connection.ts';
+import type { MachineName } from '../../machines/audit/registry.ts';
 import type { CredentialContext } from '../../machines/identity/credential.ts';
 import { type Actor, SYSTEM_PROJECT } from '../../streams/platform/commit/commit.ts';
 import { Refusal } from '../../streams/platform/refusal.ts';
-import type { Draft, Host, Instance, RequestKey } from '../platform/host/host-port.ts';
+import type { Draft, EventOf, Host, Instance, RequestKey } from '../platform/host/host-port.ts';
 import { StepBatch } from '../platform/step-batch.ts';
 import { ownerName, parseOwner } from './names.ts';
+
+declare module '../platform/host/rows.ts' {
+  interface RecordBodies {
+    restoration: RestorationBody;
+  }
+}
 
 /** Kind of the records: in `_system` of the generation, in each project of how far it is. */
 const KIND = 'restoration';
@@ -29,7 +35,7 @@ const ENDINGS = {
   ciVerification: (by) => ({ type: 'rejected', reason: REASON, by }),
   enrolment: (by) => ({ type: 'tokenWithdrawn', reason: REASON, by }),
   ciConnection: (by) => ({ type: 'tokensEnded', reason: REASON, by }),
-} as const satisfies Record<string, (by: string) => { type: string }>;
+} as const satisfies { [M in MachineName]?: (by: string) => Omit<EventOf<M>, 'at'> };
 
 type Ending = keyof typeof ENDINGS;
 
@@ -46,6 +52,9 @@ interface Generation {
   /** null: not everything is ended yet. */
   readonly doneMs: number | null;
 }
+
+/** In `_system` the generation; in each project, `_system` too, how far it is. */
+type RestorationBody = Partial<Generation> & { readonly progress?: Progress | null };
 
 /** The record in each project. */
 interface Progress {
@@ -172,7 +181,7 @@ function advance(draft: Draft, progress: Progress, by: string): Progress {
     });
     for (const row of page.items) {
       const event = { ...ENDINGS[machine](by), at: draft.at };
-      if (!draft.send(machine, row.instance, event).changed) continue;
+      if (!draft.send<Ending>(machine, row.instance, event).changed) continue;
       batch.take(row);
       ended[machine]++;
     }
@@ -182,21 +191,21 @@ function advance(draft: Draft, progress: Progress, by: string): Progress {
 }
 
 /** `_system` is a project as well: its record holds the generation, and how far it is itself. */
-function putBody(draft: Draft, change: object): void {
+function putBody(draft: Draft, change: RestorationBody): void {
   const before = draft.record(KIND, ID)?.body ?? {};
   draft.putRecord({ kind: KIND, id: ID, body: { ...before, ...change } });
 }
 
 type View = Pick<Draft, 'record'>;
 
-// Records of this kind are written here alone.
 function generationOf(view: View): Generation | undefined {
-  return view.record(KIND, ID)?.body as Generation | undefined;
+  const { generation, atMs, by, doneMs } = view.record(KIND, ID)?.body ?? {};
+  if (generation === undefined || atMs === undefined || by === undefined) return undefined;
+  return { generation, atMs, by, doneMs: doneMs ?? null };
 }
 
 function progressOf(view: View, generation: number): Progress {
-  const body = view.record(KIND, ID)?.body as { readonly progress?: Progress | null } | undefined;
-  const progress = body?.progress;
+  const progress = view.record(KIND, ID)?.body.progress;
   if (progress && progress.generation >= generation) return progress;
   return { generation, place: 0, after: null, ended: emptyCounts() };
 }
@@ -220,9 +229,9 @@ function workingCredentials(host: Deps, nowMs: number): RevivedCredential[] {
   ]);
 }
 
-function live(host: Deps, project: string, machine: string): Instance[] {
+function live<M extends MachineName>(host: Deps, project: string, machine: M): Instance<M>[] {
   const view = host.view(project);
-  const found: Instance[] = [];
+  const found: Instance<M>[] = [];
   for (let after: string | undefined, more = true; more; more = after !== undefined) {
     const where = { final: false, limit: LISTED_PAGE, ...(after !== undefined && { after }) };
     const page = view.instances(machine, where);
@@ -232,8 +241,8 @@ function live(host: Deps, project: string, machine: string): Instance[] {
   return found;
 }
 
-function revivedKey(host: Deps, row: Instance): RevivedCredential {
-  const context = row.context as unknown as CredentialContext;
+function revivedKey(host: Deps, row: Instance<'credential'>): RevivedCredential {
+  const context = row.context;
   const { kind, displayName, owner, lastFour, createdMs, expiresMs } = context;
   return {
     ...{ kind, name: `${owner}/keys/${row.instance}`, displayName, owner },
@@ -241,8 +250,8 @@ function revivedKey(host: Deps, row: Instance): RevivedCredential {
   };
 }
 
-function revivedTrust(host: Deps, row: Instance): RevivedCredential {
-  const context = row.context as unknown as CiConnectionContext;
+function revivedTrust(host: Deps, row: Instance<'ciConnection'>): RevivedCredential {
+  const context = row.context;
   const { project, serviceAccount: id, displayName, createdMs } = context;
   const owner = ownerName({ project, machine: 'serviceAccount', id });
   const name = `projects/${project}/ciConnections/${row.instance}`;

@@ -182,7 +182,7 @@ export function assertSessionOf(draft: Draft, id: string, person: string): void 
   assertLive(row, draft.at);
 }
 
-function assertLive(row: Instance, nowMs: number): void {
+function assertLive(row: Instance<'session'>, nowMs: number): void {
   const { expiresMs, endedReason } = contextOf(row);
   if (row.value === 'ended') throw over(endedReason ?? 'SIGNED_OUT');
   if (row.value === 'active' && nowMs < expiresMs) return;
@@ -200,7 +200,7 @@ async function noteSecretSeen({ host }: PeopleDeps, id: string, hash: string): P
     by: SERVICE,
     decide(draft) {
       if (!sameDigest(draft.instance('session', id)?.context.hash, hash)) return;
-      const event = { type: 'secretSeen', at: draft.at, graceMs: ROTATION_GRACE_MS };
+      const event = { type: 'secretSeen', at: draft.at, graceMs: ROTATION_GRACE_MS } as const;
       draft.send('session', id, event);
     },
   });
@@ -228,7 +228,7 @@ async function rotate({ host, secrets }: PeopleDeps, session: string): Promise<S
           limit: String(GIVEN_UP_MAX),
         });
       }
-      const event = { type: 'rotated', at: draft.at, hash: minted.hash };
+      const event = { type: 'rotated', at: draft.at, hash: minted.hash } as const;
       draft.send('session', session, { ...event, graceMs: idleMaxMs(method) });
       return { person, expiresMs };
     },
@@ -248,7 +248,7 @@ async function end({ host }: PeopleDeps, id: string, reason: string, by: Actor):
 }
 
 /** Ends a session in a decision of `_system`, with its codes; false: it was over. */
-export function endIn(draft: Draft, row: Instance, reason: string): boolean {
+export function endIn(draft: Draft, row: Instance<'session'>, reason: string): boolean {
   revokeLinks(draft, contextOf(row).person, reason, row.instance);
   return draft.send('session', row.instance, { type: 'ended', at: draft.at, reason }).changed;
 }
@@ -266,12 +266,12 @@ function sessionsOf({ host, clock, lastSeen }: PeopleDeps, person: string): List
   });
 }
 
-function actorOf(row: Instance): Actor {
+function actorOf(row: Instance<'session'>): Actor {
   return { kind: 'human', name: `people/${contextOf(row).person}` };
 }
 
-function contextOf(row: Instance): SessionContext {
-  return row.context as unknown as SessionContext;
+function contextOf(row: Instance<'session'>): SessionContext {
+  return row.context;
 }
 
 function over(cause: string): Refusal {

@@ -4,6 +4,12 @@
  */
 import type { Draft, ProjectView } from '../platform/host/host-port.ts';
 
+declare module '../platform/host/rows.ts' {
+  interface RecordBodies {
+    signIns: SignIns;
+  }
+}
+
 /** Sessions of one person at a time. */
 export const SESSIONS_MAX = 50;
 /** Unused sign-in links of one person at a time. */
@@ -19,12 +25,10 @@ export interface SignIns {
 
 /** Those that are still open. */
 export function signInsOf(view: Pick<ProjectView, 'record' | 'instance'>, person: string): SignIns {
-  const body = view.record(KIND, person)?.body ?? {};
-  const open = (machine: string, ids: unknown) =>
-    (Array.isArray(ids) ? ids.map(String) : []).filter(
-      (id) => view.instance(machine, id)?.final === false,
-    );
-  return { sessions: open('session', body.sessions), links: open('signInLink', body.links) };
+  const body = view.record(KIND, person)?.body;
+  const open = (machine: 'session' | 'signInLink', ids: readonly string[] = []) =>
+    ids.filter((id) => view.instance(machine, id)?.final === false);
+  return { sessions: open('session', body?.sessions), links: open('signInLink', body?.links) };
 }
 
 /** Has the person ever had a session or a link of their own? */

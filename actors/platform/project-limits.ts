@@ -10,6 +10,12 @@ import { Refusal } from '../../streams/platform/refusal.ts';
 import type { LogEntry } from '../../streams/telemetry/entry.ts';
 import type { Draft, ProjectView } from './host/host-port.ts';
 
+declare module './host/rows.ts' {
+  interface RecordBodies {
+    projectLimits: Partial<ProjectLimits>;
+  }
+}
+
 export interface LimitDeclaration {
   /** What is counted: `rules`, `samples/s`, `bytes`. */
   readonly unit: string;

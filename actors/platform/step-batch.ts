@@ -1,5 +1,5 @@
 /** How much of a mass change goes into one commit: a commit takes 500 steps and 256 KiB. */
-import type { Instance } from './host/host-port.ts';
+import type { StoredInstance } from '../../streams/platform/commit/projection.ts';
 
 /** Steps of one commit at most. */
 export const BATCH_STEPS_MAX = 200;
@@ -15,7 +15,7 @@ export class StepBatch {
     return this.#steps >= BATCH_STEPS_MAX || this.#bytes >= BATCH_BYTES_MAX;
   }
 
-  take({ context }: Instance): void {
+  take({ context }: Pick<StoredInstance, 'context'>): void {
     this.#steps++;
     this.#bytes += JSON.stringify(context).length;
   }

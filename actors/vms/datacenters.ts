@@ -110,9 +110,11 @@ export class Datacenters {
         if (!draft.instance('datacenter', datacenter)) {
           draft.start('datacenter', datacenter, { at, name: datacenter });
         }
-        const event =
-          state === 'stale' ? { type: 'silenceNoticed', sinceMs } : { type: 'reported' };
-        draft.send('datacenter', datacenter, { ...event, at });
+        const isStale = state === 'stale';
+        draft.send('datacenter', datacenter, {
+          ...(isStale ? { type: 'silenceNoticed', sinceMs } : { type: 'reported' }),
+          at,
+        });
       },
     });
   }

@@ -218,7 +218,11 @@ function assertExpanded(datacenters: readonly string[], datacenter: string): voi
   );
 }
 
-function isUsable({ value, context }: Instance, digest: string, nowMs: number): boolean {
+function isUsable(
+  { value, context }: Instance<'enrolment'>,
+  digest: string,
+  nowMs: number,
+): boolean {
   const isSame = sameDigest(context.tokenHash, digest);
   return value === 'offered' && isSame && nowMs < Number(context.expiresMs);
 }
@@ -283,11 +287,11 @@ function putUnwatched(draft: Draft, vm: string, before: VmBody | undefined): voi
 
 function vmBody(draft: Draft, vm: string): VmBody | undefined {
   // Records of this kind are written as `VmBody` alone.
-  return draft.record('vm', vm)?.body as VmBody | undefined;
+  return draft.record('vm', vm)?.body;
 }
 
-function contextOf({ context }: Instance): EnrolmentContext {
-  return context as unknown as EnrolmentContext;
+function contextOf({ context }: Instance<'enrolment'>): EnrolmentContext {
+  return context;
 }
 
 function vmName(project: string, vm: string): string {

@@ -6,6 +6,12 @@
  */
 import type { Draft, ProjectView } from '../platform/host/host-port.ts';
 
+declare module '../platform/host/rows.ts' {
+  interface RecordBodies {
+    exportShards: ShardCounts;
+  }
+}
+
 /** VMs of a shard at most. */
 export const SHARD_VMS_MAX = 500;
 
@@ -49,6 +55,6 @@ export class ShardPlaces {
 
 function countsOf(view: ProjectView): readonly number[] {
   // Records of this kind are written by `ShardPlaces` alone.
-  const body = view.record(KIND, ID)?.body as ShardCounts | undefined;
+  const body = view.record(KIND, ID)?.body;
   return body?.vms ?? [];
 }

@@ -28,7 +28,7 @@ export function isBefore({ retiredMs }: Pick<VmBody, 'retiredMs'>, observedMs: n
 
 /** How often a VM was retired; 0: never, or it is not known. */
 function generationOf(view: Pick<ProjectView, 'record'>, vm: string): number {
-  const body = view.record('vm', vm)?.body as VmBody | undefined;
+  const body = view.record('vm', vm)?.body;
   return body?.generation ?? 0;
 }
 

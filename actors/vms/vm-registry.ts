@@ -6,13 +6,19 @@
  */
 import type { Clock } from '../../streams/platform/clock.ts';
 import type { Commit } from '../../streams/platform/commit/commit.ts';
-import type { Host, ProjectView } from '../platform/host/host-port.ts';
+import { type Host, isRecordOf, type ProjectView } from '../platform/host/host-port.ts';
 import type { ProjectLimits } from '../platform/project-limits.ts';
 import { ProjectLimitsReader } from '../platform/project-limits-reader.ts';
 import { ShardPlaces } from './export-shards.ts';
 import type { IngestRow, SenderReach } from './sent-row.ts';
 import { bodyOf, isBefore, isSame, present } from './vm-body.ts';
 import { OtherSenders } from './vm-other-senders.ts';
+
+declare module '../platform/host/rows.ts' {
+  interface RecordBodies {
+    vm: VmBody;
+  }
+}
 
 /** Body of a record of kind `vm`. */
 export interface VmBody {
@@ -218,11 +224,11 @@ export class VmRegistry {
     const known = this.#known.get(project);
     if (!known) return;
     for (const { records } of decisions) {
-      for (const { kind, id, body } of records) {
-        if (kind !== 'vm') continue;
+      for (const record of records) {
+        if (!isRecordOf(record, 'vm')) continue;
+        const { id, body } = record;
         if (body === null) known.delete(id);
-        // Records of this kind are written as `VmBody` alone.
-        else known.set(id, knownFrom(body as unknown as VmBody));
+        else known.set(id, knownFrom(body));
         if (present(known.get(id))) continue;
         this.#admitted.get(project)?.delete(id);
         this.#others.forget(project, id);
@@ -251,7 +257,7 @@ export class VmRegistry {
         const places = new ShardPlaces(draft);
         const elsewhere: string[] = [];
         for (const [vm, { name, observedMs }] of entries) {
-          const stored = draft.record('vm', vm)?.body as VmBody | undefined;
+          const stored = draft.record('vm', vm)?.body;
           if (stored && isBefore(stored, observedMs)) continue;
           const before = present(stored);
           const datacenter = this.#datacenterFor(before, reach);
@@ -293,7 +299,7 @@ function loadKnown(view: ProjectView): Map<string, Known> {
   let after: string | undefined;
   do {
     const page = view.records('vm', { limit: 1000, ...(after === undefined ? {} : { after }) });
-    for (const { id, body } of page.items) known.set(id, knownFrom(body as unknown as VmBody));
+    for (const { id, body } of page.items) known.set(id, knownFrom(body));
     after = page.next;
   } while (after !== undefined);
   return known;

@@ -46,7 +46,7 @@ export function retireVms(
       const refused: { vm: string; reason: RetireRefusal }[] = [];
       for (const vm of new Set(vms)) {
         // Records of this kind are written as `VmBody` alone.
-        const body = draft.record('vm', vm)?.body as VmBody | undefined;
+        const body = draft.record('vm', vm)?.body;
         if (!body) refused.push({ vm, reason: 'UNKNOWN_VM' });
         else if (datacenter !== undefined && body.datacenter !== datacenter) {
           refused.push({ vm, reason: 'OTHER_DATACENTER' });

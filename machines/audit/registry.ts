@@ -2,7 +2,7 @@
  * Every machine of the service, by name: what the host runs, audit shows, drawings render and the
  * model tests walk. A changed machine raises its version here and brings an up-caster.
  */
-import type { AnyStateMachine } from 'xstate';
+import type { AnyStateMachine, ContextFrom, EventFrom, InputFrom } from 'xstate';
 import { alertInstanceMachine, conditionOf } from '../alerting/alert-instance.ts';
 import { alertRuleMachine } from '../alerting/alert-rule.ts';
 import { ciConnectionMachine } from '../ci/ci-connection.ts';
@@ -20,6 +20,41 @@ import { signInLinkMachine } from '../identity/sign-in-link.ts';
 import type { MachineDefinition, MachineRow } from '../platform/definition.ts';
 import { datacenterMachine } from '../vms/datacenter.ts';
 import { enrolmentMachine } from '../vms/enrolment.ts';
+
+const machines = {
+  alertRule: alertRuleMachine,
+  alertInstance: alertInstanceMachine,
+  delivery: deliveryMachine,
+  destination: destinationMachine,
+  recipient: recipientMachine,
+  credential: credentialMachine,
+  serviceAccount: serviceAccountMachine,
+  ciVerification: ciVerificationMachine,
+  ciConnection: ciConnectionMachine,
+  membership: membershipMachine,
+  invitation: invitationMachine,
+  enrolment: enrolmentMachine,
+  person: personMachine,
+  signInLink: signInLinkMachine,
+  session: sessionMachine,
+  datacenter: datacenterMachine,
+};
+
+type TypesOf<Machines extends Readonly<Record<string, AnyStateMachine>>> = {
+  [Name in keyof Machines]: {
+    readonly context: Readonly<ContextFrom<Machines[Name]>>;
+    readonly event: Readonly<EventFrom<Machines[Name]>>;
+    readonly input: Readonly<InputFrom<Machines[Name]>>;
+  };
+};
+
+/**
+ * Context, events and input of each machine, by its name: rows, events and submissions are typed
+ * by it. An interface, so that tests of the host can declare machines of their own.
+ */
+export interface MachineTypes extends TypesOf<typeof machines> {}
+
+export type MachineName = keyof MachineTypes;
 
 const definitions: readonly MachineDefinition[] = [
   define(alertRuleMachine, 1, [

@@ -6,7 +6,6 @@
 import { KEY_LIFETIME_MS_MAX, startCredential } from '../../actors/identity/credentials.ts';
 import { projectRecord } from '../../actors/identity/members.ts';
 import type { Host, Instance } from '../../actors/platform/host/host-port.ts';
-import type { CredentialContext } from '../../machines/identity/credential.ts';
 import type { Clock } from '../../streams/platform/clock.ts';
 import { SYSTEM_PROJECT } from '../../streams/platform/commit/commit.ts';
 import type { Random } from '../../streams/platform/random.ts';
@@ -102,8 +101,7 @@ async function create({ host, clock, random }: CollectorRouteDeps, body: Body) {
 function list({ host, lastUsed }: CollectorRouteDeps): ListedCollectorKey[] {
   return [...host.projects()].sort().flatMap((project) =>
     liveKeys(host, project).map(({ instance: id, value, context }) => {
-      const { datacenter, lastFour, createdMs, expiresMs } =
-        context as unknown as CredentialContext;
+      const { datacenter, lastFour, createdMs, expiresMs } = context;
       const lastUsedMs = lastUsed.of(id);
       return {
         ...{ id, datacenter: datacenter ?? '', lastFour, state: String(value) },
@@ -114,9 +112,9 @@ function list({ host, lastUsed }: CollectorRouteDeps): ListedCollectorKey[] {
   );
 }
 
-function liveKeys(host: Host, project: string): Instance[] {
+function liveKeys(host: Host, project: string): Instance<'credential'>[] {
   const view = host.view(project);
-  const found: Instance[] = [];
+  const found: Instance<'credential'>[] = [];
   for (let after: string | undefined, more = true; more; more = after !== undefined) {
     const about = { final: false, owner: ownerIn(project), limit: PAGE };
     const page = view.instances('credential', { ...about, ...(after !== undefined && { after }) });

@@ -307,7 +307,12 @@ async function reportLeaks({ leaks }: IdentityRouteDeps, body: Body): Promise<Re
 
 /** A key's end by the operator; `isNew` false: it had ended before. */
 export function revokeInDraft(draft: Draft, id: string, by: Actor) {
-  const event = { type: 'revoked', at: draft.at, reason: 'REVOKED_BY_OPERATOR', by: by.name };
+  const event = {
+    type: 'revoked',
+    at: draft.at,
+    reason: 'REVOKED_BY_OPERATOR',
+    by: by.name,
+  } as const;
   const { changed, instance } = draft.send('credential', id, event);
   return { isNew: changed, state: String(instance.value) };
 }

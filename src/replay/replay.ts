@@ -111,8 +111,8 @@ async function putInForce(
   await node.submit((draft) => {
     const { at } = draft;
     for (const id of new Set(rules.flatMap((spec) => spec.destinationNames.map(lastSegment)))) {
-      const address = { urlDigest: '', host: '', lastFour: '', secretId: null };
-      const named = { at, project, kind: 'webhook', displayName: id };
+      const address = { urlDigest: '', host: '', lastFour: '', urlId: null, secretId: null };
+      const named = { at, project, kind: 'webhook' as const, displayName: id };
       draft.start('destination', id, { ...named, ...address });
     }
     for (const [i, spec] of rules.entries()) {

@@ -1,7 +1,13 @@
 /** What a replay led to, read from the rows it left, with the recording's own times. */
+
 import type { IncidentBody } from '../../actors/alerting/incident.ts';
-import type { Instance, ProjectView, StoredRecord } from '../../actors/platform/host/host-port.ts';
-import type { DeliveryContext } from '../../machines/delivery/delivery.ts';
+import type {
+  Instance,
+  ProjectRecord,
+  ProjectView,
+  RecordKind,
+} from '../../actors/platform/host/host-port.ts';
+import type { MachineName } from '../../machines/audit/registry.ts';
 import { metricCatalogue } from '../../streams/telemetry/metrics/catalogue.ts';
 import { type Pace, recordedMs } from './replay-log.ts';
 
@@ -46,9 +52,7 @@ export function incidentsOf(
   view: ProjectView,
   pace: Pace,
 ): { incidents: ReplayedIncident[]; deliveries: ReplayedDelivery[] } {
-  const bodies = new Map(
-    [...allRecords(view, 'incident')].map(({ id, body }) => [id, body as unknown as IncidentBody]),
-  );
+  const bodies = new Map([...allRecords(view, 'incident')].map(({ id, body }) => [id, body]));
   const incidents = [...bodies.values()].map((body) => incidentOf(body, pace));
   const deliveries = [...allRows(view, 'delivery')].map((row) => deliveryOf(row, bodies, pace));
   return {
@@ -80,11 +84,11 @@ function incidentOf(body: IncidentBody, pace: Pace): ReplayedIncident {
 }
 
 function deliveryOf(
-  { value, context }: Instance,
+  { value, context }: Instance<'delivery'>,
   incidents: ReadonlyMap<string, IncidentBody>,
   pace: Pace,
 ): ReplayedDelivery {
-  const delivery = context as unknown as DeliveryContext;
+  const delivery = context;
   const incident = incidents.get(delivery.incident);
   const { event, occurrence, destination, reason, createdMs } = delivery;
   return {
@@ -99,7 +103,10 @@ function deliveryOf(
 
 const PAGE = 1_000;
 
-function* allRecords(view: ProjectView, kind: string): Generator<StoredRecord> {
+function* allRecords<K extends RecordKind>(
+  view: ProjectView,
+  kind: K,
+): Generator<ProjectRecord<K>> {
   let after: string | undefined;
   do {
     const page = view.records(kind, { limit: PAGE, ...(after !== undefined && { after }) });
@@ -108,7 +115,7 @@ function* allRecords(view: ProjectView, kind: string): Generator<StoredRecord> {
   } while (after !== undefined);
 }
 
-function* allRows(view: ProjectView, machine: string): Generator<Instance> {
+function* allRows<M extends MachineName>(view: ProjectView, machine: M): Generator<Instance<M>> {
   let after: string | undefined;
   do {
     const page = view.instances(machine, { limit: PAGE, ...(after !== undefined && { after }) });

@@ -131,7 +131,7 @@ function decide(
       const isOurs = context.createdBy === MAKER || context.owner === MAKER;
       const isForNobody = context.kind === 'sk' && context.owner === MAKER;
       if (!isOurs || (kept.has(instance) && !isForNobody)) continue;
-      const revoked = { type: 'revoked', at: draft.at, reason: 'REPLACED', by: MAKER };
+      const revoked = { type: 'revoked', at: draft.at, reason: 'REPLACED', by: MAKER } as const;
       draft.send('credential', instance, revoked);
     }
   }

@@ -143,8 +143,20 @@ t.test('a key is revoked in an emergency, by name or id, whosever it is', async 
       project: 'web',
       by: { kind: 'operator', name: 'test' },
       decide(draft) {
-        const about = { project: 'web', kind: 'sk', owner, capabilities: [], displayName: id };
-        draft.start('credential', id, { at: draft.at, ...about, expiresMs: draft.at + 1_000 });
+        const about = {
+          project: 'web',
+          kind: 'sk' as const,
+          owner,
+          capabilities: [],
+          displayName: id,
+        };
+        const unused = { hash: '', lastFour: '', createdBy: '', datacenter: null, vm: null };
+        draft.start('credential', id, {
+          at: draft.at,
+          ...about,
+          ...unused,
+          expiresMs: draft.at + 1_000,
+        });
       },
     });
   }

@@ -153,7 +153,13 @@ t.test('a rule that this program cannot evaluate has FAILED, and watches nothing
   await world.host.submit({
     ...{ project: PROJECT, by },
     decide(draft) {
-      const edit = { type: 'edited', at: draft.at, spec, by: 'test', evaluationChanged: true };
+      const edit = {
+        type: 'edited',
+        at: draft.at,
+        spec,
+        by: 'test',
+        evaluationChanged: true,
+      } as const;
       draft.send('alertRule', RULE, edit);
     },
   });

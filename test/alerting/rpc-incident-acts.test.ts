@@ -6,7 +6,7 @@ import { randomUUID } from 'node:crypto';
 import t from 'tap';
 import type { IncidentBody } from '../../actors/alerting/incident.ts';
 import { endNotice, type NoticeKind, raiseNotice } from '../../actors/alerting/notices.ts';
-import type { Draft } from '../../actors/platform/host/host-port.ts';
+import type { Draft, EventOf } from '../../actors/platform/host/host-port.ts';
 import { openStream } from '../support/connect-stream.ts';
 import { DAY_MS, START_MS } from '../support/credential-world.ts';
 import { type RpcWorld, START_SECONDS, startRpcWorld, VM } from '../support/rpc-world.ts';
@@ -142,10 +142,10 @@ t.test('Why data is missing, and a retirement, reach watchers and the timeline',
   const id = name.slice(name.lastIndexOf('/') + 1);
   const record = world.host.view('demo').record('incident', id);
   const { alertInstance } = (record?.body ?? {}) as unknown as IncidentBody;
-  const tell = (event: { readonly type: string; readonly [field: string]: unknown }) =>
+  const send = (eventOf: (at: number) => EventOf<'alertInstance'>) =>
     world.host.submit({
       ...{ project: 'demo', by: { kind: 'service', name: 'test' } },
-      decide: (draft) => draft.send('alertInstance', alertInstance, { ...event, at: draft.at }),
+      decide: (draft) => draft.send('alertInstance', alertInstance, eventOf(draft.at)),
     });
   const url = await world.app.listen({ host: '127.0.0.1', port: 0 });
   const path = '/svc.monitoring.v1.AlertService/WatchIncidents';
@@ -153,10 +153,11 @@ t.test('Why data is missing, and a retirement, reach watchers and the timeline',
   const watch = await openStream(url, path, { projectName: PROJECT }, headers);
   t.teardown(() => watch.close());
   await watch.received(1);
-  const missing = { type: 'dataMissing', sinceMs: START_MS, eventMs: START_MS + 90_000 };
-  await tell({ ...missing, reason: 'VM_STOPPED' });
-  await tell({ ...missing, reason: 'DATACENTER_STALE', eventMs: START_MS + 120_000 });
-  await tell({ type: 'evaluatorFailed', reason: 'out of memory' });
+  const missing = { type: 'dataMissing', sinceMs: START_MS, eventMs: START_MS + 90_000 } as const;
+  await send((at) => ({ ...missing, reason: 'VM_STOPPED', at }));
+  const laterMs = START_MS + 120_000;
+  await send((at) => ({ ...missing, reason: 'DATACENTER_STALE', eventMs: laterMs, at }));
+  await send((at) => ({ type: 'evaluatorFailed', reason: 'out of memory', at }));
   await world.call('DeleteAlertRule', {
     ...{ name: `${PROJECT}/alertRules/${rule}`, requestId: randomUUID(), expectedVersion: '1' },
   });
@@ -295,7 +296,7 @@ t.test('A data center’s incident is explained as far as it can be', async (t) 
   const rule = await saveRule(world, { metricId: 'telemetry_age_seconds', threshold: 120 });
   const vms = ['vm-1', 'vm-2'];
   await world.write([...vms.map((vm) => cpu(600, 10, vm)), cpu(0, 10, 'vm-3')]);
-  const body = {
+  const body: IncidentBody = {
     ...{ id: 'inc_dc', alertInstance: 'ins_dc', rule, ruleVersion: 1, ruleDisplayName: 'Silent' },
     ...{ severity: 'CRITICAL', metricId: 'telemetry_age_seconds', operator: 'GREATER_THAN' },
     ...{ threshold: 120, sustainedSeconds: 60, vm: '', labels: '{datacenter="DC-1"}' },
@@ -309,7 +310,11 @@ t.test('A data center’s incident is explained as far as it can be', async (t) 
       ...{ project: 'demo', by: { kind: 'service', name: 'test' } },
       decide(draft) {
         draft.putRecord({ kind: 'incident', id: 'inc_dc', body });
-        draft.putRecord({ kind: 'incidentHeldVms', id: 'inc_dc', body: { vms: held } });
+        draft.putRecord({
+          kind: 'incidentHeldVms',
+          id: 'inc_dc',
+          body: { datacenter: 'DC-1', vms: held, count: held.length },
+        });
       },
     });
   await put(vms);

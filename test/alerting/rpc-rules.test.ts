@@ -1,6 +1,8 @@
 /** Rules on the wire: what cannot be evaluated is refused; exact resends, versions and limits hold. */
+
 import { randomUUID } from 'node:crypto';
 import t from 'tap';
+import type { MachineName } from '../../machines/audit/registry.ts';
 import { START_MS } from '../support/credential-world.ts';
 import { type RpcWorld, startRpcWorld, VM } from '../support/rpc-world.ts';
 
@@ -272,7 +274,7 @@ t.test('A rule that is not applied yet is PENDING after half a second', async (t
   t.match((await asked).body, { version: '1', appliedVersion: '0', syncStatus: 'PENDING' });
 });
 
-async function committed(world: RpcWorld, machine: string, instance: string): Promise<void> {
+async function committed(world: RpcWorld, machine: MachineName, instance: string): Promise<void> {
   while (!world.host.view('demo').instance(machine, instance)) {
     await new Promise<void>((resolve) => setImmediate(resolve));
   }

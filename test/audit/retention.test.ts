@@ -72,12 +72,12 @@ async function verified(world: DeliveryWorld) {
   }
 }
 
-const kinds = ['incident', 'incidentWindow', 'incidentHeldVms', 'delivery', 'notice'];
+const kinds = ['incident', 'incidentWindow', 'incidentHeldVms', 'delivery', 'notice'] as const;
 
 function countsOf(world: DeliveryWorld) {
   const view = world.host.view(PROJECT);
   const records = kinds.map((kind) => [kind, view.records(kind, { limit: 1000 }).items.length]);
-  const rows = ['alertInstance', 'delivery'].map((machine) => [
+  const rows = (['alertInstance', 'delivery'] as const).map((machine) => [
     `${machine} rows`,
     world.instances(machine).length,
   ]);
@@ -104,7 +104,11 @@ t.test(
       ...{ project: PROJECT, by },
       decide(draft) {
         for (const { id } of world.incidents()) {
-          draft.putRecord({ kind: 'incidentHeldVms', id, body: { vms: ['vm-x'] } });
+          draft.putRecord({
+            kind: 'incidentHeldVms',
+            id,
+            body: { datacenter: '', vms: ['vm-x'], count: 1 },
+          });
         }
       },
     });

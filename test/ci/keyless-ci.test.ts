@@ -2,10 +2,12 @@
  * Keyless CI's decisions, STATE-06 to STATE-10 and ERR-05 among them: verifications,
  * connections and exchanges over a real host, with tokens that show exactly what a test says.
  */
+
 import t from 'tap';
 import { ACCESS_TOKEN_MS } from '../../actors/ci/exchange.ts';
 import { OPEN_VERIFICATIONS_MAX } from '../../actors/ci/verifications.ts';
 import type { Instance } from '../../actors/platform/host/host-port.ts';
+import type { MachineName } from '../../machines/audit/registry.ts';
 import type { CiConnectionContext } from '../../machines/ci/ci-connection.ts';
 import type { CiVerificationContext } from '../../machines/ci/ci-verification.ts';
 import {
@@ -46,7 +48,7 @@ async function observe(world: CiWorld, token: TestToken = {}) {
   return { started, digest, approve: () => world.ci.approve({ ...change(world), ...approval }) };
 }
 
-const row = (world: CiWorld, machine: string, id: string): Instance => {
+const row = <M extends MachineName>(world: CiWorld, machine: M, id: string): Instance<M> => {
   const found = world.host.view(PROJECT).instance(machine, id);
   if (!found) throw new Error(`There is no ${machine} ${id}`);
   return found;
@@ -214,7 +216,9 @@ t.test('owners are notified of a connection that lets in more than before', asyn
     world.host
       .view(change(world).project)
       .records('notice', { limit: 9 })
-      .items.flatMap(({ body }) => (body.changes as { text: string }[]).map(({ text }) => text));
+      .items.flatMap(({ body }) =>
+        body.kind === 'ACCESS_CHANGED' ? body.changes.map(({ text }) => text) : [],
+      );
   const named = () => ({ ...change(world), connection: id });
   t.match(noted(), [/was approved by/]);
   await world.ci.edit({ ...named(), displayName: 'Other', capabilities: BOTH });

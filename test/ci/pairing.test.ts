@@ -31,7 +31,7 @@ async function start(world: CiWorld) {
   return { setupId, pairingCode, network: NETWORK };
 }
 
-function row(world: CiWorld, id: string): Instance {
+function row(world: CiWorld, id: string): Instance<'ciVerification'> {
   const found = world.host.view(PROJECT).instance('ciVerification', id);
   if (!found) throw new Error(`There is no verification ${id}`);
   return found;

@@ -7,7 +7,11 @@ import { fromJsonString } from '@bufbuild/protobuf';
 import fc from 'fast-check';
 import t, { type Test } from 'tap';
 import type { AttemptRequest } from '../../actors/delivery/notifier-port.ts';
-import type { ProjectView } from '../../actors/platform/host/host-port.ts';
+import type {
+  ProjectView,
+  RecordBodies,
+  RecordKind,
+} from '../../actors/platform/host/host-port.ts';
 import type { DeliveryContext } from '../../machines/delivery/delivery.ts';
 import { decodeChatBody } from '../../src/delivery/notify/chat/chat-kind.ts';
 import { createContents } from '../../src/delivery/notify/contents.ts';
@@ -37,7 +41,7 @@ async function firing(t: Test) {
   const world = await openDeliveryWorld(t);
   const hook = await world.addDestination();
   await world.putInForce({ destinationNames: [hook] });
-  const put = (kind: string, id: string, body: Record<string, unknown>) =>
+  const put = <K extends RecordKind>(kind: K, id: string, body: RecordBodies[K]) =>
     world.host.submit({
       ...{ project: PROJECT, by },
       decide: (draft) => draft.putRecord({ kind, id, body }),

@@ -27,7 +27,7 @@ async function withPeople({ host }: DeliveryWorld) {
     { id: 'ben', role: 'OWNER', email: 'ben@example.com' },
     { id: 'cleo', role: 'OWNER', email: '' },
     { id: 'dan', role: 'VIEWER', email: 'dan@example.com' },
-  ];
+  ] as const;
   for (const { id, role, email } of people) {
     await host.submit({
       ...{ project: SYSTEM_PROJECT, by },

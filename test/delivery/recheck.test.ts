@@ -69,7 +69,8 @@ t.test('nor what its retired VM, or a rule that names another destination, leave
       host.submit({
         ...{ project: PROJECT, by },
         decide(draft) {
-          const body = { displayName: 'One', retiredMs: clock.now() };
+          const facts = { displayName: 'One', datacenter: '', expandedMonitoring: false };
+          const body = { ...facts, registeredMs: 0, retiredMs: clock.now() };
           draft.putRecord({ kind: 'vm', id: 'vm-1', body });
         },
       }),

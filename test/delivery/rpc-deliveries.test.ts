@@ -1,7 +1,9 @@
 /** What is read of deliveries on the wire: whose, how far, and what is kept from who may not write. */
+
 import t from 'tap';
 import { startTestDelivery } from '../../actors/delivery/expand.ts';
 import { recordOutcome } from '../../actors/delivery/outcome.ts';
+import type { DestinationKind } from '../../machines/delivery/destination.ts';
 import { seededRandom } from '../../streams/platform/random.ts';
 import { type RpcWorld, START_SECONDS, startRpcWorld } from '../support/rpc-world.ts';
 
@@ -14,12 +16,12 @@ async function withDestinations(world: RpcWorld) {
     ...{ project: 'demo', by },
     decide(draft) {
       const { at } = draft;
-      const shown = { urlDigest: '', host: '', lastFour: '', secretId: null };
-      const destination = (id: string, kind: string) =>
+      const shown = { urlDigest: '', host: '', lastFour: '', urlId: null, secretId: null };
+      const destination = (id: string, kind: DestinationKind) =>
         draft.start('destination', id, { at, project: 'demo', kind, displayName: id, ...shown });
       destination('dst_hook', 'webhook');
       destination('dst_mail', 'email');
-      const person = { person: 'per_1', role: 'VIEWER', displayName: 'Ann' };
+      const person = { person: 'per_1', role: 'VIEWER', displayName: 'Ann' } as const;
       const email = 'ann@example.com';
       draft.start('membership', 'mem_1', { at, project: 'demo', ...person, email, by: 'test' });
       draft.start('recipient', 'rcp_1', {
@@ -45,7 +47,7 @@ async function attempt(world: RpcWorld, delivery: string): Promise<string> {
     ...{ project: 'demo', by },
     decide(draft) {
       draft.send('delivery', delivery, { type: 'attemptDue', at: draft.at });
-      const cleared = { type: 'cleared', at: draft.at, attemptId, bodyDigest: 'd' };
+      const cleared = { type: 'cleared', at: draft.at, attemptId, bodyDigest: 'd' } as const;
       draft.send('delivery', delivery, cleared);
     },
   });

@@ -59,7 +59,9 @@ t.test('owners are notified of what an account may do beyond what it could', asy
     host
       .view(project)
       .records('notice', { limit: 9 })
-      .items.flatMap(({ body }) => (body.changes as { text: string }[]).map(({ text }) => text));
+      .items.flatMap(({ body }) =>
+        body.kind === 'ACCESS_CHANGED' ? body.changes.map(({ text }) => text) : [],
+      );
   await edit(undefined, ['monitoring.read']);
   await edit('Other');
   await accounts.disable({ ...change, account, reason: 'Quiet' });

@@ -245,7 +245,12 @@ t.test(
       project: 'p1',
       by: tester,
       decide: (draft) => {
-        const rotated = { type: 'rotated', at: draft.at, successor: successor.id, overlapMs };
+        const rotated = {
+          type: 'rotated',
+          at: draft.at,
+          successor: successor.id,
+          overlapMs,
+        } as const;
         return draft.send('credential', id, { ...rotated, by: 'test' }).changed;
       },
     });

@@ -70,7 +70,7 @@ async function forgetLater({ host }: PeopleWorld, later: string, member: string)
   await host.submit({
     ...{ project: 'p-1', by: operator },
     decide(draft) {
-      const renamed = { type: 'renamed', at: draft.at, displayName: 'bob', email: '' };
+      const renamed = { type: 'renamed', at: draft.at, displayName: 'bob', email: '' } as const;
       draft.send('membership', member, renamed);
     },
   });

@@ -3,11 +3,13 @@
  * leaves at once. The last test lets random acts of several people run at once and looks at what
  * must hold after any of them.
  */
+
 import fc from 'fast-check';
 import t from 'tap';
 import { PROJECTS_OF_PERSON_MAX } from '../../actors/identity/members.ts';
 import { MEMBERS_MAX, membershipOf } from '../../actors/identity/membership-changes.ts';
 import { memberIdOf } from '../../actors/identity/names.ts';
+import type { MachineName } from '../../machines/audit/registry.ts';
 import type { Role } from '../../machines/identity/membership.ts';
 import { SYSTEM_PROJECT } from '../../streams/platform/commit/commit.ts';
 import {
@@ -91,7 +93,10 @@ t.test('a project is made once, under an id that nothing was written to', async 
   t.equal(await make('ok', ' \n '), 'INVALID_FIELD');
   await world.host.submit({
     ...{ project: 'fed', by: operator },
-    decide: (draft) => draft.putRecord({ kind: 'vm', id: 'v', body: { displayName: 'v' } }),
+    decide(draft) {
+      const body = { displayName: 'v', datacenter: '', expandedMonitoring: false, registeredMs: 0 };
+      draft.putRecord({ kind: 'vm', id: 'v', body });
+    },
   });
   t.equal(await make('fed'), 'INVALID_STATE', 'samples came in for it: it is not free');
   const request = { scope: by.name, id: 'r-1', fingerprint: 'one' };
@@ -249,14 +254,15 @@ t.test('whatever several people do at once, what must hold holds', async (t) => 
 /** Throws when something that must hold does not. */
 function assertHolds({ host, faults }: PeopleWorld): void {
   const system = host.view(SYSTEM_PROJECT);
-  const all = (machine: string) => system.instances(machine, { limit: 1_000 }).items;
+  const all = <M extends MachineName>(machine: M) =>
+    system.instances(machine, { limit: 1_000 }).items;
   const members = host.view('web').instances('membership', { limit: 1_000 }).items;
   const owners = members.filter(
     (row) => row.value === 'active' && membershipOf(row).role === 'OWNER',
   );
   if (owners.length === 0) throw new Error('The project has no owner');
   const keys = all('person').flatMap(({ context }) =>
-    (context.identities as { subject: string }[]).map(({ subject }) => subject),
+    context.identities.map(({ subject }) => subject),
   );
   if (new Set(keys).size !== keys.length) throw new Error('An account has two people');
   const addresses = all('person').map(({ context }) => String(context.email));

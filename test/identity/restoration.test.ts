@@ -2,12 +2,14 @@
  * A restored backup, on real hosts over a database file: one that was copied before a key, a session
  * and a trust ended lets them in again, until the operator says that it is one.
  */
+
 import { copyFileSync } from 'node:fs';
 import { join } from 'node:path';
 import t from 'tap';
 import { enrolmentIdOf } from '../../actors/identity/names.ts';
 import { type EndedCounts, restored } from '../../actors/identity/restoration.ts';
-import type { Host } from '../../actors/platform/host/host-port.ts';
+import type { EventOf, Host } from '../../actors/platform/host/host-port.ts';
+import type { MachineName } from '../../machines/audit/registry.ts';
 import { IdentityRows } from '../../src/identity/auth/identity-rows.ts';
 import { resolveToken } from '../../src/identity/auth/resolve-principal.ts';
 import { mintKey } from '../../src/platform/keys.ts';
@@ -61,7 +63,13 @@ async function fill(world: World, sessions: number) {
       const ofAgent = { kind: 'vm', owner: `projects/${project}/vms/${VM}`, vm: VM } as const;
       const secret = { hash: agent.hash, lastFour: agent.lastFour };
       draft.start('credential', agent.id, { ...key, ...ofAgent, ...secret });
-      const ci = { ...named, serviceAccount: 'robot', issuer: 'github', audience: 'a' };
+      const ci = {
+        ...named,
+        serviceAccount: 'robot',
+        issuer: 'github',
+        issuerUrl: '',
+        audience: 'a',
+      };
       draft.start('ciVerification', 'v', { ...ci, codeHash: 'c'.repeat(64) });
       const approved = { bound: { ref: 'main' }, verification: 'old', digest: 'd' };
       draft.start('ciConnection', 'trust', { ...ci, ...approved });
@@ -93,7 +101,7 @@ async function addSessions(
       by: operator,
       decide(draft) {
         for (let i = first; i < Math.min(count, first + 150); i++) {
-          const facts = { at: draft.at, person, method: 'link', agent: 'test' };
+          const facts = { at: draft.at, person, method: 'link', agent: 'test' } as const;
           const hash = String(i).padStart(64, '0');
           draft.start('session', `${prefix}s${i}`, {
             ...facts,
@@ -106,7 +114,7 @@ async function addSessions(
   }
 }
 
-const stateOf = ({ host }: Pick<World, 'host'>, machine: string, id: string, of = project) =>
+const stateOf = ({ host }: Pick<World, 'host'>, machine: MachineName, id: string, of = project) =>
   host.view(of).instance(machine, id)?.value;
 const connectionOf = ({ host }: Pick<World, 'host'>) =>
   host.view(project).instance('ciConnection', 'trust');
@@ -120,15 +128,15 @@ function standing({ host, clock }: World, tokenEpoch: number): string {
   return reasonOf(() => resolveToken(rows, { ...claims, expiresMs }, clock.now()));
 }
 
-const send = (
+const send = <M extends MachineName>(
   { host }: World,
-  machine: string,
+  machine: M,
   id: string,
   event: { readonly type: string } & Readonly<Record<string, unknown>>,
 ) =>
   host.submit({
     ...{ project, by: operator },
-    decide: (draft) => void draft.send(machine, id, { ...event, at: draft.at }),
+    decide: (draft) => void draft.send(machine, id, { ...event, at: draft.at } as EventOf<M>),
   });
 
 t.test('What ended after the backup works again in its copy, until the act', async (t) => {

@@ -345,7 +345,7 @@ t.test(
     await host.submit({
       ...{ project: 'demo', by: tester },
       decide: (draft) => {
-        const removed = { type: 'removed', at: draft.at, reason: 'LEFT', by: tester.name };
+        const removed = { type: 'removed', at: draft.at, reason: 'LEFT', by: tester.name } as const;
         draft.send('membership', memberIdOf('demo', leaver.person), removed);
       },
     });
@@ -369,7 +369,12 @@ t.test('A personal key acts within its owner’s current access', async (t) => {
   await host.submit({
     ...{ project: 'demo', by: tester },
     decide: (draft) => {
-      const changed = { type: 'roleChanged', at: draft.at, role: 'VIEWER', by: tester.name };
+      const changed = {
+        type: 'roleChanged',
+        at: draft.at,
+        role: 'VIEWER',
+        by: tester.name,
+      } as const;
       draft.send('membership', member, changed);
     },
   });

@@ -393,7 +393,8 @@ t.test('Unpacked bytes count against the rate, also of a collector for all proje
   const { key } = await world.collector(SYSTEM_PROJECT);
   await world.host.submit({
     ...{ project: 'demo', by: { kind: 'operator', name: 'test' } },
-    decide: (draft) => draft.putRecord({ kind: 'project', id: 'demo', body: {} }),
+    decide: (draft) =>
+      draft.putRecord({ kind: 'project', id: 'demo', body: { displayName: 'demo' } }),
   });
   t.equal(await write(key), 2_000);
 });

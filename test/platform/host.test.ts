@@ -24,7 +24,11 @@ async function startedNode(t: Test, options: { log?: FaultyLog; name?: string } 
   return { ...node, clock, log };
 }
 
-const note = (id: string, body: Record<string, unknown> = {}) => ({ kind: 'note', id, body });
+const note = (id: string, body: Record<string, unknown> = {}) => ({
+  kind: 'note' as const,
+  id,
+  body,
+});
 
 t.test('a decision is committed with its outcome, applied, and read back', async (t) => {
   const { host } = await startedNode(t);
@@ -335,7 +339,7 @@ t.test('a machine that asks for the impossible fails its own decision alone', as
     { message: /exists already/ },
   );
   await t.rejects(
-    submit((d) => d.start('none', 'a', {})),
+    submit((d) => d.start('none' as 'odd', 'a', {})),
     { message: /no machine none/ },
   );
   await t.rejects(

@@ -11,11 +11,11 @@ import {
 } from '../../streams/platform/commit/codec.ts';
 import type { Decision, InstanceStep } from '../../streams/platform/commit/commit.ts';
 import {
-  type Instance,
   type InstanceFilter,
   type ListOptions,
-  type ProjectView,
   REQUEST_KEPT_MS,
+  type StoredInstance,
+  type StoredView,
 } from '../../streams/platform/commit/projection.ts';
 
 const by = { kind: 'service', name: 'test' } as const;
@@ -137,7 +137,7 @@ t.test(
     apply('p', { steps: [stepOf('f', { context: { n: 1 } })] }, 3);
     apply('q', { steps: [owned('g', 'x')] }, 3);
     const view = store.view('p');
-    const ids = (of: ProjectView, options: Partial<ListOptions & InstanceFilter>) =>
+    const ids = (of: StoredView, options: Partial<ListOptions & InstanceFilter>) =>
       of.instances('m', { limit: 10, ...options }).items.map((item) => item.instance);
     t.same(ids(view, { owner: 'x' }), ['a', 'c', 'd', 'e']);
     t.same(ids(view, { owner: 'x', final: false, descending: true }), ['e', 'd', 'a']);
@@ -148,7 +148,7 @@ t.test(
     t.equal(view.countInstances('m', { owner: 'x', final: true }), 1);
 
     const draft = new Overlay(view);
-    const a = view.instance('m', 'a') as Instance;
+    const a = view.instance('m', 'a') as StoredInstance;
     draft.putInstance({ ...a, final: true });
     draft.putInstance({ ...a, instance: 'h', createdMs: 9 });
     draft.putInstance({ ...a, instance: 'i', createdMs: 9, context: { owner: 'y' } });

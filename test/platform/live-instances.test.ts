@@ -3,7 +3,7 @@ import t from 'tap';
 import { retireInstances, rulesWithStaleInstances } from '../../actors/alerting/retire.ts';
 import { seedOf } from '../../actors/alerting/rule-markers.ts';
 import { outstandingDeliveries } from '../../actors/delivery/wake-ups.ts';
-import type { Host, Instance, Page, ProjectView } from '../../actors/platform/host/host-port.ts';
+import type { Host, Page, ProjectView } from '../../actors/platform/host/host-port.ts';
 import { allInstances, liveInstances } from '../../actors/platform/host/live-instances.ts';
 import { instanceIdOf } from '../../streams/alerting/evaluation/accept.ts';
 import { openAlertingWorld, PROJECT, RULE } from '../support/alerting-world.ts';
@@ -14,7 +14,7 @@ const COUNT = 1_000;
 function watched(host: Host) {
   let inTurn = 0;
   const most = { inOneTurn: 0 };
-  const note = (page: Page<Instance>): Page<Instance> => {
+  const note = <Row extends Page<unknown>>(page: Row): Row => {
     if (inTurn === 0) setImmediate(() => (inTurn = 0));
     inTurn += page.items.length;
     most.inOneTurn = Math.max(most.inOneTurn, inTurn);
@@ -22,7 +22,10 @@ function watched(host: Host) {
   };
   const view = (project: string): ProjectView => {
     const inner = host.view(project);
-    return { ...bound(inner), instances: (...asked) => note(inner.instances(...asked)) };
+    return {
+      ...bound(inner),
+      instances: (machine, options) => note(inner.instances(machine, options)),
+    };
   };
   return { host: { ...host, view }, view: view(PROJECT), most };
 }
@@ -92,7 +95,7 @@ t.test('deliveries are swept a page a turn, over large and small projects alike'
           const of = {
             at: draft.at,
             project,
-            event: 'FIRING',
+            event: 'FIRING' as const,
             occurrence: 1,
             incident: `inc_${i}`,
           };

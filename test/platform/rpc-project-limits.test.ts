@@ -111,8 +111,13 @@ t.test('Series that nobody has reported since the start of the node are not zero
     decide(draft) {
       // As a restarted node finds it: registered before, and not heard yet.
       draft.putRecord({
-        ...{ kind: 'vm', id: 'vm-1' },
-        body: { displayName: 'One', datacenter: 'DC-1', expandedMonitoring: false },
+        ...{ kind: 'vm' as const, id: 'vm-1' },
+        body: {
+          displayName: 'One',
+          datacenter: 'DC-1',
+          expandedMonitoring: false,
+          registeredMs: 0,
+        },
       });
       return {};
     },

@@ -138,7 +138,7 @@ t.test(
     const { prepare, read } = demoOf(t, world);
     await prepare();
     const first = read();
-    const tell = (account: string, type: string) =>
+    const tell = (account: string, type: 'disabled' | 'deleted') =>
       world.host.submit({
         ...{ project: 'demo', by: tester },
         decide(draft) {

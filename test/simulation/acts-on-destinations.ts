@@ -2,6 +2,7 @@
 
 import { memberIdOf } from '../../actors/identity/names.ts';
 import type { Draft, Instance, ProjectView } from '../../actors/platform/host/host-port.ts';
+import type { MachineName } from '../../machines/audit/registry.ts';
 import type { MembershipContext } from '../../machines/identity/membership.ts';
 import { SYSTEM_PROJECT } from '../../streams/platform/commit/commit.ts';
 import type { Dice } from './dice.ts';
@@ -27,7 +28,7 @@ const newMembers: Idea = ({ project }) => {
       const id = memberIdOf(project, person);
       if (draft.instance('membership', id)) continue;
       const named = { displayName: person, email: `${person}@example.org` };
-      const role = { role: 'EDITOR', by: 'people' };
+      const role = { role: 'EDITOR', by: 'people' } as const;
       draft.start('membership', id, { at: draft.at, project, person, ...named, ...role });
     }
   });
@@ -80,7 +81,11 @@ function toDestination(
   };
 }
 
-function oneOf(view: ProjectView, machine: string, dice: Dice): Instance | undefined {
+function oneOf<M extends MachineName>(
+  view: ProjectView,
+  machine: M,
+  dice: Dice,
+): Instance<M> | undefined {
   const { items } = view.instances(machine, { limit: 100, final: false });
   return items.length === 0 ? undefined : dice.pick(items);
 }
@@ -117,8 +122,8 @@ const comeOrGo: Idea = (view, dice) => {
   const { displayName } = row.context as unknown as MembershipContext;
   const isThere = row.value === 'active';
   const event = isThere
-    ? { type: 'removed', reason: 'left' }
-    : { type: 'rejoined', role: 'EDITOR' };
+    ? ({ type: 'removed', reason: 'left' } as const)
+    : ({ type: 'rejoined', role: 'EDITOR' } as const);
   return submitted(`${displayName} ${isThere ? 'leaves' : 'comes back'}`, (draft) => {
     draft.send('membership', row.instance, { ...event, at: draft.at, by: 'people' });
   });

@@ -3,9 +3,11 @@
  * recipients, take notice of incidents and silence them. Each act is a request that is sent again,
  * unchanged, until somebody answers it or its sender loses patience.
  */
+
+import type { Instance, ProjectView } from '../../actors/platform/host/host-port.ts';
 import { setLimits } from '../../actors/platform/project-limits.ts';
 import type { AlertRuleContext, AlertRuleSpec } from '../../machines/alerting/alert-rule.ts';
-import type { Instance, ProjectView } from '../../streams/platform/commit/projection.ts';
+import type { MachineName } from '../../machines/audit/registry.ts';
 import { actsOnDestinations } from './acts-on-destinations.ts';
 import type { Cluster } from './cluster.ts';
 import type { Dice } from './dice.ts';
@@ -126,7 +128,7 @@ export class People {
   }
 }
 
-function live(view: ProjectView, machine: string): readonly Instance[] {
+function live<M extends MachineName>(view: ProjectView, machine: M): readonly Instance<M>[] {
   return view.instances(machine, { limit: 1000, final: false }).items;
 }
 

@@ -3,10 +3,12 @@
  * an actor's port, so that production code needs no hook for it. A simulation that does not find
  * them would not find their like.
  */
+
 import type { RunningHost } from '../../actors/platform/host/host.ts';
 import type { Draft, Instance, ProjectView } from '../../actors/platform/host/host-port.ts';
 import type { Ingest } from '../../actors/telemetry/ingest/ingest-port.ts';
 import type { IngestRow } from '../../actors/vms/sent-row.ts';
+import type { MachineName } from '../../machines/audit/registry.ts';
 import type { Stream } from '../../streams/platform/stream.ts';
 
 /** Parts of the service that a bug can be planted in. */
@@ -70,22 +72,25 @@ const recheckSkipped: Planted = {
   sentence: 'An attempt is opened whatever became of its incident and of its destination.',
   host: inFrontOf('deliverer', () => {
     const blind = (real: ProjectView): Pick<ProjectView, 'instance'> => ({
-      instance(machine, id) {
+      instance<M extends MachineName>(machine: M, id: string) {
         const found = real.instance(machine, id);
-        if (machine === 'destination') return found && { ...found, value: 'active', final: false };
-        return found && machine === 'alertInstance' ? stillFiring(found) : found;
+        // The type of a spread of any machine's row is lost.
+        return found && (blinded(found as Instance) as Instance<M>);
       },
     });
     return { view: blind, draft: () => blind };
   }),
 };
 
-function stillFiring(found: Instance): Instance {
-  const { incident } = found.context as { incident?: object | null };
-  const open = incident && {
-    ...{ ...incident, recoveredMs: null, retiredMs: null, snoozedUntilMs: null },
+function blinded(found: Instance): Instance {
+  if (found.machine === 'destination') return { ...found, value: 'active', final: false };
+  if (found.machine !== 'alertInstance') return found;
+  const { incident } = found.context;
+  const open = { recoveredMs: null, retiredMs: null, snoozedUntilMs: null };
+  return {
+    ...found,
+    context: { ...found.context, incident: incident && { ...incident, ...open } },
   };
-  return { ...found, context: { ...found.context, incident: open ?? null } };
 }
 
 /** Silence is taken for a recovery. */
@@ -159,7 +164,7 @@ const limitOutside: Planted = {
   host: inFrontOf('people', () => ({
     draft: (before) => {
       const counts = new Map<string, number>();
-      for (const machine of ['alertRule', 'destination']) {
+      for (const machine of ['alertRule', 'destination'] as const) {
         counts.set(machine, before.countInstances(machine, { final: false }));
       }
       return (real) => ({

@@ -2,6 +2,7 @@
  * A world for tests of service accounts and keys as they are decided: an account, many keys at once,
  * and a host whose process ends between two commits.
  */
+
 import type { Test } from 'tap';
 import { createAccounts } from '../../actors/identity/accounts.ts';
 import { startCredential } from '../../actors/identity/credentials.ts';
@@ -9,6 +10,7 @@ import { createKeys } from '../../actors/identity/keys.ts';
 import type { CreateKey } from '../../actors/identity/keys-port.ts';
 import { type KeyOwner, ownerName } from '../../actors/identity/names.ts';
 import type { Host } from '../../actors/platform/host/host-port.ts';
+import type { MachineName } from '../../machines/audit/registry.ts';
 import { mintKey } from '../../src/platform/keys.ts';
 import { StreamUnavailable } from '../../streams/platform/stream.ts';
 import { startWorld, tester, type World } from './credential-world.ts';
@@ -59,7 +61,7 @@ export async function startIdentities(t: Test) {
 }
 
 function stateIn(host: Host) {
-  return (machine: string, id: string) => host.view(project).instance(machine, id)?.value;
+  return (machine: MachineName, id: string) => host.view(project).instance(machine, id)?.value;
 }
 
 /** A host whose process ends after so many commits: every later one fails. */

@@ -27,7 +27,7 @@ import { SAMPLES_STREAM, SampleLogReader, samplesSpec } from '../../actors/telem
 import type { IngestRow } from '../../actors/vms/sent-row.ts';
 import { VmRegistry } from '../../actors/vms/vm-registry.ts';
 import type { AlertRuleContext, AlertRuleSpec } from '../../machines/alerting/alert-rule.ts';
-import { machineDefinitions } from '../../machines/audit/registry.ts';
+import { type MachineName, machineDefinitions } from '../../machines/audit/registry.ts';
 import type { DeliveryContext } from '../../machines/delivery/delivery.ts';
 import { openInstanceStore } from '../../sqlite/platform/control/instance-store.ts';
 import { openDatabase } from '../../sqlite/platform/database.ts';
@@ -302,13 +302,14 @@ function acting({ alerting, destinations, clock, host, ingest }: Acting) {
 }
 
 function seeing(host: RunningHost) {
-  const all = (machine: string, project: string): Instance[] => {
+  const all = <M extends MachineName>(machine: M, project: string): Instance<M>[] => {
     const { items } = host.view(project).instances(machine, { limit: 20_000 });
     return [...items];
   };
   return {
-    instances: (machine: string, project = PROJECT) => all(machine, project),
-    live: (machine: string, project = PROJECT) => allInstances(host.view(project), machine),
+    instances: <M extends MachineName>(machine: M, project = PROJECT) => all(machine, project),
+    live: <M extends MachineName>(machine: M, project = PROJECT) =>
+      allInstances(host.view(project), machine),
     rule(id = RULE, project = PROJECT) {
       const row = host.view(project).instance('alertRule', id);
       if (!row) throw new Error(`There is no rule ${id}`);

@@ -3,11 +3,14 @@
  * account, and in place of a CI platform's signed tokens plain JSON, so that a test says exactly
  * what a token shows.
  */
+
 import type { Test } from 'tap';
 import type { AssertionVerifier, WorkflowIdentity } from '../../actors/ci/assertion.ts';
 import type { ExchangeOutcome } from '../../actors/ci/exchange.ts';
 import { createKeylessCi, type KeylessCi } from '../../actors/ci/keyless-ci.ts';
 import type { PairingCodes } from '../../actors/ci/verifications.ts';
+import type { EventOf } from '../../actors/platform/host/host-port.ts';
+import type { MachineName } from '../../machines/audit/registry.ts';
 import { hashKey, mintSecret } from '../../src/platform/keys.ts';
 import type { Clock } from '../../streams/platform/clock.ts';
 import type { Actor } from '../../streams/platform/commit/commit.ts';
@@ -165,16 +168,17 @@ async function startAccount({ host }: Pick<World, 'host'>, id: string): Promise<
 }
 
 /** Sends an event to one of the project's instances. */
-export async function send(
+export async function send<M extends MachineName>(
   { host }: Pick<World, 'host'>,
-  machine: string,
+  machine: M,
   instance: string,
   event: { readonly type: string } & Readonly<Record<string, unknown>>,
 ): Promise<void> {
   await host.submit({
     project: PROJECT,
     by: tester,
-    decide: (draft) => void draft.send(machine, instance, { by: 'test', ...event, at: draft.at }),
+    decide: (draft) =>
+      void draft.send(machine, instance, { by: 'test', ...event, at: draft.at } as EventOf<M>),
   });
 }
 

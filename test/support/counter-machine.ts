@@ -6,6 +6,25 @@ import { assign, setup } from 'xstate';
 import type { EffectExpander } from '../../actors/platform/host/host-port.ts';
 import type { MachineDefinition } from '../../machines/platform/definition.ts';
 
+declare module '../../machines/audit/registry.ts' {
+  interface MachineTypes {
+    counter: { context: Readonly<CounterContext>; event: CounterEvent; input: { at: number } };
+    /** A machine that no host knows, or that misbehaves. */
+    odd: {
+      context: Readonly<Record<string, unknown>>;
+      event: { type: string; at: number };
+      input: { at?: number };
+    };
+  }
+}
+
+declare module '../../actors/platform/host/rows.ts' {
+  interface RecordBodies {
+    counter: { count: number };
+    note: Readonly<Record<string, unknown>>;
+  }
+}
+
 export const COUNTER_LIMIT = 5;
 export const COUNTER_RESET_MS = 60_000;
 
@@ -93,6 +112,7 @@ export const counterV2: MachineDefinition = {
 /** Writes the counter's record, as the alerting code does an incident's. */
 export const expandCounter: EffectExpander = (effect, source, draft) => {
   if (effect.type !== 'recordIncident') throw new Error(`No effect ${effect.type} here`);
+  if (source.machine !== 'counter') throw new Error(`No effects of ${source.machine} here`);
   const { instance: id, context } = source;
   draft.putRecord({ kind: 'counter', id, body: { count: context.count }, sort: id });
 };

@@ -2,6 +2,7 @@
  * A world for tests of delivery: rules that are in force, incidents that fire and recover when a
  * test says so, and a deliverer whose endpoint answers from a script.
  */
+
 import { createHash } from 'node:crypto';
 import type { Test } from 'tap';
 import { decideEdge } from '../../actors/alerting/edges.ts';
@@ -19,8 +20,9 @@ import type {
   Target,
 } from '../../actors/delivery/notifier-port.ts';
 import { urlIdOf } from '../../actors/delivery/sealed-values.ts';
-import type { ProjectView } from '../../actors/platform/host/host-port.ts';
+import type { EventOf, ProjectView } from '../../actors/platform/host/host-port.ts';
 import type { AlertRuleContext, AlertRuleSpec } from '../../machines/alerting/alert-rule.ts';
+import type { MachineName } from '../../machines/audit/registry.ts';
 import type { DestinationContext } from '../../machines/delivery/destination.ts';
 import { limitsOf } from '../../src/delivery/notify/kinds.ts';
 import { instanceIdOf } from '../../streams/alerting/evaluation/accept.ts';
@@ -191,10 +193,15 @@ const keyOf = (vm: string, evaluationRevision: number, place: Place) => ({
 function acts(world: World) {
   const { host, clock } = world;
   /** Sends an event to an instance of the project. */
-  const send = (machine: string, id: string, event: FreeEvent, project = PROJECT) =>
+  const send = <M extends MachineName>(
+    machine: M,
+    id: string,
+    event: FreeEvent,
+    project = PROJECT,
+  ) =>
     host.submit({
       ...{ project, by },
-      decide: (draft) => draft.send(machine, id, { ...event, at: draft.at }).changed,
+      decide: (draft) => draft.send(machine, id, { ...event, at: draft.at } as EventOf<M>).changed,
     });
   let atMs = clock.now();
   return {
@@ -254,11 +261,17 @@ async function addMail({ host }: World, ids: readonly string[]): Promise<string>
     decide(draft) {
       const { at } = draft;
       const shown = { urlId: null, urlDigest: '', host: '', lastFour: '', secretId: null };
-      const named = { kind: 'email', displayName: 'Mail', ...shown };
+      const named = { kind: 'email', displayName: 'Mail', ...shown } as const;
       draft.start('destination', destination, { at, project, ...named });
       for (const id of ids) {
         const address = `${id}@example.com`;
-        const member = { person: id, role: 'VIEWER', displayName: id, email: address, by: 'me' };
+        const member = {
+          person: id,
+          role: 'VIEWER',
+          displayName: id,
+          email: address,
+          by: 'me',
+        } as const;
         draft.start('membership', id, { at, project, ...member });
         const recipient = { destination, membership: id, address, tokenHash: id };
         draft.start('recipient', id, { at, project, ...recipient });

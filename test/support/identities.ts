@@ -6,7 +6,8 @@
 import { createHash } from 'node:crypto';
 import { enrolmentIdOf, memberIdOf } from '../../actors/identity/names.ts';
 import type { People } from '../../actors/identity/people-port.ts';
-import type { Host, Instance } from '../../actors/platform/host/host-port.ts';
+import type { EventOf, Host, InputOf, Instance } from '../../actors/platform/host/host-port.ts';
+import type { MachineName } from '../../machines/audit/registry.ts';
 import type { Role } from '../../machines/identity/membership.ts';
 import { issueCredential } from '../../src/identity/auth/credentials.ts';
 import type { Clock } from '../../streams/platform/clock.ts';
@@ -41,18 +42,23 @@ export function identitiesOf(ports: {
   const { host, clock, random, people } = ports;
   const newId = (): string => ulid(clock.now(), random);
 
-  const start = async (project: string, machine: string, id: string, input: object) => {
+  const start = async <M extends MachineName>(
+    project: string,
+    machine: M,
+    id: string,
+    input: object,
+  ) => {
     await host.submit({
       project,
       by: tester,
-      decide: (draft) => void draft.start(machine, id, { at: draft.at, ...input }),
+      decide: (draft) => void draft.start(machine, id, { at: draft.at, ...input } as InputOf<M>),
     });
     return id;
   };
   /** Sends an event to an instance, as one decision; does it change anything? */
-  const send = async (
+  const send = async <M extends MachineName>(
     project: string,
-    machine: string,
+    machine: M,
     id: string,
     event: { readonly type: string } & Readonly<Record<string, unknown>>,
   ): Promise<boolean> => {
@@ -60,7 +66,7 @@ export function identitiesOf(ports: {
       project,
       by: tester,
       decide: (draft) =>
-        draft.send(machine, id, { by: tester.name, ...event, at: draft.at }).changed,
+        draft.send(machine, id, { by: tester.name, ...event, at: draft.at } as EventOf<M>).changed,
     });
     return answer;
   };
@@ -165,6 +171,7 @@ export function identitiesOf(ports: {
         ...{ audience: 'test', bound: {}, verification: 'v', digest: 'd', createdBy: tester.name },
       }),
     /** The row of an identity, as it is now. */
-    row: (machine: string, id: string): Instance | undefined => host.findInstance(machine, id),
+    row: <M extends MachineName>(machine: M, id: string): Instance<M> | undefined =>
+      host.findInstance(machine, id),
   };
 }

@@ -92,7 +92,7 @@ export async function keyOf({ host }: PeopleWorld, member: string, id: string): 
     by: operator,
     decide(draft) {
       const input = {
-        ...{ project: 'web', kind: 'pk', hash: id.padEnd(64, '0'), lastFour: 'abcd' },
+        ...{ project: 'web', kind: 'pk' as const, hash: id.padEnd(64, '0'), lastFour: 'abcd' },
         ...{ capabilities: ['monitoring.read'], owner: `projects/web/members/${member}` },
         ...{ displayName: id, createdBy: 'test', datacenter: null, vm: null },
         ...{ at: draft.at, expiresMs: draft.at + 90 * 86_400_000 },

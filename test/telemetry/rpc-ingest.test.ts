@@ -25,7 +25,8 @@ const write = (world: RpcWorld, rows: object[], change: object = {}) =>
 const makeProject = (world: RpcWorld, project: string) =>
   world.host.submit({
     ...{ project, by: tester },
-    decide: (draft) => draft.putRecord({ kind: 'project', id: project, body: { name: project } }),
+    decide: (draft) =>
+      draft.putRecord({ kind: 'project', id: project, body: { displayName: project } }),
   });
 
 async function points(world: RpcWorld, name = VM): Promise<[string, number][]> {

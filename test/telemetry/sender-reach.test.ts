@@ -3,12 +3,14 @@
  * of their own VM. Rows through the real ingest, registry and log; what is refused is told by row
  * and series, and nothing of it is stored.
  */
+
 import t, { type Test } from 'tap';
 import { createIngest } from '../../actors/telemetry/ingest/ingest.ts';
 import { PartitionWriter } from '../../actors/telemetry/ingest/partition-writer.ts';
 import { pastEntries } from '../../actors/telemetry/sample-log.ts';
 import { Datacenters } from '../../actors/vms/datacenters.ts';
 import type { IngestRow, SenderReach } from '../../actors/vms/sent-row.ts';
+import type { VmBody } from '../../actors/vms/vm-registry.ts';
 import { VmRegistry } from '../../actors/vms/vm-registry.ts';
 import type { Actor } from '../../streams/platform/commit/commit.ts';
 import { EXPANDED_SERIES, metricCatalogue } from '../../streams/telemetry/metrics/catalogue.ts';
@@ -43,12 +45,18 @@ async function reaching(t: Test) {
   const write = (rows: readonly IngestRow[], reach?: SenderReach, batchId = '') =>
     ingest.write({ project: PROJECT, batchId, rows, ...(reach && { reach }) });
   const vm = (id: string) => world.host.view(PROJECT).record('vm', id)?.body;
-  const put = (id: string, change: object) =>
+  const put = (id: string, change: { [Field in keyof VmBody]?: VmBody[Field] | undefined }) =>
     world.host.submit({
       ...{ project: PROJECT, by },
       decide: (draft) => {
-        const body = { ...draft.record('vm', id)?.body, ...change };
-        draft.putRecord({ kind: 'vm', id, body });
+        const unknown = {
+          displayName: '',
+          datacenter: '',
+          expandedMonitoring: false,
+          registeredMs: 0,
+        };
+        const body = { ...(draft.record('vm', id)?.body ?? unknown), ...change };
+        draft.putRecord({ kind: 'vm', id, body: body as VmBody });
         return null;
       },
     });
@@ -290,7 +298,12 @@ t.test('who makes a VM known is the credential, by its name', async (t) => {
 t.test('a VM whose agent came first belongs where its first collector is', async (t) => {
   const world = await reaching(t);
   const expected = { displayName: 'vm-1', datacenter: 'DC-1', expandedMonitoring: true };
-  const facts = { registeredMs: START_MS, exportShard: 0, hasAgent: true, isExpected: true };
+  const facts = {
+    registeredMs: START_MS,
+    exportShard: 0,
+    hasAgent: true,
+    isExpected: true,
+  } as const;
   await world.put('vm-1', { ...expected, ...facts });
   t.match(await world.write([agentRow(START_MS)], AGENT), { accepted: 1 });
   t.match(world.vm('vm-1'), { isExpected: true });

@@ -47,7 +47,8 @@ async function startWorld(t: Test) {
   // A collector for all projects writes into those alone that somebody has made.
   await world.host.submit({
     ...{ project: 'demo', by: tester },
-    decide: (draft) => draft.putRecord({ kind: 'project', id: 'demo', body: { name: 'demo' } }),
+    decide: (draft) =>
+      draft.putRecord({ kind: 'project', id: 'demo', body: { displayName: 'demo' } }),
   });
   const { key: anywhere } = await world.collector(SYSTEM_PROJECT);
   const keys = { 'its own collector': world.keys.collector, 'a collector for all': anywhere };

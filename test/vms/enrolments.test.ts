@@ -2,10 +2,12 @@
  * Enrolment of VMs on a real host under a virtual clock: where it is offered, what a token is good
  * for and how long, and that a VM has one agent and one key at any time.
  */
+
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import t, { type Test } from 'tap';
 import { enrolmentIdOf } from '../../actors/identity/names.ts';
 import { runTimers } from '../../actors/platform/host/timers.ts';
+import type { VmBody } from '../../actors/vms/vm-registry.ts';
 import { parseKey, parseSecret } from '../../src/platform/keys.ts';
 import { openEnrolments } from '../../src/vms/open-enrolments.ts';
 import { Refusal } from '../../streams/platform/refusal.ts';
@@ -33,11 +35,12 @@ async function enrolling(t: Test, datacenters: readonly string[] = ['DC-1', 'DC-
   const state = () => view.instance('enrolment', enrolmentIdOf(project, VM));
   const keyOf = (key: string) => view.instance('credential', parseKey(key)?.id ?? '');
   const record = () => view.record('vm', VM)?.body;
-  const register = (body: object) =>
+  const register = (body: Partial<VmBody>) =>
     host.submit({
       ...{ project, by },
       decide: (draft) => {
-        const facts = { displayName: 'web', expandedMonitoring: false, registeredMs: draft.at };
+        const named = { displayName: 'web', datacenter: '' };
+        const facts = { ...named, expandedMonitoring: false, registeredMs: draft.at };
         draft.putRecord({ kind: 'vm', id: VM, body: { ...facts, exportShard: 0, ...body } });
         return null;
       },

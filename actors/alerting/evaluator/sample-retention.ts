@@ -1,8 +1,3 @@
-/**
- * Truncates the sample log: what is in chunks on disk, and older than the longest window that a
- * rule looks back over, is not needed by anybody any more.
- */
-import type { AlertRuleContext } from '../../../machines/alerting/alert-rule.ts';
 import { FLOOR_MARGIN_MS } from '../../../streams/alerting/evaluation/fold.ts';
 import type { Clock } from '../../../streams/platform/clock.ts';
 import { pause } from '../../../streams/platform/pause.ts';
@@ -60,7 +55,7 @@ async function keptMs(host: Host): Promise<number> {
   let kept = KEPT_MS_MIN;
   for (const project of host.projects()) {
     for await (const { context } of liveInstances(host.view(project), 'alertRule')) {
-      const { spec } = context as unknown as AlertRuleContext;
+      const { spec } = context;
       const windowMs = Math.max(spec.sustainedSeconds, spec.recoverySeconds ?? 0) * 1000;
       kept = Math.max(kept, windowMs + FLOOR_MARGIN_MS);
     }

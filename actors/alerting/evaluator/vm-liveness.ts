@@ -26,7 +26,7 @@ import {
 import { powerOf } from '../../../streams/telemetry/metrics/power.ts';
 import type { SampleBatch } from '../../../streams/telemetry/samples/batch.ts';
 import type { LatestRow } from '../../../streams/telemetry/samples/columns.ts';
-import type { Host } from '../../platform/host/host-port.ts';
+import { type Host, isRecordOf } from '../../platform/host/host-port.ts';
 import { nextTurn } from '../../platform/time-slices.ts';
 import type { VmBody } from '../../vms/vm-registry.ts';
 
@@ -164,14 +164,12 @@ export class Fleet {
 
   #follow({ project, decisions }: Commit): void {
     for (const { records } of decisions) {
-      for (const { kind, id, body } of records)
-        if (kind === 'vm') this.#register(project, id, body);
+      for (const record of records)
+        if (isRecordOf(record, 'vm')) this.#register(project, record.id, record.body);
     }
   }
 
-  #register(project: string, vm: string, body: unknown): void {
-    // Records of this kind are written as `VmBody` alone.
-    const registered = body as VmBody | null;
+  #register(project: string, vm: string, registered: VmBody | null): void {
     if (registered === null || registered.retiredMs !== undefined) {
       this.#projects.get(project)?.delete(vm);
       return;

@@ -16,9 +16,9 @@ import {
 import type { Decision } from '../../../streams/platform/commit/commit.ts';
 import { assertJson } from '../../../streams/platform/commit/json.ts';
 import {
-  type ProjectView,
   REQUEST_KEPT_MS,
   type RecordedRequest,
+  type StoredView,
 } from '../../../streams/platform/commit/projection.ts';
 import { Refusal } from '../../../streams/platform/refusal.ts';
 import { DecisionDraft, type Interpretation } from './draft.ts';
@@ -45,7 +45,7 @@ export interface Batch {
 }
 
 export interface BatchContext extends Interpretation {
-  readonly view: ProjectView;
+  readonly view: StoredView;
   readonly head: Head;
   readonly request: (scope: string, id: string) => RecordedRequest | undefined;
   /** Time of the commit, Unix ms; not before the head's. */

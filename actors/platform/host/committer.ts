@@ -30,7 +30,6 @@ import type { HostCounters } from './counters.ts';
 import type { Interpretation } from './draft.ts';
 import type { Committed } from './host-port.ts';
 import { publishCommit } from './publish.ts';
-import { upcastView } from './upcast-view.ts';
 
 export interface CommitterOptions extends Interpretation {
   readonly stream: Stream;
@@ -170,7 +169,7 @@ export class Committer {
       machines,
       expand,
       head,
-      view: upcastView(machines, store.view(this.#project)),
+      view: store.view(this.#project),
       request: (scope: string, id: string) => store.request(this.#project, scope, id),
       at: Math.max(Math.floor(now), head.at),
       id: ulid(now, random),

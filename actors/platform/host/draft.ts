@@ -3,6 +3,7 @@
  * with its outcome. Effects are expanded at once, inside the same decision, so that a firing, its
  * incident's record and its deliveries are one commit or none.
  */
+import type { MachineName } from '../../../machines/audit/registry.ts';
 import type { MachineDefinition } from '../../../machines/platform/definition.ts';
 import {
   type ChainStart,
@@ -13,19 +14,29 @@ import {
 } from '../../../streams/platform/commit/commit.ts';
 import type {
   DueTimer,
-  Instance,
   InstanceCount,
   InstanceFilter,
   ListOptions,
   Page,
   RecordedTransition,
-  StoredRecord,
+  StoredInstance,
   TransitionFilter,
 } from '../../../streams/platform/commit/projection.ts';
 import { Refusal } from '../../../streams/platform/refusal.ts';
 import type { Draft, EffectExpander, StepOutcome } from './host-port.ts';
 import { initialStep, NewerRow, nextStep, type Step, upcast } from './interpreter.ts';
 import type { Overlay } from './overlay.ts';
+import {
+  type EventOf,
+  type InputOf,
+  type Instance,
+  type ProjectRecord,
+  type ProjectView,
+  type RecordKind,
+  type RecordWrite,
+  typedInstance,
+  typedView,
+} from './rows.ts';
 
 /** Machines and what expands their effects: the same for every decision of a host. */
 export interface Interpretation {
@@ -36,9 +47,8 @@ export interface Interpretation {
 /** Effects may cause effects so deep; more is a circle. */
 const EFFECT_DEPTH_MAX = 16;
 
-type MachineEvent = { readonly type: string; readonly at: number } & Readonly<
-  Record<string, unknown>
->;
+/** An event of any machine, as it is committed. */
+type AnyEvent = InstanceStep['event'];
 
 export class DecisionDraft implements Draft {
   readonly project: string;
@@ -49,6 +59,7 @@ export class DecisionDraft implements Draft {
   readonly forgotten: InstanceRef[] = [];
   truncation: ChainStart | undefined;
   readonly #overlay: Overlay;
+  readonly #view: ProjectView;
   readonly #interpretation: Interpretation;
   #depth = 0;
 
@@ -57,20 +68,21 @@ export class DecisionDraft implements Draft {
     this.project = overlay.project;
     this.at = at;
     this.#overlay = overlay;
+    this.#view = typedView(interpretation.machines, overlay);
     this.#interpretation = interpretation;
   }
 
-  start(machine: string, instance: string, input: Readonly<Record<string, unknown>>): StepOutcome {
+  start<M extends MachineName>(machine: M, instance: string, input: InputOf<M>): StepOutcome<M> {
     const definition = this.#definition(machine);
     if (this.instance(machine, instance) !== undefined) {
       throw new Error(`${machine} ${instance} exists already in ${this.project}`);
     }
     const step = initialStep(definition, input, this.at);
     const event = { type: 'xstate.init', at: this.at, input };
-    return this.#record(definition, instance, event, undefined, step);
+    return this.#record<M>(definition, instance, event, undefined, step);
   }
 
-  send(machine: string, instance: string, event: MachineEvent): StepOutcome {
+  send<M extends MachineName>(machine: M, instance: string, event: EventOf<M>): StepOutcome<M> {
     const before = this.#existing(machine, instance);
     return this.#step(before, event, before.timers);
   }
@@ -80,14 +92,15 @@ export class DecisionDraft implements Draft {
    * does not have that timer (any more), or it is not due at `at`.
    */
   fire(timer: DueTimer): StepOutcome | undefined {
-    const before = this.instance(timer.machine, timer.instance);
+    const stored = this.#overlay.instance(timer.machine, timer.instance);
+    const before = stored && typedInstance(this.#interpretation.machines, stored);
     const row = before?.timers.find((candidate) => candidate.id === timer.id);
     if (before === undefined || row === undefined || row.dueMs > this.at) return undefined;
     const left = before.timers.filter((candidate) => candidate !== row);
     return this.#step(before, { ...row.event, at: this.at }, left);
   }
 
-  putRecord(change: RecordChange): void {
+  putRecord<K extends RecordKind>(change: RecordWrite<K>): void {
     const { kind, id, body, sort = '' } = change;
     // Nobody sees between the steps of a decision: of several changes of a record the last counts.
     const before = this.changes.findIndex((each) => each.kind === kind && each.id === id);
@@ -98,7 +111,7 @@ export class DecisionDraft implements Draft {
     this.#overlay.putRecord(kind, id, record);
   }
 
-  forget(machine: string, instance: string): void {
+  forget(machine: MachineName, instance: string): void {
     if (!this.#existing(machine, instance).final) {
       throw new Error(`${machine} ${instance} of ${this.project} has not ended: its row stays`);
     }
@@ -111,43 +124,43 @@ export class DecisionDraft implements Draft {
     this.truncation = start;
   }
 
-  #step(before: Instance, event: MachineEvent, timers: Instance['timers']): StepOutcome {
+  #step<M extends MachineName>(
+    before: Instance<M>,
+    event: AnyEvent,
+    timers: Instance['timers'],
+  ): StepOutcome<M> {
     if (before.final) return { instance: before, changed: false, effects: [] };
     const definition = this.#definition(before.machine);
     const row = { ...upcastRow(definition, before), timers };
     const step = nextStep(definition, row, event, this.at);
     const fired = timers.length < before.timers.length;
-    if (step) return this.#record(definition, before.instance, event, before, step);
+    if (step) return this.#record<M>(definition, before.instance, event, before, step);
     if (!fired) return { instance: before, changed: false, effects: [] };
     // The state took no notice of its timer, but the timer is spent all the same.
     const spent = { ...row, final: false, effects: [] };
-    return this.#record(definition, before.instance, event, before, spent);
+    return this.#record<M>(definition, before.instance, event, before, spent);
   }
 
-  #record(
+  #record<M extends MachineName>(
     definition: MachineDefinition,
     instance: string,
-    event: MachineEvent,
-    before: Instance | undefined,
+    event: AnyEvent,
+    before: StoredInstance | undefined,
     step: Step,
-  ): StepOutcome {
+  ): StepOutcome<M> {
     const { value, context, timers, final, effects } = step;
     const { name: machine, version } = definition;
     const outcome = { machine, version, instance, context, timers, final };
     this.steps.push({ ...outcome, event, from: before?.value ?? null, to: value });
     this.#assertBounded();
     const createdMs = before?.createdMs ?? this.at;
-    const row: Instance = {
-      ...outcome,
-      project: this.project,
-      value,
-      createdMs,
-      updatedMs: this.at,
-    };
-    this.#overlay.putInstance(row);
-    this.#expand(effects, row);
+    const times = { createdMs, updatedMs: this.at };
+    const stored = { ...outcome, ...times, project: this.project, value };
+    this.#overlay.putInstance(stored);
+    const row = typedInstance<M>(this.#interpretation.machines, stored);
+    this.#expand(effects, typedInstance(this.#interpretation.machines, stored));
     return {
-      instance: effects.length > 0 ? this.#existing(machine, instance) : row,
+      instance: effects.length > 0 ? this.#existing(row.machine, instance) : row,
       changed: true,
       effects,
     };
@@ -171,7 +184,7 @@ export class DecisionDraft implements Draft {
     );
   }
 
-  #existing(machine: string, instance: string): Instance {
+  #existing<M extends MachineName>(machine: M, instance: string): Instance<M> {
     const found = this.instance(machine, instance);
     if (found) return found;
     throw new Refusal('NOT_FOUND', `There is no ${machine} ${instance} in ${this.project}`);
@@ -183,32 +196,35 @@ export class DecisionDraft implements Draft {
     throw new Error(`There is no machine ${machine}`);
   }
 
-  instance(machine: string, instance: string): Instance | undefined {
-    return this.#overlay.instance(machine, instance);
+  instance<M extends MachineName>(machine: M, instance: string): Instance<M> | undefined {
+    return this.#view.instance(machine, instance);
   }
 
-  instances(machine: string, options: ListOptions & InstanceFilter): Page<Instance> {
-    return this.#overlay.instances(machine, options);
+  instances<M extends MachineName>(
+    machine: M,
+    options: ListOptions & InstanceFilter,
+  ): Page<Instance<M>> {
+    return this.#view.instances(machine, options);
   }
 
-  countInstances(machine: string, options: InstanceCount): number {
-    return this.#overlay.countInstances(machine, options);
+  countInstances(machine: MachineName, options: InstanceCount): number {
+    return this.#view.countInstances(machine, options);
   }
 
-  record(kind: string, id: string): StoredRecord | undefined {
-    return this.#overlay.record(kind, id);
+  record<K extends RecordKind>(kind: K, id: string): ProjectRecord<K> | undefined {
+    return this.#view.record(kind, id);
   }
 
-  records(kind: string, options: ListOptions): Page<StoredRecord> {
-    return this.#overlay.records(kind, options);
+  records<K extends RecordKind>(kind: K, options: ListOptions): Page<ProjectRecord<K>> {
+    return this.#view.records(kind, options);
   }
 
   transitions(options: ListOptions & TransitionFilter): Page<RecordedTransition> {
-    return this.#overlay.transitions(options);
+    return this.#view.transitions(options);
   }
 }
 
-function upcastRow(definition: MachineDefinition, instance: Instance) {
+function upcastRow(definition: MachineDefinition, instance: StoredInstance) {
   try {
     return upcast(definition, instance);
   } catch (error) {

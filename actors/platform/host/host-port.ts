@@ -2,52 +2,51 @@
  * What callers of the host see: how a change is decided and committed, and how its results are
  * read. The host (`host.ts`) implements it over the committer and the instance store.
  */
+import type { MachineName } from '../../../machines/audit/registry.ts';
 import type { Effect } from '../../../machines/platform/effects.ts';
-import type {
-  Actor,
-  ChainStart,
-  Commit,
-  RecordChange,
-} from '../../../streams/platform/commit/commit.ts';
-import type {
-  DueTimer,
-  Instance,
-  ProjectView,
-} from '../../../streams/platform/commit/projection.ts';
+import type { Actor, ChainStart, Commit } from '../../../streams/platform/commit/commit.ts';
+import type { DueTimer } from '../../../streams/platform/commit/projection.ts';
+import type { EventOf, InputOf, Instance, ProjectView, RecordKind, RecordWrite } from './rows.ts';
 
 export type {
   DueTimer,
-  Instance,
   ListOptions,
   Page,
-  ProjectView,
   RecordedTransition,
-  StoredRecord,
 } from '../../../streams/platform/commit/projection.ts';
+export {
+  type ContextOf,
+  type EventOf,
+  type InputOf,
+  type Instance,
+  isRecordOf,
+  type ProjectRecord,
+  type ProjectView,
+  type RecordBodies,
+  type RecordKind,
+  type RecordWrite,
+  recordsOf,
+} from './rows.ts';
 
 /** A decision being made: reads see the changes made before them in the same decision. */
 export interface Draft extends ProjectView {
   /** Time of the commit, Unix ms: the time to put in events. */
   readonly at: number;
   /** Creates an instance: runs `initialTransition` with `input`. Throws when the id is taken. */
-  start(machine: string, instance: string, input: Readonly<Record<string, unknown>>): StepOutcome;
+  start<M extends MachineName>(machine: M, instance: string, input: InputOf<M>): StepOutcome<M>;
   /** Runs `transition`. An event that the state does not take changes nothing: `changed: false`. */
-  send(
-    machine: string,
-    instance: string,
-    event: { type: string; at: number } & Readonly<Record<string, unknown>>,
-  ): StepOutcome;
-  putRecord(change: RecordChange): void;
+  send<M extends MachineName>(machine: M, instance: string, event: EventOf<M>): StepOutcome<M>;
+  putRecord<K extends RecordKind>(change: RecordWrite<K>): void;
   /** Takes an ended instance's row away; its transitions stay. Throws for one that is not final. */
-  forget(machine: string, instance: string): void;
+  forget(machine: MachineName, instance: string): void;
   /** Lets go of the project's commits up to this one, and of their transitions. Once a decision. */
   truncate(start: ChainStart): void;
 }
 
-export interface StepOutcome {
-  readonly instance: Instance;
+export interface StepOutcome<M extends MachineName = MachineName> {
+  readonly instance: Instance<M>;
   readonly changed: boolean;
-  /** The machine's effects, already expanded in this decision; told for tests and logs. */
+  /** The machine's effects, already expanded in this decision; for tests and logs. */
   readonly effects: readonly Effect[];
 }
 
@@ -98,12 +97,15 @@ export interface Host {
   /** Every project that has a commit, `_system` included. */
   projects(): readonly string[];
   /** Any project's instance by its globally unique id: credentials are looked up this way. */
-  findInstance(machine: string, instance: string): Instance | undefined;
+  findInstance<M extends MachineName>(machine: M, instance: string): Instance<M> | undefined;
   /**
    * Instances of every project that are in no final state: memberships of a person, by the
    * person's id, or invitations to an address. In the order of their projects.
    */
-  findInstancesOf(machine: 'membership' | 'invitation', subject: string): readonly Instance[];
+  findInstancesOf<M extends 'membership' | 'invitation'>(
+    machine: M,
+    subject: string,
+  ): readonly Instance<M>[];
   /** Timers due at `nowMs`, earliest first, at most `limit`. */
   dueTimers(nowMs: number, limit: number): readonly DueTimer[];
   /** Earliest due time of any timer, Unix ms. */

@@ -28,7 +28,7 @@ import { Committer, type CommitterOptions } from './committer.ts';
 import { createCounters, type HostCounters } from './counters.ts';
 import { DecisionDraft } from './draft.ts';
 import type { Committed, Draft, EffectExpander, Host, Submission } from './host-port.ts';
-import { upcastInstance, upcastView } from './upcast-view.ts';
+import { typedInstance, typedView } from './rows.ts';
 
 export interface HostOptions {
   readonly stream: Stream;
@@ -94,14 +94,14 @@ export function createHost(options: HostOptions): RunningHost {
         by,
         decide: (draft) => ({ fired: fire(draft, timer) }),
       }),
-    view: (project) => upcastView(machines, store.view(project)),
+    view: (project) => typedView(machines, store.view(project)),
     projects: () => store.projects(),
     findInstance(machine, instance) {
       const found = store.findInstance(machine, instance);
-      return found && upcastInstance(machines, found);
+      return found && typedInstance(machines, found);
     },
     findInstancesOf: (machine, subject) =>
-      store.findInstancesOf(machine, subject).map((found) => upcastInstance(machines, found)),
+      store.findInstancesOf(machine, subject).map((found) => typedInstance(machines, found)),
     endedBefore: (project, machine, page) => store.endedBefore(project, machine, page),
     oldestCommits: (project, limit) => store.oldestCommits(project, limit),
     dueTimers: (nowMs, limit, owns) => store.dueTimers(nowMs, limit, owns),

@@ -3,6 +3,7 @@
  * loop of its own: 10,000 read in one go would hold up requests and samples for 50 to 140 ms.
  */
 
+import type { MachineName } from '../../../machines/audit/registry.ts';
 import { nextTurn } from '../time-slices.ts';
 import type { Instance, ProjectView } from './host-port.ts';
 
@@ -13,10 +14,10 @@ const PAGE = 200;
  * Commits may be applied between two pages: each row is as it was when its page was read, so what
  * follows from it is decided anew, at the head.
  */
-export async function* liveInstances(
+export async function* liveInstances<M extends MachineName>(
   view: ProjectView,
-  machine: string,
-): AsyncGenerator<Instance, void, undefined> {
+  machine: M,
+): AsyncGenerator<Instance<M>, void, undefined> {
   let after: string | undefined;
   do {
     // Before the first one too: many small projects are as long as a large one.
@@ -29,8 +30,8 @@ export async function* liveInstances(
 }
 
 /** All live instances of a machine in one synchronous read: for few instances, within a decision. */
-export function allInstances(view: ProjectView, machine: string): Instance[] {
-  const found: Instance[] = [];
+export function allInstances<M extends MachineName>(view: ProjectView, machine: M): Instance<M>[] {
+  const found: Instance<M>[] = [];
   let after: string | undefined;
   do {
     const options = { limit: 1000, final: false, ...(after === undefined ? {} : { after }) };

@@ -10,15 +10,15 @@ import {
   parsePageToken,
 } from '../../../streams/platform/commit/page.ts';
 import {
-  type Instance,
   type InstanceCount,
   type InstanceFilter,
   type ListOptions,
   ownerOf,
   type Page,
-  type ProjectView,
   type RecordedTransition,
+  type StoredInstance,
   type StoredRecord,
+  type StoredView,
   type TransitionFilter,
 } from '../../../streams/platform/commit/projection.ts';
 
@@ -28,14 +28,14 @@ interface Change<T> {
   readonly item: T | null;
 }
 
-export class Overlay implements ProjectView {
+export class Overlay implements StoredView {
   readonly project: string;
-  readonly #base: ProjectView;
-  readonly #instances = new Map<string, Change<Instance>>();
+  readonly #base: StoredView;
+  readonly #instances = new Map<string, Change<StoredInstance>>();
   readonly #records = new Map<string, Change<StoredRecord>>();
   #undo: (() => void)[] = [];
 
-  constructor(base: ProjectView) {
+  constructor(base: StoredView) {
     this.project = base.project;
     this.#base = base;
   }
@@ -55,7 +55,7 @@ export class Overlay implements ProjectView {
     this.#undo = [];
   }
 
-  putInstance(item: Instance): void {
+  putInstance(item: StoredInstance): void {
     this.#put(this.#instances, keyOf(item.machine, item.instance), { list: item.machine, item });
   }
 
@@ -73,12 +73,12 @@ export class Overlay implements ProjectView {
     this.#undo.push(() => (before ? changes.set(key, before) : changes.delete(key)));
   }
 
-  instance(machine: string, instance: string): Instance | undefined {
+  instance(machine: string, instance: string): StoredInstance | undefined {
     const change = this.#instances.get(keyOf(machine, instance));
     return change ? (change.item ?? undefined) : this.#base.instance(machine, instance);
   }
 
-  instances(machine: string, options: ListOptions & InstanceFilter): Page<Instance> {
+  instances(machine: string, options: ListOptions & InstanceFilter): Page<StoredInstance> {
     const { final, owner, incident } = options;
     const filter = {
       ...(final === undefined ? {} : { final }),
@@ -136,7 +136,7 @@ function changesOf<T>(changes: Map<string, Change<T>>, list: string): [string, C
   return of.map(([key, change]) => [key.slice(list.length + 1), change]);
 }
 
-function isMeant(item: Instance, { final, owner, incident }: InstanceFilter): boolean {
+function isMeant(item: StoredInstance, { final, owner, incident }: InstanceFilter): boolean {
   if (incident !== undefined) return item.context.incident === incident;
   if (final !== undefined && item.final !== final) return false;
   return owner === undefined || ownerOf(item) === owner;

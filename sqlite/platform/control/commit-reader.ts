@@ -4,7 +4,10 @@
  * connection of its own that changes nothing, so that a long look holds up nobody.
  */
 import type { ChainStart } from '../../../streams/platform/commit/commit.ts';
-import type { Instance, RecordedTransition } from '../../../streams/platform/commit/projection.ts';
+import type {
+  RecordedTransition,
+  StoredInstance,
+} from '../../../streams/platform/commit/projection.ts';
 import { openDatabase, type SqliteDatabase } from '../database.ts';
 import { type InstanceRow, type TransitionRow, toInstance, toTransition } from './instance-rows.ts';
 import { instanceMigrations, TRANSITION_PLACES } from './instances-schema.ts';
@@ -59,7 +62,7 @@ export interface StoredTransition extends InstanceKey {
 }
 
 /** An instance's row beside its last transition. States are JSON as stored. */
-export interface StoredInstance extends InstanceKey {
+export interface InstanceWithLast extends InstanceKey {
   readonly row: number;
   readonly value: string;
   readonly updated: number;
@@ -124,7 +127,9 @@ export class CommitReader {
   }
 
   /** The instance's row, with the sequence of its last transition. */
-  instance(key: InstanceKey): { readonly row: Instance; readonly sequence: number } | undefined {
+  instance(
+    key: InstanceKey,
+  ): { readonly row: StoredInstance; readonly sequence: number } | undefined {
     const row = this.#sql.instance.get(key.instance, key.machine, key.project);
     const sequence = this.transitionBefore(key, Number.MAX_SAFE_INTEGER / TRANSITION_PLACES);
     if (row === undefined || sequence === undefined) return undefined;
@@ -143,7 +148,7 @@ export class CommitReader {
   }
 
   /** Rows of instances above the row `after`, in the order of the table. */
-  everyInstance({ after, limit }: { after: number; limit: number }): StoredInstance[] {
+  everyInstance({ after, limit }: { after: number; limit: number }): InstanceWithLast[] {
     const rows = this.#sql.everyInstance.all(after, limit) as EveryInstanceRow[];
     return rows.map(({ lastId, lastAt, lastTo, ...row }) => ({
       ...row,
@@ -171,7 +176,7 @@ type EveryTransitionRow = Omit<StoredTransition, 'sequence' | 'commit' | 'hasRow
   readonly commitAt: number | null;
   readonly hasRow: 0 | 1;
 };
-type EveryInstanceRow = Omit<StoredInstance, 'last'> &
+type EveryInstanceRow = Omit<InstanceWithLast, 'last'> &
   (
     | { readonly lastId: null; readonly lastAt: null; readonly lastTo: null }
     | { readonly lastId: number; readonly lastAt: number; readonly lastTo: string }

@@ -12,13 +12,13 @@ import {
 } from '../../../streams/platform/commit/page.ts';
 import type {
   DueTimer,
-  Instance,
   InstanceFilter,
   ListOptions,
   Page,
-  ProjectView,
   RecordedRequest,
   RecordedTransition,
+  StoredInstance,
+  StoredView,
   TransitionFilter,
 } from '../../../streams/platform/commit/projection.ts';
 import type { SqliteDatabase } from '../database.ts';
@@ -103,14 +103,14 @@ export function instanceReads(database: SqliteDatabase) {
     },
     oldestCommits: (project: string, limit: number): OldCommit[] =>
       statements.oldestCommits.all(project, limit) as OldCommit[],
-    view: (project: string): ProjectView => createView(statements, project),
+    view: (project: string): StoredView => createView(statements, project),
     projects: (): string[] =>
       (statements.projects.all() as { project: string }[]).map((row) => row.project),
-    findInstance(machine: string, instance: string): Instance | undefined {
+    findInstance(machine: string, instance: string): StoredInstance | undefined {
       const row = statements.anyInstance.get(instance, machine) as InstanceRow | undefined;
       return row && toInstance(row);
     },
-    findInstancesOf(machine: string, subject: string): Instance[] {
+    findInstancesOf(machine: string, subject: string): StoredInstance[] {
       const rows = statements.ofSubject.all(subject, machine) as InstanceRow[];
       return rows.map(toInstance);
     },
@@ -136,7 +136,7 @@ function anyProject(_project: string): boolean {
   return true;
 }
 
-function createView(statements: Statements, project: string): ProjectView {
+function createView(statements: Statements, project: string): StoredView {
   return {
     project,
     instance(machine, instance) {
@@ -172,7 +172,7 @@ function listInstances(
   project: string,
   machine: string,
   options: ListOptions & InstanceFilter,
-): Page<Instance> {
+): Page<StoredInstance> {
   const { limit, descending = false, final, owner, incident } = options;
   const after = startOf(options, ['number', 'string'], [-1, ''], [TIME_END, TEXT_END]);
   if (incident !== undefined) {
@@ -197,7 +197,7 @@ function listInstances(
 }
 
 /** Sort key of instances in their list. */
-function instanceKey(instance: Instance): PageKey {
+function instanceKey(instance: StoredInstance): PageKey {
   return [instance.createdMs, instance.instance];
 }
 

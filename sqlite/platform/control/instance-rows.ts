@@ -6,8 +6,8 @@ import type { StateValueJson } from '../../../machines/platform/definition.ts';
 import type { Actor, TimerRow } from '../../../streams/platform/commit/commit.ts';
 import type {
   DueTimer,
-  Instance,
   RecordedTransition,
+  StoredInstance,
   StoredRecord,
 } from '../../../streams/platform/commit/projection.ts';
 import { TRANSITION_PLACES } from './instances-schema.ts';
@@ -68,7 +68,7 @@ export interface TransitionRow {
   readonly request: string | null;
 }
 
-export function toInstance(row: InstanceRow): Instance {
+export function toInstance(row: InstanceRow): StoredInstance {
   return {
     machine: row.machine,
     version: row.version,

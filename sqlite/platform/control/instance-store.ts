@@ -17,10 +17,10 @@ import {
 } from '../../../streams/platform/commit/commit.ts';
 import {
   type DueTimer,
-  type Instance,
-  type ProjectView,
   REQUEST_KEPT_MS,
   type RecordedRequest,
+  type StoredInstance,
+  type StoredView,
 } from '../../../streams/platform/commit/projection.ts';
 import { migrate, type SqliteDatabase } from '../database.ts';
 import {
@@ -64,13 +64,13 @@ export interface InstanceStore {
   endedBefore(project: string, machine: string, page: EndedPage): EndedInstance[];
   /** See `RunningHost.oldestCommits`. */
   oldestCommits(project: string, limit: number): OldCommit[];
-  view(project: string): ProjectView;
+  view(project: string): StoredView;
   /** Every project that has a commit, in byte order. */
   projects(): string[];
   /** Any project's instance by its globally unique id. */
-  findInstance(machine: string, instance: string): Instance | undefined;
+  findInstance(machine: string, instance: string): StoredInstance | undefined;
   /** See `Host.findInstancesOf`. */
-  findInstancesOf(machine: string, subject: string): Instance[];
+  findInstancesOf(machine: string, subject: string): StoredInstance[];
   /** Timers due at `nowMs`, earliest first, of projects that `owns` accepts (default: all). */
   dueTimers(nowMs: number, limit: number, owns?: (project: string) => boolean): DueTimer[];
   /** Earliest due time of a timer of a project that `owns` accepts, Unix ms. */

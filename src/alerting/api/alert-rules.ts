@@ -7,7 +7,6 @@ import type {
 import type { Alerting } from '../../../actors/alerting/port.ts';
 import { validateRuleSpec } from '../../../actors/alerting/rule-spec.ts';
 import type { Host, Instance } from '../../../actors/platform/host/host-port.ts';
-import type { AlertRuleContext } from '../../../machines/alerting/alert-rule.ts';
 import type { Clock } from '../../../streams/platform/clock.ts';
 import { Refusal } from '../../../streams/platform/refusal.ts';
 import {
@@ -46,7 +45,7 @@ export function alertRuleMethods(
   deps: AlertRulesDeps,
 ): Pick<ServiceImpl<typeof AlertService>, RuleMethods> {
   const { host, evaluator } = deps;
-  const told = (row: Instance) =>
+  const told = (row: Instance<'alertRule'>) =>
     ruleMessage(row, evaluator.room(row.project).unevaluated.get(row.instance) ?? 0);
   return {
     saveAlertRule: (request, context) => saveAlertRule(deps, request, context),
@@ -121,15 +120,14 @@ async function appliedRule(
   host: Host,
   clock: Clock,
   { project, id, version }: { project: string; id: string; version: number },
-): Promise<Instance> {
-  const read = (): Instance => {
+): Promise<Instance<'alertRule'>> {
+  const read = (): Instance<'alertRule'> => {
     const found = host.view(project).instance('alertRule', id);
     if (!found) throw new Error(`The rule ${id} was committed and is not there`);
     return found;
   };
-  const isSettled = ({ value, context }: Instance): boolean =>
-    value !== 'pendingApplication' ||
-    (context as unknown as AlertRuleContext).appliedVersion >= version;
+  const isSettled = ({ value, context }: Instance<'alertRule'>): boolean =>
+    value !== 'pendingApplication' || context.appliedVersion >= version;
   if (isSettled(read())) return read();
   const { promise, resolve } = Promise.withResolvers<void>();
   const cancel = clock.wakeAfter(APPLY_WAIT_MS, resolve);

@@ -3,8 +3,7 @@
  * again over history leads to the same; and all of it in words. Reads alone.
  */
 import type { MessageInitShape } from '@bufbuild/protobuf';
-import type { IncidentHeldVmsBody } from '../../../actors/alerting/edges.ts';
-import type { IncidentBody, IncidentWindowBody } from '../../../actors/alerting/incident.ts';
+import type { IncidentBody } from '../../../actors/alerting/incident.ts';
 import type { ProjectView } from '../../../actors/platform/host/host-port.ts';
 import { isBreach } from '../../../streams/alerting/evaluation/timeline.ts';
 import type { Clock } from '../../../streams/platform/clock.ts';
@@ -82,17 +81,11 @@ export async function explain(
 
 /** VMs of a data center's condition, as stored when it fired; empty for any other. */
 export function heldVmsOf(view: ProjectView, incident: string): readonly string[] {
-  const held = view.record('incidentHeldVms', incident)?.body as unknown as
-    | IncidentHeldVmsBody
-    | undefined;
-  return held?.vms ?? [];
+  return view.record('incidentHeldVms', incident)?.body.vms ?? [];
 }
 
 function windowOf(view: ProjectView, incident: string): readonly ObservedValue[] {
-  const body = view.record('incidentWindow', incident)?.body as unknown as
-    | IncidentWindowBody
-    | undefined;
-  return body?.window ?? [];
+  return view.record('incidentWindow', incident)?.body.window ?? [];
 }
 
 /** Records of an older version do not have it: the last sample of the window decided. */

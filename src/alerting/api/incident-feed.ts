@@ -4,7 +4,7 @@
  * once, with a reason, and holds nothing from then on.
  */
 import type { IncidentBody } from '../../../actors/alerting/incident.ts';
-import type { Host } from '../../../actors/platform/host/host-port.ts';
+import { type Host, isRecordOf } from '../../../actors/platform/host/host-port.ts';
 import { Refusal } from '../../../streams/platform/refusal.ts';
 
 /** An incident as one commit left it. */
@@ -30,10 +30,9 @@ export class IncidentFeed {
     this.#stopFollowing = host.onApplied(({ commit, sequence }) => {
       if (commit.project !== project) return;
       for (const { records } of commit.decisions) {
-        for (const { kind, body } of records) {
-          // Records of this kind are written by `incidentRecord` alone.
-          if (kind !== 'incident' || body === null) continue;
-          this.#add({ body: body as unknown as IncidentBody, sequence });
+        for (const record of records) {
+          if (!isRecordOf(record, 'incident') || record.body === null) continue;
+          this.#add({ body: record.body, sequence });
         }
       }
     });

@@ -12,7 +12,6 @@ import type {
   RecordedTransition,
 } from '../../../actors/platform/host/host-port.ts';
 import { conditionOf } from '../../../machines/alerting/alert-instance.ts';
-import type { DeliveryContext } from '../../../machines/delivery/delivery.ts';
 import { utcTime } from '../../../streams/alerting/wording.ts';
 import type { Actor } from '../../../streams/platform/commit/commit.ts';
 import {
@@ -135,9 +134,13 @@ function toldStep(
   return { key: `${sequence} ${event}`, atMs, entry };
 }
 
-function toldDelivery(view: ProjectView, delivery: Instance, { mayWrite }: TimelineReader): Told {
+function toldDelivery(
+  view: ProjectView,
+  delivery: Instance<'delivery'>,
+  { mayWrite }: TimelineReader,
+): Told {
   const { project, instance, value, updatedMs } = delivery;
-  const context = delivery.context as unknown as DeliveryContext;
+  const context = delivery.context;
   const destination = view.instance('destination', context.destination)?.context;
   const detail = deliverySentence(String(value), context, {
     kind: String(destination?.kind ?? 'destination'),

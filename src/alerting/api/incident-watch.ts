@@ -10,10 +10,8 @@ import {
   type HandlerContext,
   type ServiceImpl,
 } from '@connectrpc/connect';
-import type { IncidentBody } from '../../../actors/alerting/incident.ts';
 import type { Host, ListOptions, ProjectView } from '../../../actors/platform/host/host-port.ts';
 import { nextTurn } from '../../../actors/platform/time-slices.ts';
-import type { AlertInstanceContext } from '../../../machines/alerting/alert-instance-setup.ts';
 import type { Clock } from '../../../streams/platform/clock.ts';
 import { Refusal } from '../../../streams/platform/refusal.ts';
 import type { AlertService } from '../../gen/svc/monitoring/v1/alert_pb.ts';
@@ -152,11 +150,11 @@ async function* snapshot(
 function openIncidents(view: ProjectView, options: ListOptions & { readonly final: boolean }) {
   const page = view.instances('alertInstance', options);
   const items = page.items.flatMap(({ context }) => {
-    const { incident } = context as unknown as AlertInstanceContext;
+    const { incident } = context;
     if (!incident || incident.recoveredMs !== null || incident.retiredMs !== null) return [];
     const record = view.record('incident', incident.id);
     // Written by the commit that opened the incident.
-    return record ? [record.body as unknown as IncidentBody] : [];
+    return record ? [record.body] : [];
   });
   return { items, next: page.next };
 }

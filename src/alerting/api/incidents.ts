@@ -1,13 +1,12 @@
 /** The incidents part of `AlertService`: read, explained, acknowledged and snoozed. */
 import type { DescMessage, MessageShape } from '@bufbuild/protobuf';
 import type { HandlerContext, ServiceImpl } from '@connectrpc/connect';
-import type { IncidentBody } from '../../../actors/alerting/incident.ts';
 import { createIncidentActs, type IncidentAct } from '../../../actors/alerting/incident-acts.ts';
 import type {
   Host,
   ListOptions,
+  ProjectRecord,
   ProjectView,
-  StoredRecord,
 } from '../../../actors/platform/host/host-port.ts';
 import { Refusal } from '../../../streams/platform/refusal.ts';
 import type { AlertService } from '../../gen/svc/monitoring/v1/alert_pb.ts';
@@ -88,7 +87,7 @@ function getIncident(host: Host, name: string, context: HandlerContext): Inciden
   return toldIncident(host, recordOf(host, name, context), context);
 }
 
-function recordOf(host: Host, name: string, context: HandlerContext): StoredRecord {
+function recordOf(host: Host, name: string, context: HandlerContext): ProjectRecord<'incident'> {
   const { project, id } = parseName('name', name, 'incidents');
   const record = host.view(within(context, project)).record('incident', id);
   if (record) return record;
@@ -98,7 +97,7 @@ function recordOf(host: Host, name: string, context: HandlerContext): StoredReco
 async function explainIncident(deps: IncidentDeps, name: string, context: HandlerContext) {
   const record = recordOf(deps.host, name, context);
   const view = deps.host.view(record.project);
-  const body = record.body as unknown as IncidentBody;
+  const body = record.body;
   const explanation = await explain(deps, view, body, context.signal);
   // Looked at again: access may have ended while the history was read.
   within(context, record.project);
@@ -106,9 +105,13 @@ async function explainIncident(deps: IncidentDeps, name: string, context: Handle
 }
 
 /** With what lists leave out: its timeline, and the VMs that it holds. */
-function toldIncident(host: Host, record: StoredRecord, context: HandlerContext): Incident {
+function toldIncident(
+  host: Host,
+  record: ProjectRecord<'incident'>,
+  context: HandlerContext,
+): Incident {
   const { project, id } = record;
-  const body = record.body as unknown as IncidentBody;
+  const body = record.body;
   const view = host.view(project);
   const isPerson = callerOf(context).kind === 'human';
   const reader = {
@@ -157,15 +160,19 @@ function incidentFilter(
 }
 
 /** Is it the VM's, or of a data center and holds it? '' = any VM. */
-function isOfVm(view: ProjectView, { id, project, body }: StoredRecord, vmName: string): boolean {
-  const { vm, datacenter } = body as unknown as IncidentBody;
+function isOfVm(
+  view: ProjectView,
+  { id, project, body }: ProjectRecord<'incident'>,
+  vmName: string,
+): boolean {
+  const { vm, datacenter } = body;
   if (vmName === '' || nameOf(project, 'vms', vm) === vmName) return true;
   if (datacenter === undefined) return false;
   return heldVmsOf(view, id).some((held) => nameOf(project, 'vms', held) === vmName);
 }
 
-function incidentOf({ project, body }: StoredRecord): Incident {
-  return incidentMessage(project, body as unknown as IncidentBody);
+function incidentOf({ project, body }: ProjectRecord<'incident'>): Incident {
+  return incidentMessage(project, body);
 }
 
 function invalid(field: string, message: string): Refusal {

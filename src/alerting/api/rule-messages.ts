@@ -3,10 +3,7 @@ import { create, type MessageInitShape } from '@bufbuild/protobuf';
 import type { SoftInstance } from '../../../actors/alerting/evaluator/evaluator-port.ts';
 import type { RequestedRuleSpec } from '../../../actors/alerting/rule-spec.ts';
 import type { Instance } from '../../../actors/platform/host/host-port.ts';
-import type {
-  AlertRuleContext,
-  AlertRuleSpec as SavedSpec,
-} from '../../../machines/alerting/alert-rule.ts';
+import type { AlertRuleSpec as SavedSpec } from '../../../machines/alerting/alert-rule.ts';
 import { parseLabels } from '../../../streams/telemetry/samples/series-key.ts';
 import {
   type AlertInstance,
@@ -60,7 +57,7 @@ export function specMessage(spec: SavedSpec): MessageInitShape<typeof AlertRuleS
 }
 
 /** Is the desired version in force? */
-function syncStatusOf(row: Instance): AlertRule_SyncStatus {
+function syncStatusOf(row: Instance<'alertRule'>): AlertRule_SyncStatus {
   if (row.value === 'pendingApplication') return AlertRule_SyncStatus.PENDING;
   return row.value === 'applicationFailed'
     ? AlertRule_SyncStatus.FAILED
@@ -68,8 +65,8 @@ function syncStatusOf(row: Instance): AlertRule_SyncStatus {
 }
 
 /** `unevaluated`: how many of its instances have no room in the project. */
-export function ruleMessage(row: Instance, unevaluated: number): AlertRule {
-  const context = row.context as unknown as AlertRuleContext;
+export function ruleMessage(row: Instance<'alertRule'>, unevaluated: number): AlertRule {
+  const context = row.context;
   return create(AlertRuleSchema, {
     name: nameOf(row.project, 'alertRules', row.instance),
     spec: specMessage(context.spec),

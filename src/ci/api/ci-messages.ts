@@ -2,12 +2,7 @@
 import { create, type MessageInitShape } from '@bufbuild/protobuf';
 import { type Grants, within } from '../../../actors/identity/grants.ts';
 import type { Instance } from '../../../actors/platform/host/host-port.ts';
-import type { CiConnectionContext } from '../../../machines/ci/ci-connection.ts';
-import type {
-  CiRefusedProof,
-  CiVerificationContext,
-  ObservedClaims,
-} from '../../../machines/ci/ci-verification.ts';
+import type { CiRefusedProof, ObservedClaims } from '../../../machines/ci/ci-verification.ts';
 import {
   type CiClaimSchema,
   type CiConnection,
@@ -34,9 +29,12 @@ const CONNECTION_STATES: Readonly<Record<string, CiConnection_State>> = {
 };
 
 /** @param nowMs a verification is over when its time is, not when its timer runs */
-export function verificationMessage(row: Instance, nowMs: number): CiVerification {
+export function verificationMessage(
+  row: Instance<'ciVerification'>,
+  nowMs: number,
+): CiVerification {
   const { project, instance } = row;
-  const context = row.context as unknown as CiVerificationContext;
+  const context = row.context;
   const { observation, observedMs, connection, lastRefusal } = context;
   const isLate = !row.final && nowMs >= context.expiresMs;
   return create(CiVerificationSchema, {
@@ -66,9 +64,9 @@ function refusalMessage({ code, atMs, claims }: CiRefusedProof) {
 }
 
 /** @param grants of its service account, now */
-export function connectionMessage(row: Instance, grants: Grants): CiConnection {
+export function connectionMessage(row: Instance<'ciConnection'>, grants: Grants): CiConnection {
   const { project, instance } = row;
-  const context = row.context as unknown as CiConnectionContext;
+  const context = row.context;
   const { lastExchangeMs } = context;
   const effective =
     row.value === 'enabled' ? within(context.capabilities, grants.capabilities) : [];

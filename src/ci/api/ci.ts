@@ -7,7 +7,6 @@ import { ACCESS_TOKEN_MS } from '../../../actors/ci/exchange.ts';
 import type { KeylessCi } from '../../../actors/ci/keyless-ci.ts';
 import { grantsOf } from '../../../actors/identity/grants.ts';
 import type { Host, Instance } from '../../../actors/platform/host/host-port.ts';
-import type { CiConnectionContext } from '../../../machines/ci/ci-connection.ts';
 import type { Clock } from '../../../streams/platform/clock.ts';
 import { Refusal } from '../../../streams/platform/refusal.ts';
 import {
@@ -259,20 +258,20 @@ function readConnection(host: Pick<Host, 'view'>, project: string, id: string): 
   return messageOf(host, existing(host, project, 'ciConnection', id));
 }
 
-function messageOf(host: Pick<Host, 'view'>, row: Instance): CiConnection {
-  const { serviceAccount: id } = row.context as unknown as CiConnectionContext;
+function messageOf(host: Pick<Host, 'view'>, row: Instance<'ciConnection'>): CiConnection {
+  const { serviceAccount: id } = row.context;
   const { project } = row;
   const view = host.view(project);
   return connectionMessage(row, grantsOf(view, { project, machine: 'serviceAccount', id }));
 }
 
 /** A row that a decision has just made or changed. */
-function existing(
+function existing<M extends 'ciVerification' | 'ciConnection'>(
   host: Pick<Host, 'view'>,
   project: string,
-  machine: string,
+  machine: M,
   id: string,
-): Instance {
+): Instance<M> {
   const row = host.view(project).instance(machine, id);
   if (row) return row;
   throw new Error(`The ${machine} ${id} was committed and is not there`);

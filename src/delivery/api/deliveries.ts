@@ -8,11 +8,10 @@ import type {
   Host,
   Instance,
   ListOptions,
+  ProjectRecord,
   ProjectView,
-  StoredRecord,
 } from '../../../actors/platform/host/host-port.ts';
-import type { DeliveryAttempt, DeliveryContext } from '../../../machines/delivery/delivery.ts';
-import type { RecipientContext } from '../../../machines/delivery/recipient.ts';
+import type { DeliveryAttempt } from '../../../machines/delivery/delivery.ts';
 import type { SecretStore } from '../../../sqlite/platform/secret-store.ts';
 import type { AlertService } from '../../gen/svc/monitoring/v1/alert_pb.ts';
 import {
@@ -111,12 +110,12 @@ function idIn(
 /** The delivery of a record; undefined when the filter leaves it out. */
 function deliveryOf(
   view: ProjectView,
-  { id }: StoredRecord,
+  { id }: ProjectRecord<'delivery'>,
   { incident, destination }: Filter,
-): Instance | undefined {
+): Instance<'delivery'> | undefined {
   const delivery = view.instance('delivery', id);
   if (!delivery) throw new Error(`The delivery ${id} is listed but does not exist`);
-  const context = delivery.context as unknown as DeliveryContext;
+  const context = delivery.context;
   if (incident !== undefined && context.incident !== incident) return undefined;
   return destination === undefined || context.destination === destination ? delivery : undefined;
 }
@@ -129,9 +128,9 @@ interface Confidential {
   readonly excerpts?: ReadonlyMap<string, string>;
 }
 
-function deliveryMessage(row: Instance, confidential: Confidential = {}): Delivery {
+function deliveryMessage(row: Instance<'delivery'>, confidential: Confidential = {}): Delivery {
   const { project, instance, value } = row;
-  const context = row.context as unknown as DeliveryContext;
+  const context = row.context;
   const state = String(value).toUpperCase() as keyof typeof Delivery_State;
   const message = create(DeliverySchema, {
     name: nameOf(project, 'deliveries', instance),
@@ -148,10 +147,10 @@ function deliveryMessage(row: Instance, confidential: Confidential = {}): Delive
 }
 
 /** Address of the delivery's mail recipient; '' when the destination has no recipients. */
-function recipientAddress(view: ProjectView, { context }: Instance): string {
-  const { recipient } = context as unknown as DeliveryContext;
+function recipientAddress(view: ProjectView, { context }: Instance<'delivery'>): string {
+  const { recipient } = context;
   const row = recipient === null ? undefined : view.instance('recipient', recipient);
-  return row ? (row.context as unknown as RecipientContext).address : '';
+  return row ? row.context.address : '';
 }
 
 function attemptMessage(

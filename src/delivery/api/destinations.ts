@@ -229,7 +229,7 @@ function invalid(field: string, message: string): Refusal {
 }
 
 /** For callers who may write: it holds recipients' addresses, but no URL and no secret. */
-function destinationMessage(host: Pick<Host, 'view'>, row: Instance): Destination {
+function destinationMessage(host: Pick<Host, 'view'>, row: Instance<'destination'>): Destination {
   const context = destinationOf(row);
   const { overlapEndsMs } = context;
   return create(DestinationSchema, {
@@ -248,7 +248,7 @@ function destinationMessage(host: Pick<Host, 'view'>, row: Instance): Destinatio
 
 type Target = NonNullable<MessageInitShape<typeof DestinationSchema>['target']>;
 
-function targetMessage(host: Pick<Host, 'view'>, row: Instance): Target {
+function targetMessage(host: Pick<Host, 'view'>, row: Instance<'destination'>): Target {
   const { kind } = destinationOf(row);
   if (kind !== 'email') return isRegistered(kind) ? { case: kind, value: {} } : { case: undefined };
   const rows = recipientRows(host.view(row.project), row.instance);
@@ -263,7 +263,7 @@ const STATES: Readonly<Record<string, EmailRecipient_State>> = {
   bounced: EmailRecipient_State.BOUNCED,
 };
 
-function recipientMessage(host: Pick<Host, 'view'>, row: Instance): EmailRecipient {
+function recipientMessage(host: Pick<Host, 'view'>, row: Instance<'recipient'>): EmailRecipient {
   const context = recipientOf(row);
   const { address, verifiedMs } = context;
   return create(EmailRecipientSchema, {

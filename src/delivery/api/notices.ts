@@ -1,13 +1,11 @@
 /** `ListNotices` of `AlertService`: notices about alerting itself, and about access. */
 import type { HandlerContext, ServiceImpl } from '@connectrpc/connect';
-import type { NoticeBody } from '../../../actors/alerting/notices.ts';
 import {
-  type AccessNotice,
   type NoticeReader,
   sentencesOf,
   shownTo,
 } from '../../../actors/identity/access-notices.ts';
-import type { Host, ListOptions, StoredRecord } from '../../../actors/platform/host/host-port.ts';
+import type { Host, ListOptions, ProjectRecord } from '../../../actors/platform/host/host-port.ts';
 import {
   type AlertService,
   type ListNoticesRequest,
@@ -45,9 +43,10 @@ function readerOf(context: HandlerContext, project: string): NoticeReader | unde
 }
 
 /** Undefined when the reader may not see the notice. */
-function noticeMessage({ project, id, body }: StoredRecord, reader: NoticeReader | undefined) {
-  // Records of this kind are of these two forms alone.
-  const notice = body as unknown as NoticeBody | AccessNotice;
+function noticeMessage(
+  { project, id, body: notice }: ProjectRecord<'notice'>,
+  reader: NoticeReader | undefined,
+) {
   const shown = notice.kind === 'ACCESS_CHANGED' ? reader && shownTo(notice, reader) : notice;
   if (!shown) return undefined;
   const { kind, raisedMs, endedMs } = shown;

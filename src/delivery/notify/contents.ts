@@ -13,7 +13,6 @@ import {
 import type { ProjectView } from '../../../actors/platform/host/host-port.ts';
 import type { DeliveryContext } from '../../../machines/delivery/delivery.ts';
 import type { DestinationContext } from '../../../machines/delivery/destination.ts';
-import type { RecipientContext } from '../../../machines/delivery/recipient.ts';
 import type { BodyStore, SecretStore } from '../../../sqlite/platform/secret-store.ts';
 import type { Clock } from '../../../streams/platform/clock.ts';
 import type { Renderer } from './message/notification-kind.ts';
@@ -75,14 +74,14 @@ function recipientOf(
 ): Target {
   const row = recipient === null ? undefined : view.instance('recipient', recipient);
   if (!row) throw new Error(`A mail is for the unknown recipient ${recipient}`);
-  const { address } = row.context as unknown as RecipientContext;
+  const { address } = row.context;
   return { kind: 'email', address, unsubscribeUrl: unsubscribeUrl(row.project, row.instance) };
 }
 
 function destinationOf(view: ProjectView, { destination }: DeliveryContext): DestinationContext {
   const row = view.instance('destination', destination);
   if (!row) throw new Error(`A delivery is for the unknown destination ${destination}`);
-  return row.context as unknown as DestinationContext;
+  return row.context;
 }
 
 function unsealed({ sealed }: ContentsDeps, id: string): string {

@@ -3,7 +3,6 @@ import type { HandlerContext, ServiceImpl } from '@connectrpc/connect';
 import type { Accounts, ChangedAccount } from '../../../actors/identity/accounts-port.ts';
 import { ownerName } from '../../../actors/identity/names.ts';
 import type { Committed, Host, Instance } from '../../../actors/platform/host/host-port.ts';
-import type { ServiceAccountContext } from '../../../machines/identity/service-account.ts';
 import {
   type AutomationService,
   CreateServiceAccountRequestSchema,
@@ -119,7 +118,11 @@ function changedMessage(
 }
 
 /** The row after a commit; also a deleted one, for the resend of what was done before that. */
-function committedRow(host: AccountsDeps['host'], project: string, id: string): Instance {
+function committedRow(
+  host: AccountsDeps['host'],
+  project: string,
+  id: string,
+): Instance<'serviceAccount'> {
   const row = host.view(project).instance('serviceAccount', id);
   if (row) return row;
   throw new Error(`The service account ${id} was committed and is not there`);
@@ -133,9 +136,9 @@ const STATES: Readonly<Record<string, ServiceAccount_State>> = {
 
 function accountMessage(
   host: AccountsDeps['host'],
-  { instance, project, value, context }: Instance,
+  { instance, project, value, context }: Instance<'serviceAccount'>,
 ) {
-  const about = context as unknown as ServiceAccountContext;
+  const about = context;
   const view = host.view(project);
   const owner = ownerName({ project, machine: 'serviceAccount', id: instance });
   return {

@@ -15,7 +15,6 @@ import {
 } from '../../../actors/identity/names.ts';
 import { unprovenEmailOf } from '../../../actors/identity/people-index.ts';
 import type { Host, Instance, ListOptions } from '../../../actors/platform/host/host-port.ts';
-import type { CiConnectionContext } from '../../../machines/ci/ci-connection.ts';
 import type { CredentialContext } from '../../../machines/identity/credential.ts';
 import type { MembershipContext } from '../../../machines/identity/membership.ts';
 import type { Clock } from '../../../streams/platform/clock.ts';
@@ -82,7 +81,7 @@ async function listCredentials(
         ? machine === 'credential' && `${MACHINES[1]} `
         : `${machine} ${page.next}`;
     const shown = mapPage({ items: page.items }, (row) => {
-      const message = machine === 'credential' ? list.key(row) : list.connection(row);
+      const message = row.machine === 'credential' ? list.key(row) : list.connection(row);
       return isAsked(message) ? message : undefined;
     });
     return { ...shown, ...(next === false ? {} : { next }) };
@@ -121,9 +120,9 @@ class CredentialMessages {
     this.#project = project;
   }
 
-  key(row: Instance): Message {
+  key(row: Instance<'credential'>): Message {
     const { clock, lastUsed } = this.#deps;
-    const about = row.context as unknown as CredentialContext;
+    const about = row.context;
     const { kind, owner, createdMs, createdBy, revokedReason } = about;
     const nowMs = clock.now();
     const state = keyStateAt(row, nowMs);
@@ -147,8 +146,8 @@ class CredentialMessages {
     };
   }
 
-  connection(row: Instance): Message {
-    const about = row.context as unknown as CiConnectionContext;
+  connection(row: Instance<'ciConnection'>): Message {
+    const about = row.context;
     const { project, instance, value } = row;
     const account = { project, machine: 'serviceAccount', id: about.serviceAccount } as const;
     const granted = this.#grants(account);
@@ -180,7 +179,7 @@ class CredentialMessages {
   }
 
   /** Of a source's key: nobody grants it anything; an agent's works while its VM is enrolled by it. */
-  #own(row: Instance, { kind, vm, capabilities }: CredentialContext): Grants {
+  #own(row: Instance<'credential'>, { kind, vm, capabilities }: CredentialContext): Grants {
     const view = this.#deps.host.view(this.#project);
     const enrolment =
       kind === 'vm' && view.instance('enrolment', enrolmentIdOf(this.#project, vm ?? ''));
@@ -205,6 +204,6 @@ class CredentialMessages {
 
   #member(id: string): MembershipContext | undefined {
     const row = this.#deps.host.view(this.#project).instance('membership', id);
-    return row?.context as unknown as MembershipContext | undefined;
+    return row?.context;
   }
 }

@@ -9,7 +9,6 @@ import {
 } from '../../../actors/identity/key-state.ts';
 import { type KeyOwner, ownerName } from '../../../actors/identity/names.ts';
 import type { Host, Instance } from '../../../actors/platform/host/host-port.ts';
-import type { CredentialContext } from '../../../machines/identity/credential.ts';
 import type { Clock } from '../../../streams/platform/clock.ts';
 import { Key_ExpiryWarning, Key_State } from '../../gen/svc/iam/v1/automation_pb.ts';
 
@@ -34,13 +33,20 @@ const WARNINGS = {
   14: Key_ExpiryWarning.WITHIN_14_DAYS,
 } as const;
 
-export function isShownLive({ clock }: Pick<KeyView, 'clock'>, key: Instance): boolean {
+export function isShownLive(
+  { clock }: Pick<KeyView, 'clock'>,
+  key: Instance<'credential'>,
+): boolean {
   return isKeyLive(key, clock.now());
 }
 
-export function keyMessage({ host, lastUsed, clock }: KeyView, owner: KeyOwner, key: Instance) {
+export function keyMessage(
+  { host, lastUsed, clock }: KeyView,
+  owner: KeyOwner,
+  key: Instance<'credential'>,
+) {
   const nowMs = clock.now();
-  const about = key.context as unknown as CredentialContext;
+  const about = key.context;
   const state = keyStateAt(key, nowMs);
   const isLive = state === 'active' || state === 'rotating';
   const granted = grantsOf(host.view(owner.project), owner).capabilities;

@@ -96,7 +96,7 @@ function issuedMessage(deps: KeysDeps, owner: KeyOwner, { key, secret }: IssuedK
   };
 }
 
-function keyRow({ host }: KeysDeps, owner: KeyOwner, key: string): Instance {
+function keyRow({ host }: KeysDeps, owner: KeyOwner, key: string): Instance<'credential'> {
   const found = host.view(owner.project).instance('credential', key);
   if (found?.context.owner === ownerName(owner)) return found;
   throw new Refusal('NOT_FOUND', `There is no ${ownerName(owner)}/keys/${key}`);

@@ -55,7 +55,7 @@ export function projectFacts(
 
 export function memberMessage(
   host: Pick<Host, 'view'>,
-  row: Instance,
+  row: Instance<'membership'>,
 ): MessageInitShape<typeof MemberSchema> {
   const { person, displayName, email, role, joinedMs } = membershipOf(row);
   return {
@@ -68,7 +68,7 @@ export function memberMessage(
 /** `nowMs`: one that is past its time is shown so before its timer has run. */
 export function invitationMessage(
   host: Pick<Host, 'view'>,
-  row: Instance,
+  row: Instance<'invitation'>,
   nowMs: number,
 ): MessageInitShape<typeof InvitationSchema> {
   const { email, role, invitedBy, createdMs, expiresMs, person } = invitationOf(row);

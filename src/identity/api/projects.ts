@@ -6,7 +6,6 @@ import type { HandlerContext, ServiceImpl } from '@connectrpc/connect';
 import { personOf as personIn } from '../../../actors/identity/people.ts';
 import { unprovenEmailOf } from '../../../actors/identity/people-index.ts';
 import type { People } from '../../../actors/identity/people-port.ts';
-import type { SessionContext } from '../../../machines/identity/session.ts';
 import { SYSTEM_PROJECT } from '../../../streams/platform/commit/commit.ts';
 import { Refusal } from '../../../streams/platform/refusal.ts';
 import {
@@ -64,7 +63,7 @@ function getSelf({ host }: ProjectDeps, context: HandlerContext) {
   const known = personIn(host, person);
   const row = host.view(SYSTEM_PROJECT).instance('session', session);
   if (!known || !row) throw new Error(`${name} is signed in and is not there`);
-  const { method, expiresMs } = row.context as unknown as SessionContext;
+  const { method, expiresMs } = row.context;
   const { displayName, email } = known;
   const sessionExpiresUnix = unixSeconds(expiresMs);
   const unprovenEmail = unprovenEmailOf(host.view(SYSTEM_PROJECT), person, email);

@@ -4,9 +4,11 @@
  * Commits are applied and reported in one turn of the event loop, so that no reader sees a row older
  * than the last applied commit.
  */
+import type { GrantedRows } from '../../../actors/identity/grants.ts';
 import type { Host, Instance } from '../../../actors/platform/host/host-port.ts';
 import { BoundedCache } from '../../../streams/platform/bounded-cache.ts';
 import type { Commit } from '../../../streams/platform/commit/commit.ts';
+import type { StoredInstance } from '../../../streams/platform/commit/projection.ts';
 
 /** Machines on whose rows access depends. */
 type AccessMachine =
@@ -36,7 +38,7 @@ export type RowKey = string;
 
 export class IdentityRows {
   readonly #host: Pick<Host, 'view' | 'findInstance'>;
-  readonly #rows = new BoundedCache<RowKey, Instance>(ROWS_MAX);
+  readonly #rows = new BoundedCache<RowKey, StoredInstance>(ROWS_MAX);
   #noted: Set<RowKey> | undefined;
 
   constructor(host: Pick<Host, 'view' | 'findInstance'>) {
@@ -44,27 +46,24 @@ export class IdentityRows {
   }
 
   /** The present row. Missing rows are not cached. */
-  find(machine: AccessMachine, project: string, id: string): Instance | undefined {
-    return this.#find(machine, project, id);
-  }
-
-  #find(machine: string, project: string, id: string): Instance | undefined {
+  find<M extends AccessMachine>(machine: M, project: string, id: string): Instance<M> | undefined {
     const key = rowKey(machine, project, id);
     this.#noted?.add(key);
     const kept = this.#rows.get(key);
-    if (kept) return kept;
+    // The key names the machine.
+    if (kept) return kept as Instance<M>;
     const found = this.#host.view(project).instance(machine, id);
     if (found) this.#rows.set(key, found);
     return found;
   }
 
   /** View of one project's rows. */
-  of(project: string): { instance(machine: string, id: string): Instance | undefined } {
-    return { instance: (machine, id) => this.#find(machine, project, id) };
+  of(project: string): GrantedRows {
+    return { instance: (machine, id) => this.find(machine, project, id) };
   }
 
   /** A credential by its id, in any project. */
-  findCredential(id: string): Instance | undefined {
+  findCredential(id: string): Instance<'credential'> | undefined {
     const found = this.#host.findInstance('credential', id);
     if (found) this.#rows.set(rowKey('credential', found.project, id), found);
     return found;

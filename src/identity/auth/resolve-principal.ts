@@ -22,7 +22,11 @@ import type { CredentialPrincipal, HumanPrincipal } from '../../platform/access/
 import type { IdentityRows } from './identity-rows.ts';
 
 /** Principal of a key of any kind. Throws a `Refusal` when the key gives no access now. */
-export function resolveKey(rows: IdentityRows, key: Instance, nowMs: number): CredentialPrincipal {
+export function resolveKey(
+  rows: IdentityRows,
+  key: Instance<'credential'>,
+  nowMs: number,
+): CredentialPrincipal {
   const { context, project } = key;
   const kind = context.kind as CredentialPrincipal['kind'];
   const expiresMs = assertKeyInForce(key, nowMs);
@@ -113,7 +117,7 @@ export function resolveSession(
 }
 
 /** When the key itself ends, Unix ms. */
-function assertKeyInForce({ value, context }: Instance, nowMs: number): number {
+function assertKeyInForce({ value, context }: Instance<'credential'>, nowMs: number): number {
   const isLive = value === 'active' || value === 'rotating';
   const expiresMs = Number(context.expiresMs);
   if (value === 'expired' || (isLive && nowMs >= expiresMs)) {
@@ -126,7 +130,7 @@ function assertKeyInForce({ value, context }: Instance, nowMs: number): number {
 }
 
 /** Grants of a key's owner. Throws a `Refusal` when the owner does not exist any more. */
-function ownerGrants(rows: IdentityRows, key: Instance): readonly string[] {
+function ownerGrants(rows: IdentityRows, key: Instance<'credential'>): readonly string[] {
   const owner = parseOwner(String(key.context.owner));
   if (!owner || owner.project !== key.project) {
     throw new Refusal('GRANT_REMOVED', 'The key acts for nobody: make one for a service account');
@@ -160,7 +164,10 @@ function assertPersonActive(rows: IdentityRows, person: string): void {
  * An agent's key works while it is the key of its VM's expanded monitoring, also while the VM is
  * offered to another agent that has not enrolled yet.
  */
-function assertEnrolled(rows: IdentityRows, { project, instance, context }: Instance): void {
+function assertEnrolled(
+  rows: IdentityRows,
+  { project, instance, context }: Instance<'credential'>,
+): void {
   const enrolment = rows.find('enrolment', project, enrolmentIdOf(project, String(context.vm)));
   if (enrolment?.context.credential === instance) return;
   throw new Refusal('GRANT_REMOVED', 'Expanded monitoring of this VM is off, or by another agent');

@@ -3,9 +3,8 @@
  * this thread knows (records, data centers, clocks, the time) goes along with the question.
  */
 import type { HandlerContext, ServiceImpl } from '@connectrpc/connect';
-import type { Host, ListOptions, StoredRecord } from '../../../actors/platform/host/host-port.ts';
+import type { Host, ListOptions, ProjectRecord } from '../../../actors/platform/host/host-port.ts';
 import type { ClockNotes } from '../../../actors/telemetry/ingest/clock-notes.ts';
-import type { VmBody } from '../../../actors/vms/vm-registry.ts';
 import type { Clock } from '../../../streams/platform/clock.ts';
 import { Refusal } from '../../../streams/platform/refusal.ts';
 import { metricCatalogue } from '../../../streams/telemetry/metrics/catalogue.ts';
@@ -90,16 +89,19 @@ function secondsOf(time: bigint | undefined): number | undefined {
   return time === undefined ? undefined : Number(time);
 }
 
-function knownVm(datacenters: MonitoringDeps['datacenters'], { id, body }: StoredRecord): KnownVm {
+function knownVm(
+  datacenters: MonitoringDeps['datacenters'],
+  { id, body }: ProjectRecord<'vm'>,
+): KnownVm {
   // Records of this kind are written by the registry alone.
-  const { displayName, datacenter, expandedMonitoring } = body as unknown as VmBody;
+  const { displayName, datacenter, expandedMonitoring } = body;
   const datacenterState = datacenters.stateOf(datacenter);
   return { id, displayName, datacenter, datacenterState, expandedMonitoring };
 }
 
 /** No more: its history is still read by its name. */
-function isRetired({ body }: StoredRecord): boolean {
-  return (body as unknown as VmBody).retiredMs !== undefined;
+function isRetired({ body }: ProjectRecord<'vm'>): boolean {
+  return body.retiredMs !== undefined;
 }
 
 /**

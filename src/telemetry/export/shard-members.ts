@@ -4,9 +4,12 @@
  * from then on; those of projects that nobody has scraped for longest are let go when they become
  * too many.
  */
-import type { Host, StoredRecord } from '../../../actors/platform/host/host-port.ts';
+import {
+  type Host,
+  isRecordOf,
+  type ProjectRecord,
+} from '../../../actors/platform/host/host-port.ts';
 import { Turns } from '../../../actors/platform/time-slices.ts';
-import type { VmBody } from '../../../actors/vms/vm-registry.ts';
 import type { Clock } from '../../../streams/platform/clock.ts';
 import type { RecordChange } from '../../../streams/platform/commit/commit.ts';
 import type { ExportedVm } from './exposition.ts';
@@ -113,14 +116,14 @@ function vmCount(shards: Shards): number {
   return count;
 }
 
-function put(shards: Shards, project: string, record: StoredRecord | RecordChange): void {
-  if (record.kind !== 'vm') return;
+function put(shards: Shards, project: string, record: ProjectRecord<'vm'> | RecordChange): void {
+  if (!isRecordOf(record, 'vm')) return;
   if (record.body === null) {
     for (const members of shards.values()) members.delete(record.id);
     return;
   }
   // Records of this kind are written by the registry alone.
-  const { displayName, datacenter, exportShard, retiredMs } = record.body as unknown as VmBody;
+  const { displayName, datacenter, exportShard, retiredMs } = record.body;
   if (exportShard === undefined) return;
   if (retiredMs !== undefined) {
     shards.get(exportShard)?.delete(record.id);

@@ -1,13 +1,14 @@
 /**
- * What a projection of the commits answers: instances, records, transitions of one project. The
- * store (`sqlite/platform/control/instance-store.ts`) gives it for what is applied, a draft (`actors/draft.ts`) for
- * what is applied plus the changes being decided, so both are read by the same code.
+ * Reads of a project's projection: instances, records and transitions, as the commits left them.
+ * The store (`sqlite/platform/control/instance-store.ts`) reads what is applied, an overlay adds
+ * the changes being decided. Contexts are JSON of whatever version wrote them; the host brings them
+ * up to date and types them (`actors/platform/host/rows.ts`).
  */
 import type { StateValueJson } from '../../../machines/platform/definition.ts';
 import type { Actor, TimerRow } from './commit.ts';
 
-/** A machine instance as the projection has it. */
-export interface Instance {
+/** A machine instance as its last step left it. */
+export interface StoredInstance {
   readonly machine: string;
   readonly version: number;
   readonly instance: string;
@@ -68,7 +69,7 @@ export interface TransitionFilter {
 export type InstanceCount = InstanceFilter & { readonly final: boolean };
 
 /** Whose an instance is, as `InstanceFilter.owner` asks for it; null: nobody's. */
-export function ownerOf({ context }: Pick<Instance, 'context'>): string | null {
+export function ownerOf({ context }: Pick<StoredInstance, 'context'>): string | null {
   const owner = context.owner ?? context.serviceAccount;
   return typeof owner === 'string' ? owner : null;
 }
@@ -89,11 +90,11 @@ export interface RecordedTransition {
 }
 
 /** Reads of one project's projection: synchronous, consistent within one turn of the event loop. */
-export interface ProjectView {
+export interface StoredView {
   readonly project: string;
-  instance(machine: string, instance: string): Instance | undefined;
+  instance(machine: string, instance: string): StoredInstance | undefined;
   /** Ordered by creation time, then id. Throws `Refusal` INVALID_FIELD for a foreign `after`. */
-  instances(machine: string, options: ListOptions & InstanceFilter): Page<Instance>;
+  instances(machine: string, options: ListOptions & InstanceFilter): Page<StoredInstance>;
   record(kind: string, id: string): StoredRecord | undefined;
   /** Ordered by `sort`, then id (byte order). */
   records(kind: string, options: ListOptions): Page<StoredRecord>;

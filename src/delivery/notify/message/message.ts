@@ -3,11 +3,9 @@
  * written by users. Every kind escapes and cuts it by its own rules. Values that were not observed
  * are reported as missing, never as zero.
  */
-import type { IncidentBody, IncidentWindowBody } from '../../../../actors/alerting/incident.ts';
+import type { IncidentBody } from '../../../../actors/alerting/incident.ts';
 import type { ProjectView } from '../../../../actors/platform/host/host-port.ts';
-import type { VmBody } from '../../../../actors/vms/vm-registry.ts';
 import type { DeliveryContext } from '../../../../machines/delivery/delivery.ts';
-import type { DestinationContext } from '../../../../machines/delivery/destination.ts';
 import type { NotificationEvent } from '../../../../machines/platform/effects.ts';
 import { condition, duration, quantity, utcTime } from '../../../../streams/alerting/wording.ts';
 import type { ObservedValue } from '../../../../streams/telemetry/entry.ts';
@@ -54,12 +52,10 @@ export function messageOf(
   options: Pick<RenderOptions, 'publicUrl'>,
 ): Message {
   if (delivery.event === 'TEST') return testMessage(view, delivery, options);
-  const incident = view.record('incident', delivery.incident)?.body as IncidentBody | undefined;
+  const incident = view.record('incident', delivery.incident)?.body;
   if (!incident) throw new Error(`The incident ${delivery.incident} has no record`);
   const subject = subjectOf(view, incident);
-  const window = view.record('incidentWindow', incident.id)?.body as unknown as
-    | IncidentWindowBody
-    | undefined;
+  const window = view.record('incidentWindow', incident.id)?.body;
   const unit = unitOf(incident);
   return {
     event: delivery.event,
@@ -90,7 +86,7 @@ function testMessage(
   { publicUrl }: Pick<RenderOptions, 'publicUrl'>,
 ): Message {
   const row = view.instance('destination', delivery.destination);
-  const { displayName } = (row?.context ?? { displayName: '' }) as unknown as DestinationContext;
+  const displayName = row?.context.displayName ?? '';
   return {
     ...{ event: 'TEST', severity: '' },
     title: 'Test: a notification that somebody asked for',
@@ -197,7 +193,7 @@ function silentVms({ heldVmCount }: IncidentBody): Fact | undefined {
 
 function subjectOf(view: ProjectView, incident: IncidentBody): string {
   if (isDatacenterWide(incident)) return incident.datacenter ?? '';
-  const vm = view.record('vm', incident.vm)?.body as VmBody | undefined;
+  const vm = view.record('vm', incident.vm)?.body;
   return vm?.displayName || incident.vm;
 }
 

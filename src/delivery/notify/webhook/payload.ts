@@ -6,7 +6,6 @@
 import { create, type MessageInitShape, toJsonString } from '@bufbuild/protobuf';
 import type { IncidentBody } from '../../../../actors/alerting/incident.ts';
 import type { ProjectView } from '../../../../actors/platform/host/host-port.ts';
-import type { VmBody } from '../../../../actors/vms/vm-registry.ts';
 import type { DeliveryContext } from '../../../../machines/delivery/delivery.ts';
 import { metricCatalogue } from '../../../../streams/telemetry/metrics/catalogue.ts';
 import { parseLabels } from '../../../../streams/telemetry/samples/series-key.ts';
@@ -55,7 +54,7 @@ function testData(view: ProjectView, { destination }: DeliveryContext, publicUrl
 }
 
 function dataOf(view: ProjectView, delivery: DeliveryContext, publicUrl: string): WebhookData {
-  const incident = view.record('incident', delivery.incident)?.body as IncidentBody | undefined;
+  const incident = view.record('incident', delivery.incident)?.body;
   if (!incident) throw new Error(`The incident ${delivery.incident} has no record`);
   const incidentName = nameOf(view.project, 'incidents', incident.id);
   return {
@@ -98,7 +97,7 @@ function vmData(view: ProjectView, incident: IncidentBody): WebhookData {
     ...(leftOut > 0 && { labelsLeftOut: leftOut }),
   };
   if (id === '') return { labels, ...held };
-  const vm = view.record('vm', id)?.body as VmBody | undefined;
+  const vm = view.record('vm', id)?.body;
   const vmDisplayName = fit(vm?.displayName ?? id);
   return { vmName: nameOf(view.project, 'vms', id), vmDisplayName, labels, ...held };
 }

@@ -1,5 +1,5 @@
 /** What a query thread does for `PreviewAlertRule`; the VMs' records are read there too. */
-import type { VmBody } from '../../../../actors/vms/vm-registry.ts';
+import { recordsOf } from '../../../../actors/platform/host/host-port.ts';
 import { Refusal, type RefusalReason } from '../../../../streams/platform/refusal.ts';
 import type { ThreadWork } from '../thread/thread-work.ts';
 import { type AlertPreview, type AlertPreviewCall, previewAlert } from './alert-preview.ts';
@@ -16,9 +16,8 @@ export type PreviewReply =
 
 export const previewWork: ThreadWork = ({ history, records }) => ({
   alertPreview: (call: AlertPreviewCall, isCancelled) => {
-    // Records of this kind are written by the registry alone.
-    const known = records.read(call.rule.project, 'vm').map(({ id, body }) => {
-      const { registeredMs, retiredMs, generationMs } = body as unknown as VmBody;
+    const known = recordsOf(records, call.rule.project, 'vm').map(({ id, body }) => {
+      const { registeredMs, retiredMs, generationMs } = body;
       return {
         ...{ id, registeredMs },
         ...(retiredMs !== undefined && { retiredMs }),

@@ -4,6 +4,7 @@
  * in here is shared with another project but decoded columns, which are reached through a VM.
  */
 
+import { recordsOf } from '../../../../actors/platform/host/host-port.ts';
 import type { VmBody } from '../../../../actors/vms/vm-registry.ts';
 import type { RecordReader } from '../../../../sqlite/platform/control/record-reader.ts';
 import type { ColumnView } from '../../../../sqlite/telemetry/history/columns/column-view.ts';
@@ -93,9 +94,8 @@ export class ProjectSeries {
   /** `revision` changes whenever a record of one of the project's VMs does. */
   useRecords(revision: number): void {
     if (revision === this.#revision) return;
-    const records = this.#deps.records.read(this.project, 'vm');
-    // Records of this kind are written by the registry alone.
-    this.#names = new Map(records.map(({ id, body }) => [id, body as unknown as VmBody]));
+    const records = recordsOf(this.#deps.records, this.project, 'vm');
+    this.#names = new Map(records.map(({ id, body }) => [id, body]));
     // A VM that joins a large project must not cost what is known of all the others.
     for (const vm of this.#vms.values()) if (!vm.isNamed(this.#namesOf(vm.history))) this.#drop(vm);
     this.#deps.plans.recount();

@@ -1,0 +1,132 @@
+/**
+ * Rows of the projection, typed by the name of their machine or the kind of their record. The types
+ * hold because every row is written through a `Draft`, which takes only what its machine or kind
+ * allows, and because contexts of older versions are brought up to date when they are read.
+ */
+import type { MachineName, MachineTypes } from '../../../machines/audit/registry.ts';
+import type { MachineDefinition } from '../../../machines/platform/definition.ts';
+import type { RecordChange } from '../../../streams/platform/commit/commit.ts';
+import type {
+  InstanceCount,
+  InstanceFilter,
+  ListOptions,
+  Page,
+  RecordedTransition,
+  StoredInstance,
+  StoredRecord,
+  StoredView,
+  TransitionFilter,
+} from '../../../streams/platform/commit/projection.ts';
+import { upcast } from './interpreter.ts';
+
+/**
+ * A machine's instance, in the version of the machine that this program runs. Of several machines a
+ * union: comparing `machine` narrows it.
+ */
+export type Instance<M extends MachineName = MachineName> = { [Name in M]: InstanceOf<Name> }[M];
+
+interface InstanceOf<M extends MachineName> extends StoredInstance {
+  readonly machine: M;
+  readonly context: ContextOf<M>;
+}
+
+export type ContextOf<M extends MachineName> = MachineTypes[M]['context'];
+export type EventOf<M extends MachineName> = MachineTypes[M]['event'];
+export type InputOf<M extends MachineName> = MachineTypes[M]['input'];
+
+/**
+ * Bodies of records by their kind. Each room declares the kinds it keeps, beside the code that
+ * writes them: `declare module '…/host/rows.ts' { interface RecordBodies { vm: VmBody } }`.
+ */
+// biome-ignore lint/suspicious/noEmptyInterface: the rooms add its members.
+export interface RecordBodies {}
+
+export type RecordKind = keyof RecordBodies;
+
+/** A document beside the machines. */
+export interface ProjectRecord<K extends RecordKind = RecordKind> extends StoredRecord {
+  readonly kind: K;
+  readonly body: Readonly<RecordBodies[K]>;
+}
+
+/** A change of a record; a null body removes it. */
+export interface RecordWrite<K extends RecordKind = RecordKind> extends RecordChange {
+  readonly kind: K;
+  readonly body: Readonly<RecordBodies[K]> | null;
+}
+
+/** Reads of one project's projection: synchronous, consistent within one turn of the event loop. */
+export interface ProjectView {
+  readonly project: string;
+  instance<M extends MachineName>(machine: M, instance: string): Instance<M> | undefined;
+  /** Ordered by creation time, then id. Throws `Refusal` INVALID_FIELD for a foreign `after`. */
+  instances<M extends MachineName>(
+    machine: M,
+    options: ListOptions & InstanceFilter,
+  ): Page<Instance<M>>;
+  countInstances(machine: MachineName, options: InstanceCount): number;
+  record<K extends RecordKind>(kind: K, id: string): ProjectRecord<K> | undefined;
+  /** Ordered by `sort`, then id (byte order). */
+  records<K extends RecordKind>(kind: K, options: ListOptions): Page<ProjectRecord<K>>;
+  /** Ordered by position; in a draft too, only what is applied. */
+  transitions(options: ListOptions & TransitionFilter): Page<RecordedTransition>;
+}
+
+/** The records of a project that a reader of the projection's file finds, typed by their kind. */
+export function recordsOf<K extends RecordKind>(
+  reader: { read(project: string, kind: string): readonly Pick<StoredRecord, 'id' | 'body'>[] },
+  project: string,
+  kind: K,
+): readonly Pick<ProjectRecord<K>, 'id' | 'body'>[] {
+  return reader.read(project, kind) as Pick<ProjectRecord<K>, 'id' | 'body'>[];
+}
+
+/** Narrows a committed change of any record to one of this kind. */
+export function isRecordOf<K extends RecordKind>(
+  change: RecordChange,
+  kind: K,
+): change is RecordWrite<K> {
+  return change.kind === kind;
+}
+
+/**
+ * The row in its machine's current version. A row of a newer program's version is returned as it
+ * is: this node shows what it knows of it, and a decision on it is refused.
+ */
+export function typedInstance<M extends MachineName>(
+  machines: ReadonlyMap<string, MachineDefinition>,
+  row: StoredInstance,
+): Instance<M> {
+  const definition = machines.get(row.machine);
+  const current =
+    definition === undefined || row.version >= definition.version
+      ? row
+      : { ...row, ...upcast(definition, row), version: definition.version };
+  // The one place where stored JSON gets its machine's type: only that machine writes such rows.
+  return current as Instance<M>;
+}
+
+/** The view with every instance in its machine's current version. */
+export function typedView(
+  machines: ReadonlyMap<string, MachineDefinition>,
+  view: StoredView,
+): ProjectView {
+  return {
+    project: view.project,
+    instance(machine, id) {
+      const found = view.instance(machine, id);
+      return found && typedInstance(machines, found);
+    },
+    instances(machine, options) {
+      const page = view.instances(machine, options);
+      return { ...page, items: page.items.map((item) => typedInstance(machines, item)) };
+    },
+    countInstances: (machine, options) => view.countInstances(machine, options),
+    // Only `Draft.putRecord` writes bodies, each of its kind's type.
+    record: <K extends RecordKind>(kind: K, id: string) =>
+      view.record(kind, id) as ProjectRecord<K> | undefined,
+    records: <K extends RecordKind>(kind: K, options: ListOptions) =>
+      view.records(kind, options) as Page<ProjectRecord<K>>,
+    transitions: (options) => view.transitions(options),
+  };
+}
