@@ -16,7 +16,7 @@ import { endNotice, raiseNotice } from './notices.ts';
 export interface InstanceLimitDeps {
   readonly host: Host;
   readonly clock: Clock;
-  readonly evaluator: Pick<EvaluatorView, 'room'>;
+  readonly evaluator: Pick<EvaluatorView, 'quota'>;
   /** false: the evaluator is still reading what was stored, and its counts say nothing yet. */
   readonly isCaughtUp: () => boolean;
   /** A change could not be committed now: the next look commits it. */
@@ -72,7 +72,7 @@ async function tell(
   told: Set<string>,
 ): Promise<void> {
   const view = host.view(project);
-  const { unevaluated } = evaluator.room(project);
+  const { unevaluated } = evaluator.quota(project);
   const reached = [...unevaluated.keys()].filter((rule) => {
     const row = view.instance('alertRule', rule);
     return row?.value === 'active' && row.context.syncError !== INSTANCE_LIMIT;

@@ -4,11 +4,12 @@
  * requests and samples get through in between.
  */
 import type { Clock } from '../../streams/platform/clock.ts';
+import type { Pacer } from '../../streams/platform/operators/map-in-slices.ts';
 
 /** Work done in one turn before others are let in, ms; no block may last 25 ms (API-31). */
 const TURN_MS = 8;
 
-export class Turns {
+export class Turns implements Pacer {
   readonly #clock: Clock;
   #startedMs: number | undefined;
 
@@ -33,13 +34,9 @@ export class Turns {
     while (this.isSpent()) await nextTurn();
   }
 
-  /** Takes all of the steps, each in a turn that is not spent. @returns what they lead to */
-  async walk<T>(steps: Generator<undefined, T, undefined>): Promise<T> {
-    for (;;) {
-      const { done, value } = steps.next();
-      if (done) return value;
-      if (this.isSpent()) await nextTurn();
-    }
+  nextTurn(resume: () => void): () => void {
+    const immediate = setImmediate(resume);
+    return () => clearImmediate(immediate);
   }
 }
 

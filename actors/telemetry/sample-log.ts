@@ -7,8 +7,13 @@ import { Buffer } from 'node:buffer';
 import { Subject } from 'rxjs';
 import type { Clock } from '../../streams/platform/clock.ts';
 import { PARTITIONS, type Stream, type StreamSpec } from '../../streams/platform/stream.ts';
+import {
+  decoded,
+  type LoggedEntry,
+  type PlacedEntry,
+} from '../../streams/telemetry/decode-entries.ts';
 import type { LogEntry } from '../../streams/telemetry/entry.ts';
-import { decodeEntry, encodeEntry } from '../../streams/telemetry/entry-codec.ts';
+import { encodeEntry } from '../../streams/telemetry/entry-codec.ts';
 import { Turns } from '../platform/time-slices.ts';
 
 /** Stream of all partitions; more streams may share them in a later deployment. */
@@ -21,15 +26,6 @@ export const samplesSpec: StreamSpec = {
   duplicateWindowMs: 120_000,
   replicas: 1,
 };
-
-/** An entry with its place: position in the stream, and the partition it belongs to. */
-export interface PlacedEntry {
-  readonly sequence: number;
-  readonly partition: number;
-  /** When the stream stored it, Unix ms. */
-  readonly storedMs: number;
-  readonly entry: LogEntry;
-}
 
 /** Entries a reader may be behind before reading waits for it. */
 const BACKLOG_MAX = 256;
@@ -57,35 +53,27 @@ export async function* pastEntries(
   const subject = `svc.samples.${filter.partition ?? '*'}.${filter.kind ?? '*'}`;
   const read = stream.read({ stream: SAMPLES_STREAM, from, subject, untilEnd: true });
   try {
-    for await (const message of read) yield place(message);
+    for await (const message of read) yield decoded(place(message));
   } finally {
     await read.close();
   }
 }
 
-export interface SampleLogReaderOptions {
-  readonly clock: Clock;
-  /** Given each entry before any subscriber; what it throws ends the reading. */
-  readonly first?: (placed: PlacedEntry) => void;
-}
-
-/** The live log: one reader, many subscribers, which say when they are done with an entry. */
+/** The live log: one reader, and a subscriber that says when it is done with an entry. */
 export class SampleLogReader {
-  readonly entries = new Subject<PlacedEntry>();
-  readonly #options: SampleLogReaderOptions;
+  readonly entries = new Subject<LoggedEntry>();
   readonly #turns: Turns;
   #handled = 0;
   #read = 0;
   #wake: (() => void) | undefined;
 
-  constructor(options: SampleLogReaderOptions) {
-    this.#options = options;
-    this.#turns = new Turns(options.clock);
+  constructor(clock: Clock) {
+    this.#turns = new Turns(clock);
   }
 
   /**
    * Reads from `sequence` until `signal`, letting other work in between. Rejects with what broke
-   * the stream, or what `first` threw.
+   * the stream.
    */
   async run(stream: Stream, sequence: number, signal: AbortSignal): Promise<void> {
     const read = stream.read({
@@ -103,10 +91,8 @@ export class SampleLogReader {
       for await (const message of read) {
         if (signal.aborted) return;
         await this.#turns.breathe();
-        const placed = place(message, writtenTo(stream).take(message.data));
-        this.#options.first?.(placed);
         this.#read++;
-        this.entries.next(placed);
+        this.entries.next(place(message, writtenTo(stream).take(message.data)));
         while (this.#read - this.#handled > BACKLOG_MAX && !signal.aborted) await this.#room();
       }
     } finally {
@@ -141,13 +127,13 @@ interface StoredMessage {
 }
 
 /** @param entry what the message's bytes decode to, where that is known */
-function place(message: StoredMessage, entry?: LogEntry): PlacedEntry {
+function place(message: StoredMessage, entry?: LogEntry): LoggedEntry {
   const partition = Number(message.subject.split('.')[2]);
   if (!(partition >= 0 && partition < PARTITIONS)) {
     throw new Error(`Subject ${message.subject} names no partition`);
   }
   const { sequence, timeMs: storedMs } = message;
-  return { sequence, partition, storedMs, entry: entry ?? decodeEntry(message.data) };
+  return { sequence, partition, storedMs, entry: entry ?? message.data };
 }
 
 /** Entries kept until the log's reader meets them; it is rarely more than a few behind. */

@@ -43,7 +43,7 @@ export interface RetiredVmAnswer {
 
 export interface ProjectLimitRouteDeps {
   readonly host: Host;
-  readonly evaluator: Pick<EvaluatorView, 'room'>;
+  readonly evaluator: Pick<EvaluatorView, 'quota'>;
   readonly limitUse: Pick<ProjectLimitUse, 'of'>;
 }
 
@@ -66,7 +66,7 @@ function told({ host, evaluator, limitUse }: ProjectLimitRouteDeps, project: str
   const used = Object.fromEntries(
     limitUse.of(project).flatMap(({ name, used }) => (used === undefined ? [] : [[name, used]])),
   );
-  const { unevaluated } = evaluator.room(project);
+  const { unevaluated } = evaluator.quota(project);
   const without = [...unevaluated.values()].reduce((sum, count) => sum + count, 0);
   return { project, limits: limitsOf(host.view(project)), used, unevaluated: without };
 }

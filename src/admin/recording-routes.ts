@@ -3,7 +3,7 @@
  * operator alone may ask, over the service's own socket: nobody else sees a log whole.
  */
 import { SAMPLES_STREAM } from '../../actors/telemetry/sample-log.ts';
-import { recordingLine } from '../../streams/alerting/replay.ts';
+import { recordingLine } from '../../streams/alerting/recording.ts';
 import type { Clock } from '../../streams/platform/clock.ts';
 import { Refusal } from '../../streams/platform/refusal.ts';
 import { partitionOf, type Stream } from '../../streams/platform/stream.ts';

@@ -3,7 +3,7 @@
  * asks the service that runs on the data folder, as operators do.
  */
 import { appendFileSync, rmSync, writeFileSync } from 'node:fs';
-import { RECORDING_HEADER } from '../../streams/alerting/replay.ts';
+import { RECORDING_HEADER } from '../../streams/alerting/recording.ts';
 import { AdminFault, askService, NoService } from '../admin/admin-client.ts';
 import { RECORDING_PATH, type RecordedStretch } from '../admin/recording-routes.ts';
 import { type ActionContext, single } from './client/action.ts';

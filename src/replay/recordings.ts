@@ -8,7 +8,7 @@ import { basename, join } from 'node:path';
 import { gunzipSync } from 'node:zlib';
 import type { ObservedRow, ObservedValue } from '../../actors/telemetry/collectors/collector.ts';
 import { parseTrace } from '../../actors/telemetry/collectors/replay/bitbrains.ts';
-import { parseRecording } from '../../streams/alerting/replay.ts';
+import { parseRecording } from '../../streams/alerting/recording.ts';
 import type { LogEntry } from '../../streams/telemetry/entry.ts';
 
 /** A recording or trace that cannot be read; the message says where and what would do. */

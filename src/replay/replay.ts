@@ -1,16 +1,18 @@
 /**
- * A replay: a recording through the very pipelines that run live, under a virtual clock.
+ * A replay: a recording through the very pipeline that runs live, under a virtual clock.
  *
- *     recording -> log entries -> fold (pure) -> edges -> machines, timers, recheck
- *                                                       -> incidents and deliveries
+ *     recording -> log entries -> evaluation pipeline -> edges -> machines, timers, recheck
+ *                                                              -> incidents and deliveries
  *
- * Nothing is sent anywhere and no file is written. What is reported has the recording's own times.
+ * Nothing is sent anywhere and no file is written. The report has the recording's own times.
  */
 
+import { concatMap, from, lastValueFrom, map } from 'rxjs';
 import { ruleMarker } from '../../actors/alerting/rule-markers.ts';
 import type { AlertRuleSpec } from '../../machines/alerting/alert-rule.ts';
-import { createState, type EvaluationState, fold } from '../../streams/alerting/evaluation/fold.ts';
-import type { LogEntry } from '../../streams/telemetry/entry.ts';
+import { createState, timeOf } from '../../streams/alerting/evaluation/fold.ts';
+import { type EvaluatedEntry, evaluate } from '../../streams/alerting/evaluation/pipeline.ts';
+import type { EvaluationRule, LogEntry } from '../../streams/telemetry/entry.ts';
 import { metricCatalogue } from '../../streams/telemetry/metrics/catalogue.ts';
 import { ReplayNode } from './node.ts';
 import { type Recording, UnreadableRecording } from './recordings.ts';
@@ -27,7 +29,7 @@ export interface ReplayOptions {
   readonly intervalSeconds?: number;
   /** Project whose rows are evaluated. Default: the recording's only one. */
   readonly project?: string;
-  /** Told now and then how far the replay is, from 0 to 1. */
+  /** Called now and then with the share that is done, from 0 to 1. */
   readonly onProgress?: (share: number) => void;
 }
 
@@ -61,16 +63,12 @@ export async function replayRecording(options: ReplayOptions): Promise<ReplayRes
   const node = await ReplayNode.open(project, startMs);
   try {
     const surroundings = await surround(node, project, entries);
-    const counts = { rows: 0, samples: 0, lastMs: startMs };
-    const run = { node, project, surroundings, state: createState(), ...counts };
-    await putInForce(run, paced, startMs);
-    for (const [i, entry] of entries.entries()) {
-      await take(run, entry);
-      if (i % PROGRESS_EVERY === 0) onProgress?.(i / entries.length);
-    }
-    const told = incidentsOf(node.host.view(project), pace);
+    const markers = await saveRules(node, project, paced, startMs);
+    const run = { node, surroundings, rows: 0, samples: 0, lastMs: startMs };
+    await replayLog(run, [...markers, ...entries], onProgress);
+    const result = incidentsOf(node.host.view(project), pace);
     const spanMs = Math.round((run.lastMs - startMs) * pace.factor);
-    return { ...told, rows: run.rows, samples: run.samples, spanMs };
+    return { ...result, rows: run.rows, samples: run.samples, spanMs };
   } finally {
     await node.close();
   }
@@ -78,36 +76,70 @@ export async function replayRecording(options: ReplayOptions): Promise<ReplayRes
 
 interface Run {
   readonly node: ReplayNode;
-  readonly project: string;
   readonly surroundings: Surroundings;
-  state: EvaluationState;
   rows: number;
   samples: number;
   lastMs: number;
 }
 
-async function take(run: Run, entry: LogEntry): Promise<void> {
+async function replayLog(
+  run: Run,
+  log: readonly LogEntry[],
+  onProgress: ReplayOptions['onProgress'],
+): Promise<void> {
+  const state = createState();
+  const replayed = from(log).pipe(
+    map((entry, i) => ({ sequence: i + 1, partition: 0, storedMs: timeOf(entry), entry })),
+    evaluate({
+      states: new Map([[0, state]]),
+      prepare: map((placed) => {
+        return { ...placed, entry: run.surroundings.complete(placed.entry, state) };
+      }),
+      handle: concatMap(async (evaluated) => {
+        await decide(run, evaluated);
+        const { sequence } = evaluated;
+        if (sequence % PROGRESS_EVERY === 0) onProgress?.(sequence / log.length);
+        return evaluated;
+      }),
+    }),
+  );
+  await lastValueFrom(replayed, { defaultValue: undefined });
+}
+
+/** Lets time pass up to the entry, then decides its edges. */
+async function decide(run: Run, { entry, edges }: EvaluatedEntry): Promise<void> {
+  const { node, surroundings } = run;
   const atMs = timeOf(entry);
   if (entry.kind === 'batch') {
     run.rows += entry.batch.count;
     run.samples += entry.batch.values.length;
   }
   run.lastMs = Math.max(run.lastMs, atMs);
-  await run.node.moveTo(atMs);
-  const whole = run.surroundings.complete(entry, run.state);
-  const { state, edges } = fold(run.state, whole);
-  run.state = state;
-  await run.node.decide(edges);
-  await run.surroundings.follow(whole);
+  await node.moveTo(atMs);
+  if (entry.kind === 'rules') await confirmRules(node, entry.upserts);
+  await node.decide(edges);
+  await surroundings.follow(entry);
 }
 
-/** Rules, and the destinations they name, as a project would have them at the beginning. */
-async function putInForce(
-  run: Run,
+/** The rules of a marker are in force from here on. */
+async function confirmRules(node: ReplayNode, upserts: readonly EvaluationRule[]): Promise<void> {
+  for (const { rule } of upserts) {
+    await node.submit((draft) =>
+      draft.send('alertRule', rule, { type: 'applied', at: draft.at, version: 1 }),
+    );
+  }
+}
+
+/**
+ * Saves the rules and the destinations they name, as a project would have them at the beginning.
+ * @returns the markers that put them in force
+ */
+async function saveRules(
+  node: ReplayNode,
+  project: string,
   rules: readonly AlertRuleSpec[],
   startMs: number,
-): Promise<void> {
-  const { node, project } = run;
+): Promise<LogEntry[]> {
   await node.submit((draft) => {
     const { at } = draft;
     for (const id of new Set(rules.flatMap((spec) => spec.destinationNames.map(lastSegment)))) {
@@ -122,14 +154,11 @@ async function putInForce(
       draft.start('alertRule', ruleId(i), input);
     }
   });
-  for (const i of rules.keys()) {
+  return rules.map((_, i) => {
     const row = node.host.view(project).instance('alertRule', ruleId(i));
     if (!row) throw new Error(`The rule ${ruleId(i)} was committed and is not there`);
-    run.state = fold(run.state, ruleMarker(project, row, startMs)).state;
-    await node.submit((draft) =>
-      draft.send('alertRule', ruleId(i), { type: 'applied', at: draft.at, version: 1 }),
-    );
-  }
+    return ruleMarker(project, row, startMs);
+  });
 }
 
 /** Ids by place: a replay of the same files tells the same ids. */
@@ -172,10 +201,6 @@ function beginningOf(
   if (!first) throw new UnreadableRecording('There is nothing in the recording');
   const startMs = timeOf(first);
   return { startMs, pace: paceOf(startMs, intervalMs) };
-}
-
-function timeOf(entry: LogEntry): number {
-  return entry.kind === 'batch' ? entry.batch.receivedMs : entry.atMs;
 }
 
 function projectOf(recording: Recording): string {

@@ -3,7 +3,7 @@
  * tick, whether many of them fell silent together. A recorded log tells the last two itself; rows
  * alone do not, so they are taken for VMs of one data center.
  */
-import { Fleet } from '../../actors/alerting/evaluator/vm-liveness.ts';
+import { VmLiveness } from '../../actors/alerting/evaluator/vm-liveness.ts';
 import type { Draft } from '../../actors/platform/host/host-port.ts';
 import type { VmBody } from '../../actors/vms/vm-registry.ts';
 import type { EvaluationState } from '../../streams/alerting/evaluation/state.ts';
@@ -33,8 +33,8 @@ export async function surround(
   project: string,
   entries: readonly LogEntry[],
 ): Promise<Surroundings> {
-  const fleet = new Fleet(node.host);
-  await fleet.load();
+  const liveness = new VmLiveness(node.host);
+  await liveness.load();
   const vms = [...vmsOf(project, entries)];
   for (let start = 0; start < vms.length; start += BATCH) {
     await node.submit((draft) => {
@@ -46,8 +46,8 @@ export async function surround(
   return {
     complete(entry, state) {
       if (isTold) return entry;
-      const whole = withCensus(fleet, project, entry, state);
-      fleet.note(whole);
+      const whole = withCensus(liveness, project, entry, state);
+      liveness.note(whole);
       return whole;
     },
     async follow(entry) {
@@ -98,16 +98,16 @@ async function takeBack(
 }
 
 function withCensus(
-  fleet: Fleet,
+  liveness: VmLiveness,
   project: string,
   entry: LogEntry,
   state: EvaluationState,
 ): LogEntry {
   if (entry.kind !== 'tick') return entry;
-  const outages = fleet.outages(entry.atMs, LIVE_INTERVAL_MS);
+  const outages = liveness.outages(entry.atMs, LIVE_INTERVAL_MS);
   const facts = state.projects.get(project)?.facts;
   if (!outages || !facts) return entry;
-  const placed = [...fleet.unplaced(project, facts, Number.POSITIVE_INFINITY)];
+  const placed = [...liveness.unplaced(project, facts, Number.POSITIVE_INFINITY)];
   return { ...entry, census: { outages, placed, clockAhead: [] } };
 }
 

@@ -90,7 +90,7 @@ export function buildCore(options: CoreOptions) {
     host,
     known: {
       labelSets: (project, vm, metricId) => limits.labelSets(project, vm, metricId),
-      evaluated: (project) => pipeline.room(project).evaluated,
+      evaluated: (project) => pipeline.quota(project).evaluated,
     },
   });
   const limitUse = new ProjectLimitUse({

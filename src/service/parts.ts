@@ -157,7 +157,7 @@ function instanceLimitPart(options: PartsOptions): Part {
     (gauge) => {
       const counts = host
         .projects()
-        .flatMap((project) => [...evaluator.room(project).unevaluated.values()]);
+        .flatMap((project) => [...evaluator.quota(project).unevaluated.values()]);
       gauge.set(counts.reduce((sum, count) => sum + count, 0));
     },
   );

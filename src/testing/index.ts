@@ -14,7 +14,7 @@ export {
   formatRecording,
   MalformedRecording,
   parseRecording,
-} from '../../streams/alerting/replay.ts';
+} from '../../streams/alerting/recording.ts';
 export {
   type CsvOptions,
   parseCsv,

@@ -203,7 +203,7 @@ t.test(
     t.match(world.notices(), [
       { kind: 'INSTANCE_LIMIT', subject: { collection: 'alertRules', id: RULE }, endedMs: null },
     ]);
-    t.same([...world.evaluator.room(PROJECT).unevaluated], [[RULE, 1]]);
+    t.same([...world.evaluator.quota(PROJECT).unevaluated], [[RULE, 1]]);
     t.same(
       world.evaluator.instances(PROJECT).map(({ vm }) => vm),
       vms(2),

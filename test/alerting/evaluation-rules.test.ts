@@ -8,8 +8,9 @@ import {
   incidentIdOf,
   instanceIdOf,
 } from '../../streams/alerting/evaluation/accept.ts';
-import { type Folded, foldMarker, foldTick } from '../../streams/alerting/evaluation/fold.ts';
-import type { Steps } from '../../streams/alerting/evaluation/steps.ts';
+import { beginCatchUp } from '../../streams/alerting/evaluation/catch-up.ts';
+import { changesOf, edgesOf } from '../../streams/alerting/evaluation/fold.ts';
+import type { Steps } from '../../streams/platform/operators/map-in-slices.ts';
 import type { EvaluationRule } from '../../streams/telemetry/entry.ts';
 import {
   cpuRule,
@@ -287,31 +288,39 @@ t.test('a marker and a tick are folded in steps of one VM, to the same end', (t)
     return world;
   };
   /** How many steps it takes, and the largest number of instances that appear in one. */
-  const walk = (world: EvaluationWorld, steps: Steps<Folded>) => {
+  const walk = <T>(world: EvaluationWorld, steps: Steps<T>) => {
+    const instances = (): number => world.state.projects.get(PROJECT)?.instances ?? 0;
     for (let count = 1, largest = 0; ; count++) {
-      const before = world.instances().length;
+      const before = instances();
       const { done, value } = steps.next();
-      largest = Math.max(largest, world.instances().length - before);
-      if (done) return { count, largest, edges: value.edges };
+      largest = Math.max(largest, instances() - before);
+      if (done) return { count, largest, value };
     }
   };
   const upserts = [cpuRule({ sustainedMs: 0 }), { ...silent, rule: 'silent' }];
   const world = heard();
-  const entry = { kind: 'rules' as const, atMs: START_MS + 1000, upserts, removals: [] };
-  const marker = foldMarker(world.state, entry);
-  for (const before of world.log) marker.take(before);
-  const joined = walk(world, marker.finish());
+  const { state } = world;
+  const marker = { kind: 'rules' as const, atMs: START_MS + 1000, upserts, removals: [] };
+  const { take, join } = beginCatchUp(state, marker);
+  for (const before of world.log) take(before);
+  const joined = walk(world, join());
   t.ok(joined.count > vms.length, `${joined.count} steps`);
   t.ok(joined.largest <= 3, `${joined.largest} instances in one`);
+  const found = walk(world, changesOf(state, marker, joined.value)).value;
+  const fired = walk(world, edgesOf(state, marker, found));
+  t.ok(fired.count > vms.length, `${fired.count} steps`);
   const whole = heard();
   whole.marker(1, { upserts });
-  t.same(joined.edges, whole.edges, 'all of them fire');
-  t.equal(joined.edges.length, vms.length);
+  t.same(fired.value, whole.edges, 'all of them fire');
+  t.equal(fired.value.length, vms.length);
   for (const each of [world, whole]) for (const at of seconds(15, 300, 15)) each.tick(at);
-  const ticked = walk(world, foldTick(world.state, { kind: 'tick', atMs: START_MS + 315_000 }));
-  t.ok(ticked.count > 2 * vms.length, `${ticked.count} steps`);
+  const tick = { kind: 'tick' as const, atMs: START_MS + 315_000 };
+  const passed = walk(world, changesOf(state, tick, []));
+  const ticked = walk(world, edgesOf(state, tick, passed.value));
+  const steps = passed.count + ticked.count;
+  t.ok(steps > 2 * vms.length, `${steps} steps`);
   whole.tick(315);
-  t.same(ticked.edges, whole.edges.slice(-vms.length));
-  t.equal(ticked.edges[0]?.kind, 'fired');
+  t.same(ticked.value, whole.edges.slice(-vms.length));
+  t.equal(ticked.value[0]?.kind, 'fired');
   t.end();
 });

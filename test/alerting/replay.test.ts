@@ -14,7 +14,7 @@ import {
   UnreadableRecording,
   UnusableRules,
 } from '../../src/testing/index.ts';
-import { RECORDING_HEADER, recordingLine } from '../../streams/alerting/replay.ts';
+import { RECORDING_HEADER, recordingLine } from '../../streams/alerting/recording.ts';
 import { openAlertingWorld } from '../support/alerting-world.ts';
 import { componentPath, needs } from '../support/components.ts';
 import {

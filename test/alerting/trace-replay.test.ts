@@ -6,10 +6,10 @@
 import { readFileSync } from 'node:fs';
 import { gunzipSync } from 'node:zlib';
 import t from 'tap';
-import { replay } from '../../streams/alerting/replay.ts';
 import type { Edge, EvaluationRule, LogEntry } from '../../streams/telemetry/entry.ts';
 import { BatchBuilder } from '../../streams/telemetry/samples/builder.ts';
 import { componentPath, needs } from '../support/components.ts';
+import { evaluateLog, logOf } from '../support/evaluation-log.ts';
 
 const FASTER = 10;
 /** Traced VMs: busy before and after the outage, resized, frozen for a day, above 100 %. */
@@ -44,7 +44,7 @@ const rules = [
 ];
 
 /** The traces as a log: a marker, then each row as it comes, with a tick every 30 s. */
-function logOf(traces: ReadonlyMap<string, readonly TraceRow[]>): LogEntry[] {
+function entriesOf(traces: ReadonlyMap<string, readonly TraceRow[]>): LogEntry[] {
   const rows = [...traces]
     .flatMap(([vm, trace]) => trace.map((row) => ({ vm, ...row })))
     .sort((a, b) => a.observedMs - b.observedMs);
@@ -77,7 +77,7 @@ function edgesOf(edges: readonly Edge[], vm: string, ruleId?: string): Edge[] {
 t.test('real traces invent no value, and no recovery in an outage', needs('shared folder'), (t) => {
   const folder = componentPath('shared folder');
   const traces = new Map(vms.map((vm) => [vm, readTrace(folder, vm)]));
-  const edges = replay(logOf(traces)).flatMap((one) => one.edges);
+  const edges = evaluateLog(logOf(entriesOf(traces))).flatMap((one) => one.edges);
   const observed = new Set(
     [...traces].flatMap(([vm, trace]) =>
       trace.flatMap(({ observedMs, cpu, memoryUsed }) => [
@@ -113,7 +113,9 @@ t.test(
     const trace = readTrace(componentPath('shared folder'), '187');
     const { fromMs, toMs } = outageOf(trace);
     t.ok((toMs - fromMs) * FASTER > 30 * 3_600_000, 'more than 30 hours of silence');
-    const edges = replay(logOf(new Map([['187', trace]]))).flatMap((one) => one.edges);
+    const edges = evaluateLog(logOf(entriesOf(new Map([['187', trace]])))).flatMap(
+      (one) => one.edges,
+    );
     const cpu = edgesOf(edges, '187', 'cpu_utilization_pct 90');
     const around = cpu.filter(({ atMs }) => atMs >= fromMs && atMs <= toMs);
     t.same(

@@ -183,7 +183,7 @@ type EvaluatorPorts = Partial<Pick<EvaluatorDeps, 'onFault' | 'newest' | 'clockA
 
 /** A new evaluator and reader, from the log's first sequence; `stop` ends both. */
 async function startEvaluator({ host, stream, clock }: Core, parts: Parts, ports: EvaluatorPorts) {
-  const log = new SampleLogReader({ clock });
+  const log = new SampleLogReader(clock);
   const evaluator = new Evaluator({ host, stream, clock, log, ...ports });
   await evaluator.rebuild();
   const { firstSequence } = await stream.state(SAMPLES_STREAM);

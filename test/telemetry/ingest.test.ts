@@ -241,7 +241,7 @@ t.test(
 t.test('a reader waits for who is behind, and a stop ends the waiting', async (t) => {
   const world = await openAlertingWorld(t);
   for (let i = 0; i < 300; i++) await write(world, [cpuRow('vm-1', START_MS + i, i)]);
-  const log = new SampleLogReader({ clock: world.clock });
+  const log = new SampleLogReader(world.clock);
   const ending = new AbortController();
   let read = 0;
   log.entries.subscribe(() => read++);

@@ -1,4 +1,4 @@
-/** What readers of the evaluator's soft state see. `evaluator.ts` implements it. */
+/** The evaluator's soft state, for its readers. `evaluator.ts` implements it. */
 import type { InstancePage, SoftInstance } from '../../../streams/alerting/evaluation/fold.ts';
 
 export type {
@@ -13,14 +13,14 @@ export interface EvaluatorView {
    * them, in the order of VM, rule, labels and revision.
    */
   instances(project: string, page?: InstancePage): readonly SoftInstance[];
-  /** How many of the project's instances are evaluated, and of each rule how many are not. */
-  room(project: string): InstanceRoom;
+  /** How many of the project's instances are evaluated, and how many of each rule are not. */
+  quota(project: string): InstanceQuota;
 }
 
-export interface InstanceRoom {
+export interface InstanceQuota {
   readonly evaluated: number;
-  /** By rule id; a rule that all instances of are evaluated is absent. */
+  /** By rule id; a rule whose instances are all evaluated is absent. */
   readonly unevaluated: ReadonlyMap<string, number>;
 }
 
-export const NO_INSTANCES: InstanceRoom = { evaluated: 0, unevaluated: new Map() };
+export const NO_INSTANCES: InstanceQuota = { evaluated: 0, unevaluated: new Map() };

@@ -1,44 +1,36 @@
 /**
- * The running evaluator of this node's partitions: reads the sample log, folds it, commits what
- * the edges decide, and takes rules from pending to applied. All of its state is soft: a restart
- * reads the log again from its floor, and what had been decided before is recognised and skipped.
+ * The running evaluator of this node's partitions: subscribes to the evaluation pipeline with the live
+ * log as its source, commits what the edges decide, and takes rules from pending to applied. All of
+ * its state is soft: a restart reads the log again from its floor, and decisions made before are
+ * recognised and skipped.
  *
- *     log entry -> fold (pure) -> edges -> decisions, in commits of bounded size
- *     pending rule -> marker in the log -> fold from there on -> `applied`
+ *     log entry -> evaluation pipeline -> edges -> decisions, in commits of bounded size
+ *     pending rule -> marker in the log -> evaluated from there on -> `applied`
  */
-import { concatMap, type Subscription } from 'rxjs';
+import { concatMap, from, fromEvent, lastValueFrom, takeUntil, tap } from 'rxjs';
+import { pastFromMs } from '../../../streams/alerting/evaluation/catch-up.ts';
 import {
   createState,
   type EvaluationState,
-  type Folded,
-  fold,
-  foldMarker,
-  foldTick,
   inspect,
   inspectPage,
 } from '../../../streams/alerting/evaluation/fold.ts';
+import {
+  type EvaluatedEntry,
+  evaluate,
+  type PlacedMarker,
+} from '../../../streams/alerting/evaluation/pipeline.ts';
 import type { Clock } from '../../../streams/platform/clock.ts';
 import type { Actor } from '../../../streams/platform/commit/commit.ts';
 import { pause } from '../../../streams/platform/pause.ts';
 import { Refusal } from '../../../streams/platform/refusal.ts';
 import { partitionOf, type Stream } from '../../../streams/platform/stream.ts';
-import {
-  type Census,
-  type Edge,
-  type EvaluationRule,
-  GAP_TOLERANCE_MS,
-  LATENESS_MS,
-  type LogEntry,
-} from '../../../streams/telemetry/entry.ts';
+import type { PlacedEntry } from '../../../streams/telemetry/decode-entries.ts';
+import type { Census, Edge, EvaluationRule, LogEntry } from '../../../streams/telemetry/entry.ts';
 import type { Host } from '../../platform/host/host-port.ts';
 import { isPassing } from '../../platform/retryable.ts';
 import { Turns } from '../../platform/time-slices.ts';
-import {
-  type PlacedEntry,
-  pastEntries,
-  SAMPLES_STREAM,
-  type SampleLogReader,
-} from '../../telemetry/sample-log.ts';
+import { pastEntries, SAMPLES_STREAM, type SampleLogReader } from '../../telemetry/sample-log.ts';
 import { decideEdge } from '../edges.ts';
 import { submitInParts } from '../in-parts.ts';
 import { confirmRule, seedOf } from '../rule-markers.ts';
@@ -46,17 +38,19 @@ import { type EdgeGroup, groupEdges } from './evaluator-groups.ts';
 import {
   type EvaluatorView,
   type InstancePage,
-  type InstanceRoom,
+  type InstanceQuota,
   NO_INSTANCES,
   type SoftInstance,
 } from './evaluator-port.ts';
-import { type CensusPorts, CensusTaker } from './outage-detector.ts';
+import { OutageDetector, type OutagePorts } from './outage-detector.ts';
 
-export interface EvaluatorDeps extends CensusPorts {
+export interface EvaluatorDeps extends OutagePorts {
   readonly host: Host;
   readonly stream: Stream;
   readonly log: SampleLogReader;
   readonly clock: Clock;
+  /** Takes each decoded entry before it is evaluated, at the pace of the reader: history does. */
+  readonly store?: (placed: PlacedEntry) => void;
   /** An edge could not be decided, by a fault of ours. Absent: the run ends with it. */
   readonly onFault?: (what: string, error: unknown) => void;
 }
@@ -72,15 +66,15 @@ export class Evaluator implements EvaluatorView {
   readonly #turns: Turns;
   readonly #states = new Map<number, EvaluationState>();
   #evaluatedThrough = 0;
-  #underWay: Promise<void> = Promise.resolve();
-  readonly #census: CensusTaker;
+  #underWay: Promise<unknown> = Promise.resolve();
+  readonly #outages: OutageDetector;
   /** Edges of rules whose new version is pending, by rule, with the sequence of the first. */
   readonly #held = new Map<string, { readonly sequence: number; readonly edges: Edge[] }>();
 
   constructor(deps: EvaluatorDeps) {
     this.#deps = deps;
     this.#turns = new Turns(deps.clock);
-    this.#census = new CensusTaker(deps, this.#states);
+    this.#outages = new OutageDetector(deps, this.#states);
   }
 
   /** Soft instances of a project: idle, sustaining and firing, with their last observed value. */
@@ -91,7 +85,7 @@ export class Evaluator implements EvaluatorView {
   }
 
   /** A copy: what of the project's instances has room now, and what not. */
-  room(project: string): InstanceRoom {
+  quota(project: string): InstanceQuota {
     const watched = this.#states.get(partitionOf(project))?.projects.get(project);
     if (!watched) return NO_INSTANCES;
     return { evaluated: watched.instances, unevaluated: new Map(watched.unevaluated) };
@@ -109,32 +103,34 @@ export class Evaluator implements EvaluatorView {
     this.#held.clear();
     this.#evaluatedThrough = 0;
     const { lastSequence } = await this.#deps.stream.state(SAMPLES_STREAM);
-    await this.#census.begin(lastSequence);
+    await this.#outages.begin(lastSequence);
     const marked = await this.#markedRules();
     for (const project of this.#deps.host.projects()) await this.#seed(project, marked);
   }
 
   /**
    * Evaluates what the log's reader hands out, until `signal`. Subscribed when it returns: start
-   * the reader after it, at the log's first sequence. Rejects on a fault. Ends once nothing of it
-   * is under way any more.
+   * the reader after it, at the log's first sequence. Rejects on a fault. Ends once none of it is
+   * under way any more.
    */
   async run(signal: AbortSignal): Promise<void> {
     if (signal.aborted) return;
-    const ended = new Promise<void>((resolve, reject) => {
-      const subscription: Subscription = this.#deps.log.entries
-        .pipe(concatMap((placed) => this.#take(placed, signal)))
-        .subscribe({ error: reject });
-      signal.addEventListener(
-        'abort',
-        () => {
-          subscription.unsubscribe();
-          resolve();
+    const { log, store } = this.#deps;
+    const evaluated = log.entries.pipe(
+      evaluate({
+        states: this.#states,
+        arrive: tap((placed) => store?.(placed)),
+        prepare: concatMap((placed) => this.#track(this.#noteLiveness(placed))),
+        past: {
+          entries: (marker) => from(this.#past(marker)),
+          observed: (project, atMs) => this.#outages.lastOf(project, atMs),
         },
-        { once: true },
-      );
-    });
-    await ended.finally(() => this.#census.end());
+        pacer: this.#turns,
+        handle: concatMap((entry) => this.#track(this.#commit(entry, signal))),
+      }),
+      takeUntil(fromEvent(signal, 'abort')),
+    );
+    await lastValueFrom(evaluated, { defaultValue: undefined }).finally(() => this.#outages.end());
     await this.#underWay;
   }
 
@@ -157,59 +153,46 @@ export class Evaluator implements EvaluatorView {
     const { rules, firing, retired = [] } = seed;
     if (rules.length + firing.length + retired.length === 0) return;
     const partition = partitionOf(project);
-    const known = { ...seed, observed: [...this.#census.lastOf(project)] };
+    const known = { ...seed, observed: [...this.#outages.lastOf(project)] };
     const state = createState(known, this.#states.get(partition));
     state.isReplaying = true;
     this.#states.set(partition, state);
   }
 
-  #take(placed: PlacedEntry, signal: AbortSignal): Promise<void> {
-    const evaluating = this.#evaluate(placed, signal).finally(() => this.#deps.log.handled());
-    this.#underWay = evaluating;
-    return evaluating;
+  /** Work that goes on when the run is ended, until it is done. */
+  #track<T>(work: Promise<T>): Promise<T> {
+    this.#underWay = work;
+    return work;
+  }
+
+  async #noteLiveness(placed: PlacedEntry): Promise<PlacedEntry> {
+    await this.#outages.note(placed.entry, placed.sequence);
+    return placed;
+  }
+
+  /** The batches stored before a marker that the windows of its rules reach. */
+  async *#past({ sequence, partition, storedMs, entry }: PlacedMarker): AsyncGenerator<LogEntry> {
+    const from = { timeMs: pastFromMs(entry, storedMs) };
+    for await (const before of pastEntries(this.#deps.stream, from, { partition, kind: 'batch' })) {
+      if (before.sequence >= sequence) return;
+      yield before.entry;
+      await this.#turns.breathe();
+    }
   }
 
   /** A rule is confirmed before the edges of its catch-up: only rules in force have edges. */
-  async #evaluate(placed: PlacedEntry, signal: AbortSignal) {
-    const { sequence, partition, entry } = placed;
-    const state = this.#states.get(partition) ?? createState();
-    this.#states.set(partition, state);
-    await this.#census.note(entry, sequence);
-    let { edges } = await this.#fold(state, placed);
-    if (entry.kind === 'rules') edges = [...(await this.#confirmRules(entry, signal)), ...edges];
-    await this.#commitEdges(edges, sequence, signal);
+  async #commit(evaluated: EvaluatedEntry, signal: AbortSignal): Promise<EvaluatedEntry> {
+    const { sequence, entry, edges } = evaluated;
+    const released = entry.kind === 'rules' ? await this.#confirmRules(entry, signal) : [];
+    await this.#commitEdges([...released, ...edges], sequence, signal);
     if (!signal.aborted) this.#evaluatedThrough = sequence;
+    this.#deps.log.handled();
+    return evaluated;
   }
 
-  /** What a tick of the partition is to say beside its time; undefined: it cannot be told now. */
+  /** The census of a partition for its next tick; undefined: it cannot be taken now. */
   census(partition: number, atMs: number): Census | undefined {
-    return this.#census.of(partition, atMs);
-  }
-
-  #fold(state: EvaluationState, placed: PlacedEntry): Promise<Folded> | Folded {
-    const { entry } = placed;
-    if (entry.kind === 'rules') return this.#foldMarker(state, placed, entry);
-    return entry.kind === 'tick' ? this.#turns.walk(foldTick(state, entry)) : fold(state, entry);
-  }
-
-  /** New rules catch up over the batches stored before the marker that their windows reach. */
-  async #foldMarker(
-    state: EvaluationState,
-    { partition, sequence, storedMs }: PlacedEntry,
-    entry: LogEntry & { kind: 'rules' },
-  ): Promise<Folded> {
-    const marker = foldMarker(state, entry);
-    if (!marker.isNeeded) return this.#turns.walk(marker.finish());
-    const windowMs = Math.max(...entry.upserts.map(({ sustainedMs }) => sustainedMs));
-    const from = { timeMs: storedMs - windowMs - GAP_TOLERANCE_MS - LATENESS_MS };
-    for await (const before of pastEntries(this.#deps.stream, from, { partition, kind: 'batch' })) {
-      if (before.sequence >= sequence) break;
-      marker.take(before.entry);
-      await this.#turns.breathe();
-    }
-    const projects = new Set(entry.upserts.map(({ project }) => project));
-    for (const project of projects) marker.know(this.#census.lastOf(project, entry.atMs));
-    return this.#turns.walk(marker.finish());
+    return this.#outages.of(partition, atMs);
   }
 
   /** Each project by itself and in order; one that is at fault keeps no other from its edges. */

@@ -1,13 +1,12 @@
 /**
  * The census that ticks carry: which data centers are silent as a whole, where VMs are, and whose
- * clocks are ahead. It can be told once the log's backlog has been read and what that does not tell
- * has been looked up; until then ticks say nothing, and what was known last holds.
+ * clocks are ahead. It can be taken once the log's backlog has been read, and VMs without a row in it
+ * have been looked up in history. Until then ticks carry none, and the last one holds.
  */
-
 import {
   type EvaluationState,
-  know,
   type LastObservation,
+  noteKnownVms,
 } from '../../../streams/alerting/evaluation/fold.ts';
 import type { Clock } from '../../../streams/platform/clock.ts';
 import { partitionOf } from '../../../streams/platform/stream.ts';
@@ -16,44 +15,44 @@ import type { VmRef } from '../../../streams/telemetry/samples/batch.ts';
 import type { LatestRow } from '../../../streams/telemetry/samples/columns.ts';
 import type { Host } from '../../platform/host/host-port.ts';
 import { Turns } from '../../platform/time-slices.ts';
-import { Fleet } from './vm-liveness.ts';
+import { VmLiveness } from './vm-liveness.ts';
 
-export interface CensusPorts {
+export interface OutagePorts {
   /** Newest row of a VM within retention: of those that fell silent before the log's floor. */
   readonly newest?: (project: string, vm: string) => LatestRow | undefined;
   /** VMs whose clocks are ahead, as of rows refused since then, Unix ms. */
   readonly clockAhead?: (sinceMs: number) => Iterable<VmRef>;
 }
 
-interface CensusDeps extends CensusPorts {
+interface OutageDeps extends OutagePorts {
   readonly host: Host;
   readonly clock: Clock;
   /** A VM's history could not be read. Absent: that ends the evaluator's run. */
   readonly onFault?: (what: string, error: unknown) => void;
 }
 
-/** One sampling interval, ms: what telemetry has to come again after nobody listened. */
+/** One sampling interval, ms: the time telemetry has to resume after a blind window. */
 const INTERVAL_MS = 30_000;
-/** A row refused for its clock so lately says that the clock still is ahead, ms. */
+/** How long a row refused for its clock shows that the clock is ahead, ms. */
 const AHEAD_MS = 90_000;
-/** VMs whose data centers one tick tells at most; the others are told by the next ones. */
+/** VMs whose data centers one tick names at most; the next ticks name the others. */
 const PLACED_MAX = 2_000;
 
-export class CensusTaker {
-  readonly #deps: CensusDeps;
+export class OutageDetector {
+  readonly #deps: OutageDeps;
   readonly #states: ReadonlyMap<number, EvaluationState>;
   readonly #turns: Turns;
-  readonly #fleet: Fleet;
+  readonly #liveness: VmLiveness;
   #leave: () => void = () => {};
   #backlogThrough = 0;
   #isKnown = false;
 
   /** @param states of the partitions, as the evaluator folds them */
-  constructor(deps: CensusDeps, states: ReadonlyMap<number, EvaluationState>) {
+  constructor(deps: OutageDeps, states: ReadonlyMap<number, EvaluationState>) {
     this.#deps = deps;
     this.#states = states;
     this.#turns = new Turns(deps.clock);
-    this.#fleet = new Fleet(deps.host);
+    this.#liveness = new VmLiveness(deps.host);
   }
 
   /** Begins anew. `backlogThrough`: up to this sequence the log has been written before. */
@@ -61,7 +60,7 @@ export class CensusTaker {
     this.#leave();
     this.#isKnown = false;
     this.#backlogThrough = backlogThrough;
-    this.#leave = await this.#fleet.load();
+    this.#leave = await this.#liveness.load();
   }
 
   /** Follows registrations no longer. */
@@ -72,21 +71,21 @@ export class CensusTaker {
   /** Each entry of the log, before it is folded. */
   async note(entry: LogEntry, sequence: number): Promise<void> {
     if (!this.#isKnown && sequence > this.#backlogThrough) await this.#lookUp();
-    this.#fleet.note(entry);
+    this.#liveness.note(entry);
   }
 
   /** A project's VMs as far as they were observed up to `atMs`. */
   lastOf(project: string, atMs?: number): Iterable<LastObservation> {
-    return this.#fleet.lastOf(project, atMs);
+    return this.#liveness.lastOf(project, atMs);
   }
 
   /** Of a partition at a tick. */
   of(partition: number, atMs: number): Census | undefined {
-    const outages = this.#isKnown ? this.#fleet.outages(atMs, INTERVAL_MS) : undefined;
+    const outages = this.#isKnown ? this.#liveness.outages(atMs, INTERVAL_MS) : undefined;
     const state = this.#states.get(partition);
     if (!outages || !state) return undefined;
     const placed = [...state.projects].flatMap(([project, { facts }]) => [
-      ...this.#fleet.unplaced(project, facts, PLACED_MAX),
+      ...this.#liveness.unplaced(project, facts, PLACED_MAX),
     ]);
     const ahead = [...(this.#deps.clockAhead?.(atMs - AHEAD_MS) ?? [])];
     const clockAhead = ahead.filter(({ project }) => partitionOf(project) === partition);
@@ -99,11 +98,11 @@ export class CensusTaker {
    */
   async #lookUp(): Promise<void> {
     const { newest, onFault } = this.#deps;
-    for (const { project, vm } of [...this.#fleet.unheard()]) {
+    for (const { project, vm } of [...this.#liveness.unheard()]) {
       await this.#turns.breathe();
       try {
         const latest = newest?.(project, vm);
-        if (latest) this.#fleet.recall(project, vm, latest);
+        if (latest) this.#liveness.recall(project, vm, latest);
       } catch (error) {
         if (!onFault) throw error;
         onFault(`the last observation of ${vm} in ${project}`, error);
@@ -111,8 +110,9 @@ export class CensusTaker {
     }
     for (const state of this.#states.values()) {
       state.isReplaying = false;
-      this.#fleet.adopt(state.outages?.values() ?? []);
-      for (const project of state.projects.keys()) know(state, this.#fleet.lastOf(project));
+      this.#liveness.adopt(state.outages?.values() ?? []);
+      for (const project of state.projects.keys())
+        noteKnownVms(state, this.#liveness.lastOf(project));
     }
     this.#isKnown = true;
   }

@@ -7,17 +7,18 @@
  */
 import type { Clock } from '../../../streams/platform/clock.ts';
 import type { Stream } from '../../../streams/platform/stream.ts';
+import type { PlacedEntry } from '../../../streams/telemetry/decode-entries.ts';
 import type { Census } from '../../../streams/telemetry/entry.ts';
 import type { SampleBatch } from '../../../streams/telemetry/samples/batch.ts';
 import type { LatestRow } from '../../../streams/telemetry/samples/columns.ts';
 import type { Host } from '../../platform/host/host-port.ts';
 import { type RowRecovery, recoverRows } from '../../telemetry/row-recovery.ts';
-import { type PlacedEntry, SAMPLES_STREAM, SampleLogReader } from '../../telemetry/sample-log.ts';
+import { SAMPLES_STREAM, SampleLogReader } from '../../telemetry/sample-log.ts';
 import { Evaluator, type EvaluatorDeps } from './evaluator.ts';
 import {
   type EvaluatorView,
   type InstancePage,
-  type InstanceRoom,
+  type InstanceQuota,
   NO_INSTANCES,
   type SoftInstance,
 } from './evaluator-port.ts';
@@ -61,9 +62,10 @@ export class SamplePipeline implements EvaluatorView {
     const { clock, stream, history, recovery } = this.#deps;
     const state = await stream.state(SAMPLES_STREAM);
     this.#caughtUpAt = state.lastSequence;
-    const log = new SampleLogReader({ clock, first: (placed) => this.#store(history, placed) });
+    const log = new SampleLogReader(clock);
     const newest = (project: string, vm: string) => history.newest?.(project, vm);
-    const evaluator = new Evaluator({ ...this.#deps, log, newest });
+    const store = (placed: PlacedEntry) => this.#store(history, placed);
+    const evaluator = new Evaluator({ ...this.#deps, log, newest, store });
     this.#evaluator = evaluator;
     await evaluator.rebuild();
     // Aborted meanwhile: a listener that is added now would never hear of it.
@@ -88,8 +90,8 @@ export class SamplePipeline implements EvaluatorView {
     return this.#evaluator?.instances(project, page) ?? [];
   }
 
-  room(project: string): InstanceRoom {
-    return this.#evaluator?.room(project) ?? NO_INSTANCES;
+  quota(project: string): InstanceQuota {
+    return this.#evaluator?.quota(project) ?? NO_INSTANCES;
   }
 
   /** See `Evaluator.census`. */

@@ -36,7 +36,7 @@ const OUTAGE_VMS = 5;
 /** VMs registered are read a page a turn. */
 const PAGE = 1_000;
 
-export class Fleet {
+export class VmLiveness {
   readonly #host: Host;
   readonly #projects = new Map<string, FactsByVm>();
   #outages: ReadonlyMap<string, Outage> = new Map();

@@ -46,7 +46,7 @@ export function alertRuleMethods(
 ): Pick<ServiceImpl<typeof AlertService>, RuleMethods> {
   const { host, evaluator } = deps;
   const told = (row: Instance<'alertRule'>) =>
-    ruleMessage(row, evaluator.room(row.project).unevaluated.get(row.instance) ?? 0);
+    ruleMessage(row, evaluator.quota(row.project).unevaluated.get(row.instance) ?? 0);
   return {
     saveAlertRule: (request, context) => saveAlertRule(deps, request, context),
     getAlertRule: ({ name }, context) =>

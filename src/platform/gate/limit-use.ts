@@ -29,7 +29,7 @@ export interface LimitUse {
 
 export interface LimitUseOptions {
   readonly host: Pick<Host, 'view'>;
-  readonly evaluator: Pick<EvaluatorView, 'room'>;
+  readonly evaluator: Pick<EvaluatorView, 'quota'>;
   readonly registry: Pick<VmRegistry, 'countOf'>;
   readonly ingestLimits: Pick<IngestLimits, 'seriesOf'>;
   readonly memory: RowMemory;
@@ -69,7 +69,7 @@ export class ProjectLimitUse {
     return {
       rules: view.countInstances('alertRule', { final: false }),
       destinations: view.countInstances('destination', { final: false }),
-      instances: evaluator.room(project).evaluated,
+      instances: evaluator.quota(project).evaluated,
       vms,
       // They are counted as they are reported: VMs without any have not been heard since the start.
       series: series === 0 && vms > 0 ? undefined : series,

@@ -4,15 +4,17 @@
  * buffers of the live state. So a condition that still holds fires promptly, with its true start.
  */
 
+import type { Steps } from '../../platform/operators/map-in-slices.ts';
 import {
   type EvaluationRule,
   GAP_TOLERANCE_MS,
+  LATENESS_MS,
   type LogEntry,
   type RuleRemoval,
 } from '../../telemetry/entry.ts';
-import type { SampleBatch } from '../../telemetry/samples/batch.ts';
 import { followFromBase, stepCurrent } from './advance-instance.ts';
-import { type Instance, isAgeBuffer, type SeriesBuffer } from './instance.ts';
+import { concludeEntry, type Instance, isAgeBuffer, type SeriesBuffer } from './instance.ts';
+import { observeBatch } from './observe-batch.ts';
 import { bufferKey, seedIncidents } from './routes.ts';
 import { unnoteAfter } from './run-events.ts';
 import { settledThrough, settleInstance } from './series-buffer.ts';
@@ -26,11 +28,10 @@ import {
   type WatchedProject,
   watchedVm,
 } from './state.ts';
-import type { Steps } from './steps.ts';
 import { addSilentVms } from './telemetry-silence.ts';
 import { copyTimeline } from './timeline.ts';
 
-type RulesEntry = Extract<LogEntry, { kind: 'rules' }>;
+export type RulesEntry = Extract<LogEntry, { kind: 'rules' }>;
 
 /** A marker whose new rules are being caught up: what is stored before it is taken, oldest first. */
 export interface CatchUp {
@@ -41,16 +42,18 @@ export interface CatchUp {
   join(): Steps<Instance[]>;
 }
 
+/** How far back the past of a marker reaches that was stored then, Unix ms. */
+export function pastFromMs({ upserts }: RulesEntry, storedMs: number): number {
+  const windowMs = Math.max(0, ...upserts.map(({ sustainedMs }) => sustainedMs));
+  return storedMs - windowMs - GAP_TOLERANCE_MS - LATENESS_MS;
+}
+
 /**
  * Puts the marker's rules in force and ends those it removes. A revision that is in force, or
  * older than it, changes nothing. In pieces, so that a long past can be taken in over many turns
  * of the event loop; nothing else may be folded until it has been joined.
  */
-export function beginCatchUp(
-  state: EvaluationState,
-  marker: RulesEntry,
-  foldPast: (scratch: EvaluationState, batch: SampleBatch) => void,
-): CatchUp {
+export function beginCatchUp(state: EvaluationState, marker: RulesEntry): CatchUp {
   for (const removal of marker.removals) remove(state, removal);
   for (const limit of marker.limits ?? []) setInstanceQuota(state, limit);
   for (const retired of marker.retired ?? []) retireVm(state, retired);
@@ -70,7 +73,9 @@ export function beginCatchUp(
   return {
     isNeeded,
     take: (past) => {
-      if (isNeeded && past.kind === 'batch') foldPast(scratch, past.batch);
+      if (!isNeeded || past.kind !== 'batch') return;
+      // Without edges: they follow once the new rules have joined.
+      for (const instance of observeBatch(scratch, past.batch).touched) concludeEntry(instance);
     },
     join: () => joinAll(scratch, state, isNeeded),
   };

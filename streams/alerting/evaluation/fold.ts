@@ -1,32 +1,35 @@
 /**
- * The evaluator: `fold(state, entry) -> { state, edges }` over one log of batches, ticks and rule
- * markers. It reads no clock and nothing else, so live, restart, replay and preview run the same
- * function. The state is changed in place, for speed, and equals a function of its seed and of the
- * entries folded so far: use it from one place, and only through what `fold` returns.
+ * The fold: `fold(state, entry) -> edges` over one log of batches, ticks and rule markers. It reads
+ * no clock and nothing else. Its parts are the stages of the pipeline (`pipeline.ts`):
  *
- *     batch  rows of a VM sorted, each to the buffers its series feed -> timelines -> edges
- *     tick   open incidents without fresh data; rules on the age of telemetry
- *     rules  instances of replaced rules go; new ones catch up over `past`
+ *     catch-up   instances of replaced rules go; new rules are folded over the past
+ *     changes    rows of a batch go to the buffers of their series; time passes; a run completes
+ *     edges      what changed, compared with what was reported
+ *
+ * The state is changed in place, for speed, and is a function of its seed and of the entries folded
+ * so far: use it from one place.
  */
 
+import { allAtOnce, type Steps } from '../../platform/operators/map-in-slices.ts';
 import type { Edge, LogEntry } from '../../telemetry/entry.ts';
-import { beginCatchUp } from './catch-up.ts';
+import { beginCatchUp, type RulesEntry } from './catch-up.ts';
 import type { LastObservation } from './facts.ts';
 import type { Instance } from './instance.ts';
-import { conclude } from './notification-diff.ts';
-import { dropEvents, foldBatch } from './observe-batch.ts';
+import { missingEdges, stoppedEdges } from './missing-data.ts';
+import { reconcile } from './notification-diff.ts';
+import { observeBatch } from './observe-batch.ts';
 import { seedIncidents } from './routes.ts';
 import {
   addRule,
+  type Changes,
   type EvaluationSeed,
   type EvaluationState,
   emptyState,
   retireVm,
   setInstanceQuota,
 } from './state.ts';
-import { allAtOnce, type Steps } from './steps.ts';
 import { addSilentVms, noteLastObservations } from './telemetry-silence.ts';
-import { tickEdges } from './tick.ts';
+import { passTime } from './tick.ts';
 
 export type { LastObservation } from './facts.ts';
 export {
@@ -62,86 +65,81 @@ export function createState(seed?: EvaluationSeed, into = emptyState()): Evaluat
   allAtOnce(addSilentVms(into));
   into.seeds = [...into.seeds, ...(seed?.firing ?? [])];
   seedIncidents(into);
+  into.isAlwaysListening = seed?.isAlwaysListening ?? false;
   return into;
 }
 
 /**
  * Folds one entry. `past`, for a rules marker: the entries stored before it, oldest first, as far
- * back as the longest new rule's window and tolerance; without it new rules know only what comes.
+ * back as `pastFromMs`; without it new rules know only later entries.
  */
 export function fold(
   state: EvaluationState,
   entry: LogEntry,
   past: Iterable<LogEntry> = [],
 ): Folded {
+  const joined = entry.kind === 'rules' ? catchUp(state, entry, past) : [];
+  const changes = allAtOnce(changesOf(state, entry, joined));
+  return { state, edges: allAtOnce(edgesOf(state, entry, changes)) };
+}
+
+function catchUp(
+  state: EvaluationState,
+  marker: RulesEntry,
+  past: Iterable<LogEntry>,
+): readonly Instance[] {
+  const { isNeeded, take, join } = beginCatchUp(state, marker);
+  if (isNeeded) for (const before of past) take(before);
+  return allAtOnce(join());
+}
+
+/**
+ * What an entry changes: windows and sustained conditions. In steps of one VM; until the last the
+ * state belongs to this entry alone. `joined`: instances of new rules that a marker's catch-up found
+ * firing.
+ */
+export function* changesOf(
+  state: EvaluationState,
+  entry: LogEntry,
+  joined: readonly Instance[],
+): Steps<Changes> {
   switch (entry.kind) {
     case 'batch':
-      return { state, edges: foldBatch(state, entry.batch, conclude) };
+      return observeBatch(state, entry.batch);
     case 'tick':
-      return allAtOnce(foldTick(state, entry));
-    case 'rules': {
-      const marker = foldMarker(state, entry);
-      if (marker.isNeeded) for (const before of past) marker.take(before);
-      return allAtOnce(marker.finish());
-    }
+      return yield* passTime(state, entry);
+    case 'rules':
+      return { touched: joined, stopped: [], edges: [] };
   }
 }
 
-/** Folds a tick in steps: until the last the state belongs to it alone. */
-export function* foldTick(
+/** The edges of an entry, from what it changed. In steps of one instance. */
+export function* edgesOf(
   state: EvaluationState,
-  tick: Extract<LogEntry, { kind: 'tick' }>,
-): Steps<Folded> {
-  return { state, edges: yield* tickEdges(state, tick) };
-}
-
-/**
- * What rows and history know of VMs that fell silent before the log's floor, once all of the log
- * has been folded: rules in force on their telemetry know them from here on.
- */
-export function know(state: EvaluationState, observed: Iterable<LastObservation>): void {
-  noteLastObservations(state, observed);
-  allAtOnce(addSilentVms(state));
-}
-
-/** A marker being folded: `take` what is stored before it, oldest first, then `finish`. */
-export interface FoldingMarker {
-  /** false: no rule of it is new, and nothing need be taken. */
-  readonly isNeeded: boolean;
-  /** Of VMs that may have no row in the log: what rows and history know of them. */
-  know(observed: Iterable<LastObservation>): void;
-  take(before: LogEntry): void;
-  finish(): Steps<Folded>;
-}
-
-/**
- * Folds a rules marker in pieces, so that a long past is read and folded entry by entry over many
- * turns. Until `finish` the state belongs to this marker alone.
- */
-export function foldMarker(
-  state: EvaluationState,
-  entry: Extract<LogEntry, { kind: 'rules' }>,
-): FoldingMarker {
-  const { isNeeded, take, join } = beginCatchUp(state, entry, (scratch, batch) => {
-    foldBatch(scratch, batch, dropEvents);
-  });
-  return {
-    isNeeded,
-    take,
-    know: (observed) => noteLastObservations(state, observed),
-    finish: () => finishMarker(state, join(), entry.atMs),
-  };
-}
-
-function* finishMarker(
-  state: EvaluationState,
-  join: Steps<Instance[]>,
-  nowMs: number,
-): Steps<Folded> {
-  const edges: Edge[] = [];
-  for (const instance of yield* join) {
-    edges.push(...conclude(state, [instance], nowMs));
+  entry: LogEntry,
+  { touched, stopped, edges: decided }: Changes,
+): Steps<readonly Edge[]> {
+  const nowMs = timeOf(entry);
+  const edges = [...decided];
+  for (const instance of touched) {
+    edges.push(...reconcile(state, instance, nowMs));
     yield;
   }
-  return { state, edges };
+  for (const vm of stopped) edges.push(...stoppedEdges(vm, nowMs));
+  if (entry.kind === 'tick') edges.push(...(yield* missingEdges(state, nowMs)));
+  return edges;
+}
+
+/** When the entry was received or written, Unix ms. */
+export function timeOf(entry: LogEntry): number {
+  return entry.kind === 'batch' ? entry.batch.receivedMs : entry.atMs;
+}
+
+/**
+ * Notes what rows and history know of VMs that fell silent before the log's floor, once all of the
+ * log has been folded: rules on the age of telemetry evaluate them from here on.
+ */
+export function noteKnownVms(state: EvaluationState, observed: Iterable<LastObservation>): void {
+  noteLastObservations(state, observed);
+  allAtOnce(addSilentVms(state));
 }

@@ -27,7 +27,7 @@ import {
 } from './instance.ts';
 import { forgetRecorded } from './run-events.ts';
 import { settledThrough } from './series-buffer.ts';
-import type { EvaluationState } from './state.ts';
+import type { EvaluationCounters, EvaluationState } from './state.ts';
 import { BREACH, isBreach, isGood } from './timeline.ts';
 
 /** A stretch of firing in the timeline; `endMs` Infinity while it lasts. */
@@ -39,15 +39,13 @@ interface Span {
   end: TimelineEvent | undefined;
 }
 
-export interface NotificationDiff {
+/** The difference of one instance, as it is found. */
+interface NotificationDiff {
   /** Time received of a batch, or of a tick or marker: what freshness is measured against. */
   readonly nowMs: number;
-  /** Takes each edge, in the order of the instance's history. */
-  readonly emit: (edge: Edge) => void;
-  /** Something of the past was found that the machine, with one incident at a time, cannot hold. */
-  readonly countUnrecorded: () => void;
-  /** A rule could not be evaluated, and that was reported. */
-  readonly countFailure: () => void;
+  /** In the order of the instance's history. */
+  readonly edges: Edge[];
+  readonly counters: EvaluationCounters;
 }
 
 /**
@@ -56,21 +54,31 @@ export interface NotificationDiff {
  */
 export const FLOOR_MARGIN_MS = 2 * LATENESS_MS + 3 * GAP_TOLERANCE_MS;
 
-/** Emits what this entry changed of `instance`, and forgets the entry's events. */
-function reconcile(instance: Instance, diff: NotificationDiff): void {
-  const edges: Edge[] = [];
+/**
+ * Edges of what this entry changed of `instance`. Forgets the entry's events, and notes in the state
+ * whether the instance has an open incident.
+ */
+export function reconcile(state: EvaluationState, instance: Instance, nowMs: number): Edge[] {
+  const diff: NotificationDiff = { nowMs, edges: [], counters: state.counters };
   const spans = spansOf(instance);
-  correct(instance, spans, diff, edges);
-  close(instance, diff, edges);
-  for (const span of spans) reportSpan(instance, span, diff, edges);
-  observe(instance, diff, edges);
-  reportHealth(instance, diff, edges);
-  silenceSuperseded(edges);
+  correct(instance, spans, diff);
+  close(instance, diff);
+  for (const span of spans) reportSpan(instance, span, diff);
+  observe(instance, diff);
+  reportHealth(instance, diff);
+  silenceSuperseded(diff.edges);
   // Up to the row's last decision, all of this was reported before.
-  if (instance.decided === undefined) for (const edge of edges) diff.emit(edge);
+  const edges = instance.decided === undefined ? diff.edges : [];
   concludeEntry(instance);
   forgetRecorded(instance);
   forget(instance);
+  if (isOpenInRows(instance) || openIncident(instance)) state.open.add(instance);
+  else state.open.delete(instance);
+  return edges;
+}
+
+function isOpenInRows({ decided }: Instance): boolean {
+  return decided !== undefined && decided.recoveredMs === undefined;
 }
 
 /** Firing stretches of this entry's part of the timeline, oldest first. */
@@ -103,12 +111,7 @@ function spansOf({ before, events, current, unreported }: Instance): Span[] {
  * Marks reported firings that late observations disprove. Only the newest gets an edge: it is the
  * one that its machine has. Older ones are counted.
  */
-function correct(
-  instance: Instance,
-  spans: readonly Span[],
-  diff: NotificationDiff,
-  edges: Edge[],
-): void {
+function correct(instance: Instance, spans: readonly Span[], diff: NotificationDiff): void {
   const { reported, recomputedFromMs } = instance;
   if (!reported || recomputedFromMs === undefined) return;
   for (const incident of reported.incidents) {
@@ -117,15 +120,15 @@ function correct(
     if (spans.some((span) => span.firedMs <= firedMs && firedMs <= span.endMs)) continue;
     incident.corrected = true;
     if (incident !== reported.incidents.at(-1)) {
-      diff.countUnrecorded();
+      diff.counters.unrecorded++;
       continue;
     }
     const atMs = nextAt(instance, reported, diff.nowMs);
-    edges.push({ kind: 'corrected', key: keyOf(instance), atMs, startedMs });
+    diff.edges.push({ kind: 'corrected', key: keyOf(instance), atMs, startedMs });
   }
 }
 
-function close(instance: Instance, { nowMs }: NotificationDiff, edges: Edge[]): void {
+function close(instance: Instance, { nowMs, edges }: NotificationDiff): void {
   const { reported } = instance;
   const incident = openIncident(instance);
   if (!reported || !incident || !isTelemetryLive(instance, nowMs)) return;
@@ -142,11 +145,11 @@ function isTelemetryLive({ buffer, rule, current }: Instance, nowMs: number): bo
   return !current.firing && isGood(rule.rule, Math.max(0, nowMs - buffer.newestValueMs) / 1000);
 }
 
-function reportSpan(instance: Instance, span: Span, diff: NotificationDiff, edges: Edge[]): void {
+function reportSpan(instance: Instance, span: Span, diff: NotificationDiff): void {
   const open = openIncident(instance);
   if (span.end === undefined) {
     const present = open ? undefined : presentOf(instance, span, diff.nowMs);
-    if (present) edges.push(...firing(instance, present, diff));
+    if (present) diff.edges.push(...firing(instance, present, diff));
     return;
   }
   const incidents = instance.reported?.incidents ?? [];
@@ -154,12 +157,12 @@ function reportSpan(instance: Instance, span: Span, diff: NotificationDiff, edge
     ({ firedMs, recoveredMs }) => firedMs <= span.endMs && span.firedMs <= recoveredMs,
   );
   if (isReported) return;
-  if (!open) edges.push(...past(instance, { ...span, end: span.end }, diff));
+  if (!open) diff.edges.push(...past(instance, { ...span, end: span.end }, diff));
   else {
     // A machine has one incident at a time: this one is noted, but has no edge.
     const { firedMs, startedMs, endMs: recoveredMs } = span;
     incidents.splice(-1, 0, { firedMs, startedMs, recoveredMs, corrected: false });
-    diff.countUnrecorded();
+    diff.counters.unrecorded++;
   }
 }
 
@@ -207,7 +210,7 @@ function past(
 }
 
 /** Data is back when an observation is fresh by its own time; a burst of old ones is not. */
-function observe(instance: Instance, { nowMs }: NotificationDiff, edges: Edge[]): void {
+function observe(instance: Instance, { nowMs, edges }: NotificationDiff): void {
   const { reported, buffer } = instance;
   if (!reported?.missing || !openIncident(instance)) return;
   if (!isFresh(instance, nowMs) || buffer.newestValueMs <= reported.missing.sinceMs) return;
@@ -221,15 +224,15 @@ function observe(instance: Instance, { nowMs }: NotificationDiff, edges: Edge[])
   });
 }
 
-function reportHealth(instance: Instance, diff: NotificationDiff, edges: Edge[]): void {
+function reportHealth(instance: Instance, diff: NotificationDiff): void {
   const { reported, failure } = instance;
   if (!reported || !openIncident(instance) || !isHealthChanged(instance)) return;
   reported.failed = failure !== undefined;
   const decided = { key: keyOf(instance), atMs: nextAt(instance, reported, diff.nowMs) };
-  if (failure === undefined) edges.push({ kind: 'evaluatorHealthy', ...decided });
+  if (failure === undefined) diff.edges.push({ kind: 'evaluatorHealthy', ...decided });
   else {
-    diff.countFailure();
-    edges.push({ kind: 'evaluatorFailed', ...decided, reason: failure });
+    diff.counters.failures++;
+    diff.edges.push({ kind: 'evaluatorFailed', ...decided, reason: failure });
   }
 }
 
@@ -269,29 +272,4 @@ function forget(instance: Instance): void {
   reported.incidents = reported.incidents.filter(isKept);
   const nothingLeft = reported.incidents.length === 0 && reported.lastAtMs < settledMs;
   if (nothingLeft && !instance.current.firing) instance.reported = undefined;
-}
-
-/** Edges of what the entry changed of `touched`; notes which of them have an open incident. */
-export function conclude(
-  state: EvaluationState,
-  touched: readonly Instance[],
-  nowMs: number,
-): Edge[] {
-  const edges: Edge[] = [];
-  const diff: NotificationDiff = {
-    nowMs,
-    emit: (edge) => edges.push(edge),
-    countUnrecorded: () => state.counters.unrecorded++,
-    countFailure: () => state.counters.failures++,
-  };
-  for (const instance of touched) {
-    reconcile(instance, diff);
-    if (openIncident(instance) || isOpen(instance.decided)) state.open.add(instance);
-    else state.open.delete(instance);
-  }
-  return edges;
-}
-
-function isOpen(decided: Instance['decided']): boolean {
-  return decided !== undefined && decided.recoveredMs === undefined;
 }

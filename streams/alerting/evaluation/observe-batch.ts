@@ -12,10 +12,11 @@ import { isObserved, tellsState } from '../../telemetry/metrics/derive.ts';
 import { powerOf, type ToldPower } from '../../telemetry/metrics/power.ts';
 import type { SampleBatch } from '../../telemetry/samples/batch.ts';
 import { isAway, noteObserved } from './facts.ts';
-import { type BufferedRow, concludeEntry, type Instance } from './instance.ts';
+import type { BufferedRow, Instance } from './instance.ts';
 import { planOf, routesOf } from './routes.ts';
 import { type Placement, place, refresh } from './series-buffer.ts';
 import {
+  type Changes,
   type EvaluationState,
   isBeforeRetirement,
   type LayoutPlan,
@@ -23,9 +24,9 @@ import {
   type WatchedVm,
   watchedVm,
 } from './state.ts';
-import { stoppedEdges } from './tick.ts';
 
 const ONE = Uint32Array.of(0);
+const NO_EDGES: readonly Edge[] = [];
 
 /** Row indexes of `batch` in the order to fold them; not to be changed. */
 function inArrivalOrder(batch: SampleBatch): Uint32Array {
@@ -63,17 +64,8 @@ function sorted(batch: SampleBatch, order: Uint32Array): Uint32Array {
   );
 }
 
-export type Conclusion = (
-  state: EvaluationState,
-  touched: readonly Instance[],
-  nowMs: number,
-) => Edge[];
-
-export function foldBatch(
-  state: EvaluationState,
-  batch: SampleBatch,
-  conclude: Conclusion,
-): Edge[] {
+/** Takes the rows of a batch in. @returns what they changed */
+export function observeBatch(state: EvaluationState, batch: SampleBatch): Changes {
   state.nowMs = batch.receivedMs;
   const plans: LayoutPlan[] = [];
   const touched: Instance[] = [];
@@ -101,9 +93,7 @@ export function foldBatch(
   }
   for (const buffer of state.stale) refresh(buffer, touch);
   state.stale.clear();
-  const edges = conclude(state, touched, batch.receivedMs);
-  for (const vm of stopped) edges.push(...stoppedEdges(vm, batch.receivedMs));
-  return edges;
+  return { touched, stopped, edges: NO_EDGES };
 }
 
 interface RowContext {
@@ -187,10 +177,4 @@ function count({ counters }: EvaluationState, placement: Placement): void {
     case 'placed':
       break;
   }
-}
-
-/** A catch-up has no edges of its own: they follow once the marker is folded. */
-export function dropEvents(_state: EvaluationState, touched: readonly Instance[]): Edge[] {
-  for (const instance of touched) concludeEntry(instance);
-  return [];
 }

@@ -1,22 +1,178 @@
-/** The evaluation pipeline of a recorded log, assembled in one place. */
+/**
+ * The evaluation pipeline: from entries of a SAMPLES log to edges. Live evaluation, `svc replay`,
+ * previews, recomputed incidents and the simulation subscribe to this one; they differ in source,
+ * pacer and sink alone.
+ *
+ *     entries$
+ *       decodeEntries        bytes to batches, ticks and rule markers
+ *       arrive               at the source's pace: history stores rows first
+ *       one at a time
+ *         prepare            what the source knows beside its rows: who is silent
+ *         catchUpRules       a marker puts its rules in force and folds the past for them
+ *         evaluateConditions windows and sustained conditions: rows into series buffers, time passes
+ *         emitEdges          what changed, compared with what was reported
+ *         handle             the sink: edges are decided before the next entry is evaluated
+ *     edges$                 one emission for each entry, in the order of the log
+ *
+ * The stages call the pure fold (`fold.ts`), a batch at a time. It runs in steps of one VM, which the
+ * pacer spreads over turns of the thread; without a pacer nothing waits, and an entry has passed the
+ * whole pipeline before the next one is asked for.
+ *
+ * An absent reading takes no step anywhere here: it is no zero, and no recovery.
+ */
+import {
+  concat,
+  defer,
+  EMPTY,
+  identity,
+  ignoreElements,
+  isObservable,
+  type MonoTypeOperatorFunction,
+  map,
+  type Observable,
+  type OperatorFunction,
+  of,
+  pipe,
+  tap,
+} from 'rxjs';
+import { mapInOrder } from '../../platform/operators/map-in-order.ts';
+import { inSlices, mapInSlices, type Pacer } from '../../platform/operators/map-in-slices.ts';
+import { oneAtATime } from '../../platform/operators/one-at-a-time.ts';
+import {
+  decodeEntries,
+  type LoggedEntry,
+  type PlacedEntry,
+} from '../../telemetry/decode-entries.ts';
+import type { Edge, LogEntry } from '../../telemetry/entry.ts';
+import { beginCatchUp, type RulesEntry } from './catch-up.ts';
+import type { LastObservation } from './facts.ts';
+import { changesOf, createState, edgesOf } from './fold.ts';
+import type { Instance } from './instance.ts';
+import type { Changes, EvaluationState } from './state.ts';
+import { noteLastObservations } from './telemetry-silence.ts';
 
-import { filter, type Observable } from 'rxjs';
-import { GAP_TOLERANCE_MS, LATENESS_MS } from '../../telemetry/entry.ts';
-import { foldLog, type PositionedEdges, type PositionedEntry } from './fold-log.ts';
-import type { EvaluationSeed } from './state.ts';
-import { withPast } from './with-past.ts';
+/** What differs between the uses of the pipeline. */
+export interface EvaluationPorts {
+  /** State of each partition; made when its first entry comes. */
+  readonly states: Map<number, EvaluationState>;
+  /** Passed by each decoded entry as it comes, however long the evaluation of others takes. */
+  readonly arrive?: MonoTypeOperatorFunction<PlacedEntry>;
+  /** Passed by each entry right before it is evaluated. */
+  readonly prepare?: MonoTypeOperatorFunction<PlacedEntry>;
+  /** Passed by each evaluated entry; the next one is evaluated after it. */
+  readonly handle?: MonoTypeOperatorFunction<EvaluatedEntry>;
+  /** Default: new rules know later entries alone. */
+  readonly past?: Past;
+  /** Default: all at once. */
+  readonly pacer?: Pacer;
+}
 
-/** Longest duration of a rule (24 h), and what may arrive late for it. */
-const PAST_MS = 86_400_000 + GAP_TOLERANCE_MS + LATENESS_MS;
+/** What was before a marker: its new rules are folded over it. */
+export interface Past {
+  /** Batches stored before it, oldest first, as far back as `pastFromMs`. */
+  entries(marker: PlacedMarker): Observable<LogEntry>;
+  /** VMs of a project as they were last observed up to `atMs`: some may have no row in the log. */
+  observed?(project: string, atMs: number): Iterable<LastObservation>;
+}
 
-/** Edges of a log, one emission for each entry that has some. */
-export function evaluationPipeline(
-  entries: Observable<PositionedEntry>,
-  seed?: EvaluationSeed,
-): Observable<PositionedEdges> {
-  return entries.pipe(
-    withPast(PAST_MS),
-    foldLog(seed),
-    filter(({ edges }) => edges.length > 0),
+export interface PlacedMarker extends PlacedEntry {
+  readonly entry: RulesEntry;
+}
+
+/** An entry, evaluated: what it led to. */
+export interface EvaluatedEntry extends PlacedEntry {
+  /** As of this entry; the next one changes it in place. */
+  readonly state: EvaluationState;
+  /** In the order of each instance's history; times of one instance's edges grow strictly. */
+  readonly edges: readonly Edge[];
+}
+
+/** Evaluates the entries of a log. One emission an entry, also when it has no edges. */
+export function evaluate(ports: EvaluationPorts): OperatorFunction<LoggedEntry, EvaluatedEntry> {
+  const { arrive = identity, prepare = identity, handle = identity, pacer } = ports;
+  const stages = pipe(
+    prepare,
+    catchUpRules(ports),
+    evaluateConditions(pacer),
+    emitEdges(pacer),
+    handle,
   );
+  return pipe(decodeEntries(), arrive, oneAtATime(stages));
+}
+
+/** An entry whose rules, if it is a marker, are in force and caught up. */
+interface CaughtUpEntry extends PlacedEntry {
+  readonly state: EvaluationState;
+  /** Instances of new rules that are firing already. */
+  readonly joined: readonly Instance[];
+}
+
+const NOBODY: readonly Instance[] = [];
+
+/**
+ * Puts the rules of markers in force. New ones are folded over the past first; entries that arrive
+ * meanwhile wait. All other entries pass.
+ */
+export function catchUpRules(
+  ports: Pick<EvaluationPorts, 'states' | 'past' | 'pacer'>,
+): OperatorFunction<PlacedEntry, CaughtUpEntry> {
+  const { states, past, pacer } = ports;
+  return mapInOrder((placed) => {
+    const state = stateOf(states, placed.partition);
+    if (!isMarker(placed)) return { ...placed, state, joined: NOBODY };
+    const { isNeeded, take, join } = beginCatchUp(state, placed.entry);
+    const stored = isNeeded ? (past?.entries(placed) ?? EMPTY) : EMPTY;
+    const joining = defer(() => {
+      if (isNeeded && past?.observed) noteObserved(state, placed.entry, past.observed);
+      const joined = inSlices(join(), pacer);
+      return isObservable(joined) ? joined : of(joined);
+    });
+    return concat(stored.pipe(tap(take), ignoreElements()), joining).pipe(
+      map((joined) => ({ ...placed, state, joined })),
+    );
+  });
+}
+
+/** An entry with what it changed. */
+interface ChangedEntry extends CaughtUpEntry {
+  readonly changes: Changes;
+}
+
+/** Windows and sustained conditions: folds each entry, and hands on what it changed. */
+export function evaluateConditions(pacer?: Pacer): OperatorFunction<CaughtUpEntry, ChangedEntry> {
+  return mapInSlices(function* (caughtUp) {
+    const { state, entry, joined } = caughtUp;
+    return { ...caughtUp, changes: yield* changesOf(state, entry, joined) };
+  }, pacer);
+}
+
+/** Edges: what an entry changed, compared with what was reported of each instance. */
+export function emitEdges(pacer?: Pacer): OperatorFunction<ChangedEntry, EvaluatedEntry> {
+  return mapInSlices(function* ({ sequence, partition, storedMs, entry, state, changes }) {
+    const edges = yield* edgesOf(state, entry, changes);
+    return { sequence, partition, storedMs, entry, state, edges };
+  }, pacer);
+}
+
+function stateOf(states: Map<number, EvaluationState>, partition: number): EvaluationState {
+  let state = states.get(partition);
+  if (!state) {
+    state = createState();
+    states.set(partition, state);
+  }
+  return state;
+}
+
+function isMarker(placed: PlacedEntry): placed is PlacedMarker {
+  return placed.entry.kind === 'rules';
+}
+
+function noteObserved(
+  state: EvaluationState,
+  { upserts, atMs }: RulesEntry,
+  observed: NonNullable<Past['observed']>,
+): void {
+  for (const project of new Set(upserts.map((rule) => rule.project))) {
+    noteLastObservations(state, observed(project, atMs));
+  }
 }

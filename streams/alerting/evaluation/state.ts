@@ -10,6 +10,7 @@
  */
 
 import type {
+  Edge,
   EvaluationRule,
   InstanceKey,
   Outage,
@@ -41,6 +42,8 @@ export interface EvaluationSeed {
   readonly retired?: readonly RetiredVm[];
   /** VMs that may have no row in the log. */
   readonly observed?: readonly LastObservation[];
+  /** See `EvaluationState`; default false. */
+  readonly isAlwaysListening?: boolean;
 }
 
 /** What was seen and not used, or not as it came; each a row, since this state was made. */
@@ -101,6 +104,15 @@ export interface WatchedProject {
   readonly unevaluated: Map<string, number>;
 }
 
+/** What an entry changed: `edgesOf` compares it with what was reported. */
+export interface Changes {
+  readonly touched: readonly Instance[];
+  /** VMs whose owners have just stopped them. */
+  readonly stopped: Iterable<WatchedVm>;
+  /** Edges that time alone decided. */
+  readonly edges: readonly Edge[];
+}
+
 export interface EvaluationState {
   readonly projects: Map<string, WatchedProject>;
   readonly plans: Map<string, LayoutPlan>;
@@ -132,6 +144,8 @@ export interface EvaluationState {
   /** Ticks have come without a break since then: silence before it proves nothing. */
   listeningSinceMs: number;
   lastTickMs: number;
+  /** Stored samples are all there is: no time passes in which nobody listened. */
+  isAlwaysListening: boolean;
   /**
    * The log is being read again, and rows may be further than it has come: the time of a tick, by a
    * clock that may have been wrong, does not tell. Set by whoever reads, until all of it is read.
@@ -168,6 +182,7 @@ export function emptyState(): EvaluationState {
     nowMs: Number.NEGATIVE_INFINITY,
     listeningSinceMs: Number.POSITIVE_INFINITY,
     lastTickMs: Number.NEGATIVE_INFINITY,
+    isAlwaysListening: false,
     isReplaying: false,
     lastSweepMs: Number.NEGATIVE_INFINITY,
   };

@@ -10,6 +10,7 @@
  * telemetry had time to resume after a blind window (EVAL-19).
  */
 
+import type { Steps } from '../../platform/operators/map-in-slices.ts';
 import { type Edge, GAP_TOLERANCE_MS, LATENESS_MS, type Outage } from '../../telemetry/entry.ts';
 import { AGE_METRIC } from '../../telemetry/metrics/catalogue.ts';
 import type { Power } from '../../telemetry/metrics/power.ts';
@@ -39,7 +40,7 @@ import {
   type SeriesBuffer,
   type Stretch,
 } from './instance.ts';
-import { conclude } from './notification-diff.ts';
+import { reconcile } from './notification-diff.ts';
 import { bufferOf } from './routes.ts';
 import { place } from './series-buffer.ts';
 import {
@@ -49,7 +50,6 @@ import {
   type WatchedVm,
   watchedVm,
 } from './state.ts';
-import { allAtOnce, type Steps } from './steps.ts';
 import { breachAfter, copyTimeline, elapse, emptyTimeline, GOOD } from './timeline.ts';
 
 /** One sampling interval, ms: the time telemetry has to resume after a blind window. */
@@ -144,13 +144,6 @@ export function* silenceEdges(state: EvaluationState, atMs: number): Steps<Edge[
   return edges;
 }
 
-/** The same for the end of a preview, which has no ticks: time passed, and somebody listened. */
-export function silenceEdgesUnheld(state: EvaluationState, atMs: number): Edge[] {
-  state.outages = undefined;
-  state.blind = undefined;
-  return allAtOnce(silenceEdges(state, atMs));
-}
-
 function ageRules({ rules }: WatchedProject): RuleInForce[] {
   return [...rules.values()].filter(({ rule }) => rule.metricId === AGE_METRIC);
 }
@@ -223,7 +216,7 @@ class Round {
     copyTimeline(current, observed);
     if (!elapse(current, { rule: evaluated, breachFromMs }, this.#atMs)) return [];
     instance.events.push(firedByAge(instance));
-    const edges = conclude(this.#state, [instance], this.#atMs);
+    const edges = reconcile(this.#state, instance, this.#atMs);
     copyTimeline(observed, current);
     return edges;
   }

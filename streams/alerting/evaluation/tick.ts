@@ -1,38 +1,29 @@
 /**
- * The passing of time: what a tick decides. Rules on the age of telemetry fire
- * (`telemetry-silence.ts`); open incidents without fresh data are marked so, with the reason; series
- * that are long silent are forgotten.
+ * The passing of time: the changes that a tick makes. It takes the census, fires rules on the age of
+ * telemetry (`telemetry-silence.ts`), and forgets series that are long silent.
  */
 
+import type { Steps } from '../../platform/operators/map-in-slices.ts';
 import {
   type Census,
-  type Edge,
   GAP_TOLERANCE_MS,
   LATENESS_MS,
   type LogEntry,
 } from '../../telemetry/entry.ts';
-import { tellsState } from '../../telemetry/metrics/derive.ts';
-import { factsOf, missingReason, type VmFacts } from './facts.ts';
-import { missingEdge } from './incident-edges.ts';
-import {
-  decidedThroughMs,
-  type Instance,
-  isAgeBuffer,
-  openIncident,
-  takeOver,
-} from './instance.ts';
-import { dropBuffer, dropVm, type EvaluationState, projectFacts, type WatchedVm } from './state.ts';
-import type { Steps } from './steps.ts';
+import { factsOf } from './facts.ts';
+import { isAgeBuffer } from './instance.ts';
+import { type Changes, dropBuffer, dropVm, type EvaluationState, projectFacts } from './state.ts';
 import { blindWindow, noteLastObservations, silenceEdges } from './telemetry-silence.ts';
 
-/** Edges of a tick. */
-export function* tickEdges(
+/** Lets time pass up to a tick. @returns what that changed */
+export function* passTime(
   state: EvaluationState,
   { atMs, census }: Extract<LogEntry, { kind: 'tick' }>,
-): Steps<Edge[]> {
+): Steps<Changes> {
   const silentFor = atMs - state.lastTickMs;
   // Nobody listened between ticks that are far apart: silence counts from here on only.
-  if (silentFor < 0 || silentFor > GAP_TOLERANCE_MS) {
+  const isFar = silentFor < 0 || silentFor > GAP_TOLERANCE_MS;
+  if (isFar && !state.isAlwaysListening) {
     state.listeningSinceMs = atMs;
     state.blind = blindWindow(state.lastTickMs, atMs);
   }
@@ -40,13 +31,8 @@ export function* tickEdges(
   state.nowMs = atMs;
   if (census) takeCensus(state, census, atMs);
   const edges = yield* silenceEdges(state, atMs);
-  for (const instance of state.open) {
-    const edge = missingAt(state, instance, atMs);
-    if (edge) edges.push(edge);
-    yield;
-  }
   sweep(state, atMs);
-  return edges;
+  return { touched: [], stopped: [], edges };
 }
 
 function takeCensus(state: EvaluationState, census: Census, atMs: number): void {
@@ -55,57 +41,6 @@ function takeCensus(state: EvaluationState, census: Census, atMs: number): void 
   for (const { project, vm } of census.clockAhead) {
     factsOf(projectFacts(state, project), vm).aheadMs = atMs;
   }
-}
-
-/** Edges of a VM whose owner has just stopped it: its open incidents are paused and say why. */
-export function stoppedEdges({ buffers, facts }: WatchedVm, nowMs: number): Edge[] {
-  const edges: Edge[] = [];
-  for (const buffer of buffers.values()) {
-    if (tellsState(buffer.derivation)) continue;
-    for (const instance of buffer.instances) {
-      const isDecided = instance.decided !== undefined || !openIncident(instance);
-      const edge = isDecided
-        ? undefined
-        : missingEdge(instance, { sinceMs: facts.powerMs, reason: 'VM_STOPPED', nowMs });
-      if (edge) edges.push(edge);
-    }
-  }
-  return edges;
-}
-
-function missingAt(state: EvaluationState, instance: Instance, atMs: number): Edge | undefined {
-  const { buffer, decided, rule } = instance;
-  // What rows have may still be to come in the log, until its time is over for sure.
-  if (decided && state.isReplaying) return undefined;
-  if (decided && atMs <= decidedThroughMs(decided) + GAP_TOLERANCE_MS) return undefined;
-  if (buffer.vm === '' || (decided && isAgeBuffer(buffer))) return undefined;
-  const facts = factsOf(projectFacts(state, rule.rule.project), buffer.vm);
-  const sinceMs = missingSince(state, instance, facts, atMs);
-  if (sinceMs === undefined) return undefined;
-  const reason = reasonOf(state, instance, facts, atMs);
-  // Of telemetry silence is the condition itself: only a cause says more.
-  if (isAgeBuffer(buffer) && reason !== 'VM_STOPPED' && reason !== 'CLOCK_AHEAD') return undefined;
-  takeOver(instance);
-  const startedMs = openIncident(instance)?.startedMs ?? state.listeningSinceMs;
-  const missingMs = isAgeBuffer(buffer) ? sinceMs : Math.max(sinceMs, startedMs);
-  return missingEdge(instance, { sinceMs: missingMs, reason, nowMs: atMs });
-}
-
-/** Since when the instance has no data; undefined: it has, as far as anybody listened. */
-function missingSince(
-  { listeningSinceMs }: EvaluationState,
-  { buffer }: Instance,
-  facts: VmFacts,
-  atMs: number,
-): number | undefined {
-  if (facts.power === 'STOPPED' && !tellsState(buffer.derivation)) return facts.powerMs;
-  const silentMs = atMs - Math.max(buffer.newestValueMs, listeningSinceMs);
-  return silentMs > GAP_TOLERANCE_MS ? buffer.newestValueMs : undefined;
-}
-
-function reasonOf(state: EvaluationState, { buffer }: Instance, facts: VmFacts, atMs: number) {
-  const reason = missingReason(facts, state.outages?.get(facts.datacenter), atMs);
-  return reason === 'VM_STOPPED' && tellsState(buffer.derivation) ? 'NO_DATA' : reason;
 }
 
 const SWEEP_EVERY_MS = 3_600_000;

@@ -7,14 +7,19 @@ import type { VmColumns } from './columns.ts';
 
 /**
  * A batch a row, oldest first, with the series that were observed then and no others. A batch holds
- * until the next one is asked for: its arrays are used again.
+ * until the next one is asked for: its arrays are used again. `range`: indexes of the rows, the end
+ * exclusive; default all.
  */
-export function* rowBatches(columns: VmColumns, vm: VmRef): Generator<SampleBatch> {
+export function* rowBatches(
+  columns: VmColumns,
+  vm: VmRef,
+  { first = 0, end = columns.timesMs.length }: RowRange = {},
+): Generator<SampleBatch> {
   const keys = [...columns.series.keys()];
   const series = [...columns.series.values()];
   const shapes = new Map<string, RowShape>();
   let shape: RowShape | undefined;
-  for (let i = 0; i < columns.timesMs.length; i++) {
+  for (let i = first; i < end; i++) {
     if (shape === undefined || !shape.fits(series, i)) {
       const presence = series.map((column) => (Number.isNaN(column[i]) ? '0' : '1')).join('');
       shape = shapes.get(presence) ?? new RowShape({ keys, presence, vm, columns });
@@ -22,6 +27,11 @@ export function* rowBatches(columns: VmColumns, vm: VmRef): Generator<SampleBatc
     }
     yield shape.fill(columns, series, i);
   }
+}
+
+export interface RowRange {
+  readonly first?: number;
+  readonly end?: number;
 }
 
 interface ShapeOf {

@@ -8,10 +8,10 @@
  */
 import { openInstanceStore } from '../../../sqlite/platform/control/instance-store.ts';
 import { instanceIdOf } from '../../../streams/alerting/evaluation/accept.ts';
-import { createState, fold } from '../../../streams/alerting/evaluation/fold.ts';
 import { decodeCommit } from '../../../streams/platform/commit/codec.ts';
-import { type Edge, GAP_TOLERANCE_MS, LATENESS_MS } from '../../../streams/telemetry/entry.ts';
+import type { Edge } from '../../../streams/telemetry/entry.ts';
 import { projectionOf } from '../../support/counting-node.ts';
+import { evaluateLog } from '../../support/evaluation-log.ts';
 import { emptyProjection } from '../machine.ts';
 import type { Run } from '../run.ts';
 import type { Entry, Facts } from './facts.ts';
@@ -64,16 +64,16 @@ function edgesOf(entries: readonly Entry[]): Map<string, Expected> {
   const all = new Map<string, Expected>();
   const partitions = Map.groupBy(entries, ({ partition }) => partition);
   for (const own of partitions.values()) {
-    const state = createState();
     const onSilence = rulesOnSilence(own);
-    for (const [i, each] of own.entries()) {
-      for (const edge of fold(state, each.entry, pastOf(own.slice(0, i), each)).edges) {
+    for (const [i, { edges }] of evaluateLog(own).entries()) {
+      const elapsedMs = own[i]?.elapsedMs ?? 0;
+      for (const edge of edges) {
         if (!EVENTS.has(eventOf(edge)) || onSilence.has(edge.key.rule)) continue;
         const id = instanceIdOf(edge.key);
         const { rule, evaluationRevision: revision, vm } = edge.key;
         const expected = all.get(id) ?? { key: { rule, revision, vm }, told: [] };
         all.set(id, expected);
-        expected.told.push({ line: edgeLine(edge), elapsedMs: each.elapsedMs });
+        expected.told.push({ line: edgeLine(edge), elapsedMs });
       }
     }
   }
@@ -85,15 +85,6 @@ function rulesOnSilence(entries: readonly Entry[]): Set<string> {
   const upserts = entries.flatMap(({ entry }) => (entry.kind === 'rules' ? entry.upserts : []));
   const found = upserts.filter(({ metricId }) => metricId === 'telemetry_age_seconds');
   return new Set(found.map(({ rule }) => rule));
-}
-
-/** Batches stored before a marker that the windows of its rules reach. */
-function pastOf(before: readonly Entry[], { entry, storedMs }: Entry) {
-  if (entry.kind !== 'rules') return [];
-  const windowMs = Math.max(0, ...entry.upserts.map(({ sustainedMs }) => sustainedMs));
-  const fromMs = storedMs - windowMs - GAP_TOLERANCE_MS - LATENESS_MS;
-  const past = before.filter((each) => each.storedMs >= fromMs && each.entry.kind === 'batch');
-  return past.map((each) => each.entry);
 }
 
 /** What machines are told of the edges that are compared. */

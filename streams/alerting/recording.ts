@@ -1,6 +1,5 @@
 /**
- * Recordings: a stretch of a SAMPLES log as text that people can read, cut and write by hand, and
- * its replay through the evaluation pipeline under a virtual clock.
+ * Recordings: a stretch of a SAMPLES log as text that people can read, cut and write by hand.
  *
  *     svc-recording 1
  *     # a comment
@@ -11,13 +10,9 @@
  *
  * One entry a line. A row may also say `sequence`, `boot`, `vcpus`, `state` and `stateReason`.
  */
-import { from, tap, VirtualTimeScheduler } from 'rxjs';
 import type { Census, LogEntry } from '../telemetry/entry.ts';
 import { type SampleBatch, VM_STATES, type VmState } from '../telemetry/samples/batch.ts';
 import { BatchBuilder } from '../telemetry/samples/builder.ts';
-import type { PositionedEdges } from './evaluation/fold-log.ts';
-import { pacedByLog } from './evaluation/paced-by-log.ts';
-import { evaluationPipeline } from './evaluation/pipeline.ts';
 
 /** First line of a recording. */
 export const RECORDING_HEADER = 'svc-recording 1';
@@ -74,18 +69,6 @@ export function recordingLine(entry: LogEntry, project: string): string | undefi
   };
   if (Object.values(lists).every((list) => list.length === 0)) return undefined;
   return JSON.stringify({ rules: { atMs: rules.atMs, ...lists } });
-}
-
-/** Edges of a log, by the position (from 1) of the entry that led to them; no time passes. */
-export function replay(entries: readonly LogEntry[]): PositionedEdges[] {
-  const scheduler = new VirtualTimeScheduler();
-  const told: PositionedEdges[] = [];
-  const positioned = entries.map((entry, i) => ({ sequence: i + 1, entry }));
-  evaluationPipeline(from(positioned).pipe(pacedByLog(scheduler)))
-    .pipe(tap((edges) => told.push(edges)))
-    .subscribe();
-  scheduler.flush();
-  return told;
 }
 
 /** A row as recordings have it; absent fields are not told. */

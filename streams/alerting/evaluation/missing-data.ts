@@ -1,0 +1,80 @@
+/**
+ * Missing data of open incidents: since when and why. It is a mark on the incident and never ends it:
+ * recovery needs observed good samples.
+ */
+
+import type { Steps } from '../../platform/operators/map-in-slices.ts';
+import { type Edge, GAP_TOLERANCE_MS } from '../../telemetry/entry.ts';
+import { tellsState } from '../../telemetry/metrics/derive.ts';
+import { factsOf, missingReason, type VmFacts } from './facts.ts';
+import { missingEdge } from './incident-edges.ts';
+import {
+  decidedThroughMs,
+  type Instance,
+  isAgeBuffer,
+  openIncident,
+  takeOver,
+} from './instance.ts';
+import { type EvaluationState, projectFacts, type WatchedVm } from './state.ts';
+
+/** Edges of a tick: open incidents that have no fresh data, for a reason not reported yet. */
+export function* missingEdges(state: EvaluationState, atMs: number): Steps<Edge[]> {
+  const edges: Edge[] = [];
+  for (const instance of state.open) {
+    const edge = missingAt(state, instance, atMs);
+    if (edge) edges.push(edge);
+    yield;
+  }
+  return edges;
+}
+
+/** Edges of a VM whose owner has just stopped it: its open incidents are paused and say why. */
+export function stoppedEdges({ buffers, facts }: WatchedVm, nowMs: number): Edge[] {
+  const edges: Edge[] = [];
+  for (const buffer of buffers.values()) {
+    if (tellsState(buffer.derivation)) continue;
+    for (const instance of buffer.instances) {
+      const isDecided = instance.decided !== undefined || !openIncident(instance);
+      const edge = isDecided
+        ? undefined
+        : missingEdge(instance, { sinceMs: facts.powerMs, reason: 'VM_STOPPED', nowMs });
+      if (edge) edges.push(edge);
+    }
+  }
+  return edges;
+}
+
+function missingAt(state: EvaluationState, instance: Instance, atMs: number): Edge | undefined {
+  const { buffer, decided, rule } = instance;
+  // What rows have may still be to come in the log, until its time is over for sure.
+  if (decided && state.isReplaying) return undefined;
+  if (decided && atMs <= decidedThroughMs(decided) + GAP_TOLERANCE_MS) return undefined;
+  if (buffer.vm === '' || (decided && isAgeBuffer(buffer))) return undefined;
+  const facts = factsOf(projectFacts(state, rule.rule.project), buffer.vm);
+  const sinceMs = missingSince(state, instance, facts, atMs);
+  if (sinceMs === undefined) return undefined;
+  const reason = reasonOf(state, instance, facts, atMs);
+  // Of telemetry silence is the condition itself: only a cause says more.
+  if (isAgeBuffer(buffer) && reason !== 'VM_STOPPED' && reason !== 'CLOCK_AHEAD') return undefined;
+  takeOver(instance);
+  const startedMs = openIncident(instance)?.startedMs ?? state.listeningSinceMs;
+  const missingMs = isAgeBuffer(buffer) ? sinceMs : Math.max(sinceMs, startedMs);
+  return missingEdge(instance, { sinceMs: missingMs, reason, nowMs: atMs });
+}
+
+/** Since when the instance has no data; undefined: it has, as far as anybody listened. */
+function missingSince(
+  { listeningSinceMs }: EvaluationState,
+  { buffer }: Instance,
+  facts: VmFacts,
+  atMs: number,
+): number | undefined {
+  if (facts.power === 'STOPPED' && !tellsState(buffer.derivation)) return facts.powerMs;
+  const silentMs = atMs - Math.max(buffer.newestValueMs, listeningSinceMs);
+  return silentMs > GAP_TOLERANCE_MS ? buffer.newestValueMs : undefined;
+}
+
+function reasonOf(state: EvaluationState, { buffer }: Instance, facts: VmFacts, atMs: number) {
+  const reason = missingReason(facts, state.outages?.get(facts.datacenter), atMs);
+  return reason === 'VM_STOPPED' && tellsState(buffer.derivation) ? 'NO_DATA' : reason;
+}

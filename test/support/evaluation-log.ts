@@ -1,0 +1,43 @@
+/**
+ * A whole log through the evaluation pipeline, from memory: the past of its markers is the log itself.
+ */
+import { from, map } from 'rxjs';
+import { pastFromMs } from '../../streams/alerting/evaluation/catch-up.ts';
+import { timeOf } from '../../streams/alerting/evaluation/fold.ts';
+import { evaluate, type PlacedMarker } from '../../streams/alerting/evaluation/pipeline.ts';
+import { valuesNow } from '../../streams/platform/operators/values-now.ts';
+import type { PlacedEntry } from '../../streams/telemetry/decode-entries.ts';
+import type { Edge, LogEntry } from '../../streams/telemetry/entry.ts';
+
+/** The edges of one entry. */
+export interface LoggedEdges {
+  readonly sequence: number;
+  readonly edges: readonly Edge[];
+}
+
+/** Edges of a log, one element for each entry. Nothing was decided before. */
+export function evaluateLog(log: readonly PlacedEntry[]): LoggedEdges[] {
+  const past = { entries: (marker: PlacedMarker) => from(pastOf(log, marker)) };
+  return valuesNow(
+    from(log).pipe(
+      evaluate({ states: new Map(), past }),
+      map(({ sequence, edges }) => ({ sequence, edges })),
+    ),
+  );
+}
+
+/** The entries of one partition, stored when they were received; sequences count from 1. */
+export function logOf(entries: readonly LogEntry[]): PlacedEntry[] {
+  return entries.map((entry, i) => {
+    return { sequence: i + 1, partition: 0, storedMs: timeOf(entry), entry };
+  });
+}
+
+/** Batches stored before the marker that the windows of its rules reach. */
+function* pastOf(log: readonly PlacedEntry[], marker: PlacedMarker): Generator<LogEntry> {
+  const fromMs = pastFromMs(marker.entry, marker.storedMs);
+  for (const { sequence, partition, storedMs, entry } of log) {
+    if (sequence >= marker.sequence) return;
+    if (partition === marker.partition && storedMs >= fromMs) yield entry;
+  }
+}
