@@ -14,8 +14,8 @@
  * session without use would be. A secret older than the one before, once in use, is unknown.
  */
 import {
+  canRotateSecret,
   GIVEN_UP_MAX,
-  hasRoomForSecret,
   type SessionContext,
   type SignInMethod,
 } from '../../machines/identity/session.ts';
@@ -170,7 +170,7 @@ function sessionOf(
   const isNewUnseen = previous?.isNewUnseen === true;
   if (isCurrent && isNewUnseen) act.noteSeen(row.instance, digest);
   const dueMs = isCurrent ? ROTATE_AFTER_MS : ROTATION_GRACE_MS;
-  const getsNewSecret = isCurrent || (isNewUnseen && hasRoomForSecret(context));
+  const getsNewSecret = isCurrent || (isNewUnseen && canRotateSecret(context));
   const isRotationDue = getsNewSecret && nowMs - rotatedMs >= dueMs;
   return { session: row.instance, person, method, expiresMs, isRotationDue };
 }
@@ -223,7 +223,7 @@ async function rotate({ host, secrets }: PeopleDeps, session: string): Promise<S
         // Another request, or another node, was faster: its secret is the one to use.
         throw new Refusal('IN_PROGRESS', 'The secret of the session has just been changed');
       }
-      if (!hasRoomForSecret(contextOf(row))) {
+      if (!canRotateSecret(contextOf(row))) {
         throw new Refusal('LIMIT_EXCEEDED', 'Nobody showed any of the last new secrets: show one', {
           limit: String(GIVEN_UP_MAX),
         });

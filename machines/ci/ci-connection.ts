@@ -1,8 +1,8 @@
 /**
- * One approved CI connection: which workflow identity may exchange its signed token for access, as
- * which service account, with which permissions. Access tokens carry its epoch; whatever narrows
- * what they may do raises it, so that every token given out before is refused from then on. Its
- * identity never changes: another workflow needs a verification of its own.
+ * Machine of one approved CI connection: which workflow may exchange its signed token for access, as
+ * which service account, with which permissions. Access tokens carry its epoch. A change that narrows
+ * what they may do raises the epoch, which ends every token made before. The bound identity never
+ * changes: another workflow needs its own verification.
  */
 import { assertEvent, assign, setup } from 'xstate';
 import type { ObservedClaims } from './ci-verification.ts';
@@ -15,11 +15,11 @@ export interface CiConnectionInput {
   readonly serviceAccount: string;
   readonly displayName: string;
   readonly capabilities: readonly string[];
-  /** Name of the configured issuer, and the URL that it stood for. */
+  /** Name and URL of the configured issuer. */
   readonly issuer: string;
   readonly issuerUrl: string;
   readonly audience: string;
-  /** Exactly what each exchange must show; null = the claim must be absent. */
+  /** Claims that each exchange must show exactly; null = the claim must be absent. */
   readonly bound: ObservedClaims;
   /** Id of the verification, and the digest that was approved. */
   readonly verification: string;
@@ -45,7 +45,7 @@ export type CiConnectionEvent =
       readonly at: number;
       readonly displayName: string;
       readonly capabilities: readonly string[];
-      /** true: the permissions are others than before. */
+      /** true when the permissions changed. */
       readonly permissionsChanged: boolean;
       readonly by: string;
     }
@@ -53,7 +53,7 @@ export type CiConnectionEvent =
   | { readonly type: 'enabled'; readonly at: number; readonly by: string }
   /** Its service account was disabled. */
   | { readonly type: 'accountDisabled'; readonly at: number; readonly by: string }
-  /** Tokens given out before are not to be trusted: one leaked, or a backup was restored. */
+  /** Tokens made before are not trusted: one leaked, or a backup was restored. */
   | {
       readonly type: 'tokensEnded';
       readonly at: number;
@@ -73,7 +73,7 @@ export type CiConnectionEvent =
   | {
       readonly type: 'exchangeRefused';
       readonly at: number;
-      /** Told to the caller too, so that the two can be matched. */
+      /** Also in the caller's refusal, so that the two can be matched. */
       readonly correlation: string;
       /** Refusals since the last such note, these included, by code. */
       readonly codes: Readonly<Record<string, number>>;
@@ -100,7 +100,7 @@ const chart = setup({
       tokenEpoch: context.tokenEpoch + 1,
       updatedMs: event.at,
     })),
-    // What was forgotten may have counted further: no count that was ever reached is used again.
+    // A restored backup may have forgotten later epochs: no epoch that was ever reached is reused.
     leaveEpochs: assign(({ context, event }) => ({
       tokenEpoch: Math.max(context.tokenEpoch + 1, event.at),
       updatedMs: event.at,
@@ -126,11 +126,11 @@ const always = {
   },
   tokensEnded: {
     description:
-      'A token leaked, or a backup was restored: tokens end, also those that it knows nothing of.',
+      'A token leaked, or a backup was restored: tokens end, also those that are not recorded.',
     actions: 'leaveEpochs',
   },
   exchangeRefused: {
-    description: 'Somebody tried to exchange what does not match.',
+    description: 'An exchange was refused.',
     actions: 'noteRefused',
   },
   deleted: {
@@ -151,7 +151,7 @@ export const ciConnectionMachine = chart.createMachine({
       on: {
         ...always,
         exchanged: {
-          description: 'A workflow proved its identity and was given a token.',
+          description: 'A workflow proved its identity and got a token.',
           actions: 'noteExchanged',
         },
         disabled: {
@@ -162,7 +162,7 @@ export const ciConnectionMachine = chart.createMachine({
       },
     },
     disabled: {
-      description: 'Every exchange is refused, and so are the tokens given out before.',
+      description: 'Every exchange is refused, and so are the tokens made before.',
       on: {
         ...always,
         enabled: {

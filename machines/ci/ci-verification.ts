@@ -1,8 +1,8 @@
 /**
- * One verification of a CI workflow's identity: a pairing code proves that whoever runs the
- * workflow was shown it, the platform's signed token proves which workflow ran. It grants nothing;
- * only an approval of exactly what was observed makes a connection. The code is good for one
- * observation: another one needs a new verification, with a code of its own.
+ * Machine of one verification of a CI workflow's identity. A pairing code proves that the runner of the
+ * workflow was given it; the platform's signed token proves which workflow ran. A verification grants
+ * nothing: only an approval of exactly the observed claims makes a connection. The code is good for
+ * one observation; another one needs a new verification with its own code.
  */
 import { assertEvent, assign, setup } from 'xstate';
 
@@ -20,7 +20,7 @@ export interface CiVerificationInput {
   readonly serviceAccount: string;
   readonly displayName: string;
   readonly capabilities: readonly string[];
-  /** Name of the configured issuer, e.g. `github`, and the URL that it stood for. */
+  /** Name of the configured issuer, e.g. `github`, and its URL. */
   readonly issuer: string;
   readonly issuerUrl: string;
   readonly audience: string;
@@ -29,11 +29,11 @@ export interface CiVerificationInput {
   readonly createdBy: string;
 }
 
-/** What a workflow proved. */
+/** Identity that a workflow proved. */
 export interface CiObservation {
   /** Claims that a connection would bind. */
   readonly bound: ObservedClaims;
-  /** Claims that are kept for review and audit alone. */
+  /** Claims kept only for review and audit. */
   readonly recorded: ObservedClaims;
   /** Of both, hex SHA-256: an approval names it. */
   readonly digest: string;
@@ -46,7 +46,7 @@ export interface CiRefusedProof {
   readonly code: string;
   /** Unix ms. */
   readonly atMs: number;
-  /** Names of the claims that it was refused for. */
+  /** Names of the claims that caused the refusal. */
   readonly claims: readonly string[];
 }
 
@@ -54,11 +54,11 @@ export interface CiVerificationContext extends Omit<CiVerificationInput, 'at'> {
   readonly createdMs: number;
   /** End of both waits, Unix ms. */
   readonly expiresMs: number;
-  /** Wrong pairing codes that were noted: those of the last minute may be missing. */
+  /** Noted wrong pairing codes; those of the last minute may be missing. */
   readonly wrongCodes: number;
   readonly observation: CiObservation | null;
   readonly observedMs: number | null;
-  /** The last that was noted: one a minute is. */
+  /** The last noted one; at most one a minute is noted. */
   readonly lastRefusal: CiRefusedProof | null;
   /** Id of the connection that the approval made. */
   readonly connection: string | null;
@@ -128,7 +128,7 @@ const chart = setup({
   },
   delays: {
     deadline: ({ context, event }) =>
-      // The first event of all, xstate.init, carries no time: it is that of the creation.
+      // The first event, xstate.init, has no time of its own: the creation's counts.
       Math.max(0, context.expiresMs - (event.at ?? context.createdMs)),
   },
 });
@@ -138,7 +138,7 @@ const waiting = {
 } as const;
 
 const rejected = {
-  description: 'A person looked at it and refused, or its pairing code leaked.',
+  description: 'A person rejected it, or its pairing code leaked.',
   target: 'rejected',
   actions: 'noteRejected',
 } as const;
@@ -160,12 +160,12 @@ export const ciVerificationMachine = chart.createMachine({
         },
         proofRefused: {
           description:
-            'The pairing code was right and the identity token was not: kept for the reviewer.',
+            'The pairing code was right and the identity token was not: noted for the reviewer.',
           actions: 'noteRefused',
         },
         wrongCodesSent: {
           description:
-            'Somebody sent wrong pairing codes: kept for the reviewer, locks nobody out.',
+            'Somebody sent wrong pairing codes: noted for the reviewer, locks nobody out.',
           actions: 'countWrongCodes',
         },
         rejected,
@@ -185,7 +185,7 @@ export const ciVerificationMachine = chart.createMachine({
       },
     },
     approved: { description: 'It became a connection.', type: 'final' },
-    rejected: { description: 'It was refused.', type: 'final' },
+    rejected: { description: 'It was rejected.', type: 'final' },
     expired: { description: 'It was not approved in time.', type: 'final' },
   },
 });

@@ -1,10 +1,10 @@
 /**
- * One credential: what a scoped key may do, and until when. The row holds the hash of the secret,
- * never the secret. Revocation is one arrow from every live state and needs no timer to be seen.
+ * Machine of one credential, a scoped key: what it may do, and until when. The row holds the hash of the
+ * secret, never the secret. Revocation is one transition from every live state, without a timer.
  */
 import { assertEvent, assign, setup } from 'xstate';
 
-/** From the first rotation on, an old key is never valid longer than this, ms. */
+/** Longest time that an old key works after its first rotation, ms. */
 const KEY_OVERLAP_MS_MAX = 24 * 3_600_000;
 
 export interface CredentialInput {
@@ -21,7 +21,7 @@ export interface CredentialInput {
   /** Resource name of the identity it acts for. */
   readonly owner: string;
   readonly displayName: string;
-  /** Resource name of who made it, or the part of the service. */
+  /** Resource name of its creator, or a part of the service. */
   readonly createdBy: string;
   /** Of a collector: the one data center whose machines it reports; null = any. */
   readonly datacenter: string | null;
@@ -37,7 +37,7 @@ export interface CredentialContext extends Omit<CredentialInput, 'at'> {
   readonly successor: string | null;
   /** When it was first rotated, Unix ms. */
   readonly rotatedMs: number | null;
-  /** While rotating: until when it still works, Unix ms. */
+  /** While rotating: end of its overlap, Unix ms. */
   readonly overlapEndsMs: number | null;
   readonly revokedMs: number | null;
   readonly revokedReason: string | null;
@@ -91,7 +91,7 @@ const chart = setup({
   },
   delays: {
     lifetimeEnd: ({ context, event }) =>
-      // The first event of all, xstate.init, carries no time: it is that of the creation.
+      // The first event, xstate.init, has no time of its own: the creation's counts.
       Math.max(0, context.expiresMs - (event.at ?? context.createdMs)),
     overlapEnd: ({ context, event }) => Math.max(0, (context.overlapEndsMs ?? event.at) - event.at),
   },
@@ -160,7 +160,7 @@ export const credentialMachine = chart.createMachine({
         revoked,
       },
     },
-    revoked: { description: 'It was made useless before its time.', type: 'final' },
+    revoked: { description: 'It was ended before its time.', type: 'final' },
     expired: { description: 'Its lifetime ended.', type: 'final' },
   },
 });

@@ -1,6 +1,6 @@
 /**
- * One invitation to a project. Its link is a secret of which only the hash is kept; whoever proves
- * to own the address, or holds the link, may accept it once.
+ * Machine of one invitation to a project. Only the hash of its link's token is stored. A person who
+ * proves to own the address, or holds the link, can accept it once.
  */
 import { assertEvent, assign, setup } from 'xstate';
 import type { Role } from './membership.ts';
@@ -12,7 +12,7 @@ export interface InvitationInput {
   /** Unix ms of the commit that creates it. */
   readonly at: number;
   readonly project: string;
-  /** Lower case; empty = whoever holds the link. */
+  /** Lower case; empty = anybody with the link. */
   readonly email: string;
   readonly role: Role;
   /** Of the link's token, hex SHA-256. */
@@ -78,14 +78,14 @@ export const invitationMachine = chart.createMachine({
           actions: 'noteAccepted',
         },
         revoked: {
-          description: 'An owner took it back.',
+          description: 'An owner withdrew it.',
           target: 'revoked',
           actions: 'noteEnded',
         },
       },
     },
     accepted: { description: 'It made a member.', type: 'final' },
-    revoked: { description: 'It was taken back.', type: 'final' },
+    revoked: { description: 'It was withdrawn.', type: 'final' },
     expired: { description: 'It was not accepted in time.', type: 'final' },
   },
 });

@@ -1,10 +1,10 @@
 /**
- * One person's membership of one project: the role says what a session, and at most what a personal
- * key, may do there. Whoever comes back gets the same membership again, not the old keys.
+ * Machine of one person's membership of one project. The role says what a session may do there, and
+ * bounds the personal keys. A person who returns gets the same membership, but not the old keys.
  */
 import { assertEvent, assign, setup } from 'xstate';
 
-/** Each may do more than the one before it. */
+/** In rising order of what they may do. */
 export type Role = 'VIEWER' | 'EDITOR' | 'OWNER';
 
 export interface MembershipInput {

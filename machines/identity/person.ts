@@ -1,6 +1,6 @@
 /**
- * One person: who signs in. What the person may do is said by memberships; here is only by which
- * identities and addresses they are recognised, and whether they may sign in at all.
+ * Machine of one person, somebody who signs in. It holds the accounts and the address by which they are
+ * recognised, and whether they may sign in at all; memberships say what they may do.
  */
 import { assertEvent, assign, setup } from 'xstate';
 

@@ -1,6 +1,6 @@
 /**
- * One service account: an identity of a project for unattended automation. What it may do bounds
- * each of its keys and tokens, on every request; it belongs to the project and outlives its
+ * Machine of one service account, an identity of a project for unattended automation. Its capabilities
+ * bound each of its keys and tokens on every request. It belongs to the project and outlives its
  * creator's membership.
  */
 import { assertEvent, assign, setup } from 'xstate';
@@ -12,9 +12,9 @@ export interface ServiceAccountInput {
   readonly displayName: string;
   /** Template it was made from; null = none. */
   readonly template: string | null;
-  /** What its keys and tokens can do at most. */
+  /** Bound of its keys and tokens. */
   readonly capabilities: readonly string[];
-  /** Resource name of who made it. */
+  /** Resource name of its creator. */
   readonly createdBy: string;
 }
 
@@ -60,12 +60,12 @@ const chart = setup({
 });
 
 const edited = {
-  description: 'Its name or its permissions changed; keys feel it on their next request.',
+  description: 'Its name or its permissions changed, with effect on the next request.',
   actions: 'edit',
 } as const;
 
 const deleted = {
-  description: 'It is removed for good: nothing of it works any more.',
+  description: 'It is removed for good: its keys and tokens stop working.',
   target: 'deleted',
   actions: 'noteDeleted',
 } as const;
@@ -98,7 +98,7 @@ export const serviceAccountMachine = chart.createMachine({
       },
     },
     disabled: {
-      description: 'Its keys are refused until it is enabled; its old tokens for good.',
+      description: 'Its keys are refused until it is enabled, its old tokens for ever.',
       on: {
         edited,
         enabled: {

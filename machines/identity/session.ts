@@ -1,13 +1,13 @@
 /**
- * One session of a signed-in person. Its secret changes now and then; the one before works until the
- * new one is shown, because the answer with it may be lost, and for a short grace after that, because
- * a browser sends several requests at once. A new one that nobody showed is given up for a newer, and
- * remembered: somebody may have it. When the session was last seen is off the commit path, so idleness
- * is judged by who checks it, and ends the session here.
+ * Machine of one session of a signed-in person. Its secret rotates. The previous secret works until
+ * the new one is used, because the answer with the new one may be lost, and for a short grace after
+ * that, because a browser sends several requests at once. A new secret that nobody used is given up
+ * for a newer one, and remembered, because somebody may have it. Last-seen times are off the commit
+ * path: whoever checks the session measures idleness, and ends it here.
  */
 import { assertEvent, assign, setup } from 'xstate';
 
-/** New secrets that one session can give up; none is forgotten while the session goes on. */
+/** New secrets that one session can give up; all are remembered while the session lasts. */
 export const GIVEN_UP_MAX = 16;
 
 export type SignInMethod = 'oidc' | 'link' | 'email' | 'cli';
@@ -20,7 +20,7 @@ export interface SessionInput {
   readonly method: SignInMethod;
   /** Of the secret, hex SHA-256. */
   readonly hash: string;
-  /** What signed in, for the list of sessions; short. */
+  /** Short form of the User-Agent, for the list of sessions. */
   readonly agent: string;
   /** Absolute end, Unix ms. */
   readonly expiresMs: number;
@@ -29,9 +29,9 @@ export interface SessionInput {
 export interface SessionContext extends Omit<SessionInput, 'at'> {
   readonly createdMs: number;
   readonly rotatedMs: number;
-  /** The secret before, and until when it works (Unix ms); null = none. */
+  /** The previous secret and its end (Unix ms); null = none. */
   readonly previous: PreviousSecret | null;
-  /** Of new secrets that were replaced before anybody showed them; at most `GIVEN_UP_MAX`. */
+  /** Hashes of new secrets that were replaced unused; at most `GIVEN_UP_MAX`. */
   readonly givenUp: readonly string[];
   readonly endedReason: string | null;
 }
@@ -39,7 +39,7 @@ export interface SessionContext extends Omit<SessionInput, 'at'> {
 interface PreviousSecret {
   readonly hash: string;
   readonly untilMs: number;
-  /** true: nobody has shown the new secret yet; perhaps nobody has it. */
+  /** true: nobody has used the new secret yet, and perhaps nobody has it. */
   readonly isNewUnseen: boolean;
 }
 
@@ -49,10 +49,10 @@ export type SessionEvent =
       readonly type: 'rotated';
       readonly at: number;
       readonly hash: string;
-      /** How long the secret before works at most while nobody shows the new one. */
+      /** How long the previous secret works while nobody uses the new one. */
       readonly graceMs: number;
     }
-  /** Somebody has the new secret: the one before works for `graceMs` more. */
+  /** Somebody has the new secret: the previous one works for `graceMs` more. */
   | { readonly type: 'secretSeen'; readonly at: number; readonly graceMs: number }
   | {
       readonly type: 'ended';
@@ -61,8 +61,8 @@ export type SessionEvent =
       readonly reason: string;
     };
 
-/** Can it have a new secret? Not while that would give up one too many. */
-export function hasRoomForSecret({
+/** true while a new secret would not exceed the bound of given-up ones. */
+export function canRotateSecret({
   previous,
   givenUp,
 }: Pick<SessionContext, 'previous' | 'givenUp'>): boolean {
@@ -82,7 +82,7 @@ const chart = setup({
       const untilMs = Math.min(at + graceMs, context.expiresMs);
       const shown = { hash: context.hash, untilMs, isNewUnseen: true };
       if (!context.previous?.isNewUnseen) return { hash, rotatedMs: at, previous: shown };
-      // A secret that nobody has shown is given up, not the one that somebody has.
+      // Gives up the secret that nobody used, not the one that somebody has.
       return { hash, rotatedMs: at, givenUp: [...context.givenUp, context.hash] };
     }),
     noteSeen: assign(({ context: { previous }, event }) => {
@@ -99,7 +99,7 @@ const chart = setup({
   },
   guards: {
     isNewUnseen: ({ context }) => context.previous?.isNewUnseen === true,
-    hasRoomForSecret: ({ context }) => hasRoomForSecret(context),
+    canRotateSecret: ({ context }) => canRotateSecret(context),
   },
   delays: {
     lifetimeEnd: ({ context, event }) =>
@@ -128,33 +128,33 @@ export const sessionMachine = chart.createMachine({
       description: 'Whoever holds its secret acts as the person.',
       after: {
         lifetimeEnd: {
-          description: 'Its absolute end came.',
+          description: 'Its absolute end has come.',
           target: 'expired',
           actions: 'forgetSecrets',
         },
       },
       on: {
         rotated: {
-          description: 'It has a new secret.',
-          guard: 'hasRoomForSecret',
+          description: 'It got a new secret.',
+          guard: 'canRotateSecret',
           reenter: false,
           actions: 'rotate',
         },
         secretSeen: {
-          description: 'The new secret was shown: the one before ends soon.',
+          description: 'The new secret was used: the previous one ends soon.',
           guard: 'isNewUnseen',
           reenter: false,
           actions: 'noteSeen',
         },
         ended: {
           description:
-            'The person signed out, was idle too long or locked out, or the secret leaked.',
+            'The person signed out, was idle too long or was locked out, or the secret leaked.',
           target: 'ended',
           actions: 'noteEnded',
         },
       },
     },
     ended: { description: 'It was ended before its time.', type: 'final' },
-    expired: { description: 'Its time was over.', type: 'final' },
+    expired: { description: 'Its lifetime ended.', type: 'final' },
   },
 });

@@ -1,6 +1,6 @@
 /**
- * One one-time link by which a person signs in: made by an operator, at the first start, sent by
- * email, or handed from a browser to the command line. Only the hash of its token is kept.
+ * Machine of a one-time link by which a person signs in: made by an operator, at the first start, sent
+ * by email, or passed from a browser to the command line. Only the hash of its token is stored.
  */
 import { assertEvent, assign, setup } from 'xstate';
 
@@ -15,7 +15,7 @@ export interface SignInLinkInput {
   readonly expiresMs: number;
   /** For `cli`: digest of the verifier that the command line keeps (RFC 7636); else null. */
   readonly challenge: string | null;
-  /** For `cli`: id of the session that confirmed it, without which it opens nothing; else null. */
+  /** For `cli`: id of the session that confirmed it, and with which it ends; else null. */
   readonly confirmedBy: string | null;
 }
 
@@ -52,7 +52,7 @@ const chart = setup({
 
 export const signInLinkMachine = chart.createMachine({
   id: 'signInLink',
-  description: 'A link by which one person may sign in, once.',
+  description: 'A link by which one person can sign in, once.',
   context: ({ input }) => ({
     person: input?.person ?? '',
     purpose: input?.purpose ?? 'operator',
@@ -82,8 +82,8 @@ export const signInLinkMachine = chart.createMachine({
         },
       },
     },
-    used: { description: 'It began a session and is of no use any more.', type: 'final' },
-    revoked: { description: 'It was made useless before its time.', type: 'final' },
+    used: { description: 'It began a session and cannot be used again.', type: 'final' },
+    revoked: { description: 'It was ended before its time.', type: 'final' },
     expired: { description: 'It was not used in time.', type: 'final' },
   },
 });

@@ -1,6 +1,7 @@
 /**
- * One data center: whether its collectors report. Live or stale telemetry of a VM is computed from
- * its last observation; only the data center's state is committed, because people are told of it.
+ * State of one data center: whether its collectors report. Whether the telemetry of a VM is live is
+ * computed from its last observation; the data center's state is committed, because people are
+ * notified of it.
  */
 import { assertEvent, assign, setup } from 'xstate';
 
@@ -12,7 +13,7 @@ export interface DatacenterInput {
 
 export interface DatacenterContext {
   readonly name: string;
-  /** Last report before the silence that lasts, Unix ms; null = it reports. */
+  /** Last report before the present silence, Unix ms; null = it reports. */
   readonly silentSinceMs: number | null;
   /** When the present state was entered, Unix ms. */
   readonly changedMs: number;

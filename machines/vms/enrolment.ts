@@ -1,7 +1,7 @@
 /**
- * Expanded monitoring of one VM: an opt-in, by a one-time token that the agent inside the guest
- * exchanges for a key of its own. One instance a VM; it can be offered again, and until the next
- * agent comes the one before it goes on.
+ * Enrolment of one VM for expanded monitoring: an opt-in by a one-time token, which the agent inside
+ * the guest exchanges for its own key. One instance for each VM. It can be offered again, and the
+ * present agent keeps working until the next one enrols.
  */
 import { assertEvent, assign, setup } from 'xstate';
 
@@ -25,11 +25,11 @@ export interface EnrolmentContext {
   readonly vm: string;
   readonly datacenter: string;
   readonly tokenHash: string;
-  /** Until when the token can be used, Unix ms. */
+  /** End of the token, Unix ms. */
   readonly expiresMs: number;
   /** Id of the agent's key; null = none. */
   readonly credential: string | null;
-  /** What the guest says it is. */
+  /** Description of the guest by its agent. */
   readonly system: string;
   readonly createdMs: number;
   readonly updatedMs: number;
@@ -50,7 +50,7 @@ export type EnrolmentEvent =
       readonly credential: string;
       readonly system: string;
     }
-  /** The token alone is taken back. */
+  /** Withdraws only the token. */
   | {
       readonly type: 'tokenWithdrawn';
       readonly at: number;
@@ -99,7 +99,7 @@ const offered = {
 } as const;
 
 const unenrolled = {
-  description: 'Somebody opted out: token and key are of no use any more.',
+  description: 'Somebody opted out: token and key stop working.',
   target: 'off',
   actions: 'forgetKey',
 } as const;
@@ -125,30 +125,30 @@ export const enrolmentMachine = chart.createMachine({
       after: {
         lifetimeEnd: [
           {
-            description: 'No other agent came in time: the one that is there goes on.',
+            description: 'No other agent enrolled in time: the present one keeps working.',
             guard: 'hasAgent',
             target: 'enrolled',
             actions: 'forgetToken',
           },
-          { description: 'No agent came in time.', target: 'off', actions: 'forgetToken' },
+          { description: 'No agent enrolled in time.', target: 'off', actions: 'forgetToken' },
         ],
       },
       on: {
         offered,
         enrolled: {
-          description: 'The agent showed the token and got its key.',
+          description: 'The agent exchanged the token for its key.',
           target: 'enrolled',
           actions: 'noteEnrolled',
         },
         tokenWithdrawn: [
           {
-            description: 'The token is of no use any more; the agent that is there goes on.',
+            description: 'The token was withdrawn; the present agent keeps working.',
             guard: 'hasAgent',
             target: 'enrolled',
             actions: 'forgetToken',
           },
           {
-            description: 'The token is of no use any more, and no agent is there.',
+            description: 'The token was withdrawn, and there is no agent.',
             target: 'off',
             actions: 'forgetToken',
           },

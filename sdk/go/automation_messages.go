@@ -4,12 +4,12 @@ package svc
 
 import "context"
 
-// ExchangeCiToken: a signed CI identity assertion for a 15-minute access token. No Authorization header.
+// ExchangeCiToken: exchanges a signed CI identity assertion for a 15-minute access token. No Authorization header.
 func (c *Client) ExchangeCiToken(ctx context.Context, request *ExchangeCiTokenRequest) (*ExchangeCiTokenResponse, error) {
 	return unary[ExchangeCiTokenResponse](ctx, c, method{service: "svc.iam.v1.AutomationService", name: "ExchangeCiToken", isMutation: true, isAnonymous: true}, request)
 }
 
-// ListPermissionTemplates: the templates that service accounts can be made from.
+// ListPermissionTemplates: lists the templates for service accounts.
 func (c *Client) ListPermissionTemplates(ctx context.Context, request *ListPermissionTemplatesRequest) (*ListPermissionTemplatesResponse, error) {
 	return unary[ListPermissionTemplatesResponse](ctx, c, method{service: "svc.iam.v1.AutomationService", name: "ListPermissionTemplates"}, request)
 }
@@ -32,13 +32,13 @@ func (c *Client) GetServiceAccount(ctx context.Context, request *GetServiceAccou
 	return unary[ServiceAccount](ctx, c, method{service: "svc.iam.v1.AutomationService", name: "GetServiceAccount"}, request)
 }
 
-// UpdateServiceAccount: removing a capability acts on the next request of each of its keys and tokens.
+// UpdateServiceAccount: a removed capability takes effect on the next request of its keys and tokens.
 // For people alone: with a session, and no key.
 func (c *Client) UpdateServiceAccount(ctx context.Context, request *UpdateServiceAccountRequest) (*ServiceAccount, error) {
 	return unary[ServiceAccount](ctx, c, method{service: "svc.iam.v1.AutomationService", name: "UpdateServiceAccount", isMutation: true}, request)
 }
 
-// DisableServiceAccount: its keys and tokens stop at once; tokens given out before do not work again after enabling.
+// DisableServiceAccount: its keys and tokens stop at once. Enabling it again does not bring back its old tokens.
 // For people alone: with a session, and no key.
 func (c *Client) DisableServiceAccount(ctx context.Context, request *DisableServiceAccountRequest) (*ServiceAccount, error) {
 	return unary[ServiceAccount](ctx, c, method{service: "svc.iam.v1.AutomationService", name: "DisableServiceAccount", isMutation: true}, request)
@@ -50,19 +50,19 @@ func (c *Client) EnableServiceAccount(ctx context.Context, request *EnableServic
 	return unary[ServiceAccount](ctx, c, method{service: "svc.iam.v1.AutomationService", name: "EnableServiceAccount", isMutation: true}, request)
 }
 
-// DeleteServiceAccount: for good, with its keys and CI connections.
+// DeleteServiceAccount: deletes it for good, with its keys and CI connections.
 // For people alone: with a session, and no key.
 func (c *Client) DeleteServiceAccount(ctx context.Context, request *DeleteServiceAccountRequest) (*DeleteServiceAccountResponse, error) {
 	return unary[DeleteServiceAccountResponse](ctx, c, method{service: "svc.iam.v1.AutomationService", name: "DeleteServiceAccount", isMutation: true}, request)
 }
 
-// CreateKey: the secret is in the first answer alone.
+// CreateKey: the secret is in the first answer only.
 // For people alone: with a session, and no key.
 func (c *Client) CreateKey(ctx context.Context, request *CreateKeyRequest) (*CreateKeyResponse, error) {
 	return unary[CreateKeyResponse](ctx, c, method{service: "svc.iam.v1.AutomationService", name: "CreateKey", isMutation: true}, request)
 }
 
-// RotateKey: a successor with a fresh lifetime; the old key works on until the overlap ends.
+// RotateKey: makes a successor with a fresh lifetime; the old key works until the overlap ends.
 // For people alone: with a session, and no key.
 func (c *Client) RotateKey(ctx context.Context, request *RotateKeyRequest) (*RotateKeyResponse, error) {
 	return unary[RotateKeyResponse](ctx, c, method{service: "svc.iam.v1.AutomationService", name: "RotateKey", isMutation: true}, request)
@@ -86,19 +86,19 @@ func (c *Client) GetKey(ctx context.Context, request *GetKeyRequest) (*Key, erro
 	return unary[Key](ctx, c, method{service: "svc.iam.v1.AutomationService", name: "GetKey"}, request)
 }
 
-// ListCredentials: everything that can get into the project by itself: keys of every kind, and CI connections.
+// ListCredentials: lists everything that can enter the project without a sign-in: keys and CI connections.
 // For people alone: with a session, and no key.
 func (c *Client) ListCredentials(ctx context.Context, request *ListCredentialsRequest) (*ListCredentialsResponse, error) {
 	return unary[ListCredentialsResponse](ctx, c, method{service: "svc.iam.v1.AutomationService", name: "ListCredentials"}, request)
 }
 
-// StartCiVerification: answers a pairing code, once, and the step to paste into the workflow.
+// StartCiVerification: returns a pairing code, once, and the step to paste into the workflow.
 // For people alone: with a session, and no key.
 func (c *Client) StartCiVerification(ctx context.Context, request *StartCiVerificationRequest) (*StartCiVerificationResponse, error) {
 	return unary[StartCiVerificationResponse](ctx, c, method{service: "svc.iam.v1.AutomationService", name: "StartCiVerification", isMutation: true}, request)
 }
 
-// SubmitCiVerification: what the temporary workflow step calls. Proves an identity, grants nothing.
+// SubmitCiVerification: called by the temporary workflow step. Proves an identity, grants nothing.
 func (c *Client) SubmitCiVerification(ctx context.Context, request *SubmitCiVerificationRequest) (*SubmitCiVerificationResponse, error) {
 	return unary[SubmitCiVerificationResponse](ctx, c, method{service: "svc.iam.v1.AutomationService", name: "SubmitCiVerification", isMutation: true, isAnonymous: true}, request)
 }
@@ -115,7 +115,7 @@ func (c *Client) ListCiVerifications(ctx context.Context, request *ListCiVerific
 	return unary[ListCiVerificationsResponse](ctx, c, method{service: "svc.iam.v1.AutomationService", name: "ListCiVerifications"}, request)
 }
 
-// ApproveCiVerification: approves exactly the claims whose digest is sent: what was reviewed is what is approved.
+// ApproveCiVerification: approves exactly the reviewed claims, named by their digest.
 // For people alone: with a session, and no key.
 func (c *Client) ApproveCiVerification(ctx context.Context, request *ApproveCiVerificationRequest) (*CiConnection, error) {
 	return unary[CiConnection](ctx, c, method{service: "svc.iam.v1.AutomationService", name: "ApproveCiVerification", isMutation: true}, request)
@@ -139,7 +139,7 @@ func (c *Client) GetCiConnection(ctx context.Context, request *GetCiConnectionRe
 	return unary[CiConnection](ctx, c, method{service: "svc.iam.v1.AutomationService", name: "GetCiConnection"}, request)
 }
 
-// UpdateCiConnection: an edit of permissions ends the tokens given out before.
+// UpdateCiConnection: an edit of permissions ends the tokens made before.
 // For people alone: with a session, and no key.
 func (c *Client) UpdateCiConnection(ctx context.Context, request *UpdateCiConnectionRequest) (*CiConnection, error) {
 	return unary[CiConnection](ctx, c, method{service: "svc.iam.v1.AutomationService", name: "UpdateCiConnection", isMutation: true}, request)
@@ -163,7 +163,7 @@ func (c *Client) DeleteCiConnection(ctx context.Context, request *DeleteCiConnec
 	return unary[DeleteCiConnectionResponse](ctx, c, method{service: "svc.iam.v1.AutomationService", name: "DeleteCiConnection", isMutation: true}, request)
 }
 
-// EnrolAgent: an enrolment token for the key of one VM's agent. What an agent calls once, inside its guest.
+// EnrolAgent: exchanges an enrolment token for an agent's key. Called once by the agent inside the guest.
 func (c *Client) EnrolAgent(ctx context.Context, request *EnrolAgentRequest) (*EnrolAgentResponse, error) {
 	return unary[EnrolAgentResponse](ctx, c, method{service: "svc.iam.v1.AutomationService", name: "EnrolAgent", isMutation: true, isAnonymous: true}, request)
 }
@@ -217,10 +217,10 @@ type ServiceAccount struct {
 
 	State ServiceAccountState `json:"state,omitempty"`
 
-	// What its keys and tokens can do at most.
+	// Bound of its keys and tokens.
 	Capabilities []string `json:"capabilities,omitempty"`
 
-	// The template it was made from; empty = none.
+	// Template that it was made from; empty = none.
 	Template string `json:"template,omitempty"`
 
 	CreatedUnix int64 `json:"createdUnix,string,omitempty"`
@@ -229,13 +229,13 @@ type ServiceAccount struct {
 
 	CreatedBy string `json:"createdBy,omitempty"`
 
-	// Keys that work.
+	// Number of keys that work.
 	ActiveKeys int32 `json:"activeKeys,omitempty"`
 
-	// CI connections that are enabled.
+	// Number of enabled CI connections.
 	ActiveConnections int32 `json:"activeConnections,omitempty"`
 
-	// Why it is disabled, as whoever disabled it said; empty otherwise.
+	// Reason given by whoever disabled it; empty = not disabled.
 	DisabledReason string `json:"disabledReason,omitempty"`
 }
 
@@ -247,7 +247,7 @@ type CreateServiceAccountRequest struct {
 
 	DisplayName string `json:"displayName,omitempty"`
 
-	// Of a template, or `capabilities`: one of the two.
+	// Id of a template. Give either this or `capabilities`.
 	Template string `json:"template,omitempty"`
 
 	Capabilities []string `json:"capabilities,omitempty"`
@@ -287,7 +287,7 @@ type UpdateServiceAccountRequest struct {
 	Capabilities *CapabilityList `json:"capabilities,omitempty"`
 }
 
-// CapabilityList: a list that can be absent.
+// CapabilityList: optional list.
 type CapabilityList struct {
 	Values []string `json:"values,omitempty"`
 }
@@ -327,10 +327,10 @@ type Key struct {
 
 	State KeyState `json:"state,omitempty"`
 
-	// Those it was made with; what it can do is also bounded by its owner.
+	// Capabilities that it was made with; its owner's grants bound them.
 	Capabilities []string `json:"capabilities,omitempty"`
 
-	// What it can do now: the intersection with its owner's present grants.
+	// Present capabilities: the intersection with its owner's grants.
 	EffectiveCapabilities []string `json:"effectiveCapabilities,omitempty"`
 
 	// Last four characters of the secret.
@@ -344,7 +344,7 @@ type Key struct {
 
 	ExpiryWarning KeyExpiryWarning `json:"expiryWarning,omitempty"`
 
-	// Coarse, up to 15 minutes late; absent = never.
+	// Up to 15 minutes late; absent = never.
 	LastUsedUnix *int64 `json:"lastUsedUnix,string,omitempty"`
 
 	// Name of the key that replaces it; empty = none.
@@ -374,10 +374,10 @@ type CreateKeyRequest struct {
 type CreateKeyResponse struct {
 	Key *Key `json:"key,omitempty"`
 
-	// The key itself: in the first answer alone.
+	// The key itself, in the first answer only.
 	Secret string `json:"secret,omitempty"`
 
-	// false: this answers a resend, and the secret cannot be had again.
+	// false: this answers a resent request; the secret cannot be read again.
 	SecretAvailable bool `json:"secretAvailable,omitempty"`
 }
 
@@ -390,13 +390,13 @@ type RotateKeyRequest struct {
 	// How long the old key still works: 0 to 86,400.
 	OverlapSeconds int32 `json:"overlapSeconds,omitempty"`
 
-	// Of the successor; 0 = 90 days.
+	// Lifetime of the successor; 0 = 90 days.
 	LifetimeSeconds int32 `json:"lifetimeSeconds,omitempty"`
 }
 
 // RotateKeyResponse is a message of the API.
 type RotateKeyResponse struct {
-	// The successor.
+	// The successor of the rotated key.
 	Key *Key `json:"key,omitempty"`
 
 	Secret string `json:"secret,omitempty"`
@@ -422,7 +422,7 @@ type ListKeysRequest struct {
 
 	PageToken string `json:"pageToken,omitempty"`
 
-	// true: also those that do not work any more.
+	// true includes keys that have ended.
 	IncludeEnded bool `json:"includeEnded,omitempty"`
 }
 
@@ -438,11 +438,11 @@ type GetKeyRequest struct {
 	Name string `json:"name,omitempty"`
 }
 
-// Credential: one way into a project that needs nobody to sign in; without its secret.
+// Credential: a credential that enters a project without a sign-in; without its secret.
 type Credential struct {
-	// Personal and service-account keys: as RevokeKey takes it, `.../keys/k`. CI connections: as
-	// DisableCiConnection takes it, `projects/p/ciConnections/c`. Keys of collectors and agents have
-	// `.../keys/k` of an owner that no method takes: who runs the service ends them.
+	// Personal and service-account keys: `.../keys/k`, as for RevokeKey. CI connections:
+	// `projects/p/ciConnections/c`, as for DisableCiConnection. Keys of collectors and agents: a name
+	// that no method accepts; the operator ends them.
 	Name string `json:"name,omitempty"`
 
 	Kind CredentialKind `json:"kind,omitempty"`
@@ -451,31 +451,31 @@ type Credential struct {
 
 	State CredentialState `json:"state,omitempty"`
 
-	// The member, service account, collector or VM that it acts for.
+	// Member, service account, collector or VM that it acts for.
 	OwnerName string `json:"ownerName,omitempty"`
 
 	OwnerDisplayName string `json:"ownerDisplayName,omitempty"`
 
-	// Of a member who has proven no address: the one that the invitation named; else empty.
+	// Address named by the invitation of a member who has proven none; empty otherwise.
 	OwnerUnprovenEmail string `json:"ownerUnprovenEmail,omitempty"`
 
 	// Last four characters of the secret; empty for a CI connection, which has none.
 	Last4 string `json:"last4,omitempty"`
 
-	// Those it was made with.
+	// Capabilities that it was made with.
 	Capabilities []string `json:"capabilities,omitempty"`
 
-	// What it can do now.
+	// Present capabilities.
 	EffectiveCapabilities []string `json:"effectiveCapabilities,omitempty"`
 
 	CreatedUnix int64 `json:"createdUnix,string,omitempty"`
 
 	CreatedBy string `json:"createdBy,omitempty"`
 
-	// When it stops by itself; absent = it does not.
+	// End of its lifetime or overlap; absent = none.
 	EndsUnix *int64 `json:"endsUnix,string,omitempty"`
 
-	// Coarse, up to 15 minutes late, also by tokens of a CI connection; absent = never.
+	// Up to 15 minutes late, uses of a CI connection's tokens included; absent = never.
 	LastUsedUnix *int64 `json:"lastUsedUnix,string,omitempty"`
 
 	// Why it was revoked; empty otherwise.
@@ -490,10 +490,10 @@ type ListCredentialsRequest struct {
 
 	PageToken string `json:"pageToken,omitempty"`
 
-	// Only of these kinds; empty = all.
+	// Kinds to list; empty = all.
 	Kinds []CredentialKind `json:"kinds,omitempty"`
 
-	// true: also those that let nobody in any more.
+	// true includes credentials that have ended.
 	IncludeEnded bool `json:"includeEnded,omitempty"`
 }
 
@@ -509,16 +509,16 @@ type CiClaim struct {
 	// E.g. `repository_id`.
 	Claim string `json:"claim,omitempty"`
 
-	// Absent: the token did not have it.
+	// Absent = the token did not have the claim.
 	Value *string `json:"value,omitempty"`
 
-	// true: an exchange must show exactly this.
+	// true = an exchange must show exactly this value.
 	Bound bool `json:"bound,omitempty"`
 }
 
 // StartCiVerificationRequest is a message of the API.
 type StartCiVerificationRequest struct {
-	// `projects/p/serviceAccounts/s`: active.
+	// `projects/p/serviceAccounts/s`; it must be active.
 	ServiceAccountName string `json:"serviceAccountName,omitempty"`
 
 	RequestID string `json:"requestId,omitempty"`
@@ -539,7 +539,7 @@ type StartCiVerificationResponse struct {
 	// Last part of the verification's name.
 	SetupID string `json:"setupId,omitempty"`
 
-	// In the first answer alone: the value of the temporary secret SVC_SETUP_CODE.
+	// Value of the temporary secret SVC_SETUP_CODE; in the first answer only.
 	PairingCode string `json:"pairingCode,omitempty"`
 
 	SecretAvailable bool `json:"secretAvailable,omitempty"`
@@ -548,7 +548,7 @@ type StartCiVerificationResponse struct {
 
 	ExpiresUnix int64 `json:"expiresUnix,string,omitempty"`
 
-	// The step to paste into the workflow: bash and curl only.
+	// Step to paste into the workflow; it needs only bash and curl.
 	WorkflowStep string `json:"workflowStep,omitempty"`
 }
 
@@ -563,20 +563,20 @@ type SubmitCiVerificationRequest struct {
 
 // SubmitCiVerificationResponse is a message of the API.
 type SubmitCiVerificationResponse struct {
-	// What was observed, for the job's log. Nothing is granted by it.
+	// The observed claims, for the job's log. They grant nothing.
 	Claims []CiClaim `json:"claims,omitempty"`
 
 	ClaimsDigest string `json:"claimsDigest,omitempty"`
 }
 
-// CiRefusedProof: a proof with the right pairing code that was not accepted; one a minute is kept.
+// CiRefusedProof: a refused proof with the right pairing code; at most one a minute is kept.
 type CiRefusedProof struct {
 	// E.g. `PULL_REQUEST`, or `BAD_ASSERTION WRONG_AUDIENCE`.
 	Code string `json:"code,omitempty"`
 
 	RefusedUnix int64 `json:"refusedUnix,string,omitempty"`
 
-	// Names of the claims that it was refused for.
+	// Names of the claims that caused the refusal.
 	Claims []string `json:"claims,omitempty"`
 }
 
@@ -608,23 +608,23 @@ type CiVerification struct {
 	// The observed identity, claim by claim.
 	Claims []CiClaim `json:"claims,omitempty"`
 
-	// To be sent back with the approval; empty = nothing observed yet.
+	// Digest to approve; empty = nothing observed yet.
 	ClaimsDigest string `json:"claimsDigest,omitempty"`
 
-	// What a reviewer should think about, as sentences.
+	// Sentences for the reviewer.
 	Warnings []string `json:"warnings,omitempty"`
 
-	// Of the approved connection.
+	// Name of the approved connection.
 	ConnectionName string `json:"connectionName,omitempty"`
 
-	// Absent: none was refused.
+	// Absent = none was refused.
 	LastRefusal *CiRefusedProof `json:"lastRefusal,omitempty"`
 
-	// What the issuer's name stood for when it was started: `iss` of its tokens.
+	// URL of the issuer when the verification was started: `iss` of its tokens.
 	IssuerURL string `json:"issuerUrl,omitempty"`
 
-	// Wrong pairing codes that were noted while it waited for proof; those of the last minute may be
-	// missing. Five lock their source out for ten minutes, and nobody else.
+	// Noted wrong pairing codes; those of the last minute may be missing. Five lock out their source,
+	// and nobody else, for ten minutes.
 	WrongCodes int32 `json:"wrongCodes,omitempty"`
 }
 
@@ -657,7 +657,7 @@ type ApproveCiVerificationRequest struct {
 
 	DisplayName string `json:"displayName,omitempty"`
 
-	// At most those that the verification was started with.
+	// A subset of the verification's.
 	Capabilities []string `json:"capabilities,omitempty"`
 
 	ClaimsDigest string `json:"claimsDigest,omitempty"`
@@ -685,7 +685,7 @@ type CiConnection struct {
 
 	Capabilities []string `json:"capabilities,omitempty"`
 
-	// What its tokens can do now: the intersection with its service account's grants.
+	// Present capabilities of its tokens: the intersection with its service account's grants.
 	EffectiveCapabilities []string `json:"effectiveCapabilities,omitempty"`
 
 	Issuer string `json:"issuer,omitempty"`
@@ -701,14 +701,14 @@ type CiConnection struct {
 
 	CreatedBy string `json:"createdBy,omitempty"`
 
-	// Raised by whatever ends the tokens given out before.
+	// Raised by every change that ends the tokens made before.
 	TokenEpoch int64 `json:"tokenEpoch,string,omitempty"`
 
 	LastExchangeUnix *int64 `json:"lastExchangeUnix,string,omitempty"`
 
 	VerificationName string `json:"verificationName,omitempty"`
 
-	// What the issuer's name stood for when it was verified: no other issuer's job is trusted.
+	// URL of the issuer when it was verified. No other issuer's job is trusted.
 	IssuerURL string `json:"issuerUrl,omitempty"`
 }
 
@@ -776,7 +776,7 @@ type DeleteCiConnectionResponse struct{}
 type EnrolAgentRequest struct {
 	EnrolmentToken string `json:"enrolmentToken,omitempty"`
 
-	// What the guest says it is, for display: image and kernel.
+	// Description of the guest for display: image and kernel.
 	System string `json:"system,omitempty"`
 }
 
@@ -815,7 +815,7 @@ const (
 
 	KeyStateActive KeyState = "ACTIVE"
 
-	// Replaced, and working until `overlap_ends_unix`.
+	// Replaced, and still works until `overlap_ends_unix`.
 	KeyStateRotating KeyState = "ROTATING"
 
 	KeyStateRevoked KeyState = "REVOKED"
@@ -823,7 +823,7 @@ const (
 	KeyStateExpired KeyState = "EXPIRED"
 )
 
-// KeyExpiryWarning: how near its end is, that of its overlap included: the most urgent that holds.
+// KeyExpiryWarning: the shortest of these periods within which it ends, by lifetime or overlap.
 type KeyExpiryWarning string
 
 // Values of KeyExpiryWarning.
@@ -846,7 +846,7 @@ type CredentialKind string
 const (
 	CredentialKindUnspecified CredentialKind = "KIND_UNSPECIFIED"
 
-	// A member's.
+	// Belongs to a member.
 	CredentialKindPersonalKey CredentialKind = "PERSONAL_KEY"
 
 	CredentialKindServiceAccountKey CredentialKind = "SERVICE_ACCOUNT_KEY"
@@ -854,7 +854,7 @@ const (
 	// Writes samples of a data center.
 	CredentialKindCollectorKey CredentialKind = "COLLECTOR_KEY"
 
-	// Of the agent inside one VM.
+	// For the agent inside one VM.
 	CredentialKindVMKey CredentialKind = "VM_KEY"
 
 	// A CI workflow, which exchanges its identity for tokens of 15 minutes.
@@ -870,10 +870,10 @@ const (
 
 	CredentialStateActive CredentialState = "ACTIVE"
 
-	// Replaced, and working until `ends_unix`.
+	// Replaced, and still works until `ends_unix`.
 	CredentialStateRotating CredentialState = "ROTATING"
 
-	// It is in force, and lets nobody in now: it, or whom it acts for, is disabled or gone.
+	// Not ended, but gives no access now: it, or its owner, is disabled or gone.
 	CredentialStateDisabled CredentialState = "DISABLED"
 
 	CredentialStateRevoked CredentialState = "REVOKED"

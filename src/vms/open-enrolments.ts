@@ -1,11 +1,11 @@
-/** Enrolment of VMs, put together: its decisions, with tokens and keys of our keys' form. */
+/** Enrolments of VMs, opened: their decisions, with tokens and keys in the form of all secrets. */
 import type { Host } from '../../actors/platform/host/host-port.ts';
 import { createEnrolments, type Enrolments } from '../../actors/vms/enrolments.ts';
 import type { Clock } from '../../streams/platform/clock.ts';
 import type { Random } from '../../streams/platform/random.ts';
 import { hashKey, mintSecret, parseSecret } from '../platform/keys.ts';
 
-/** @param options `datacenters`: those with expanded monitoring */
+/** @param options `datacenters`: data centers with expanded monitoring */
 export function openEnrolments(options: {
   readonly host: Pick<Host, 'submit' | 'findInstance'>;
   readonly clock: Clock;

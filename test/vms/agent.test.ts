@@ -178,7 +178,7 @@ t.test(
     t.match(agent.status(), { droppedRows: 1, rejected: { CLOCK_AHEAD: 1 } });
     t.match(
       world.agentLines.join('\n'),
-      /given up: INVALID_FIELD.*\n.*refuses samples.*CLOCK_AHEAD/s,
+      /dropped: INVALID_FIELD.*\n.*refuses samples.*CLOCK_AHEAD/s,
     );
   },
 );

@@ -1,6 +1,6 @@
 /**
- * The agent inside a guest: reads it at even times, keeps every row on disk until the service has
- * it, and tells what goes wrong. It listens nowhere and changes nothing outside its own folder.
+ * Agent inside a guest: reads it at a fixed interval, keeps every row on disk until the service has
+ * stored it, and reports faults. It opens no port and changes nothing outside its own folder.
  *
  *     /proc -> source -> collector loop -> buffer (disk) -> shipper -> WriteSamples
  */
@@ -22,7 +22,7 @@ import { Shipper } from './shipper.ts';
 import { type AgentStatus, writeStatus } from './status-file.ts';
 
 export interface AgentOptions {
-  /** Where enrolment, buffer and status lie. */
+  /** Folder of enrolment, buffer and status. */
   readonly folder: string;
   readonly intervalMs: number;
   readonly clock: Clock;
@@ -38,13 +38,13 @@ export interface AgentOptions {
 
 export interface RunningAgent {
   status(): AgentStatus;
-  /** Rejects when the disk fails in a way that the agent cannot go on with. */
+  /** Rejects when the disk fails and the agent cannot continue. */
   readonly ended: Promise<void>;
-  /** Reads no more, keeps what waits, and resolves once nothing runs. Repeatable. */
+  /** Stops reading, keeps unsent rows, and resolves once nothing runs. Repeatable. */
   stop(): Promise<void>;
 }
 
-/** Where rows wait, in the agent's folder. */
+/** Folder of unsent rows, in the agent's folder. */
 export function bufferFolder(folder: string): string {
   return join(folder, 'buffer');
 }
@@ -61,7 +61,7 @@ export function startAgent(options: AgentOptions): RunningAgent {
   return agent;
 }
 
-/** How long before its end a key is told to end, ms. */
+/** How long before a key's end the agent warns, ms. */
 const EXPIRY_WARNING_MS = 14 * 86_400_000;
 
 type Counts = { -readonly [K in 'observedRows' | 'sentRows' | 'droppedRows']: number };
@@ -77,7 +77,7 @@ class Agent implements RunningAgent {
   readonly #rejected = new Map<string, number>();
   #collector: Collector | undefined;
   #lastSentMs: number | undefined;
-  /** What keeps rows from being sent; '' = nothing. */
+  /** Why rows cannot be sent; '' = no fault. */
   #sendFault = '';
   /** End of the key's lifetime, Unix ms. */
   #keyEndsMs = Number.POSITIVE_INFINITY;
@@ -98,7 +98,7 @@ class Agent implements RunningAgent {
     this.#shipper = new Shipper({
       ...{ buffer: this.#buffer, enrolment, clock, random },
       send: options.send ?? createSender(clock),
-      onOutcome: (batch, outcome) => this.#told(batch, outcome),
+      onOutcome: (batch, outcome) => this.#noteOutcome(batch, outcome),
     });
   }
 
@@ -109,14 +109,14 @@ class Agent implements RunningAgent {
   start(): void {
     const { clock, intervalMs, log } = this.#options;
     const { rows } = this.#buffer.stats();
-    if (rows > 0) log.info({ rows }, 'Rows of an earlier run wait to be sent');
+    if (rows > 0) log.info({ rows }, 'Unsent rows of an earlier run were found');
     const warning = this.#expiryWarning();
     if (warning) log.warn({}, warning);
     this.#ended = this.#shipper.run(this.#stopping.signal);
     this.#collector = startCollector({
       ...{ project: '', source: this.#source, clock, intervalMs },
       sink: { observe: async (_project, observed) => this.#keep(observed) },
-      onFault: (fault) => this.#tellOnce(fault),
+      onFault: (fault) => this.#logOnce(fault),
     });
   }
 
@@ -127,13 +127,13 @@ class Agent implements RunningAgent {
 
   status(): AgentStatus {
     const [fault] = this.#collector?.status().faults ?? [];
-    const told = this.#sendFault || fault?.message || this.#expiryWarning();
+    const message = this.#sendFault || fault?.message || this.#expiryWarning();
     return {
       ...{ startedMs: this.#startedMs, writtenMs: this.#options.clock.now() },
       ...{ intervalMs: this.#options.intervalMs, ...this.#counts },
       ...(this.#lastSentMs !== undefined && { lastSentMs: this.#lastSentMs }),
       rejected: Object.fromEntries(this.#rejected),
-      ...(told && { fault: told }),
+      ...(message && { fault: message }),
     };
   }
 
@@ -143,23 +143,23 @@ class Agent implements RunningAgent {
     return enrolment;
   }
 
-  /** There is no rotation: a person has to enrol the VM again, and has to know in time. */
+  /** An agent's key is not rotated: a person has to enrol the VM again, and must know in time. */
   #expiryWarning(): string | undefined {
     const leftMs = this.#keyEndsMs - this.#options.clock.now();
     if (leftMs > EXPIRY_WARNING_MS) return undefined;
-    return `The key ends on ${new Date(this.#keyEndsMs).toISOString()}: enrol the VM again before`;
+    return `The key ends on ${new Date(this.#keyEndsMs).toISOString()}: enrol the VM again before that`;
   }
 
   async #stop(): Promise<void> {
     this.#stopping.abort();
     await this.#collector?.stop();
-    // A fault of the disk is told by `ended`, not a second time by the stop.
+    // `ended` reports a fault of the disk; the stop does not repeat it.
     await this.#ended.catch(() => {});
     this.#buffer.close();
     this.#writeStatus();
   }
 
-  /** Throws what the disk throws: the collector keeps the rows, and offers them again. */
+  /** Throws what the disk throws; the collector then keeps the rows and offers them again. */
   #keep(rows: readonly ObservedRow[]): void {
     for (const { observedMs, values } of rows) this.#buffer.append({ observedMs, values });
     this.#counts.observedRows += rows.length;
@@ -167,10 +167,10 @@ class Agent implements RunningAgent {
     this.#shipper.notice();
   }
 
-  #told({ rows }: BufferedBatch, outcome: SendOutcome): void {
+  #noteOutcome({ rows }: BufferedBatch, outcome: SendOutcome): void {
     const { log, clock } = this.#options;
     if (outcome.kind === 'stored') {
-      if (this.#sendFault !== '') log.info({}, 'The service takes rows again');
+      if (this.#sendFault !== '') log.info({}, 'The service accepts rows again');
       this.#sendFault = '';
       this.#counts.sentRows += rows.length;
       this.#lastSentMs = clock.now();
@@ -192,11 +192,11 @@ class Agent implements RunningAgent {
 
   #dropped(rows: number, why: string): void {
     this.#counts.droppedRows += rows;
-    this.#options.log.error({ rows }, `Rows were given up: ${why}`);
+    this.#options.log.error({ rows }, `Rows were dropped: ${why}`);
   }
 
-  /** A fault is told when it is new; how long it lasts is seen in the status. */
-  #tellOnce({ reason, message, times }: CollectorFault): void {
+  /** Logs a new fault; the status shows whether it lasts. */
+  #logOnce({ reason, message, times }: CollectorFault): void {
     if (times === 1) this.#options.log.warn({ reason }, message);
   }
 

@@ -1,14 +1,14 @@
 /**
- * What the agent keeps of its enrolment: where it sends, as which VM, and its key; for its own user
- * alone. A copy of it on another machine is refused, because a cloned disk would otherwise send its
- * readings as those of the original.
+ * Enrolment file of the agent: the endpoint, the VM and the key, readable by the agent's user only. A
+ * copy on another machine is refused, because a cloned disk would otherwise send its readings as
+ * those of the original.
  */
 import { chownSync, existsSync, mkdirSync, readFileSync, rmSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { parseMachineId } from '../../../actors/telemetry/collectors/host/identity.ts';
 import { writeFileDurably } from '../../platform/durable-file.ts';
 
-/** What `svc agent enrol` got, as stored. */
+/** Result of `svc agent enrol`, as stored. */
 export interface StoredEnrolment {
   /** Origin of the API. */
   readonly endpoint: string;
@@ -23,7 +23,7 @@ export interface StoredEnrolment {
   readonly machine: string;
 }
 
-/** The agent cannot run with what is stored; the message says why, and what would do. */
+/** The agent cannot run with the stored enrolment; the message says why, and what to do. */
 export class EnrolmentUnusable extends Error {
   constructor(message: string) {
     super(message);
@@ -38,7 +38,7 @@ export function enrolmentPath(folder: string): string {
   return join(folder, NAME);
 }
 
-/** Throws `EnrolmentUnusable`: there is none, others can read it, it is damaged, or a copy. */
+/** Throws `EnrolmentUnusable` when it is missing, readable by others, damaged, or a copy. */
 export function readEnrolment(folder: string, machine: string = thisMachine()): StoredEnrolment {
   const path = enrolmentPath(folder);
   if (!existsSync(path)) {
@@ -52,8 +52,8 @@ export function readEnrolment(folder: string, machine: string = thisMachine()): 
   if (!stored) throw new EnrolmentUnusable(`${path} is damaged: enrol the VM again`);
   if (stored.machine !== '' && machine !== '' && stored.machine !== machine) {
     throw new EnrolmentUnusable(
-      `${path} was made on another machine, whose disk this one is a copy of: it would send as ` +
-        `${stored.vmName}. Run "svc agent unenrol" here, and enrol this VM by itself`,
+      `${path} was made on another machine, and this disk is a copy of that one: the agent would ` +
+        `send as ${stored.vmName}. Run "svc agent unenrol" here, and enrol this VM by itself`,
     );
   }
   return stored;
@@ -71,7 +71,7 @@ function parse(text: string): StoredEnrolment | undefined {
   }
 }
 
-/** Throws what the file system throws: called before a token is used up. */
+/** To be called before a token is used up. Throws what the file system throws. */
 export function prepareFolder(folder: string): void {
   mkdirSync(folder, { recursive: true, mode: 0o700 });
   const probe = join(folder, '.writable');
@@ -80,8 +80,8 @@ export function prepareFolder(folder: string): void {
 }
 
 /**
- * On disk when it returns. Made by root for a service with a user of its own, the file is that
- * user's, whose folder it is.
+ * On disk when it returns. Written by root, the file is given to the owner of the folder, the user of
+ * the agent's service.
  */
 export function writeEnrolment(folder: string, enrolment: StoredEnrolment): void {
   const path = enrolmentPath(folder);
@@ -90,7 +90,7 @@ export function writeEnrolment(folder: string, enrolment: StoredEnrolment): void
   if (process.getuid?.() === 0 && owner.uid !== 0) chownSync(path, owner.uid, owner.gid);
 }
 
-/** Hash of the machine-id; '' where there is none, as in an image that was not started yet. */
+/** Hash of the machine-id; '' if there is none, as in an image that was never started. */
 export function thisMachine(): string {
   const path = '/etc/machine-id';
   return existsSync(path) ? (parseMachineId(readFileSync(path, 'utf8')) ?? '') : '';

@@ -1,5 +1,5 @@
 /**
- * This guest from inside: the series that no hypervisor can tell, and nothing else, so that no
+ * Source of readings from inside this guest: only the series that no hypervisor can measure, so that no
  * series of the VM has two sources. A file that cannot be read gives no reading, never a zero.
  */
 import type { Reading, Source } from '../../../actors/telemetry/collectors/collector.ts';
@@ -27,7 +27,7 @@ const FILES = ['/proc/loadavg', '/proc/meminfo', '/proc/stat'] as const;
 
 export function createGuestSource({ clock, vm, files = kernelFiles }: GuestSourceOptions): Source {
   return {
-    // With the VM's id, so that the agents of many guests do not all send in the same second.
+    // The VM's id in the name spreads the agents of many guests over the interval.
     name: `agent ${vm}`,
     async read(): Promise<Reading> {
       const [loadavg, meminfo, stat] = await Promise.all(FILES.map((path) => files.text(path)));
@@ -37,11 +37,11 @@ export function createGuestSource({ clock, vm, files = kernelFiles }: GuestSourc
         ...value('svc_vm_processes_running', parseStat(stat ?? '').processesRunning),
       ];
       const missing = FILES.filter((_, i) => [loadavg, meminfo, stat][i] === undefined);
-      const told = `cannot read ${missing.join(', ')}: their readings are absent`;
-      const faults = missing.length > 0 ? [{ reason: 'INCOMPLETE', message: told } as const] : [];
+      const message = `cannot read ${missing.join(', ')}: their readings are absent`;
+      const faults = missing.length > 0 ? [{ reason: 'INCOMPLETE', message } as const] : [];
       if (values.length === 0) return { rows: [], faults };
-      const untold = { displayName: '', bootId: '', sequence: 0, stateReason: '' };
-      const row = { vm, observedMs: clock.now(), ...untold, state: 'UNKNOWN', values } as const;
+      const unknown = { displayName: '', bootId: '', sequence: 0, stateReason: '' };
+      const row = { vm, observedMs: clock.now(), ...unknown, state: 'UNKNOWN', values } as const;
       return { rows: [row], faults };
     },
     async close() {},

@@ -1,7 +1,7 @@
 /**
- * Rows on their way, on disk: appended as they are observed, taken in batches, forgotten once the
- * service has them. A row is on disk before it counts as taken; a batch that was offered once never
- * changes, so that a service which had stored it, and a process that died before it knew, agree.
+ * Buffer of unsent rows on disk: appended when observed, sent in batches, deleted once the service has
+ * stored them. A row is on disk when `append` returns. A batch never changes once it was offered, so
+ * that the service recognises it after a crash between its answer and the deletion.
  *
  *     000000000001-1f3a.rows   000000000002-77c0.rows   000000000003-90be.rows
  *     ^ offered: closed                                 ^ appended to, until it is offered
@@ -27,13 +27,13 @@ import { syncFolder } from '../../platform/durable-file.ts';
 export interface BufferedRow {
   /** Unix ms. */
   readonly observedMs: number;
-  /** Rises from row to row, through restarts too. */
+  /** Rises from row to row, also across restarts. */
   readonly sequence: number;
   readonly values: readonly ObservedValue[];
 }
 
 export interface BufferedBatch {
-  /** The same at each offer, as are the rows. */
+  /** The same at each offer, like the rows. */
   readonly id: string;
   readonly rows: readonly BufferedRow[];
 }
@@ -46,14 +46,14 @@ export interface RowBufferOptions {
   readonly bytesMax?: number;
   /** Default 24 h. */
   readonly ageMsMax?: number;
-  /** Rows that were given up, and why. */
+  /** Called with the number of dropped rows and the reason. */
   readonly onDropped: (rows: number, why: 'TOO_MUCH' | 'TOO_OLD' | 'DAMAGED') => void;
 }
 
 export interface BufferStats {
   readonly rows: number;
   readonly bytes: number;
-  /** Unix ms; absent: nothing waits. */
+  /** Unix ms; absent: the buffer is empty. */
   readonly oldestMs?: number;
 }
 
@@ -67,7 +67,7 @@ interface Segment {
 
 const BYTES_MAX = 64 * 2 ** 20;
 const AGE_MS_MAX = 24 * 3_600_000;
-/** Rows of a batch: far below the 1 MiB of a request, and little to lose when one is given up. */
+/** Rows of a batch: far below the 1 MiB of a request, and little to lose if one is dropped. */
 export const BATCH_ROWS_MAX = 100;
 const SEQUENCES_A_SEGMENT = 1_000;
 const FORM = /^(\d{12})-[0-9a-f]{8}\.rows$/;
@@ -76,27 +76,27 @@ export class RowBuffer {
   readonly #options: RowBufferOptions;
   /** Oldest first. */
   readonly #segments: Segment[] = [];
-  /** Of the last segment, while it is appended to. */
+  /** Descriptor of the last segment while it is open. */
   #file: number | undefined;
   #offered: string | undefined;
   #lastNumber = 0;
 
-  /** What is on disk is taken over. Throws what the file system throws. */
+  /** Adopts the files on disk. Throws what the file system throws. */
   constructor(options: RowBufferOptions) {
     this.#options = options;
     mkdirSync(options.folder, { recursive: true, mode: 0o700 });
     for (const name of readdirSync(options.folder).sort()) {
       const number = Number(FORM.exec(name)?.[1]);
-      if (!Number.isNaN(number)) this.#takeOver(name, number);
+      if (!Number.isNaN(number)) this.#adopt(name, number);
     }
   }
 
   /**
-   * On disk when it returns. Throws what the file system throws, such as ENOSPC: the row is not
-   * taken then, and can be offered again.
+   * The row is on disk when it returns. Throws what the file system throws, such as ENOSPC; the row
+   * is then not stored, and can be appended again.
    */
   append(row: Omit<BufferedRow, 'sequence'>): void {
-    this.#makeRoom(row.observedMs);
+    this.#dropExcess(row.observedMs);
     const segment = this.#open(row.observedMs);
     const sequence = segment.number * SEQUENCES_A_SEGMENT + segment.rows;
     const line = Buffer.from(`${JSON.stringify([row.observedMs, sequence, row.values])}\n`);
@@ -106,7 +106,7 @@ export class RowBuffer {
     if (segment.rows >= BATCH_ROWS_MAX) this.#close();
   }
 
-  /** The oldest batch, which is closed by this; undefined when nothing waits. */
+  /** Closes and returns the oldest batch; undefined when the buffer is empty. */
   next(): BufferedBatch | undefined {
     for (let segment = this.#segments[0]; segment; segment = this.#segments[0]) {
       if (this.#segments.length === 1) this.#close();
@@ -118,7 +118,7 @@ export class RowBuffer {
     return undefined;
   }
 
-  /** The service has the batch, or will never take it. */
+  /** Deletes a batch that the service has stored, or will never accept. */
   done(id: string): void {
     const segment = this.#segments.find(({ name }) => name === `${id}.rows`);
     this.#offered = undefined;
@@ -134,13 +134,13 @@ export class RowBuffer {
     };
   }
 
-  /** Closes what is open; everything stays on disk. Harmless on a second call. */
+  /** Closes the open file; everything stays on disk. Harmless on a second call. */
   close(): void {
     this.#close();
   }
 
-  /** Nothing is appended to what another process has left: its last line may be half a row. */
-  #takeOver(name: string, number: number): void {
+  /** Adopted files are not appended to: the last line may be half a row. */
+  #adopt(name: string, number: number): void {
     const { rows, damaged } = readRows(this.#pathOf(name));
     const bytes = statSync(this.#pathOf(name)).size;
     const firstMs = rows[0]?.observedMs ?? this.#options.clock.now();
@@ -149,10 +149,10 @@ export class RowBuffer {
     if (damaged > 0) this.#options.onDropped(damaged, 'DAMAGED');
   }
 
-  #makeRoom(nowMs: number): void {
+  #dropExcess(nowMs: number): void {
     const { bytesMax = BYTES_MAX, ageMsMax = AGE_MS_MAX, onDropped } = this.#options;
     for (;;) {
-      // The one that is offered may be stored already; the one behind it is not.
+      // The offered batch may be stored already; the one behind it is not.
       const oldest = this.#segments.find(({ name }) => name !== this.#offered);
       if (!oldest || (this.#file !== undefined && oldest === this.#segments.at(-1))) return;
       const isTooOld = oldest.firstMs < nowMs - ageMsMax;
@@ -166,7 +166,7 @@ export class RowBuffer {
     const last = this.#segments.at(-1);
     if (last && this.#file !== undefined) return last;
     const { clock, random, folder } = this.#options;
-    // By time, so that an emptied buffer goes on above the rows that it has sent.
+    // From the time, so that an emptied buffer continues above the sequences that it has sent.
     const number = Math.max(this.#lastNumber + 1, Math.floor(clock.now() / 1000));
     const suffix = Buffer.from(random.bytes(4)).toString('hex');
     const name = `${String(number).padStart(12, '0')}-${suffix}.rows`;
@@ -184,7 +184,7 @@ export class RowBuffer {
       for (let at = 0; at < line.length; ) at += writeSync(file, line, at);
       fdatasyncSync(file);
     } catch (error) {
-      // Half a line must not be there when the row comes again; if this fails too, it is skipped.
+      // Removes half a line before the row is appended again; a reader skips it if this fails too.
       try {
         ftruncateSync(file, segment.bytes);
       } finally {
@@ -211,10 +211,10 @@ export class RowBuffer {
   }
 }
 
-/** Whole rows of a file; `damaged`: lines that are none, but for a last one without its end. */
+/** Rows of a file. `damaged`: lines that are not rows; an unfinished last line does not count. */
 function readRows(path: string): { rows: BufferedRow[]; damaged: number } {
   const lines = readFileSync(path, 'utf8').split('\n');
-  // What follows the last line's end was never acknowledged to anybody.
+  // The unfinished last line was never acknowledged.
   lines.pop();
   const rows = lines.map(parseRow).filter((row) => row !== undefined);
   return { rows, damaged: lines.length - rows.length };

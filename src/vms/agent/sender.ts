@@ -1,6 +1,6 @@
 /**
- * One batch to the service, and what its answer means for the batch: stored; never to be taken; not
- * with this key; or later. The request is the same bytes each time it is sent.
+ * Sender of one batch, and the outcome for the batch: stored, refused for ever, denied for this key,
+ * or to be sent again later. The request has the same bytes each time it is sent.
  */
 import { create, fromBinary, type JsonValue, toBinary } from '@bufbuild/protobuf';
 import { ConnectError } from '@connectrpc/connect';
@@ -16,11 +16,11 @@ import type { StoredEnrolment } from './enrolment-file.ts';
 import type { BufferedBatch } from './row-buffer.ts';
 
 export type SendOutcome =
-  /** Durable at the service; what it refused of the batch it will never take. */
+  /** Durable at the service. It will never accept the rejected rows. */
   | { readonly kind: 'stored'; readonly accepted: number; readonly rejected: readonly Rejected[] }
-  /** The service can make nothing of it, now or ever. */
+  /** The service will never accept the batch. */
   | { readonly kind: 'refused'; readonly message: string }
-  /** The key is no good; another enrolment may be. */
+  /** The key is refused; a new enrolment may help. */
   | { readonly kind: 'denied'; readonly message: string }
   | { readonly kind: 'later'; readonly message: string; readonly retryAfterMs?: number };
 
@@ -34,10 +34,10 @@ const PATH = '/svc.ingest.v1.IngestService/WriteSamples';
 const DEADLINE_MS = 30_000;
 const ANSWER_BYTES_MAX = 4 * 2 ** 20;
 const RETRY_AFTER_MS_MAX = 3_600_000;
-/** Fields of the batch itself. A header or a name of the enrolment can be mended; a row cannot. */
+/** Fields of the batch itself. A header or a name of the enrolment can be corrected; a row cannot. */
 const BATCH_FIELD = /^(batchId|rows)\b/;
 
-/** Never rejects: what goes wrong is an outcome. */
+/** Never rejects: every failure is an outcome. */
 export function createSender(clock: Clock): SendBatch {
   return async (enrolment, batch, signal) => {
     const overdue = new AbortController();
@@ -53,7 +53,7 @@ export function createSender(clock: Clock): SendBatch {
           'connect-protocol-version': '1',
         },
         body: encode(enrolment, batch),
-        // Another address would get the key.
+        // A redirect would send the key to another address.
         redirect: 'manual',
         signal: AbortSignal.any([signal, overdue.signal]),
       });
@@ -89,7 +89,7 @@ async function boundedBody(answer: Response): Promise<Buffer> {
   let bytes = 0;
   for await (const chunk of answer.body ?? []) {
     bytes += chunk.byteLength;
-    if (bytes > ANSWER_BYTES_MAX) throw new Error('the answer is too large to be one of ours');
+    if (bytes > ANSWER_BYTES_MAX) throw new Error('the answer is too large to be from the service');
     chunks.push(chunk);
   }
   return Buffer.concat(chunks);
@@ -98,7 +98,7 @@ async function boundedBody(answer: Response): Promise<Buffer> {
 function outcomeOf({ status, headers }: Response, body: Buffer): SendOutcome {
   if (status === 200) {
     if (headers.get('content-type') !== 'application/proto') {
-      return { kind: 'later', message: 'the answer is not of the service: is the endpoint right?' };
+      return { kind: 'later', message: 'the answer is not from the service: check the endpoint' };
     }
     const { accepted, rejected } = fromBinary(WriteSamplesResponseSchema, body);
     return { kind: 'stored', accepted: Number(accepted), rejected };
@@ -112,15 +112,15 @@ function outcomeOf({ status, headers }: Response, body: Buffer): SendOutcome {
 }
 
 /**
- * True when the batch itself is what the service refuses, so that no repetition changes it. All else
- * keeps the batch, above all what is wrong with the way to the service.
+ * true when the service refuses the batch itself, so that no repetition helps. Any other failure keeps
+ * the batch, above all a fault on the way to the service.
  */
 function isFinal(status: number, reason: string, field: string): boolean {
   if (status !== 400 && status !== 413) return false;
   return reason === 'REQUEST_TOO_LARGE' || (reason === 'INVALID_FIELD' && BATCH_FIELD.test(field));
 }
 
-/** `reason` is '' when it was not the service that answered, but something on the way. */
+/** `reason` is '' when something on the way answered, and not the service. */
 function refusalOf(
   status: number,
   headers: Headers,
@@ -136,7 +136,7 @@ function refusalOf(
       message: `${info?.reason ?? status}: ${error.rawMessage}`,
     };
   } catch {
-    return { reason: '', field: '', message: `HTTP ${status}, and not from the service` };
+    return { reason: '', field: '', message: `HTTP ${status}, not from the service` };
   }
 }
 

@@ -1,7 +1,7 @@
 /**
- * Sends what waits in the buffer, oldest first, one batch at a time. What could not be sent is sent
- * again, the same bytes under the same id, after longer and longer pauses with jitter, so that many
- * agents do not all come back in the same second.
+ * Shipper of the buffer: sends its batches, oldest first, one at a time. A failed batch is sent again,
+ * the same bytes under the same id, after growing pauses with jitter, so that many agents do not
+ * return in the same second.
  */
 import type { Clock } from '../../../streams/platform/clock.ts';
 import { fraction, type Random } from '../../../streams/platform/random.ts';
@@ -11,19 +11,19 @@ import type { SendBatch, SendOutcome } from './sender.ts';
 
 export interface ShipperOptions {
   readonly buffer: Pick<RowBuffer, 'next' | 'done'>;
-  /** Asked before each try: another enrolment may have replaced it. Throws what reading throws. */
+  /** Read before each attempt, since it may have been replaced. Throws what reading throws. */
   readonly enrolment: () => StoredEnrolment;
   readonly send: SendBatch;
   readonly clock: Clock;
   readonly random: Random;
-  /** Told of each outcome, and of what keeps a batch from being tried at all. */
+  /** Called with each outcome, also of a batch that could not be attempted. */
   readonly onOutcome: (batch: BufferedBatch, outcome: SendOutcome) => void;
 }
 
 /** Pauses, ms: the first, and the longest while the service is away. */
 const RETRY_MS_MIN = 1_000;
 const RETRY_MS_MAX = 60_000;
-/** While the key is no good: only a person can mend that, and a new enrolment is noticed at once. */
+/** Pause while the key is refused: only a person can help, and a new enrolment is noticed at once. */
 const DENIED_MS = 15 * 60_000;
 
 export class Shipper {
@@ -37,12 +37,12 @@ export class Shipper {
     this.#options = options;
   }
 
-  /** Something new waits, or the enrolment may have changed. */
+  /** To be called when a row was appended, or the enrolment may have changed. */
   notice(): void {
     if (this.#failures === 0 || this.#isReplaced()) this.#wake();
   }
 
-  /** Sends until `signal`; what waits then stays in the buffer. Rejects with what the disk throws. */
+  /** Sends until `signal`; unsent batches stay in the buffer. Rejects with what the disk throws. */
   async run(signal: AbortSignal): Promise<void> {
     while (!signal.aborted) {
       const batch = this.#options.buffer.next();
@@ -51,11 +51,11 @@ export class Shipper {
     }
   }
 
-  /** How long to wait before the next try, ms; 0 = not at all. */
+  /** Returns the pause before the next attempt, ms; 0 = none. */
   async #offer(batch: BufferedBatch, signal: AbortSignal): Promise<number> {
     const { buffer, onOutcome } = this.#options;
     const outcome = await this.#send(batch, signal);
-    // What our own stop cut off says nothing.
+    // Cut off by our own stop: no outcome.
     if (signal.aborted && outcome.kind === 'later') return 0;
     if (outcome.kind === 'stored' || outcome.kind === 'refused') {
       buffer.done(batch.id);
@@ -87,9 +87,9 @@ export class Shipper {
     const doubled = RETRY_MS_MIN * 2 ** Math.min(this.#failures, 16);
     this.#failures++;
     if (outcome.kind === 'denied') return DENIED_MS * jitter;
-    // Asked for by the service: not a moment earlier, but not all at that moment either.
-    const askedMs = outcome.retryAfterMs ?? 0;
-    return askedMs + Math.min(doubled, RETRY_MS_MAX) * jitter;
+    // Never earlier than the service asks for; the jitter spreads the agents after that.
+    const retryAfterMs = outcome.retryAfterMs ?? 0;
+    return retryAfterMs + Math.min(doubled, RETRY_MS_MAX) * jitter;
   }
 
   #isReplaced(): boolean {

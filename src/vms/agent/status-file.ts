@@ -1,4 +1,4 @@
-/** What the running agent tells of itself, for `svc agent status`: a file, replaced as a whole. */
+/** Status file of the running agent, for `svc agent status`; replaced as a whole. */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { writeFileDurably } from '../../platform/durable-file.ts';
@@ -6,18 +6,18 @@ import { writeFileDurably } from '../../platform/durable-file.ts';
 /** Times are Unix ms; counts are since the agent's start. */
 export interface AgentStatus {
   readonly startedMs: number;
-  /** When this was written: long ago = it does not run. */
+  /** When this was written; long ago = the agent does not run. */
   readonly writtenMs: number;
   readonly intervalMs: number;
   readonly observedRows: number;
   readonly sentRows: number;
-  /** When the service last took a batch. */
+  /** When the service last stored a batch. */
   readonly lastSentMs?: number;
-  /** Rows given up because they waited too long, were too many, or could not be read again. */
+  /** Rows dropped because they were too old, too many, or damaged. */
   readonly droppedRows: number;
   /** Samples, or rows, that the service refused, by reason. */
   readonly rejected: Readonly<Record<string, number>>;
-  /** What keeps rows from being sent or read, now; absent: nothing. */
+  /** Present fault of reading or sending; absent: none. */
   readonly fault?: string;
 }
 
@@ -36,7 +36,7 @@ export function writeStatus(folder: string, status: AgentStatus): void {
 /** undefined: the agent has not run here, or the file is damaged. */
 export function readStatus(folder: string): AgentStatus | undefined {
   try {
-    // Written by `writeStatus` alone.
+    // Only `writeStatus` writes it.
     return JSON.parse(readFileSync(statusPath(folder), 'utf8')) as AgentStatus;
   } catch {
     return undefined;

@@ -1,5 +1,5 @@
 /**
- * Expanded monitoring of single VMs: `EnrolVm` and `UnenrolVm` of `ProjectService`, for people, and
+ * Methods of expanded monitoring: `EnrolVm` and `UnenrolVm` of `ProjectService`, for people, and
  * `EnrolAgent` of `AutomationService`, which the agent inside the guest calls once with its token.
  */
 import type { ServiceImpl } from '@connectrpc/connect';
@@ -19,7 +19,7 @@ export interface EnrolmentDeps {
   readonly publicUrl: () => string;
 }
 
-/** For people: to offer expanded monitoring of a VM, and to end it. */
+/** Methods for people: they offer expanded monitoring of a VM, and end it. */
 export function enrolmentMethods({
   enrolments,
   publicUrl,
@@ -52,7 +52,7 @@ export function enrolmentMethods({
   };
 }
 
-/** For the agent: its one-time token is the proof. */
+/** Method for the agent, which proves itself by its one-time token. */
 export function agentMethods({
   enrolments,
 }: Pick<EnrolmentDeps, 'enrolments'>): Pick<ServiceImpl<typeof AutomationService>, 'enrolAgent'> {
@@ -69,7 +69,7 @@ export function agentMethods({
   };
 }
 
-/** As root of the guest; the token is asked for, and is in no list of processes. */
+/** For root of the guest. The command prompts for the token, so that no process list shows it. */
 function installCommand(endpoint: string): string {
   return `svc agent enrol --endpoint ${endpoint} && svc agent install`;
 }

@@ -244,14 +244,14 @@ export type ServiceAccount = Message<"svc.iam.v1.ServiceAccount"> & {
   state: ServiceAccount_State;
 
   /**
-   * What its keys and tokens can do at most.
+   * Bound of its keys and tokens.
    *
    * @generated from field: repeated string capabilities = 4;
    */
   capabilities: string[];
 
   /**
-   * The template it was made from; empty = none.
+   * Template that it was made from; empty = none.
    *
    * @generated from field: string template = 5;
    */
@@ -273,21 +273,21 @@ export type ServiceAccount = Message<"svc.iam.v1.ServiceAccount"> & {
   createdBy: string;
 
   /**
-   * Keys that work.
+   * Number of keys that work.
    *
    * @generated from field: int32 active_keys = 9;
    */
   activeKeys: number;
 
   /**
-   * CI connections that are enabled.
+   * Number of enabled CI connections.
    *
    * @generated from field: int32 active_connections = 10;
    */
   activeConnections: number;
 
   /**
-   * Why it is disabled, as whoever disabled it said; empty otherwise.
+   * Reason given by whoever disabled it; empty = not disabled.
    *
    * @generated from field: string disabled_reason = 11;
    */
@@ -316,14 +316,14 @@ export type ServiceAccountJson = {
   state?: ServiceAccount_StateJson;
 
   /**
-   * What its keys and tokens can do at most.
+   * Bound of its keys and tokens.
    *
    * @generated from field: repeated string capabilities = 4;
    */
   capabilities?: string[];
 
   /**
-   * The template it was made from; empty = none.
+   * Template that it was made from; empty = none.
    *
    * @generated from field: string template = 5;
    */
@@ -345,21 +345,21 @@ export type ServiceAccountJson = {
   createdBy?: string;
 
   /**
-   * Keys that work.
+   * Number of keys that work.
    *
    * @generated from field: int32 active_keys = 9;
    */
   activeKeys?: number;
 
   /**
-   * CI connections that are enabled.
+   * Number of enabled CI connections.
    *
    * @generated from field: int32 active_connections = 10;
    */
   activeConnections?: number;
 
   /**
-   * Why it is disabled, as whoever disabled it said; empty otherwise.
+   * Reason given by whoever disabled it; empty = not disabled.
    *
    * @generated from field: string disabled_reason = 11;
    */
@@ -434,7 +434,7 @@ export type CreateServiceAccountRequest = Message<"svc.iam.v1.CreateServiceAccou
   displayName: string;
 
   /**
-   * Of a template, or `capabilities`: one of the two.
+   * Id of a template. Give either this or `capabilities`.
    *
    * @generated from field: string template = 4;
    */
@@ -466,7 +466,7 @@ export type CreateServiceAccountRequestJson = {
   displayName?: string;
 
   /**
-   * Of a template, or `capabilities`: one of the two.
+   * Id of a template. Give either this or `capabilities`.
    *
    * @generated from field: string template = 4;
    */
@@ -662,7 +662,7 @@ export const UpdateServiceAccountRequestSchema: GenMessage<UpdateServiceAccountR
   messageDesc(file_svc_iam_v1_automation, 10);
 
 /**
- * A list that can be absent.
+ * Optional list.
  *
  * @generated from message svc.iam.v1.CapabilityList
  */
@@ -674,7 +674,7 @@ export type CapabilityList = Message<"svc.iam.v1.CapabilityList"> & {
 };
 
 /**
- * A list that can be absent.
+ * Optional list.
  *
  * @generated from message svc.iam.v1.CapabilityList
  */
@@ -856,14 +856,14 @@ export type Key = Message<"svc.iam.v1.Key"> & {
   state: Key_State;
 
   /**
-   * Those it was made with; what it can do is also bounded by its owner.
+   * Capabilities that it was made with; its owner's grants bound them.
    *
    * @generated from field: repeated string capabilities = 4;
    */
   capabilities: string[];
 
   /**
-   * What it can do now: the intersection with its owner's present grants.
+   * Present capabilities: the intersection with its owner's grants.
    *
    * @generated from field: repeated string effective_capabilities = 5;
    */
@@ -897,7 +897,7 @@ export type Key = Message<"svc.iam.v1.Key"> & {
   expiryWarning: Key_ExpiryWarning;
 
   /**
-   * Coarse, up to 15 minutes late; absent = never.
+   * Up to 15 minutes late; absent = never.
    *
    * @generated from field: optional int64 last_used_unix = 11;
    */
@@ -945,14 +945,14 @@ export type KeyJson = {
   state?: Key_StateJson;
 
   /**
-   * Those it was made with; what it can do is also bounded by its owner.
+   * Capabilities that it was made with; its owner's grants bound them.
    *
    * @generated from field: repeated string capabilities = 4;
    */
   capabilities?: string[];
 
   /**
-   * What it can do now: the intersection with its owner's present grants.
+   * Present capabilities: the intersection with its owner's grants.
    *
    * @generated from field: repeated string effective_capabilities = 5;
    */
@@ -986,7 +986,7 @@ export type KeyJson = {
   expiryWarning?: Key_ExpiryWarningJson;
 
   /**
-   * Coarse, up to 15 minutes late; absent = never.
+   * Up to 15 minutes late; absent = never.
    *
    * @generated from field: optional int64 last_used_unix = 11;
    */
@@ -1032,7 +1032,7 @@ export const Key_State = {
   ACTIVE: 1,
 
   /**
-   * Replaced, and working until `overlap_ends_unix`.
+   * Replaced, and still works until `overlap_ends_unix`.
    *
    * @generated from enum value: ROTATING = 2;
    */
@@ -1066,7 +1066,7 @@ export const Key_StateSchema: GenEnum<Key_State, Key_StateJson> = /*@__PURE__*/
   enumDesc(file_svc_iam_v1_automation, 16, 0);
 
 /**
- * How near its end is, that of its overlap included: the most urgent that holds.
+ * The shortest of these periods within which it ends, by lifetime or overlap.
  *
  * @generated from enum svc.iam.v1.Key.ExpiryWarning
  */
@@ -1098,14 +1098,14 @@ export const Key_ExpiryWarning = {
 } as const;
 
 /**
- * How near its end is, that of its overlap included: the most urgent that holds.
+ * The shortest of these periods within which it ends, by lifetime or overlap.
  *
  * @generated from enum svc.iam.v1.Key.ExpiryWarning
  */
 export type Key_ExpiryWarning = (typeof Key_ExpiryWarning)[keyof typeof Key_ExpiryWarning] | UnknownEnum;
 
 /**
- * How near its end is, that of its overlap included: the most urgent that holds.
+ * The shortest of these periods within which it ends, by lifetime or overlap.
  *
  * @generated from enum svc.iam.v1.Key.ExpiryWarning
  */
@@ -1202,14 +1202,14 @@ export type CreateKeyResponse = Message<"svc.iam.v1.CreateKeyResponse"> & {
   key?: Key | undefined;
 
   /**
-   * The key itself: in the first answer alone.
+   * The key itself, in the first answer only.
    *
    * @generated from field: string secret = 2;
    */
   secret: string;
 
   /**
-   * false: this answers a resend, and the secret cannot be had again.
+   * false: this answers a resent request; the secret cannot be read again.
    *
    * @generated from field: bool secret_available = 3;
    */
@@ -1226,14 +1226,14 @@ export type CreateKeyResponseJson = {
   key?: KeyJson;
 
   /**
-   * The key itself: in the first answer alone.
+   * The key itself, in the first answer only.
    *
    * @generated from field: string secret = 2;
    */
   secret?: string;
 
   /**
-   * false: this answers a resend, and the secret cannot be had again.
+   * false: this answers a resent request; the secret cannot be read again.
    *
    * @generated from field: bool secret_available = 3;
    */
@@ -1269,7 +1269,7 @@ export type RotateKeyRequest = Message<"svc.iam.v1.RotateKeyRequest"> & {
   overlapSeconds: number;
 
   /**
-   * Of the successor; 0 = 90 days.
+   * Lifetime of the successor; 0 = 90 days.
    *
    * @generated from field: int32 lifetime_seconds = 4;
    */
@@ -1298,7 +1298,7 @@ export type RotateKeyRequestJson = {
   overlapSeconds?: number;
 
   /**
-   * Of the successor; 0 = 90 days.
+   * Lifetime of the successor; 0 = 90 days.
    *
    * @generated from field: int32 lifetime_seconds = 4;
    */
@@ -1317,7 +1317,7 @@ export const RotateKeyRequestSchema: GenMessage<RotateKeyRequest, {jsonType: Rot
  */
 export type RotateKeyResponse = Message<"svc.iam.v1.RotateKeyResponse"> & {
   /**
-   * The successor.
+   * The successor of the rotated key.
    *
    * @generated from field: svc.iam.v1.Key key = 1;
    */
@@ -1339,7 +1339,7 @@ export type RotateKeyResponse = Message<"svc.iam.v1.RotateKeyResponse"> & {
  */
 export type RotateKeyResponseJson = {
   /**
-   * The successor.
+   * The successor of the rotated key.
    *
    * @generated from field: svc.iam.v1.Key key = 1;
    */
@@ -1432,7 +1432,7 @@ export type ListKeysRequest = Message<"svc.iam.v1.ListKeysRequest"> & {
   pageToken: string;
 
   /**
-   * true: also those that do not work any more.
+   * true includes keys that have ended.
    *
    * @generated from field: bool include_ended = 4;
    */
@@ -1461,7 +1461,7 @@ export type ListKeysRequestJson = {
   pageToken?: string;
 
   /**
-   * true: also those that do not work any more.
+   * true includes keys that have ended.
    *
    * @generated from field: bool include_ended = 4;
    */
@@ -1540,15 +1540,15 @@ export const GetKeyRequestSchema: GenMessage<GetKeyRequest, {jsonType: GetKeyReq
   messageDesc(file_svc_iam_v1_automation, 24);
 
 /**
- * One way into a project that needs nobody to sign in; without its secret.
+ * A credential that enters a project without a sign-in; without its secret.
  *
  * @generated from message svc.iam.v1.Credential
  */
 export type Credential = Message<"svc.iam.v1.Credential"> & {
   /**
-   * Personal and service-account keys: as RevokeKey takes it, `.../keys/k`. CI connections: as
-   * DisableCiConnection takes it, `projects/p/ciConnections/c`. Keys of collectors and agents have
-   * `.../keys/k` of an owner that no method takes: who runs the service ends them.
+   * Personal and service-account keys: `.../keys/k`, as for RevokeKey. CI connections:
+   * `projects/p/ciConnections/c`, as for DisableCiConnection. Keys of collectors and agents: a name
+   * that no method accepts; the operator ends them.
    *
    * @generated from field: string name = 1;
    */
@@ -1570,7 +1570,7 @@ export type Credential = Message<"svc.iam.v1.Credential"> & {
   state: Credential_State;
 
   /**
-   * The member, service account, collector or VM that it acts for.
+   * Member, service account, collector or VM that it acts for.
    *
    * @generated from field: string owner_name = 5;
    */
@@ -1582,7 +1582,7 @@ export type Credential = Message<"svc.iam.v1.Credential"> & {
   ownerDisplayName: string;
 
   /**
-   * Of a member who has proven no address: the one that the invitation named; else empty.
+   * Address named by the invitation of a member who has proven none; empty otherwise.
    *
    * @generated from field: string owner_unproven_email = 7;
    */
@@ -1596,14 +1596,14 @@ export type Credential = Message<"svc.iam.v1.Credential"> & {
   last4: string;
 
   /**
-   * Those it was made with.
+   * Capabilities that it was made with.
    *
    * @generated from field: repeated string capabilities = 9;
    */
   capabilities: string[];
 
   /**
-   * What it can do now.
+   * Present capabilities.
    *
    * @generated from field: repeated string effective_capabilities = 10;
    */
@@ -1620,14 +1620,14 @@ export type Credential = Message<"svc.iam.v1.Credential"> & {
   createdBy: string;
 
   /**
-   * When it stops by itself; absent = it does not.
+   * End of its lifetime or overlap; absent = none.
    *
    * @generated from field: optional int64 ends_unix = 13;
    */
   endsUnix?: bigint | undefined;
 
   /**
-   * Coarse, up to 15 minutes late, also by tokens of a CI connection; absent = never.
+   * Up to 15 minutes late, uses of a CI connection's tokens included; absent = never.
    *
    * @generated from field: optional int64 last_used_unix = 14;
    */
@@ -1642,15 +1642,15 @@ export type Credential = Message<"svc.iam.v1.Credential"> & {
 };
 
 /**
- * One way into a project that needs nobody to sign in; without its secret.
+ * A credential that enters a project without a sign-in; without its secret.
  *
  * @generated from message svc.iam.v1.Credential
  */
 export type CredentialJson = {
   /**
-   * Personal and service-account keys: as RevokeKey takes it, `.../keys/k`. CI connections: as
-   * DisableCiConnection takes it, `projects/p/ciConnections/c`. Keys of collectors and agents have
-   * `.../keys/k` of an owner that no method takes: who runs the service ends them.
+   * Personal and service-account keys: `.../keys/k`, as for RevokeKey. CI connections:
+   * `projects/p/ciConnections/c`, as for DisableCiConnection. Keys of collectors and agents: a name
+   * that no method accepts; the operator ends them.
    *
    * @generated from field: string name = 1;
    */
@@ -1672,7 +1672,7 @@ export type CredentialJson = {
   state?: Credential_StateJson;
 
   /**
-   * The member, service account, collector or VM that it acts for.
+   * Member, service account, collector or VM that it acts for.
    *
    * @generated from field: string owner_name = 5;
    */
@@ -1684,7 +1684,7 @@ export type CredentialJson = {
   ownerDisplayName?: string;
 
   /**
-   * Of a member who has proven no address: the one that the invitation named; else empty.
+   * Address named by the invitation of a member who has proven none; empty otherwise.
    *
    * @generated from field: string owner_unproven_email = 7;
    */
@@ -1698,14 +1698,14 @@ export type CredentialJson = {
   last4?: string;
 
   /**
-   * Those it was made with.
+   * Capabilities that it was made with.
    *
    * @generated from field: repeated string capabilities = 9;
    */
   capabilities?: string[];
 
   /**
-   * What it can do now.
+   * Present capabilities.
    *
    * @generated from field: repeated string effective_capabilities = 10;
    */
@@ -1722,14 +1722,14 @@ export type CredentialJson = {
   createdBy?: string;
 
   /**
-   * When it stops by itself; absent = it does not.
+   * End of its lifetime or overlap; absent = none.
    *
    * @generated from field: optional int64 ends_unix = 13;
    */
   endsUnix?: string;
 
   /**
-   * Coarse, up to 15 minutes late, also by tokens of a CI connection; absent = never.
+   * Up to 15 minutes late, uses of a CI connection's tokens included; absent = never.
    *
    * @generated from field: optional int64 last_used_unix = 14;
    */
@@ -1760,7 +1760,7 @@ export const Credential_Kind = {
   KIND_UNSPECIFIED: 0,
 
   /**
-   * A member's.
+   * Belongs to a member.
    *
    * @generated from enum value: PERSONAL_KEY = 1;
    */
@@ -1779,7 +1779,7 @@ export const Credential_Kind = {
   COLLECTOR_KEY: 3,
 
   /**
-   * Of the agent inside one VM.
+   * For the agent inside one VM.
    *
    * @generated from enum value: VM_KEY = 4;
    */
@@ -1824,14 +1824,14 @@ export const Credential_State = {
   ACTIVE: 1,
 
   /**
-   * Replaced, and working until `ends_unix`.
+   * Replaced, and still works until `ends_unix`.
    *
    * @generated from enum value: ROTATING = 2;
    */
   ROTATING: 2,
 
   /**
-   * It is in force, and lets nobody in now: it, or whom it acts for, is disabled or gone.
+   * Not ended, but gives no access now: it, or its owner, is disabled or gone.
    *
    * @generated from enum value: DISABLED = 3;
    */
@@ -1889,14 +1889,14 @@ export type ListCredentialsRequest = Message<"svc.iam.v1.ListCredentialsRequest"
   pageToken: string;
 
   /**
-   * Only of these kinds; empty = all.
+   * Kinds to list; empty = all.
    *
    * @generated from field: repeated svc.iam.v1.Credential.Kind kinds = 4;
    */
   kinds: Credential_Kind[];
 
   /**
-   * true: also those that let nobody in any more.
+   * true includes credentials that have ended.
    *
    * @generated from field: bool include_ended = 5;
    */
@@ -1923,14 +1923,14 @@ export type ListCredentialsRequestJson = {
   pageToken?: string;
 
   /**
-   * Only of these kinds; empty = all.
+   * Kinds to list; empty = all.
    *
    * @generated from field: repeated svc.iam.v1.Credential.Kind kinds = 4;
    */
   kinds?: Credential_KindJson[];
 
   /**
-   * true: also those that let nobody in any more.
+   * true includes credentials that have ended.
    *
    * @generated from field: bool include_ended = 5;
    */
@@ -1995,14 +1995,14 @@ export type CiClaim = Message<"svc.iam.v1.CiClaim"> & {
   claim: string;
 
   /**
-   * Absent: the token did not have it.
+   * Absent = the token did not have the claim.
    *
    * @generated from field: optional string value = 2;
    */
   value?: string | undefined;
 
   /**
-   * true: an exchange must show exactly this.
+   * true = an exchange must show exactly this value.
    *
    * @generated from field: bool bound = 3;
    */
@@ -2023,14 +2023,14 @@ export type CiClaimJson = {
   claim?: string;
 
   /**
-   * Absent: the token did not have it.
+   * Absent = the token did not have the claim.
    *
    * @generated from field: optional string value = 2;
    */
   value?: string;
 
   /**
-   * true: an exchange must show exactly this.
+   * true = an exchange must show exactly this value.
    *
    * @generated from field: bool bound = 3;
    */
@@ -2049,7 +2049,7 @@ export const CiClaimSchema: GenMessage<CiClaim, {jsonType: CiClaimJson}> = /*@__
  */
 export type StartCiVerificationRequest = Message<"svc.iam.v1.StartCiVerificationRequest"> & {
   /**
-   * `projects/p/serviceAccounts/s`: active.
+   * `projects/p/serviceAccounts/s`; it must be active.
    *
    * @generated from field: string service_account_name = 1;
    */
@@ -2084,7 +2084,7 @@ export type StartCiVerificationRequest = Message<"svc.iam.v1.StartCiVerification
  */
 export type StartCiVerificationRequestJson = {
   /**
-   * `projects/p/serviceAccounts/s`: active.
+   * `projects/p/serviceAccounts/s`; it must be active.
    *
    * @generated from field: string service_account_name = 1;
    */
@@ -2138,7 +2138,7 @@ export type StartCiVerificationResponse = Message<"svc.iam.v1.StartCiVerificatio
   setupId: string;
 
   /**
-   * In the first answer alone: the value of the temporary secret SVC_SETUP_CODE.
+   * Value of the temporary secret SVC_SETUP_CODE; in the first answer only.
    *
    * @generated from field: string pairing_code = 3;
    */
@@ -2160,7 +2160,7 @@ export type StartCiVerificationResponse = Message<"svc.iam.v1.StartCiVerificatio
   expiresUnix: bigint;
 
   /**
-   * The step to paste into the workflow: bash and curl only.
+   * Step to paste into the workflow; it needs only bash and curl.
    *
    * @generated from field: string workflow_step = 7;
    */
@@ -2184,7 +2184,7 @@ export type StartCiVerificationResponseJson = {
   setupId?: string;
 
   /**
-   * In the first answer alone: the value of the temporary secret SVC_SETUP_CODE.
+   * Value of the temporary secret SVC_SETUP_CODE; in the first answer only.
    *
    * @generated from field: string pairing_code = 3;
    */
@@ -2206,7 +2206,7 @@ export type StartCiVerificationResponseJson = {
   expiresUnix?: string;
 
   /**
-   * The step to paste into the workflow: bash and curl only.
+   * Step to paste into the workflow; it needs only bash and curl.
    *
    * @generated from field: string workflow_step = 7;
    */
@@ -2272,7 +2272,7 @@ export const SubmitCiVerificationRequestSchema: GenMessage<SubmitCiVerificationR
  */
 export type SubmitCiVerificationResponse = Message<"svc.iam.v1.SubmitCiVerificationResponse"> & {
   /**
-   * What was observed, for the job's log. Nothing is granted by it.
+   * The observed claims, for the job's log. They grant nothing.
    *
    * @generated from field: repeated svc.iam.v1.CiClaim claims = 1;
    */
@@ -2289,7 +2289,7 @@ export type SubmitCiVerificationResponse = Message<"svc.iam.v1.SubmitCiVerificat
  */
 export type SubmitCiVerificationResponseJson = {
   /**
-   * What was observed, for the job's log. Nothing is granted by it.
+   * The observed claims, for the job's log. They grant nothing.
    *
    * @generated from field: repeated svc.iam.v1.CiClaim claims = 1;
    */
@@ -2309,7 +2309,7 @@ export const SubmitCiVerificationResponseSchema: GenMessage<SubmitCiVerification
   messageDesc(file_svc_iam_v1_automation, 32);
 
 /**
- * A proof with the right pairing code that was not accepted; one a minute is kept.
+ * A refused proof with the right pairing code; at most one a minute is kept.
  *
  * @generated from message svc.iam.v1.CiRefusedProof
  */
@@ -2327,7 +2327,7 @@ export type CiRefusedProof = Message<"svc.iam.v1.CiRefusedProof"> & {
   refusedUnix: bigint;
 
   /**
-   * Names of the claims that it was refused for.
+   * Names of the claims that caused the refusal.
    *
    * @generated from field: repeated string claims = 3;
    */
@@ -2335,7 +2335,7 @@ export type CiRefusedProof = Message<"svc.iam.v1.CiRefusedProof"> & {
 };
 
 /**
- * A proof with the right pairing code that was not accepted; one a minute is kept.
+ * A refused proof with the right pairing code; at most one a minute is kept.
  *
  * @generated from message svc.iam.v1.CiRefusedProof
  */
@@ -2353,7 +2353,7 @@ export type CiRefusedProofJson = {
   refusedUnix?: string;
 
   /**
-   * Names of the claims that it was refused for.
+   * Names of the claims that caused the refusal.
    *
    * @generated from field: repeated string claims = 3;
    */
@@ -2436,43 +2436,43 @@ export type CiVerification = Message<"svc.iam.v1.CiVerification"> & {
   claims: CiClaim[];
 
   /**
-   * To be sent back with the approval; empty = nothing observed yet.
+   * Digest to approve; empty = nothing observed yet.
    *
    * @generated from field: string claims_digest = 13;
    */
   claimsDigest: string;
 
   /**
-   * What a reviewer should think about, as sentences.
+   * Sentences for the reviewer.
    *
    * @generated from field: repeated string warnings = 14;
    */
   warnings: string[];
 
   /**
-   * Of the approved connection.
+   * Name of the approved connection.
    *
    * @generated from field: string connection_name = 15;
    */
   connectionName: string;
 
   /**
-   * Absent: none was refused.
+   * Absent = none was refused.
    *
    * @generated from field: svc.iam.v1.CiRefusedProof last_refusal = 17;
    */
   lastRefusal?: CiRefusedProof | undefined;
 
   /**
-   * What the issuer's name stood for when it was started: `iss` of its tokens.
+   * URL of the issuer when the verification was started: `iss` of its tokens.
    *
    * @generated from field: string issuer_url = 18;
    */
   issuerUrl: string;
 
   /**
-   * Wrong pairing codes that were noted while it waited for proof; those of the last minute may be
-   * missing. Five lock their source out for ten minutes, and nobody else.
+   * Noted wrong pairing codes; those of the last minute may be missing. Five lock out their source,
+   * and nobody else, for ten minutes.
    *
    * @generated from field: int32 wrong_codes = 19;
    */
@@ -2548,43 +2548,43 @@ export type CiVerificationJson = {
   claims?: CiClaimJson[];
 
   /**
-   * To be sent back with the approval; empty = nothing observed yet.
+   * Digest to approve; empty = nothing observed yet.
    *
    * @generated from field: string claims_digest = 13;
    */
   claimsDigest?: string;
 
   /**
-   * What a reviewer should think about, as sentences.
+   * Sentences for the reviewer.
    *
    * @generated from field: repeated string warnings = 14;
    */
   warnings?: string[];
 
   /**
-   * Of the approved connection.
+   * Name of the approved connection.
    *
    * @generated from field: string connection_name = 15;
    */
   connectionName?: string;
 
   /**
-   * Absent: none was refused.
+   * Absent = none was refused.
    *
    * @generated from field: svc.iam.v1.CiRefusedProof last_refusal = 17;
    */
   lastRefusal?: CiRefusedProofJson;
 
   /**
-   * What the issuer's name stood for when it was started: `iss` of its tokens.
+   * URL of the issuer when the verification was started: `iss` of its tokens.
    *
    * @generated from field: string issuer_url = 18;
    */
   issuerUrl?: string;
 
   /**
-   * Wrong pairing codes that were noted while it waited for proof; those of the last minute may be
-   * missing. Five lock their source out for ten minutes, and nobody else.
+   * Noted wrong pairing codes; those of the last minute may be missing. Five lock out their source,
+   * and nobody else, for ten minutes.
    *
    * @generated from field: int32 wrong_codes = 19;
    */
@@ -2780,7 +2780,7 @@ export type ApproveCiVerificationRequest = Message<"svc.iam.v1.ApproveCiVerifica
   displayName: string;
 
   /**
-   * At most those that the verification was started with.
+   * A subset of the verification's.
    *
    * @generated from field: repeated string capabilities = 4;
    */
@@ -2812,7 +2812,7 @@ export type ApproveCiVerificationRequestJson = {
   displayName?: string;
 
   /**
-   * At most those that the verification was started with.
+   * A subset of the verification's.
    *
    * @generated from field: repeated string capabilities = 4;
    */
@@ -2912,7 +2912,7 @@ export type CiConnection = Message<"svc.iam.v1.CiConnection"> & {
   capabilities: string[];
 
   /**
-   * What its tokens can do now: the intersection with its service account's grants.
+   * Present capabilities of its tokens: the intersection with its service account's grants.
    *
    * @generated from field: repeated string effective_capabilities = 6;
    */
@@ -2951,7 +2951,7 @@ export type CiConnection = Message<"svc.iam.v1.CiConnection"> & {
   createdBy: string;
 
   /**
-   * Raised by whatever ends the tokens given out before.
+   * Raised by every change that ends the tokens made before.
    *
    * @generated from field: int64 token_epoch = 13;
    */
@@ -2968,7 +2968,7 @@ export type CiConnection = Message<"svc.iam.v1.CiConnection"> & {
   verificationName: string;
 
   /**
-   * What the issuer's name stood for when it was verified: no other issuer's job is trusted.
+   * URL of the issuer when it was verified. No other issuer's job is trusted.
    *
    * @generated from field: string issuer_url = 16;
    */
@@ -3009,7 +3009,7 @@ export type CiConnectionJson = {
   capabilities?: string[];
 
   /**
-   * What its tokens can do now: the intersection with its service account's grants.
+   * Present capabilities of its tokens: the intersection with its service account's grants.
    *
    * @generated from field: repeated string effective_capabilities = 6;
    */
@@ -3048,7 +3048,7 @@ export type CiConnectionJson = {
   createdBy?: string;
 
   /**
-   * Raised by whatever ends the tokens given out before.
+   * Raised by every change that ends the tokens made before.
    *
    * @generated from field: int64 token_epoch = 13;
    */
@@ -3065,7 +3065,7 @@ export type CiConnectionJson = {
   verificationName?: string;
 
   /**
-   * What the issuer's name stood for when it was verified: no other issuer's job is trusted.
+   * URL of the issuer when it was verified. No other issuer's job is trusted.
    *
    * @generated from field: string issuer_url = 16;
    */
@@ -3446,7 +3446,7 @@ export type EnrolAgentRequest = Message<"svc.iam.v1.EnrolAgentRequest"> & {
   enrolmentToken: string;
 
   /**
-   * What the guest says it is, for display: image and kernel.
+   * Description of the guest for display: image and kernel.
    *
    * @generated from field: string system = 2;
    */
@@ -3463,7 +3463,7 @@ export type EnrolAgentRequestJson = {
   enrolmentToken?: string;
 
   /**
-   * What the guest says it is, for display: image and kernel.
+   * Description of the guest for display: image and kernel.
    *
    * @generated from field: string system = 2;
    */
@@ -3539,14 +3539,14 @@ export const EnrolAgentResponseSchema: GenMessage<EnrolAgentResponse, {jsonType:
   messageDesc(file_svc_iam_v1_automation, 50);
 
 /**
- * Narrow, revocable access for programs. All but `ExchangeCiToken`, `SubmitCiVerification`,
- * `EnrolAgent` and `ListPermissionTemplates` is for people alone.
+ * Narrow, revocable access for programs. All methods but `ExchangeCiToken`, `SubmitCiVerification`,
+ * `EnrolAgent` and `ListPermissionTemplates` are for people only.
  *
  * @generated from service svc.iam.v1.AutomationService
  */
 export const AutomationService: GenService<{
   /**
-   * A signed CI identity assertion for a 15-minute access token. No Authorization header.
+   * Exchanges a signed CI identity assertion for a 15-minute access token. No Authorization header.
    *
    * @generated from rpc svc.iam.v1.AutomationService.ExchangeCiToken
    */
@@ -3556,7 +3556,7 @@ export const AutomationService: GenService<{
     output: typeof ExchangeCiTokenResponseSchema;
   },
   /**
-   * The templates that service accounts can be made from.
+   * Lists the templates for service accounts.
    *
    * @generated from rpc svc.iam.v1.AutomationService.ListPermissionTemplates
    */
@@ -3590,7 +3590,7 @@ export const AutomationService: GenService<{
     output: typeof ServiceAccountSchema;
   },
   /**
-   * Removing a capability acts on the next request of each of its keys and tokens.
+   * A removed capability takes effect on the next request of its keys and tokens.
    *
    * @generated from rpc svc.iam.v1.AutomationService.UpdateServiceAccount
    */
@@ -3600,7 +3600,7 @@ export const AutomationService: GenService<{
     output: typeof ServiceAccountSchema;
   },
   /**
-   * Its keys and tokens stop at once; tokens given out before do not work again after enabling.
+   * Its keys and tokens stop at once. Enabling it again does not bring back its old tokens.
    *
    * @generated from rpc svc.iam.v1.AutomationService.DisableServiceAccount
    */
@@ -3618,7 +3618,7 @@ export const AutomationService: GenService<{
     output: typeof ServiceAccountSchema;
   },
   /**
-   * For good, with its keys and CI connections.
+   * Deletes it for good, with its keys and CI connections.
    *
    * @generated from rpc svc.iam.v1.AutomationService.DeleteServiceAccount
    */
@@ -3628,7 +3628,7 @@ export const AutomationService: GenService<{
     output: typeof DeleteServiceAccountResponseSchema;
   },
   /**
-   * The secret is in the first answer alone.
+   * The secret is in the first answer only.
    *
    * @generated from rpc svc.iam.v1.AutomationService.CreateKey
    */
@@ -3638,7 +3638,7 @@ export const AutomationService: GenService<{
     output: typeof CreateKeyResponseSchema;
   },
   /**
-   * A successor with a fresh lifetime; the old key works on until the overlap ends.
+   * Makes a successor with a fresh lifetime; the old key works until the overlap ends.
    *
    * @generated from rpc svc.iam.v1.AutomationService.RotateKey
    */
@@ -3674,7 +3674,7 @@ export const AutomationService: GenService<{
     output: typeof KeySchema;
   },
   /**
-   * Everything that can get into the project by itself: keys of every kind, and CI connections.
+   * Lists everything that can enter the project without a sign-in: keys and CI connections.
    *
    * @generated from rpc svc.iam.v1.AutomationService.ListCredentials
    */
@@ -3684,7 +3684,7 @@ export const AutomationService: GenService<{
     output: typeof ListCredentialsResponseSchema;
   },
   /**
-   * Answers a pairing code, once, and the step to paste into the workflow.
+   * Returns a pairing code, once, and the step to paste into the workflow.
    *
    * @generated from rpc svc.iam.v1.AutomationService.StartCiVerification
    */
@@ -3694,7 +3694,7 @@ export const AutomationService: GenService<{
     output: typeof StartCiVerificationResponseSchema;
   },
   /**
-   * What the temporary workflow step calls. Proves an identity, grants nothing.
+   * Called by the temporary workflow step. Proves an identity, grants nothing.
    *
    * @generated from rpc svc.iam.v1.AutomationService.SubmitCiVerification
    */
@@ -3720,7 +3720,7 @@ export const AutomationService: GenService<{
     output: typeof ListCiVerificationsResponseSchema;
   },
   /**
-   * Approves exactly the claims whose digest is sent: what was reviewed is what is approved.
+   * Approves exactly the reviewed claims, named by their digest.
    *
    * @generated from rpc svc.iam.v1.AutomationService.ApproveCiVerification
    */
@@ -3754,7 +3754,7 @@ export const AutomationService: GenService<{
     output: typeof CiConnectionSchema;
   },
   /**
-   * An edit of permissions ends the tokens given out before.
+   * An edit of permissions ends the tokens made before.
    *
    * @generated from rpc svc.iam.v1.AutomationService.UpdateCiConnection
    */
@@ -3788,7 +3788,7 @@ export const AutomationService: GenService<{
     output: typeof DeleteCiConnectionResponseSchema;
   },
   /**
-   * An enrolment token for the key of one VM's agent. What an agent calls once, inside its guest.
+   * Exchanges an enrolment token for an agent's key. Called once by the agent inside the guest.
    *
    * @generated from rpc svc.iam.v1.AutomationService.EnrolAgent
    */
