@@ -229,7 +229,7 @@ async function postAlerts(origin: string): Promise<void> {
   if (!answer.ok) throw new Error(`Alertmanager: ${answer.status} ${await answer.text()}`);
 }
 
-/** Until every VM has been told of, or nothing has come for long. */
+/** Until every VM has been reported, or nothing has come for long. */
 async function quietOrAll(receiver: Receiver): Promise<void> {
   const begunMs = performance.now();
   while (performance.now() - Math.max(begunMs, receiver.lastMs) < QUIET_MS) {

@@ -36,7 +36,7 @@ export class Report {
     return this.#passed > 0 && this.#failed === 0;
   }
 
-  /** `name` is the file's, as it is told. */
+  /** `name` is the file's, as it is reported. */
   file(name: string): FileReport {
     const parser = new Parser();
     let hasResults = false;
@@ -63,7 +63,7 @@ export class Report {
     };
   }
 
-  /** What is told when all files have ended. */
+  /** What is reported when all files have ended. */
   end(): void {
     for (const [reason, names] of this.#skipped) {
       this.#print(`skipped ${names.length}: ${reason}\n`);
@@ -87,7 +87,7 @@ export class Report {
     this.#print(`FAILED ${name}\n${described(diagnosis)}`);
   }
 
-  /** Tells of each failed assertion where it was made, whatever it is nested in. */
+  /** Reports each failed assertion where it was made, whatever it is nested in. */
   #explain(test: Parser, path: string): void {
     let isExplained = false;
     test.on('child', (inner: Parser) => {

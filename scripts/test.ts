@@ -14,7 +14,7 @@ const ROOT = fileURLToPath(new URL('..', import.meta.url));
 const JOBS = 3;
 /** Of a file, in all. */
 const TIMEOUT_MS = 180_000;
-/** To tell which test hangs, before it is killed. */
+/** Time to see which test hangs, before it is killed. */
 const LAST_WORDS_MS = 5_000;
 /** Files that measure this machine's own CPU: nothing else may load it meanwhile. */
 const ALONE = 'test/e2e/alone/';

@@ -1,4 +1,4 @@
-/** One receiver for every system's webhooks: which VMs it was told of, when, and how often. */
+/** One receiver for every system's webhooks: of which VMs it was notified, when, and how often. */
 import { createServer, type IncomingMessage } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import type { Scope } from '../support/scope.ts';

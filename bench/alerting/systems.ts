@@ -154,7 +154,7 @@ alerting: { alertmanagers: [{ static_configs: [{ targets: ['${target}'] }] }] }
   };
 }
 
-/** Its discovery takes some seconds, and what fires before is told after a minute only. */
+/** Its discovery takes some seconds, and what fires before is reported after a minute only. */
 async function knowsAlertmanager(origin: string): Promise<void> {
   for (let tries = 0; tries < 300; tries++) {
     const answer = await fetch(`${origin}/api/v1/alertmanagers`);

@@ -104,7 +104,7 @@ export async function startSystem(
   scope.teardown(() => end('SIGKILL'));
   const origin = `http://127.0.0.1:${port}`;
   await untilReady(child, origin + program.ready, name);
-  // Ready is told before the demo's keys are written.
+  // Ready is reported before the demo's keys are written.
   if (name === 'ours') await untilWritten(join(folder, 'demo.json'));
   return {
     ...{ name, pid: child.pid ?? 0, origin },

@@ -1,4 +1,7 @@
-/** A receiver of webhooks that tells when the one of a given rule and VM arrived, by its own clock. */
+/**
+ * A receiver of webhooks that reports when the one of a given rule and VM arrived, by its own
+ * clock.
+ */
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import type { Scope } from './scope.ts';

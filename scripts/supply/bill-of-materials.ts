@@ -60,7 +60,7 @@ export function billOfMaterials(lock: LockFile, embedded: Embedded): BillOfMater
   };
 }
 
-/** The path tells two installed versions of one package apart. */
+/** The path distinguishes two installed versions of one package. */
 function reference({ name, version, path }: LockedPackage): string {
   return path === '' ? `${name}@${version}` : `${name}@${version} ${path}`;
 }

@@ -41,7 +41,7 @@ t.test(
     const twice = ['collector-key', 'create', '--datacenter', 'DC-9', ...request];
     const first = JSON.parse((await admin(...twice)).stdout);
     const again = await admin(...twice);
-    t.equal(again.code, 1, 'the secret is told once');
+    t.equal(again.code, 1, 'the secret is shown once');
     t.same(JSON.parse(again.stdout), { ...first, key: '', secretAvailable: false });
     t.match(again.text, `then make another: svc admin collector-key revoke ${first.id}`);
     t.equal((await admin('collector-key', 'revoke', first.id)).code, 0);

@@ -1,5 +1,6 @@
 /**
- * What the operator sets of one project, and the end of a VM: `svc admin` against a running service.
+ * Limits of one project set by the operator, and the retirement of a VM: `svc admin` against a
+ * service.
  */
 import t from 'tap';
 import { dataFolder, runInProcess, startProgram } from '../support/program.ts';

@@ -1,4 +1,4 @@
-/** What the admin socket takes: bounded, and JSON objects alone. */
+/** Requests on the admin socket: bounded, and JSON objects only. */
 import { request } from 'node:http';
 import { join } from 'node:path';
 import t from 'tap';

@@ -1,5 +1,5 @@
 /**
- * What must hold on every path of an alert instance, whatever happens in which order: above all
+ * Invariants of every path of an alert instance, whatever happens in which order: above all
  * that absence never recovers it. The walk takes every event of the alphabet from every state of
  * the model; an invariant is a question to all of these steps.
  */

@@ -29,7 +29,7 @@ t.test(
   },
 );
 
-/** A rule that fires on one VM and has told a destination of it. */
+/** A rule that fires on one VM and has notified a destination of it. */
 async function firing(t: Parameters<typeof openAlertingWorld>[0]) {
   const world = await openAlertingWorld(t);
   world.startRules();
@@ -75,7 +75,7 @@ for (const [name, reason, change] of changes) {
       t.same(
         world.deliveries().map(({ event }) => event),
         ['FIRING'],
-        'nobody is told of an end',
+        'nobody is notified of an end',
       );
     },
   );

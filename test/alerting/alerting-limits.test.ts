@@ -1,6 +1,6 @@
 /**
- * What a project may have (LIMIT-13 to LIMIT-15): rules, destinations and evaluated instances. No
- * limit is passed by requests at the same time, and what outgrows one by itself is told.
+ * Limits of a project (LIMIT-13 to LIMIT-15): rules, destinations and evaluated instances. No
+ * limit is passed by requests at the same time, and what outgrows one by itself is reported.
  */
 import t from 'tap';
 import { createAlerting } from '../../actors/alerting/alerting.ts';
@@ -85,7 +85,7 @@ t.test('limits are whole numbers within what one project can be given', async (t
   t.same(limitsOf(world.host.view('other')).instances, 10_000);
 });
 
-/** A world whose alerting knows what rows have told. */
+/** A world whose alerting knows what rows have reported. */
 async function knowing(t: Parameters<typeof openAlertingWorld>[0]) {
   const world = await openAlertingWorld(t);
   const labelSets = new Map<string, number>();
@@ -211,7 +211,7 @@ t.test(
     t.equal(world.incidents().length, 2, 'and nothing of it is retired');
     const sequence = world.host.appliedSequence();
     await world.pass(60_000, 5_000);
-    t.equal(world.host.appliedSequence(), sequence, 'it is told once');
+    t.equal(world.host.appliedSequence(), sequence, 'it is reported once');
 
     await limit(world, { instances: 3 });
     await world.pass(30_000);

@@ -1,6 +1,6 @@
 /**
- * One firing is one commit with everybody it tells: a rule's audience is bounded so that it fits,
- * and what does not fit all the same is told and keeps nothing else from being decided.
+ * One firing is one commit with everybody it notifies: a rule's audience is bounded so that it
+ * fits, and what does not fit all the same is reported and keeps nothing else from being decided.
  */
 import t from 'tap';
 import { createDestinations } from '../../actors/delivery/destinations.ts';

@@ -1,7 +1,7 @@
 /**
  * Properties of rules on the age of telemetry, against the oracle: over arbitrary logs of one VM
- * that falls silent, is stopped and comes back, in any order of arrival. What is told follows the
- * log, and differs from what the sorted observations say only by firings marked corrected.
+ * that falls silent, is stopped and comes back, in any order of arrival. What is reported follows
+ * the log, and differs from what the sorted observations say only by firings marked corrected.
  */
 import fc from 'fast-check';
 import t from 'tap';

@@ -1,8 +1,9 @@
 /**
  * Previews of rules that time decides, against live evaluation with its ticks: arbitrary histories
  * with gaps, stops and late rows go through the live fold, and into a real history from which a
- * preview reads them back. Both must tell the same stretches. Late rows are stored as they came;
- * what is told live before one comes depends on when it does, so there they come in their places.
+ * preview reads them back. Both must report the same stretches. Late rows are stored as they came;
+ * what is reported live before one comes depends on when it does, so there they come in their
+ * places.
  */
 import assert from 'node:assert/strict';
 import fc from 'fast-check';

@@ -1,6 +1,6 @@
 /**
- * Previews against live evaluation: the same samples go row by row through the live fold, and into a
- * real history from which a preview reads them back. Both must tell the same firings, for every
+ * Previews against live evaluation: the same samples go row by row through the live fold, and into
+ * a real history from which a preview reads them back. Both must report the same firings, for every
  * kind of metric and over arbitrary histories: gaps, reboots, resizes, devices and mounts that come
  * and go. The few cases below the property say where a window begins.
  */

@@ -95,7 +95,7 @@ interface ToldSpan {
   notified: boolean;
 }
 
-/** What people and machines were told, as stretches. */
+/** What people and machines were notified of, as stretches. */
 function toldSpans(edges: readonly Edge[], { sustainedMs }: EvaluationRule): ToldSpan[] {
   const spans: ToldSpan[] = [];
   for (const edge of edges) {

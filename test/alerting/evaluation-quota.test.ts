@@ -1,5 +1,5 @@
 /**
- * What bounds a project's instances, as part of the pure fold: which instances are evaluated is a
+ * The bound on a project's instances, as part of the pure fold: which instances are evaluated is a
  * function of the log, and a retired VM leaves without a word.
  */
 import t from 'tap';
@@ -32,7 +32,7 @@ const evaluated = (world: EvaluationWorld) => world.instances().map(({ vm }) => 
 const unevaluated = (world: EvaluationWorld) =>
   Object.fromEntries(world.state.projects.get(PROJECT)?.unevaluated ?? []);
 
-/** A state that folded the log anew, through its bytes. */
+/** A state that folded the log again, through its bytes. */
 function again(world: EvaluationWorld, rules: readonly EvaluationRule[]): EvaluationWorld {
   const other = new EvaluationWorld(rules);
   for (const [i, entry] of world.log.entries()) {

@@ -7,7 +7,7 @@
  * From a floor, sameness has limits, and these worlds keep within them: samples are at most 95 s
  * late and come one by one; the floor cuts no sample from an older one; no firing waits for fresh
  * data, or is found to go on, that began below it; the first thing after the stop is a new sample.
- * Beyond them a late sample of minutes ago may be told once more or not at all, as an incident of
+ * Beyond them a late sample of minutes ago may be reported once more or not at all, as an incident of
  * the past; a firing that lasts is always found again.
  */
 import fc from 'fast-check';
@@ -83,8 +83,8 @@ function newestMs({ rows }: Arrivals, stop: number): number {
 }
 
 /**
- * Is the first thing after the stop a late sample? What it changes is told with the next newer one,
- * as it cannot be known whether it had been folded before the stop.
+ * Is the first thing after the stop a late sample? What it changes is reported with the next newer
+ * one, as it cannot be known whether it had been folded before the stop.
  */
 function isLateNext(world: Arrivals, stop: number): boolean {
   const next = world.rows.slice(stop).find((batch) => batch.length > 0) ?? [];

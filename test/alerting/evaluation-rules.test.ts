@@ -208,7 +208,7 @@ t.test('a recovery threshold and a recovery duration work with every operator', 
     }
     t.same(world.cpu(good, [330, 360]), [], `${operator}: good for 30 of 60 s`);
     t.same(world.cpu(breach, [390]), [], `${operator}: in breach again`);
-    t.same(world.cpu(good, [420, 450]), [], `${operator}: the recovery begins anew`);
+    t.same(world.cpu(good, [420, 450]), [], `${operator}: the recovery restarts`);
     t.same(world.cpu(good, [480]), ['recovered at 480'], operator);
   }
   t.end();
@@ -235,7 +235,7 @@ t.test('EVAL-16: rules that time decides know what was heard, and are replaced s
     { ...silent, evaluationRevision: 2, threshold: 200 },
     { ...stopped, evaluationRevision: 2, sustainedMs: 30_000 },
   ];
-  t.same(world.marker(391, { upserts: edited }), [], 'nothing of the old ones is told to end');
+  t.same(world.marker(391, { upserts: edited }), [], 'no end of the old ones is reported');
   t.same(world.tick(405), ['fired at 260 since 260'], 'from the moment that the new one says');
   t.equal(world.edges.at(-1)?.key.evaluationRevision, 2);
   t.same(world.rows([{ at: 420, ...crashed }]), ['recovered at 420']);
@@ -255,7 +255,7 @@ t.test('EVAL-17: a rule on telemetry that is resumed begins a new run', (t) => {
   t.same(
     seconds(255, 600, 15).flatMap((at) => world.tick(at)),
     [],
-    'paused: nothing is told',
+    'paused: nothing is reported',
   );
   world.marker(601, { upserts: [{ ...silent, evaluationRevision: 2 }] });
   t.same(
@@ -274,7 +274,7 @@ t.test('EVAL-17: a rule on telemetry that is resumed begins a new run', (t) => {
     { upserts: [{ ...silent, rule: 'shorter', sustainedMs: 0, threshold: 90 }] },
     [],
   );
-  t.same(joined.tick(135), ['fired at 90 since 90'], 'it knows what the lane of others knows');
+  t.same(joined.tick(135), ['fired at 90 since 90'], 'it knows what the queue of others knows');
   t.end();
 });
 

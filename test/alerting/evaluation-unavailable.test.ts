@@ -88,7 +88,7 @@ t.test('EVAL-04: its end is an observed fresh row, and says nothing of the metri
   live(slow, 0, 0);
   t.same(ticks(slow, 15, 600), ['fired at 300 since 300']);
   t.same(live(slow, 615, 645), [], 'fresh rows span 30 of 60 s');
-  t.same(live(slow, 765, 795), [], 'a gap in the recovery begins it anew');
+  t.same(live(slow, 765, 795), [], 'a gap in the recovery restarts it');
   t.same(live(slow, 825, 825), ['recovered at 825']);
   t.end();
 });
@@ -137,7 +137,7 @@ t.test('an unexpected stop fires on one row, and ends by a row that says otherwi
     'fired at 90 since 90',
   ]);
   t.same(ticks(world, 105, 195), ['dataMissing since 90']);
-  t.same(world.rows([{ at: 200, state: 0 }]), [], 'a row that tells no state ends nothing');
+  t.same(world.rows([{ at: 200, state: 0 }]), [], 'a row that reports no state ends nothing');
   t.same(world.rows([{ at: 210, state: OFF, stateReason: 'destroyed' }]), ['dataObserved at 210']);
   t.same(world.rows([{ at: 240, state: RUNNING }]), ['recovered at 240']);
   t.same(world.rows([{ at: 270, state: OFF, stateReason: 'shutdown' }]), [], 'by its owner');
@@ -294,7 +294,7 @@ t.test('EVAL-19: a data center that falls silent is one incident of each rule', 
   ]);
   const reasons = world.edges.flatMap((edge) => (edge.kind === 'dataMissing' ? [edge.reason] : []));
   t.same(reasons, Array(5).fill('DATACENTER_STALE'), 'open incidents of its readings say why');
-  t.same(step(615), [], 'without a census what was known still holds');
+  t.same(step(615), [], 'without one what was known still holds');
 
   t.same(
     rows(620, ['vm-5', 'vm-6', 'vm-7']).filter((line) => !line.includes('data')),

@@ -70,7 +70,7 @@ t.test('EVAL-03: a gap while firing is no recovery, which needs observed good sa
   t.same(
     seconds(420, 7200).flatMap((at) => world.tick(at)),
     [],
-    'told once, and never recovered',
+    'reported once, and never recovered',
   );
   t.match(world.instance(), { state: 'FIRING', dataState: 'MISSING' });
   t.same(world.cpu(LOW, [7200]), ['dataObserved at 7200']);
@@ -99,7 +99,7 @@ t.test('EVAL-05: a late sample is inserted and its window computed again', (t) =
   t.same(told.rows([{ at: 90, cpu: LOW }], 310), ['corrected'], 'nothing is retracted');
   t.match(told.instance(), { state: 'FIRING' });
   t.same(told.rows([{ at: 100, cpu: LOW }], 311), [], 'corrected once');
-  t.same(told.cpu(HIGH, seconds(330, 600)), [], 'what was told is not told again');
+  t.same(told.cpu(HIGH, seconds(330, 600)), [], 'what was reported is not reported again');
   t.same(told.cpu(LOW, [630]), ['recovered at 630'], 'it ends by a good observation');
 
   const completed = new EvaluationWorld([cpuRule()]);
@@ -129,7 +129,7 @@ t.test('EVAL-06: a late breach that completes a run notifies only if the run is 
   t.same(stale.rows(backlog, 1000), [], 'complete, but neither fresh nor over');
   t.match(stale.instance(), { state: 'SUSTAINING', dataState: 'MISSING' });
   const fresh = stale.rows([{ at: 990, cpu: HIGH }], 1000);
-  t.same(fresh, ['fired at 300 since 0'], 'told once it reaches into the freshness horizon');
+  t.same(fresh, ['fired at 300 since 0'], 'reported once it reaches into the freshness horizon');
 
   const over = new EvaluationWorld([cpuRule()]);
   over.rows(backlog, 1000);
@@ -239,7 +239,7 @@ t.test('EVAL-09: a sample from the future is refused; a clock going back is orde
   t.same(
     over.rows([HIGH, LOW].map((cpu, i) => ({ at: 3640 + i, cpu, sequence: 4 + i }))),
     ['fired at 3640 since 3640 unnotified', 'recovered at 3641'],
-    'nothing is taken for what was told of a later time',
+    'nothing is taken for what was reported of a later time',
   );
 
   const saved = new EvaluationWorld([cpuRule({ rule: 'older' })]);

@@ -1,7 +1,7 @@
 /**
- * Telemetry that stays away, on its whole path: ticks carry a census over all projects of the node,
- * whole data centers raise one incident for each rule, and a restart, also one whose log no longer
- * reaches back to the last observation, changes nothing of it.
+ * Telemetry that stays away, on its whole path: ticks carry the silent VMs over all projects of the
+ * node, whole data centers raise one incident for each rule, and a restart, also one whose log no
+ * longer reaches back to the last observation, changes nothing of it.
  */
 import t from 'tap';
 import type { IncidentHeldVmsBody } from '../../actors/alerting/edges.ts';
@@ -22,7 +22,9 @@ const vms = (from: number, to: number) =>
 
 type Ports = Pick<EvaluatorDeps, 'newest' | 'clockAhead'>;
 
-/** Two projects in two partitions, each with a rule on its telemetry, and ticks with a census. */
+/**
+ * Two projects in two partitions, each with a rule on its telemetry, and ticks with the silent VMs.
+ */
 async function watching(t: Parameters<typeof openAlertingWorld>[0], ports: Ports = {}) {
   const world = await openAlertingWorld(t);
   world.startRules();
@@ -113,7 +115,7 @@ t.test('EVAL-19: an incident recovers by a VM that it holds, heard since it fire
   t.match(told(world), [held]);
   await world.hear(3, { [OTHER]: vms(5, 12) });
   t.match(told(world, OTHER), [{ state: 'RECOVERED' }]);
-  t.match(told(world), [held], 'VMs of another project say nothing of it, and it is told once');
+  t.match(told(world), [held], 'VMs of another project say nothing of it, and it is reported once');
   await world.restart();
   await world.hear(30, { [OTHER]: vms(5, 12) });
   t.match(told(world), [held], 'for as long as it lasts');
@@ -141,7 +143,7 @@ t.test('EVAL-19: VMs of an outage that are retired recover nothing', async (t) =
   t.match(world.incidents(), [gone]);
   await world.restart();
   await world.hear(3, { [PROJECT]: [...vms(1, 2), ...vms(11, 16)] });
-  t.match(world.incidents(), [gone], 'a restart tells nothing of it anew');
+  t.match(world.incidents(), [gone], 'a restart reports nothing of it again');
   await world.hear(14, { [PROJECT]: vms(1, 2) });
   t.match(told(world), [{ state: 'RETIRED' }, { ...held, since: 1050 }], 'the next outage is told');
   await world.restart();
@@ -175,7 +177,7 @@ t.test('EVAL-19: an outage that comes in steps stays one incident', async (t) =>
   t.equal(told(world).length, 1, 'six more of the ten that were left');
   await world.hear(2, { [PROJECT]: vms(1, 15) });
   const ended = told(world).map(({ vm, state }) => `${vm} ${state}`);
-  t.same(ended.sort(), [' RECOVERED', 'vm-16 FIRING'], 'who is still silent is told then');
+  t.same(ended.sort(), [' RECOVERED', 'vm-16 FIRING'], 'who is still silent is reported then');
 });
 
 t.test('EVAL-18: a restart at any moment of an outage changes nothing of it', async (t) => {
@@ -228,7 +230,7 @@ t.test('EVAL-18: a VM that fell silent before the log’s floor is still known',
   const before = world.incidents();
   await world.restart();
   await world.hear(2, { [PROJECT]: vms(1, 1) });
-  t.same(world.incidents(), before, 'and is told once');
+  t.same(world.incidents(), before, 'and is reported once');
   await world.hear(1, { [PROJECT]: vms(1, 2) });
   t.match(told(world), [{ vm: 'vm-2', state: 'RECOVERED' }]);
 });

@@ -12,7 +12,7 @@ import {
   START_MS,
 } from '../support/alerting-world.ts';
 
-/** A world with one rule in force that tells one destination, ticks included. */
+/** A world with one rule in force that notifies one destination, ticks included. */
 async function evaluating(t: Parameters<typeof openAlertingWorld>[0]) {
   const world = await openAlertingWorld(t);
   world.startRules();
@@ -232,7 +232,7 @@ t.test('edges of many instances are committed in order, in commits that fit', as
   await world.cpu(95, vms);
   await world.until('all fire', () => world.incidents().length === vms.length);
   t.equal(world.deliveries().length, 5 * vms.length);
-  // Down, up and down again in one batch: the history is recorded, its end alone is told.
+  // Down, up and down again in one batch: the history is recorded, only its end is reported.
   const rows = [20, 95, 20].map((value, i) => ({
     ...rowAt(world, (i + 1) * 1_000),
     values: [value],

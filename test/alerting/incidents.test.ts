@@ -1,5 +1,5 @@
 /**
- * What people do with a firing incident, end to end: through the host, its timers and a deliverer
+ * Acts of people on a firing incident, end to end: through the host, its timers and a deliverer
  * whose endpoint answers from a script, under a virtual clock. The machine alone is walked in
  * test/platform/machines.
  */
@@ -174,7 +174,7 @@ t.test('Firing incident, Snooze: still evaluated; notifications are suppressed',
       t.equal(
         world.notifier.events().at(-1),
         'incident.recovered of vm-1',
-        'to those who had been told',
+        'to those who had been notified',
       );
       const count = world.notifier.requests.length;
       await world.fire(['vm-1']);
@@ -201,7 +201,7 @@ t.test('A firing notification that waits when the incident is snoozed ends SNOOZ
   world.notifier.answer = () => ({ kind: 'accepted', httpStatus: 200 });
   await unsnooze();
   await world.settle();
-  t.equal(world.notifier.requests.length, attempts + 1, 'its early end tells once');
+  t.equal(world.notifier.requests.length, attempts + 1, 'its early end notifies once');
   t.match(world.incidents(), [{ state: 'FIRING', snoozedUntilMs: null, repeats: 1 }]);
   await world.pass(60 * MINUTE, 10 * MINUTE);
   t.equal(world.notifier.requests.length, attempts + 1, 'and the old end nobody');
@@ -266,7 +266,7 @@ t.test('Firing incident, Missing data or evaluator error: no change', async (t) 
   t.match(world.incidents(), [{ state: 'FIRING', evaluatorError: null }]);
   await world.pass(24 * 60 * MINUTE, 60 * MINUTE);
   t.match(world.incidents(), [{ state: 'FIRING', recoveredMs: null }], 'nor does time');
-  t.same(world.notifier.events(), told, 'and nobody is told of a recovery');
+  t.same(world.notifier.events(), told, 'and nobody is notified of a recovery');
 });
 
 t.test('Every act names the alert instance, its incident and who it was', async (t) => {

@@ -1,6 +1,6 @@
 /**
  * Deciding an incident again over stored samples: whatever the live fold fires over any history,
- * deciding again agrees with; and where history has become another, it tells that it differs. The
+ * deciding again agrees with; and where history has become another, it reports that it differs. The
  * history is a real one, read as a query thread reads it.
  */
 import assert from 'node:assert/strict';

@@ -1,4 +1,6 @@
-/** Replays: what is read, what comes of it, and that it is what the live service made of the same. */
+/**
+ * Replays: what is read, what comes of it, and that it is what the live service made of the same.
+ */
 import t from 'tap';
 import { pastEntries } from '../../actors/telemetry/sample-log.ts';
 import {
@@ -145,7 +147,7 @@ t.test('what is recorded of a live run, replayed, leads to the same incidents', 
     incidents.map(({ vm, startedMs, state }) => ({ vm, startedMs, state })),
     live.toSorted((a, b) => a.startedMs - b.startedMs || (a.vm < b.vm ? -1 : 1)),
   );
-  t.equal(deliveries.length, 8, 'each is told as firing and as recovered');
+  t.equal(deliveries.length, 8, 'each is reported as firing and as recovered');
 });
 
 t.test('outages and retired VMs of a live log are replayed as they were', async (t) => {
@@ -175,7 +177,7 @@ t.test('outages and retired VMs of a live log are replayed as they were', async 
       .flatMap((entry) => recordingLine(entry, 'other') ?? [])
       .filter((line) => !/^{"tick/.test(line)),
     [],
-    'nothing of it is told to another project',
+    'nothing of it is reported to another project',
   );
   const { incidents } = await replayRecording({
     recording: { kind: 'log', entries: recorded },

@@ -1,5 +1,5 @@
 /**
- * What people do with incidents on the wire, the timeline that tells of it, and the explanation of
+ * Acts on incidents over the wire, the timeline that records them, and the explanation of
  * why an incident fired, over real history, query threads and evaluator.
  */
 import { randomUUID } from 'node:crypto';

@@ -1,4 +1,4 @@
-/** What is read of alerting on the wire: incidents, instances, and the path that led there. */
+/** Reads of alerting over the wire: incidents, instances, and the path that led there. */
 import { randomUUID } from 'node:crypto';
 import t from 'tap';
 import { START_MS } from '../support/credential-world.ts';

@@ -44,7 +44,7 @@ t.test('Rule templates: each of the five can be saved as it stands', async (t) =
   for (const { templateId, description, spec } of body.templates) {
     t.ok(EVALUATED_METRICS.has(spec.metricId), `${templateId} is about an evaluated metric`);
     const limitation = metricCatalogue.get(spec.metricId)?.limitation ?? 'none';
-    t.ok(description.endsWith(` ${limitation}`), `${templateId} says what it cannot tell`);
+    t.ok(description.endsWith(` ${limitation}`), `${templateId} says what it cannot report`);
     const saved = await world.call('SaveAlertRule', save(spec));
     t.match(saved, { status: 200, body: { syncStatus: 'APPLIED' } }, templateId);
     const read = await world.call('GetAlertRule', { name: saved.body.name });
@@ -120,7 +120,7 @@ t.test(
 
     await world.clock.advance(30_000);
     await write(world, row('vm-1', 30_000));
-    t.same(await listed(), [vmName, `${PROJECT}/vms/vm-2`], 'a later row makes it known anew');
+    t.same(await listed(), [vmName, `${PROJECT}/vms/vm-2`], 'a later row makes it known again');
   },
 );
 
@@ -172,5 +172,5 @@ t.test('The key of an agent ends with its VM', async (t) => {
   t.match(await enrol(), { status: 400, reason: 'INVALID_STATE' });
   await world.clock.advance(30_000);
   await write(world, row('vm-1', 30_000));
-  t.match(await enrol(), { status: 200 }, 'a VM anew may have an agent anew');
+  t.match(await enrol(), { status: 200 }, 'a new VM may have an agent again');
 });

@@ -1,6 +1,6 @@
 /**
- * `WatchIncidents` over a real connection: what is told, in which order, and every way in which it
- * ends. Time is virtual; only bytes take their own.
+ * `WatchIncidents` over a real connection: what is reported, in which order, and every way in which
+ * it ends. Time is virtual; only bytes take their own.
  */
 import { create } from '@bufbuild/protobuf';
 import { ConnectError, createContextValues, createHandlerContext } from '@connectrpc/connect';
@@ -111,7 +111,7 @@ t.test('A project has a bound on its watches, and a closed one makes room', asyn
   for (const stream of streams) stream.close();
 });
 
-/** Asks until it is so: for what follows a closed connection, which no clock of ours tells. */
+/** Asks until it is so: for what follows a closed connection, which no clock of ours reports. */
 async function until(isSo: () => Promise<boolean>): Promise<void> {
   for (let turn = 0; !(await isSo()); turn++) {
     if (turn > 1_000) throw new Error('It never came to be so');

@@ -159,7 +159,7 @@ t.test(
         ['FIRING', old?.id],
         ['FIRING', next?.id],
       ],
-      'nobody is told of a recovery',
+      'nobody is notified of a recovery',
     );
   },
 );
@@ -173,7 +173,7 @@ t.test('a rename keeps what fires; what it hid while pending is decided after al
   await world.saveRule({ displayName: 'Another name' });
   await observe(world, 95, 2);
   t.equal(world.rule().value, 'pendingApplication');
-  t.same(world.incidents(), [], 'nobody is told while it is pending');
+  t.same(world.incidents(), [], 'nobody is notified while it is pending');
   world.faults.append = () => undefined;
   await world.pass(1_000);
   await world.until('it is applied', () => world.rule().value === 'active');

@@ -1,7 +1,7 @@
 /**
  * Real hypervisor traces through the pipeline: a collector outage of 31.5 hours, values frozen for
- * hours, vCPU resizes, percentages above 100. The traces sample every 300 s, ten times our interval,
- * so trace time runs ten times as fast; values stay as they are.
+ * hours, vCPU resizes, percentages above 100. The traces sample every 300 s, ten times our
+ * interval, so trace time runs ten times as fast; values stay as they are.
  */
 import { readFileSync } from 'node:fs';
 import { gunzipSync } from 'node:zlib';
@@ -89,7 +89,7 @@ t.test('real traces invent no value, and no recovery in an outage', needs('share
   const told = edges.flatMap(({ key, ...edge }) =>
     'window' in edge ? edge.window.map((one) => `${key.vm} ${one.observedMs} ${one.value}`) : [],
   );
-  t.ok(told.length > 500, `${told.length} values were told`);
+  t.ok(told.length > 500, `${told.length} values were notified`);
   t.same(
     told.filter((one) => !observed.has(one)),
     [],

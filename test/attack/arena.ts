@@ -1,4 +1,7 @@
-/** What an attack has: the program, who attacks whom, and ways to try things and judge them. */
+/**
+ * The setting of an attack: the program, attackers and victims, and ways to try things and judge
+ * them.
+ */
 import type { Dice } from '../simulation/dice.ts';
 import { type Forbidden, problemOf, sentText } from './judge.ts';
 import type { Tally } from './tally.ts';
@@ -44,7 +47,9 @@ export async function inParallel<T>(
 
 const SOURCES = 200;
 
-/** Addresses that an attacker with many machines would have: limits by address are met elsewhere. */
+/**
+ * Addresses that an attacker with many machines would have: limits by address are met elsewhere.
+ */
 export function sourceOf(number: number): string {
   return `127.0.1.${1 + (number % SOURCES)}`;
 }
@@ -75,7 +80,9 @@ export function getRequest(
 /** Longest wait that a limit is given before the try counts as answered by it. */
 const LIMIT_WAIT_MS_MAX = 2_000;
 
-/** Sends; where a rate limit answers, once more after the wait that it asks for, if that is short. */
+/**
+ * Sends; where a rate limit answers, once more after the wait that it asks for, if that is short.
+ */
 export async function sendPatiently(
   { target }: Pick<Arena, 'target'>,
   request: WireRequest,

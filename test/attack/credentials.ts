@@ -30,7 +30,10 @@ export async function attackCredentials(arena: Arena): Promise<void> {
   await tryControls(arena);
 }
 
-/** The credentials as they are do open what they should; else the class would hold by being deaf. */
+/**
+ * The credentials as they are do open what they should; else the class would hold by refusing
+ * everything.
+ */
 async function tryControls(arena: Arena): Promise<void> {
   const { attacker } = arena;
   const accepted = ({ status, text }: WireAnswer) =>

@@ -11,7 +11,7 @@ import { mutated, written } from './mutations.ts';
 import { createTenant } from './tenants.ts';
 import { bytesOf, type WireAnswer } from './wire.ts';
 
-/** Requests in flight: more wait in the service's queues, and tell no more. */
+/** Requests in flight: more would wait in the service's queues, and show nothing new. */
 const WIDTH = 24;
 /** After so many, what ends things gets a new tenant to end things of. */
 const CHAFF_EVERY = 100_000;

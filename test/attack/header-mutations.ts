@@ -1,4 +1,4 @@
-/** What a fuzzer does to the headers of a request. */
+/** Mutations of the headers of a request. */
 import type { Dice } from '../simulation/dice.ts';
 import type { Draft } from './mutations.ts';
 import type { Header } from './wire.ts';

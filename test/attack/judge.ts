@@ -1,7 +1,7 @@
 /**
- * What every answer must be, whatever was asked: a known status in a well-formed envelope, without a
- * stack trace, a path of this machine or a secret, and without a word of another tenant. A 5xx is a
- * fault but for those that the service gives on purpose.
+ * The judge of every answer, whatever was asked: a known status in a well-formed envelope, without
+ * a stack trace, a path of this machine or a secret, and without a word of another tenant. A 5xx is
+ * a fault but for those that the service gives on purpose.
  */
 import { fileURLToPath } from 'node:url';
 import { REFUSAL_REASONS } from '../../streams/platform/refusal.ts';

@@ -1,4 +1,6 @@
-/** Whether resident memory is flat: a leak of a request's state grows with requests, caches do not. */
+/**
+ * Whether resident memory is flat: a leak of a request's state grows with requests, caches do not.
+ */
 
 export interface Reading {
   readonly atMs: number;
@@ -14,7 +16,7 @@ export interface MemoryVerdict {
 /** Fewer fill caches only: nothing can be said of a leak. */
 const REQUESTS_MIN = 300_000;
 /**
- * Both must be passed. 10 %: the heap breathes by that much between collections. 32 MiB: 64 bytes
+ * Both must be passed. 10 %: the heap varies by that much between collections. 32 MiB: 64 bytes
  * for each of the half million requests of the second half of the long run, less than any object
  * that a leak would keep.
  */

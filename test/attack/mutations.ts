@@ -1,5 +1,5 @@
 /**
- * What a seeded fuzzer does to a valid request: values, structure and types of its JSON, bytes of its
+ * Mutations of a valid request, from a seed: values, structure and types of its JSON, bytes of its
  * body, its encoding, headers, method and path. Most requests get one mutation, so that they come
  * past the first check and meet the next.
  */

@@ -1,7 +1,7 @@
 /**
- * An attack that finds nothing proves nothing: holes planted in a server of the test's own are found,
- * each for its own reason, and a server without any is not accused. The program itself is attacked by
- * `npm run attack`.
+ * An attack that finds nothing proves nothing: holes planted in a server of the test's own are
+ * found, each for its own reason, and a server without any is not accused. The program itself is
+ * attacked by `npm run attack`.
  */
 import { createServer, type RequestListener } from 'node:http';
 import t, { type Test } from 'tap';
@@ -172,7 +172,7 @@ t.test('memory that grows in the second half is found, one that has settled is n
   t.equal(memoryVerdict(settled, 1e6).why, undefined);
   const leaking = readings((i) => 300 + 4 * i);
   t.match(memoryVerdict(leaking, 1e6).why, /from .* to/);
-  t.equal(memoryVerdict(leaking, 1_000).why, undefined, 'too few requests to tell');
+  t.equal(memoryVerdict(leaking, 1_000).why, undefined, 'too few requests to judge');
   t.end();
 });
 

@@ -1,6 +1,6 @@
 /**
- * What came of each try, by class: the table that a run ends with, and a line for each try that did
- * not hold, with what was sent, what came back and why that is wrong.
+ * Results of all attempts, by class: the table that a run ends with, and a line for each try that
+ * did not hold, with what was sent, what came back and why that is wrong.
  */
 
 export interface Failure {
@@ -52,7 +52,7 @@ export class Tally {
     return this.#limited;
   }
 
-  /** A try; `why` tells what is wrong with its outcome, undefined that it held. */
+  /** A try; `why` says what is wrong with its outcome, undefined that it held. */
   note(outcome: {
     readonly name: string;
     readonly why: string | undefined;

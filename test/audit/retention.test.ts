@@ -1,5 +1,5 @@
 /**
- * What is kept for a time only, and what goes after it: under a virtual clock that leaps over
+ * Retention, and removal after it: under a virtual clock that leaps over
  * months, on the real projection, with the recorded history proven after each step.
  */
 import { join } from 'node:path';
@@ -143,7 +143,7 @@ t.test(
         .map(({ id }) => id);
       const { removed, excerpts } = await retainOnce(world);
       t.same(removed, { incident: 2, notice: 1, alertInstance: 1, delivery: 3 });
-      t.same(excerpts.sort(), told.sort(), 'what is kept beside the deliveries is told to go');
+      t.same(excerpts.sort(), told.sort(), 'what is kept beside the deliveries is deleted');
       t.match(
         world
           .incidents()

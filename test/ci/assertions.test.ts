@@ -1,6 +1,6 @@
 /**
  * Which identity tokens of a CI platform hold: one genuine token, changed in one way at a time,
- * each with the cause that the caller is told. Time is virtual, the issuer and the keys are real.
+ * each with the cause that the caller sees. Time is virtual, the issuer and the keys are real.
  */
 import { exportSPKI, generateKeyPair, SignJWT } from 'jose';
 import t, { type Test } from 'tap';
@@ -44,7 +44,7 @@ async function world(t: Test, options: Partial<Pick<Issuer, 'kind'>> = {}) {
       if (!(error instanceof Refusal) || error.reason !== 'BAD_ASSERTION') throw error;
       const { cause = '', claim } = error.metadata;
       for (const part of assertion.split('.').filter((text) => text.length > 20)) {
-        if (error.message.includes(part)) throw new Error(`${cause} tells the token`);
+        if (error.message.includes(part)) throw new Error(`${cause} reveals the token`);
       }
       return claim === undefined ? cause : `${cause} ${claim}`;
     }

@@ -1,5 +1,5 @@
 /**
- * What each kind of CI platform's tokens mean: which claims are bound, which are kept for review,
+ * The meaning of each CI platform's tokens: which claims are bound, which are kept for review,
  * which contexts are refused whatever was approved, and what a reviewer is warned of.
  */
 import t from 'tap';

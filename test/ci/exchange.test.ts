@@ -1,5 +1,5 @@
 /**
- * Exchanges: what a refusal tells and leaves behind, how often an assertion counts, and what
+ * Exchanges: what a refusal reports and leaves behind, how often an assertion counts, and what
  * changes while one is being checked.
  */
 import t from 'tap';
@@ -61,7 +61,7 @@ t.test('Change of repository or workflow identity requires new verification', as
     );
     t.ok(
       answer.claims.every((claim: object) => 'expected' in claim),
-      `${what}: told to the owner`,
+      `${what}: shown to the owner`,
     );
   }
   t.equal(await world.tryExchange(id), 'EXCHANGED', 'the approved one still may');
@@ -209,7 +209,7 @@ t.test('An issuer’s name that stands for another issuer moves no trust to it',
   t.match(
     await denied(world, id, { bound: { ref: 'x' } }),
     { cause: 'ISSUER_CHANGED', claims: [] },
-    'what was approved is not told to another issuer’s job of the same ids',
+    'what was approved is not shown to another issuer’s job of the same ids',
   );
   const { verification: setupId, pairingCode = '' } = answer;
   const proof = { setupId, pairingCode, network: NETWORK, assertion: world.assertion() };

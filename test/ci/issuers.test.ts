@@ -180,7 +180,7 @@ t.test(
     t.equal(state(), 'ready');
     t.equal(platform.keySet.requests, 2);
     t.match(lines, [/does not know.* brand_new$/]);
-    t.equal(lines.length, 1, 'a new claim is told once');
+    t.equal(lines.length, 1, 'a new claim is reported once');
     await clock.advance(60_000);
     const text = await metrics.text();
     t.match(text, 'svc_ci_unknown_claims_total{issuer="github"} 2');

@@ -130,7 +130,7 @@ t.test('an empty key set ends the trust in every key, and health says so', async
   issuer.answer = new Error('answered 503');
   await clock.advance(RENEW_MS);
   await t.rejects(has('a'), notReady, 'and an outage does not bring them back');
-  t.match(keys.health(), { reason: /cannot be read.*lists no key/ }, 'both are told');
+  t.match(keys.health(), { reason: /cannot be read.*lists no key/ }, 'both are reported');
   issuer.answer = setOf('a');
   await clock.advance(BACKGROUND_RETRY_MS);
   t.equal(await has('a'), true, 'a provider that mends its mistake is trusted again by itself');
@@ -161,7 +161,7 @@ t.test('while the issuer is away its last keys hold for 24 hours, with an alarm'
   await clock.advance(FRESH_MS + 1);
   t.equal(await has('a'), true);
   t.match(keys.health(), { state: 'degraded', reason: /github.*ECONNREFUSED.*10 minutes ago/ });
-  t.same(lines, ['The keys of the issuer cannot be read'], 'told once');
+  t.same(lines, ['The keys of the issuer cannot be read'], 'reported once');
   await clock.advance(STALE_MS - FRESH_MS - 1);
   t.equal(await has('a'), true, 'to the last moment');
   await clock.advance(1);

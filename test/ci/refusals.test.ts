@@ -1,4 +1,4 @@
-/** What is left of refused exchanges: notes, one a minute, that lose nothing and name everything. */
+/** Notes of refused exchanges: one a minute, that lose nothing and name everything. */
 import t from 'tap';
 import { RefusalNotes } from '../../actors/ci/refusal-notes.ts';
 import type { CiConnectionContext } from '../../machines/ci/ci-connection.ts';
@@ -33,7 +33,7 @@ t.test(
     t.match(second, { refusals: 4, claims: ['event_name', 'ref', 'ref_type'] });
     t.same(second?.codes, { IDENTITY_MISMATCH: 3, 'BAD_ASSERTION MALFORMED': 1 });
     const told = new Set(later.map(({ correlation }) => correlation));
-    t.same([...told], [second?.correlation], 'what was told is the id of the note that counts it');
+    t.same([...told], [second?.correlation], 'the answer has the id of the note that counts it');
     t.not(second?.correlation, first.correlation);
     await world.clock.advance(10 * MINUTE_MS);
     const third = await denied(world, id, { bound: { ref: 'x' } });
@@ -72,7 +72,7 @@ t.test('A mismatch is answered without waiting for its note, as an unknown trust
   };
   Object.assign(world.host, { submit: held });
   t.equal(await world.tryExchange(id, { bound: { ref: 'x' } }), 'IDENTITY_MISMATCH');
-  t.same(notesOf(world, id), [], 'it is told while the note is being written');
+  t.same(notesOf(world, id), [], 'it is answered while the note is being written');
   release();
   await world.ci.settled();
   t.equal(notesOf(world, id).length, 1);

@@ -1,4 +1,4 @@
-/** What a proof leaves for the reviewer, and what is no proof at all. */
+/** Proofs as the reviewer sees them, and attempts that prove nothing. */
 import t from 'tap';
 import { PROJECT_NAME, reads, startCiRpcWorld } from '../support/ci-rpc-world.ts';
 
@@ -53,7 +53,7 @@ t.test(
         );
       }
     }
-    // What a platform tells about a person who signs in is no proof of a workflow either.
+    // What a platform says about a person who signs in is no proof of a workflow either.
     const person = await world.platform.mint({ aud: 'dashboard', email: 'olga@example.test' });
     const signIn = { trustName, assertion: person };
     t.match(await world.anonymous('ExchangeCiToken', signIn, { person: owner }), {

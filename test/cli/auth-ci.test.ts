@@ -270,7 +270,7 @@ t.test('svc auth ci', async (t) => {
 
 t.test('the action installs itself without the right to ask for identity tokens', async (t) => {
   const root = fileURLToPath(new URL('../..', import.meta.url));
-  // In npm's place: tells what an install script would see, and leaves a program that does.
+  // In npm's place: prints what an install script would see, and leaves a program that does.
   const npm = `#!/bin/bash
 echo "npm $1 sees $(compgen -e | tr '\\n' ' ')"
 mkdir "$3/bin" "$3/node_modules"

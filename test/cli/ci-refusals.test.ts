@@ -1,5 +1,5 @@
 /**
- * What a refused job is shown: each claim with MISSING and DIFFERENT, on the log and on the summary
+ * The output of a refused job: each claim with MISSING and DIFFERENT, on the log and on the summary
  * page, what was expected to the owner alone, hints, and never a token.
  */
 import { readFileSync, writeFileSync } from 'node:fs';

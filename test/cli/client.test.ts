@@ -1,6 +1,6 @@
 /**
- * What all client commands have in common: the command line, where the service is and who calls,
- * how faults are told, and the completion scripts.
+ * Behaviour common to all client commands: the command line, where the service is and who calls,
+ * how faults are reported, and the completion scripts.
  */
 import { execFileSync } from 'node:child_process';
 import { chmodSync, mkdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';

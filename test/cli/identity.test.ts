@@ -1,6 +1,7 @@
 /**
  * Keys, service accounts, members and projects from the command line, against the whole service: a
- * secret once, what is told when it is lost, and what the answers look like to people and programs.
+ * secret once, what is printed when it is lost, and what the answers look like to people and
+ * programs.
  */
 import t, { type Test } from 'tap';
 import { type CliWorld, startCliWorld } from '../support/cli-world.ts';

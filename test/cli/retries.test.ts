@@ -1,6 +1,6 @@
 /**
- * What client commands send again and what they do not: waits as long as the service asks, one
- * request id for all tries of a change, and an uncertain change that is told.
+ * Retries of client commands: waits as long as the service asks, one
+ * request id for all attempts of a change, and an uncertain change that is reported.
  */
 import t from 'tap';
 import { systemClock } from '../../streams/platform/clock.ts';

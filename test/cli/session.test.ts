@@ -198,7 +198,7 @@ async function byBrowser(t: Test, world: CliWorld): Promise<void> {
     t.equal(await get(`/?state=${state}`), 404, 'without a code');
     t.equal(await get(`/other?state=${state}&code=x`), 404);
     t.equal(await get(`/?state=${state}&code=x`, { host: `evil.example:${port}` }), 404);
-    t.equal(await get(`/?state=${state}&code=not-a-code`), 200, 'told how it ended');
+    t.equal(await get(`/?state=${state}&code=not-a-code`), 200, 'the page says how it ended');
     t.match(await ended, { code: 3 }, 'a code of nobody is refused by the service');
   });
 

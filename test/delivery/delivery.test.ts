@@ -207,7 +207,7 @@ t.test('beyond one a destination: 32 of a project, 64 in all; projects take turn
       { project },
     );
   world.notifier.answer = () => accepted;
-  // Ten in a row that succeed let each lane grow to its eight.
+  // Ten in a row that succeed let each queue grow to its eight.
   let most = 0;
   world.notifier.answer = () => {
     most = Math.max(most, deliverer.inFlight());

@@ -1,6 +1,6 @@
 /**
- * One destination's lane against a small model, and how all lanes share the slots. The model knows
- * the rules alone: order within an incident, one to eight in flight, the breaker.
+ * One destination's queue against a small model, and how all queues share the slots. The model
+ * knows the rules alone: order within an incident, one to eight in flight, the breaker.
  */
 import fc from 'fast-check';
 import t from 'tap';
@@ -19,7 +19,7 @@ const job = (delivery: number, incident = delivery, project = 'p'): QueuedDelive
 const web = { slots: 'web', spacingMs: 0 } as const;
 const mail = { slots: 'mail', spacingMs: 0 } as const;
 
-/** What the lane is to do, written without its bookkeeping. */
+/** What the queue is to do, written without its bookkeeping. */
 class Model {
   waiting: QueuedDelivery[] = [];
   flying: QueuedDelivery[] = [];
@@ -210,7 +210,7 @@ t.test('what is beyond one a destination is bounded, and projects take turns', a
   };
   flood('greedy', 9, 4000);
   grow();
-  t.equal(lanes.inFlight, 9 + 32, 'of 72 that nine lanes would take');
+  t.equal(lanes.inFlight, 9 + 32, 'of 72 that nine queues would take');
   flood('other', 9, 4000);
   grow();
   t.equal(lanes.inFlight, 18 + 64);
@@ -218,7 +218,7 @@ t.test('what is beyond one a destination is bounded, and projects take turns', a
   startAll();
   const ofSmall = started.filter(({ job }) => job.project === 'small');
   t.equal(ofSmall.length, 1, 'whoever comes late starts at once');
-  t.equal(new Set(started.map(({ destination }) => destination)).size, 19, 'every lane has some');
+  t.equal(new Set(started.map(({ destination }) => destination)).size, 19, 'every queue has some');
   for (const start of started.splice(0)) lanes.end(start, 'neutral', 0);
   t.equal(lanes.inFlight, 0);
   const [first] = ofSmall;
@@ -362,7 +362,7 @@ t.test('10,000 that wait for a slow endpoint keep no other project waiting', asy
   for (let i = 0; i < 10_000; i++) lanes.add('slow', job(i, i, 'crowded'), web);
   const taken = [];
   for (let start = lanes.next(0); start; start = lanes.next(0)) taken.push(start);
-  t.equal(taken.length, 1, 'a new lane is one wide');
+  t.equal(taken.length, 1, 'a new queue is one wide');
   lanes.add('theirs', job(1, 1, 'other'), web);
   t.equal(lanes.next(0)?.job.project, 'other', 'it starts at once');
   // Nor does its own next one find a place in the queue by looking at all of them.

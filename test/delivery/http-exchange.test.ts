@@ -1,4 +1,4 @@
-/** What HTTP channels share, by itself: Retry-After, cuts, and the excerpt without secrets. */
+/** The parts that HTTP channels share: Retry-After, cuts, and the excerpt without secrets. */
 import fc from 'fast-check';
 import t from 'tap';
 import {
@@ -66,7 +66,7 @@ t.test('an excerpt shows none of the ways in, however the endpoint repeats them'
     t.match(
       redact(`${key} ${text} ${key}`, { url, secrets }),
       /-{17} .*\[redacted/,
-      'told as left out',
+      'reported as left out',
     );
   }
   const harmless =
@@ -164,7 +164,7 @@ t.test('four times the answer takes about four times the work, whatever it repea
         const answer = Buffer.from(piece.repeat(bytes / piece.length));
         return shortest(() => excerptOf(answer, { url, secrets }, true));
       };
-      // Quadratic work would be sixteen times as much; below a tenth of a ms nothing is told.
+      // Quadratic work would be sixteen times as much; below a tenth of a ms nothing is reported.
       const isSlow = () => work(16_384) > 9 * Math.max(work(4_096), 0.1);
       return isSlow() && isSlow() && isSlow();
     });

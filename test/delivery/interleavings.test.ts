@@ -28,7 +28,7 @@ class Watch {
   opened = 0;
   readonly #values = new Map<string, string>();
   readonly #incidents = new Map<string, AlertInstanceContext['incident']>();
-  /** Attempts that told of a firing, by delivery, by who was told of what incident. */
+  /** Attempts that reported a firing, by delivery, recipient and incident. */
   readonly #firings = new Map<string, Map<string, DeliveryContext['attempts']>>();
   #destinationNames: readonly string[] = [];
 

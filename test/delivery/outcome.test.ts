@@ -1,5 +1,5 @@
 /**
- * What outcomes say of a destination and its lane: what is our own fault says nothing of it, days
+ * Outcomes and their effect on a destination and its queue: faults of the service have none, days
  * of failures pause it, and after it was mended it is tried at once.
  */
 import t from 'tap';
@@ -47,7 +47,7 @@ t.test('two failures three days apart pause nothing', async (t) => {
   await world.settle();
   const [hook] = world.instances('destination');
   t.equal(hook?.value, 'active');
-  t.equal(hook?.context.failingSinceMs, hook?.context.lastFailedMs, 'it begins anew');
+  t.equal(hook?.context.failingSinceMs, hook?.context.lastFailedMs, 'it restarts');
 });
 
 t.test('a test message goes at once to a destination that was mended', async (t) => {

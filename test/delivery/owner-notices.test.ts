@@ -1,6 +1,6 @@
 /**
- * A destination that the service paused: its project's owners are told in the project, and each by
- * mail, once for each pause, though the mail server or the process fails meanwhile.
+ * A destination that the service paused: its project's owners are notified in the project, and each
+ * by mail, once for each pause, though the mail server or the process fails meanwhile.
  */
 import t from 'tap';
 import type { NoticeBody } from '../../actors/alerting/notices.ts';

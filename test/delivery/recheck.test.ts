@@ -1,6 +1,6 @@
 /**
- * The recheck before every attempt: what stopped being true is not sent, and who was told of an
- * incident, and only they, are told of its recovery.
+ * The recheck before every attempt: what stopped being true is not sent, and who was notified of an
+ * incident, and only they, are notified of its recovery.
  */
 import t from 'tap';
 import { by, freshRequest, PROJECT, RULE } from '../support/alerting-world.ts';
@@ -14,7 +14,7 @@ import {
 
 const HOUR_MS = 3_600_000;
 
-/** A world with a rule in force that tells one destination, timers and a deliverer. */
+/** A world with a rule in force that notifies one destination, timers and a deliverer. */
 async function delivering(t: Parameters<typeof openDeliveryWorld>[0]) {
   const world = await openDeliveryWorld(t);
   const hook = await world.addDestination();
@@ -111,7 +111,7 @@ t.test('while its version is pending a rule notifies nobody, and afterwards at o
 t.test('after a snooze one notification is sent, if it still fires', async (t) => {
   const world = await delivering(t);
   await world.fire(['vm-1']);
-  await world.until('it is told', () => world.notifier.requests.length === 1);
+  await world.until('it is reported', () => world.notifier.requests.length === 1);
   await world.tell('vm-1', { type: 'snoozed', untilMs: world.clock.now() + HOUR_MS, by: 'me' });
   await world.pass(HOUR_MS - 1_000, 60_000);
   t.equal(world.notifier.requests.length, 1);
@@ -210,10 +210,10 @@ t.test(
     const world = await delivering(t);
     const other = await world.addDestination();
     await world.fire(['vm-1']);
-    await world.until('it is told', () => world.notifier.requests.length === 1);
+    await world.until('it is reported', () => world.notifier.requests.length === 1);
     await world.putInForce({ destinationNames: [other] });
     await world.recover(['vm-1']);
-    await world.until('it is told', () => world.live('delivery').length === 0);
+    await world.until('it is reported', () => world.live('delivery').length === 0);
     const [firing, recovered] = world.notifier.requests;
     t.equal(world.notifier.requests.length, 2);
     t.match(recovered, { event: 'incident.recovered', target: firing?.target });

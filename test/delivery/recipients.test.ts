@@ -251,7 +251,7 @@ t.test(
       await world.destinations.update({ ...caller(), id, target });
     }
     await world.signIn.mail?.settled();
-    t.equal(world.server.mails.length, taken + 1, 'but for who was added anew');
+    t.equal(world.server.mails.length, taken + 1, 'but for who was added again');
     t.same(world.states(id), { [ADA]: 'invited', [BOB]: 'unsubscribed' });
     const token = world.tokenFor(ADA);
     await browser.send(linkOf(ADA), oneClick);

@@ -1,5 +1,5 @@
 /**
- * What rows are swept for: wake-ups that were lost, attempts whose process died, bodies whose
+ * The sweep over rows: wake-ups that were lost, attempts whose process died, bodies whose
  * delivery has ended. One row that cannot be dealt with keeps no other waiting.
  */
 import t from 'tap';

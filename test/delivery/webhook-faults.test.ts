@@ -1,4 +1,4 @@
-/** What an exchange without an answer says: whose fault it was, and nothing of names inside. */
+/** Exchanges without an answer: whose fault it was, and nothing of names inside. */
 import t from 'tap';
 import { AddressGuard } from '../../src/delivery/notify/http/address-guard.ts';
 import { createHttpExchange } from '../../src/delivery/notify/http/exchange.ts';

@@ -1,6 +1,7 @@
 /**
- * Signatures against the published vector and the Standard Webhooks library; the sender against receivers that hang, redirect, drip, answer 10 GB or lie in a
- * private network. Receivers are real servers on the loopback, allowed by name.
+ * Signatures against the published vector and the Standard Webhooks library; the sender against
+ * receivers that hang, redirect, drip, answer 10 GB or lie in a private network. Receivers are real
+ * servers on the loopback, allowed by name.
  */
 import { createServer, type RequestListener, type Server } from 'node:http';
 import { type AddressInfo, createServer as createTcpServer } from 'node:net';
@@ -234,7 +235,7 @@ t.test('a row of interim answers without an end is given up, a few are not', asy
 
 t.test('a connection is kept as long as we like, not as long as the receiver does', async (t) => {
   const server = await listen(t, (_request, response) => response.writeHead(204).end());
-  // Told to clients in each answer: `keep-alive: timeout=600`.
+  // Sent to clients in each answer: `keep-alive: timeout=600`.
   server.keepAliveTimeout = 600_000;
   const closed = new Promise<string>((resolve) =>
     server.on('connection', (socket) => socket.on('close', () => resolve('closed'))),

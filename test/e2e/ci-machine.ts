@@ -97,7 +97,10 @@ export class CiMachine {
     };
   }
 
-  /** One step's block, in a shell that keeps the variables of the steps before it. Throws when it fails. */
+  /**
+   * One step's block, in a shell that keeps the variables of the steps before it. Throws when it
+   * fails.
+   */
   async follow(step: number, options: RunOptions = {}): Promise<Ran> {
     // The one thing that every reader changes.
     const before = codeBlock('ci.md', '# Before: your service, your project').replace(
@@ -151,7 +154,7 @@ export class CiMachine {
     const link = await this.administer('login-link', OWNER, '--json');
     const token = /svc_link_\w+/.exec(link)?.[0] ?? '';
     const address = () => /http\S+auth\/cli\S+/.exec(stderr())?.[0];
-    const url = new URL(await until('the address is told', address));
+    const url = new URL(await until('the address is printed', address));
     await confirmInBrowser(this.program.demo.baseUrl, token, url);
   }
 
@@ -217,7 +220,7 @@ async function confirmInBrowser(endpoint: string, token: string, url: URL): Prom
   if (!(await page.text()).includes('svc login')) throw new Error('The page does not ask');
   const confirmed = await post('/auth/cli', Object.fromEntries(url.searchParams), { cookie });
   const back = await fetch(confirmed.headers.get('location') ?? '');
-  if (!(await back.text()).includes('Signed in')) throw new Error('The browser was not told');
+  if (!(await back.text()).includes('Signed in')) throw new Error('The browser was not signed in');
 }
 
 type Environment = Readonly<Record<string, string>>;

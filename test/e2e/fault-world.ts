@@ -1,4 +1,4 @@
-/** What the tests of faults do with a running program: destinations, rules, breaches, readiness. */
+/** Tools of the fault tests for a running program: destinations, rules, breaches, readiness. */
 import { randomUUID } from 'node:crypto';
 import { type Answer, type Program, until } from '../support/program.ts';
 

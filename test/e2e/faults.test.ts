@@ -233,7 +233,7 @@ t.test('a nats-server that is killed and comes back', { ...needs(nats), ...atOnc
     return status === 503 && isNamed ? true : undefined;
   });
   const write = await writeReadings(program, ['vm-1'], 11);
-  t.match([write.status, reasonOf(write)], [503, 'NOT_READY'], 'a lost store is not made anew');
+  t.match([write.status, reasonOf(write)], [503, 'NOT_READY'], 'a lost store is not recreated');
   t.equal(await program.stop(), 0);
 });
 

@@ -64,7 +64,7 @@ export async function walkAlert(t: Test, walk: Walk): Promise<{ rule: string; in
       type: 'incident.firing',
       data: { state: 'FIRING', vmName: vm.name, metricId: 'cpu_utilization_pct' },
     });
-    t.ok(Number(firing.body.data.value) > walk.threshold, 'the value told breaches');
+    t.ok(Number(firing.body.data.value) > walk.threshold, 'the reported value breaches');
     t.match(firing.headers['svc-signature-v2'], /^t=\d+,id=dlv_.+,att=att_.+,v2=[0-9a-f]{64}$/);
   } finally {
     await endLoad();

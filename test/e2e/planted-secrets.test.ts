@@ -1,8 +1,8 @@
 /**
- * Every secret that the program hands out, is given or is shown, used in one run at debug log level,
- * rightly and wrongly; then looked for in everything that the run has left: its log, each file of
- * its data folder byte by byte while it runs and after it has stopped, its errors, and the events
- * that audit shows. What it writes for its user on purpose (demo.json) is the one exception.
+ * Every secret that the program hands out, is given or is shown, used in one run at debug log
+ * level, rightly and wrongly; then looked for in everything that the run has left: its log, each
+ * file of its data folder byte by byte while it runs and after it has stopped, its errors, and the
+ * events that audit shows. What it writes for its user on purpose (demo.json) is the one exception.
  */
 import { randomBytes, randomUUID } from 'node:crypto';
 import { writeFileSync } from 'node:fs';
@@ -68,7 +68,7 @@ class Caller {
     };
   }
 
-  /** A path that there is not; whoever asked is told it back, so that the answer is not kept. */
+  /** A path that there is not; whoever asked gets it back, so that the answer is not kept. */
   async askNowhere(path: string): Promise<void> {
     await (await fetch(`${this.#program.demo.baseUrl}/nowhere/${path}`)).text();
   }
@@ -348,7 +348,7 @@ async function useWebhook(caller: Caller, planted: Planted): Promise<void> {
   receiver.verify(message, secret);
 }
 
-/** Secrets where they do not belong: what is refused must not be told on. */
+/** Secrets where they do not belong: what is refused must not be passed on. */
 async function misuse(caller: Caller, planted: Planted): Promise<void> {
   const path = `/svc.${ALERT}ListAlertRules`;
   for (const [name, secret] of planted.secrets) {

@@ -1,5 +1,5 @@
 /**
- * What the program refuses, as a user meets it: settings that will not do, a folder in use, and
+ * Refusals of the program, as a user meets them: settings that will not do, a folder in use, and
  * bytes on its port that are no HTTP. Nothing of it ends the program or leaves a stack trace.
  */
 import { once } from 'node:events';

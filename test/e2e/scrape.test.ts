@@ -1,5 +1,5 @@
 /**
- * A real Prometheus, with the configuration that docs/reading.md tells people to paste (only its
+ * A real Prometheus, with the configuration that docs/reading.md offers for pasting (only its
  * intervals are shorter), discovers the shards of a real program and scrapes them while samples
  * come in over the network. Whatever it has stored then must be a sample that was written.
  */
@@ -55,7 +55,7 @@ function queriesOf(post: (parameters: Record<string, string>) => Promise<unknown
   };
 }
 
-/** What was written, as Prometheus would tell it: `labels @ ms` to value. */
+/** What was written, as Prometheus would report it: `labels @ ms` to value. */
 class Written {
   readonly samples = new Map<string, number>();
   readonly #program: Program;
@@ -265,7 +265,7 @@ function keepWriting(written: Written): { stop(): Promise<void> } {
 
 /**
  * Every stored sample against what was written, but for the series that are computed; those that
- * were not written are told, at most ten.
+ * were not written are listed, at most ten.
  */
 function compare(written: Written, stored: readonly QueriedSeries[]) {
   const unknown: string[] = [];

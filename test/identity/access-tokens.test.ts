@@ -208,7 +208,7 @@ t.test('a key signs for 90 days; the one before verifies until its tokens are ov
     t.equal((await one.verify(next)).token, 'next');
   }
   await clock.advance(ACCESS_TOKEN_MS + 60_000);
-  t.equal(tokens.jwks().keys.length, 1, 'the old key is told no longer');
+  t.equal(tokens.jwks().keys.length, 1, 'the old key is no longer listed');
   await t.rejects(restarted.verify(last), expired);
 });
 

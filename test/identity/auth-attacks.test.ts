@@ -1,5 +1,5 @@
 /**
- * What others may try with the pages of signing in: requests of other sites, planted cookies,
+ * Attacks on the pages of signing in: requests of other sites, planted cookies,
  * addresses to be sent on to, bodies of all kinds, guessing.
  */
 import { createHash } from 'node:crypto';

@@ -100,7 +100,7 @@ t.test('an issued key authenticates; the commit holds its hash and never the key
   const commits: string[] = [];
   world.host.onApplied(({ commit }) => void commits.push(JSON.stringify(commit)));
   const { id, key, expiresMs } = await issueCredential(world, tester, credential);
-  t.equal(expiresMs, START_MS + 90 * DAY_MS, '90 days unless told otherwise');
+  t.equal(expiresMs, START_MS + 90 * DAY_MS, '90 days by default');
   const { authenticate, used } = authenticator(t, world);
   t.match(authenticate(key), {
     kind: 'sk',

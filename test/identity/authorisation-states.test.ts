@@ -1,5 +1,5 @@
 /**
- * What is left of a caller once something has happened to it: every method that asks who calls, as
+ * Callers after a change of their state: every method that asks who calls, as
  * every kind of caller in every state, compared with a table written out by hand. Each caller is
  * let in first, so that what refuses it is its state, on the very next request.
  */
@@ -263,7 +263,7 @@ const states: readonly State[] = [
     left: 'yes role yes capability yes role yes',
   },
   {
-    // The request that finds it idle is told `expired`, and ends it.
+    // The request that finds it idle is answered `expired`, and ends it.
     name: 'a session that was found idle',
     begin: owner(async (world, { session, secret }) => {
       world.clock.jump(8 * 86_400_000);

@@ -53,7 +53,7 @@ const groups: readonly Group[] = [
     who: 'sign-in yes     yes    yes    yes capability capability yes    yes    yes   boundary yes',
   },
   {
-    name: 'writing monitoring, and where people are told',
+    name: 'writing monitoring, and where people are notified',
     methods: [
       ...['Alert/SaveAlertRule', 'Alert/DeleteAlertRule', 'Alert/CreateDestination'],
       ...['Alert/GetDestination', 'Alert/ListDestinations', 'Alert/DeleteDestination'],

@@ -1,4 +1,7 @@
-/** What only a real connection shows: one that hangs up, and one that sends more than is read. */
+/**
+ * Behaviour that only a real connection shows: one that hangs up, and one that sends more than is
+ * read.
+ */
 import { once } from 'node:events';
 import { type ClientRequest, request } from 'node:http';
 import t from 'tap';

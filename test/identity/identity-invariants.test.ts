@@ -1,5 +1,5 @@
 /**
- * What must hold on every path of an identity's machine, whatever happens in which order: secrets
+ * Invariants of every path of an identity's machine, whatever happens in which order: secrets
  * that are used once, access that ends when it is ended, approvals of exactly what was reviewed.
  */
 import t from 'tap';
@@ -185,7 +185,7 @@ t.test(
       taken(edgesOf('ciConnection', 'accountDisabled')).some(
         ({ from }) => from.value === 'disabled',
       ),
-      'a disabled connection is told of its account, too',
+      'a disabled connection learns of its account, too',
     );
   },
 );

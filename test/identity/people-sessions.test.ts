@@ -1,4 +1,7 @@
-/** Sessions: that they end when they should, and not before; that secrets change, and old ones tell. */
+/**
+ * Sessions: that they end when they should, and not before; that secrets change, and old ones
+ * betray a theft.
+ */
 import { createHash } from 'node:crypto';
 import t, { type Test } from 'tap';
 import type { IssuedLink, StartedSession } from '../../actors/identity/people-port.ts';

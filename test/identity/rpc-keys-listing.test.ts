@@ -1,6 +1,6 @@
 /**
- * What is told of keys over the API and to whom: who may manage whose, listings and their warnings,
- * and that a secret is in one answer and nowhere else.
+ * Listings of keys over the API, and who sees them: who may manage whose, listings and their
+ * warnings, and that a secret is in one answer and nowhere else.
  */
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';

@@ -1,5 +1,5 @@
 /**
- * What an owner sees and ends of what can get into the project: a member's personal keys, and every
+ * An owner's view of everything that can enter the project: a member's personal keys, and every
  * credential as one list; and how those whom it concerns are notified. No other role, no other
  * project and no credential of a program sees any of it.
  */
@@ -53,7 +53,11 @@ t.test("an OWNER lists, sees and revokes a member's personal keys, and makes non
   const key = `Your personal key "laptop" (…${secret.slice(-4)})`;
   t.equal(told.text, `${key} was revoked by Ada (people/${owner.person})`);
   await as(editor)('RevokeKey', { name });
-  t.equal((await notices(editor))[0].text, told.text, 'who ends a key of their own is not told');
+  t.equal(
+    (await notices(editor))[0].text,
+    told.text,
+    'who ends a key of their own is not notified',
+  );
 });
 
 t.test('nobody else reaches the keys of a member', async (t) => {

@@ -1,5 +1,5 @@
 /**
- * What callers may cost whom nobody knows: how much of a body is read, how often they may fail, and
+ * The cost that unknown callers may cause: how much of a body is read, how often they may fail, and
  * that this is nobody else's loss. Walked over all methods, so that a new one is held to it too.
  */
 import { brotliCompressSync, gzipSync } from 'node:zlib';
@@ -77,7 +77,7 @@ t.test('a body that does not unpack is refused, counted and no error of the log'
       const broken = packed.subarray(0, packed.length - 3);
       const before = world.brokenBodies.length;
       const answer = await world.send(pathOf(method), broken, { headers });
-      // Who is not let in is told so, and nothing of the body is looked at.
+      // Who is not admitted is answered so, and the body is not read.
       if (answer.reason !== 'INVALID_FIELD') {
         t.match(answer.status, 403, method.name);
         continue;

@@ -317,10 +317,10 @@ t.test(
     const { service, fail, calls } = fakeService();
     const { out, given } = surroundings();
     const code = createServeCommand(async () => service).run([], given);
-    fail(new Error('The stream was made anew'));
+    fail(new Error('The stream was recreated'));
     t.equal(await code, 1);
     t.same(calls, ['stop']);
-    t.match(out.log, /The stream was made anew/);
+    t.match(out.log, /The stream was recreated/);
   },
 );
 

@@ -1,5 +1,5 @@
 /**
- * What holds for every request and connection of a listener, on real sockets of 127.0.0.1: bytes as
+ * Rules for every request and connection of a listener, on real sockets of 127.0.0.1: bytes as
  * a hostile or old client sends them, and every kind of answer that the service gives.
  */
 import { type AddressInfo, connect, type Socket } from 'node:net';

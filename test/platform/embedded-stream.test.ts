@@ -1,5 +1,5 @@
 /**
- * What only the embedded stream does: group commit, files by stream, a full disk, a locked
+ * Behaviour of the embedded stream alone: group commit, files by stream, a full disk, a locked
  * database, a process that is killed. The contract it shares with JetStream is in
  * test/platform/stream-contract.test.ts.
  */

@@ -70,10 +70,10 @@ t.test('What fails besides refusals', (t) => {
   const away = told(new StreamUnavailable('Not connected to host-of-ours', 'unknown')).rawMessage;
   t.match(away, /same request again/);
   t.notMatch(away, /host-of-ours/, 'the words of a stream are the operator’s');
-  t.same(logged, [], 'the stream tells its own state in /readyz');
+  t.same(logged, [], 'the state of the stream is in /readyz');
   t.equal(reasonOf(new HistoryError('OVERLOADED', 'x')), 'NOT_READY');
   t.equal(reasonOf(Object.assign(new Error('locked'), { code: 'SQLITE_BUSY' })), 'NOT_READY');
-  t.equal(logged.length, 2, 'storage is told in the log');
+  t.equal(logged.length, 2, 'storage faults are in the log');
   const own = told(new TypeError('secret inside'));
   t.equal(own.code, Code.Internal);
   t.notMatch(own.rawMessage, /secret/);

@@ -1,5 +1,5 @@
 /**
- * What must hold on every path of a rule, a delivery, a destination, a credential and a data center,
+ * Invariants of every path of a rule, a delivery, a destination, a credential and a data center,
  * whatever happens in which order. A walk takes every event of the alphabet from every state of the
  * model; an invariant is a question to all of these steps.
  */

@@ -1,6 +1,6 @@
 /**
- * What only a JetStream server does: restarts, elections, streams made by other hands. Each trap
- * has a test on real nats-servers of the oldest and the newest supported version.
+ * Behaviour of a JetStream server alone: restarts, elections, streams made by other hands. Each
+ * trap has a test on real nats-servers of the oldest and the newest supported version.
  */
 import { spawnSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';

@@ -1,6 +1,6 @@
 /**
- * Both adapters of the once-store port pass one suite: the table on a virtual clock, the stream on real
- * nats-servers of the oldest and the newest supported version. What is the table's alone (it
+ * Both adapters of the once-store port pass one suite: the table on a virtual clock, the stream on
+ * real nats-servers of the oldest and the newest supported version. What is the table's alone (it
  * forgets in time, it writes many in one go) follows.
  */
 import { readdirSync, readFileSync } from 'node:fs';
@@ -69,7 +69,7 @@ async function onceStoreContract(
     const again = await harness.restarted();
     const outcomes = await Promise.all(keys.map((key) => again.takeOnce(key, soon())));
     t.same([...new Set(outcomes)], [false]);
-    t.equal(await again.takeOnce('kept anew', soon()), true);
+    t.equal(await again.takeOnce('kept again', soon()), true);
   });
 
   await t.test('an unknown outcome is an error, never a yes or a no', async (t) => {
@@ -190,7 +190,7 @@ t.test('the keys of one turn are one transaction', async (t) => {
   );
   t.equal(seen(), 0);
   await tries[0];
-  t.equal(seen(), 300, 'all are on disk when the first is told');
+  t.equal(seen(), 300, 'all are on disk when the first is acknowledged');
   await Promise.all(tries);
 });
 

@@ -1,4 +1,4 @@
-/** What may stand in a line of ours, and what is made of the rest. */
+/** Text on one line: what is allowed, and what the rest becomes. */
 import fc from 'fast-check';
 import t from 'tap';
 import { asOneLine, isOneLine, isPlainText, oneLine } from '../../actors/platform/one-line.ts';

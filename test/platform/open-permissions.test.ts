@@ -1,4 +1,7 @@
-/** Files that others of the machine may read are told: at the start, and in a gauge without a restart. */
+/**
+ * Files that others of the machine may read are reported: at the start, and in a gauge without a
+ * restart.
+ */
 import { chmodSync, mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import t from 'tap';

@@ -66,6 +66,6 @@ t.test('Every metric is described, and every one described can be queried', asyn
   t.same(
     answer.body.series.map(({ metricId }: { metricId: string }) => metricId),
     ['vm_running', 'unexpected_stop', 'telemetry_age_seconds'],
-    'what a row without a reading tells',
+    'what a row without a reading shows',
   );
 });

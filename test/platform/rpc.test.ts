@@ -1,5 +1,5 @@
 /**
- * What holds for every method alike, walked over all of them: who may call, what errors look like,
+ * Rules for every method alike, walked over all of them: who may call, what errors look like,
  * the protocol's version, positions in the log. Methods are read from the descriptors, so that a
  * new one is walked without being named here.
  */

@@ -1,5 +1,5 @@
 /**
- * What lies on disk beside the commits: sealed values (a wrong key, a moved or changed row must not
+ * The files beside the commits: sealed values (a wrong key, a moved or changed row must not
  * open), the master key's file, the folder's lock, and files that are whole or absent.
  */
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
@@ -119,7 +119,7 @@ t.test('nothing of what was deleted is left in the files of the store', async (t
   await clock.advance(10_000);
   t.equal(left().length, ids.length);
   for (const id of ids) store.delete(id, 'webhook');
-  t.equal(left().length, 1, 'only what tells a wrong key');
+  t.equal(left().length, 1, 'only what detects a wrong key');
   t.same(faults, []);
   store.put('sec_1', 'webhook', bytes('whsec_later'));
   t.equal(text(store.get('sec_1', 'webhook')), 'whsec_later');

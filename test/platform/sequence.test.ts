@@ -75,7 +75,7 @@ t.test('the token of another installation is none, alone and beside others', asy
   t.same(waits, [2_000]);
 });
 
-t.test('what was made up or changed is waited for by nobody', async (t) => {
+t.test('what was made up or changed is not waited for', async (t) => {
   const { waits, positions } = waitedFor();
   const token = positions.tokenOf(2_000);
   const changed = Array.from({ length: 128 }, (_, bit) => {

@@ -1,4 +1,4 @@
-/** What a test run tells: of failures, of files that end in other ways, and of how many there were. */
+/** The report of a test run: failures, files that end in other ways, and counts. */
 import t from 'tap';
 import { type FileEnd, Report } from '../../scripts/test-report.ts';
 

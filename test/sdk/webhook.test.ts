@@ -1,6 +1,7 @@
 /**
- * What a receiver of webhooks uses: the check of a signature against vectors that another language
- * has computed, the bound on the body, and the memory of delivery ids, also across processes.
+ * The SDK's tools for a receiver of webhooks: the check of a signature against vectors that another
+ * language has computed, the bound on the body, and the memory of delivery ids, also across
+ * processes.
  */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';

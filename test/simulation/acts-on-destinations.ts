@@ -1,4 +1,4 @@
-/** What people do with destinations and the recipients of mail. */
+/** Acts of people on destinations and the recipients of mail. */
 
 import { memberIdOf } from '../../actors/identity/names.ts';
 import type { Draft, Instance, ProjectView } from '../../actors/platform/host/host-port.ts';

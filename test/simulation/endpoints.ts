@@ -1,6 +1,6 @@
 /**
  * The outside that notifications go to: endpoints which accept, fail, hang, answer late, accept and
- * lose the answer, ask for patience, or refuse for good. It keeps what it was told, byte for byte,
+ * lose the answer, ask for patience, or refuse for good. It keeps what it received, byte for byte,
  * with the time: what the service believes is compared with it.
  */
 

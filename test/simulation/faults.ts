@@ -1,5 +1,5 @@
 /**
- * What may go wrong in a run, and how often. A seed does not turn everything up at once: each kind
+ * Faults of a run, and their frequency. A seed does not turn everything up at once: each kind
  * is off, rare or frequent by itself, for bugs hide in combinations that an average never shows.
  */
 import type { Dice } from './dice.ts';

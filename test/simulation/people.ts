@@ -249,7 +249,7 @@ const IDEAS: readonly Idea[] = [
   newRule,
   editedRule('edits rule', (_, view, dice) => ({ ...specOf(view, dice) })),
   editedRule('renames rule', (_, __, dice) => ({ displayName: `Renamed ${dice.below(1000)}` })),
-  editedRule('tells others of rule', (_, view, dice) => ({
+  editedRule('changes the destinations of rule', (_, view, dice) => ({
     destinationNames: destinationNames(view, dice),
   })),
   editedRule('switches rule', ({ enabled }) => ({ enabled: !enabled })),

@@ -1,5 +1,5 @@
 /**
- * What a VM's readings are like: levels that last for a while, above, between and below the
+ * The shape of a VM's readings: levels that last for a while, above, between and below the
  * thresholds that rules use, so that runs of every length meet durations of every length.
  */
 import type { Dice } from './dice.ts';

@@ -1,5 +1,5 @@
 /**
- * Exports the projection in argv[2] to the file in argv[3], with the cursor in argv[4], and tells of
+ * Exports the projection in argv[2] to the file in argv[3], with the cursor in argv[4], and reports
  * each batch; for tests that kill it in the middle. The first batch after the first is never done.
  */
 

@@ -1,4 +1,4 @@
-/** What the tests of the audit sink share: a host over a projection on disk, and its export. */
+/** Common setting of the audit sink's tests: a host over a projection on disk, and its export. */
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -30,7 +30,10 @@ export const others = {
 
 export const noCursor: CursorStore = { load: () => undefined, save: async () => {} };
 
-/** A host with its projection on disk, and what exports it: to a file beside it where nothing else is said. */
+/**
+ * A host with its projection on disk, and what exports it: to a file beside it where nothing else
+ * is said.
+ */
 export async function startExportWorld(t: Test) {
   const folder = mkdtempSync(join(tmpdir(), 'audit-'));
   const control = join(folder, 'control.db');

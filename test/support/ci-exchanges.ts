@@ -1,4 +1,4 @@
-/** Refused exchanges in tests: what they tell, and what is noted of them. */
+/** Refused exchanges in tests: their answers, and the notes of them. */
 import type { RecordedTransition } from '../../streams/platform/commit/projection.ts';
 import { type CiWorld, owner, PROJECT, refusalOf, type TestToken } from './ci-world.ts';
 
@@ -9,7 +9,7 @@ export const change = (world: CiWorld) => ({
   request: world.request(),
 });
 
-/** What a refused exchange tells. */
+/** The answer of a refused exchange. */
 export async function denied(world: CiWorld, connection: string, token?: TestToken) {
   const assertion = world.assertion(token);
   const refusal = await refusalOf(world.ci.exchange({ project: PROJECT, connection, assertion }));

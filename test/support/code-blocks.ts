@@ -1,4 +1,4 @@
-/** Blocks of code of a guide, so that tests run what the guide tells people to paste. */
+/** Blocks of code of a guide, so that tests run what the guide offers for pasting. */
 import { readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 

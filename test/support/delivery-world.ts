@@ -159,7 +159,7 @@ export async function openDeliveryWorld(t: Test, options: WorldOptions = {}) {
 
 export type DeliveryWorld = Awaited<ReturnType<typeof openDeliveryWorld>>;
 
-/** A world with a rule in force that tells one destination, timers and a deliverer. */
+/** A world with a rule in force that notifies one destination, timers and a deliverer. */
 export async function delivering(t: Test) {
   const world = await openDeliveryWorld(t);
   const hook = await world.addDestination();

@@ -1,6 +1,6 @@
 /**
- * Appends to an embedded stream until it is killed, telling its parent what was acknowledged: the
- * child of test/platform/embedded-stream.test.ts. Arguments: file, round.
+ * Appends to an embedded stream until it is killed, reporting to its parent what was acknowledged:
+ * the child of test/platform/embedded-stream.test.ts. Arguments: file, round.
  */
 import { openEmbeddedStream } from '../../sqlite/platform/embedded-stream/embedded-stream.ts';
 import { systemClock } from '../../streams/platform/clock.ts';

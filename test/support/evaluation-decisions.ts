@@ -1,5 +1,5 @@
 /**
- * What the running evaluator keeps beside the fold: rows of instances, which say that an edge has
+ * The evaluator's state beside the fold: rows of instances, which say that an edge has
  * been decided before, and the decisions that were made.
  */
 

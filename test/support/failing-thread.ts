@@ -1,4 +1,6 @@
-/** A thread with methods that a healthy one has not: it dies, or works until it is told to stop. */
+/**
+ * A thread with methods that a healthy one has not: it dies, or works until it is asked to stop.
+ */
 
 import { ReadCancelled } from '../../sqlite/telemetry/history/history-error.ts';
 import { serveThread } from '../../sqlite/telemetry/history/threads/thread-port.ts';

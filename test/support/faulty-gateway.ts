@@ -1,5 +1,5 @@
 /**
- * A gateway in front of a service that passes requests on and fails where it is told to: it loses
+ * A gateway in front of a service that passes requests on and fails where it is asked to: it loses
  * the answer of a request that was done, answers in the service's place, or is silent. What came
  * through is kept, so that a test can see what was sent again.
  */

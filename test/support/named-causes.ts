@@ -2,14 +2,16 @@
 import type { Test } from 'tap';
 import { runToEnd } from './program.ts';
 
-/** A step as audit tells it. */
+/** A step as audit reports it. */
 export interface Told {
   readonly machine: string;
   readonly event: string;
   readonly by: string;
 }
 
-/** Of people, sessions, sign-in links and collectors of all projects, as the operator reads them. */
+/**
+ * Of people, sessions, sign-in links and collectors of all projects, as the operator reads them.
+ */
 export async function eventsOfNoProject(t: Test, folder: string): Promise<readonly Told[]> {
   const limit = ['--limit', '1000'];
   const { code, stdout } = await runToEnd([

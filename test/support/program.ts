@@ -157,7 +157,7 @@ export async function until<T>(
 
 async function untilReady(child: ChildProcess, log: () => string, folder: string): Promise<Demo> {
   const file = join(folder, 'demo.json');
-  // An earlier run's file names another port: the banner tells that this one is up.
+  // An earlier run's file names another port: the banner says that this one is up.
   await until(
     'the program listens',
     () => {

@@ -137,7 +137,7 @@ export async function exchange(
 ): Promise<Answered> {
   const { method, path, headers, body } = sent;
   const { hostname, port } = new URL(baseUrl);
-  // Node tells the length by itself only with methods that usually have a body.
+  // Node sends the length by itself only with methods that usually have a body.
   const length = body === undefined ? {} : { 'content-length': String(Buffer.byteLength(body)) };
   const asked = httpRequest({
     ...{ hostname, port, method, path, agent: false },

@@ -1,6 +1,7 @@
 /**
  * A world for tests of the PromQL URL: everything that `rpc-world.ts` runs, with real query threads
- * over real history, listening on 127.0.0.1 because paths and hang-ups are a part of what is tested.
+ * over real history, listening on 127.0.0.1 because paths and hang-ups are a part of what is
+ * tested.
  */
 import type { AddressInfo } from 'node:net';
 import type { FastifyInstance } from 'fastify';
@@ -54,7 +55,9 @@ export async function startPromqlWorld(
     return answer.body;
   }
 
-  /** `path` is below `/v1/monitoring/projects/<project>/promql`, of `demo` unless told. */
+  /**
+   * `path` is below `/v1/monitoring/projects/<project>/promql`, of `demo` unless asked otherwise.
+   */
   function send(path: string, sent: Sent & { readonly project?: string } = {}): Promise<Answered> {
     const { method = 'GET', body, headers = {}, key = keys.read, project = 'demo' } = sent;
     return exchange(baseUrl, {

@@ -1,5 +1,5 @@
 /**
- * How tests call the API of a world: requests injected below the socket, as a key or as a signed-in
+ * Calls of a world's API: requests injected below the socket, as a key or as a signed-in
  * person, and their answers with the reason and metadata of an error.
  */
 import { fromBinary } from '@bufbuild/protobuf';

@@ -1,5 +1,5 @@
 /**
- * What an authenticator needs of cookies and of CI workflows, in its smallest form: the cookie
+ * The smallest cookies and CI tokens that an authenticator needs: the cookie
  * under plain http, and access tokens under keys held in memory.
  */
 import { Buffer } from 'node:buffer';

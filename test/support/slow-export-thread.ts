@@ -1,7 +1,7 @@
 /**
- * An export thread whose work is to take long, as the name of the shard's first VM says: `slow` goes
- * on until it is told to stop, `stubborn` does not listen, `die` ends the thread, `broken` and
- * `hungry` fail, all else is answered at once.
+ * An export thread whose work is to take long, as the name of the shard's first VM says: `slow`
+ * goes on until it is asked to stop, `stubborn` does not listen, `die` ends the thread, `broken`
+ * and `hungry` fail, all else is answered at once.
  */
 
 import { ReadCancelled } from '../../sqlite/telemetry/history/history-error.ts';

@@ -1,7 +1,7 @@
 /**
  * A query thread whose work is to take long, as the expression says: `slow` goes on until it is
- * told to stop, `stubborn` does not listen, `die` ends the thread, `hoard` fills its heap, `mistake`
- * throws what nobody foresaw, `disk` what the disk might; all else is answered at once.
+ * asked to stop, `stubborn` does not listen, `die` ends the thread, `hoard` fills its heap,
+ * `mistake` throws what nobody foresaw, `disk` what the disk might; all else is answered at once.
  */
 
 import { ReadCancelled } from '../../sqlite/telemetry/history/history-error.ts';

@@ -1,7 +1,7 @@
 /**
- * What every adapter of the stream port does: one suite, run for the embedded adapter and for both
- * nats-servers. A harness hides what differs: how time passes (a virtual clock, or the wall clock
- * of a real server, in which case waits are short) and what a crash is.
+ * The contract of every adapter of the stream port: one suite, run for the embedded adapter and for
+ * both nats-servers. A harness hides what differs: how time passes (a virtual clock, or the wall
+ * clock of a real server, in which case waits are short) and what a crash is.
  */
 import type { Test } from 'tap';
 import { appendingContracts } from './stream-contract/appending.ts';

@@ -1,5 +1,5 @@
 /**
- * What a runner of GitHub Actions does with a workflow, as far as the guide's needs go: steps with
+ * A runner of GitHub Actions, as far as the guide's needs go: steps with
  * bash, composite actions, `${{ … }}` of inputs, variables and secrets, masks, the summary file. A
  * job gets the right to ask for identity tokens only when its permissions say so. The identity
  * tokens themselves come from the platform that the test runs.

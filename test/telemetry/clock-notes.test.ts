@@ -1,4 +1,4 @@
-/** What is noted of sources' clocks: spells, with their first and last row. */
+/** Notes on sources' clocks: spells, with their first and last row. */
 import t from 'tap';
 import { ClockNotes } from '../../actors/telemetry/ingest/clock-notes.ts';
 
@@ -18,7 +18,7 @@ t.test('a fault is reported for the ranges that it touches, and for its own VM',
   notes.note('CLOCK_BACKWARDS', 'demo', 'vm-1', 1_500_000);
   t.same(told(0, 9e9), ['CLOCK_BACKWARDS', 'CLOCK_AHEAD']);
   notes.note('CLOCK_AHEAD', 'demo', 'vm-1', 1_800_001);
-  t.same(told(1_500_001, 1_700_000), [], 'a clock that was right for 5 minutes begins anew');
+  t.same(told(1_500_001, 1_700_000), [], 'a clock that was right for 5 minutes starts a new spell');
   t.end();
 });
 

@@ -1,5 +1,5 @@
 /**
- * What the export thread does for one must not keep it from the others: turns, cancellation, a
+ * Fairness of the export thread: turns, cancellation, a
  * thread that does not listen. And what is kept of projects that nobody scrapes any more.
  */
 import { setImmediate as breathe } from 'node:timers/promises';

@@ -1,6 +1,6 @@
 /**
- * `svc history` as an operator runs it: on a folder without a service, and beside one that runs. The
- * history is a made-up fleet's, with chunks that somebody has damaged.
+ * `svc history` as an operator runs it: on a folder without a service, and beside one that runs.
+ * The history is a made-up fleet's, with chunks that somebody has damaged.
  */
 import { cpSync, existsSync, mkdirSync, statSync } from 'node:fs';
 import { join } from 'node:path';
@@ -80,14 +80,14 @@ t.test('history is counted and checked where no service runs, and so it says', a
   t.match(stats.stdout, /^chunks +\d+ with 14,400 rows, .* KiB \(\d+\.\d bytes a row\)$/m);
   t.match(stats.stdout, /^day \(UTC\) +VMs +chunks +rows +size$/m);
   t.match(stats.stdout, /^\d{4}-\d\d-\d\d +40 +\d+ +[\d,]+ +[\d.]+ KiB$/m);
-  t.notMatch(stats.stdout, 'in memory', 'what nobody can know is not told');
+  t.notMatch(stats.stdout, 'in memory', 'what nobody can know is not printed');
   const json = JSON.parse((await history('stats', folder, '--json')).stdout);
   t.match(json, { stored: { vms: VMS, projects: 1, rows: 14_400 } });
   t.notOk('running' in json);
 
   const sound = await runToEnd(['history', 'check', '--data', folder]);
   t.match(sound, { code: 0, stdout: /14,400 rows, [\d,]+ samples, .*: all of it is as it was wr/ });
-  t.match(sound.text, /^checked \d+ of \d+ chunks \(\d+ %\)$/m, 'how far it is, is told');
+  t.match(sound.text, /^checked \d+ of \d+ chunks \(\d+ %\)$/m, 'its progress is printed');
 
   const chunk = damage(folder, fleetVm(3));
   const damaged = await runToEnd(['history', 'check', '--data', folder]);

@@ -1,4 +1,4 @@
-/** What is over a limit of ingest is refused by name and counted; what is known goes on. */
+/** Limits of ingest: whatever exceeds one is refused by name and counted; what is known goes on. */
 import t from 'tap';
 import { createIngest } from '../../actors/telemetry/ingest/ingest.ts';
 import { IngestLimits, type RowMemory } from '../../actors/telemetry/ingest/ingest-limits.ts';

@@ -1,6 +1,6 @@
 /**
- * How much a project may write, on a virtual clock: what is over its rate is refused whole, is taken
- * after the seconds that the refusal names, and costs no other project anything.
+ * The rate at which a project may write, on a virtual clock: what is over its rate is refused
+ * whole, is taken after the seconds that the refusal names, and costs no other project anything.
  */
 import * as fc from 'fast-check';
 import t from 'tap';

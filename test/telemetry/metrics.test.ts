@@ -209,7 +209,7 @@ t.test('telemetry is as old as its newest observation, and of no age before the 
     [240, 40],
     [300, 100],
   ];
-  t.same(points(range), ages, 'also in steps without an observation, which is what it tells');
+  t.same(points(range), ages, 'also in steps without an observation, which it measures');
   t.equal(range.observedSamples, 3);
   const known = { endMs: 120_000, lastBeforeMs: 0 };
   t.same(points(query('telemetry_age_seconds', rows, known))[0], [60, 60]);
@@ -253,7 +253,7 @@ t.test('a utilization that the source worked out weighs its interval and its vCP
       [60, 80],
       [120, 20.1],
     ],
-    'one reading is told as it was read; where the vCPUs changed there is none',
+    'one reading is answered as it was read; where the vCPUs changed there is none',
   );
   t.same(flags, ['CAPACITY_CHANGED']);
   t.end();
@@ -291,7 +291,7 @@ t.test('EVAL-23: frozen after an hour of rows that change nothing while the VM r
     const { state: _, ...guest } = row;
     return i % 2 === 0 ? row : guest;
   });
-  t.equal(stretches(inside).length, 1, 'one of which tells no state');
+  t.equal(stretches(inside).length, 1, 'one of which reports no state');
   const bare = frozenRows(3600).map(({ at }): Row => ({ at, state: 'RUNNING' }));
   t.same(stretches(bare), [], 'rows without a reading have none that stands still');
   t.end();

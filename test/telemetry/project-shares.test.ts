@@ -1,5 +1,5 @@
 /**
- * What ingest remembers of projects within one bound: one that floods it loses its own entries, and
+ * Memory of ingest for projects within one bound: one that floods it loses its own entries, and
  * no neighbour's; and what has not been heard within retention is forgotten.
  */
 import fc from 'fast-check';

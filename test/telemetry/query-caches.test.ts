@@ -1,4 +1,7 @@
-/** What queries leave behind is bounded by its weight: expressions, plans, regular expressions, columns. */
+/**
+ * Memory kept from query to query, bounded by its weight: expressions, plans, regular expressions,
+ * columns.
+ */
 import t from 'tap';
 import { type Cached, ColumnCache } from '../../sqlite/telemetry/history/columns/column-cache.ts';
 import { createMatcher, RegexpAllowance, RegexpError } from '../../src/telemetry/promql/matcher.ts';

@@ -1,5 +1,5 @@
 /**
- * What a query may take before it is given up, and that one who asks much, or has gone, keeps
+ * Limits of a query before it is abandoned; a caller who asks much, or has gone, keeps
  * nobody else waiting.
  */
 import { setImmediate as breathe } from 'node:timers/promises';

@@ -1,4 +1,4 @@
-/** Queries on a virtual clock: how long each may take, and how its failures are told. */
+/** Queries on a virtual clock: how long each may take, and how its failures are reported. */
 import t from 'tap';
 import { HistoryError } from '../../sqlite/telemetry/history/history-error.ts';
 import { withDeadline } from '../../src/telemetry/query/query-deadline.ts';
@@ -27,7 +27,7 @@ t.test(
       t.notOk(ended[0]?.aborted);
       await clock.advance(1);
       await refused;
-      t.ok(ended[0]?.aborted, 'the work is told');
+      t.ok(ended[0]?.aborted, 'the work is aborted');
     }
   },
 );

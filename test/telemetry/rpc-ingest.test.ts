@@ -119,7 +119,7 @@ t.test(
       { key },
     );
     t.match(answer, { status: 403, reason: 'PROJECT_BOUNDARY' });
-    t.match(answer.body.message, /rows\[1\]\.vmName/, 'it is told which');
+    t.match(answer.body.message, /rows\[1\]\.vmName/, 'the field is named');
     for (const project of ['demo', 'other']) {
       const { items } = world.host.view(project).records('vm', { limit: 10 });
       t.same(items, [], `nothing of it is kept in ${project}`);

@@ -1,6 +1,6 @@
 /**
  * `quality` on the wire, reason by reason (MEAS-05): what is old,
- * missing or doubtful is told by name, and no reason makes a value of what is not there.
+ * missing or doubtful is reported by name, and no reason makes a value of what is not there.
  */
 import Database from 'better-sqlite3';
 import t from 'tap';
@@ -87,7 +87,7 @@ const cases: readonly Case[] = [
     quality: { state: 'LIVE', reasons: [] },
   },
   {
-    name: 'CLOCK_AHEAD: a row from the future is refused, and that is told',
+    name: 'CLOCK_AHEAD: a row from the future is refused, and that is reported',
     sent: [...rows(3660, busy), { observedUnixMs: START_MS + 61_000, values: [] }],
     quality: { state: 'LIVE', reasons: ['CLOCK_AHEAD'], lastObservedUnix: at(0) },
   },
@@ -106,7 +106,7 @@ const cases: readonly Case[] = [
     quality: { state: 'LIVE', reasons: ['CAPACITY_CHANGED'], gaps: [] },
   },
   {
-    name: 'NOT_REPORTED_BY_GUEST: rows come, the guest tells no file systems and no memory',
+    name: 'NOT_REPORTED_BY_GUEST: rows come, the guest reports no file systems and no memory',
     sent: rows(3660, busy),
     change: { metricIds: ['filesystem_used_pct', 'memory_used_pct', 'memory_total_bytes'] },
     quality: {
@@ -116,7 +116,7 @@ const cases: readonly Case[] = [
     },
   },
   {
-    name: 'NOT_REPORTED: rows come without what the hypervisor tells; the source left it out',
+    name: 'NOT_REPORTED: rows come without what the hypervisor reports; the source left it out',
     sent: rows(
       3660,
       () => ({ svc_vm_memory_total_bytes: 1 }),
@@ -235,7 +235,7 @@ t.test('What cannot be read is an error, and neither empty nor zero', async (t) 
   t.match(
     list,
     { status: 200, body: { vms: [{ state: 'RUNNING' }] } },
-    'what is in memory is told',
+    'what is in memory is reported',
   );
 });
 

@@ -1,7 +1,7 @@
 /**
- * What a sender may report: collectors the machines of their data center, agents the expanded series
- * of their own VM. Rows through the real ingest, registry and log; what is refused is told by row
- * and series, and nothing of it is stored.
+ * The reach of a sender: collectors the machines of their data center, agents the expanded series
+ * of their own VM. Rows through the real ingest, registry and log; what is refused is reported by
+ * row and series, and nothing of it is stored.
  */
 
 import t, { type Test } from 'tap';
@@ -81,7 +81,7 @@ async function stored({ stream }: Awaited<ReturnType<typeof reaching>>): Promise
   return rows;
 }
 
-/** Readings from inside the guest, with nothing that is the hypervisor's to tell. */
+/** Readings from inside the guest, with nothing that is the hypervisor's to report. */
 function agentRow(observedMs: number, change: Partial<IngestRow> = {}): IngestRow {
   return {
     ...{ vm: 'vm-1', observedMs, sequence: 1, boot: '', vcpus: Number.NaN, state: 0 },

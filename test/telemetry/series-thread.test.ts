@@ -1,6 +1,6 @@
 /**
- * What a query thread keeps of a project from one query to the next: what a record changes is made
- * anew, the rest stays, and projects that nobody asks for are let go.
+ * Memory of a query thread for a project between queries: what a record changes is made
+ * again, the rest stays, and projects that nobody asks for are let go.
  */
 import { join } from 'node:path';
 import t, { type Test } from 'tap';
@@ -90,7 +90,7 @@ t.test('each series that is found is in the budget, as is each label set', async
   for (const vm of ['a', 'b', 'c']) world.append({ at: 0, vm, values: { x: 1 } });
   const matchers = [createMatcher('__name__', '=', 'x')];
   const source = open('demo');
-  for (const _ of ['read anew', 'known']) {
+  for (const _ of ['read again', 'known']) {
     const budget = new Budget({ bytesMax: 1e9, samplesMax: 1e9 });
     source.select({ matchers, afterMs: START - 1, throughMs: START + STEP }, budget);
     t.ok(budget.bytes >= 3 * STORED_SERIES_BYTES, `${budget.bytes} bytes for three series`);

@@ -31,7 +31,7 @@ t.test('each partition with a project is ticked, the system and an outage are no
   world.faults.append = () => undefined;
   await world.pass(TICK_MS);
   t.same((await ticks()).slice(4).sort(), at(45).sort());
-  t.equal(lost, 2, 'each that is lost is told');
+  t.equal(lost, 2, 'each lost one is reported');
   await stop();
   await world.pass(TICK_MS);
   t.equal((await ticks()).length, 6);

@@ -1,4 +1,4 @@
-/** What the fast decoder remembers of senders, before anything that they send is checked. */
+/** Memory of the fast decoder for senders, before anything that they send is checked. */
 import { Buffer } from 'node:buffer';
 import { create, toBinary } from '@bufbuild/protobuf';
 import t from 'tap';

@@ -57,7 +57,7 @@ t.test('what no hypervisor can report is sent every interval, and nothing else',
     fault: undefined,
   });
   const { writtenMs: _, ...status } = agent.status();
-  t.match(readStatus(world.folder), status, 'as the file tells it');
+  t.match(readStatus(world.folder), status, 'as in the file');
   await agent.stop();
   t.same(readdirSync(bufferFolder(world.folder)), [], 'nothing waits');
 });
@@ -95,7 +95,11 @@ t.test(
       loads.every(([seconds, load]) => Math.abs(seconds - load) < 30),
       'each at its own time',
     );
-    t.equal(world.agentLines.filter((line) => line.startsWith('Rows wait')).length, 1, 'told once');
+    t.equal(
+      world.agentLines.filter((line) => line.startsWith('Rows wait')).length,
+      1,
+      'reported once',
+    );
   },
 );
 

@@ -34,7 +34,7 @@ t.test('a data center is stale after the silence, and live again once it reports
   t.match(world.row(), { context: { silentSinceMs: reportedMs } });
   const committed = world.host.appliedSequence();
   await world.pass(60_000, 5_000);
-  t.equal(world.host.appliedSequence(), committed, 'told once');
+  t.equal(world.host.appliedSequence(), committed, 'reported once');
   datacenters.reported('DC-1');
   await world.pass(5_000);
   t.match(world.row(), { value: 'live', context: { silentSinceMs: null } });
@@ -66,7 +66,7 @@ t.test(
     world.faults.append = () => 'refused';
     await world.pass(200_000, 5_000);
     t.equal(datacenters.stateOf('DC-1'), 'live');
-    t.ok(world.lost.count > 0, 'what could not be committed is told');
+    t.ok(world.lost.count > 0, 'what could not be committed is reported');
     world.faults.append = () => undefined;
     await world.pass(20_000, 1_000);
     t.equal(datacenters.stateOf('DC-1'), 'stale');

@@ -1,6 +1,6 @@
 /**
  * VMs that are no more: one decision ends them, everything else follows from it, and nothing of it
- * is a recovery. A VM that comes back is a VM anew.
+ * is a recovery. A VM that comes back is a new VM.
  */
 import t from 'tap';
 import { recheck } from '../../actors/delivery/recheck.ts';
@@ -63,7 +63,7 @@ t.test('a retired VM ends its alerts as VM_DELETED: no recovery is manufactured'
   t.same(
     world.deliveries().map(({ event }) => event),
     ['FIRING', 'FIRING'],
-    'nobody is told of an end',
+    'nobody is notified of an end',
   );
   await world.until('the evaluator knows', () => world.evaluator.instances(PROJECT).length === 1);
   await world.pass(600_000, 30_000);
@@ -92,7 +92,7 @@ t.test('a later row of the VM registers it again, with instances of its own', as
   await world.cpu(95, ['vm-1']);
   t.match(recordOf(world, 'vm-1'), { generation: 1, registeredMs: world.clock.now() });
   t.notOk(recordOf(world, 'vm-1')?.retiredMs);
-  await world.until('it fires anew', () => world.incidents().length === 3);
+  await world.until('it fires again', () => world.incidents().length === 3);
   const ofVm = world.incidents().filter(({ vm }) => vm === 'vm-1');
   t.same(ofVm.map(({ state }) => state).sort(), ['FIRING', 'RETIRED']);
   const shard = recordOf(world, 'vm-1')?.exportShard;
@@ -188,7 +188,7 @@ t.test('a rule cannot be made for a retired VM; one that named it may be edited'
   await t.rejects(world.saveRule(named, { id }), { name: 'Refusal', reason: 'INVALID_FIELD' });
 });
 
-/** Listings of a source that has told of `known`; each may be heard from others. */
+/** Listings of a source that has reported `known`; each may be heard from others. */
 function listings(known: readonly string[]) {
   const clock = new VirtualClock(START_MS);
   const absences = new Absences(clock);
@@ -350,7 +350,7 @@ t.test('which VMs a source of this node reports is in their records', async (t) 
   t.same(told(), ['vm-1']);
   const sequence = host.appliedSequence();
   await ingest.write({ project: PROJECT, batchId: '', source: 'libvirt', rows });
-  t.equal(host.appliedSequence(), sequence, 'told once');
+  t.equal(host.appliedSequence(), sequence, 'reported once');
   await retire({ host }, 'vm-1');
   t.same(told(), []);
 });
@@ -377,7 +377,7 @@ t.test('a VM that another collector reports is no longer this node’s to retire
     await tell('libvirt');
     await tell(undefined, other);
   }
-  t.equal(host.appliedSequence(), sequence, 'both tell it: neither takes it from the other');
+  t.equal(host.appliedSequence(), sequence, 'both report it: neither takes it from the other');
   await clock.advance(600_001);
   await tell('libvirt');
   t.same(told(), ['vm-1'], 'the other has stopped telling it');

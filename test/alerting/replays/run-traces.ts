@@ -1,6 +1,7 @@
 /**
- * `npm run replay:traces -- FOLDER [--write]`: replays every set of traces below FOLDER and compares
- * each report with the one that is kept; exit code 1 where one differs. `--write` keeps them anew.
+ * `npm run replay:traces -- FOLDER [--write]`: replays every set of traces below FOLDER and
+ * compares each report with the one that is kept; exit code 1 where one differs. `--write` replaces
+ * them.
  */
 import { checkTraces, keepReport, traceSets } from './trace-reports.ts';
 

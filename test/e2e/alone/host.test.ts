@@ -49,7 +49,7 @@ t.test(
     });
     t.match(query, { status: 200, body: { stepSeconds: 30, quality: { state: /LIVE|PARTIAL/ } } });
     t.equal((query.body.series as unknown[]).length, 1, 'history is kept through a kill');
-    t.equal(receiver.received.length, 2, 'nobody is told twice after the restart');
+    t.equal(receiver.received.length, 2, 'nobody is notified twice after the restart');
     t.equal(await restarted.stop(), 0, 'a graceful stop ends with 0');
   },
 );

@@ -46,7 +46,7 @@ t.test(
   'a node refuses a stream that was recreated, shortened, or cut before its position',
   async (t) => {
     const cases: [string, (log: FaultyLog) => void, string][] = [
-      ['made anew', (log) => Object.assign(log, { identity: 'second' }), 'otherStream'],
+      ['recreated', (log) => Object.assign(log, { identity: 'second' }), 'otherStream'],
       ['shortened', (log) => log.shorten(1), 'ahead'],
       ['cut', (log) => log.truncate(4), 'behind'],
     ];

@@ -43,7 +43,7 @@ const faults: Faults = {
   breakRead: 0.02,
 };
 
-/** What a client asked for and was told. */
+/** What a client asked for and was answered. */
 interface Answered {
   readonly requestId: string;
   readonly project: string;

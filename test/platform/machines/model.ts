@@ -1,6 +1,6 @@
 /**
- * What a finite model of a machine is: its input, an alphabet of events for a given context, and
- * which parts of the context tell two states of the model apart.
+ * A finite model of a machine: its input, an alphabet of events for a given context, and
+ * which parts of the context distinguish two states of the model.
  */
 import type { MachineEvent } from '../../../machines/platform/definition.ts';
 

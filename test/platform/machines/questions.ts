@@ -1,6 +1,6 @@
 /**
- * Questions that the invariants ask of a walk: which steps there are of an event, what they told,
- * what a row holds. A machine is walked once per test file.
+ * Questions that the invariants ask of a walk: which steps there are of an event, what they
+ * notified, what a row holds. A machine is walked once per test file.
  */
 import { machineDefinitions } from '../../../machines/audit/registry.ts';
 import { models } from './models.ts';

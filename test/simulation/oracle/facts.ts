@@ -1,7 +1,7 @@
 /**
- * What the two logs hold, read plainly: the decisions that count, step by step in their order, and
- * the samples in the order of their arrival. All oracles judge by these alone, and by what clients
- * and endpoints were told; none asks the service what it thinks.
+ * The content of the two logs, read plainly: the decisions that count, step by step in their order,
+ * and the samples in the order of their arrival. All oracles judge by these alone, and by what
+ * clients and endpoints received; none asks the service what it thinks.
  */
 import { decodeCommit } from '../../../streams/platform/commit/codec.ts';
 import type { Actor, InstanceStep } from '../../../streams/platform/commit/commit.ts';

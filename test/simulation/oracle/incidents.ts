@@ -5,10 +5,10 @@
  *
  * Exact where a series arrived in order: for a revision in force at the end, the incidents are the
  * stretches of firing, one for one, with their times; for one that was replaced, they are the first
- * of them, as far as it came. Where samples came late (EVAL-05 to EVAL-07 allow that firings told
+ * of them, as far as it came. Where samples came late (EVAL-05 to EVAL-07 allow that firings reported
  * too early stay, marked, and that the past is recorded only while no other incident is open), each
  * incident must have been decided by samples that there are. How late samples move exactly what is
- * told is compared with a run without restarts (`replayed.ts`).
+ * reported is compared with a run without restarts (`replayed.ts`).
  */
 import type { EvaluationRule } from '../../../streams/telemetry/entry.ts';
 import type { Fact, Facts } from './facts.ts';
@@ -143,7 +143,7 @@ function* judged(
   yield { invariant: 'one incident for each breach', text: text(), atMs };
 }
 
-/** Late samples can change what is told although they are too old to be the revision's own. */
+/** Late samples can change what is reported although they are too old to be the revision's own. */
 const LATENESS_MS = 300_000;
 
 function arrivedInOrder({ sinceMs, until }: Force, lane: readonly Observation[]): boolean {
@@ -152,13 +152,15 @@ function arrivedInOrder({ sinceMs, until }: Force, lane: readonly Observation[])
   );
 }
 
-/** Was it over when the revision came into force? Then it tells nobody of it (EVAL-16). */
+/** Was it over when the revision came into force? Then it notifies nobody of it (EVAL-16). */
 function isBefore({ from }: Force, lane: readonly Observation[], endMs: number): boolean {
   const end = lane.find(({ observedMs }) => observedMs === endMs);
   return end !== undefined && end.entry < from;
 }
 
-/** Index of the first that differs. @param isEnded the revision was replaced: the last may be cut */
+/**
+ * Index of the first that differs. @param isEnded the revision was replaced: the last may be cut
+ */
 function firstDifference(
   incidents: readonly Span[],
   spans: readonly Span[],

@@ -1,5 +1,5 @@
 /**
- * What was true at each point of the log of decisions: a plain reading of its steps, one after the
+ * The state at each point of the log of decisions: a plain reading of its steps, one after the
  * other, kept apart from how the service looks these things up.
  */
 import type { AlertInstanceContext } from '../../../machines/alerting/alert-instance-setup.ts';
@@ -89,7 +89,7 @@ export class Model {
     if (incident?.id === current.id) current.reminders = incident.repeats;
   }
 
-  /** Was this audience told of the firing, or may it have been? */
+  /** Was this audience notified of the firing, or may it have been? */
   mayKnow({ incident, destination, recipient }: DeliveryContext): boolean {
     for (const { context } of this.deliveries.values()) {
       if (context.incident !== incident || context.destination !== destination) continue;

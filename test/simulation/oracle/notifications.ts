@@ -1,7 +1,7 @@
 /**
- * Invariants of notifications: everyone who is to be told has a delivery, each delivery ends sent or
- * with a reason that was true, and no attempt is opened, nor a byte sent, once its message, its
- * destination or its recipient had ended. A delivery says one thing.
+ * Invariants of notifications: everyone who is to be notified has a delivery, each delivery ends
+ * sent or with a reason that was true, and no attempt is opened, nor a byte sent, once its message,
+ * its destination or its recipient had ended. A delivery says one thing.
  */
 import type { DeliveryContext } from '../../../machines/delivery/delivery.ts';
 import type { Received } from '../endpoints.ts';
@@ -80,7 +80,7 @@ function* whyNot(context: DeliveryContext, { atMs }: Fact, model: Model): Genera
   if (!incident) return yield 'there is no such incident';
   if (context.event === 'RECOVERED') {
     if (!incident.isRecovered) yield 'it has not recovered';
-    if (!model.mayKnow(context)) yield 'nobody there was told of the firing';
+    if (!model.mayKnow(context)) yield 'nobody there was notified of the firing';
     return;
   }
   if (incident.isRecovered) yield 'it has recovered';
@@ -190,7 +190,7 @@ function* mustExist(
     const isOf = context.incident === incident && context.destination === destination;
     if (isOf && context.event === event) return;
   }
-  const text = `${destination} has no delivery that tells ${event} of ${incident}`;
+  const text = `${destination} has no delivery of ${event} of ${incident}`;
   yield { invariant: 'every notification ends', text, atMs };
 }
 
@@ -220,7 +220,7 @@ function* onTheWire(
   const attempts = new Set<string>();
   for (const { deliveryId, attemptId, digest, elapsedMs: atMs } of received) {
     if ((bodies.get(deliveryId) ?? digest) !== digest) {
-      const text = `${deliveryId} tells another body in ${attemptId}`;
+      const text = `${deliveryId} has another body in ${attemptId}`;
       yield { invariant: 'one body for each delivery', text, atMs };
     }
     bodies.set(deliveryId, digest);

@@ -1,6 +1,6 @@
 /**
- * What was observed, series by series, in the order of arrival; and which revision of which rule was
- * in force from which entry to which. Metrics are worked out here anew, from their definition.
+ * Observations, series by series, in the order of arrival; and which revision of which rule was
+ * in force from which entry to which. Metrics are computed here again, from their definition.
  */
 import type { EvaluationRule } from '../../../streams/telemetry/entry.ts';
 import { type SampleBatch, VM_STATES } from '../../../streams/telemetry/samples/batch.ts';
@@ -120,7 +120,7 @@ function forcesOf(entries: readonly Entry[]): Force[] {
       const last = before?.rule.evaluationRevision ?? removed.get(key) ?? 0;
       if (last >= rule.evaluationRevision) continue;
       if (before) before.until = sequence;
-      // Resumed rules begin anew; all others know what can decide them now.
+      // Resumed rules restart; all others know what can decide them now.
       const windowMs = removed.delete(key) ? 0 : rule.sustainedMs + TOLERANCE_MS;
       const sinceMs = rule.fromMs ?? entry.atMs - windowMs;
       const force = { rule, from: sequence, until: Number.POSITIVE_INFINITY, sinceMs };

@@ -1,4 +1,4 @@
-/** What an oracle found. */
+/** A finding of an oracle. */
 
 /** The invariants, in the order of the simulation's description. */
 export type Invariant =

@@ -1,4 +1,4 @@
-/** What the contracts of a stream are written with: a stream of their own, its messages, deliveries. */
+/** Tools of the stream contract: a stream of their own, its messages, deliveries. */
 import type { Test } from 'tap';
 import type {
   Append,

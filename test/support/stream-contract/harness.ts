@@ -1,4 +1,4 @@
-/** What the stream contract needs from the surroundings of an adapter. */
+/** The surroundings of an adapter that the stream contract needs. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { openEmbeddedStream } from '../../../sqlite/platform/embedded-stream/embedded-stream.ts';
 import { type Clock, systemClock, VirtualClock } from '../../../streams/platform/clock.ts';
@@ -20,7 +20,7 @@ export interface StreamContractHarness {
   another(): Promise<Stream>;
 }
 
-/** A virtual clock and a folder: time passes when told, a crash is an open without a close. */
+/** A virtual clock and a folder: time passes on request, a crash is an open without a close. */
 export function embeddedHarness(
   folder: string,
 ): StreamContractHarness & { close(): Promise<void> } {

@@ -1,5 +1,5 @@
 /**
- * What guest agents tell of file systems, and what those that are mute, off or absent cost: on
+ * File systems as guest agents report them, and the cost of agents that are mute, off or absent: on
  * recorded text and a virtual clock.
  */
 import t from 'tap';
@@ -68,7 +68,7 @@ t.test('SRC-03: a mute agent is success with no text, backs off, delays nobody e
       t.equal(
         script,
         `guest-agent-timeout ${vm} --timeout 3; guestinfo ${vm} --filesystem`,
-        'libvirt itself is told not to wait for ever',
+        'libvirt itself is asked not to wait for ever',
       );
       return vm === DB ? { stdout: recording('guestinfo') } : { afterMs: 3_000 };
     },

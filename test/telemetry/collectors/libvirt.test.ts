@@ -118,10 +118,10 @@ t.test('SRC-05: memory figures count only when the guest has refreshed them', as
   };
   await clock.advance(10_000);
   moveTo(RUNNING_UPDATE + 20);
-  t.equal((await memory()).length, 3, 'told anew');
+  t.equal((await memory()).length, 3, 'reported again');
   await clock.advance(300_000);
   moveTo(RUNNING_UPDATE + 60);
-  t.same(await memory(), [], 'anew, but minutes ago');
+  t.same(await memory(), [], 'refreshed, but minutes ago');
   moveTo(0);
   t.same(await memory(), [], 'never');
   const paused = [recording('paused'), recording('paused-later')];

@@ -31,7 +31,7 @@ const row = (observedMs: number): ObservedRow => ({
   values: [],
 });
 
-/** A world of one collector: what is read, what arrives, what is told. */
+/** A world of one collector: what is read, what arrives, what is reported. */
 function world(read: (clock: VirtualClock) => Promise<Reading>, sink?: RowSink) {
   const clock = new VirtualClock(START);
   const arrived: number[] = [];
@@ -131,7 +131,7 @@ t.test(
     const told = faults.length;
     bad = true;
     await clock.advance(30_000);
-    t.match(faults[told], { times: 1 }, 'a new fault begins anew');
+    t.match(faults[told], { times: 1 }, 'a new fault restarts the count');
     t.equal(collector.status().faultCount, faults.length);
     await collector.stop();
   },

@@ -1,6 +1,6 @@
 /**
  * A libvirt source whose virsh is given: what it prints, and after how long. The texts were
- * recorded from real machines (libvirt 9.0, QEMU 7.2) in the conditions their names tell.
+ * recorded from real machines (libvirt 9.0, QEMU 7.2) in the conditions that their names say.
  */
 import { readFile } from 'node:fs/promises';
 import type {

@@ -1,5 +1,5 @@
 /**
- * What the head may take: memory comes back with what leaves it, no project takes another's share,
+ * Memory of the head: memory comes back with what leaves it, no project takes another's share,
  * and what finds no room is an error until it has been taken in from the log.
  */
 import { once } from 'node:events';
@@ -220,7 +220,9 @@ t.test(
   },
 );
 
-/** A head of 16 MiB, in which a project has 4 MiB, and a way to put rows with long labels into it. */
+/**
+ * A head of 16 MiB, in which a project has 4 MiB, and a way to put rows with long labels into it.
+ */
 function sharedHead(projectBytes = 4 * MIB) {
   const head = new Head({
     ...{ flushedSequenceOf: () => 0, bytesMax: 16 * MIB },

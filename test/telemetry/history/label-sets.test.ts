@@ -1,6 +1,6 @@
 /**
  * Label sets that change: devices, mounts and whole kinds of readings come and go, a VM is created
- * anew under its old id. What was not observed is in no chunk, in no row and in no point, wherever
+ * again under its old id. What was not observed is in no chunk, in no row and in no point, wherever
  * the rows lie.
  */
 import { join } from 'node:path';
@@ -155,7 +155,7 @@ t.test('hundreds of interfaces that live for minutes take no room for long', asy
   await history.close();
 });
 
-/** Rows of a VM that is destroyed and made anew: another boot, counters from 0. */
+/** Rows of a VM that is destroyed and made again: another boot, counters from 0. */
 function life(boot: string, fromAt: number, count: number, firstSeconds: number) {
   return (history: History): void => {
     const builder = new BatchBuilder();
@@ -191,7 +191,7 @@ t.test('a VM recreated under its id: its counters restart, and nothing bridges',
   await everywhere(
     t.testdir(),
     // Rows 0 to 9, five minutes of nothing, rows 20 to 29; then two lives that follow at once, the
-    // second of which does not tell its boot.
+    // second of which does not report its boot.
     [
       ...[life('first', at(0), 10, 1000), life('second', at(20), 10, 0)],
       ...[life('third', at(30), 5, 3), life('', at(35), 5, 0)],
@@ -206,13 +206,13 @@ t.test('a VM recreated under its id: its counters restart, and nothing bridges',
         const { points, gaps } = metric(t, history, metricId, at(1), at(39));
         t.same(
           points.map(([place = 0, found]) => [place - NOON / STEP, found]),
-          // After a boot that is told, the increase is what was counted since it.
+          // After a boot that is reported, the increase is what was counted since it.
           places.map((place) => [place, place === 30 ? sinceBoot : value]),
-          `${title}: ${metricId} has no point of the gap, nor of a reset that nobody told`,
+          `${title}: ${metricId} has no point of the gap, nor of a reset that nobody reported`,
         );
         t.ok(
           gaps.some((gap) => gap.reason === 'NO_SAMPLES'),
-          `${title}: the gap is told as what it is`,
+          `${title}: the gap is reported as what it is`,
         );
       }
       const { boot, strings, timesMs } = history.readNow({ ...everything, vm: 'a' });

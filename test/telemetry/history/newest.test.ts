@@ -1,5 +1,5 @@
 /**
- * What is newest of a VM, wherever its rows are: in the head, in chunks, in both, or nowhere any
+ * The newest row of a VM, wherever its rows are: in the head, in chunks, in both, or nowhere any
  * more. Times are held against an oracle over all rows.
  */
 import * as fc from 'fast-check';

@@ -1,6 +1,6 @@
 /**
- * What a thread that reads history remembers: as much as what is stored and in the head needs, however
- * many VMs, series and boots have come and gone.
+ * The memory of a thread that reads history: as much as what is stored and in the head needs,
+ * however many VMs, series and boots have come and gone.
  */
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';

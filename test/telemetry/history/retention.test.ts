@@ -1,6 +1,6 @@
 /**
- * What seven days mean: nothing older is answered wherever it lies, chunks, memory, names and the
- * file's room are given back, and a VM that comes back after that is whole again.
+ * Seven days of retention: nothing older is answered wherever it lies, chunks, memory, names and
+ * the file's room are given back, and a VM that comes back after that is whole again.
  */
 import { join } from 'node:path';
 import t, { type Test } from 'tap';

@@ -1,6 +1,6 @@
 /**
- * Errors and limits (ERR and LIMIT of docs/requirements.md) as they show when reading by PromQL: each
- * row is a test of that name. What a limit cuts off is told as such, never as a zero.
+ * Errors and limits (ERR and LIMIT of docs/requirements.md) as they show when reading by PromQL:
+ * each row is a test of that name. What a limit cuts off is reported as such, never as a zero.
  */
 import t from 'tap';
 import { revokeCredential } from '../../../src/identity/auth/credentials.ts';
@@ -216,7 +216,7 @@ t.test('Too many requests: 429, and Retry-After says when to come again', async 
   const slow = `sum_over_time((${'sin('.repeat(300)}vector(time())${')'.repeat(300)})[7d:1s])`;
   const asked = Array.from({ length: 73 }, () => w.post('query', { query: slow, timeout: '0.2' }));
   const { status, headers, body } = await Promise.race(asked);
-  t.equal(status, 429, 'one more than may run and wait is told at once');
+  t.equal(status, 429, 'one more than may run and wait is refused at once');
   t.match(headers['retry-after'], /^[1-9]\d*$/);
   t.match(body, { errorType: 'too_many_requests', error: /^TOO_MANY_REQUESTS: / });
   t.notOk('data' in body);

@@ -1,6 +1,6 @@
 /**
  * Evaluates expressions over many series in a thread whose heap has room for the memory budget and
- * the label sets, and tells of each how it ended. What the budget does not see ends the thread.
+ * the label sets, and reports how each ended. What the budget does not see ends the thread.
  */
 import { parentPort, workerData } from 'node:worker_threads';
 import { Budget } from '../../../src/telemetry/promql/budget.ts';

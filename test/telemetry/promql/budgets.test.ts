@@ -187,7 +187,7 @@ class CountingBudget extends Budget {
 
 const ARRAYS = ['Float64Array', 'Uint8Array', 'Int32Array'] as const;
 
-/** Tells `budget` of all arrays of numbers that `work` makes. */
+/** Registers with `budget` all arrays of numbers that `work` makes. */
 function seeArrays(budget: CountingBudget, work: () => unknown): void {
   const originals = ARRAYS.map((name) => globalThis[name]);
   const put = (index: number, type: unknown, prototype: { constructor: unknown }) => {
@@ -248,7 +248,7 @@ t.test('sorting and grouping look whether the query is still wanted', async (t) 
   t.equal(looks, 10, 'once in 5000');
 });
 
-/** The files that tell of their work. */
+/** The files that register their work. */
 class PlacesBudget extends Budget {
   readonly places = new Set<string>();
   #calls = 0;

@@ -1,6 +1,6 @@
 /**
  * The engine as its callers meet it: the forms of answers, what is refused before any work, and
- * that a query stops when it is told to and takes no more than it was given. What expressions mean
+ * that a query stops when it is asked to and takes no more than it was given. What expressions mean
  * is in the scripts.
  */
 import t from 'tap';

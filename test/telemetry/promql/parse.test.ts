@@ -77,7 +77,7 @@ const DIFFERENCES: readonly (readonly [string, string, string])[] = [
   [
     '1_ + b c',
     '1:8: parse error: unexpected identifier "c"',
-    'of two faults it tells the value first, we the syntax',
+    'of two faults it reports the value first, we the syntax',
   ],
 ];
 

@@ -1,6 +1,6 @@
 /**
- * What two answers may differ in beside their values: the order of a vector where it has one, and
- * warnings and infos.
+ * Allowed differences of two answers beside their values: the order of a vector where it has one,
+ * and warnings and infos.
  */
 import type { Answer } from '../answer.ts';
 import type { Piece } from './piece.ts';
@@ -11,7 +11,10 @@ export function isOrdered({ parts: [first, grouping] }: Piece): boolean {
   return first === 'sort(' || first === 'sort_desc(';
 }
 
-/** Sentences on the order. Equal values have no order among them, so it is the values that are compared. */
+/**
+ * Sentences on the order. Equal values have no order among them, so it is the values that are
+ * compared.
+ */
 export function orderDifferences(a: Answer, b: Answer): string[] {
   const [expected, got] = [valuesInOrder(a), valuesInOrder(b)];
   return expected === got ? [] : [`the order: expected ${expected}, got ${got}`];
@@ -23,18 +26,18 @@ function valuesInOrder(answer: Answer): string {
   return values.map((value) => value.toPrecision(6)).join(' ');
 }
 
-/** Prometheus's API tells ten of a kind and then how many more. */
+/** Prometheus's API lists ten of a kind and then how many more. */
 const TOLD_MAX = 10;
 /** Newer than 3.5. */
 const SINCE_3_5 = /sort is ineffective/;
 /** Over a range, Prometheus knows a histogram's metric at the first step alone. */
 const CORRECTED_OF = /(fixed for monotonicity .* for metric name) ".*"/;
-/** It tells a text once, at the last of the places that it was met at; we tell every place. */
+/** It lists a text once, at the last place where it was met; we list every place. */
 const PLACE = / \(\d+:\d+\)$/;
 /** The last digits of a function are not the same everywhere. */
 const LAST_DIGITS = /(\.\d{10})\d+/g;
 
-/** Sentences on what is told beside the values. */
+/** Sentences on annotations beside the values. */
 export function annotationDifferences(a: Answer, b: Answer): string[] {
   if (a.kind === 'error' || b.kind === 'error') return [];
   return (['warnings', 'infos'] as const).flatMap((kind) => {

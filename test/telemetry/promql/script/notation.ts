@@ -1,6 +1,6 @@
 /**
  * The small notations of a script: durations, numbers, quoted text, and a series with its values
- * (`metric{l="v"} 1 _ 2+3x4 stale`). Written anew and not taken from the engine, whose parser is
+ * (`metric{l="v"} 1 _ 2+3x4 stale`). Written again and not taken from the engine, whose parser is
  * under test. Every function throws `Error` with what it could not read.
  */
 import { type LabelPair, Labels, METRIC_NAME } from '../../../../src/telemetry/promql/labels.ts';

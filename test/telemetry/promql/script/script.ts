@@ -37,7 +37,7 @@ export type TextExpectation =
   | { readonly kind: 'equal'; readonly text: string }
   | { readonly kind: 'match'; readonly pattern: string };
 
-/** What annotations of one kind may be: unchecked, none, or at least one and each one told. */
+/** What annotations of one kind may be: unchecked, none, or at least one and each one listed. */
 export type AnnotationExpectation = 'unchecked' | 'none' | readonly TextExpectation[];
 
 export type ExpectedResult =
