@@ -372,7 +372,7 @@ t.test('the mail about access says how to see and end it, and has no link', asyn
   t.match(owner, /- A key has come/);
   t.match(owner, /- 3 further changes/);
   t.match(owner, /svc credentials --project demo/);
-  t.match(owner, /agent key is ended by who runs the service: svc admin revoke-key NAME/);
+  t.match(owner, /ends collector and agent keys: svc admin revoke-key NAME/);
   t.match(member, /because the key was yours/);
   await send({ ...mail, isOwner: false, wasOwner: true });
   t.match(server.mails[2]?.source.replaceAll('=\n', ''), /You no longer own the project/);
