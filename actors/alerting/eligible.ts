@@ -1,9 +1,8 @@
+/** Why nothing is sent to a recipient. */
 import type { RecipientContext } from '../../machines/delivery/recipient.ts';
 import { SYSTEM_PROJECT } from '../../streams/platform/commit/commit.ts';
 import type { Host, Instance, ProjectView } from '../platform/host/host-port.ts';
 import { allInstances } from '../platform/host/live-instances.ts';
-
-/** Why nothing is sent to a recipient. */
 export type RecipientReason =
   | 'RECIPIENT_REMOVED'
   | 'RECIPIENT_NOT_VERIFIED'

@@ -1,9 +1,9 @@
+/** A snooze ends so long from now at the latest, ms (API-25). */
 import type { Actor } from '../../streams/platform/commit/commit.ts';
 import { Refusal } from '../../streams/platform/refusal.ts';
 import type { Committed, Draft, EventOf, Host, RequestKey } from '../platform/host/host-port.ts';
 import { isPlainText } from '../platform/one-line.ts';
 
-/** A snooze ends so long from now at the latest, ms (API-25). */
 const SNOOZE_MS_MAX = 7 * 86_400_000;
 /** Characters of a note. */
 const NOTE_CHARACTERS_MAX = 1_000;

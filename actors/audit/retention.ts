@@ -1,3 +1,4 @@
+/** Incidents and deliveries are kept so long after their end, ms (EVENT-04, LIMIT-19). */
 import type { EndedInstance } from '../../sqlite/platform/control/instance-reads.ts';
 import type { Clock } from '../../streams/platform/clock.ts';
 import type { Actor } from '../../streams/platform/commit/commit.ts';
@@ -16,8 +17,6 @@ import type {
 } from '../platform/host/host-port.ts';
 import { isPassing } from '../platform/retryable.ts';
 import { nextTurn } from '../platform/time-slices.ts';
-
-/** Incidents and deliveries are kept so long after their end, ms (EVENT-04, LIMIT-19). */
 export const HISTORY_KEPT_MS = 90 * 86_400_000;
 
 /** Machines whose ended instances go. */

@@ -1,3 +1,4 @@
+/** Why an exchange was denied: `cause` of the refusal, `code` of its note, label of its count. */
 import type { ObservedClaims } from '../../machines/ci/ci-verification.ts';
 import { Refusal } from '../../streams/platform/refusal.ts';
 import { shownUrl } from '../../streams/platform/shown-url.ts';
@@ -5,8 +6,6 @@ import { type Grants, within } from '../identity/grants.ts';
 import type { Instance } from '../platform/host/host-port.ts';
 import type { ClaimDifference, VerifiedAssertion, WorkflowIdentity } from './assertion.ts';
 import type { RefusedExchange } from './refusal-notes.ts';
-
-/** Why an exchange was denied: `cause` of the refusal, `code` of its note, label of its count. */
 export type DenialCause =
   /** A run for a pull request, in any of its forms. */
   | 'PULL_REQUEST'

@@ -1,8 +1,7 @@
+/** Least time between two notes of one connection or verification, ms. */
 import type { CancelWakeUp, Clock } from '../../streams/platform/clock.ts';
 import { type Random, ulid } from '../../streams/platform/random.ts';
 import type { Draft, Host, Instance } from '../platform/host/host-port.ts';
-
-/** Least time between two notes of one connection or verification, ms. */
 export const APART_MS = 60_000;
 
 export interface RefusedExchange {

@@ -1,3 +1,9 @@
+/**
+ * The deliverer: takes wake-ups, keeps a queue for each destination, and runs attempts. A commit that
+ * rechecks everything opens an attempt; it is sent under a deadline that starts with that commit; a
+ * second commit ends it. After a crash the outcome is recorded as `unknown`, and the attempt is
+ * retried under the same delivery id: at-least-once delivery, never more often than the rows say.
+ */
 import type { Commit } from '../../streams/platform/commit/commit.ts';
 import { pause } from '../../streams/platform/pause.ts';
 import type { Stream } from '../../streams/platform/stream.ts';

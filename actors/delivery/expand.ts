@@ -1,3 +1,9 @@
+/**
+ * Expands what alert machines cause into steps and records of the same commit: an incident's
+ * record, and one delivery for each destination, and each recipient of it, that is to be told. Ids
+ * are hashes of what they stand for, so that doing it twice is a no-op. Whoever may not be written
+ * to gets a delivery too, which ends at once: why nobody was told is recorded.
+ */
 import type { DeliveryInput, DeliveryReason } from '../../machines/delivery/delivery.ts';
 import type { Effect, NotificationEvent } from '../../machines/platform/effects.ts';
 import { AUDIENCE_MAX } from '../alerting/audience.ts';

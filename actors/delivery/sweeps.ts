@@ -1,3 +1,9 @@
+/**
+ * Sweeps over the rows, which are the truth: what is due and whose wake-up was lost is taken up,
+ * and what a dead process left as being sent is ended. Every half minute; sooner when an attempt
+ * under way elsewhere can be called lost, or when what waited for a rule's version may go on. Many
+ * rows are taken up over many turns of the event loop.
+ */
 import type { CancelWakeUp, Clock } from '../../streams/platform/clock.ts';
 import type { Host } from '../platform/host/host-port.ts';
 import { Turns } from '../platform/time-slices.ts';

@@ -1,3 +1,8 @@
+/**
+ * Wake-ups: messages on DELIVERIES that say "this delivery is due now". They are a hint, never the
+ * truth: rows are. One is sent with every commit that makes a delivery due; a sweep over the rows
+ * repairs those that a crash or a broken stream lost.
+ */
 import { partitionOf, type Stream, type StreamSpec } from '../../streams/platform/stream.ts';
 import type { Host } from '../platform/host/host-port.ts';
 import { liveInstances } from '../platform/host/live-instances.ts';

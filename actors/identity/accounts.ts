@@ -1,3 +1,9 @@
+/**
+ * Service accounts, decided. The account's own step alone refuses its keys and tokens; what else a
+ * disabling or a deletion does (ending tokens for good, revoking keys) follows in the same commit
+ * as far as it fits, and then in batches. A record says what is left, so that a crash leaves nothing
+ * forgotten: the next change of the account goes on with it, and enabling waits for it.
+ */
 import type { Clock } from '../../streams/platform/clock.ts';
 import type { Actor } from '../../streams/platform/commit/commit.ts';
 import { type Random, ulid } from '../../streams/platform/random.ts';

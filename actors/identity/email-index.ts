@@ -1,3 +1,8 @@
+/**
+ * Claims that an older version did not keep: of several people who joined by invitations to one
+ * address it noted the first alone, and showed the others without the mark that the address is not
+ * proven. They are found by the invitations whose links made them; done once in a service's life.
+ */
 import { type Actor, SYSTEM_PROJECT } from '../../streams/platform/commit/commit.ts';
 import type { Draft, Host, Instance } from '../platform/host/host-port.ts';
 import { nextTurn } from '../platform/time-slices.ts';

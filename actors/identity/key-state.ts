@@ -1,3 +1,7 @@
+/**
+ * How a key stands at a moment. A lifetime and an overlap end when they end, by the clock, and not
+ * when the timer has run that writes it down.
+ */
 import type { Instance } from '../platform/host/host-port.ts';
 
 export type KeyState = 'active' | 'rotating' | 'revoked' | 'expired';

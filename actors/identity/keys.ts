@@ -1,3 +1,4 @@
+/** Longest overlap of a rotated key with its successor, ms (LIMIT-12). */
 import type { Actor } from '../../streams/platform/commit/commit.ts';
 import { Refusal } from '../../streams/platform/refusal.ts';
 import type { Committed, Draft, Host, Instance } from '../platform/host/host-port.ts';
@@ -16,7 +17,6 @@ import { isKeyLive } from './key-state.ts';
 import type { CreateKey, IssuedKey, Keys, MintedKey, RevokeKey, RotateKey } from './keys-port.ts';
 import { type KeyOwner, ownerName } from './names.ts';
 
-/** Longest overlap of a rotated key with its successor, ms (LIMIT-12). */
 const OVERLAP_MS_MAX = 24 * 3_600_000;
 /** Successors of successors that are looked through; a day's overlap has far fewer. */
 const SUCCESSORS_MAX = 1_000;

@@ -1,3 +1,7 @@
+/**
+ * Truncates the sample log: what is in chunks on disk, and older than the longest window that a
+ * rule looks back over, is not needed by anybody any more.
+ */
 import { FLOOR_MARGIN_MS } from '../../../streams/alerting/evaluation/fold.ts';
 import type { Clock } from '../../../streams/platform/clock.ts';
 import { pause } from '../../../streams/platform/pause.ts';
