@@ -51,8 +51,8 @@ import { ANSWER_BYTES_MAX, BODY_BYTES_MAX } from '../platform/http-limits.ts';
 import type { Log } from '../platform/log.ts';
 import { ingestService } from '../telemetry/api/ingest.ts';
 import { monitoringService } from '../telemetry/api/monitoring.ts';
-import type { IncidentRecomputations } from '../telemetry/query/explain/incident-recomputations.ts';
-import type { AlertPreviews } from '../telemetry/query/preview/alert-previews.ts';
+import type { IncidentRecomputations } from '../telemetry/query/explain/recompute-incident.ts';
+import type { AlertPreviews } from '../telemetry/query/preview/alert-preview.ts';
 import type { VmQueries } from '../telemetry/query/vm/vm-queries.ts';
 import { admitBodies } from './request-bodies.ts';
 import {

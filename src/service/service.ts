@@ -47,7 +47,7 @@ import { addFastWriteSamples } from '../telemetry/api/write-samples-fast.ts';
 import { addExportRoutes } from '../telemetry/export/export-routes.ts';
 import { Exporter } from '../telemetry/export/exporter.ts';
 import { addPromqlRoutes } from '../telemetry/prometheus-api/routes.ts';
-import { openQueries } from '../telemetry/queries.ts';
+import { openQueries } from '../telemetry/query/open-queries.ts';
 import { openEnrolments } from '../vms/open-enrolments.ts';
 import { startCollecting } from './collecting.ts';
 import { buildCore, type ServiceBase, type ServicePorts } from './core.ts';

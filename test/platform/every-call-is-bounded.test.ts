@@ -23,7 +23,7 @@ import { SEQUENCE_HEADER } from '../../src/platform/http/sequence.ts';
 import { addExportRoutes } from '../../src/telemetry/export/export-routes.ts';
 import { Exporter } from '../../src/telemetry/export/exporter.ts';
 import { addPromqlRoutes } from '../../src/telemetry/prometheus-api/routes.ts';
-import { encodeData } from '../../src/telemetry/query/promql-json.ts';
+import { encodeData } from '../../src/telemetry/query/promql/promql-json.ts';
 import { SYSTEM_PROJECT } from '../../streams/platform/commit/commit.ts';
 import { openStream } from '../support/connect-stream.ts';
 import { cookieHeaders, startRpcWorld, type WorldParts } from '../support/rpc-world.ts';

@@ -12,12 +12,9 @@ import { openHttpServer } from '../../src/platform/http/server.ts';
 import { createMetrics } from '../../src/platform/metrics.ts';
 import { loadConfig } from '../../src/platform/settings/config.ts';
 import { addPromqlRoutes } from '../../src/telemetry/prometheus-api/routes.ts';
-import { encodeData } from '../../src/telemetry/query/promql-json.ts';
-import type {
-  PromqlAnswer,
-  PromqlQueries,
-  PromqlRequest,
-} from '../../src/telemetry/query/promql-request.ts';
+import { encodeData } from '../../src/telemetry/query/promql/promql-json.ts';
+import type { PromqlQueries } from '../../src/telemetry/query/promql/promql-queries.ts';
+import type { PromqlAnswer, QueryRequest } from '../../src/telemetry/query/promql/query-request.ts';
 import { systemClock } from '../../streams/platform/clock.ts';
 import { seededRandom } from '../../streams/platform/random.ts';
 import { testAnonymousLimits } from './anonymous-limits.ts';
@@ -52,7 +49,7 @@ export async function startPromqlRoutes(
 ) {
   const world = await startWorld(t);
   const { clock, host, random } = world;
-  const [requests, lines]: [PromqlRequest[], string[]] = [[], []];
+  const [requests, lines]: [QueryRequest[], string[]] = [[], []];
   const note = (facts: object, message: string) => {
     lines.push(`${message} ${'err' in facts ? String(facts.err) : ''}`);
   };

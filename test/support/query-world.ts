@@ -2,6 +2,7 @@
  * Queries over a real history in a folder of the test's: rows go into the head and chunks, VM
  * records into a projection, and the threads are the service's own.
  */
+
 import { join } from 'node:path';
 import { openInstanceStore } from '../../sqlite/platform/control/instance-store.ts';
 import { RecordReader } from '../../sqlite/platform/control/record-reader.ts';
@@ -13,16 +14,19 @@ import {
 import type { History } from '../../sqlite/telemetry/history/store/store.ts';
 import type { ThreadEnd } from '../../sqlite/telemetry/history/threads/supervised-thread.ts';
 import { createLog } from '../../src/platform/log.ts';
-import { createPromqlQueries } from '../../src/telemetry/query/promql-queries.ts';
+import { QUERY_THREAD } from '../../src/telemetry/query/open-queries.ts';
+import { promqlMethods } from '../../src/telemetry/query/promql/promql-evaluation.ts';
+import {
+  createPromqlQueries,
+  type PromqlQueries,
+} from '../../src/telemetry/query/promql/promql-queries.ts';
 import type {
   PromqlAnswer,
-  PromqlCall,
-  PromqlQueries,
-  PromqlRequest,
-} from '../../src/telemetry/query/promql-request.ts';
+  QueryOperation,
+  QueryRequest,
+} from '../../src/telemetry/query/promql/query-request.ts';
 import { SeriesThread } from '../../src/telemetry/query/series/series-thread.ts';
-import { promqlWork } from '../../src/telemetry/query/thread/promql-work.ts';
-import { QueryThreads } from '../../src/telemetry/query/thread/query-threads.ts';
+import { QueryThreads } from '../../src/telemetry/query/threads/query-threads.ts';
 import { systemClock, VirtualClock } from '../../streams/platform/clock.ts';
 import { BatchBuilder } from '../../streams/telemetry/samples/builder.ts';
 import { openStore, PARTITION, START } from './history-world.ts';
@@ -63,8 +67,8 @@ export interface QueryWorld {
     options?: { project?: string; datacenter?: string },
   ): void;
   run(
-    call: PromqlCall,
-    request?: Partial<PromqlRequest>,
+    operation: QueryOperation,
+    request?: Partial<QueryRequest>,
     signal?: AbortSignal,
   ): Promise<PromqlAnswer>;
   /** An instant query at ms after the start: values by the text of their labels. */
@@ -101,7 +105,10 @@ export function openQueryWorld(options: {
     ...{ level: 'info', readable: false, clock, write: (line: string) => lines.push(line) },
   });
   const onEnd = ({ kind, message }: ThreadEnd) => log.error({ kind }, message);
-  const threads = new QueryThreads({ clock, history: history.share, controlPath, onEnd, ...of });
+  const threads = new QueryThreads({
+    ...{ clock, history: history.share, controlPath, onEnd, entry: QUERY_THREAD },
+    ...of,
+  });
   const inline = isInline
     ? openInline({ share: history.share, controlPath, cacheBytesMax })
     : undefined;
@@ -135,9 +142,9 @@ export function openQueryWorld(options: {
       putRecord.run(project, vm, JSON.stringify(body));
       revision++;
     },
-    run(call, request = {}, signal = NEVER) {
+    run(operation, request = {}, signal = NEVER) {
       const plain = { project: 'demo', limit: 0, encoding: 'identity' } as const;
-      return queries.run({ ...plain, call, ...request }, signal);
+      return queries.run({ ...plain, operation, ...request }, signal);
     },
     async instant(expression, at, project = 'demo') {
       const answer = await world.run(
@@ -171,7 +178,7 @@ function openInline(options: {
     ...(cacheBytesMax !== undefined && { cacheBytesMax }),
   });
   const history = new HistoryView(share);
-  const methods = promqlWork({ series, records, history, clock: systemClock });
+  const methods = promqlMethods(series, systemClock);
   return {
     async call(_project: string, method: string, argument: () => unknown, signal: AbortSignal) {
       return methods[method]?.(argument() as never, () => signal.aborted).result;

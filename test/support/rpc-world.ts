@@ -3,6 +3,7 @@
  * evaluator and history in a folder of the test's own, under a virtual clock. Requests are injected
  * below the socket, so that nothing is mocked but the network.
  */
+
 import { join } from 'node:path';
 import { fastifyConnectPlugin } from '@connectrpc/connect-fastify';
 import { type FastifyInstance, fastify } from 'fastify';
@@ -38,9 +39,10 @@ import { BODY_BYTES_MAX, HEADER_BYTES_MAX } from '../../src/platform/http-limits
 import { hashKey } from '../../src/platform/keys.ts';
 import type { Log } from '../../src/platform/log.ts';
 import { connectOptions, type RpcDeps, rpcRoutes } from '../../src/service/routes.ts';
-import { createIncidentRecomputations } from '../../src/telemetry/query/explain/incident-recomputations.ts';
-import { createAlertPreviews } from '../../src/telemetry/query/preview/alert-previews.ts';
-import { QueryThreads } from '../../src/telemetry/query/thread/query-threads.ts';
+import { createIncidentRecomputations } from '../../src/telemetry/query/explain/recompute-incident.ts';
+import { QUERY_THREAD } from '../../src/telemetry/query/open-queries.ts';
+import { createAlertPreviews } from '../../src/telemetry/query/preview/alert-preview.ts';
+import { QueryThreads } from '../../src/telemetry/query/threads/query-threads.ts';
 import { createVmQueries } from '../../src/telemetry/query/vm/vm-queries.ts';
 import { openEnrolments } from '../../src/vms/open-enrolments.ts';
 import { VirtualClock } from '../../streams/platform/clock.ts';
@@ -256,7 +258,9 @@ async function startParts(t: Test) {
   const ingestParts = openIngest({ host, stream, clock, history, evaluator: pipeline });
   const told = collectingLog();
   const secrets = openSecretStore({ path: ':memory:', masterKey: Buffer.alloc(32, 7), random });
-  const threads = new QueryThreads({ clock, history: history.share, controlPath });
+  const threads = new QueryThreads({
+    ...{ clock, history: history.share, controlPath, entry: QUERY_THREAD },
+  });
   const common = { threads, clock, log: told.log, failures: { inc() {} } };
   const vmQueries = createVmQueries({ ...common, listThreads: threads });
   const alertPreviews = createAlertPreviews(common);

@@ -6,15 +6,15 @@
 
 import { ReadCancelled } from '../../sqlite/telemetry/history/history-error.ts';
 import { serveThread } from '../../sqlite/telemetry/history/threads/thread-port.ts';
-import type { PromqlWork } from '../../src/telemetry/query/thread/promql-work.ts';
+import type { ScheduledQueryRequest } from '../../src/telemetry/query/promql/query-request.ts';
 
 /** Long enough for a test to look, short enough for one that fails to end. */
 const WORK_MS = 20_000;
 
 serveThread(0, () => ({
   methods: {
-    promql: ({ request }: PromqlWork, isCancelled) => {
-      const expression = 'expression' in request.call ? request.call.expression : '';
+    promql: ({ request }: ScheduledQueryRequest, isCancelled) => {
+      const expression = 'expression' in request.operation ? request.operation.expression : '';
       if (expression === 'die') process.exit(3);
       if (expression === 'mistake') throw new TypeError('x is undefined');
       if (expression === 'disk') throw Object.assign(new Error('read'), { code: 'EIO' });

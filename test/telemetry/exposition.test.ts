@@ -1,8 +1,7 @@
 /** The text of an export: its times, and which of the two formats a client gets. */
 import fc from 'fast-check';
 import t from 'tap';
-import { Exposition } from '../../src/telemetry/export/exposition.ts';
-import { formatFor } from '../../src/telemetry/negotiation.ts';
+import { Exposition, formatFor } from '../../src/telemetry/export/exposition.ts';
 import { hasPlainValues, seriesKey } from '../../streams/telemetry/samples/series-key.ts';
 import { START_MS } from '../support/credential-world.ts';
 

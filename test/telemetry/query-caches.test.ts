@@ -5,8 +5,8 @@
 import t from 'tap';
 import { type Cached, ColumnCache } from '../../sqlite/telemetry/history/columns/column-cache.ts';
 import { createMatcher, RegexpAllowance, RegexpError } from '../../src/telemetry/promql/matcher.ts';
-import { ProjectCache } from '../../src/telemetry/query/project-cache.ts';
-import { ParsedExpressions } from '../../src/telemetry/query/thread/parsed-expressions.ts';
+import { ParsedExpressions } from '../../src/telemetry/query/promql/promql-evaluation.ts';
+import { ProjectCache } from '../../src/telemetry/query/series/project-cache.ts';
 
 t.test('expressions are kept by what they weigh, and each project drops its own', (t) => {
   const parsed = new ParsedExpressions({ bytesMax: 4_000_000, projectBytesMax: 2_000_000 });

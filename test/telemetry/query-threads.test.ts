@@ -7,7 +7,10 @@ import { gunzipSync, zstdDecompressSync } from 'node:zlib';
 import t, { type Test } from 'tap';
 import { HistoryError } from '../../sqlite/telemetry/history/history-error.ts';
 import { FairQueue } from '../../src/platform/gate/fair-queue.ts';
-import type { PromqlCall, PromqlRequest } from '../../src/telemetry/query/promql-request.ts';
+import type {
+  QueryOperation,
+  QueryRequest,
+} from '../../src/telemetry/query/promql/query-request.ts';
 import { Refusal } from '../../streams/platform/refusal.ts';
 import { testBounds } from '../support/bounds.ts';
 import { START } from '../support/history-world.ts';
@@ -23,7 +26,7 @@ function start(t: Test, options: Partial<Parameters<typeof openQueryWorld>[0]>):
   return world;
 }
 
-function instant(expression: string): PromqlCall {
+function instant(expression: string): QueryOperation {
   return { kind: 'instant', expression, timeMs: START };
 }
 
@@ -51,10 +54,10 @@ t.test('each fault of a query is an answer with a status of its own', async (t) 
   }
   const range = { kind: 'range', startMs: START, endMs: START + 120 * STEP, stepMs: STEP } as const;
   const rows: readonly [
-    call: PromqlCall,
+    call: QueryOperation,
     status: number,
     told: object,
-    more?: Partial<PromqlRequest>,
+    more?: Partial<QueryRequest>,
   ][] = [
     [
       instant('sum(x'),

@@ -1,7 +1,7 @@
 /** Queries on a virtual clock: how long each may take, and how its failures are reported. */
 import t from 'tap';
 import { HistoryError } from '../../sqlite/telemetry/history/history-error.ts';
-import { withDeadline } from '../../src/telemetry/query/query-deadline.ts';
+import { withDeadline } from '../../src/telemetry/query/threads/query-threads.ts';
 import { VirtualClock } from '../../streams/platform/clock.ts';
 import { START_MS } from '../support/credential-world.ts';
 import { START_SECONDS, startRpcWorld, VM, withThreads } from '../support/rpc-world.ts';

@@ -14,8 +14,7 @@ import {
   QueryVMMonitoringResponseSchema,
 } from '../../src/gen/svc/monitoring/v1/monitoring_pb.ts';
 import type { VmAnswer } from '../../src/telemetry/query/vm/answer.ts';
-import { answerBytes } from '../../src/telemetry/query/vm/answer-bytes.ts';
-import { answerMessage } from '../../src/telemetry/query/vm/messages.ts';
+import { answerBytes, answerMessage } from '../../src/telemetry/query/vm/answer-bytes.ts';
 import type { MetricAnswer } from '../../src/telemetry/query/vm/quality.ts';
 import { seriesKey } from '../../streams/telemetry/samples/series-key.ts';
 import { START_MS } from '../support/credential-world.ts';

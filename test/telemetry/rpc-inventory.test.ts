@@ -2,7 +2,7 @@
 import t from 'tap';
 import { HistoryError } from '../../sqlite/telemetry/history/history-error.ts';
 import { noRows } from '../../sqlite/telemetry/history/rows.ts';
-import { vmWork } from '../../src/telemetry/query/vm/vm-work.ts';
+import { vmMethods } from '../../src/telemetry/query/vm/vm-queries.ts';
 import { START_MS } from '../support/credential-world.ts';
 import {
   type RpcWorld,
@@ -161,8 +161,8 @@ t.test('The inventory', async (t) => {
         return { observedMs: START_MS, state: 1, vcpus: 2, columns: noRows() };
       },
     };
-    // As much of a thread's context as the method looks at.
-    const { vmInventory } = vmWork({ history } as unknown as Parameters<typeof vmWork>[0]);
+    // The part of a history view that the method uses.
+    const { vmInventory } = vmMethods(history as unknown as Parameters<typeof vmMethods>[0]);
     const call = { ...{ project: 'demo', nextPageToken: '', nowMs: START_MS }, vms };
     const asked = { ...call, inventoryOnly: false, format: 'json' };
     const { result } = vmInventory?.(asked as never, () => false) ?? {};

@@ -3,7 +3,7 @@ import { Buffer } from 'node:buffer';
 import { create, toBinary } from '@bufbuild/protobuf';
 import t from 'tap';
 import { WriteSamplesRequestSchema } from '../../src/gen/svc/ingest/v1/ingest_pb.ts';
-import { WriteSamplesDecoder } from '../../src/telemetry/api/fast/write-samples-decoder.ts';
+import { WriteSamplesDecoder } from '../../src/telemetry/api/write-samples-decoder.ts';
 
 const MIB = 2 ** 20;
 

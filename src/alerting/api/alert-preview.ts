@@ -20,8 +20,7 @@ import {
 import type { AlertRuleSpec } from '../../gen/svc/monitoring/v1/rule_pb.ts';
 import { within } from '../../platform/api/caller.ts';
 import { nameOf, parseProjectName } from '../../platform/api/resource-name.ts';
-import type { AlertPreview } from '../../telemetry/query/preview/alert-preview.ts';
-import type { AlertPreviews } from '../../telemetry/query/preview/alert-previews.ts';
+import type { AlertPreview, AlertPreviews } from '../../telemetry/query/preview/alert-preview.ts';
 import { requestedSpec } from './rule-messages.ts';
 
 export interface AlertPreviewDeps {

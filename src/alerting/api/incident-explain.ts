@@ -22,8 +22,10 @@ import {
 } from '../../gen/svc/monitoring/v1/incident_pb.ts';
 import { AlertRuleSpec_Operator } from '../../gen/svc/monitoring/v1/rule_pb.ts';
 import { enumValue } from '../../platform/api/message-fields.ts';
-import type { IncidentRecomputations } from '../../telemetry/query/explain/incident-recomputations.ts';
-import type { Recomputation } from '../../telemetry/query/explain/recompute-incident.ts';
+import type {
+  IncidentRecomputations,
+  Recomputation,
+} from '../../telemetry/query/explain/recompute-incident.ts';
 import { type ExplainedGap, explanationText } from './incident-explanation-text.ts';
 
 export interface ExplainDeps {

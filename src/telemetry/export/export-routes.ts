@@ -8,12 +8,11 @@ import { Refusal } from '../../../streams/platform/refusal.ts';
 import { httpStatusOf } from '../../platform/errors.ts';
 import type { CallClass } from '../../platform/gate/call-classes.ts';
 import { goneSignal } from '../../platform/http/abort-signals.ts';
+import { negotiateEncoding } from '../../platform/http/negotiation.ts';
 import { admitReader, type ReaderAccess } from '../../platform/http/project-access.ts';
 import { SEQUENCE_HEADER } from '../../platform/http/sequence.ts';
-import { formatFor, negotiateEncoding } from '../negotiation.ts';
 import type { Exporter } from './exporter.ts';
-import { CONTENT_TYPE } from './exposition.ts';
-import { scrapeTargets } from './scrape-targets.ts';
+import { CONTENT_TYPE, formatFor } from './exposition.ts';
 
 export interface ExportRoutesDeps extends ReaderAccess {
   readonly exporter: Exporter;
@@ -78,7 +77,7 @@ function route(
     ...{ method: 'GET', url, exposeHeadRoute: false, handler },
     errorHandler(error, _request, reply) {
       if (!(error instanceof Refusal)) throw error;
-      tell(reply, error);
+      sendRefusal(reply, error);
     },
   });
   const refuse = (reply: FastifyReply) =>
@@ -91,7 +90,7 @@ function route(
   });
 }
 
-function tell(reply: FastifyReply, refusal: Refusal): void {
+function sendRefusal(reply: FastifyReply, refusal: Refusal): void {
   const status = httpStatusOf(refusal.reason);
   if (status === 401) reply.header('www-authenticate', 'Bearer');
   if (status === 429 || status === 503) {
@@ -106,4 +105,26 @@ function shardOf(query: unknown): number {
   if (typeof shard === 'string' && /^\d{1,6}$/.test(shard)) return Number(shard);
   const message = 'shard must be the number of a shard: take it from scrape-targets';
   throw new Refusal('INVALID_FIELD', message, { field: 'shard' });
+}
+
+export interface TargetGroup {
+  /** `host:port`. */
+  readonly targets: readonly [string];
+  readonly labels: Readonly<Record<string, string>>;
+}
+
+/** @param origin address under which the scraper reaches this service: `https://host[:port]` */
+export function scrapeTargets(project: string, shards: number, origin: string): TargetGroup[] {
+  const { protocol, hostname, port } = new URL(origin);
+  const scheme = protocol.slice(0, -1);
+  const address = `${hostname}:${port === '' ? (scheme === 'https' ? 443 : 80) : port}`;
+  return Array.from({ length: shards }, (_, shard) => ({
+    targets: [address],
+    labels: {
+      __scheme__: scheme,
+      __metrics_path__: `/v1/monitoring/projects/${project}/export`,
+      __param_shard: String(shard),
+      instance: `${project}/shard-${shard}`,
+    },
+  }));
 }

@@ -6,9 +6,16 @@ import { gzipSync } from 'node:zlib';
 import { HistoryError } from '../../../sqlite/telemetry/history/history-error.ts';
 import { HistoryView } from '../../../sqlite/telemetry/history/store/history-view.ts';
 import { serveThread } from '../../../sqlite/telemetry/history/threads/thread-port.ts';
-import type { QueryThreadData } from '../query/thread/query-threads.ts';
-import { type ExportedVm, Exposition, type ExpositionFormat } from './exposition.ts';
-import { newestSamples, ROWS_MS } from './newest-samples.ts';
+import { GAP_TOLERANCE_MS } from '../../../streams/telemetry/entry.ts';
+import { readableSeries } from '../../../streams/telemetry/metrics/readable-series.ts';
+import type { VmColumns } from '../../../streams/telemetry/samples/columns.ts';
+import type { QueryThreadData } from '../query/threads/query-threads.ts';
+import {
+  type ExportedSample,
+  type ExportedVm,
+  Exposition,
+  type ExpositionFormat,
+} from './exposition.ts';
 
 /** What the thread is asked for: a shard's live VMs, in a format. */
 export interface ShardRequest {
@@ -58,4 +65,24 @@ function shardBody(
   const text = exposition.text();
   // A copy of its own: small buffers are cut from a pool, which must not be given away.
   return new Uint8Array(gzip ? gzipSync(text, { level: GZIP_LEVEL }) : Buffer.from(text));
+}
+
+/** Samples older than this are stale (three sampling intervals), ms. */
+const FRESH_MS = GAP_TOLERANCE_MS;
+/** How far back rows are wanted, ms: a utilization needs the row before. */
+const ROWS_MS = FRESH_MS + GAP_TOLERANCE_MS;
+
+/** One sample for each series that has one observed in the last 90 s before `nowMs`. */
+function newestSamples(columns: VmColumns, nowMs: number): ExportedSample[] {
+  const { timesMs } = columns;
+  const samples: ExportedSample[] = [];
+  for (const [key, column] of readableSeries(columns)) {
+    let place = column.length - 1;
+    while (place >= 0 && Number.isNaN(column[place])) place--;
+    const timeMs = timesMs[place];
+    const value = column[place];
+    if (timeMs === undefined || value === undefined || nowMs - timeMs > FRESH_MS) continue;
+    samples.push({ key, timeMs, value });
+  }
+  return samples;
 }

@@ -8,11 +8,11 @@ import type { Host } from '../../../actors/platform/host/host-port.ts';
 import { shardCount } from '../../../actors/vms/export-shards.ts';
 import { HistoryError } from '../../../sqlite/telemetry/history/history-error.ts';
 import type { HistoryShare } from '../../../sqlite/telemetry/history/store/history-view.ts';
+import { threadEntry } from '../../../sqlite/telemetry/history/threads/supervised-thread.ts';
 import type { Clock } from '../../../streams/platform/clock.ts';
 import { Refusal } from '../../../streams/platform/refusal.ts';
 import type { Log } from '../../platform/log.ts';
-import { withDeadline } from '../query/query-deadline.ts';
-import { QueryThreads } from '../query/thread/query-threads.ts';
+import { QueryThreads, withDeadline } from '../query/threads/query-threads.ts';
 import type { ShardRequest } from './export-thread.ts';
 import type { ExportedVm, ExpositionFormat } from './exposition.ts';
 import { ShardMembers } from './shard-members.ts';
@@ -48,7 +48,13 @@ export class Exporter {
   constructor(deps: ExporterDeps) {
     this.#deps = deps;
     this.#members = new ShardMembers(deps);
-    const { clock, history, controlPath, log, entry = threadFile() } = deps;
+    const {
+      clock,
+      history,
+      controlPath,
+      log,
+      entry = threadEntry(import.meta.url, 'export-thread'),
+    } = deps;
     this.#threads = new QueryThreads({
       ...{ clock, history: history.share, controlPath, entry },
       ...{ threads: 1, name: 'export thread' },
@@ -136,8 +142,4 @@ function refusalOf(error: HistoryError): Error {
     case 'FAULT':
       return error;
   }
-}
-
-function threadFile(): URL {
-  return new URL(`./export-thread${import.meta.url.slice(-3)}`, import.meta.url);
 }

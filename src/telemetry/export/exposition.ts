@@ -11,6 +11,7 @@ import {
 } from '../../../streams/telemetry/metrics/series-catalogue.ts';
 import type { SeriesKey } from '../../../streams/telemetry/samples/batch.ts';
 import { escapeValue, splitSeriesKey } from '../../../streams/telemetry/samples/series-key.ts';
+import { acceptedRanges } from '../../platform/http/negotiation.ts';
 
 export type ExpositionFormat = 'text' | 'openmetrics';
 
@@ -96,4 +97,28 @@ function labelsOf({ project, vm, displayName, datacenter }: ExportedVm): string 
 
 function valueText(value: number): string {
   return Object.is(value, -0) ? '-0' : String(value);
+}
+
+/** The version of each media type that we write; a range without a version takes it too. */
+const FORMATS: readonly (readonly [type: string, version: string, format: ExpositionFormat])[] = [
+  ['application/openmetrics-text', '1.0.0', 'openmetrics'],
+  ['text/plain', '0.0.4', 'text'],
+  ['text/*', '0.0.4', 'text'],
+  ['*/*', '0.0.4', 'text'],
+];
+
+/**
+ * The format of the range with the highest weight; of equal ones the first. The text format also
+ * for who accepts neither, as exporters do.
+ */
+export function formatFor(accept: string | undefined): ExpositionFormat {
+  let best: { format: ExpositionFormat; weight: number } = { format: 'text', weight: 0 };
+  for (const { name, parameters, weight } of acceptedRanges(accept)) {
+    const version = parameters.get('version');
+    const offer = FORMATS.find(
+      ([offered, ours]) => offered === name && (version === undefined || version === ours),
+    );
+    if (offer && weight > best.weight) best = { format: offer[2], weight };
+  }
+  return best.format;
 }

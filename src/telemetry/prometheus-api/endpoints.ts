@@ -4,30 +4,27 @@
  * not here and so does not exist.
  */
 
+import {
+  type SeriesDescriptor,
+  seriesCatalogue,
+} from '../../../streams/telemetry/metrics/series-catalogue.ts';
 import type { CallClass } from '../../platform/gate/call-classes.ts';
 import { PromqlError } from '../promql/errors.ts';
-import { encodeData } from '../query/promql-json.ts';
-import type { PromqlAnswer, PromqlQueries, PromqlRequest } from '../query/promql-request.ts';
+import { encodeData } from '../query/promql/promql-json.ts';
+import type { PromqlQueries } from '../query/promql/promql-queries.ts';
+import type { PromqlAnswer, QueryRequest } from '../query/promql/query-request.ts';
 import {
-  instantQuestion,
-  metadataQuestion,
-  type PromqlQuestion,
-  rangeQuestion,
-  seriesQuestion,
-  textQuestion,
-} from './calls.ts';
-import { unescapeLabelName } from './label-name.ts';
-import { metadataLimits, metadataOf } from './metadata.ts';
-import type { Parameters } from './parameters.ts';
+  instantRequest,
+  metadataRequest,
+  type Parameters,
+  type QueryInput,
+  rangeRequest,
+  seriesRequest,
+  textRequest,
+} from './query-requests.ts';
 
 /** One admitted request. */
-export interface EndpointRequest {
-  readonly project: string;
-  readonly parameters: Parameters;
-  /** The part of the path that a `:label` stands for; '' where there is none. */
-  readonly label: string;
-  readonly encoding: PromqlRequest['encoding'];
-  readonly nowMs: number;
+export interface EndpointRequest extends QueryInput {
   readonly queries: PromqlQueries;
   /** Aborts when the client has gone. */
   readonly signal: AbortSignal;
@@ -60,13 +57,13 @@ const BUILD = {
 };
 
 export const endpoints: readonly Endpoint[] = [
-  asking('query', ({ parameters, nowMs }) => instantQuestion(parameters, nowMs)),
-  asking('query_range', ({ parameters }) => rangeQuestion(parameters)),
-  asking('series', ({ parameters }) => seriesQuestion(parameters)),
-  asking('labels', ({ parameters }) => metadataQuestion({ kind: 'labels' }, parameters)),
-  { ...asking('label/:label/values', labelValuesQuestion), methods: GET },
-  asking('format_query', ({ parameters }) => textQuestion('format', parameters)),
-  asking('parse_query', ({ parameters }) => textQuestion('parse', parameters)),
+  querying('query', instantRequest),
+  querying('query_range', rangeRequest),
+  querying('series', seriesRequest),
+  querying('labels', (input) => metadataRequest({ kind: 'labels' }, input)),
+  { ...querying('label/:label/values', labelValuesRequest), methods: GET },
+  querying('format_query', (input) => textRequest('format', input)),
+  querying('parse_query', (input) => textRequest('parse', input)),
   { path: 'metadata', methods: GET, kind: 'query', answer: metadata },
   // No exemplars are stored, and rules are another API's: told as empty, because clients ask.
   { path: 'query_exemplars', methods: GET_POST, kind: 'call', answer: () => answerOf([]) },
@@ -75,27 +72,25 @@ export const endpoints: readonly Endpoint[] = [
   { path: 'status/buildinfo', methods: GET, kind: 'call', answer: () => answerOf(BUILD) },
 ];
 
-/** An endpoint that one question to the query threads answers. */
-function asking(path: string, questionOf: (request: EndpointRequest) => PromqlQuestion): Endpoint {
+/** An endpoint that one query answers. */
+function querying(path: string, requestOf: (input: QueryInput) => QueryRequest): Endpoint {
   return {
     path,
     methods: GET_POST,
     kind: 'query',
-    answer: (request) => {
-      const { project, encoding, queries, signal } = request;
-      return queries.run({ ...questionOf(request), project, encoding }, signal);
-    },
+    answer: (request) => request.queries.run(requestOf(request), request.signal),
   };
 }
 
-function labelValuesQuestion({ label: escaped, parameters }: EndpointRequest): PromqlQuestion {
-  const label = unescapeLabelName(escaped);
+function labelValuesRequest(input: QueryInput): QueryRequest {
+  const label = unescapeLabelName(input.label);
   if (label === '') throw new PromqlError('bad_data', 'invalid label name: ""');
-  return metadataQuestion({ kind: 'labelValues', label }, parameters);
+  return metadataRequest({ kind: 'labelValues', label }, input);
 }
 
-const NAMES_EVER: PromqlQuestion = {
-  call: {
+/** All metric names that the project has ever stored. */
+const ALL_NAMES: Pick<QueryRequest, 'operation' | 'limit'> = {
+  operation: {
     kind: 'labelValues',
     label: '__name__',
     matches: [],
@@ -108,7 +103,7 @@ const NAMES_EVER: PromqlQuestion = {
 async function metadata(request: EndpointRequest): Promise<PromqlAnswer> {
   const { project, queries, signal, parameters } = request;
   const limits = metadataLimits(parameters);
-  const names = await queries.run({ ...NAMES_EVER, project, encoding: 'identity' }, signal);
+  const names = await queries.run({ ...ALL_NAMES, project, encoding: 'identity' }, signal);
   if (names.status !== 200) return names;
   const { data } = JSON.parse(Buffer.from(names.body).toString()) as { data: readonly string[] };
   return answerOf(metadataOf(data, limits));
@@ -116,4 +111,66 @@ async function metadata(request: EndpointRequest): Promise<PromqlAnswer> {
 
 function answerOf(data: unknown): PromqlAnswer {
   return { status: 200, body: encodeData(data), encoding: 'identity' };
+}
+
+const ESCAPED = /^U__((?:[^_]|__|_[0-9a-fA-F]{1,6}_)*)$/;
+const ESCAPES = /__|_([0-9a-fA-F]{1,6})_/g;
+const CODE_POINT_MAX = 0x10ffff;
+
+/** What does not follow the escaping stands for itself. */
+function unescapeLabelName(name: string): string {
+  const escaped = ESCAPED.exec(name)?.[1];
+  if (escaped === undefined) return name;
+  const codes = [...escaped.matchAll(ESCAPES)].map(([, code]) => Number.parseInt(code ?? '5f', 16));
+  if (!codes.every(isCharacter)) return name;
+  return escaped.replaceAll(ESCAPES, (_, code: string | undefined) =>
+    String.fromCodePoint(Number.parseInt(code ?? '5f', 16)),
+  );
+}
+
+/** Half a surrogate pair is no character. */
+function isCharacter(code: number): boolean {
+  return code <= CODE_POINT_MAX && (code < 0xd800 || code > 0xdfff);
+}
+
+export interface MetadataLimits {
+  /** Metrics at most; negative = all. */
+  readonly limit: number;
+  /** '' = all. */
+  readonly metric: string;
+}
+
+type Metadata = Pick<SeriesDescriptor, 'unit' | 'help'> & {
+  readonly type: SeriesDescriptor['type'] | 'unknown';
+};
+
+/** Throws `PromqlError` bad_data, in Prometheus's words. */
+function metadataLimits(parameters: Parameters): MetadataLimits {
+  const limit = numberOf(parameters, 'limit');
+  // Each metric has one entry here, so no number of them per metric leaves any out.
+  numberOf(parameters, 'limit_per_metric');
+  return { limit, metric: parameters.get('metric') };
+}
+
+/** `names`: of the project's metrics. */
+function metadataOf(
+  names: readonly string[],
+  { limit, metric }: MetadataLimits,
+): Record<string, readonly Metadata[]> {
+  const asked = metric === '' ? names : names.filter((name) => name === metric);
+  const kept = limit < 0 ? asked : asked.slice(0, limit);
+  return Object.fromEntries(kept.map((name) => [name, [entryOf(name)]]));
+}
+
+function entryOf(name: string): Metadata {
+  const known = seriesCatalogue.get(name);
+  if (known === undefined) return { type: 'unknown', help: '', unit: '' };
+  return { type: known.type, help: known.help, unit: known.unit };
+}
+
+function numberOf(parameters: Parameters, name: string): number {
+  const text = parameters.get(name);
+  if (text === '') return -1;
+  if (/^[+-]?\d{1,15}$/.test(text)) return Number(text);
+  throw new PromqlError('bad_data', `${name} must be a number`);
 }

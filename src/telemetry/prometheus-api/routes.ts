@@ -7,8 +7,10 @@
 import type { FastifyError, FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import type { Clock } from '../../../streams/platform/clock.ts';
 import { Refusal } from '../../../streams/platform/refusal.ts';
+import { httpStatusOf } from '../../platform/errors.ts';
 import type { Pass } from '../../platform/gate/project-gate.ts';
 import { goneSignal } from '../../platform/http/abort-signals.ts';
+import { negotiateEncoding } from '../../platform/http/negotiation.ts';
 import {
   type AdmittedReader,
   admitReader,
@@ -17,13 +19,11 @@ import {
 import { SEQUENCE_HEADER } from '../../platform/http/sequence.ts';
 import { FORM_BYTES_MAX } from '../../platform/http-limits.ts';
 import type { Log } from '../../platform/log.ts';
-import { negotiateEncoding } from '../negotiation.ts';
 import { PromqlError } from '../promql/errors.ts';
-import { encodeError } from '../query/promql-json.ts';
-import type { PromqlQueries } from '../query/promql-request.ts';
+import { encodeError, errorAnswer, type PromqlErrorType } from '../query/promql/promql-json.ts';
+import type { PromqlQueries } from '../query/promql/promql-queries.ts';
 import { type Endpoint, endpoints } from './endpoints.ts';
-import { Parameters } from './parameters.ts';
-import { sendRefusal, tell, tellBadRequest, tellGone, tellPromqlError } from './refusals.ts';
+import { Parameters } from './query-requests.ts';
 
 export interface PromqlRoutesDeps extends ReaderAccess {
   readonly queries: PromqlQueries;
@@ -105,7 +105,7 @@ function addEndpoint(scope: FastifyInstance, endpoint: Endpoint, deps: PromqlRou
     });
     if (answer.encoding !== 'identity') reply.header('content-encoding', answer.encoding);
     reply.header(SEQUENCE_HEADER, positions.current());
-    return tell(reply, answer);
+    return send(reply, answer);
   }
 }
 
@@ -205,13 +205,13 @@ function readFormsOnly(scope: FastifyInstance): void {
 function sendErrors(scope: FastifyInstance, log: Log): void {
   scope.setErrorHandler((error: FastifyError | Refusal | PromqlError, request, reply) => {
     if (error instanceof Refusal) return sendRefusal(reply, error);
-    if (error instanceof PromqlError) return tellPromqlError(reply, error);
-    if (reply.raw.destroyed) return tellGone(reply);
+    if (error instanceof PromqlError) return sendPromqlError(reply, error);
+    if (reply.raw.destroyed) return sendGone(reply);
     const { statusCode = 500 } = error;
-    if (statusCode >= 400 && statusCode < 500) return tellBadRequest(reply, error);
+    if (statusCode >= 400 && statusCode < 500) return sendBadRequest(reply, error);
     log.error({ err: error, requestId: request.id }, 'A PromQL request failed unexpectedly');
     const message = `The service failed; its log says why under request id ${request.id}`;
-    return tell(reply, { status: 500, body: encodeError('internal', message) });
+    return send(reply, { status: 500, body: encodeError('internal', message) });
   });
 }
 
@@ -225,4 +225,49 @@ function addProbes(scope: FastifyInstance, { health }: PromqlRoutesDeps): void {
     reply.code(isReady ? 200 : 503).type('text/plain');
     return reply.send(isReady ? 'The service is ready\n' : 'The service is not ready\n');
   });
+}
+
+const ERROR_TYPES: Readonly<Record<number, PromqlErrorType>> = {
+  400: 'bad_data',
+  401: 'unauthorized',
+  403: 'forbidden',
+  404: 'not_found',
+  429: 'too_many_requests',
+  503: 'unavailable',
+  504: 'timeout',
+};
+const RETRY_AFTER_SECONDS = '1';
+
+/** 401 says how to authenticate, 429 and 503 when to come again. */
+function sendRefusal(reply: FastifyReply, refusal: Refusal): FastifyReply {
+  const { reason, message, metadata } = refusal;
+  const status = reason === 'QUERY_TIMEOUT' ? 503 : httpStatusOf(reason);
+  const errorType = reason === 'QUERY_TIMEOUT' ? 'timeout' : (ERROR_TYPES[status] ?? 'internal');
+  if (status === 401) reply.header('www-authenticate', 'Bearer');
+  if (status === 429 || status === 503) {
+    reply.header('retry-after', metadata.retryAfterSeconds ?? RETRY_AFTER_SECONDS);
+  }
+  return send(reply, { status, body: encodeError(errorType, `${reason}: ${message}`) });
+}
+
+/** What the framework refuses: a body that is too large, or not what its headers say. */
+function sendBadRequest(reply: FastifyReply, error: FastifyError): FastifyReply {
+  const body = encodeError('bad_data', error.message);
+  return send(reply, { status: error.statusCode ?? 400, body });
+}
+
+function sendPromqlError(reply: FastifyReply, error: PromqlError): FastifyReply {
+  return send(reply, errorAnswer(error));
+}
+
+/** Nobody is there to read it; the status is what the request's record shows. */
+function sendGone(reply: FastifyReply): FastifyReply {
+  return sendPromqlError(reply, new PromqlError('canceled', 'the client has gone'));
+}
+
+function send(
+  reply: FastifyReply,
+  { status, body }: { readonly status: number; readonly body: Uint8Array },
+): FastifyReply {
+  return reply.code(status).type('application/json').send(body);
 }

@@ -9,9 +9,12 @@ import {
   encodeLabelSets,
   encodeResult,
   encodeTexts,
-} from '../../../src/telemetry/query/promql-json.ts';
-import { valueText } from '../../../src/telemetry/query/promql-numbers.ts';
-import { POINT_BYTES_MAX, writeValue } from '../../../src/telemetry/query/promql-points.ts';
+} from '../../../src/telemetry/query/promql/promql-json.ts';
+import {
+  POINT_BYTES_MAX,
+  valueText,
+  writeValue,
+} from '../../../src/telemetry/query/promql/promql-points.ts';
 import { seededRandom } from '../../../streams/platform/random.ts';
 
 const text = (bytes: Uint8Array): string => Buffer.from(bytes).toString();

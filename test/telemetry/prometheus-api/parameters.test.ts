@@ -4,7 +4,7 @@
  */
 import t from 'tap';
 import { PromqlError } from '../../../src/telemetry/promql/errors.ts';
-import { errorAnswer } from '../../../src/telemetry/query/promql-error-answer.ts';
+import { errorAnswer } from '../../../src/telemetry/query/promql/promql-json.ts';
 import { START_MS } from '../../support/credential-world.ts';
 import { formBody, startPromqlRoutes } from '../../support/promql-routes.ts';
 
@@ -122,8 +122,8 @@ t.test('each path of the API is read as what it asks for', async (t) => {
     ['format', 'format_query?query=up%20%2Bup', { kind: 'format', expression: 'up +up' }],
     ['parse', 'parse_query?query=up', { kind: 'parse', expression: 'up' }],
   ];
-  for (const [what, path, call, rest = {}] of rows) {
-    const expected = { project: 'demo', call, limit: 0, encoding: 'identity', ...rest };
+  for (const [what, path, operation, rest = {}] of rows) {
+    const expected = { project: 'demo', operation, limit: 0, encoding: 'identity', ...rest };
     requests.length = 0;
     t.equal((await send(`/api/v1/${path}`)).status, 200, what);
     t.same(requests, [expected], what);
@@ -143,7 +143,7 @@ t.test(
       const sent = form === undefined ? { method: 'POST' } : { method: 'POST', ...formBody(form) };
       const { status } = await send(`/api/v1/query?${url}`, sent);
       const [request] = requests;
-      return request?.call.kind === 'instant' ? request.call.expression : status;
+      return request?.operation.kind === 'instant' ? request.operation.expression : status;
     };
     t.equal(await expressionOf('query=a'), 'a', 'no body: what newer Grafanas send');
     t.equal(await expressionOf('', 'query=b'), 'b');
@@ -155,7 +155,7 @@ t.test(
     t.equal(await expressionOf('Query=a'), '', 'another name');
     requests.length = 0;
     await send('/api/v1/series?match[]=a', { method: 'POST', ...formBody('match[]=b&match[]=c') });
-    t.match(requests, [{ call: { matches: ['b', 'c', 'a'] } }], 'a list has all of them');
+    t.match(requests, [{ operation: { matches: ['b', 'c', 'a'] } }], 'a list has all of them');
     t.equal((await send('/api/v1/query?query=%zz')).status, 400);
     t.match((await send('/api/v1/query?query=%ff')).body, {
       errorType: 'bad_data',

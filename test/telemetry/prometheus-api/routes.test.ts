@@ -70,7 +70,7 @@ t.test(
       'x-forwarded-prefix': '/v1/monitoring/projects/other',
     };
     t.equal((await send('/api/v1/query?query=up&_method=PUT', { headers })).status, 200);
-    t.match(requests, [{ project: 'demo', call: { kind: 'instant', expression: 'up' } }]);
+    t.match(requests, [{ project: 'demo', operation: { kind: 'instant', expression: 'up' } }]);
   },
 );
 
@@ -233,7 +233,7 @@ t.test(
     t.equal((await send('/api/v1/query?query=up', empty)).status, 200, 'nothing to misread');
     requests.length = 0;
     await send('/api/v1/query?query=up', { method: 'GET', ...formBody('query=other') });
-    t.match(requests, [{ call: { expression: 'up' } }]);
+    t.match(requests, [{ operation: { expression: 'up' } }]);
   },
 );
 

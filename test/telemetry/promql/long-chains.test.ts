@@ -12,7 +12,7 @@ import { describeExpression } from '../../../src/telemetry/promql/parse/describe
 import { parseExpression } from '../../../src/telemetry/promql/parse/parse.ts';
 import { formatExpression, printExpression } from '../../../src/telemetry/promql/parse/print.ts';
 import type { Value } from '../../../src/telemetry/promql/values.ts';
-import { encodeData } from '../../../src/telemetry/query/promql-json.ts';
+import { encodeData } from '../../../src/telemetry/query/promql/promql-json.ts';
 import { fraction, seededRandom } from '../../../streams/platform/random.ts';
 import { MemorySource } from './memory-source.ts';
 

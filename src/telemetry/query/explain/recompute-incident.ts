@@ -3,15 +3,16 @@
  * query thread. What differs is told as a sentence; what cannot be looked at any more is told as
  * that, and never as agreement.
  */
-
 import { HistoryError, ReadCancelled } from '../../../../sqlite/telemetry/history/history-error.ts';
 import type { HistoryView } from '../../../../sqlite/telemetry/history/store/history-view.ts';
+import type { ThreadMethod } from '../../../../sqlite/telemetry/history/threads/thread-port.ts';
 import {
   type RecomputedFiring,
   recomputeFirings,
   recomputeFromMs,
 } from '../../../../streams/alerting/evaluation/recompute.ts';
 import { duration, utcTime } from '../../../../streams/alerting/wording.ts';
+import type { Clock } from '../../../../streams/platform/clock.ts';
 import {
   type EvaluationRule,
   GAP_TOLERANCE_MS,
@@ -20,9 +21,10 @@ import {
 import { AGE_METRIC } from '../../../../streams/telemetry/metrics/catalogue.ts';
 import { seriesNamesOf } from '../../../../streams/telemetry/metrics/query.ts';
 import type { VmColumns } from '../../../../streams/telemetry/samples/columns.ts';
+import { type QueryThreads, runQuery } from '../threads/query-threads.ts';
 
 /** What is asked; plain data, because it goes to a thread. Times are Unix ms. */
-export interface RecomputeCall {
+export interface RecomputeRequest {
   /** As it was when the incident fired. */
   readonly rule: EvaluationRule;
   /** '' for a condition of a whole data center. */
@@ -54,16 +56,16 @@ type Reader = Pick<HistoryView, 'read'>;
 /** Throws `ReadCancelled` when `isCancelled` answers true. */
 export function recomputeIncident(
   history: Reader,
-  call: RecomputeCall,
+  request: RecomputeRequest,
   isCancelled: () => boolean,
 ): Recomputation {
-  if (call.startedMs < call.retainedFromMs) {
+  if (request.startedMs < request.retainedFromMs) {
     const detail = 'Its samples are older than history keeps them';
     return { status: 'NOT_POSSIBLE', detail };
   }
   try {
-    if (call.vm === '') return recomputeDatacenter(history, call, isCancelled);
-    return recomputeVm(history, call, isCancelled);
+    if (request.vm === '') return recomputeDatacenter(history, request, isCancelled);
+    return recomputeVm(history, request, isCancelled);
   } catch (error) {
     if (!(error instanceof HistoryError)) throw error;
     return { status: 'NOT_POSSIBLE', detail: 'History of its time cannot be read' };
@@ -72,14 +74,14 @@ export function recomputeIncident(
 
 function recomputeVm(
   history: Reader,
-  call: RecomputeCall,
+  request: RecomputeRequest,
   isCancelled: () => boolean,
 ): Recomputation {
-  const { vm, labels, startedMs, firedObservedMs: untilMs } = call;
-  const isAge = call.rule.metricId === AGE_METRIC;
-  const rule = isAge ? call.rule : { ...call.rule, fromMs: startedMs };
+  const { vm, labels, startedMs, firedObservedMs: untilMs } = request;
+  const isAge = request.rule.metricId === AGE_METRIC;
+  const rule = isAge ? request.rule : { ...request.rule, fromMs: startedMs };
   const thresholdMs = isAge ? rule.threshold * 1000 : 0;
-  const fromMs = Math.max(recomputeFromMs(rule, startedMs) - thresholdMs, call.retainedFromMs);
+  const fromMs = Math.max(recomputeFromMs(rule, startedMs) - thresholdMs, request.retainedFromMs);
   const names = seriesNamesOf(rule.metricId);
   const columns = history.read(
     { ...{ project: rule.project, vm, fromMs }, toMs: untilMs, names },
@@ -91,13 +93,13 @@ function recomputeVm(
   // A moment later: silence is past its time only after it.
   const elapsedMs = isAge ? untilMs + 1 : untilMs;
   const firings = recomputeFirings({ rule, vm, labels, columns, untilMs: elapsedMs, checkpoint });
-  const compared = compare(call, firings);
+  const compared = compare(request, firings);
   const before = isAge ? undefined : gapBefore(columns, startedMs);
   return { ...compared, ...(before && { before }) };
 }
 
-function compare(call: RecomputeCall, firings: readonly RecomputedFiring[]): Recomputation {
-  const { startedMs, firedObservedMs } = call;
+function compare(request: RecomputeRequest, firings: readonly RecomputedFiring[]): Recomputation {
+  const { startedMs, firedObservedMs } = request;
   const firing = firings.find((one) => one.startedMs === startedMs) ?? firings.at(-1);
   if (!firing) {
     const detail = `Stored samples do not lead to a firing by ${utcTime(firedObservedMs)}: one of them does not breach, or there are fewer of them`;
@@ -107,7 +109,7 @@ function compare(call: RecomputeCall, firings: readonly RecomputedFiring[]): Rec
   const differences = [
     instantDifference('the run begins at', startedMs, firing.startedMs),
     instantDifference('it fires at', firedObservedMs, firing.observedMs),
-    valueDifference(call.window, firing.window),
+    valueDifference(request.window, firing.window),
   ].filter((one) => one !== undefined);
   if (differences.length > 0) {
     return { status: 'DIFFERS', detail: `By stored samples ${differences.join('; ')}`, ...found };
@@ -151,10 +153,10 @@ function gapBefore(columns: VmColumns, startedMs: number): { observedMs: number 
 /** Of silence of many: was each of them silent when it was decided? */
 function recomputeDatacenter(
   history: Reader,
-  call: RecomputeCall,
+  request: RecomputeRequest,
   isCancelled: () => boolean,
 ): Recomputation {
-  const { rule, heldVms, startedMs, firedMs } = call;
+  const { rule, heldVms, startedMs, firedMs } = request;
   if (heldVms.length === 0) {
     return { status: 'NOT_POSSIBLE', detail: 'Which VMs were silent is not known any more' };
   }
@@ -171,4 +173,40 @@ function recomputeDatacenter(
   }
   const detail = `Of ${looked} ${heard.length} have stored samples of ${before}`;
   return { status: 'DIFFERS', detail };
+}
+
+/** The methods of a query thread, by name. */
+export const recomputeMethods = (history: HistoryView): Readonly<Record<string, ThreadMethod>> => ({
+  recomputeIncident: (request: RecomputeRequest, isCancelled) => ({
+    result: recomputeIncident(history, request, isCancelled),
+  }),
+});
+
+export interface IncidentRecomputations {
+  /**
+   * Throws a `Refusal` (RESPONSE_TOO_LARGE, QUERY_TIMEOUT), or the reason of `signal`.
+   */
+  recompute(request: RecomputeRequest, signal: AbortSignal): Promise<Recomputation>;
+}
+
+export interface IncidentRecomputationsDeps {
+  readonly threads: Pick<QueryThreads, 'call'>;
+  readonly clock: Clock;
+}
+
+export function createIncidentRecomputations({
+  threads,
+  clock,
+}: IncidentRecomputationsDeps): IncidentRecomputations {
+  return {
+    async recompute(request, signal) {
+      const { project } = request.rule;
+      const answer = await runQuery(
+        { threads, clock },
+        { project, method: 'recomputeIncident', argument: request, signal },
+      );
+      // The threads run our own file, whose method answers so.
+      return answer as Recomputation;
+    },
+  };
 }

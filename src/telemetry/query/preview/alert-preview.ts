@@ -4,8 +4,11 @@
  * thread holds at any moment is one VM's columns of the rule's metric.
  */
 
+import { recordsOf } from '../../../../actors/platform/host/host-port.ts';
+import type { RecordReader } from '../../../../sqlite/platform/control/record-reader.ts';
 import { ReadCancelled } from '../../../../sqlite/telemetry/history/history-error.ts';
 import type { HistoryView } from '../../../../sqlite/telemetry/history/store/history-view.ts';
+import type { ThreadMethod } from '../../../../sqlite/telemetry/history/threads/thread-port.ts';
 import {
   type PreviewedFiring,
   previewFromMs,
@@ -13,15 +16,18 @@ import {
   telemetryFromMs,
   type VmPreview,
 } from '../../../../streams/alerting/evaluation/preview.ts';
-import { Refusal } from '../../../../streams/platform/refusal.ts';
+import type { Clock } from '../../../../streams/platform/clock.ts';
+import { Refusal, type RefusalReason } from '../../../../streams/platform/refusal.ts';
 import type { EvaluationRule } from '../../../../streams/telemetry/entry.ts';
 import { AGE_METRIC } from '../../../../streams/telemetry/metrics/catalogue.ts';
 import { SAMPLING_INTERVAL_MS } from '../../../../streams/telemetry/metrics/derive-columns.ts';
 import { seriesNamesOf } from '../../../../streams/telemetry/metrics/query.ts';
-import { PREVIEW_FIRINGS_MAX, PREVIEW_SAMPLES_MAX } from '../limits.ts';
+import type { Log } from '../../../platform/log.ts';
+import { PREVIEW_FIRINGS_MAX, PREVIEW_SAMPLES_MAX } from '../threads/limits.ts';
+import { type QueryThreads, runQuery } from '../threads/query-threads.ts';
 
 /** What is asked, checked; plain data, because it goes to a thread. Times are Unix ms. */
-export interface AlertPreviewCall {
+export interface AlertPreviewRequest {
   readonly rule: EvaluationRule;
   /** The window, (fromMs, toMs]. */
   readonly fromMs: number;
@@ -69,24 +75,24 @@ export interface PreviewedVm {
  */
 export function previewAlert(
   history: PreviewedHistory,
-  { known, ...call }: AlertPreviewCall & { readonly known: readonly PreviewedVm[] },
+  { known, ...request }: AlertPreviewRequest & { readonly known: readonly PreviewedVm[] },
   isCancelled: () => boolean,
 ): AlertPreview {
-  const chosen = call.rule.vms && new Set(call.rule.vms);
+  const chosen = request.rule.vms && new Set(request.rule.vms);
   const vms = known.filter(
     ({ id, retiredMs = Number.POSITIVE_INFINITY }) =>
-      retiredMs > call.fromMs && (chosen === undefined || chosen.has(id)),
+      retiredMs > request.fromMs && (chosen === undefined || chosen.has(id)),
   );
-  checkSize(vms.length, call);
+  checkSize(vms.length, request);
   const sum = new Sum(vms.length);
   for (const vm of vms) {
     if (isCancelled()) throw new ReadCancelled();
-    sum.add(vm.id, previewOne(history, lifeOf(call, vm), vm, isCancelled));
+    sum.add(vm.id, previewOne(history, lifeOf(request, vm), vm, isCancelled));
   }
   return sum.answer();
 }
 
-function checkSize(vms: number, { fromMs, toMs }: AlertPreviewCall): void {
+function checkSize(vms: number, { fromMs, toMs }: AlertPreviewRequest): void {
   const samples = vms * Math.round((toMs - fromMs) / SAMPLING_INTERVAL_MS);
   if (samples <= PREVIEW_SAMPLES_MAX) return;
   const seconds = Math.round((toMs - fromMs) / 1000);
@@ -97,12 +103,12 @@ function checkSize(vms: number, { fromMs, toMs }: AlertPreviewCall): void {
 
 /** As far as the VM was there: nothing from before it came back, nothing from after it went. */
 function lifeOf(
-  call: AlertPreviewCall,
+  request: AlertPreviewRequest,
   { retiredMs, generationMs }: PreviewedVm,
-): AlertPreviewCall {
-  if (retiredMs !== undefined) return { ...call, toMs: Math.min(call.toMs, retiredMs) };
+): AlertPreviewRequest {
+  if (retiredMs !== undefined) return { ...request, toMs: Math.min(request.toMs, retiredMs) };
   const bornMs = (generationMs ?? Number.NEGATIVE_INFINITY) + 1;
-  return { ...call, retainedFromMs: Math.max(call.retainedFromMs, bornMs) };
+  return { ...request, retainedFromMs: Math.max(request.retainedFromMs, bornMs) };
 }
 
 type Part = { readonly expectedSamples: number } & (
@@ -112,24 +118,24 @@ type Part = { readonly expectedSamples: number } & (
 
 function previewOne(
   history: PreviewedHistory,
-  call: AlertPreviewCall,
+  request: AlertPreviewRequest,
   { id: vm, registeredMs, retiredMs }: PreviewedVm,
   isCancelled: () => boolean,
 ): Part {
-  const { rule, fromMs, toMs } = call;
+  const { rule, fromMs, toMs } = request;
   const names = seriesNamesOf(rule.metricId);
   const expectedSince = (knownMs: number) =>
     Math.max(0, Math.round((toMs - Math.max(fromMs, knownMs)) / SAMPLING_INTERVAL_MS));
   let columns: ReturnType<HistoryView['read']>;
   try {
-    const request = {
+    const read = {
       project: rule.project,
       vm,
-      fromMs: readFromMs(history, call, vm),
+      fromMs: readFromMs(history, request, vm),
       toMs,
       names,
     };
-    columns = history.read(request, isCancelled);
+    columns = history.read(read, isCancelled);
   } catch (error) {
     if (error instanceof ReadCancelled) throw error;
     const failure = error instanceof Error ? error.message : String(error);
@@ -151,7 +157,7 @@ function previewOne(
 
 function readFromMs(
   history: PreviewedHistory,
-  { rule, fromMs, retainedFromMs }: AlertPreviewCall,
+  { rule, fromMs, retainedFromMs }: AlertPreviewRequest,
   vm: string,
 ): number {
   const sampledFromMs = Math.max(previewFromMs(rule, fromMs), retainedFromMs);
@@ -215,4 +221,82 @@ class Sum {
     if (this.#evaluated === 0) return 'NONE';
     return this.#reachingBack === this.#vms ? 'COMPLETE' : 'PARTIAL';
   }
+}
+
+/** What comes back: refusals, which a thread's faults do not carry, come as values. */
+export type PreviewReply =
+  | { readonly kind: 'preview'; readonly preview: AlertPreview }
+  | {
+      readonly kind: 'refused';
+      readonly reason: RefusalReason;
+      readonly message: string;
+      readonly metadata: Readonly<Record<string, string>>;
+    };
+
+/** The methods of a query thread, by name. */
+export const previewMethods = (
+  history: HistoryView,
+  records: RecordReader,
+): Readonly<Record<string, ThreadMethod>> => ({
+  alertPreview: (request: AlertPreviewRequest, isCancelled) => {
+    const known = recordsOf(records, request.rule.project, 'vm').map(({ id, body }) => {
+      const { registeredMs, retiredMs, generationMs } = body;
+      return {
+        ...{ id, registeredMs },
+        ...(retiredMs !== undefined && { retiredMs }),
+        ...(generationMs !== undefined && { generationMs }),
+      };
+    });
+    return { result: replyOf(() => previewAlert(history, { ...request, known }, isCancelled)) };
+  },
+});
+
+function replyOf(make: () => AlertPreview): PreviewReply {
+  try {
+    return { kind: 'preview', preview: make() };
+  } catch (error) {
+    if (!(error instanceof Refusal)) throw error;
+    const { reason, message, metadata } = error;
+    return { kind: 'refused', reason, message, metadata };
+  }
+}
+
+export interface AlertPreviews {
+  /**
+   * Throws a `Refusal` (TOO_MANY_POINTS, RESPONSE_TOO_LARGE, QUERY_TIMEOUT), a
+   * `HistoryError`, or the reason of `signal`.
+   */
+  preview(request: AlertPreviewRequest, signal: AbortSignal): Promise<AlertPreview>;
+}
+
+export interface AlertPreviewsDeps {
+  readonly threads: Pick<QueryThreads, 'call'>;
+  readonly clock: Clock;
+  readonly log: Log;
+  /** Counts VMs whose history could not be read. */
+  readonly failures: { inc(count?: number): void };
+}
+
+export function createAlertPreviews(deps: AlertPreviewsDeps): AlertPreviews {
+  const { threads, clock, log, failures } = deps;
+  return {
+    async preview(request, signal) {
+      const { project } = request.rule;
+      const reply = await runQuery(
+        { threads, clock },
+        { project, method: 'alertPreview', argument: request, signal },
+      );
+      // The threads run our own file, whose method answers so.
+      const answer = reply as PreviewReply;
+      if (answer.kind === 'refused') {
+        throw new Refusal(answer.reason, answer.message, answer.metadata);
+      }
+      const { unreadable } = answer.preview;
+      if (unreadable.vms > 0) {
+        failures.inc(unreadable.vms);
+        log.error(unreadable, 'The history of some VMs could not be read for a preview');
+      }
+      return answer.preview;
+    },
+  };
 }

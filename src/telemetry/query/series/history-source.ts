@@ -18,11 +18,14 @@ import { STORED_SERIES_BYTES } from '../../promql/column-memory.ts';
 import type { Labels } from '../../promql/labels.ts';
 import type { Matcher } from '../../promql/matcher.ts';
 import type { Selection, SeriesSource, StoredSeries } from '../../promql/series-source.ts';
-import { type MatchPlan, VM_LABELS } from './match-plan.ts';
-import type { PlannedSelector } from './planned-selector.ts';
-import type { LabelledVm, ProjectSeries } from './project-series.ts';
-import type { ReadableKey } from './readable-key.ts';
-import { type RunDeps, readableRun } from './readable-run.ts';
+import {
+  type LabelledVm,
+  type MatchPlan,
+  type PlannedSelector,
+  type ProjectSeries,
+  VM_LABELS,
+} from './project-series.ts';
+import { type ReadableKey, type RunDeps, readableRun } from './readable-series.ts';
 
 export interface HistorySeriesSourceOptions {
   readonly view: ColumnView;

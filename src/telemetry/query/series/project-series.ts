@@ -7,13 +7,18 @@
 import { recordsOf } from '../../../../actors/platform/host/host-port.ts';
 import type { VmBody } from '../../../../actors/vms/vm-registry.ts';
 import type { RecordReader } from '../../../../sqlite/platform/control/record-reader.ts';
+import {
+  type ColumnLayout,
+  ROW_COLUMNS,
+} from '../../../../sqlite/telemetry/history/columns/chunk-columns.ts';
 import type { ColumnView } from '../../../../sqlite/telemetry/history/columns/column-view.ts';
+import type { Segment } from '../../../../sqlite/telemetry/history/columns/segment.ts';
 import type { VmHistory } from '../../../../sqlite/telemetry/history/columns/vm-history.ts';
 import { type LabelPair, Labels } from '../../promql/labels.ts';
 import type { Matcher } from '../../promql/matcher.ts';
-import type { ProjectCache } from '../project-cache.ts';
-import { PlannedSelector } from './planned-selector.ts';
-import type { ReadableKey, ReadableKeys } from './readable-key.ts';
+import type { StoredSeries } from '../../promql/series-source.ts';
+import type { ProjectCache, Weighed } from './project-cache.ts';
+import type { ReadableKey, ReadableKeys } from './readable-series.ts';
 
 /** What a VM's labels are made of. */
 type VmNames = Pick<VmBody, 'displayName' | 'datacenter'>;
@@ -144,4 +149,151 @@ export class ProjectSeries {
     plans.put(this.project, key, made);
     return made;
   }
+}
+
+/** Labels that every series of a VM has, and none of its own can take the place of. */
+export const VM_LABELS: ReadonlySet<string> = new Set(['project', 'vm', 'vm_name', 'datacenter']);
+
+export class MatchPlan {
+  readonly #keys: ReadableKeys;
+  readonly #ofVm: readonly Matcher[];
+  readonly #ofSeries: readonly Matcher[];
+  readonly #matched = new WeakMap<ColumnLayout, readonly ReadableKey[]>();
+  readonly #columns = new WeakMap<ColumnLayout, readonly string[]>();
+
+  constructor(matchers: readonly Matcher[], keys: ReadableKeys) {
+    this.#keys = keys;
+    this.#ofVm = matchers.filter(({ label }) => VM_LABELS.has(label));
+    this.#ofSeries = matchers.filter(({ label }) => !VM_LABELS.has(label));
+  }
+
+  matchesVm(labels: readonly LabelPair[]): boolean {
+    return matchesAll(this.#ofVm, labels);
+  }
+
+  /** The series that match, of rows with these columns. */
+  keysIn(layout: ColumnLayout): readonly ReadableKey[] {
+    let matched = this.#matched.get(layout);
+    if (matched === undefined) {
+      matched = this.#keys.of(layout).filter(({ pairs }) => matchesAll(this.#ofSeries, pairs));
+      this.#matched.set(layout, matched);
+    }
+    return matched;
+  }
+
+  /** The columns that those are made of, as far as the rows have them. */
+  columnsIn = (layout: ColumnLayout): readonly string[] => {
+    let columns = this.#columns.get(layout);
+    if (columns === undefined) {
+      const wanted = new Set(this.keysIn(layout).flatMap((key) => key.columns));
+      columns = [...wanted].filter(
+        (column) => layout.keys.has(column) || column === ROW_COLUMNS.boot,
+      );
+      this.#columns.set(layout, columns);
+    }
+    return columns;
+  };
+}
+
+function matchesAll(matchers: readonly Matcher[], labels: readonly LabelPair[]): boolean {
+  return matchers.every(({ label, matches }) => {
+    return matches(labels.find(([name]) => name === label)?.[1] ?? '');
+  });
+}
+
+/** Of the objects, and of the plan's lists of what it matches in each layout of rows. */
+const PLAN_BYTES = 2_000;
+
+export class PlannedSelector implements Weighed {
+  readonly plan: MatchPlan;
+  readonly finds = new VmFinds();
+  readonly #matchers: readonly Matcher[];
+
+  constructor(matchers: readonly Matcher[], keys: ReadableKeys) {
+    this.plan = new MatchPlan(matchers, keys);
+    this.#matchers = matchers;
+  }
+
+  get bytes(): number {
+    return this.#matchers.reduce((sum, { bytes }) => sum + bytes, PLAN_BYTES + this.finds.bytes);
+  }
+}
+
+/** What a find was made of. */
+export interface FindBasis {
+  readonly segments: readonly Segment[];
+  /** Nothing older exists, Unix ms; only where something would. */
+  readonly cutMs: number | undefined;
+}
+
+interface Find extends FindBasis {
+  readonly versions: readonly number[];
+  readonly keys: readonly ReadableKey[];
+  readonly series: readonly StoredSeries[];
+  /** Of columns that nobody else bounds: rows of the head, as they were then. */
+  readonly columnBytes: number;
+}
+
+/** Of the objects: measured on a heap. */
+const FIND_BYTES = 400;
+const SERIES_BYTES = 250;
+
+class VmFinds {
+  readonly #finds = new Map<LabelledVm, Find>();
+  #bytes = 0;
+
+  /** Memory that it holds on to, about, bytes; but for what the cache of columns counts. */
+  get bytes(): number {
+    return this.#bytes;
+  }
+
+  /** Forgets everything: what was found holds on to columns that the cache lets go. */
+  clear(): void {
+    this.#finds.clear();
+    this.#bytes = 0;
+  }
+
+  /** Forgets what was found in a VM that is labelled anew. */
+  drop(vm: LabelledVm): void {
+    const known = this.#finds.get(vm);
+    if (known === undefined) return;
+    this.#finds.delete(vm);
+    this.#bytes -= bytesOf(known);
+  }
+
+  /** The series found on the same basis; their columns count as used. */
+  find(vm: LabelledVm, basis: FindBasis): readonly StoredSeries[] | undefined {
+    const known = this.#finds.get(vm);
+    if (known === undefined || !isSame(known, basis)) return undefined;
+    for (const segment of known.segments) {
+      for (const key of known.keys) segment.touch(key.uses);
+    }
+    return known.series;
+  }
+
+  keep(
+    vm: LabelledVm,
+    basis: FindBasis,
+    found: Pick<Find, 'keys' | 'series' | 'columnBytes'>,
+  ): void {
+    const versions = basis.segments.map(({ version }) => version);
+    const before = this.#finds.get(vm);
+    if (before !== undefined) this.#bytes -= bytesOf(before);
+    this.#finds.set(vm, { ...basis, ...found, versions });
+    this.#bytes += bytesOf(found);
+  }
+}
+
+function bytesOf({ series, columnBytes }: Pick<Find, 'series' | 'columnBytes'>): number {
+  return FIND_BYTES + SERIES_BYTES * series.length + columnBytes;
+}
+
+function isSame(known: Find, basis: FindBasis): boolean {
+  return (
+    known.cutMs === basis.cutMs &&
+    known.segments.length === basis.segments.length &&
+    known.segments.every((segment, i) => {
+      return segment === basis.segments[i] && segment.version === known.versions[i];
+    })
+  );
 }

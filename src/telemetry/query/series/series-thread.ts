@@ -7,12 +7,11 @@
 import type { RecordReader } from '../../../../sqlite/platform/control/record-reader.ts';
 import { ColumnView } from '../../../../sqlite/telemetry/history/columns/column-view.ts';
 import type { HistoryShare } from '../../../../sqlite/telemetry/history/store/history-view.ts';
-import { CACHE_BYTES_MAX, PLANS_BYTES_MAX, PROJECT_PLANS_BYTES_MAX } from '../limits.ts';
-import { ProjectCache } from '../project-cache.ts';
+import { CACHE_BYTES_MAX, PLANS_BYTES_MAX, PROJECT_PLANS_BYTES_MAX } from '../threads/limits.ts';
 import { HistorySeriesSource } from './history-source.ts';
-import type { PlannedSelector } from './planned-selector.ts';
-import { ProjectSeries } from './project-series.ts';
-import { ReadableKeys } from './readable-key.ts';
+import { ProjectCache } from './project-cache.ts';
+import { type PlannedSelector, ProjectSeries } from './project-series.ts';
+import { ReadableKeys } from './readable-series.ts';
 
 /** Label sets that a thread keeps for all projects, some 250 bytes each: a fifth of its heap. */
 const LABEL_SETS_MAX = 400_000;

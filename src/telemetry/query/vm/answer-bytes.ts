@@ -4,19 +4,23 @@
  * an answer and all alike, so that their JSON is put together as text, five times as quick as
  * through messages; the rest goes through the schema.
  */
-import { create, toBinary, toJson } from '@bufbuild/protobuf';
+import { create, type MessageInitShape, toBinary, toJson } from '@bufbuild/protobuf';
 import { Refusal } from '../../../../streams/platform/refusal.ts';
 import { parseLabels } from '../../../../streams/telemetry/samples/series-key.ts';
 import {
+  type ListVMMonitoringResponse,
   ListVMMonitoringResponseSchema,
+  Quality_State,
   QualitySchema,
+  type QueryVMMonitoringResponse,
   QueryVMMonitoringResponseSchema,
+  Telemetry_State,
+  VMMonitoring_State,
 } from '../../../gen/svc/monitoring/v1/monitoring_pb.ts';
 import { ANSWER_BYTES_MAX } from '../../../platform/http-limits.ts';
 import type { VmAnswer } from './answer.ts';
 import type { InventoryEntry } from './inventory.ts';
-import { answerMessage, inventoryMessage, qualityMessage } from './messages.ts';
-import type { FailureReason } from './quality.ts';
+import type { FailureReason, MetricAnswer } from './quality.ts';
 
 export type AnswerFormat = 'json' | 'binary';
 
@@ -104,4 +108,77 @@ function bounded(bytes: Uint8Array<ArrayBuffer>, points: number): Uint8Array<Arr
 function tooLarge(points: number): Refusal {
   const message = `An answer of ${points} points or rows exceeds 4 MiB: ask for fewer`;
   return new Refusal('RESPONSE_TOO_LARGE', message);
+}
+
+/** The whole answer as a message. */
+export function answerMessage(answer: VmAnswer): QueryVMMonitoringResponse {
+  const { range, metrics } = answer;
+  return create(QueryVMMonitoringResponseSchema, {
+    startTimeUnix: unixSeconds(range.startMs),
+    endTimeUnix: unixSeconds(range.endMs),
+    stepSeconds: range.stepMs / 1000,
+    quality: qualityMessage(answer),
+    series: metrics.flatMap(seriesMessages),
+  });
+}
+
+/** Quality as a message's fields. */
+function qualityMessage({
+  quality,
+  lastObservedMs,
+  datacenter,
+}: Pick<VmAnswer, 'quality' | 'lastObservedMs' | 'datacenter'>): MessageInitShape<
+  typeof QualitySchema
+> {
+  return {
+    state: Quality_State[quality.state],
+    ...(lastObservedMs === undefined ? {} : { lastObservedUnix: unixSeconds(lastObservedMs) }),
+    datacenterState: datacenter.toUpperCase(),
+    expectedSamples: BigInt(quality.expectedSamples),
+    observedSamples: BigInt(quality.observedSamples),
+    gaps: quality.gaps.map(({ startMs, endMs, reason }) => ({
+      startUnix: unixSeconds(startMs),
+      endUnix: unixSeconds(endMs),
+      reason,
+    })),
+    metrics: quality.metrics.map(({ metricId, state, reason }) => ({
+      metricId,
+      state: Quality_State[state],
+      reason,
+    })),
+    reasons: [...quality.reasons],
+  };
+}
+
+function seriesMessages(answer: MetricAnswer) {
+  if ('failed' in answer) return [];
+  const { metricId, series } = answer;
+  return series.map(({ unit, labels, points }) => ({
+    metricId,
+    unit,
+    labels: parseLabels(labels),
+    points: points.map(({ timeMs, value }) => ({ timeUnix: unixSeconds(timeMs), value })),
+  }));
+}
+
+/** A page of the inventory as a message. */
+function inventoryMessage(
+  project: string,
+  entries: readonly InventoryEntry[],
+  nextPageToken: string,
+): ListVMMonitoringResponse {
+  const vms = entries.map(({ id, state, telemetry, lastObservedMs, ...same }) => ({
+    ...same,
+    name: `projects/${project}/vms/${id}`,
+    state: VMMonitoring_State[state],
+    telemetry: {
+      state: Telemetry_State[telemetry],
+      ...(lastObservedMs === undefined ? {} : { lastObservedUnix: unixSeconds(lastObservedMs) }),
+    },
+  }));
+  return create(ListVMMonitoringResponseSchema, { vms, nextPageToken });
+}
+
+function unixSeconds(ms: number): bigint {
+  return BigInt(Math.floor(ms / 1000));
 }

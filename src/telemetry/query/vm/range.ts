@@ -6,7 +6,7 @@
 import { Refusal } from '../../../../streams/platform/refusal.ts';
 import { RETENTION_MS } from '../../../../streams/telemetry/entry.ts';
 import { metricCatalogue } from '../../../../streams/telemetry/metrics/catalogue.ts';
-import { POINTS_MAX, STEP_MS_MIN } from '../limits.ts';
+import { POINTS_MAX, STEP_MS_MIN } from '../threads/limits.ts';
 
 /** As asked. Times are Unix seconds; absent = not sent. */
 export interface RequestedRange {

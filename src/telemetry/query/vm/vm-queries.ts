@@ -3,22 +3,26 @@
  * out and encoding happen in query threads, 10 s each (LIMIT-03). Lists of VMs are no
  * queries: they have a thread of their own, so that they wait behind nobody's slow ones.
  */
+
+import { HistoryError, ReadCancelled } from '../../../../sqlite/telemetry/history/history-error.ts';
+import type { HistoryView } from '../../../../sqlite/telemetry/history/store/history-view.ts';
+import type { ThreadMethod } from '../../../../sqlite/telemetry/history/threads/thread-port.ts';
 import type { Clock } from '../../../../streams/platform/clock.ts';
-import { Refusal } from '../../../../streams/platform/refusal.ts';
+import { Refusal, type RefusalReason } from '../../../../streams/platform/refusal.ts';
 import type { Log } from '../../../platform/log.ts';
-import { withDeadline } from '../query-deadline.ts';
-import { withinMemory } from '../thread/memory-refusal.ts';
-import type { QueryThreads } from '../thread/query-threads.ts';
-import type { VmInventoryCall, VmQueryCall, VmReply } from './vm-work.ts';
+import { type QueryThreads, runQuery } from '../threads/query-threads.ts';
+import { answerVmQuery, type MetricFailure, type VmQuery } from './answer.ts';
+import { type AnswerFormat, answerBytes, inventoryBytes } from './answer-bytes.ts';
+import { inventoryEntry, type KnownVm } from './inventory.ts';
 
 export interface VmQueries {
   /**
    * `QueryVMMonitoringResponse` in the format asked for. Throws a `Refusal` (RESPONSE_TOO_LARGE,
    * QUERY_TIMEOUT), a `HistoryError`, or the reason of `signal`.
    */
-  query(call: VmQueryCall, signal: AbortSignal): Promise<Uint8Array<ArrayBuffer>>;
+  query(request: VmQueryRequest, signal: AbortSignal): Promise<Uint8Array<ArrayBuffer>>;
   /** `ListVMMonitoringResponse`; throws the same. */
-  inventory(call: VmInventoryCall, signal: AbortSignal): Promise<Uint8Array<ArrayBuffer>>;
+  inventory(request: VmInventoryRequest, signal: AbortSignal): Promise<Uint8Array<ArrayBuffer>>;
 }
 
 export interface VmQueriesDeps {
@@ -34,17 +38,19 @@ export interface VmQueriesDeps {
 export function createVmQueries(deps: VmQueriesDeps): VmQueries {
   const { threads, listThreads, clock } = deps;
   return {
-    async query(call, signal) {
-      const { project } = call.query;
-      const reply = await withDeadline({ clock, signal }, (ended) =>
-        withinMemory(threads.call(project, 'vmQuery', () => call, ended)),
+    async query(request, signal) {
+      const { project } = request.query;
+      const reply = await runQuery(
+        { threads, clock },
+        { project, method: 'vmQuery', argument: request, signal },
       );
       return bytesOf(reply as VmReply, deps);
     },
-    async inventory(call, signal) {
-      const { project } = call;
-      const reply = await withDeadline({ clock, signal }, (ended) =>
-        withinMemory(listThreads.call(project, 'vmInventory', () => call, ended)),
+    async inventory(request, signal) {
+      const { project } = request;
+      const reply = await runQuery(
+        { threads: listThreads, clock },
+        { project, method: 'vmInventory', argument: request, signal },
       );
       return bytesOf(reply as VmReply, deps);
     },
@@ -65,5 +71,83 @@ function bytesOf(
       return reply.bytes;
     case 'refused':
       throw new Refusal(reply.reason, reply.message);
+  }
+}
+
+/** Argument of `vmQuery`. */
+export interface VmQueryRequest {
+  readonly query: VmQuery;
+  readonly format: AnswerFormat;
+}
+
+/** Argument of `vmInventory`: a page of VMs, in its order. */
+export interface VmInventoryRequest {
+  readonly project: string;
+  readonly vms: readonly KnownVm[];
+  readonly nextPageToken: string;
+  readonly nowMs: number;
+  readonly inventoryOnly: boolean;
+  readonly format: AnswerFormat;
+}
+
+/** What comes back: refusals, which a thread's faults do not carry, come as values. */
+export type VmReply =
+  | {
+      readonly kind: 'answer';
+      readonly bytes: Uint8Array<ArrayBuffer>;
+      /** What of it could not be read: for the log. */
+      readonly failures: readonly (
+        | MetricFailure
+        | { readonly vm: string; readonly message: string }
+      )[];
+    }
+  | { readonly kind: 'refused'; readonly reason: RefusalReason; readonly message: string };
+
+/** The methods of a query thread, by name. */
+export const vmMethods = (history: HistoryView): Readonly<Record<string, ThreadMethod>> => ({
+  vmQuery: ({ query, format }: VmQueryRequest, isCancelled) =>
+    replyOf(() => {
+      const answer = answerVmQuery(history, query, isCancelled);
+      return { bytes: answerBytes(answer, format), failures: answer.failures };
+    }),
+  vmInventory: (request: VmInventoryRequest, isCancelled) =>
+    replyOf(() => {
+      const failures: { vm: string; message: string }[] = [];
+      const entries = request.vms.map((vm) => {
+        if (isCancelled()) throw new ReadCancelled();
+        return inventoryEntry(vm, newestOf(history, request, vm.id, failures), request);
+      });
+      return { bytes: inventoryBytes({ ...request, entries }, request.format), failures };
+    }),
+});
+
+/** One VM's damaged chunk is not the page's: it is noted, and the others are answered. */
+function newestOf(
+  history: HistoryView,
+  { project, nowMs }: VmInventoryRequest,
+  vm: string,
+  failures: { vm: string; message: string }[],
+) {
+  try {
+    return history.newest(project, vm, nowMs);
+  } catch (error) {
+    if (!(error instanceof HistoryError)) throw error;
+    failures.push({ vm, message: error.message });
+    return 'unreadable';
+  }
+}
+
+function replyOf(make: () => Omit<VmReply & { kind: 'answer' }, 'kind'>): {
+  result: VmReply;
+  transfer?: ArrayBuffer[];
+} {
+  try {
+    const { bytes, failures } = make();
+    return { result: { kind: 'answer', bytes, failures }, transfer: [bytes.buffer] };
+  } catch (error) {
+    if (error instanceof Refusal) {
+      return { result: { kind: 'refused', reason: error.reason, message: error.message } };
+    }
+    throw error;
   }
 }

@@ -6,9 +6,9 @@
  *   Value  0x42 length · [series · labels: the prefix, compared as bytes] · [0x19 double]
  */
 import { Buffer } from 'node:buffer';
-import { Refusal } from '../../../../streams/platform/refusal.ts';
-import type { SeriesKey } from '../../../../streams/telemetry/samples/batch.ts';
-import { seriesOf } from '../ingest.ts';
+import { Refusal } from '../../../streams/platform/refusal.ts';
+import type { SeriesKey } from '../../../streams/telemetry/samples/batch.ts';
+import { seriesOf } from './ingest.ts';
 import { NotPlain, type WireReader } from './wire-reader.ts';
 
 /** Series of a row, and the bytes that stand for them. */

@@ -4,31 +4,6 @@
  *
  * RFC 9110, sections 12.4.2, 12.5.1 and 12.5.3
  */
-import type { ExpositionFormat } from './export/exposition.ts';
-
-/** The version of each media type that we write; a range without a version takes it too. */
-const FORMATS: readonly (readonly [type: string, version: string, format: ExpositionFormat])[] = [
-  ['application/openmetrics-text', '1.0.0', 'openmetrics'],
-  ['text/plain', '0.0.4', 'text'],
-  ['text/*', '0.0.4', 'text'],
-  ['*/*', '0.0.4', 'text'],
-];
-
-/**
- * The format of the range with the highest weight; of equal ones the first. The text format also
- * for who accepts neither, as exporters do.
- */
-export function formatFor(accept: string | undefined): ExpositionFormat {
-  let best: { format: ExpositionFormat; weight: number } = { format: 'text', weight: 0 };
-  for (const { name, parameters, weight } of rangesOf(accept)) {
-    const version = parameters.get('version');
-    const offer = FORMATS.find(
-      ([offered, ours]) => offered === name && (version === undefined || version === ours),
-    );
-    if (offer && weight > best.weight) best = { format: offer[2], weight };
-  }
-  return best.format;
-}
 
 /**
  * How an answer is packed: the offered coding that the client likes most, of equal ones the first;
@@ -38,7 +13,7 @@ export function negotiateEncoding<Coding extends string>(
   acceptEncoding: string | undefined,
   offered: readonly Coding[],
 ): Coding | 'identity' {
-  const weights = new Map(rangesOf(acceptEncoding).map(({ name, weight }) => [name, weight]));
+  const weights = new Map(acceptedRanges(acceptEncoding).map(({ name, weight }) => [name, weight]));
   let best: { coding: Coding | 'identity'; weight: number } = { coding: 'identity', weight: 0 };
   for (const coding of offered) {
     const weight = weights.get(coding) ?? weights.get('*') ?? 0;
@@ -57,7 +32,7 @@ interface WeightedRange {
 }
 
 /** In the header's order. What has no name or no weight that could be one does not count. */
-function rangesOf(header: string | undefined): WeightedRange[] {
+export function acceptedRanges(header: string | undefined): WeightedRange[] {
   return (header ?? '').split(',').flatMap((range) => {
     const [name = '', ...rest] = range.split(';').map((part) => part.trim().toLowerCase());
     const parameters = new Map(rest.map(parameterOf));

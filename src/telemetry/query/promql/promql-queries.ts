@@ -2,17 +2,16 @@
  * Reads of the PromQL URL as the main thread sees them: run in a query thread, given up when the asker has gone or the time is over. What a query may
  * take is bounded in the thread (`thread/promql-work.ts`).
  */
-import { HistoryError } from '../../../sqlite/telemetry/history/history-error.ts';
-import type { Clock } from '../../../streams/platform/clock.ts';
-import { Refusal } from '../../../streams/platform/refusal.ts';
-import { RETENTION_MS } from '../../../streams/telemetry/entry.ts';
-import type { Log } from '../../platform/log.ts';
-import { QUERY_MS_MAX } from './limits.ts';
-import { errorAnswer } from './promql-error-answer.ts';
-import type { PromqlAnswer, PromqlQueries, PromqlRequest } from './promql-request.ts';
-import { withDeadline } from './query-deadline.ts';
-import type { PromqlWork } from './thread/promql-work.ts';
-import type { QueryThreads } from './thread/query-threads.ts';
+
+import { HistoryError } from '../../../../sqlite/telemetry/history/history-error.ts';
+import type { Clock } from '../../../../streams/platform/clock.ts';
+import { Refusal } from '../../../../streams/platform/refusal.ts';
+import { RETENTION_MS } from '../../../../streams/telemetry/entry.ts';
+import type { Log } from '../../../platform/log.ts';
+import { QUERY_MS_MAX } from '../threads/limits.ts';
+import { type QueryThreads, withDeadline } from '../threads/query-threads.ts';
+import { errorAnswer } from './promql-json.ts';
+import type { PromqlAnswer, QueryRequest, ScheduledQueryRequest } from './query-request.ts';
 
 export interface PromqlQueriesDeps {
   readonly threads: Pick<QueryThreads, 'call'>;
@@ -55,12 +54,12 @@ export function createPromqlQueries(deps: PromqlQueriesDeps): PromqlQueries {
 
 async function ask(
   deps: PromqlQueriesDeps,
-  request: PromqlRequest & { readonly timeoutMs: number },
+  request: QueryRequest & { readonly timeoutMs: number },
   signal: AbortSignal,
 ): Promise<PromqlAnswer> {
   const { threads, clock } = deps;
   const untilMs = clock.elapsed() + request.timeoutMs;
-  const work = (): PromqlWork => ({
+  const scheduled = (): ScheduledQueryRequest => ({
     request,
     remainingMs: untilMs - clock.elapsed(),
     retainedFromMs: clock.now() - RETENTION_MS,
@@ -68,7 +67,7 @@ async function ask(
     staleDatacenters: deps.staleDatacenters(),
   });
   // The threads run our own file, whose answer to `promql` is this.
-  return (await threads.call(request.project, 'promql', work, signal)) as PromqlAnswer;
+  return (await threads.call(request.project, 'promql', scheduled, signal)) as PromqlAnswer;
 }
 
 /**
@@ -95,4 +94,14 @@ function faultAnswer(error: unknown, log: Log): PromqlAnswer {
     case 'FAULT':
       throw error;
   }
+}
+
+/** Queries run in threads of their own. */
+export interface PromqlQueries {
+  /**
+   * Every fault of the expression or its data is an answer with a status. Throws a `Refusal`
+   * TOO_MANY_REQUESTS or NOT_READY, the reason of `signal` when the asker has gone, or a
+   * `HistoryError` DAMAGED or FAULT, which are for the log alone.
+   */
+  run(request: QueryRequest, signal: AbortSignal): Promise<PromqlAnswer>;
 }

@@ -4,7 +4,6 @@
  * query whose asker has gone leaves the queue, or is told to stop; a thread that does not notice is
  * ended and replaced.
  */
-
 import { HistoryError } from '../../../../sqlite/telemetry/history/history-error.ts';
 import type { HistoryShare } from '../../../../sqlite/telemetry/history/store/history-view.ts';
 import {
@@ -12,8 +11,9 @@ import {
   type ThreadEnd,
 } from '../../../../sqlite/telemetry/history/threads/supervised-thread.ts';
 import type { Clock } from '../../../../streams/platform/clock.ts';
+import { Refusal } from '../../../../streams/platform/refusal.ts';
 import { FairQueue } from '../../../platform/gate/fair-queue.ts';
-import { HEAP_BYTES_MAX, THREADS } from '../limits.ts';
+import { HEAP_BYTES_MAX, QUERY_MS_MAX, THREADS } from './limits.ts';
 
 /** Queries that wait in all at most; each project's own share is bounded before (`ProjectGate`). */
 const WAITING_MAX = 4096;
@@ -41,8 +41,8 @@ export interface QueryThreadsOptions extends QueryThreadData {
   readonly heapBytesMax?: number;
   /** What they are, in messages and in a debugger; default `query thread`. */
   readonly name?: string;
-  /** The thread's file; absent = `query-thread`. */
-  readonly entry?: URL;
+  /** The thread's file. */
+  readonly entry: URL;
   /** Told of every end of a thread that nobody asked for. */
   readonly onEnd?: (end: ThreadEnd) => void;
 }
@@ -75,7 +75,7 @@ export class QueryThreads {
   #outOfMemory = 0;
 
   constructor(options: QueryThreadsOptions) {
-    const { clock, history, controlPath, threads = THREADS, entry = threadFile() } = options;
+    const { clock, history, controlPath, threads = THREADS, entry } = options;
     const { heapBytesMax = HEAP_BYTES_MAX, name = 'query thread', onEnd } = options;
     const data: QueryThreadData = { history, controlPath };
     this.#threads = Array.from({ length: threads }, (_, i) => {
@@ -192,7 +192,68 @@ function closed(): HistoryError {
   return new HistoryError('CLOSED', 'Queries are closed');
 }
 
-function threadFile(): URL {
-  const extension = import.meta.url.endsWith('.ts') ? 'ts' : 'js';
-  return new URL(`./query-thread.${extension}`, import.meta.url);
+export interface QueryDeadlineOptions {
+  readonly clock: Clock;
+  /** The asker has gone. */
+  readonly signal: AbortSignal;
+  /** Default 10 s. */
+  readonly timeoutMs?: number;
+}
+
+/**
+ * Runs `work` until it ends, its time is over or the asker has gone; the work may be slow to notice
+ * the last two, the caller is not. Throws a `Refusal` QUERY_TIMEOUT, what `work` throws, or the
+ * reason of `signal`.
+ */
+export async function withDeadline<T>(
+  { clock, timeoutMs = QUERY_MS_MAX, signal }: QueryDeadlineOptions,
+  work: (signal: AbortSignal) => Promise<T>,
+): Promise<T> {
+  signal.throwIfAborted();
+  const ended = new AbortController();
+  const { promise: end, reject } = Promise.withResolvers<never>();
+  ended.signal.addEventListener('abort', () => reject(ended.signal.reason));
+  const cancel = clock.wakeAfter(timeoutMs, () => ended.abort(timedOut(timeoutMs)));
+  const onAbort = () => ended.abort(signal.reason);
+  signal.addEventListener('abort', onAbort);
+  try {
+    return await Promise.race([end, work(ended.signal)]);
+  } finally {
+    cancel();
+    signal.removeEventListener('abort', onAbort);
+  }
+}
+
+function timedOut(timeoutMs: number): Refusal {
+  const message = `The query took longer than ${timeoutMs / 1000} seconds: ask for less`;
+  return new Refusal('QUERY_TIMEOUT', message);
+}
+
+export interface ThreadRequest {
+  readonly project: string;
+  readonly method: string;
+  /** Plain data: it is copied to the thread. */
+  readonly argument: unknown;
+  /** Aborts when the client has gone. */
+  readonly signal: AbortSignal;
+}
+
+/**
+ * Calls a method of the threads within the time and the memory that a query may have. Throws a
+ * `Refusal` (QUERY_TIMEOUT; RESPONSE_TOO_LARGE, because the same request would run out of memory a
+ * second time), a `HistoryError`, or the reason of `signal`.
+ */
+export async function runQuery(
+  { threads, clock }: { readonly threads: Pick<QueryThreads, 'call'>; readonly clock: Clock },
+  { project, method, argument, signal }: ThreadRequest,
+): Promise<unknown> {
+  try {
+    return await withDeadline({ clock, signal }, (ended) =>
+      threads.call(project, method, () => argument, ended),
+    );
+  } catch (error) {
+    if (!(error instanceof HistoryError) || error.reason !== 'OUT_OF_MEMORY') throw error;
+    const message = 'The answer needs more memory than a query may have: ask for less';
+    throw new Refusal('RESPONSE_TOO_LARGE', message);
+  }
 }

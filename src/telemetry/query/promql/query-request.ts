@@ -1,10 +1,10 @@
 /**
- * A read of the PromQL URL, as it goes from the HTTP route to a query thread and back: plain data,
- * already authenticated and with its parameters parsed. The answer is bytes, because making JSON
- * of a large result would stop the thread that takes samples in.
+ * A PromQL query on its whole way, from the HTTP route to a query thread: plain data, authenticated
+ * and with its parameters parsed. The answer is bytes, because writing the JSON of a large result
+ * would block the thread that takes samples in.
  */
 
-export type PromqlCall =
+export type QueryOperation =
   | { readonly kind: 'instant'; readonly expression: string; readonly timeMs: number }
   | {
       readonly kind: 'range';
@@ -27,10 +27,10 @@ interface MetadataRange {
   readonly endMs: number;
 }
 
-export interface PromqlRequest {
+export interface QueryRequest {
   /** The one project whose series exist for this request. */
   readonly project: string;
-  readonly call: PromqlCall;
+  readonly operation: QueryOperation;
   /** Elements of the answer at most; 0 = all. */
   readonly limit: number;
   /** Of `lookback_delta`; undefined = the default. */
@@ -49,12 +49,15 @@ export interface PromqlAnswer {
   readonly encoding: 'identity' | 'gzip' | 'zstd';
 }
 
-/** Queries run in threads of their own. */
-export interface PromqlQueries {
-  /**
-   * Every fault of the expression or its data is an answer with a status. Throws a `Refusal`
-   * TOO_MANY_REQUESTS or NOT_READY, the reason of `signal` when the asker has gone, or a
-   * `HistoryError` DAMAGED or FAULT, which are for the log alone.
-   */
-  run(request: PromqlRequest, signal: AbortSignal): Promise<PromqlAnswer>;
+/** A query that has got its turn in a thread: the argument of the method `promql`. */
+export interface ScheduledQueryRequest {
+  readonly request: QueryRequest;
+  /** How long the evaluation may take from now, ms. */
+  readonly remainingMs: number;
+  /** Samples before it do not exist, Unix ms. */
+  readonly retainedFromMs: number;
+  /** Changes whenever a record of one of the project's VMs does. */
+  readonly recordsRevision: number;
+  /** Data centers that are stale now. */
+  readonly staleDatacenters: readonly string[];
 }

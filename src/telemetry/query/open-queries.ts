@@ -3,24 +3,26 @@
  * to be told because only the main thread knows it: which VM records have changed, which data
  * centers are stale.
  */
-import type { Host } from '../../actors/platform/host/host-port.ts';
-import type { History } from '../../sqlite/telemetry/history/store/store.ts';
-import type { ThreadEnd } from '../../sqlite/telemetry/history/threads/supervised-thread.ts';
-import type { Clock } from '../../streams/platform/clock.ts';
-import { type Commit, SYSTEM_PROJECT } from '../../streams/platform/commit/commit.ts';
-import type { Closers } from '../platform/closers.ts';
-import type { Log } from '../platform/log.ts';
-import type { Metrics } from '../platform/metrics.ts';
+import type { Host } from '../../../actors/platform/host/host-port.ts';
+import type { History } from '../../../sqlite/telemetry/history/store/store.ts';
+import {
+  type ThreadEnd,
+  threadEntry,
+} from '../../../sqlite/telemetry/history/threads/supervised-thread.ts';
+import type { Clock } from '../../../streams/platform/clock.ts';
+import { type Commit, SYSTEM_PROJECT } from '../../../streams/platform/commit/commit.ts';
+import type { Closers } from '../../platform/closers.ts';
+import type { Log } from '../../platform/log.ts';
+import type { Metrics } from '../../platform/metrics.ts';
 import {
   createIncidentRecomputations,
   type IncidentRecomputations,
-} from './query/explain/incident-recomputations.ts';
-import { LIST_HEAP_BYTES_MAX } from './query/limits.ts';
-import { type AlertPreviews, createAlertPreviews } from './query/preview/alert-previews.ts';
-import { createPromqlQueries } from './query/promql-queries.ts';
-import type { PromqlQueries } from './query/promql-request.ts';
-import { QueryThreads } from './query/thread/query-threads.ts';
-import { createVmQueries, type VmQueries } from './query/vm/vm-queries.ts';
+} from './explain/recompute-incident.ts';
+import { type AlertPreviews, createAlertPreviews } from './preview/alert-preview.ts';
+import { createPromqlQueries, type PromqlQueries } from './promql/promql-queries.ts';
+import { LIST_HEAP_BYTES_MAX } from './threads/limits.ts';
+import { QueryThreads } from './threads/query-threads.ts';
+import { createVmQueries, type VmQueries } from './vm/vm-queries.ts';
 
 export interface QueriesOptions {
   readonly host: Pick<Host, 'view' | 'onApplied'>;
@@ -40,6 +42,9 @@ export interface Queries {
   readonly incidentRecomputations: IncidentRecomputations;
 }
 
+/** The file that query threads run. */
+export const QUERY_THREAD = threadEntry(import.meta.url, 'query-thread');
+
 /** The service is ready by then, and nobody has asked anything yet. */
 const START_AFTER_MS = 500;
 
@@ -52,6 +57,7 @@ export function openQueries(options: QueriesOptions): Queries {
   );
   const common = {
     ...{ clock, history: history.share, controlPath },
+    entry: QUERY_THREAD,
     onEnd: (end: ThreadEnd) => log.error({ err: end.cause, kind: end.kind }, end.message),
   };
   const threads = new QueryThreads(common);

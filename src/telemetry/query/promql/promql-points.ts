@@ -3,7 +3,6 @@
  * numbers and those of up to three decimals, which most readings are, are written digit by digit,
  * several times faster than through a string; all others as `valueText` has them.
  */
-import { secondsText, valueText } from './promql-numbers.ts';
 
 /** A time of 18 characters, a value of 24, six signs between them, and some. */
 export const POINT_BYTES_MAX = 64;
@@ -100,4 +99,46 @@ export function writeTime(bytes: Uint8Array, at: number, timeMs: number): number
   bytes[end] = COMMA;
   bytes[end + 1] = QUOTE;
   return end + 2;
+}
+
+/** From here down to 0, and from 1e21 up, both languages write an exponent. */
+const EXPONENT_BELOW = 1e-6;
+const EXPONENT_FROM = 1e21;
+
+/** `1.5`, `NaN`, `+Inf`, `-0`, `1e-07`: a value in a vector or a matrix. */
+export function valueText(value: number): string {
+  // The common case first: this runs for each point of an answer.
+  if (value >= EXPONENT_BELOW && value < EXPONENT_FROM) return `${value}`;
+  if (value === 0) return Object.is(value, -0) ? '-0' : '0';
+  if (!Number.isFinite(value)) return nonFiniteText(value);
+  return `${value}`.replace(ONE_DIGIT_EXPONENT, '$10$2');
+}
+
+const ONE_DIGIT_EXPONENT = /(e[+-])(\d)$/;
+
+/** A scalar: as `valueText`, but never with an exponent. */
+export function scalarText(value: number): string {
+  if (!Number.isFinite(value)) return nonFiniteText(value);
+  if (Object.is(value, -0)) return '-0';
+  const [digits = '', exponent] = `${value}`.split('e');
+  return exponent === undefined ? digits : shifted(digits, Number(exponent));
+}
+
+/** Go prints all infinities with their sign. */
+function nonFiniteText(value: number): string {
+  if (Number.isNaN(value)) return 'NaN';
+  return value > 0 ? '+Inf' : '-Inf';
+}
+
+/** `-1.25` with its point moved: `shifted('-1.25', 3)` is `-1250`. */
+function shifted(digits: string, by: number): string {
+  const sign = digits.startsWith('-') ? '-' : '';
+  const [whole = '', fraction = ''] = digits.slice(sign.length).split('.');
+  if (by < 0) return `${sign}0.${'0'.repeat(-by - 1)}${whole}${fraction}`;
+  return `${sign}${whole}${fraction.padEnd(by, '0')}`;
+}
+
+/** Unix ms as seconds with as many decimals as needed, three at most. Needs whole ms. */
+export function secondsText(timeMs: number): string {
+  return `${timeMs / 1000}`;
 }

@@ -3,14 +3,20 @@
  * (`web/api/v1`, `util/jsonutil`), `resultType` before `result`, empty lists as `[]`. Pure, and
  * made for the query threads: text is built without objects in between, labels once a series.
  */
-import { ANSWER_BYTES_MAX } from '../../platform/http-limits.ts';
-import type { QueryResult, ResultData, ResultSeries } from '../promql/engine/engine.ts';
-import { PromqlError } from '../promql/errors.ts';
-import type { Labels } from '../promql/labels.ts';
+import { ANSWER_BYTES_MAX } from '../../../platform/http-limits.ts';
+import type { QueryResult, ResultData, ResultSeries } from '../../promql/engine/engine.ts';
+import { PromqlError, type PromqlErrorKind } from '../../promql/errors.ts';
+import type { Labels } from '../../promql/labels.ts';
 import { BoundedText } from './bounded-text.ts';
-import { appendJson } from './deep-json.ts';
-import { scalarText, secondsText, valueText } from './promql-numbers.ts';
-import { POINT_BYTES_MAX, writeTime, writeValue } from './promql-points.ts';
+import {
+  POINT_BYTES_MAX,
+  scalarText,
+  secondsText,
+  valueText,
+  writeTime,
+  writeValue,
+} from './promql-points.ts';
+import type { QueryOperation } from './query-request.ts';
 
 /** Warnings, and infos, in one answer; more where the service's own alone are more. */
 const NOTES_MAX = 10;
@@ -222,4 +228,49 @@ function labelsText({ pairs }: Labels): string {
     text += `${JSON.stringify(name)}:${JSON.stringify(value)}`;
   }
   return `${text}}`;
+}
+
+const STATUS: Readonly<Record<PromqlErrorKind, number>> = {
+  bad_data: 400,
+  execution: 422,
+  timeout: 503,
+  canceled: 499,
+};
+
+/** `operation`: whose expression or selectors the error is about; undefined when about neither. */
+export function errorAnswer(
+  { kind, message }: Pick<PromqlError, 'kind' | 'message'>,
+  operation?: QueryOperation,
+): { readonly status: number; readonly body: Uint8Array<ArrayBuffer> } {
+  const isAboutText = kind === 'bad_data' && operation !== undefined;
+  const text = isAboutText ? `invalid parameter "${parameterOf(operation)}": ${message}` : message;
+  return { status: STATUS[kind], body: encodeError(kind, text) };
+}
+
+function parameterOf(operation: QueryOperation): 'query' | 'match[]' {
+  return 'expression' in operation ? 'query' : 'match[]';
+}
+
+type Piece = { readonly text: string } | { readonly value: unknown };
+
+/** As `JSON.stringify` writes plain objects, arrays, texts, numbers, booleans and null. */
+function appendJson(text: BoundedText, root: unknown): void {
+  const pending: Piece[] = [{ value: root }];
+  for (let piece = pending.pop(); piece !== undefined; piece = pending.pop()) {
+    if ('text' in piece) text.append(piece.text);
+    else if (typeof piece.value !== 'object' || piece.value === null) {
+      text.append(JSON.stringify(piece.value));
+    } else pending.push(...piecesOf(piece.value).reverse());
+  }
+}
+
+function piecesOf(value: object): Piece[] {
+  const isList = Array.isArray(value);
+  const pieces: Piece[] = [{ text: isList ? '[' : '{' }];
+  for (const [key, inner] of Object.entries(value)) {
+    const comma = pieces.length > 1 ? ',' : '';
+    pieces.push({ text: isList ? comma : `${comma}${JSON.stringify(key)}:` }, { value: inner });
+  }
+  pieces.push({ text: isList ? ']' : '}' });
+  return pieces;
 }

@@ -2,7 +2,10 @@
  * What a query thread does for the PromQL URL: one request in, the bytes of its answer out. Faults
  * of an expression or its data are answers; what is thrown is a fault of history or of ours.
  */
+
 import { constants, gzipSync, zstdCompressSync } from 'node:zlib';
+import type { ThreadMethod } from '../../../../sqlite/telemetry/history/threads/thread-port.ts';
+import type { Clock } from '../../../../streams/platform/clock.ts';
 import type { Expr } from '../../promql/ast.ts';
 import { Budget, type BudgetLimits } from '../../promql/budget.ts';
 import { type QueryDeps, queryInstant, queryRange } from '../../promql/engine/engine.ts';
@@ -10,99 +13,99 @@ import { PromqlError } from '../../promql/errors.ts';
 import { compareLabels, type Labels } from '../../promql/labels.ts';
 import type { Matcher } from '../../promql/matcher.ts';
 import { describeExpression } from '../../promql/parse/describe.ts';
+import { parseExpression } from '../../promql/parse/parse.ts';
 import { formatExpression } from '../../promql/parse/print.ts';
-import { QUERY_BYTES_MAX, QUERY_SAMPLES_MAX } from '../limits.ts';
-import { errorAnswer } from '../promql-error-answer.ts';
+import type { HistorySeriesSource } from '../series/history-source.ts';
+import { ProjectCache, type ProjectCacheOptions, type Weighed } from '../series/project-cache.ts';
+import type { SeriesThread } from '../series/series-thread.ts';
+import {
+  PARSED_BYTES_MAX,
+  PROJECT_PARSED_BYTES_MAX,
+  QUERY_BYTES_MAX,
+  QUERY_SAMPLES_MAX,
+} from '../threads/limits.ts';
 import {
   type EncodingOptions,
   encodeData,
   encodeLabelSets,
   encodeResult,
   encodeTexts,
-} from '../promql-json.ts';
-import type { PromqlAnswer, PromqlCall, PromqlRequest } from '../promql-request.ts';
-import type { HistorySeriesSource } from '../series/history-source.ts';
-import { ParsedExpressions } from './parsed-expressions.ts';
-import type { ThreadWork } from './thread-work.ts';
-
-/** Argument of `promql`. */
-export interface PromqlWork {
-  readonly request: PromqlRequest;
-  /** How long the evaluation may take from now, ms. */
-  readonly remainingMs: number;
-  /** Samples before it do not exist, Unix ms. */
-  readonly retainedFromMs: number;
-  /** Changes whenever a record of one of the project's VMs does. */
-  readonly recordsRevision: number;
-  /** Data centers that are stale now. */
-  readonly staleDatacenters: readonly string[];
-}
+  errorAnswer,
+} from './promql-json.ts';
+import type { PromqlAnswer, QueryOperation, ScheduledQueryRequest } from './query-request.ts';
 
 const LIMITS: BudgetLimits = { bytesMax: QUERY_BYTES_MAX, samplesMax: QUERY_SAMPLES_MAX };
+
 /** Smaller answers gain less from packing than it costs. */
 const PACKED_BYTES_MIN = 1024;
+
 /** The first levels take most of what can be saved of numbers as text, in a tenth of the time. */
 const GZIP_LEVEL = 1;
+
 const ZSTD_LEVEL = 1;
 
-export const promqlWork: ThreadWork = ({ series, clock }) => {
+/** The methods of a query thread, by name. */
+export const promqlMethods = (
+  series: SeriesThread,
+  clock: Clock,
+): Readonly<Record<string, ThreadMethod>> => {
   const parsed = new ParsedExpressions();
   return {
-    promql: (work: PromqlWork, isCancelled) => {
-      const untilMs = clock.elapsed() + work.remainingMs;
+    promql: (scheduled: ScheduledQueryRequest, isCancelled) => {
+      const untilMs = clock.elapsed() + scheduled.remainingMs;
       const budget = new Budget(LIMITS, () => {
         if (isCancelled()) return 'canceled';
         return clock.elapsed() > untilMs ? 'timeout' : undefined;
       });
-      const { project } = work.request;
-      const source = series.open(project, work.recordsRevision, work.retainedFromMs);
+      const { project } = scheduled.request;
+      const source = series.open(project, scheduled.recordsRevision, scheduled.retainedFromMs);
       const parse = (text: string) => parsed.parse(project, text);
-      const result = new PromqlTask(work, { source, budget, parse }).answer();
+      const result = new QueryEvaluation(scheduled, { source, budget, parse }).answer();
       return { result, transfer: [result.body.buffer] };
     },
   };
 };
 
-interface TaskDeps extends QueryDeps {
+interface EvaluationDeps extends QueryDeps {
   readonly source: HistorySeriesSource;
   readonly parse: (expression: string) => Expr;
 }
 
 /** One request being answered. */
-class PromqlTask {
-  readonly #work: PromqlWork;
-  readonly #deps: TaskDeps;
+class QueryEvaluation {
+  readonly #scheduled: ScheduledQueryRequest;
+  readonly #deps: EvaluationDeps;
 
-  constructor(work: PromqlWork, deps: TaskDeps) {
-    this.#work = work;
+  constructor(scheduled: ScheduledQueryRequest, deps: EvaluationDeps) {
+    this.#scheduled = scheduled;
     this.#deps = deps;
   }
 
   answer(): PromqlAnswer {
-    const { call, encoding } = this.#work.request;
+    const { operation, encoding } = this.#scheduled.request;
     try {
-      return pack(this.#body(call), encoding);
+      return pack(this.#body(operation), encoding);
     } catch (error) {
       if (!(error instanceof PromqlError)) throw error;
-      return { ...errorAnswer(error, call), encoding: 'identity' };
+      return { ...errorAnswer(error, operation), encoding: 'identity' };
     }
   }
 
-  #body(call: PromqlCall): Uint8Array<ArrayBuffer> {
-    const { request } = this.#work;
+  #body(operation: QueryOperation): Uint8Array<ArrayBuffer> {
+    const { request } = this.#scheduled;
     const lookback = request.lookbackMs === undefined ? {} : { lookbackMs: request.lookbackMs };
-    switch (call.kind) {
+    switch (operation.kind) {
       case 'instant': {
-        const result = queryInstant({ ...call, ...lookback }, this.#deps);
+        const result = queryInstant({ ...operation, ...lookback }, this.#deps);
         return encodeResult(result, this.#options());
       }
       case 'range': {
-        const result = queryRange({ ...call, ...lookback }, this.#deps);
+        const result = queryRange({ ...operation, ...lookback }, this.#deps);
         return encodeResult(result, this.#options());
       }
       case 'series': {
         const { budget } = this.#deps;
-        const sets = this.#labelSets(call).sort((one, other) => {
+        const sets = this.#labelSets(operation).sort((one, other) => {
           budget.takeWork();
           return compareLabels(one, other);
         });
@@ -110,20 +113,21 @@ class PromqlTask {
       }
       case 'labels': {
         const names = new Set<string>();
-        for (const { pairs } of this.#labelSets(call)) for (const [name] of pairs) names.add(name);
+        for (const { pairs } of this.#labelSets(operation))
+          for (const [name] of pairs) names.add(name);
         return this.#texts(names);
       }
       case 'labelValues': {
-        const ofVms = this.#vmLabelValues(call);
+        const ofVms = this.#vmLabelValues(operation);
         if (ofVms !== undefined) return this.#texts(ofVms);
-        const values = new Set(this.#labelSets(call).map((set) => set.get(call.label)));
+        const values = new Set(this.#labelSets(operation).map((set) => set.get(operation.label)));
         values.delete('');
         return this.#texts(values);
       }
       case 'format':
-        return encodeData(formatExpression(this.#deps.parse(call.expression)));
+        return encodeData(formatExpression(this.#deps.parse(operation.expression)));
       case 'parse':
-        return encodeData(describeExpression(this.#deps.parse(call.expression)));
+        return encodeData(describeExpression(this.#deps.parse(operation.expression)));
     }
   }
 
@@ -163,13 +167,13 @@ class PromqlTask {
   }
 
   #options(): EncodingOptions {
-    return { limit: this.#work.request.limit, notices: this.#notices() };
+    return { limit: this.#scheduled.request.limit, notices: this.#notices() };
   }
 
   /** A stale data center's series are history, and must not be read as the present. */
   #notices(): string[] {
     const { source } = this.#deps;
-    const stale = this.#work.staleDatacenters.filter((name) => source.datacenters.has(name));
+    const stale = this.#scheduled.staleDatacenters.filter((name) => source.datacenters.has(name));
     return stale.map((name) => {
       const newestMs = source.newestObservedMs(name);
       const newest = newestMs === undefined ? 'none' : `of ${new Date(newestMs).toISOString()}`;
@@ -178,8 +182,9 @@ class PromqlTask {
   }
 }
 
-type LabelValuesCall = Extract<PromqlCall, { readonly kind: 'labelValues' }>;
-type MetadataRange = Omit<Extract<PromqlCall, { readonly kind: 'series' }>, 'kind'>;
+type LabelValuesCall = Extract<QueryOperation, { readonly kind: 'labelValues' }>;
+
+type MetadataRange = Omit<Extract<QueryOperation, { readonly kind: 'series' }>, 'kind'>;
 
 function pack(body: Uint8Array<ArrayBuffer>, encoding: PromqlAnswer['encoding']): PromqlAnswer {
   if (encoding === 'identity' || body.length < PACKED_BYTES_MIN) {
@@ -191,4 +196,83 @@ function pack(body: Uint8Array<ArrayBuffer>, encoding: PromqlAnswer['encoding'])
       : zstdCompressSync(body, { params: { [constants.ZSTD_c_compressionLevel]: ZSTD_LEVEL } });
   // Copied: what is handed over must not share its memory with anything that stays.
   return { status: 200, body: new Uint8Array(packed), encoding };
+}
+
+/** Of a tree, for each character of its text: measured on a heap. */
+const CHARACTER_BYTES = 100;
+
+class ParsedExpression implements Weighed {
+  readonly tree: Expr;
+  readonly #textBytes: number;
+  readonly #matchers: readonly Matcher[];
+
+  constructor(text: string, tree: Expr) {
+    this.tree = tree;
+    this.#textBytes = CHARACTER_BYTES * text.length;
+    this.#matchers = matchersOf(tree);
+  }
+
+  get bytes(): number {
+    return this.#matchers.reduce((sum, { bytes }) => sum + bytes, this.#textBytes);
+  }
+}
+
+const PARSED_LIMITS = { bytesMax: PARSED_BYTES_MAX, projectBytesMax: PROJECT_PARSED_BYTES_MAX };
+
+export class ParsedExpressions {
+  readonly #kept: ProjectCache<ParsedExpression>;
+
+  constructor(limits: ProjectCacheOptions = PARSED_LIMITS) {
+    this.#kept = new ProjectCache(limits);
+  }
+
+  /** Memory of what is kept, about, bytes. */
+  get bytes(): number {
+    this.#kept.settle();
+    return this.#kept.bytes;
+  }
+
+  /** Throws `PromqlError` bad_data, every time anew. */
+  parse(project: string, text: string): Expr {
+    const known = this.#kept.get(project, text);
+    if (known !== undefined) return known.tree;
+    const parsed = new ParsedExpression(text, parseExpression(text));
+    this.#kept.put(project, text, parsed);
+    return parsed.tree;
+  }
+}
+
+/** Without recursion: a text of 16 KiB can be a deep tree. */
+function matchersOf(tree: Expr): readonly Matcher[] {
+  const found: Matcher[] = [];
+  const open: Expr[] = [tree];
+  for (let node = open.pop(); node !== undefined; node = open.pop()) {
+    switch (node.kind) {
+      case 'number':
+      case 'string':
+        break;
+      case 'vectorSelector':
+        found.push(...node.matchers);
+        break;
+      case 'matrixSelector':
+        open.push(node.selector);
+        break;
+      case 'subquery':
+      case 'unary':
+      case 'paren':
+        open.push(node.expr);
+        break;
+      case 'aggregate':
+        open.push(node.expr);
+        if (node.param !== null) open.push(node.param);
+        break;
+      case 'call':
+        open.push(...node.args);
+        break;
+      case 'binary':
+        open.push(node.lhs, node.rhs);
+        break;
+    }
+  }
+  return found;
 }

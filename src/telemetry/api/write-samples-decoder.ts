@@ -5,11 +5,11 @@
  * is one place that refuses. Schema: src/proto/svc/ingest/v1/ingest.proto.
  */
 import { Buffer } from 'node:buffer';
-import { asOneLine } from '../../../../actors/platform/one-line.ts';
-import type { IngestRow } from '../../../../actors/vms/sent-row.ts';
-import { VM_STATES } from '../../../../streams/telemetry/samples/batch.ts';
-import { ID } from '../../../platform/api/resource-name.ts';
-import { BATCH_ID_LENGTH_MAX, TEXT_LENGTH_MAX } from '../ingest.ts';
+import { asOneLine } from '../../../actors/platform/one-line.ts';
+import type { IngestRow } from '../../../actors/vms/sent-row.ts';
+import { VM_STATES } from '../../../streams/telemetry/samples/batch.ts';
+import { ID } from '../../platform/api/resource-name.ts';
+import { BATCH_ID_LENGTH_MAX, TEXT_LENGTH_MAX } from './ingest.ts';
 import { parseLayout, type RowLayout, readValues, VALUES_TAG } from './row-layout.ts';
 import { NotPlain, WireReader } from './wire-reader.ts';
 

@@ -5,29 +5,35 @@
  */
 import { PromqlError } from '../promql/errors.ts';
 import { goQuote } from '../promql/format-go.ts';
-import { POINTS_MAX, QUERY_MS_MAX, STEP_MS_MIN } from '../query/limits.ts';
-import type { PromqlCall, PromqlRequest } from '../query/promql-request.ts';
-import type { Parameters } from './parameters.ts';
-import { parseDurationMs, parseTimeMs, TIME_MS_MAX } from './times.ts';
+import type { QueryOperation, QueryRequest } from '../query/promql/query-request.ts';
+import { POINTS_MAX, QUERY_MS_MAX, STEP_MS_MIN } from '../query/threads/limits.ts';
 
-/** A request but for whose it is and how its answer is packed. */
-export type PromqlQuestion = Omit<PromqlRequest, 'project' | 'encoding'>;
+/** The parts of an HTTP request that a query is made of. */
+export interface QueryInput {
+  readonly project: string;
+  readonly parameters: Parameters;
+  /** The part of the path at `:label`; '' where the path has none. */
+  readonly label: string;
+  readonly encoding: QueryRequest['encoding'];
+  readonly nowMs: number;
+}
 
 /** Of an expression, and of all selectors of a request together. */
 const EXPRESSION_BYTES_MAX = 16 * 1024;
 
 /** Throws `PromqlError` bad_data, as all of these do. */
-export function instantQuestion(parameters: Parameters, nowMs: number): PromqlQuestion {
+export function instantRequest({ nowMs, parameters, ...input }: QueryInput): QueryRequest {
   const limit = limitOf(parameters);
   const timeMs = timeOr(parameters, 'time', nowMs);
   return {
-    call: { kind: 'instant', expression: expressionOf(parameters), timeMs },
+    ...responseOf(input),
+    operation: { kind: 'instant', expression: expressionOf(parameters), timeMs },
     limit,
     ...evaluationOptions(parameters),
   };
 }
 
-export function rangeQuestion(parameters: Parameters): PromqlQuestion {
+export function rangeRequest({ parameters, ...input }: QueryInput): QueryRequest {
   const limit = limitOf(parameters);
   const startMs = timeOf(parameters, 'start');
   const endMs = timeOf(parameters, 'end');
@@ -39,38 +45,48 @@ export function rangeQuestion(parameters: Parameters): PromqlQuestion {
     throw new PromqlError('bad_data', message);
   }
   return {
-    call: { kind: 'range', expression: expressionOf(parameters), startMs, endMs, stepMs },
+    ...responseOf(input),
+    operation: { kind: 'range', expression: expressionOf(parameters), startMs, endMs, stepMs },
     limit,
     ...evaluationOptions(parameters),
   };
 }
 
 /** Of `series`: at least one selector. */
-export function seriesQuestion(parameters: Parameters): PromqlQuestion {
-  if (parameters.all('match[]').length === 0) {
+export function seriesRequest(input: QueryInput): QueryRequest {
+  if (input.parameters.all('match[]').length === 0) {
     throw new PromqlError('bad_data', 'no match[] parameter provided');
   }
-  return metadataQuestion({ kind: 'series' }, parameters);
+  return metadataRequest({ kind: 'series' }, input);
 }
 
 /** Of what is told about series, without their samples. */
-export function metadataQuestion(
+export function metadataRequest(
   about:
     | { readonly kind: 'series' | 'labels' }
     | { readonly kind: 'labelValues'; readonly label: string },
-  parameters: Parameters,
-): PromqlQuestion {
+  { parameters, ...input }: QueryInput,
+): QueryRequest {
   const limit = limitOf(parameters);
   const startMs = timeOr(parameters, 'start', -TIME_MS_MAX);
   const endMs = timeOr(parameters, 'end', TIME_MS_MAX);
   const matches = parameters.all('match[]');
   checkLength('match[]', matches);
-  return { call: { ...about, matches, startMs, endMs } satisfies PromqlCall, limit };
+  const operation = { ...about, matches, startMs, endMs } satisfies QueryOperation;
+  return { ...responseOf(input), operation, limit };
 }
 
 /** Of `format_query` and `parse_query`. */
-export function textQuestion(kind: 'format' | 'parse', parameters: Parameters): PromqlQuestion {
-  return { call: { kind, expression: expressionOf(parameters) }, limit: 0 };
+export function textRequest(
+  kind: 'format' | 'parse',
+  { parameters, ...input }: QueryInput,
+): QueryRequest {
+  const operation = { kind, expression: expressionOf(parameters) };
+  return { ...responseOf(input), operation, limit: 0 };
+}
+
+function responseOf({ project, encoding }: Pick<QueryInput, 'project' | 'encoding'>) {
+  return { project, encoding };
 }
 
 function expressionOf(parameters: Parameters): string {
@@ -121,9 +137,7 @@ function stepOf(parameters: Parameters): number {
 }
 
 /** Lookback and timeout; the others of Prometheus's parameters change nothing here. */
-function evaluationOptions(
-  parameters: Parameters,
-): Pick<PromqlRequest, 'lookbackMs' | 'timeoutMs'> {
+function evaluationOptions(parameters: Parameters): Pick<QueryRequest, 'lookbackMs' | 'timeoutMs'> {
   const timeoutMs = optionalDuration(parameters, 'timeout', (message) =>
     invalid('timeout', message),
   );
@@ -171,4 +185,94 @@ function limitOf(parameters: Parameters): number {
 
 function invalid(parameter: string, message: string): PromqlError {
   return new PromqlError('bad_data', `invalid parameter "${parameter}": ${message}`);
+}
+
+/** Earliest and latest time, Unix ms: what JavaScript's calendar can hold. */
+const TIME_MS_MAX = 8_640_000_000_000_000;
+
+const DECIMAL = /^[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?$/;
+const RFC_3339 =
+  /^(\d{4}-\d\d-\d\d)T((?:[01]\d|2[0-3]):[0-5]\d:[0-5]\d)(?:[.,](\d+))?(Z|[+-]\d\d:\d\d)$/;
+const DURATION = /^(?:(\d+)y)?(?:(\d+)w)?(?:(\d+)d)?(?:(\d+)h)?(?:(\d+)m)?(?:(\d+)s)?(?:(\d+)ms)?$/;
+/** Of the groups of `DURATION`, ms. */
+const UNIT_MS: readonly number[] = [
+  365 * 86_400_000,
+  7 * 86_400_000,
+  86_400_000,
+  3_600_000,
+  60_000,
+  1000,
+  1,
+];
+/** Longest duration: Go's, about 292 years, in ms. */
+const DURATION_MS_MAX = 2 ** 63 / 1e6;
+
+/** Unix ms, whole, within `TIME_MS_MAX` of the epoch; undefined when it is not a time. */
+function parseTimeMs(text: string): number | undefined {
+  if (DECIMAL.test(text)) return clampTimeMs(Math.round(Number(text) * 1000));
+  const [, date = '', time = '', fraction = '', zone = ''] = RFC_3339.exec(text) ?? [];
+  // A day that its month does not have would be taken for one of the next month.
+  if (date === '' || !isDate(date)) return undefined;
+  const timeMs = Date.parse(`${date}T${time}.${fraction.slice(0, 3).padEnd(3, '0')}${zone}`);
+  return Number.isNaN(timeMs) ? undefined : timeMs;
+}
+
+function isDate(text: string): boolean {
+  const timeMs = Date.parse(`${text}T00:00:00Z`);
+  return !Number.isNaN(timeMs) && new Date(timeMs).toISOString().startsWith(text);
+}
+
+function clampTimeMs(timeMs: number): number {
+  return Math.max(-TIME_MS_MAX, Math.min(TIME_MS_MAX, timeMs));
+}
+
+/** ms, whole, possibly negative; undefined when it is not a duration or a longer one than 292 years. */
+function parseDurationMs(text: string): number | undefined {
+  const durationMs = DECIMAL.test(text) ? Math.trunc(Number(text) * 1000) : unitsMs(text);
+  if (durationMs === undefined || Math.abs(durationMs) > DURATION_MS_MAX) return undefined;
+  return durationMs;
+}
+
+function unitsMs(text: string): number | undefined {
+  const parts = text === '' ? null : DURATION.exec(text);
+  if (parts === null) return undefined;
+  return UNIT_MS.reduce((sum, unitMs, i) => sum + unitMs * Number(parts[i + 1] ?? 0), 0);
+}
+
+export class Parameters {
+  readonly #values = new Map<string, string[]>();
+
+  /** `forms`: form-encoded texts in order of precedence. Throws `PromqlError` bad_data. */
+  constructor(forms: readonly string[]) {
+    for (const form of forms) {
+      for (const pair of form.split('&')) if (pair !== '') this.#add(pair);
+    }
+  }
+
+  /** '' when it is not given, which means the same as an empty value. */
+  get(name: string): string {
+    return this.#values.get(name)?.[0] ?? '';
+  }
+
+  all(name: string): readonly string[] {
+    return this.#values.get(name) ?? [];
+  }
+
+  #add(pair: string): void {
+    const at = pair.indexOf('=');
+    const name = decode(at < 0 ? pair : pair.slice(0, at));
+    const value = at < 0 ? '' : decode(pair.slice(at + 1));
+    const values = this.#values.get(name);
+    if (values === undefined) this.#values.set(name, [value]);
+    else values.push(value);
+  }
+}
+
+function decode(text: string): string {
+  try {
+    return decodeURIComponent(text.replaceAll('+', ' '));
+  } catch {
+    const message = 'error parsing form values: a percent escape is not one, or not UTF-8';
+    throw new PromqlError('bad_data', message);
+  }
 }
