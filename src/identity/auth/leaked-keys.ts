@@ -26,7 +26,7 @@ import { addStrictHeaders, sendErrors } from '../sign-in/answers.ts';
 import type { AccessTokens } from './access-tokens.ts';
 
 /** Texts of one report: as many keys as fit into 24 KiB, enough for a scanner's batch. */
-export const LEAKED_TEXTS_MAX = 256;
+const LEAKED_TEXTS_MAX = 256;
 
 export interface LeakReports {
   /**
