@@ -17,7 +17,9 @@ import { vmMethods } from './vm/vm-queries.ts';
 // Far below ingest and alerting: two threads full of queries leave them nine tenths of a core.
 const NICENESS = 10;
 
-serveThread(NICENESS, ({ controlPath, history: share }: QueryThreadData) => {
+serveThread(NICENESS, openQueryThread);
+
+function openQueryThread({ controlPath, history: share }: QueryThreadData) {
   const records = new RecordReader(controlPath);
   const history = new HistoryView(share);
   const series = new SeriesThread({ share, records });
@@ -34,4 +36,4 @@ serveThread(NICENESS, ({ controlPath, history: share }: QueryThreadData) => {
       records.close();
     },
   };
-});
+}
