@@ -171,7 +171,7 @@ t.test(
     const ended = snoozed.filter(({ event }) => [SNOOZE_END, 'unsnoozed'].includes(event.type));
     for (const { event, from, to, effects } of ended) {
       t.ok(isIn(to.value, 'notifying') && isFiring(to));
-      t.same(notified(effects), incidentOf(from)?.notify ? ['REPEATED'] : [], 'told once');
+      t.same(notified(effects), incidentOf(from)?.notify ? ['REPEATED'] : [], 'reported once');
       if (event.type !== SNOOZE_END) continue;
       t.equal(from.timers.get(SNOOZE_END), incidentOf(from)?.snoozedUntilMs, 'at its absolute end');
     }

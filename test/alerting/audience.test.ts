@@ -144,7 +144,11 @@ t.test(
     const { events, bytes } = largest();
     t.comment(`a recovery: ${events} events, ${bytes} bytes`);
     t.ok(events > 300 && events <= COMMIT_EVENTS_MAX && bytes < COMMIT_BYTES_MAX);
-    t.equal(told('RECOVERED').length, 100, 'those told before the rule was changed are among them');
+    t.equal(
+      told('RECOVERED').length,
+      100,
+      'those notified before the rule was changed are among them',
+    );
     const [hooked] = told('FIRING').filter(({ recipient }) => recipient === null);
     t.match(hooked, { value: 'suppressed', reason: 'SUPERSEDED' });
   },

@@ -132,9 +132,9 @@ t.test('a retired VM leaves silently; what was observed before is history alone'
     world.tick(600).filter((line) => line.endsWith('on a')),
     [],
   );
-  t.same(world.entry(retire(40, 'a')), [], 'told twice, it is one retirement');
+  t.same(world.entry(retire(40, 'a')), [], 'reported twice, it is one retirement');
 
-  t.same(observe(world, 660, ['a'], HIGH), ['fired at 660 since 660 on a'], 'a VM anew');
+  t.same(observe(world, 660, ['a'], HIGH), ['fired at 660 since 660 on a'], 'a new VM');
   const [first, second] = world.edges.filter(({ key }) => key.vm === 'a');
   t.equal(first?.key.generation, undefined);
   t.equal(second?.key.generation, 1);

@@ -321,7 +321,7 @@ t.test('a rule that cannot be evaluated fails its incidents, and recovers none',
   const [rule] = world.state.projects.get(PROJECT)?.rules.values() ?? [];
   const operator = rule?.rule.operator;
   Object.assign(rule?.rule ?? {}, { operator: 'SOMETHING_NEW' });
-  t.same(world.cpu(LOW, [30, 60]), ['evaluatorFailed'], 'told once');
+  t.same(world.cpu(LOW, [30, 60]), ['evaluatorFailed'], 'reported once');
   t.match(world.edges.at(-1), { reason: 'The operator SOMETHING_NEW is not known' });
   t.match(world.instance(), { state: 'FIRING', failure: /SOMETHING_NEW/ });
   t.equal(world.state.counters.failures, 1);

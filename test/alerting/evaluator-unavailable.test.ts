@@ -145,7 +145,11 @@ t.test('EVAL-19: VMs of an outage that are retired recover nothing', async (t) =
   await world.hear(3, { [PROJECT]: [...vms(1, 2), ...vms(11, 16)] });
   t.match(world.incidents(), [gone], 'a restart reports nothing of it again');
   await world.hear(14, { [PROJECT]: vms(1, 2) });
-  t.match(told(world), [{ state: 'RETIRED' }, { ...held, since: 1050 }], 'the next outage is told');
+  t.match(
+    told(world),
+    [{ state: 'RETIRED' }, { ...held, since: 1050 }],
+    'the next outage is reported',
+  );
   await world.restart();
   await world.hear(2, { [PROJECT]: [...vms(1, 2), ...vms(11, 16)] });
   t.match(told(world), [{ state: 'RETIRED' }, { state: 'RECOVERED' }], 'and ends');

@@ -57,7 +57,7 @@ t.test(
     t.match(world.incidents(), [{ state: 'FIRING', dataMissingSinceMs: null }]);
     await observe(world, 20, 1);
     t.match(world.incidents(), [{ state: 'RECOVERED', value: 20 }]);
-    t.same(events(world), ['FIRING'], 'nobody was told, so nobody is told of the end');
+    t.same(events(world), ['FIRING'], 'nobody was notified, so nobody is notified of the end');
   },
 );
 

@@ -1,7 +1,7 @@
 /**
  * Recordings replay for ever: each file of test/alerting/replays goes through the evaluation
  * pipeline, and its edges are compared with the text beside it. `SVC_TEST_UPDATE=replays` writes that
- * text anew, to be reviewed as a diff.
+ * text again, to be reviewed as a diff.
  */
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import t from 'tap';

@@ -201,7 +201,7 @@ t.test('Branches of merge queues and pull requests are refused, pushed or not', 
     t.same(refusedFor('buildkite', { build_branch: ref }), ['build_branch'], ref);
   }
   const inherited = { ref: 'refs/merge-requests/7/head', ref_path: undefined };
-  t.same(refusedFor('gitlab', inherited), ['ref'], 'of a server that does not tell ref_path');
+  t.same(refusedFor('gitlab', inherited), ['ref'], 'of a server that does not send ref_path');
   for (const name of ['pulls/7', 'fix/pull/7', 'gh-readonly-queued']) {
     t.same(refusedFor('github', { ref: `refs/heads/${name}` }), [], `${name} is a branch`);
     t.same(refusedFor('circleci', { [vcsRef]: `refs/heads/${name}` }), [], name);
@@ -343,7 +343,7 @@ t.test('GitLab: merge requests, tags, forks and other sources are refused', asyn
   }
   t.same(refusedFor('gitlab', { ref_type: 'tag' }), ['ref_type']);
   t.same(refusedFor('gitlab', { ref_path: 'refs/merge-requests/1/merge' }), ['ref_path']);
-  t.same(refusedFor('gitlab', { ref_path: undefined }), [], 'older servers do not tell it');
+  t.same(refusedFor('gitlab', { ref_path: undefined }), [], 'older servers do not send it');
   t.same(refusedFor('gitlab', { job_project_id: '21' }), ['job_project_id'], 'of a fork');
   t.same(refusedFor('gitlab', { project_path: 'groups/project' }), ['project_path']);
 });

@@ -191,7 +191,7 @@ t.test('once an outage is known, tokens of known keys do not wait for an attempt
   await clock.advance(FETCH_MS + RETRY_PAUSE_MS);
   t.equal(await has('a'), true);
   t.equal(await has('b'), true, 'which asks for what is not known');
-  t.equal(await has('a'), false, 'and what is no longer told is gone');
+  t.equal(await has('a'), false, 'and what is no longer listed is gone');
 });
 
 t.test(
@@ -219,7 +219,7 @@ t.test('an issuer that hangs: all wait for one attempt, for 5 seconds at most', 
   await clock.advance(FETCH_MS);
   await Promise.all(waiting);
   t.same(aborted, [true], 'the request is given up');
-  await t.rejects(has('a'), notReady, 'and the next ones are told at once');
+  await t.rejects(has('a'), notReady, 'and the next ones are answered at once');
   t.equal(issuer.fetches, 1);
 });
 

@@ -103,7 +103,7 @@ t.test('svc auth ci', async (t) => {
         env: { PATH: process.env.PATH, HOME: world.homeOf('job'), ...env },
         ...{ timeout: 20_000, killSignal: 'SIGKILL' },
       });
-      t.equal((await once(killed, 'close'))[0], 128 + 9, 'as a shell tells it');
+      t.equal((await once(killed, 'close'))[0], 128 + 9, 'as a shell reports it');
     },
   );
 

@@ -32,7 +32,7 @@ t.test('a URL is refused for what it says, with a sentence', async (t) => {
     const said = url.slice(0, 80);
     if (expected) t.match(refusal, expected, said);
     else t.equal(refusal, undefined, said);
-    t.notMatch(refusal ?? '', /example|127\.0/, 'it tells nothing of the URL');
+    t.notMatch(refusal ?? '', /example|127\.0/, 'it reveals nothing of the URL');
   }
 });
 

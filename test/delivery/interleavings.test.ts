@@ -74,7 +74,7 @@ class Watch {
     const isTrue = (what: string, holds: boolean) => {
       if (!holds) this.wrong.push(`${event} to ${recipient ?? destination}: ${what}`);
     };
-    if (event === 'RECOVERED') isTrue('none was told that it fires', this.#mayKnow(context));
+    if (event === 'RECOVERED') isTrue('none was notified of the firing', this.#mayKnow(context));
     isTrue('paused or deleted', this.#values.get(`destination ${destination}`) === 'active');
     if (recipient !== null) {
       isTrue('not verified', this.#values.get(`recipient ${recipient}`) === 'verified');

@@ -1,4 +1,4 @@
-/** What is read of deliveries on the wire: whose, how far, and what is kept from who may not write. */
+/** Reads of deliveries over the wire: whose, how far, and what is kept from who may not write. */
 
 import t from 'tap';
 import { startTestDelivery } from '../../actors/delivery/expand.ts';
@@ -96,7 +96,7 @@ t.test('Deliveries', async (t) => {
     t.match(told, { recipient: '', attempts: [{ httpStatus: 503, answerExcerpt: '' }] });
     t.notMatch(JSON.stringify([told, await list({}, world.keys.read)]), /ann@|busy/);
     t.match(JSON.stringify(await list()), /ann@example\.com/);
-    t.notMatch(JSON.stringify(await list()), /busy/, 'answers are told one by one');
+    t.notMatch(JSON.stringify(await list()), /busy/, 'answers are returned one by one');
   });
 
   await t.test('a list is of the project, of one destination or of one incident', async (t) => {

@@ -128,7 +128,7 @@ t.test(
       },
       { deadlineMs: 300 },
     );
-    t.match(dripping, { kind: 'accepted', httpStatus: 200 }, 'its status had been told');
+    t.match(dripping, { kind: 'accepted', httpStatus: 200 }, 'its status had been received');
   },
 );
 

@@ -150,7 +150,7 @@ t.test(
     await settled();
     t.equal(liveKeys(), 0);
     t.same(host.view(project).records(AFTERMATH, { limit: 10 }).items, []);
-    t.same(commits.slice(0, 2), ['service/accounts', tester.name], 'who caused it stays told');
+    t.same(commits.slice(0, 2), ['service/accounts', tester.name], 'who caused it stays recorded');
     await stopAgain();
     t.equal(warned.length, 1);
   },

@@ -174,7 +174,7 @@ t.test(
     }
     t.equal(admitted, FAILURES_OF_STRANGERS.burst);
     t.equal(fail('192.0.2.1', 1), 0);
-    t.equal(fail('198.51.100.7', 10), 10, 'a known address has its own allowance');
+    t.equal(fail('198.51.100.7', 10), 10, 'a known address has its own limit');
     t.match(await metrics.text(), /svc_anonymous_limited_total\{limit="strangers"\} 201/);
     await clock.advance(3_600_000);
     let drained = 0;

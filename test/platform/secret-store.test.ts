@@ -202,7 +202,7 @@ t.test('excerpts of answers are kept sealed by attempt, and go with their delive
     ...{ deliveryId, attemptId, excerpt },
   });
   excerpts.put([kept('dlv_1', 'att_1', 'first readable'), kept('dlv_1', 'att_2', 'second')]);
-  excerpts.put([kept('dlv_1', 'att_1', 'told twice'), kept('dlv_2', 'att_3', 'other')]);
+  excerpts.put([kept('dlv_1', 'att_1', 'recorded twice'), kept('dlv_2', 'att_3', 'other')]);
   t.same(
     [...excerpts.of('dlv_1')],
     [

@@ -176,7 +176,7 @@ t.test('new VMs and new names are registered, once', async (t) => {
   await write(world, [named('web-2')]);
   t.match(vm('vm-1'), { displayName: 'web-2', registeredMs: START_MS });
   await write(world, [cpuRow('vm-1', START_MS, 1)]);
-  t.match(vm('vm-1'), { displayName: 'web-2' }, 'a name not told is the one before');
+  t.match(vm('vm-1'), { displayName: 'web-2' }, 'an unreported name is the one before');
   const again = await openAlertingWorld(t, { folder: copyOf(t, world.folder) });
   const known = again.host.appliedSequence();
   await write(again, [named('web-2')]);

@@ -313,7 +313,7 @@ t.test('percentages above 100 are kept and flagged, but for rounding', (t) => {
   const columns = { ...first, conflicts: 1, conflicted: Uint8Array.from([1]) };
   t.same(query('cpu_utilization_pct', [], { columns }).flags, ['CONFLICTING_SAMPLES']);
   const later = { columns, startMs: 120_000 + 60_000 };
-  t.same(query('cpu_utilization_pct', [], later).flags, [], 'what lies before is not told');
+  t.same(query('cpu_utilization_pct', [], later).flags, [], 'what lies before is not reported');
   t.end();
 });
 

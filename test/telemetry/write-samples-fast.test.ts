@@ -197,7 +197,7 @@ async function openPair(t: Test): Promise<Pair> {
       const [ours, theirs] = await Promise.all([fast.send(sent), framework.send(sent)]);
       t.same(seen(ours), seen(theirs), `${name}: the same answer`);
       t.same(fast.written, framework.written, `${name}: the same rows`);
-      t.ok(theirs.headers['x-request-id'] && ours.headers['x-request-id'], 'both tell an id');
+      t.ok(theirs.headers['x-request-id'] && ours.headers['x-request-id'], 'both name an id');
       fast.written.length = 0;
       framework.written.length = 0;
       return seen(ours);

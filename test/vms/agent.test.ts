@@ -310,7 +310,7 @@ t.test('an enrolment that others can read, that is damaged, or copied, is not us
   writeEnrolment(folder, { ...about, expiresUnix: 1, machine: 'a' });
   t.equal(readEnrolment(folder, 'a').vmName, VM);
   t.throws(() => readEnrolment(folder, 'b'), /copy of/);
-  t.equal(readEnrolment(folder, '').key, 'k', 'where there is no machine-id to tell by');
+  t.equal(readEnrolment(folder, '').key, 'k', 'where there is no machine-id to compare');
   const path = enrolmentPath(folder);
   chmodSync(path, 0o644);
   t.throws(() => readEnrolment(folder, 'a'), /chmod 600/);

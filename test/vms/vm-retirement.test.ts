@@ -211,7 +211,7 @@ t.test('a VM is gone by two complete listings without it, a minute apart', async
   await clock.advance(29_999);
   t.same(gone('a'), [], 'not a minute yet');
   await clock.advance(1);
-  t.same(gone('a'), ['of-before'], 'it had been told before the start');
+  t.same(gone('a'), ['of-before'], 'it had been reported before the start');
   t.same(gone('a'), ['of-before'], 'until that is recorded');
   told.delete('of-before');
   await clock.advance(60_000);
@@ -380,7 +380,7 @@ t.test('a VM that another collector reports is no longer this node’s to retire
   t.equal(host.appliedSequence(), sequence, 'both report it: neither takes it from the other');
   await clock.advance(600_001);
   await tell('libvirt');
-  t.same(told(), ['vm-1'], 'the other has stopped telling it');
+  t.same(told(), ['vm-1'], 'the other has stopped reporting it');
   await retireAs('libvirt');
   await clock.advance(30_000);
   await tell(undefined, other);

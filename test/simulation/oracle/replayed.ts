@@ -145,6 +145,6 @@ function* projection({ server, cluster, world }: Run): Generator<Problem> {
   const isSame = projectionOf(database) === projectionOf(cluster.machine.database);
   database.close();
   if (isSame) return;
-  const text = 'a projection made anew from the log differs from the one that was kept';
+  const text = 'a projection rebuilt from the log differs from the one that was kept';
   yield { invariant: 'a restart changes nothing', text, atMs: world.elapsedMs };
 }

@@ -169,7 +169,7 @@ t.test('labels are those of rows within range and retention, of VMs as of series
   t.same(await valuesOf('vm', { startMs: START + 6 * DAY }), ['a'], 'the other has no rows in it');
   await world.clock.advance(8 * DAY);
   t.same(await valuesOf('vm'), ['a'], 'what the other had is older than retention');
-  t.notOk((await valuesOf('__name__')).includes('old'), 'nor is its neighbour in time told of');
+  t.notOk((await valuesOf('__name__')).includes('old'), 'nor is its neighbour in time reported');
 });
 
 t.test('metadata covers the rows in the range, superset by chunk', async (t) => {
