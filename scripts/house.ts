@@ -4,7 +4,7 @@
  * measured first, in a column of its own; `--json` prints everything found; `--no-journeys` leaves
  * out the figures for which a service is started.
  */
-import { existsSync, readFileSync } from 'node:fs';
+import { existsSync, readFileSync, realpathSync } from 'node:fs';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { readCheckout } from './house/checkout.ts';
@@ -27,7 +27,9 @@ if (values.checkout !== undefined) columns.push(await columnOf('before', values.
 columns.push(await columnOf('now', process.cwd()));
 process.stdout.write(values.json ? `${JSON.stringify(columns, null, 2)}\n` : reportText(columns));
 
-async function columnOf(title: string, root: string): Promise<Column> {
+async function columnOf(title: string, folder: string): Promise<Column> {
+  // Files of the running service are known by their real paths.
+  const root = realpathSync(folder);
   const page = join(root, 'docs/architecture.md');
   return {
     title,
