@@ -5,7 +5,7 @@
 import type { LogEntry, RetiredVm } from '../../streams/telemetry/entry.ts';
 import type { ProjectView } from '../platform/host/host-port.ts';
 import { nextTurn } from '../platform/time-slices.ts';
-import type { VmBody } from '../vms/vm-registry.ts';
+import type { VmBody } from '../vms/vm-body.ts';
 
 /** Records read in one turn of the event loop. */
 const PAGE = 200;

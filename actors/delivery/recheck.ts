@@ -8,7 +8,7 @@ import type { DeliveryContext, DeliveryReason } from '../../machines/delivery/de
 import { type IsPersonActive, isMail, whyNotTo } from '../alerting/eligible.ts';
 import type { IncidentBody } from '../alerting/incident.ts';
 import type { ProjectView } from '../platform/host/host-port.ts';
-import type { VmBody } from '../vms/vm-registry.ts';
+import type { VmBody } from '../vms/vm-body.ts';
 import { firingDeliveries, mayHaveArrived } from './notified.ts';
 
 /** Why a delivery ends without (another) attempt. */

@@ -14,7 +14,7 @@ import { enrolmentIdOf } from '../identity/names.ts';
 import { sameDigest } from '../identity/sign-in-secrets.ts';
 import type { Draft, Host, Instance } from '../platform/host/host-port.ts';
 import { ShardPlaces } from './export-shards.ts';
-import type { VmBody } from './vm-registry.ts';
+import type { VmBody } from './vm-body.ts';
 
 /** Lifetime of an agent's key, ms; before its end the VM is enrolled again. */
 const AGENT_KEY_MS = 365 * 86_400_000;

@@ -3,7 +3,33 @@
  * means for it.
  */
 import type { ProjectView } from '../platform/host/host-port.ts';
-import type { VmBody } from './vm-registry.ts';
+
+declare module '../platform/host/rows.ts' {
+  interface RecordBodies {
+    vm: VmBody;
+  }
+}
+
+/** Body of a record of kind `vm`. */
+export interface VmBody {
+  readonly displayName: string;
+  readonly datacenter: string;
+  readonly expandedMonitoring: boolean;
+  readonly registeredMs: number;
+  /** An agent inside the guest sends its expanded series: nobody else may. */
+  readonly hasAgent?: true;
+  /** Its agent came before any collector: name and data center are still those of the enrolment. */
+  readonly isExpected?: true;
+  /** When it was retired, Unix ms: it is no more, its history stays. Absent: it is there. */
+  readonly retiredMs?: number;
+  /** How often it was retired, and when last, Unix ms; both absent: never. */
+  readonly generation?: number;
+  readonly generationMs?: number;
+  /** The node's own source that tells of it, such as `libvirt`; absent: others do. */
+  readonly source?: string;
+  /** Its export shard, for ever; absent until the first row after an older version registered it. */
+  readonly exportShard?: number;
+}
 
 /** A collector has told it: whatever was expected is known now. Without the source that tells it. */
 export function bodyOf(vm: string, stored: VmBody | undefined, name: string) {

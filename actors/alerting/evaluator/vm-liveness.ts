@@ -28,7 +28,7 @@ import type { SampleBatch } from '../../../streams/telemetry/samples/batch.ts';
 import type { LatestRow } from '../../../streams/telemetry/samples/columns.ts';
 import { type Host, isRecordOf } from '../../platform/host/host-port.ts';
 import { nextTurn } from '../../platform/time-slices.ts';
-import type { VmBody } from '../../vms/vm-registry.ts';
+import type { VmBody } from '../../vms/vm-body.ts';
 
 /** More of a data center's VMs than this share, and at least so many, are an outage of it. */
 const OUTAGE_SHARE = 0.3;

@@ -5,7 +5,7 @@
  */
 
 import { recordsOf } from '../../../../actors/platform/host/host-port.ts';
-import type { VmBody } from '../../../../actors/vms/vm-registry.ts';
+import type { VmBody } from '../../../../actors/vms/vm-body.ts';
 import type { RecordReader } from '../../../../sqlite/platform/control/record-reader.ts';
 import {
   type ColumnLayout,
