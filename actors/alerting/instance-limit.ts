@@ -9,7 +9,7 @@ import { pause } from '../../streams/platform/pause.ts';
 import type { Draft, Host, ProjectView } from '../platform/host/host-port.ts';
 import { liveInstances } from '../platform/host/live-instances.ts';
 import { limitsOf } from '../platform/project-limits.ts';
-import { isPassing } from '../platform/retryable.ts';
+import { isRetryable } from '../platform/retryable.ts';
 import type { EvaluatorView } from './evaluator/evaluator-port.ts';
 import { endNotice, raiseNotice } from './notices.ts';
 
@@ -39,7 +39,7 @@ export async function watchInstanceLimit(
       try {
         await tell(deps, project, setOf(told, project));
       } catch (error) {
-        if (!isPassing(error)) throw error;
+        if (!isRetryable(error)) throw error;
         onLost?.(error);
       }
     }

@@ -14,7 +14,7 @@ import { EVALUATED_METRICS } from '../../streams/telemetry/metrics/catalogue.ts'
 import type { Host, Instance } from '../platform/host/host-port.ts';
 import { liveInstances } from '../platform/host/live-instances.ts';
 import { LIMITS_KIND, limitsMarker, limitsOf } from '../platform/project-limits.ts';
-import { isPassing } from '../platform/retryable.ts';
+import { isRetryable } from '../platform/retryable.ts';
 import { appendEntry, pastEntries } from '../telemetry/sample-log.ts';
 import { adoptRepeatInterval } from './repeat-interval.ts';
 import { retireInstances, rulesWithStaleInstances } from './retire.ts';
@@ -134,7 +134,7 @@ async function keep(deps: RuleKeeperDeps, work: Work, signal: AbortSignal): Prom
       await keepOnce(deps, work);
       return;
     } catch (error) {
-      if (!isPassing(error)) throw error;
+      if (!isRetryable(error)) throw error;
       await pause(deps.clock, RETRY_MS, signal);
     }
   }

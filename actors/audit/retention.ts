@@ -15,7 +15,7 @@ import type {
   RecordBodies,
   RecordKind,
 } from '../platform/host/host-port.ts';
-import { isPassing } from '../platform/retryable.ts';
+import { isRetryable } from '../platform/retryable.ts';
 import { nextTurn } from '../platform/time-slices.ts';
 export const HISTORY_KEPT_MS = 90 * 86_400_000;
 
@@ -61,7 +61,7 @@ export async function retain(deps: RetentionDeps, signal: AbortSignal): Promise<
         if (deps.owns(project)) await retainProject(deps, project, signal);
       }
     } catch (error) {
-      if (!isPassing(error)) throw error;
+      if (!isRetryable(error)) throw error;
       deps.onLost?.();
     }
     await pause(deps.clock, CHECK_MS, signal);

@@ -7,8 +7,8 @@
 import type { Commit } from '../../streams/platform/commit/commit.ts';
 import { pause } from '../../streams/platform/pause.ts';
 import type { Stream } from '../../streams/platform/stream.ts';
-import { isPassing } from '../platform/retryable.ts';
-import { Turns } from '../platform/time-slices.ts';
+import { isRetryable } from '../platform/retryable.ts';
+import { TimeSlices } from '../platform/time-slices.ts';
 import {
   type AnswerExcerpt,
   type AttemptDeps,
@@ -54,7 +54,7 @@ export class Deliverer {
   readonly #deps: DelivererDeps & AttemptDeps;
   readonly #queues = new DestinationQueues();
   readonly #sweeps: Sweeps;
-  readonly #turns: Turns;
+  readonly #slices: TimeSlices;
   /** Ids of ended deliveries whose bodies are to be deleted. */
   readonly #discards: WriteBatch<string>;
   readonly #excerpts: WriteBatch<AnswerExcerpt>;
@@ -73,7 +73,7 @@ export class Deliverer {
       onFault: (count, error) => onFault(`keeping ${count} excerpts of answers`, error),
     });
     this.#deps = { ...deps, excerpts: this.#excerpts, bodies: new Bodies(contents) };
-    this.#turns = new Turns(clock);
+    this.#slices = new TimeSlices(clock);
     this.#sweeps = new Sweeps({
       ...deps,
       isOpen: (delivery) => this.#open.has(delivery),
@@ -234,7 +234,7 @@ export class Deliverer {
       try {
         return await submit();
       } catch (error) {
-        if (!isPassing(error) || this.#stopped) throw error;
+        if (!isRetryable(error) || this.#stopped) throw error;
         this.#deps.onFault('recording an attempt', error);
         await pause(this.#deps.clock, RETRY_MS);
       }
@@ -263,7 +263,7 @@ export class Deliverer {
     const { contents, host, onFault } = this.#deps;
     try {
       for (const id of contents.stored()) {
-        await this.#turns.breathe();
+        await this.#slices.yieldIfDue();
         if (host.findInstance('delivery', id)?.final) this.#discards.add(id);
       }
     } catch (error) {

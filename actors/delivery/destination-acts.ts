@@ -8,7 +8,7 @@ import { Refusal } from '../../streams/platform/refusal.ts';
 import { activePeople, isOfMember, recipientsOf, whyNotTo } from '../alerting/eligible.ts';
 import { endNotice } from '../alerting/notices.ts';
 import type { Committed, Draft, Host, Instance, ProjectView } from '../platform/host/host-port.ts';
-import { Allowances } from '../platform/rate-limiter.ts';
+import { RateLimiter } from '../platform/rate-limiter.ts';
 import { committedRow, destinationOf, livingRow, pausedNotice } from './destination-rows.ts';
 import type {
   Changed,
@@ -144,12 +144,12 @@ function isAsked(host: Pick<Host, 'view'>, view: ProjectView) {
 const TESTS_TO_ONE = { burst: 10, refillMs: 60_000 };
 const TESTS_OF_PROJECT = { burst: 30, refillMs: 20_000 };
 
-export type TestAllowances = ReturnType<typeof testAllowances>;
+export type TestLimits = ReturnType<typeof testLimits>;
 
 /** How often tests may be sent: each calls an endpoint of somebody's, or mails each recipient. */
-export function testAllowances(clock: DestinationsDeps['clock']) {
-  const toOne = new Allowances(clock, TESTS_TO_ONE);
-  const ofProject = new Allowances(clock, TESTS_OF_PROJECT);
+export function testLimits(clock: DestinationsDeps['clock']) {
+  const toOne = new RateLimiter(clock, TESTS_TO_ONE);
+  const ofProject = new RateLimiter(clock, TESTS_OF_PROJECT);
   return {
     /** Counts a test; how long it must wait, ms: 0 = it may be sent now. */
     take: (project: string, id: string): number =>
@@ -159,7 +159,7 @@ export function testAllowances(clock: DestinationsDeps['clock']) {
 
 export function sendTest(
   { host, clock, random }: DestinationsDeps,
-  allowances: TestAllowances,
+  allowances: TestLimits,
   { project, by, request, id }: OneDestination,
 ): Promise<Committed<{ readonly deliveries: readonly string[] }>> {
   const test = `tst_${ulid(clock.now(), random)}`;

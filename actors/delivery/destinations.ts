@@ -18,7 +18,7 @@ import {
   resume,
   rotateSecret,
   sendTest,
-  testAllowances,
+  testLimits,
   verify,
 } from './destination-acts.ts';
 import { committedRow, destinationOf, livingRow, pausedNotice } from './destination-rows.ts';
@@ -45,7 +45,7 @@ import {
 import { forget, submitSealed, urlIdOf } from './sealed-values.ts';
 
 export function createDestinations(deps: DestinationsDeps): Destinations {
-  const tests = testAllowances(deps.clock);
+  const tests = testLimits(deps.clock);
   return {
     create: (creation) => create(deps, creation),
     update: (update) => change(deps, update),

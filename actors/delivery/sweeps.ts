@@ -6,7 +6,7 @@
  */
 import type { CancelWakeUp, Clock } from '../../streams/platform/clock.ts';
 import type { Host } from '../platform/host/host-port.ts';
-import { Turns } from '../platform/time-slices.ts';
+import { TimeSlices } from '../platform/time-slices.ts';
 import { kindOf } from './attempt.ts';
 import type { Notifier } from './notifier-port.ts';
 import { outstandingDeliveries, type RecordedAttempt, type WakeUp } from './wake-ups.ts';
@@ -29,7 +29,7 @@ const LOST_GRACE_MS = 5_000;
 
 export class Sweeps {
   readonly #deps: SweepsDeps;
-  readonly #turns: Turns;
+  readonly #slices: TimeSlices;
   #stopped = true;
   #sweeping: Promise<void> = Promise.resolve();
   #cancel: CancelWakeUp | undefined;
@@ -40,7 +40,7 @@ export class Sweeps {
 
   constructor(deps: SweepsDeps) {
     this.#deps = deps;
-    this.#turns = new Turns(deps.clock);
+    this.#slices = new TimeSlices(deps.clock);
   }
 
   /** Resolves after the first sweep; rejects with its fault. The others are told to `onFault`. */
@@ -109,7 +109,7 @@ export class Sweeps {
   }
 
   async #takeUp({ delivery }: WakeUp, work: () => void | Promise<void>): Promise<void> {
-    await this.#turns.breathe();
+    await this.#slices.yieldIfDue();
     if (this.#stopped) return;
     try {
       await work();

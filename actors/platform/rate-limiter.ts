@@ -1,39 +1,39 @@
 /**
- * How often something may be done under a key: a token bucket each, in memory. A restart fills them
- * all, which is little against how long that takes.
+ * Rate limiter: a token bucket for each key, in memory. A restart fills all buckets, which is little
+ * compared with how long a restart takes.
  */
 import type { Clock } from '../../streams/platform/clock.ts';
 
-export interface Allowance {
-  /** Times at once. */
+export interface RateLimit {
+  /** Calls allowed at once. */
   readonly burst: number;
-  /** Time until one more is allowed, ms. */
+  /** Time until one more call is allowed, ms. */
   readonly refillMs: number;
 }
 
-/** The fullness of a bucket at some moment of elapsed time, ms. */
+/** How full a bucket is at a moment of elapsed time, ms. */
 interface Bucket {
   readonly tokens: number;
   readonly atMs: number;
 }
 
-/** Some 2 MB. When more come at once, those that asked longest ago begin anew. */
+/** About 2 MB. Beyond it, the least recently used keys start with a full bucket. */
 const BUCKETS_MAX = 10_000;
 
-export class Allowances {
+export class RateLimiter {
   readonly #clock: Pick<Clock, 'elapsed'>;
-  readonly #allowance: Allowance;
-  /** In the order of their last request. */
+  readonly #limit: RateLimit;
+  /** Least recently used first. */
   readonly #buckets = new Map<string, Bucket>();
 
-  constructor(clock: Pick<Clock, 'elapsed'>, allowance: Allowance) {
+  constructor(clock: Pick<Clock, 'elapsed'>, limit: RateLimit) {
     this.#clock = clock;
-    this.#allowance = allowance;
+    this.#limit = limit;
   }
 
-  /** Counts one more under the key. 0: allowed; else ms until it will be. */
+  /** Counts one call of the key. 0: allowed; otherwise the ms until the next one will be. */
   takeFrom(key: string): number {
-    const { burst, refillMs } = this.#allowance;
+    const { burst, refillMs } = this.#limit;
     const nowMs = this.#clock.elapsed();
     const bucket = this.#buckets.get(key) ?? { tokens: burst, atMs: nowMs };
     const tokens = Math.min(burst, bucket.tokens + (nowMs - bucket.atMs) / refillMs);
@@ -41,17 +41,17 @@ export class Allowances {
     this.#buckets.delete(key);
     this.#buckets.set(key, { tokens: isAllowed ? tokens - 1 : tokens, atMs: nowMs });
     if (this.#buckets.size > BUCKETS_MAX) {
-      const [longestAgo] = this.#buckets.keys();
-      if (longestAgo !== undefined) this.#buckets.delete(longestAgo);
+      const [oldest] = this.#buckets.keys();
+      if (oldest !== undefined) this.#buckets.delete(oldest);
     }
     return isAllowed ? 0 : Math.max(1, (1 - tokens) * refillMs);
   }
 
-  /** Undoes one count under the key: what it was for turned out to cost nothing. */
+  /** Takes back one count of the key, for a call that turned out to cost nothing. */
   giveBackTo(key: string): void {
     const bucket = this.#buckets.get(key);
     if (bucket === undefined) return;
-    const tokens = Math.min(this.#allowance.burst, bucket.tokens + 1);
+    const tokens = Math.min(this.#limit.burst, bucket.tokens + 1);
     this.#buckets.set(key, { ...bucket, tokens });
   }
 }

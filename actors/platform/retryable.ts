@@ -1,9 +1,9 @@
-/** Faults that pass: what could not be committed now can be, unchanged, a moment later. */
+/** The retry rule: which faults end by themselves, so that the same change can be sent again. */
 import { Refusal } from '../../streams/platform/refusal.ts';
 import { StreamUnavailable } from '../../streams/platform/stream.ts';
 
-/** The stream gave no answer, or this node takes no changes just now. */
-export function isPassing(error: unknown): boolean {
+/** True when the stream did not answer, or this node takes no changes at the moment. */
+export function isRetryable(error: unknown): boolean {
   if (error instanceof StreamUnavailable) return true;
   return (
     error instanceof Refusal &&

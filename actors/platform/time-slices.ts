@@ -1,15 +1,15 @@
 /**
- * Sharing the main thread: work that could go on for long asks for its turn between pieces, and
- * once a turn of the event loop has been used for `TURN_MS` waits for the next one, so that
- * requests and samples get through in between.
+ * Cooperative scheduling on the main thread. Long work checks between its pieces whether its slice
+ * of the current event loop turn is used up, and then yields to the next turn, so that requests and
+ * samples get through in between.
  */
 import type { Clock } from '../../streams/platform/clock.ts';
 import type { Pacer } from '../../streams/platform/operators/map-in-slices.ts';
 
-/** Work done in one turn before others are let in, ms; no block may last 25 ms (API-31). */
-const TURN_MS = 8;
+/** Work done in one turn before it yields, ms; no block may last 25 ms (API-31). */
+const SLICE_MS = 8;
 
-export class Turns implements Pacer {
+export class TimeSlices implements Pacer {
   readonly #clock: Clock;
   #startedMs: number | undefined;
 
@@ -17,7 +17,7 @@ export class Turns implements Pacer {
     this.#clock = clock;
   }
 
-  /** Is the current turn's time used up? The first call in a turn starts it. */
+  /** True when the current turn's slice is used up. The first call in a turn starts the slice. */
   isSpent(): boolean {
     const now = this.#clock.elapsed();
     if (this.#startedMs === undefined) {
@@ -26,11 +26,11 @@ export class Turns implements Pacer {
         this.#startedMs = undefined;
       });
     }
-    return now - this.#startedMs >= TURN_MS;
+    return now - this.#startedMs >= SLICE_MS;
   }
 
-  /** Goes on at once, or in the next turn when this one is spent. */
-  async breathe(): Promise<void> {
+  /** Resolves at once, or in a later turn when the slice of this one is used up. */
+  async yieldIfDue(): Promise<void> {
     while (this.isSpent()) await nextTurn();
   }
 
@@ -40,7 +40,7 @@ export class Turns implements Pacer {
   }
 }
 
-/** Lets everything else that is waiting go first. */
+/** Resolves in the next turn of the event loop, after everything that already waits. */
 export function nextTurn(): Promise<void> {
   return new Promise((resolve) => setImmediate(resolve));
 }

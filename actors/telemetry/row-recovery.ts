@@ -7,7 +7,7 @@ import type { Clock } from '../../streams/platform/clock.ts';
 import { pause } from '../../streams/platform/pause.ts';
 import type { Stream } from '../../streams/platform/stream.ts';
 import type { SampleBatch } from '../../streams/telemetry/samples/batch.ts';
-import { Turns } from '../platform/time-slices.ts';
+import { TimeSlices } from '../platform/time-slices.ts';
 import { pastEntries } from './sample-log.ts';
 
 /** Rows of one project that history had no room for. */
@@ -45,14 +45,14 @@ const LOOK_MS = 5_000;
 
 /** Runs until `signal`. Rejects with what broke the stream. */
 export async function recoverRows(deps: RowRecoveryDeps, signal: AbortSignal): Promise<void> {
-  const turns = new Turns(deps.clock);
+  const slices = new TimeSlices(deps.clock);
   while (!signal.aborted) {
     await pause(deps.clock, LOOK_MS, signal);
     for (const refused of deps.recovery.refused()) {
       if (signal.aborted) return;
       // Where there is still no room the first row says so: no share of the memory is waited for,
       // which a project whose series alone fill it would never have free.
-      await recover(deps, refused, turns);
+      await recover(deps, refused, slices);
     }
   }
 }
@@ -60,13 +60,13 @@ export async function recoverRows(deps: RowRecoveryDeps, signal: AbortSignal): P
 async function recover(
   { stream, recovery }: RowRecoveryDeps,
   { project, partition, firstSequence, lastSequence }: RefusedRows,
-  turns: Turns,
+  slices: TimeSlices,
 ): Promise<void> {
   const filter = { partition, kind: 'batch' } as const;
   for await (const placed of pastEntries(stream, { sequence: firstSequence }, filter)) {
     const { entry, sequence } = placed;
     if (entry.kind !== 'batch' || sequence > lastSequence) break;
-    await turns.breathe();
+    await slices.yieldIfDue();
     if (!recovery.takeAgain(project, entry.batch, { partition, sequence })) return;
   }
   recovery.tookThrough(project, lastSequence);

@@ -14,7 +14,7 @@ import {
 } from '../../streams/telemetry/decode-entries.ts';
 import type { LogEntry } from '../../streams/telemetry/entry.ts';
 import { encodeEntry } from '../../streams/telemetry/entry-codec.ts';
-import { Turns } from '../platform/time-slices.ts';
+import { TimeSlices } from '../platform/time-slices.ts';
 
 /** Stream of all partitions; more streams may share them in a later deployment. */
 export const SAMPLES_STREAM = 'SAMPLES_0';
@@ -62,13 +62,13 @@ export async function* pastEntries(
 /** The live log: one reader, and a subscriber that says when it is done with an entry. */
 export class SampleLogReader {
   readonly entries = new Subject<LoggedEntry>();
-  readonly #turns: Turns;
+  readonly #slices: TimeSlices;
   #handled = 0;
   #read = 0;
   #wake: (() => void) | undefined;
 
   constructor(clock: Clock) {
-    this.#turns = new Turns(clock);
+    this.#slices = new TimeSlices(clock);
   }
 
   /**
@@ -90,7 +90,7 @@ export class SampleLogReader {
     try {
       for await (const message of read) {
         if (signal.aborted) return;
-        await this.#turns.breathe();
+        await this.#slices.yieldIfDue();
         this.#read++;
         this.entries.next(place(message, writtenTo(stream).take(message.data)));
         while (this.#read - this.#handled > BACKLOG_MAX && !signal.aborted) await this.#room();

@@ -7,7 +7,7 @@ import type { Clock } from '../../streams/platform/clock.ts';
 import { SYSTEM_PROJECT } from '../../streams/platform/commit/commit.ts';
 import { pause } from '../../streams/platform/pause.ts';
 import type { Host } from '../platform/host/host-port.ts';
-import { isPassing } from '../platform/retryable.ts';
+import { isRetryable } from '../platform/retryable.ts';
 
 export interface DatacentersDeps {
   readonly host: Host;
@@ -96,7 +96,7 @@ export class Datacenters {
       await this.#commit(datacenter, state, last.atMs);
     } catch (error) {
       // The next check commits it: the state is derived anew each time.
-      if (!isPassing(error)) throw error;
+      if (!isRetryable(error)) throw error;
       this.#deps.onLost?.(error);
     }
   }

@@ -12,7 +12,7 @@ import { existsSync } from 'node:fs';
 import Database, { type Statement } from 'better-sqlite3';
 import type { Random } from '../../streams/platform/random.ts';
 import { type Migration, openDatabase, type SqliteDatabase } from './database.ts';
-import { type Later, LogEmptier } from './wal-truncator.ts';
+import { type Later, WalTruncator } from './wal-truncator.ts';
 
 export const MASTER_KEY_BYTES = 32;
 
@@ -128,7 +128,7 @@ export function openSecretStore(options: SecretStoreOptions): SecretStore {
   }
   const { path } = options;
   const database = openDatabase({ path, synchronous: 'FULL', migrations, secureDelete: true });
-  const log = new LogEmptier(database, options.later);
+  const log = new WalTruncator(database, options.later);
   try {
     // What a process deleted that died before it emptied the log.
     log.now();
@@ -184,7 +184,11 @@ function hasCanary(values: Pick<Values, 'get'>, path: string): boolean {
   }
 }
 
-function sealedValues(database: SqliteDatabase, seal: Seal, log?: Pick<LogEmptier, 'now'>): Values {
+function sealedValues(
+  database: SqliteDatabase,
+  seal: Seal,
+  log?: Pick<WalTruncator, 'now'>,
+): Values {
   const put = database.prepare<[string, string, Uint8Array]>(
     'INSERT INTO sealed (id, purpose, value) VALUES (?, ?, ?) ' +
       'ON CONFLICT DO UPDATE SET value = excluded.value',
@@ -209,7 +213,7 @@ function sealedValues(database: SqliteDatabase, seal: Seal, log?: Pick<LogEmptie
   };
 }
 
-function bodyStore(database: SqliteDatabase, seal: Seal, log: LogEmptier): BodyStore {
+function bodyStore(database: SqliteDatabase, seal: Seal, log: WalTruncator): BodyStore {
   const put = database.prepare<[string, Uint8Array]>(
     'INSERT INTO bodies (delivery_id, value) VALUES (?, ?) ON CONFLICT DO NOTHING',
   );
@@ -234,7 +238,7 @@ function bodyStore(database: SqliteDatabase, seal: Seal, log: LogEmptier): BodyS
 }
 
 /** Deletes the rows of all ids in one transaction, and soon from the log. */
-function removal(database: SqliteDatabase, remove: Statement<[string]>, log: LogEmptier) {
+function removal(database: SqliteDatabase, remove: Statement<[string]>, log: WalTruncator) {
   const removeAll = database.transaction((ids: readonly string[]) =>
     ids.reduce((removed, id) => removed + remove.run(id).changes, 0),
   );
@@ -243,7 +247,7 @@ function removal(database: SqliteDatabase, remove: Statement<[string]>, log: Log
   };
 }
 
-function excerptStore(database: SqliteDatabase, seal: Seal, log: LogEmptier): ExcerptStore {
+function excerptStore(database: SqliteDatabase, seal: Seal, log: WalTruncator): ExcerptStore {
   const put = database.prepare<[string, string, Uint8Array]>(
     'INSERT INTO excerpts (delivery_id, attempt_id, value) VALUES (?, ?, ?) ON CONFLICT DO NOTHING',
   );

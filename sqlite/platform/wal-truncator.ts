@@ -1,54 +1,55 @@
 /**
- * Empties SQLite's log after deletions: it keeps pages as they were before, so that what was deleted
- * is on disk until they went into the file and the log was cut to nothing. That is two waits for the
- * disk, on the calling thread: where much is deleted, deletions share them.
+ * Truncates SQLite's write-ahead log after deletions. The log keeps pages as they were before, so
+ * deleted data stays on disk until a checkpoint writes the pages into the file and cuts the log to
+ * zero. That waits for the disk twice on the calling thread, so frequent deletions share one.
  */
 import type { CancelWakeUp, Clock } from '../../streams/platform/clock.ts';
 import type { SqliteDatabase } from './database.ts';
 
-const SOON_MS = 10_000;
+const DELAY_MS = 10_000;
 
+/** What is needed to truncate later. */
 export interface Later {
   readonly clock: Clock;
-  /** What kept the log from being emptied; it is tried again. */
+  /** Called when a truncation failed; it is retried. */
   readonly onFault: (error: unknown) => void;
 }
 
-export class LogEmptier {
+export class WalTruncator {
   readonly #database: SqliteDatabase;
   readonly #later: Later | undefined;
   #cancel: CancelWakeUp | undefined;
 
-  /** @param later absent: never put off */
+  /** @param later absent: every truncation happens at once */
   constructor(database: SqliteDatabase, later: Later | undefined) {
     this.#database = database;
     this.#later = later;
   }
 
   /**
-   * Empties it before it returns, except where another connection reads just then: soon after
-   * in that case. Throws `SqliteError` of better-sqlite3.
+   * Truncates the log before it returns. When another connection is reading, the truncation is
+   * scheduled instead. Throws `SqliteError` of better-sqlite3.
    */
   now(): void {
-    const [told] = this.#database.pragma('wal_checkpoint(TRUNCATE)') as { busy: number }[];
-    if (told?.busy === 1) this.#putOff();
+    const [answer] = this.#database.pragma('wal_checkpoint(TRUNCATE)') as { busy: number }[];
+    if (answer?.busy === 1) this.#schedule();
     else this.close();
   }
 
-  /** Empties it within 10 s, together with what else asks for it until then. */
+  /** Truncates the log within 10 s, once for all calls until then. */
   soon(): void {
-    if (this.#later) this.#putOff();
+    if (this.#later) this.#schedule();
     else this.now();
   }
 
-  /** Nothing is put off any more: closing the last connection empties the log. */
+  /** Cancels a scheduled truncation: closing the last connection truncates the log. */
   close(): void {
     this.#cancel?.();
     this.#cancel = undefined;
   }
 
-  #putOff(): void {
-    this.#cancel ??= this.#later?.clock.wakeAfter(SOON_MS, () => this.#retry());
+  #schedule(): void {
+    this.#cancel ??= this.#later?.clock.wakeAfter(DELAY_MS, () => this.#retry());
   }
 
   #retry(): void {
@@ -57,7 +58,7 @@ export class LogEmptier {
       this.now();
     } catch (error) {
       this.#later?.onFault(error);
-      this.#putOff();
+      this.#schedule();
     }
   }
 }

@@ -1,14 +1,16 @@
 /** Sharing the main thread: long work lets others have their turn. */
 import { lastValueFrom, of } from 'rxjs';
 import t from 'tap';
-import { Turns } from '../../actors/platform/time-slices.ts';
+import { TimeSlices } from '../../actors/platform/time-slices.ts';
 import { mapInSlices } from '../../streams/platform/operators/map-in-slices.ts';
 
 t.test('work in steps lets others have a turn whenever one is used up', async (t) => {
   let nowMs = 0;
   let others = 0;
   let isOver = false;
-  const turns = new Turns({ elapsed: () => nowMs } as ConstructorParameters<typeof Turns>[0]);
+  const slices = new TimeSlices({ elapsed: () => nowMs } as ConstructorParameters<
+    typeof TimeSlices
+  >[0]);
   const other = (): void => {
     others++;
     if (!isOver) setImmediate(other);
@@ -21,7 +23,7 @@ t.test('work in steps lets others have a turn whenever one is used up', async (t
     }
     return 'done';
   }
-  t.equal(await lastValueFrom(of(1).pipe(mapInSlices(steps, turns))), 'done');
+  t.equal(await lastValueFrom(of(1).pipe(mapInSlices(steps, slices))), 'done');
   isOver = true;
-  t.ok(others >= 10, `${others} turns of others in 100 ms of work`);
+  t.ok(others >= 10, `${others} slices of others in 100 ms of work`);
 });

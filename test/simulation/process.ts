@@ -14,7 +14,7 @@ import { createRecipientLinks } from '../../actors/delivery/recipient-links.ts';
 import { deliveriesSpec } from '../../actors/delivery/wake-ups.ts';
 import { createHost, type RunningHost } from '../../actors/platform/host/host.ts';
 import { runTimers } from '../../actors/platform/host/timers.ts';
-import { isPassing } from '../../actors/platform/retryable.ts';
+import { isRetryable } from '../../actors/platform/retryable.ts';
 import { type Part, type Supervision, supervise } from '../../actors/platform/supervision.ts';
 import { ClockNotes } from '../../actors/telemetry/ingest/clock-notes.ts';
 import { createIngest } from '../../actors/telemetry/ingest/ingest.ts';
@@ -233,7 +233,7 @@ function isOfTheDeleted(error: unknown): boolean {
 /** Does the error, or what caused it, come from a fault of the world? */
 export function isInjected(error: unknown): boolean {
   for (let each = error; each instanceof Error; each = each.cause) {
-    if (each instanceof DiskError || each instanceof ProcessDied || isPassing(each)) return true;
+    if (each instanceof DiskError || each instanceof ProcessDied || isRetryable(each)) return true;
     if (each.message === 'The host is stopped') return true;
   }
   return false;

@@ -28,8 +28,8 @@ import { partitionOf, type Stream } from '../../../streams/platform/stream.ts';
 import type { PlacedEntry } from '../../../streams/telemetry/decode-entries.ts';
 import type { Census, Edge, EvaluationRule, LogEntry } from '../../../streams/telemetry/entry.ts';
 import type { Host } from '../../platform/host/host-port.ts';
-import { isPassing } from '../../platform/retryable.ts';
-import { Turns } from '../../platform/time-slices.ts';
+import { isRetryable } from '../../platform/retryable.ts';
+import { TimeSlices } from '../../platform/time-slices.ts';
 import { pastEntries, SAMPLES_STREAM, type SampleLogReader } from '../../telemetry/sample-log.ts';
 import { decideEdge } from '../edges.ts';
 import { submitInParts } from '../in-parts.ts';
@@ -63,7 +63,7 @@ const RETRY_MS_MAX = 5_000;
 
 export class Evaluator implements EvaluatorView {
   readonly #deps: EvaluatorDeps;
-  readonly #turns: Turns;
+  readonly #slices: TimeSlices;
   readonly #states = new Map<number, EvaluationState>();
   #evaluatedThrough = 0;
   #underWay: Promise<unknown> = Promise.resolve();
@@ -73,7 +73,7 @@ export class Evaluator implements EvaluatorView {
 
   constructor(deps: EvaluatorDeps) {
     this.#deps = deps;
-    this.#turns = new Turns(deps.clock);
+    this.#slices = new TimeSlices(deps.clock);
     this.#outages = new OutageDetector(deps, this.#states);
   }
 
@@ -125,7 +125,7 @@ export class Evaluator implements EvaluatorView {
           entries: (marker) => from(this.#past(marker)),
           observed: (project, atMs) => this.#outages.lastOf(project, atMs),
         },
-        pacer: this.#turns,
+        pacer: this.#slices,
         handle: concatMap((entry) => this.#track(this.#commit(entry, signal))),
       }),
       takeUntil(fromEvent(signal, 'abort')),
@@ -176,7 +176,7 @@ export class Evaluator implements EvaluatorView {
     for await (const before of pastEntries(this.#deps.stream, from, { partition, kind: 'batch' })) {
       if (before.sequence >= sequence) return;
       yield before.entry;
-      await this.#turns.breathe();
+      await this.#slices.yieldIfDue();
     }
   }
 
@@ -276,7 +276,7 @@ export class Evaluator implements EvaluatorView {
       try {
         return await submit();
       } catch (error) {
-        if (!isPassing(error)) throw error;
+        if (!isRetryable(error)) throw error;
         await pause(this.#deps.clock, waitMs, signal);
       }
     }

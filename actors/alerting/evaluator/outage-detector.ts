@@ -14,7 +14,7 @@ import type { Census, LogEntry } from '../../../streams/telemetry/entry.ts';
 import type { VmRef } from '../../../streams/telemetry/samples/batch.ts';
 import type { LatestRow } from '../../../streams/telemetry/samples/columns.ts';
 import type { Host } from '../../platform/host/host-port.ts';
-import { Turns } from '../../platform/time-slices.ts';
+import { TimeSlices } from '../../platform/time-slices.ts';
 import { VmLiveness } from './vm-liveness.ts';
 
 export interface OutagePorts {
@@ -41,7 +41,7 @@ const PLACED_MAX = 2_000;
 export class OutageDetector {
   readonly #deps: OutageDeps;
   readonly #states: ReadonlyMap<number, EvaluationState>;
-  readonly #turns: Turns;
+  readonly #slices: TimeSlices;
   readonly #liveness: VmLiveness;
   #leave: () => void = () => {};
   #backlogThrough = 0;
@@ -51,7 +51,7 @@ export class OutageDetector {
   constructor(deps: OutageDeps, states: ReadonlyMap<number, EvaluationState>) {
     this.#deps = deps;
     this.#states = states;
-    this.#turns = new Turns(deps.clock);
+    this.#slices = new TimeSlices(deps.clock);
     this.#liveness = new VmLiveness(deps.host);
   }
 
@@ -99,7 +99,7 @@ export class OutageDetector {
   async #lookUp(): Promise<void> {
     const { newest, onFault } = this.#deps;
     for (const { project, vm } of [...this.#liveness.unheard()]) {
-      await this.#turns.breathe();
+      await this.#slices.yieldIfDue();
       try {
         const latest = newest?.(project, vm);
         if (latest) this.#liveness.recall(project, vm, latest);

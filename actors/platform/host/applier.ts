@@ -20,7 +20,7 @@ import type { Commit } from '../../../streams/platform/commit/commit.ts';
 import { EVENTS_STREAM } from '../../../streams/platform/commit/events.ts';
 import { pause } from '../../../streams/platform/pause.ts';
 import type { Stream, StreamMessage, StreamRead } from '../../../streams/platform/stream.ts';
-import type { Turns } from '../time-slices.ts';
+import type { TimeSlices } from '../time-slices.ts';
 import type { HostCounters } from './counters.ts';
 import { AppliedPosition } from './position.ts';
 
@@ -28,7 +28,7 @@ export interface ApplierOptions {
   readonly stream: Stream;
   readonly store: InstanceStore;
   readonly clock: Clock;
-  readonly turns: Turns;
+  readonly slices: TimeSlices;
   readonly counters: HostCounters;
 }
 
@@ -123,7 +123,7 @@ export class Applier {
   }
 
   async #follow(): Promise<void> {
-    const { stream, turns } = this.#options;
+    const { stream, slices } = this.#options;
     const from = { sequence: this.position.sequence + 1 };
     const read = stream.read({ stream: EVENTS_STREAM, from, untilEnd: false });
     this.#read = read;
@@ -133,7 +133,7 @@ export class Applier {
         if (message.sequence <= this.position.sequence) continue;
         await this.#take(message);
         if (this.#health.state === 'retrying') this.#health = { state: 'ready' };
-        await turns.breathe();
+        await slices.yieldIfDue();
       }
     } finally {
       await read.close();

@@ -17,7 +17,7 @@ import { pause } from '../../../streams/platform/pause.ts';
 import { fraction, type Random, ulid } from '../../../streams/platform/random.ts';
 import { Refusal } from '../../../streams/platform/refusal.ts';
 import { type Stream, StreamUnavailable } from '../../../streams/platform/stream.ts';
-import type { Turns } from '../time-slices.ts';
+import type { TimeSlices } from '../time-slices.ts';
 import type { Applier } from './applier.ts';
 import {
   type AnySubmission,
@@ -37,7 +37,7 @@ export interface CommitterOptions extends Interpretation {
   readonly clock: Clock;
   readonly random: Random;
   readonly applier: Applier;
-  readonly turns: Turns;
+  readonly slices: TimeSlices;
   readonly counters: HostCounters;
   /** Name of this node: `writer` of its commits. */
   readonly node: string;
@@ -120,7 +120,7 @@ export class Committer {
     // What else is submitted in this very turn belongs into the same commit.
     await Promise.resolve();
     for (let conflicts = 0; this.#queue.length > 0; ) {
-      await this.#options.turns.breathe();
+      await this.#options.slices.yieldIfDue();
       try {
         conflicts = (await this.#commitNext()) ? 0 : conflicts + 1;
         if (conflicts > 0) await this.#stepAside(conflicts);
@@ -162,7 +162,7 @@ export class Committer {
   }
 
   #decide(): Batch {
-    const { store, clock, random, node, machines, expand, turns } = this.#options;
+    const { store, clock, random, node, machines, expand, slices } = this.#options;
     const head = store.head(this.#project);
     const now = clock.now();
     const context = {
@@ -174,7 +174,7 @@ export class Committer {
       at: Math.max(Math.floor(now), head.at),
       id: ulid(now, random),
       writer: node,
-      isSpent: () => turns.isSpent(),
+      isSpent: () => slices.isSpent(),
     };
     return decideBatch(context, submissionsOf(this.#queue));
   }

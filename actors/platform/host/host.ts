@@ -22,7 +22,7 @@ import type { DueTimer } from '../../../streams/platform/commit/projection.ts';
 import type { Random } from '../../../streams/platform/random.ts';
 import { Refusal } from '../../../streams/platform/refusal.ts';
 import type { Stream, StreamSpec } from '../../../streams/platform/stream.ts';
-import { Turns } from '../time-slices.ts';
+import { TimeSlices } from '../time-slices.ts';
 import { Applier, type ApplierHealth } from './applier.ts';
 import { Committer, type CommitterOptions } from './committer.ts';
 import { createCounters, type HostCounters } from './counters.ts';
@@ -71,10 +71,10 @@ export interface RunningHost extends Host {
 /** The host over its ports; nothing happens before `start`. */
 export function createHost(options: HostOptions): RunningHost {
   const { store, machines, stream } = options;
-  const turns = new Turns(options.clock);
+  const slices = new TimeSlices(options.clock);
   const counters = createCounters();
-  const applier = new Applier({ ...options, turns, counters });
-  const committers = new Committers({ ...options, turns, counters, applier });
+  const applier = new Applier({ ...options, slices, counters });
+  const committers = new Committers({ ...options, slices, counters, applier });
   return {
     async start() {
       await stream.ensure(options.events ?? eventsStream());

@@ -7,7 +7,7 @@ import type { Clock } from '../../../streams/platform/clock.ts';
 import type { Actor, Commit } from '../../../streams/platform/commit/commit.ts';
 import type { DueTimer } from '../../../streams/platform/commit/projection.ts';
 import { pause } from '../../../streams/platform/pause.ts';
-import { isPassing } from '../retryable.ts';
+import { isRetryable } from '../retryable.ts';
 import type { RunningHost } from './host.ts';
 
 export interface TimersOptions {
@@ -85,7 +85,7 @@ async function fireAll(
   for (const [i, timer] of due.entries()) {
     const result = results[i];
     if (result?.status !== 'rejected') faults.delete(keyOf(timer));
-    else if (isPassing(result.reason)) taken = false;
+    else if (isRetryable(result.reason)) taken = false;
     else {
       const before = faults.get(keyOf(timer))?.delayMs ?? 0;
       const delayMs = Math.min(Math.max(FAULT_MS_MIN, before * 2), FAULT_MS_MAX);

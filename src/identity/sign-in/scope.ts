@@ -1,7 +1,7 @@
 /** Dependencies of the sign-in routes, and the state that their groups share. */
 import type { FastifyRequest } from 'fastify';
 import type { People } from '../../../actors/identity/people-port.ts';
-import type { Allowance } from '../../../actors/platform/rate-limiter.ts';
+import type { RateLimit } from '../../../actors/platform/rate-limiter.ts';
 import type { Clock } from '../../../streams/platform/clock.ts';
 import type { Random } from '../../../streams/platform/random.ts';
 import type { Log } from '../../platform/log.ts';
@@ -36,5 +36,5 @@ export interface AuthScope extends AuthRoutesDeps {
   /** Counts a refusal by its cause. */
   readonly noteRefused: (cause: string) => void;
   /** Hook for `onRequest` that answers 429 beyond a rate. */
-  readonly limited: (allowance: Allowance) => (request: FastifyRequest) => Promise<void>;
+  readonly limited: (allowance: RateLimit) => (request: FastifyRequest) => Promise<void>;
 }

@@ -4,10 +4,10 @@
  * holds all of them.
  */
 import ipaddr from 'ipaddr.js';
-import { Allowances } from '../../../actors/platform/rate-limiter.ts';
+import { RateLimiter } from '../../../actors/platform/rate-limiter.ts';
 import { Refusal } from '../../../streams/platform/refusal.ts';
 
-export class AddressLimits extends Allowances {
+export class AddressLimits extends RateLimiter {
   /** Counts a request from an address. Throws TOO_MANY_REQUESTS with `retryAfterSeconds`. */
   assertAllowed(address: string): void {
     const waitMs = this.takeFrom(networkOf(address));

@@ -7,7 +7,7 @@
  * with a success in the last hour is known and does not need the shared one, so that an attack from
  * many addresses delays strangers and not existing clients.
  */
-import { Allowances } from '../../../actors/platform/rate-limiter.ts';
+import { RateLimiter } from '../../../actors/platform/rate-limiter.ts';
 import { BoundedCache } from '../../../streams/platform/bounded-cache.ts';
 import type { Clock } from '../../../streams/platform/clock.ts';
 import { Refusal } from '../../../streams/platform/refusal.ts';
@@ -47,7 +47,7 @@ export function createAnonymousLimits({
   readonly metrics: Pick<Metrics, 'counter'>;
 }): AnonymousLimits {
   const ofAddress = new AddressLimits(clock, FAILURES_OF_ADDRESS);
-  const ofStrangers = new Allowances(clock, FAILURES_OF_STRANGERS);
+  const ofStrangers = new RateLimiter(clock, FAILURES_OF_STRANGERS);
   const refusedCredentials = new AddressLimits(clock, REFUSED_CREDENTIALS);
   const knownUntilMs = new BoundedCache<string, number>(KNOWN_MAX);
   const limited = metrics.counter(

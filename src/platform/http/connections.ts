@@ -5,7 +5,7 @@
  */
 import type { Server } from 'node:http';
 import type { Socket } from 'node:net';
-import { Allowances } from '../../../actors/platform/rate-limiter.ts';
+import { RateLimiter } from '../../../actors/platform/rate-limiter.ts';
 import type { Clock } from '../../../streams/platform/clock.ts';
 import { CONNECTIONS_MAX, KEEP_ALIVE_BUSY_MS, KEEP_ALIVE_MS } from '../http-limits.ts';
 import type { Metrics } from '../metrics.ts';
@@ -40,7 +40,7 @@ export function keepAliveMsAt(share: number): number {
 /** Bounds the server's connections from now on; before it listens. */
 export function boundConnections(server: Server, bounds: ConnectionBounds): void {
   const { perAddressMax, proxies, isTls, clock, metrics, totalMax = CONNECTIONS_MAX } = bounds;
-  const handshakes = new Allowances(clock, HANDSHAKES);
+  const handshakes = new RateLimiter(clock, HANDSHAKES);
   const byNetwork = new Map<string, number>();
   let open = 0;
   let sweptMs = Number.NEGATIVE_INFINITY;

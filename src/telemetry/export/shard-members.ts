@@ -9,7 +9,7 @@ import {
   isRecordOf,
   type ProjectRecord,
 } from '../../../actors/platform/host/host-port.ts';
-import { Turns } from '../../../actors/platform/time-slices.ts';
+import { TimeSlices } from '../../../actors/platform/time-slices.ts';
 import type { Clock } from '../../../streams/platform/clock.ts';
 import type { RecordChange } from '../../../streams/platform/commit/commit.ts';
 import type { ExportedVm } from './exposition.ts';
@@ -36,14 +36,14 @@ export interface ShardMembersDeps {
 
 export class ShardMembers {
   readonly #deps: ShardMembersDeps;
-  readonly #turns: Turns;
+  readonly #slices: TimeSlices;
   /** Asked for longest ago first. */
   readonly #projects = new Map<string, ProjectShards>();
   readonly #unwatch: () => void;
 
   constructor(deps: ShardMembersDeps) {
     this.#deps = deps;
-    this.#turns = new Turns(deps.clock);
+    this.#slices = new TimeSlices(deps.clock);
     this.#unwatch = deps.host.onApplied(({ commit }) => {
       const known = this.#projects.get(commit.project);
       if (!known) return;
@@ -102,7 +102,7 @@ export class ShardMembers {
     const view = this.#deps.host.view(project);
     let after: string | undefined;
     do {
-      await this.#turns.breathe();
+      await this.#slices.yieldIfDue();
       const page = view.records('vm', { limit: PAGE, ...(after === undefined ? {} : { after }) });
       for (const record of page.items) put(shards, project, record);
       after = page.next;
