@@ -1,6 +1,8 @@
 /** The service as a program that embeds it sees it: what starts it, and what a running one offers. */
 import type { Clock } from '../../streams/platform/clock.ts';
 import type { Random } from '../../streams/platform/random.ts';
+import type { Stream } from '../../streams/platform/stream.ts';
+import type { Resolve } from '../delivery/notify/http/guarded-agent.ts';
 import type { Log } from '../platform/log.ts';
 import type { Settings } from '../platform/settings/settings.ts';
 
@@ -30,3 +32,15 @@ export interface RunningService {
 }
 
 export type StartService = (options: StartOptions) => Promise<RunningService>;
+
+/** Ports that an embedding program or a test may hand in, in place of the machine's own. */
+export interface ServicePorts {
+  readonly clock?: Clock;
+  readonly random?: Random;
+  /** In place of the stream that the settings name; the caller closes it. */
+  readonly stream?: Stream;
+  /** Resolves webhook hosts. */
+  readonly resolve?: Resolve;
+  /** Artificial time of each embedded disk write, ms: for measurements. */
+  readonly fsyncDelayMs?: number;
+}

@@ -1,8 +1,8 @@
 /**
- * The composition root: builds every part in order, names a closer for each, and closes them in
- * reverse: who brings work goes first, then who works on it, then where it is kept. This is the
- * file to read first; a program or a test embeds the service through `createService`, which takes
- * its ports, installs no signal handlers and never exits.
+ * The composition root: opens storage, host and rooms in order, and closes them in reverse: first the
+ * sources of work, then the workers, then the storage. Read this file first. A program or a test
+ * embeds the service through `createService`, which takes its ports, installs no signal handlers and
+ * never exits.
  *
  *     collectors, WriteSamples -> ingest -> SAMPLES -> history + evaluator -> edges
  *     edges, RPC, timers       -> host   -> EVENTS  -> projection -> deliveries due
@@ -13,8 +13,12 @@ import type { FastifyInstance } from 'fastify';
 import { expandAlerting } from '../../actors/delivery/expand.ts';
 import type { HostCounters } from '../../actors/platform/host/counters.ts';
 import { createHost, type RunningHost } from '../../actors/platform/host/host.ts';
+import { runTimers } from '../../actors/platform/host/timers.ts';
+import { ProjectLimitsReader } from '../../actors/platform/project-limits-reader.ts';
+import type { Part } from '../../actors/platform/supervision.ts';
 import { machineDefinitions } from '../../machines/audit/registry.ts';
 import { type Clock, systemClock } from '../../streams/platform/clock.ts';
+import type { DueTimer } from '../../streams/platform/commit/projection.ts';
 import { pause } from '../../streams/platform/pause.ts';
 import { systemRandom, ulid } from '../../streams/platform/random.ts';
 import { openAdminServer } from '../admin/admin-server.ts';
@@ -25,14 +29,17 @@ import { identityRoutes } from '../admin/identity-routes.ts';
 import { projectLimitRoutes } from '../admin/project-limit-routes.ts';
 import { recordingRoutes } from '../admin/recording-routes.ts';
 import { restoredRoutes } from '../admin/restored-routes.ts';
-import { withAuditExport } from '../audit/export/open-audit-export.ts';
+import { openAlerting } from '../alerting/open-alerting.ts';
+import { retentionPart, withAuditExport } from '../audit/open-audit.ts';
 import { openCi } from '../ci/open-ci.ts';
+import { openDelivery } from '../delivery/open-delivery.ts';
 import { openIdentity } from '../identity/open-identity.ts';
 import { Closers } from '../platform/closers.ts';
 import { toDataFolderFault } from '../platform/data-folder.ts';
+import { ProjectLimitUse } from '../platform/gate/limit-use.ts';
 import { openProjectBounds, type ProjectBounds } from '../platform/gate/open-gate.ts';
 import { createHealth } from '../platform/health.ts';
-import { diskSpace, hostCheck, streamCheck } from '../platform/health-checks.ts';
+import { diskSpace, historyCheck, hostCheck, streamCheck } from '../platform/health-checks.ts';
 import { stopSignal } from '../platform/http/abort-signals.ts';
 import { createAnonymousLimits } from '../platform/http/anonymous-limits.ts';
 import { openConfiguredMetricsServer } from '../platform/http/metrics-server.ts';
@@ -41,21 +48,23 @@ import { createPositions, SEQUENCE_PURPOSE } from '../platform/http/sequence.ts'
 import { openHttpServer } from '../platform/http/server.ts';
 import type { Log } from '../platform/log.ts';
 import { createMetrics, type Metrics } from '../platform/metrics.ts';
+import { countLostWork, type RoomBase } from '../platform/room-base.ts';
 import type { Settings } from '../platform/settings/settings.ts';
 import { programVersion } from '../platform/version.ts';
 import { addFastWriteSamples } from '../telemetry/api/write-samples-fast.ts';
 import { addExportRoutes } from '../telemetry/export/export-routes.ts';
 import { Exporter } from '../telemetry/export/exporter.ts';
+import { openIngest } from '../telemetry/open-ingest.ts';
 import { addPromqlRoutes } from '../telemetry/prometheus-api/routes.ts';
 import { openQueries } from '../telemetry/query/open-queries.ts';
-import { openEnrolments } from '../vms/open-enrolments.ts';
+import { openVms } from '../vms/open-vms.ts';
 import { startCollecting } from './collecting.ts';
-import { buildCore, type ServiceBase, type ServicePorts } from './core.ts';
 import { prepareDemo } from './demo.ts';
 import { watchPermissions } from './open-permissions.ts';
 import { connectOptions, rpcRoutes } from './routes.ts';
-import type { RunningService } from './running-service.ts';
+import type { RunningService, ServicePorts } from './running-service.ts';
 import { openStorage, type Storage } from './storage.ts';
+import { superviseParts } from './supervise-parts.ts';
 
 export interface ServiceOptions {
   readonly settings: Settings;
@@ -63,12 +72,12 @@ export interface ServiceOptions {
   readonly ports?: ServicePorts;
 }
 
-/** How often it is looked for whether the projection can go on, ms. */
+/** Interval of the check that the projection still runs, ms. */
 const FAULT_CHECK_MS = 1_000;
 
 /**
- * A running service. When any part of the start fails, what was opened is closed again. Throws
- * `ConfigError`, `DataFolderUnusable` and the other faults that `svc serve` tells in a sentence.
+ * Starts a service. When a step of the start fails, everything opened is closed again. Throws
+ * `ConfigError`, `DataFolderUnusable` and the other faults that `svc serve` reports in a sentence.
  */
 export async function createService(options: ServiceOptions): Promise<RunningService> {
   const closers = new Closers(options.log);
@@ -87,36 +96,38 @@ async function build(options: ServiceOptions, closers: Closers): Promise<Running
   closers.add('metrics', () => metrics.close());
   const health = createHealth({ clock, log });
   closers.add('health', () => health.close());
-  const base = { settings, log, clock, random, metrics, health, closers };
+  const base: RoomBase = { settings, log, clock, random, metrics, health, closers };
 
   watchPermissions(base);
   const storage = await openStorage({ ...base, ...ports });
-  const admin = await startAdmin(base, storage);
+  const admin = await openAdmin(base, storage);
   const host = withAuditExport({ ...base, ...storage, host: await startHost(base, storage) });
   const bounds = openProjectBounds({ ...base, host });
-  const core = buildCore({ ...base, ...storage, ...bounds, host, ports });
-  const edges = await startEdges({ ...base, ...storage, ...core, ...bounds, host });
-  const { http, metricsUrl } = edges;
-  // Only now is it known under which address notifications link to the service.
-  core.start(http.baseUrl);
-  admin?.add(identityRoutes({ ...edges, host, publicUrl: http.baseUrl }));
-  admin?.add(collectorRoutes({ ...base, ...edges, host }));
+  // The address of the service is known once it listens; notifications link to it.
+  const address = { origin: () => settings.publicUrl ?? '' };
+  const origin = (): string => address.origin();
+  const rooms = openRooms({ ...base, ...storage, ...bounds, host, origin, ports });
+  const api = await openApi({ ...base, ...storage, ...bounds, ...rooms, host, address, origin });
+  const { http } = api;
+  rooms.start();
+  admin?.add(identityRoutes({ ...api, host, publicUrl: http.baseUrl }));
+  admin?.add(collectorRoutes({ ...base, ...api, host }));
   admin?.add(transitionRoutes(host));
   admin?.add(restoredRoutes(host));
-  admin?.add(projectLimitRoutes({ ...core, host }));
+  admin?.add(projectLimitRoutes({ ...rooms, host }));
   admin?.add(recordingRoutes({ ...base, ...storage, projects: () => host.projects() }));
 
-  const demoOptions = { ...base, ...edges, host, dataFolder: settings.data };
+  const demoOptions = { ...base, ...api, host, dataFolder: settings.data };
   const demo = settings.demo
     ? await prepareDemo({ ...demoOptions, baseUrl: http.baseUrl })
     : undefined;
-  const { ingest, registry } = core;
+  const { ingest, registry } = rooms;
   const collecting = await startCollecting({ ...base, ingest, registry, host });
   closers.add('collectors', () => collecting.stop());
   closers.add('readiness', () => health.stopping('The service is stopping'));
   return {
     address: http.baseUrl,
-    metricsUrl,
+    metricsUrl: api.metricsUrl,
     watches: collecting.watches,
     demoFile: demo?.path,
     hasSignInUrl: demo?.hasSignInUrl ?? false,
@@ -126,8 +137,53 @@ async function build(options: ServiceOptions, closers: Closers): Promise<Running
   };
 }
 
-/** Operator commands are a help, not a condition: some file systems have no sockets. */
-async function startAdmin({ settings, log, clock, closers }: ServiceBase, storage: Storage) {
+type RoomOptions = RoomBase &
+  Storage &
+  ProjectBounds & {
+    readonly host: RunningHost;
+    readonly origin: () => string;
+    readonly ports: ServicePorts;
+  };
+
+/**
+ * The rooms between the streams: VMs, ingest, alerting, delivery, audit. Their parts run from `start`
+ * on, and close after the API, whose last requests need them.
+ */
+function openRooms(options: RoomOptions) {
+  const { host, history, health, metrics, ports, origin: publicUrl } = options;
+  const lost = countLostWork(metrics);
+  const projectLimits = new ProjectLimitsReader(host);
+  const { parts: vmParts, ...vms } = openVms({ ...options, projectLimits, lost });
+  const intake = openIngest({ ...options, ...vms, projectLimits });
+  const delivery = openDelivery({ ...options, publicUrl, resolve: ports.resolve });
+  const { parts: alertingParts, ...alerting } = openAlerting({ ...options, ...intake, lost });
+  const limitUse = new ProjectLimitUse({
+    ...options,
+    ...vms,
+    ...alerting,
+    ...intake,
+    memory: history,
+  });
+  health.watch({ kind: 'history' }, historyCheck(history));
+  const retention = retentionPart({ ...options, lost });
+  const { start } = superviseParts(options, [
+    ...[...alertingParts, ...vmParts, timersPart(options), ...delivery.parts, retention],
+  ]);
+  return { ...vms, ...intake, ...alerting, delivery, limitUse, start };
+}
+
+/** Fires the timers of every machine. */
+function timersPart({ host, clock, log }: RoomOptions): Part {
+  const timers = {
+    ...{ host, clock, owns: () => true },
+    onFault: (timer: DueTimer, error: unknown) =>
+      log.error({ err: error, instance: timer.instance }, 'A timer did not fire'),
+  };
+  return { name: 'timers', run: (signal) => runTimers(timers, signal) };
+}
+
+/** The service runs without operator commands too: some file systems have no sockets. */
+async function openAdmin({ settings, log, clock, closers }: RoomBase, storage: Storage) {
   try {
     const routes = { ...historyRoutes(storage.history), ...auditRoutes({ ...storage, clock }) };
     const admin = await openAdminServer({ folder: settings.data, routes, log });
@@ -139,7 +195,7 @@ async function startAdmin({ settings, log, clock, closers }: ServiceBase, storag
   }
 }
 
-async function startHost(base: ServiceBase, { stream, store }: Storage): Promise<RunningHost> {
+async function startHost(base: RoomBase, { stream, store }: Storage): Promise<RunningHost> {
   const { settings, clock, random, health, closers } = base;
   const node = `node-${ulid(clock.now(), random)}`;
   const host = createHost({
@@ -157,7 +213,7 @@ async function startHost(base: ServiceBase, { stream, store }: Storage): Promise
 }
 
 /** The host's own numbers, read at each scrape: conflicts, retries and every kind of fault. */
-function countHost({ metrics }: ServiceBase, host: RunningHost): void {
+function countHost({ metrics }: RoomBase, host: RunningHost): void {
   const names = Object.keys(host.counters()) as (keyof HostCounters)[];
   metrics.gauge(
     'svc_host_events',
@@ -170,21 +226,20 @@ function countHost({ metrics }: ServiceBase, host: RunningHost): void {
   );
 }
 
-type EdgeOptions = ServiceBase &
-  Pick<
-    ReturnType<typeof buildCore>,
-    'ingest' | 'alerting' | 'delivery' | 'datacenters' | 'clocks' | 'evaluator' | 'limitUse'
-  > &
-  Pick<Storage, 'history' | 'secrets' | 'deriveKey' | 'onceStore' | 'controlPath'> & {
-    host: RunningHost;
-  } & ProjectBounds;
+type ApiOptions = RoomBase &
+  Omit<ReturnType<typeof openRooms>, 'start'> &
+  Pick<Storage, 'history' | 'secrets' | 'deriveKey' | 'onceStore' | 'controlPath'> &
+  ProjectBounds & {
+    readonly host: RunningHost;
+    /** Set once the server listens. */
+    readonly address: { origin: () => string };
+    readonly origin: () => string;
+  };
 
-/** What clients reach: the API, and the service's own metrics. */
-async function startEdges(options: EdgeOptions) {
-  const { closers, settings } = options;
-  const served = { origin: () => settings.publicUrl ?? '' };
-  const origin = (): string => served.origin();
-  const { addIdentityRoutes, tokens, ...identity } = await openIdentity({ ...options, origin });
+/** The API, and the listener of the service's own metrics. */
+async function openApi(options: ApiOptions) {
+  const { closers, settings, address, origin } = options;
+  const { addIdentityRoutes, tokens, ...identity } = await openIdentity(options);
   const metricsServer = await openConfiguredMetricsServer(options);
   if (metricsServer) closers.add('metrics listener', () => metricsServer.close());
   const exporter = new Exporter(options);
@@ -196,10 +251,9 @@ async function startEdges(options: EdgeOptions) {
     ...{ origin, mail: identity.mail },
   });
   const anonymousLimits = createAnonymousLimits(options);
-  const enrolments = openEnrolments({ ...options, datacenters: settings.expandedDatacenters });
   const positions = createPositions({ ...options, key: options.deriveKey(SEQUENCE_PURPOSE) });
   const rpc = {
-    ...{ ...parts, ...keylessCi, destinations, enrolments, anonymousLimits, positions },
+    ...{ ...parts, ...keylessCi, destinations, anonymousLimits, positions },
     ...{ ...openQueries(options), noteBrokenBody: countBrokenBodies(options.metrics) },
   };
   const http = await openHttpServer({
@@ -208,7 +262,7 @@ async function startEdges(options: EdgeOptions) {
     readGate: createReadGate(rpc),
     hasMetrics: settings.metricsOnApi,
     addRoutes: async (app: FastifyInstance, servedOrigin) => {
-      served.origin = servedOrigin;
+      address.origin = servedOrigin;
       await addIdentityRoutes(app, anonymousLimits);
       await addRecipientRoutes(app);
       addFastWriteSamples(app, rpc);
@@ -231,7 +285,7 @@ function countBrokenBodies(metrics: Metrics): (encoding: string) => void {
   return (encoding) => broken.inc({ encoding });
 }
 
-/** Resolves when only a restart, or nothing any more, can help. */
+/** Resolves with a fault that only a restart can cure. */
 function firstFault(
   host: RunningHost,
   { lost }: Pick<Storage, 'lost'>,
@@ -242,7 +296,7 @@ function firstFault(
   return lost === undefined ? stopped : Promise.race([stopped, lost]);
 }
 
-/** Resolves once the projection has stopped for good: only a restart can help then. */
+/** Resolves once the projection has stopped for good. */
 async function watchForFault(host: RunningHost, clock: Clock, closers: Closers): Promise<Error> {
   const watching = new AbortController();
   closers.add('fault watch', () => watching.abort());

@@ -13,7 +13,7 @@ import {
 } from '../../src/audit/export/audit-export.ts';
 import { compareSink } from '../../src/audit/export/compare-sink.ts';
 import { fileSink } from '../../src/audit/export/file-sink.ts';
-import { cursorIn } from '../../src/audit/export/open-audit-export.ts';
+import { cursorIn } from '../../src/audit/open-audit.ts';
 import { noCursor, others, person, startExportWorld } from '../support/audit-export-world.ts';
 import { reasonOf } from '../support/credential-world.ts';
 

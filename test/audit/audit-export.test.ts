@@ -11,7 +11,7 @@ import t from 'tap';
 import { type AuditSink, BACKLOG_MAX, STALLED_MS } from '../../src/audit/export/audit-export.ts';
 import { compareSink } from '../../src/audit/export/compare-sink.ts';
 import { fileSink } from '../../src/audit/export/file-sink.ts';
-import { withAuditExport } from '../../src/audit/export/open-audit-export.ts';
+import { withAuditExport } from '../../src/audit/open-audit.ts';
 import { Closers } from '../../src/platform/closers.ts';
 import { createHealth } from '../../src/platform/health.ts';
 import { silentLog } from '../../src/platform/log.ts';

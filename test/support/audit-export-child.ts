@@ -6,7 +6,7 @@
 import { CommitReader } from '../../sqlite/platform/control/commit-reader.ts';
 import { AuditExport } from '../../src/audit/export/audit-export.ts';
 import { fileSink } from '../../src/audit/export/file-sink.ts';
-import { cursorIn } from '../../src/audit/export/open-audit-export.ts';
+import { cursorIn } from '../../src/audit/open-audit.ts';
 import { silentLog } from '../../src/platform/log.ts';
 import { systemClock } from '../../streams/platform/clock.ts';
 

@@ -11,7 +11,7 @@ import {
 } from '../../src/audit/export/audit-export.ts';
 import { compareSink } from '../../src/audit/export/compare-sink.ts';
 import { fileSink } from '../../src/audit/export/file-sink.ts';
-import { cursorIn } from '../../src/audit/export/open-audit-export.ts';
+import { cursorIn } from '../../src/audit/open-audit.ts';
 import { silentLog } from '../../src/platform/log.ts';
 import type { Actor } from '../../streams/platform/commit/commit.ts';
 import { startWorld } from './credential-world.ts';

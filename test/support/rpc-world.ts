@@ -44,7 +44,7 @@ import { QUERY_THREAD } from '../../src/telemetry/query/open-queries.ts';
 import { createAlertPreviews } from '../../src/telemetry/query/preview/alert-preview.ts';
 import { QueryThreads } from '../../src/telemetry/query/threads/query-threads.ts';
 import { createVmQueries } from '../../src/telemetry/query/vm/vm-queries.ts';
-import { openEnrolments } from '../../src/vms/open-enrolments.ts';
+import { openEnrolments } from '../../src/vms/open-vms.ts';
 import { VirtualClock } from '../../streams/platform/clock.ts';
 import { type Random, seededRandom } from '../../streams/platform/random.ts';
 import { testAnonymousLimits } from './anonymous-limits.ts';

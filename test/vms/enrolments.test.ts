@@ -9,7 +9,7 @@ import { enrolmentIdOf } from '../../actors/identity/names.ts';
 import { runTimers } from '../../actors/platform/host/timers.ts';
 import type { VmBody } from '../../actors/vms/vm-body.ts';
 import { parseKey, parseSecret } from '../../src/platform/keys.ts';
-import { openEnrolments } from '../../src/vms/open-enrolments.ts';
+import { openEnrolments } from '../../src/vms/open-vms.ts';
 import { Refusal } from '../../streams/platform/refusal.ts';
 import { DAY_MS, HOUR_MS, START_MS, startWorld, tester } from '../support/credential-world.ts';
 

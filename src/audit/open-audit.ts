@@ -1,31 +1,25 @@
-/** The audit sink of the settings, running, with what operators see of it; and the host behind it. */
+/** Opens the room of audit: the export of commits to the sink of the settings, and their retention. */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import type { RunningHost } from '../../../actors/platform/host/host.ts';
-import { CommitReader } from '../../../sqlite/platform/control/commit-reader.ts';
-import type { Clock } from '../../../streams/platform/clock.ts';
-import type { Closers } from '../../platform/closers.ts';
-import { replaceFileDurably } from '../../platform/durable-file.ts';
-import type { Health } from '../../platform/health.ts';
-import type { Log } from '../../platform/log.ts';
-import type { Metrics } from '../../platform/metrics.ts';
-import type { Settings } from '../../platform/settings/settings.ts';
-import { AuditExport, type CursorStore, type ExportedUpTo } from './audit-export.ts';
-import { fileSink } from './file-sink.ts';
+import { retain } from '../../actors/audit/retention.ts';
+import type { RunningHost } from '../../actors/platform/host/host.ts';
+import type { Part } from '../../actors/platform/supervision.ts';
+import { CommitReader } from '../../sqlite/platform/control/commit-reader.ts';
+import type { SecretStore } from '../../sqlite/platform/secret-store.ts';
+import { replaceFileDurably } from '../platform/durable-file.ts';
+import type { LostWork, RoomBase } from '../platform/room-base.ts';
+import type { Settings } from '../platform/settings/settings.ts';
+import { AuditExport, type CursorStore, type ExportedUpTo } from './export/audit-export.ts';
+import { fileSink } from './export/file-sink.ts';
 
-export interface OpenAuditExportOptions {
+export interface AuditOptions extends Omit<RoomBase, 'random' | 'settings'> {
   readonly settings: Pick<Settings, 'auditSink' | 'auditSinkRequired' | 'data'>;
   readonly controlPath: string;
   readonly host: RunningHost;
-  readonly clock: Clock;
-  readonly log: Log;
-  readonly metrics: Metrics;
-  readonly health: Health;
-  readonly closers: Closers;
 }
 
-/** The host that everybody is given: the same one where no sink is set. Closed by `closers`. */
-export function withAuditExport(options: OpenAuditExportOptions): RunningHost {
+/** The host for all rooms. With a sink, changes wait for its confirmation where it is required. */
+export function withAuditExport(options: AuditOptions): RunningHost {
   const { settings, host, clock, log, metrics, health, closers } = options;
   const { auditSink: path, auditSinkRequired: isRequired } = settings;
   if (path === null) return host;
@@ -103,4 +97,29 @@ export function cursorIn(path: string): CursorStore {
     },
     save: (cursor) => replaceFileDurably(path, JSON.stringify(cursor)),
   };
+}
+
+const DAY_MS = 86_400_000;
+
+/** Removes commits, incidents and excerpts after their retention. */
+export function retentionPart(
+  options: Pick<RoomBase, 'settings' | 'clock' | 'metrics'> & {
+    readonly host: RunningHost;
+    readonly secrets: Pick<SecretStore, 'excerpts'>;
+    readonly lost: LostWork;
+  },
+): Part {
+  const { host, clock, lost, metrics, secrets, settings } = options;
+  const removed = metrics.counter(
+    'svc_retention_removed_total',
+    'Things removed after their retention',
+    ['kind'],
+  );
+  const deps = {
+    ...{ host, clock, auditKeptMs: settings.auditRetentionDays * DAY_MS, owns: () => true },
+    forgetExcerpts: (deliveries: readonly string[]) => secrets.excerpts.delete(deliveries),
+    onRemoved: (kind: string, count: number) => removed.inc({ kind }, count),
+    onLost: lost('retention'),
+  };
+  return { name: 'retention', run: (signal) => retain(deps, signal) };
 }

@@ -1,0 +1,88 @@
+/** Opens the room of alerting: the evaluator over the sample log, and the rules it evaluates. */
+import { createAlerting } from '../../actors/alerting/alerting.ts';
+import { SamplePipeline } from '../../actors/alerting/evaluator/sample-pipeline.ts';
+import { retainSamples } from '../../actors/alerting/evaluator/sample-retention.ts';
+import { watchInstanceLimit } from '../../actors/alerting/instance-limit.ts';
+import { keepRules } from '../../actors/alerting/rule-keeper.ts';
+import type { RunningHost } from '../../actors/platform/host/host.ts';
+import type { Part } from '../../actors/platform/supervision.ts';
+import type { ClockNotes } from '../../actors/telemetry/ingest/clock-notes.ts';
+import type { IngestLimits } from '../../actors/telemetry/ingest/ingest-limits.ts';
+import { tick } from '../../actors/telemetry/ticker.ts';
+import type { History } from '../../sqlite/telemetry/history/store/store.ts';
+import type { Stream } from '../../streams/platform/stream.ts';
+import { ready } from '../platform/health.ts';
+import { faulty } from '../platform/health-checks.ts';
+import type { LostWork, RoomBase } from '../platform/room-base.ts';
+
+export interface AlertingOptions extends RoomBase {
+  readonly host: RunningHost;
+  readonly stream: Stream;
+  readonly history: History;
+  readonly clocks: ClockNotes;
+  readonly ingestLimits: IngestLimits;
+  readonly lost: LostWork;
+}
+
+export function openAlerting(options: AlertingOptions) {
+  const { host, stream, history, clock, clocks, ingestLimits, metrics, log, health } = options;
+  const edgeFaults = metrics.counter('svc_edge_faults_total', 'Edges that could not be decided');
+  const evaluator = new SamplePipeline({
+    ...{ host, stream, clock, history, recovery: history },
+    clockAhead: (sinceMs) => clocks.ahead(sinceMs),
+    onFault(what, error) {
+      edgeFaults.inc();
+      log.error({ err: error, part: 'evaluator' }, `${what} could not be decided`);
+    },
+  });
+  health.watch({ kind: 'sample log' }, () =>
+    evaluator.isCaughtUp()
+      ? ready
+      : faulty('notReady', 'The sample log is still being read; this ends by itself'),
+  );
+  const alerting = createAlerting({
+    host,
+    known: {
+      labelSets: (project, vm, metricId) => ingestLimits.labelSets(project, vm, metricId),
+      evaluated: (project) => evaluator.quota(project).evaluated,
+    },
+  });
+  return { alerting, evaluator, parts: partsOf(options, evaluator) };
+}
+
+function partsOf(options: AlertingOptions, pipeline: SamplePipeline): Part[] {
+  const { lost } = options;
+  const census = (partition: number, atMs: number) => pipeline.census(partition, atMs);
+  return [
+    { name: 'evaluator', run: (signal) => pipeline.run(signal) },
+    { name: 'rules', run: (signal) => keepRules(options, signal) },
+    instanceLimitPart(options, pipeline),
+    {
+      name: 'ticker',
+      run: (signal) => tick({ ...options, census, onLost: lost('ticker') }, signal),
+    },
+    {
+      name: 'sample retention',
+      run: (signal) =>
+        retainSamples({ ...options, pipeline, onLost: lost('sample retention') }, signal),
+    },
+  ];
+}
+
+function instanceLimitPart(options: AlertingOptions, evaluator: SamplePipeline): Part {
+  const { host, clock, lost, metrics } = options;
+  metrics.gauge(
+    'svc_unevaluated_instances',
+    "Alert instances that are not evaluated, because their project's limit is reached",
+    [],
+    (gauge) => {
+      const counts = host
+        .projects()
+        .flatMap((project) => [...evaluator.quota(project).unevaluated.values()]);
+      gauge.set(counts.reduce((sum, count) => sum + count, 0));
+    },
+  );
+  const isCaughtUp = () => evaluator.isCaughtUp();
+  const deps = { host, clock, evaluator, isCaughtUp, onLost: lost('instance limit') };
+  return { name: 'instance limit', run: (signal) => watchInstanceLimit(deps, signal) };
+}

@@ -1,0 +1,53 @@
+/** Opens ingest: from rows of any sender to entries of the sample log, within the limits. */
+
+import type { ProjectLimitsReader } from '../../actors/platform/project-limits-reader.ts';
+import { ClockNotes } from '../../actors/telemetry/ingest/clock-notes.ts';
+import { createIngest } from '../../actors/telemetry/ingest/ingest.ts';
+import { IngestLimits } from '../../actors/telemetry/ingest/ingest-limits.ts';
+import type { IngestRates } from '../../actors/telemetry/ingest/ingest-rates.ts';
+import { PartitionWriter } from '../../actors/telemetry/ingest/partition-writer.ts';
+import type { Datacenters } from '../../actors/vms/datacenters.ts';
+import type { VmRegistry } from '../../actors/vms/vm-registry.ts';
+import type { History } from '../../sqlite/telemetry/history/store/store.ts';
+import type { Stream } from '../../streams/platform/stream.ts';
+import type { RoomBase } from '../platform/room-base.ts';
+
+export interface IngestOptions
+  extends Pick<RoomBase, 'settings' | 'clock' | 'metrics' | 'closers'> {
+  readonly stream: Stream;
+  readonly history: History;
+  readonly registry: VmRegistry;
+  readonly datacenters: Datacenters;
+  readonly projectLimits: ProjectLimitsReader;
+  readonly ingestRates: IngestRates;
+}
+
+export function openIngest(options: IngestOptions) {
+  const { settings, clock, stream, history, registry, datacenters, closers, metrics } = options;
+  const { projectLimits, ingestRates: rates } = options;
+  history.boundProjects((project) => projectLimits.of(project).headBytes);
+  const writer = new PartitionWriter({ stream, clock });
+  closers.add('sample writer', () => writer.settled());
+  const clocks = new ClockNotes();
+  const samples = metrics.counter('svc_samples_total', 'Samples received', ['outcome']);
+  const refused = metrics.counter(
+    'svc_samples_rejected_total',
+    'Samples and rows refused, by the reason that their sender was given',
+    ['reason'],
+  );
+  const ingestLimits = new IngestLimits(registry, {
+    limits: projectLimits,
+    memory: history,
+    onShortMemory: (rows) => refused.inc({ reason: 'TOO_MANY_REQUESTS' }, rows),
+  });
+  const ingest = createIngest({
+    ...{ clock, writer, registry, limits: ingestLimits, rates, clocks },
+    onRows: (datacenter) => datacenters.reported(datacenter ?? settings.datacenter),
+    onSamples(accepted, rejected) {
+      samples.inc({ outcome: 'accepted' }, accepted);
+      if (rejected.length > 0) samples.inc({ outcome: 'rejected' }, rejected.length);
+      for (const { reason } of rejected) refused.inc({ reason });
+    },
+  });
+  return { ingest, ingestLimits, clocks };
+}

@@ -1,0 +1,55 @@
+/** Opens the room of VMs: the registry, the state of data centers, and enrolment of single VMs. */
+import type { Host } from '../../actors/platform/host/host-port.ts';
+import type { ProjectLimitsReader } from '../../actors/platform/project-limits-reader.ts';
+import type { Part } from '../../actors/platform/supervision.ts';
+import { Datacenters } from '../../actors/vms/datacenters.ts';
+import { createEnrolments, type Enrolments } from '../../actors/vms/enrolments.ts';
+import { VmRegistry } from '../../actors/vms/vm-registry.ts';
+import { hashKey, mintSecret, parseSecret } from '../platform/keys.ts';
+import type { LostWork, RoomBase } from '../platform/room-base.ts';
+
+export interface VmsOptions extends Pick<RoomBase, 'settings' | 'clock' | 'random'> {
+  readonly host: Host;
+  readonly projectLimits: ProjectLimitsReader;
+  readonly lost: LostWork;
+}
+
+/** Interval at which data centers are checked for silence, ms. */
+const DATACENTER_CHECK_MS = 5_000;
+/** A data center is silent after so many sampling intervals without a row. */
+const SILENT_INTERVALS = 3;
+
+export function openVms(options: VmsOptions) {
+  const { settings, host, clock, projectLimits: limits, lost } = options;
+  const datacenters = new Datacenters({
+    ...{ host, clock, onLost: lost('datacenters') },
+    silenceMs: SILENT_INTERVALS * settings.sampleIntervalSeconds * 1000,
+  });
+  const registry = new VmRegistry({ host, clock, datacenter: settings.datacenter, limits });
+  const enrolments = openEnrolments({ ...options, datacenters: settings.expandedDatacenters });
+  const watch: Part = {
+    name: 'datacenters',
+    run: (signal) => datacenters.run([settings.datacenter], DATACENTER_CHECK_MS, signal),
+  };
+  return { registry, datacenters, enrolments, parts: [watch] };
+}
+
+/** @param options `datacenters`: those with expanded monitoring */
+export function openEnrolments(
+  options: Pick<RoomBase, 'clock' | 'random'> & {
+    readonly host: Pick<Host, 'submit' | 'findInstance'>;
+    readonly datacenters: readonly string[];
+  },
+): Enrolments {
+  const { host, clock, random, datacenters } = options;
+  const now = () => ({ nowMs: clock.now(), random });
+  return createEnrolments({
+    ...{ host, datacenters },
+    secrets: {
+      mintToken: (id) => mintSecret('enrol', { ...now(), id }),
+      mintKey: () => mintSecret('vm', now()),
+      parseToken: (text) => parseSecret('enrol', text),
+      hash: hashKey,
+    },
+  });
+}
