@@ -7,7 +7,7 @@
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { setImmediate as breathe } from 'node:timers/promises';
+import { setImmediate as yieldIfDue } from 'node:timers/promises';
 import { type History, openHistory } from '../sqlite/telemetry/history/store/store.ts';
 import { VirtualClock } from '../streams/platform/clock.ts';
 import { FLEET_SERIES, fleetRows, fleetVm } from '../test/support/fleet.ts';
@@ -93,7 +93,7 @@ async function mergeAll(history: History) {
     isOver = true;
   })();
   for (let last = performance.now(); !isOver; ) {
-    await breathe();
+    await yieldIfDue();
     const now = performance.now();
     longest = Math.max(longest, now - last);
     if (reads < (now - start) / 200) {

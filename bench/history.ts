@@ -8,7 +8,7 @@ import { execFile } from 'node:child_process';
 import { mkdtempSync, readdirSync, rmSync, statSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { setImmediate as breathe } from 'node:timers/promises';
+import { setImmediate as yieldIfDue } from 'node:timers/promises';
 import { promisify } from 'node:util';
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
@@ -276,7 +276,7 @@ async function longestBlock(work: () => Promise<void>): Promise<number> {
     isOver = true;
   });
   for (let last = performance.now(); !isOver; ) {
-    await breathe();
+    await yieldIfDue();
     const now = performance.now();
     longest = Math.max(longest, now - last);
     last = now;

@@ -1,7 +1,7 @@
 /**
  * Tells when a rule has outgrown its project's room, as `allVms` can at any time, and when all of it
  * is evaluated again: the rule's sync error and a notice in the project. Which instances have room
- * is the evaluator's (streams/alerting/evaluation/room.ts); this looks at its counts and commits a change.
+ * is the evaluator's (streams/alerting/evaluation/state.ts); this looks at its counts and commits a change.
  */
 import { INSTANCE_LIMIT } from '../../machines/alerting/alert-rule.ts';
 import type { Clock } from '../../streams/platform/clock.ts';

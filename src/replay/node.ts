@@ -118,7 +118,7 @@ export class ReplayNode {
     if (edges.length > 0) await this.#deliver();
   }
 
-  /** Ends the instances of what is no more: VMs that were retired. */
+  /** Ends the instances of retired VMs. */
   async retireInstances(): Promise<void> {
     await retireInstances(this.host, this.#project);
     await this.#deliver();

@@ -1,5 +1,5 @@
 /**
- * What can be replayed, told apart by its first line: a recording of `svc record`, a trace in the
+ * Inputs of a replay, recognised by their first line: a recording of `svc record`, a trace in the
  * Bitbrains form, or any CSV with a header. Files may be gzipped; a folder is all of its files, one
  * VM each. Nothing is filled in: an empty cell is an absent reading.
  */

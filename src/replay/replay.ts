@@ -161,7 +161,7 @@ async function saveRules(
   });
 }
 
-/** Ids by place: a replay of the same files tells the same ids. */
+/** Ids by place: a replay of the same files has the same ids. */
 function ruleId(index: number): string {
   return `rule-${index + 1}`;
 }

@@ -1,4 +1,4 @@
-/** What a replay led to, read from the rows it left, with the recording's own times. */
+/** Results of a replay, read from the rows that it left, with the recording's own times. */
 
 import type { IncidentBody } from '../../actors/alerting/incident.ts';
 import type {
@@ -22,7 +22,7 @@ export interface ReplayedIncident {
   readonly state: 'FIRING' | 'RECOVERED' | 'RETIRED';
   /** First breaching observation of the run. */
   readonly startedMs: number;
-  /** When people would have been told. */
+  /** When people would have been notified. */
   readonly firedMs: number;
   readonly recoveredMs: number | null;
   /** The value that decided last, and the firing's condition. */

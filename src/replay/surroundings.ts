@@ -1,6 +1,6 @@
 /**
- * What a live node knows besides rows: which VMs are registered, which are no more, and, with each
- * tick, whether many of them fell silent together. A recorded log tells the last two itself; rows
+ * The knowledge of a live node besides rows: which VMs are registered, which were retired, and, with
+ * each tick, whether many of them fell silent together. A recorded log has the last two itself; rows
  * alone do not, so they are taken for VMs of one data center.
  */
 import { VmLiveness } from '../../actors/alerting/evaluator/vm-liveness.ts';
@@ -23,7 +23,7 @@ export interface Surroundings {
    * before it is folded.
    */
   complete(entry: LogEntry, state: EvaluationState): LogEntry;
-  /** Registers what the entry says of VMs: that they are no more, or there again. After it. */
+  /** Registers the VMs that the entry retires or brings back. To be called after it is decided. */
   follow(entry: LogEntry): Promise<void>;
 }
 
@@ -81,7 +81,7 @@ async function retire(
   await node.retireInstances();
 }
 
-/** A VM that is observed again is there anew. */
+/** A retired VM that is observed again is registered as a new one. */
 async function takeBack(
   node: ReplayNode,
   { vms }: SampleBatch,

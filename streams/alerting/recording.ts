@@ -59,8 +59,8 @@ export function recordingLine(entry: LogEntry, project: string): string | undefi
   }
   if (!rules) {
     const { placed, clockAhead } = census ?? {};
-    const told = census && { ...census, placed: own(placed), clockAhead: own(clockAhead) };
-    return JSON.stringify({ tick, ...(told && { census: told }) });
+    const ownCensus = census && { ...census, placed: own(placed), clockAhead: own(clockAhead) };
+    return JSON.stringify({ tick, ...(ownCensus && { census: ownCensus }) });
   }
   const lists = {
     ...{ upserts: own(rules.upserts), removals: own(rules.removals) },
@@ -71,7 +71,7 @@ export function recordingLine(entry: LogEntry, project: string): string | undefi
   return JSON.stringify({ rules: { atMs: rules.atMs, ...lists } });
 }
 
-/** A row as recordings have it; absent fields are not told. */
+/** A row as recordings have it; absent fields were not recorded. */
 interface RecordedRow {
   readonly project: string;
   readonly vm: string;

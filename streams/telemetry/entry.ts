@@ -1,7 +1,7 @@
 /**
- * The evaluator's whole input and output. A partition's SAMPLES log holds three kinds of entry,
- * and `fold(state, entry) -> edges` over them is pure: live, restart, replay and preview run the
- * same function, so that which samples a rule's revision saw can always be told.
+ * The evaluator's whole input and output. A partition's SAMPLES log holds three kinds of entry:
+ * batches, ticks and rule markers. `fold(state, entry) -> edges` over them is pure, so it can always be
+ * shown which samples a revision of a rule saw.
  */
 import type { RunEvent } from '../../machines/alerting/alert-instance-path.ts';
 import type { MissingReason } from '../../machines/alerting/incident.ts';
@@ -48,7 +48,7 @@ export type LogEntry =
   | {
       readonly kind: 'tick';
       readonly atMs: number;
-      /** Absent: it could not be told, and what was known last still holds. */
+      /** Absent: it could not be taken, and the last one still holds. */
       readonly census?: Census;
     }
   /** From here on these rules are evaluated, and those ids no longer. */
@@ -59,11 +59,11 @@ export type LogEntry =
       readonly removals: readonly RuleRemoval[];
       /** Instances that may be evaluated from here on; a project never named has no bound. */
       readonly limits?: readonly ProjectInstances[];
-      /** VMs that are no more: what was observed of them up to `atMs` is history alone. */
+      /** Retired VMs: observations of them up to `atMs` are history alone. */
       readonly retired?: readonly RetiredVm[];
     };
 
-/** What the partition's owner sees across all VMs, and no row of one of them tells. */
+/** Facts that only the partition's owner can see, across all VMs. */
 export interface Census {
   /** Data centers many of whose VMs fell silent together; all that are so now. */
   readonly outages: readonly Outage[];
@@ -104,7 +104,7 @@ export interface ProjectInstances {
 export interface RetiredVm {
   readonly project: string;
   readonly vm: string;
-  /** How often the VM has been retired, this time included: what comes after is a VM anew. */
+  /** How often the VM was retired, this time included: rows after it belong to a new VM. */
   readonly generation: number;
   /** Unix ms. */
   readonly atMs: number;
@@ -117,7 +117,7 @@ export interface InstanceKey {
   readonly evaluationRevision: number;
   readonly vm: string;
   readonly labels: string;
-  /** Of a VM that came back after it was retired: how often it was. Absent: never. */
+  /** How often the VM was retired before it came back. Absent: never. */
   readonly generation?: number;
 }
 
@@ -127,7 +127,7 @@ export interface ObservedValue {
   readonly value: number;
 }
 
-/** A change worth telling a machine. Everything between edges is soft state of the evaluator. */
+/** A change that machines must know. Everything between edges is soft state of the evaluator. */
 export type Edge = EdgeBase &
   (
     | {
@@ -146,7 +146,7 @@ export type Edge = EdgeBase &
     | {
         readonly kind: 'recovered';
         readonly window: readonly ObservedValue[];
-        /** false: the same entry fires the instance anew; only that final transition notifies. */
+        /** false: the same entry fires the instance again; only that final transition notifies. */
         readonly notify?: false;
       }
     /** Firing, and no observation since `sinceMs`, for `reason`. Never leads to recovery. */
@@ -161,10 +161,10 @@ export type Edge = EdgeBase &
     /** Firing, and its rule cannot be evaluated, for `reason`. Never leads to recovery. */
     | { readonly kind: 'evaluatorFailed'; readonly reason: string }
     | { readonly kind: 'evaluatorHealthy' }
-    /** A firing that late samples show not to have been; retracts nothing that people were told. */
+    /** A firing that late samples disprove; no notification is retracted. */
     | {
         readonly kind: 'corrected';
-        /** Start of the incident it is about, as told. */
+        /** Start of the incident, as reported. */
         readonly startedMs: number;
       }
   );

@@ -73,7 +73,7 @@ interface Kind {
   readonly threshold?: number;
   readonly operator?: EvaluationRule['operator'];
   /** It is the hypervisor's word on the VM. */
-  readonly tellsState?: true;
+  readonly reportsState?: true;
   readonly series: (step: Step, counters: Counters) => Record<string, number>;
 }
 
@@ -146,12 +146,12 @@ const kinds: readonly Kind[] = [
       ),
   },
   {
-    ...{ metricId: 'vm_running', operator: 'LESS_THAN', threshold: 1, tellsState: true },
+    ...{ metricId: 'vm_running', operator: 'LESS_THAN', threshold: 1, reportsState: true },
     series: () => ({}),
   },
 ];
 
-function rowsOf(steps: readonly Step[], { series, tellsState }: Kind, vm: string): ShortRow[] {
+function rowsOf(steps: readonly Step[], { series, reportsState }: Kind, vm: string): ShortRow[] {
   const counters = new Counters();
   let grid = 0;
   let boot = 1;
@@ -160,7 +160,7 @@ function rowsOf(steps: readonly Step[], { series, tellsState }: Kind, vm: string
     if (one.boots) boot++;
     // What a metric of a VM that does not run reads says nothing; of its state it says all.
     const told = { high: 3, middle: 2, low: 1, absent: 0 }[one.levels[0]];
-    const state = tellsState ? told : one.power;
+    const state = reportsState ? told : one.power;
     const { vcpus } = one;
     return {
       vm,

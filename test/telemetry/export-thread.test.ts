@@ -2,7 +2,7 @@
  * Fairness of the export thread: turns, cancellation, a
  * thread that does not listen. And what is kept of projects that nobody scrapes any more.
  */
-import { setImmediate as breathe } from 'node:timers/promises';
+import { setImmediate as yieldIfDue } from 'node:timers/promises';
 import t, { type Test } from 'tap';
 import { Exporter } from '../../src/telemetry/export/exporter.ts';
 import { ShardMembers } from '../../src/telemetry/export/shard-members.ts';
@@ -46,7 +46,7 @@ async function startWorld(t: Test) {
 
 /** Resolves when nothing else happens without the clock or a thread. */
 async function settle(): Promise<void> {
-  for (let turn = 0; turn < 200; turn++) await breathe();
+  for (let turn = 0; turn < 200; turn++) await yieldIfDue();
 }
 
 t.test(

@@ -2,7 +2,7 @@
  * Limits of a query before it is abandoned; a caller who asks much, or has gone, keeps
  * nobody else waiting.
  */
-import { setImmediate as breathe } from 'node:timers/promises';
+import { setImmediate as yieldIfDue } from 'node:timers/promises';
 import { gunzipSync, zstdDecompressSync } from 'node:zlib';
 import t, { type Test } from 'tap';
 import { HistoryError } from '../../sqlite/telemetry/history/history-error.ts';
@@ -43,7 +43,7 @@ async function reasonOf(query: Promise<unknown>): Promise<string> {
 /** Until something is so, at most two seconds. */
 async function until(isSo: () => boolean): Promise<void> {
   const end = performance.now() + 2000;
-  while (!isSo() && performance.now() < end) await breathe();
+  while (!isSo() && performance.now() < end) await yieldIfDue();
 }
 
 t.test('each fault of a query is an answer with a status of its own', async (t) => {

@@ -131,12 +131,12 @@ t.test('Each state is accepted, and an unreported one is unknown', async (t) => 
   const world = await startRpcWorld(t);
   const states = ['RUNNING', 'PAUSED', 'STOPPED', 'CRASHED', 'UNKNOWN', 'STATE_UNSPECIFIED'];
   const rows = states.map((state) => ({ ...now, vmName: state.toLowerCase(), state }));
-  t.equal((await write(world, [...rows, { ...now, vmName: 'untold' }])).status, 200);
+  t.equal((await write(world, [...rows, { ...now, vmName: 'unreported' }])).status, 200);
   await world.settled();
   const { vms } = (await world.call('ListVMMonitoring', { projectName: 'projects/demo' })).body;
   for (const { name, state } of vms) {
     const id = name.split('/').at(-1).toUpperCase();
-    t.equal(state, ['STATE_UNSPECIFIED', 'UNTOLD'].includes(id) ? 'UNKNOWN' : id);
+    t.equal(state, ['STATE_UNSPECIFIED', 'UNREPORTED'].includes(id) ? 'UNKNOWN' : id);
   }
   t.equal(vms.length, 7);
 });

@@ -55,7 +55,7 @@ export class OutageDetector {
     this.#liveness = new VmLiveness(deps.host);
   }
 
-  /** Begins anew. `backlogThrough`: up to this sequence the log has been written before. */
+  /** Starts again. `backlogThrough`: last sequence of the log as it stands. */
   async begin(backlogThrough: number): Promise<void> {
     this.#leave();
     this.#isKnown = false;
@@ -93,7 +93,7 @@ export class OutageDetector {
   }
 
   /**
-   * The backlog has been read: VMs that it told nothing of are looked up in history, once, and rules
+   * The backlog has been read: VMs without a row in it are looked up in history, once, and rules
    * on telemetry know from here on those that fell silent before the log's floor.
    */
   async #lookUp(): Promise<void> {

@@ -65,7 +65,7 @@ export class VmLiveness {
     return undo;
   }
 
-  /** Takes in what an entry of the log tells; before it is folded. */
+  /** Takes in an entry of the log, before it is folded. */
   note(entry: LogEntry): void {
     if (entry.kind === 'batch') this.#noteRows(entry.batch);
     if (entry.kind !== 'tick') return;
@@ -74,21 +74,21 @@ export class VmLiveness {
     this.#tickMs = entry.atMs;
   }
 
-  /** Registered VMs of which the log has told nothing. */
+  /** Registered VMs without a row in the log. */
   *unheard(): Generator<{ readonly project: string; readonly vm: string }> {
     for (const [project, vms] of this.#projects) {
       for (const [vm, { newestMs }] of vms) if (!Number.isFinite(newestMs)) yield { project, vm };
     }
   }
 
-  /** Notes what history knows of a VM that the log tells nothing of. */
+  /** Notes what history knows of a VM without a row in the log. */
   recall(project: string, vm: string, { observedMs, columns }: LatestRow): void {
     const facts = this.#projects.get(project)?.get(vm);
     if (!facts) return;
     const { state, stateReason, strings } = columns;
-    const told = state.findLastIndex((code) => code !== 0);
-    const reason = strings[stateReason[told] ?? 0] ?? '';
-    noteObserved(facts, observedMs, powerOf({ state: state[told] ?? 0, stateReason: reason }));
+    const newest = state.findLastIndex((code) => code !== 0);
+    const reason = strings[stateReason[newest] ?? 0] ?? '';
+    noteObserved(facts, observedMs, powerOf({ state: state[newest] ?? 0, stateReason: reason }));
   }
 
   /** Outages as the log had them before a restart: they go on until rows say otherwise. */
@@ -117,7 +117,7 @@ export class VmLiveness {
 
   /**
    * Data centers that are silent as a whole, as of `atMs`; undefined while too little was heard to
-   * tell: nobody listened, or the log is behind. `intervalMs`: what telemetry has to come again.
+   * say: after a blind window, or when the log is behind. `intervalMs`: the time telemetry has to resume.
    */
   outages(atMs: number, intervalMs: number): readonly Outage[] | undefined {
     if (atMs - this.#tickMs > GAP_TOLERANCE_MS / 2) return undefined;

@@ -5,7 +5,7 @@
  */
 import type { MissingReason } from '../../../machines/alerting/incident.ts';
 import { GAP_TOLERANCE_MS, type Outage, TOGETHER_MS } from '../../telemetry/entry.ts';
-import { type Power, powerAfter, type ToldPower } from '../../telemetry/metrics/power.ts';
+import { type Power, powerAfter, type ReportedPowerState } from '../../telemetry/metrics/power.ts';
 import type { VmRef } from '../../telemetry/samples/batch.ts';
 
 export interface VmFacts {
@@ -35,7 +35,13 @@ export function factsOf(facts: FactsByVm, vm: string): VmFacts {
   let known = facts.get(vm);
   if (!known) {
     const never = Number.NEGATIVE_INFINITY;
-    known = { newestMs: never, powerMs: never, power: 'UNTOLD', datacenter: '', aheadMs: never };
+    known = {
+      newestMs: never,
+      powerMs: never,
+      power: 'UNREPORTED',
+      datacenter: '',
+      aheadMs: never,
+    };
     facts.set(vm, known);
   }
   return known;
@@ -45,12 +51,16 @@ export function factsOf(facts: FactsByVm, vm: string): VmFacts {
  * Notes an observation. One without a power state leaves the known one in place, until the
  * hypervisor has been silent for longer than the tolerance.
  */
-export function noteObserved(facts: VmFacts, observedMs: number, reported: ToldPower): void {
+export function noteObserved(
+  facts: VmFacts,
+  observedMs: number,
+  reported: ReportedPowerState,
+): void {
   const power = powerAfter(facts.power === 'DOWN', reported);
   if (observedMs > facts.newestMs) facts.newestMs = observedMs;
   const isOld = observedMs - facts.powerMs > GAP_TOLERANCE_MS;
-  if (observedMs < facts.powerMs || (power === 'UNTOLD' && !isOld)) return;
-  if (power === 'UNTOLD' && facts.power === 'UNTOLD') return;
+  if (observedMs < facts.powerMs || (power === 'UNREPORTED' && !isOld)) return;
+  if (power === 'UNREPORTED' && facts.power === 'UNREPORTED') return;
   facts.powerMs = observedMs;
   facts.power = power;
 }
@@ -59,8 +69,8 @@ export function noteObserved(facts: VmFacts, observedMs: number, reported: ToldP
  * True when a row of that time is not about a running VM. The state comes from the hypervisor: rows of
  * other sources, and readings repeated while it is off, are not its present (EVAL-24).
  */
-export function isAway(facts: VmFacts, observedMs: number, power: ToldPower): boolean {
-  if (power !== 'UNTOLD') return power !== 'RUNNING';
+export function isAway(facts: VmFacts, observedMs: number, power: ReportedPowerState): boolean {
+  if (power !== 'UNREPORTED') return power !== 'RUNNING';
   const powerAgeMs = observedMs - facts.powerMs;
   return facts.power === 'STOPPED' && powerAgeMs > 0 && powerAgeMs <= GAP_TOLERANCE_MS;
 }

@@ -5,7 +5,7 @@
 
 import type { Steps } from '../../platform/operators/map-in-slices.ts';
 import { type Edge, GAP_TOLERANCE_MS } from '../../telemetry/entry.ts';
-import { tellsState } from '../../telemetry/metrics/derive.ts';
+import { reportsState } from '../../telemetry/metrics/derive.ts';
 import { factsOf, missingReason, type VmFacts } from './facts.ts';
 import { missingEdge } from './incident-edges.ts';
 import {
@@ -32,7 +32,7 @@ export function* missingEdges(state: EvaluationState, atMs: number): Steps<Edge[
 export function stoppedEdges({ buffers, facts }: WatchedVm, nowMs: number): Edge[] {
   const edges: Edge[] = [];
   for (const buffer of buffers.values()) {
-    if (tellsState(buffer.derivation)) continue;
+    if (reportsState(buffer.derivation)) continue;
     for (const instance of buffer.instances) {
       const isDecided = instance.decided !== undefined || !openIncident(instance);
       const edge = isDecided
@@ -69,12 +69,12 @@ function missingSince(
   facts: VmFacts,
   atMs: number,
 ): number | undefined {
-  if (facts.power === 'STOPPED' && !tellsState(buffer.derivation)) return facts.powerMs;
+  if (facts.power === 'STOPPED' && !reportsState(buffer.derivation)) return facts.powerMs;
   const silentMs = atMs - Math.max(buffer.newestValueMs, listeningSinceMs);
   return silentMs > GAP_TOLERANCE_MS ? buffer.newestValueMs : undefined;
 }
 
 function reasonOf(state: EvaluationState, { buffer }: Instance, facts: VmFacts, atMs: number) {
   const reason = missingReason(facts, state.outages?.get(facts.datacenter), atMs);
-  return reason === 'VM_STOPPED' && tellsState(buffer.derivation) ? 'NO_DATA' : reason;
+  return reason === 'VM_STOPPED' && reportsState(buffer.derivation) ? 'NO_DATA' : reason;
 }

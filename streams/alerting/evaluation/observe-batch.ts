@@ -8,8 +8,8 @@
 
 import { type Edge, FUTURE_MS } from '../../telemetry/entry.ts';
 import type { Derivation } from '../../telemetry/metrics/catalogue.ts';
-import { isObserved, tellsState } from '../../telemetry/metrics/derive.ts';
-import { powerOf, type ToldPower } from '../../telemetry/metrics/power.ts';
+import { isObserved, reportsState } from '../../telemetry/metrics/derive.ts';
+import { powerOf, type ReportedPowerState } from '../../telemetry/metrics/power.ts';
 import type { SampleBatch } from '../../telemetry/samples/batch.ts';
 import { isAway, noteObserved } from './facts.ts';
 import type { BufferedRow, Instance } from './instance.ts';
@@ -130,12 +130,12 @@ function foldRow(context: RowContext, i: number): void {
 }
 
 /** While a VM does not run, only its state is evaluated, and that its state is reported. */
-function isEvaluatedAway(derivation: Derivation, power: ToldPower): boolean {
-  if (derivation.from === 'age') return power !== 'UNTOLD';
-  return tellsState(derivation);
+function isEvaluatedAway(derivation: Derivation, power: ReportedPowerState): boolean {
+  if (derivation.from === 'age') return power !== 'UNREPORTED';
+  return reportsState(derivation);
 }
 
-function powerIn({ state, stateReason, strings }: SampleBatch, i: number): ToldPower {
+function powerIn({ state, stateReason, strings }: SampleBatch, i: number): ReportedPowerState {
   return powerOf({ state: state[i] ?? 0, stateReason: strings[stateReason[i] ?? 0] ?? '' });
 }
 

@@ -5,7 +5,7 @@
  *
  *     first breach                -> breachStarted
  *     gap beyond the tolerance    -> dataMissing, at the end of the tolerance; the first observation
- *                                    after it begins the run anew, or ends it
+ *                                    after it starts the run again, or ends it
  *     observation, no breach      -> breachEnded
  */
 import type { ObservedEvent, RunEvent } from '../../../machines/alerting/alert-instance-path.ts';
@@ -32,7 +32,7 @@ export function noteStep(
   if (hadRun && !hasRun) noteEnd(instance, observedMs);
 }
 
-/** Notes the end of a run, also of one that fired: its firing may be one that nobody hears of. */
+/** Notes the end of a run, also of one that fired: its firing may never be reported. */
 export function noteEnd(instance: Instance, observedMs: number): void {
   note(instance, { type: 'breachEnded', eventMs: observedMs });
 }

@@ -9,7 +9,7 @@
  */
 
 import { GAP_TOLERANCE_MS, LATENESS_MS } from '../../telemetry/entry.ts';
-import { type Derived, derive, tellsState } from '../../telemetry/metrics/derive.ts';
+import { type Derived, derive, reportsState } from '../../telemetry/metrics/derive.ts';
 import { powerOf } from '../../telemetry/metrics/power.ts';
 import {
   advanceAge,
@@ -197,7 +197,7 @@ function insert(buffer: SeriesBuffer, input: BufferedInput): Placement {
 
 function isSameReading(buffer: SeriesBuffer, first: BufferedInput, second: BufferedInput): boolean {
   if (isAgeBuffer(buffer)) return true;
-  if (tellsState(buffer.derivation) && first.row.state !== second.row.state) return false;
+  if (reportsState(buffer.derivation) && first.row.state !== second.row.state) return false;
   if (buffer.derivation.from === 'utilization' && !Object.is(first.row.vcpus, second.row.vcpus)) {
     return false;
   }

@@ -148,7 +148,7 @@ export interface EvaluationState {
   isAlwaysListening: boolean;
   /**
    * The log is being read again, and rows may be further than it has come: the time of a tick, by a
-   * clock that may have been wrong, does not tell. Set by whoever reads, until all of it is read.
+   * clock that may have been wrong, is no proof. Set by the reader until it has read all of the log.
    */
   isReplaying: boolean;
   /** When silent VMs were last looked for, Unix ms. */

@@ -69,7 +69,7 @@ export function noteLastObservations(
   state: EvaluationState,
   observed: Iterable<LastObservation>,
 ): void {
-  for (const { project, vm, observedMs, power = 'UNTOLD', datacenter } of observed) {
+  for (const { project, vm, observedMs, power = 'UNREPORTED', datacenter } of observed) {
     const facts = factsOf(projectFacts(state, project), vm);
     if (observedMs !== undefined) noteObserved(facts, observedMs, power);
     if (datacenter !== undefined) facts.datacenter = datacenter;

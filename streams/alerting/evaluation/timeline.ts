@@ -17,7 +17,7 @@
  *     observation -- threshold --> breach begins -- sustainedMs --> firing
  */
 import { type EvaluationRule, GAP_TOLERANCE_MS, type Operator } from '../../telemetry/entry.ts';
-import { powerAfter, type ToldPower } from '../../telemetry/metrics/power.ts';
+import { powerAfter, type ReportedPowerState } from '../../telemetry/metrics/power.ts';
 
 /** True when `value` satisfies the operator against `threshold`. Exact; NaN satisfies none. */
 function compares(value: number, operator: Operator, threshold: number): boolean {
@@ -182,13 +182,13 @@ export function elapse(
 export function arrive(
   timeline: Timeline,
   rule: EvaluationRule,
-  { observedMs, reported }: { readonly observedMs: number; readonly reported: ToldPower },
+  { observedMs, reported }: { readonly observedMs: number; readonly reported: ReportedPowerState },
   tracksGood: boolean,
 ): boolean {
   const silentMs = observedMs - timeline.lastMs;
   timeline.lastMs = observedMs;
   const power = powerAfter(timeline.isDown, reported);
-  if (power !== 'UNTOLD') timeline.isDown = power === 'DOWN';
+  if (power !== 'UNREPORTED') timeline.isDown = power === 'DOWN';
   if (power === 'STOPPED') {
     timeline.phase = STOPPED;
     return false;

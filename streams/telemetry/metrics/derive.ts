@@ -192,7 +192,7 @@ function weigh(
 }
 
 /** Is the metric the hypervisor's word on the VM itself? Only such are judged while it is down. */
-export function tellsState({ from }: Derivation): boolean {
+export function reportsState({ from }: Derivation): boolean {
   return from === 'running' || from === 'unexpectedStop';
 }
 

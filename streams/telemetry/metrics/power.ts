@@ -13,28 +13,28 @@ export interface ReportedState {
   readonly stateReason?: string;
 }
 
-/** The hypervisor's word: STOPPED by its owner (or paused), DOWN otherwise, or UNTOLD. */
-export type Power = 'RUNNING' | 'STOPPED' | 'DOWN' | 'UNTOLD';
+/** As the hypervisor reports it: STOPPED by its owner (or paused), DOWN otherwise, or UNREPORTED. */
+export type Power = 'RUNNING' | 'STOPPED' | 'DOWN' | 'UNREPORTED';
 
-/** OFF: it does not run, and no reason is told: still DOWN if it was before, else STOPPED. */
-export type ToldPower = Power | 'OFF';
+/** OFF: it does not run, and no reason is reported: still DOWN if it was before, else STOPPED. */
+export type ReportedPowerState = Power | 'OFF';
 
 /** What the row alone says of the VM's power. */
-export function powerOf(row: ReportedState): ToldPower {
+export function powerOf(row: ReportedState): ReportedPowerState {
   if (row.state === RUNNING) return 'RUNNING';
-  if (row.state === UNKNOWN) return 'UNTOLD';
+  if (row.state === UNKNOWN) return 'UNREPORTED';
   if (isUndeclared(row)) return 'DOWN';
-  return isReasonTold(row) ? 'STOPPED' : 'OFF';
+  return hasReason(row) ? 'STOPPED' : 'OFF';
 }
 
-/** The power after a row that says `told`, of a VM that was DOWN before it or not. */
-export function powerAfter(wasDown: boolean, told: ToldPower): Power {
-  if (told !== 'OFF') return told;
+/** The power after a row that reports `reported`, of a VM that was DOWN before it or not. */
+export function powerAfter(wasDown: boolean, reported: ReportedPowerState): Power {
+  if (reported !== 'OFF') return reported;
   return wasDown ? 'DOWN' : 'STOPPED';
 }
 
 /**
- * Reasons of a stop that nobody asked the guest for; those of a pause are the hypervisor's own, for
+ * Reasons of a stop that the owner did not ask for; those of a pause are the hypervisor's own, for
  * a disk that fails, a guest that hangs, a migration that broke. Any other one declares the stop.
  */
 const UNDECLARED: ReadonlySet<string> = new Set([
@@ -48,23 +48,23 @@ const UNDECLARED: ReadonlySet<string> = new Set([
 ]);
 
 /**
- * Words that tell no reason. A daemon that was started anew knows why nothing is off, also of what
+ * Words that are no reason. A daemon that was restarted knows why nothing is off, also of what
  * had crashed: neither a stop that was declared nor one that was not.
  */
 const NO_REASON: ReadonlySet<string> = new Set(['', 'unknown', 'daemon', 'from_snapshot']);
 
-/** 1 where the VM is down and nobody declared it, NaN where its state or the reason was not told. */
+/** 1 where the VM is down and nobody declared it, NaN where its state or the reason was not reported. */
 export function unexpectedStop(row: ReportedState): number {
   if (row.state === UNKNOWN) return Number.NaN;
   if (row.state === RUNNING) return 0;
   if (isUndeclared(row)) return 1;
-  return isReasonTold(row) ? 0 : Number.NaN;
+  return hasReason(row) ? 0 : Number.NaN;
 }
 
 function isUndeclared({ state, stateReason = '' }: ReportedState) {
   return state === CRASHED || UNDECLARED.has(stateReason);
 }
 
-function isReasonTold({ stateReason = '' }: Pick<ReportedState, 'stateReason'>): boolean {
+function hasReason({ stateReason = '' }: Pick<ReportedState, 'stateReason'>): boolean {
   return !NO_REASON.has(stateReason);
 }

@@ -2,7 +2,7 @@
  * Threads around history: readers that race flushes see each row whole and exactly once, a reader
  * that dies is replaced, a request that is given up ends at once.
  */
-import { setImmediate as breathe } from 'node:timers/promises';
+import { setImmediate as yieldIfDue } from 'node:timers/promises';
 import t from 'tap';
 import type { HistoryError } from '../../../sqlite/telemetry/history/history-error.ts';
 import type { VmRows } from '../../../sqlite/telemetry/history/rows.ts';
@@ -75,7 +75,7 @@ t.test('a reader racing appends and flushes sees each row whole and exactly once
       const fault = faultOf(await read(vm), least);
       if (fault !== undefined) faults.push(`${vm}: ${fault}`);
       reads++;
-      await breathe();
+      await yieldIfDue();
     }
   };
   const request = (vm: string) => ({ project: 'demo', vm, fromMs: START, toMs: START + 1e9 });
@@ -87,14 +87,14 @@ t.test('a reader racing appends and flushes sees each row whole and exactly once
         append(history, builder, vm, first, 2);
         counts.set(vm, first + 2);
       }
-      await breathe();
+      await yieldIfDue();
     }
   };
   const flusher = async () => {
     while (!isOver()) {
       await history.flush();
       if (++flushes % 20 === 0) await history.retain(START + 2 * 86_400_000);
-      await breathe();
+      await yieldIfDue();
     }
   };
   const inThread = (vm: string) => history.read(request(vm));
@@ -145,7 +145,7 @@ t.test(
     const controller = new AbortController();
     const { signal } = controller;
     const givenUp = [1, 2, 3, 4].map(() => pool.call('untilCancelled', 0, signal));
-    await breathe();
+    await yieldIfDue();
     controller.abort(new Error('nobody waits any more'));
     for (const result of await Promise.allSettled(givenUp)) {
       t.match(result, { status: 'rejected', reason: { message: 'nobody waits any more' } });

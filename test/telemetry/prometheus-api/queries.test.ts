@@ -2,7 +2,7 @@
  * PromQL over a real history: which series and samples there are, wherever their rows are kept at
  * the moment, and that no project ever meets another's.
  */
-import { setImmediate as breathe } from 'node:timers/promises';
+import { setImmediate as yieldIfDue } from 'node:timers/promises';
 import fc from 'fast-check';
 import t, { type Test } from 'tap';
 import { readableSeries } from '../../../streams/telemetry/metrics/readable-series.ts';
@@ -354,7 +354,7 @@ t.test('a query that races appends and flushes sees each row once and none too f
       world.append({ at: appended * 1000, values: { x: appended } });
       appended++;
       if (appended % 7 === 0) await world.history.flush();
-      else await breathe();
+      else await yieldIfDue();
     }
   })();
   try {

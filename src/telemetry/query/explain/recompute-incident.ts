@@ -1,7 +1,7 @@
 /**
- * Does deciding an incident again, over what history holds of its time, lead to the same? Runs in a
- * query thread. What differs is told as a sentence; what cannot be looked at any more is told as
- * that, and never as agreement.
+ * Recomputation of an incident: decides it again over the history of its time, in a query thread, and
+ * compares. A difference is stated in a sentence. What can no longer be examined is reported as such,
+ * never as agreement.
  */
 import { HistoryError, ReadCancelled } from '../../../../sqlite/telemetry/history/history-error.ts';
 import type { HistoryView } from '../../../../sqlite/telemetry/history/store/history-view.ts';
@@ -47,7 +47,7 @@ export interface Recomputation {
   /** Of the firing that stored samples lead to. */
   readonly startedMs?: number;
   readonly firedObservedMs?: number;
-  /** The observation before the run, where it was so long before that the run began anew. */
+  /** The observation before the run, where it was so long before that the run started again. */
   readonly before?: { readonly observedMs: number };
 }
 
@@ -117,18 +117,18 @@ function compare(request: RecomputeRequest, firings: readonly RecomputedFiring[]
   return { status: 'AGREES', detail: 'Stored samples lead to the same decision', ...found };
 }
 
-function instantDifference(what: string, told: number, found: number): string | undefined {
-  if (told === found) return undefined;
-  return `${what} ${utcTime(found)}, ${duration(Math.abs(found - told) / 1000)} ${found < told ? 'earlier' : 'later'}`;
+function instantDifference(what: string, recorded: number, found: number): string | undefined {
+  if (recorded === found) return undefined;
+  return `${what} ${utcTime(found)}, ${duration(Math.abs(found - recorded) / 1000)} ${found < recorded ? 'earlier' : 'later'}`;
 }
 
 /** Only times that both have are compared: long windows are thinned. */
 function valueDifference(
-  told: readonly ObservedValue[],
+  recorded: readonly ObservedValue[],
   found: readonly ObservedValue[],
 ): string | undefined {
   const values = new Map(found.map(({ observedMs, value }) => [observedMs, value]));
-  const other = told.filter(({ observedMs, value }) => {
+  const other = recorded.filter(({ observedMs, value }) => {
     const stored = values.get(observedMs);
     return stored !== undefined && stored !== value;
   });

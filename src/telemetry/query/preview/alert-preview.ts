@@ -61,7 +61,7 @@ export interface PreviewedVm {
   readonly id: string;
   /** When its first row came, Unix ms. */
   readonly registeredMs: number;
-  /** When it was retired, Unix ms: it is no more. */
+  /** When it was retired, Unix ms. */
   readonly retiredMs?: number;
   /** When it was last retired, Unix ms; what was observed until then is of the VM before. */
   readonly generationMs?: number;
