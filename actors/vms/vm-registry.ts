@@ -5,14 +5,13 @@
  * a new VM.
  */
 import type { Clock } from '../../streams/platform/clock.ts';
-import type { Commit } from '../../streams/platform/commit/commit.ts';
-import { type Host, isRecordOf, type ProjectView } from '../platform/host/host-port.ts';
+import type { Host } from '../platform/host/host-port.ts';
 import type { ProjectLimits } from '../platform/project-limits.ts';
 import { ProjectLimitsReader } from '../platform/project-limits-reader.ts';
 import { ShardPlaces } from './export-shards.ts';
 import type { IngestRow, SenderReach } from './sent-row.ts';
 import { bodyOf, isBefore, isSame, present, type VmBody } from './vm-body.ts';
-import { OtherSenders } from './vm-other-senders.ts';
+import { type VmDirectory, vmDirectoryOf } from './vm-directory.ts';
 
 export interface VmRegistryDeps {
   readonly host: Host;
@@ -28,13 +27,6 @@ export type RegisteredVm = Pick<VmBody, 'displayName' | 'datacenter' | 'hasAgent
 
 /** VMs registered by one commit. */
 const BATCH = 200;
-
-interface Known extends RegisteredVm {
-  /** Has it a place in the exports? */
-  readonly placed: boolean;
-  readonly retiredMs?: number;
-  readonly source?: string;
-}
 
 /** What the rows of a request tell of a VM that is to be registered. */
 interface Told {
@@ -52,7 +44,7 @@ interface Sender {
 
 export class VmRegistry {
   readonly #deps: VmRegistryDeps;
-  readonly #known = new Map<string, Map<string, Known>>();
+  readonly #directory: VmDirectory;
   /** Of each project: VMs that are registered, or are being so. */
   readonly #admitted = new Map<string, Set<string>>();
   readonly #others: OtherSenders;
@@ -62,12 +54,13 @@ export class VmRegistry {
     this.#deps = deps;
     this.#limits = deps.limits ?? new ProjectLimitsReader(deps.host);
     this.#others = new OtherSenders(deps.clock);
-    deps.host.onApplied(({ commit }) => this.#follow(commit));
+    this.#directory = vmDirectoryOf(deps.host);
+    this.#directory.onChange((project, vm, body) => this.#follow(project, vm, body));
   }
 
   /** Looks up what is registered of a project's VMs; one that was retired is not. */
   finder(project: string): (vm: string) => RegisteredVm | undefined {
-    const known = this.#knownOf(project);
+    const known = this.#directory.vms(project);
     return (vm) => present(known.get(vm));
   }
 
@@ -77,7 +70,7 @@ export class VmRegistry {
    */
   vmsOf(project: string, source: string): Map<string, number> {
     const told = new Map<string, number>();
-    for (const [vm, known] of this.#knownOf(project)) {
+    for (const [vm, known] of this.#directory.vms(project)) {
       if (present(known)?.source === source) told.set(vm, this.#others.heardMs(project, vm));
     }
     return told;
@@ -126,7 +119,7 @@ export class VmRegistry {
     reach?: SenderReach,
     source?: string,
   ): Promise<ReadonlySet<string> | undefined> | undefined {
-    const known = this.#knownOf(project);
+    const known = this.#directory.vms(project);
     if (source === undefined) this.#noteOthers(project, rows, reach);
     // An agent tells nothing of its VM but samples: of the rest the enrolment decides.
     if (reach?.vm) return undefined;
@@ -148,7 +141,7 @@ export class VmRegistry {
   }
 
   #noteOthers(project: string, rows: readonly IngestRow[], reach: SenderReach | undefined): void {
-    const known = this.#knownOf(project);
+    const known = this.#directory.vms(project);
     for (const { vm } of rows) {
       if (known.get(vm)?.source === undefined && !this.#others.has(project, vm)) continue;
       this.#others.note(project, vm, reach?.vm ? 'agent' : 'collector');
@@ -174,7 +167,7 @@ export class VmRegistry {
     let admitted = this.#admitted.get(project);
     if (!admitted) {
       admitted = new Set();
-      for (const [vm, known] of this.#knownOf(project)) if (present(known)) admitted.add(vm);
+      for (const [vm, known] of this.#directory.vms(project)) if (present(known)) admitted.add(vm);
       this.#admitted.set(project, admitted);
     }
     return admitted;
@@ -193,29 +186,10 @@ export class VmRegistry {
     return elsewhere.size > 0 ? elsewhere : undefined;
   }
 
-  #follow({ project, decisions }: Commit): void {
-    const known = this.#known.get(project);
-    if (!known) return;
-    for (const { records } of decisions) {
-      for (const record of records) {
-        if (!isRecordOf(record, 'vm')) continue;
-        const { id, body } = record;
-        if (body === null) known.delete(id);
-        else known.set(id, knownFrom(body));
-        if (present(known.get(id))) continue;
-        this.#admitted.get(project)?.delete(id);
-        this.#others.forget(project, id);
-      }
-    }
-  }
-
-  #knownOf(project: string): Map<string, Known> {
-    let known = this.#known.get(project);
-    if (!known) {
-      known = loadKnown(this.#deps.host.view(project));
-      this.#known.set(project, known);
-    }
-    return known;
+  #follow(project: string, vm: string, body: VmBody | null): void {
+    if (body && present(body)) return;
+    this.#admitted.get(project)?.delete(vm);
+    this.#others.forget(project, vm);
   }
 
   async #commit(
@@ -258,35 +232,63 @@ export class VmRegistry {
 }
 
 /** Does a collector's row say anything that is not registered? */
-function tellsMore(before: Known, row: IngestRow, datacenter: string): boolean {
+function tellsMore(before: VmBody, row: IngestRow, datacenter: string): boolean {
   return (
-    !before.placed ||
+    before.exportShard === undefined ||
     before.datacenter !== datacenter ||
     Boolean(before.isExpected) ||
     (Boolean(row.displayName) && row.displayName !== before.displayName)
   );
 }
 
-function loadKnown(view: ProjectView): Map<string, Known> {
-  const known = new Map<string, Known>();
-  let after: string | undefined;
-  do {
-    const page = view.records('vm', { limit: 1000, ...(after === undefined ? {} : { after }) });
-    for (const { id, body } of page.items) known.set(id, knownFrom(body));
-    after = page.next;
-  } while (after !== undefined);
-  return known;
+/** A VM that another collector told within this is not taken back, ms. */
+const OTHERS_MS = 600_000;
+const NEVER = Number.NEGATIVE_INFINITY;
+
+/** When a VM was last heard, elapsed ms. */
+interface Heard {
+  /** From anybody beside the node's own sources. */
+  readonly anyMs: number;
+  /** From a collector. */
+  readonly collectorMs: number;
 }
 
-function knownFrom(body: VmBody): Known {
-  const { displayName, datacenter, hasAgent, isExpected, retiredMs, source } = body;
-  return {
-    displayName,
-    datacenter,
-    ...(hasAgent && { hasAgent }),
-    ...(isExpected && { isExpected }),
-    placed: body.exportShard !== undefined,
-    ...(retiredMs !== undefined && { retiredMs }),
-    ...(source !== undefined && { source }),
-  };
+export class OtherSenders {
+  readonly #clock: Clock;
+  readonly #heard = new Map<string, Map<string, Heard>>();
+
+  constructor(clock: Clock) {
+    this.#clock = clock;
+  }
+
+  /** Somebody beside the node's own sources tells of a VM that such a source tells, or has told. */
+  note(project: string, vm: string, from: 'agent' | 'collector'): void {
+    const nowMs = this.#clock.elapsed();
+    let vms = this.#heard.get(project);
+    if (!vms) {
+      vms = new Map();
+      this.#heard.set(project, vms);
+    }
+    const collectorMs = from === 'collector' ? nowMs : (vms.get(vm)?.collectorMs ?? NEVER);
+    vms.set(vm, { anyMs: nowMs, collectorMs });
+  }
+
+  has(project: string, vm: string): boolean {
+    return this.#heard.get(project)?.has(vm) === true;
+  }
+
+  /** When the VM was last heard from them, elapsed ms; -Infinity: never. */
+  heardMs(project: string, vm: string): number {
+    return this.#heard.get(project)?.get(vm)?.anyMs ?? NEVER;
+  }
+
+  /** Is it another collector's? */
+  isTheirs(project: string, vm: string): boolean {
+    const collectorMs = this.#heard.get(project)?.get(vm)?.collectorMs ?? NEVER;
+    return this.#clock.elapsed() - collectorMs <= OTHERS_MS;
+  }
+
+  forget(project: string, vm: string): void {
+    this.#heard.get(project)?.delete(vm);
+  }
 }

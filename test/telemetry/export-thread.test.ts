@@ -5,7 +5,6 @@
 import { setImmediate as yieldIfDue } from 'node:timers/promises';
 import t, { type Test } from 'tap';
 import { Exporter } from '../../src/telemetry/export/exporter.ts';
-import { ShardMembers } from '../../src/telemetry/export/shard-members.ts';
 import { START_MS } from '../support/credential-world.ts';
 import { startRpcWorld, type WorldParts } from '../support/rpc-world.ts';
 
@@ -121,37 +120,3 @@ t.test('a failed export is reported as what it is, and the next one is written',
   await world.clock.advance(60_000);
   t.equal(await ask('other'), 'quick');
 });
-
-t.test(
-  'members of the projects unused longest are let go, and read again when asked for',
-  async (t) => {
-    const { parts, put } = await startWorld(t);
-    const reads: string[] = [];
-    const view = (project: string) => {
-      reads.push(project);
-      return parts.host.view(project);
-    };
-    const host = { view, onApplied: parts.host.onApplied.bind(parts.host) };
-    const members = new ShardMembers({ host, clock: parts.clock, vmsMax: 2 });
-    t.teardown(() => members.close());
-    const projects = ['a', 'b', 'c'];
-    for (const project of projects) await put(project, `of ${project}`);
-    const names = async (project: string) =>
-      (await members.of(project, 0)).map(({ displayName }) => displayName);
-    for (const project of ['a', 'b', 'a', 'c', 'a', 'c']) {
-      t.same(await names(project), [`of ${project}`]);
-    }
-    t.same(reads, ['a', 'b', 'c'], 'two are kept, the first one of them as it is in use');
-    await put('b', 'renamed');
-    t.same(await names('b'), ['renamed'], 'what was let go comes back as it is now');
-    t.same(reads, ['a', 'b', 'c', 'b']);
-    const one = new ShardMembers({ host, clock: parts.clock, vmsMax: 0 });
-    t.teardown(() => one.close());
-    const both = await Promise.all(['a', 'b'].map((project) => one.of(project, 0)));
-    t.same(
-      both.map(({ length }) => length),
-      [1, 1],
-      'also while others are read',
-    );
-  },
-);

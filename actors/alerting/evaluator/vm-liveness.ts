@@ -16,7 +16,6 @@ import {
   noteObserved,
   type VmFacts,
 } from '../../../streams/alerting/evaluation/facts.ts';
-import type { Commit } from '../../../streams/platform/commit/commit.ts';
 import {
   GAP_TOLERANCE_MS,
   type LogEntry,
@@ -26,14 +25,15 @@ import {
 import { powerOf } from '../../../streams/telemetry/metrics/power.ts';
 import type { SampleBatch } from '../../../streams/telemetry/samples/batch.ts';
 import type { LatestRow } from '../../../streams/telemetry/samples/columns.ts';
-import { type Host, isRecordOf } from '../../platform/host/host-port.ts';
+import type { Host } from '../../platform/host/host-port.ts';
 import { nextTurn } from '../../platform/time-slices.ts';
 import type { VmBody } from '../../vms/vm-body.ts';
+import { vmDirectoryOf } from '../../vms/vm-directory.ts';
 
 /** More of a data center's VMs than this share, and at least so many, are an outage of it. */
 const OUTAGE_SHARE = 0.3;
 const OUTAGE_VMS = 5;
-/** VMs registered are read a page a turn. */
+/** VMs taken from the directory in one turn of the event loop. */
 const PAGE = 1_000;
 
 export class VmLiveness {
@@ -51,16 +51,16 @@ export class VmLiveness {
   /** Reads what is registered and follows it from here on. @returns its undo */
   async load(): Promise<() => void> {
     this.#projects.clear();
-    const undo = this.#host.onApplied(({ commit }) => this.#follow(commit));
+    const directory = vmDirectoryOf(this.#host);
+    const undo = directory.onChange((project, vm, body) => this.#register(project, vm, body));
     for (const project of this.#host.projects()) {
-      let after: string | undefined;
-      do {
-        await nextTurn();
-        const options = { limit: PAGE, ...(after === undefined ? {} : { after }) };
-        const page = this.#host.view(project).records('vm', options);
-        for (const { id, body } of page.items) this.#register(project, id, body);
-        after = page.next;
-      } while (after !== undefined);
+      await directory.load(project);
+      const vms = directory.vms(project);
+      let count = 0;
+      for (const vm of [...vms.keys()]) {
+        if (++count % PAGE === 0) await nextTurn();
+        this.#register(project, vm, vms.get(vm) ?? null);
+      }
     }
     return undo;
   }
@@ -159,13 +159,6 @@ export class VmLiveness {
       const reason = strings[stateReason[i] ?? 0] ?? '';
       const power = powerOf({ state: state[i] ?? 0, stateReason: reason });
       noteObserved(facts, observedMs[i] ?? 0, power);
-    }
-  }
-
-  #follow({ project, decisions }: Commit): void {
-    for (const { records } of decisions) {
-      for (const record of records)
-        if (isRecordOf(record, 'vm')) this.#register(project, record.id, record.body);
     }
   }
 

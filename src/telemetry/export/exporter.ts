@@ -6,6 +6,7 @@
 
 import type { Host } from '../../../actors/platform/host/host-port.ts';
 import { shardCount } from '../../../actors/vms/export-shards.ts';
+import { type VmDirectory, vmDirectoryOf } from '../../../actors/vms/vm-directory.ts';
 import { HistoryError } from '../../../sqlite/telemetry/history/history-error.ts';
 import type { HistoryShare } from '../../../sqlite/telemetry/history/store/history-view.ts';
 import { threadEntry } from '../../../sqlite/telemetry/history/threads/supervised-thread.ts';
@@ -15,7 +16,6 @@ import type { Log } from '../../platform/log.ts';
 import { QueryThreads, withDeadline } from '../query/threads/query-threads.ts';
 import type { ShardRequest } from './export-thread.ts';
 import type { ExportedVm, ExpositionFormat } from './exposition.ts';
-import { ShardMembers } from './shard-members.ts';
 
 export interface ExporterDeps {
   readonly host: Pick<Host, 'view' | 'onApplied'>;
@@ -42,12 +42,12 @@ export interface ShardQuery {
 
 export class Exporter {
   readonly #deps: ExporterDeps;
-  readonly #members: ShardMembers;
+  readonly #directory: VmDirectory;
   readonly #threads: QueryThreads;
 
   constructor(deps: ExporterDeps) {
     this.#deps = deps;
-    this.#members = new ShardMembers(deps);
+    this.#directory = vmDirectoryOf(deps.host);
     const {
       clock,
       history,
@@ -88,12 +88,15 @@ export class Exporter {
   }
 
   async close(): Promise<void> {
-    this.#members.close();
     await this.#threads.close();
   }
 
   async #write({ project, shard, format, gzip }: ShardQuery, signal: AbortSignal) {
-    const vms = await this.#members.of(project, shard);
+    await this.#directory.load(project);
+    const members = this.#directory.shard(project, shard);
+    const vms = Array.from(members, ([vm, { displayName, datacenter }]): ExportedVm => {
+      return { project, vm, displayName, datacenter };
+    });
     const request = (): ShardRequest => ({
       ...{ vms: this.#live(vms), nowMs: this.#deps.clock.now(), format, gzip },
     });

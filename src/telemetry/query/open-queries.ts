@@ -3,14 +3,16 @@
  * to be told because only the main thread knows it: which VM records have changed, which data
  * centers are stale.
  */
+
 import type { Host } from '../../../actors/platform/host/host-port.ts';
+import { vmDirectoryOf } from '../../../actors/vms/vm-directory.ts';
 import type { History } from '../../../sqlite/telemetry/history/store/store.ts';
 import {
   type ThreadEnd,
   threadEntry,
 } from '../../../sqlite/telemetry/history/threads/supervised-thread.ts';
 import type { Clock } from '../../../streams/platform/clock.ts';
-import { type Commit, SYSTEM_PROJECT } from '../../../streams/platform/commit/commit.ts';
+import { SYSTEM_PROJECT } from '../../../streams/platform/commit/commit.ts';
 import type { Closers } from '../../platform/closers.ts';
 import type { Log } from '../../platform/log.ts';
 import type { Metrics } from '../../platform/metrics.ts';
@@ -69,13 +71,14 @@ export function openQueries(options: QueriesOptions): Queries {
   const cancel = clock.wakeAfter(START_AFTER_MS, () => threads.start());
   closers.add('start of query threads', () => cancel());
   countThreads({ query: threads, list: listThreads }, options.metrics);
-  const news = new ProjectionNews(host);
-  closers.add('query news', () => news.close());
+  const vmDirectory = vmDirectoryOf(host);
+  const stale = new StaleDatacenters(host);
+  closers.add('stale data centers', () => stale.close());
   return {
     promqlQueries: createPromqlQueries({
       ...{ threads, clock, log },
-      recordsRevision: (project) => news.vmRevision(project),
-      staleDatacenters: () => news.staleDatacenters(),
+      recordsRevision: (project) => vmDirectory.revision(project),
+      staleDatacenters: () => stale.names(),
     }),
     vmQueries: createVmQueries({ threads, listThreads, clock, log, failures }),
     alertPreviews: createAlertPreviews({ threads, clock, log, failures }),
@@ -99,40 +102,30 @@ function countThreads(
 /** Data centers of one deployment; more would be a fault elsewhere. */
 const DATACENTERS_MAX = 1000;
 
-/** What queries have to know of commits, worked out when a commit has touched it. */
-class ProjectionNews {
+/** The data centers that are stale now, counted when a commit may have changed them. */
+class StaleDatacenters {
   readonly #host: QueriesOptions['host'];
-  readonly #revisions = new Map<string, number>();
   readonly #undo: () => void;
-  #stale: readonly string[] | undefined;
+  #names: readonly string[] | undefined;
 
   constructor(host: QueriesOptions['host']) {
     this.#host = host;
-    this.#undo = host.onApplied(({ commit }) => this.#onCommit(commit));
+    this.#undo = host.onApplied(({ commit }) => {
+      if (commit.project === SYSTEM_PROJECT) this.#names = undefined;
+    });
   }
 
-  /** Rises with every commit that changes a VM's record. */
-  vmRevision(project: string): number {
-    return this.#revisions.get(project) ?? 0;
-  }
-
-  staleDatacenters(): readonly string[] {
-    if (this.#stale === undefined) {
+  names(): readonly string[] {
+    if (this.#names === undefined) {
       const view = this.#host.view(SYSTEM_PROJECT);
       const { items } = view.instances('datacenter', { limit: DATACENTERS_MAX });
       const stale = items.filter(({ value }) => value === 'stale');
-      this.#stale = stale.map(({ instance }) => instance);
+      this.#names = stale.map(({ instance }) => instance);
     }
-    return this.#stale;
+    return this.#names;
   }
 
   close(): void {
     this.#undo();
-  }
-
-  #onCommit({ project, decisions }: Commit): void {
-    if (project === SYSTEM_PROJECT) this.#stale = undefined;
-    const touches = decisions.some(({ records }) => records.some(({ kind }) => kind === 'vm'));
-    if (touches) this.#revisions.set(project, this.vmRevision(project) + 1);
   }
 }
