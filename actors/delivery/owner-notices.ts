@@ -11,8 +11,12 @@ import { type Actor, type Commit, SYSTEM_PROJECT } from '../../streams/platform/
 import { pause } from '../../streams/platform/pause.ts';
 import { activePeople } from '../alerting/eligible.ts';
 import type { NoticeBody } from '../alerting/notices.ts';
-import { type AccessNotice, type NoticeReader, shownTo } from '../identity/access-notices.ts';
-import { noticeMailsOf } from '../identity/notice-mails.ts';
+import {
+  type AccessNotice,
+  type NoticeReader,
+  noticeMailsOf,
+  shownTo,
+} from '../identity/access-notices.ts';
 import type { Host, ProjectView } from '../platform/host/host-port.ts';
 import { allInstances } from '../platform/host/live-instances.ts';
 

@@ -1,29 +1,28 @@
 /**
- * What changed about who can get into a project: a key, a CI connection or an owner was added, an
- * owner was removed, a connection or service account can do more than before, a credential leaked,
- * an owner ended a member's key. Each change is noted in the decision that makes
- * it, so that no crash loses one; `actors/delivery/owner-notices.ts` mails what is noted.
+ * Access notices: changes of who can get into a project, for its owners to review. A key, a CI
+ * connection or an owner was added, an owner was removed, a connection or service account can do more
+ * than before, a credential leaked, an owner revoked a member's key. Each change is noted in the
+ * decision that makes it, so that no crash loses one; `actors/delivery` mails the notices.
  *
- * Changes are collected into notices, so that nobody can fill a mailbox by making keys: a notice
- * collects for a minute, and the next one closes ten minutes after it. A leak waits for neither,
- * unless leaks come again and again: after three notices with leaks, a minute apart, they are ten
- * minutes apart too, until an hour has had none.
+ * Changes are collected, so that nobody can fill a mailbox by making keys: a notice collects for a
+ * minute, and the next one closes ten minutes after it. A leak waits for neither, unless leaks go on:
+ * after three notices with leaks, a minute apart, they are ten minutes apart too, until an hour has
+ * had none.
  *
- * Nothing that a member can do by the hundred hides what an owner must see. A notice lists 20 changes;
- * one that weighs more takes the place of one that weighs less, which is counted instead, and what
- * would displace its equal where owners and trusts are concerned goes into a further notice. So do
- * notices themselves: those that are not mailed yet, and those that list more than keys, are
- * overwritten last.
+ * A member who makes changes by the hundred cannot hide one from the owners. A notice lists 20
+ * changes. A weightier change displaces a lighter one, which is then only counted; a change of owners
+ * or trusts that would displace its equal starts a further notice. Kept notices are overwritten in
+ * the same spirit: unmailed ones, and those that list more than keys, come last.
  */
 import { DELIVERY_LIFETIME_MS } from '../../machines/delivery/retry-schedule.ts';
 import { SYSTEM_PROJECT } from '../../streams/platform/commit/commit.ts';
 import type { Draft, ProjectView } from '../platform/host/host-port.ts';
 import { oneLine } from '../platform/one-line.ts';
 import { type KeyOwner, memberIdOf, parseOwner } from './names.ts';
-import { noticeMailsOf } from './notice-mails.ts';
 
 declare module '../platform/host/rows.ts' {
   interface RecordBodies {
+    ownersTold: NoticeMails;
     accessNotices: { readonly count: number; readonly last?: string };
   }
 }
@@ -36,29 +35,29 @@ export interface AccessNotice {
   readonly more: number;
   /** Ids of members for whom changes are not listed. */
   readonly moreFor: readonly string[];
-  /** Who ceased to be an owner before the notice was mailed; absent = nobody. */
+  /** Owners removed before the notice was mailed; absent = none. */
   readonly formerOwners?: readonly FormerOwner[];
   readonly raisedMs: number;
-  /** Of the last change: it tells of moments, and none of them lasts. */
+  /** Time of the last change. */
   readonly endedMs: number;
-  /** From then on it is mailed and collects nothing more. */
+  /** When it stops collecting and is mailed. */
   readonly closesMs: number;
-  /** When the notice before it closed; 0 = there was none. */
+  /** When the previous notice closed; 0 = there was none. */
   readonly beforeMs: number;
-  /** Notices with leaks without a quiet hour between them, up to this one; absent = none. */
+  /** Length of the run of notices with leaks, without a quiet hour, up to this one; absent = none. */
   readonly leaks?: { readonly run: number; readonly lastMs: number };
 }
 
 export interface FormerOwner {
   /** Id of the membership. */
   readonly member: string;
-  /** Of changes until then they hear as owners do, Unix ms. */
+  /** Changes up to this time are shown to them as to owners, Unix ms. */
   readonly untilMs: number;
 }
 
 /**
- * What a change is about. `KEY`: a key was made or ended; any member makes hundreds. `LEAK`: a secret
- * leaked and was ended. `ACCESS`: owners, CI connections and service accounts; owners alone make these.
+ * Subject of a change. `KEY`: a key was made or ended; any member can make hundreds. `LEAK`: a secret
+ * leaked and was ended. `ACCESS`: owners, CI connections and service accounts, changed by owners only.
  */
 export type AccessMatter = 'KEY' | 'LEAK' | 'ACCESS';
 
@@ -66,10 +65,10 @@ export interface AccessChange {
   readonly atMs: number;
   /** A sentence, on one line; no secret. */
   readonly text: string;
-  /** Absent in records of an older version: it counts as `ACCESS`. */
+  /** Absent in records of an older version, where it counts as `ACCESS`. */
   readonly about?: AccessMatter;
   readonly isForOwners: boolean;
-  /** Id of a member who is to hear of it, owner or not; null = none. */
+  /** Id of a member to notify, owner or not; null = none. */
   readonly member: string | null;
 }
 
@@ -77,16 +76,16 @@ export interface AccessChange {
 const COLLECTED_MS = 60_000;
 /** From one notice to the next, ms. */
 const APART_MS = 600_000;
-/** The same of the first notices with leaks, and how many these are. */
+/** The same for the first notices with leaks, and how many these are. */
 const LEAKS_APART_MS = 60_000;
 const SWIFT_LEAKS = 3;
-/** After so long without a leak, ms, the next one is a first one again. */
+/** After this long without a leak, ms, a new run begins. */
 const LEAKS_FORGOTTEN_MS = 3_600_000;
 export const LISTED_MAX = 20;
-/** Members of a project are at most so many; more than that is not worth a record's bytes. */
+/** Ids in `moreFor`, to bound the record. */
 const MORE_FOR_MAX = 100;
 /**
- * Notices that are kept: more than a day has at ten minutes apart, for so long a notice waits to be
+ * Kept notices: more than fit into a day at ten minutes apart, which is how long a notice waits to be
  * mailed.
  */
 export const KEPT = 200;
@@ -94,7 +93,7 @@ const TEXT_CHARS_MAX = 500;
 
 const WEIGHT: Readonly<Record<AccessMatter, number>> = { KEY: 0, LEAK: 1, ACCESS: 2 };
 
-/** Record: how many notices of this kind there were, and the id of the last. */
+/** Record with the number of notices, and the id of the last. */
 const COUNT = 'accessNotices';
 
 interface Placed {
@@ -102,7 +101,7 @@ interface Placed {
   readonly notice: AccessNotice;
 }
 
-/** Notes a change in the decision that makes it. Of `_system`, which has no owners, none is. */
+/** Notes a change in the decision that makes it. Does nothing in `_system`, which has no owners. */
 export function noteAccessChange(
   draft: Draft,
   change: Omit<AccessChange, 'atMs' | 'about'> & { readonly about: AccessMatter },
@@ -117,8 +116,8 @@ export function noteAccessChange(
 }
 
 /**
- * Keeps somebody who has just ceased to be an owner among the readers of the notices that are not
- * mailed yet. In the decision that ends it, after the change itself was noted.
+ * Keeps a removed owner among the readers of the notices that are not mailed yet. Call it in the
+ * decision that removes them, after the change itself was noted.
  */
 export function keepFormerOwner(draft: Draft, member: string): void {
   for (const { id, notice } of keptNotices(draft)) {
@@ -128,10 +127,10 @@ export function keepFormerOwner(draft: Draft, member: string): void {
   }
 }
 
-/** A new notice, in the place of the one that can best be spared. */
+/** A new notice, stored in place of the least important one. */
 function begun(draft: Draft, last: AccessNotice | undefined): Placed {
   const { at } = draft;
-  // A full one goes on in the next, which is mailed with it.
+  // A full notice continues in the next, which is mailed with it.
   const isFull = last !== undefined && at < last.closesMs;
   const beforeMs = isFull ? last.beforeMs : (last?.closesMs ?? 0);
   const closesMs = isFull ? last.closesMs : Math.max(at + COLLECTED_MS, beforeMs + APART_MS);
@@ -149,7 +148,7 @@ function begun(draft: Draft, last: AccessNotice | undefined): Placed {
   };
 }
 
-/** The notice with another leak: it closes at once, or after the one before it as far as it must. */
+/** The notice with another leak: it closes at once, or as soon as the previous one allows. */
 function hastened(notice: AccessNotice, at: number): AccessNotice {
   const { closesMs, beforeMs, raisedMs, leaks } = notice;
   const isFirst = !leaks || leaks.lastMs < raisedMs;
@@ -166,13 +165,13 @@ function weightOf({ about = 'ACCESS' }: AccessChange): number {
   return WEIGHT[about];
 }
 
-/** Has the notice room for such a change, or lists it one that weighs less? */
+/** true when the notice can list the change, possibly in place of a lighter one. */
 function hasLighter({ changes }: AccessNotice, about: AccessMatter): boolean {
   if (changes.length < LISTED_MAX) return true;
   return changes.some((each) => weightOf(each) < WEIGHT[about]);
 }
 
-/** With the change listed in place of the latest of the lightest ones, or counted. */
+/** The notice with the change, which displaces the latest of the lightest ones or is only counted. */
 function added(notice: AccessNotice, change: AccessChange): AccessNotice {
   const all = [...notice.changes, change];
   const after = { ...notice, endedMs: change.atMs };
@@ -201,7 +200,7 @@ function noticeIn(draft: Draft, id: string): AccessNotice | undefined {
 function lastNotice(draft: Draft): Placed | undefined {
   const body = draft.record(COUNT, COUNT)?.body;
   if (!body) return undefined;
-  // An older version went round 100 places and kept the count alone.
+  // An older version used 100 places in turn and kept only the count.
   const id = typeof body.last === 'string' ? body.last : placeId(Number(body.count) % 100);
   const notice = noticeIn(draft, id);
   return notice && { id, notice };
@@ -214,12 +213,12 @@ function keptNotices(draft: Draft): Placed[] {
   });
 }
 
-/** Has everybody been mailed it who will be? Without a mail server nobody is: a day is enough. */
+/** true when no mail is left to send; without a mail server that is after a day. */
 function isMailed(draft: Draft, id: string, { raisedMs }: AccessNotice): boolean {
   return draft.at - raisedMs >= DELIVERY_LIFETIME_MS || noticeMailsOf(draft, id, raisedMs).isOver;
 }
 
-/** A free place; otherwise that of the mailed, lightest, oldest notice, in this order. */
+/** A free place; otherwise that of a notice that is mailed, light and old, compared in this order. */
 function sparedId(draft: Draft): string {
   const kept = keptNotices(draft);
   if (kept.length < KEPT) {
@@ -239,42 +238,42 @@ function put(draft: Draft, id: string, body: AccessNotice): void {
   draft.putRecord({ kind: 'notice', id, body: { ...body }, sort });
 }
 
-/** Who reads a notice. */
+/** Reader of a notice. */
 export interface NoticeReader {
   /** Id of the reader's membership. */
   readonly member: string;
   readonly isOwner: boolean;
 }
 
-/** The notice as one reader may see it; undefined: there is nothing in it for them. */
+/** The part of the notice that the reader may see; undefined = nothing. */
 export function shownTo(notice: AccessNotice, reader: NoticeReader): AccessNotice | undefined {
   const former = notice.formerOwners?.find(({ member }) => member === reader.member);
   const untilMs = reader.isOwner ? Number.POSITIVE_INFINITY : (former?.untilMs ?? 0);
   const isFor = ({ atMs, isForOwners, member }: AccessChange): boolean =>
     (isForOwners && atMs <= untilMs) || member === reader.member;
   const changes = notice.changes.filter(isFor);
-  // Counted ones have no time: some of them may be of later.
+  // Counted changes have no time: some of them may be later.
   const more = untilMs > 0 ? notice.more : 0;
   const moreFor = notice.moreFor.filter((member) => member === reader.member);
   if (changes.length === 0 && more === 0 && moreFor.length === 0) return undefined;
   return { ...notice, changes, more, moreFor };
 }
 
-/** Its changes as sentences, the oldest first. */
+/** Its changes as sentences, oldest first. */
 export function sentencesOf({ changes, more, moreFor }: AccessNotice): string[] {
   const others = more > 0 ? String(more) : 'Some';
   const isMore = more > 0 || moreFor.length > 0;
   return [...changes.map(({ text }) => text), ...(isMore ? [`${others} further changes`] : [])];
 }
 
-/** Somebody, for people to read: a member's name beside that of the person; others by name alone. */
+/** Name of an actor for people: a member's display name and resource name, or the resource name. */
 export function shownActor(view: Pick<ProjectView, 'instance' | 'project'>, by: string): string {
   const person = /^people\/(.+)$/.exec(by)?.[1];
   if (person === undefined) return by;
   return shownAs(view, 'membership', memberIdOf(view.project, person), by);
 }
 
-/** The owner of a key, by its resource name, for people to read. */
+/** Name of a key's owner for people. */
 export function shownOwner(view: Pick<ProjectView, 'instance'>, name: string): string {
   const owner = parseOwner(name);
   return owner ? shownAs(view, owner.machine, owner.id, name) : name;
@@ -288,4 +287,31 @@ function shownAs(
 ): string {
   const displayName = view.instance(machine, id)?.context.displayName;
   return typeof displayName === 'string' ? `${displayName} (${name})` : name;
+}
+
+/**
+ * Progress of a notice's mails, written by the mailer: body of a record of kind `ownersTold` (its name
+ * on disk), under the notice's id. Members are ids.
+ */
+export interface NoticeMails {
+  /** `raisedMs` of its notice, Unix ms. */
+  readonly raisedMs: number;
+  /** true: no mail is tried any more. Absent in records of an older version, which wrote them at the end. */
+  readonly isOver?: boolean;
+  /** Members whose mail server accepted the mail. */
+  readonly told?: readonly string[];
+  /** Members whose mail was refused, or not accepted within a day. */
+  readonly untold?: readonly string[];
+}
+
+/** Progress of the mails of the notice that was raised at `raisedMs`. */
+export function noticeMailsOf(
+  view: Pick<ProjectView, 'record'>,
+  id: string,
+  raisedMs: number,
+): Required<Omit<NoticeMails, 'raisedMs'>> {
+  const record = view.record('ownersTold', id)?.body;
+  if (record?.raisedMs !== raisedMs) return { isOver: false, told: [], untold: [] };
+  const { isOver = true, told = [], untold = [] } = record;
+  return { isOver, told, untold };
 }

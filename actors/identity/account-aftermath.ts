@@ -1,14 +1,14 @@
 /**
- * What follows from the end of a service account, in as many commits as it takes: its CI
- * connections are told, its keys revoked. A record of kind `accountAftermath` under the account's id
- * says what is left; there is none when all is done. Each batch goes on where the last one ended, so
- * that any node, at any time, can finish it.
+ * Consequences of a service account's end, in as many commits as they take: its CI connections end
+ * their tokens, its keys are revoked. A record of kind `accountAftermath` under the account's id holds
+ * what is left; there is none when all is done. Each batch continues after the last one, so that any
+ * node can finish it at any time.
  */
 import type { Actor } from '../../streams/platform/commit/commit.ts';
 import type { Draft, Host } from '../platform/host/host-port.ts';
 import { BATCH_STEPS_MAX, StepBatch } from '../platform/step-batch.ts';
 import { nextTurn } from '../platform/time-slices.ts';
-import type { IdentityChange } from './accounts-port.ts';
+import type { IdentityChange } from './checks.ts';
 import { ownerName } from './names.ts';
 
 declare module '../platform/host/rows.ts' {
@@ -17,7 +17,7 @@ declare module '../platform/host/rows.ts' {
   }
 }
 
-/** Who finishes what nobody sends again; the steps themselves name who caused them. */
+/** Actor of the background repair; the events themselves name who caused them. */
 const SERVICE: Actor = { kind: 'service', name: 'service/accounts' };
 
 /** Kind of the record. */
@@ -28,21 +28,21 @@ export interface Aftermath {
   readonly what: 'disabled' | 'deleted';
   /** Who caused it. */
   readonly by: string;
-  /** Connections up to this place of their list have been told. */
+  /** Connections up to this position are done. */
   readonly after?: string;
 }
 
-/** Connections that are read, and told, at once. */
+/** Connections of one page. */
 const PAGE = 20;
 
-/** The first batch, in the decision of the account's own step; the rest is noted. */
+/** Does the first batch in the decision that ends the account, and notes the rest. */
 export function startAftermath(draft: Draft, aftermath: Aftermath): void {
   const isNoted = draft.record(AFTERMATH, aftermath.account) !== undefined;
   const left = advance(draft, aftermath);
   if (left || isNoted) note(draft, aftermath.account, left);
 }
 
-/** Batch after batch, until nothing is left; no commit when nothing was. */
+/** Commits batches until nothing is left. */
 export async function finishAftermath(
   host: Pick<Host, 'submit' | 'view'>,
   { project, by }: Pick<IdentityChange, 'project' | 'by'>,
@@ -59,7 +59,7 @@ export async function finishAftermath(
   }
 }
 
-/** In every project, what a crash has left undone. Throws what `Host.submit` throws. */
+/** Finishes in every project what a crash has left. Throws what `Host.submit` throws. */
 export async function finishLeftovers(
   host: Pick<Host, 'submit' | 'view' | 'projects'>,
 ): Promise<void> {
@@ -78,7 +78,7 @@ function note(draft: Draft, account: string, left: Aftermath | null): void {
   draft.putRecord({ kind: AFTERMATH, id: account, body: left && { ...left } });
 }
 
-/** One batch; what is left then, null = nothing. */
+/** Does one batch and returns what is left; null = nothing. */
 function advance(draft: Draft, aftermath: Aftermath): Aftermath | null {
   const batch = new StepBatch();
   return aftermath.what === 'disabled'

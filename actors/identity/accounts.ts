@@ -1,8 +1,8 @@
 /**
- * Service accounts, decided. The account's own step alone refuses its keys and tokens; what else a
- * disabling or a deletion does (ending tokens for good, revoking keys) follows in the same commit
- * as far as it fits, and then in batches. A record says what is left, so that a crash leaves nothing
- * forgotten: the next change of the account goes on with it, and enabling waits for it.
+ * Service accounts. Disabling or deleting one refuses its keys and tokens at once, by the account's own
+ * row. The consequences (ending tokens for good, revoking keys) follow in the same commit as far as
+ * they fit, and then in batches. A record lists what is left, so that a crash loses nothing: the next
+ * change of the account continues, and enabling waits for it.
  */
 import type { Clock } from '../../streams/platform/clock.ts';
 import type { Actor } from '../../streams/platform/commit/commit.ts';
@@ -12,21 +12,59 @@ import type { Committed, Draft, Host, Instance } from '../platform/host/host-por
 import { noteAccessChange, shownActor, shownOwner } from './access-notices.ts';
 import { AFTERMATH, finishAftermath, startAftermath } from './account-aftermath.ts';
 import {
-  ACCOUNTS_MAX,
-  type Accounts,
-  type ChangedAccount,
-  type CreateAccount,
-  type IdentityChange,
-  type UpdateAccount,
-} from './accounts-port.ts';
-import {
   checkDisplayName,
   checkReason,
+  type IdentityChange,
   invalid,
   knownCapabilities,
   someCapabilities,
 } from './checks.ts';
-import { PERMISSION_TEMPLATES } from './templates.ts';
+import { PERMISSION_TEMPLATES } from './grants.ts';
+
+export interface CreateAccount extends IdentityChange {
+  /** Chosen by the service; absent = a new one. */
+  readonly account?: string;
+  readonly displayName: string;
+  /** Id of a permission template; '' = none, then `capabilities` lists them. */
+  readonly template: string;
+  readonly capabilities: readonly string[];
+}
+
+export interface UpdateAccount extends IdentityChange {
+  readonly account: string;
+  /** undefined = unchanged. */
+  readonly displayName: string | undefined;
+  readonly capabilities: readonly string[] | undefined;
+}
+
+export interface NamedAccount extends IdentityChange {
+  readonly account: string;
+}
+
+/** Service accounts of a project that are not deleted, at most. */
+export const ACCOUNTS_MAX = 1_000;
+
+/** Id of the account. */
+export interface ChangedAccount {
+  readonly account: string;
+}
+
+/**
+ * Changes are durable when their promise resolves. Every method throws a `Refusal`: NOT_FOUND,
+ * INVALID_STATE, INVALID_FIELD, LIMIT_EXCEEDED, REQUEST_ID_REUSED, and what `Host.submit` throws.
+ */
+export interface Accounts {
+  create(request: CreateAccount): Promise<Committed<ChangedAccount>>;
+  update(request: UpdateAccount): Promise<Committed<ChangedAccount>>;
+  /**
+   * Stops its keys and tokens at once, the tokens for good. Changes nothing when it is disabled
+   * already: the first reason stays.
+   */
+  disable(request: NamedAccount & { readonly reason: string }): Promise<Committed<ChangedAccount>>;
+  enable(request: NamedAccount): Promise<Committed<ChangedAccount>>;
+  /** For good, with its keys and CI connections. A resent request finishes what a crash left. */
+  delete(request: NamedAccount): Promise<Committed<ChangedAccount>>;
+}
 
 export interface AccountsDeps {
   readonly host: Pick<Host, 'submit' | 'view'>;
@@ -78,7 +116,7 @@ function createAccount(
 ): Promise<Committed<ChangedAccount>> {
   const { project, by, request, displayName } = creation;
   checkDisplayName(displayName);
-  const granted = grantedAtFirst(creation);
+  const granted = initialGrants(creation);
   const account = creation.account ?? ulid(clock.now(), random);
   return host.submit({
     ...{ project, by },
@@ -95,17 +133,17 @@ function createAccount(
   });
 }
 
-/** From the template, or as listed: one of the two. */
-function grantedAtFirst({ template, capabilities }: CreateAccount) {
+/** Capabilities from the template or from the list, never from both. */
+function initialGrants({ template, capabilities }: CreateAccount) {
   if (template === '') return { template: null, capabilities: someCapabilities(capabilities) };
   if (capabilities.length > 0) {
-    throw invalid('template', 'template and capabilities are both given: one of them says it all');
+    throw invalid('template', 'template and capabilities are both given: send only one of them');
   }
   const found = PERMISSION_TEMPLATES.find(({ id }) => id === template);
   if (found) return { template, capabilities: found.capabilities };
-  const ids = PERMISSION_TEMPLATES.map(({ id }) => id).join(' and ');
+  const ids = PERMISSION_TEMPLATES.map(({ id }) => id).join(' or ');
   const seen = JSON.stringify(template.slice(0, 100));
-  throw invalid('template', `There is no permission template ${seen}: there are ${ids}`);
+  throw invalid('template', `There is no permission template ${seen}: choose ${ids}`);
 }
 
 function updateAccount(
@@ -113,7 +151,7 @@ function updateAccount(
   { account, displayName, capabilities, ...change }: UpdateAccount,
 ): Promise<Committed<ChangedAccount>> {
   if (displayName !== undefined) checkDisplayName(displayName);
-  // An empty list is fine here: nothing of the account works until it is given something.
+  // An empty list is allowed here: it stops the account's keys until it is changed.
   const granted = capabilities && knownCapabilities(capabilities);
   return decided(host, change, account, (draft, row) => {
     const before = row.context;
@@ -129,14 +167,14 @@ function updateAccount(
   });
 }
 
-/** Whatever acts for the account can do more than before, without any new key: news for owners. */
+/** Owners are notified, because existing keys and tokens of the account can do more than before. */
 function noteWidened(draft: Draft, account: string, what: string, by: Actor): void {
   const name = `projects/${draft.project}/serviceAccounts/${account}`;
   const text = `The service account ${shownOwner(draft, name)} ${what}, by ${shownActor(draft, by.name)}`;
   noteAccessChange(draft, { about: 'ACCESS', text, isForOwners: true, member: null });
 }
 
-/** One decision about an account that is there. */
+/** Submits a decision about an existing account. */
 function decided(
   host: AccountsDeps['host'],
   { project, by, request }: IdentityChange,
@@ -158,7 +196,7 @@ function decided(
   });
 }
 
-/** Tokens given out before a disabling must not work again after it. */
+/** Throws IN_PROGRESS while tokens made before a disabling are still being ended. */
 function assertNothingLeft(draft: Draft, account: string): void {
   if (!draft.record(AFTERMATH, account)) return;
   const message = 'Its tokens are still being ended: send the same request again in a moment';

@@ -1,12 +1,21 @@
-/** Making a credential of any kind inside a decision: lifetimes are bounded here and nowhere else. */
+/** Start of a credential of any kind inside a decision; the only place that bounds lifetimes. */
 import type { CredentialInput } from '../../machines/identity/credential.ts';
 import type { Draft } from '../platform/host/host-port.ts';
 import { noteAccessChange, shownActor, shownOwner } from './access-notices.ts';
-import type { MintedKey } from './keys-port.ts';
 
 /** Longest and usual lifetime of a key, ms (IDN-06). */
 export const KEY_LIFETIME_MS_MAX = 365 * 86_400_000;
 export const KEY_LIFETIME_MS_DEFAULT = 90 * 86_400_000;
+
+/** A new secret in the form of our keys. */
+export interface MintedKey {
+  readonly id: string;
+  /** The secret. */
+  readonly text: string;
+  /** SHA-256 of it, hex. */
+  readonly hash: string;
+  readonly lastFour: string;
+}
 
 export interface NewCredential {
   readonly project: string;
@@ -15,9 +24,9 @@ export interface NewCredential {
   /** Resource name of the identity it acts for. */
   readonly owner: string;
   readonly displayName: string;
-  /** Resource name of who makes it; default the part of the service. */
+  /** Resource name of its creator; default: the service. */
   readonly createdBy?: string;
-  /** Of a collector: the one data center it reports; of an agent: the one VM. */
+  /** For a collector: the one data center that it reports; for an agent: the one VM. */
   readonly datacenter?: string;
   readonly vm?: string;
   /** Default 90 days; more than a year throws RangeError. */
@@ -25,8 +34,8 @@ export interface NewCredential {
 }
 
 /**
- * Adds a minted key to a decision, with the notice of it for the project's owners; returns the end
- * of its lifetime, Unix ms.
+ * Adds a minted key to a decision, with the notice for the project's owners. Returns the end of its
+ * lifetime, Unix ms.
  */
 export function startCredential(
   draft: Draft,
@@ -54,7 +63,7 @@ export function startCredential(
     expiresMs: draft.at + lifetimeMs,
   };
   draft.start('credential', minted.id, { ...input });
-  // The service's own keys (of the demo) are nobody's act.
+  // Keys that the service makes for itself (in the demo) need no notice.
   if (!/^service(\/|$)/.test(input.createdBy)) noteNewKey(draft, input);
   return input.expiresMs;
 }
@@ -74,7 +83,7 @@ const KINDS: Readonly<Record<CredentialInput['kind'], string>> = {
   vm: 'agent key',
 };
 
-/** A credential for people to read: kind, name and the last characters of its secret. */
+/** Description for people: kind, name and the last characters of the secret. */
 export function describeCredential({
   kind,
   displayName,

@@ -1,7 +1,7 @@
 /**
- * Claims that an older version did not keep: of several people who joined by invitations to one
- * address it noted the first alone, and showed the others without the mark that the address is not
- * proven. They are found by the invitations whose links made them; done once in a service's life.
+ * Repair of claimed addresses that an older version did not note. Of several people who joined by
+ * invitations to one address it noted only the first, and showed the others without the mark that the
+ * address is not proven. They are found by the invitations whose links made them; done once.
  */
 import { type Actor, SYSTEM_PROJECT } from '../../streams/platform/commit/commit.ts';
 import type { Draft, Host, Instance } from '../platform/host/host-port.ts';
@@ -17,11 +17,11 @@ declare module '../platform/host/rows.ts' {
 }
 
 const SERVICE: Actor = { kind: 'service', name: 'service/people' };
-/** Record: that it is done. */
+/** Record that marks the repair as done. */
 const DONE = { kind: 'claimIndex', id: 'complete' } as const;
 const PAGE = 500;
 
-/** Harmless when it was cut off, and when it is done. Throws what `Host.submit` throws. */
+/** Can be repeated, also after it was cut off. Throws what `Host.submit` throws. */
 export async function completeClaimIndex(
   host: Pick<Host, 'submit' | 'view' | 'projects' | 'findInstancesOf'>,
 ): Promise<void> {
@@ -61,7 +61,7 @@ async function claimOfInvitation(
   await noteName(host, person);
 }
 
-/** Is it somebody without a proven address, of whom no claim is noted? */
+/** true for a person without a proven address and without a noted claim. */
 function isUnmarked(view: Pick<Draft, 'instance' | 'record'>, person: string): boolean {
   const row = view.instance('person', person);
   if (!row || contextOfPerson(row).email !== '') return false;

@@ -1,12 +1,14 @@
 /**
- * The first start of a service that nobody has signed in to: a person who owns a project, and a
- * link for them. Made anew at the next start when it was lost or is past its time, but only while
- * nobody has ever signed in: afterwards the operator makes links.
+ * First owner of a new service: a person who owns a project, and a sign-in link for them. A lost or
+ * expired link is replaced at the next start, but only until anybody has signed in; after that the
+ * operator makes links.
  */
 import { type Actor, SYSTEM_PROJECT } from '../../streams/platform/commit/commit.ts';
 import type { Host } from '../platform/host/host-port.ts';
+import type { Members } from './members.ts';
+import type { People } from './people.ts';
 import { startPerson } from './people-index.ts';
-import type { IssuedLink, Members, People } from './people-port.ts';
+import type { IssuedLink } from './people-links.ts';
 import { sameDigest } from './sign-in-secrets.ts';
 
 declare module '../platform/host/rows.ts' {
@@ -25,12 +27,12 @@ export interface FirstOwnerDeps {
 
 const KIND = 'firstOwner';
 
-/** Has there ever been a session? */
+/** true when there has ever been a session. */
 export function hasAnybodySignedIn(host: Pick<Host, 'view'>): boolean {
   return host.view(SYSTEM_PROJECT).instances('session', { limit: 1 }).items.length > 0;
 }
 
-/** Is it a link that can still be used? `hash`: SHA-256 of its token, hex. */
+/** true when the link can still be used. `hash`: hex SHA-256 of its token. */
 export function isLinkOpen(
   host: Pick<Host, 'view'>,
   link: { readonly id: string; readonly hash: string; readonly nowMs: number },
@@ -40,7 +42,7 @@ export function isLinkOpen(
   return isSame && row?.value === 'issued' && link.nowMs < Number(row.context.expiresMs);
 }
 
-/** The person, owner of `project`, is made if there is none yet; a link for them in any case. */
+/** Makes the person, owner of `project`, if there is none yet, and a link for them in any case. */
 export async function firstOwnerLink(
   { host, people, members, newId }: FirstOwnerDeps,
   by: Actor,

@@ -1,13 +1,13 @@
 /**
- * What an identity is granted at this moment: the upper bound of every key and token that acts for
- * it, looked up anew for each request and each decision. A service account has what it was given, a
- * member what their role says.
+ * Grants of identities: the upper bound of every key and token that acts for one, read for each
+ * request and each decision. A service account has its own capabilities, a member those of their
+ * role. The permission templates list grants for new service accounts.
  */
 import type { Role } from '../../machines/identity/membership.ts';
 import type { Instance } from '../platform/host/host-port.ts';
 import type { KeyOwner } from './names.ts';
 
-/** What may be granted (IDN-05). */
+/** Capabilities that can be granted (IDN-05). */
 export const CAPABILITIES = ['monitoring.read', 'monitoring.write'] as const;
 
 const ROLE_GRANTS: Readonly<Record<Role, readonly string[]>> = {
@@ -16,9 +16,9 @@ const ROLE_GRANTS: Readonly<Record<Role, readonly string[]>> = {
   OWNER: CAPABILITIES,
 };
 
-/** How an identity stands. Of one that is disabled or gone, no capability is left. */
+/** State and capabilities of an identity; a disabled or missing one has none. */
 export interface Grants {
-  /** `gone`: it was removed, or never was. */
+  /** `gone`: removed, or never existed. */
   readonly state: 'active' | 'disabled' | 'gone';
   readonly capabilities: readonly string[];
 }
@@ -30,7 +30,7 @@ export interface GrantedRows {
 
 const GONE: Grants = { state: 'gone', capabilities: [] };
 
-/** What the identity may do now. */
+/** Present grants of the identity. */
 export function grantsOf(view: GrantedRows, owner: KeyOwner): Grants {
   const found = view.instance(owner.machine, owner.id);
   if (!found || found.final) return GONE;
@@ -49,7 +49,32 @@ function ofAccount({ value, context }: Instance<'serviceAccount'>): Grants {
     : { state: 'disabled', capabilities: [] };
 }
 
-/** Capabilities that are in both lists, in the order of the first. */
+/** Intersection of both lists, in the order of the first. */
 export function within(capabilities: readonly string[], bound: readonly string[]): string[] {
   return capabilities.filter((capability) => bound.includes(capability));
 }
+
+/** Template for service accounts. */
+export interface PermissionTemplate {
+  readonly id: string;
+  readonly displayName: string;
+  readonly description: string;
+  readonly capabilities: readonly string[];
+}
+
+export const PERMISSION_TEMPLATES: readonly PermissionTemplate[] = [
+  {
+    id: 'metrics-scraper',
+    displayName: 'Metrics scraper',
+    description:
+      'Reads metrics, alert rules and incidents. No change of a VM, no console, no identities.',
+    capabilities: ['monitoring.read'],
+  },
+  {
+    id: 'alert-manager',
+    displayName: 'Alert manager',
+    description:
+      'Reads what a metrics scraper reads, and saves alert rules and destinations. No change of a VM, no console, no identities.',
+    capabilities: ['monitoring.read', 'monitoring.write'],
+  },
+];

@@ -1,6 +1,6 @@
 /**
- * Invitations: offered by an owner or the operator, taken by whoever holds the link or proves to
- * own the address, once. One at a time to an address: a further one takes the place of the first.
+ * Invitations: offered by an owner or the operator, and accepted once, by the holder of the link or
+ * the proven owner of the address. One at a time for each address: a new one replaces the old.
  */
 import type { InvitationContext } from '../../machines/identity/invitation.ts';
 import type { Role } from '../../machines/identity/membership.ts';
@@ -30,10 +30,10 @@ import {
   assertActive,
   contextOfPerson,
   emailKey,
+  memberFactsOf,
   parseEmail,
   personByEmail,
   personRow,
-  toldOf,
 } from './people-index.ts';
 import type { SignInSecrets } from './sign-in-secrets.ts';
 
@@ -43,10 +43,10 @@ declare module '../platform/host/rows.ts' {
   }
 }
 
-/** Invitations of a project that wait at a time. */
+/** Open invitations of a project. */
 export const INVITATIONS_MAX = 100;
 
-/** Record: the open invitation to an address, by the digest of the address. */
+/** Record of the open invitation to an address, by the digest of the address. */
 const TO_ADDRESS = 'invitationTo';
 
 export interface InvitationDeps {
@@ -65,7 +65,7 @@ export interface Invite {
 
 export interface Invited {
   readonly invitation: Instance<'invitation'>;
-  /** `svc_inv_...`; null: this answers a resend, and it cannot be had again. */
+  /** `svc_inv_...`; null when this answers a resent request, as it cannot be read again. */
   readonly token: string | null;
 }
 
@@ -79,10 +79,10 @@ export interface Invitations {
     readonly invitation: string;
     readonly request?: RequestKey;
   }): Promise<void>;
-  /** Those that wait for an address, of every project. */
+  /** Open invitations to an address, in all projects. */
   openFor(email: string): readonly Instance<'invitation'>[];
   /**
-   * Makes a person a member by it; harmless when that person has accepted it before. Throws a
+   * Makes a person a member; changes nothing when that person has accepted it before. Throws a
    * `Refusal`: CREDENTIAL_REVOKED, CREDENTIAL_EXPIRED, IDENTITY_DISABLED, LIMIT_EXCEEDED.
    */
   accept(request: {
@@ -92,7 +92,7 @@ export interface Invitations {
   }): Promise<void>;
   /** Ends a person's personal keys in every project. */
   revokeKeysOf(person: string, reason: string): Promise<void>;
-  /** Brings a person's name and address to their memberships, where those have older ones. */
+  /** Copies a person's name and address to their memberships where those differ. */
   noteName(person: string): Promise<void>;
 }
 
@@ -109,7 +109,10 @@ export function createInvitations(deps: InvitationDeps): Invitations {
           const row = draft.instance('invitation', invitation);
           if (!row) throw notFound(invitation);
           if (row.value === 'accepted') {
-            throw new Refusal('INVALID_STATE', 'The invitation was accepted: remove the member');
+            throw new Refusal(
+              'INVALID_STATE',
+              'The invitation was accepted already: remove the member instead',
+            );
           }
           endInvitation(draft, row, { type: 'revoked', at: draft.at, by: by.name });
           return {};
@@ -138,7 +141,7 @@ async function invite({ host, secrets }: InvitationDeps, asked: Invite): Promise
       else if (draft.countInstances('invitation', { final: false }) >= INVITATIONS_MAX) {
         throw new Refusal(
           'LIMIT_EXCEEDED',
-          `${INVITATIONS_MAX} invitations wait already: revoke one first`,
+          `${INVITATIONS_MAX} invitations are open already: revoke one first`,
           { limit: String(INVITATIONS_MAX) },
         );
       }
@@ -164,7 +167,10 @@ function assertNoMember(system: ProjectView, draft: Draft, email: string): void 
   if (person === undefined) return;
   const member = draft.instance('membership', memberIdOf(draft.project, person));
   if (member?.value !== 'active') return;
-  throw new Refusal('INVALID_STATE', `${email} is a member already: set the member's role`);
+  throw new Refusal(
+    'INVALID_STATE',
+    `${email} is a member already: change the member's role instead`,
+  );
 }
 
 function openFor({ host, clock }: InvitationDeps, email: string): Instance<'invitation'>[] {
@@ -195,23 +201,23 @@ async function accept(
       const { expiresMs, person: acceptedBy, role } = invitationOf(row);
       if (acceptedBy === person) return;
       if (row.value === 'accepted' || row.value === 'revoked') {
-        throw new Refusal('CREDENTIAL_REVOKED', 'The invitation was accepted, or taken back');
+        throw new Refusal('CREDENTIAL_REVOKED', 'The invitation was accepted or withdrawn');
       }
       if (row.value !== 'pending' || draft.at >= expiresMs) {
-        throw new Refusal('CREDENTIAL_EXPIRED', 'The invitation is past its time');
+        throw new Refusal('CREDENTIAL_EXPIRED', 'The invitation has expired');
       }
       const system = host.view(SYSTEM_PROJECT);
-      const told = toldOf(system, person, assertActive(system, person));
+      const facts = memberFactsOf(system, person, assertActive(system, person));
       endInvitation(draft, row, { type: 'accepted', at: draft.at, person });
-      // An invitation offers something: whoever has a higher role already keeps it.
+      // An invitation never lowers a role.
       const present = draft.instance('membership', memberIdOf(project, person));
       const has = present?.value === 'active' ? membershipOf(present).role : role;
-      join(draft, { person, ...told }, higher(role, has), by);
+      join(draft, { person, ...facts }, higher(role, has), by);
     },
   });
 }
 
-/** The invitation waits no more; nor does its address. */
+/** Ends an invitation, and frees its address for another one. */
 export function endInvitation(
   draft: Draft,
   row: Instance<'invitation'>,
@@ -224,19 +230,19 @@ export function endInvitation(
   }
 }
 
-/** Brings a person's name and address to their memberships, where those have older ones. */
+/** Copies a person's name and address to their memberships where those differ. */
 export async function noteName(
   host: Pick<Host, 'submit' | 'view' | 'findInstancesOf'>,
   person: string,
 ): Promise<void> {
   const system = host.view(SYSTEM_PROJECT);
-  const told = toldOf(system, person, contextOfPerson(personRow(system, person)));
+  const facts = memberFactsOf(system, person, contextOfPerson(personRow(system, person)));
   for (const row of host.findInstancesOf('membership', person)) {
-    if (!isOutdated(row, told)) continue;
+    if (!isOutdated(row, facts)) continue;
     await host.submit({
       project: row.project,
       by: personActor(person),
-      decide: (draft) => noteFacts(draft, row.instance, told),
+      decide: (draft) => noteFacts(draft, row.instance, facts),
     });
   }
 }
@@ -247,12 +253,12 @@ async function revokeKeysOf(host: Host, person: string, reason: string): Promise
   }
 }
 
-/** Whose sign-in it is that brings it about. */
+/** Actor of changes that a person's sign-in causes. */
 function personActor(person: string): Actor {
   return { kind: 'human', name: `people/${person}` };
 }
 
-/** In batches, until none is left. */
+/** Revokes all keys of a member, in batches. */
 export async function revokeAllKeys(
   host: Host,
   { project, member, reason, by }: { project: string; member: string; reason: string; by: Actor },

@@ -1,12 +1,12 @@
 /**
- * How a key stands at a moment. A lifetime and an overlap end when they end, by the clock, and not
- * when the timer has run that writes it down.
+ * State of a key at a moment. Lifetime and overlap end by the clock, also before the timer that records
+ * the end has fired.
  */
 import type { Instance } from '../platform/host/host-port.ts';
 
 export type KeyState = 'active' | 'rotating' | 'revoked' | 'expired';
 
-/** Whole days before the end at which a key's end is warned of. */
+/** Days before a key's end at which a warning is shown. */
 const WARN_DAYS = [1, 7, 14] as const;
 const DAY_MS = 86_400_000;
 
@@ -24,15 +24,15 @@ export function isKeyLive(key: Instance<'credential'>, nowMs: number): boolean {
   return state === 'active' || state === 'rotating';
 }
 
-/** When a live key stops working, Unix ms: with its lifetime, or before that with its overlap. */
+/** When a live key stops working, Unix ms: the end of its lifetime or, if earlier, of its overlap. */
 export function keyEndMs({ context }: Pick<Instance<'credential'>, 'context'>): number {
   const { expiresMs, overlapEndsMs } = context;
   return Math.min(expiresMs, overlapEndsMs ?? Number.POSITIVE_INFINITY);
 }
 
 /**
- * The least of 1, 7 and 14 days within which a key stops working, also a replaced one that somebody
- * may still use; undefined: none of them, or it has ended.
+ * The least of 1, 7 and 14 days within which a key stops working, also a replaced one that may still be
+ * in use; undefined: later, or it has ended.
  */
 export function expiresWithinDays(
   key: Instance<'credential'>,

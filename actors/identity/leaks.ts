@@ -1,7 +1,7 @@
 /**
- * Ends what leaked. A secret's text is itself the proof: whoever has it could use it, so that whoever
- * reports it may end it. Each is looked up by the id in it, compared by digest, and ended at its
- * project's head in one decision with the notice for those whom it concerns.
+ * End of leaked secrets. The text of a secret is itself the proof: its holder could use it, so its
+ * holder may end it. Each is found by the id in it, compared by digest, and ended at its project's
+ * head, in one decision with the notice for the people concerned.
  *
  *     key, access token, pairing code, enrolment token, invitation   their project
  *     session, sign-in link                                          _system, then the person's projects
@@ -23,16 +23,16 @@ declare module '../platform/host/rows.ts' {
   }
 }
 
-/** A secret that somebody has found, recognised by its form. */
+/** A reported secret, recognised by its form. */
 export type FoundSecret =
   | {
       readonly kind: 'key' | 'session' | 'link' | 'inv' | 'enrol' | 'pair';
-      /** In the text: of the thing that it opens. */
+      /** Id in the text, of the row that the secret belongs to. */
       readonly id: string;
       /** SHA-256 of the text, hex. */
       readonly hash: string;
     }
-  /** An access token of a CI workflow, whose signature and times hold. */
+  /** A verified access token of a CI workflow. */
   | {
       readonly kind: 'token';
       readonly project: string;
@@ -40,7 +40,7 @@ export type FoundSecret =
       readonly tokenEpoch: number;
     };
 
-/** What a report has ended. */
+/** A secret that a report has ended. */
 export interface EndedSecret {
   /** Resource name. */
   readonly name: string;
@@ -65,7 +65,7 @@ interface MachineOf {
 /** How one kind of secret is found and ended. */
 interface Ending<M extends MachineName> {
   readonly machine: M;
-  /** Does the row stand for this very secret, and is it good for something still? */
+  /** true when the row belongs to this very secret, which still gives access. */
   isOpen(row: Instance<M>, found: FoundSecret, nowMs: number): boolean;
   /** Ends it in a decision of its project. */
   end(draft: Draft, row: Instance<M>, by: Actor): void;
@@ -73,8 +73,8 @@ interface Ending<M extends MachineName> {
 }
 
 /**
- * Ends a secret at once; undefined when it is none of this service, or lets nobody in any more: one
- * answer for both, and no commit. Throws what `Host.submit` throws.
+ * Ends a secret at once. Returns undefined, without a commit, for an unknown secret and for one that
+ * gives no access any more. Throws what `Host.submit` throws.
  *
  * @param nowMs Unix ms
  */
@@ -105,12 +105,12 @@ export async function endLeaked(
   return { name: ending.nameOf(row), kind: found.kind };
 }
 
-/** Record of `_system`: a leak of which a person's projects are to be notified. */
+/** Record of `_system`: a leak of which a person's projects must be notified. */
 const TO_NOTE = 'leakToNote';
 
 /**
- * Notifies the projects of people whose session or link leaked; what a crash has left too. Throws what
- * `Host.submit` throws.
+ * Notifies the projects of people whose session or link leaked, also of leaks that a crash left. Throws
+ * what `Host.submit` throws.
  */
 export async function noteLeaksOfPeople(
   host: Pick<Host, 'submit' | 'view' | 'findInstancesOf'>,
@@ -142,7 +142,7 @@ function noteLeak(draft: Draft, text: string, member: string | null): void {
   noteAccessChange(draft, { about: 'LEAK', text, isForOwners: true, member });
 }
 
-/** The same in the decision of `_system` that ends what is a person's. */
+/** Records a leak of a person's secret in the decision of `_system` that ends it. */
 function noteLeakOf(draft: Draft, row: Instance<'session' | 'signInLink'>, what: string): void {
   const body = { person: row.context.person, what };
   draft.putRecord({ kind: TO_NOTE, id: row.instance, body });
@@ -180,13 +180,13 @@ const ENDINGS: { readonly [Kind in FoundSecret['kind']]: Ending<MachineOf[Kind]>
       });
       const name = ENDINGS.token.nameOf(row);
       const what = `An access token of the CI connection "${row.context.displayName}"`;
-      noteLeak(draft, `${what} (${name}) leaked: all that were given out were ended`, null);
+      noteLeak(draft, `${what} (${name}) leaked: all of its tokens were ended`, null);
     },
     nameOf: ({ project, instance }) => `projects/${project}/ciConnections/${instance}`,
   },
   pair: {
     machine: 'ciVerification',
-    // A code that was used is good for nothing, but what it had observed is not to be approved.
+    // Also after the code was used: the observation that it made must not be approved.
     isOpen: (row, found, nowMs) =>
       isHash(row.context.codeHash, found) && !row.final && nowMs < row.context.expiresMs,
     end(draft, row, by) {
@@ -226,7 +226,7 @@ const ENDINGS: { readonly [Kind in FoundSecret['kind']]: Ending<MachineOf[Kind]>
     end(draft, row, by) {
       endInvitation(draft, row, { type: 'revoked', at: draft.at, by: by.name });
       const { email } = invitationOf(row);
-      noteLeak(draft, `The invitation of ${email} leaked, and was taken back`, null);
+      noteLeak(draft, `The invitation of ${email} leaked, and was withdrawn`, null);
     },
     nameOf: ({ project, instance }) => `projects/${project}/invitations/${instance}`,
   },

@@ -1,16 +1,20 @@
 /**
- * Projects and who belongs to them. Memberships and invitations live in their project's chain, so
- * that limits, and the rule that an owner is left, are decided where they cannot be raced past.
+ * Projects and their members. Memberships and invitations live in their project's chain, so that
+ * limits, and the rule that one owner must remain, are decided without races.
  */
 import type { Role } from '../../machines/identity/membership.ts';
 import { type Actor, SYSTEM_PROJECT } from '../../streams/platform/commit/commit.ts';
 import { Refusal } from '../../streams/platform/refusal.ts';
 import type { Draft, Host, ProjectView, RequestKey } from '../platform/host/host-port.ts';
 import { isOneLine, NOT_ONE_LINE } from '../platform/one-line.ts';
-import { createInvitations, type InvitationDeps, revokeAllKeys } from './invitations.ts';
+import {
+  createInvitations,
+  type InvitationDeps,
+  type Invitations,
+  revokeAllKeys,
+} from './invitations.ts';
 import { changeRole, join, leave, membershipOf } from './membership-changes.ts';
-import { assertActive, shownName, toldOf } from './people-index.ts';
-import type { Members, Place } from './people-port.ts';
+import { assertActive, memberFactsOf, shownName } from './people-index.ts';
 
 declare module '../platform/host/rows.ts' {
   interface RecordBodies {
@@ -21,8 +25,54 @@ declare module '../platform/host/rows.ts' {
 
 /** Projects that one person may make. */
 export const PROJECTS_OF_PERSON_MAX = 100;
-/** As resource names have it: lower-case letters, digits and dashes. */
+/** Form of an id in resource names: lower-case letters, digits and dashes. */
 const PROJECT_ID = /^[a-z0-9][a-z0-9-]{0,62}$/;
+
+/** Membership of a person in one project. */
+export interface Place {
+  readonly project: string;
+  /** Id of the membership. */
+  readonly member: string;
+  readonly role: Role;
+}
+
+interface MemberChange {
+  readonly project: string;
+  readonly by: Actor;
+  readonly member: string;
+  readonly request?: RequestKey;
+}
+
+export interface Members {
+  readonly invitations: Invitations;
+  /**
+   * Makes a project whose OWNER is `owner` (id of a person). Throws a `Refusal`: INVALID_STATE
+   * (it exists), INVALID_FIELD, LIMIT_EXCEEDED.
+   */
+  createProject(request: {
+    readonly by: Actor;
+    readonly project: string;
+    readonly displayName: string;
+    readonly owner: string | null;
+    readonly request?: RequestKey;
+  }): Promise<void>;
+  /**
+   * Makes somebody a member, or changes their role; returns the member's id. Throws: NOT_FOUND,
+   * IDENTITY_DISABLED, LIMIT_EXCEEDED, INVALID_STATE (the last owner).
+   */
+  addMember(request: {
+    readonly by: Actor;
+    readonly project: string;
+    readonly person: string;
+    readonly role: Role;
+  }): Promise<string>;
+  /** The person's present memberships, in the order of the projects' ids. */
+  placesOf(person: string): readonly Place[];
+  /** Throws a `Refusal`: NOT_FOUND, INVALID_STATE (the last owner). */
+  setRole(request: MemberChange & { readonly role: Role }): Promise<void>;
+  /** With the member's personal keys. Throws a `Refusal`: NOT_FOUND, INVALID_STATE (the last owner). */
+  removeMember(request: MemberChange & { readonly reason: string }): Promise<void>;
+}
 
 export function createMembers(deps: InvitationDeps): Members {
   const { host } = deps;
@@ -62,14 +112,14 @@ export function createMembers(deps: InvitationDeps): Members {
           return {};
         },
       });
-      // For more keys than one decision takes; not by a resend for a member who has come back.
+      // For keys beyond one decision. A resent request must not touch a member who has returned.
       const isGone = host.view(project).instance('membership', member)?.value === 'removed';
       if (isGone) await revokeAllKeys(host, { project, member, reason: 'MEMBER_REMOVED', by });
     },
   };
 }
 
-/** Body of a project's record. `createdMs` is absent where an older version made it. */
+/** Body of a project's record. `createdMs` is absent in records of an older version. */
 export interface ProjectBody {
   readonly displayName: string;
   readonly createdMs?: number;
@@ -96,7 +146,7 @@ async function createProject(
     decide(draft) {
       assertFree(host, draft, project);
       const facts = owner === null ? undefined : factsOf(host, owner);
-      // Again: a resend long after an attempt that was cut off finds what was made since.
+      // Checked again, because a resent request may follow long after the reservation.
       if (maker !== null) checkCount(ownedBy(host, maker));
       const body = { displayName: shownName(displayName, project), createdMs: draft.at };
       draft.putRecord({ kind: 'project', id: project, body });
@@ -106,9 +156,9 @@ async function createProject(
   });
 }
 
-/** Record of a person: projects that are being made by them. */
+/** Record of a person: projects that they are making. */
 const BEING_MADE = 'projectsBeingMade';
-/** How long an attempt that came to nothing counts, ms: a project is made in far less. */
+/** How long an unfinished attempt counts, ms; making a project takes far less. */
 const ATTEMPT_MS = 600_000;
 
 interface Attempt {
@@ -117,21 +167,21 @@ interface Attempt {
 }
 
 /**
- * In a chain that all projects share, so that neither the count of a person's projects is raced past
- * by making several at once, nor one request id is used for two projects. What is refused leaves no
- * commit. Throws INVALID_STATE, LIMIT_EXCEEDED.
+ * Reserves the project in the chain of `_system`, so that concurrent requests can neither exceed a
+ * person's number of projects nor use one request id for two projects. A refusal leaves no commit.
+ * Throws INVALID_STATE, LIMIT_EXCEEDED.
  */
 async function reserve(
   host: Host,
-  asked: {
+  reservation: {
     readonly by: Actor;
     readonly project: string;
-    /** The person whose projects are counted; null: the operator's are not. */
+    /** Person whose projects are counted; null for the operator, whose are not. */
     readonly maker: string | null;
     readonly request: RequestKey | undefined;
   },
 ): Promise<void> {
-  const { by, project, maker, request } = asked;
+  const { by, project, maker, request } = reservation;
   await host.submit({
     project: SYSTEM_PROJECT,
     by,
@@ -146,7 +196,7 @@ async function reserve(
 
 function noteAttempt(host: Host, draft: Draft, person: string, project: string): void {
   const noted = draft.record(BEING_MADE, person)?.body.attempts;
-  // Records of this kind are written here alone.
+  // Only this file writes records of this kind.
   const before = Array.isArray(noted) ? (noted as Attempt[]) : [];
   const others = before.filter(
     (each) =>
@@ -159,10 +209,10 @@ function noteAttempt(host: Host, draft: Draft, person: string, project: string):
   draft.putRecord({ kind: BEING_MADE, id: person, body: { attempts } });
 }
 
-/** Also taken without a record: samples may have come in for an id that nobody has made. */
+/** Throws for an existing project, also one without a record, which samples may have created. */
 function assertFree(host: Host, view: Pick<ProjectView, 'record'>, project: string): void {
   if (!view.record('project', project) && !host.projects().includes(project)) return;
-  throw new Refusal('INVALID_STATE', `There is a project ${project} already`);
+  throw new Refusal('INVALID_STATE', `The project ${project} exists already`);
 }
 
 function checkProject(project: string, displayName: string): void {
@@ -175,7 +225,7 @@ function checkProject(project: string, displayName: string): void {
     throw new Refusal('INVALID_FIELD', `displayName ${NOT_ONE_LINE}`, { field: 'displayName' });
   }
   if (shownName(displayName, '') !== '') return;
-  throw new Refusal('INVALID_FIELD', 'displayName is missing: say how people call the project', {
+  throw new Refusal('INVALID_FIELD', 'displayName is missing: give the project a name', {
     field: 'displayName',
   });
 }
@@ -191,7 +241,7 @@ function checkCount(owned: number): void {
   });
 }
 
-/** Every project that the person is a member of now, in the order of their ids. */
+/** The person's present memberships, in the order of the projects' ids. */
 function placesOf(host: Pick<Host, 'findInstancesOf'>, person: string): Place[] {
   return host.findInstancesOf('membership', person).flatMap((row) => {
     if (row.value !== 'active') return [];
@@ -202,5 +252,5 @@ function placesOf(host: Pick<Host, 'findInstancesOf'>, person: string): Place[] 
 
 function factsOf(host: Pick<Host, 'view'>, person: string) {
   const system = host.view(SYSTEM_PROJECT);
-  return { person, ...toldOf(system, person, assertActive(system, person)) };
+  return { person, ...memberFactsOf(system, person, assertActive(system, person)) };
 }

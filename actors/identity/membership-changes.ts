@@ -1,6 +1,6 @@
 /**
- * Changes of memberships inside a decision of their project: joining, another role, leaving. A
- * project keeps an owner; whoever leaves takes their personal keys along.
+ * Changes of memberships inside a decision of their project: joining, changing the role, leaving. A
+ * project keeps at least one owner. Leaving revokes the member's personal keys.
  */
 import type { MembershipContext, Role } from '../../machines/identity/membership.ts';
 import type { Actor } from '../../streams/platform/commit/commit.ts';
@@ -9,12 +9,12 @@ import type { Draft, Instance, ProjectView } from '../platform/host/host-port.ts
 import { keepFormerOwner, noteAccessChange, shownActor } from './access-notices.ts';
 import { memberIdOf, ownerName } from './names.ts';
 
-/** Memberships of a project at most, those of people who left included. */
+/** Memberships of a project, those of people who left included. */
 export const MEMBERS_MAX = 1_000;
-/** Keys revoked by one decision; the others, which nothing grants anything any more, by the next. */
+/** Keys revoked by one decision; the next one revokes the rest, which has no grants any more. */
 export const KEYS_A_DECISION = 200;
 
-/** What a membership keeps of a person. */
+/** Facts about a person that a membership keeps. */
 export interface MemberFacts {
   readonly person: string;
   readonly displayName: string;
@@ -28,7 +28,7 @@ export function higher(one: Role, other: Role): Role {
   return RANK[one] >= RANK[other] ? one : other;
 }
 
-/** Makes somebody a member, whatever they were before; the member's id. Throws LIMIT_EXCEEDED. */
+/** Makes somebody a member, new, returning or present; returns the id. Throws LIMIT_EXCEEDED. */
 export function join(draft: Draft, facts: MemberFacts, role: Role, by: Actor): string {
   const { project, at } = draft;
   const id = memberIdOf(project, facts.person);
@@ -55,14 +55,14 @@ export function join(draft: Draft, facts: MemberFacts, role: Role, by: Actor): s
 
 type Named = Pick<MemberFacts, 'displayName' | 'email'>;
 
-/** Has an active membership another name or address than the person? */
+/** true when an active membership has another name or address than the person. */
 export function isOutdated(row: Instance<'membership'>, { displayName, email }: Named): boolean {
   const before = membershipOf(row);
   const isSame = before.displayName === displayName && before.email === email;
   return row.value === 'active' && !isSame;
 }
 
-/** Brings the person's name and address to the membership, if it has older ones. */
+/** Copies the person's name and address to the membership if they differ. */
 export function noteFacts(draft: Draft, id: string, { displayName, email }: Named): void {
   const row = draft.instance('membership', id);
   if (!row || !isOutdated(row, { displayName, email })) return;
@@ -79,7 +79,7 @@ export function changeRole(draft: Draft, id: string, role: Role, by: Actor): voi
   else if (membershipOf(before).role === 'OWNER') noteLostOwner(draft, id, `became ${role}`, by);
 }
 
-/** For the owners that there are; of a project's first owner nobody needs to hear. */
+/** Notifies the other owners; a project's first owner has none. */
 function noteNewOwner(draft: Draft, id: string, by: Actor): void {
   const member = draft.instance('membership', id);
   if (!member || !hasOtherOwner(draft, id)) return;
@@ -87,7 +87,7 @@ function noteNewOwner(draft: Draft, id: string, by: Actor): void {
   noteAccessChange(draft, { about: 'ACCESS', text, isForOwners: true, member: null });
 }
 
-/** For the owners that are left, and for who is none any more: they hear of what was done until now. */
+/** Notifies the remaining owners and the former one, who still sees the changes until now. */
 function noteLostOwner(draft: Draft, id: string, what: string, by: Actor): void {
   const member = draft.instance('membership', id);
   if (!member) return;
@@ -111,10 +111,11 @@ export function leave(draft: Draft, id: string, reason: string, by: Actor): void
   if (membershipOf(before).role === 'OWNER') assertAnotherOwner(draft, id);
   draft.send('membership', id, { type: 'removed', at: draft.at, reason, by: by.name });
   revokeKeys(draft, id, 'MEMBER_REMOVED', by);
-  if (membershipOf(before).role === 'OWNER') noteLostOwner(draft, id, 'is no member any more', by);
+  if (membershipOf(before).role === 'OWNER')
+    noteLostOwner(draft, id, 'is not a member any more', by);
 }
 
-/** Revokes a member's personal keys, at most 200; how many there were. */
+/** Revokes up to 200 personal keys of a member; returns how many. */
 export function revokeKeys(draft: Draft, member: string, reason: string, by: Actor): number {
   const owner = ownerName({ project: draft.project, machine: 'membership', id: member });
   const live = draft.instances('credential', { final: false, owner, limit: KEYS_A_DECISION });

@@ -1,7 +1,6 @@
 /**
- * Names and ids of identities: a member's id follows from project and person, an enrolment's from
- * project and VM, so that they are found without a search; the owner of a key is told by its resource
- * name.
+ * Names and ids of identities. A member's id is derived from project and person, an enrolment's from
+ * project and VM, so that both are found without a search. A key's owner is stored by resource name.
  */
 import { createHash } from 'node:crypto';
 
@@ -14,7 +13,7 @@ export interface KeyOwner {
 
 const OWNER = /^projects\/([^/]+)\/(serviceAccounts|members)\/([^/]+)$/;
 
-/** Reads `projects/p/serviceAccounts/s` or `projects/p/members/m`; undefined for all else. */
+/** Reads `projects/p/serviceAccounts/s` or `projects/p/members/m`; undefined for other names. */
 export function parseOwner(name: string): KeyOwner | undefined {
   const [, project, collection, id] = OWNER.exec(name) ?? [];
   if (project === undefined || id === undefined) return undefined;
@@ -31,7 +30,7 @@ export function memberIdOf(project: string, person: string): string {
   return idFrom('member', project, person);
 }
 
-/** Id of a VM's enrolment: letters and digits, as its tokens need it; VMs' ids have others too. */
+/** Id of a VM's enrolment: letters and digits only, as its tokens need it, unlike ids of VMs. */
 export function enrolmentIdOf(project: string, vm: string): string {
   return idFrom('enrolment', project, vm);
 }

@@ -1,11 +1,11 @@
 /**
- * How people are found: by an account at an identity provider, or by an address. Records of
- * `_system`, keyed by digest and written in the decision that makes or changes the person, so that
- * two sign-ins at once cannot become two people.
+ * Index of people by account at an identity provider, and by address. Its records in `_system` are
+ * keyed by digest and written in the decision that makes or changes the person, so that two concurrent
+ * sign-ins cannot become two people.
  *
- * An address is *verified* when an identity provider, an emailed link or the operator vouches for
- * it; one that only an invitation names is *claimed*: whoever held the link need not own it. One
- * person at most has an address verified; any number may claim it, and each is shown with the mark
+ * An address is *verified* when an identity provider, an emailed link or the operator vouches for it,
+ * and *claimed* when only an invitation names it, since the holder of its link need not own it. At
+ * most one person has an address verified. Any number may claim it, and each is shown with the mark
  * that it is not proven.
  */
 import { createHash } from 'node:crypto';
@@ -35,25 +35,25 @@ const BY_EMAIL = 'personOfEmail';
 const BY_CLAIM = 'personOfClaim';
 const CLAIM_OF = 'claimOfPerson';
 /**
- * Claimants that are listed by their address: each costs an invitation and its acceptance. One beyond
- * them is marked like all others, and is found by its address once another is not there any more.
+ * Claimants listed for an address; each costs an invitation and its acceptance. A further claimant is
+ * marked too, but found by the address only after another one is gone.
  */
 const CLAIMANTS_MAX = 100;
 
 type PersonIndex = typeof BY_IDENTITY | typeof BY_EMAIL;
 type Records = Pick<ProjectView, 'record'>;
 
-/** The address as it is compared: trimmed, lower case. Throws INVALID_FIELD. */
+/** The address in its compared form: trimmed, lower case. Throws INVALID_FIELD. */
 export function parseEmail(field: string, text: string): string {
   const email = text.trim().toLowerCase();
   if (isEmail(email)) return email;
-  const seen = email === '' ? 'missing' : 'no email address';
-  throw new Refusal('INVALID_FIELD', `${field} is ${seen}: say one like ann@example.org`, {
+  const fault = email === '' ? 'missing' : 'not an email address';
+  throw new Refusal('INVALID_FIELD', `${field} is ${fault}: send one like ann@example.org`, {
     field,
   });
 }
 
-/** The same for an address that somebody else tells, who need not hear of it: '' when it is none. */
+/** Like `parseEmail`, for an address from a third party; '' when it is not valid. */
 export function emailOrNone(text: string): string {
   const email = text.trim().toLowerCase();
   return isEmail(email) ? email : '';
@@ -63,13 +63,13 @@ function isEmail(text: string): boolean {
   return text.length <= EMAIL_LENGTH_MAX && EMAIL.test(text) && isOneLine(text);
 }
 
-/** A name fit to be shown: one line, not too long; `otherwise` when nothing is left. */
+/** A displayable name: one line, not too long; `otherwise` when nothing is left. */
 export function shownName(text: string, otherwise: string): string {
   const name = oneLine(text, DISPLAY_NAME_LENGTH_MAX);
   return name === '' ? otherwise : name;
 }
 
-/** Key of an address in records: they are listed by key, and an address need not be shown there. */
+/** Key of an address in records: a digest, since lists of records show their keys. */
 export function emailKey(email: string): string {
   return digest(['email', email]);
 }
@@ -81,36 +81,36 @@ export function personByIdentity(
   return personIn(view, BY_IDENTITY, digest(['identity', issuer, subject]));
 }
 
-/** Of a verified address. */
+/** The person with a verified address. */
 export function personByEmail(view: Records, email: string): string | undefined {
   return email === '' ? undefined : personIn(view, BY_EMAIL, emailKey(email));
 }
 
-/** The first who joined by an invitation to that address and has not been seen to own it. */
+/** The first person who claims an address. */
 export function personByClaim(view: Records, email: string): string | undefined {
   return claimantsOf(view, email)[0];
 }
 
-/** Everybody who claims an address and has not been seen to own it, the first one first. */
+/** All who claim an address, in the order of their claims. */
 export function claimantsOf(view: Records, email: string): readonly string[] {
   const body = email === '' ? undefined : view.record(BY_CLAIM, emailKey(email))?.body;
-  // An older version wrote the first alone.
+  // An older version wrote only the first.
   const others = Array.isArray(body?.others) ? body.others.map(String) : [];
   return typeof body?.person === 'string' ? [body.person, ...others] : [];
 }
 
-/** The address that a person claims; undefined when none, or it is verified by now. */
+/** The address that a person claims; undefined when there is none, or it is verified. */
 export function claimOf(view: Records, person: string): string | undefined {
   const email = view.record(CLAIM_OF, person)?.body.email;
   return typeof email === 'string' ? email : undefined;
 }
 
-/** The address to show with the mark that it is not proven; '' = none. */
+/** The claimed address, shown with the mark that it is not proven; '' = none. */
 export function unprovenEmailOf(view: Records, person: string, verifiedEmail: string): string {
   return verifiedEmail === '' ? (claimOf(view, person) ?? '') : '';
 }
 
-/** Id of the person that the link of an invitation makes: the same at each try. */
+/** Id of the person that an invitation's link makes; the same at each attempt. */
 export function invitedPersonId(invitation: string): string {
   return createHash('sha256').update(`invited ${invitation}`).digest('hex').slice(0, 26);
 }
@@ -125,22 +125,22 @@ export function contextOfPerson(row: Instance<'person'>): PersonContext {
   return row.context;
 }
 
-/** What projects are told of a person. */
-interface ToldPerson {
+/** Name and address of a person. */
+interface NameAndEmail {
   readonly displayName: string;
   /** Verified; '' = none. */
   readonly email: string;
 }
 
 /**
- * What memberships keep of a person: who joined by an invitation is shown with the invited address
- * and the word that it is not proven, so that an owner sees whose invitation was taken.
+ * Name and address that memberships keep. A person who joined by an invitation is shown with the
+ * invited address and the mark that it is not proven, so that an owner sees whose invitation it was.
  */
-export function toldOf(
+export function memberFactsOf(
   view: Records,
   person: string,
-  { displayName, email }: ToldPerson,
-): ToldPerson {
+  { displayName, email }: NameAndEmail,
+): NameAndEmail {
   const claimed = email === '' ? claimOf(view, person) : undefined;
   if (claimed === undefined) return { displayName, email };
   return { email, displayName: `${displayName} (invited as ${claimed}, not proven)` };
@@ -150,7 +150,10 @@ export function toldOf(
 export function assertActive(view: Pick<ProjectView, 'instance'>, person: string): PersonContext {
   const row = personRow(view, person);
   if (row.value === 'active') return contextOfPerson(row);
-  throw new Refusal('IDENTITY_DISABLED', 'The person is locked out: the operator can tell why');
+  throw new Refusal(
+    'IDENTITY_DISABLED',
+    'The person is locked out: ask the operator for the reason',
+  );
 }
 
 export interface NewPerson {
@@ -161,7 +164,7 @@ export interface NewPerson {
   readonly identity?: LinkedIdentity;
 }
 
-/** The address and the account must be nobody's yet. */
+/** Address and account must not belong to anybody yet. */
 export function startPerson(draft: Draft, { id, identity, ...about }: NewPerson): void {
   draft.start('person', id, { at: draft.at, ...about, identity: identity ?? null });
   if (about.email !== '') put(draft, BY_EMAIL, emailKey(about.email), id);
@@ -181,7 +184,7 @@ export function linkIdentity(draft: Draft, person: string, identity: LinkedIdent
   putIdentity(draft, person, identity);
 }
 
-/** Notes the address that an invitation names, whoever else claims or owns it. */
+/** Notes the address of an invitation as claimed, whoever else claims or owns it. */
 export function claimEmail(draft: Draft, person: string, email: string): void {
   if (personByEmail(draft, email) === person || claimOf(draft, person) === email) return;
   dropClaim(draft, person);
@@ -207,19 +210,19 @@ function putClaimants(draft: Draft, email: string, claimants: readonly string[])
 }
 
 /**
- * Gives a person a name and a verified address, '' = as before; an address that is another
- * person's stays theirs.
+ * Gives a person a name and a verified address; '' = unchanged. An address of another person stays
+ * theirs.
  */
 export function rename(
   draft: Draft,
   person: string,
-  told: { readonly displayName: string; readonly email: string },
+  to: { readonly displayName: string; readonly email: string },
 ): void {
   const before = contextOfPerson(personRow(draft, person));
-  const holder = personByEmail(draft, told.email);
-  const isFree = told.email !== '' && (holder === undefined || holder === person);
-  const email = isFree ? told.email : before.email;
-  const displayName = told.displayName === '' ? before.displayName : told.displayName;
+  const holder = personByEmail(draft, to.email);
+  const isFree = to.email !== '' && (holder === undefined || holder === person);
+  const email = isFree ? to.email : before.email;
+  const displayName = to.displayName === '' ? before.displayName : to.displayName;
   if (email === before.email && displayName === before.displayName) return;
   draft.send('person', person, { type: 'renamed', at: draft.at, displayName, email });
   if (email === before.email) return;
@@ -244,7 +247,7 @@ function personIn(view: Records, kind: PersonIndex, id: string): string | undefi
   return view.record(kind, id)?.body.person;
 }
 
-/** JSON keeps parts apart whatever they contain. */
+/** Of JSON, which keeps the parts apart whatever they contain. */
 function digest(parts: readonly string[]): string {
   return createHash('sha256').update(JSON.stringify(parts)).digest('hex');
 }

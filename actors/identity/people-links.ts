@@ -1,16 +1,16 @@
 /**
- * One-time links by which a person signs in. Used in the same decision that begins the session, so
- * that of two uses at once one alone succeeds. Only the hash of a token is kept. A code for the
- * command line ends with the session that confirmed it: it is decided when it is made and when it
- * is used that this session goes on, so that a request under way brings nobody back.
+ * One-time links by which a person signs in. A link is used in the decision that begins the session,
+ * so that of two concurrent uses only one succeeds. Only the hash of a token is stored. A code for the
+ * command line ends with the session that confirmed it: its making and its use both check that this
+ * session is live.
  */
 import { createHash } from 'node:crypto';
 import type { SignInMethod } from '../../machines/identity/session.ts';
 import type { SignInLinkContext, SignInLinkInput } from '../../machines/identity/sign-in-link.ts';
+import type { Clock } from '../../streams/platform/clock.ts';
 import { type Actor, SYSTEM_PROJECT } from '../../streams/platform/commit/commit.ts';
 import { Refusal } from '../../streams/platform/refusal.ts';
-import type { Draft, Instance, RequestKey } from '../platform/host/host-port.ts';
-import type { PeopleDeps } from './people-deps.ts';
+import type { Draft, Host, Instance, RequestKey } from '../platform/host/host-port.ts';
 import {
   assertActive,
   claimOf,
@@ -19,9 +19,8 @@ import {
   personByEmail,
   rename,
 } from './people-index.ts';
-import type { CliConfirmation, People, RequestedLink, StartedSession } from './people-port.ts';
-import { assertSessionOf, startSession } from './sessions.ts';
-import { sameDigest } from './sign-in-secrets.ts';
+import { assertSessionOf, type StartedSession, startSession } from './sessions.ts';
+import { type SignInSecrets, sameDigest } from './sign-in-secrets.ts';
 import { endSignIns, noteSignIn, signInsOf } from './sign-ins.ts';
 
 declare module '../platform/host/rows.ts' {
@@ -41,7 +40,7 @@ const LINK_MS: Readonly<Record<Purpose, number>> = {
   cli: 2 * MINUTE_MS,
   'first-start': 7 * 24 * 60 * MINUTE_MS,
 };
-/** Unused emailed links of a person: whoever asks for more gets no further mail. */
+/** Unused emailed links of a person; beyond them no further mail is sent. */
 const EMAIL_LINKS_MAX = 5;
 /** Base64url of a SHA-256, without padding (RFC 7636, section 4.2, S256). */
 const CHALLENGE = /^[A-Za-z0-9_-]{43}$/;
@@ -55,9 +54,48 @@ const METHOD: Readonly<Record<Purpose, SignInMethod>> = {
 
 const SERVICE: Actor = { kind: 'service', name: 'service/sign-in' };
 
-export type Links = Pick<People, 'linkFor' | 'linkOnRequest' | 'linkByEmail'>;
+export interface IssuedLink {
+  /** Id of the link. */
+  readonly link: string;
+  /** `svc_link_<id>_<random><checksum>`; for an invitation `svc_inv_...`. */
+  readonly token: string;
+  readonly expiresMs: number;
+}
 
-export function createLinks(deps: PeopleDeps): Links {
+/** A link whose token may have been returned before; null then. */
+export type RequestedLink = Omit<IssuedLink, 'token'> & { readonly token: string | null };
+
+/** Confirmation of a code for the command line. */
+export interface CliConfirmation {
+  /** S256 code challenge of RFC 7636: 43 characters. */
+  readonly challenge: string;
+  /** Id of the person's session that confirms the code, which ends with it. */
+  readonly session: string;
+}
+
+export interface Links {
+  /**
+   * A one-time link for the person of an address; `undefined` when nobody active has it. Callers must
+   * not reveal which of the two it was.
+   */
+  linkByEmail(email: string): Promise<(IssuedLink & { displayName: string }) | undefined>;
+  /**
+   * A link for a person, by purpose; `cli` is required for that purpose. Throws a `Refusal`:
+   * NOT_FOUND, IDENTITY_DISABLED, CREDENTIAL_REVOKED and CREDENTIAL_EXPIRED (the confirming session
+   * is over).
+   */
+  linkFor(by: Actor, person: string, purpose: Purpose, cli?: CliConfirmation): Promise<IssuedLink>;
+  /** A link requested by an operator; `token` is null for a resent request. Throws like `linkFor`. */
+  linkOnRequest(by: Actor, person: string, request: RequestKey): Promise<RequestedLink>;
+}
+
+export interface LinksDeps {
+  readonly host: Host;
+  readonly clock: Clock;
+  readonly secrets: SignInSecrets;
+}
+
+export function createLinks(deps: LinksDeps): Links {
   const { host } = deps;
   return {
     async linkFor(by, person, purpose, cli) {
@@ -84,7 +122,7 @@ export function createLinks(deps: PeopleDeps): Links {
   };
 }
 
-/** Adds a link to a decision of `_system`; when it ends, Unix ms. */
+/** Adds a link to a decision of `_system`; returns its end, Unix ms. */
 function startLink(
   draft: Draft,
   link: { id: string; hash: string; person: string; purpose: Purpose; cli: CliConfirmation | null },
@@ -108,19 +146,19 @@ interface LinkRequest {
   readonly request?: RequestKey;
 }
 
-/** Of a link that no resend can have asked for. */
+/** Token of a link that was requested without a request id. */
 function newToken({ link, token }: RequestedLink): string {
   if (token !== null) return token;
   throw new Error(`Link ${link} without a request id has no token`);
 }
 
 async function issue(
-  { host, secrets }: PeopleDeps,
+  { host, secrets }: LinksDeps,
   { by, person, purpose, cli: given, request }: LinkRequest,
 ): Promise<RequestedLink> {
   const cli = purpose === 'cli' ? given : null;
   if (cli === undefined || (cli && !CHALLENGE.test(cli.challenge))) {
-    const message = 'challenge is not a S256 code challenge of RFC 7636: 43 characters';
+    const message = 'challenge is not an S256 code challenge of RFC 7636: 43 characters';
     throw new Refusal('INVALID_FIELD', message, { field: 'challenge' });
   }
   const { id, text, hash } = secrets.mint('link');
@@ -144,15 +182,15 @@ export interface UseOfLink {
   readonly verifier?: string | undefined;
 }
 
-/** What the use of a link came to; `provenEmail`: '' = it proves no address. */
+/** Result of using a link; `provenEmail`: '' = it proves no address. */
 type UsedLink = StartedSession & { readonly provenEmail: string };
 
-/** The link is used and its session begun, or neither. */
+/** Uses the link and begins its session, or does neither. */
 export async function signInByOwnLink(
-  { host, secrets }: PeopleDeps,
+  { host, secrets }: Pick<LinksDeps, 'host' | 'secrets'>,
   use: UseOfLink,
 ): Promise<UsedLink> {
-  // A token's digest never changes: whoever guesses takes no turn of those who sign in.
+  // Checked before the decision, since a token's digest never changes: guesses cost no commit.
   const shown = host.view(SYSTEM_PROJECT).instance('signInLink', use.link);
   const isToken = sameDigest(contextOf(shown)?.tokenHash, secrets.hash(use.token));
   if (!shown || !isToken) throw unknownLink();
@@ -179,7 +217,7 @@ export async function signInByOwnLink(
   return { session: session.id, secret: session.text, ...answer };
 }
 
-/** Whoever opens an emailed link owns the address: a claimed one becomes theirs, alone. */
+/** The use of an emailed link proves the address: a claimed one becomes verified, for them alone. */
 function proveEmail(draft: Draft, person: string): string {
   const { displayName, email } = assertActive(draft, person);
   const claimed = claimOf(draft, person);
@@ -188,25 +226,25 @@ function proveEmail(draft: Draft, person: string): string {
   return claimed;
 }
 
-/** Record: a person whose personal keys are not all ended yet since the address was proven. */
+/** Record: a person whose personal keys are still to be ended, since the address was proven. */
 export const KEYS_TO_END = 'keysToEnd';
 
 /**
- * The owner of an address takes over the person who joined by an invitation to it. Whoever held
- * that link may have been somebody else, so everything begun until then ends.
+ * Gives the person who joined by an invitation to the owner of its address. The holder of that link may
+ * have been somebody else, so that everything begun until then ends.
  */
 export function adopt(
   draft: Draft,
   person: string,
-  told: { readonly displayName: string; readonly email: string },
+  owner: { readonly displayName: string; readonly email: string },
 ): void {
-  rename(draft, person, told);
+  rename(draft, person, owner);
   endSignIns(draft, person, 'ADDRESS_VERIFIED');
-  // Keys are in the chains of projects: ended by whoever signs in, before anything is answered.
+  // Keys are in the chains of projects: the sign-in ends them before it answers.
   draft.putRecord({ kind: KEYS_TO_END, id: person, body: {} });
 }
 
-/** Used and revoked ones are told apart from those past their time. */
+/** Throws CREDENTIAL_REVOKED for a used or revoked link, CREDENTIAL_EXPIRED for an expired one. */
 function assertUnused(row: Instance<'signInLink'>, atMs: number): void {
   if (row.value === 'used' || row.value === 'revoked') {
     throw new Refusal('CREDENTIAL_REVOKED', 'The link was used, or replaced by a newer one', {
@@ -214,10 +252,10 @@ function assertUnused(row: Instance<'signInLink'>, atMs: number): void {
     });
   }
   if (row.value === 'issued' && atMs < (contextOf(row)?.expiresMs ?? 0)) return;
-  throw new Refusal('CREDENTIAL_EXPIRED', 'The link is past its time: ask for a new one');
+  throw new Refusal('CREDENTIAL_EXPIRED', 'The link has expired: ask for a new one');
 }
 
-/** RFC 7636, section 4.6. A wrong verifier does not use the link up: it has two minutes. */
+/** RFC 7636, section 4.6. A wrong verifier does not use up the link, which lives for two minutes. */
 function checkVerifier(challenge: string | null, verifier: string | undefined): void {
   if (challenge === null) return;
   const expected = createHash('sha256').update(challenge).digest('hex');

@@ -1,8 +1,8 @@
 /**
- * Signing in: by a one-time link, by the link of an invitation, or by an account that an identity
- * provider vouches for. The session is begun in the same decision that uses the link, or that
- * makes or finds the person; a project's chain is another one, so joining it is a commit of its
- * own, made before (link of an invitation) or after (verified address) and safe to repeat.
+ * Sign-in by a one-time link, by the link of an invitation, or by an account at an identity provider.
+ * The session begins in the decision that uses the link, or that makes or finds the person. Joining a
+ * project is a commit in that project's chain, made before (link of an invitation) or after (verified
+ * address), and safe to repeat.
  *
  *     invitation link:   person (_system) -> accepted, member (project) -> session (_system)
  *     verified address:  person and session (_system) -> accepted, member (project)
@@ -11,10 +11,10 @@ import type { InvitationContext } from '../../machines/identity/invitation.ts';
 import type { LinkedIdentity, PersonContext } from '../../machines/identity/person.ts';
 import type { SignInMethod } from '../../machines/identity/session.ts';
 import { type Actor, SYSTEM_PROJECT } from '../../streams/platform/commit/commit.ts';
-import { ulid } from '../../streams/platform/random.ts';
+import { type Random, ulid } from '../../streams/platform/random.ts';
 import { Refusal } from '../../streams/platform/refusal.ts';
 import type { Draft, Instance } from '../platform/host/host-port.ts';
-import type { PeopleDeps } from './people-deps.ts';
+import type { Invitations } from './invitations.ts';
 import {
   assertActive,
   claimEmail,
@@ -29,8 +29,7 @@ import {
   startPerson,
 } from './people-index.ts';
 import { adopt, KEYS_TO_END, signInByOwnLink, unknownLink } from './people-links.ts';
-import type { People, StartedSession, VouchedIdentity } from './people-port.ts';
-import { startSession } from './sessions.ts';
+import { type SessionsDeps, type StartedSession, startSession } from './sessions.ts';
 import { sameDigest } from './sign-in-secrets.ts';
 import { hasSignIns } from './sign-ins.ts';
 
@@ -43,9 +42,47 @@ declare module '../platform/host/rows.ts' {
 /** An invitation whose link has begun a session. */
 const INVITATION_USED = 'invitationUsed';
 
-type LinkRequest = Parameters<People['signInByLink']>[0];
+/** Identity for which an identity provider has vouched. */
+export interface VouchedIdentity {
+  readonly issuer: string;
+  readonly subject: string;
+  /** '' = none. */
+  readonly email: string;
+  readonly isEmailVerified: boolean;
+  readonly displayName: string;
+}
 
-export function createSignIns(deps: PeopleDeps): Pick<People, 'signInByLink' | 'signInByIdentity'> {
+interface LinkRequest {
+  readonly token: string;
+  readonly agent: string;
+  /** For links of purpose `cli` (RFC 7636). */
+  readonly verifier?: string;
+  /** Person who is signed in already, and who then accepts an invitation. */
+  readonly person?: string;
+}
+
+export interface SignIns {
+  /**
+   * Signs in the holder of a one-time link or of an invitation (and makes them a person and a member).
+   * Throws a `Refusal`: MALFORMED_CREDENTIAL, CREDENTIAL_EXPIRED, CREDENTIAL_REVOKED (used or
+   * withdrawn), IDENTITY_DISABLED; INVALID_STATE: a person with the invited address exists, and has
+   * to sign in before opening the invitation.
+   */
+  signInByLink(request: LinkRequest): Promise<StartedSession>;
+  /**
+   * Signs in an account of the identity provider: a linked one; else the person of that verified
+   * address; else a new person, if an open invitation names that verified address. Throws a
+   * `Refusal`: GRANT_REMOVED (the account is unknown), IDENTITY_DISABLED.
+   */
+  signInByIdentity(identity: VouchedIdentity, agent: string): Promise<StartedSession>;
+}
+
+export interface SignInsDeps extends SessionsDeps {
+  readonly random: Random;
+  readonly invitations: Pick<Invitations, 'openFor' | 'accept' | 'revokeKeysOf' | 'noteName'>;
+}
+
+export function createSignIns(deps: SignInsDeps): SignIns {
   return {
     async signInByLink(request) {
       const link = deps.secrets.parse('link', request.token);
@@ -63,7 +100,7 @@ export function createSignIns(deps: PeopleDeps): Pick<People, 'signInByLink' | '
 }
 
 async function signInByInvitation(
-  deps: PeopleDeps,
+  deps: SignInsDeps,
   id: string,
   { token, agent, person: presenter }: LinkRequest,
 ): Promise<StartedSession> {
@@ -81,7 +118,7 @@ async function signInByInvitation(
     decide(draft) {
       assertActive(draft, person);
       assertOpen(draft, row, draft.at);
-      // Joining was another commit: who owns the address may have come in between.
+      // Joining was another commit: the owner of the address may have signed in since.
       if (presenter === undefined && isSomebody(draft, person, row)) throw usedInvitation('USED');
       draft.putRecord({ kind: INVITATION_USED, id, body: { session: session.id } });
       const about = { person, method: 'link' as const, agent };
@@ -91,7 +128,7 @@ async function signInByInvitation(
   return { session: session.id, person, secret: session.text, expiresMs: answer };
 }
 
-/** Its link begins one session, also when the attempt before ended between two commits. */
+/** A link begins one session, also when an earlier attempt ended between two commits. */
 function assertOpen(
   system: Pick<Draft, 'record'>,
   row: Instance<'invitation'>,
@@ -100,19 +137,19 @@ function assertOpen(
   const isUsed = system.record(INVITATION_USED, row.instance) !== undefined;
   if (isUsed || row.value === 'revoked') throw usedInvitation(isUsed ? 'USED' : 'REVOKED');
   if (row.value !== 'expired' && atMs < invitationOf(row).expiresMs) return;
-  throw new Refusal('CREDENTIAL_EXPIRED', 'The invitation is past its time: ask for a new one');
+  throw new Refusal('CREDENTIAL_EXPIRED', 'The invitation has expired: ask for a new one');
 }
 
 /**
- * Whose the invitation is: whoever is signed in, or becomes a person by it. Its link is known to
- * whoever invited, so it proves no address, and signs nobody in who was there before: else whoever
- * reads an invitation within a week could become that person. To a new one the operator's word
- * counts as proof of the address. An acceptance that was cut off before its session goes on: of
- * whoever is signed in, or of the person that this very link has made (`id`). Accepted in another
- * way, the link is of no use: it would sign somebody else in.
+ * The person who accepts the invitation: the one who is signed in, or a new one. The inviter knows the
+ * link, so it proves no address, and signs in nobody who existed before: otherwise any reader of the
+ * invitation could become that person for a week. For a new person the operator's word counts as
+ * proof of the address. An acceptance that was cut off before its session continues, for the person
+ * who is signed in or the one that this link has made (`id`). After any other acceptance the link is
+ * useless, because it would sign in somebody else.
  */
 async function personOfInvitation(
-  { host }: PeopleDeps,
+  { host }: SignInsDeps,
   row: Instance<'invitation'>,
   presenter: string | undefined,
 ): Promise<string> {
@@ -143,8 +180,8 @@ async function personOfInvitation(
 }
 
 /**
- * Has anybody proven to be the person that the link of an invitation made, or got a session or a
- * link to sign in as that person? From then on the link signs nobody in.
+ * true when somebody has proven to be the person that the invitation's link made, or has got a session
+ * or a sign-in link as that person. From then on the invitation's link signs in nobody.
  */
 function isSomebody(
   system: Pick<Draft, 'instance' | 'record'>,
@@ -156,25 +193,25 @@ function isSomebody(
   return email !== '' && !isByOperator(invitationOf(invitation).invitedBy);
 }
 
-/** The operator's invitation makes a person whose address counts as proven from the start. */
+/** true for an operator's invitation, whose address counts as proven. */
 export function isByOperator(invitedBy: string): boolean {
   return invitedBy.startsWith('operator/');
 }
 
 function usedInvitation(cause: 'USED' | 'REVOKED'): Refusal {
-  const message = 'The invitation was accepted, or taken back: sign in, or ask for a new one';
+  const message = 'The invitation was accepted or withdrawn: sign in, or ask for a new one';
   return new Refusal('CREDENTIAL_REVOKED', message, { cause });
 }
 
 function knownAlready(): Refusal {
   return new Refusal(
     'INVALID_STATE',
-    'Somebody with the invited address is known here: sign in with that address, or by another link, then open the invitation again',
+    'A person with the invited address exists: sign in with that address, or by another link, then open the invitation again',
   );
 }
 
 async function signInByIdentity(
-  deps: PeopleDeps,
+  deps: SignInsDeps,
   identity: VouchedIdentity,
   agent: string,
 ): Promise<StartedSession> {
@@ -183,14 +220,14 @@ async function signInByIdentity(
   const isInvited = email !== '' && invitations.openFor(email).length > 0;
   const fresh = ulid(clock.now(), random);
   const session = secrets.mint('session');
-  const told = { ...identity, email, displayName: shownName(identity.displayName, '') };
+  const account = { ...identity, email, displayName: shownName(identity.displayName, '') };
   const system = host.view(SYSTEM_PROJECT);
-  const guess = personByIdentity(system, told) ?? knownByAddress(system, email)?.person;
+  const guess = personByIdentity(system, account) ?? knownByAddress(system, email)?.person;
   const { answer } = await host.submit({
     project: SYSTEM_PROJECT,
     by: humanOf(guess ?? fresh),
     decide(draft) {
-      const person = recognise(draft, told, isInvited ? fresh : undefined);
+      const person = recognise(draft, account, isInvited ? fresh : undefined);
       assertActive(draft, person);
       const about = { person, method: 'oidc' as SignInMethod, agent };
       const begun = { id: session.id, hash: session.hash, ...about };
@@ -201,34 +238,34 @@ async function signInByIdentity(
   return { session: session.id, secret: session.text, ...answer };
 }
 
-/** The person of an account; `fresh`: id of a new one, if one may be made. */
+/** The person of an account. `fresh`: id for a new person, if one may be made. */
 function recognise(
   draft: Draft,
-  told: LinkedIdentity & { readonly displayName: string; readonly email: string },
+  account: LinkedIdentity & { readonly displayName: string; readonly email: string },
   fresh: string | undefined,
 ): string {
-  const linked = personByIdentity(draft, told);
+  const linked = personByIdentity(draft, account);
   if (linked !== undefined) {
     assertActive(draft, linked);
-    rename(draft, linked, told);
+    rename(draft, linked, account);
     return linked;
   }
-  const known = knownByAddress(draft, told.email);
+  const known = knownByAddress(draft, account.email);
   if (known !== undefined) {
     const { person, isClaimed } = known;
-    if (hasOtherAccount(assertActive(draft, person), told)) throw unknownPerson();
-    if (isClaimed) adopt(draft, person, told);
-    linkIdentity(draft, person, told);
+    if (hasOtherAccount(assertActive(draft, person), account)) throw unknownPerson();
+    if (isClaimed) adopt(draft, person, account);
+    linkIdentity(draft, person, account);
     return person;
   }
   if (fresh === undefined) throw unknownPerson();
-  const { issuer, subject, email } = told;
-  const displayName = told.displayName === '' ? email : told.displayName;
+  const { issuer, subject, email } = account;
+  const displayName = account.displayName === '' ? email : account.displayName;
   startPerson(draft, { id: fresh, displayName, email, identity: { issuer, subject } });
   return fresh;
 }
 
-/** Whose a verified address is; `isClaimed`: until now it was only claimed. */
+/** The person of a verified address. `isClaimed`: until now the address was only claimed. */
 function knownByAddress(
   view: Pick<Draft, 'record'>,
   email: string,
@@ -239,7 +276,7 @@ function knownByAddress(
   return claimant === undefined ? undefined : { person: claimant, isClaimed: true };
 }
 
-/** An address may be given to somebody new; the account that was linked first stays the person's. */
+/** true when an account of that issuer is linked: an address may have gone to somebody else since. */
 function hasOtherAccount({ identities }: PersonContext, { issuer }: LinkedIdentity): boolean {
   return identities.some((identity) => identity.issuer === issuer);
 }
@@ -247,16 +284,16 @@ function hasOtherAccount({ identities }: PersonContext, { issuer }: LinkedIdenti
 function unknownPerson(): Refusal {
   return new Refusal(
     'GRANT_REMOVED',
-    'Nobody here is known by this account: ask an owner of your project for an invitation',
+    'This account is not known here: ask an owner of your project for an invitation',
   );
 }
 
 /**
- * What a sign-in means for projects: keys of whoever else was the person end, open invitations to
- * the verified address are accepted, a new name is told. What fails is tried again at the next
- * sign-in, and fails this one only where keys could not be ended: nobody gets in beside them.
+ * Consequences of a sign-in for projects: keys of an earlier holder end, open invitations to the
+ * verified address are accepted, and a new name is passed on. A failure is retried at the next
+ * sign-in. It fails this one only if keys could not be ended, so that nobody else keeps access.
  */
-async function afterSignIn(deps: PeopleDeps, person: string, email: string): Promise<void> {
+async function afterSignIn(deps: SignInsDeps, person: string, email: string): Promise<void> {
   const { invitations, onFault } = deps;
   await endKeysOfBefore(deps, person);
   if (email === '') return;
@@ -264,16 +301,16 @@ async function afterSignIn(deps: PeopleDeps, person: string, email: string): Pro
     try {
       await invitations.accept({ project, invitation: instance, person });
     } catch (error) {
-      // A refusal is the invitation's own: it was taken back meanwhile, or the project is full.
+      // A refusal concerns the invitation: it was withdrawn meanwhile, or the project is full.
       if (!(error instanceof Refusal)) onFault('An invitation could not be accepted', error);
     }
   }
   await invitations
     .noteName(person)
-    .catch((error: unknown) => onFault('A new name could not be told', error));
+    .catch((error: unknown) => onFault('A new name could not be passed on', error));
 }
 
-async function endKeysOfBefore({ host, invitations }: PeopleDeps, person: string): Promise<void> {
+async function endKeysOfBefore({ host, invitations }: SignInsDeps, person: string): Promise<void> {
   if (!host.view(SYSTEM_PROJECT).record(KEYS_TO_END, person)) return;
   await invitations.revokeKeysOf(person, 'ADDRESS_VERIFIED');
   await host.submit({

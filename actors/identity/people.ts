@@ -1,18 +1,39 @@
 /**
- * People: who signs in, how they are recognised, and who is locked out. Everything of theirs lives
- * in `_system`; what they may do in a project is said by its memberships (`members.ts`).
+ * People: their sign-in, and the operator's changes of them. All of it lives in `_system`; memberships
+ * say what a person may do in a project (`members.ts`).
  */
 import type { PersonContext } from '../../machines/identity/person.ts';
 import { type Actor, SYSTEM_PROJECT } from '../../streams/platform/commit/commit.ts';
 import { ulid } from '../../streams/platform/random.ts';
 import type { Host, RequestKey } from '../platform/host/host-port.ts';
-import type { PeopleDeps } from './people-deps.ts';
 import { emailOrNone, personByEmail, personRow, shownName, startPerson } from './people-index.ts';
-import { createLinks } from './people-links.ts';
-import type { People } from './people-port.ts';
-import { createSignIns } from './people-sign-in.ts';
-import { createSessions } from './sessions.ts';
+import { createLinks, type Links } from './people-links.ts';
+import { createSignIns, type SignIns, type SignInsDeps } from './people-sign-in.ts';
+import { createSessions, type Sessions } from './sessions.ts';
 import { endSignIns } from './sign-ins.ts';
+
+export interface People extends SignIns, Links, Sessions {
+  /** Id of the person with a verified address. */
+  personByEmail(email: string): string | undefined;
+  /** Makes a person, or returns the one with that address. Empty `email` = none. */
+  ensurePerson(
+    by: Actor,
+    about: { displayName: string; email: string },
+    request?: RequestKey,
+  ): Promise<string>;
+  /**
+   * Locks a person out and ends their sessions and links, or lets them in again (`reason` null).
+   * Returns the number of ended sessions. Throws NOT_FOUND.
+   */
+  setPersonDisabled(
+    by: Actor,
+    person: string,
+    reason: string | null,
+    request?: RequestKey,
+  ): Promise<number>;
+}
+
+export type PeopleDeps = SignInsDeps;
 
 export function createPeople(deps: PeopleDeps): People {
   const { host } = deps;
@@ -49,7 +70,7 @@ async function ensurePerson(
   return answer.person;
 }
 
-/** Sessions and links end with it; personal keys are refused while it lasts, and not revoked. */
+/** Ends sessions and links. Personal keys are refused meanwhile, but not revoked. */
 async function setDisabled(
   { host }: PeopleDeps,
   { by, request }: { readonly by: Actor; readonly request: RequestKey | undefined },
@@ -75,7 +96,7 @@ async function setDisabled(
   return answer.sessions;
 }
 
-/** What is shown of a person, as the projection has it; undefined when there is none. */
+/** A person in the projection; undefined when there is none. */
 export function personOf(host: Pick<Host, 'view'>, person: string): PersonContext | undefined {
   const row = host.view(SYSTEM_PROJECT).instance('person', person);
   return row?.context;

@@ -1,9 +1,9 @@
 /**
- * What the operator does after a backup was restored, and its service started: a new generation
- * begins. Whatever lives shortly ends, because it may have ended, or been used, after the backup:
- * sessions, links, invitations, open pairings, enrolment tokens, access tokens of CI. Keys stay, and
- * are listed. Each project notes how far it is in the commit of each batch, so that a further call
- * finishes what a crash has cut short.
+ * Start of a new generation by the operator, after a backup was restored and its service started. All
+ * short-lived secrets end, because they may have ended or been used after the backup: sessions, links,
+ * invitations, open pairings, enrolment tokens, access tokens of CI. Keys stay, and are listed. Each
+ * project records its progress in the commit of each batch, so that a further call finishes what a
+ * crash has cut short.
  */
 import type { MachineName } from '../../machines/audit/registry.ts';
 import type { CredentialContext } from '../../machines/identity/credential.ts';
@@ -19,15 +19,15 @@ declare module '../platform/host/rows.ts' {
   }
 }
 
-/** Kind of the records: in `_system` of the generation, in each project of how far it is. */
+/** Kind of the records: the generation in `_system`, the progress in each project. */
 const KIND = 'restoration';
 const ID = 'current';
 const REASON = 'RESTORED';
-/** Instances that are read, and told, at once. */
+/** Instances of one page. */
 const PAGE = 20;
 const LISTED_PAGE = 1_000;
 
-/** What ends, in this order, and the event that ends one. */
+/** Machines whose instances end, in this order, and the event that ends one. */
 const ENDINGS = {
   session: () => ({ type: 'ended', reason: REASON }),
   signInLink: () => ({ type: 'revoked', reason: REASON }),
@@ -41,7 +41,7 @@ type Ending = keyof typeof ENDINGS;
 
 const ORDER = Object.keys(ENDINGS) as readonly Ending[];
 
-/** How many of each ended; of a connection: its tokens. */
+/** Number of ended instances; for connections, of those whose tokens ended. */
 export type EndedCounts = Readonly<Record<Ending, number>>;
 
 /** The record in `_system`. Times in Unix ms. */
@@ -49,7 +49,7 @@ interface Generation {
   readonly generation: number;
   readonly atMs: number;
   readonly by: string;
-  /** null: not everything is ended yet. */
+  /** null until everything has ended. */
   readonly doneMs: number | null;
 }
 
@@ -59,24 +59,24 @@ type RestorationBody = Partial<Generation> & { readonly progress?: Progress | nu
 /** The record in each project. */
 interface Progress {
   readonly generation: number;
-  /** Place in `ORDER`; its length = done. */
+  /** Index in `ORDER`; its length = done. */
   readonly place: number;
-  /** Of the list at that place; null = from its beginning. */
+  /** Position in the list of that machine; null = its beginning. */
   readonly after: string | null;
   readonly ended: EndedCounts;
 }
 
-/** One credential that works now, and may have ended after the backup. */
+/** A credential that works now, and may have ended after the backup. */
 export interface RevivedCredential {
   /** Personal key, key of a service account, collector, agent, or CI trust. */
   readonly kind: CredentialContext['kind'] | 'ci';
   /** Resource name. */
   readonly name: string;
   readonly displayName: string;
-  /** Resource name of whom it acts for, and how people call that. */
+  /** Resource name and display name of its owner. */
   readonly owner: string;
   readonly ownerDisplayName: string;
-  /** '' of a CI trust, which has no secret. */
+  /** '' for a CI trust, which has no secret. */
   readonly lastFour: string;
   readonly createdMs: number;
   /** null: never. */
@@ -85,13 +85,13 @@ export interface RevivedCredential {
 
 interface Done {
   readonly generation: number;
-  /** When it began, and when everything was ended; Unix ms. */
+  /** When it began, and when everything had ended, Unix ms. */
   readonly atMs: number;
   readonly doneMs: number;
 }
 
 export interface Restoration extends Done {
-  /** In all projects, those ended before a crash included. */
+  /** In all projects, also before a crash. */
   readonly ended: EndedCounts;
   readonly credentials: readonly RevivedCredential[];
 }
@@ -99,8 +99,8 @@ export interface Restoration extends Done {
 type Deps = Pick<Host, 'submit' | 'view' | 'projects'>;
 
 /**
- * Begins a generation, or finishes the one that is not finished; an exact resend of a request that
- * was finished changes nothing. Rejects with what `Host.submit` throws.
+ * Begins a generation, or finishes an unfinished one. A resent request that was finished changes
+ * nothing. Rejects with what `Host.submit` throws.
  */
 export async function restored(
   host: Deps,
@@ -110,7 +110,7 @@ export async function restored(
     ...{ project: SYSTEM_PROJECT, by, request },
     decide: (draft) => begin(draft, by),
   });
-  // Not that of the answer: this may be a resend of long ago.
+  // Not the answer's generation: this may be a request resent much later.
   const generation = generationOf(host.view(SYSTEM_PROJECT))?.generation ?? 0;
   const ended = emptyCounts();
   for (const project of [...host.projects()].sort()) {
@@ -124,7 +124,7 @@ export async function restored(
   return { ...done, ended, credentials: workingCredentials(host, done.doneMs) };
 }
 
-/** When the last generation began, Unix ms; undefined: no backup was ever restored. */
+/** When the last generation began, Unix ms; undefined when no backup was ever restored. */
 export function lastRestoredMs(host: Pick<Host, 'view'>): number | undefined {
   return generationOf(host.view(SYSTEM_PROJECT))?.atMs;
 }
@@ -148,7 +148,7 @@ function finish(draft: Draft, generation: number): Done {
   return { generation, atMs: record.atMs, doneMs };
 }
 
-/** Batch after batch, until the project is done. */
+/** Commits batches until the project is done. */
 async function endIn(
   host: Deps,
   { project, by, generation }: { project: string; by: Actor; generation: number },
@@ -190,7 +190,7 @@ function advance(draft: Draft, progress: Progress, by: string): Progress {
   }
 }
 
-/** `_system` is a project as well: its record holds the generation, and how far it is itself. */
+/** `_system` is a project too: its record holds the generation and its own progress. */
 function putBody(draft: Draft, change: RestorationBody): void {
   const before = draft.record(KIND, ID)?.body ?? {};
   draft.putRecord({ kind: KIND, id: ID, body: { ...before, ...change } });
@@ -217,7 +217,7 @@ function emptyCounts(): Record<Ending, number> {
   };
 }
 
-/** Of all projects, in the order of their names; in each the oldest first. */
+/** In the order of the projects' names, and oldest first in each. */
 function workingCredentials(host: Deps, nowMs: number): RevivedCredential[] {
   return [...host.projects()].sort().flatMap((project) => [
     ...live(host, project, 'credential')
@@ -261,7 +261,7 @@ function revivedTrust(host: Deps, row: Instance<'ciConnection'>): RevivedCredent
   };
 }
 
-/** '' of collectors and agents, which are nobody. */
+/** '' for collectors and agents, which have no owner. */
 function nameOfOwner(host: Deps, owner: string): string {
   const parsed = parseOwner(owner);
   const row = parsed && host.view(parsed.project).instance(parsed.machine, parsed.id);

@@ -1,17 +1,16 @@
 /**
- * Sessions: begun by a sign-in's decision, read from the projection on each request (so that an
- * end acts on the next one), and ended when they were idle or an old secret turns up again. When a
- * session was last seen is off the commit path: lossy, but a secret's change is committed hourly,
- * so a loss shortens idleness by no more than that.
+ * Sessions: begun by a sign-in's decision, read from the projection on each request (so that an end
+ * takes effect on the next one), and ended when they were idle or an old secret appears again. The
+ * last-seen time is off the commit path and may be lost; a secret's rotation is committed hourly, so
+ * a loss shortens the idle time by no more than an hour.
  *
- * A secret that was changed works until the new one is shown, and a minute more; meanwhile whoever
- * shows it gets another new one, and the one that nobody has shown is given up. So a lost answer
- * signs nobody out, and a theft is found: of two who began with one secret, one at most holds the
- * newest. The first to show it ends the secret before for the other; whoever then shows that one,
- * or at any time one that was given up, ends the session (SECRET_REUSED). Given-up ones are all
- * remembered, so a session gives up 16 at most: after them whoever lost an answer gets no further
- * secret, and goes on with the one they have. Whoever takes no new secret at all is out when a
- * session without use would be. A secret older than the one before, once in use, is unknown.
+ * A rotated secret works until the new one is used, and a minute more. Meanwhile its holder gets
+ * another new one on request, and the unused one is given up. So a lost answer signs nobody out, and a
+ * theft is found: of two holders of one secret at most one has the newest. The first to use it ends
+ * the previous secret for the other; using that one later, or at any time one that was given up, ends
+ * the session (SECRET_REUSED). All given-up secrets are remembered, so that a session gives up 16 at
+ * most: after that, lost answers bring no further secret, and the present one goes on working. A
+ * holder who never uses a new secret is out when an idle session would be. Older secrets are unknown.
  */
 import {
   canRotateSecret,
@@ -19,13 +18,12 @@ import {
   type SessionContext,
   type SignInMethod,
 } from '../../machines/identity/session.ts';
+import type { Clock } from '../../streams/platform/clock.ts';
 import { type Actor, SYSTEM_PROJECT } from '../../streams/platform/commit/commit.ts';
 import { Refusal } from '../../streams/platform/refusal.ts';
-import type { Draft, Instance } from '../platform/host/host-port.ts';
-import type { PeopleDeps } from './people-deps.ts';
+import type { Draft, Host, Instance, RequestKey } from '../platform/host/host-port.ts';
 import { assertActive } from './people-index.ts';
-import type { ListedSession, LiveSession, People, StartedSession } from './people-port.ts';
-import { sameDigest } from './sign-in-secrets.ts';
+import { type SignInSecrets, sameDigest } from './sign-in-secrets.ts';
 import { endSignIns, noteSignIn, revokeLinks, signInsOf } from './sign-ins.ts';
 
 const HOUR_MS = 3_600_000;
@@ -34,24 +32,94 @@ const DAY_MS = 24 * HOUR_MS;
 /** Absolute end of a session after its begin, ms. */
 export const SESSION_MS = 7 * DAY_MS;
 export const CLI_SESSION_MS = 30 * DAY_MS;
-/** A session that was not seen for so long is over, ms. */
+/** Idle time after which a session is over, ms. */
 export const SESSION_IDLE_MS = 12 * HOUR_MS;
 export const CLI_SESSION_IDLE_MS = 7 * DAY_MS;
-/** Age at which a secret is changed with the next request, ms. */
+/** Age at which a secret rotates with the next request, ms. */
 export const ROTATE_AFTER_MS = HOUR_MS;
-/** How long the secret before still works once the new one was shown: requests under way, ms. */
+/** How long the previous secret works once the new one was used, ms, for requests under way. */
 export const ROTATION_GRACE_MS = 60_000;
-/** What signed in, as kept; a User-Agent may be much longer. */
+/** Stored part of a User-Agent, which may be much longer. */
 const AGENT_LENGTH_MAX = 200;
 
 const SERVICE: Actor = { kind: 'service', name: 'service/sessions' };
 
-export type Sessions = Pick<
-  People,
-  'sessionOf' | 'sessionsOf' | 'rotate' | 'endSession' | 'endOwnSession' | 'endAllSessions'
->;
+/** A session that has just begun, or has a new secret. */
+export interface StartedSession {
+  readonly session: string;
+  readonly person: string;
+  /** Value of the cookie: `svc_session_<id>_<random><checksum>`. */
+  readonly secret: string;
+  /** Absolute end, Unix ms. */
+  readonly expiresMs: number;
+}
 
-/** A session that a decision begins. */
+/** A session whose secret was shown, and which is neither over nor idle. */
+export interface LiveSession {
+  readonly session: string;
+  readonly person: string;
+  readonly method: SignInMethod;
+  readonly expiresMs: number;
+  /** true: its secret is old enough to rotate with this request. */
+  readonly isRotationDue: boolean;
+}
+
+/** A session as its person sees it. Times are Unix ms. */
+export interface ListedSession {
+  readonly session: string;
+  readonly method: SignInMethod;
+  /** User-Agent of the client that signed in; '' = none. */
+  readonly agent: string;
+  readonly createdMs: number;
+  /** Accurate to a few minutes. */
+  readonly lastUsedMs: number;
+  readonly expiresMs: number;
+}
+
+export interface Sessions {
+  /** The session of a cookie's secret; notes that it was seen. Throws a `Refusal`, as a key does. */
+  sessionOf(secret: string): LiveSession;
+  /**
+   * Rotates the secret; the previous one works for another minute once the new one is used.
+   * Concurrent requests get the same new secret. Throws a `Refusal`: IN_PROGRESS when it has just
+   * been rotated by another request, whose answer sets the right cookie.
+   */
+  rotate(session: string): Promise<StartedSession>;
+  /** Also ends the unused codes for the command line that it confirmed. */
+  endSession(session: string, reason: string): Promise<void>;
+  /** Live sessions of a person, oldest first; 50 at most. */
+  sessionsOf(person: string): readonly ListedSession[];
+  /**
+   * Ends one of the caller's own sessions, with the codes that it confirmed. Changes nothing when it
+   * is over. Throws a `Refusal`: NOT_FOUND.
+   */
+  endOwnSession(request: {
+    readonly person: string;
+    readonly session: string;
+    readonly request: RequestKey;
+  }): Promise<void>;
+  /** Ends every session and every unused link of a person; returns the number of sessions. */
+  endAllSessions(
+    person: string,
+    reason: string,
+    options?: { readonly by?: Actor; readonly request?: RequestKey },
+  ): Promise<number>;
+}
+
+export interface SessionsDeps {
+  readonly host: Host;
+  readonly clock: Clock;
+  readonly secrets: SignInSecrets;
+  /** Last-seen times of sessions, Unix ms; they may be lost. */
+  readonly lastSeen: {
+    note(session: string): void;
+    of(session: string): number | undefined;
+  };
+  /** Called when work that no caller waits for has failed. */
+  readonly onFault: (what: string, error: unknown) => void;
+}
+
+/** A session to begin in a decision. */
 export interface NewSession {
   readonly id: string;
   readonly hash: string;
@@ -60,7 +128,7 @@ export interface NewSession {
   readonly agent: string;
 }
 
-/** Adds a session to a decision of `_system`; its absolute end, Unix ms. */
+/** Adds a session to a decision of `_system`; returns its absolute end, Unix ms. */
 export function startSession(draft: Draft, { id, agent, ...about }: NewSession): number {
   const expiresMs = draft.at + (about.method === 'cli' ? CLI_SESSION_MS : SESSION_MS);
   noteSignIn(draft, about.person, 'session', id);
@@ -71,15 +139,15 @@ export function startSession(draft: Draft, { id, agent, ...about }: NewSession):
   return expiresMs;
 }
 
-export function createSessions(deps: PeopleDeps): Sessions {
+export function createSessions(deps: SessionsDeps): Sessions {
   const { host } = deps;
-  /** Changes of secrets under way: requests at one time get one new secret. */
+  /** Rotations under way, so that concurrent requests get one new secret. */
   const rotations = new Map<string, Promise<StartedSession>>();
   const ending = new Set<string>();
-  /** First sights of new secrets under way: a further change waits for it. */
+  /** First uses of new secrets being noted; a further rotation waits for them. */
   const sights = new Map<string, Promise<void>>();
 
-  /** Nobody waits for it: the request that found the reason is refused by the same reason. */
+  /** Not awaited: the request that found the reason is refused for the same reason. */
   const endSoon = (id: string, reason: string): void => {
     if (ending.has(id)) return;
     ending.add(id);
@@ -134,7 +202,7 @@ export function createSessions(deps: PeopleDeps): Sessions {
 }
 
 function sessionOf(
-  { host, clock, secrets, lastSeen }: PeopleDeps,
+  { host, clock, secrets, lastSeen }: SessionsDeps,
   secret: string,
   act: {
     readonly endSoon: (id: string, reason: string) => void;
@@ -146,7 +214,7 @@ function sessionOf(
   const row = id === undefined ? undefined : view.instance('session', id);
   const context = row && contextOf(row);
   const digest = secrets.hash(secret);
-  // These are compared also when there is no such session, so that the time tells nothing.
+  // Also compared for an unknown session, so that the duration is the same.
   const isCurrent = sameDigest(context?.hash, digest);
   const isPrevious = sameDigest(context?.previous?.hash, digest);
   const isGivenUp = context?.givenUp.some((hash) => sameDigest(hash, digest)) === true;
@@ -163,7 +231,7 @@ function sessionOf(
   const idleMs = nowMs - Math.max(rotatedMs, lastSeen.of(row.instance) ?? 0);
   if (idleMs >= idleMaxMs(method)) {
     act.endSoon(row.instance, 'IDLE');
-    throw new Refusal('CREDENTIAL_EXPIRED', 'The session was not used for too long: sign in again');
+    throw new Refusal('CREDENTIAL_EXPIRED', 'The session was idle for too long: sign in again');
   }
   assertActive(view, person);
   lastSeen.note(row.instance);
@@ -193,8 +261,8 @@ function idleMaxMs(method: SignInMethod): number {
   return method === 'cli' ? CLI_SESSION_IDLE_MS : SESSION_IDLE_MS;
 }
 
-/** The new secret has come to its owner, unless another one has taken its place since. */
-async function noteSecretSeen({ host }: PeopleDeps, id: string, hash: string): Promise<void> {
+/** Notes that the new secret was used, unless another one has replaced it since. */
+async function noteSecretSeen({ host }: SessionsDeps, id: string, hash: string): Promise<void> {
   await host.submit({
     project: SYSTEM_PROJECT,
     by: SERVICE,
@@ -206,7 +274,7 @@ async function noteSecretSeen({ host }: PeopleDeps, id: string, hash: string): P
   });
 }
 
-async function rotate({ host, secrets }: PeopleDeps, session: string): Promise<StartedSession> {
+async function rotate({ host, secrets }: SessionsDeps, session: string): Promise<StartedSession> {
   const minted = secrets.mint('session', session);
   const { answer } = await host.submit({
     project: SYSTEM_PROJECT,
@@ -217,14 +285,17 @@ async function rotate({ host, secrets }: PeopleDeps, session: string): Promise<S
       assertLive(row, draft.at);
       const { person, method, rotatedMs, expiresMs, previous } = contextOf(row);
       assertActive(draft, person);
-      // Nobody has shown the last new one: its answer was lost.
+      // The last new secret was never used: its answer was lost.
       const dueMs = previous?.isNewUnseen ? ROTATION_GRACE_MS : ROTATE_AFTER_MS;
       if (draft.at - rotatedMs < dueMs) {
         // Another request, or another node, was faster: its secret is the one to use.
-        throw new Refusal('IN_PROGRESS', 'The secret of the session has just been changed');
+        throw new Refusal(
+          'IN_PROGRESS',
+          'The secret of the session has just been rotated by another request',
+        );
       }
       if (!canRotateSecret(contextOf(row))) {
-        throw new Refusal('LIMIT_EXCEEDED', 'Nobody showed any of the last new secrets: show one', {
+        throw new Refusal('LIMIT_EXCEEDED', 'None of the last new secrets was used: use one', {
           limit: String(GIVEN_UP_MAX),
         });
       }
@@ -236,7 +307,7 @@ async function rotate({ host, secrets }: PeopleDeps, session: string): Promise<S
   return { session, secret: minted.text, ...answer };
 }
 
-async function end({ host }: PeopleDeps, id: string, reason: string, by: Actor): Promise<void> {
+async function end({ host }: SessionsDeps, id: string, reason: string, by: Actor): Promise<void> {
   await host.submit({
     project: SYSTEM_PROJECT,
     by,
@@ -247,13 +318,13 @@ async function end({ host }: PeopleDeps, id: string, reason: string, by: Actor):
   });
 }
 
-/** Ends a session in a decision of `_system`, with its codes; false: it was over. */
+/** Ends a session and its codes in a decision of `_system`; false when it was over. */
 export function endIn(draft: Draft, row: Instance<'session'>, reason: string): boolean {
   revokeLinks(draft, contextOf(row).person, reason, row.instance);
   return draft.send('session', row.instance, { type: 'ended', at: draft.at, reason }).changed;
 }
 
-function sessionsOf({ host, clock, lastSeen }: PeopleDeps, person: string): ListedSession[] {
+function sessionsOf({ host, clock, lastSeen }: SessionsDeps, person: string): ListedSession[] {
   const view = host.view(SYSTEM_PROJECT);
   const nowMs = clock.now();
   return signInsOf(view, person).sessions.flatMap((session) => {

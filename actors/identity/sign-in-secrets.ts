@@ -1,22 +1,22 @@
-/** The port through which sign-in makes and reads its secrets: their form is known to `src` alone. */
+/** Port that makes and parses secrets of sign-in, whose form is defined in `src/platform/keys.ts`. */
 import { timingSafeEqual } from 'node:crypto';
 
 /** Sign-in link, invitation, session. */
 export type SignInSecretKind = 'link' | 'inv' | 'session';
 
 export interface SignInSecrets {
-  /** A new secret with 256 random bits; `id`: of the thing that it opens, when it is there before. */
+  /** A new secret with 256 random bits. `id`: of an existing row that it belongs to. */
   mint(
     kind: SignInSecretKind,
     id?: string,
   ): { readonly id: string; readonly text: string; readonly hash: string };
-  /** Id in a well-formed secret of the kind; undefined when it is none. */
+  /** Id in a well-formed secret of the kind; undefined for other texts. */
   parse(kind: SignInSecretKind, text: string): string | undefined;
   /** SHA-256, hex. */
   hash(text: string): string;
 }
 
-/** Compares two hex SHA-256 in a time that tells nothing; a stored value of another length differs. */
+/** Compares two hex SHA-256 in constant time. A stored value of another length differs. */
 export function sameDigest(stored: unknown, digest: string): boolean {
   const text = (typeof stored === 'string' ? stored : '').padEnd(64, '-').slice(0, 64);
   return timingSafeEqual(Buffer.from(text), Buffer.from(digest));

@@ -1,6 +1,6 @@
 /**
- * What a person can act through now: open sessions and sign-in links, as one record of the person,
- * so that all of them end in one decision. Both are bounded: a further one ends the oldest.
+ * Open sessions and sign-in links of a person, in one record, so that all of them end in one decision.
+ * Both are bounded: a further one ends the oldest.
  */
 import type { Draft, ProjectView } from '../platform/host/host-port.ts';
 
@@ -31,12 +31,12 @@ export function signInsOf(view: Pick<ProjectView, 'record' | 'instance'>, person
   return { sessions: open('session', body?.sessions), links: open('signInLink', body?.links) };
 }
 
-/** Has the person ever had a session or a link of their own? */
+/** true when the person ever had a session or a sign-in link. */
 export function hasSignIns(view: Pick<ProjectView, 'record'>, person: string): boolean {
   return view.record(KIND, person) !== undefined;
 }
 
-/** Ends every unused link of a person in a decision of `_system`, or those that a session confirmed. */
+/** Revokes the unused links of a person in a decision of `_system`: all, or those of one session. */
 export function revokeLinks(
   draft: Draft,
   person: string,
@@ -50,7 +50,7 @@ export function revokeLinks(
   }
 }
 
-/** Ends all that a person can act through now, in a decision of `_system`; how many sessions. */
+/** Ends all sessions and links in a decision of `_system`; returns the number of sessions. */
 export function endSignIns(draft: Draft, person: string, reason: string): number {
   const { sessions } = signInsOf(draft, person);
   for (const id of sessions) draft.send('session', id, { type: 'ended', at: draft.at, reason });
@@ -58,7 +58,7 @@ export function endSignIns(draft: Draft, person: string, reason: string): number
   return sessions.length;
 }
 
-/** Notes a session or link that the same decision starts; the oldest end where there are too many. */
+/** Notes a session or link that the same decision starts; beyond the bound the oldest end. */
 export function noteSignIn(
   draft: Draft,
   person: string,

@@ -4,8 +4,10 @@
  * a commit by `operator/<user>`, the user being the one who runs the command.
  */
 
+import type { Members } from '../../actors/identity/members.ts';
 import { projectRecord } from '../../actors/identity/members.ts';
 import { MEMBERS_MAX, membershipOf } from '../../actors/identity/membership-changes.ts';
+import type { People } from '../../actors/identity/people.ts';
 import {
   claimOf,
   contextOfPerson,
@@ -14,7 +16,6 @@ import {
   personByClaim,
   personRow,
 } from '../../actors/identity/people-index.ts';
-import type { Members, People } from '../../actors/identity/people-port.ts';
 import { signInsOf } from '../../actors/identity/sign-ins.ts';
 import type { Draft, Host, ProjectView } from '../../actors/platform/host/host-port.ts';
 import type { Role } from '../../machines/identity/membership.ts';
@@ -165,7 +166,7 @@ async function assertAnswered(
   await host.submit({
     ...change,
     decide() {
-      throw new Refusal('INVALID_STATE', `There is a project ${change.project} already`);
+      throw new Refusal('INVALID_STATE', `The project ${change.project} exists already`);
     },
   });
 }

@@ -5,7 +5,8 @@ import {
   hasAnybodySignedIn,
   isLinkOpen,
 } from '../../actors/identity/first-owner.ts';
-import type { Members, People } from '../../actors/identity/people-port.ts';
+import type { Members } from '../../actors/identity/members.ts';
+import type { People } from '../../actors/identity/people.ts';
 import type { Host } from '../../actors/platform/host/host-port.ts';
 import type { Clock } from '../../streams/platform/clock.ts';
 import type { Actor } from '../../streams/platform/commit/commit.ts';

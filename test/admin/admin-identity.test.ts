@@ -47,7 +47,7 @@ t.test('a project is made with its owner, who signs in by a link, once', async (
     ...{
       code: 1,
       stdout: '',
-      stderr: 'svc admin project create: There is a project web already\n',
+      stderr: 'svc admin project create: The project web exists already\n',
     },
   });
   t.equal(world.people.personByEmail('bob@x.org'), undefined, 'nobody is made for nothing');
@@ -231,7 +231,7 @@ t.test('the same command under the same request id is answered as before', async
   t.equal((await create('one')).code, 0);
   t.match(await create('two'), { code: 1, stderr: /was used for another request/ });
   const create2 = await admin('project', 'create', 'one', '--owner', 'ann@x.org');
-  t.match(create2, { code: 1, stderr: /There is a project one already/ });
+  t.match(create2, { code: 1, stderr: /The project one exists already/ });
   t.match(await admin('login-link', ann, '--request-id', 'x'), { code: 1, stderr: /not a UUID/ });
 });
 

@@ -346,7 +346,7 @@ for (const [how, end] of [
     t.match(read.join('\n'), /mallory .* became an OWNER, by ann/);
     t.match(
       read.join('\n'),
-      /bea .* was an OWNER and (is no member any more|became VIEWER), by ann/,
+      /bea .* was an OWNER and (is not a member any more|became VIEWER), by ann/,
     );
     t.ok(beas.every(({ isOwner, wasOwner }) => !isOwner && wasOwner));
     const anns = taken.filter(({ to }) => to === 'ann@example.com');

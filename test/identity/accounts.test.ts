@@ -4,7 +4,7 @@
  */
 import t from 'tap';
 import { AFTERMATH } from '../../actors/identity/account-aftermath.ts';
-import { ACCOUNTS_MAX } from '../../actors/identity/accounts-port.ts';
+import { ACCOUNTS_MAX } from '../../actors/identity/accounts.ts';
 import { nextTurn } from '../../actors/platform/time-slices.ts';
 import { keepFinishingAccounts } from '../../src/identity/open-identity.ts';
 import { createLog, type Log } from '../../src/platform/log.ts';

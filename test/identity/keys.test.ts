@@ -3,7 +3,7 @@
  * how many may work, which one a rotation replaces, and how very many are read.
  */
 import t from 'tap';
-import { ACCOUNT_KEYS_MAX, KeyQuota, MEMBER_KEYS_MAX } from '../../actors/identity/key-quota.ts';
+import { ACCOUNT_KEYS_MAX, KeyQuota, MEMBER_KEYS_MAX } from '../../actors/identity/keys.ts';
 import { type KeyOwner, ownerName } from '../../actors/identity/names.ts';
 import { change, project, startIdentities } from '../support/accounts-world.ts';
 import { DAY_MS } from '../support/credential-world.ts';
@@ -42,9 +42,9 @@ t.test('an account has 200,000 keys at most; very many are not counted for each'
       return live;
     },
   };
-  const room = new KeyQuota();
+  const quota = new KeyQuota();
   const make = (count: number): void => {
-    for (let i = 0; i < count; i++, live++) room.assertRoom(view, owner);
+    for (let i = 0; i < count; i++, live++) quota.assertBelowMax(view, owner);
   };
   make(10);
   t.equal(counts, 10, 'few are counted each time');

@@ -100,7 +100,7 @@ t.test('a person is recognised by a verified address, later by the account alone
   for (const claims of unverified) {
     const answer = await enter({ id: ada.id, claims });
     t.equal(answer.status, 403, JSON.stringify(claims));
-    t.match(answer.text, /Nobody here is known by this account/);
+    t.match(answer.text, /This account is not known here/);
     t.notMatch(answer.headers.getSetCookie().join(), 'svc_session');
   }
   t.equal((await enter(ada)).status, 303);

@@ -4,7 +4,8 @@
  */
 import { createHash } from 'node:crypto';
 import t, { type Test } from 'tap';
-import type { IssuedLink, StartedSession } from '../../actors/identity/people-port.ts';
+import type { IssuedLink } from '../../actors/identity/people-links.ts';
+import type { StartedSession } from '../../actors/identity/sessions.ts';
 import {
   CLI_SESSION_IDLE_MS,
   CLI_SESSION_MS,

@@ -4,7 +4,8 @@
  */
 import { createHash } from 'node:crypto';
 import t, { type Test } from 'tap';
-import type { IssuedLink, StartedSession } from '../../actors/identity/people-port.ts';
+import type { IssuedLink } from '../../actors/identity/people-links.ts';
+import type { StartedSession } from '../../actors/identity/sessions.ts';
 import { CLI_SESSION_MS, ROTATE_AFTER_MS } from '../../actors/identity/sessions.ts';
 import { mintSecret } from '../../src/platform/keys.ts';
 import { SYSTEM_PROJECT } from '../../streams/platform/commit/commit.ts';

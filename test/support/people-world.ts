@@ -1,7 +1,8 @@
 /** A world for tests of people: the real decisions over a real host, under a virtual clock. */
 import type { Test } from 'tap';
 import { memberIdOf } from '../../actors/identity/names.ts';
-import type { IssuedLink, VouchedIdentity } from '../../actors/identity/people-port.ts';
+import type { IssuedLink } from '../../actors/identity/people-links.ts';
+import type { VouchedIdentity } from '../../actors/identity/people-sign-in.ts';
 import type { Host } from '../../actors/platform/host/host-port.ts';
 import type { Role } from '../../machines/identity/membership.ts';
 import { createIdentities } from '../../src/identity/open-identity.ts';

@@ -5,7 +5,9 @@
  */
 import type { FastifyInstance } from 'fastify';
 import type { Test } from 'tap';
-import type { IssuedLink, Members, People } from '../../actors/identity/people-port.ts';
+import type { Members } from '../../actors/identity/members.ts';
+import type { People } from '../../actors/identity/people.ts';
+import type { IssuedLink } from '../../actors/identity/people-links.ts';
 import { createIdentities } from '../../src/identity/open-identity.ts';
 import { openSignIn, type SignIn } from '../../src/identity/open-sign-in.ts';
 import { Closers } from '../../src/platform/closers.ts';

@@ -1,6 +1,6 @@
 /** The service-account part of `AutomationService`: for owners of the project. */
 import type { HandlerContext, ServiceImpl } from '@connectrpc/connect';
-import type { Accounts, ChangedAccount } from '../../../actors/identity/accounts-port.ts';
+import type { Accounts, ChangedAccount } from '../../../actors/identity/accounts.ts';
 import { ownerName } from '../../../actors/identity/names.ts';
 import type { Committed, Host, Instance } from '../../../actors/platform/host/host-port.ts';
 import {

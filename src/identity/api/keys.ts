@@ -4,7 +4,7 @@
  * that made it and nowhere else.
  */
 import type { HandlerContext, ServiceImpl } from '@connectrpc/connect';
-import type { IssuedKey, Keys } from '../../../actors/identity/keys-port.ts';
+import type { IssuedKey, Keys } from '../../../actors/identity/keys.ts';
 import { type KeyOwner, ownerName } from '../../../actors/identity/names.ts';
 import type { Host, Instance, ListOptions } from '../../../actors/platform/host/host-port.ts';
 import type { Clock } from '../../../streams/platform/clock.ts';

@@ -1,8 +1,8 @@
 /** The members part of `ProjectService`: who belongs to a project, and who is invited to it. */
 import type { HandlerContext, ServiceImpl } from '@connectrpc/connect';
 import { invitationOf } from '../../../actors/identity/invitations.ts';
+import type { Members } from '../../../actors/identity/members.ts';
 import { personOf as personIn } from '../../../actors/identity/people.ts';
-import type { Members } from '../../../actors/identity/people-port.ts';
 import type { Host, ListOptions } from '../../../actors/platform/host/host-port.ts';
 import type { Clock } from '../../../streams/platform/clock.ts';
 import { Refusal } from '../../../streams/platform/refusal.ts';

@@ -1,11 +1,10 @@
 /** Between rows and messages of `ProjectService`. Times become Unix seconds, ids resource names. */
 import type { MessageInitShape } from '@bufbuild/protobuf';
 import { invitationOf } from '../../../actors/identity/invitations.ts';
-import type { ProjectBody } from '../../../actors/identity/members.ts';
+import type { Place, ProjectBody } from '../../../actors/identity/members.ts';
 import { membershipOf } from '../../../actors/identity/membership-changes.ts';
 import { memberIdOf } from '../../../actors/identity/names.ts';
 import { personByEmail, unprovenEmailOf } from '../../../actors/identity/people-index.ts';
-import type { Place } from '../../../actors/identity/people-port.ts';
 import type { Host, Instance } from '../../../actors/platform/host/host-port.ts';
 import type { Role as RoleName } from '../../../machines/identity/membership.ts';
 import { SYSTEM_PROJECT } from '../../../streams/platform/commit/commit.ts';

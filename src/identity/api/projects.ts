@@ -3,9 +3,9 @@
  * is declared on the methods and decided by `within`.
  */
 import type { HandlerContext, ServiceImpl } from '@connectrpc/connect';
+import type { People } from '../../../actors/identity/people.ts';
 import { personOf as personIn } from '../../../actors/identity/people.ts';
 import { unprovenEmailOf } from '../../../actors/identity/people-index.ts';
-import type { People } from '../../../actors/identity/people-port.ts';
 import { SYSTEM_PROJECT } from '../../../streams/platform/commit/commit.ts';
 import { Refusal } from '../../../streams/platform/refusal.ts';
 import {

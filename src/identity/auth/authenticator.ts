@@ -5,7 +5,7 @@
  * are also checked on each request, and do not depend on a timer.
  */
 import { timingSafeEqual } from 'node:crypto';
-import type { People } from '../../../actors/identity/people-port.ts';
+import type { People } from '../../../actors/identity/people.ts';
 import type { Host } from '../../../actors/platform/host/host-port.ts';
 import { BoundedCache } from '../../../streams/platform/bounded-cache.ts';
 import type { Clock } from '../../../streams/platform/clock.ts';

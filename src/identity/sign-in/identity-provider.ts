@@ -5,7 +5,7 @@
  * and sessions stay valid; only new sign-ins at it are refused.
  */
 import * as oidc from 'openid-client';
-import type { VouchedIdentity } from '../../../actors/identity/people-port.ts';
+import type { VouchedIdentity } from '../../../actors/identity/people-sign-in.ts';
 import type { Clock } from '../../../streams/platform/clock.ts';
 import { parseAddress } from '../../platform/mail/address.ts';
 import type { LoginState } from './login-state.ts';

@@ -1,6 +1,6 @@
 /** Dependencies of the sign-in routes, and the state that their groups share. */
 import type { FastifyRequest } from 'fastify';
-import type { People } from '../../../actors/identity/people-port.ts';
+import type { People } from '../../../actors/identity/people.ts';
 import type { RateLimit } from '../../../actors/platform/rate-limiter.ts';
 import type { Clock } from '../../../streams/platform/clock.ts';
 import type { Random } from '../../../streams/platform/random.ts';

@@ -4,7 +4,8 @@
  * (session fixation).
  */
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import type { LiveSession, People, StartedSession } from '../../../actors/identity/people-port.ts';
+import type { People } from '../../../actors/identity/people.ts';
+import type { LiveSession, StartedSession } from '../../../actors/identity/sessions.ts';
 import type { Clock } from '../../../streams/platform/clock.ts';
 import { Refusal } from '../../../streams/platform/refusal.ts';
 import type { Log } from '../../platform/log.ts';
