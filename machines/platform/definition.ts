@@ -33,3 +33,11 @@ export interface MachineEvent {
   readonly type: string;
   readonly at: number;
 }
+
+/** Dotted names of the innermost states: `firing.data.missing`. */
+export function leafStates(value: StateValueJson): string[] {
+  if (typeof value === 'string') return [value];
+  return Object.entries(value).flatMap(([name, inner]) =>
+    leafStates(inner).map((leaf) => `${name}.${leaf}`),
+  );
+}

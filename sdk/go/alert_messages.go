@@ -39,6 +39,17 @@ func (c *Client) ListAlertInstances(ctx context.Context, request *ListAlertInsta
 	return unary[ListAlertInstancesResponse](ctx, c, method{service: "svc.monitoring.v1.AlertService", name: "ListAlertInstances"}, request)
 }
 
+// GetAlertInstance: how a rule stands for one VM and series, since when, and the path that led there.
+func (c *Client) GetAlertInstance(ctx context.Context, request *GetAlertInstanceRequest) (*AlertInstance, error) {
+	return unary[AlertInstance](ctx, c, method{service: "svc.monitoring.v1.AlertService", name: "GetAlertInstance"}, request)
+}
+
+// ExplainAlertInstance: the path of an instance over a stretch of time, whether or not it fired: recomputed from stored
+// samples by the rule as it is now. Saves nothing and notifies nobody.
+func (c *Client) ExplainAlertInstance(ctx context.Context, request *ExplainAlertInstanceRequest) (*ExplainAlertInstanceResponse, error) {
+	return unary[ExplainAlertInstanceResponse](ctx, c, method{service: "svc.monitoring.v1.AlertService", name: "ExplainAlertInstance"}, request)
+}
+
 // ListIncidents: newest first.
 func (c *Client) ListIncidents(ctx context.Context, request *ListIncidentsRequest) (*ListIncidentsResponse, error) {
 	return unary[ListIncidentsResponse](ctx, c, method{service: "svc.monitoring.v1.AlertService", name: "ListIncidents"}, request)
@@ -279,6 +290,73 @@ type ListAlertInstancesResponse struct {
 	Instances []AlertInstance `json:"instances,omitempty"`
 
 	NextPageToken string `json:"nextPageToken,omitempty"`
+}
+
+// GetAlertInstanceRequest: the instance's name, or its rule and VM, and its labels where it has any.
+type GetAlertInstanceRequest struct {
+	Name string `json:"name,omitempty"`
+
+	RuleName string `json:"ruleName,omitempty"`
+
+	VMName string `json:"vmName,omitempty"`
+
+	Labels map[string]string `json:"labels,omitempty"`
+}
+
+// ExplainAlertInstanceRequest: the instance as in `GetAlertInstanceRequest`, and a stretch of at most 86,400 seconds.
+type ExplainAlertInstanceRequest struct {
+	Name string `json:"name,omitempty"`
+
+	RuleName string `json:"ruleName,omitempty"`
+
+	VMName string `json:"vmName,omitempty"`
+
+	Labels map[string]string `json:"labels,omitempty"`
+
+	StartTimeUnix int64 `json:"startTimeUnix,string,omitempty"`
+
+	// At most now.
+	EndTimeUnix int64 `json:"endTimeUnix,string,omitempty"`
+}
+
+// ExplainAlertInstanceResponse: what stored samples lead to, in the order of their times. Notifications may have been others:
+// they follow the order in which samples arrived.
+type ExplainAlertInstanceResponse struct {
+	RuleName string `json:"ruleName,omitempty"`
+
+	VMName string `json:"vmName,omitempty"`
+
+	Labels map[string]string `json:"labels,omitempty"`
+
+	// As the rule says now.
+	Condition *ExplainIncidentResponseCondition `json:"condition,omitempty"`
+
+	// Every value of the metric within the stretch.
+	Samples []ExplainIncidentResponseSample `json:"samples,omitempty"`
+
+	// Between two samples, and after the last one.
+	Gaps []ExplainIncidentResponseGap `json:"gaps,omitempty"`
+
+	// They cover the stretch without a break. All of them are recomputed.
+	Segments []ExplainAlertInstanceResponseSegment `json:"segments,omitempty"`
+
+	// Each step has `source` RECOMPUTED. It may begin before the stretch, by as much as a rule saved
+	// there would have looked back: `sustainedSeconds` and 90 s.
+	Path []AlertInstanceStep `json:"path,omitempty"`
+}
+
+// ExplainAlertInstanceResponseSegment: a time in which neither the state nor the data state changes.
+type ExplainAlertInstanceResponseSegment struct {
+	State AlertInstanceState `json:"state,omitempty"`
+
+	DataState AlertInstanceDataState `json:"dataState,omitempty"`
+
+	StartUnixMs int64 `json:"startUnixMs,string,omitempty"`
+
+	EndUnixMs int64 `json:"endUnixMs,string,omitempty"`
+
+	// Event that began it; empty = the stretch begins with it.
+	Cause string `json:"cause,omitempty"`
 }
 
 // ListAlertRuleTemplatesRequest is a message of the API.

@@ -70,7 +70,7 @@ type AlertRule struct {
 	UnevaluatedInstances int64 `json:"unevaluatedInstances,string,omitempty"`
 }
 
-// AlertInstance is a message of the API.
+// AlertInstance: how a rule stands for one series of one VM: the state of its state machine, `alertInstance`.
 type AlertInstance struct {
 	RuleName string `json:"ruleName,omitempty"`
 
@@ -90,6 +90,31 @@ type AlertInstance struct {
 	DataState AlertInstanceDataState `json:"dataState,omitempty"`
 
 	MissingSinceUnix *int64 `json:"missingSinceUnix,string,omitempty"`
+
+	// `projects/p/alertInstances/i`; empty = it has never fired.
+	Name string `json:"name,omitempty"`
+
+	// The newest steps of its path, oldest first, at most 100. Lists leave it out.
+	Path []AlertInstanceStep `json:"path,omitempty"`
+}
+
+// AlertInstanceStep: a step of the instance's path through its state machine.
+type AlertInstanceStep struct {
+	// Name of the machine's event, e.g. `breachStarted`.
+	Event string `json:"event,omitempty"`
+
+	// When it happened, by the time of the observation that decided it.
+	EventUnixMs int64 `json:"eventUnixMs,string,omitempty"`
+
+	// When the log recorded it; absent = it is not recorded.
+	RecordedUnixMs *int64 `json:"recordedUnixMs,string,omitempty"`
+
+	// Ids of the states in the machine's drawing, before and after: `alertInstance.sustaining.observed`.
+	FromStates []string `json:"fromStates,omitempty"`
+
+	ToStates []string `json:"toStates,omitempty"`
+
+	Source AlertInstanceStepSource `json:"source,omitempty"`
 }
 
 // AlertRuleSpecOperator is one of the AlertRuleSpecOperator constants.
@@ -153,6 +178,9 @@ const (
 	AlertInstanceStateSustaining AlertInstanceState = "SUSTAINING"
 
 	AlertInstanceStateFiring AlertInstanceState = "FIRING"
+
+	// Its rule was paused, edited or deleted, or its VM is gone. Lists leave it out.
+	AlertInstanceStateRetired AlertInstanceState = "RETIRED"
 )
 
 // AlertInstanceDataState is one of the AlertInstanceDataState constants.
@@ -166,4 +194,21 @@ const (
 
 	// No observation for longer than the gap tolerance. Never a recovery.
 	AlertInstanceDataStateMissing AlertInstanceDataState = "MISSING"
+)
+
+// AlertInstanceStepSource is one of the AlertInstanceStepSource constants.
+type AlertInstanceStepSource string
+
+// Values of AlertInstanceStepSource.
+const (
+	AlertInstanceStepSourceUnspecified AlertInstanceStepSource = "SOURCE_UNSPECIFIED"
+
+	// The log recorded it, with the commit that fired the instance or one after it.
+	AlertInstanceStepSourceRecorded AlertInstanceStepSource = "RECORDED"
+
+	// The evaluator holds it. It is recorded if the instance fires.
+	AlertInstanceStepSourceEvaluator AlertInstanceStepSource = "EVALUATOR"
+
+	// Decided again from stored samples. Nobody was notified because of it.
+	AlertInstanceStepSourceRecomputed AlertInstanceStepSource = "RECOMPUTED"
 )

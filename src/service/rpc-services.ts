@@ -1,5 +1,6 @@
 /** The RPC services whose methods come from several rooms, each composed from those rooms. */
 import type { ServiceImpl } from '@connectrpc/connect';
+import { type AlertInstanceDeps, alertInstanceMethods } from '../alerting/api/alert-instances.ts';
 import { type AlertPreviewDeps, previewAlertRule } from '../alerting/api/alert-preview.ts';
 import { type AlertRulesDeps, alertRuleMethods } from '../alerting/api/alert-rules.ts';
 import { alertTemplateMethods } from '../alerting/api/alert-templates.ts';
@@ -21,6 +22,7 @@ import { templateMethods } from '../identity/api/templates.ts';
 import { agentMethods, type EnrolmentDeps, enrolmentMethods } from '../vms/api/vm-enrolments.ts';
 
 export type AlertDeps = AlertRulesDeps &
+  AlertInstanceDeps &
   AlertPreviewDeps &
   IncidentWatchDeps &
   IncidentDeps &
@@ -33,6 +35,7 @@ export function alertService(deps: AlertDeps): ServiceImpl<typeof AlertService> 
   return {
     previewAlertRule: (request, context) => previewAlertRule(deps, request, context),
     ...alertRuleMethods(deps),
+    ...alertInstanceMethods(deps),
     ...alertTemplateMethods(),
     ...incidentWatch(deps),
     ...incidentMethods(deps),

@@ -41,6 +41,7 @@ const groups: readonly Group[] = [
     methods: [
       ...['Monitoring/QueryVMMonitoring', 'Monitoring/ListVMMonitoring'],
       ...['Monitoring/ListMetricDescriptors', 'Alert/GetAlertRule', 'Alert/ListAlertRules'],
+      ...['Alert/GetAlertInstance', 'Alert/ExplainAlertInstance'],
       ...['Alert/ListAlertInstances', 'Alert/ListIncidents', 'Alert/GetIncident'],
       ...['Alert/WatchIncidents', 'Alert/ListDeliveries', 'Alert/GetDelivery'],
       ...['Alert/ExplainIncident', 'Alert/ListNotices'],

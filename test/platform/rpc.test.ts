@@ -34,6 +34,8 @@ function naming(method: DescMethod, project: string): string {
     DeleteAlertRule: `alertRules/${UUID}`,
     GetIncident: 'incidents/inc_1',
     ExplainIncident: 'incidents/inc_1',
+    GetAlertInstance: 'alertInstances/ins_1',
+    ExplainAlertInstance: 'alertInstances/ins_1',
     AcknowledgeIncident: 'incidents/inc_1',
     SnoozeIncident: 'incidents/inc_1',
     UnsnoozeIncident: 'incidents/inc_1',

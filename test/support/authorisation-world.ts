@@ -75,6 +75,8 @@ const NAMES: Readonly<Record<string, readonly [field: string, below: string]>> =
   DeleteAlertRule: ['name', `/alertRules/${UUID}`],
   GetIncident: ['name', '/incidents/none'],
   ExplainIncident: ['name', '/incidents/none'],
+  GetAlertInstance: ['name', '/alertInstances/none'],
+  ExplainAlertInstance: ['name', '/alertInstances/none'],
   AcknowledgeIncident: ['name', '/incidents/none'],
   SnoozeIncident: ['name', '/incidents/none'],
   UnsnoozeIncident: ['name', '/incidents/none'],

@@ -1,9 +1,16 @@
 /** The evaluator's soft state, for its readers. `evaluator.ts` implements it. */
-import type { InstancePage, SoftInstance } from '../../../streams/alerting/evaluation/fold.ts';
+import type {
+  InspectedInstance,
+  InstancePage,
+  SeriesOfRule,
+  SoftInstance,
+} from '../../../streams/alerting/evaluation/fold.ts';
 
 export type {
+  InspectedInstance,
   InstancePage,
   InstancePosition,
+  SeriesOfRule,
   SoftInstance,
 } from '../../../streams/alerting/evaluation/fold.ts';
 
@@ -13,6 +20,8 @@ export interface EvaluatorView {
    * them, in the order of VM, rule, labels and revision.
    */
   instances(project: string, page?: InstancePage): readonly SoftInstance[];
+  /** The one of a rule in force for a series of a VM; undefined: there is none. */
+  instance(series: SeriesOfRule): InspectedInstance | undefined;
   /** How many of the project's instances are evaluated, and how many of each rule are not. */
   quota(project: string): InstanceQuota;
 }

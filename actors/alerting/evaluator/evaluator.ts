@@ -13,6 +13,7 @@ import {
   createState,
   type EvaluationState,
   inspect,
+  inspectOne,
   inspectPage,
 } from '../../../streams/alerting/evaluation/fold.ts';
 import {
@@ -37,9 +38,11 @@ import { confirmRule, seedOf } from '../rule-markers.ts';
 import { type EdgeGroup, groupEdges } from './evaluator-groups.ts';
 import {
   type EvaluatorView,
+  type InspectedInstance,
   type InstancePage,
   type InstanceQuota,
   NO_INSTANCES,
+  type SeriesOfRule,
   type SoftInstance,
 } from './evaluator-port.ts';
 import { OutageDetector, type OutagePorts } from './outage-detector.ts';
@@ -82,6 +85,11 @@ export class Evaluator implements EvaluatorView {
     const state = this.#states.get(partitionOf(project));
     if (!state) return [];
     return page ? inspectPage(state, project, page) : inspect(state, project);
+  }
+
+  instance(series: SeriesOfRule): InspectedInstance | undefined {
+    const state = this.#states.get(partitionOf(series.project));
+    return state && inspectOne(state, series);
   }
 
   /** A copy: what of the project's instances has room now, and what not. */

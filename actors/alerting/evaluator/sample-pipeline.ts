@@ -17,9 +17,11 @@ import { SAMPLES_STREAM, SampleLogReader } from '../../telemetry/sample-log.ts';
 import { Evaluator, type EvaluatorDeps } from './evaluator.ts';
 import {
   type EvaluatorView,
+  type InspectedInstance,
   type InstancePage,
   type InstanceQuota,
   NO_INSTANCES,
+  type SeriesOfRule,
   type SoftInstance,
 } from './evaluator-port.ts';
 
@@ -88,6 +90,10 @@ export class SamplePipeline implements EvaluatorView {
 
   instances(project: string, page?: InstancePage): readonly SoftInstance[] {
     return this.#evaluator?.instances(project, page) ?? [];
+  }
+
+  instance(series: SeriesOfRule): InspectedInstance | undefined {
+    return this.#evaluator?.instance(series);
   }
 
   quota(project: string): InstanceQuota {

@@ -1,9 +1,6 @@
-/** The rules part of `AlertService`: save, get, list, delete, and how each stands for each VM. */
+/** The rules part of `AlertService`: save, get, list and delete. */
 import type { HandlerContext, ServiceImpl } from '@connectrpc/connect';
-import type {
-  EvaluatorView,
-  InstancePosition,
-} from '../../../actors/alerting/evaluator/evaluator-port.ts';
+import type { EvaluatorView } from '../../../actors/alerting/evaluator/evaluator-port.ts';
 import type { Alerting } from '../../../actors/alerting/port.ts';
 import { validateRuleSpec } from '../../../actors/alerting/rule-spec.ts';
 import type { Host, Instance } from '../../../actors/platform/host/host-port.ts';
@@ -13,16 +10,14 @@ import {
   type AlertService,
   type DeleteAlertRuleRequest,
   DeleteAlertRuleRequestSchema,
-  type ListAlertInstancesRequest,
   type SaveAlertRuleRequest,
   SaveAlertRuleRequestSchema,
 } from '../../gen/svc/monitoring/v1/alert_pb.ts';
 import type { AlertRuleSpec } from '../../gen/svc/monitoring/v1/rule_pb.ts';
 import { actorOf, checkUuid, requestKeyOf, within } from '../../platform/api/caller.ts';
 import { findRow, listRows } from '../../platform/api/instance-rows.ts';
-import { decodeJson, foreignToken, listOptions, pageToken } from '../../platform/api/paging.ts';
 import { parseName, parseProjectName } from '../../platform/api/resource-name.ts';
-import { instanceMessage, requestedSpec, ruleMessage } from './rule-messages.ts';
+import { requestedSpec, ruleMessage } from './rule-messages.ts';
 
 export interface AlertRulesDeps {
   readonly host: Host;
@@ -31,12 +26,7 @@ export interface AlertRulesDeps {
   readonly clock: Clock;
 }
 
-type RuleMethods =
-  | 'saveAlertRule'
-  | 'getAlertRule'
-  | 'listAlertRules'
-  | 'deleteAlertRule'
-  | 'listAlertInstances';
+type RuleMethods = 'saveAlertRule' | 'getAlertRule' | 'listAlertRules' | 'deleteAlertRule';
 
 /** How long a save waits for its rule to be applied, ms (API-02). */
 const APPLY_WAIT_MS = 500;
@@ -56,7 +46,6 @@ export function alertRuleMethods(
       return { rules: page.items.map(told), nextPageToken: page.token };
     },
     deleteAlertRule: (request, context) => deleteAlertRule(deps, request, context),
-    listAlertInstances: (request, context) => listAlertInstances(deps, request, context),
   };
 }
 
@@ -138,48 +127,6 @@ async function appliedRule(
   cancel();
   undo();
   return read();
-}
-
-/** In the order of VM, rule and labels: the token is the last one's, so that others may go. */
-function listAlertInstances(
-  { evaluator }: AlertRulesDeps,
-  request: ListAlertInstancesRequest,
-  context: HandlerContext,
-) {
-  const project = within(context, parseProjectName('projectName', request.projectName));
-  const rule = ruleIdOf(request, context);
-  const { limit, after } = listOptions('alertInstances', request);
-  // One more than asked for: is there a next page?
-  const found = evaluator.instances(project, {
-    ...(rule !== undefined && { rule }),
-    ...(after !== undefined && { after: positionOf(after) }),
-    limit: limit + 1,
-  });
-  const last = found.length > limit ? found[limit - 1] : undefined;
-  return {
-    instances: found.slice(0, limit).map(instanceMessage),
-    nextPageToken: pageToken('alertInstances', last && positionText(last)),
-  };
-}
-
-function ruleIdOf(request: ListAlertInstancesRequest, context: HandlerContext): string | undefined {
-  if (request.ruleName === '') return undefined;
-  const { project, id } = parseName('ruleName', request.ruleName, 'alertRules');
-  within(context, project);
-  return id;
-}
-
-function positionText({ vm, rule, labels, evaluationRevision }: InstancePosition): string {
-  return JSON.stringify([vm, rule, labels, evaluationRevision]);
-}
-
-/** Throws INVALID_FIELD for a token that `positionText` did not make. */
-function positionOf(text: string): InstancePosition {
-  const parts = decodeJson(text);
-  const [vm, rule, labels, evaluationRevision] = Array.isArray(parts) ? parts : [];
-  const isOurs = [vm, rule, labels].every((part) => typeof part === 'string');
-  if (!isOurs || typeof evaluationRevision !== 'number') throw foreignToken();
-  return { vm, rule, labels, evaluationRevision };
 }
 
 function invalid(field: string, message: string): Refusal {

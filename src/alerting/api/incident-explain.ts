@@ -66,7 +66,7 @@ export async function explain(
   const gaps = gapsOf(window, windowThinned, recomputation, incident.startedMs);
   const unit = metricCatalogue.get(incident.metricId)?.unit ?? '';
   return {
-    condition: conditionOf(incident, unit),
+    condition: conditionMessage(incident),
     window: window.map(({ observedMs, value }) => ({
       ...{ observedUnixMs: BigInt(observedMs), value, breaches: isBreach(rule, value) },
     })),
@@ -107,11 +107,23 @@ function ruleOf(project: string, incident: IncidentBody): EvaluationRule {
   };
 }
 
-function conditionOf(incident: IncidentBody, unit: string) {
-  const { metricId, threshold, sustainedSeconds, recoveryThreshold, recoverySeconds } = incident;
+type Conditional = Pick<
+  IncidentBody,
+  | 'metricId'
+  | 'operator'
+  | 'threshold'
+  | 'sustainedSeconds'
+  | 'recoveryThreshold'
+  | 'recoverySeconds'
+>;
+
+/** The condition of an incident, or of a rule. */
+export function conditionMessage(conditional: Conditional) {
+  const { metricId, threshold, sustainedSeconds, recoveryThreshold, recoverySeconds } = conditional;
+  const unit = metricCatalogue.get(metricId)?.unit ?? '';
   return {
     ...{ metricId, unit, threshold, sustainedSeconds },
-    operator: enumValue(AlertRuleSpec_Operator, incident.operator),
+    operator: enumValue(AlertRuleSpec_Operator, conditional.operator),
     ...(recoveryThreshold !== undefined && { recoveryThreshold }),
     ...(recoverySeconds !== undefined && { recoverySeconds }),
     gapToleranceSeconds: metricId === AGE_METRIC ? 0 : GAP_TOLERANCE_MS / 1000,
@@ -131,13 +143,16 @@ function gapsOf(
   startedMs: number,
 ): ExplainedGap[] {
   const first = before ? [{ startMs: before.observedMs, endMs: startedMs, tolerated: false }] : [];
-  if (isWindowThinned) return first;
-  const within = window.slice(1).flatMap(({ observedMs: endMs }, i) => {
-    const startMs = window[i]?.observedMs ?? endMs;
+  return isWindowThinned ? first : [...first, ...gapsBetween(window)];
+}
+
+/** Between samples, all of which are there. */
+export function gapsBetween(samples: readonly ObservedValue[]): ExplainedGap[] {
+  return samples.slice(1).flatMap(({ observedMs: endMs }, i) => {
+    const startMs = samples[i]?.observedMs ?? endMs;
     if (endMs - startMs <= GAP_MS) return [];
     return [{ startMs, endMs, tolerated: endMs - startMs <= GAP_TOLERANCE_MS }];
   });
-  return [...first, ...within];
 }
 
 function recomputationMessage({ status, detail, startedMs, firedObservedMs }: Recomputation) {

@@ -1,15 +1,9 @@
 /** Between rules, as saved and as they stand for each VM, and their messages. */
 import { create, type MessageInitShape } from '@bufbuild/protobuf';
-import type { SoftInstance } from '../../../actors/alerting/evaluator/evaluator-port.ts';
 import type { RequestedRuleSpec } from '../../../actors/alerting/rule-spec.ts';
 import type { Instance } from '../../../actors/platform/host/host-port.ts';
 import type { AlertRuleSpec as SavedSpec } from '../../../machines/alerting/alert-rule.ts';
-import { parseLabels } from '../../../streams/telemetry/samples/series-key.ts';
 import {
-  type AlertInstance,
-  AlertInstance_DataState,
-  AlertInstance_State,
-  AlertInstanceSchema,
   type AlertRule,
   AlertRule_SyncStatus,
   AlertRuleSchema,
@@ -78,20 +72,5 @@ export function ruleMessage(row: Instance<'alertRule'>, unevaluated: number): Al
     updatedUnix: unixSeconds(context.updatedMs),
     updatedBy: context.updatedBy,
     unevaluatedInstances: BigInt(unevaluated),
-  });
-}
-
-export function instanceMessage(instance: SoftInstance): AlertInstance {
-  const { project, sinceMs, lastObservedMs, missingSinceMs, lastValue } = instance;
-  return create(AlertInstanceSchema, {
-    ruleName: nameOf(project, 'alertRules', instance.rule),
-    vmName: nameOf(project, 'vms', instance.vm),
-    labels: parseLabels(instance.labels),
-    state: AlertInstance_State[instance.state],
-    dataState: AlertInstance_DataState[instance.dataState],
-    ...(sinceMs === undefined ? {} : { sinceUnix: unixSeconds(sinceMs) }),
-    ...(lastValue === undefined ? {} : { lastValue }),
-    ...(lastObservedMs === undefined ? {} : { lastObservedUnix: unixSeconds(lastObservedMs) }),
-    ...(missingSinceMs === undefined ? {} : { missingSinceUnix: unixSeconds(missingSinceMs) }),
   });
 }

@@ -25,9 +25,14 @@ export async function listRows<M extends MachineName>(
 export function findRow<M extends MachineName>(
   host: Pick<Host, 'view'>,
   context: HandlerContext,
-  { machine, name, collection }: { machine: M; name: string; collection: Collection },
+  {
+    machine,
+    name,
+    collection,
+    field = 'name',
+  }: { machine: M; name: string; collection: Collection; field?: string },
 ): Instance<M> {
-  const { project, id } = parseName('name', name, collection);
+  const { project, id } = parseName(field, name, collection);
   const found = host.view(within(context, project)).instance(machine, id);
   if (!found || found.value === 'deleted') throw new Refusal('NOT_FOUND', `There is no ${name}`);
   return found;

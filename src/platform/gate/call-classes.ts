@@ -89,6 +89,7 @@ const CLASS_OF_METHOD: Readonly<Record<string, CallClass>> = {
   QueryVMMonitoring: 'query',
   PreviewAlertRule: 'query',
   ExplainIncident: 'query',
+  ExplainAlertInstance: 'query',
   ListVMMonitoring: 'list',
   WriteSamples: 'write',
 };

@@ -33,10 +33,13 @@ import { passTime } from './tick.ts';
 
 export type { LastObservation } from './facts.ts';
 export {
+  type InspectedInstance,
   type InstancePage,
   type InstancePosition,
   inspect,
+  inspectOne,
   inspectPage,
+  type SeriesOfRule,
   type SoftInstance,
 } from './inspect.ts';
 export { FLOOR_MARGIN_MS } from './notification-diff.ts';

@@ -26,6 +26,9 @@ export interface SoftInstance extends InstanceKey {
   readonly failure?: string;
 }
 
+/** What an instance is of, whichever revision its rule is in. */
+export type SeriesOfRule = Pick<InstanceKey, 'project' | 'rule' | 'vm' | 'labels'>;
+
 /** One instance, with the events of its machine that led to its state, oldest first. */
 export interface InspectedInstance {
   readonly instance: SoftInstance;
@@ -50,7 +53,7 @@ export function inspect(state: EvaluationState, project: string): SoftInstance[]
 /** The instance of a rule in force for a series of a VM; undefined: there is none. */
 export function inspectOne(
   state: EvaluationState,
-  { project, rule, vm, labels }: Pick<InstanceKey, 'project' | 'rule' | 'vm' | 'labels'>,
+  { project, rule, vm, labels }: SeriesOfRule,
 ): InspectedInstance | undefined {
   const buffers = state.projects.get(project)?.vms.get(vm)?.buffers.values() ?? [];
   for (const buffer of buffers) {

@@ -11,6 +11,7 @@ import {
   recomputeFirings,
   recomputeFromMs,
 } from '../../../../streams/alerting/evaluation/recompute.ts';
+import type { RecomputedPath } from '../../../../streams/alerting/evaluation/recompute-path.ts';
 import { duration, utcTime } from '../../../../streams/alerting/wording.ts';
 import type { Clock } from '../../../../streams/platform/clock.ts';
 import {
@@ -22,6 +23,7 @@ import { AGE_METRIC } from '../../../../streams/telemetry/metrics/catalogue.ts';
 import { seriesNamesOf } from '../../../../streams/telemetry/metrics/query.ts';
 import type { VmColumns } from '../../../../streams/telemetry/samples/columns.ts';
 import { type QueryThreads, runQuery } from '../threads/query-threads.ts';
+import { type InstancePathRequest, recomputeInstancePath } from './instance-path.ts';
 
 /** What is asked; plain data, because it goes to a thread. Times are Unix ms. */
 export interface RecomputeRequest {
@@ -180,6 +182,9 @@ export const recomputeMethods = (history: HistoryView): Readonly<Record<string, 
   recomputeIncident: (request: RecomputeRequest, isCancelled) => ({
     result: recomputeIncident(history, request, isCancelled),
   }),
+  recomputeInstancePath: (request: InstancePathRequest, isCancelled) => ({
+    result: recomputeInstancePath(history, request, isCancelled),
+  }),
 });
 
 export interface IncidentRecomputations {
@@ -187,6 +192,8 @@ export interface IncidentRecomputations {
    * Throws a `Refusal` (RESPONSE_TOO_LARGE, QUERY_TIMEOUT), or the reason of `signal`.
    */
   recompute(request: RecomputeRequest, signal: AbortSignal): Promise<Recomputation>;
+  /** The path of any instance. Throws the same, and a `HistoryError`. */
+  path(request: InstancePathRequest, signal: AbortSignal): Promise<RecomputedPath>;
 }
 
 export interface IncidentRecomputationsDeps {
@@ -198,15 +205,17 @@ export function createIncidentRecomputations({
   threads,
   clock,
 }: IncidentRecomputationsDeps): IncidentRecomputations {
+  const run = (
+    method: string,
+    argument: RecomputeRequest | InstancePathRequest,
+    signal: AbortSignal,
+  ): Promise<unknown> =>
+    runQuery({ threads, clock }, { project: argument.rule.project, method, argument, signal });
+  // The threads run our own file, whose methods answer so.
   return {
-    async recompute(request, signal) {
-      const { project } = request.rule;
-      const answer = await runQuery(
-        { threads, clock },
-        { project, method: 'recomputeIncident', argument: request, signal },
-      );
-      // The threads run our own file, whose method answers so.
-      return answer as Recomputation;
-    },
+    recompute: (request, signal) =>
+      run('recomputeIncident', request, signal) as Promise<Recomputation>,
+    path: (request, signal) =>
+      run('recomputeInstancePath', request, signal) as Promise<RecomputedPath>,
   };
 }

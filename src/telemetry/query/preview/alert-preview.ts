@@ -155,9 +155,10 @@ function previewOne(
   return { ...preview, firings, expectedSamples: expectedSince(knownMs) };
 }
 
-function readFromMs(
-  history: PreviewedHistory,
-  { rule, fromMs, retainedFromMs }: AlertPreviewRequest,
+/** Where the samples must begin that decide the window, Unix ms. */
+export function readFromMs(
+  history: Pick<HistoryView, 'newestTime'>,
+  { rule, fromMs, retainedFromMs }: Pick<AlertPreviewRequest, 'rule' | 'fromMs' | 'retainedFromMs'>,
   vm: string,
 ): number {
   const sampledFromMs = Math.max(previewFromMs(rule, fromMs), retainedFromMs);

@@ -11,9 +11,9 @@ import type { DeliverySchema, GetDeliveryRequestSchema, ListDeliveriesRequestSch
 import { file_svc_monitoring_v1_delivery } from "./delivery_pb.ts";
 import type { CreateDestinationRequestSchema, CreateDestinationResponseSchema, DeleteDestinationRequestSchema, DeleteDestinationResponseSchema, DestinationSchema, GetDestinationRequestSchema, ListDestinationsRequestSchema, ListDestinationsResponseSchema, PauseDestinationRequestSchema, ResumeDestinationRequestSchema, RotateWebhookSecretRequestSchema, RotateWebhookSecretResponseSchema, SendTestNotificationRequestSchema, SendTestNotificationResponseSchema, UpdateDestinationRequestSchema, VerifyDestinationRequestSchema, VerifyDestinationResponseSchema } from "./destination_pb.ts";
 import { file_svc_monitoring_v1_destination } from "./destination_pb.ts";
-import type { AcknowledgeIncidentRequestSchema, ExplainIncidentRequestSchema, ExplainIncidentResponseSchema, GetIncidentRequestSchema, IncidentSchema, ListIncidentsRequestSchema, ListIncidentsResponseSchema, SnoozeIncidentRequestSchema, UnsnoozeIncidentRequestSchema, WatchIncidentsRequestSchema, WatchIncidentsResponseSchema } from "./incident_pb.ts";
+import type { AcknowledgeIncidentRequestSchema, ExplainIncidentRequestSchema, ExplainIncidentResponse_Condition, ExplainIncidentResponse_ConditionJson, ExplainIncidentResponse_Gap, ExplainIncidentResponse_GapJson, ExplainIncidentResponse_Sample, ExplainIncidentResponse_SampleJson, ExplainIncidentResponseSchema, GetIncidentRequestSchema, IncidentSchema, ListIncidentsRequestSchema, ListIncidentsResponseSchema, SnoozeIncidentRequestSchema, UnsnoozeIncidentRequestSchema, WatchIncidentsRequestSchema, WatchIncidentsResponseSchema } from "./incident_pb.ts";
 import { file_svc_monitoring_v1_incident } from "./incident_pb.ts";
-import type { AlertInstance, AlertInstanceJson, AlertRule, AlertRule_SyncStatus, AlertRule_SyncStatusJson, AlertRuleJson, AlertRuleSchema, AlertRuleSpec, AlertRuleSpecJson } from "./rule_pb.ts";
+import type { AlertInstance, AlertInstance_DataState, AlertInstance_DataStateJson, AlertInstance_State, AlertInstance_StateJson, AlertInstance_Step, AlertInstance_StepJson, AlertInstanceJson, AlertInstanceSchema, AlertRule, AlertRule_SyncStatus, AlertRule_SyncStatusJson, AlertRuleJson, AlertRuleSchema, AlertRuleSpec, AlertRuleSpecJson } from "./rule_pb.ts";
 import { file_svc_monitoring_v1_rule } from "./rule_pb.ts";
 import { file_svc_options_v1_policy } from "../../options/v1/policy_pb.ts";
 import type { Message, UnknownEnum } from "@bufbuild/protobuf";
@@ -22,7 +22,7 @@ import type { Message, UnknownEnum } from "@bufbuild/protobuf";
  * Describes the file svc/monitoring/v1/alert.proto.
  */
 export const file_svc_monitoring_v1_alert: GenFile = /*@__PURE__*/
-  fileDesc("Ch1zdmMvbW9uaXRvcmluZy92MS9hbGVydC5wcm90bxIRc3ZjLm1vbml0b3JpbmcudjEieAoXUHJldmlld0FsZXJ0UnVsZVJlcXVlc3QSFAoMcHJvamVjdF9uYW1lGAEgASgJEi4KBHNwZWMYAiABKAsyIC5zdmMubW9uaXRvcmluZy52MS5BbGVydFJ1bGVTcGVjEhcKD2hpc3Rvcnlfc2Vjb25kcxgDIAEoBSLkBAoYUHJldmlld0FsZXJ0UnVsZVJlc3BvbnNlEk0KDHF1ZXJ5X3N0YXR1cxgBIAEoDjI3LnN2Yy5tb25pdG9yaW5nLnYxLlByZXZpZXdBbGVydFJ1bGVSZXNwb25zZS5RdWVyeVN0YXR1cxJCCg5oaXN0b3J5X3N0YXR1cxgCIAEoDjIqLnN2Yy5tb25pdG9yaW5nLnYxLlByZXZpZXdlZEhpc3RvcnkuU3RhdHVzEhkKEWV2YWx1YXRlZF9zYW1wbGVzGAMgASgDEhgKEGV4cGVjdGVkX3NhbXBsZXMYBCABKAMSTAoQd291bGRfaGF2ZV9maXJlZBgFIAMoCzIyLnN2Yy5tb25pdG9yaW5nLnYxLlByZXZpZXdBbGVydFJ1bGVSZXNwb25zZS5GaXJpbmcSEQoJdHJ1bmNhdGVkGAYgASgIGtABCgZGaXJpbmcSDwoHdm1fbmFtZRgBIAEoCRJOCgZsYWJlbHMYAiADKAsyPi5zdmMubW9uaXRvcmluZy52MS5QcmV2aWV3QWxlcnRSdWxlUmVzcG9uc2UuRmlyaW5nLkxhYmVsc0VudHJ5EhIKCnN0YXJ0X3VuaXgYAyABKAMSFQoIZW5kX3VuaXgYBCABKANIAIgBARotCgtMYWJlbHNFbnRyeRILCgNrZXkYASABKAkSDQoFdmFsdWUYAiABKAk6AjgBQgsKCV9lbmRfdW5peCJMCgtRdWVyeVN0YXR1cxIcChhRVUVSWV9TVEFUVVNfVU5TUEVDSUZJRUQQABIGCgJPSxABEgsKB1BBUlRJQUwQAhIKCgZGQUlMRUQQAyJZChBQcmV2aWV3ZWRIaXN0b3J5IkUKBlN0YXR1cxIWChJTVEFUVVNfVU5TUEVDSUZJRUQQABIMCghDT01QTEVURRABEgsKB1BBUlRJQUwQAhIICgROT05FEAMilgEKFFNhdmVBbGVydFJ1bGVSZXF1ZXN0Ei4KBHNwZWMYASABKAsyIC5zdmMubW9uaXRvcmluZy52MS5BbGVydFJ1bGVTcGVjEgoKAmlkGAIgASgJEhIKCnJlcXVlc3RfaWQYAyABKAkSGAoQZXhwZWN0ZWRfdmVyc2lvbhgEIAEoCRIUCgxwcm9qZWN0X25hbWUYBSABKAkioQEKFVNhdmVBbGVydFJ1bGVSZXNwb25zZRIXCg9hcHBsaWVkX3ZlcnNpb24YASABKAMSPAoLc3luY19zdGF0dXMYAiABKA4yJy5zdmMubW9uaXRvcmluZy52MS5BbGVydFJ1bGUuU3luY1N0YXR1cxIMCgRuYW1lGAMgASgJEg8KB3ZlcnNpb24YBCABKAMSEgoKc3luY19lcnJvchgFIAEoCSIjChNHZXRBbGVydFJ1bGVSZXF1ZXN0EgwKBG5hbWUYASABKAkiVAoVTGlzdEFsZXJ0UnVsZXNSZXF1ZXN0EhQKDHByb2plY3RfbmFtZRgBIAEoCRIRCglwYWdlX3NpemUYAiABKAUSEgoKcGFnZV90b2tlbhgDIAEoCSJeChZMaXN0QWxlcnRSdWxlc1Jlc3BvbnNlEisKBXJ1bGVzGAEgAygLMhwuc3ZjLm1vbml0b3JpbmcudjEuQWxlcnRSdWxlEhcKD25leHRfcGFnZV90b2tlbhgCIAEoCSJUChZEZWxldGVBbGVydFJ1bGVSZXF1ZXN0EgwKBG5hbWUYASABKAkSEgoKcmVxdWVzdF9pZBgCIAEoCRIYChBleHBlY3RlZF92ZXJzaW9uGAMgASgJIhkKF0RlbGV0ZUFsZXJ0UnVsZVJlc3BvbnNlImsKGUxpc3RBbGVydEluc3RhbmNlc1JlcXVlc3QSFAoMcHJvamVjdF9uYW1lGAEgASgJEhEKCXJ1bGVfbmFtZRgCIAEoCRIRCglwYWdlX3NpemUYAyABKAUSEgoKcGFnZV90b2tlbhgEIAEoCSJqChpMaXN0QWxlcnRJbnN0YW5jZXNSZXNwb25zZRIzCglpbnN0YW5jZXMYASADKAsyIC5zdmMubW9uaXRvcmluZy52MS5BbGVydEluc3RhbmNlEhcKD25leHRfcGFnZV90b2tlbhgCIAEoCSI1Ch1MaXN0QWxlcnRSdWxlVGVtcGxhdGVzUmVxdWVzdBIUCgxwcm9qZWN0X25hbWUYASABKAkiWQoeTGlzdEFsZXJ0UnVsZVRlbXBsYXRlc1Jlc3BvbnNlEjcKCXRlbXBsYXRlcxgBIAMoCzIkLnN2Yy5tb25pdG9yaW5nLnYxLkFsZXJ0UnVsZVRlbXBsYXRlIm0KEUFsZXJ0UnVsZVRlbXBsYXRlEhMKC3RlbXBsYXRlX2lkGAEgASgJEhMKC2Rlc2NyaXB0aW9uGAIgASgJEi4KBHNwZWMYAyABKAsyIC5zdmMubW9uaXRvcmluZy52MS5BbGVydFJ1bGVTcGVjIlEKEkxpc3ROb3RpY2VzUmVxdWVzdBIUCgxwcm9qZWN0X25hbWUYASABKAkSEQoJcGFnZV9zaXplGAIgASgFEhIKCnBhZ2VfdG9rZW4YAyABKAkiWgoTTGlzdE5vdGljZXNSZXNwb25zZRIqCgdub3RpY2VzGAEgAygLMhkuc3ZjLm1vbml0b3JpbmcudjEuTm90aWNlEhcKD25leHRfcGFnZV90b2tlbhgCIAEoCSKaAgoGTm90aWNlEgwKBG5hbWUYASABKAkSLAoEa2luZBgCIAEoDjIeLnN2Yy5tb25pdG9yaW5nLnYxLk5vdGljZS5LaW5kEhQKDHN1YmplY3RfbmFtZRgDIAEoCRIMCgR0ZXh0GAQgASgJEhMKC3JhaXNlZF91bml4GAUgASgDEhcKCmVuZGVkX3VuaXgYBiABKANIAIgBASJzCgRLaW5kEhQKEEtJTkRfVU5TUEVDSUZJRUQQABISCg5JTlNUQU5DRV9MSU1JVBABEhYKEkRFU1RJTkFUSU9OX1BBVVNFRBACEhUKEVJFQ0lQSUVOVF9CT1VOQ0VEEAMSEgoOQUNDRVNTX0NIQU5HRUQQBEINCgtfZW5kZWRfdW5peDLkFwoMQWxlcnRTZXJ2aWNlEnMKEFByZXZpZXdBbGVydFJ1bGUSKi5zdmMubW9uaXRvcmluZy52MS5QcmV2aWV3QWxlcnRSdWxlUmVxdWVzdBorLnN2Yy5tb25pdG9yaW5nLnYxLlByZXZpZXdBbGVydFJ1bGVSZXNwb25zZSIGirUYAggBEmwKDVNhdmVBbGVydFJ1bGUSJy5zdmMubW9uaXRvcmluZy52MS5TYXZlQWxlcnRSdWxlUmVxdWVzdBooLnN2Yy5tb25pdG9yaW5nLnYxLlNhdmVBbGVydFJ1bGVSZXNwb25zZSIIirUYBAgCEAESXAoMR2V0QWxlcnRSdWxlEiYuc3ZjLm1vbml0b3JpbmcudjEuR2V0QWxlcnRSdWxlUmVxdWVzdBocLnN2Yy5tb25pdG9yaW5nLnYxLkFsZXJ0UnVsZSIGirUYAggBEm0KDkxpc3RBbGVydFJ1bGVzEiguc3ZjLm1vbml0b3JpbmcudjEuTGlzdEFsZXJ0UnVsZXNSZXF1ZXN0Gikuc3ZjLm1vbml0b3JpbmcudjEuTGlzdEFsZXJ0UnVsZXNSZXNwb25zZSIGirUYAggBEnIKD0RlbGV0ZUFsZXJ0UnVsZRIpLnN2Yy5tb25pdG9yaW5nLnYxLkRlbGV0ZUFsZXJ0UnVsZVJlcXVlc3QaKi5zdmMubW9uaXRvcmluZy52MS5EZWxldGVBbGVydFJ1bGVSZXNwb25zZSIIirUYBAgCEAEShQEKFkxpc3RBbGVydFJ1bGVUZW1wbGF0ZXMSMC5zdmMubW9uaXRvcmluZy52MS5MaXN0QWxlcnRSdWxlVGVtcGxhdGVzUmVxdWVzdBoxLnN2Yy5tb25pdG9yaW5nLnYxLkxpc3RBbGVydFJ1bGVUZW1wbGF0ZXNSZXNwb25zZSIGirUYAggBEnkKEkxpc3RBbGVydEluc3RhbmNlcxIsLnN2Yy5tb25pdG9yaW5nLnYxLkxpc3RBbGVydEluc3RhbmNlc1JlcXVlc3QaLS5zdmMubW9uaXRvcmluZy52MS5MaXN0QWxlcnRJbnN0YW5jZXNSZXNwb25zZSIGirUYAggBEmoKDUxpc3RJbmNpZGVudHMSJy5zdmMubW9uaXRvcmluZy52MS5MaXN0SW5jaWRlbnRzUmVxdWVzdBooLnN2Yy5tb25pdG9yaW5nLnYxLkxpc3RJbmNpZGVudHNSZXNwb25zZSIGirUYAggBElkKC0dldEluY2lkZW50EiUuc3ZjLm1vbml0b3JpbmcudjEuR2V0SW5jaWRlbnRSZXF1ZXN0Ghsuc3ZjLm1vbml0b3JpbmcudjEuSW5jaWRlbnQiBoq1GAIIARJwCg9FeHBsYWluSW5jaWRlbnQSKS5zdmMubW9uaXRvcmluZy52MS5FeHBsYWluSW5jaWRlbnRSZXF1ZXN0Giouc3ZjLm1vbml0b3JpbmcudjEuRXhwbGFpbkluY2lkZW50UmVzcG9uc2UiBoq1GAIIARJtChNBY2tub3dsZWRnZUluY2lkZW50Ei0uc3ZjLm1vbml0b3JpbmcudjEuQWNrbm93bGVkZ2VJbmNpZGVudFJlcXVlc3QaGy5zdmMubW9uaXRvcmluZy52MS5JbmNpZGVudCIKirUYBggGEAEYAhJjCg5Tbm9vemVJbmNpZGVudBIoLnN2Yy5tb25pdG9yaW5nLnYxLlNub296ZUluY2lkZW50UmVxdWVzdBobLnN2Yy5tb25pdG9yaW5nLnYxLkluY2lkZW50IgqKtRgGCAYQARgCEmcKEFVuc25vb3plSW5jaWRlbnQSKi5zdmMubW9uaXRvcmluZy52MS5VbnNub296ZUluY2lkZW50UmVxdWVzdBobLnN2Yy5tb25pdG9yaW5nLnYxLkluY2lkZW50IgqKtRgGCAYQARgCEm8KDldhdGNoSW5jaWRlbnRzEiguc3ZjLm1vbml0b3JpbmcudjEuV2F0Y2hJbmNpZGVudHNSZXF1ZXN0Gikuc3ZjLm1vbml0b3JpbmcudjEuV2F0Y2hJbmNpZGVudHNSZXNwb25zZSIGirUYAggBMAESeAoRQ3JlYXRlRGVzdGluYXRpb24SKy5zdmMubW9uaXRvcmluZy52MS5DcmVhdGVEZXN0aW5hdGlvblJlcXVlc3QaLC5zdmMubW9uaXRvcmluZy52MS5DcmVhdGVEZXN0aW5hdGlvblJlc3BvbnNlIgiKtRgECAIQARJiCg5HZXREZXN0aW5hdGlvbhIoLnN2Yy5tb25pdG9yaW5nLnYxLkdldERlc3RpbmF0aW9uUmVxdWVzdBoeLnN2Yy5tb25pdG9yaW5nLnYxLkRlc3RpbmF0aW9uIgaKtRgCCAIScwoQTGlzdERlc3RpbmF0aW9ucxIqLnN2Yy5tb25pdG9yaW5nLnYxLkxpc3REZXN0aW5hdGlvbnNSZXF1ZXN0Gisuc3ZjLm1vbml0b3JpbmcudjEuTGlzdERlc3RpbmF0aW9uc1Jlc3BvbnNlIgaKtRgCCAISagoRVXBkYXRlRGVzdGluYXRpb24SKy5zdmMubW9uaXRvcmluZy52MS5VcGRhdGVEZXN0aW5hdGlvblJlcXVlc3QaHi5zdmMubW9uaXRvcmluZy52MS5EZXN0aW5hdGlvbiIIirUYBAgCEAESeAoRRGVsZXRlRGVzdGluYXRpb24SKy5zdmMubW9uaXRvcmluZy52MS5EZWxldGVEZXN0aW5hdGlvblJlcXVlc3QaLC5zdmMubW9uaXRvcmluZy52MS5EZWxldGVEZXN0aW5hdGlvblJlc3BvbnNlIgiKtRgECAIQARJ6ChFWZXJpZnlEZXN0aW5hdGlvbhIrLnN2Yy5tb25pdG9yaW5nLnYxLlZlcmlmeURlc3RpbmF0aW9uUmVxdWVzdBosLnN2Yy5tb25pdG9yaW5nLnYxLlZlcmlmeURlc3RpbmF0aW9uUmVzcG9uc2UiCoq1GAYIBhABGAISgwEKFFNlbmRUZXN0Tm90aWZpY2F0aW9uEi4uc3ZjLm1vbml0b3JpbmcudjEuU2VuZFRlc3ROb3RpZmljYXRpb25SZXF1ZXN0Gi8uc3ZjLm1vbml0b3JpbmcudjEuU2VuZFRlc3ROb3RpZmljYXRpb25SZXNwb25zZSIKirUYBggGEAEYAhJqChBQYXVzZURlc3RpbmF0aW9uEiouc3ZjLm1vbml0b3JpbmcudjEuUGF1c2VEZXN0aW5hdGlvblJlcXVlc3QaHi5zdmMubW9uaXRvcmluZy52MS5EZXN0aW5hdGlvbiIKirUYBggGEAEYAhJsChFSZXN1bWVEZXN0aW5hdGlvbhIrLnN2Yy5tb25pdG9yaW5nLnYxLlJlc3VtZURlc3RpbmF0aW9uUmVxdWVzdBoeLnN2Yy5tb25pdG9yaW5nLnYxLkRlc3RpbmF0aW9uIgqKtRgGCAYQARgCEoABChNSb3RhdGVXZWJob29rU2VjcmV0Ei0uc3ZjLm1vbml0b3JpbmcudjEuUm90YXRlV2ViaG9va1NlY3JldFJlcXVlc3QaLi5zdmMubW9uaXRvcmluZy52MS5Sb3RhdGVXZWJob29rU2VjcmV0UmVzcG9uc2UiCoq1GAYIBhABGAISbQoOTGlzdERlbGl2ZXJpZXMSKC5zdmMubW9uaXRvcmluZy52MS5MaXN0RGVsaXZlcmllc1JlcXVlc3QaKS5zdmMubW9uaXRvcmluZy52MS5MaXN0RGVsaXZlcmllc1Jlc3BvbnNlIgaKtRgCCAESWQoLR2V0RGVsaXZlcnkSJS5zdmMubW9uaXRvcmluZy52MS5HZXREZWxpdmVyeVJlcXVlc3QaGy5zdmMubW9uaXRvcmluZy52MS5EZWxpdmVyeSIGirUYAggBEmQKC0xpc3ROb3RpY2VzEiUuc3ZjLm1vbml0b3JpbmcudjEuTGlzdE5vdGljZXNSZXF1ZXN0GiYuc3ZjLm1vbml0b3JpbmcudjEuTGlzdE5vdGljZXNSZXNwb25zZSIGirUYAggBYgZwcm90bzM", [file_svc_monitoring_v1_delivery, file_svc_monitoring_v1_destination, file_svc_monitoring_v1_incident, file_svc_monitoring_v1_rule, file_svc_options_v1_policy]);
+  fileDesc("Ch1zdmMvbW9uaXRvcmluZy92MS9hbGVydC5wcm90bxIRc3ZjLm1vbml0b3JpbmcudjEieAoXUHJldmlld0FsZXJ0UnVsZVJlcXVlc3QSFAoMcHJvamVjdF9uYW1lGAEgASgJEi4KBHNwZWMYAiABKAsyIC5zdmMubW9uaXRvcmluZy52MS5BbGVydFJ1bGVTcGVjEhcKD2hpc3Rvcnlfc2Vjb25kcxgDIAEoBSLkBAoYUHJldmlld0FsZXJ0UnVsZVJlc3BvbnNlEk0KDHF1ZXJ5X3N0YXR1cxgBIAEoDjI3LnN2Yy5tb25pdG9yaW5nLnYxLlByZXZpZXdBbGVydFJ1bGVSZXNwb25zZS5RdWVyeVN0YXR1cxJCCg5oaXN0b3J5X3N0YXR1cxgCIAEoDjIqLnN2Yy5tb25pdG9yaW5nLnYxLlByZXZpZXdlZEhpc3RvcnkuU3RhdHVzEhkKEWV2YWx1YXRlZF9zYW1wbGVzGAMgASgDEhgKEGV4cGVjdGVkX3NhbXBsZXMYBCABKAMSTAoQd291bGRfaGF2ZV9maXJlZBgFIAMoCzIyLnN2Yy5tb25pdG9yaW5nLnYxLlByZXZpZXdBbGVydFJ1bGVSZXNwb25zZS5GaXJpbmcSEQoJdHJ1bmNhdGVkGAYgASgIGtABCgZGaXJpbmcSDwoHdm1fbmFtZRgBIAEoCRJOCgZsYWJlbHMYAiADKAsyPi5zdmMubW9uaXRvcmluZy52MS5QcmV2aWV3QWxlcnRSdWxlUmVzcG9uc2UuRmlyaW5nLkxhYmVsc0VudHJ5EhIKCnN0YXJ0X3VuaXgYAyABKAMSFQoIZW5kX3VuaXgYBCABKANIAIgBARotCgtMYWJlbHNFbnRyeRILCgNrZXkYASABKAkSDQoFdmFsdWUYAiABKAk6AjgBQgsKCV9lbmRfdW5peCJMCgtRdWVyeVN0YXR1cxIcChhRVUVSWV9TVEFUVVNfVU5TUEVDSUZJRUQQABIGCgJPSxABEgsKB1BBUlRJQUwQAhIKCgZGQUlMRUQQAyJZChBQcmV2aWV3ZWRIaXN0b3J5IkUKBlN0YXR1cxIWChJTVEFUVVNfVU5TUEVDSUZJRUQQABIMCghDT01QTEVURRABEgsKB1BBUlRJQUwQAhIICgROT05FEAMilgEKFFNhdmVBbGVydFJ1bGVSZXF1ZXN0Ei4KBHNwZWMYASABKAsyIC5zdmMubW9uaXRvcmluZy52MS5BbGVydFJ1bGVTcGVjEgoKAmlkGAIgASgJEhIKCnJlcXVlc3RfaWQYAyABKAkSGAoQZXhwZWN0ZWRfdmVyc2lvbhgEIAEoCRIUCgxwcm9qZWN0X25hbWUYBSABKAkioQEKFVNhdmVBbGVydFJ1bGVSZXNwb25zZRIXCg9hcHBsaWVkX3ZlcnNpb24YASABKAMSPAoLc3luY19zdGF0dXMYAiABKA4yJy5zdmMubW9uaXRvcmluZy52MS5BbGVydFJ1bGUuU3luY1N0YXR1cxIMCgRuYW1lGAMgASgJEg8KB3ZlcnNpb24YBCABKAMSEgoKc3luY19lcnJvchgFIAEoCSIjChNHZXRBbGVydFJ1bGVSZXF1ZXN0EgwKBG5hbWUYASABKAkiVAoVTGlzdEFsZXJ0UnVsZXNSZXF1ZXN0EhQKDHByb2plY3RfbmFtZRgBIAEoCRIRCglwYWdlX3NpemUYAiABKAUSEgoKcGFnZV90b2tlbhgDIAEoCSJeChZMaXN0QWxlcnRSdWxlc1Jlc3BvbnNlEisKBXJ1bGVzGAEgAygLMhwuc3ZjLm1vbml0b3JpbmcudjEuQWxlcnRSdWxlEhcKD25leHRfcGFnZV90b2tlbhgCIAEoCSJUChZEZWxldGVBbGVydFJ1bGVSZXF1ZXN0EgwKBG5hbWUYASABKAkSEgoKcmVxdWVzdF9pZBgCIAEoCRIYChBleHBlY3RlZF92ZXJzaW9uGAMgASgJIhkKF0RlbGV0ZUFsZXJ0UnVsZVJlc3BvbnNlImsKGUxpc3RBbGVydEluc3RhbmNlc1JlcXVlc3QSFAoMcHJvamVjdF9uYW1lGAEgASgJEhEKCXJ1bGVfbmFtZRgCIAEoCRIRCglwYWdlX3NpemUYAyABKAUSEgoKcGFnZV90b2tlbhgEIAEoCSJqChpMaXN0QWxlcnRJbnN0YW5jZXNSZXNwb25zZRIzCglpbnN0YW5jZXMYASADKAsyIC5zdmMubW9uaXRvcmluZy52MS5BbGVydEluc3RhbmNlEhcKD25leHRfcGFnZV90b2tlbhgCIAEoCSLCAQoXR2V0QWxlcnRJbnN0YW5jZVJlcXVlc3QSDAoEbmFtZRgBIAEoCRIRCglydWxlX25hbWUYAiABKAkSDwoHdm1fbmFtZRgDIAEoCRJGCgZsYWJlbHMYBCADKAsyNi5zdmMubW9uaXRvcmluZy52MS5HZXRBbGVydEluc3RhbmNlUmVxdWVzdC5MYWJlbHNFbnRyeRotCgtMYWJlbHNFbnRyeRILCgNrZXkYASABKAkSDQoFdmFsdWUYAiABKAk6AjgBIvoBChtFeHBsYWluQWxlcnRJbnN0YW5jZVJlcXVlc3QSDAoEbmFtZRgBIAEoCRIRCglydWxlX25hbWUYAiABKAkSDwoHdm1fbmFtZRgDIAEoCRJKCgZsYWJlbHMYBCADKAsyOi5zdmMubW9uaXRvcmluZy52MS5FeHBsYWluQWxlcnRJbnN0YW5jZVJlcXVlc3QuTGFiZWxzRW50cnkSFwoPc3RhcnRfdGltZV91bml4GAUgASgDEhUKDWVuZF90aW1lX3VuaXgYBiABKAMaLQoLTGFiZWxzRW50cnkSCwoDa2V5GAEgASgJEg0KBXZhbHVlGAIgASgJOgI4ASLHBQocRXhwbGFpbkFsZXJ0SW5zdGFuY2VSZXNwb25zZRIRCglydWxlX25hbWUYASABKAkSDwoHdm1fbmFtZRgCIAEoCRJLCgZsYWJlbHMYAyADKAsyOy5zdmMubW9uaXRvcmluZy52MS5FeHBsYWluQWxlcnRJbnN0YW5jZVJlc3BvbnNlLkxhYmVsc0VudHJ5EkcKCWNvbmRpdGlvbhgEIAEoCzI0LnN2Yy5tb25pdG9yaW5nLnYxLkV4cGxhaW5JbmNpZGVudFJlc3BvbnNlLkNvbmRpdGlvbhJCCgdzYW1wbGVzGAUgAygLMjEuc3ZjLm1vbml0b3JpbmcudjEuRXhwbGFpbkluY2lkZW50UmVzcG9uc2UuU2FtcGxlEjwKBGdhcHMYBiADKAsyLi5zdmMubW9uaXRvcmluZy52MS5FeHBsYWluSW5jaWRlbnRSZXNwb25zZS5HYXASSQoIc2VnbWVudHMYByADKAsyNy5zdmMubW9uaXRvcmluZy52MS5FeHBsYWluQWxlcnRJbnN0YW5jZVJlc3BvbnNlLlNlZ21lbnQSMwoEcGF0aBgIIAMoCzIlLnN2Yy5tb25pdG9yaW5nLnYxLkFsZXJ0SW5zdGFuY2UuU3RlcBq7AQoHU2VnbWVudBI1CgVzdGF0ZRgBIAEoDjImLnN2Yy5tb25pdG9yaW5nLnYxLkFsZXJ0SW5zdGFuY2UuU3RhdGUSPgoKZGF0YV9zdGF0ZRgCIAEoDjIqLnN2Yy5tb25pdG9yaW5nLnYxLkFsZXJ0SW5zdGFuY2UuRGF0YVN0YXRlEhUKDXN0YXJ0X3VuaXhfbXMYAyABKAMSEwoLZW5kX3VuaXhfbXMYBCABKAMSDQoFY2F1c2UYBSABKAkaLQoLTGFiZWxzRW50cnkSCwoDa2V5GAEgASgJEg0KBXZhbHVlGAIgASgJOgI4ASI1Ch1MaXN0QWxlcnRSdWxlVGVtcGxhdGVzUmVxdWVzdBIUCgxwcm9qZWN0X25hbWUYASABKAkiWQoeTGlzdEFsZXJ0UnVsZVRlbXBsYXRlc1Jlc3BvbnNlEjcKCXRlbXBsYXRlcxgBIAMoCzIkLnN2Yy5tb25pdG9yaW5nLnYxLkFsZXJ0UnVsZVRlbXBsYXRlIm0KEUFsZXJ0UnVsZVRlbXBsYXRlEhMKC3RlbXBsYXRlX2lkGAEgASgJEhMKC2Rlc2NyaXB0aW9uGAIgASgJEi4KBHNwZWMYAyABKAsyIC5zdmMubW9uaXRvcmluZy52MS5BbGVydFJ1bGVTcGVjIlEKEkxpc3ROb3RpY2VzUmVxdWVzdBIUCgxwcm9qZWN0X25hbWUYASABKAkSEQoJcGFnZV9zaXplGAIgASgFEhIKCnBhZ2VfdG9rZW4YAyABKAkiWgoTTGlzdE5vdGljZXNSZXNwb25zZRIqCgdub3RpY2VzGAEgAygLMhkuc3ZjLm1vbml0b3JpbmcudjEuTm90aWNlEhcKD25leHRfcGFnZV90b2tlbhgCIAEoCSKaAgoGTm90aWNlEgwKBG5hbWUYASABKAkSLAoEa2luZBgCIAEoDjIeLnN2Yy5tb25pdG9yaW5nLnYxLk5vdGljZS5LaW5kEhQKDHN1YmplY3RfbmFtZRgDIAEoCRIMCgR0ZXh0GAQgASgJEhMKC3JhaXNlZF91bml4GAUgASgDEhcKCmVuZGVkX3VuaXgYBiABKANIAIgBASJzCgRLaW5kEhQKEEtJTkRfVU5TUEVDSUZJRUQQABISCg5JTlNUQU5DRV9MSU1JVBABEhYKEkRFU1RJTkFUSU9OX1BBVVNFRBACEhUKEVJFQ0lQSUVOVF9CT1VOQ0VEEAMSEgoOQUNDRVNTX0NIQU5HRUQQBEINCgtfZW5kZWRfdW5peDLPGQoMQWxlcnRTZXJ2aWNlEnMKEFByZXZpZXdBbGVydFJ1bGUSKi5zdmMubW9uaXRvcmluZy52MS5QcmV2aWV3QWxlcnRSdWxlUmVxdWVzdBorLnN2Yy5tb25pdG9yaW5nLnYxLlByZXZpZXdBbGVydFJ1bGVSZXNwb25zZSIGirUYAggBEmwKDVNhdmVBbGVydFJ1bGUSJy5zdmMubW9uaXRvcmluZy52MS5TYXZlQWxlcnRSdWxlUmVxdWVzdBooLnN2Yy5tb25pdG9yaW5nLnYxLlNhdmVBbGVydFJ1bGVSZXNwb25zZSIIirUYBAgCEAESXAoMR2V0QWxlcnRSdWxlEiYuc3ZjLm1vbml0b3JpbmcudjEuR2V0QWxlcnRSdWxlUmVxdWVzdBocLnN2Yy5tb25pdG9yaW5nLnYxLkFsZXJ0UnVsZSIGirUYAggBEm0KDkxpc3RBbGVydFJ1bGVzEiguc3ZjLm1vbml0b3JpbmcudjEuTGlzdEFsZXJ0UnVsZXNSZXF1ZXN0Gikuc3ZjLm1vbml0b3JpbmcudjEuTGlzdEFsZXJ0UnVsZXNSZXNwb25zZSIGirUYAggBEnIKD0RlbGV0ZUFsZXJ0UnVsZRIpLnN2Yy5tb25pdG9yaW5nLnYxLkRlbGV0ZUFsZXJ0UnVsZVJlcXVlc3QaKi5zdmMubW9uaXRvcmluZy52MS5EZWxldGVBbGVydFJ1bGVSZXNwb25zZSIIirUYBAgCEAEShQEKFkxpc3RBbGVydFJ1bGVUZW1wbGF0ZXMSMC5zdmMubW9uaXRvcmluZy52MS5MaXN0QWxlcnRSdWxlVGVtcGxhdGVzUmVxdWVzdBoxLnN2Yy5tb25pdG9yaW5nLnYxLkxpc3RBbGVydFJ1bGVUZW1wbGF0ZXNSZXNwb25zZSIGirUYAggBEnkKEkxpc3RBbGVydEluc3RhbmNlcxIsLnN2Yy5tb25pdG9yaW5nLnYxLkxpc3RBbGVydEluc3RhbmNlc1JlcXVlc3QaLS5zdmMubW9uaXRvcmluZy52MS5MaXN0QWxlcnRJbnN0YW5jZXNSZXNwb25zZSIGirUYAggBEmgKEEdldEFsZXJ0SW5zdGFuY2USKi5zdmMubW9uaXRvcmluZy52MS5HZXRBbGVydEluc3RhbmNlUmVxdWVzdBogLnN2Yy5tb25pdG9yaW5nLnYxLkFsZXJ0SW5zdGFuY2UiBoq1GAIIARJ/ChRFeHBsYWluQWxlcnRJbnN0YW5jZRIuLnN2Yy5tb25pdG9yaW5nLnYxLkV4cGxhaW5BbGVydEluc3RhbmNlUmVxdWVzdBovLnN2Yy5tb25pdG9yaW5nLnYxLkV4cGxhaW5BbGVydEluc3RhbmNlUmVzcG9uc2UiBoq1GAIIARJqCg1MaXN0SW5jaWRlbnRzEicuc3ZjLm1vbml0b3JpbmcudjEuTGlzdEluY2lkZW50c1JlcXVlc3QaKC5zdmMubW9uaXRvcmluZy52MS5MaXN0SW5jaWRlbnRzUmVzcG9uc2UiBoq1GAIIARJZCgtHZXRJbmNpZGVudBIlLnN2Yy5tb25pdG9yaW5nLnYxLkdldEluY2lkZW50UmVxdWVzdBobLnN2Yy5tb25pdG9yaW5nLnYxLkluY2lkZW50IgaKtRgCCAEScAoPRXhwbGFpbkluY2lkZW50Eikuc3ZjLm1vbml0b3JpbmcudjEuRXhwbGFpbkluY2lkZW50UmVxdWVzdBoqLnN2Yy5tb25pdG9yaW5nLnYxLkV4cGxhaW5JbmNpZGVudFJlc3BvbnNlIgaKtRgCCAESbQoTQWNrbm93bGVkZ2VJbmNpZGVudBItLnN2Yy5tb25pdG9yaW5nLnYxLkFja25vd2xlZGdlSW5jaWRlbnRSZXF1ZXN0Ghsuc3ZjLm1vbml0b3JpbmcudjEuSW5jaWRlbnQiCoq1GAYIBhABGAISYwoOU25vb3plSW5jaWRlbnQSKC5zdmMubW9uaXRvcmluZy52MS5Tbm9vemVJbmNpZGVudFJlcXVlc3QaGy5zdmMubW9uaXRvcmluZy52MS5JbmNpZGVudCIKirUYBggGEAEYAhJnChBVbnNub296ZUluY2lkZW50Eiouc3ZjLm1vbml0b3JpbmcudjEuVW5zbm9vemVJbmNpZGVudFJlcXVlc3QaGy5zdmMubW9uaXRvcmluZy52MS5JbmNpZGVudCIKirUYBggGEAEYAhJvCg5XYXRjaEluY2lkZW50cxIoLnN2Yy5tb25pdG9yaW5nLnYxLldhdGNoSW5jaWRlbnRzUmVxdWVzdBopLnN2Yy5tb25pdG9yaW5nLnYxLldhdGNoSW5jaWRlbnRzUmVzcG9uc2UiBoq1GAIIATABEngKEUNyZWF0ZURlc3RpbmF0aW9uEisuc3ZjLm1vbml0b3JpbmcudjEuQ3JlYXRlRGVzdGluYXRpb25SZXF1ZXN0Giwuc3ZjLm1vbml0b3JpbmcudjEuQ3JlYXRlRGVzdGluYXRpb25SZXNwb25zZSIIirUYBAgCEAESYgoOR2V0RGVzdGluYXRpb24SKC5zdmMubW9uaXRvcmluZy52MS5HZXREZXN0aW5hdGlvblJlcXVlc3QaHi5zdmMubW9uaXRvcmluZy52MS5EZXN0aW5hdGlvbiIGirUYAggCEnMKEExpc3REZXN0aW5hdGlvbnMSKi5zdmMubW9uaXRvcmluZy52MS5MaXN0RGVzdGluYXRpb25zUmVxdWVzdBorLnN2Yy5tb25pdG9yaW5nLnYxLkxpc3REZXN0aW5hdGlvbnNSZXNwb25zZSIGirUYAggCEmoKEVVwZGF0ZURlc3RpbmF0aW9uEisuc3ZjLm1vbml0b3JpbmcudjEuVXBkYXRlRGVzdGluYXRpb25SZXF1ZXN0Gh4uc3ZjLm1vbml0b3JpbmcudjEuRGVzdGluYXRpb24iCIq1GAQIAhABEngKEURlbGV0ZURlc3RpbmF0aW9uEisuc3ZjLm1vbml0b3JpbmcudjEuRGVsZXRlRGVzdGluYXRpb25SZXF1ZXN0Giwuc3ZjLm1vbml0b3JpbmcudjEuRGVsZXRlRGVzdGluYXRpb25SZXNwb25zZSIIirUYBAgCEAESegoRVmVyaWZ5RGVzdGluYXRpb24SKy5zdmMubW9uaXRvcmluZy52MS5WZXJpZnlEZXN0aW5hdGlvblJlcXVlc3QaLC5zdmMubW9uaXRvcmluZy52MS5WZXJpZnlEZXN0aW5hdGlvblJlc3BvbnNlIgqKtRgGCAYQARgCEoMBChRTZW5kVGVzdE5vdGlmaWNhdGlvbhIuLnN2Yy5tb25pdG9yaW5nLnYxLlNlbmRUZXN0Tm90aWZpY2F0aW9uUmVxdWVzdBovLnN2Yy5tb25pdG9yaW5nLnYxLlNlbmRUZXN0Tm90aWZpY2F0aW9uUmVzcG9uc2UiCoq1GAYIBhABGAISagoQUGF1c2VEZXN0aW5hdGlvbhIqLnN2Yy5tb25pdG9yaW5nLnYxLlBhdXNlRGVzdGluYXRpb25SZXF1ZXN0Gh4uc3ZjLm1vbml0b3JpbmcudjEuRGVzdGluYXRpb24iCoq1GAYIBhABGAISbAoRUmVzdW1lRGVzdGluYXRpb24SKy5zdmMubW9uaXRvcmluZy52MS5SZXN1bWVEZXN0aW5hdGlvblJlcXVlc3QaHi5zdmMubW9uaXRvcmluZy52MS5EZXN0aW5hdGlvbiIKirUYBggGEAEYAhKAAQoTUm90YXRlV2ViaG9va1NlY3JldBItLnN2Yy5tb25pdG9yaW5nLnYxLlJvdGF0ZVdlYmhvb2tTZWNyZXRSZXF1ZXN0Gi4uc3ZjLm1vbml0b3JpbmcudjEuUm90YXRlV2ViaG9va1NlY3JldFJlc3BvbnNlIgqKtRgGCAYQARgCEm0KDkxpc3REZWxpdmVyaWVzEiguc3ZjLm1vbml0b3JpbmcudjEuTGlzdERlbGl2ZXJpZXNSZXF1ZXN0Gikuc3ZjLm1vbml0b3JpbmcudjEuTGlzdERlbGl2ZXJpZXNSZXNwb25zZSIGirUYAggBElkKC0dldERlbGl2ZXJ5EiUuc3ZjLm1vbml0b3JpbmcudjEuR2V0RGVsaXZlcnlSZXF1ZXN0Ghsuc3ZjLm1vbml0b3JpbmcudjEuRGVsaXZlcnkiBoq1GAIIARJkCgtMaXN0Tm90aWNlcxIlLnN2Yy5tb25pdG9yaW5nLnYxLkxpc3ROb3RpY2VzUmVxdWVzdBomLnN2Yy5tb25pdG9yaW5nLnYxLkxpc3ROb3RpY2VzUmVzcG9uc2UiBoq1GAIIAWIGcHJvdG8z", [file_svc_monitoring_v1_delivery, file_svc_monitoring_v1_destination, file_svc_monitoring_v1_incident, file_svc_monitoring_v1_rule, file_svc_options_v1_policy]);
 
 /**
  * @generated from message svc.monitoring.v1.PreviewAlertRuleRequest
@@ -786,6 +786,352 @@ export const ListAlertInstancesResponseSchema: GenMessage<ListAlertInstancesResp
   messageDesc(file_svc_monitoring_v1_alert, 11);
 
 /**
+ * The instance's name, or its rule and VM, and its labels where it has any.
+ *
+ * @generated from message svc.monitoring.v1.GetAlertInstanceRequest
+ */
+export type GetAlertInstanceRequest = Message<"svc.monitoring.v1.GetAlertInstanceRequest"> & {
+  /**
+   * @generated from field: string name = 1;
+   */
+  name: string;
+
+  /**
+   * @generated from field: string rule_name = 2;
+   */
+  ruleName: string;
+
+  /**
+   * @generated from field: string vm_name = 3;
+   */
+  vmName: string;
+
+  /**
+   * @generated from field: map<string, string> labels = 4;
+   */
+  labels: { [key: string]: string };
+};
+
+/**
+ * The instance's name, or its rule and VM, and its labels where it has any.
+ *
+ * @generated from message svc.monitoring.v1.GetAlertInstanceRequest
+ */
+export type GetAlertInstanceRequestJson = {
+  /**
+   * @generated from field: string name = 1;
+   */
+  name?: string;
+
+  /**
+   * @generated from field: string rule_name = 2;
+   */
+  ruleName?: string;
+
+  /**
+   * @generated from field: string vm_name = 3;
+   */
+  vmName?: string;
+
+  /**
+   * @generated from field: map<string, string> labels = 4;
+   */
+  labels?: { [key: string]: string };
+};
+
+/**
+ * Describes the message svc.monitoring.v1.GetAlertInstanceRequest.
+ * Use `create(GetAlertInstanceRequestSchema)` to create a new message.
+ */
+export const GetAlertInstanceRequestSchema: GenMessage<GetAlertInstanceRequest, {jsonType: GetAlertInstanceRequestJson}> = /*@__PURE__*/
+  messageDesc(file_svc_monitoring_v1_alert, 12);
+
+/**
+ * The instance as in `GetAlertInstanceRequest`, and a stretch of at most 86,400 seconds.
+ *
+ * @generated from message svc.monitoring.v1.ExplainAlertInstanceRequest
+ */
+export type ExplainAlertInstanceRequest = Message<"svc.monitoring.v1.ExplainAlertInstanceRequest"> & {
+  /**
+   * @generated from field: string name = 1;
+   */
+  name: string;
+
+  /**
+   * @generated from field: string rule_name = 2;
+   */
+  ruleName: string;
+
+  /**
+   * @generated from field: string vm_name = 3;
+   */
+  vmName: string;
+
+  /**
+   * @generated from field: map<string, string> labels = 4;
+   */
+  labels: { [key: string]: string };
+
+  /**
+   * @generated from field: int64 start_time_unix = 5;
+   */
+  startTimeUnix: bigint;
+
+  /**
+   * At most now.
+   *
+   * @generated from field: int64 end_time_unix = 6;
+   */
+  endTimeUnix: bigint;
+};
+
+/**
+ * The instance as in `GetAlertInstanceRequest`, and a stretch of at most 86,400 seconds.
+ *
+ * @generated from message svc.monitoring.v1.ExplainAlertInstanceRequest
+ */
+export type ExplainAlertInstanceRequestJson = {
+  /**
+   * @generated from field: string name = 1;
+   */
+  name?: string;
+
+  /**
+   * @generated from field: string rule_name = 2;
+   */
+  ruleName?: string;
+
+  /**
+   * @generated from field: string vm_name = 3;
+   */
+  vmName?: string;
+
+  /**
+   * @generated from field: map<string, string> labels = 4;
+   */
+  labels?: { [key: string]: string };
+
+  /**
+   * @generated from field: int64 start_time_unix = 5;
+   */
+  startTimeUnix?: string;
+
+  /**
+   * At most now.
+   *
+   * @generated from field: int64 end_time_unix = 6;
+   */
+  endTimeUnix?: string;
+};
+
+/**
+ * Describes the message svc.monitoring.v1.ExplainAlertInstanceRequest.
+ * Use `create(ExplainAlertInstanceRequestSchema)` to create a new message.
+ */
+export const ExplainAlertInstanceRequestSchema: GenMessage<ExplainAlertInstanceRequest, {jsonType: ExplainAlertInstanceRequestJson}> = /*@__PURE__*/
+  messageDesc(file_svc_monitoring_v1_alert, 13);
+
+/**
+ * What stored samples lead to, in the order of their times. Notifications may have been others:
+ * they follow the order in which samples arrived.
+ *
+ * @generated from message svc.monitoring.v1.ExplainAlertInstanceResponse
+ */
+export type ExplainAlertInstanceResponse = Message<"svc.monitoring.v1.ExplainAlertInstanceResponse"> & {
+  /**
+   * @generated from field: string rule_name = 1;
+   */
+  ruleName: string;
+
+  /**
+   * @generated from field: string vm_name = 2;
+   */
+  vmName: string;
+
+  /**
+   * @generated from field: map<string, string> labels = 3;
+   */
+  labels: { [key: string]: string };
+
+  /**
+   * As the rule says now.
+   *
+   * @generated from field: svc.monitoring.v1.ExplainIncidentResponse.Condition condition = 4;
+   */
+  condition?: ExplainIncidentResponse_Condition | undefined;
+
+  /**
+   * Every value of the metric within the stretch.
+   *
+   * @generated from field: repeated svc.monitoring.v1.ExplainIncidentResponse.Sample samples = 5;
+   */
+  samples: ExplainIncidentResponse_Sample[];
+
+  /**
+   * Between two samples, and after the last one.
+   *
+   * @generated from field: repeated svc.monitoring.v1.ExplainIncidentResponse.Gap gaps = 6;
+   */
+  gaps: ExplainIncidentResponse_Gap[];
+
+  /**
+   * They cover the stretch without a break. All of them are recomputed.
+   *
+   * @generated from field: repeated svc.monitoring.v1.ExplainAlertInstanceResponse.Segment segments = 7;
+   */
+  segments: ExplainAlertInstanceResponse_Segment[];
+
+  /**
+   * Each step has `source` RECOMPUTED. It may begin before the stretch, by as much as a rule saved
+   * there would have looked back: `sustainedSeconds` and 90 s.
+   *
+   * @generated from field: repeated svc.monitoring.v1.AlertInstance.Step path = 8;
+   */
+  path: AlertInstance_Step[];
+};
+
+/**
+ * What stored samples lead to, in the order of their times. Notifications may have been others:
+ * they follow the order in which samples arrived.
+ *
+ * @generated from message svc.monitoring.v1.ExplainAlertInstanceResponse
+ */
+export type ExplainAlertInstanceResponseJson = {
+  /**
+   * @generated from field: string rule_name = 1;
+   */
+  ruleName?: string;
+
+  /**
+   * @generated from field: string vm_name = 2;
+   */
+  vmName?: string;
+
+  /**
+   * @generated from field: map<string, string> labels = 3;
+   */
+  labels?: { [key: string]: string };
+
+  /**
+   * As the rule says now.
+   *
+   * @generated from field: svc.monitoring.v1.ExplainIncidentResponse.Condition condition = 4;
+   */
+  condition?: ExplainIncidentResponse_ConditionJson;
+
+  /**
+   * Every value of the metric within the stretch.
+   *
+   * @generated from field: repeated svc.monitoring.v1.ExplainIncidentResponse.Sample samples = 5;
+   */
+  samples?: ExplainIncidentResponse_SampleJson[];
+
+  /**
+   * Between two samples, and after the last one.
+   *
+   * @generated from field: repeated svc.monitoring.v1.ExplainIncidentResponse.Gap gaps = 6;
+   */
+  gaps?: ExplainIncidentResponse_GapJson[];
+
+  /**
+   * They cover the stretch without a break. All of them are recomputed.
+   *
+   * @generated from field: repeated svc.monitoring.v1.ExplainAlertInstanceResponse.Segment segments = 7;
+   */
+  segments?: ExplainAlertInstanceResponse_SegmentJson[];
+
+  /**
+   * Each step has `source` RECOMPUTED. It may begin before the stretch, by as much as a rule saved
+   * there would have looked back: `sustainedSeconds` and 90 s.
+   *
+   * @generated from field: repeated svc.monitoring.v1.AlertInstance.Step path = 8;
+   */
+  path?: AlertInstance_StepJson[];
+};
+
+/**
+ * Describes the message svc.monitoring.v1.ExplainAlertInstanceResponse.
+ * Use `create(ExplainAlertInstanceResponseSchema)` to create a new message.
+ */
+export const ExplainAlertInstanceResponseSchema: GenMessage<ExplainAlertInstanceResponse, {jsonType: ExplainAlertInstanceResponseJson}> = /*@__PURE__*/
+  messageDesc(file_svc_monitoring_v1_alert, 14);
+
+/**
+ * A time in which neither the state nor the data state changes.
+ *
+ * @generated from message svc.monitoring.v1.ExplainAlertInstanceResponse.Segment
+ */
+export type ExplainAlertInstanceResponse_Segment = Message<"svc.monitoring.v1.ExplainAlertInstanceResponse.Segment"> & {
+  /**
+   * @generated from field: svc.monitoring.v1.AlertInstance.State state = 1;
+   */
+  state: AlertInstance_State;
+
+  /**
+   * @generated from field: svc.monitoring.v1.AlertInstance.DataState data_state = 2;
+   */
+  dataState: AlertInstance_DataState;
+
+  /**
+   * @generated from field: int64 start_unix_ms = 3;
+   */
+  startUnixMs: bigint;
+
+  /**
+   * @generated from field: int64 end_unix_ms = 4;
+   */
+  endUnixMs: bigint;
+
+  /**
+   * Event that began it; empty = the stretch begins with it.
+   *
+   * @generated from field: string cause = 5;
+   */
+  cause: string;
+};
+
+/**
+ * A time in which neither the state nor the data state changes.
+ *
+ * @generated from message svc.monitoring.v1.ExplainAlertInstanceResponse.Segment
+ */
+export type ExplainAlertInstanceResponse_SegmentJson = {
+  /**
+   * @generated from field: svc.monitoring.v1.AlertInstance.State state = 1;
+   */
+  state?: AlertInstance_StateJson;
+
+  /**
+   * @generated from field: svc.monitoring.v1.AlertInstance.DataState data_state = 2;
+   */
+  dataState?: AlertInstance_DataStateJson;
+
+  /**
+   * @generated from field: int64 start_unix_ms = 3;
+   */
+  startUnixMs?: string;
+
+  /**
+   * @generated from field: int64 end_unix_ms = 4;
+   */
+  endUnixMs?: string;
+
+  /**
+   * Event that began it; empty = the stretch begins with it.
+   *
+   * @generated from field: string cause = 5;
+   */
+  cause?: string;
+};
+
+/**
+ * Describes the message svc.monitoring.v1.ExplainAlertInstanceResponse.Segment.
+ * Use `create(ExplainAlertInstanceResponse_SegmentSchema)` to create a new message.
+ */
+export const ExplainAlertInstanceResponse_SegmentSchema: GenMessage<ExplainAlertInstanceResponse_Segment, {jsonType: ExplainAlertInstanceResponse_SegmentJson}> = /*@__PURE__*/
+  messageDesc(file_svc_monitoring_v1_alert, 14, 0);
+
+/**
  * @generated from message svc.monitoring.v1.ListAlertRuleTemplatesRequest
  */
 export type ListAlertRuleTemplatesRequest = Message<"svc.monitoring.v1.ListAlertRuleTemplatesRequest"> & {
@@ -810,7 +1156,7 @@ export type ListAlertRuleTemplatesRequestJson = {
  * Use `create(ListAlertRuleTemplatesRequestSchema)` to create a new message.
  */
 export const ListAlertRuleTemplatesRequestSchema: GenMessage<ListAlertRuleTemplatesRequest, {jsonType: ListAlertRuleTemplatesRequestJson}> = /*@__PURE__*/
-  messageDesc(file_svc_monitoring_v1_alert, 12);
+  messageDesc(file_svc_monitoring_v1_alert, 15);
 
 /**
  * @generated from message svc.monitoring.v1.ListAlertRuleTemplatesResponse
@@ -837,7 +1183,7 @@ export type ListAlertRuleTemplatesResponseJson = {
  * Use `create(ListAlertRuleTemplatesResponseSchema)` to create a new message.
  */
 export const ListAlertRuleTemplatesResponseSchema: GenMessage<ListAlertRuleTemplatesResponse, {jsonType: ListAlertRuleTemplatesResponseJson}> = /*@__PURE__*/
-  messageDesc(file_svc_monitoring_v1_alert, 13);
+  messageDesc(file_svc_monitoring_v1_alert, 16);
 
 /**
  * @generated from message svc.monitoring.v1.AlertRuleTemplate
@@ -898,7 +1244,7 @@ export type AlertRuleTemplateJson = {
  * Use `create(AlertRuleTemplateSchema)` to create a new message.
  */
 export const AlertRuleTemplateSchema: GenMessage<AlertRuleTemplate, {jsonType: AlertRuleTemplateJson}> = /*@__PURE__*/
-  messageDesc(file_svc_monitoring_v1_alert, 14);
+  messageDesc(file_svc_monitoring_v1_alert, 17);
 
 /**
  * @generated from message svc.monitoring.v1.ListNoticesRequest
@@ -945,7 +1291,7 @@ export type ListNoticesRequestJson = {
  * Use `create(ListNoticesRequestSchema)` to create a new message.
  */
 export const ListNoticesRequestSchema: GenMessage<ListNoticesRequest, {jsonType: ListNoticesRequestJson}> = /*@__PURE__*/
-  messageDesc(file_svc_monitoring_v1_alert, 15);
+  messageDesc(file_svc_monitoring_v1_alert, 18);
 
 /**
  * @generated from message svc.monitoring.v1.ListNoticesResponse
@@ -982,7 +1328,7 @@ export type ListNoticesResponseJson = {
  * Use `create(ListNoticesResponseSchema)` to create a new message.
  */
 export const ListNoticesResponseSchema: GenMessage<ListNoticesResponse, {jsonType: ListNoticesResponseJson}> = /*@__PURE__*/
-  messageDesc(file_svc_monitoring_v1_alert, 16);
+  messageDesc(file_svc_monitoring_v1_alert, 19);
 
 /**
  * @generated from message svc.monitoring.v1.Notice
@@ -1075,7 +1421,7 @@ export type NoticeJson = {
  * Use `create(NoticeSchema)` to create a new message.
  */
 export const NoticeSchema: GenMessage<Notice, {jsonType: NoticeJson}> = /*@__PURE__*/
-  messageDesc(file_svc_monitoring_v1_alert, 17);
+  messageDesc(file_svc_monitoring_v1_alert, 20);
 
 /**
  * @generated from enum svc.monitoring.v1.Notice.Kind
@@ -1130,7 +1476,7 @@ export type Notice_KindJson = "KIND_UNSPECIFIED" | "INSTANCE_LIMIT" | "DESTINATI
  * Describes the enum svc.monitoring.v1.Notice.Kind.
  */
 export const Notice_KindSchema: GenEnum<Notice_Kind, Notice_KindJson> = /*@__PURE__*/
-  enumDesc(file_svc_monitoring_v1_alert, 17, 0);
+  enumDesc(file_svc_monitoring_v1_alert, 20, 0);
 
 /**
  * Alert rules, the incidents they raise, and the destinations of notifications.
@@ -1203,6 +1549,27 @@ export const AlertService: GenService<{
     methodKind: "unary";
     input: typeof ListAlertInstancesRequestSchema;
     output: typeof ListAlertInstancesResponseSchema;
+  },
+  /**
+   * How a rule stands for one VM and series, since when, and the path that led there.
+   *
+   * @generated from rpc svc.monitoring.v1.AlertService.GetAlertInstance
+   */
+  getAlertInstance: {
+    methodKind: "unary";
+    input: typeof GetAlertInstanceRequestSchema;
+    output: typeof AlertInstanceSchema;
+  },
+  /**
+   * The path of an instance over a stretch of time, whether or not it fired: recomputed from stored
+   * samples by the rule as it is now. Saves nothing and notifies nobody.
+   *
+   * @generated from rpc svc.monitoring.v1.AlertService.ExplainAlertInstance
+   */
+  explainAlertInstance: {
+    methodKind: "unary";
+    input: typeof ExplainAlertInstanceRequestSchema;
+    output: typeof ExplainAlertInstanceResponseSchema;
   },
   /**
    * Newest first.

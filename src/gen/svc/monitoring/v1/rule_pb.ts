@@ -12,7 +12,7 @@ import type { Message, UnknownEnum } from "@bufbuild/protobuf";
  * Describes the file svc/monitoring/v1/rule.proto.
  */
 export const file_svc_monitoring_v1_rule: GenFile = /*@__PURE__*/
-  fileDesc("ChxzdmMvbW9uaXRvcmluZy92MS9ydWxlLnByb3RvEhFzdmMubW9uaXRvcmluZy52MSKtBgoNQWxlcnRSdWxlU3BlYxIUCgxkaXNwbGF5X25hbWUYASABKAkSEQoJbWV0cmljX2lkGAIgASgJEjsKCG9wZXJhdG9yGAMgASgOMikuc3ZjLm1vbml0b3JpbmcudjEuQWxlcnRSdWxlU3BlYy5PcGVyYXRvchIWCgl0aHJlc2hvbGQYBCABKAFIAIgBARIZChFzdXN0YWluZWRfc2Vjb25kcxgFIAEoBRI7CghzZXZlcml0eRgGIAEoDjIpLnN2Yy5tb25pdG9yaW5nLnYxLkFsZXJ0UnVsZVNwZWMuU2V2ZXJpdHkSDwoHYWxsX3ZtcxgHIAEoCBIQCgh2bV9uYW1lcxgIIAMoCRIUCgdlbmFibGVkGAkgASgISAGIAQESHwoXcmVwZWF0X2ludGVydmFsX3NlY29uZHMYCiABKAUSGQoRZGVzdGluYXRpb25fbmFtZXMYCyADKAkSHwoScmVjb3ZlcnlfdGhyZXNob2xkGAwgASgBSAKIAQESHQoQcmVjb3Zlcnlfc2Vjb25kcxgNIAEoBUgDiAEBEjwKBmxhYmVscxgOIAMoCzIsLnN2Yy5tb25pdG9yaW5nLnYxLkFsZXJ0UnVsZVNwZWMuTGFiZWxzRW50cnkaLQoLTGFiZWxzRW50cnkSCwoDa2V5GAEgASgJEg0KBXZhbHVlGAIgASgJOgI4ASKSAQoIT3BlcmF0b3ISGAoUT1BFUkFUT1JfVU5TUEVDSUZJRUQQABIQCgxHUkVBVEVSX1RIQU4QARIZChVHUkVBVEVSX1RIQU5fT1JfRVFVQUwQAhINCglMRVNTX1RIQU4QAxIWChJMRVNTX1RIQU5fT1JfRVFVQUwQBBIJCgVFUVVBTBAFEg0KCU5PVF9FUVVBTBAGIkkKCFNldmVyaXR5EhgKFFNFVkVSSVRZX1VOU1BFQ0lGSUVEEAASCAoESU5GTxABEgsKB1dBUk5JTkcQAhIMCghDUklUSUNBTBADQgwKCl90aHJlc2hvbGRCCgoIX2VuYWJsZWRCFQoTX3JlY292ZXJ5X3RocmVzaG9sZEITChFfcmVjb3Zlcnlfc2Vjb25kcyL1AgoJQWxlcnRSdWxlEgwKBG5hbWUYASABKAkSLgoEc3BlYxgCIAEoCzIgLnN2Yy5tb25pdG9yaW5nLnYxLkFsZXJ0UnVsZVNwZWMSDwoHdmVyc2lvbhgDIAEoAxIXCg9hcHBsaWVkX3ZlcnNpb24YBCABKAMSPAoLc3luY19zdGF0dXMYBSABKA4yJy5zdmMubW9uaXRvcmluZy52MS5BbGVydFJ1bGUuU3luY1N0YXR1cxISCgpzeW5jX2Vycm9yGAYgASgJEhQKDGNyZWF0ZWRfdW5peBgHIAEoAxIUCgx1cGRhdGVkX3VuaXgYCCABKAMSEgoKdXBkYXRlZF9ieRgJIAEoCRIdChV1bmV2YWx1YXRlZF9pbnN0YW5jZXMYCiABKAMiTwoKU3luY1N0YXR1cxIbChdTWU5DX1NUQVRVU19VTlNQRUNJRklFRBAAEgsKB1BFTkRJTkcQARILCgdBUFBMSUVEEAISCgoGRkFJTEVEEAMi4QQKDUFsZXJ0SW5zdGFuY2USEQoJcnVsZV9uYW1lGAEgASgJEg8KB3ZtX25hbWUYAiABKAkSPAoGbGFiZWxzGAMgAygLMiwuc3ZjLm1vbml0b3JpbmcudjEuQWxlcnRJbnN0YW5jZS5MYWJlbHNFbnRyeRI1CgVzdGF0ZRgEIAEoDjImLnN2Yy5tb25pdG9yaW5nLnYxLkFsZXJ0SW5zdGFuY2UuU3RhdGUSFwoKc2luY2VfdW5peBgFIAEoA0gAiAEBEhcKCmxhc3RfdmFsdWUYBiABKAFIAYgBARIfChJsYXN0X29ic2VydmVkX3VuaXgYByABKANIAogBARI+CgpkYXRhX3N0YXRlGAggASgOMiouc3ZjLm1vbml0b3JpbmcudjEuQWxlcnRJbnN0YW5jZS5EYXRhU3RhdGUSHwoSbWlzc2luZ19zaW5jZV91bml4GAkgASgDSAOIAQEaLQoLTGFiZWxzRW50cnkSCwoDa2V5GAEgASgJEg0KBXZhbHVlGAIgASgJOgI4ASJECgVTdGF0ZRIVChFTVEFURV9VTlNQRUNJRklFRBAAEggKBElETEUQARIOCgpTVVNUQUlOSU5HEAISCgoGRklSSU5HEAMiQgoJRGF0YVN0YXRlEhoKFkRBVEFfU1RBVEVfVU5TUEVDSUZJRUQQABIMCghPQlNFUlZFRBABEgsKB01JU1NJTkcQAkINCgtfc2luY2VfdW5peEINCgtfbGFzdF92YWx1ZUIVChNfbGFzdF9vYnNlcnZlZF91bml4QhUKE19taXNzaW5nX3NpbmNlX3VuaXhiBnByb3RvMw");
+  fileDesc("ChxzdmMvbW9uaXRvcmluZy92MS9ydWxlLnByb3RvEhFzdmMubW9uaXRvcmluZy52MSKtBgoNQWxlcnRSdWxlU3BlYxIUCgxkaXNwbGF5X25hbWUYASABKAkSEQoJbWV0cmljX2lkGAIgASgJEjsKCG9wZXJhdG9yGAMgASgOMikuc3ZjLm1vbml0b3JpbmcudjEuQWxlcnRSdWxlU3BlYy5PcGVyYXRvchIWCgl0aHJlc2hvbGQYBCABKAFIAIgBARIZChFzdXN0YWluZWRfc2Vjb25kcxgFIAEoBRI7CghzZXZlcml0eRgGIAEoDjIpLnN2Yy5tb25pdG9yaW5nLnYxLkFsZXJ0UnVsZVNwZWMuU2V2ZXJpdHkSDwoHYWxsX3ZtcxgHIAEoCBIQCgh2bV9uYW1lcxgIIAMoCRIUCgdlbmFibGVkGAkgASgISAGIAQESHwoXcmVwZWF0X2ludGVydmFsX3NlY29uZHMYCiABKAUSGQoRZGVzdGluYXRpb25fbmFtZXMYCyADKAkSHwoScmVjb3ZlcnlfdGhyZXNob2xkGAwgASgBSAKIAQESHQoQcmVjb3Zlcnlfc2Vjb25kcxgNIAEoBUgDiAEBEjwKBmxhYmVscxgOIAMoCzIsLnN2Yy5tb25pdG9yaW5nLnYxLkFsZXJ0UnVsZVNwZWMuTGFiZWxzRW50cnkaLQoLTGFiZWxzRW50cnkSCwoDa2V5GAEgASgJEg0KBXZhbHVlGAIgASgJOgI4ASKSAQoIT3BlcmF0b3ISGAoUT1BFUkFUT1JfVU5TUEVDSUZJRUQQABIQCgxHUkVBVEVSX1RIQU4QARIZChVHUkVBVEVSX1RIQU5fT1JfRVFVQUwQAhINCglMRVNTX1RIQU4QAxIWChJMRVNTX1RIQU5fT1JfRVFVQUwQBBIJCgVFUVVBTBAFEg0KCU5PVF9FUVVBTBAGIkkKCFNldmVyaXR5EhgKFFNFVkVSSVRZX1VOU1BFQ0lGSUVEEAASCAoESU5GTxABEgsKB1dBUk5JTkcQAhIMCghDUklUSUNBTBADQgwKCl90aHJlc2hvbGRCCgoIX2VuYWJsZWRCFQoTX3JlY292ZXJ5X3RocmVzaG9sZEITChFfcmVjb3Zlcnlfc2Vjb25kcyL1AgoJQWxlcnRSdWxlEgwKBG5hbWUYASABKAkSLgoEc3BlYxgCIAEoCzIgLnN2Yy5tb25pdG9yaW5nLnYxLkFsZXJ0UnVsZVNwZWMSDwoHdmVyc2lvbhgDIAEoAxIXCg9hcHBsaWVkX3ZlcnNpb24YBCABKAMSPAoLc3luY19zdGF0dXMYBSABKA4yJy5zdmMubW9uaXRvcmluZy52MS5BbGVydFJ1bGUuU3luY1N0YXR1cxISCgpzeW5jX2Vycm9yGAYgASgJEhQKDGNyZWF0ZWRfdW5peBgHIAEoAxIUCgx1cGRhdGVkX3VuaXgYCCABKAMSEgoKdXBkYXRlZF9ieRgJIAEoCRIdChV1bmV2YWx1YXRlZF9pbnN0YW5jZXMYCiABKAMiTwoKU3luY1N0YXR1cxIbChdTWU5DX1NUQVRVU19VTlNQRUNJRklFRBAAEgsKB1BFTkRJTkcQARILCgdBUFBMSUVEEAISCgoGRkFJTEVEEAMiyQcKDUFsZXJ0SW5zdGFuY2USEQoJcnVsZV9uYW1lGAEgASgJEg8KB3ZtX25hbWUYAiABKAkSPAoGbGFiZWxzGAMgAygLMiwuc3ZjLm1vbml0b3JpbmcudjEuQWxlcnRJbnN0YW5jZS5MYWJlbHNFbnRyeRI1CgVzdGF0ZRgEIAEoDjImLnN2Yy5tb25pdG9yaW5nLnYxLkFsZXJ0SW5zdGFuY2UuU3RhdGUSFwoKc2luY2VfdW5peBgFIAEoA0gAiAEBEhcKCmxhc3RfdmFsdWUYBiABKAFIAYgBARIfChJsYXN0X29ic2VydmVkX3VuaXgYByABKANIAogBARI+CgpkYXRhX3N0YXRlGAggASgOMiouc3ZjLm1vbml0b3JpbmcudjEuQWxlcnRJbnN0YW5jZS5EYXRhU3RhdGUSHwoSbWlzc2luZ19zaW5jZV91bml4GAkgASgDSAOIAQESDAoEbmFtZRgKIAEoCRIzCgRwYXRoGAsgAygLMiUuc3ZjLm1vbml0b3JpbmcudjEuQWxlcnRJbnN0YW5jZS5TdGVwGpUCCgRTdGVwEg0KBWV2ZW50GAEgASgJEhUKDWV2ZW50X3VuaXhfbXMYAiABKAMSHQoQcmVjb3JkZWRfdW5peF9tcxgDIAEoA0gAiAEBEhMKC2Zyb21fc3RhdGVzGAQgAygJEhEKCXRvX3N0YXRlcxgFIAMoCRI8CgZzb3VyY2UYBiABKA4yLC5zdmMubW9uaXRvcmluZy52MS5BbGVydEluc3RhbmNlLlN0ZXAuU291cmNlIk0KBlNvdXJjZRIWChJTT1VSQ0VfVU5TUEVDSUZJRUQQABIMCghSRUNPUkRFRBABEg0KCUVWQUxVQVRPUhACEg4KClJFQ09NUFVURUQQA0ITChFfcmVjb3JkZWRfdW5peF9tcxotCgtMYWJlbHNFbnRyeRILCgNrZXkYASABKAkSDQoFdmFsdWUYAiABKAk6AjgBIlEKBVN0YXRlEhUKEVNUQVRFX1VOU1BFQ0lGSUVEEAASCAoESURMRRABEg4KClNVU1RBSU5JTkcQAhIKCgZGSVJJTkcQAxILCgdSRVRJUkVEEAQiQgoJRGF0YVN0YXRlEhoKFkRBVEFfU1RBVEVfVU5TUEVDSUZJRUQQABIMCghPQlNFUlZFRBABEgsKB01JU1NJTkcQAkINCgtfc2luY2VfdW5peEINCgtfbGFzdF92YWx1ZUIVChNfbGFzdF9vYnNlcnZlZF91bml4QhUKE19taXNzaW5nX3NpbmNlX3VuaXhiBnByb3RvMw");
 
 /**
  * @generated from message svc.monitoring.v1.AlertRuleSpec
@@ -483,6 +483,8 @@ export const AlertRule_SyncStatusSchema: GenEnum<AlertRule_SyncStatus, AlertRule
   enumDesc(file_svc_monitoring_v1_rule, 1, 0);
 
 /**
+ * How a rule stands for one series of one VM: the state of its state machine, `alertInstance`.
+ *
  * @generated from message svc.monitoring.v1.AlertInstance
  */
 export type AlertInstance = Message<"svc.monitoring.v1.AlertInstance"> & {
@@ -532,9 +534,25 @@ export type AlertInstance = Message<"svc.monitoring.v1.AlertInstance"> & {
    * @generated from field: optional int64 missing_since_unix = 9;
    */
   missingSinceUnix?: bigint | undefined;
+
+  /**
+   * `projects/p/alertInstances/i`; empty = it has never fired.
+   *
+   * @generated from field: string name = 10;
+   */
+  name: string;
+
+  /**
+   * The newest steps of its path, oldest first, at most 100. Lists leave it out.
+   *
+   * @generated from field: repeated svc.monitoring.v1.AlertInstance.Step path = 11;
+   */
+  path: AlertInstance_Step[];
 };
 
 /**
+ * How a rule stands for one series of one VM: the state of its state machine, `alertInstance`.
+ *
  * @generated from message svc.monitoring.v1.AlertInstance
  */
 export type AlertInstanceJson = {
@@ -584,6 +602,20 @@ export type AlertInstanceJson = {
    * @generated from field: optional int64 missing_since_unix = 9;
    */
   missingSinceUnix?: string;
+
+  /**
+   * `projects/p/alertInstances/i`; empty = it has never fired.
+   *
+   * @generated from field: string name = 10;
+   */
+  name?: string;
+
+  /**
+   * The newest steps of its path, oldest first, at most 100. Lists leave it out.
+   *
+   * @generated from field: repeated svc.monitoring.v1.AlertInstance.Step path = 11;
+   */
+  path?: AlertInstance_StepJson[];
 };
 
 /**
@@ -592,6 +624,150 @@ export type AlertInstanceJson = {
  */
 export const AlertInstanceSchema: GenMessage<AlertInstance, {jsonType: AlertInstanceJson}> = /*@__PURE__*/
   messageDesc(file_svc_monitoring_v1_rule, 2);
+
+/**
+ * A step of the instance's path through its state machine.
+ *
+ * @generated from message svc.monitoring.v1.AlertInstance.Step
+ */
+export type AlertInstance_Step = Message<"svc.monitoring.v1.AlertInstance.Step"> & {
+  /**
+   * Name of the machine's event, e.g. `breachStarted`.
+   *
+   * @generated from field: string event = 1;
+   */
+  event: string;
+
+  /**
+   * When it happened, by the time of the observation that decided it.
+   *
+   * @generated from field: int64 event_unix_ms = 2;
+   */
+  eventUnixMs: bigint;
+
+  /**
+   * When the log recorded it; absent = it is not recorded.
+   *
+   * @generated from field: optional int64 recorded_unix_ms = 3;
+   */
+  recordedUnixMs?: bigint | undefined;
+
+  /**
+   * Ids of the states in the machine's drawing, before and after: `alertInstance.sustaining.observed`.
+   *
+   * @generated from field: repeated string from_states = 4;
+   */
+  fromStates: string[];
+
+  /**
+   * @generated from field: repeated string to_states = 5;
+   */
+  toStates: string[];
+
+  /**
+   * @generated from field: svc.monitoring.v1.AlertInstance.Step.Source source = 6;
+   */
+  source: AlertInstance_Step_Source;
+};
+
+/**
+ * A step of the instance's path through its state machine.
+ *
+ * @generated from message svc.monitoring.v1.AlertInstance.Step
+ */
+export type AlertInstance_StepJson = {
+  /**
+   * Name of the machine's event, e.g. `breachStarted`.
+   *
+   * @generated from field: string event = 1;
+   */
+  event?: string;
+
+  /**
+   * When it happened, by the time of the observation that decided it.
+   *
+   * @generated from field: int64 event_unix_ms = 2;
+   */
+  eventUnixMs?: string;
+
+  /**
+   * When the log recorded it; absent = it is not recorded.
+   *
+   * @generated from field: optional int64 recorded_unix_ms = 3;
+   */
+  recordedUnixMs?: string;
+
+  /**
+   * Ids of the states in the machine's drawing, before and after: `alertInstance.sustaining.observed`.
+   *
+   * @generated from field: repeated string from_states = 4;
+   */
+  fromStates?: string[];
+
+  /**
+   * @generated from field: repeated string to_states = 5;
+   */
+  toStates?: string[];
+
+  /**
+   * @generated from field: svc.monitoring.v1.AlertInstance.Step.Source source = 6;
+   */
+  source?: AlertInstance_Step_SourceJson;
+};
+
+/**
+ * Describes the message svc.monitoring.v1.AlertInstance.Step.
+ * Use `create(AlertInstance_StepSchema)` to create a new message.
+ */
+export const AlertInstance_StepSchema: GenMessage<AlertInstance_Step, {jsonType: AlertInstance_StepJson}> = /*@__PURE__*/
+  messageDesc(file_svc_monitoring_v1_rule, 2, 0);
+
+/**
+ * @generated from enum svc.monitoring.v1.AlertInstance.Step.Source
+ */
+export const AlertInstance_Step_Source = {
+  /**
+   * @generated from enum value: SOURCE_UNSPECIFIED = 0;
+   */
+  SOURCE_UNSPECIFIED: 0,
+
+  /**
+   * The log recorded it, with the commit that fired the instance or one after it.
+   *
+   * @generated from enum value: RECORDED = 1;
+   */
+  RECORDED: 1,
+
+  /**
+   * The evaluator holds it. It is recorded if the instance fires.
+   *
+   * @generated from enum value: EVALUATOR = 2;
+   */
+  EVALUATOR: 2,
+
+  /**
+   * Decided again from stored samples. Nobody was notified because of it.
+   *
+   * @generated from enum value: RECOMPUTED = 3;
+   */
+  RECOMPUTED: 3,
+} as const;
+
+/**
+ * @generated from enum svc.monitoring.v1.AlertInstance.Step.Source
+ */
+export type AlertInstance_Step_Source = (typeof AlertInstance_Step_Source)[keyof typeof AlertInstance_Step_Source] | UnknownEnum;
+
+/**
+ * @generated from enum svc.monitoring.v1.AlertInstance.Step.Source
+ */
+export type AlertInstance_Step_SourceJson = "SOURCE_UNSPECIFIED" | "RECORDED" | "EVALUATOR" | "RECOMPUTED";
+
+/**
+ * Describes the enum svc.monitoring.v1.AlertInstance.Step.Source.
+ */
+export const AlertInstance_Step_SourceSchema: GenEnum<AlertInstance_Step_Source, AlertInstance_Step_SourceJson> = /*@__PURE__*/
+  enumDesc(file_svc_monitoring_v1_rule, 2, 0, 0);
 
 /**
  * @generated from enum svc.monitoring.v1.AlertInstance.State
@@ -616,6 +792,13 @@ export const AlertInstance_State = {
    * @generated from enum value: FIRING = 3;
    */
   FIRING: 3,
+
+  /**
+   * Its rule was paused, edited or deleted, or its VM is gone. Lists leave it out.
+   *
+   * @generated from enum value: RETIRED = 4;
+   */
+  RETIRED: 4,
 } as const;
 
 /**
@@ -626,7 +809,7 @@ export type AlertInstance_State = (typeof AlertInstance_State)[keyof typeof Aler
 /**
  * @generated from enum svc.monitoring.v1.AlertInstance.State
  */
-export type AlertInstance_StateJson = "STATE_UNSPECIFIED" | "IDLE" | "SUSTAINING" | "FIRING";
+export type AlertInstance_StateJson = "STATE_UNSPECIFIED" | "IDLE" | "SUSTAINING" | "FIRING" | "RETIRED";
 
 /**
  * Describes the enum svc.monitoring.v1.AlertInstance.State.

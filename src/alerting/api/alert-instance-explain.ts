@@ -1,0 +1,134 @@
+/**
+ * `ExplainAlertInstance`: the path of an instance over a stretch of stored history, recomputed by the
+ * rule as it is now. What never fired is nowhere recorded, and this is how it is drawn.
+ */
+import type { MessageInitShape } from '@bufbuild/protobuf';
+import { evaluationRuleOf } from '../../../actors/alerting/rule-markers.ts';
+import type { Host } from '../../../actors/platform/host/host-port.ts';
+import type { VmBody } from '../../../actors/vms/vm-body.ts';
+import type { RecomputedPath } from '../../../streams/alerting/evaluation/recompute-path.ts';
+import { isBreach } from '../../../streams/alerting/evaluation/timeline.ts';
+import type { Clock } from '../../../streams/platform/clock.ts';
+import { Refusal } from '../../../streams/platform/refusal.ts';
+import { type EvaluationRule, RETENTION_MS } from '../../../streams/telemetry/entry.ts';
+import type {
+  ExplainAlertInstanceRequest,
+  ExplainAlertInstanceResponseSchema,
+} from '../../gen/svc/monitoring/v1/alert_pb.ts';
+import {
+  AlertInstance_DataState as DataState,
+  AlertInstance_Step_Source as Source,
+} from '../../gen/svc/monitoring/v1/rule_pb.ts';
+import type { IncidentRecomputations } from '../../telemetry/query/explain/recompute-incident.ts';
+import { POINTS_MAX } from '../../telemetry/query/threads/limits.ts';
+import { stateMember, stepMessage, subject } from './alert-instance-messages.ts';
+import { conditionMessage, gapsBetween } from './incident-explain.ts';
+
+export interface ExplainInstanceDeps {
+  readonly host: Pick<Host, 'view'>;
+  readonly incidentRecomputations: IncidentRecomputations;
+  readonly clock: Clock;
+}
+
+type Explanation = MessageInitShape<typeof ExplainAlertInstanceResponseSchema>;
+type Stretch = Pick<ExplainAlertInstanceRequest, 'startTimeUnix' | 'endTimeUnix'>;
+
+/** Longest stretch, as of a rule's duration (API-02). */
+const STRETCH_SECONDS_MAX = 86_400;
+
+/** Throws a `Refusal` for a stretch that cannot be explained, and what a query throws. */
+export async function explainInstance(
+  { host, incidentRecomputations, clock }: ExplainInstanceDeps,
+  named: { project: string; rule: string; vm: string; labels: string },
+  request: Stretch,
+  signal: AbortSignal,
+): Promise<Explanation> {
+  const { project, vm, labels } = named;
+  if (vm === '') {
+    const message = 'A condition of a whole data center is not recomputed: ask for one of its VMs';
+    throw new Refusal('INVALID_FIELD', message, { field: 'name' });
+  }
+  const rule = ruleOf(host, named);
+  const nowMs = clock.now();
+  const stretch = stretchOf(request, nowMs);
+  const body = host.view(project).record('vm', vm)?.body as VmBody | undefined;
+  if (body?.retiredMs !== undefined && body.retiredMs <= stretch.fromMs) {
+    const message = `startTimeUnix is ${request.startTimeUnix}, after the VM was retired`;
+    throw new Refusal('INVALID_FIELD', message, { field: 'startTimeUnix' });
+  }
+  // Nothing from before the VM came back, nothing from after it went.
+  const bornMs = (body?.generationMs ?? Number.NEGATIVE_INFINITY) + 1;
+  const path = await incidentRecomputations.path(
+    {
+      ...{ rule, vm, labels, fromMs: stretch.fromMs },
+      toMs: Math.min(stretch.toMs, body?.retiredMs ?? stretch.toMs),
+      retainedFromMs: Math.max(nowMs - RETENTION_MS, body?.retiredMs === undefined ? bornMs : 0),
+    },
+    signal,
+  );
+  if (path.samples.length > POINTS_MAX) {
+    const points = String(path.samples.length);
+    const message = `The stretch has ${points} samples, ${POINTS_MAX} at most: ask for a shorter one`;
+    throw new Refusal('TOO_MANY_POINTS', message, { points, limit: String(POINTS_MAX) });
+  }
+  return { ...subject(named), ...explanationOf(rule, path) };
+}
+
+/** The rule as it would be evaluated, though it be paused. */
+function ruleOf(
+  host: Pick<Host, 'view'>,
+  { project, rule: id }: { project: string; rule: string },
+): EvaluationRule {
+  const row = host.view(project).instance('alertRule', id);
+  if (!row) throw new Refusal('NOT_FOUND', `There is no rule ${id} in the project`);
+  const { spec, evaluationRevision } = row.context;
+  const enabled = { ...spec, enabled: true };
+  const rule = evaluationRuleOf(project, { rule: id, spec: enabled, evaluationRevision });
+  if (!rule) throw new Error('A rule that is enabled is evaluated');
+  return rule;
+}
+
+function stretchOf({ startTimeUnix, endTimeUnix }: Stretch, nowMs: number) {
+  const seconds = endTimeUnix - startTimeUnix;
+  if (seconds < 1n || seconds > STRETCH_SECONDS_MAX) {
+    const message = `The stretch from startTimeUnix to endTimeUnix is ${seconds} s: 1 to ${STRETCH_SECONDS_MAX}`;
+    throw new Refusal('INVALID_FIELD', message, { field: 'endTimeUnix' });
+  }
+  const [fromMs, toMs] = [Number(startTimeUnix) * 1000, Number(endTimeUnix) * 1000];
+  if (toMs > nowMs) {
+    const message = `endTimeUnix is ${endTimeUnix}, which is not over yet: at most now`;
+    throw new Refusal('INVALID_FIELD', message, { field: 'endTimeUnix' });
+  }
+  if (fromMs < nowMs - RETENTION_MS) {
+    const message = `startTimeUnix is ${startTimeUnix}: history is kept for ${RETENTION_MS / 86_400_000} days`;
+    throw new Refusal('INVALID_FIELD', message, { field: 'startTimeUnix' });
+  }
+  return { fromMs, toMs };
+}
+
+function explanationOf(rule: EvaluationRule, path: RecomputedPath): Explanation {
+  const { samples, gaps, segments, steps } = path;
+  const { sustainedMs, recoveryMs } = rule;
+  const beyond = gaps.map((gap) => ({ ...gap, tolerated: false }));
+  return {
+    condition: conditionMessage({
+      ...rule,
+      sustainedSeconds: sustainedMs / 1000,
+      recoverySeconds: recoveryMs / 1000,
+    }),
+    samples: samples.map(({ observedMs, value }) => ({
+      ...{ observedUnixMs: BigInt(observedMs), value, breaches: isBreach(rule, value) },
+    })),
+    gaps: [...gapsBetween(samples).filter(({ tolerated }) => tolerated), ...beyond]
+      .sort((a, b) => a.startMs - b.startMs)
+      .map(({ startMs, endMs, tolerated }) => ({
+        ...{ startUnixMs: BigInt(startMs), endUnixMs: BigInt(endMs), tolerated },
+      })),
+    segments: segments.map(({ condition, isMissing, startMs, endMs, cause = '' }) => ({
+      ...{ state: stateMember(condition), cause },
+      dataState: isMissing ? DataState.MISSING : DataState.OBSERVED,
+      ...{ startUnixMs: BigInt(startMs), endUnixMs: BigInt(endMs) },
+    })),
+    path: steps.map((step) => stepMessage(step, Source.RECOMPUTED)),
+  };
+}

@@ -1,0 +1,144 @@
+/**
+ * Alert instances as messages. While an instance fires its row says how it stands; below that the
+ * evaluator's view of it does, which is the same machine run over what it keeps.
+ */
+import { create, type MessageInitShape } from '@bufbuild/protobuf';
+import type {
+  InspectedInstance,
+  SoftInstance,
+} from '../../../actors/alerting/evaluator/evaluator-port.ts';
+import type {
+  Instance,
+  ProjectView,
+  RecordedTransition,
+} from '../../../actors/platform/host/host-port.ts';
+import { type Condition, conditionOf } from '../../../machines/alerting/alert-instance.ts';
+import { type PathStep, pathOf } from '../../../machines/alerting/alert-instance-path.ts';
+import { leafStates, type StateValueJson } from '../../../machines/platform/definition.ts';
+import { parseLabels } from '../../../streams/telemetry/samples/series-key.ts';
+import {
+  type AlertInstance,
+  type AlertInstance_StepSchema,
+  AlertInstanceSchema,
+  AlertInstance_DataState as DataState,
+  AlertInstance_Step_Source as Source,
+  AlertInstance_State as State,
+} from '../../gen/svc/monitoring/v1/rule_pb.ts';
+import { optionalSeconds, withPresent } from '../../platform/api/message-fields.ts';
+import { nameOf } from '../../platform/api/resource-name.ts';
+
+export type StepMessage = MessageInitShape<typeof AlertInstance_StepSchema>;
+
+/** The row of an instance that has fired. */
+export type InstanceRow = Instance<'alertInstance'>;
+
+/** Steps of an answer's path. */
+const STEPS_MAX = 100;
+
+/** An instance of a rule in force. @param row undefined: it has never fired */
+export function instanceMessage(soft: SoftInstance, row: InstanceRow | undefined): AlertInstance {
+  const { project, rule, vm, labels, lastObservedMs, missingSinceMs, lastValue } = soft;
+  const isFiring = row !== undefined && conditionOf(row.value) === 'firing';
+  const { state, sinceMs } = isFiring ? standingOf(row) : { ...soft, state: State[soft.state] };
+  return withPresent(
+    create(AlertInstanceSchema, {
+      ...{ state, ...subject({ project, rule, vm, labels }) },
+      dataState: DataState[soft.dataState],
+      name: row ? nameOf(project, 'alertInstances', row.instance) : '',
+    }),
+    {
+      sinceUnix: optionalSeconds(sinceMs),
+      ...{ lastValue, lastObservedUnix: optionalSeconds(lastObservedMs) },
+      missingSinceUnix: optionalSeconds(missingSinceMs),
+    },
+  );
+}
+
+/** An instance that is no longer evaluated: its rule or VM has changed or gone. */
+export function endedMessage(row: InstanceRow): AlertInstance {
+  const { project, instance } = row;
+  const { incident, ...context } = row.context;
+  const { state, sinceMs } = standingOf(row);
+  const missingSinceMs = incident?.dataMissingSinceMs ?? null;
+  return withPresent(
+    create(AlertInstanceSchema, {
+      ...{ state, ...subject({ ...context, project }) },
+      dataState: missingSinceMs === null ? DataState.OBSERVED : DataState.MISSING,
+      name: nameOf(project, 'alertInstances', instance),
+    }),
+    {
+      sinceUnix: optionalSeconds(sinceMs),
+      missingSinceUnix: optionalSeconds(missingSinceMs),
+    },
+  );
+}
+
+interface Subject {
+  readonly project: string;
+  readonly rule: string;
+  readonly vm: string;
+  readonly labels: string;
+}
+
+/** Of a whole data center there is no VM. */
+export function subject({ project, rule, vm, labels }: Subject) {
+  return {
+    ruleName: nameOf(project, 'alertRules', rule),
+    vmName: vm === '' ? '' : nameOf(project, 'vms', vm),
+    labels: parseLabels(labels),
+  };
+}
+
+function standingOf(row: InstanceRow) {
+  return { state: stateMember(conditionOf(row.value)), sinceMs: row.context.sinceMs };
+}
+
+/** The machine's conditions are the members of the enum. */
+export function stateMember(condition: Condition): State {
+  return State[condition.toUpperCase() as Uppercase<Condition>];
+}
+
+/** The newest steps, oldest first: those recorded, then those of the evaluator. */
+export function pathMessage(
+  view: ProjectView,
+  row: InstanceRow | undefined,
+  events: InspectedInstance['events'],
+): StepMessage[] {
+  const recorded = row ? recordedSteps(view, row.instance) : [];
+  const isFiring = row !== undefined && conditionOf(row.value) === 'firing';
+  const { steps } = pathOf(isFiring ? [] : events, row);
+  return [...recorded, ...steps.map((step) => stepMessage(step, Source.EVALUATOR))].slice(
+    -STEPS_MAX,
+  );
+}
+
+function recordedSteps(view: ProjectView, instance: string): StepMessage[] {
+  const about = { machine: 'alertInstance', instance, limit: STEPS_MAX, descending: true };
+  return view
+    .transitions(about)
+    .items.filter(({ from }) => from !== null)
+    .map((recorded) => ({
+      ...stepMessage(stepOf(recorded), Source.RECORDED),
+      recordedUnixMs: BigInt(recorded.atMs),
+    }))
+    .toReversed();
+}
+
+/** By the time of the observation that decided it; what people and timers do happens when recorded. */
+function stepOf({ event, atMs, from, to }: RecordedTransition): PathStep {
+  const times = [event.observedMs, event.eventMs, event.startedMs];
+  const eventMs = times.find((time) => typeof time === 'number') ?? atMs;
+  return { event: String(event.type), eventMs, from: from ?? to, to };
+}
+
+export function stepMessage({ event, eventMs, from, to }: PathStep, source: Source): StepMessage {
+  return {
+    ...{ event, eventUnixMs: BigInt(eventMs), source },
+    ...{ fromStates: stateIds(from), toStates: stateIds(to) },
+  };
+}
+
+/** As the machine's drawing has them. */
+function stateIds(value: StateValueJson): string[] {
+  return leafStates(value).map((state) => `alertInstance.${state}`);
+}

@@ -1,0 +1,191 @@
+/**
+ * The alert instances part of `AlertService`: how each rule stands for each VM, by the instance's
+ * machine. What has fired has a row, whose path is recorded. Below firing the machine is run over the
+ * events that the evaluator keeps; over a stretch of history it is run over stored samples.
+ */
+import { create } from '@bufbuild/protobuf';
+import type { HandlerContext, ServiceImpl } from '@connectrpc/connect';
+import type {
+  EvaluatorView,
+  InstancePosition,
+  SoftInstance,
+} from '../../../actors/alerting/evaluator/evaluator-port.ts';
+import type { Host, ProjectView } from '../../../actors/platform/host/host-port.ts';
+import { instanceIdOf } from '../../../streams/alerting/evaluation/accept.ts';
+import { Refusal } from '../../../streams/platform/refusal.ts';
+import { seriesKey } from '../../../streams/telemetry/samples/series-key.ts';
+import {
+  type AlertService,
+  type ExplainAlertInstanceRequest,
+  type GetAlertInstanceRequest,
+  type ListAlertInstancesRequest,
+  ListAlertInstancesResponseSchema,
+} from '../../gen/svc/monitoring/v1/alert_pb.ts';
+import {
+  type AlertInstance,
+  AlertInstance_StepSchema,
+} from '../../gen/svc/monitoring/v1/rule_pb.ts';
+import { within } from '../../platform/api/caller.ts';
+import { findRow } from '../../platform/api/instance-rows.ts';
+import { listAnswer } from '../../platform/api/list-answer.ts';
+import { collect, decodeJson, foreignToken } from '../../platform/api/paging.ts';
+import { nameOf, parseName, parseProjectName } from '../../platform/api/resource-name.ts';
+import { turnsOf } from '../../platform/api/slots.ts';
+import { type ExplainInstanceDeps, explainInstance } from './alert-instance-explain.ts';
+import {
+  endedMessage,
+  type InstanceRow,
+  instanceMessage,
+  pathMessage,
+  type StepMessage,
+} from './alert-instance-messages.ts';
+
+export type AlertInstanceDeps = ExplainInstanceDeps & {
+  readonly host: Host;
+  readonly evaluator: EvaluatorView;
+};
+
+type InstanceMethods = 'listAlertInstances' | 'getAlertInstance' | 'explainAlertInstance';
+
+export function alertInstanceMethods(
+  deps: AlertInstanceDeps,
+): Pick<ServiceImpl<typeof AlertService>, InstanceMethods> {
+  return {
+    listAlertInstances: (request, context) => listAlertInstances(deps, request, context),
+    getAlertInstance: (request, context) => getAlertInstance(deps, request, context),
+    explainAlertInstance: (request, context) => explainAlertInstance(deps, request, context),
+  };
+}
+
+/** In the order of VM, rule and labels: the token is the last one's, so that others may go. */
+async function listAlertInstances(
+  { host, evaluator }: AlertInstanceDeps,
+  request: ListAlertInstancesRequest,
+  context: HandlerContext,
+) {
+  const project = within(context, parseProjectName('projectName', request.projectName));
+  const rule = request.ruleName === '' ? undefined : idOf(context, request.ruleName);
+  const view = host.view(project);
+  const read = ({ limit, after }: { limit: number; after?: string }) => {
+    // One more than asked for: is there a next page?
+    const found = evaluator.instances(project, {
+      ...(rule !== undefined && { rule }),
+      ...(after !== undefined && { after: positionOf(after) }),
+      limit: limit + 1,
+    });
+    const last = found.length > limit ? found[limit - 1] : undefined;
+    const items = found.slice(0, limit).map((soft) => instanceMessage(soft, rowOf(view, soft)));
+    return last ? { items, next: positionText(last) } : { items };
+  };
+  const page = await collect('alertInstances', request, read, turnsOf(context));
+  return await listAnswer(context, {
+    ...{ schema: ListAlertInstancesResponseSchema, field: 'instances', items: page.items },
+    nextPageToken: page.token,
+  });
+}
+
+function positionText({ vm, rule, labels, evaluationRevision }: InstancePosition): string {
+  return JSON.stringify([vm, rule, labels, evaluationRevision]);
+}
+
+/** Throws INVALID_FIELD for a token that `positionText` did not make. */
+function positionOf(text: string): InstancePosition {
+  const parts = decodeJson(text);
+  const [vm, rule, labels, evaluationRevision] = Array.isArray(parts) ? parts : [];
+  const isOurs = [vm, rule, labels].every((part) => typeof part === 'string');
+  if (!isOurs || typeof evaluationRevision !== 'number') throw foreignToken();
+  return { vm, rule, labels, evaluationRevision };
+}
+
+function getAlertInstance(
+  { host, evaluator }: AlertInstanceDeps,
+  request: GetAlertInstanceRequest,
+  context: HandlerContext,
+): AlertInstance {
+  const named = namedInstance(host, request, context);
+  const view = host.view(named.project);
+  const inspected = evaluator.instance(named);
+  const row = named.row ?? (inspected && rowOf(view, inspected.instance));
+  // Of a rule that was edited since, the evaluator has another instance.
+  const isEvaluated = inspected && (!row || instanceIdOf(inspected.instance) === row.instance);
+  if (isEvaluated) {
+    const message = instanceMessage(inspected.instance, row);
+    return withPath(message, pathMessage(view, row, inspected.events));
+  }
+  if (row) return withPath(endedMessage(row), pathMessage(view, row, []));
+  const rule = nameOf(named.project, 'alertRules', named.rule);
+  throw new Refusal(
+    'NOT_FOUND',
+    `${rule} has no such instance: it is not evaluated now, or never had a sample of that VM and labels`,
+  );
+}
+
+function withPath(message: AlertInstance, steps: StepMessage[]): AlertInstance {
+  message.path = steps.map((step) => create(AlertInstance_StepSchema, step));
+  return message;
+}
+
+async function explainAlertInstance(
+  deps: AlertInstanceDeps,
+  request: ExplainAlertInstanceRequest,
+  context: HandlerContext,
+) {
+  const named = namedInstance(deps.host, request, context);
+  const answer = await explainInstance(deps, named, request, context.signal);
+  // Looked at again: access may have ended while the history was read.
+  within(context, named.project);
+  return answer;
+}
+
+interface NamedInstance {
+  readonly project: string;
+  readonly rule: string;
+  readonly vm: string;
+  /** Canonical label part, '' = of the VM. */
+  readonly labels: string;
+  /** Where it was asked for by its own name. */
+  readonly row?: InstanceRow;
+}
+
+/** Throws a `Refusal`: INVALID_FIELD, PROJECT_BOUNDARY, NOT_FOUND (of the name, the rule or the VM). */
+function namedInstance(
+  host: Host,
+  request: Pick<GetAlertInstanceRequest, 'name' | 'ruleName' | 'vmName' | 'labels'>,
+  context: HandlerContext,
+): NamedInstance {
+  const { name, ruleName, vmName } = request;
+  if (name !== '') {
+    if (ruleName !== '' || vmName !== '') {
+      throw invalid('name', 'name is given beside ruleName or vmName: leave one out');
+    }
+    const of = { machine: 'alertInstance', name, collection: 'alertInstances' } as const;
+    const row = findRow(host, context, of);
+    const { rule, vm, labels } = row.context;
+    return { project: row.project, rule, vm, labels, row };
+  }
+  const rule = findRow(host, context, {
+    ...{ machine: 'alertRule', name: ruleName, field: 'ruleName', collection: 'alertRules' },
+  });
+  const { project, id: vm } = parseName('vmName', vmName, 'vms');
+  within(context, project);
+  if (project !== rule.project) {
+    throw invalid('vmName', `vmName is of project ${project}, ruleName of ${rule.project}`);
+  }
+  if (!host.view(project).record('vm', vm)) throw new Refusal('NOT_FOUND', `There is no ${vmName}`);
+  return { project, rule: rule.instance, vm, labels: seriesKey('', request.labels) };
+}
+
+function idOf(context: HandlerContext, ruleName: string): string {
+  const { project, id } = parseName('ruleName', ruleName, 'alertRules');
+  within(context, project);
+  return id;
+}
+
+/** The row of an instance that has fired. */
+function rowOf(view: ProjectView, soft: SoftInstance): InstanceRow | undefined {
+  return view.instance('alertInstance', instanceIdOf(soft));
+}
+
+function invalid(field: string, message: string): Refusal {
+  return new Refusal('INVALID_FIELD', message, { field });
+}

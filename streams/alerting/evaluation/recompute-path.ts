@@ -1,0 +1,216 @@
+/**
+ * The path of one instance over a stretch of stored samples, whether or not it fired: the same
+ * pipeline and the same machine as live. The rule counts as applied where the stretch begins, as in a
+ * preview (`preview.ts`).
+ *
+ *     rows -> pipeline -> edges, and edges below firing -> machine -> segments of one state
+ *     gaps between values   -> data is missing, whatever the state; no recovery
+ */
+import { type Condition, conditionOf } from '../../../machines/alerting/alert-instance.ts';
+import {
+  type ObservedEvent,
+  type PathStep,
+  pathOf,
+} from '../../../machines/alerting/alert-instance-path.ts';
+import { type Edge, GAP_TOLERANCE_MS, type ObservedValue } from '../../telemetry/entry.ts';
+import { type Instance, isAgeBuffer } from './instance.ts';
+import type { EvaluatedEntry } from './pipeline.ts';
+import { eventsOf } from './run-events.ts';
+import type { EvaluationState } from './state.ts';
+import { evaluateStored, type StoredSamples } from './stored-samples.ts';
+
+/**
+ * `columns` from `previewFromMs` on to the stretch's end; for a rule on the age of telemetry from
+ * `telemetryFromMs`.
+ */
+export interface RecomputePathOptions extends StoredSamples {
+  /** Canonical label part of the instance, '' = of the VM. */
+  readonly labels: string;
+  /** The stretch (fromMs, toMs], Unix ms; until its end time passes without an observation, too. */
+  readonly fromMs: number;
+  readonly toMs: number;
+}
+
+export interface RecomputedPath {
+  /** Within the stretch. Of a rule on telemetry, which is about their absence, there are none. */
+  readonly samples: readonly ObservedValue[];
+  /** Longer between two values than the tolerance, or from the last one to the stretch's end. */
+  readonly gaps: readonly RecomputedGap[];
+  /** May begin before the stretch, by what a rule saved there would have looked back. */
+  readonly steps: readonly PathStep[];
+  /** Cover the stretch without a break. */
+  readonly segments: readonly PathSegment[];
+}
+
+/** Times are Unix ms. */
+export interface RecomputedGap {
+  /** The last value before it, or the stretch's begin where none is known. */
+  readonly startMs: number;
+  /** The tolerance is over. */
+  readonly missingMs: number;
+  readonly endMs: number;
+}
+
+/** A time in which neither the condition nor the data state changes. Times are Unix ms. */
+export interface PathSegment {
+  readonly condition: Condition;
+  readonly isMissing: boolean;
+  readonly startMs: number;
+  readonly endMs: number;
+  /** Event that began it; undefined: the stretch begins with it. */
+  readonly cause: string | undefined;
+}
+
+/** Throws what `checkpoint` throws. */
+export function recomputePath(options: RecomputePathOptions): RecomputedPath {
+  const { rule, vm, columns, fromMs, toMs } = options;
+  const taken = new TakenEvents(options);
+  const firstRow = columns.timesMs.findLastIndex((timeMs) => timeMs <= fromMs) + 1;
+  const log = { markerMs: fromMs, firstRow, untilMs: toMs };
+  // A rule on all VMs, or on others, is looked at for this one.
+  const stored = { ...options, rule: { ...rule, vms: [vm] } };
+  evaluateStored(stored, log, (evaluated) => taken.take(evaluated));
+  return taken.end();
+}
+
+/** Events and values of the instance, as the fold goes on. */
+class TakenEvents {
+  readonly #options: RecomputePathOptions;
+  /** As of the last entry. */
+  #instance: Instance | undefined;
+  readonly #events: ObservedEvent[] = [];
+  readonly #samples: ObservedValue[] = [];
+  /** When a value was observed, oldest first: the last one before the stretch, and those in it. */
+  readonly #valueTimes: number[] = [];
+
+  constructor(options: RecomputePathOptions) {
+    this.#options = options;
+  }
+
+  take({ state, edges }: Pick<EvaluatedEntry, 'state' | 'edges'>): void {
+    for (const edge of edges) {
+      if (edge.key.labels === this.#options.labels) observedEvents(edge).forEach(this.#add);
+    }
+    const instance = instanceIn(state, this.#options);
+    this.#instance = instance;
+    if (!instance) return;
+    instance.runEvents.forEach(this.#add);
+    this.#takeValue(instance);
+  }
+
+  end(): RecomputedPath {
+    const { fromMs, toMs } = this.#options;
+    const instance = this.#instance;
+    // What time has brought about, and no observation has ended.
+    if (instance) eventsOf(instance, toMs).forEach(this.#add);
+    const gaps = gapsOf(this.#valueTimes, { fromMs, toMs });
+    // Of telemetry silence is the condition itself.
+    const isSilence = instance !== undefined && isAgeBuffer(instance.buffer);
+    const { steps } = pathOf(isSilence ? this.#events : withGaps(this.#events, gaps, toMs));
+    const segments = segmentsOf(steps, gaps, { fromMs, toMs });
+    return { samples: this.#samples, gaps, steps, segments };
+  }
+
+  /** Times of events grow: what is not later was taken before, but for a run that fires at once. */
+  readonly #add = (event: ObservedEvent): void => {
+    const lastMs = this.#events.at(-1)?.eventMs ?? Number.NEGATIVE_INFINITY;
+    const firesAtOnce = event.type === 'sustained' && event.eventMs === lastMs;
+    if (event.eventMs > lastMs || firesAtOnce) this.#events.push(event);
+  };
+
+  #takeValue({ buffer }: Instance): void {
+    const { newestValueMs, values } = buffer;
+    if (newestValueMs <= (this.#valueTimes.at(-1) ?? Number.NEGATIVE_INFINITY)) return;
+    this.#valueTimes.push(newestValueMs);
+    if (newestValueMs <= this.#options.fromMs || isAgeBuffer(buffer)) return;
+    this.#samples.push({ observedMs: newestValueMs, value: values.at(-1) ?? Number.NaN });
+  }
+}
+
+function instanceIn(
+  { projects }: EvaluationState,
+  { rule, vm, labels }: RecomputePathOptions,
+): Instance | undefined {
+  const buffers = projects.get(rule.project)?.vms.get(vm)?.buffers.values() ?? [];
+  return [...buffers].find((buffer) => buffer.labels === labels)?.instances[0];
+}
+
+/** What an edge is to the machine; of a firing also what led to it. */
+function observedEvents(edge: Edge): readonly ObservedEvent[] {
+  const { atMs, observedMs: eventMs = atMs, value = null } = edge;
+  if (edge.kind === 'recovered') return [{ type: 'recovered', eventMs, value }];
+  if (edge.kind !== 'fired') return [];
+  const { startedMs, run } = edge;
+  const fired = { eventMs, startedMs, value, incidentId: '', notify: false, repeatIntervalMs: 0 };
+  return [...run, { type: 'sustained', ...fired }];
+}
+
+interface Stretch {
+  readonly fromMs: number;
+  readonly toMs: number;
+}
+
+/** Where nothing is known before the stretch, a gap begins with it. */
+function gapsOf(valueTimes: readonly number[], { fromMs, toMs }: Stretch): RecomputedGap[] {
+  const isKnown = (valueTimes[0] ?? toMs) <= fromMs;
+  const times = [isKnown ? [] : fromMs - GAP_TOLERANCE_MS, valueTimes, toMs].flat();
+  return times.slice(1).flatMap((endMs, i) => {
+    const lastMs = times[i] ?? endMs;
+    const missingMs = lastMs + GAP_TOLERANCE_MS;
+    if (endMs <= missingMs) return [];
+    return [{ startMs: Math.max(lastMs, isKnown ? lastMs : fromMs), missingMs, endMs }];
+  });
+}
+
+/** The events, with those of gaps that the machine takes while the instance fires. */
+function withGaps(
+  events: readonly ObservedEvent[],
+  gaps: readonly RecomputedGap[],
+  toMs: number,
+): ObservedEvent[] {
+  const known = new Set(events.map(({ type, eventMs }) => `${type} ${eventMs}`));
+  const ofGaps = gaps.flatMap(({ startMs: sinceMs, missingMs, endMs }): ObservedEvent[] => {
+    const missing = { eventMs: missingMs, sinceMs, reason: 'NO_DATA' } as const;
+    const isNoted = known.has(`dataMissing ${missingMs}`);
+    return [
+      ...(isNoted ? [] : [{ type: 'dataMissing' as const, ...missing }]),
+      ...(endMs < toMs ? [{ type: 'dataObserved' as const, eventMs: endMs }] : []),
+    ];
+  });
+  return [...ofGaps, ...events].sort((a, b) => a.eventMs - b.eventMs);
+}
+
+interface Change {
+  readonly atMs: number;
+  readonly condition?: Condition;
+  readonly isMissing?: boolean;
+  readonly cause: string;
+}
+
+function segmentsOf(
+  steps: readonly PathStep[],
+  gaps: readonly RecomputedGap[],
+  { fromMs, toMs }: Stretch,
+): PathSegment[] {
+  const changes: Change[] = [
+    ...gaps.flatMap(({ missingMs, endMs }) => [
+      { atMs: missingMs, isMissing: true, cause: 'dataMissing' },
+      { atMs: endMs, isMissing: false, cause: 'dataObserved' },
+    ]),
+    ...steps.map(({ eventMs, event, to }) => ({
+      ...{ atMs: eventMs, condition: conditionOf(to), cause: event },
+    })),
+  ];
+  const segments: PathSegment[] = [];
+  let state = { condition: 'idle' as Condition, isMissing: false };
+  let since: { startMs: number; cause: string | undefined } = { startMs: fromMs, cause: undefined };
+  for (const { atMs, cause, ...change } of changes.sort((a, b) => a.atMs - b.atMs)) {
+    const next = { ...state, ...change };
+    const isSame = next.condition === state.condition && next.isMissing === state.isMissing;
+    if (isSame || atMs >= toMs) continue;
+    if (atMs > since.startMs) segments.push({ ...state, ...since, endMs: atMs });
+    if (atMs > fromMs) since = { startMs: atMs, cause };
+    state = next;
+  }
+  return [...segments, { ...state, ...since, endMs: toMs }];
+}
