@@ -1,7 +1,7 @@
 /**
- * Sends invitations where the service has a mail server: what `InviteMember` is given. Whoever owns a
- * project decides to whom we write, so it is limited per address and per project; beyond that the
- * invitation stands, and its link is for the inviter to pass on.
+ * Mail of invitations, for services with a mail server. Owners of projects choose its recipients, so
+ * it is limited for each address and each project. Beyond the limit an invitation is still made, and
+ * the inviter passes its link on.
  */
 import type { Clock } from '../../streams/platform/clock.ts';
 import { type Random, ulid } from '../../streams/platform/random.ts';
@@ -10,9 +10,9 @@ import { invitationLetter } from '../platform/mail/letters.ts';
 import type { MailQueue } from '../platform/mail/mail-queue.ts';
 import type { InviteMail } from './api/members.ts';
 
-/** To one address, whoever invites. */
+/** Mails to one address, whoever invites. */
 const MAILS_TO_ONE = { burst: 3, refillMs: 300_000 };
-/** For one project: a team at once, then one a minute. */
+/** Mails for one project: a team at once, then one a minute. */
 const MAILS_OF_PROJECT = { burst: 50, refillMs: 60_000 };
 
 export function inviteMail({

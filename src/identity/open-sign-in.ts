@@ -1,7 +1,7 @@
 /**
- * People's sign-in, put together from the settings: the identity provider and the mail server
- * where they are set, the routes, and the cookie that sessions travel in. Neither provider nor mail
- * server is called at the start: the service runs while they are away.
+ * Sign-in of people, opened from the settings: the identity provider and the mail server if they are
+ * configured, the routes, and the session cookie. Neither provider nor mail server is called at the
+ * start, so that the service runs while they are away.
  */
 import { readFileSync } from 'node:fs';
 import type { FastifyInstance } from 'fastify';
@@ -27,7 +27,7 @@ export interface SignInOptions {
   >;
   readonly people: AuthRoutesDeps['people'];
   readonly deriveKey: (purpose: string) => Uint8Array;
-  /** Origin for clients, asked while the server listens. */
+  /** Origin for clients, known once the server listens. */
   readonly origin: () => string;
   readonly clock: Clock;
   readonly random: Random;
@@ -37,9 +37,9 @@ export interface SignInOptions {
 }
 
 export interface SignIn {
-  /** For every answer to a request that showed a session. */
+  /** To be called for every answer to a request with a session. */
   readonly rotateCookie: RotateCookie;
-  /** undefined: no mail server is set. */
+  /** undefined: no mail server is configured. */
   readonly mail: MailQueue | undefined;
   addRoutes(app: FastifyInstance): Promise<void>;
 }
@@ -79,7 +79,7 @@ function openProvider(options: SignInOptions): IdentityProvider | undefined {
   });
 }
 
-/** Throws `ConfigError` when there is none in the file. */
+/** Throws `ConfigError` when the file is unreadable or empty. */
 export function readClientSecret(file: string): string {
   let secret: string;
   try {

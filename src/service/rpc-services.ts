@@ -18,7 +18,6 @@ import { credentialMethods } from '../identity/api/credentials.ts';
 import { type KeysDeps, keyMethods } from '../identity/api/keys.ts';
 import { memberMethods } from '../identity/api/members.ts';
 import { callerMethods, type ProjectDeps } from '../identity/api/projects.ts';
-import { templateMethods } from '../identity/api/templates.ts';
 import { agentMethods, type EnrolmentDeps, enrolmentMethods } from '../vms/api/vm-enrolments.ts';
 
 export type AlertDeps = AlertRulesDeps &
@@ -47,7 +46,6 @@ export function alertService(deps: AlertDeps): ServiceImpl<typeof AlertService> 
 
 export function automationService(deps: IdentityDeps): ServiceImpl<typeof AutomationService> {
   return {
-    ...templateMethods(),
     ...accountMethods(deps),
     ...keyMethods(deps),
     ...credentialMethods(deps),

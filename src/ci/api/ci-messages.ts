@@ -1,4 +1,4 @@
-/** Between rows and messages of keyless CI: names for ids, seconds for milliseconds, no hashes. */
+/** Messages of keyless CI from rows: names for ids, seconds for milliseconds, no hashes. */
 import { create, type MessageInitShape } from '@bufbuild/protobuf';
 import { type Grants, within } from '../../../actors/identity/grants.ts';
 import type { Instance } from '../../../actors/platform/host/host-port.ts';
@@ -12,6 +12,7 @@ import {
   CiVerification_State,
   CiVerificationSchema,
 } from '../../gen/svc/iam/v1/automation_pb.ts';
+import { unixSeconds } from '../../platform/api/message-fields.ts';
 import { nameOf } from '../../platform/api/resource-name.ts';
 
 const VERIFICATION_STATES: Readonly<Record<string, CiVerification_State>> = {
@@ -28,7 +29,7 @@ const CONNECTION_STATES: Readonly<Record<string, CiConnection_State>> = {
   deleted: CiConnection_State.DELETED,
 };
 
-/** @param nowMs a verification is over when its time is, not when its timer runs */
+/** @param nowMs decides whether it has expired, also before its timer has fired */
 export function verificationMessage(
   row: Instance<'ciVerification'>,
   nowMs: number,
@@ -63,7 +64,7 @@ function refusalMessage({ code, atMs, claims }: CiRefusedProof) {
   return { code, refusedUnix: unixSeconds(atMs), claims: [...claims] };
 }
 
-/** @param grants of its service account, now */
+/** @param grants present grants of its service account */
 export function connectionMessage(row: Instance<'ciConnection'>, grants: Grants): CiConnection {
   const { project, instance } = row;
   const context = row.context;
@@ -92,7 +93,7 @@ export function connectionMessage(row: Instance<'ciConnection'>, grants: Grants)
 
 type ClaimMessage = MessageInitShape<typeof CiClaimSchema>;
 
-/** Bound ones first: they are what a reviewer decides on. */
+/** Bound claims first, since they are what a reviewer approves. */
 export function claimMessages(observed: {
   readonly bound: ObservedClaims;
   readonly recorded: ObservedClaims;
@@ -100,15 +101,11 @@ export function claimMessages(observed: {
   return [...listed(observed.bound, true), ...listed(observed.recorded, false)];
 }
 
-/** A claim that the token did not have stays without a value: it is not an empty one. */
+/** An absent claim has no value, which differs from an empty one. */
 function listed(claims: ObservedClaims, bound: boolean): ClaimMessage[] {
   return Object.entries(claims).map(([claim, value]) => ({
     claim,
     bound,
     ...(value !== null && { value }),
   }));
-}
-
-function unixSeconds(ms: number): bigint {
-  return BigInt(Math.floor(ms / 1000));
 }

@@ -1,12 +1,11 @@
 /**
- * The temporary step that proves a workflow's identity, as text to paste. It needs bash and curl
- * alone, because that is what every runner has; it never traces, keeps every secret out of
- * arguments (other processes can read those), and masks the identity token before anything can
- * print it.
+ * Text of the temporary workflow step that proves an identity. It needs only bash and curl, which
+ * every runner has. It never traces, keeps secrets out of arguments (other processes can read those),
+ * and masks the identity token before anything can print it.
  */
 
 export interface StepOptions {
-  /** Kind of CI platform that the step is for; undefined = not known. */
+  /** Kind of CI platform; undefined = unknown. */
   readonly platform: string | undefined;
   /** Origin of the API, without a slash at its end. */
   readonly origin: string;
@@ -14,7 +13,7 @@ export interface StepOptions {
   readonly audience: string;
 }
 
-/** For the named platform; for any other a script that takes the token from `SVC_ASSERTION`. */
+/** The step for the platform; for an unknown one a script that reads the token from `SVC_ASSERTION`. */
 export function workflowStep(options: StepOptions): string {
   const { platform = '' } = options;
   const step = STEPS[platform] ?? anyStep;
@@ -49,12 +48,12 @@ const buildkiteStep: Step = (options) => [
     4,
     [
       'set +x',
-      // Buildkite's tokens have the two ids that are bound only when they are asked for.
+      // Buildkite adds the two bound ids to a token only on request.
       `export SVC_ASSERTION="$(buildkite-agent oidc request-token --audience '${options.audience}' \\`,
       '  --claim organization_id --claim pipeline_id)"',
       "bash <<'STEP'",
       ...[...opening(options), ...givenToken, ...submission, 'STEP'],
-      // Doubled, because the upload of a pipeline replaces variables itself.
+      // Doubled, because the upload of a pipeline expands variables itself.
     ].map((line) => line.replaceAll('$', '$$$$')),
   ),
 ];

@@ -1,6 +1,6 @@
 /**
- * The methods of keyless CI: reads a message, calls one function, answers. Two of them are called
- * by a CI job that has nothing yet but its platform's token, and take no Authorization header.
+ * Methods of keyless CI: each reads a message, calls one function and answers. Two of them are called
+ * by a CI job that has only its platform's token, and accept no Authorization header.
  */
 import type { HandlerContext, ServiceImpl } from '@connectrpc/connect';
 import { ACCESS_TOKEN_MS } from '../../../actors/ci/exchange.ts';
@@ -94,7 +94,7 @@ async function submitProof(
 ) {
   refuseAuthorization(context);
   const { setupId, pairingCode, assertion } = request;
-  checkGiven('setupId', setupId, 'the one that the verification shows');
+  checkGiven('setupId', setupId, 'the setup id of the verification');
   checkGiven('pairingCode', pairingCode, 'the value of the secret SVC_SETUP_CODE');
   checkGiven('assertion', assertion, 'the identity token that the CI platform gave to the job');
   const network = networkOf(context.values.get(addressKey));
@@ -102,17 +102,17 @@ async function submitProof(
   return { claims: claimMessages(observed), claimsDigest: observed.digest };
 }
 
-/** An answer with a secret is kept by nobody on its way (RFC 6749, section 5.1). */
+/** No cache may store an answer with a secret (RFC 6749, section 5.1). */
 function forbidStoring({ responseHeader }: HandlerContext): void {
   responseHeader.set('cache-control', 'no-store');
 }
 
-/** A header that is ignored would be believed to have counted. */
+/** Refuses the header, since a caller would believe that an ignored one had counted. */
 function refuseAuthorization({ requestHeader, method }: HandlerContext): void {
   if (!requestHeader.has('authorization')) return;
   throw new Refusal(
     'INVALID_FIELD',
-    `${method.name} takes no Authorization header, the assertion is the proof: leave it out`,
+    `${method.name} accepts no Authorization header, since the assertion is the proof: leave it out`,
     { field: 'Authorization' },
   );
 }
@@ -242,7 +242,7 @@ function connectionMethods({ ci, host }: CiDeps) {
   } satisfies Partial<CiMethods>;
 }
 
-/** Where, who, and the client's request. */
+/** Where, by whom, and which of the client's requests. */
 function change(
   context: HandlerContext,
   project: string,
@@ -265,7 +265,7 @@ function messageOf(host: Pick<Host, 'view'>, row: Instance<'ciConnection'>): CiC
   return connectionMessage(row, grantsOf(view, { project, machine: 'serviceAccount', id }));
 }
 
-/** A row that a decision has just made or changed. */
+/** A row that was just committed. */
 function existing<M extends 'ciVerification' | 'ciConnection'>(
   host: Pick<Host, 'view'>,
   project: string,

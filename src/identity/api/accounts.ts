@@ -1,6 +1,7 @@
-/** The service-account part of `AutomationService`: for owners of the project. */
+/** Methods of `AutomationService` for service accounts, and their permission templates. */
 import type { HandlerContext, ServiceImpl } from '@connectrpc/connect';
 import type { Accounts, ChangedAccount } from '../../../actors/identity/accounts.ts';
+import { PERMISSION_TEMPLATES } from '../../../actors/identity/grants.ts';
 import { ownerName } from '../../../actors/identity/names.ts';
 import type { Committed, Host, Instance } from '../../../actors/platform/host/host-port.ts';
 import {
@@ -14,6 +15,7 @@ import {
 } from '../../gen/svc/iam/v1/automation_pb.ts';
 import { actorOf, requestKeyOf, within } from '../../platform/api/caller.ts';
 import { findRow, listRows } from '../../platform/api/instance-rows.ts';
+import { unixSeconds } from '../../platform/api/message-fields.ts';
 import { nameOf, parseName, parseProjectName } from '../../platform/api/resource-name.ts';
 
 export interface AccountsDeps {
@@ -22,6 +24,7 @@ export interface AccountsDeps {
 }
 
 type AccountMethods =
+  | 'listPermissionTemplates'
   | 'createServiceAccount'
   | 'listServiceAccounts'
   | 'getServiceAccount'
@@ -33,7 +36,20 @@ type AccountMethods =
 export function accountMethods(
   deps: AccountsDeps,
 ): Pick<ServiceImpl<typeof AutomationService>, AccountMethods> {
-  return { ...readMethods(deps), ...editMethods(deps), ...endMethods(deps) };
+  return {
+    listPermissionTemplates: ({ projectName }, context) => listTemplates(context, projectName),
+    ...{ ...readMethods(deps), ...editMethods(deps), ...endMethods(deps) },
+  };
+}
+
+function listTemplates(context: HandlerContext, projectName: string) {
+  within(context, parseProjectName('projectName', projectName));
+  const templates = PERMISSION_TEMPLATES.map(({ id, capabilities, ...shown }) => ({
+    template: id,
+    ...shown,
+    capabilities: [...capabilities],
+  }));
+  return { templates };
 }
 
 type Methods<Names extends AccountMethods> = Pick<ServiceImpl<typeof AutomationService>, Names>;
@@ -103,7 +119,7 @@ function endMethods({
   };
 }
 
-/** Of a change: which account, and who changes it. */
+/** The account to change, and who changes it. */
 function accountOf(context: HandlerContext, name: string) {
   const { project, id } = parseName('name', name, 'serviceAccounts');
   return { project: within(context, project), account: id, by: actorOf(context) };
@@ -117,7 +133,7 @@ function changedMessage(
   return accountMessage(host, committedRow(host, project, answer.account));
 }
 
-/** The row after a commit; also a deleted one, for the resend of what was done before that. */
+/** The row after a commit; also a deleted one, for a resent request. */
 function committedRow(
   host: AccountsDeps['host'],
   project: string,
@@ -147,8 +163,8 @@ function accountMessage(
     state: STATES[String(value)] ?? ServiceAccount_State.STATE_UNSPECIFIED,
     capabilities: [...about.capabilities],
     template: about.template ?? '',
-    createdUnix: seconds(about.createdMs),
-    updatedUnix: seconds(about.updatedMs),
+    createdUnix: unixSeconds(about.createdMs),
+    updatedUnix: unixSeconds(about.updatedMs),
     createdBy: about.createdBy,
     activeKeys: view.countInstances('credential', { final: false, owner }),
     activeConnections: enabledConnections(view, instance),
@@ -156,15 +172,11 @@ function accountMessage(
   };
 }
 
-/** Connections of one account that are looked at for the count; there are a handful. */
+/** Connections of one account that are counted; accounts have a handful. */
 const CONNECTIONS_COUNTED_MAX = 1_000;
 
 function enabledConnections(view: ReturnType<Host['view']>, account: string): number {
   const options = { owner: account, final: false, limit: CONNECTIONS_COUNTED_MAX };
   const { items } = view.instances('ciConnection', options);
   return items.filter(({ value }) => value === 'enabled').length;
-}
-
-function seconds(ms: number): bigint {
-  return BigInt(Math.floor(ms / 1000));
 }

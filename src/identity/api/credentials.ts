@@ -1,7 +1,7 @@
 /**
- * `ListCredentials`: everything that can get into a project without anybody signing in, as one
- * list. Keys of every kind first, the oldest first, then CI connections. Collectors of the whole
- * service are the operator's and not of any project.
+ * `ListCredentials`: one list of everything that can enter a project without a sign-in. Keys of every
+ * kind come first, oldest first, then CI connections. Collectors of the whole service belong to the
+ * operator and to no project.
  */
 import type { MessageInitShape } from '@bufbuild/protobuf';
 import type { HandlerContext, ServiceImpl } from '@connectrpc/connect';
@@ -27,14 +27,14 @@ import {
   type ListCredentialsRequest,
 } from '../../gen/svc/iam/v1/automation_pb.ts';
 import { within } from '../../platform/api/caller.ts';
+import { unixSeconds } from '../../platform/api/message-fields.ts';
 import { collect, mapPage } from '../../platform/api/paging.ts';
 import { nameOf, parseProjectName } from '../../platform/api/resource-name.ts';
 import { turnsOf } from '../../platform/api/slots.ts';
-import { unixSeconds } from './project-messages.ts';
 
 export interface CredentialListDeps {
   readonly host: Pick<Host, 'view'>;
-  /** Unix ms; undefined = never. Also of CI connections, by their id. */
+  /** Last-used times of credentials and CI connections by id, Unix ms; undefined = never. */
   readonly lastUsed: { of(credential: string): number | undefined };
   readonly clock: Clock;
 }
@@ -49,7 +49,7 @@ export function credentialMethods(
   return { listCredentials: (request, context) => listCredentials(deps, request, context) };
 }
 
-/** The two machines that the list is made of, in its order. */
+/** Machines of the list, in its order. */
 const MACHINES = ['credential', 'ciConnection'] as const;
 
 async function listCredentials(
@@ -61,7 +61,7 @@ async function listCredentials(
   const { kinds, includeEnded } = request;
   const view = deps.host.view(project);
   const list = new CredentialMessages(deps, project);
-  const isAsked = (message: Message): boolean =>
+  const isRequested = (message: Message): boolean =>
     (kinds.length === 0 || kinds.includes(message.kind ?? 0)) &&
     (includeEnded ||
       message.state === State.ACTIVE ||
@@ -69,7 +69,7 @@ async function listCredentials(
       message.state === State.DISABLED);
   const kind = JSON.stringify(['credentials', project, kinds, includeEnded]);
   const read = ({ limit, after = `${MACHINES[0]} ` }: ListOptions) => {
-    // A position is a machine and, behind a space, the place in its list.
+    // A position is a machine, a space, and the position in its list.
     const machine = after.startsWith(MACHINES[0]) ? MACHINES[0] : MACHINES[1];
     const place = after.slice(machine.length + 1);
     const page = view.instances(machine, {
@@ -82,7 +82,7 @@ async function listCredentials(
         : `${machine} ${page.next}`;
     const shown = mapPage({ items: page.items }, (row) => {
       const message = row.machine === 'credential' ? list.key(row) : list.connection(row);
-      return isAsked(message) ? message : undefined;
+      return isRequested(message) ? message : undefined;
     });
     return { ...shown, ...(next === false ? {} : { next }) };
   };
@@ -104,7 +104,7 @@ const STATES = {
   expired: State.EXPIRED,
 } as const;
 
-/** What a credential's owner is, beside its name. */
+/** Owner of a credential, as shown. */
 interface ShownOwner {
   readonly ownerName: string;
   readonly ownerDisplayName: string;
@@ -178,7 +178,7 @@ class CredentialMessages {
     return isIn ? granted : { state: 'disabled', capabilities: [] };
   }
 
-  /** Of a source's key: nobody grants it anything; an agent's works while its VM is enrolled by it. */
+  /** Grants of a collector's or agent's key, which has no owner: an agent's works while its VM is enrolled by it. */
   #own(row: Instance<'credential'>, { kind, vm, capabilities }: CredentialContext): Grants {
     const view = this.#deps.host.view(this.#project);
     const enrolment =

@@ -1,32 +1,41 @@
 /**
- * The key part of `AutomationService`: for owners of the project where a service account has the
- * key, for the member alone where it is a personal one. A secret is in the answer to the request
- * that made it and nowhere else.
+ * Methods of `AutomationService` for keys: owners of the project manage the keys of service accounts,
+ * a member manages their own personal keys. A secret is only in the answer to the request that made
+ * it.
  */
 import type { HandlerContext, ServiceImpl } from '@connectrpc/connect';
+import { within as bounded, grantsOf } from '../../../actors/identity/grants.ts';
+import {
+  expiresWithinDays,
+  isKeyLive,
+  type KeyState,
+  keyStateAt,
+} from '../../../actors/identity/key-state.ts';
 import type { IssuedKey, Keys } from '../../../actors/identity/keys.ts';
-import { type KeyOwner, ownerName } from '../../../actors/identity/names.ts';
+import { type KeyOwner, ownerName, parseOwner } from '../../../actors/identity/names.ts';
 import type { Host, Instance, ListOptions } from '../../../actors/platform/host/host-port.ts';
 import type { Clock } from '../../../streams/platform/clock.ts';
 import { Refusal } from '../../../streams/platform/refusal.ts';
 import {
   type AutomationService,
   CreateKeyRequestSchema,
+  Key_ExpiryWarning,
+  Key_State,
   type ListKeysRequest,
   RevokeKeyRequestSchema,
   RotateKeyRequestSchema,
 } from '../../gen/svc/iam/v1/automation_pb.ts';
 import { actorOf, requestKeyOf, within } from '../../platform/api/caller.ts';
+import { unixSeconds } from '../../platform/api/message-fields.ts';
 import { collect, mapPage } from '../../platform/api/paging.ts';
+import { ID, parseProjectName } from '../../platform/api/resource-name.ts';
 import { turnsOf } from '../../platform/api/slots.ts';
-import { isShownLive, type KeyView, keyMessage } from './key-messages.ts';
-import { parseKeyName, parseOwnerName } from './owner-names.ts';
 
 export interface KeysDeps {
   readonly host: Pick<Host, 'view'>;
   readonly keys: Keys;
-  /** When credentials were last used, coarsely. */
-  readonly lastUsed: KeyView['lastUsed'];
+  /** Last-used times of credentials, Unix ms; undefined = never. */
+  readonly lastUsed: { of(credential: string): number | undefined };
   readonly clock: Clock;
 }
 
@@ -38,7 +47,7 @@ export function keyMethods(
   const { keys } = deps;
   return {
     async createKey(request, context) {
-      const owner = entered(context, parseOwnerName('parent', request.parent));
+      const owner = assertMayManage(context, parseOwnerName('parent', request.parent));
       const { displayName, capabilities, lifetimeSeconds } = request;
       const issued = await keys.create({
         ...{ project: owner.project, owner, by: actorOf(context) },
@@ -49,7 +58,7 @@ export function keyMethods(
     },
     async rotateKey(request, context) {
       const { owner, key } = parseKeyName('name', request.name);
-      entered(context, owner);
+      assertMayManage(context, owner);
       const issued = await keys.rotate({
         ...{ project: owner.project, owner, key, by: actorOf(context) },
         request: requestKeyOf(context, RotateKeyRequestSchema, request),
@@ -60,7 +69,7 @@ export function keyMethods(
     },
     async revokeKey(request, context) {
       const { owner, key } = parseKeyName('name', request.name);
-      entered(context, owner);
+      assertMayManage(context, owner);
       await keys.revoke({
         ...{ project: owner.project, owner, key, by: actorOf(context) },
         request: requestKeyOf(context, RevokeKeyRequestSchema, request),
@@ -71,19 +80,19 @@ export function keyMethods(
     listKeys: (request, context) => listKeys(deps, request, context),
     getKey({ name }, context) {
       const { owner, key } = parseKeyName('name', name);
-      entered(context, owner);
+      assertMayManage(context, owner);
       return keyMessage(deps, owner, keyRow(deps, owner, key));
     },
   };
 }
 
-/** The owner, if the caller may manage their keys. */
-function entered(context: HandlerContext, owner: KeyOwner): KeyOwner {
+/** Returns the owner if the caller may manage its keys; throws a `Refusal` otherwise. */
+function assertMayManage(context: HandlerContext, owner: KeyOwner): KeyOwner {
   within(context, owner.project, owner.machine === 'membership' ? owner.id : undefined);
   return owner;
 }
 
-/** ms; undefined = the usual one. Negative ones are refused by whom they are given to. */
+/** ms; undefined = the default one. Negative ones are refused later. */
 function lifetimeOf(seconds: number): number | undefined {
   return seconds === 0 ? undefined : seconds * 1000;
 }
@@ -102,9 +111,9 @@ function keyRow({ host }: KeysDeps, owner: KeyOwner, key: string): Instance<'cre
   throw new Refusal('NOT_FOUND', `There is no ${ownerName(owner)}/keys/${key}`);
 }
 
-/** Oldest first; those that have ended only when they are asked for. */
+/** Oldest first; ended keys only on request. */
 async function listKeys(deps: KeysDeps, request: ListKeysRequest, context: HandlerContext) {
-  const owner = entered(context, parseOwnerName('parent', request.parent));
+  const owner = assertMayManage(context, parseOwnerName('parent', request.parent));
   const view = deps.host.view(owner.project);
   const row = view.instance(owner.machine, owner.id);
   if (!row || row.final) throw new Refusal('NOT_FOUND', `There is no ${request.parent}`);
@@ -113,8 +122,82 @@ async function listKeys(deps: KeysDeps, request: ListKeysRequest, context: Handl
   const kind = JSON.stringify(['keys', filter]);
   const read = (page: ListOptions) =>
     mapPage(view.instances('credential', { ...page, ...filter }), (key) =>
-      includeEnded || isShownLive(deps, key) ? key : undefined,
+      includeEnded || isKeyLive(key, deps.clock.now()) ? key : undefined,
     );
   const { items, token } = await collect(kind, request, read, turnsOf(context));
   return { keys: items.map((key) => keyMessage(deps, owner, key)), nextPageToken: token };
+}
+
+const STATES: Readonly<Record<KeyState, Key_State>> = {
+  active: Key_State.ACTIVE,
+  rotating: Key_State.ROTATING,
+  revoked: Key_State.REVOKED,
+  expired: Key_State.EXPIRED,
+};
+
+const WARNINGS = {
+  1: Key_ExpiryWarning.WITHIN_1_DAY,
+  7: Key_ExpiryWarning.WITHIN_7_DAYS,
+  14: Key_ExpiryWarning.WITHIN_14_DAYS,
+} as const;
+
+/** A key in the API, without its secret. */
+function keyMessage(
+  { host, lastUsed, clock }: KeysDeps,
+  owner: KeyOwner,
+  key: Instance<'credential'>,
+) {
+  const nowMs = clock.now();
+  const about = key.context;
+  const state = keyStateAt(key, nowMs);
+  const isLive = state === 'active' || state === 'rotating';
+  const granted = grantsOf(host.view(owner.project), owner).capabilities;
+  const days = expiresWithinDays(key, nowMs);
+  const usedMs = lastUsed.of(key.instance);
+  return {
+    name: `${ownerName(owner)}/keys/${key.instance}`,
+    displayName: about.displayName,
+    state: STATES[state],
+    capabilities: [...about.capabilities],
+    effectiveCapabilities: isLive ? bounded(about.capabilities, granted) : [],
+    last4: about.lastFour,
+    createdBy: about.createdBy,
+    createdUnix: unixSeconds(about.createdMs),
+    expiresUnix: unixSeconds(about.expiresMs),
+    expiryWarning: days === undefined ? Key_ExpiryWarning.NONE : WARNINGS[days],
+    ...(usedMs !== undefined && { lastUsedUnix: unixSeconds(usedMs) }),
+    successor: about.successor === null ? '' : `${ownerName(owner)}/keys/${about.successor}`,
+    ...(state === 'rotating' &&
+      about.overlapEndsMs !== null && { overlapEndsUnix: unixSeconds(about.overlapEndsMs) }),
+    revokedReason: state === 'revoked' ? (about.revokedReason ?? 'ROTATED') : '',
+  };
+}
+
+const OWNER = new RegExp(`^(projects/[^/]+)/(?:serviceAccounts|members)/${ID}$`);
+const KEY = new RegExp(`^(.+)/keys/(${ID})$`);
+
+/** The identity with that resource name. Throws INVALID_FIELD. */
+function parseOwnerName(field: string, name: string): KeyOwner {
+  const [, project] = OWNER.exec(name) ?? [];
+  const owner = project === undefined ? undefined : parseOwner(name);
+  if (project === undefined || owner === undefined) throw notAName(field, name, '');
+  parseProjectName(field, project);
+  return owner;
+}
+
+/** Owner and id of `projects/p/serviceAccounts/s/keys/k` or `.../members/m/keys/k`. Throws INVALID_FIELD. */
+function parseKeyName(field: string, name: string): { owner: KeyOwner; key: string } {
+  const [, parent, key] = KEY.exec(name) ?? [];
+  if (parent === undefined || key === undefined) throw notAName(field, name, '/keys/...');
+  return { owner: parseOwnerName(field, parent), key };
+}
+
+function notAName(field: string, name: string, rest: string): Refusal {
+  const seen = name.length > 200 ? `${name.slice(0, 200)}...` : name;
+  return new Refusal(
+    'INVALID_FIELD',
+    `${field} is "${seen}": send a name like projects/demo/serviceAccounts/...${rest} or ` +
+      `projects/demo/members/...${rest}`,
+    { field },
+  );
 }

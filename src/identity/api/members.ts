@@ -1,4 +1,4 @@
-/** The members part of `ProjectService`: who belongs to a project, and who is invited to it. */
+/** Methods of `ProjectService` for members and invitations. */
 import type { HandlerContext, ServiceImpl } from '@connectrpc/connect';
 import { invitationOf } from '../../../actors/identity/invitations.ts';
 import type { Members } from '../../../actors/identity/members.ts';
@@ -26,7 +26,7 @@ import { turnsOf } from '../../platform/api/slots.ts';
 import { linkAddress } from '../../platform/mail/letters.ts';
 import { invitationMessage, memberMessage, projectFacts, roleOf } from './project-messages.ts';
 
-/** An invitation to be sent; `token` is the secret in its link. */
+/** Content of an invitation mail; `token` is the secret in its link. */
 export interface InvitationMail {
   /** Id. */
   readonly project: string;
@@ -35,11 +35,11 @@ export interface InvitationMail {
   /** Unix ms. */
   readonly expiresMs: number;
   readonly projectDisplayName: string;
-  /** In words. */
+  /** Display name. */
   readonly invitedBy: string;
 }
 
-/** Takes a mail on its way, without waiting; false: it cannot be sent. */
+/** Queues a mail; false when it cannot be sent. */
 export type InviteMail = (mail: InvitationMail) => boolean;
 
 export interface MemberDeps {
@@ -112,7 +112,7 @@ async function inviteMember(
   return { invitation: message, link, secretAvailable: true, emailed: emailed ?? false };
 }
 
-/** Newest first, those that are over included. */
+/** Newest first, ended ones included. */
 function listInvitations(
   { host, clock }: MemberDeps,
   request: ListInvitationsRequest,
@@ -142,7 +142,7 @@ async function revokeInvitation(
   return invitationMessage(host, row, clock.now());
 }
 
-/** An OWNER removes anybody, everybody oneself. */
+/** An OWNER can remove anybody; everybody can remove themselves. */
 async function removeMember(
   { members }: MemberDeps,
   request: RemoveMemberRequest,

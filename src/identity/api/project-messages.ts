@@ -1,4 +1,4 @@
-/** Between rows and messages of `ProjectService`. Times become Unix seconds, ids resource names. */
+/** Messages of `ProjectService` from rows: times become Unix seconds, ids resource names. */
 import type { MessageInitShape } from '@bufbuild/protobuf';
 import { invitationOf } from '../../../actors/identity/invitations.ts';
 import type { Place, ProjectBody } from '../../../actors/identity/members.ts';
@@ -16,6 +16,7 @@ import {
   type ProjectSchema,
   Role,
 } from '../../gen/svc/project/v1/project_pb.ts';
+import { unixSeconds } from '../../platform/api/message-fields.ts';
 import { nameOf } from '../../platform/api/resource-name.ts';
 
 /** The requested role. Throws INVALID_FIELD. */
@@ -41,7 +42,7 @@ export function projectMessage(
   };
 }
 
-/** An older version wrote no time of making: the first recorded step of the project is its time. */
+/** Name and creation time; for a project of an older version the time of its first recorded event. */
 export function projectFacts(
   host: Pick<Host, 'view'>,
   project: string,
@@ -64,7 +65,7 @@ export function memberMessage(
   };
 }
 
-/** `nowMs`: one that is past its time is shown so before its timer has run. */
+/** @param nowMs decides whether it has expired, also before its timer has fired */
 export function invitationMessage(
   host: Pick<Host, 'view'>,
   row: Instance<'invitation'>,
@@ -89,8 +90,4 @@ function stateOf(value: string): Invitation_State {
   const state = Invitation_State[value.toUpperCase() as keyof typeof Invitation_State];
   if (state !== undefined) return state;
   throw new Error(`An invitation is in state ${value}, which has no name in the API`);
-}
-
-export function unixSeconds(ms: number): bigint {
-  return BigInt(Math.floor(ms / 1000));
 }

@@ -1,6 +1,6 @@
 /**
- * Methods of `ProjectService` about the caller and their projects. For people only; who may do what
- * is declared on the methods and decided by `within`.
+ * Methods of `ProjectService` for the caller and their projects. For people only; each method declares
+ * who may call it, and `within` decides.
  */
 import type { HandlerContext, ServiceImpl } from '@connectrpc/connect';
 import type { People } from '../../../actors/identity/people.ts';
@@ -19,14 +19,15 @@ import {
   SignOutEverywhereRequestSchema,
 } from '../../gen/svc/project/v1/project_pb.ts';
 import { actorOf, personOf, requestKeyOf, within } from '../../platform/api/caller.ts';
+import { unixSeconds } from '../../platform/api/message-fields.ts';
 import { listOptions, pageToken } from '../../platform/api/paging.ts';
 import { ID, parseProjectName } from '../../platform/api/resource-name.ts';
 import type { MemberDeps } from './members.ts';
-import { projectMessage, unixSeconds } from './project-messages.ts';
+import { projectMessage } from './project-messages.ts';
 
 export interface ProjectDeps extends MemberDeps {
   readonly people: People;
-  /** Who may make projects. */
+  /** Who may create projects. */
   readonly projectCreation: 'operator' | 'people';
 }
 
@@ -93,7 +94,7 @@ async function endSession(
   const { person } = personOf(context);
   const [, of, session] = SESSION.exec(request.name) ?? [];
   if (of === undefined || session === undefined) {
-    const message = 'name is not that of a session: a name like people/.../sessions/... is needed';
+    const message = 'name is not the name of a session: send one like people/.../sessions/...';
     throw new Refusal('INVALID_FIELD', message, { field: 'name' });
   }
   if (of !== person) throw new Refusal('NOT_FOUND', 'The session is not one of yours');
@@ -114,7 +115,7 @@ async function signOutEverywhere(
   return { sessions: await people.endAllSessions(person, 'SIGNED_OUT_EVERYWHERE', options) };
 }
 
-/** In the order of their ids; the token is the last one's, so that others may come and go. */
+/** In the order of their ids. The token holds the last id, so that the list may change in between. */
 function listProjects(
   { host, members }: ProjectDeps,
   request: ListProjectsRequest,
@@ -141,7 +142,7 @@ async function createProject(
   if (projectCreation !== 'people') {
     throw new Refusal(
       'INVALID_STATE',
-      'Projects are made by the operator here: ask for "svc admin project create"',
+      'Only the operator creates projects here: ask for "svc admin project create"',
     );
   }
   const { projectId: project, displayName } = request;
