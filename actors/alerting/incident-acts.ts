@@ -91,7 +91,7 @@ function checkNote(note: string): void {
 function checkEnd(untilMs: number, at: number): void {
   const field = 'untilUnix';
   if (untilMs <= at) {
-    const message = `untilUnix is not after now, ${Math.ceil(at / 1000)}: say when to tell again`;
+    const message = `untilUnix is not after now, ${Math.ceil(at / 1000)}: say when to notify again`;
     throw new Refusal('INVALID_FIELD', message, { field });
   }
   if (untilMs <= at + SNOOZE_MS_MAX) return;

@@ -97,7 +97,7 @@ function begin(draft: Draft, rule: string): void {
   const { instances } = limitsOf(draft);
   const text =
     `Not all of this rule's instances are evaluated: the project has the ${instances} that it ` +
-    'may have. Those evaluated before go on; the rule tells how many are not. Select fewer VMs, ' +
+    'may have. Those evaluated before go on; the rule shows how many are not. Select fewer VMs, ' +
     'delete a rule, or ask the operator for a higher limit.';
   raiseNotice(draft, { kind: 'INSTANCE_LIMIT', subject: subjectOf(rule), text });
 }

@@ -196,7 +196,7 @@ function datacenterFor(
   }
   const datacenter = told ?? (asked || known?.datacenter);
   if (datacenter === undefined) {
-    const message = 'datacenter is missing: a VM that is not known yet does not tell where it is';
+    const message = 'datacenter is missing: it is needed for a VM that no collector has reported yet';
     throw invalid('datacenter', message);
   }
   assertExpanded(datacenters, datacenter);

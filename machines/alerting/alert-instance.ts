@@ -64,7 +64,7 @@ const sustaining = chart.createStateConfig({
       description: 'Nothing is observed: the run is neither promoted nor dropped.',
       on: {
         breachStarted: {
-          description: 'The first sample after the gap breaches; the run starts anew with it.',
+          description: 'The first sample after the gap breaches; the run restarts with it.',
           target: 'observed',
           actions: 'beginRun',
         },
@@ -74,11 +74,11 @@ const sustaining = chart.createStateConfig({
 });
 
 const notification = chart.createStateConfig({
-  description: 'Whether people are told.',
+  description: 'Whether notifications are sent.',
   initial: 'notifying',
   states: {
     notifying: {
-      description: 'People are told, and reminded at the repeat interval.',
+      description: 'Notifications are sent, and repeated at the repeat interval.',
       entry: 'armReminder',
       exit: 'disarmReminder',
       on: {
@@ -89,7 +89,7 @@ const notification = chart.createStateConfig({
           actions: ['remind', recordIncident],
         },
         repeatIntervalChanged: {
-          description: 'The rule has another repeat interval: it runs anew from here on.',
+          description: 'The rule has another repeat interval: it restarts from here.',
           guard: 'isAnotherInterval',
           target: 'notifying',
           reenter: true,
@@ -104,10 +104,10 @@ const notification = chart.createStateConfig({
       },
     },
     snoozed: {
-      description: 'Nobody is told of the firing until the snooze ends.',
+      description: 'No notification of the firing is sent until the snooze ends.',
       after: {
         snoozeEnd: {
-          description: 'The snooze is over and the incident still fires: told once.',
+          description: 'The snooze is over and the incident still fires: one notification is sent.',
           target: 'notifying',
           actions: ['endSnooze', 'remind', recordIncident],
         },
@@ -126,7 +126,7 @@ const notification = chart.createStateConfig({
           actions: 'adoptRepeatInterval',
         },
         unsnoozed: {
-          description: 'Somebody ended the snooze early: told once, as at its end.',
+          description: 'Somebody ended the snooze early: one notification is sent, as at its end.',
           target: 'notifying',
           actions: ['endSnooze', 'remind', recordIncident],
         },

@@ -16,6 +16,6 @@ export const agentCommand = family(
   [enrolAction, installAction, runAction, statusAction, unenrolAction],
   `
 The agent sends load, available memory, swap and running processes of this guest, which no hypervisor
-can tell, and nothing else. Enrol the VM in its project first: the answer has the token.
+can see, and nothing else. Enrol the VM in its project first: the answer has the token.
 `,
 );

@@ -179,10 +179,10 @@ function readDemoFile(path: string, log: Log): DemoFile | undefined {
     const parsed: unknown = JSON.parse(readFileSync(path, 'utf8'));
     if (isDemoFile(parsed)) return parsed;
   } catch (error) {
-    log.warn({ err: error, path }, 'demo.json cannot be read and is made anew');
+    log.warn({ err: error, path }, 'demo.json cannot be read and is written again');
     return undefined;
   }
-  log.warn({ path }, 'demo.json lacks its fields and is made anew');
+  log.warn({ path }, 'demo.json lacks its fields and is written again');
   return undefined;
 }
 

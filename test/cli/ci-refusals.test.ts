@@ -84,7 +84,7 @@ t.test('what a refused job is shown', async (t) => {
       job_workflow_ref: 'octo-org/new-name/.github/workflows/deploy.yml@refs/heads/main',
     });
     t.match(shown, /cause: IDENTITY_RENAMED/);
-    t.match(shown, /has another name now: verify the workflow anew/);
+    t.match(shown, /was renamed: verify the workflow again/);
   });
 
   await t.test('a pull request is refused for good', async (t) => {

@@ -69,16 +69,16 @@ export function stepSentence(
     case 'snoozed':
       return told(`Silence was asked for until ${utcTime(Number(step.untilMs))}`);
     case 'unsnoozed':
-      return told('The silence was ended early: people are told once');
+      return told('The snooze was ended early: one notification is sent');
     case 'repeatDue':
       return told('People are reminded: it still fires', 'repeated');
     case 'corrected':
-      return told('Late samples show that it had not been; what people were told stands');
+      return told('Late samples show that it did not fire; notifications already sent stand');
     case 'retired':
       return told(`Retired: ${RETIRED[step.reason as RetireReason]}; that is no recovery`);
   }
   if (!SNOOZE_END.test(event)) return undefined;
-  return told('The silence is over and it still fires: people are told once', 'snoozeEnded');
+  return told('The snooze is over and it still fires: one notification is sent', 'snoozeEnded');
 }
 
 function firedSentence(incident: IncidentBody, unit: string, read: string | undefined): string {

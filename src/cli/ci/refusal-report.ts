@@ -107,12 +107,12 @@ function hintsFor(
   }
   if (metadata.cause === 'IDENTITY_RENAMED') {
     hints.push(
-      'The repository or its owner has another name now: verify the workflow anew (svc trusts verify).',
+      'The repository or its owner was renamed: verify the workflow again (svc trusts verify).',
     );
   }
   if (metadata.cause === 'IDENTITY_MISMATCH') {
     hints.push(
-      'Either run the job as it was verified, or verify this one anew (svc trusts verify).',
+      'Either run the job as it was verified, or verify this one (svc trusts verify).',
     );
   }
   if (!environment.ACTIONS_ID_TOKEN_REQUEST_URL && environment.GITHUB_ACTIONS === 'true') {

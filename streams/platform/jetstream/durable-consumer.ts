@@ -142,7 +142,7 @@ class JetStreamConsumer implements Consumer {
         (error: unknown) => {
           if (this.#closed || connection.closed) return;
           if (!isAbsent(error)) throw error;
-          const message = `Consumer ${durable} of ${stream} was removed: consume again to begin anew`;
+          const message = `Consumer ${durable} of ${stream} was removed: consume again to start from the beginning`;
           throw new StreamMisconfigured(message, { cause: error });
         },
       );

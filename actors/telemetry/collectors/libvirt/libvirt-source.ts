@@ -159,7 +159,7 @@ function collect<T>(domains: readonly Domain[], of: (domain: Domain) => T | unde
 const lateAnswer: SourceFault = {
   reason: 'TIMED_OUT',
   message:
-    'libvirt did not tell the counters of its VMs in time: one QEMU process may be frozen; from the next round on only the VMs that answer at once are read',
+    'libvirt did not report the counters of its VMs in time: one QEMU process may be frozen; from the next round on only the VMs that answer at once are read',
 };
 
 const noStatistics: SourceFault = {

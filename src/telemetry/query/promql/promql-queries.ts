@@ -24,7 +24,7 @@ export interface PromqlQueriesDeps {
 }
 
 const STORAGE_FAILED =
-  'Storage does not answer; the service log tells more. Send the same request again';
+  'Storage does not answer; the service log says why. Send the same request again';
 
 const TIMED_OUT = {
   kind: 'timeout',

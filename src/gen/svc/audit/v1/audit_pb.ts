@@ -368,7 +368,7 @@ export type Transition = Message<"svc.audit.v1.Transition"> & {
 
   /**
    * Resource name of who caused it, or the part of the service. Of people and operators,
-   * credentials are told the kind alone.
+   * credentials see only the kind.
    *
    * @generated from field: string by = 3;
    */
@@ -448,7 +448,7 @@ export type TransitionJson = {
 
   /**
    * Resource name of who caused it, or the part of the service. Of people and operators,
-   * credentials are told the kind alone.
+   * credentials see only the kind.
    *
    * @generated from field: string by = 3;
    */

@@ -237,7 +237,7 @@ export type Row = Message<"svc.ingest.v1.Row"> & {
   observedUnixMs: bigint;
 
   /**
-   * Changes with each boot; empty = not told.
+   * Changes with each boot; empty = unknown.
    *
    * @generated from field: string boot_id = 3;
    */
@@ -273,7 +273,7 @@ export type Row = Message<"svc.ingest.v1.Row"> & {
   values: Value[];
 
   /**
-   * Name to show; empty = not told.
+   * Name to show; empty = unknown.
    *
    * @generated from field: string display_name = 9;
    */
@@ -302,7 +302,7 @@ export type RowJson = {
   observedUnixMs?: string;
 
   /**
-   * Changes with each boot; empty = not told.
+   * Changes with each boot; empty = unknown.
    *
    * @generated from field: string boot_id = 3;
    */
@@ -338,7 +338,7 @@ export type RowJson = {
   values?: ValueJson[];
 
   /**
-   * Name to show; empty = not told.
+   * Name to show; empty = unknown.
    *
    * @generated from field: string display_name = 9;
    */
@@ -382,7 +382,7 @@ export const Row_State = {
   CRASHED: 4,
 
   /**
-   * Not told, the same as leaving it out.
+   * Unknown, the same as leaving it out.
    *
    * @generated from enum value: UNKNOWN = 5;
    */
@@ -523,7 +523,7 @@ export type Rejected = Message<"svc.ingest.v1.Rejected"> & {
   row: number;
 
   /**
-   * The series refused, or a field that the sender may not tell: `vcpus`, `state`, `displayName`;
+   * The series refused, or a field that the sender may not set: `vcpus`, `state`, `displayName`;
    * empty = the whole row. `bootId` and `stateReason` refuse the whole row too: the VM has too many
    * within two hours (LIMIT_EXCEEDED).
    *
@@ -554,7 +554,7 @@ export type RejectedJson = {
   row?: number;
 
   /**
-   * The series refused, or a field that the sender may not tell: `vcpus`, `state`, `displayName`;
+   * The series refused, or a field that the sender may not set: `vcpus`, `state`, `displayName`;
    * empty = the whole row. `bootId` and `stateReason` refuse the whole row too: the VM has too many
    * within two hours (LIMIT_EXCEEDED).
    *
@@ -599,7 +599,7 @@ export const IngestService: GenService<{
   /**
    * Says that VMs are no more. Their alert instances are retired without a recovery, an agent's key
    * ends, and they are listed no longer; their history stays readable for its time. A later row
-   * makes a VM known anew. Not for agents: a guest does not know that its VM was deleted.
+   * registers the VM again. Not for agents: a guest does not know that its VM was deleted.
    *
    * @generated from rpc svc.ingest.v1.IngestService.RetireVms
    */
