@@ -17,7 +17,7 @@ import { personMachine } from '../identity/person.ts';
 import { serviceAccountMachine } from '../identity/service-account.ts';
 import { sessionMachine } from '../identity/session.ts';
 import { signInLinkMachine } from '../identity/sign-in-link.ts';
-import type { MachineDefinition, MachineRow } from '../platform/definition.ts';
+import type { IndexName, MachineDefinition, MachineRow } from '../platform/definition.ts';
 import { datacenterMachine } from '../vms/datacenter.ts';
 import { enrolmentMachine } from '../vms/enrolment.ts';
 
@@ -91,25 +91,30 @@ const definitions: readonly MachineDefinition[] = [
       'decidedThrough',
       'repeatIntervalMs',
     ],
-    { 1: withMissingReason, 2: withSince },
+    { upcasters: { 1: withMissingReason, 2: withSince } },
   ),
-  define(deliveryMachine, 1, [
-    'at',
-    'event',
-    'occurrence',
-    'incident',
-    'alertInstance',
-    'rule',
-    'evaluationRevision',
-    'destination',
-    'attemptId',
-    'httpStatus',
-    'unknown',
-    'delayMs',
-    'reason',
-    'createdMs',
-    'nextAttemptMs',
-  ]),
+  define(
+    deliveryMachine,
+    1,
+    [
+      'at',
+      'event',
+      'occurrence',
+      'incident',
+      'alertInstance',
+      'rule',
+      'evaluationRevision',
+      'destination',
+      'attemptId',
+      'httpStatus',
+      'unknown',
+      'delayMs',
+      'reason',
+      'createdMs',
+      'nextAttemptMs',
+    ],
+    { indexes: { incident: 'incident' } },
+  ),
   define(
     destinationMachine,
     3,
@@ -124,7 +129,7 @@ const definitions: readonly MachineDefinition[] = [
       'createdMs',
       'updatedMs',
     ],
-    { 1: withOverlapEndAndUrlId, 2: withLastFailure },
+    { upcasters: { 1: withOverlapEndAndUrlId, 2: withLastFailure } },
   ),
   define(recipientMachine, 1, [
     'at',
@@ -160,7 +165,7 @@ const definitions: readonly MachineDefinition[] = [
       'revokedReason',
       'by',
     ],
-    { 1: withCreatorAndReach },
+    { upcasters: { 1: withCreatorAndReach }, indexes: { owner: 'owner' } },
   ),
   define(serviceAccountMachine, 1, [
     'at',
@@ -200,54 +205,51 @@ const definitions: readonly MachineDefinition[] = [
       'wrongCodes',
       'by',
     ],
-    { 1: withoutClosed },
+    { upcasters: { 1: withoutClosed }, indexes: { owner: 'serviceAccount' } },
   ),
-  define(ciConnectionMachine, 1, [
-    'at',
-    'serviceAccount',
-    'displayName',
-    'capabilities',
-    'permissionsChanged',
-    'issuer',
-    'audience',
-    'bound',
-    'recorded',
-    'verification',
-    'digest',
-    'createdBy',
-    'tokenEpoch',
-    'token',
-    'expiresMs',
-    'correlation',
-    'codes',
-    'claims',
-    'refusals',
-    'reason',
-    'disabledReason',
-    'createdMs',
-    'updatedMs',
-    'by',
-  ]),
-  define(membershipMachine, 1, [
-    'at',
-    'person',
-    'role',
-    'reason',
-    'removedReason',
-    'joinedMs',
-    'updatedMs',
-    'by',
-  ]),
-  define(invitationMachine, 1, [
-    'at',
-    'role',
-    'invitedBy',
-    'person',
-    'createdMs',
-    'expiresMs',
-    'updatedMs',
-    'by',
-  ]),
+  define(
+    ciConnectionMachine,
+    1,
+    [
+      'at',
+      'serviceAccount',
+      'displayName',
+      'capabilities',
+      'permissionsChanged',
+      'issuer',
+      'audience',
+      'bound',
+      'recorded',
+      'verification',
+      'digest',
+      'createdBy',
+      'tokenEpoch',
+      'token',
+      'expiresMs',
+      'correlation',
+      'codes',
+      'claims',
+      'refusals',
+      'reason',
+      'disabledReason',
+      'createdMs',
+      'updatedMs',
+      'by',
+    ],
+    { indexes: { owner: 'serviceAccount' } },
+  ),
+  define(
+    membershipMachine,
+    1,
+    ['at', 'person', 'role', 'reason', 'removedReason', 'joinedMs', 'updatedMs', 'by'],
+    { indexes: { subject: 'person' } },
+  ),
+  define(
+    invitationMachine,
+    1,
+    ['at', 'role', 'invitedBy', 'person', 'createdMs', 'expiresMs', 'updatedMs', 'by'],
+    { indexes: { subject: 'email' } },
+  ),
   define(enrolmentMachine, 1, [
     'at',
     'vm',
@@ -289,14 +291,19 @@ export const machineDefinitions: ReadonlyMap<string, MachineDefinition> = new Ma
 );
 
 /** The machine's own id and description are its name and sentence: neither is written twice. */
-function define(
-  machine: AnyStateMachine,
+function define<M extends AnyStateMachine>(
+  machine: M,
   version: number,
   publicFields: readonly string[],
-  upcasters: MachineDefinition['upcasters'] = {},
+  { upcasters = {}, indexes = {} }: Additions<M> = {},
 ): MachineDefinition {
   const description = machine.root.description ?? '';
-  return { name: machine.id, version, description, machine, upcasters, publicFields };
+  return { name: machine.id, version, description, machine, upcasters, indexes, publicFields };
+}
+
+interface Additions<M extends AnyStateMachine> {
+  readonly upcasters?: MachineDefinition['upcasters'];
+  readonly indexes?: { readonly [Index in IndexName]?: keyof ContextFrom<M> & string };
 }
 
 /** Version 1 of an alert instance did not keep why its series was silent. */

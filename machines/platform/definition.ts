@@ -14,8 +14,33 @@ export interface MachineDefinition {
   readonly machine: AnyStateMachine;
   /** `upcasters[v]` takes a row of version v to version v + 1. */
   readonly upcasters: Readonly<Record<number, (row: MachineRow) => MachineRow>>;
+  /** Context fields by which instances are found, besides their id. */
+  readonly indexes?: MachineIndexes;
   /** Event and context fields that anybody who may read the project's audit may see. */
   readonly publicFields: readonly string[];
+}
+
+/** For each index the context field that it holds. A value that is no text is not indexed. */
+export interface MachineIndexes {
+  /** Whose the instance is: the name or id of one identity. */
+  readonly owner?: string;
+  /** Whom the instance is about, in any project: a person or an address. */
+  readonly subject?: string;
+  /** Incident that the instance belongs to. */
+  readonly incident?: string;
+}
+
+export type IndexName = keyof MachineIndexes;
+
+/** Value of the index for a row of this machine; null: the row is not in the index. */
+export function indexedValue(
+  definition: Pick<MachineDefinition, 'indexes'> | undefined,
+  index: IndexName,
+  context: MachineRow['context'],
+): string | null {
+  const field = definition?.indexes?.[index];
+  const value = field === undefined ? undefined : context[field];
+  return typeof value === 'string' ? value : null;
 }
 
 /** The part of an instance's row that its machine owns. */

@@ -1,8 +1,11 @@
 /** The projection: what applying does, and reads whose pages hold while rows come and go. */
 import t, { type Test } from 'tap';
 import { Overlay } from '../../actors/platform/host/overlay.ts';
+import { machineDefinitions } from '../../machines/audit/registry.ts';
+import type { MachineIndexes } from '../../machines/platform/definition.ts';
+import type { IndexedMachines } from '../../sqlite/platform/control/instance-indexes.ts';
 import { openInstanceStore } from '../../sqlite/platform/control/instance-store.ts';
-import { OWNER_SQL, SUBJECT_SQL } from '../../sqlite/platform/control/instances-schema.ts';
+import { instanceMigrations } from '../../sqlite/platform/control/instances-schema.ts';
 import { openDatabase } from '../../sqlite/platform/database.ts';
 import {
   type EncodedCommit,
@@ -19,6 +22,11 @@ import {
 } from '../../streams/platform/commit/projection.ts';
 
 const by = { kind: 'service', name: 'test' } as const;
+/** The service's machines, and one more of which each row has an owner. */
+const machines: IndexedMachines = new Map([
+  ...new Map<string, { readonly indexes?: MachineIndexes }>(machineDefinitions),
+  ['m', { indexes: { owner: 'owner' } }],
+]);
 
 function stepOf(instance: string, fields: Partial<InstanceStep> = {}): InstanceStep {
   return {
@@ -38,7 +46,7 @@ function stepOf(instance: string, fields: Partial<InstanceStep> = {}): InstanceS
 function createChain(t: Test) {
   const database = openDatabase({ path: ':memory:', synchronous: 'NORMAL', migrations: [] });
   t.teardown(() => database.close());
-  const store = openInstanceStore(database);
+  const store = openInstanceStore(database, machines);
   let sequence = 0;
   const encode = (project: string, decision: Partial<Decision>, at = 1000): EncodedCommit => {
     const head = store.head(project);
@@ -133,7 +141,7 @@ t.test(
     const owned = (id: string, owner: string, fields: Partial<InstanceStep> = {}) =>
       stepOf(id, { context: { owner }, ...fields });
     apply('p', { steps: [owned('a', 'x'), owned('b', 'y'), owned('c', 'x', { final: true })] }, 1);
-    apply('p', { steps: [owned('d', 'x'), stepOf('e', { context: { serviceAccount: 'x' } })] }, 2);
+    apply('p', { steps: [owned('d', 'x'), owned('e', 'x')] }, 2);
     apply('p', { steps: [stepOf('f', { context: { n: 1 } })] }, 3);
     apply('q', { steps: [owned('g', 'x')] }, 3);
     const view = store.view('p');
@@ -147,7 +155,7 @@ t.test(
     t.equal(view.countInstances('m', { owner: 'x', final: false }), 3);
     t.equal(view.countInstances('m', { owner: 'x', final: true }), 1);
 
-    const draft = new Overlay(view);
+    const draft = new Overlay(view, machines);
     const a = view.instance('m', 'a') as StoredInstance;
     draft.putInstance({ ...a, final: true });
     draft.putInstance({ ...a, instance: 'h', createdMs: 9 });
@@ -157,9 +165,14 @@ t.test(
     t.equal(draft.countInstances('m', { owner: 'x', final: true }), 2);
     t.equal(draft.countInstances('m', { final: false }), 6);
 
+    const trust = { machine: 'ciConnection', context: { serviceAccount: 'x' } };
+    apply('p', { steps: [stepOf('t', trust)] }, 4);
+    const owner = { limit: 9, owner: 'x' };
+    t.match(view.instances('ciConnection', owner).items, [{ instance: 't' }], 'its own field');
+
     const plan = database
       .prepare(`EXPLAIN QUERY PLAN SELECT count(*) FROM instances
-      WHERE project = ? AND machine = ? AND final = ? AND ${OWNER_SQL} = ?`)
+      WHERE project = ? AND machine = ? AND final = ? AND owner = ?`)
       .all('p', 'm', 0, 'x');
     t.match(plan[0], { detail: /COVERING INDEX instances_of_owner/ });
   },
@@ -184,9 +197,41 @@ t.test("a person's memberships are found in all projects, by an index", async (t
   t.same(ids('m', 'x'), []);
   const plan = database
     .prepare(`EXPLAIN QUERY PLAN SELECT * FROM instances
-      WHERE ${SUBJECT_SQL} = ? AND machine = ? AND final = 0 ORDER BY project, instance`)
+      WHERE subject = ? AND machine = ? AND final = 0 ORDER BY project, instance`)
     .all('x', 'membership');
   t.match(plan[0], { detail: /USING INDEX instances_of_subject/ });
+});
+
+t.test('a file of an older program, or with other indexes, is indexed when it is opened', (t) => {
+  const older = instanceMigrations.slice(0, 5);
+  const database = openDatabase({
+    ...{ path: ':memory:', synchronous: 'NORMAL' },
+    ...{ migrations: older, area: 'instances' },
+  });
+  t.teardown(() => database.close());
+  const insert =
+    database.prepare(`INSERT INTO instances (project, machine, instance, version, value,
+    context, timers, final, created, updated) VALUES ('p', ?, ?, 1, '"on"', ?, '[]', 0, 1, 1)`);
+  insert.run('credential', 'k', '{"owner":"x"}');
+  insert.run('ciConnection', 'c', '{"serviceAccount":"x"}');
+  insert.run('membership', 'a', '{"person":"x"}');
+  insert.run('delivery', 'd', '{"incident":"x","owner":"y"}');
+  const store = openInstanceStore(database);
+  const view = store.view('p');
+  const ids = (machine: string, filter: InstanceFilter, of = view) =>
+    of.instances(machine, { limit: 9, ...filter }).items.map(({ instance }) => instance);
+  t.same(ids('credential', { owner: 'x' }), ['k']);
+  t.same(ids('ciConnection', { owner: 'x' }), ['c']);
+  t.match(store.findInstancesOf('membership', 'x'), [{ instance: 'a' }]);
+  t.same(ids('delivery', { incident: 'x' }), ['d']);
+  t.same(ids('delivery', { owner: 'y' }), [], 'no such index is declared');
+
+  const changed = new Map([['delivery', { indexes: { owner: 'owner' } }]]);
+  const reopened = openInstanceStore(database, changed).view('p');
+  t.same(ids('delivery', { owner: 'y' }, reopened), ['d']);
+  t.same(ids('delivery', { incident: 'x' }, reopened), [], 'its declaration is gone');
+  t.same(ids('credential', { owner: 'x' }, reopened), []);
+  t.end();
 });
 
 t.test('records are replaced, removed, and listed by their sort text', async (t) => {

@@ -58,7 +58,7 @@ export interface BatchContext extends Interpretation {
 
 /** Decides as many of `submissions` as fit one commit, at least the first. */
 export function decideBatch(context: BatchContext, submissions: Iterable<AnySubmission>): Batch {
-  const overlay = new Overlay(context.view);
+  const overlay = new Overlay(context.view, context.machines);
   const verdicts: Verdict[] = [];
   const decisions: EncodedDecision[] = [];
   let events = 0;

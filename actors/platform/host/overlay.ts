@@ -4,23 +4,29 @@
  * to its savepoint and leaves nothing.
  */
 import {
+  type IndexName,
+  indexedValue,
+  type MachineDefinition,
+} from '../../../machines/platform/definition.ts';
+import {
   comparePageKeys,
   type PageKey,
   pageOf,
   parsePageToken,
 } from '../../../streams/platform/commit/page.ts';
-import {
-  type InstanceCount,
-  type InstanceFilter,
-  type ListOptions,
-  ownerOf,
-  type Page,
-  type RecordedTransition,
-  type StoredInstance,
-  type StoredRecord,
-  type StoredView,
-  type TransitionFilter,
+import type {
+  InstanceCount,
+  InstanceFilter,
+  ListOptions,
+  Page,
+  RecordedTransition,
+  StoredInstance,
+  StoredRecord,
+  StoredView,
+  TransitionFilter,
 } from '../../../streams/platform/commit/projection.ts';
+
+type Machines = ReadonlyMap<string, Pick<MachineDefinition, 'indexes'>>;
 
 interface Change<T> {
   readonly list: string;
@@ -31,13 +37,15 @@ interface Change<T> {
 export class Overlay implements StoredView {
   readonly project: string;
   readonly #base: StoredView;
+  readonly #machines: Machines;
   readonly #instances = new Map<string, Change<StoredInstance>>();
   readonly #records = new Map<string, Change<StoredRecord>>();
   #undo: (() => void)[] = [];
 
-  constructor(base: StoredView) {
+  constructor(base: StoredView, machines: Machines) {
     this.project = base.project;
     this.#base = base;
+    this.#machines = machines;
   }
 
   /** Has anything been put here that the projection does not have? */
@@ -88,7 +96,7 @@ export class Overlay implements StoredView {
     const changes = changesOf(this.#instances, machine);
     return mergePage(options, ['number', 'string'], {
       changed: new Set(changes.map(([id]) => id)),
-      put: changes.flatMap(([, { item }]) => (item && isMeant(item, filter) ? [item] : [])),
+      put: changes.flatMap(([, { item }]) => (item && this.#matches(item, filter) ? [item] : [])),
       read: (page) => this.#base.instances(machine, { ...page, ...filter }),
       idOf: (item) => item.instance,
       keyOf: (item) => [item.createdMs, item.instance],
@@ -99,10 +107,18 @@ export class Overlay implements StoredView {
     let count = this.#base.countInstances(machine, options);
     for (const [id, { item }] of changesOf(this.#instances, machine)) {
       const before = this.#base.instance(machine, id);
-      if (before && isMeant(before, options)) count--;
-      if (item && isMeant(item, options)) count++;
+      if (before && this.#matches(before, options)) count--;
+      if (item && this.#matches(item, options)) count++;
     }
     return count;
+  }
+
+  #matches(item: StoredInstance, { final, owner, incident }: InstanceFilter): boolean {
+    const definition = this.#machines.get(item.machine);
+    const indexed = (index: IndexName) => indexedValue(definition, index, item.context);
+    if (incident !== undefined) return indexed('incident') === incident;
+    if (final !== undefined && item.final !== final) return false;
+    return owner === undefined || indexed('owner') === owner;
   }
 
   record(kind: string, id: string): StoredRecord | undefined {
@@ -134,12 +150,6 @@ function keyOf(list: string, id: string): string {
 function changesOf<T>(changes: Map<string, Change<T>>, list: string): [string, Change<T>][] {
   const of = [...changes].filter(([, change]) => change.list === list);
   return of.map(([key, change]) => [key.slice(list.length + 1), change]);
-}
-
-function isMeant(item: StoredInstance, { final, owner, incident }: InstanceFilter): boolean {
-  if (incident !== undefined) return item.context.incident === incident;
-  if (final !== undefined && item.final !== final) return false;
-  return owner === undefined || ownerOf(item) === owner;
 }
 
 interface Merge<T> {

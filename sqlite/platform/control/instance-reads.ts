@@ -34,7 +34,7 @@ import {
   toTimer,
   toTransition,
 } from './instance-rows.ts';
-import { INCIDENT_SQL, OWNER_SQL, SUBJECT_SQL, TRANSITION_PLACES } from './instances-schema.ts';
+import { TRANSITION_PLACES } from './instances-schema.ts';
 
 /** How far the projection has come in EVENTS. */
 export interface Position {
@@ -177,7 +177,13 @@ function listInstances(
   const after = startOf(options, ['number', 'string'], [-1, ''], [TIME_END, TEXT_END]);
   if (incident !== undefined) {
     const direction = descending ? 'descending' : 'ascending';
-    const rows = statements.ofIncident[direction].all(project, incident, ...after, limit + 1);
+    const rows = statements.ofIncident[direction].all(
+      project,
+      machine,
+      incident,
+      ...after,
+      limit + 1,
+    );
     return pageOf((rows as InstanceRow[]).map(toInstance), limit, instanceKey);
   }
   const kind = owner === undefined ? 'instances' : 'owned';
@@ -260,19 +266,19 @@ function prepareReads(database: SqliteDatabase) {
       'instance',
     ]),
     owned: ordered(
-      `SELECT * FROM instances WHERE project = ? AND machine = ? AND final = ? AND ${OWNER_SQL} = ?`,
+      'SELECT * FROM instances WHERE project = ? AND machine = ? AND final = ? AND owner = ?',
       ['created', 'instance'],
     ),
-    ofIncident: ordered(`SELECT * FROM instances WHERE project = ? AND ${INCIDENT_SQL} = ?`, [
-      'created',
-      'instance',
-    ]),
+    ofIncident: ordered(
+      'SELECT * FROM instances WHERE project = ? AND machine = ? AND incident = ?',
+      ['created', 'instance'],
+    ),
     count: prepare(`SELECT count(*) AS count FROM instances
       WHERE project = ? AND machine = ? AND final = ?`),
     countOwned: prepare(`SELECT count(*) AS count FROM instances
-      WHERE project = ? AND machine = ? AND final = ? AND ${OWNER_SQL} = ?`),
+      WHERE project = ? AND machine = ? AND final = ? AND owner = ?`),
     ofSubject: prepare(`SELECT * FROM instances
-      WHERE ${SUBJECT_SQL} = ? AND machine = ? AND final = 0 ORDER BY project, instance`),
+      WHERE subject = ? AND machine = ? AND final = 0 ORDER BY project, instance`),
     ended: prepare(`SELECT instance, updated AS endedMs FROM instances
       WHERE project = ? AND machine = ? AND final = 1 AND updated < ? AND (updated, instance) > (?, ?)
       ORDER BY updated, instance LIMIT ?`),

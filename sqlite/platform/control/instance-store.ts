@@ -6,6 +6,7 @@
  */
 import { existsSync } from 'node:fs';
 import Database from 'better-sqlite3';
+import { machineDefinitions } from '../../../machines/audit/registry.ts';
 import { type Head, HistoryMismatch, judge } from '../../../streams/platform/commit/chain.ts';
 import { decisionLine, type EncodedCommit } from '../../../streams/platform/commit/codec.ts';
 import {
@@ -23,6 +24,12 @@ import {
   type StoredView,
 } from '../../../streams/platform/commit/projection.ts';
 import { migrate, type SqliteDatabase } from '../database.ts';
+import {
+  fillIndexes,
+  INDEX_COLUMNS,
+  type IndexedMachines,
+  indexValues,
+} from './instance-indexes.ts';
 import {
   type EndedInstance,
   type EndedPage,
@@ -83,11 +90,16 @@ const FORGET_MAX = 1000;
 /**
  * A store on an open database, migrated. The database stays the caller's to close; synchronous
  * NORMAL is enough for it (a power loss may take it back to an earlier, consistent position).
+ * `machines` declare which context fields are indexed.
  */
-export function openInstanceStore(database: SqliteDatabase): InstanceStore {
+export function openInstanceStore(
+  database: SqliteDatabase,
+  machines: IndexedMachines = machineDefinitions,
+): InstanceStore {
   migrate(database, instanceMigrations, 'instances');
+  fillIndexes(database, machines);
   const reads = instanceReads(database);
-  const writes = prepareWrites(database);
+  const writes = { ...prepareWrites(database), machines };
   const apply = database.transaction((encoded: EncodedCommit, sequence: number): ApplyOutcome => {
     const position = reads.position();
     if (sequence <= position.applied) return 'known';
@@ -149,7 +161,7 @@ export function assertMadeFrom(bound: string, identity: string | undefined): voi
   );
 }
 
-type Writes = ReturnType<typeof prepareWrites>;
+type Writes = ReturnType<typeof prepareWrites> & { readonly machines: IndexedMachines };
 
 function bind(position: Position, identity: string, writes: Writes): void {
   if (position.streamIdentity === '') writes.bind.run(identity, COMMIT_FORMAT);
@@ -209,6 +221,7 @@ function applyStep(writes: Writes, commit: Commit, step: InstanceStep): void {
     step.final ? 1 : 0,
     at,
     at,
+    ...indexValues(writes.machines, step.machine, step.context),
   );
   writes.clearTimers.run(step.instance, step.machine, project);
   for (const timer of step.timers) {
@@ -254,10 +267,11 @@ function prepareWrites(database: SqliteDatabase) {
     commit: prepare(`INSERT INTO commits (sequence, project, number, id, hash, header)
       VALUES (?, ?, ?, ?, ?, ?)`),
     instance: prepare(`INSERT INTO instances (project, machine, instance, version, value, context,
-      timers, final, created, updated) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+      timers, final, created, updated, ${INDEX_COLUMNS.join(', ')})
+      VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
       ON CONFLICT DO UPDATE SET version = excluded.version, value = excluded.value,
       context = excluded.context, timers = excluded.timers, final = excluded.final,
-      updated = excluded.updated`),
+      updated = excluded.updated, ${INDEX_COLUMNS.map((column) => `${column} = excluded.${column}`)}`),
     clearTimers: prepare('DELETE FROM timers WHERE instance = ? AND machine = ? AND project = ?'),
     timer: prepare(`INSERT INTO timers (project, machine, instance, id, due, event)
       VALUES (?, ?, ?, ?, ?, ?)`),

@@ -8,22 +8,6 @@ import type { Migration } from '../database.ts';
 /** Places of a commit's steps in the ids of their transitions: above `COMMIT_EVENTS_MAX`. */
 export const TRANSITION_PLACES = 1024;
 
-/**
- * Whose an instance is: of a credential the name of its identity, of a CI verification or connection
- * the id of its service account; NULL for all else. An index is on exactly this expression.
- */
-export const OWNER_SQL = "coalesce(context ->> 'owner', context ->> 'serviceAccount')";
-
-/**
- * Whom an instance is about, in whichever project: of a membership the person, of an invitation the
- * address; NULL for all else. An index is on exactly this expression.
- */
-export const SUBJECT_SQL =
-  "CASE machine WHEN 'membership' THEN context ->> 'person' WHEN 'invitation' THEN context ->> 'email' END";
-
-/** The incident that a delivery tells of; NULL for all else. An index is on this expression. */
-export const INCIDENT_SQL = "CASE machine WHEN 'delivery' THEN context ->> 'incident' END";
-
 /** Migrations of the area `instances`, numbered from 1. */
 export const instanceMigrations: readonly Migration[] = [
   {
@@ -128,8 +112,9 @@ CREATE INDEX requests_by_age ON requests (project, at);
     id: 2,
     sql: `
 -- Of those instances alone that act for an identity: a project of 100,000 keys has a few of each.
-CREATE INDEX instances_of_owner ON instances (project, machine, ${OWNER_SQL}, final, created,
-  instance) WHERE ${OWNER_SQL} IS NOT NULL;
+CREATE INDEX instances_of_owner ON instances (
+  project, machine, coalesce(context ->> 'owner', context ->> 'serviceAccount'), final, created,
+  instance) WHERE coalesce(context ->> 'owner', context ->> 'serviceAccount') IS NOT NULL;
 `,
   },
   {
@@ -143,8 +128,12 @@ ALTER TABLE transitions ADD COLUMN request TEXT;
     id: 4,
     sql: `
 -- A person's memberships, and the invitations to an address, without a look into every project.
-CREATE INDEX instances_of_subject ON instances (${SUBJECT_SQL}, machine, final, project)
-  WHERE ${SUBJECT_SQL} IS NOT NULL;
+CREATE INDEX instances_of_subject ON instances (
+  CASE machine WHEN 'membership' THEN context ->> 'person'
+    WHEN 'invitation' THEN context ->> 'email' END,
+  machine, final, project)
+  WHERE CASE machine WHEN 'membership' THEN context ->> 'person'
+    WHEN 'invitation' THEN context ->> 'email' END IS NOT NULL;
 `,
   },
   {
@@ -154,8 +143,9 @@ CREATE INDEX instances_of_subject ON instances (${SUBJECT_SQL}, machine, final, 
 CREATE INDEX instances_ended ON instances (project, machine, updated, instance) WHERE final = 1;
 
 -- Deliveries of an incident.
-CREATE INDEX instances_of_incident ON instances (project, ${INCIDENT_SQL}, created, instance)
-  WHERE ${INCIDENT_SQL} IS NOT NULL;
+CREATE INDEX instances_of_incident ON instances (
+  project, CASE machine WHEN 'delivery' THEN context ->> 'incident' END, created, instance)
+  WHERE CASE machine WHEN 'delivery' THEN context ->> 'incident' END IS NOT NULL;
 
 -- Where a project's chain begins, of which older commits were let go: the last of them, and the
 -- decision that let it go, as committed, for whoever verifies what remains.
@@ -167,6 +157,31 @@ CREATE TABLE chain_starts (
   sequence INTEGER NOT NULL,
   decided INTEGER NOT NULL,        -- sequence of the commit that holds the decision
   decision TEXT NOT NULL
+) STRICT, WITHOUT ROWID;
+`,
+  },
+  {
+    id: 6,
+    sql: `
+-- Each index has a column, which holds the context field that the machine declares for it. The
+-- store fills the columns, and fills them again when a declaration changed.
+DROP INDEX instances_of_owner;
+DROP INDEX instances_of_subject;
+DROP INDEX instances_of_incident;
+ALTER TABLE instances ADD COLUMN owner TEXT;
+ALTER TABLE instances ADD COLUMN subject TEXT;
+ALTER TABLE instances ADD COLUMN incident TEXT;
+CREATE INDEX instances_of_owner ON instances (project, machine, owner, final, created, instance)
+  WHERE owner IS NOT NULL;
+CREATE INDEX instances_of_subject ON instances (subject, machine, final, project)
+  WHERE subject IS NOT NULL;
+CREATE INDEX instances_of_incident ON instances (project, machine, incident, created, instance)
+  WHERE incident IS NOT NULL;
+
+-- The declarations that the columns were filled by.
+CREATE TABLE instance_indexes (
+  machine TEXT PRIMARY KEY,
+  fields TEXT NOT NULL             -- JSON: field of each column
 ) STRICT, WITHOUT ROWID;
 `,
   },

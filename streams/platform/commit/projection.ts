@@ -47,12 +47,9 @@ export interface ListOptions {
 export interface InstanceFilter {
   /** Absent: those that are in a final state, and those that are not. */
   readonly final?: boolean;
-  /**
-   * Those of one identity alone: credentials by the name of whom they act for, CI verifications
-   * and connections by the id of their service account. Absent: all.
-   */
+  /** Only those whose machine's `owner` index has this value. Absent: all. */
   readonly owner?: string;
-  /** Deliveries that tell of this incident alone; with it, `final` and `owner` are not looked at. */
+  /** Only those whose `incident` index has this value; `final` and `owner` are then ignored. */
   readonly incident?: string;
 }
 
@@ -67,12 +64,6 @@ export interface TransitionFilter {
 
 /** What is counted: live instances or ended ones. */
 export type InstanceCount = InstanceFilter & { readonly final: boolean };
-
-/** Whose an instance is, as `InstanceFilter.owner` asks for it; null: nobody's. */
-export function ownerOf({ context }: Pick<StoredInstance, 'context'>): string | null {
-  const owner = context.owner ?? context.serviceAccount;
-  return typeof owner === 'string' ? owner : null;
-}
 
 /** One row of the audit: what the log recorded of a step. */
 export interface RecordedTransition {
