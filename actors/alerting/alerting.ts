@@ -1,18 +1,48 @@
 /**
- * Saving rules. Every limit and every version is checked inside the decision, at the project's
- * head, so that two clients cannot race past either.
+ * Saves and deletes rules. Every limit and version is checked inside the decision, at the project's
+ * head, so that two clients cannot race past them.
  */
 import type { AlertRuleContext, AlertRuleSpec } from '../../machines/alerting/alert-rule.ts';
+import type { Actor } from '../../streams/platform/commit/commit.ts';
 import { Refusal } from '../../streams/platform/refusal.ts';
-import type { Draft, Host, Instance } from '../platform/host/host-port.ts';
+import type { Committed, Draft, Host, Instance, RequestKey } from '../platform/host/host-port.ts';
 import { checkLimit } from '../platform/project-limits.ts';
-import { checkAudience } from './audience.ts';
-import { checkInstances, type KnownInstances } from './instance-count.ts';
-import type { Alerting, DeleteRule, SaveRule } from './port.ts';
+import { checkAudience, checkInstances, type KnownInstances } from './rule-limits.ts';
+
+interface Caller {
+  /** Project id. */
+  readonly project: string;
+  readonly by: Actor;
+  readonly request: RequestKey;
+}
+
+export interface SaveRule extends Caller {
+  /** The rule's id: a UUID made by the client. */
+  readonly id: string;
+  /** '0' to create; else the version the edit is based on. */
+  readonly expectedVersion: string;
+  readonly spec: AlertRuleSpec;
+}
+
+export interface DeleteRule extends Caller {
+  readonly id: string;
+  readonly expectedVersion: string;
+}
+
+export interface Alerting {
+  /**
+   * Saves a rule. Throws a `Refusal`: STALE_VERSION (with `currentVersion`), LIMIT_EXCEEDED,
+   * INVALID_FIELD (a VM or destination that does not exist), REQUEST_ID_REUSED, and those of the
+   * host.
+   */
+  saveRule(save: SaveRule): Promise<Committed<{ readonly version: string }>>;
+  /** Deletes a rule. Throws a `Refusal`: NOT_FOUND, STALE_VERSION. */
+  deleteRule(deletion: DeleteRule): Promise<Committed<Record<string, never>>>;
+}
 
 export interface AlertingDeps {
   readonly host: Host;
-  /** What is known of instances; absent: every VM of a rule is taken to have one. */
+  /** Known instances. Absent: every VM of a rule counts as one. */
   readonly known?: KnownInstances;
 }
 
@@ -87,8 +117,8 @@ function checkVersion(expected: string, current: number): void {
 }
 
 /**
- * VMs and destinations that the rule names must be there: a misspelt one would never alert. A VM
- * that it named before may have been retired since. How many are told is bounded.
+ * Checks that the named VMs and destinations exist: a misspelt one would never alert. A VM that the
+ * rule named before may be retired. New destinations must not make the audience too large.
  */
 function checkReferences(draft: Draft, spec: AlertRuleSpec, before?: AlertRuleSpec): void {
   for (const name of spec.vmNames) {
@@ -106,15 +136,15 @@ function checkReferences(draft: Draft, spec: AlertRuleSpec, before?: AlertRuleSp
       throw invalid('spec.destinationNames', `There is no destination ${name} in the project`);
     }
   }
-  const told = before?.destinationNames ?? [];
-  if (spec.destinationNames.some((name) => !told.includes(name))) checkAudience(draft, spec);
+  const known = before?.destinationNames ?? [];
+  if (spec.destinationNames.some((name) => !known.includes(name))) checkAudience(draft, spec);
 }
 
 function idIn(name: string, prefix: string): string | undefined {
   return name.startsWith(prefix) ? name.slice(prefix.length) : undefined;
 }
 
-/** Name, destinations, severity and repeat interval do not change what is evaluated. */
+/** True unless something evaluated changed: name, destinations, severity and reminders are not. */
 function sameEvaluation(before: AlertRuleSpec, after: AlertRuleSpec): boolean {
   const evaluated = (spec: AlertRuleSpec) =>
     JSON.stringify([

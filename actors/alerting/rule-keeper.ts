@@ -16,10 +16,8 @@ import { liveInstances } from '../platform/host/live-instances.ts';
 import { LIMITS_KIND, limitsMarker, limitsOf } from '../platform/project-limits.ts';
 import { isRetryable } from '../platform/retryable.ts';
 import { appendEntry, pastEntries } from '../telemetry/sample-log.ts';
-import { adoptRepeatInterval } from './repeat-interval.ts';
-import { retireInstances, rulesWithStaleInstances } from './retire.ts';
-import { retiredVmOf, retiredVms, retirementMarker } from './retired-vms.ts';
-import { ruleMarker } from './rule-markers.ts';
+import { adoptRepeatInterval, retireInstances, rulesWithStaleInstances } from './rule-instances.ts';
+import { retiredVmOf, retiredVms, retirementMarker, ruleMarker } from './rule-markers.ts';
 
 export interface RuleKeeperDeps {
   readonly host: Host;

@@ -1,6 +1,6 @@
 /**
- * From a rule's row to what the evaluator needs of it: the rule as evaluated, the marker that
- * brings it into the log, and the seed of a state that starts at the log's floor.
+ * Log entries and seeds for the evaluator, made from rows: a rule as evaluated, the markers that put
+ * rules in force and end retired VMs, and the seed of a state that starts at the log's floor.
  */
 import type { AlertInstanceContext } from '../../machines/alerting/alert-instance-setup.ts';
 import type { AlertRuleContext } from '../../machines/alerting/alert-rule.ts';
@@ -11,13 +11,15 @@ import {
   GAP_TOLERANCE_MS,
   type LogEntry,
   type Operator,
+  type RetiredVm,
 } from '../../streams/telemetry/entry.ts';
 import type { Draft, Instance, ProjectView } from '../platform/host/host-port.ts';
 import { liveInstances } from '../platform/host/live-instances.ts';
 import { limitsOf } from '../platform/project-limits.ts';
-import { retiredVms } from './retired-vms.ts';
+import { nextTurn } from '../platform/time-slices.ts';
+import type { VmBody } from '../vms/vm-body.ts';
 
-/** The rule as evaluated; undefined when it is paused, and so not evaluated at all. */
+/** The rule as evaluated; undefined when it is paused. */
 export function evaluationRuleOf(
   project: string,
   {
@@ -56,13 +58,13 @@ export function ruleMarker(project: string, row: Instance<'alertRule'>, atMs: nu
   };
 }
 
-/** What a marker brought of a rule; without a revision (an older version's): whichever is desired. */
+/** A rule as a marker brought it. Without a revision (older versions) it is the desired one. */
 export interface FoldedRule {
   readonly isEvaluated: boolean;
   readonly evaluationRevision?: number;
 }
 
-/** Applies the rule's desired version when the marker brought what it evaluates; none: paused. */
+/** Applies the rule's desired version when the marker matches it; no rule in it means paused. */
 export function confirmRule(draft: Draft, rule: string, folded: FoldedRule): void {
   const row = draft.instance('alertRule', rule);
   if (row?.value !== 'pendingApplication') return;
@@ -73,7 +75,7 @@ export function confirmRule(draft: Draft, rule: string, folded: FoldedRule): voi
   draft.send('alertRule', rule, { type: 'applied', at: draft.at, version });
 }
 
-/** A rule resumed within its own window begins a new run with what is observed from there on. */
+/** A rule resumed within its own window starts a new run at the resumption. */
 function newRun(
   { sustainedMs }: EvaluationRule,
   { resumedMs }: AlertRuleContext,
@@ -84,8 +86,8 @@ function newRun(
 }
 
 /**
- * Rules in force and instances firing, as rows have them: where a fold starts when the log no
- * longer holds what led there. `include` leaves out rules whose marker is still in the log.
+ * Rules in force and firing instances from rows: the start of a fold whose earlier log is gone.
+ * `include` leaves out rules whose marker is still in the log.
  */
 export async function seedOf(
   view: ProjectView,
@@ -108,7 +110,7 @@ export async function seedOf(
   return { rules, firing, limits, retired: await retiredVms(view) };
 }
 
-/** The last incident of an instance, open or recovered; its row decides up to `decidedThrough`. */
+/** The last incident of an instance, open or recovered, decided up to `decidedThrough`. */
 function seedIncidentOf(
   project: string,
   context: AlertInstanceContext,
@@ -131,7 +133,7 @@ function seedIncidentOf(
   };
 }
 
-/** Of a data center's incident: the VMs that it stands for. */
+/** The silent VMs of a data center's incident. */
 function heldOf(view: ProjectView, { incident }: AlertInstanceContext) {
   const record = incident ? view.record('incidentHeldVms', incident.id) : undefined;
   // Records of this kind are written as `IncidentHeldVmsBody` alone.
@@ -147,4 +149,39 @@ function missingOf({ dataMissingSinceMs, dataMissingReason }: Incident) {
 
 function lastSegment(name: string): string {
   return name.slice(name.lastIndexOf('/') + 1);
+}
+
+/** Records read in one turn of the event loop. */
+const PAGE = 200;
+
+/** Every VM of the project that was ever retired, with the last time; it may be back since. */
+export async function retiredVms(view: ProjectView): Promise<RetiredVm[]> {
+  const found: RetiredVm[] = [];
+  let after: string | undefined;
+  do {
+    await nextTurn();
+    const page = view.records('vm', { limit: PAGE, ...(after === undefined ? {} : { after }) });
+    for (const { id, body } of page.items) {
+      // Records of this kind are written as `VmBody` alone.
+      const retired = retiredVmOf(view.project, id, body);
+      if (retired) found.push(retired);
+    }
+    after = page.next;
+  } while (after !== undefined);
+  return found;
+}
+
+/** Undefined for a VM that was never retired. */
+export function retiredVmOf(
+  project: string,
+  vm: string,
+  { generation, generationMs }: Pick<VmBody, 'generation' | 'generationMs'>,
+): RetiredVm | undefined {
+  if (generation === undefined || generationMs === undefined) return undefined;
+  return { project, vm, generation, atMs: generationMs };
+}
+
+/** The entry that ends the evaluation of these VMs, all in projects of one partition. */
+export function retirementMarker(retired: readonly RetiredVm[], atMs: number): LogEntry {
+  return { kind: 'rules', atMs, upserts: [], removals: [], retired };
 }

@@ -6,9 +6,9 @@
  */
 import type { DeliveryInput, DeliveryReason } from '../../machines/delivery/delivery.ts';
 import type { Effect, NotificationEvent } from '../../machines/platform/effects.ts';
-import { AUDIENCE_MAX } from '../alerting/audience.ts';
 import { isMail, recipientsOf, whyNotTo } from '../alerting/eligible.ts';
 import { incidentRecord } from '../alerting/incident.ts';
+import { AUDIENCE_MAX } from '../alerting/rule-limits.ts';
 import type { Draft, EffectExpander, Instance } from '../platform/host/host-port.ts';
 import { allInstances } from '../platform/host/live-instances.ts';
 import { type Audience, deliveryIdOf, firingDeliveries, mayHaveArrived } from './notified.ts';

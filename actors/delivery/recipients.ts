@@ -7,9 +7,9 @@
 import { type RecipientContext, VERIFICATION_MS } from '../../machines/delivery/recipient.ts';
 import type { Actor } from '../../streams/platform/commit/commit.ts';
 import { Refusal } from '../../streams/platform/refusal.ts';
-import { checkAudiencesWith } from '../alerting/audience.ts';
 import { activePeople, type IsPersonActive, isOfMember } from '../alerting/eligible.ts';
 import { endNotice, raiseNotice } from '../alerting/notices.ts';
+import { checkAudiencesWith } from '../alerting/rule-limits.ts';
 import { parseEmail } from '../identity/people-index.ts';
 import type { Draft, Host, Instance, ProjectView } from '../platform/host/host-port.ts';
 import { allInstances } from '../platform/host/live-instances.ts';

@@ -14,8 +14,8 @@ import {
   type ServiceImpl,
 } from '@connectrpc/connect';
 import type { FastifyRequest } from 'fastify';
+import type { Alerting } from '../../actors/alerting/alerting.ts';
 import type { EvaluatorView } from '../../actors/alerting/evaluator/evaluator-port.ts';
-import type { Alerting } from '../../actors/alerting/port.ts';
 import type { Destinations } from '../../actors/delivery/destinations-port.ts';
 import type { Host } from '../../actors/platform/host/host-port.ts';
 import type { ClockNotes } from '../../actors/telemetry/ingest/clock-notes.ts';

@@ -1,9 +1,13 @@
 /** The RPC services whose methods come from several rooms, each composed from those rooms. */
+
 import type { ServiceImpl } from '@connectrpc/connect';
 import { type AlertInstanceDeps, alertInstanceMethods } from '../alerting/api/alert-instances.ts';
 import { type AlertPreviewDeps, previewAlertRule } from '../alerting/api/alert-preview.ts';
-import { type AlertRulesDeps, alertRuleMethods } from '../alerting/api/alert-rules.ts';
-import { alertTemplateMethods } from '../alerting/api/alert-templates.ts';
+import {
+  type AlertRulesDeps,
+  alertRuleMethods,
+  alertTemplateMethods,
+} from '../alerting/api/alert-rules.ts';
 import { type IncidentWatchDeps, incidentWatch } from '../alerting/api/incident-watch.ts';
 import { type IncidentDeps, incidentMethods } from '../alerting/api/incidents.ts';
 import { type CiDeps, ciMethods } from '../ci/api/ci.ts';

@@ -177,10 +177,10 @@ t.test('Why data is missing, and a retirement, reach watchers and the timeline',
     timeline.map(({ detail }: { detail: string }) => detail),
     [
       /^Fired/,
-      /because its owner stopped the VM; it fires on$/,
-      /because its whole data center is silent; it fires on$/,
+      /because its owner stopped the VM; it still fires$/,
+      /because its whole data center is silent; it still fires$/,
       /^The evaluator cannot decide \(out of memory\)/,
-      /^Retired: its rule was deleted; that is no recovery$/,
+      /^Retired: its rule was deleted; this is not a recovery$/,
     ],
   );
 });
@@ -280,7 +280,7 @@ t.test('ExplainIncident shows what decided, and whether history still agrees', a
     const { recomputation, window, summary } = await explain();
     t.match(recomputation, { status: 'NOT_POSSIBLE', detail: /older than history keeps them/ });
     t.equal(window.length, 5, 'but what decided it is kept with the incident');
-    t.match(summary, /It cannot be decided again/);
+    t.match(summary, /It cannot be evaluated again/);
   });
   await t.test('names of others are refused as ever', async (t) => {
     const other = await world.call('ExplainIncident', { name: 'projects/other/incidents/x' });

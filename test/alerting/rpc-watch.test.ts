@@ -2,11 +2,17 @@
  * `WatchIncidents` over a real connection: what is reported, in which order, and every way in which
  * it ends. Time is virtual; only bytes take their own.
  */
+
 import { create } from '@bufbuild/protobuf';
 import { ConnectError, createContextValues, createHandlerContext } from '@connectrpc/connect';
 import t from 'tap';
-import { IncidentFeed, WAITING_MAX } from '../../src/alerting/api/incident-feed.ts';
-import { cutOffKey, HEARTBEAT_MS, incidentWatch } from '../../src/alerting/api/incident-watch.ts';
+import {
+  cutOffKey,
+  HEARTBEAT_MS,
+  IncidentFeed,
+  incidentWatch,
+  WAITING_MAX,
+} from '../../src/alerting/api/incident-watch.ts';
 import { AlertService } from '../../src/gen/svc/monitoring/v1/alert_pb.ts';
 import { callerKey } from '../../src/platform/api/caller.ts';
 import { silentLog } from '../../src/platform/log.ts';

@@ -70,14 +70,14 @@ t.test('svc alerts show, explain, ack, snooze, unsnooze', async (t) => {
     const unsnoozed = await svc('unsnooze', id);
     t.equal(unsnoozed.code, 0, unsnoozed.stderr);
     t.notMatch(unsnoozed.stdout, /snoozed until/);
-    t.match(unsnoozed.stdout, / snoozed +people\/\S+ +Silence was asked for until /);
+    t.match(unsnoozed.stdout, / snoozed +people\/\S+ +Snoozed until /);
     t.match(await svc('snooze', id, '--for', '8d'), { code: 1, stderr: /seven days/ });
     t.match(await svc('snooze', id), { code: 2, stderr: /either --for or --until/ });
   });
   await t.test('a key may read, and not act', async (t) => {
     const key = { ...env, SVC_API_KEY: world.demo.apiKey };
     const asKey = (...args: string[]) => world.svc(['alerts', ...args], { as: 'nobody', env: key });
-    t.match(await asKey('show', id), { code: 0, stdout: / human +Somebody took notice/ });
+    t.match(await asKey('show', id), { code: 0, stdout: / human +Somebody acknowledged it/ });
     t.not((await asKey('ack', id)).code, 0);
   });
   await t.test('an incident that is not there is said not to be', async (t) => {

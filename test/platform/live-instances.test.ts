@@ -1,6 +1,6 @@
 /** Who reads all live instances of a project reads a page a turn, and finds every one of them. */
 import t from 'tap';
-import { retireInstances, rulesWithStaleInstances } from '../../actors/alerting/retire.ts';
+import { retireInstances, rulesWithStaleInstances } from '../../actors/alerting/rule-instances.ts';
 import { seedOf } from '../../actors/alerting/rule-markers.ts';
 import { outstandingDeliveries } from '../../actors/delivery/wake-ups.ts';
 import type { Host, Page, ProjectView } from '../../actors/platform/host/host-port.ts';

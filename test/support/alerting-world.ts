@@ -3,14 +3,14 @@
  * stream in a folder, under a virtual clock, and each running part when a test asks for it. Only
  * the outermost ports are made up: what is sealed, and the endpoint that answers.
  */
+
 import { existsSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { Test } from 'tap';
-import { createAlerting } from '../../actors/alerting/alerting.ts';
+import { type Alerting, createAlerting } from '../../actors/alerting/alerting.ts';
 import { Evaluator, type EvaluatorDeps } from '../../actors/alerting/evaluator/evaluator.ts';
 import type { IncidentBody } from '../../actors/alerting/incident.ts';
-import type { Alerting } from '../../actors/alerting/port.ts';
 import { keepRules } from '../../actors/alerting/rule-keeper.ts';
 import { createDestinations } from '../../actors/delivery/destinations.ts';
 import type { Destinations, DestinationsDeps } from '../../actors/delivery/destinations-port.ts';

@@ -1,6 +1,6 @@
 /**
- * `PreviewAlertRule`: checks the rule as a save would, asks the query threads, tells what they say.
- * Nothing of it is decided, committed or sent.
+ * `PreviewAlertRule`: validates the rule as a save would and evaluates it in the query threads.
+ * Nothing is decided, committed or sent.
  */
 import type { MessageInitShape } from '@bufbuild/protobuf';
 import type { HandlerContext } from '@connectrpc/connect';
@@ -38,7 +38,7 @@ export async function previewAlertRule(
 ): Promise<MessageInitShape<typeof PreviewAlertRuleResponseSchema>> {
   const project = within(context, parseProjectName('projectName', request.projectName));
   const { spec, historySeconds } = request;
-  if (!spec) throw invalid('spec', 'spec is missing: say what to watch');
+  if (!spec) throw invalid('spec', 'spec is missing: give the rule to preview');
   if (historySeconds < 1 || historySeconds > HISTORY_SECONDS_MAX) {
     const message = `historySeconds is ${historySeconds}: whole seconds from 1 to ${HISTORY_SECONDS_MAX}`;
     throw invalid('historySeconds', message);
@@ -51,7 +51,7 @@ export async function previewAlertRule(
   return previewMessage(project, await alertPreviews.preview(call, context.signal));
 }
 
-/** The rule as it would be evaluated, though it be paused. Throws a `Refusal` as a save does. */
+/** The rule as it would be evaluated, even if paused. Throws a `Refusal` as a save does. */
 function ruleOf(project: string, requested: AlertRuleSpec): EvaluationRule {
   const spec = { ...validateRuleSpec(requestedSpec(requested)), enabled: true };
   const rule = evaluationRuleOf(project, { rule: 'preview', spec, evaluationRevision: 1 });
@@ -59,7 +59,7 @@ function ruleOf(project: string, requested: AlertRuleSpec): EvaluationRule {
   return rule;
 }
 
-/** A misspelt VM would be one that never fires, and so is one that was retired. */
+/** Refuses unknown and retired VMs: they would never fire. */
 function checkVms(host: Pick<Host, 'view'>, project: string, names: readonly string[]): void {
   const view = host.view(project);
   const prefix = nameOf(project, 'vms', '');

@@ -1,8 +1,9 @@
-/** The rules part of `AlertService`: save, get, list and delete. */
+/** The rule methods of `AlertService`: save, get, list and delete rules, and list templates. */
 import type { HandlerContext, ServiceImpl } from '@connectrpc/connect';
+import type { Alerting } from '../../../actors/alerting/alerting.ts';
 import type { EvaluatorView } from '../../../actors/alerting/evaluator/evaluator-port.ts';
-import type { Alerting } from '../../../actors/alerting/port.ts';
 import { validateRuleSpec } from '../../../actors/alerting/rule-spec.ts';
+import { RULE_TEMPLATES } from '../../../actors/alerting/rule-templates.ts';
 import type { Host, Instance } from '../../../actors/platform/host/host-port.ts';
 import type { Clock } from '../../../streams/platform/clock.ts';
 import { Refusal } from '../../../streams/platform/refusal.ts';
@@ -17,7 +18,7 @@ import type { AlertRuleSpec } from '../../gen/svc/monitoring/v1/rule_pb.ts';
 import { actorOf, checkUuid, requestKeyOf, within } from '../../platform/api/caller.ts';
 import { findRow, listRows } from '../../platform/api/instance-rows.ts';
 import { parseName, parseProjectName } from '../../platform/api/resource-name.ts';
-import { requestedSpec, ruleMessage } from './rule-messages.ts';
+import { requestedSpec, ruleMessage, specMessage } from './rule-messages.ts';
 
 export interface AlertRulesDeps {
   readonly host: Host;
@@ -57,7 +58,7 @@ async function saveAlertRule(
   const project = within(context, parseProjectName('projectName', request.projectName));
   checkUuid('id', request.id);
   if (request.id === request.requestId) {
-    throw invalid('requestId', 'requestId equals id: make a UUID of its own for the request');
+    throw invalid('requestId', 'requestId equals id: make another UUID for the request');
   }
   checkExpectedVersion(request.expectedVersion, '"0" to create, else the version read');
   const { answer } = await alerting.saveRule({
@@ -101,7 +102,7 @@ function checkExpectedVersion(version: string, wanted: string): void {
 
 function specOf({ spec }: SaveAlertRuleRequest): AlertRuleSpec {
   if (spec) return spec;
-  throw invalid('spec', 'spec is missing: say what to watch');
+  throw invalid('spec', 'spec is missing: give the rule to save');
 }
 
 /** The rule's row once the version is applied or has failed, or as it is after the wait. */
@@ -112,7 +113,7 @@ async function appliedRule(
 ): Promise<Instance<'alertRule'>> {
   const read = (): Instance<'alertRule'> => {
     const found = host.view(project).instance('alertRule', id);
-    if (!found) throw new Error(`The rule ${id} was committed and is not there`);
+    if (!found) throw new Error(`The rule ${id} was committed but has no row`);
     return found;
   };
   const isSettled = ({ value, context }: Instance<'alertRule'>): boolean =>
@@ -131,4 +132,22 @@ async function appliedRule(
 
 function invalid(field: string, message: string): Refusal {
   return new Refusal('INVALID_FIELD', message, { field });
+}
+
+export function alertTemplateMethods(): Pick<
+  ServiceImpl<typeof AlertService>,
+  'listAlertRuleTemplates'
+> {
+  return {
+    listAlertRuleTemplates(request, context) {
+      within(context, parseProjectName('projectName', request.projectName));
+      return {
+        templates: RULE_TEMPLATES.map(({ id, description, spec }) => ({
+          templateId: id,
+          description,
+          spec: specMessage(spec),
+        })),
+      };
+    },
+  };
 }

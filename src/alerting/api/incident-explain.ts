@@ -1,11 +1,13 @@
 /**
- * `ExplainIncident`: what decided it, sample by sample, as stored when it fired; whether deciding
- * again over history leads to the same; and all of it in words. Reads alone.
+ * `ExplainIncident`: the samples that decided the incident, as stored when it fired; whether
+ * evaluating the stored history again leads to the same; and a summary in words. Read-only.
  */
+
 import type { MessageInitShape } from '@bufbuild/protobuf';
 import type { IncidentBody } from '../../../actors/alerting/incident.ts';
 import type { ProjectView } from '../../../actors/platform/host/host-port.ts';
 import { isBreach } from '../../../streams/alerting/evaluation/timeline.ts';
+import { duration, OPERATOR_WORDS, quantity, utcTime } from '../../../streams/alerting/wording.ts';
 import type { Clock } from '../../../streams/platform/clock.ts';
 import {
   type EvaluationRule,
@@ -26,7 +28,6 @@ import type {
   IncidentRecomputations,
   Recomputation,
 } from '../../telemetry/query/explain/recompute-incident.ts';
-import { type ExplainedGap, explanationText } from './incident-explanation-text.ts';
 
 export interface ExplainDeps {
   readonly incidentRecomputations: IncidentRecomputations;
@@ -35,14 +36,14 @@ export interface ExplainDeps {
 
 type Explanation = Omit<MessageInitShape<typeof ExplainIncidentResponseSchema>, '$typeName'>;
 
-/** Silent VMs of a data center that are looked at again. */
+/** Most silent VMs of a data center that are evaluated again. */
 const HELD_MAX = 100;
-/** Samples jitter: only what is well over an interval is a gap. */
+/** Samples have jitter: only a distance well over an interval is a gap. */
 const GAP_MS = 1.5 * SAMPLING_INTERVAL_MS;
 /** A window may be thinned from so many samples on (streams/alerting/evaluation/window.ts). */
 const THINNED_MIN = 256;
 
-/** All but the incident itself. Throws what a query throws. */
+/** The explanation without the incident itself. Throws what a query throws. */
 export async function explain(
   { incidentRecomputations, clock }: ExplainDeps,
   view: ProjectView,
@@ -81,7 +82,7 @@ export async function explain(
   };
 }
 
-/** VMs of a data center's condition, as stored when it fired; empty for any other. */
+/** Silent VMs of a data center's incident, as stored when it fired; empty for other incidents. */
 export function heldVmsOf(view: ProjectView, incident: string): readonly string[] {
   return view.record('incidentHeldVms', incident)?.body.vms ?? [];
 }
@@ -90,7 +91,7 @@ function windowOf(view: ProjectView, incident: string): readonly ObservedValue[]
   return view.record('incidentWindow', incident)?.body.window ?? [];
 }
 
-/** Records of an older version do not have it: the last sample of the window decided. */
+/** Older records lack the time: then it is that of the window's last sample. */
 function firedObservedOf(incident: IncidentBody, window: readonly ObservedValue[]): number {
   return incident.firedObservedMs ?? window.at(-1)?.observedMs ?? incident.firedMs;
 }
@@ -135,7 +136,7 @@ function isThinned(window: readonly ObservedValue[]): boolean {
   return window.length >= THINNED_MIN && spanMs / window.length > GAP_MS;
 }
 
-/** Between samples of a window that is whole, and the one before it that made the run begin anew. */
+/** Gaps within an unthinned window, and the gap before it that started a new run. */
 function gapsOf(
   window: readonly ObservedValue[],
   isWindowThinned: boolean,
@@ -161,4 +162,99 @@ function recomputationMessage({ status, detail, startedMs, firedObservedMs }: Re
     ...(startedMs !== undefined && { startedUnixMs: BigInt(startedMs) }),
     ...(firedObservedMs !== undefined && { firedObservedUnixMs: BigInt(firedObservedMs) }),
   };
+}
+
+/** Times are Unix ms. */
+export interface ExplainedGap {
+  readonly startMs: number;
+  readonly endMs: number;
+  readonly tolerated: boolean;
+}
+
+export interface Explained {
+  readonly incident: IncidentBody;
+  /** From the metric catalogue. */
+  readonly unit: string;
+  readonly window: readonly ObservedValue[];
+  readonly windowThinned: boolean;
+  readonly gaps: readonly ExplainedGap[];
+  readonly firedObservedMs: number;
+  readonly recomputation: Recomputation;
+}
+
+export function explanationText(explained: Explained): string {
+  const { incident } = explained;
+  const decided = incident.metricId === AGE_METRIC ? silence(explained) : breaches(explained);
+  const sentences = [
+    decided,
+    ...gapSentences(explained),
+    lateness(explained),
+    incident.correctedAfterNotification
+      ? 'Late samples showed afterwards that the condition had not held throughout'
+      : '',
+    `${recomputed(explained)}`,
+  ];
+  return sentences
+    .filter((one) => one !== '')
+    .map((one) => `${one}.`)
+    .join(' ');
+}
+
+function breaches({ incident, unit, window, windowThinned, firedObservedMs }: Explained): string {
+  const { metricId, operator, threshold, sustainedSeconds, startedMs } = incident;
+  const was = `${metricId} was ${OPERATOR_WORDS[operator] ?? operator} ${quantity(threshold, unit)}`;
+  const asked = sustainedSeconds === 0 ? 'one sample' : duration(sustainedSeconds);
+  const span = `from ${utcTime(startedMs)} to ${utcTime(firedObservedMs)}`;
+  const enough = `the rule asks for ${asked}`;
+  if (window.length === 0) return `${was} ${span}, but no sample is stored; ${enough}`;
+  if (window.length === 1) {
+    return `${was} in one sample, ${quantity(window[0]?.value ?? Number.NaN, unit)} at ${utcTime(firedObservedMs)}; ${enough}`;
+  }
+  const each = windowThinned
+    ? `all samples, ${window.length} of which are kept,`
+    : `each of ${window.length} samples`;
+  return `${was} in ${each} ${span}; ${enough}`;
+}
+
+function silence({ incident, firedObservedMs }: Explained): string {
+  const { threshold, sustainedSeconds, startedMs, datacenter, heldVmCount } = incident;
+  const who =
+    incident.vm === '' && datacenter !== undefined
+      ? `${heldVmCount ?? 'Many'} VMs of data center ${datacenter}, silent together,`
+      : 'The VM';
+  const lasting = sustainedSeconds === 0 ? '' : ` and for ${duration(sustainedSeconds)} more`;
+  return `${who} had not been heard for ${duration(threshold)} at ${utcTime(startedMs)}${lasting}, up to ${utcTime(firedObservedMs)}`;
+}
+
+function gapSentences({ gaps }: Explained): string[] {
+  const tolerance = duration(GAP_TOLERANCE_MS / 1000);
+  const within = gaps.filter(({ tolerated }) => tolerated);
+  const beyond = gaps.filter(({ tolerated }) => !tolerated);
+  const longest = Math.max(0, ...within.map(({ startMs, endMs }) => endMs - startMs));
+  const count = within.length === 1 ? 'A gap' : `${within.length} gaps`;
+  return [
+    within.length > 0
+      ? `${count} of up to ${duration(longest / 1000)} did not interrupt that: ${tolerance} are tolerated`
+      : '',
+    ...beyond.map(({ startMs, endMs }) => {
+      const length = duration((endMs - startMs) / 1000);
+      return `Nothing was observed for ${length} before ${utcTime(endMs)}, more than the ${tolerance} that are tolerated: what came before does not count`;
+    }),
+  ];
+}
+
+/** Empty unless it was decided well after the last sample. */
+function lateness({ incident, firedObservedMs }: Explained): string {
+  const lateMs = incident.firedMs - firedObservedMs;
+  if (lateMs <= GAP_TOLERANCE_MS) return '';
+  return `It was decided at ${utcTime(incident.firedMs)}, ${duration(lateMs / 1000)} after that: samples or the evaluator came late`;
+}
+
+function recomputed({ recomputation: { status, detail } }: Explained): string {
+  if (status === 'NOT_POSSIBLE') return `It cannot be evaluated again: ${lower(detail)}`;
+  return detail;
+}
+
+function lower(sentence: string): string {
+  return sentence.charAt(0).toLowerCase() + sentence.slice(1);
 }

@@ -1,8 +1,10 @@
 /**
- * An incident's timeline: what the log recorded of its alert instance from the firing on, and how
- * each of its notifications ended, oldest first, one sentence each. Read when it is asked for, from
- * what audit reads too; a long one is told by its begin and its end.
+ * An incident's timeline: the recorded steps of its alert instance from the firing on, and the end
+ * of each notification, oldest first, one sentence each. It is read from the audit log on request. A
+ * long timeline is shortened to its start and its end. Addresses and answers of endpoints are shown
+ * only to callers who may write.
  */
+
 import { create, type MessageInitShape } from '@bufbuild/protobuf';
 import type { IncidentBody } from '../../../actors/alerting/incident.ts';
 import type {
@@ -12,8 +14,18 @@ import type {
   RecordedTransition,
 } from '../../../actors/platform/host/host-port.ts';
 import { conditionOf } from '../../../machines/alerting/alert-instance.ts';
-import { utcTime } from '../../../streams/alerting/wording.ts';
+import type { MissingReason } from '../../../machines/alerting/incident.ts';
+import type { DeliveryContext, DeliveryReason } from '../../../machines/delivery/delivery.ts';
+import type { RetireReason } from '../../../machines/platform/effects.ts';
+import {
+  condition,
+  duration,
+  oneLine,
+  quantity,
+  utcTime,
+} from '../../../streams/alerting/wording.ts';
 import type { Actor } from '../../../streams/platform/commit/commit.ts';
+import { metricCatalogue } from '../../../streams/telemetry/metrics/catalogue.ts';
 import {
   type Incident_TimelineEntry,
   Incident_TimelineEntrySchema,
@@ -21,26 +33,25 @@ import {
 import { unixSeconds } from '../../platform/api/message-fields.ts';
 import { nameOf } from '../../platform/api/resource-name.ts';
 import type { ToldActor } from '../../platform/api/transition-messages.ts';
-import { deliverySentence, type Sentence, stepSentence } from './incident-sentences.ts';
 
-/** Entries of one timeline; a longer one shows so many of its begin, and the rest of its end. */
+/** Most entries of one timeline. A longer one has `BEGIN` entries of its start, then its end. */
 const TIMELINE_MAX = 500;
 const BEGIN = 100;
 const END = TIMELINE_MAX - BEGIN - 1;
 
-/** What is committed of an incident after its end (a correction by late samples) comes by then, ms. */
+/** Time after an incident's end within which late steps (corrections) belong to it, ms. */
 const AFTERMATH_MS = 3_600_000;
 
 export interface TimelineReader {
   readonly tellActor: (by: Actor) => ToldActor;
-  /** May see where people are told, and what endpoints answered. */
+  /** May see destinations and the answers of endpoints. */
   readonly mayWrite: boolean;
 }
 
 type Entry = Incident_TimelineEntry;
 
-/** `key` tells entries apart. */
-interface Told {
+/** An entry with its time, and a unique key. */
+interface KeyedEntry {
   readonly key: string;
   readonly atMs: number;
   readonly entry: Entry;
@@ -52,14 +63,14 @@ export function timelineOf(
   incident: IncidentBody,
   reader: TimelineReader,
 ): Entry[] {
-  const begin = toldOf(view, incident, reader, { limit: TIMELINE_MAX, descending: false });
-  if (begin.isWhole && begin.told.length <= TIMELINE_MAX) {
-    return begin.told.map(({ entry }) => entry);
+  const begin = entriesOf(view, incident, reader, { limit: TIMELINE_MAX, descending: false });
+  if (begin.isWhole && begin.entries.length <= TIMELINE_MAX) {
+    return begin.entries.map(({ entry }) => entry);
   }
-  const end = toldOf(view, incident, reader, { limit: END, descending: true });
-  const first = begin.told.slice(0, BEGIN);
+  const end = entriesOf(view, incident, reader, { limit: END, descending: true });
+  const first = begin.entries.slice(0, BEGIN);
   const known = new Set(first.map(({ key }) => key));
-  const last = end.told.filter(({ key }) => !known.has(key)).slice(-END);
+  const last = end.entries.filter(({ key }) => !known.has(key)).slice(-END);
   const left = leftOut(first.at(-1)?.atMs ?? 0, last[0]?.atMs ?? 0);
   return [...first.map(({ entry }) => entry), left, ...last.map(({ entry }) => entry)];
 }
@@ -76,31 +87,31 @@ interface Direction {
   readonly descending: boolean;
 }
 
-/** Steps and ends of notifications from one side, oldest first; `isWhole`: there are no others. */
-function toldOf(
+/** Entries from one end of the timeline, oldest first. `isWhole`: there are no others. */
+function entriesOf(
   view: ProjectView,
   incident: IncidentBody,
   reader: TimelineReader,
   direction: Direction,
-): { told: Told[]; isWhole: boolean } {
+): { entries: KeyedEntry[]; isWhole: boolean } {
   const transitions = stepsOf(view, incident, direction);
   const steps = inOrder(transitions, direction).flatMap((step) => {
     const sentence = stepSentence(step.event, incident);
-    return sentence ? [toldStep(step, sentence, reader)] : [];
+    return sentence ? [stepEntry(step, sentence, reader)] : [];
   });
   const deliveries = view.instances('delivery', { ...direction, incident: incident.id });
   const ends = inOrder(deliveries, direction)
     .filter(({ final }) => final)
-    .map((delivery) => toldDelivery(view, delivery, reader));
-  const told = [...steps, ...ends].sort((a, b) => a.atMs - b.atMs);
-  return { told, isWhole: transitions.next === undefined && deliveries.next === undefined };
+    .map((delivery) => deliveryEntry(view, delivery, reader));
+  const entries = [...steps, ...ends].sort((a, b) => a.atMs - b.atMs);
+  return { entries, isWhole: transitions.next === undefined && deliveries.next === undefined };
 }
 
 function inOrder<T>({ items }: Page<T>, { descending }: Direction): readonly T[] {
   return descending ? items.toReversed() : items;
 }
 
-/** The instance's transitions in the incident's time, without those of its other incidents. */
+/** The instance's transitions during the incident, without those of its other incidents. */
 function stepsOf(
   view: ProjectView,
   { id, alertInstance, firedMs, ...ends }: IncidentBody,
@@ -125,20 +136,20 @@ function isFiring({ event }: RecordedTransition): boolean {
   return event.type === 'sustained';
 }
 
-function toldStep(
+function stepEntry(
   { atMs, by, sequence }: RecordedTransition,
   { event, detail }: Sentence,
   { tellActor }: TimelineReader,
-): Told {
+): KeyedEntry {
   const entry = entryOf(atMs, { event, by: tellActor(by).by, detail });
   return { key: `${sequence} ${event}`, atMs, entry };
 }
 
-function toldDelivery(
+function deliveryEntry(
   view: ProjectView,
   delivery: Instance<'delivery'>,
   { mayWrite }: TimelineReader,
-): Told {
+): KeyedEntry {
   const { project, instance, value, updatedMs } = delivery;
   const context = delivery.context;
   const destination = view.instance('destination', context.destination)?.context;
@@ -157,4 +168,136 @@ function entryOf(
   about: MessageInitShape<typeof Incident_TimelineEntrySchema>,
 ): Entry {
   return create(Incident_TimelineEntrySchema, { atUnix: unixSeconds(atMs), ...about });
+}
+
+export interface Sentence {
+  /** Name of the event, as the timeline shows it. */
+  readonly event: string;
+  readonly detail: string;
+}
+
+const MISSING: Readonly<Record<MissingReason, string>> = {
+  NO_DATA: 'for an unknown reason',
+  VM_STOPPED: 'because its owner stopped the VM',
+  CLOCK_AHEAD: "because the VM's clock is ahead and its samples are refused",
+  DATACENTER_STALE: 'because its whole data center is silent',
+};
+
+const RETIRED: Readonly<Record<RetireReason, string>> = {
+  RULE_CHANGED: 'its rule was changed',
+  RULE_PAUSED: 'its rule was paused',
+  RULE_DELETED: 'its rule was deleted',
+  VM_DELETED: 'its VM was deleted',
+};
+
+const SNOOZE_END = /^xstate\.after\.snoozeEnd\./;
+
+/** The sentence of a recorded step; undefined for a step that has none. */
+export function stepSentence(
+  step: RecordedTransition['event'],
+  incident: IncidentBody,
+): Sentence | undefined {
+  const event = String(step.type);
+  const unit = metricCatalogue.get(incident.metricId)?.unit ?? '';
+  const read = typeof step.value === 'number' ? quantity(step.value, unit) : undefined;
+  const sentence = (detail: string, name = event): Sentence => ({ event: name, detail });
+  switch (event) {
+    case 'sustained':
+      return sentence(firedSentence(incident, unit, read));
+    case 'recovered':
+      return sentence(`Recovered: observed ${read ?? 'samples that do not breach'}`);
+    case 'dataMissing': {
+      const why = MISSING[step.reason as MissingReason] ?? MISSING.NO_DATA;
+      return sentence(
+        `Nothing was observed since ${utcTime(Number(step.sinceMs))}, ${why}; it still fires`,
+      );
+    }
+    case 'dataObserved':
+      return sentence('Observations arrive again; it fires until they show a recovery');
+    case 'evaluatorFailed':
+      return sentence(
+        `The evaluator cannot decide (${oneLine(String(step.reason))}); it still fires`,
+      );
+    case 'evaluatorHealthy':
+      return sentence('The evaluator decides again');
+    case 'acknowledged':
+      return sentence(noted('Somebody acknowledged it; it still fires', step.note));
+    case 'snoozed':
+      return sentence(`Snoozed until ${utcTime(Number(step.untilMs))}`);
+    case 'unsnoozed':
+      return sentence('The snooze was ended early: one notification is sent');
+    case 'repeatDue':
+      return sentence('A reminder is sent: it still fires', 'repeated');
+    case 'corrected':
+      return sentence(
+        'Late samples show that it did not fire; notifications already sent stand',
+      );
+    case 'retired':
+      return sentence(`Retired: ${RETIRED[step.reason as RetireReason]}; this is not a recovery`);
+  }
+  if (!SNOOZE_END.test(event)) return undefined;
+  return sentence('The snooze is over and it still fires: one notification is sent', 'snoozeEnded');
+}
+
+function firedSentence(incident: IncidentBody, unit: string, read: string | undefined): string {
+  const { metricId, operator, threshold, sustainedSeconds, startedMs } = incident;
+  const rule = condition({ metricId, operator, threshold, sustainedSeconds, unit });
+  const value = read === undefined ? '' : `, last ${read}`;
+  return `Fired: ${rule}, since ${utcTime(startedMs)}${value}`;
+}
+
+function noted(sentence: string, note: unknown): string {
+  return typeof note === 'string' && note !== '' ? `${sentence}: ${oneLine(note)}` : sentence;
+}
+
+const MESSAGES: Readonly<Record<DeliveryContext['event'], string>> = {
+  FIRING: 'The firing',
+  REPEATED: 'A reminder',
+  RECOVERED: 'The recovery',
+  TEST: 'A test',
+};
+
+const REASONS: Readonly<Record<DeliveryReason, string>> = {
+  SNOOZED: 'the incident was snoozed',
+  SUPERSEDED: 'it was outdated before it was sent',
+  PAUSED: 'the destination was paused',
+  DESTINATION_DELETED: 'the destination was deleted',
+  RECIPIENT_REMOVED: 'the recipient was removed',
+  RECIPIENT_NOT_VERIFIED: 'the recipient has not confirmed the address',
+  RECIPIENT_UNSUBSCRIBED: 'the recipient unsubscribed',
+  RECIPIENT_BOUNCED: 'mail to the recipient bounces',
+  RULE_CHANGED: 'the rule was changed',
+  RULE_PAUSED: 'the rule was paused',
+  RULE_DELETED: 'the rule was deleted',
+  VM_DELETED: 'the VM was deleted',
+  EXPIRED: 'no attempt succeeded within 24 hours',
+  REFUSED: 'the endpoint refused it permanently',
+};
+
+export interface ShownDestination {
+  readonly kind: string;
+  /** Absent when the reader may not see it. */
+  readonly displayName?: string;
+  /** May see the answers of endpoints. */
+  readonly mayWrite: boolean;
+}
+
+/** The end of a notification in a sentence. @param state its final state */
+export function deliverySentence(
+  state: string,
+  { event, reason, attempts, createdMs }: DeliveryContext,
+  { kind, displayName, mayWrite }: ShownDestination,
+): string {
+  const named = displayName ? ` "${oneLine(displayName)}"` : '';
+  const message = `${MESSAGES[event]} to ${kind}${named}`;
+  const tries = attempts.length === 1 ? '1 attempt' : `${attempts.length} attempts`;
+  const last = attempts.at(-1);
+  if (state === 'sent') {
+    const tookMs = Math.max(0, (last?.endedMs ?? createdMs) - createdMs);
+    return `${message} was accepted after ${duration(tookMs / 1000)}, ${tries}`;
+  }
+  const why = reason === null ? 'the reason is unknown' : REASONS[reason];
+  const answer = last?.httpStatus ? `; HTTP ${last.httpStatus}` : '';
+  const error = mayWrite && last?.error ? `; ${oneLine(last.error)}` : answer;
+  return `${message} was not sent: ${why} (${reason ?? state}), ${tries}${error}`;
 }

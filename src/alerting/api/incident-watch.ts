@@ -1,8 +1,9 @@
 /**
- * `WatchIncidents`: the open incidents, then every change of one. The feed of changes is opened
- * before the snapshot is read, and a change that a part of the snapshot has already shown is left
- * out, so that nothing is missed and nobody is taken back to an older state.
+ * `WatchIncidents`: streams the open incidents, then every change. The feed of changes is opened
+ * before the snapshot is read, and changes that the snapshot already contains are skipped: nothing
+ * is missed, and no incident goes back to an older state.
  */
+
 import {
   Code,
   ConnectError,
@@ -10,7 +11,13 @@ import {
   type HandlerContext,
   type ServiceImpl,
 } from '@connectrpc/connect';
-import type { Host, ListOptions, ProjectView } from '../../../actors/platform/host/host-port.ts';
+import type { IncidentBody } from '../../../actors/alerting/incident.ts';
+import {
+  type Host,
+  isRecordOf,
+  type ListOptions,
+  type ProjectView,
+} from '../../../actors/platform/host/host-port.ts';
 import { nextTurn } from '../../../actors/platform/time-slices.ts';
 import type { Clock } from '../../../streams/platform/clock.ts';
 import { Refusal } from '../../../streams/platform/refusal.ts';
@@ -26,7 +33,6 @@ import { parseProjectName } from '../../platform/api/resource-name.ts';
 import { openStream } from '../../platform/api/slots.ts';
 import type { ProjectGate } from '../../platform/gate/project-gate.ts';
 import type { Log } from '../../platform/log.ts';
-import { IncidentFeed } from './incident-feed.ts';
 import { incidentMessage } from './incident-messages.ts';
 
 export interface IncidentWatchDeps {
@@ -34,23 +40,22 @@ export interface IncidentWatchDeps {
   readonly gate: ProjectGate;
   readonly clock: Clock;
   readonly log: Log;
-  /** Fires when the service stops: open answers end. */
+  /** Fires when the service stops: open streams end. */
   readonly stopping?: AbortSignal;
 }
 
-/** Puts an end to the connection of a call whose reader does not read. */
+/** Closes the connection of a call whose client does not read. */
 export const cutOffKey = createContextKey<(() => void) | undefined>(undefined, {
   description: 'ends the connection',
 });
 
 /** Incidents of one message. */
 const PART = 200;
-/** A reader hears so often at least that nothing has changed, ms: silence may be a dead connection. */
+/** Interval of heartbeats without changes, ms: silence could be a dead connection. */
 export const HEARTBEAT_MS = 30_000;
-/** How long an ended watch may take to hand over its reason before it is cut off, ms. */
+/** Time in which an ended watch may send its reason before it is cut off, ms. */
 const LAST_WORD_MS = 500;
 
-/** The method. */
 export function incidentWatch(
   deps: IncidentWatchDeps,
 ): Pick<ServiceImpl<typeof AlertService>, 'watchIncidents'> {
@@ -65,7 +70,7 @@ export function incidentWatch(
   };
 }
 
-interface Told {
+interface WatchMessage {
   readonly kind: Kind;
   readonly incidents: Incident[];
   readonly snapshotContinues: boolean;
@@ -76,7 +81,7 @@ async function* watchIncidents(
   deps: IncidentWatchDeps,
   { projectName }: WatchIncidentsRequest,
   context: HandlerContext,
-): AsyncGenerator<Told, void, undefined> {
+): AsyncGenerator<WatchMessage, void, undefined> {
   const project = within(context, parseProjectName('projectName', projectName));
   const place = await openStream(deps.gate, context, project);
   let feed: IncidentFeed | undefined;
@@ -104,7 +109,7 @@ function endWhenOver(
   let cancelCutOff: (() => void) | undefined;
   const end = (why: Refusal): void => {
     feed.end(why);
-    // Whoever does not read would keep the connection open, and never hear why.
+    // A client that does not read would keep the connection open without getting the reason.
     cancelCutOff ??= clock.wakeAfter(LAST_WORD_MS, () => context.values.get(cutOffKey)?.());
   };
   const onStop = (): void => end(new Refusal('NOT_READY', 'The service is stopping: watch again'));
@@ -121,15 +126,15 @@ function endWhenOver(
   };
 }
 
-/** @param shown gets the position at which each incident of the snapshot was read */
+/** @param shown filled with the position at which each incident of the snapshot was read */
 async function* snapshot(
   host: Host,
   feed: IncidentFeed,
   { project, shown }: { readonly project: string; readonly shown: Map<string, number> },
-): AsyncGenerator<Told, void, undefined> {
+): AsyncGenerator<WatchMessage, void, undefined> {
   let after: string | undefined;
   do {
-    // Each part in a turn of its own: 10,000 open incidents must not hold up samples.
+    // Each part in its own turn of the event loop: 10,000 open incidents must not delay samples.
     await nextTurn();
     if (feed.ended) throw feed.ended;
     const sequence = host.appliedSequence();
@@ -138,7 +143,7 @@ async function* snapshot(
     const { items, next } = openIncidents(view, page);
     for (const { id } of items) shown.set(id, sequence);
     after = next;
-    // A part may be empty; the last one is told all the same: the snapshot is whole by it.
+    // An empty part is skipped, but the last one is sent: it completes the snapshot.
     if (items.length === 0 && next !== undefined) continue;
     const incidents = items.map((body) => incidentMessage(project, body));
     const snapshotContinues = next !== undefined;
@@ -167,7 +172,7 @@ async function* changes(
     readonly shown: Map<string, number>;
     readonly signal: AbortSignal;
   },
-): AsyncGenerator<Told, void, undefined> {
+): AsyncGenerator<WatchMessage, void, undefined> {
   const { project, shown, signal } = options;
   const snapshotEnd = host.appliedSequence();
   while (!signal.aborted) {
@@ -190,4 +195,88 @@ async function* changes(
   }
   const { reason } = signal;
   if (reason instanceof ConnectError && reason.code === Code.DeadlineExceeded) throw reason;
+}
+
+/** An incident as one commit left it. */
+export interface IncidentChange {
+  readonly body: IncidentBody;
+  /** Position of the commit in EVENTS. */
+  readonly sequence: number;
+}
+
+/**
+ * Most changes that wait for a slow reader: twice the instances of a project, which may all fire at
+ * once. Waiting changes share memory with other readers of the same commits.
+ */
+export const WAITING_MAX = 20_000;
+
+/**
+ * The changes of a project's incidents for one reader, as commits are applied. The queue is bounded,
+ * because a reader slower than the changes must not fill our memory. It ends once, with a reason.
+ */
+export class IncidentFeed {
+  readonly #stopFollowing: () => void;
+  #waiting: IncidentChange[] = [];
+  #ended: Refusal | undefined;
+  #wake: (() => void) | undefined;
+
+  constructor(host: Pick<Host, 'onApplied'>, project: string) {
+    this.#stopFollowing = host.onApplied(({ commit, sequence }) => {
+      if (commit.project !== project) return;
+      for (const { records } of commit.decisions) {
+        for (const record of records) {
+          if (!isRecordOf(record, 'incident') || record.body === null) continue;
+          this.#add({ body: record.body, sequence });
+        }
+      }
+    });
+  }
+
+  /** Ends the feed; the first reason counts. Drops waiting changes. */
+  end(why: Refusal): void {
+    if (this.#ended) return;
+    this.#ended = why;
+    this.close();
+  }
+
+  /** The reason it ended; undefined while it is open. */
+  get ended(): Refusal | undefined {
+    return this.#ended;
+  }
+
+  /** Takes up to `limit` waiting changes, oldest first. Throws the reason when the feed has ended. */
+  take(limit: number): readonly IncidentChange[] {
+    if (this.#ended) throw this.#ended;
+    return this.#waiting.splice(0, limit);
+  }
+
+  /** Resolves when there is something to take, or when `wakeUp` is called. */
+  async waited(): Promise<void> {
+    if (this.#waiting.length > 0 || this.#ended) return;
+    await new Promise<void>((resolve) => {
+      this.#wake = resolve;
+    });
+  }
+
+  /** Makes `waited` resolve without a change. */
+  wakeUp(): void {
+    this.#wake?.();
+    this.#wake = undefined;
+  }
+
+  /** Stops following commits. */
+  close(): void {
+    this.#stopFollowing();
+    this.#waiting = [];
+    this.wakeUp();
+  }
+
+  #add(change: IncidentChange): void {
+    if (this.#waiting.length < WAITING_MAX) this.#waiting.push(change);
+    else {
+      const message = `${WAITING_MAX} changes waited to be read: watch again, and read faster`;
+      this.end(new Refusal('TOO_MANY_REQUESTS', message));
+    }
+    this.wakeUp();
+  }
 }

@@ -1,4 +1,4 @@
-/** The incidents part of `AlertService`: read, explained, acknowledged and snoozed. */
+/** The incident methods of `AlertService`: read, explain, acknowledge and snooze. */
 import type { DescMessage, MessageShape } from '@bufbuild/protobuf';
 import type { HandlerContext, ServiceImpl } from '@connectrpc/connect';
 import { createIncidentActs, type IncidentAct } from '../../../actors/alerting/incident-acts.ts';
@@ -67,7 +67,7 @@ export function incidentMethods(
   };
 }
 
-/** What every act has: which incident, who, under which request. */
+/** The fields of every act: incident, actor and request. */
 function aboutAct<D extends DescMessage>(
   context: HandlerContext,
   schema: D,
@@ -78,13 +78,13 @@ function aboutAct<D extends DescMessage>(
   return { project, id, by: actorOf(context), request: requestKeyOf(context, schema, request) };
 }
 
-/** Beyond what a time can be, any: the decision refuses it by its own clock. */
+/** Clamps impossible times: the decision refuses them by its own clock. */
 function untilMsOf(untilUnix: bigint): number {
   return Math.min(Number(untilUnix) * 1000, Number.MAX_SAFE_INTEGER);
 }
 
 function getIncident(host: Host, name: string, context: HandlerContext): Incident {
-  return toldIncident(host, recordOf(host, name, context), context);
+  return fullIncident(host, recordOf(host, name, context), context);
 }
 
 function recordOf(host: Host, name: string, context: HandlerContext): ProjectRecord<'incident'> {
@@ -99,13 +99,13 @@ async function explainIncident(deps: IncidentDeps, name: string, context: Handle
   const view = deps.host.view(record.project);
   const body = record.body;
   const explanation = await explain(deps, view, body, context.signal);
-  // Looked at again: access may have ended while the history was read.
+  // Checked again: access may have ended while the history was read.
   within(context, record.project);
-  return { incident: toldIncident(deps.host, record, context), ...explanation };
+  return { incident: fullIncident(deps.host, record, context), ...explanation };
 }
 
-/** With what lists leave out: its timeline, and the VMs that it holds. */
-function toldIncident(
+/** The incident with its timeline and silent VMs, which lists leave out. */
+function fullIncident(
   host: Host,
   record: ProjectRecord<'incident'>,
   context: HandlerContext,
@@ -159,7 +159,7 @@ function incidentFilter(
     (endTimeUnix === 0n || incident.firedUnix <= endTimeUnix);
 }
 
-/** Is it the VM's, or of a data center and holds it? '' = any VM. */
+/** True for an incident of the VM, or of a data center whose silent VMs include it. '' = any VM. */
 function isOfVm(
   view: ProjectView,
   { id, project, body }: ProjectRecord<'incident'>,

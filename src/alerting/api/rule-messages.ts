@@ -1,4 +1,4 @@
-/** Between rules, as saved and as they stand for each VM, and their messages. */
+/** Conversion between rules and their messages. */
 import { create, type MessageInitShape } from '@bufbuild/protobuf';
 import type { RequestedRuleSpec } from '../../../actors/alerting/rule-spec.ts';
 import type { Instance } from '../../../actors/platform/host/host-port.ts';
@@ -35,7 +35,7 @@ export function requestedSpec(spec: AlertRuleSpec): RequestedRuleSpec {
   };
 }
 
-/** A spec as it is saved, or as a template has it. */
+/** The message of a saved spec, or of a template's. */
 export function specMessage(spec: SavedSpec): MessageInitShape<typeof AlertRuleSpecSchema> {
   const { operator, severity, recoveryThreshold, recoverySeconds, labels, ...same } = spec;
   return {
@@ -50,7 +50,7 @@ export function specMessage(spec: SavedSpec): MessageInitShape<typeof AlertRuleS
   };
 }
 
-/** Is the desired version in force? */
+/** Whether the desired version is applied. */
 function syncStatusOf(row: Instance<'alertRule'>): AlertRule_SyncStatus {
   if (row.value === 'pendingApplication') return AlertRule_SyncStatus.PENDING;
   return row.value === 'applicationFailed'
@@ -58,7 +58,7 @@ function syncStatusOf(row: Instance<'alertRule'>): AlertRule_SyncStatus {
     : AlertRule_SyncStatus.APPLIED;
 }
 
-/** `unevaluated`: how many of its instances have no room in the project. */
+/** `unevaluated`: number of its instances beyond the project's limit. */
 export function ruleMessage(row: Instance<'alertRule'>, unevaluated: number): AlertRule {
   const context = row.context;
   return create(AlertRuleSchema, {

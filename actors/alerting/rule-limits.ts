@@ -1,27 +1,66 @@
 /**
- * How many instances a project's rules have, or would have, by what is known when it is asked: the
- * VMs of their selection, and the label sets (mounts) that each VM has told of their metric. It is
- * counted over the rules of the decision itself, so that two saves cannot share one room.
+ * Limits checked when a rule is saved, or a destination gets more recipients: the audience of one
+ * rule (a firing is a single commit with all its deliveries), and the alert instances of a project.
+ * Both are counted inside the decision, so that two concurrent saves cannot exceed them together.
  */
 import type { AlertRuleSpec } from '../../machines/alerting/alert-rule.ts';
-import type { Draft } from '../platform/host/host-port.ts';
+import { Refusal } from '../../streams/platform/refusal.ts';
+import type { Draft, ProjectView } from '../platform/host/host-port.ts';
 import { allInstances } from '../platform/host/live-instances.ts';
 import { limitExceeded, limitsOf } from '../platform/project-limits.ts';
+import { recipientsOf } from './eligible.ts';
 
-/** What memory knows that no row says. */
+/** Mail recipients and other destinations of one rule: each is at most 2 KB of a commit of 256. */
+export const AUDIENCE_MAX = 100;
+
+/** Throws a `Refusal` LIMIT_EXCEEDED (`of`, `limit`, `wanted`) when the rule has too many recipients. */
+export function checkAudience(
+  draft: Draft,
+  { displayName, destinationNames }: Pick<AlertRuleSpec, 'displayName' | 'destinationNames'>,
+): void {
+  const wanted = audienceOf(draft, destinationNames);
+  if (wanted <= AUDIENCE_MAX) return;
+  throw new Refusal(
+    'LIMIT_EXCEEDED',
+    `The destinations of the rule "${displayName}" would have ${wanted} recipients, of at most ${AUDIENCE_MAX} in all ` +
+      '(a webhook or a chat is one): give it fewer, or mail to one address that reaches many',
+    { of: 'audience', limit: String(AUDIENCE_MAX), wanted: String(wanted) },
+  );
+}
+
+/** Checks all rules of a destination that got more recipients. Throws as `checkAudience`. */
+export function checkAudiencesWith(draft: Draft, destination: string): void {
+  for (const { context } of allInstances(draft, 'alertRule')) {
+    const { spec } = context;
+    if (spec.destinationNames.some((name) => name.endsWith(`/${destination}`))) {
+      checkAudience(draft, spec);
+    }
+  }
+}
+
+function audienceOf(view: ProjectView, names: readonly string[]): number {
+  let count = 0;
+  for (const id of new Set(names.map((name) => name.slice(name.lastIndexOf('/') + 1)))) {
+    const destination = view.instance('destination', id);
+    if (destination) count += recipientsOf(view, destination).length;
+  }
+  return count;
+}
+
+/** Instances known in memory: no row has them. */
 export interface KnownInstances {
-  /** Label sets of the metric that the VM has told; undefined: nothing of the VM is known yet. */
+  /** Label sets of the metric that the VM reported; undefined when it reported nothing yet. */
   labelSets(project: string, vm: string, metricId: string): number | undefined;
-  /** Instances that the evaluator has now, of all the project's rules. */
+  /** Instances of all the project's rules in the evaluator. */
   evaluated(project: string): number;
 }
 
-/** Of a VM that has told nothing since the start: most metrics have one series. */
+/** For a VM that reported nothing since the start: most metrics have one series. */
 const UNKNOWN_LABEL_SETS = 1;
 
 /**
- * Throws a `Refusal` LIMIT_EXCEEDED (`of` is `instances`) when the rule, saved so, would bring the
- * project beyond its limit. What is beyond already may still be edited, if it grows by nothing.
+ * Throws a `Refusal` LIMIT_EXCEEDED (`of` is `instances`) when saving the rule would exceed the
+ * project's limit. A rule that exceeds it already may still be edited if it does not grow.
  */
 export function checkInstances(
   draft: Draft,

@@ -1,8 +1,10 @@
 /**
- * Retiring: what a pause, an edit or the deletion of a rule does to its instances, and the end of a
- * VM to those of all rules. The commit of the rule or the VM makes older instances irrelevant at
- * once (edges and rechecks look at the revision); this records it for each of them, in batches that
- * can be repeated. No recovery is manufactured.
+ * Updates of a rule's alert instances after its row changed, in batches that can be repeated.
+ *
+ * Retiring: a pause, an edit or a deletion of a rule, and the end of a VM, make instances irrelevant
+ * at once (edges and rechecks compare the revision). Here each of them is recorded as retired; no
+ * recovery is made up. Repeat interval: a changed one applies to firing instances too; the next
+ * reminder comes one whole new interval after the change.
  */
 import type { AlertInstanceContext } from '../../machines/alerting/alert-instance-setup.ts';
 import type { RetireReason } from '../../machines/platform/effects.ts';
@@ -11,12 +13,12 @@ import { liveInstances } from '../platform/host/live-instances.ts';
 import { isOfRetiredVm } from '../vms/vm-body.ts';
 import { submitInParts } from './in-parts.ts';
 
-/** Instances retired by one commit. */
+/** Instances changed by one commit. */
 const BATCH = 100;
 
 /**
  * Retires every live instance of `rule`, or of all rules, that is no longer evaluated. Resolves with
- * how many; a second call finds none.
+ * their number; a second call finds none.
  */
 export async function retireInstances(host: Host, project: string, rule?: string): Promise<number> {
   const ids: string[] = [];
@@ -35,7 +37,7 @@ function retirePart(host: Host, project: string, part: readonly string[]): Promi
       for (const id of part) {
         const row = draft.instance('alertInstance', id);
         if (!row) continue;
-        const reason = retireReason(draft, contextOf(row));
+        const reason = retireReason(draft, row.context);
         draft.send('alertInstance', id, { type: 'retired', at: draft.at, reason });
       }
     },
@@ -55,7 +57,7 @@ async function* staleInstances(
 ): AsyncGenerator<Instance<'alertInstance'>, void, undefined> {
   const rules = new Map<string, Instance<'alertRule'> | undefined>();
   for await (const instance of liveInstances(view, 'alertInstance')) {
-    const context = contextOf(instance);
+    const context = instance.context;
     if (rule !== undefined && context.rule !== rule) continue;
     if (!rules.has(context.rule)) rules.set(context.rule, view.instance('alertRule', context.rule));
     const isOutdated = isStale(context, rules.get(context.rule));
@@ -75,11 +77,54 @@ function isStale(
 function retireReason(view: ProjectView, context: AlertInstanceContext): RetireReason {
   const row = view.instance('alertRule', context.rule);
   if (!row || row.final) return 'RULE_DELETED';
-  // Of two causes the rule's is told: it is what somebody did to this very instance.
+  // With two causes the rule's wins: somebody changed this very instance.
   if (!isStale(context, row)) return 'VM_DELETED';
   return row.value === 'paused' ? 'RULE_PAUSED' : 'RULE_CHANGED';
 }
 
-function contextOf({ context }: Instance<'alertInstance'>): AlertInstanceContext {
-  return context;
+/** Gives the rule's firing instances its repeat interval. A second call finds none to change. */
+export async function adoptRepeatInterval(
+  host: Host,
+  project: string,
+  rule: string,
+): Promise<void> {
+  const view = host.view(project);
+  const ids: string[] = [];
+  for await (const instance of liveInstances(view, 'alertInstance')) {
+    if (instance.context.rule === rule && isOutdated(view, instance)) ids.push(instance.instance);
+  }
+  for (let start = 0; start < ids.length; start += BATCH) {
+    await submitInParts(ids.slice(start, start + BATCH), (part) =>
+      changeInterval(host, project, part),
+    );
+  }
+}
+
+function changeInterval(host: Host, project: string, part: readonly string[]): Promise<unknown> {
+  return host.submit({
+    project,
+    by: { kind: 'service', name: 'rules' },
+    decide(draft) {
+      for (const id of part) {
+        const row = draft.instance('alertInstance', id);
+        if (!row || !isOutdated(draft, row)) continue;
+        const repeatIntervalMs = intervalMs(draft, row.context.rule);
+        const event = { type: 'repeatIntervalChanged', at: draft.at, repeatIntervalMs } as const;
+        draft.send('alertInstance', id, event);
+      }
+    },
+  });
+}
+
+/** True when the instance fires with an interval that differs from its rule's. */
+function isOutdated(view: ProjectView, row: Instance<'alertInstance'>): boolean {
+  const { incident, repeatIntervalMs, rule } = row.context;
+  const isOpen = incident !== null && incident.recoveredMs === null && incident.retiredMs === null;
+  return isOpen && repeatIntervalMs !== intervalMs(view, rule);
+}
+
+function intervalMs(view: ProjectView, rule: string): number {
+  const row = view.instance('alertRule', rule);
+  if (!row) throw new Error(`The rule ${rule} of an alert instance is not there`);
+  return row.context.spec.repeatIntervalSeconds * 1000;
 }
