@@ -2,7 +2,7 @@
 import { request } from 'node:http';
 import { join } from 'node:path';
 import t from 'tap';
-import { startAdmin } from '../support/admin-world.ts';
+import { startAdmin } from '../support/operator-commands.ts';
 
 t.test('what is sent to the socket is bounded, and has to be a JSON object', async (t) => {
   const { folder } = await startAdmin(t);

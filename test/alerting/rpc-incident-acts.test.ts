@@ -8,7 +8,7 @@ import type { IncidentBody } from '../../actors/alerting/incident.ts';
 import { endNotice, type NoticeKind, raiseNotice } from '../../actors/alerting/notices.ts';
 import type { Draft, EventOf } from '../../actors/platform/host/host-port.ts';
 import { openStream } from '../support/connect-stream.ts';
-import { DAY_MS, START_MS } from '../support/credential-world.ts';
+import { DAY_MS, START_MS } from '../support/host-in-memory.ts';
 import { type RpcWorld, START_SECONDS, startRpcWorld, VM } from '../support/rpc-world.ts';
 
 const CPU = 'svc_vm_cpu_utilization_pct';

@@ -1,7 +1,7 @@
 /** Reads of alerting over the wire: incidents, instances, and the path that led there. */
 import { randomUUID } from 'node:crypto';
 import t from 'tap';
-import { START_MS } from '../support/credential-world.ts';
+import { START_MS } from '../support/host-in-memory.ts';
 import { START_SECONDS, startRpcWorld, VM } from '../support/rpc-world.ts';
 
 const CPU = 'svc_vm_cpu_utilization_pct';

@@ -7,7 +7,7 @@ import t from 'tap';
 import { RULE_TEMPLATES } from '../../actors/alerting/rule-templates.ts';
 import { setLimits } from '../../actors/platform/project-limits.ts';
 import { EVALUATED_METRICS, metricCatalogue } from '../../streams/telemetry/metrics/catalogue.ts';
-import { START_MS, tester } from '../support/credential-world.ts';
+import { START_MS, tester } from '../support/host-in-memory.ts';
 import { type RpcWorld, startRpcWorld } from '../support/rpc-world.ts';
 
 const PROJECT = 'projects/demo';

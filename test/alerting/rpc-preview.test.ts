@@ -7,7 +7,7 @@ import Database from 'better-sqlite3';
 import t from 'tap';
 import { samplesSpec } from '../../actors/telemetry/sample-log.ts';
 import { retireVms } from '../../actors/vms/vm-retirement.ts';
-import { START_MS } from '../support/credential-world.ts';
+import { START_MS } from '../support/host-in-memory.ts';
 import {
   type RpcWorld,
   type SampleRow,

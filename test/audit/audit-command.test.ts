@@ -17,7 +17,7 @@ import type { Surroundings } from '../../src/cli/command.ts';
 import { VirtualClock } from '../../streams/platform/clock.ts';
 import { EVENTS_STREAM } from '../../streams/platform/commit/events.ts';
 import { seededRandom } from '../../streams/platform/random.ts';
-import { HOUR_MS, START_MS, tester } from '../support/credential-world.ts';
+import { HOUR_MS, START_MS, tester } from '../support/host-in-memory.ts';
 import { identitiesOf } from '../support/identities.ts';
 import { dataFolder, runToEnd, startProgram } from '../support/program.ts';
 

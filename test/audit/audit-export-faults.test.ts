@@ -15,7 +15,7 @@ import { compareSink } from '../../src/audit/export/compare-sink.ts';
 import { fileSink } from '../../src/audit/export/file-sink.ts';
 import { cursorIn } from '../../src/audit/open-audit.ts';
 import { noCursor, others, person, startExportWorld } from '../support/audit-export-world.ts';
-import { reasonOf } from '../support/credential-world.ts';
+import { reasonOf } from '../support/host-in-memory.ts';
 
 t.test('A cursor that cannot be saved holds back nobody, and is tried again', async (t) => {
   const { change, open, clock, cursorPath, linesOf } = await startExportWorld(t);

@@ -19,7 +19,7 @@ import { createMetrics } from '../../src/platform/metrics.ts';
 import type { Actor } from '../../streams/platform/commit/commit.ts';
 import type { Refusal } from '../../streams/platform/refusal.ts';
 import { callers, others, person, startExportWorld } from '../support/audit-export-world.ts';
-import { reasonOf } from '../support/credential-world.ts';
+import { reasonOf } from '../support/host-in-memory.ts';
 import { until } from '../support/program.ts';
 
 t.test('Each commit is a line, with its place in the chain and public fields alone', async (t) => {

@@ -9,7 +9,7 @@ import { type LogVerifierOptions, verifyLog } from '../../actors/audit/log-verif
 import { machineDefinitions } from '../../machines/audit/registry.ts';
 import { CommitReader } from '../../sqlite/platform/control/commit-reader.ts';
 import { VirtualClock } from '../../streams/platform/clock.ts';
-import { DAY_MS, HOUR_MS, START_MS, startWorld, tester } from '../support/credential-world.ts';
+import { DAY_MS, HOUR_MS, START_MS, startWorld, tester } from '../support/host-in-memory.ts';
 
 /** A database with three commits of each of two projects, all made at `START_MS`. */
 async function history(t: Test): Promise<string> {

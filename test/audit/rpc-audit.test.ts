@@ -6,7 +6,7 @@ import { randomUUID } from 'node:crypto';
 import t from 'tap';
 import { memberIdOf } from '../../actors/identity/names.ts';
 import { machineDefinitions } from '../../machines/audit/registry.ts';
-import { keyOf, settle, shop, startPeopleWorld } from '../support/people-world.ts';
+import { keyOf, settle, shop, startPeopleWorld } from '../support/people-on-host.ts';
 import { type CallOptions, type RpcWorld, startRpcWorld, VM } from '../support/rpc-world.ts';
 
 const PROJECT = 'projects/demo';

@@ -14,7 +14,7 @@ import {
   refusalOf,
   send,
   startCiWorld,
-} from '../support/ci-world.ts';
+} from '../support/keyless-ci-on-host.ts';
 
 const SHOP = 'acme/shop/.github/workflows';
 

@@ -10,6 +10,7 @@ import type { Instance } from '../../actors/platform/host/host-port.ts';
 import type { MachineName } from '../../machines/audit/registry.ts';
 import type { CiConnectionContext } from '../../machines/ci/ci-connection.ts';
 import type { CiVerificationContext } from '../../machines/ci/ci-verification.ts';
+import { START_MS } from '../support/host-in-memory.ts';
 import {
   ACCOUNT,
   BOUND,
@@ -23,8 +24,7 @@ import {
   send,
   startCiWorld,
   type TestToken,
-} from '../support/ci-world.ts';
-import { START_MS } from '../support/credential-world.ts';
+} from '../support/keyless-ci-on-host.ts';
 
 const READ = ['monitoring.read'];
 const BOTH = ['monitoring.read', 'monitoring.write'];

@@ -7,7 +7,13 @@ import t from 'tap';
 import { compareClaims } from '../../actors/ci/denial.ts';
 import { digestOf } from '../../actors/ci/verifications.ts';
 import type { ObservedClaims } from '../../machines/ci/ci-verification.ts';
-import { BOUND, NAME_CLAIMS, OWNER_CLAIMS, RECORDED, startCiWorld } from '../support/ci-world.ts';
+import {
+  BOUND,
+  NAME_CLAIMS,
+  OWNER_CLAIMS,
+  RECORDED,
+  startCiWorld,
+} from '../support/keyless-ci-on-host.ts';
 
 const owned = (ownerClaims: readonly string[]) => ({ ownerClaims, nameClaims: NAME_CLAIMS });
 

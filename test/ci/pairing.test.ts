@@ -16,7 +16,7 @@ import {
   refusalOf,
   startCiWorld,
   type TestToken,
-} from '../support/ci-world.ts';
+} from '../support/keyless-ci-on-host.ts';
 
 const READ = ['monitoring.read'];
 const MINUTE_MS = 60_000;

@@ -3,7 +3,7 @@ import t from 'tap';
 import { RefusalNotes } from '../../actors/ci/refusal-notes.ts';
 import type { CiConnectionContext } from '../../machines/ci/ci-connection.ts';
 import { denied, notesOf } from '../support/ci-exchanges.ts';
-import { owner, PROJECT, refusalOf, startCiWorld } from '../support/ci-world.ts';
+import { owner, PROJECT, refusalOf, startCiWorld } from '../support/keyless-ci-on-host.ts';
 
 const MINUTE_MS = 60_000;
 

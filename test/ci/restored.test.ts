@@ -13,8 +13,8 @@ import {
   refusalOf,
   startCiWorld,
   type TestToken,
-} from '../support/ci-world.ts';
-import { operator } from '../support/people-world.ts';
+} from '../support/keyless-ci-on-host.ts';
+import { operator } from '../support/people-on-host.ts';
 
 async function restore({ host, request }: CiWorld): Promise<number> {
   const { atMs } = await restored(host, { by: operator, request: request() });

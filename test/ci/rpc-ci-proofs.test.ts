@@ -1,6 +1,6 @@
 /** Proofs as the reviewer sees them, and attempts that prove nothing. */
 import t from 'tap';
-import { PROJECT_NAME, reads, startCiRpcWorld } from '../support/ci-rpc-world.ts';
+import { PROJECT_NAME, reads, startCiRpcWorld } from '../support/ci-api.ts';
 
 const MINUTE_MS = 60_000;
 

@@ -5,7 +5,7 @@
 import { execFile } from 'node:child_process';
 import t, { type Test } from 'tap';
 import { type StepOptions, workflowStep } from '../../src/ci/api/ci-step.ts';
-import { startCiRpcWorld } from '../support/ci-rpc-world.ts';
+import { startCiRpcWorld } from '../support/ci-api.ts';
 
 /** How a runner calls bash, and more strictly. */
 const RUNNER = ['--noprofile', '--norc', '-eo', 'pipefail'];

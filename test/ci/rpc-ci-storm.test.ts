@@ -3,7 +3,7 @@
  * answered, fresh ones and what strangers send, while others read.
  */
 import t from 'tap';
-import { PROJECT_NAME, startCiRpcWorld } from '../support/ci-rpc-world.ts';
+import { PROJECT_NAME, startCiRpcWorld } from '../support/ci-api.ts';
 
 const FRESH = 1_000;
 const STRANGE = 1_000;

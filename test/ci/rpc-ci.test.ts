@@ -7,7 +7,7 @@ import { randomUUID } from 'node:crypto';
 import { readdirSync, readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import t from 'tap';
-import { PROJECT_NAME, reads, startCiRpcWorld } from '../support/ci-rpc-world.ts';
+import { PROJECT_NAME, reads, startCiRpcWorld } from '../support/ci-api.ts';
 import type { Answer } from '../support/rpc-world.ts';
 
 const READ = ['monitoring.read'];

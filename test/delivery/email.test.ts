@@ -29,7 +29,7 @@ import { type MailServer, startMailServer, type TakenMail } from '../support/mai
 import { messageNamed, names, windowOf } from '../support/messages.ts';
 import { type MimePart, parseMail } from '../support/mime.ts';
 import { caller, startRecipientsWorld } from '../support/recipients-world.ts';
-import { Browser } from '../support/sign-in-world.ts';
+import { Browser } from '../support/sign-in-server.ts';
 
 const unsubscribeUrl = `https://svc.example.com/v1/recipients/unsubscribe?code=${'k'.repeat(90)}`;
 const body = encodeLetter(

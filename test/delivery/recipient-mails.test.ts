@@ -2,7 +2,7 @@
 import t from 'tap';
 import { until } from '../support/program.ts';
 import { caller, type RecipientsWorld, startRecipientsWorld } from '../support/recipients-world.ts';
-import { Browser } from '../support/sign-in-world.ts';
+import { Browser } from '../support/sign-in-server.ts';
 
 const ADA = 'ada@example.com';
 const BOB = 'bob@example.com';

@@ -5,7 +5,7 @@
 import t from 'tap';
 import { raiseNotice } from '../../actors/alerting/notices.ts';
 import { createUnsubscribeCodes } from '../../src/delivery/recipients/unsubscribe-codes.ts';
-import { DAY_MS, HOUR_MS, tester } from '../support/credential-world.ts';
+import { DAY_MS, HOUR_MS, tester } from '../support/host-in-memory.ts';
 import { bodyOf, headerOf } from '../support/mail-server.ts';
 import {
   caller,
@@ -13,7 +13,7 @@ import {
   type RecipientsWorld,
   startRecipientsWorld,
 } from '../support/recipients-world.ts';
-import { Browser } from '../support/sign-in-world.ts';
+import { Browser } from '../support/sign-in-server.ts';
 
 const ADA = 'ada@example.com';
 const BOB = 'bob@example.com';

@@ -14,7 +14,7 @@ import {
   shownTo,
 } from '../../actors/identity/access-notices.ts';
 import type { RunningHost } from '../../actors/platform/host/host.ts';
-import { startWorld, tester } from '../support/credential-world.ts';
+import { startWorld, tester } from '../support/host-in-memory.ts';
 
 const MINUTE_MS = 60_000;
 const OWNER = { member: 'owner', isOwner: true } as const;

@@ -17,8 +17,8 @@ import {
   dyingAfter,
   project,
   startIdentities,
-} from '../support/accounts-world.ts';
-import { tester } from '../support/credential-world.ts';
+} from '../support/accounts-on-host.ts';
+import { tester } from '../support/host-in-memory.ts';
 import { dataFolder, until } from '../support/program.ts';
 
 t.test('a disabled account’s tokens end for good, in the same commit', async (t) => {

@@ -8,8 +8,8 @@ import { locationOf, validateReturnPath } from '../../src/identity/sign-in/reque
 import { cookieName, readCookie } from '../../src/identity/sign-in/session-cookie.ts';
 import { AddressLimits } from '../../src/platform/http/address-limits.ts';
 import { VirtualClock } from '../../streams/platform/clock.ts';
-import { reasonOf } from '../support/credential-world.ts';
-import { Browser, sessionState, startSignInWorld } from '../support/sign-in-world.ts';
+import { reasonOf } from '../support/host-in-memory.ts';
+import { Browser, sessionState, startSignInWorld } from '../support/sign-in-server.ts';
 
 const COOKIE = 'svc_session';
 const PAGES = ['/auth/sign-in', '/auth/link', '/auth/signed-in', '/auth/cli', '/auth/callback'];

@@ -12,10 +12,10 @@ import { loadConfig } from '../../src/platform/settings/config.ts';
 import { createService } from '../../src/service/service.ts';
 import { type Clock, systemClock } from '../../streams/platform/clock.ts';
 import { StreamUnavailable } from '../../streams/platform/stream.ts';
-import { HOUR_MS, tester } from '../support/credential-world.ts';
-import { settle } from '../support/people-world.ts';
+import { HOUR_MS, tester } from '../support/host-in-memory.ts';
+import { settle } from '../support/people-on-host.ts';
 import { dataFolder } from '../support/program.ts';
-import { Browser, sessionState, startSignInWorld } from '../support/sign-in-world.ts';
+import { Browser, sessionState, startSignInWorld } from '../support/sign-in-server.ts';
 
 const COOKIE = 'svc_session';
 const HOST_COOKIE = '__Host-svc_session';

@@ -26,7 +26,7 @@ import {
   startWorld,
   tester,
   type World,
-} from '../support/credential-world.ts';
+} from '../support/host-in-memory.ts';
 import { identitiesOf } from '../support/identities.ts';
 
 const credential: NewCredential = {

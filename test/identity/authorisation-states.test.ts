@@ -16,8 +16,8 @@ import {
   type Outcome,
   startAuthorisationWorld,
   tokenOf,
-} from '../support/authorisation-world.ts';
-import { reasonOf } from '../support/credential-world.ts';
+} from '../support/every-method.ts';
+import { reasonOf } from '../support/host-in-memory.ts';
 import { cookieHeaders } from '../support/rpc-world.ts';
 
 /** The columns: what a method declares. `OWNER` stands for EDITOR and one's own too. */

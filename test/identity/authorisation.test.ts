@@ -14,8 +14,8 @@ import {
   everyCaller,
   type Outcome,
   startAuthorisationWorld,
-} from '../support/authorisation-world.ts';
-import { reasonOf } from '../support/credential-world.ts';
+} from '../support/every-method.ts';
+import { reasonOf } from '../support/host-in-memory.ts';
 import { cookieHeaders, ORIGIN } from '../support/rpc-world.ts';
 
 /** The columns: `personal` is of an EDITOR, `stranger` an OWNER elsewhere, `self` a VIEWER. */

@@ -5,7 +5,7 @@
 import { once } from 'node:events';
 import { type ClientRequest, request } from 'node:http';
 import t from 'tap';
-import { START_MS } from '../support/credential-world.ts';
+import { START_MS } from '../support/host-in-memory.ts';
 import {
   type RpcWorld,
   START_SECONDS,

@@ -15,7 +15,7 @@ import {
   outcomeOf,
   type PeopleWorld,
   startPeopleWorld,
-} from '../support/people-world.ts';
+} from '../support/people-on-host.ts';
 
 const PROJECTS = ['p-0', 'p-1', 'p-2'] as const;
 const BOBS = 'bob@example.org';

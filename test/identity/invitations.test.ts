@@ -10,7 +10,7 @@ import { INVITATION_MS } from '../../machines/identity/invitation.ts';
 import { type Actor, SYSTEM_PROJECT } from '../../streams/platform/commit/commit.ts';
 import { Refusal } from '../../streams/platform/refusal.ts';
 import { StreamUnavailable } from '../../streams/platform/stream.ts';
-import { reasonOf } from '../support/credential-world.ts';
+import { reasonOf } from '../support/host-in-memory.ts';
 import {
   account,
   humanOf,
@@ -19,7 +19,7 @@ import {
   outcomeOf,
   shop,
   startPeopleWorld,
-} from '../support/people-world.ts';
+} from '../support/people-on-host.ts';
 
 const BOBS = 'bob@example.org';
 

@@ -5,8 +5,8 @@
 import t from 'tap';
 import { ACCOUNT_KEYS_MAX, KeyQuota, MEMBER_KEYS_MAX } from '../../actors/identity/keys.ts';
 import { type KeyOwner, ownerName } from '../../actors/identity/names.ts';
-import { change, project, startIdentities } from '../support/accounts-world.ts';
-import { DAY_MS } from '../support/credential-world.ts';
+import { change, project, startIdentities } from '../support/accounts-on-host.ts';
+import { DAY_MS } from '../support/host-in-memory.ts';
 
 t.test('a member has 100 keys that work at most, and may still replace one', async (t) => {
   const { keys, creation, manyKeys, liveKeys, person, member } = await startIdentities(t);

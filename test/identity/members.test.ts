@@ -21,7 +21,7 @@ import {
   type PeopleWorld,
   shop,
   startPeopleWorld,
-} from '../support/people-world.ts';
+} from '../support/people-on-host.ts';
 
 t.test(
   "a personal key does not survive its owner's leaving, nor come back with them",

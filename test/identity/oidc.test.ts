@@ -19,9 +19,9 @@ import {
   type OidcWorld,
   pathOf,
   startOidcWorld,
-} from '../support/oidc-world.ts';
+} from '../support/openid-provider.ts';
 import { dataFolder } from '../support/program.ts';
-import { Browser, sessionState } from '../support/sign-in-world.ts';
+import { Browser, sessionState } from '../support/sign-in-server.ts';
 
 const SESSION = 'svc_session';
 const LOGIN = 'svc_login';

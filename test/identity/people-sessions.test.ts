@@ -16,8 +16,8 @@ import {
 } from '../../actors/identity/sessions.ts';
 import { LINKS_MAX, SESSIONS_MAX } from '../../actors/identity/sign-ins.ts';
 import { GIVEN_UP_MAX } from '../../machines/identity/session.ts';
-import { reasonOf } from '../support/credential-world.ts';
-import { operator, outcomeOf, settle, startPeopleWorld } from '../support/people-world.ts';
+import { reasonOf } from '../support/host-in-memory.ts';
+import { operator, outcomeOf, settle, startPeopleWorld } from '../support/people-on-host.ts';
 
 const HOUR_MS = 3_600_000;
 const DAY_MS = 24 * HOUR_MS;

@@ -9,7 +9,7 @@ import type { StartedSession } from '../../actors/identity/sessions.ts';
 import { CLI_SESSION_MS, ROTATE_AFTER_MS } from '../../actors/identity/sessions.ts';
 import { mintSecret } from '../../src/platform/keys.ts';
 import { SYSTEM_PROJECT } from '../../streams/platform/commit/commit.ts';
-import { reasonOf } from '../support/credential-world.ts';
+import { reasonOf } from '../support/host-in-memory.ts';
 import {
   account,
   humanOf,
@@ -18,7 +18,7 @@ import {
   type PeopleWorld,
   shop,
   startPeopleWorld,
-} from '../support/people-world.ts';
+} from '../support/people-on-host.ts';
 
 const MINUTE_MS = 60_000;
 const DAY_MS = 24 * 60 * MINUTE_MS;

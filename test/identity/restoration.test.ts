@@ -21,8 +21,8 @@ import {
   START_MS,
   startWorld,
   type World,
-} from '../support/credential-world.ts';
-import { operator, outcomeOf, peopleOf } from '../support/people-world.ts';
+} from '../support/host-in-memory.ts';
+import { operator, outcomeOf, peopleOf } from '../support/people-on-host.ts';
 
 const project = 'web';
 const OWNER = `projects/${project}/serviceAccounts/robot`;

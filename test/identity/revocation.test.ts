@@ -16,7 +16,7 @@ import { createMetrics } from '../../src/platform/metrics.ts';
 import { addFastWriteSamples } from '../../src/telemetry/api/write-samples-fast.ts';
 import { systemClock } from '../../streams/platform/clock.ts';
 import { systemRandom } from '../../streams/platform/random.ts';
-import { START_MS, tester } from '../support/credential-world.ts';
+import { START_MS, tester } from '../support/host-in-memory.ts';
 import { startPromqlWorld } from '../support/promql-world.ts';
 import { cookieHeaders, startRpcWorld } from '../support/rpc-world.ts';
 

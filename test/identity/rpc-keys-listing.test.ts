@@ -6,8 +6,8 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import t from 'tap';
 import { memberIdOf } from '../../actors/identity/names.ts';
-import { DAY_MS } from '../support/credential-world.ts';
-import { DAY, PROJECT, startKeysWorld } from '../support/keys-world.ts';
+import { DAY_MS } from '../support/host-in-memory.ts';
+import { DAY, PROJECT, startKeysWorld } from '../support/keys-api.ts';
 
 t.test('who may manage accounts and keys: owners, and each member their own key', async (t) => {
   const { account, key, as, signedInAs, keys, send } = await startKeysWorld(t);

@@ -6,7 +6,7 @@
 import { randomUUID } from 'node:crypto';
 import t, { type Test } from 'tap';
 import { memberIdOf } from '../../actors/identity/names.ts';
-import { startKeysWorld } from '../support/keys-world.ts';
+import { startKeysWorld } from '../support/keys-api.ts';
 import type { Answer } from '../support/rpc-world.ts';
 
 const PROJECT = 'projects/demo';

@@ -6,7 +6,7 @@ import { connect } from 'node:net';
 import { text } from 'node:stream/consumers';
 import type { FastifyInstance } from 'fastify';
 import t from 'tap';
-import { startSignInWorld } from '../support/sign-in-world.ts';
+import { startSignInWorld } from '../support/sign-in-server.ts';
 
 t.test('a request with two credentials is refused by every route', async (t) => {
   const reached: string[] = [];

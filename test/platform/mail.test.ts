@@ -13,7 +13,7 @@ import {
 } from '../../src/platform/mail/mailer.ts';
 import { bodyOf, headerOf, startMailServer } from '../support/mail-server.ts';
 import { until } from '../support/program.ts';
-import { type Answer, Browser, startSignInWorld } from '../support/sign-in-world.ts';
+import { type Answer, Browser, startSignInWorld } from '../support/sign-in-server.ts';
 
 const mail: Mail = {
   ...{ to: 'ada@example.com', subject: 'Hello', text: 'One line\n' },

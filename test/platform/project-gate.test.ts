@@ -12,7 +12,7 @@ import {
   type ProjectGate,
 } from '../../src/platform/gate/project-gate.ts';
 import { VirtualClock } from '../../streams/platform/clock.ts';
-import { START_MS } from '../support/credential-world.ts';
+import { START_MS } from '../support/host-in-memory.ts';
 
 const never = new AbortController().signal;
 const round = () => new Promise<void>((resolve) => setImmediate(resolve));

@@ -3,7 +3,7 @@
  * is not (API-24); and each of them can be asked for.
  */
 import t from 'tap';
-import { START_MS } from '../support/credential-world.ts';
+import { START_MS } from '../support/host-in-memory.ts';
 import { START_SECONDS, startRpcWorld, VM } from '../support/rpc-world.ts';
 
 /** Id, unit, source, series of PromQL, and a word of the limitation. */

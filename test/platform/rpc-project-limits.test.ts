@@ -15,7 +15,7 @@ import { openProjectBounds } from '../../src/platform/gate/open-gate.ts';
 import { createMetrics } from '../../src/platform/metrics.ts';
 import { systemClock } from '../../streams/platform/clock.ts';
 import { openStream } from '../support/connect-stream.ts';
-import { START_MS, tester } from '../support/credential-world.ts';
+import { START_MS, tester } from '../support/host-in-memory.ts';
 import { cookieHeaders, type RpcWorld, startRpcWorld } from '../support/rpc-world.ts';
 
 const PROJECT = 'projects/demo';

@@ -20,8 +20,8 @@ import {
   startWorld,
   tester,
   type World,
-} from '../support/credential-world.ts';
-import { outcomeOf, peopleOf } from '../support/people-world.ts';
+} from '../support/host-in-memory.ts';
+import { outcomeOf, peopleOf } from '../support/people-on-host.ts';
 
 function demoOf(t: Test, world: World) {
   const dataFolder = mkdtempSync(join(tmpdir(), 'svc-demo-'));

@@ -14,7 +14,7 @@ import { fileSink } from '../../src/audit/export/file-sink.ts';
 import { cursorIn } from '../../src/audit/open-audit.ts';
 import { silentLog } from '../../src/platform/log.ts';
 import type { Actor } from '../../streams/platform/commit/commit.ts';
-import { startWorld } from './credential-world.ts';
+import { startWorld } from './host-in-memory.ts';
 
 export const person: Actor = { kind: 'human', name: 'people/olga' };
 export const callers = {

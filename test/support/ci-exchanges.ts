@@ -1,6 +1,6 @@
 /** Refused exchanges in tests: their answers, and the notes of them. */
 import type { RecordedTransition } from '../../streams/platform/commit/projection.ts';
-import { type CiWorld, owner, PROJECT, refusalOf, type TestToken } from './ci-world.ts';
+import { type CiWorld, owner, PROJECT, refusalOf, type TestToken } from './keyless-ci-on-host.ts';
 
 /** What every change of a project needs. */
 export const change = (world: CiWorld) => ({

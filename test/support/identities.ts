@@ -13,7 +13,7 @@ import { issueCredential } from '../../src/identity/auth/credentials.ts';
 import type { Clock } from '../../streams/platform/clock.ts';
 import { SYSTEM_PROJECT } from '../../streams/platform/commit/commit.ts';
 import { type Random, ulid } from '../../streams/platform/random.ts';
-import { tester } from './credential-world.ts';
+import { tester } from './host-in-memory.ts';
 
 type NewCredential = Parameters<typeof issueCredential>[2];
 export type TestCapability = NewCredential['capabilities'][number];

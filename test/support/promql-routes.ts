@@ -19,7 +19,7 @@ import { systemClock } from '../../streams/platform/clock.ts';
 import { seededRandom } from '../../streams/platform/random.ts';
 import { testAnonymousLimits } from './anonymous-limits.ts';
 import { testBounds } from './bounds.ts';
-import { authenticator, startWorld } from './credential-world.ts';
+import { authenticator, startWorld } from './host-in-memory.ts';
 import { identitiesOf, type TestCapability } from './identities.ts';
 import { testPositions } from './positions.ts';
 

@@ -5,7 +5,7 @@
  * change.
  */
 import type { Test } from 'tap';
-import { START_MS } from './credential-world.ts';
+import { START_MS } from './host-in-memory.ts';
 import type { Answered, Sent } from './promql-routes.ts';
 import { type PromqlWorld, rowsOf, startPromqlWorld } from './promql-world.ts';
 

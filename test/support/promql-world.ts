@@ -9,7 +9,7 @@ import type { Test } from 'tap';
 import { addPromqlRoutes } from '../../src/telemetry/prometheus-api/routes.ts';
 import { createPromqlQueries } from '../../src/telemetry/query/promql/promql-queries.ts';
 import type { QueryThreads } from '../../src/telemetry/query/threads/query-threads.ts';
-import { START_MS } from './credential-world.ts';
+import { START_MS } from './host-in-memory.ts';
 import { type Answered, exchange, formBody, type Sent } from './promql-routes.ts';
 import { type SampleRow, startRpcWorld, type WorldParts } from './rpc-world.ts';
 

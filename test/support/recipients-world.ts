@@ -8,9 +8,9 @@ import { recipientOf, recipientRows } from '../../actors/delivery/recipients.ts'
 import type { Role } from '../../machines/identity/membership.ts';
 import { AddressGuard } from '../../src/delivery/notify/http/address-guard.ts';
 import { openDestinations, unsubscribeLinks } from '../../src/delivery/open-delivery.ts';
-import { tester } from './credential-world.ts';
+import { tester } from './host-in-memory.ts';
 import { bodyOf, type MailServer, startMailServer, type TakenMail } from './mail-server.ts';
-import { startSignInWorld } from './sign-in-world.ts';
+import { startSignInWorld } from './sign-in-server.ts';
 
 let requests = 0;
 

@@ -49,7 +49,7 @@ import { VirtualClock } from '../../streams/platform/clock.ts';
 import { type Random, seededRandom } from '../../streams/platform/random.ts';
 import { testAnonymousLimits } from './anonymous-limits.ts';
 import { testBounds } from './bounds.ts';
-import { START_MS } from './credential-world.ts';
+import { START_MS } from './host-in-memory.ts';
 import { identitiesOf, type TestCapability } from './identities.ts';
 import { testPositions } from './positions.ts';
 import { callsOf, ORIGIN } from './rpc-calls.ts';

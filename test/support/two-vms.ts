@@ -3,7 +3,7 @@
  * would send them: what the tests of single calls of the PromQL URL ask for.
  */
 import type { Test } from 'tap';
-import { START_MS } from './credential-world.ts';
+import { START_MS } from './host-in-memory.ts';
 import { type PromqlWorld, rowsOf, startPromqlWorld } from './promql-world.ts';
 
 /** Unix seconds, where the world's clock stands. */

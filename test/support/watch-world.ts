@@ -3,7 +3,7 @@ import { randomUUID } from 'node:crypto';
 import type { AddressInfo } from 'node:net';
 import type { Test } from 'tap';
 import { openStream } from './connect-stream.ts';
-import { START_MS } from './credential-world.ts';
+import { START_MS } from './host-in-memory.ts';
 import { type RpcWorld, startRpcWorld } from './rpc-world.ts';
 
 export const WATCH_PATH = '/svc.monitoring.v1.AlertService/WatchIncidents';

@@ -12,7 +12,7 @@ import { startCollecting } from '../../src/service/collecting.ts';
 import { VirtualClock } from '../../streams/platform/clock.ts';
 import { seededRandom } from '../../streams/platform/random.ts';
 import { Refusal } from '../../streams/platform/refusal.ts';
-import { START_MS } from '../support/credential-world.ts';
+import { START_MS } from '../support/host-in-memory.ts';
 
 const INTERVAL_MS = 30_000;
 

@@ -5,7 +5,7 @@
 import { setImmediate as yieldIfDue } from 'node:timers/promises';
 import t, { type Test } from 'tap';
 import { Exporter } from '../../src/telemetry/export/exporter.ts';
-import { START_MS } from '../support/credential-world.ts';
+import { START_MS } from '../support/host-in-memory.ts';
 import { startRpcWorld, type WorldParts } from '../support/rpc-world.ts';
 
 const entry = new URL('../support/slow-export-thread.ts', import.meta.url);

@@ -3,7 +3,7 @@ import t from 'tap';
 import { HistoryError } from '../../sqlite/telemetry/history/history-error.ts';
 import { withDeadline } from '../../src/telemetry/query/threads/query-threads.ts';
 import { VirtualClock } from '../../streams/platform/clock.ts';
-import { START_MS } from '../support/credential-world.ts';
+import { START_MS } from '../support/host-in-memory.ts';
 import { START_SECONDS, startRpcWorld, VM, withThreads } from '../support/rpc-world.ts';
 
 const never = new AbortController().signal;

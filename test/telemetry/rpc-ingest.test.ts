@@ -5,7 +5,7 @@
 import { create, toBinary } from '@bufbuild/protobuf';
 import t from 'tap';
 import { WriteSamplesRequestSchema } from '../../src/gen/svc/ingest/v1/ingest_pb.ts';
-import { START_MS, tester } from '../support/credential-world.ts';
+import { START_MS, tester } from '../support/host-in-memory.ts';
 import { type RpcWorld, START_SECONDS, startRpcWorld, VM } from '../support/rpc-world.ts';
 
 const CPU = 'svc_vm_cpu_utilization_pct';

@@ -3,7 +3,7 @@ import t from 'tap';
 import { HistoryError } from '../../sqlite/telemetry/history/history-error.ts';
 import { noRows } from '../../sqlite/telemetry/history/rows.ts';
 import { vmMethods } from '../../src/telemetry/query/vm/vm-queries.ts';
-import { START_MS } from '../support/credential-world.ts';
+import { START_MS } from '../support/host-in-memory.ts';
 import {
   type RpcWorld,
   type SampleRow,

@@ -4,7 +4,7 @@
  */
 import Database from 'better-sqlite3';
 import t from 'tap';
-import { START_MS } from '../support/credential-world.ts';
+import { START_MS } from '../support/host-in-memory.ts';
 import {
   type RpcWorld,
   type SampleRow,

@@ -4,7 +4,7 @@
  */
 import * as fc from 'fast-check';
 import t from 'tap';
-import { START_MS } from '../support/credential-world.ts';
+import { START_MS } from '../support/host-in-memory.ts';
 import {
   type RpcWorld,
   type SampleRow,

@@ -8,7 +8,7 @@ import { recoverRows } from '../../actors/telemetry/row-recovery.ts';
 import { historyCheck } from '../../src/platform/health-checks.ts';
 import { addExportRoutes } from '../../src/telemetry/export/export-routes.ts';
 import { Exporter } from '../../src/telemetry/export/exporter.ts';
-import { START_MS } from '../support/credential-world.ts';
+import { START_MS } from '../support/host-in-memory.ts';
 import { formBody } from '../support/promql-routes.ts';
 import { type PromqlWorld, startPromqlWorld } from '../support/promql-world.ts';
 import { ORIGIN, type SampleRow } from '../support/rpc-world.ts';

@@ -10,7 +10,7 @@ import { createMetrics, type Metrics } from '../../src/platform/metrics.ts';
 import { addFastWriteSamples } from '../../src/telemetry/api/write-samples-fast.ts';
 import { systemClock } from '../../streams/platform/clock.ts';
 import { SYSTEM_PROJECT } from '../../streams/platform/commit/commit.ts';
-import { START_MS, tester } from '../support/credential-world.ts';
+import { START_MS, tester } from '../support/host-in-memory.ts';
 import { startRpcWorld } from '../support/rpc-world.ts';
 import { encoded } from '../support/write-requests.ts';
 

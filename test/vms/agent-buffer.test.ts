@@ -23,7 +23,7 @@ import {
 import { VirtualClock } from '../../streams/platform/clock.ts';
 import { seededRandom } from '../../streams/platform/random.ts';
 import { needs } from '../support/components.ts';
-import { START_MS } from '../support/credential-world.ts';
+import { START_MS } from '../support/host-in-memory.ts';
 
 const HOUR_MS = 3_600_000;
 const row = (observedMs: number, value = 1) => ({

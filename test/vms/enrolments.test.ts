@@ -11,7 +11,7 @@ import type { VmBody } from '../../actors/vms/vm-body.ts';
 import { parseKey, parseSecret } from '../../src/platform/keys.ts';
 import { openEnrolments } from '../../src/vms/open-vms.ts';
 import { Refusal } from '../../streams/platform/refusal.ts';
-import { DAY_MS, HOUR_MS, START_MS, startWorld, tester } from '../support/credential-world.ts';
+import { DAY_MS, HOUR_MS, START_MS, startWorld, tester } from '../support/host-in-memory.ts';
 
 const VM = 'e4d1c2b0-0000-4000-8000-000000000001';
 const project = 'demo';

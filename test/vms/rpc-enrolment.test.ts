@@ -4,7 +4,7 @@
  */
 import { randomUUID } from 'node:crypto';
 import t from 'tap';
-import { START_MS } from '../support/credential-world.ts';
+import { START_MS } from '../support/host-in-memory.ts';
 import { type RpcWorld, START_SECONDS, startRpcWorld, VM } from '../support/rpc-world.ts';
 
 type Person = Awaited<ReturnType<RpcWorld['signedInAs']>>;

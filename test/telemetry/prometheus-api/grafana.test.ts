@@ -3,7 +3,7 @@
  * table of its calls is a test of that name.
  */
 import t from 'tap';
-import { START_MS } from '../../support/credential-world.ts';
+import { START_MS } from '../../support/host-in-memory.ts';
 import { CPU, HOUR_AGO, labelNames, NOW, names, startTwoVms } from '../../support/two-vms.ts';
 
 const w = await startTwoVms(t);

@@ -4,7 +4,7 @@
  */
 import { randomUUID } from 'node:crypto';
 import t from 'tap';
-import { START_MS } from '../../support/credential-world.ts';
+import { START_MS } from '../../support/host-in-memory.ts';
 import { rowsOf } from '../../support/promql-world.ts';
 import {
   CPU,

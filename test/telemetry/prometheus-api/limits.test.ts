@@ -5,7 +5,7 @@
 import t from 'tap';
 import { revokeCredential } from '../../../src/identity/auth/credentials.ts';
 import { parseKey } from '../../../src/platform/keys.ts';
-import { START_MS, tester } from '../../support/credential-world.ts';
+import { START_MS, tester } from '../../support/host-in-memory.ts';
 import { rowsOf, startPromqlWorld } from '../../support/promql-world.ts';
 import { CPU, HOUR_AGO, NOW, startTwoVms } from '../../support/two-vms.ts';
 

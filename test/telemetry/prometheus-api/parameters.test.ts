@@ -5,7 +5,7 @@
 import t from 'tap';
 import { PromqlError } from '../../../src/telemetry/promql/errors.ts';
 import { errorAnswer } from '../../../src/telemetry/query/promql/promql-json.ts';
-import { START_MS } from '../../support/credential-world.ts';
+import { START_MS } from '../../support/host-in-memory.ts';
 import { formBody, startPromqlRoutes } from '../../support/promql-routes.ts';
 
 const TIME_MS_MAX = 8_640_000_000_000_000;

@@ -4,7 +4,7 @@
  */
 import { randomUUID } from 'node:crypto';
 import t from 'tap';
-import { START_MS } from '../../support/credential-world.ts';
+import { START_MS } from '../../support/host-in-memory.ts';
 import { formBody, rawRequest } from '../../support/promql-routes.ts';
 import { type Asked, instant, M, NOW, startTenants } from '../../support/promql-tenants.ts';
 import { rowsOf, startPromqlWorld } from '../../support/promql-world.ts';

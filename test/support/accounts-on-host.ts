@@ -1,6 +1,6 @@
 /**
- * A world for tests of service accounts and keys as they are decided: an account, many keys at once,
- * and a host whose process ends between two commits.
+ * Service accounts and keys on a real host, without the API: an account, many keys at once, and a host
+ * whose process ends between two commits.
  */
 
 import type { Test } from 'tap';
@@ -13,7 +13,7 @@ import type { Host } from '../../actors/platform/host/host-port.ts';
 import type { MachineName } from '../../machines/audit/registry.ts';
 import { mintKey } from '../../src/platform/keys.ts';
 import { StreamUnavailable } from '../../streams/platform/stream.ts';
-import { startWorld, tester, type World } from './credential-world.ts';
+import { startWorld, tester, type World } from './host-in-memory.ts';
 import { identitiesOf } from './identities.ts';
 
 export const project = 'p1';

@@ -1,7 +1,6 @@
 /**
- * A world for tests of keyless CI's decisions: a real host with the real machines, a service
- * account, and in place of a CI platform's signed tokens plain JSON, so that a test says exactly
- * what a token shows.
+ * Keyless CI on a real host with the real machines, without the API: a service account, and plain JSON
+ * in place of a CI platform's signed tokens, so that a test states exactly what a token shows.
  */
 
 import type { Test } from 'tap';
@@ -16,7 +15,7 @@ import type { Clock } from '../../streams/platform/clock.ts';
 import type { Actor } from '../../streams/platform/commit/commit.ts';
 import type { OnceStore } from '../../streams/platform/once-store.ts';
 import { Refusal } from '../../streams/platform/refusal.ts';
-import { type StreamWorld, startWorld, tester, type World } from './credential-world.ts';
+import { type StreamWorld, startWorld, tester, type World } from './host-in-memory.ts';
 
 export const PROJECT = 'demo';
 export const ACCOUNT = 'deployer';

@@ -1,4 +1,4 @@
-/** The operator's commands in tests: run whole, over the real routes of a world of people. */
+/** The operator's commands, run whole over the real admin routes of a host with people. */
 import type { Test } from 'tap';
 import { openAdminServer } from '../../src/admin/admin-server.ts';
 import { transitionRoutes } from '../../src/admin/audit-routes.ts';
@@ -9,7 +9,7 @@ import { runProgram } from '../../src/cli/program.ts';
 import { createLeakReports } from '../../src/identity/auth/leaked-keys.ts';
 import { silentLog } from '../../src/platform/log.ts';
 import { createMetrics } from '../../src/platform/metrics.ts';
-import { startPeopleWorld } from './people-world.ts';
+import { startPeopleWorld } from './people-on-host.ts';
 import { dataFolder } from './program.ts';
 import { testAccessTokens } from './sign-in-ports.ts';
 

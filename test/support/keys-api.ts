@@ -1,6 +1,6 @@
 /**
- * A world for tests of service accounts and keys: an owner who is signed in, calls of
- * AutomationService as somebody, and whether a secret lets a request in.
+ * Service accounts and keys over the API: a signed-in owner, calls of AutomationService by anybody, and
+ * whether a secret gives access.
  */
 import { randomUUID } from 'node:crypto';
 import type { Test } from 'tap';

@@ -1,6 +1,6 @@
 /**
- * A world for tests of credentials: a real host with the real machines on an embedded stream in
- * memory, under a virtual clock, and an authenticator over it.
+ * A real host with the real machines on an embedded stream in memory, under a virtual clock, and an
+ * authenticator over it.
  */
 import type { Test } from 'tap';
 import { createHost, type RunningHost } from '../../actors/platform/host/host.ts';

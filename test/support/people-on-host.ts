@@ -1,4 +1,4 @@
-/** A world for tests of people: the real decisions over a real host, under a virtual clock. */
+/** People on a real host, without the API, under a virtual clock. */
 import type { Test } from 'tap';
 import { memberIdOf } from '../../actors/identity/names.ts';
 import type { IssuedLink } from '../../actors/identity/people-links.ts';
@@ -8,7 +8,7 @@ import type { Role } from '../../machines/identity/membership.ts';
 import { createIdentities } from '../../src/identity/open-identity.ts';
 import type { Actor } from '../../streams/platform/commit/commit.ts';
 import { Refusal } from '../../streams/platform/refusal.ts';
-import { startWorld, type World } from './credential-world.ts';
+import { startWorld, type World } from './host-in-memory.ts';
 
 export const operator: Actor = { kind: 'operator', name: 'operator/root' };
 

@@ -1,7 +1,6 @@
 /**
- * A world for tests of keyless CI over the API: the real handlers, the real checks of identity
- * tokens against a local issuer that behaves like GitHub's, burned ids on a real table, and a
- * person who owns the project.
+ * Keyless CI over the API: the real handlers, the real verification of identity tokens against a local
+ * issuer that behaves like GitHub's, burned ids on a real table, and a person who owns the project.
  */
 import { randomUUID } from 'node:crypto';
 import { dirname, join } from 'node:path';

@@ -1,6 +1,6 @@
 /**
- * A world for tests of the agent: the real API on a real port under a virtual clock, a gate before
- * it that can be shut or can swallow answers, an enrolled VM, and agents of it in a folder.
+ * The agent and the real API on a real port, under a virtual clock, with a gate between them that can
+ * be shut or can swallow answers, an enrolled VM, and its agents in a folder.
  */
 import { randomUUID } from 'node:crypto';
 import { once } from 'node:events';

@@ -1,7 +1,6 @@
 /**
- * A world for tests of signing in: the real people over a real host, the real routes on a real
- * server of 127.0.0.1, time on a virtual clock. `Browser` keeps cookies as a browser does; Origin
- * and Sec-Fetch-Site are what the test says.
+ * Sign-in on a real server at 127.0.0.1: real people on a real host, the real routes, a virtual clock.
+ * `Browser` keeps cookies as a browser does; the test sets Origin and Sec-Fetch-Site.
  */
 import type { FastifyInstance } from 'fastify';
 import type { Test } from 'tap';
@@ -16,7 +15,7 @@ import { openHttpServer } from '../../src/platform/http/server.ts';
 import { createLog, type Log } from '../../src/platform/log.ts';
 import { createMetrics, type Metrics } from '../../src/platform/metrics.ts';
 import { loadConfig } from '../../src/platform/settings/config.ts';
-import { startWorld, tester, type World } from './credential-world.ts';
+import { startWorld, tester, type World } from './host-in-memory.ts';
 
 export interface SignInWorld extends World {
   readonly people: People;

@@ -1,13 +1,13 @@
 /**
- * A real OpenID Connect provider (oidc-provider) on 127.0.0.1 beside the service, for tests of
- * signing in at one. Whoever comes is `account`, without questions; `answerToken` and
- * `answerProfile` stand in for two of its endpoints, to send what a provider should not.
+ * A real OpenID Connect provider (oidc-provider) on 127.0.0.1 beside the service. It signs in `account`
+ * without questions. `answerToken` and `answerProfile` replace two of its endpoints, to send what a
+ * provider should not.
  */
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import { exportJWK, generateKeyPair, type JWTPayload, SignJWT } from 'jose';
 import Provider, { type Configuration } from 'oidc-provider';
 import type { Test } from 'tap';
-import { Browser, type SignInWorld, startSignInWorld } from './sign-in-world.ts';
+import { Browser, type SignInWorld, startSignInWorld } from './sign-in-server.ts';
 
 export const CLIENT_ID = 'svc-test';
 export const CLIENT_SECRET = 'planted-client-secret-0123456789';

@@ -1,7 +1,7 @@
 /**
- * A world for walking every method as every kind of caller: all services of the generated code, a
- * request for each that gets as far as its project and changes nothing there, callers of each kind,
- * and what came of a call as one word.
+ * Calls of every method by every kind of caller: all services of the generated code, a request for each
+ * that reaches its project and changes nothing there, the callers, and the outcome of a call as one
+ * word.
  */
 import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
