@@ -1,7 +1,7 @@
 /**
- * Takes rows into history that it had no room for when they came: their entries are still in the log
- * (the floor waits for them) and are read again once a look finds room. Until then every read of their
- * times fails, so that nobody takes what is left for what was observed.
+ * Stores rows for which history had no memory when they arrived. Their entries are still in the
+ * log, because the floor waits for them, and are read again once there is memory. Until then every
+ * read of their times fails, so that nobody takes an incomplete answer for a complete one.
  */
 import type { Clock } from '../../streams/platform/clock.ts';
 import { pause } from '../../streams/platform/pause.ts';

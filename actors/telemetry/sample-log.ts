@@ -1,7 +1,7 @@
 /**
  * The SAMPLES log of this node's partitions: a write-ahead log of sample batches, ticks and rule
- * markers, in the one order that history and evaluator both read. Written by ingest and by the
- * partition's owner; read once per node, decoded once, handed to every reader in step.
+ * markers, in the one order that history and evaluator both read. Ingest and the partition's owner
+ * write it. It is read once a node, decoded once, and passed to every reader in step.
  */
 import { Buffer } from 'node:buffer';
 import { Subject } from 'rxjs';

@@ -1,6 +1,6 @@
 /**
- * Writes ticks into the sample log of each partition that has a project: what the evaluator
- * measures gaps against. A tick that could not be written is not made up for: the next one tells
+ * Writes ticks into the sample log of each partition that has a project. The evaluator measures
+ * gaps against them. A tick that could not be written is not repeated, because the next one carries
  * the time just as well.
  */
 import type { Clock } from '../../streams/platform/clock.ts';
@@ -15,7 +15,7 @@ export interface TickerDeps {
   readonly host: Host;
   readonly stream: Stream;
   readonly clock: Clock;
-  /** What a tick says beside its time; undefined: nothing can be told now. Absent: never. */
+  /** The tick's content beside its time; undefined: unknown now. Absent: never any. */
   readonly census?: (partition: number, atMs: number) => Census | undefined;
   /** A tick that the stream did not take. */
   readonly onLost?: (error: StreamUnavailable) => void;

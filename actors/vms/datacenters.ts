@@ -95,7 +95,7 @@ export class Datacenters {
     try {
       await this.#commit(datacenter, state, last.atMs);
     } catch (error) {
-      // The next check commits it: the state is derived anew each time.
+      // The next check commits it: the state is derived each time.
       if (!isRetryable(error)) throw error;
       this.#deps.onLost?.(error);
     }

@@ -137,7 +137,7 @@ async function enrol(
   const digest = secrets.hash(token);
   const id = secrets.parseToken(token);
   const found = id === undefined ? undefined : host.findInstance('enrolment', id);
-  // Compared also when there is none, so that the time tells nothing; a stranger costs no commit.
+  // Compared also without an instance, so that timing reveals nothing. A stranger costs no commit.
   const isKnown = sameDigest(found?.context.tokenHash, digest);
   if (!found || !isKnown) throw uselessToken();
   const { project, vm } = contextOf(found);
@@ -151,7 +151,7 @@ async function enrol(
       if (!enrolment || !isUsable(enrolment, digest, draft.at)) throw uselessToken();
       const context = contextOf(enrolment);
       const before = vmBody(draft, vm);
-      const datacenter = toldDatacenter(before) ?? context.datacenter;
+      const datacenter = reportedDatacenter(before) ?? context.datacenter;
       assertExpanded(datacenters, datacenter);
       revokeKey(draft, context, 'REPLACED', vmName(project, vm));
       const expiresMs = startAgentKey(draft, minted, vm, datacenter);
@@ -184,17 +184,20 @@ export function endAgentOf(draft: Draft, vm: string, by: string): void {
   draft.send('enrolment', id, { type: 'unenrolled', at: draft.at, by });
 }
 
-/** The VM's own, once a collector has told it; until then what the caller says. */
+/** The VM's data center, once a collector has reported it; until then the caller's. */
 function datacenterFor(
   { datacenters }: EnrolmentsDeps,
   known: VmBody | undefined,
   asked: string,
 ): string {
-  const told = toldDatacenter(known);
-  if (told !== undefined && asked !== '' && asked !== told) {
-    throw invalid('datacenter', `datacenter is ${JSON.stringify(asked)}, but the VM is in ${told}`);
+  const reported = reportedDatacenter(known);
+  if (reported !== undefined && asked !== '' && asked !== reported) {
+    throw invalid(
+      'datacenter',
+      `datacenter is ${JSON.stringify(asked)}, but the VM is in ${reported}`,
+    );
   }
-  const datacenter = told ?? (asked || known?.datacenter);
+  const datacenter = reported ?? (asked || known?.datacenter);
   if (datacenter === undefined) {
     const message = 'datacenter is missing: it is needed for a VM that no collector has reported yet';
     throw invalid('datacenter', message);
@@ -203,8 +206,8 @@ function datacenterFor(
   return datacenter;
 }
 
-/** Where a collector has told that the VM is; undefined: none has. */
-function toldDatacenter(known: VmBody | undefined): string | undefined {
+/** The data center that a collector has reported for the VM; undefined: none has. */
+function reportedDatacenter(known: VmBody | undefined): string | undefined {
   return known && !known.isExpected ? known.datacenter : undefined;
 }
 
@@ -277,7 +280,7 @@ function putWatched(
 
 /**
  * The VM's record, from now on without an agent. It stays, also where no collector has ever reported
- * the VM: what its agent has told, perhaps for months, is read by it.
+ * the VM, because its agent's samples, perhaps of months, are read by it.
  */
 function putUnwatched(draft: Draft, vm: string, before: VmBody | undefined): void {
   if (!before?.hasAgent) return;

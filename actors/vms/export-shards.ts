@@ -1,8 +1,8 @@
 /**
- * Which export shard a VM is in: decided once, in the commit that registers it, and kept in its
- * record, so that it never changes, whatever other VMs come and go and however often the service
- * restarts. How full the shards are is a record of the project's own, read and written by the same
- * decision, so that two registrations cannot take one place.
+ * Export shards of VMs. A VM's shard is decided once, in the commit that registers it, and kept in
+ * its record: it never changes, whatever other VMs come and go. The fill of the shards is a record
+ * of the project, read and written in the same decision, so that two registrations cannot take one
+ * place.
  */
 import type { Draft, ProjectView } from '../platform/host/host-port.ts';
 

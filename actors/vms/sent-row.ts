@@ -1,9 +1,9 @@
-/** A row as its sender has it, and which VMs that sender may report. */
+/** A row as its sender has it, and the VMs that the sender may report. */
 import type { Row } from '../../streams/telemetry/samples/builder.ts';
 
 /** A row as a sender has it; its project comes from the request, never from the sender's labels. */
 export interface IngestRow extends Omit<Row, 'project'> {
-  /** Name to show; absent or '' = not told, the VM keeps the one it has. */
+  /** Name to show; absent or '' = not reported: the VM keeps its name. */
   readonly displayName?: string;
 }
 

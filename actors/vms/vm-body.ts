@@ -1,6 +1,5 @@
 /**
- * What a VM's record comes to: from what was stored and what is told now, and what being retired
- * means for it.
+ * The record of a VM: its fields, how a new report changes it, and what retirement means for it.
  */
 import type { ProjectView } from '../platform/host/host-port.ts';
 
@@ -25,13 +24,13 @@ export interface VmBody {
   /** How often it was retired, and when last, Unix ms; both absent: never. */
   readonly generation?: number;
   readonly generationMs?: number;
-  /** The node's own source that tells of it, such as `libvirt`; absent: others do. */
+  /** The node's own source that reports it, such as `libvirt`; absent: others report it. */
   readonly source?: string;
   /** Its export shard, for ever; absent until the first row after an older version registered it. */
   readonly exportShard?: number;
 }
 
-/** A collector has told it: whatever was expected is known now. Without the source that tells it. */
+/** The record of a VM that a collector reports; it is no longer only expected. Without its source. */
 export function bodyOf(vm: string, stored: VmBody | undefined, name: string) {
   return {
     displayName: name || stored?.displayName || vm,

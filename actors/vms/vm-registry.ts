@@ -1,8 +1,7 @@
 /**
- * VMs become known by their first row: a record in the project's commits, with the name its
- * collector tells. What is registered is remembered, and follows what other commits make of it, so
- * that only a new VM or a new name costs a commit. Identity is the id alone; a re-created domain is
- * a new VM.
+ * Registers VMs by their first row: a record in the project's commits, with the name that the
+ * collector reports. The VM directory knows what is registered, so only a new VM or a new name
+ * costs a commit. Identity is the id alone; a re-created domain is a new VM.
  */
 import type { Clock } from '../../streams/platform/clock.ts';
 import type { Host } from '../platform/host/host-port.ts';
@@ -28,15 +27,15 @@ export type RegisteredVm = Pick<VmBody, 'displayName' | 'datacenter' | 'hasAgent
 /** VMs registered by one commit. */
 const BATCH = 200;
 
-/** What the rows of a request tell of a VM that is to be registered. */
-interface Told {
-  /** '' = not told. */
+/** What the rows of a request report of a VM to register. */
+interface ReportedVm {
+  /** '' = not reported. */
   readonly name: string;
   /** Newest observation, Unix ms. */
   readonly observedMs: number;
 }
 
-/** Who tells of VMs: a credential, or one of the node's own sources. */
+/** The sender of rows: a credential, or one of the node's own sources. */
 interface Sender {
   readonly reach: SenderReach | undefined;
   readonly source: string | undefined;
@@ -65,15 +64,15 @@ export class VmRegistry {
   }
 
   /**
-   * VMs of the project that this source of the node's own tells, and that are there; with each, when
-   * anybody else last told of it, elapsed ms (-Infinity: never).
+   * The project's VMs that this source of the node reports and that are not retired. Each has the
+   * time at which another sender last reported it, elapsed ms (-Infinity: never).
    */
   vmsOf(project: string, source: string): Map<string, number> {
-    const told = new Map<string, number>();
+    const reported = new Map<string, number>();
     for (const [vm, known] of this.#directory.vms(project)) {
-      if (present(known)?.source === source) told.set(vm, this.#others.heardMs(project, vm));
+      if (present(known)?.source === source) reported.set(vm, this.#others.heardMs(project, vm));
     }
-    return told;
+    return reported;
   }
 
   /** VMs of the project that are registered and not retired. */
@@ -121,20 +120,20 @@ export class VmRegistry {
   ): Promise<ReadonlySet<string> | undefined> | undefined {
     const known = this.#directory.vms(project);
     if (source === undefined) this.#noteOthers(project, rows, reach);
-    // An agent tells nothing of its VM but samples: of the rest the enrolment decides.
+    // An agent reports only samples of its VM: the enrolment decides the rest.
     if (reach?.vm) return undefined;
-    let changed: Map<string, Told> | undefined;
+    let changed: Map<string, ReportedVm> | undefined;
     for (const row of rows) {
       const before = known.get(row.vm);
       if (before && isBefore(before, row.observedMs)) continue;
       const there = present(before);
-      const isTold = there?.source === this.#sourceOf(project, row.vm, source);
-      if (there && isTold && !tellsMore(there, row, this.#datacenterFor(there, reach))) continue;
+      const isReported = there?.source === this.#sourceOf(project, row.vm, source);
+      if (there && isReported && !hasNews(there, row, this.#datacenterFor(there, reach))) continue;
       changed ??= new Map();
-      const told = changed.get(row.vm);
+      const earlier = changed.get(row.vm);
       changed.set(row.vm, {
-        name: row.displayName || told?.name || '',
-        observedMs: Math.max(row.observedMs, told?.observedMs ?? row.observedMs),
+        name: row.displayName || earlier?.name || '',
+        observedMs: Math.max(row.observedMs, earlier?.observedMs ?? row.observedMs),
       });
     }
     return changed && this.#store(project, [...changed], { reach, source });
@@ -148,7 +147,7 @@ export class VmRegistry {
     }
   }
 
-  /** Whose the VM is once `source` has told it: one that other collectors tell stays theirs. */
+  /** The VM's source after `source` has reported it: a VM of other collectors stays theirs. */
   #sourceOf(project: string, vm: string, source: string | undefined): string | undefined {
     return this.#others.isTheirs(project, vm) ? undefined : source;
   }
@@ -175,7 +174,7 @@ export class VmRegistry {
 
   async #store(
     project: string,
-    entries: readonly (readonly [string, Told])[],
+    entries: readonly (readonly [string, ReportedVm])[],
     sender: Sender,
   ): Promise<ReadonlySet<string> | undefined> {
     const elsewhere = new Set<string>();
@@ -194,7 +193,7 @@ export class VmRegistry {
 
   async #commit(
     project: string,
-    entries: readonly (readonly [string, Told])[],
+    entries: readonly (readonly [string, ReportedVm])[],
     { reach, source }: Sender,
   ): Promise<readonly string[]> {
     const { answer } = await this.#deps.host.submit({
@@ -231,8 +230,8 @@ export class VmRegistry {
   }
 }
 
-/** Does a collector's row say anything that is not registered? */
-function tellsMore(before: VmBody, row: IngestRow, datacenter: string): boolean {
+/** True when a collector's row says something that is not registered. */
+function hasNews(before: VmBody, row: IngestRow, datacenter: string): boolean {
   return (
     before.exportShard === undefined ||
     before.datacenter !== datacenter ||
@@ -241,7 +240,7 @@ function tellsMore(before: VmBody, row: IngestRow, datacenter: string): boolean 
   );
 }
 
-/** A VM that another collector told within this is not taken back, ms. */
+/** A VM that another collector reported within this time is not taken back, ms. */
 const OTHERS_MS = 600_000;
 const NEVER = Number.NEGATIVE_INFINITY;
 
@@ -261,7 +260,7 @@ export class OtherSenders {
     this.#clock = clock;
   }
 
-  /** Somebody beside the node's own sources tells of a VM that such a source tells, or has told. */
+  /** Another sender reports a VM that one of the node's own sources reports or has reported. */
   note(project: string, vm: string, from: 'agent' | 'collector'): void {
     const nowMs = this.#clock.elapsed();
     let vms = this.#heard.get(project);

@@ -1,8 +1,8 @@
 /**
- * VMs that are no more. Retiring is one decision: the record says when, the agent's key ends, and
- * from then on nothing of the VM is evaluated; what follows from it (marker in the log, instances,
- * deliveries) is derived from the record. History stays readable. It is never concluded from
- * silence: only from a complete listing without the VM, or because somebody says so.
+ * Retirement of VMs, in one decision: the record says when, the agent's key ends, and from then on
+ * nothing of the VM is evaluated. The consequences (marker in the log, instances, deliveries)
+ * follow from the record. History stays readable. Silence never retires a VM: only a complete
+ * listing without it, or a request, does.
  */
 import type { Actor } from '../../streams/platform/commit/commit.ts';
 import type { Committed, Draft, Host, RequestKey } from '../platform/host/host-port.ts';
@@ -17,7 +17,7 @@ export interface RetireVms {
   readonly vms: readonly string[];
   /** Only VMs of this data center; absent: of any. */
   readonly datacenter?: string;
-  /** Only VMs that this source of the node's own tells; absent: whoever tells them. */
+  /** Only VMs that this source of the node reports; absent: of any sender. */
   readonly source?: string;
 }
 
@@ -27,7 +27,7 @@ export interface RetiredVms {
   readonly refused: readonly { readonly vm: string; readonly reason: RetireRefusal }[];
 }
 
-/** UNKNOWN_VM: nobody has ever told of it in this project. OTHER_SOURCE: somebody else tells it. */
+/** UNKNOWN_VM: never reported in this project. OTHER_SOURCE: another sender reports it. */
 export type RetireRefusal = 'UNKNOWN_VM' | 'OTHER_DATACENTER' | 'OTHER_SOURCE';
 
 /** VMs of one request: what fits one commit. */

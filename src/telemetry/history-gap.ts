@@ -39,7 +39,7 @@ async function findHistoryGap(options: HistoryGapOptions): Promise<HistoryGap | 
   };
 }
 
-/** Tells the operator, once a start, until history has caught up and moved its floors. */
+/** Warns the operator once a start, until history has caught up and moved its floors. */
 export async function reportHistoryGap(options: HistoryGapOptions, log: Log): Promise<void> {
   const gap = await findHistoryGap(options);
   if (gap === undefined) return;

@@ -1,7 +1,7 @@
 /**
- * Entries of a partition's SAMPLES log as bytes: one byte of kind, then a sample batch in its own
- * format, or a small record with a checksum. Rules travel as JSON, because they are few, read by
- * people when something is odd, and grow fields.
+ * Bytes of the entries of a partition's SAMPLES log: one byte of kind, then a sample batch in its
+ * own format, or a small record with a checksum. Rules are JSON, because they are few, gain fields,
+ * and people read them when something is odd.
  */
 import { Buffer } from 'node:buffer';
 import { crc32 } from 'node:zlib';

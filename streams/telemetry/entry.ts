@@ -1,7 +1,7 @@
 /**
- * The evaluator's whole input and output. A partition's SAMPLES log holds three kinds of entry:
- * batches, ticks and rule markers. `fold(state, entry) -> edges` over them is pure, so it can always be
- * shown which samples a revision of a rule saw.
+ * Input and output of the evaluator. A partition's SAMPLES log has three kinds of entry. The fold
+ * `(state, entry) -> edges` over them is pure, and live evaluation, restart, replay and preview run
+ * the same one: it is always known which samples a rule's revision saw.
  */
 import type { RunEvent } from '../../machines/alerting/alert-instance-path.ts';
 import type { MissingReason } from '../../machines/alerting/incident.ts';

@@ -1,10 +1,10 @@
 /**
- * What a collector is made of: a source that yields rows when asked, and a sink that takes them.
- * Sources differ in where they look (this host's /proc, libvirt, a recording); everything about
- * when they are asked, and what happens when they cannot answer, is in `loop.ts`.
+ * The parts of a collector: a source that yields rows when asked, and a sink that takes them.
+ * Sources differ in where they look (this host's /proc, libvirt, a recording). `loop.ts` decides
+ * when they are asked and what happens when they fail.
  *
- * The rule all of them share: what was not observed is not listed. There is no zero, no NaN and
- * no repeated last value that stands for "could not read".
+ * One rule holds for all of them: what was not observed is not listed. No zero, no NaN and no
+ * repeated last value replaces a reading that failed.
  */
 import type { SeriesKey, VmState } from '../../../streams/telemetry/samples/batch.ts';
 
@@ -18,11 +18,11 @@ export interface ObservedRow {
   readonly displayName: string;
   /** Unix ms. */
   readonly observedMs: number;
-  /** Changes when the VM's counters start anew; '' = not told (also: the VM is not running). */
+  /** Changes when the VM's counters restart; '' = unknown, or the VM is not running. */
   readonly bootId: string;
   /** Rises with every row of a boot, whatever the calendar does. */
   readonly sequence: number;
-  /** vCPUs observed with this row; absent = not told. */
+  /** vCPUs observed with this row; absent = not reported. */
   readonly vcpus?: number;
   readonly state: VmState;
   /** The source's word for why, e.g. `destroyed`; '' = none. */

@@ -1,10 +1,11 @@
 /**
- * Runs another program with an end in sight: a deadline, a bound on its output, and a group of its
- * own so that what it started (virsh starts ssh for remote hosts) ends with it.
+ * Runs another program with a deadline, a bound on its output, and a process group of its own, so
+ * that what it started (virsh starts ssh for remote hosts) ends with it. Parses the counters that
+ * programs print.
  *
- * At the deadline: SIGTERM to the group, SIGKILL a second later. A process stuck in the kernel
- * (a dead network file system) survives even that, so the caller is answered anyway and can watch
- * `gone`, which resolves when the process has really ended.
+ * At the deadline the group gets SIGTERM, a second later SIGKILL. A process that is stuck in the
+ * kernel (a dead network file system) survives even that. The caller gets its answer anyway, and
+ * `gone` resolves when the process has really ended.
  */
 import { type ChildProcess, spawn } from 'node:child_process';
 import type { Clock } from '../../../streams/platform/clock.ts';

@@ -1,17 +1,18 @@
 /**
- * Asks one source at even times and hands its rows to the sink.
+ * Reads one source at even times and passes its rows to the sink. Notices VMs that the source no
+ * longer lists.
  *
- * Ticks lie on multiples of the interval plus a phase of the source, so that many collectors do
- * not all ask in the same second. Rounds never overlap: a source that is slower than the interval
- * misses ticks, and a missed tick is skipped, never filled. The first round is at the start.
+ * Ticks lie on multiples of the interval plus a phase of the source, so that collectors do not all
+ * read in the same second. Rounds never overlap: a slow source misses ticks, and a missed tick is
+ * skipped, never filled. The first round is at the start.
  *
- * Rows wait in a queue of bounded length, with their own times, while the sink cannot take them;
- * reading goes on meanwhile. Offering a row again is harmless: ingest ignores repeats.
+ * While the sink is unavailable, rows wait in a bounded queue with their own times, and reading
+ * continues. Offering a row twice is harmless: ingest ignores repeats.
  */
 import type { CancelWakeUp, Clock } from '../../../streams/platform/clock.ts';
 import type { FaultReason, ObservedRow, RowSink, Source, SourceFault } from './collector.ts';
 
-/** A fault as told outside: which source, how long it has lasted. */
+/** A fault as it is reported: its source, and how long it has lasted. */
 export interface CollectorFault extends SourceFault {
   readonly source: string;
   /** First seen without a break since, Unix ms. */
@@ -28,9 +29,9 @@ export interface CollectorOptions {
   readonly sink: RowSink;
   readonly clock: Clock;
   readonly intervalMs: number;
-  /** VMs that the source has told, as `Absences` takes them; absent: none is ever concluded gone. */
+  /** VMs that the source has reported, for `Absences`; absent: no VM is ever taken as gone. */
   readonly knownVms?: () => ReadonlyMap<string, number>;
-  /** Told of every fault each time it is seen; must not throw. */
+  /** Called for every fault each time it is seen; must not throw. */
   readonly onFault: (fault: CollectorFault) => void;
   /** Ends the collector like `stop()`. */
   readonly signal?: AbortSignal;
@@ -143,7 +144,7 @@ class CollectorLoop implements Collector {
     if (rows.length > 0) this.#enqueue(rows);
     // What was asked and is cut off by our own stop is no fault of the outside.
     if (this.#abort.signal.aborted) return;
-    for (const fault of faults) this.#tell(fault, before);
+    for (const fault of faults) this.#report(fault, before);
     void this.#deliver();
     if (listed) await this.#retireGone(listed, before);
     const lateMs = clock.elapsed() - startedElapsedMs - tickDelayMs;
@@ -155,7 +156,7 @@ class CollectorLoop implements Collector {
   }
 
   /**
-   * What is not recorded now is told again by the next complete listing.
+   * The next complete listing repeats what is not recorded now.
    *
    * @param before faults of the round before
    */
@@ -168,14 +169,14 @@ class CollectorLoop implements Collector {
     const { gone, doubt } = this.#absences.take(listed, knownVms());
     if (doubt) {
       const message = `${doubt.missing} of ${doubt.known} known VMs are not listed, and none is retired for that: bring them back, or say that they are no more with "svc admin vms retire ${project} VM"`;
-      this.#tell({ reason: 'LISTING_DOUBTED', message }, before);
+      this.#report({ reason: 'LISTING_DOUBTED', message }, before);
     }
     if (gone.length === 0) return;
     try {
       await sink.retire(project, gone);
     } catch (error) {
       const message = `VMs that are no more were not retired: ${error}`;
-      this.#tell({ reason: 'SINK_FAILED', message });
+      this.#report({ reason: 'SINK_FAILED', message });
     }
   }
 
@@ -195,7 +196,7 @@ class CollectorLoop implements Collector {
     const [dropped = []] = this.#waiting.splice(this.#delivery ? 1 : 0, 1);
     this.#counts.droppedRows += dropped.length;
     const message = `gave up ${dropped.length} rows: the sink has refused rows for too long`;
-    this.#tell({ reason: 'ROWS_DROPPED', message });
+    this.#report({ reason: 'ROWS_DROPPED', message });
   }
 
   /** Offers what waits, oldest first, one call at a time; stops at the first refusal. */
@@ -211,7 +212,7 @@ class CollectorLoop implements Collector {
       try {
         await this.#options.sink.observe(this.#options.project, rows);
       } catch (error) {
-        this.#tell({ reason: 'SINK_FAILED', message: `rows were not stored: ${error}` });
+        this.#report({ reason: 'SINK_FAILED', message: `rows were not stored: ${error}` });
         return;
       }
       this.#waiting.shift();
@@ -221,16 +222,22 @@ class CollectorLoop implements Collector {
   }
 
   /** @param earlier faults just ended: one that is seen again goes on from there */
-  #tell(fault: SourceFault, earlier: ReadonlyMap<string, CollectorFault> = this.#faults): void {
+  #report(fault: SourceFault, earlier: ReadonlyMap<string, CollectorFault> = this.#faults): void {
     const { clock, source, onFault } = this.#options;
     const key = `${fault.reason} ${fault.vm ?? ''}`;
     const before = earlier.get(key);
     const atMs = clock.now();
     const sinceMs = before?.sinceMs ?? atMs;
-    const told = { ...fault, source: source.name, sinceMs, atMs, times: (before?.times ?? 0) + 1 };
-    this.#faults.set(key, told);
+    const reported = {
+      ...fault,
+      source: source.name,
+      sinceMs,
+      atMs,
+      times: (before?.times ?? 0) + 1,
+    };
+    this.#faults.set(key, reported);
     this.#counts.faultCount += 1;
-    onFault(told);
+    onFault(reported);
   }
 
   #endFaults(which: (reason: FaultReason) => boolean): ReadonlyMap<string, CollectorFault> {
@@ -285,8 +292,8 @@ export class Absences {
   /**
    * Takes a complete listing in.
    *
-   * @param known VMs that the source has told, perhaps before a restart, and when somebody else last
-   *   told of each, elapsed ms; -Infinity: never
+   * @param known VMs that the source has reported, perhaps before a restart, and when another
+   *   sender last reported each, elapsed ms; -Infinity: never
    */
   take(listed: ReadonlySet<string>, known: ReadonlyMap<string, number>): Absent {
     const now = this.#clock.elapsed();

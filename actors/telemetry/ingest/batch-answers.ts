@@ -1,7 +1,7 @@
 /**
- * Answers kept for batches sent again: one with the same id and the same rows is answered the same
- * and not stored twice. An id alone proves nothing (a sender that numbers from 1 has used each of
- * them before its restart), so the rows' digest is kept with the answer.
+ * Answers to recent batches. A batch with the same id and the same rows gets the same answer and is
+ * not stored twice. An id alone proves nothing, because a sender that counts from 1 reuses its ids
+ * after a restart, so a digest of the rows is kept with the answer.
  */
 import { hash } from 'node:crypto';
 import { ProjectShares } from '../../platform/project-shares.ts';
@@ -36,7 +36,7 @@ export class BatchAnswers {
   }
 }
 
-/** Of all that a row tells; the same rows always have the same, other rows another. */
+/** A digest of everything in the rows: equal rows have equal digests. */
 function digestOf(rows: readonly IngestRow[]): string {
   let size = 0;
   for (const { values } of rows) size += values.length + 5;

@@ -1,4 +1,4 @@
-/** Rows of a request that are kept, and what of it is not: what the checks of ingest hand on. */
+/** Rows of a request that a check keeps, and the samples that it rejects. */
 import type { SeriesKey } from '../../../streams/telemetry/samples/batch.ts';
 import type { IngestRow } from '../../vms/sent-row.ts';
 import type { RejectedSample } from './ingest-port.ts';

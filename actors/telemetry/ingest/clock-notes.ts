@@ -1,7 +1,8 @@
 /**
- * What is wrong with the clocks of sources, as ingest sees it: rows refused because they lie in the
- * future, and rows that a source sent later but observed earlier. Kept in memory, one spell of each
- * kind a VM: a clock that is still wrong is noted again with its next row, also after a restart.
+ * Clock faults of sources, as ingest sees them: rows refused because they lie in the future, and
+ * rows that a source sent later but observed earlier. They are in memory only, one spell of each
+ * kind for a VM. A clock that is still wrong is noted again with its next row, also after a
+ * restart.
  */
 
 import type { VmRef } from '../../../streams/telemetry/samples/batch.ts';

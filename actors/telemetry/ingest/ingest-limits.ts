@@ -1,7 +1,7 @@
 /**
- * What one project may take up: VMs, series and boot ids, each of which costs memory for as long as
- * history or its head keeps it, and the memory of the head. What is over a limit is named and refused,
- * the rest is kept: VMs and series that are known go on being stored whatever else a batch brings.
+ * Limits of one project: VMs, series and boot ids, each of which costs memory as long as history or
+ * its head keeps it, and memory of the head. What exceeds a limit is named and refused, and the
+ * rest is kept: known VMs and series are stored whatever else a batch brings.
  */
 
 import { Refusal } from '../../../streams/platform/refusal.ts';
@@ -46,7 +46,7 @@ export interface IngestLimitsOptions {
   readonly limits?: { of(project: string): { readonly series: number } };
   /** Absent: there is always room. */
   readonly memory?: RowMemory;
-  /** Told how many rows a write had that was refused because the memory of all projects is short. */
+  /** Called with the number of rows of a write that was refused for short memory. */
   readonly onShortMemory?: (rows: number) => void;
 }
 
@@ -106,14 +106,14 @@ export class IngestLimits {
     return this.#projects.get(project)?.series ?? 0;
   }
 
-  /** Label sets of a metric (mounts) that a VM has told since the start; undefined: nothing of it. */
+  /** Label sets (mounts) that a VM has reported of a metric since the start; undefined: none. */
   labelSets(project: string, vm: string, metricId: string): number | undefined {
     const derivation = metricCatalogue.get(metricId)?.derivation;
-    const told = this.#projects.get(project)?.vms.get(vm);
-    if (!derivation || !told) return undefined;
-    return told.seen
-      ? inputsOf(derivation, [...told.seen.keys()]).length
-      : countIn(told.layout, metricId, derivation);
+    const use = this.#projects.get(project)?.vms.get(vm);
+    if (!derivation || !use) return undefined;
+    return use.seen
+      ? inputsOf(derivation, [...use.seen.keys()]).length
+      : countIn(use.layout, metricId, derivation);
   }
 
   /**

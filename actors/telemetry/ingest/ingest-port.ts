@@ -1,4 +1,7 @@
-/** What callers of ingest see: rows in, an answer once they are durable. `ingest.ts` implements it. */
+/**
+ * Ingest as its callers see it: rows in, an answer once they are durable. `ingest.ts` implements
+ * it.
+ */
 import type { IngestRow, SenderReach } from '../../vms/sent-row.ts';
 
 export interface WriteRequest {

@@ -1,8 +1,8 @@
 /**
- * How much a project may write: samples and request bytes a second, a token bucket each. A bucket
- * holds ten seconds' worth, so that what a sender has kept through an outage of a minute comes in
- * faster than it was observed, and no project has the disk and the main thread to itself. A write is
- * taken whole or refused whole, with the seconds after which it can be taken.
+ * Write rates of a project: samples and request bytes a second, a token bucket each. A bucket holds
+ * ten seconds' worth: rows that a sender kept through an outage arrive faster than they were
+ * observed, and no project occupies the disk and the main thread alone. A write is accepted or
+ * refused whole; a refusal says after how many seconds it can be retried.
  */
 import type { Clock } from '../../../streams/platform/clock.ts';
 import { Refusal } from '../../../streams/platform/refusal.ts';
@@ -23,7 +23,7 @@ const WORDS: Readonly<Record<RateName, string>> = {
 export interface IngestRatesOptions {
   readonly clock: Pick<Clock, 'elapsed'>;
   readonly limits: (project: string) => Pick<ProjectLimits, RateName>;
-  /** Told of each refused write. */
+  /** Called for each refused write. */
   readonly onRefusal?: (limit: RateName) => void;
 }
 

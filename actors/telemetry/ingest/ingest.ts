@@ -1,8 +1,8 @@
 /**
- * Ingest: checks rows, registers VMs it has not seen, merges what arrives together into one log
- * entry per partition, and answers once that entry is durable. A refused sample is named by its
- * row and series; the rest of the batch is kept. Nothing is judged here: late, duplicate and
- * conflicting samples go into the log, where history and evaluator treat them alike.
+ * Ingest: checks rows, registers new VMs, merges rows that arrive together into one log entry for
+ * each partition, and answers once that entry is durable. A refused sample is named by its row and
+ * series; the rest of the batch is kept. Late, duplicate and conflicting samples go into the log,
+ * where history and evaluator treat them alike.
  */
 import type { Clock } from '../../../streams/platform/clock.ts';
 import { Refusal } from '../../../streams/platform/refusal.ts';
@@ -41,7 +41,7 @@ export interface IngestDeps {
   readonly onSamples: (accepted: number, rejected: readonly RejectedSample[]) => void;
 }
 
-/** Observation times remembered per VM to tell a repeated row. */
+/** Observation times remembered for each VM, to recognise a repeated row. */
 const TIMES_KEPT = 16;
 /** Every so often VMs of a project that were not heard within retention are forgotten, ms. */
 const SWEEP_MS = 60_000;
@@ -205,7 +205,7 @@ interface Times {
 }
 
 /**
- * The last observation times of each VM that reported within retention: tells repeated rows, as a courtesy to the sender, and
+ * The last observation times of each VM that reported within retention. It recognises repeated rows, as a courtesy to the sender, and
  * clocks that go back: of one boot a later row that was observed earlier.
  */
 export class RecentTimes {

@@ -1,9 +1,8 @@
 /**
- * Merges rows that arrive together into one entry of their partition's log. The first row to come
- * is written at the end of the same turn of the event loop; what comes while a write is under way
- * shares the next one. Where several senders write at once, the next write keeps a small distance,
- * so that all of them get into it. So a quiet system waits for nothing, and a busy one pays one
- * disk write for many requests.
+ * Merges rows that arrive together into one entry of their partition's log. The first row is
+ * written at the end of its turn of the event loop. Rows that arrive during a write share the next
+ * one. With several concurrent senders the next write waits a little, so that all of them join it.
+ * An idle system waits for nothing, and a busy one pays one disk write for many requests.
  */
 import type { Clock } from '../../../streams/platform/clock.ts';
 import { Refusal } from '../../../streams/platform/refusal.ts';

@@ -1,8 +1,8 @@
 /**
- * What a sender may report, row by row: a collector the baseline series of its data center's VMs,
- * an agent the expanded series of its one VM. Expanded monitoring is opted into VM by VM, so nobody
- * but an enrolled agent tells its series. What is beyond that is named and refused, the rest is
- * kept. Where every VM is comes from the registry, in memory.
+ * Checks what a sender may report, row by row: a collector the baseline series of its data center's
+ * VMs, an agent the expanded series of its one VM. Expanded monitoring is opted into for each VM,
+ * so only an enrolled agent sends its series. What exceeds the reach is named and refused; the rest
+ * is kept. The VM directory has each VM's data center.
  */
 import { EXPANDED_SERIES } from '../../../streams/telemetry/metrics/catalogue.ts';
 import type { SeriesKey } from '../../../streams/telemetry/samples/batch.ts';
@@ -79,7 +79,7 @@ function rowBeyond(
 }
 
 /**
- * What the hypervisor tells is not the guest's to tell; undefined when nothing is left. The boot id
+ * A guest may not report what the hypervisor reports; undefined when nothing is left. The boot id
  * goes too: where both observe the same millisecond, it would stand for the hypervisor's, and with
  * it what counters are worth.
  */

@@ -1,14 +1,14 @@
 /**
- * Why history could not answer or store, as one error with a closed set of reasons. Rows stay in the
- * log until they are in chunks, so that nothing acknowledged is lost by any of these.
+ * Failures of history, as one error with a closed set of reasons. Rows stay in the log until they
+ * are in chunks, so none of these loses an acknowledged row.
  */
 
 /**
  * `DAMAGED`: bytes on disk are not what was written. `UNAVAILABLE`: a thread or the disk failed.
  * `OVERLOADED`: too many reads wait. `CLOSED`: the store is closed, or closing. `OUT_OF_MEMORY`: a
  * thread has ended because its work took more memory than a thread may have. `FAULT`: a thread's
- * code threw what it should not; the error has the stack of where it did, and is told to nobody
- * outside. `INCOMPLETE`: rows that were accepted are in the log and not readable yet, because the
+ * code threw what it should not; the error has its stack, and is
+ * reported to nobody outside. `INCOMPLETE`: rows that were accepted are in the log and not readable yet, because the
  * memory for new rows was full.
  */
 export type HistoryErrorReason =

@@ -1,7 +1,7 @@
 /**
- * A VM's rows as columns, and the one rule by which rows from several places become one: the
- * head, chunks that overlap, redelivered batches. Kept pure, because readers, flushes and
- * compaction must not differ in it.
+ * A VM's rows as columns, and the one rule by which rows from several places merge: the head,
+ * overlapping chunks, redelivered batches. Pure, because readers, flushes and compaction must not
+ * differ in it.
  */
 import type { SeriesKey } from '../../../streams/telemetry/samples/batch.ts';
 import type { VmColumns } from '../../../streams/telemetry/samples/columns.ts';
@@ -9,7 +9,7 @@ import type { VmColumns } from '../../../streams/telemetry/samples/columns.ts';
 /** As readers see them: history keeps nothing beside. */
 export type VmRows = VmColumns;
 
-/** No rows at all; made anew each time, because a thread that hands rows on gives them away. */
+/** No rows; a new object each time, because a thread that hands rows on gives them away. */
 export function noRows(): VmRows {
   return {
     timesMs: new Float64Array(0),
@@ -61,7 +61,7 @@ export function sliceRows(rows: VmRows, from: number, to: number): VmRows {
   };
 }
 
-/** The two ways in which conflicts are told: per row, and how many rows. */
+/** Conflicts as they are reported: for each row, and their number. */
 export function conflictsOf(conflicted: Uint8Array): Pick<VmRows, 'conflicted' | 'conflicts'> {
   return { conflicted, conflicts: conflicted.reduce((sum, bit) => sum + bit, 0) };
 }
@@ -148,7 +148,7 @@ class Merge {
     }
   }
 
-  /** Code 0 is "not told": it neither overwrites nor contradicts. */
+  /** Code 0 is "not reported": it neither overwrites nor contradicts. */
   #pourCodes(target: Uint8Array | Uint32Array, codes: ArrayLike<number>, places: Uint32Array) {
     for (let i = 0; i < places.length; i++) {
       const code = codes[i] as number;

@@ -1,7 +1,6 @@
 /**
- * The dictionary of series keys as readers see it: numbers to names, looked up when one is first met.
- * What was met is remembered within a bound and then begun anew, so that names that are no longer
- * stored, or that somebody else's VMs have brought, do not stay.
+ * The dictionary of series keys for readers: numbers to names, read on first use. Names are
+ * remembered up to a bound and then forgotten, so that names that are no longer stored do not stay.
  */
 import type { Statement } from 'better-sqlite3';
 import type { SeriesKey } from '../../../streams/telemetry/samples/batch.ts';

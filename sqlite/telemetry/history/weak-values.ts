@@ -1,7 +1,7 @@
 /**
- * Objects by key, each the same one for as long as anybody has it: what many share is made once, and
- * goes with the last who needs it. The map itself holds nothing: keys whose object is gone are
- * removed whenever it has grown to twice what was left the last time.
+ * Objects by key, shared for as long as anybody holds them: what many use is made once, and freed
+ * with its last user. The map holds weak references. Keys of freed objects are removed whenever the
+ * map has doubled.
  */
 
 /** Below so many keys it is not looked through. */

@@ -1,6 +1,6 @@
 /**
- * What a credential may write: into which project, and of which machines. One place for both ways
- * in, the RPC framework and the binary handler before it.
+ * The projects and machines that a credential may write to. Both ways in use it: the RPC framework
+ * and the binary handler before it.
  */
 import type { Host } from '../../../actors/platform/host/host-port.ts';
 import type { IngestRates } from '../../../actors/telemetry/ingest/ingest-rates.ts';

@@ -1,7 +1,6 @@
 /**
- * `IngestService`: rows from messages to rows as ingest takes them. What makes a whole row
- * unreadable refuses the request with its index; readings that cannot be true are ingest's to
- * refuse, one by one.
+ * `IngestService`: turns the rows of a message into rows of ingest. A row that cannot be read
+ * refuses the request with its index. Ingest refuses readings that cannot be true, one by one.
  */
 import type { HandlerContext, ServiceImpl } from '@connectrpc/connect';
 import type { Host } from '../../../actors/platform/host/host-port.ts';
@@ -64,7 +63,7 @@ export function ingestService({
   };
 }
 
-/** A collector tells of its data center's VMs alone, as of their samples. */
+/** A collector reports only its data center's VMs, as with their samples. */
 async function retire(
   host: Pick<Host, 'view' | 'submit'>,
   request: RetireVmsRequest,
@@ -134,7 +133,7 @@ function vmIdOf(project: string, name: string, field: string): string {
   throw new Refusal('PROJECT_BOUNDARY', message);
 }
 
-/** Index into `VM_STATES`; not told and unknown are one. */
+/** Index into `VM_STATES`; not reported and unknown are the same. */
 function stateOf(state: Row_State, at: string): number {
   if (state === Row_State.STATE_UNSPECIFIED) return VM_STATES.indexOf('UNKNOWN');
   const found = VM_STATES.findIndex((name) => Row_State[name] === state);

@@ -1,6 +1,6 @@
 /**
- * `MonitoringService`: checks a message, asks the query threads, passes their bytes on. What only
- * this thread knows (records, data centers, clocks, the time) goes along with the question.
+ * `MonitoringService`: checks a message, queries the threads and returns their bytes. The request
+ * carries what only the main thread knows: records, data centers, clocks, the time.
  */
 import type { HandlerContext, ServiceImpl } from '@connectrpc/connect';
 import type { Host, ListOptions, ProjectRecord } from '../../../actors/platform/host/host-port.ts';

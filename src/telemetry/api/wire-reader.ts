@@ -1,6 +1,6 @@
 /**
- * Protobuf's wire format, as far as plain messages need it. Strict: whatever is truncated, not
- * UTF-8 or larger than a double holds exactly throws `NotPlain`, and the caller leaves the message
+ * Protobuf's wire format, as far as plain messages need it. It is strict: anything truncated, not
+ * UTF-8, or larger than a double holds exactly throws `NotPlain`, and the caller passes the message
  * to the full implementation. Source: protobuf.dev, "Encoding".
  */
 import { Buffer } from 'node:buffer';

@@ -1,8 +1,8 @@
 /**
- * `WriteSamplesRequest` in protobuf, straight into ingest rows: no message objects, names read once
- * a VM, series once a layout. Only the plain form is read, fields of the schema with sound values;
- * for anything else the answer is undefined and the full implementation has the word, so that there
- * is one place that refuses. Schema: src/proto/svc/ingest/v1/ingest.proto.
+ * Decodes a binary `WriteSamplesRequest` straight into ingest rows: no message objects, names read
+ * once a VM, series once a layout. It reads only the plain form, fields of the schema with sound
+ * values. For anything else the answer is undefined and the full implementation decides, so that
+ * only one place refuses. Schema: src/proto/svc/ingest/v1/ingest.proto.
  */
 import { Buffer } from 'node:buffer';
 import { asOneLine } from '../../../actors/platform/one-line.ts';

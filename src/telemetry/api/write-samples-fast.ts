@@ -1,9 +1,9 @@
 /**
- * `WriteSamples` in binary before the RPC framework: the same URL, the same policy, the same
- * answers, at a fraction of the cost. It takes only what it can do whole: a plain POST of a
- * well-formed request by a collector, for a project that it may write into. Everything else (JSON, gzip, malformed
- * bytes, refusals) goes on to the framework, with the bytes read so far put back, so that rules and
- * words of refusing are in one place.
+ * Binary `WriteSamples` before the RPC framework: the same URL, policy and answers at a fraction of
+ * the cost. It takes only what it can complete: a plain POST of a well-formed request by a
+ * collector, for a project that it may write to. Everything else (JSON, gzip, malformed bytes,
+ * refusals) goes to the framework with the bytes read so far, so that the rules and texts of
+ * refusals are in one place.
  */
 import { Buffer } from 'node:buffer';
 import type {
@@ -173,10 +173,10 @@ class FastWriteSamples {
 
   #refuse(error: unknown, response: ServerResponse): void {
     this.#answered.failed++;
-    const told = asConnectError(error, METHOD, this.#deps.log);
-    const headers = { 'content-type': 'application/json', ...Object.fromEntries(told.metadata) };
-    const body = Buffer.from(JSON.stringify(errorToJson(told, undefined)));
-    this.#send(response, codeToHttpStatus(told.code), headers, body.toString('latin1'));
+    const answer = asConnectError(error, METHOD, this.#deps.log);
+    const headers = { 'content-type': 'application/json', ...Object.fromEntries(answer.metadata) };
+    const body = Buffer.from(JSON.stringify(errorToJson(answer, undefined)));
+    this.#send(response, codeToHttpStatus(answer.code), headers, body.toString('latin1'));
   }
 
   /** @param bytes the body as one character a byte: Node sends it with the headers in one piece */
@@ -232,12 +232,12 @@ function readBody(request: IncomingMessage, done: (body: Buffer) => void): void 
 /** The answer in protobuf, one character a byte. */
 function encodeAnswer({ accepted, duplicates, rejected }: WriteAnswer): string {
   if (rejected.length === 0) return countField(1, accepted) + countField(2, duplicates);
-  const told = create(WriteSamplesResponseSchema, {
+  const message = create(WriteSamplesResponseSchema, {
     accepted: BigInt(accepted),
     duplicates: BigInt(duplicates),
     rejected: [...rejected],
   });
-  return Buffer.from(toBinary(WriteSamplesResponseSchema, told)).toString('latin1');
+  return Buffer.from(toBinary(WriteSamplesResponseSchema, message)).toString('latin1');
 }
 
 /** A field of a count below 2^31; proto3 leaves a zero out. */

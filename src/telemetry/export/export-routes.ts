@@ -1,7 +1,8 @@
 /**
- * What a pull-based collector reads (API-04): the list of shards, and each
- * shard. Both need the bearer credential; refusals are a sentence in plain text, which Prometheus
- * shows beside the target.
+ * HTTP routes for a pull-based collector (API-04): the list of shards and each shard. Both need the
+ * bearer credential. A refusal is a sentence in plain text, which Prometheus shows beside the
+ * target. `scrape-targets` is in the form of Prometheus's HTTP service discovery
+ * (https://prometheus.io/docs/prometheus/latest/http_sd).
  */
 import type { FastifyInstance, FastifyReply, FastifyRequest, HTTPMethods } from 'fastify';
 import { Refusal } from '../../../streams/platform/refusal.ts';

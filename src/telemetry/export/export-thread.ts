@@ -1,6 +1,7 @@
 /**
- * The thread that writes shards: 500 VMs are a megabyte of text, which the thread that takes
- * samples in does not have the time for. It sees history by itself.
+ * The thread that writes shards: 500 VMs are a megabyte of text, too much for the thread that takes
+ * samples in. It reads history itself. A series without a fresh sample is left out, and with its
+ * last series the VM: a scraper must see that nothing was observed.
  */
 import { gzipSync } from 'node:zlib';
 import { HistoryError } from '../../../sqlite/telemetry/history/history-error.ts';

@@ -1,7 +1,7 @@
 /**
- * Exports of a project's newest samples, shard by shard. Decides whose samples may be shown as the
- * present; the text is written in a thread of its own, one shard at a time, the projects in turn.
- * Each may take as long as a query.
+ * Exports of a project's newest samples, shard by shard. It decides whose samples are shown as the
+ * present. A separate thread writes the text, one shard at a time, the projects in turn. Each
+ * export may take as long as a query.
  */
 
 import type { Host } from '../../../actors/platform/host/host-port.ts';
@@ -26,7 +26,7 @@ export interface ExporterDeps {
   /** Has everything been read that the sample log held at the start? */
   readonly evaluator: { isCaughtUp(): boolean };
   readonly clock: Clock;
-  /** Told when the thread ends without being asked to. */
+  /** Gets an entry when the thread ends unrequested. */
   readonly log: Log;
   /** The thread's file; absent = `export-thread`. */
   readonly entry?: URL;
@@ -118,7 +118,7 @@ export class Exporter {
     }
   }
 
-  /** Without the VMs of stale data centers: what those told last is not the present. */
+  /** Without the VMs of stale data centers: their last readings are not the present. */
   #live(vms: readonly ExportedVm[]): readonly ExportedVm[] {
     const states = new Map<string, 'live' | 'stale'>();
     return vms.filter(({ datacenter }) => {
@@ -129,7 +129,7 @@ export class Exporter {
   }
 }
 
-/** What the scraper is told; the error itself where only the log may say it. */
+/** The refusal that the scraper gets; the error itself where only the log may have it. */
 function refusalOf(error: HistoryError): Error {
   const message = `The export could not be written: ${error.message}`;
   switch (error.reason) {

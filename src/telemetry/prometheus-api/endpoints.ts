@@ -1,7 +1,6 @@
 /**
- * The allow-list: every path of the PromQL URL that exists, with its methods and what it answers.
- * Whatever a Prometheus has beside these (writing, administration, configuration, federation) is
- * not here and so does not exist.
+ * The allow-list: every path of the PromQL URL, with its methods and its answer. Whatever else a
+ * Prometheus has (writing, administration, configuration, federation) does not exist here.
  */
 
 import {
@@ -65,7 +64,7 @@ export const endpoints: readonly Endpoint[] = [
   querying('format_query', (input) => textRequest('format', input)),
   querying('parse_query', (input) => textRequest('parse', input)),
   { path: 'metadata', methods: GET, kind: 'query', answer: metadata },
-  // No exemplars are stored, and rules are another API's: told as empty, because clients ask.
+  // No exemplars are stored, and rules belong to another API: both are answered as empty, because clients ask.
   { path: 'query_exemplars', methods: GET_POST, kind: 'call', answer: () => answerOf([]) },
   { path: 'rules', methods: GET, kind: 'call', answer: () => answerOf({ groups: [] }) },
   { path: 'alerts', methods: GET, kind: 'call', answer: () => answerOf({ alerts: [] }) },

@@ -1,7 +1,11 @@
 /**
- * From parameters to what is asked of the query threads, with the limits of this gateway
- * (LIMIT-01 to LIMIT-08). The engine knows none of them: a rule or a test may ask it for what no dashboard may.
- * Texts of refusals are Prometheus's where it has one, because clients show and compare them.
+ * Query requests from HTTP parameters, with the limits of this API (LIMIT-03). The engine knows
+ * none of these limits: a rule or a test may ask for what no dashboard may. Refusals have
+ * Prometheus's texts where it has one, because clients show and compare them.
+ *
+ * The form body goes before the URL, and of a parameter with one value the first counts, as in
+ * Prometheus. Times are seconds with decimals, RFC 3339 or `1m30s`; sizes far out of range are
+ * clamped to what a calendar can hold.
  */
 import { PromqlError } from '../promql/errors.ts';
 import { goQuote } from '../promql/format-go.ts';
@@ -60,7 +64,7 @@ export function seriesRequest(input: QueryInput): QueryRequest {
   return metadataRequest({ kind: 'series' }, input);
 }
 
-/** Of what is told about series, without their samples. */
+/** A request about series, without their samples. */
 export function metadataRequest(
   about:
     | { readonly kind: 'series' | 'labels' }

@@ -29,7 +29,7 @@ export interface PromqlRoutesDeps extends ReaderAccess {
   readonly queries: PromqlQueries;
   readonly clock: Clock;
   readonly log: Log;
-  /** Whether the service can answer; told at `/-/ready`. */
+  /** Whether the service can answer; shown at `/-/ready`. */
   readonly health: { report(): { readonly ready: boolean } };
 }
 
@@ -157,7 +157,7 @@ function addHeaders(scope: FastifyInstance): void {
   });
 }
 
-/** Known paths with another method, and everything that is no path: told before a body is read. */
+/** Known paths with another method, and everything that is no path: refused before a body is read. */
 function refuseUnknownPaths(scope: FastifyInstance): void {
   const known: readonly KnownPath[] = [
     ...endpoints.map(({ path, methods }) => ({ pattern: patternOf(API + path), methods })),

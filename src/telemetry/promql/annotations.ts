@@ -1,12 +1,12 @@
 /**
- * Warnings and infos of one evaluation, each text once. They tell that an answer is right by the
+ * Warnings and infos of one evaluation, each text once. They say that an answer is right by the
  * rules and yet perhaps not what was meant (Prometheus, `util/annotations`). There may be one a
  * series or a step, so that no more are kept than anybody reads.
  */
 import type { Span } from './ast.ts';
 import { positionOf } from './errors.ts';
 
-/** Different texts of one kind; behind them one more tells that there were others. */
+/** Different texts of one kind; one more text after them says that there were others. */
 const KEPT_MAX = 1000;
 
 export class Annotations {

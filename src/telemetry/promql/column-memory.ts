@@ -1,5 +1,5 @@
 /**
- * How columns and label sets take their memory. Everything is asked of the budget before it is
+ * Memory of columns and label sets. Everything is asked of the budget before it is
  * made, so that a query which would need gigabytes is refused and never begun. What an object costs
  * besides its elements is counted too: at one step it is nearly all. The figures are what V8 takes
  * (measured), and a quarter more.

@@ -1,5 +1,5 @@
 /**
- * Why an expression has no answer, in the kinds that Prometheus's HTTP API tells apart
+ * Errors of expressions, in the kinds that Prometheus's HTTP API distinguishes
  * (`errorType`). `bad_data`: the expression or a parameter; `execution`: this data does not allow
  * it (many-to-many matching) or it needs too much; `timeout` and `canceled`: it was given up.
  */
@@ -28,7 +28,7 @@ export function positionOf(text: string, offset: number): string {
   return `${line}:${column}`;
 }
 
-/** `span` null: about no place, told as the first. */
+/** `span` null: about no place, reported at the first. */
 export function parseError(text: string, span: Span | null, message: string): PromqlError {
   const place = text === '' ? 'unknown position' : positionOf(text, span?.from ?? 0);
   return new PromqlError('bad_data', `${place}: parse error: ${message}`, span);

@@ -10,7 +10,7 @@ export function goQuoteCut(text: string): string {
   return `${goQuote(text.slice(0, SHOWN_TEXT_MAX).replace(/[\uD800-\uDBFF]$/, ''))}...`;
 }
 
-/** `%g`: the shortest digits that tell the number; an exponent from 1e+06 up and below 0.0001. */
+/** `%g`: the shortest digits that identify the number; an exponent from 1e+06 up and below 0.0001. */
 export function formatGo(value: number): string {
   if (Number.isNaN(value)) return 'NaN';
   if (!Number.isFinite(value)) return value > 0 ? '+Inf' : '-Inf';

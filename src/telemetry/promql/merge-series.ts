@@ -1,7 +1,7 @@
 /**
- * What happens when dropping or rewriting labels makes series equal. Over all steps at once,
+ * Merges series that become equal when labels are dropped or rewritten. Over all steps at once,
  * because Prometheus allows it as long as no step has two of them: the parts of one time line,
- * told apart before, are then one series.
+ * distinct before, are then one series.
  */
 import type { Budget } from './budget.ts';
 import { takeColumn } from './column-memory.ts';

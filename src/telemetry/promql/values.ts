@@ -1,5 +1,5 @@
 /**
- * What operators hand to each other: whole columns, one element a step, for all steps of the
+ * Values between operators: whole columns, one element a step, for all steps of the
  * query at once. An instant query is a grid of one step. Absent is a bit of its own, because NaN
  * is a value in PromQL.
  */

@@ -1,7 +1,6 @@
 /**
- * Everything that answers queries: the threads, and what the threads have
- * to be told because only the main thread knows it: which VM records have changed, which data
- * centers are stale.
+ * Opens everything that answers queries: the threads, and the state that only the main thread
+ * knows, such as changed VM records and stale data centers.
  */
 
 import type { Host } from '../../../actors/platform/host/host-port.ts';

@@ -1,6 +1,6 @@
 /**
- * The thread that answers queries: reads history through a connection of its own, evaluates, and
- * makes the answer's bytes, so that neither ingest nor alerting ever waits for a query.
+ * The entry of a query thread: it reads history through a connection of its own, evaluates, and
+ * writes the answer's bytes, so that neither ingest nor alerting ever waits for a query.
  */
 
 import { RecordReader } from '../../../sqlite/platform/control/record-reader.ts';

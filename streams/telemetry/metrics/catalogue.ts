@@ -44,8 +44,8 @@ export interface MetricDescriptor {
   readonly limitation: string;
   /** Only with expanded guest monitoring. */
   readonly expanded: boolean;
-  /** What the guest tells, whoever passes it on: where it is missing, the guest did not report. */
-  readonly toldByGuest: boolean;
+  /** Reported by the guest, whoever passes it on: where it is missing, the guest did not report it. */
+  readonly reportedByGuest: boolean;
   readonly derivation: Derivation;
 }
 
@@ -68,7 +68,7 @@ const QUALITY =
 const STATE = `${QUALITY} A coarser step holds the share of its observations.`;
 const GUEST = 'Reported by expanded guest monitoring, from inside the guest, where installed.';
 
-type Row = Omit<MetricDescriptor, 'expanded' | 'toldByGuest'> & { readonly expanded?: boolean };
+type Row = Omit<MetricDescriptor, 'expanded' | 'reportedByGuest'> & { readonly expanded?: boolean };
 
 const rows: readonly Row[] = [
   {
@@ -169,7 +169,10 @@ const rows: readonly Row[] = [
 
 /** Every metric by its id, in the order in which descriptors are listed. */
 export const metricCatalogue: ReadonlyMap<string, MetricDescriptor> = new Map(
-  rows.map((row) => [row.metricId, { expanded: false, toldByGuest: isToldByGuest(row), ...row }]),
+  rows.map((row) => [
+    row.metricId,
+    { expanded: false, reportedByGuest: isReportedByGuest(row), ...row },
+  ]),
 );
 
 /** Series that expanded monitoring alone reports, from inside the guest. */
@@ -180,8 +183,8 @@ export const EXPANDED_SERIES: ReadonlySet<string> = new Set(
 /** Metrics that alert rules can watch. */
 export const EVALUATED_METRICS: ReadonlySet<string> = new Set(metricCatalogue.keys());
 
-/** Memory is the hypervisor's to pass on, and the guest's to tell: its balloon driver does. */
-function isToldByGuest({ source, derivation, metricId }: Row): boolean {
+/** The hypervisor passes memory on, but the guest's balloon driver reports it. */
+function isReportedByGuest({ source, derivation, metricId }: Row): boolean {
   const isMemory = derivation.from === 'memoryUsed' || metricId === 'memory_total_bytes';
   return source === 'guest' || isMemory;
 }

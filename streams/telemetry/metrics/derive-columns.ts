@@ -102,8 +102,8 @@ type RowBuffer = { -readonly [K in keyof ObservedRow]-?: ObservedRow[K] } & {
 };
 
 function blankRow(values: number): RowBuffer {
-  const told = { boot: '', vcpus: Number.NaN, state: 0, stateReason: '' };
-  return { observedMs: 0, ...told, values: new Array<number>(values).fill(Number.NaN) };
+  const unknown = { boot: '', vcpus: Number.NaN, state: 0, stateReason: '' };
+  return { observedMs: 0, ...unknown, values: new Array<number>(values).fill(Number.NaN) };
 }
 
 function fillRow(

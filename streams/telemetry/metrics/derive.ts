@@ -17,7 +17,7 @@ import { type ReportedState, unexpectedStop } from './power.ts';
 export interface ObservedRow extends ReportedState {
   /** Unix ms. */
   readonly observedMs: number;
-  /** '' = not told. */
+  /** '' = not reported. */
   readonly boot: string;
   readonly vcpus: number;
   /** One value for each series of the list that the inputs were made for. */
@@ -117,7 +117,7 @@ export function isObserved(derivation: Derivation, { row, input }: InputRow): bo
 /**
  * The value of `after`, given the observation before it (absent: the first), NaN when there is
  * none: the first sample of a counter, an interval longer than the gap tolerance, an unexplained
- * counter drop, a capacity change, 0/0. `out` tells what it was made of.
+ * counter drop, a capacity change, 0/0. `out` gets numerator and denominator.
  */
 export function derive(
   derivation: Derivation,
@@ -191,7 +191,7 @@ function weigh(
   }
 }
 
-/** Is the metric the hypervisor's word on the VM itself? Only such are judged while it is down. */
+/** True for metrics of the VM's own state: only they are judged while the VM is down. */
 export function reportsState({ from }: Derivation): boolean {
   return from === 'running' || from === 'unexpectedStop';
 }
@@ -287,14 +287,14 @@ function readPaired(
   return read(before.row, at < 0 ? -1 : (before.input.slots[at] ?? -1));
 }
 
-/** Do the vCPUs told with the two rows differ, with no gap between them? */
+/** True when the vCPUs of the two rows differ, with no gap between them. */
 function isResized(before: InputRow | undefined, after: InputRow): boolean {
   if (!before || intervalSeconds(before, after) === 0) return false;
   const difference = after.row.vcpus - before.row.vcpus;
   return Number.isFinite(difference) && difference !== 0;
 }
 
-/** Cpu-seconds over interval x vCPUs observed then; NaN where they were not told both times. */
+/** Cpu-seconds over interval x vCPUs observed then; no value where they were not reported both times. */
 function utilizationOver(before: InputRow | undefined, after: InputRow, out: Derived): void {
   const seconds = intervalSeconds(before, after);
   if (!before || seconds === 0) return;

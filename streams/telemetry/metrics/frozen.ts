@@ -1,13 +1,13 @@
 /**
  * Readings that stand still: rows with fresh times whose values are bit-identical, for hours, while
- * the VM is said to run. Real sources do that for days. They are observations, and told as such;
- * but who reads them has to know.
+ * the VM is said to run. Real sources do that for days. They are observations, and are reported as
+ * such; but who reads them has to know.
  */
 import { GAP_TOLERANCE_MS } from '../entry.ts';
 import { VM_STATES } from '../samples/batch.ts';
 import type { VmColumns } from '../samples/columns.ts';
 
-/** Rows that stand still for so long are told as frozen, ms. */
+/** Rows that do not change for so long are reported as frozen, ms. */
 export const FROZEN_MS = 3_600_000;
 
 const RUNNING = VM_STATES.indexOf('RUNNING');
@@ -42,7 +42,7 @@ export function frozenStretches(columns: VmColumns): Stretch[] {
  */
 export function unchangedStretches(columns: VmColumns): Stretch[] {
   const { timesMs } = columns;
-  const state = toldStates(columns);
+  const state = lastStates(columns);
   const changed = changes(columns, state);
   const stretches: Stretch[] = [];
   let start = 0;
@@ -56,12 +56,12 @@ export function unchangedStretches(columns: VmColumns): Stretch[] {
   return stretches;
 }
 
-/** At each row the state that was told last: a source inside the guest tells none. */
-function toldStates({ state }: VmColumns): Uint8Array {
-  let told = UNKNOWN;
+/** At each row the state that was last reported: a source inside the guest reports none. */
+function lastStates({ state }: VmColumns): Uint8Array {
+  let last = UNKNOWN;
   return state.map((code) => {
-    if (code !== UNKNOWN) told = code;
-    return told;
+    if (code !== UNKNOWN) last = code;
+    return last;
   });
 }
 

@@ -1,8 +1,7 @@
 /**
- * A metric over a range: from a VM's columns to points on a grid of steps, the gaps
- * between them and what else is to be known about them. An interval of a counter
- * belongs to the step its later observation is in. A step without an observation has no point:
- * nothing is carried on, interpolated or filled.
+ * A metric over a range: points on a grid of steps, gaps and quality flags, from a VM's columns. An
+ * interval of a counter belongs to the step of its later observation. A step without an observation
+ * has no point: nothing is carried forward, interpolated or filled.
  */
 import { GAP_TOLERANCE_MS } from '../entry.ts';
 import { VM_STATES } from '../samples/batch.ts';
@@ -250,7 +249,7 @@ function stepPoints(
       sums.numerator += numerators[i] ?? 0;
       sums.denominator += denominators[i] ?? 0;
     }
-    // A single reading is told as it was read: weighing it could cost its last digit.
+    // A single reading keeps its value: weighing it could cost its last digit.
     const value = i === first + 1 ? (values[first] ?? Number.NaN) : quotient(derivation, sums);
     if (!Number.isNaN(value)) points.push({ timeMs, value });
   }

@@ -62,17 +62,17 @@ const rows: readonly SeriesDescriptor[] = [
     'seconds',
     'When the source observed the VM, Unix time',
   ),
-  gauge('svc_vm_load1', '', 'Load average over one minute, told from inside the guest'),
+  gauge('svc_vm_load1', '', 'Load average over one minute, reported from inside the guest'),
   gauge(
     'svc_vm_memory_available_bytes',
     'bytes',
-    'Memory that programs could still get, told from inside the guest',
+    'Memory that programs could still get, reported from inside the guest',
   ),
-  gauge('svc_vm_swap_used_bytes', 'bytes', 'Swap in use, told from inside the guest'),
-  gauge('svc_vm_processes_running', '', 'Runnable processes, told from inside the guest'),
+  gauge('svc_vm_swap_used_bytes', 'bytes', 'Swap in use, reported from inside the guest'),
+  gauge('svc_vm_processes_running', '', 'Runnable processes, reported from inside the guest'),
 ];
 
-/** Every series of the catalogue by its name, in the order in which they are told. */
+/** Every series of the catalogue by its name, in the order in which they are written. */
 export const seriesCatalogue: ReadonlyMap<string, SeriesDescriptor> = new Map(
   rows.map((row) => [row.name, row]),
 );

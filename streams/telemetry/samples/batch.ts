@@ -45,7 +45,7 @@ export interface SampleBatch {
   readonly observedMs: Float64Array;
   /** The source's own counter of rows since its boot; orders rows when its clock goes back. */
   readonly sequence: Float64Array;
-  /** Index into `strings`; '' = not told. */
+  /** Index into `strings`; '' = not reported. */
   readonly boot: Uint32Array;
   /** vCPUs observed with this row; NaN = not reported (only this column uses NaN for absent). */
   readonly vcpus: Float64Array;

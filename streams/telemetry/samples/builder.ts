@@ -13,7 +13,7 @@ export interface Row {
   readonly observedMs: number;
   /** The source's own counter of rows since its boot. */
   readonly sequence: number;
-  /** Boot id, '' = not told. */
+  /** Boot id, '' = not reported. */
   readonly boot: string;
   /** NaN = not reported. */
   readonly vcpus: number;
@@ -27,7 +27,7 @@ export interface Row {
   readonly values: ArrayLike<number>;
 }
 
-/** Layouts remembered across batches; beyond it the memory starts anew. */
+/** Layouts remembered across batches; beyond it they are forgotten. */
 const LAYOUTS_KEPT_MAX = 20_000;
 /** And characters of their series keys: usual layouts of a fleet take a few thousand. */
 const LAYOUT_CHARACTERS_MAX = 4 * 1024 * 1024;

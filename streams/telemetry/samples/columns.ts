@@ -13,7 +13,7 @@ export interface VmColumns {
   readonly vcpus: Float64Array;
   /** Index into `VM_STATES`. */
   readonly state: Uint8Array;
-  /** Index into `strings`; '' = not told. A change means the guest booted between the rows. */
+  /** Index into `strings`; '' = not reported. A change means the guest booted between the rows. */
   readonly boot: Uint32Array;
   /** The source's word for the state, e.g. `destroyed`; index into `strings`, '' = none. */
   readonly stateReason: Uint32Array;
@@ -41,9 +41,9 @@ export interface HistoryReader {
 
 export interface LatestRow {
   readonly observedMs: number;
-  /** Index into `VM_STATES`; of this row, or of the newest one of the last 90 s that tells it. */
+  /** Index into `VM_STATES`; of this row, or of the newest one of the last 90 s that reports it. */
   readonly state: number;
-  /** The same; NaN = not told. */
+  /** The same; NaN = not reported. */
   readonly vcpus: number;
   /** The row before it, where there is one: rates need two. */
   readonly columns: VmColumns;

@@ -1,6 +1,6 @@
 /**
- * The dictionaries of a batch as bytes: which VMs, texts and series its rows refer to by number.
- * Well-known names are numbers themselves, because a row of one VM has a dozen of them.
+ * Bytes of a batch's dictionaries: the VMs, texts and series that its rows refer to by number.
+ * Well-known names of series and labels are numbers themselves, because a row has a dozen of them.
  */
 import type { Layout, SampleBatch, VmRef } from './batch.ts';
 import { type ByteReader, malformed } from './byte-reader.ts';

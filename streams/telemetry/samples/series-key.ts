@@ -1,7 +1,10 @@
 /**
- * The one way a series key is written: labels sorted by name, values escaped as in Prometheus's
- * text format, so that equal series are equal strings; and the way back. Two spellings of one
- * series would be two series in history.
+ * Series keys: the one spelling of a series, and the labels that senders may set. Labels are sorted
+ * by name and values escaped as in Prometheus's text format, so that equal series are equal
+ * strings. Two spellings of one series would be two series in history.
+ *
+ * Label names follow Prometheus's rules: a letter or an underscore, then digits too. Names with a
+ * leading double underscore are Prometheus's own. The names that identify the VM are ours.
  */
 import type { SeriesKey } from './batch.ts';
 

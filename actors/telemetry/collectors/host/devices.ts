@@ -18,7 +18,7 @@ const SECTOR_BYTES = 512;
 const NOT_A_DISK = /^(loop|ram|zram|sr|fd|dm-|md|drbd|bcache)\d*/;
 
 /**
- * Interfaces made by software, for machines whose cards cannot be told by a device (containers):
+ * Interfaces made by software, for machines whose cards have no device (containers):
  * their traffic passes another interface that is counted, or none at all.
  */
 const MADE_BY_SOFTWARE =
@@ -26,7 +26,7 @@ const MADE_BY_SOFTWARE =
 
 /**
  * Reads /proc/diskstats. `blockDevices` is the listing of /sys/block: whole devices, where a
- * partition never is. A name cannot tell (`xvda1` may be either).
+ * partition never is. A name does not decide it: `xvda1` may be either.
  */
 export function parseDiskstats(text: string, blockDevices: readonly string[]): ObservedValue[] {
   const whole = new Set(blockDevices.map((name) => name.replaceAll('!', '/')));

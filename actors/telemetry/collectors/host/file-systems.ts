@@ -1,11 +1,10 @@
 /**
- * Asks the kernel how full file systems are, without ever waiting for a dead one.
+ * Mounts of this host, and how full they are, without waiting for a dead file system.
  *
- * Asking about a network file system whose server is gone blocks in the kernel, without end and
- * beyond any signal. In this process that would take one of libuv's four threads each time, and
- * with the fourth every file read of ours would stop. So another process asks: `stat -f`, one for
- * all local mounts and one for each remote mount. A mount whose last process has not ended yet is
- * not asked again, so there is never more than one stuck process a mount.
+ * A query about a network file system blocks in the kernel when its server is gone, and no signal
+ * ends it. In this process it would occupy one of libuv's four threads each time. So another
+ * process asks: one `stat -f` for all local mounts and one for each remote mount. A mount is not
+ * asked again before its last process has ended, so each mount has at most one stuck process.
  */
 import type { Clock } from '../../../../streams/platform/clock.ts';
 import { seriesKey } from '../../../../streams/telemetry/samples/series-key.ts';

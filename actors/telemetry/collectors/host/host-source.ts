@@ -1,7 +1,7 @@
 /**
- * This host as a VM: what a guest agent would report, read in-process from /proc, /sys and the
- * mounts. It makes `npm start` on a bare machine show real readings within its first minute.
- * The reader here is thin; what the text means is in the pure functions of `host/`.
+ * This host as a VM: the readings of a guest agent, read in-process from /proc, /sys and the
+ * mounts. A bare machine shows real readings within a minute of `npm start`. The pure functions
+ * beside this file parse the text.
  */
 import { readdir, readFile } from 'node:fs/promises';
 import type { Clock } from '../../../../streams/platform/clock.ts';
@@ -30,7 +30,7 @@ export interface HostSourceOptions {
 
 const DEADLINE_MS = 2_000;
 
-/** Yields one row a round, of baseline series: those of expanded monitoring are an agent's to tell. */
+/** Yields one row of baseline series a round; only an agent reports expanded series. */
 export function createHostSource(options: HostSourceOptions): Source {
   const { clock } = options;
   const files = options.files ?? kernelFiles;

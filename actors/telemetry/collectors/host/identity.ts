@@ -1,7 +1,6 @@
 /**
- * Who this host is among VMs: the same id after a restart, a reinstall of this service or a new
- * network name. The machine-id itself is confidential by its own documentation (machine-id(5)),
- * so its hash is used.
+ * Identity of this host among VMs: the same id after a restart, a reinstall of this service or a
+ * new network name. The machine-id is confidential (machine-id(5)), so the id is its hash.
  */
 import { createHash } from 'node:crypto';
 import { mkdir, readFile, writeFile } from 'node:fs/promises';

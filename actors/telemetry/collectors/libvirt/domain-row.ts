@@ -1,6 +1,6 @@
 /**
- * A domain's statistics as a row: pure. Which of libvirt's numbers can be believed when is all
- * here; what cannot be believed is left out.
+ * A domain's statistics as a row, and the rules for which of libvirt's numbers to believe. Pure. A
+ * number that cannot be believed is left out.
  */
 import type { VmState } from '../../../../streams/telemetry/samples/batch.ts';
 import type { ObservedRow, ObservedValue } from '../collector.ts';
@@ -48,7 +48,7 @@ export function hasCounters(domain: Domain): boolean {
   return domain.id !== undefined && state !== 'STOPPED' && state !== 'CRASHED';
 }
 
-/** When the guest last told its memory figures, Unix seconds; 0 = never. */
+/** When the guest last reported its memory figures, Unix seconds; 0 = never. */
 export function balloonUpdate(domain: Domain): number | undefined {
   return parseCount(domain.fields.get('balloon.last-update'));
 }
@@ -67,8 +67,8 @@ function cpu(domain: Domain, vcpus: number | undefined): ObservedValue[] {
 
 /**
  * The guest's memory as of `balloon.last-update`. The numbers stay what they were when nobody
- * polls, the guest is paused or its driver is gone; so they count only when the guest has told
- * them anew since the last round, and recently.
+ * polls, the guest is paused or its driver is gone; so they count only when the guest has
+ * reported them since the last round, and recently.
  */
 function memory(seen: DomainObservation): ObservedValue[] {
   const update = balloonUpdate(seen.domain);
@@ -184,7 +184,7 @@ const STATES: readonly {
 
 /**
  * State and reason. A domain that is off because its QEMU died, or failed to start, is CRASHED:
- * nobody stopped it. Paused is told by `state.state` alone; `vcpu.N.state` stays 1 there.
+ * nobody stopped it. Only `state.state` reports a pause; `vcpu.N.state` stays 1 there.
  */
 function domainState(domain: Domain): { state: VmState; reason: string } {
   const known = STATES[parseCount(domain.fields.get('state.state')) ?? 0];

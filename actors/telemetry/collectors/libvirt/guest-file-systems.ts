@@ -1,10 +1,11 @@
 /**
- * Asks guest agents how full their file systems are (opt-in), beside the rounds of statistics.
+ * Reads from guest agents how full their file systems are (opt-in), beside the rounds of
+ * statistics.
  *
- * An agent may be absent, off, or mute for ever, and libvirt waits as long as the agent does. So
- * each VM is asked by itself, once at a time, with libvirt's own time-out set and a deadline
- * beyond it; and a VM whose agent failed is asked again only after twice as long as before, in a
- * lane of its own: mute agents, however many, never delay those that answer.
+ * An agent may be absent, off or silent, and libvirt waits as long as the agent does. So each VM
+ * has one query at a time, with libvirt's own timeout and a deadline beyond it. A VM whose agent
+ * failed waits twice as long for its next query, in a separate queue: silent agents never delay
+ * those that answer.
  */
 import type { CancelWakeUp } from '../../../../streams/platform/clock.ts';
 import type { ObservedValue, SourceFault } from '../collector.ts';
@@ -19,7 +20,7 @@ export interface GuestFileSystemsOptions {
   readonly agentSeconds?: number;
 }
 
-/** A run of a VM: when the VM starts anew, its agent gets a new chance. */
+/** A run of a VM: a restart of the VM gives its agent a new chance. */
 export interface AskedVm {
   readonly vm: string;
   readonly bootId: string;

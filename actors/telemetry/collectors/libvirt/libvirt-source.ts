@@ -1,10 +1,10 @@
 /**
  * All VMs of one libvirt as a source: one read-only virsh a round for the counters of all of them,
- * killed at a deadline; and, where it is wanted, the guest agents' file systems beside it.
+ * killed at a deadline; optionally also the file systems that guest agents report.
  *
- * One frozen QEMU process delays libvirt's answer for all VMs. The round in which that happens
- * ends at its deadline without rows. From then on virsh is asked for what is there at once
- * (`--nowait`), which is complete for all VMs but the frozen one, until that one answers again.
+ * One frozen QEMU process delays libvirt's answer for all VMs. That round ends at its deadline
+ * without rows. From then on virsh uses `--nowait`, which is complete for all VMs but the frozen
+ * one, until that VM answers again.
  */
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { Clock } from '../../../../streams/platform/clock.ts';
@@ -111,8 +111,8 @@ class LibvirtSource implements Source {
     );
     const running = rows.filter((row) => row.state === 'RUNNING');
     this.#guests?.watch(running);
-    const told = { rows, faults: [...faults, ...(this.#guests?.faults() ?? [])] };
-    return whole ? { ...told, listed: whole } : told;
+    const reading = { rows, faults: [...faults, ...(this.#guests?.faults() ?? [])] };
+    return whole ? { ...reading, listed: whole } : reading;
   }
 
   #row(domain: Domain, observedMs: number): ObservedRow {
@@ -140,7 +140,7 @@ class LibvirtSource implements Source {
   }
 }
 
-/** Keys that only the domain's QEMU can tell. */
+/** Keys that only the domain's QEMU can report. */
 function hasAnswered(domain: Domain): boolean {
   const { fields } = domain;
   const disks = indexesOf(fields, 'block.count');

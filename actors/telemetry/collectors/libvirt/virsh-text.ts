@@ -1,11 +1,11 @@
 /**
- * What virsh prints, as data: pure functions from text.
+ * Parses the output of virsh. Pure.
  *
  * One virsh process prints three parts: all domains by UUID, id and name; the statistics, where a
- * domain has only its name; and all domains again. A name can be given to another domain between
- * the parts, and an id changes with a restart; only a domain that is the same before and after is
- * one whose statistics are certainly its own. Names may hold quotes, blanks and even what looks
- * like a header, so lines are told apart by their start and names are taken whole.
+ * domain has only its name; and all domains again. Between the parts a name can move to another
+ * domain, and a restart changes an id. Statistics belong to a domain only when it is the same
+ * before and after. Names may hold quotes, blanks and text that looks like a header, so the start
+ * of a line decides what it is, and names are taken whole.
  */
 import { parseCount } from '../command.ts';
 import { isImage } from '../host/file-systems.ts';
@@ -47,7 +47,7 @@ export function parseStatistics(text: string): Statistics {
   let block: Map<string, string> | undefined;
   let isWhole = true;
   for (const line of text.split('\n')) {
-    // Nine lines of ten are fields: they are told by their indent, without a pattern.
+    // Nine lines of ten are fields: their indent identifies them without a pattern.
     if (line.startsWith('  ')) {
       const equals = line.indexOf('=');
       const key = line.slice(2, equals);
@@ -112,7 +112,7 @@ export interface GuestFileSystem {
 /**
  * Reads `virsh guestinfo --filesystem`. undefined = the agent said nothing at all: after
  * `guest-agent-timeout` a mute agent gives an empty answer and success. A file system whose size
- * or use the agent does not tell is not listed.
+ * or use the agent does not report is not listed.
  */
 export function parseGuestFileSystems(text: string): GuestFileSystem[] | undefined {
   const fields = new Map<string, string>();

@@ -1,7 +1,7 @@
 /**
  * Rows of a trace in the Bitbrains form (GWA-T-12: one CSV a VM, a row each 300 s, all gauges).
- * Only what the trace says is told: throughputs are left out, since counters made from them would
- * be values nobody observed; a VM without cores is off, whatever its last row keeps repeating.
+ * Throughputs are left out, because counters made from them would be values that nobody observed. A
+ * VM without cores is off, whatever its last row repeats.
  */
 import { readFile } from 'node:fs/promises';
 import { gunzipSync } from 'node:zlib';

@@ -1,7 +1,7 @@
 /**
- * A recording as a source: each round yields the rows that have fallen due since the one before,
- * through the same loop and sink as live readings. At speed 1 on a virtual clock a test replays
- * weeks in a moment; on the machine's clock a demo shows last month at the pace it had, or faster.
+ * A recording as a source: each round yields the rows that have become due since the last one,
+ * through the same loop and sink as live readings. On a virtual clock a test replays weeks in a
+ * moment; on the system clock a demo shows last month at its pace, or faster.
  */
 import type { Clock } from '../../../../streams/platform/clock.ts';
 import type { ObservedRow, Source } from '../collector.ts';

@@ -1,6 +1,6 @@
 /**
  * Goes through all chunks and says which are not what was written: some at a time, so that a check
- * of gigabytes lets queries through, tells how far it is, and can be given up.
+ * of gigabytes lets queries through, reports its progress, and can be cancelled.
  */
 import { DamagedBytes } from '../../../../streams/telemetry/samples/byte-reader.ts';
 import type { SqliteDatabase } from '../../../platform/database.ts';

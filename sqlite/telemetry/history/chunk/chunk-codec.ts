@@ -141,12 +141,12 @@ export class Chunk {
     return this.#column(seriesId + META_COLUMNS);
   }
 
-  /** Does any row tell vCPUs? */
+  /** True when any row has vCPUs. */
   get hasVcpus(): boolean {
     return this.#columns.has(VCPUS);
   }
 
-  /** Does any row tell the VM's state? */
+  /** True when any row has the VM's state. */
   get hasStates(): boolean {
     return this.#columns.has(STATE);
   }

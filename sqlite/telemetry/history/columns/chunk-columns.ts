@@ -1,6 +1,6 @@
 /**
- * Chunks as columns: the bytes of a chunk are read when a column of it is wanted that is not in
- * memory, and only that column is decoded. A chunk's checksum is compared when it is first read.
+ * Chunks as columns. A chunk's bytes are read when one of its columns is wanted and not in memory,
+ * and only that column is decoded. The checksum is compared on the first read.
  */
 
 import { hash } from 'node:crypto';
@@ -18,7 +18,7 @@ export const ROW_COLUMNS = {
   /** Time of the observation, Unix seconds. */
   observed: '\nobserved',
   vcpus: '\nvcpus',
-  /** Index into `VM_STATES`, where the source told. */
+  /** Index into `VM_STATES`, where the source reported it. */
   state: '\nstate',
   /** See `bootNumber`. */
   boot: '\nboot',
@@ -138,10 +138,10 @@ export class ChunkColumns {
   }
 }
 
-/** 52 bits: what a double tells apart, and two of a VM's boots practically never share. */
+/** 52 bits: what a double distinguishes, and two boots of a VM practically never share. */
 const HEX_DIGITS = 13;
 
-/** NaN for '': the source told none. */
+/** NaN for '': the source reported none. */
 export function bootNumber(text: string): number {
   if (text === '') return Number.NaN;
   return Number.parseInt(hash('sha256', text, 'hex').slice(0, HEX_DIGITS), 16);

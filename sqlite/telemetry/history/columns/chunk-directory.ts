@@ -1,8 +1,8 @@
 /**
- * Which chunks there are, in memory, kept up to date without looking at their contents. A chunk
- * never changes and its id is never used again; chunks come one at a time (flush), or one in place
- * of a day's (merging), and old days go. So the ids newer than the newest one known tell which days
- * of which VMs have to be read again, and the oldest day left tells which are over.
+ * The chunks of history, in memory, kept current without reading their contents. A chunk never
+ * changes and its id is never reused. Chunks are added one at a time (flush) or replace those of a
+ * day (merge), and old days are dropped. So ids above the newest known one show which days of which
+ * VMs to read again, and the oldest remaining day shows which days have been dropped.
  */
 import type { Statement } from 'better-sqlite3';
 import type { SqliteDatabase } from '../../../platform/database.ts';
@@ -15,7 +15,7 @@ export interface ChunkPlace {
   readonly rows: number;
 }
 
-/** Is told what has changed. */
+/** Receives the changes. */
 export interface DirectoryListener {
   onVm(id: number, project: string, vm: string): void;
   /** All chunks of a VM's UTC day, by rising id; an empty list = the day is gone. */
@@ -53,8 +53,8 @@ export class ChunkDirectory {
       this.#listener.onVm(id, project, vm);
       this.#lastVm = id;
     }
-    if (isFirst) this.#tellDays(found as PlaceRow[]);
-    else this.#tellChanged(found);
+    if (isFirst) this.#reportDays(found as PlaceRow[]);
+    else this.#reportChanged(found);
     for (const { id } of found) if (id > this.#lastChunk) this.#lastChunk = id;
     const first = firstDay.get() ?? Number.NEGATIVE_INFINITY;
     if (first > this.#firstDay) this.#listener.onFirstDay(first);
@@ -77,7 +77,7 @@ export class ChunkDirectory {
   }
 
   /** `found` is sorted by day and VM. */
-  #tellDays(found: readonly PlaceRow[]): void {
+  #reportDays(found: readonly PlaceRow[]): void {
     for (let from = 0; from < found.length; ) {
       const { vm, day } = found[from] as PlaceRow;
       let to = from;
@@ -90,12 +90,12 @@ export class ChunkDirectory {
     }
   }
 
-  #tellChanged(found: readonly { readonly vm: number; readonly day: number }[]): void {
-    const told = new Set<string>();
+  #reportChanged(found: readonly { readonly vm: number; readonly day: number }[]): void {
+    const reported = new Set<string>();
     for (const { vm, day } of found) {
       const key = `${vm} ${day}`;
-      if (told.has(key)) continue;
-      told.add(key);
+      if (reported.has(key)) continue;
+      reported.add(key);
       this.reread(vm, day);
     }
   }

@@ -1,8 +1,8 @@
 /**
- * Bounds the memory of decoded columns: what was used longest ago goes first. Being used is one
- * number written, because a query touches thousands of columns in a millisecond; the order is made
- * only when something has to go. Time columns that are equal are one: the VMs of a host are
- * polled together.
+ * A memory bound for decoded columns: the least recently used go first. A use is one number
+ * written, because a query touches thousands of columns in a millisecond; the order is computed
+ * only when something has to go. Equal time columns are shared: the VMs of a host are polled
+ * together.
  */
 
 /** What the cache counts. `drop` forgets it where it is kept. */

@@ -1,7 +1,6 @@
 /**
- * A stretch of one column without its holes: what is left when "not observed" is taken out. The
- * rule by which rows of several places become one (`rows.ts`) holds for each column by itself, so
- * that columns are merged without the rows around them.
+ * A stretch of one column without holes: the observed values alone. The merge rule for rows
+ * (`rows.ts`) holds for each column by itself, so columns are merged without the rows around them.
  */
 
 import { firstAtOrAfter } from '../rows.ts';

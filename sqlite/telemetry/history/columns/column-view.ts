@@ -1,9 +1,8 @@
 /**
- * History as one thread sees it, column by column: for readers that want one series of many VMs,
- * again and again. What was decoded stays in memory within a bound; what has not changed is not
- * looked at again.
+ * History as one thread sees it, column by column, for readers that repeatedly want one series of
+ * many VMs. Decoded columns stay in memory within a bound, and unchanged ones are not read again.
  *
- * The head is read before the directory of chunks is brought up to date (`refreshHead`, then
+ * The head is read before the directory of chunks is refreshed (`refreshHead`, then
  * `refreshStored`): a row leaves the head only after its chunk is committed.
  */
 import type { SqliteDatabase } from '../../../platform/database.ts';

@@ -1,7 +1,7 @@
 /**
- * The stored columns of a VM's UTC day, each decoded when it is first wanted and then kept by the
- * cache: one run for all chunks of the day. A chunk that follows the others is appended; one that
- * overlaps makes the run anew, the lower id prevailing (`rows.ts`).
+ * The stored columns of a VM's UTC day, each decoded on first use and then kept by the cache: one
+ * run for all chunks of the day. A chunk that follows the others is appended. One that overlaps
+ * rebuilds the run, and the lower id prevails (`rows.ts`).
  */
 
 import {
@@ -59,7 +59,7 @@ export class DayColumns implements Segment {
     this.#deps = deps;
   }
 
-  /** Takes over what the directory tells. What follows the known chunks keeps their columns. */
+  /** Takes over the directory's chunks. Chunks that follow the known ones keep their columns. */
   replace(chunks: readonly ChunkPlace[]): void {
     const before = this.#chunks;
     if (before.length === chunks.length && before.every(({ id }, i) => id === chunks[i]?.id))
@@ -82,12 +82,12 @@ export class DayColumns implements Segment {
     }
   }
 
-  /** From here on its columns reach back to `fromMs`; the version tells when they did not. */
+  /** Makes its columns reach back to `fromMs`; the version changes when they did not. */
   reach(fromMs: number): void {
     const touching = this.#chunks.findIndex(({ endMs }) => endMs >= fromMs);
     const first = this.#isDisjoint ? touching : 0;
     if (first < 0 || first >= this.#first) return;
-    // Twice as far as asked, when it is not the first time: a day is made anew a few times at most.
+    // Twice as far as asked, when it is not the first time: a day is rebuilt a few times at most.
     const isAgain = this.#first !== Number.POSITIVE_INFINITY;
     if (isAgain) this.clear();
     const count = this.#chunks.length;

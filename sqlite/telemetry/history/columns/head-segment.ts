@@ -1,6 +1,7 @@
 /**
- * A VM's rows that are in no chunk yet, as columns. Cut from the head when a column is first
- * wanted, and kept until the VM's rows change: most queries find them as they were.
+ * Segments of rows that are in no chunk yet, and of such rows merged with a stored day. Columns are
+ * cut from the head on first use and kept until the VM's rows change: most queries find them
+ * unchanged.
  */
 import {
   HEAD_CODES,

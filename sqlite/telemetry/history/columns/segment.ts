@@ -1,6 +1,6 @@
 /**
- * A stretch of one VM's time of which single columns can be had: a stored day, the head, or both
- * merged where late rows overlap. Segments of a VM follow each other without overlapping.
+ * A stretch of one VM's time with its columns: a stored day, the head, or both merged where late
+ * rows overlap. Segments of a VM follow each other without overlap.
  */
 import type { ColumnLayout, PickColumns } from './chunk-columns.ts';
 import type { ColumnRun } from './column-run.ts';
@@ -14,7 +14,7 @@ export interface Segment {
   readonly endMs: number;
   /** Changes with the segment's contents. */
   readonly version: number;
-  /** Rows from this time on will be asked for, Unix ms; the version tells if it changes anything. */
+  /** Rows from this time on will be read, Unix ms; the version shows whether that changes anything. */
   reach(fromMs: number): void;
   /**
    * Columns that there are. May read chunks, and then decodes what `pick` names of them for the
@@ -23,7 +23,7 @@ export interface Segment {
   layouts(pick: PickColumns): readonly ColumnLayout[];
   /** Has the columns ready for `run`. Throws as `layouts` does, and what `take` throws. */
   load(columns: readonly string[], take: TakeBytes): void;
-  /** Tells that columns are in use, those by the name of what was computed included. */
+  /** Marks columns as used, computed ones by their name included. */
   touch(columns: readonly string[]): void;
   /** A loaded column without its holes; undefined = nothing of it was observed. */
   run(column: string): ColumnRun | undefined;

@@ -1,7 +1,7 @@
 /**
- * Which cells of the head are taken: blocks of powers of two that are split and joined again
- * ("buddies"), so that what one kind of content has given back is of use to every other. Without
- * joining, texts that came and went would leave no room for pages though nothing held it.
+ * A buddy allocator for the head's cells: blocks of powers of two that are split and joined, so
+ * that what one kind of content frees serves every other. Without joining, short-lived texts would
+ * leave no room for pages.
  */
 
 /** A block that nobody smaller than it would use: two numbers of a text and 16 of its bytes. */

@@ -1,7 +1,7 @@
 /**
- * Which series have a column in a VM's slab, in order. Shared between VMs and grown by one series
- * at a time along recorded steps, so that a fleet of like machines holds one set and one mapping
- * from each layout instead of one a VM.
+ * The series that have a column in a VM's slab, in order. Sets are shared between VMs and grow by
+ * one series at a time along recorded steps, so that like machines share one set and one mapping
+ * from each layout.
  */
 import type { Layout, SeriesKey } from '../../../../streams/telemetry/samples/batch.ts';
 import { WeakValues } from '../weak-values.ts';

@@ -1,7 +1,7 @@
 /**
- * Single columns of the head, from any thread: the rows of a VM that are in no chunk yet, cut from
- * its pages between two looks at its sequence lock, without copying the other columns. The lock's
- * count tells whether anything has changed since, so that most reads need no more than that.
+ * Reads single columns of the head from any thread: rows that are in no chunk yet, cut from a VM's
+ * pages between two reads of its sequence lock, without copying the other columns. The lock's count
+ * shows whether anything has changed since, so most reads need no more than that.
  */
 import type { SeriesKey } from '../../../../streams/telemetry/samples/batch.ts';
 import { WeakValues } from '../weak-values.ts';

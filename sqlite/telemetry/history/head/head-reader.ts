@@ -1,7 +1,7 @@
 /**
- * Reads the head from any thread without stopping its writer: rows are copied between two looks at
- * the VM's sequence lock and copied again when it moved, so that no reader ever sees half a row or
- * half a change. Nothing read before the second look is believed or followed out of bounds.
+ * Reads the head from any thread without stopping its writer. Rows are copied between two reads of
+ * the VM's sequence lock, and copied again when it has moved, so no reader sees half a row or half
+ * a change. Nothing read before the second one is trusted or followed out of bounds.
  */
 
 import type { SeriesKey } from '../../../../streams/telemetry/samples/batch.ts';

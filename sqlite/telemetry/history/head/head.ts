@@ -1,7 +1,7 @@
 /**
- * The head: the newest rows of every VM in shared memory, and what of them is not on disk yet.
- * One thread appends; from it follows the floor, the oldest sequence of each partition's log that
- * a restart has to read again.
+ * The head: the newest rows of every VM in shared memory, and which of them are not on disk yet.
+ * One thread appends. From it follows the floor: the oldest sequence of each partition's log that a
+ * restart has to read again.
  */
 import type { SampleBatch } from '../../../../streams/telemetry/samples/batch.ts';
 import {

@@ -135,7 +135,7 @@ export function entryOf(slot: number): number {
 /** The writing side of the memory; one per head. */
 export class HeadMemory {
   readonly share: HeadShare;
-  /** All cells there are; replaced when they grow, so read it anew after an allocation. */
+  /** All cells; replaced when they grow, so read it again after an allocation. */
   cells: Float64Array;
   /** All entries there are; replaced when a VM is added. */
   directory: Int32Array;

@@ -1,9 +1,10 @@
 /**
- * Which rows are in the log and cannot be read: the head had no room for them. Every reader looks
- * here, on whatever thread, so that it answers with an error and never with what is left. One entry a
- * project with the times that the rows span; written by the head, read under a sequence lock.
+ * Rows that are in the log and cannot be read, because the head had no memory for them. Every
+ * reader checks here, on any thread, and answers with an error instead of an incomplete result. One
+ * entry a project with the times that the rows span; written by the head, read under a sequence
+ * lock.
  *
- *   lock (4) · length (4) · UTF-8 of a JSON list
+ * lock (4) · length (4) · UTF-8 of a JSON list
  */
 import { Buffer } from 'node:buffer';
 import { HistoryError } from '../history-error.ts';

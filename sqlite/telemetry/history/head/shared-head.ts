@@ -1,7 +1,7 @@
 /**
- * The head's memory as a reading thread sees it: which VM has which entry, and what was found of
- * one between two looks at its sequence lock. Nothing read before the second look is believed or
- * followed out of bounds, texts least of all: their cells may be another's by then.
+ * The head's memory as a reading thread sees it: the entry of each VM, and its content between two
+ * reads of the VM's sequence lock. Nothing read before the second one is trusted or followed out of
+ * bounds, texts least of all: their cells may have been reused.
  */
 import { Buffer } from 'node:buffer';
 import {

@@ -1,4 +1,7 @@
-/** One row in its cells: how it is written, compared with another of its time, and filled from it. */
+/**
+ * Rows and texts in their cells: a row is written, compared with another of its time, and filled
+ * from it; a VM's texts are held and released.
+ */
 import type { Layout } from '../../../../streams/telemetry/samples/batch.ts';
 import {
   type HeadAccount,
@@ -22,7 +25,7 @@ export interface NewRow {
   readonly sequence: number;
   readonly vcpus: number;
   readonly state: number;
-  /** '' = not told. */
+  /** '' = not reported. */
   readonly boot: string;
   readonly stateReason: string;
   readonly layout: Layout;

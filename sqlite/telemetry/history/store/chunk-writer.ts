@@ -1,7 +1,7 @@
 /**
- * Writes chunks: flushes what the head holds unflushed, merges the chunks of a past day into one,
- * drops those that retention has ended. Runs in the one thread that writes `history.db`, in steps
- * small enough to be interrupted by a kill anywhere; each step is one transaction.
+ * Writes chunks: flushes unflushed rows of the head, merges the chunks of a past day into one,
+ * drops those past retention. It runs in the one thread that writes `history.db`. Each step is one
+ * small transaction, so a kill may interrupt it anywhere.
  */
 import type { Statement } from 'better-sqlite3';
 import { DamagedBytes } from '../../../../streams/telemetry/samples/byte-reader.ts';
@@ -299,7 +299,7 @@ function statementsOf(database: SqliteDatabase) {
          (SELECT 1 FROM chunks WHERE day < ? GROUP BY day, vm HAVING count(*) > 1)`,
     ),
     firstDay: database.prepare<[], { day: number | null }>('SELECT min(day) AS day FROM chunks'),
-    // What the log may still hold of a VM is told by its sequence: it is needed until the floors
+    // The VM's sequence shows what the log may still hold of it: it is needed until the floors
     // have passed it.
     dropVms: database.prepare<[number]>(
       `DELETE FROM vms WHERE id IN

@@ -1,7 +1,7 @@
 /**
- * What history does in the background: puts rows of the head into chunks, moves the floors once
- * those are on disk, drops and merges chunks. All writing happens in one thread; here is decided
- * what is due. Nothing is lost when a step fails: it is counted, told, and due again.
+ * Background work of history: flushes rows of the head into chunks, moves the floors once those are
+ * on disk, drops and merges chunks. One thread writes; this file decides what is due. A failed step
+ * loses nothing: it is counted, logged and retried.
  */
 import type { CancelWakeUp, Clock } from '../../../../streams/platform/clock.ts';
 import { type Head, type HeadVm, targetOf } from '../head/head.ts';
@@ -150,7 +150,7 @@ export class Flusher {
       if (++this.#looks % LOOKS_A_UPKEEP === 0) await this.#keepUp();
       this.#fault = undefined;
     } catch (error) {
-      // Due again at the next look; meanwhile `stats` tells, and the log keeps the rows.
+      // Retried at the next check; meanwhile `stats` shows it, and the log keeps the rows.
       this.#fault = error instanceof Error ? error.message : String(error);
     }
   }

@@ -1,9 +1,9 @@
 /**
- * History as one thread sees it: the head in shared memory and the chunks through a connection of
- * its own. Works on any thread; a query engine that runs in a worker uses it directly.
+ * History as one thread sees it: the head in shared memory, and the chunks through a connection of
+ * its own. A query engine in a worker uses it directly.
  *
- * The head is read before the chunks. A row leaves the head only after its chunk is committed, so
- * that whatever is flushed meanwhile is seen in one of the two, and merging by time leaves it once.
+ * The head is read before the chunks. A row leaves the head only after its chunk is committed, so a
+ * row that is flushed meanwhile is seen in one of the two, and merging by time keeps it once.
  */
 import type { LatestRow } from '../../../../streams/telemetry/samples/columns.ts';
 import { type CheckStep, checkSomeChunks } from '../chunk/chunk-check.ts';

@@ -1,7 +1,7 @@
 /**
- * The newest rows of each VM, also of those that are silent since before the head: what chunks hold
- * of them is unpacked once and remembered, a few rows a VM. That stays right, because rows that
- * come later come through the head, which keeps its newest.
+ * The newest rows of each VM, also of VMs that fell silent before the head began. A few rows a VM
+ * are unpacked from chunks once and remembered. That stays right, because later rows come through
+ * the head, which keeps its newest.
  */
 
 import type { Statement } from 'better-sqlite3';
@@ -72,7 +72,7 @@ export class NewestRows {
 }
 
 /**
- * The newest row with those before it; undefined without any. What a row need not tell, its state
+ * The newest row with those before it; undefined without any. What a row may omit, its state
  * and vCPUs (a source inside the guest knows neither), is of the newest one lately that does.
  */
 function latestOf(columns: VmRows): LatestRow | undefined {

@@ -1,6 +1,6 @@
 /**
- * A few reading threads and a bounded queue before them: one request a thread at a time, so that
- * a long read delays only those behind it when all threads are busy.
+ * A few reading threads with a bounded queue: one request a thread at a time, so that a long read
+ * delays only the requests behind it when all threads are busy.
  */
 import { HistoryError } from '../history-error.ts';
 import { SupervisedThread, threadEntry } from '../threads/supervised-thread.ts';

@@ -1,6 +1,6 @@
 /**
- * Numbers of series keys as the writing thread gives them out, and the last day that each is needed
- * for: devices and interfaces come and go, and a name that no chunk has any more is removed.
+ * Numbers of series keys as the writing thread assigns them, and the last day on which each is
+ * needed. Devices and interfaces come and go, and a name that no chunk uses is removed.
  */
 import type { Statement } from 'better-sqlite3';
 import type { SeriesKey } from '../../../../streams/telemetry/samples/batch.ts';

@@ -217,7 +217,7 @@ export class History implements HistoryReader {
 
   /**
    * Reads and verifies every chunk, in another thread and in steps that let reads through.
-   * `onStep` is told what has been checked so far. Throws `HistoryError`, or the signal's reason.
+   * `onStep` gets what has been checked so far. Throws `HistoryError`, or the signal's reason.
    */
   async check(
     options: { readonly signal?: AbortSignal; readonly onStep?: (sofar: CheckReport) => void } = {},

@@ -1,6 +1,6 @@
 /**
- * What is in `history.db`, counted: for the operator who asks where the disk space goes and how far
- * back history reaches. Looks at the table alone, not into chunks.
+ * Statistics of `history.db`: where the disk space goes and how far back history reaches. Reads the
+ * table alone, not the chunks.
  */
 import type { SqliteDatabase } from '../../../platform/database.ts';
 import { DAY_MS } from '../history-file.ts';

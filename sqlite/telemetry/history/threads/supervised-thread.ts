@@ -1,6 +1,6 @@
 /**
- * A worker thread that is called like a function and replaced when it dies: calls under way fail
- * with a typed error, the next one starts a new thread; after a pause where it could not even start.
+ * A worker thread that is called like a function and replaced when it dies. Calls under way fail
+ * with a typed error and the next one starts a new thread, after a pause where it could not start.
  * It keeps the process alive only while it has work.
  */
 import { type ResourceLimits, Worker } from 'node:worker_threads';
@@ -26,7 +26,7 @@ export interface SupervisedThreadOptions {
   readonly hardStop?: { readonly clock: Clock; readonly afterMs: number };
   /** Times the pauses after a start that failed; absent = none. */
   readonly clock?: Clock;
-  /** Told of every end that nobody asked for. */
+  /** Called for every end that was not requested. */
   readonly onEnd?: (end: ThreadEnd) => void;
 }
 

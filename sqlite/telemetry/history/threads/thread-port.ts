@@ -1,7 +1,7 @@
 /**
- * The worker's side of a supervised thread: answers calls one after another. What a handler throws
- * goes back as a typed error; what is thrown outside of one ends the thread, and its supervisor
- * sees that.
+ * The worker's side of a supervised thread: answers calls one after another. An error of a handler
+ * is returned as a typed error. An error outside of one ends the thread, which its supervisor
+ * notices.
  */
 import { setPriority } from 'node:os';
 import { parentPort, workerData } from 'node:worker_threads';

@@ -1,6 +1,6 @@
 /**
  * The PromQL engine: text in, columns out. Parses and checks, evaluates over a `SeriesSource`, and
- * tells warnings. Pure: it reads no clock and no disk, and stops when its budget says so.
+ * reports warnings. Pure: it reads no clock and no disk, and stops when its budget says so.
  */
 import { Annotations } from '../annotations.ts';
 import { type Expr, typeOf, type ValueType } from '../ast.ts';

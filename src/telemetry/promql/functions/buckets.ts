@@ -75,7 +75,7 @@ function interpolateRank(rank: number, { uppers, counts, length }: BucketCounts)
   return lower + (upper - lower) * ((rank - below) / ((counts[at] as number) - below));
 }
 
-/** By halving, and not in turn, which tells NaN counts as Prometheus does. */
+/** By halving, and not in turn, so that NaN counts behave as in Prometheus. */
 function firstReaching(rank: number, counts: Float64Array, end: number): number {
   let low = 0;
   let high = end;

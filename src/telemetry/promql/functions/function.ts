@@ -1,6 +1,6 @@
 /**
- * How functions are built: each is an operator over whole columns, found in one table by its name.
- * Those over ranges are told as arithmetic over one window, which one driver slides.
+ * The form of functions: each is an operator over whole columns, found in one table by its name.
+ * Those over ranges are arithmetic over one window, which one driver slides.
  */
 import type { Annotations } from '../annotations.ts';
 import type { Call, Expr } from '../ast.ts';

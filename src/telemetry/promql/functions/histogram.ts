@@ -41,10 +41,10 @@ const FORCED_MONOTONICITY =
 function histogramQuantile(context: CallContext): VectorValue {
   const { annotations, budget } = context;
   const phis = scalarArgument(context, 0);
-  let told = 0;
+  let reported = 0;
   for (const phi of phis) {
-    if (Object.is(phi, told)) continue;
-    told = phi;
+    if (Object.is(phi, reported)) continue;
+    reported = phi;
     budget.takeWork();
     const warning = invalidQuantile(phi);
     if (warning !== undefined) annotations.warn(warning, argumentSpan(context, 0));

@@ -1,5 +1,5 @@
 /**
- * How fast a series changes: rate, increase and delta from a window's ends, extrapolated to the
+ * Rates of change of a series: rate, increase and delta from a window's ends, extrapolated to the
  * window's limits; irate and idelta from its last two samples. All touch two samples a step,
  * however many the window holds (Prometheus 3.5, `extrapolatedRate` and `instantValue`).
  */

@@ -1,5 +1,5 @@
 /**
- * Which samples of a series each step's window holds. Found before anything is computed, because
+ * The samples of a series in each step's window. Found before anything is computed, because
  * the arithmetic is then loops over plain numbers, and series with the same times share the answer.
  * Each end moves by the stride of the step before, which for regular samples is right at once.
  */
@@ -9,7 +9,7 @@ import type { RangeValue } from '../values.ts';
 
 /** Sample positions are counted over all runs of the series, from 0. */
 export interface WindowBounds {
-  /** Windows told apart: 1 where all steps look at the same one, else one a step. */
+  /** Distinct windows: 1 where all steps look at the same one, else one a step. */
   readonly count: number;
   /** First sample of each window. */
   readonly from: Int32Array;

@@ -174,7 +174,7 @@ class JoinedWindow {
   }
 }
 
-/** A function told by its arithmetic over one window, as a kernel. */
+/** A function given by its arithmetic over one window, as a kernel. */
 export function perWindow(compute: WindowFunction): BatchKernel {
   const window: Window = { timesMs: NONE, values: NONE, from: 0, to: 0, startMs: 0, endMs: 0 };
   return (batch, out) => {

@@ -1,5 +1,5 @@
 /**
- * What becomes of columns between operators. They may share arrays with each other (a filter keeps
+ * Columns between operators. They may share arrays with each other (a filter keeps
  * its input's values), because nobody writes to a column that was handed on; the memory of an array
  * is given back when the operator that read it has not handed it on.
  */

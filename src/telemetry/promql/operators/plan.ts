@@ -1,5 +1,5 @@
 /**
- * What can be known of an expression before any sample is read: which parts have one value for all
+ * The plan of an expression, made before any sample is read: which parts have one value for all
  * steps, so that they are computed at one step and spread, and which selectors are written more
  * than once, so that they are read once.
  */

@@ -1,4 +1,4 @@
-/** What every step from a piece's syntax to typed tree needs: the tokens of a node, how to refuse. */
+/** Context for building a typed tree from a piece's syntax: the tokens of a node, how to refuse. */
 import type { SyntaxNode } from '@lezer/common';
 import type { Span } from '../ast.ts';
 import { type PromqlError, parseError } from '../errors.ts';

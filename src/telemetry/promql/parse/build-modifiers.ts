@@ -1,4 +1,4 @@
-/** What may follow an operand: a range, a subquery, `offset` and `@`. */
+/** Modifiers of an operand: a range, a subquery, `offset` and `@`. */
 import type { SyntaxNode } from '@lezer/common';
 import {
   AtModifierPreprocessors,

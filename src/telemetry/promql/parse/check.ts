@@ -114,8 +114,8 @@ class Checker {
     const wanted = func.args.length;
     const problem = countProblem(call);
     if (problem !== undefined) {
-      const told = `expected ${problem} argument(s) in call to ${goQuote(func.name)}`;
-      throw this.#fault(call, `${told}, got ${args.length}`);
+      const expected = `expected ${problem} argument(s) in call to ${goQuote(func.name)}`;
+      throw this.#fault(call, `${expected}, got ${args.length}`);
     }
     const fitting = args.map((arg, i) => {
       const type = func.args[Math.min(i, wanted - 1)] as ValueType;

@@ -313,7 +313,7 @@ function scanNumber(text: string, from: number): Scanned {
   return { ok: !/\w/.test(text.charAt(at)), to: at };
 }
 
-/** The rest of a duration whose first digits were read. Units in a wrong order are told later. */
+/** The rest of a duration whose first digits were read. Units in a wrong order are reported later. */
 function scanDuration(text: string, from: number): Scanned {
   const match = /[smhdwy]s?(?:[0-9]+[smhdw]s?)*/y;
   match.lastIndex = from;

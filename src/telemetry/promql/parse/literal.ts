@@ -1,4 +1,4 @@
-/** What number and string tokens mean, by the rules of Go's `strconv` that Prometheus uses. */
+/** Values of number, string and duration tokens, by the rules of Go's `strconv` that Prometheus uses. */
 import { isUtf8 } from 'node:buffer';
 import type { NumberLiteral, StringLiteral } from '../ast.ts';
 import { goQuote } from '../format-go.ts';

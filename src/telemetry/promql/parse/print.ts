@@ -51,7 +51,7 @@ const FORMATTED_MAX = 4 * 1024 * 1024;
 
 interface Line {
   readonly text: string;
-  /** Counted along, because to count those of each part anew would take the square of the time. */
+  /** Counted along, because counting those of each part would take quadratic time. */
   readonly bytes: number;
 }
 
@@ -226,7 +226,7 @@ function aggregateHead({ op, grouping, without }: Aggregate): string {
   return labels.length > 0 ? `${op} by (${labels.join(', ')}) ` : op;
 }
 
-/** Prometheus tells labels that need quotes by the rule for metrics: a colon needs none. */
+/** Prometheus decides which labels need quotes by the rule for metrics: a colon needs none. */
 function isMetricName(text: string): boolean {
   return /^[A-Za-z_:][A-Za-z0-9_:]*$/.test(text);
 }

@@ -1,5 +1,5 @@
 /**
- * What Prometheus says about a token that cannot stand where it does. It tells what it was reading
+ * Prometheus's message for a token that cannot stand where it does. It names what it was reading
  * and what it expected for the few constructs whose rules know errors
  * (`promql/parser/generated_parser.y`); the innermost of them that is still open decides.
  */
@@ -31,7 +31,7 @@ export function syntaxError(text: string, misplaced: Misplaced): PromqlError {
 }
 
 /**
- * The first call before `index` that is complete and of a function that does not exist: it is told
+ * The first call before `index` that is complete and of a function that does not exist: it is reported
  * before anything that comes after it. Null when there is none.
  */
 export function unknownFunction(

@@ -92,7 +92,7 @@ function shapeOf(text: string): SyntaxNode | number {
   try {
     return strict.parse(text).topNode;
   } catch (error) {
-    // The one way in which a strict parser tells where it gave up.
+    // A strict parser reports its position only so.
     const place = error instanceof SyntaxError ? /\d+$/.exec(error.message)?.[0] : undefined;
     if (place === undefined) throw error;
     return Number(place);

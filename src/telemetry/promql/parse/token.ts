@@ -1,5 +1,5 @@
 /**
- * The words of PromQL, as Prometheus 3.5 tells them apart. Its keywords are not reserved: `sum`,
+ * The words of PromQL, as Prometheus 3.5 distinguishes them. Its keywords are not reserved: `sum`,
  * `by` or `start` may name a metric or label too, so a token keeps its text beside its kind.
  */
 import { goQuote } from '../format-go.ts';

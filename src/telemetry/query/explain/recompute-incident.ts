@@ -1,7 +1,7 @@
 /**
- * Recomputation of an incident: decides it again over the history of its time, in a query thread, and
- * compares. A difference is stated in a sentence. What can no longer be examined is reported as such,
- * never as agreement.
+ * Recomputes the decision of an incident from stored samples and compares the two. Runs in a query
+ * thread, 10 s at most. A difference is a sentence. What can no longer be checked is reported as
+ * that, and never as agreement.
  */
 import { HistoryError, ReadCancelled } from '../../../../sqlite/telemetry/history/history-error.ts';
 import type { HistoryView } from '../../../../sqlite/telemetry/history/store/history-view.ts';

@@ -1,7 +1,8 @@
 /**
- * A rule over the stored history of its VMs, one VM after another: what it would have done, and how
- * much of what would have been sampled was there to judge it by. Runs in a query thread; what the
- * thread holds at any moment is one VM's columns of the rule's metric.
+ * Previews of alert rules: a rule over the stored history of its VMs, one VM after another. It
+ * shows what the rule would have done, and how much of the expected samples was there to judge it
+ * by. Runs in a query thread, 10 s at most; the thread holds one VM's columns of the rule's metric
+ * at a time.
  */
 
 import { recordsOf } from '../../../../actors/platform/host/host-port.ts';

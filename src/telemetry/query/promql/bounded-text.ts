@@ -31,7 +31,7 @@ export class BoundedText {
 
   /**
    * Bytes that the caller writes: `write` is handed an array with room for `bytesMax` more from
-   * `at` on, and tells where it ended.
+   * `at` on, and returns where it ended.
    */
   appendBytes(bytesMax: number, write: (bytes: Uint8Array, at: number) => number): void {
     if (this.#pending !== '') this.#encodePending();

@@ -1,6 +1,7 @@
 /**
- * What a query thread does for the PromQL URL: one request in, the bytes of its answer out. Faults
- * of an expression or its data are answers; what is thrown is a fault of history or of ours.
+ * Evaluation of one PromQL request in a query thread, from the request to the bytes of its answer,
+ * and the parsed expressions that the thread keeps. A fault of an expression or its data is an
+ * answer. What is thrown is a fault of history or of ours.
  */
 
 import { constants, gzipSync, zstdCompressSync } from 'node:zlib';
@@ -232,7 +233,7 @@ export class ParsedExpressions {
     return this.#kept.bytes;
   }
 
-  /** Throws `PromqlError` bad_data, every time anew. */
+  /** Throws `PromqlError` bad_data each time. */
   parse(project: string, text: string): Expr {
     const known = this.#kept.get(project, text);
     if (known !== undefined) return known.tree;

@@ -1,6 +1,6 @@
 /**
- * Reads of the PromQL URL as the main thread sees them: run in a query thread, given up when the asker has gone or the time is over. What a query may
- * take is bounded in the thread (`thread/promql-work.ts`).
+ * PromQL queries on the main thread: each runs in a query thread, until its deadline or until the
+ * client has gone. `promql-evaluation.ts` bounds what a query may use.
  */
 
 import { HistoryError } from '../../../../sqlite/telemetry/history/history-error.ts';
@@ -72,7 +72,7 @@ async function ask(
 
 /**
  * What is no fault of the expression, as an answer or a `Refusal`. Throws a fault of ours as it is:
- * the route tells it to the log, with the id that the caller is told.
+ * the route logs it with the request id that the caller gets.
  */
 function faultAnswer(error: unknown, log: Log): PromqlAnswer {
   if (error instanceof Refusal && error.reason === 'QUERY_TIMEOUT') {

@@ -1,7 +1,7 @@
 /**
- * The PromQL engine's samples out of history, confined to one project at construction: VMs of
- * others are never even looked at, so that no expression can name a way to them. Made anew for each
- * query over what the thread keeps.
+ * Samples of history for the PromQL engine, confined to one project at construction: VMs of others
+ * are never looked at, so no expression can name them. Made for each query over what the thread
+ * keeps.
  */
 
 import type { PickColumns } from '../../../../sqlite/telemetry/history/columns/chunk-columns.ts';
@@ -114,7 +114,7 @@ export class HistorySeriesSource implements SeriesSource {
 
   /**
    * Values that VMs with rows in the stretch have of a label; undefined when it is not a label that
-   * every series of a VM has. Told without looking at a single series.
+   * every series of a VM has. Found without looking at a single series.
    */
   vmLabelValues(
     label: string,

@@ -1,7 +1,6 @@
 /**
- * What is kept from query to query, bounded by weight: in all, and for each project, so that one
- * that asks for ever new things drops its own and not the others'. What was used longest ago goes
- * first.
+ * A cache with a bound in bytes, in all and for each project: a project that asks for ever new
+ * things evicts its own entries and not the others'. The least recently used go first.
  */
 
 export interface Weighed {
@@ -81,7 +80,7 @@ export class ProjectCache<V extends Weighed> {
     }
   }
 
-  /** Counts everything anew: something outside has made it lighter. */
+  /** Counts everything again, after something outside has made it lighter. */
   recount(): void {
     for (const [project, { entries }] of this.#shares) {
       for (const entry of entries.values()) this.#count(project, entry);

@@ -1,7 +1,7 @@
 /**
  * The series of one project, as one thread keeps them from query to query: its VMs with the labels
- * of their present records, label sets made once, and what each selector found last time. Nothing
- * in here is shared with another project but decoded columns, which are reached through a VM.
+ * of their present records, label sets, and for each selector its matchers and what it found last.
+ * Projects share only decoded columns, which are reached through a VM.
  */
 
 import { recordsOf } from '../../../../actors/platform/host/host-port.ts';
@@ -132,7 +132,7 @@ export class ProjectSeries {
     return this.#names.get(vm) ?? NO_NAMES;
   }
 
-  /** The VM is labelled anew when it is met next. */
+  /** The VM gets new labels when it is next read. */
   #drop(vm: LabelledVm): void {
     this.#vms.delete(vm.history);
     this.#labelSets -= vm.labelSets;
@@ -253,7 +253,7 @@ class VmFinds {
     this.#bytes = 0;
   }
 
-  /** Forgets what was found in a VM that is labelled anew. */
+  /** Forgets what was found in a VM that gets new labels. */
   drop(vm: LabelledVm): void {
     const known = this.#finds.get(vm);
     if (known === undefined) return;

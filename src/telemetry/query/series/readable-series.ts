@@ -1,7 +1,7 @@
 /**
- * The series that readers see of a VM, as far as they are the same for every VM: stored ones by
- * their key, and those that follow from what a row says besides (its time, vCPUs, state) or from
- * others. One rule for a series wherever it is read: what a source has sent is as it was sent.
+ * The series that readers see of a VM: stored ones by their key, and those derived from a row's
+ * time, vCPUs and state or from other series. One rule holds wherever a series is read: a series
+ * that a source has sent is as it was sent.
  */
 import {
   type ColumnLayout,

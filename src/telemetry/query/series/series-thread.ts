@@ -1,7 +1,6 @@
 /**
- * Everything that one thread keeps to read series: the columns of history and, project by project,
- * what is made of them. All of it is bounded: the projects that nobody has asked for longest go
- * first.
+ * Everything that one thread keeps to read series: the columns of history and, for each project,
+ * what is made of them. All of it is bounded; the projects that were queried longest ago go first.
  */
 
 import type { RecordReader } from '../../../../sqlite/platform/control/record-reader.ts';

@@ -1,8 +1,8 @@
 /**
- * The threads that answer queries, and who is next for one. A thread works on one query at a time;
- * projects take turns (`FairQueue`), and one alone never has all threads while its queries last. A
- * query whose asker has gone leaves the queue, or is told to stop; a thread that does not notice is
- * ended and replaced.
+ * The query threads and their queue. A thread works on one query at a time. Projects take turns
+ * (`FairQueue`), and one project alone never occupies all threads. A query whose client has gone
+ * leaves the queue or is cancelled; a thread that does not notice is ended and replaced. A query
+ * has 10 s from the moment that it may begin (LIMIT-03).
  */
 import { HistoryError } from '../../../../sqlite/telemetry/history/history-error.ts';
 import type { HistoryShare } from '../../../../sqlite/telemetry/history/store/history-view.ts';
@@ -180,7 +180,7 @@ export class QueryThreads {
     return free.find((thread) => thread.isAvailable) ?? free[0];
   }
 
-  /** Hands the thread on once it has given up what it was told to give up. */
+  /** Hands the thread on once it has given up its cancelled call. */
   async #release(thread: SupervisedThread): Promise<void> {
     await thread.idle();
     this.#busy.delete(thread);

@@ -1,7 +1,6 @@
 /**
- * One VM as the inventory shows it: what its record says, how fresh its telemetry is, and its
- * newest values where they were observed lately. What a stale data center last told is not shown
- * as the present.
+ * One VM in the inventory: its record, how fresh its telemetry is, and its newest values where they
+ * are recent. The last readings of a stale data center are not shown as the present.
  */
 import { GAP_TOLERANCE_MS } from '../../../../streams/telemetry/entry.ts';
 import { metricCatalogue } from '../../../../streams/telemetry/metrics/catalogue.ts';

@@ -1,5 +1,5 @@
 /**
- * What is to be known about an answer besides its points: how fresh it is, how much of what would
+ * Quality of an answer besides its points: how fresh it is, how much of what would
  * have been sampled was observed, and why the rest is missing. Pure: freshness comes in as facts.
  */
 import { GAP_TOLERANCE_MS } from '../../../../streams/telemetry/entry.ts';
@@ -93,7 +93,7 @@ export function qualityOf(
   };
 }
 
-/** What is told whatever was asked. */
+/** Reasons that hold whatever was asked. */
 function always({ vmReasons, datacenter }: Freshness): string[] {
   return [...vmReasons, ...(datacenter === 'stale' ? ['DATACENTER_STALE'] : [])];
 }
@@ -117,7 +117,7 @@ function judge(answer: MetricAnswer, range: QueryRange, freshness: Freshness) {
 function missingReason(metricId: string, { expandedMonitoring }: Freshness): string {
   const descriptor = metricCatalogue.get(metricId);
   if (descriptor?.expanded && !expandedMonitoring) return 'EXPANDED_MONITORING_OFF';
-  return descriptor?.toldByGuest ? 'NOT_REPORTED_BY_GUEST' : 'NOT_REPORTED';
+  return descriptor?.reportedByGuest ? 'NOT_REPORTED_BY_GUEST' : 'NOT_REPORTED';
 }
 
 /** What lies before retention is not missing: it is no longer kept. */
@@ -169,7 +169,7 @@ function reasonsOf(
   ];
 }
 
-/** Some without data are a part that is missing; all without are none; a failure is told first. */
+/** Some without data are a part that is missing; all without are none; a failure comes first. */
 function overall(states: readonly QualityState[]): QualityState {
   if (states.includes('ERROR')) return 'ERROR';
   if (states.every((state) => state === 'NO_DATA')) return 'NO_DATA';

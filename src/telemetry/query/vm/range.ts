@@ -1,5 +1,5 @@
 /**
- * What may be asked of one VM's history: metrics that exist, and a range whose bounds are checked,
+ * Checks a request for one VM's history: metrics that exist, and a range whose bounds are checked,
  * counted and clamped before anything is read.
  */
 

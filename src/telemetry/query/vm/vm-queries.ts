@@ -1,7 +1,7 @@
 /**
- * The RPCs on VMs as the main thread sees them: a checked question in, bytes out. Reading, working
- * out and encoding happen in query threads, 10 s each (LIMIT-03). Lists of VMs are no
- * queries: they have a thread of their own, so that they wait behind nobody's slow ones.
+ * The RPCs on VMs: requests from the main thread, and the methods of the query threads that read,
+ * compute and encode their answers, 10 s each (LIMIT-03). Lists of VMs have a thread of their own,
+ * so that they do not wait behind slow queries.
  */
 
 import { HistoryError, ReadCancelled } from '../../../../sqlite/telemetry/history/history-error.ts';
@@ -31,7 +31,7 @@ export interface VmQueriesDeps {
   readonly listThreads: Pick<QueryThreads, 'call'>;
   readonly clock: Clock;
   readonly log: Log;
-  /** Counts metrics and VMs that an answer tells as failed. */
+  /** Counts metrics and VMs that an answer reports as failed. */
   readonly failures: { inc(): void };
 }
 

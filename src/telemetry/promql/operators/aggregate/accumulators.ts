@@ -1,5 +1,5 @@
 /**
- * How one group is aggregated: its members' columns come one after the other, and each adds itself
+ * Accumulators of one group: its members' columns come one after the other, and each adds itself
  * to all steps of the group at once.
  */
 

@@ -52,7 +52,7 @@ function countOne({ values, present }: SeriesColumn, columnOf: (value: number) =
     if (present[i] === 0) continue;
     const value = values[i] as number;
     if (last === null || !Object.is(value, lastValue)) {
-      // A Map does not tell -0 from 0, whose labels differ.
+      // A Map does not distinguish -0 from 0, whose labels differ.
       last = (Object.is(value, -0) ? undefined : columns.get(value)) ?? columnOf(value);
       if (!Object.is(value, -0)) columns.set(value, last);
       lastValue = value;

@@ -1,5 +1,5 @@
 /**
- * Which series of a vector are aggregated into one: settled once a query, by labels alone.
+ * Groups of series that are aggregated into one: settled once a query, by labels alone.
  */
 import type { Aggregate } from '../../ast.ts';
 import type { Budget } from '../../budget.ts';

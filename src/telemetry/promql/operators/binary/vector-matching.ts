@@ -1,5 +1,5 @@
 /**
- * Which series of two vectors belong together: once a query, never a step. A group holds the series
+ * Matching of the series of two vectors: once a query, never a step. A group holds the series
  * of both sides whose labels agree as far as `on` or `ignoring` looks at them.
  */
 import type { VectorMatching } from '../../ast.ts';
