@@ -6,10 +6,8 @@
  */
 import { ENROLMENT_TOKEN_MS, type EnrolmentContext } from '../../machines/vms/enrolment.ts';
 import { Refusal } from '../../streams/platform/refusal.ts';
-import type { IdentityChange } from '../identity/checks.ts';
-import { invalid } from '../identity/checks.ts';
-import type { MintedKey } from '../identity/credentials.ts';
-import { startCredential } from '../identity/credentials.ts';
+import { type IdentityChange, invalid } from '../identity/checks.ts';
+import { type MintedKey, startCredential } from '../identity/credentials.ts';
 import { enrolmentIdOf } from '../identity/names.ts';
 import { sameDigest } from '../identity/sign-in-secrets.ts';
 import type { Draft, Host, Instance } from '../platform/host/host-port.ts';
