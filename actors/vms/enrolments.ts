@@ -197,7 +197,8 @@ function datacenterFor(
   }
   const datacenter = reported ?? (asked || known?.datacenter);
   if (datacenter === undefined) {
-    const message = 'datacenter is missing: it is needed for a VM that no collector has reported yet';
+    const message =
+      'datacenter is missing: it is needed for a VM that no collector has reported yet';
     throw invalid('datacenter', message);
   }
   assertExpanded(datacenters, datacenter);
