@@ -4,7 +4,7 @@
  */
 import { spawnSync } from 'node:child_process';
 import { readCheckout } from './house/checkout.ts';
-import { placeFindings } from './house/plan.ts';
+import { circleFindings, placeFindings } from './house/plan.ts';
 import { styleFindings } from './style.ts';
 import { supplyFindings } from './supply/findings.ts';
 
@@ -16,10 +16,7 @@ interface Check {
 const checks: readonly Check[] = [
   { name: 'types', run: () => command('tsc') },
   { name: 'lint and format', run: () => command('biome', 'check', '.') },
-  {
-    name: 'rooms and the direction of imports',
-    run: () => none(placeFindings(readCheckout(process.cwd()))),
-  },
+  { name: 'rooms, the direction of imports, circles', run: () => none(houseFindings()) },
   { name: 'style', run: () => none(styleFindings(process.cwd())) },
   { name: 'dependencies', run: () => none(supplyFindings(process.cwd())) },
   { name: 'unused code and dependencies', run: () => command('knip') },
@@ -39,6 +36,11 @@ process.exitCode = failed.length > 0 ? 1 : 0;
 
 function command(program: string, ...args: string[]): boolean {
   return spawnSync(program, args, { stdio: ['ignore', 'inherit', 'inherit'] }).status === 0;
+}
+
+function houseFindings(): string[] {
+  const checkout = readCheckout(process.cwd());
+  return [...placeFindings(checkout), ...circleFindings(checkout)];
 }
 
 function none(findings: readonly string[]): boolean {
