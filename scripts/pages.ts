@@ -4,7 +4,7 @@ import { cliPage } from '../src/cli/cli-page.ts';
 import { commands } from '../src/cli/program.ts';
 import { settingsPage } from '../src/cli/settings-page.ts';
 import { errorsPage } from '../src/platform/errors.ts';
-import { limitsPage } from '../src/platform/gate/limits-page.ts';
+import { limitsPage } from '../src/platform/gate/limit-use.ts';
 
 export interface Page {
   readonly path: string;

@@ -1,13 +1,13 @@
 /**
- * The service's side of operator commands: HTTP over a unix socket that the service's own user
- * alone may open, so that no credential is needed and no network reaches it. An answer is a line of
- * JSON for each thing there is to tell, the result last: long work shows how far it is.
+ * The service's side of operator commands: HTTP over a unix socket that only the service's own user
+ * may open, so that no credential is needed and no network reaches it. An answer is JSON lines:
+ * progress first, the result last.
  */
 import { once } from 'node:events';
-import { chmodSync, rmSync } from 'node:fs';
+import { chmodSync, closeSync, openSync, rmSync } from 'node:fs';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
+import { join } from 'node:path';
 import type { Log } from '../platform/log.ts';
-import { openSocketPath } from './admin-socket.ts';
 
 /** A line of an answer; `result` or `fault` is the last one. */
 export type AdminLine =
@@ -154,4 +154,26 @@ async function readBody(
   } catch {
     return undefined;
   }
+}
+
+const NAME = 'admin.sock';
+/** `sockaddr_un.sun_path` with its closing zero (unix(7)). */
+const PATH_BYTES_MAX = 107;
+
+export interface SocketPath {
+  /** What to bind or to connect to. */
+  readonly path: string;
+  /** Once the socket is closed, or connected. */
+  release(): void;
+}
+
+/** Throws what opening the folder throws. */
+export function openSocketPath(folder: string): SocketPath {
+  const path = join(folder, NAME);
+  if (Buffer.byteLength(path) <= PATH_BYTES_MAX) return { path, release: () => {} };
+  const descriptor = openSync(folder, 'r');
+  return {
+    path: join('/proc/self/fd', String(descriptor), NAME),
+    release: () => closeSync(descriptor),
+  };
 }

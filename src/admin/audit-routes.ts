@@ -3,17 +3,26 @@
  * what. What people, sessions, sign-in links and collectors of all projects went through is in no
  * project's audit, so that the operator alone can read it.
  */
+
+import { existsSync } from 'node:fs';
 import { create, type MessageInitShape, toJson } from '@bufbuild/protobuf';
-import { type LogVerification, verifyLog } from '../../actors/audit/log-verifier.ts';
+import {
+  type LogVerification,
+  type LogVerifierOptions,
+  verifyLog,
+} from '../../actors/audit/log-verifier.ts';
 import type { Host } from '../../actors/platform/host/host-port.ts';
 import { machineDefinitions } from '../../machines/audit/registry.ts';
 import { CommitReader } from '../../sqlite/platform/control/commit-reader.ts';
+import { StreamOnDisk } from '../../sqlite/platform/embedded-stream/stream-on-disk.ts';
 import type { Clock } from '../../streams/platform/clock.ts';
 import { SYSTEM_PROJECT } from '../../streams/platform/commit/commit.ts';
 import { CommitBodiesOfStream } from '../../streams/platform/commit/commit-bodies.ts';
+import { EVENTS_STREAM } from '../../streams/platform/commit/events.ts';
 import { Refusal } from '../../streams/platform/refusal.ts';
 import type { Stream } from '../../streams/platform/stream.ts';
 import { definitionOf, parseInstanceName } from '../audit/api/audit.ts';
+import { compareSink, type SinkComparison } from '../audit/export/compare-sink.ts';
 import { ListTransitionsResponseSchema } from '../gen/svc/audit/v1/audit_pb.ts';
 import { listOptions, pageToken } from '../platform/api/paging.ts';
 import { actorsForPeople, transitionMessage } from '../platform/api/transition-messages.ts';
@@ -108,4 +117,36 @@ function limitOf(body: Body): number {
   if (Number.isInteger(limit) && limit >= 1 && limit <= LIMIT_MAX) return limit;
   const message = `--limit is 1 to ${LIMIT_MAX}, a whole number`;
   throw new Refusal('INVALID_FIELD', message, { field: 'limit' });
+}
+
+/** Changes nothing; without `events` the log is on a server. Throws `SqliteError`, `SchemaMismatch`, `StreamMisconfigured`. */
+export async function verifyOnDisk(
+  paths: { readonly control: string; readonly events: string },
+  options: Pick<LogVerifierOptions, 'clock' | 'onProgress'>,
+): Promise<LogVerification> {
+  const reader = new CommitReader(paths.control);
+  try {
+    const { events } = paths;
+    const bodies = existsSync(events) ? new StreamOnDisk(events, EVENTS_STREAM) : null;
+    try {
+      return await verifyLog({ reader, bodies, machines: machineDefinitions, ...options });
+    } finally {
+      bodies?.close();
+    }
+  } finally {
+    reader.close();
+  }
+}
+
+/** Compares the files of an audit sink with the projection. Throws as `verifyOnDisk`, and for a file that cannot be read. */
+export async function compareOnDisk(
+  sinks: readonly string[],
+  control: string,
+): Promise<SinkComparison> {
+  const reader = new CommitReader(control);
+  try {
+    return await compareSink(sinks, reader);
+  } finally {
+    reader.close();
+  }
 }

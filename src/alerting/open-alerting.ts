@@ -11,8 +11,7 @@ import type { IngestLimits } from '../../actors/telemetry/ingest/ingest-limits.t
 import { tick } from '../../actors/telemetry/ticker.ts';
 import type { History } from '../../sqlite/telemetry/history/store/store.ts';
 import type { Stream } from '../../streams/platform/stream.ts';
-import { ready } from '../platform/health.ts';
-import { faulty } from '../platform/health-checks.ts';
+import { faulty, ready } from '../platform/health.ts';
 import type { LostWork, RoomBase } from '../platform/room-base.ts';
 
 export interface AlertingOptions extends RoomBase {

@@ -9,7 +9,7 @@ import {
   type ReportedLeaks,
   type RevokedKey,
 } from '../admin/identity-routes.ts';
-import type { AdminAct } from './admin-act.ts';
+import type { AdminAct } from './admin-acts.ts';
 import type { Option } from './client/arguments.ts';
 import { printable, UsageError } from './client/faults.ts';
 import { localTime, table } from './client/output.ts';

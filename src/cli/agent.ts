@@ -4,11 +4,339 @@
  * standard input, never from the command line, which every process of the machine can read.
  */
 
-import { enrolAction } from './agent/enrol.ts';
-import { installAction } from './agent/install.ts';
-import { runAction } from './agent/run.ts';
-import { statusAction, unenrolAction } from './agent/status.ts';
-import { family } from './client/action.ts';
+import { existsSync, readFileSync, rmSync } from 'node:fs';
+import { release } from 'node:os';
+import { FolderLocked, lockFolder } from '../../sqlite/platform/lock-file.ts';
+import { AutomationService } from '../gen/svc/iam/v1/automation_pb.ts';
+import { parseSecret } from '../platform/keys.ts';
+import { createLog } from '../platform/log.ts';
+import { bufferFolder, startAgent } from '../vms/agent/agent.ts';
+import {
+  EnrolmentUnusable,
+  enrolmentPath,
+  prepareFolder,
+  readEnrolment,
+  type StoredEnrolment,
+  thisMachine,
+  writeEnrolment,
+} from '../vms/agent/enrolment-file.ts';
+import { type BufferStats, RowBuffer } from '../vms/agent/row-buffer.ts';
+import { type AgentStatus, readStatus, statusPath } from '../vms/agent/status-file.ts';
+import { type Action, type ActionContext, family } from './client/action.ts';
+import type { Option } from './client/arguments.ts';
+import { Fault, NoAnswer, UsageError } from './client/faults.ts';
+import { facts, json, localTime } from './client/output.ts';
+import { EXIT_FAULT, EXIT_OK, EXIT_USAGE } from './command.ts';
+import { installOptions, installUnit } from './install.ts';
+
+const FOLDER = '/var/lib/svc-agent';
+
+const folderOption: Option = {
+  name: 'state',
+  takes: 'FOLDER',
+  help: `Where enrolment and buffer lie; else SVC_AGENT_STATE, or ${FOLDER}`,
+};
+
+/** The agent's folder; under systemd the one that the unit was given. */
+function folderOf({ input, environment }: ActionContext): string {
+  const { STATE_DIRECTORY, SVC_AGENT_STATE } = environment;
+  // Several folders are separated by colons; the unit has one.
+  const given = STATE_DIRECTORY?.split(':')[0];
+  return input.text('state') || SVC_AGENT_STATE || given || FOLDER;
+}
+
+const installAction: Action = {
+  name: 'install',
+  summary: 'Install the systemd unit of the agent, and start it',
+  options: [
+    ...installOptions,
+    { name: 'interval', takes: 'DURATION', help: 'Time between two readings, 1s to 30s' },
+  ],
+  notes: `
+Run it again after the program has moved: the unit holds its path. Enrol first, or later: the unit
+waits for the enrolment, and "systemctl restart svc-agent" starts it then.
+`,
+  run: install,
+};
+
+async function install(context: ActionContext): Promise<number> {
+  const seconds = context.input.seconds('interval');
+  if (seconds !== undefined && (seconds < 1 || seconds > 30)) {
+    throw new UsageError(`--interval is 1s to 30s, not ${seconds}s`);
+  }
+  const flags = seconds === undefined ? [] : ['--interval', `${seconds}s`];
+  return installUnit(context, 'agent', flags);
+}
+
+/** Two readings more than 90 s apart are a gap: anything slower than this would be gaps alone. */
+const INTERVAL_SECONDS_MAX = 30;
+
+const runAction: Action = {
+  name: 'run',
+  summary: 'Read this guest and send what is read, until SIGTERM or Ctrl-C',
+  options: [
+    folderOption,
+    {
+      name: 'interval',
+      takes: 'DURATION',
+      help: `Time between two readings, 1s to ${INTERVAL_SECONDS_MAX}s; default 30s`,
+    },
+  ],
+  notes: `
+While the service cannot be reached rows wait on disk with their own times, for 24 hours or 64 MiB;
+beyond that the oldest are given up and counted. Exit code 2: this machine is not enrolled.
+`,
+  run,
+};
+
+async function run(context: ActionContext): Promise<number> {
+  const { surroundings, ports } = context;
+  const folder = folderOf(context);
+  const intervalMs = intervalSeconds(context) * 1000;
+  const lock = lockOf(folder);
+  try {
+    const log = createLog({
+      ...{ level: 'info', readable: surroundings.isTerminal },
+      ...{ clock: ports.clock, write: surroundings.log },
+    });
+    const agent = startAgent({ ...ports, folder, intervalMs, log });
+    log.info({ folder, intervalMs }, 'The agent runs');
+    const { promise: signalled, resolve } = Promise.withResolvers<void>();
+    const forget = surroundings.onSignal((signal) => signal !== 'SIGHUP' && resolve());
+    try {
+      await Promise.race([signalled, agent.ended]);
+    } finally {
+      forget();
+      await agent.stop();
+    }
+    return EXIT_OK;
+  } catch (error) {
+    if (!(error instanceof EnrolmentUnusable)) throw error;
+    surroundings.stderr(`svc agent run: ${error.message}\n`);
+    return EXIT_USAGE;
+  } finally {
+    lock.release();
+  }
+}
+
+function intervalSeconds({ input }: ActionContext): number {
+  const seconds = input.seconds('interval') ?? INTERVAL_SECONDS_MAX;
+  if (seconds >= 1 && seconds <= INTERVAL_SECONDS_MAX) return seconds;
+  throw new UsageError(`--interval is 1s to ${INTERVAL_SECONDS_MAX}s, not ${seconds}s`);
+}
+
+function lockOf(folder: string): ReturnType<typeof lockFolder> {
+  try {
+    return lockFolder(folder);
+  } catch (error) {
+    if (!(error instanceof FolderLocked)) throw error;
+    throw new UsageError(`An agent runs on ${folder} already`);
+  }
+}
+
+/** Silence of the status file after which the agent is taken for not running, in its intervals. */
+const SILENT_INTERVALS = 3;
+
+const statusAction: Action = {
+  name: 'status',
+  summary: 'Show as which VM this machine is enrolled, and whether its rows go out',
+  options: [folderOption],
+  notes: '\nExit code 1: not enrolled, not running, or rows do not go out.\n',
+  async run(context) {
+    const folder = folderOf(context);
+    const { enrolment, problem } = enrolmentIn(folder);
+    const waiting = waitingIn(folder, context);
+    const status = readStatus(folder);
+    const isRunning = status !== undefined && isFresh(status, context.ports.clock.now());
+    const fault = problem ?? (isRunning ? status.fault : 'The agent does not run');
+    if (context.json) {
+      const shown = enrolment && withoutKey(enrolment);
+      context.print(json({ folder, enrolment: shown, isRunning, fault, waiting, status }));
+    } else {
+      const shown = { enrolment, isRunning, fault, waiting, status };
+      context.print(facts(lines(shown)));
+    }
+    return fault === undefined ? EXIT_OK : EXIT_FAULT;
+  },
+};
+
+const unenrolAction: Action = {
+  name: 'unenrol',
+  summary: 'Forget the key, and what waits to be sent',
+  options: [folderOption],
+  async run(context) {
+    const folder = folderOf(context);
+    const wasEnrolled = existsSync(enrolmentPath(folder));
+    const { enrolment } = enrolmentIn(folder);
+    for (const path of [enrolmentPath(folder), bufferFolder(folder), statusPath(folder)]) {
+      rmSync(path, { recursive: true, force: true });
+    }
+    if (!wasEnrolled) context.report(`There was no enrolment in ${folder}`);
+    else {
+      const vm = enrolment?.vmName ?? 'the VM';
+      context.report(
+        'The key is forgotten here. Stop the agent: systemctl disable --now svc-agent',
+      );
+      context.report(`Nobody else can use it once ${vm} is un-enrolled in its project too`);
+    }
+    return EXIT_OK;
+  },
+};
+
+function enrolmentIn(folder: string): { enrolment?: StoredEnrolment; problem?: string } {
+  try {
+    return { enrolment: readEnrolment(folder) };
+  } catch (error) {
+    if (!(error instanceof EnrolmentUnusable)) throw error;
+    return { problem: error.message };
+  }
+}
+
+/** Reads the files, so that it also works for an agent that does not run. */
+function waitingIn(folder: string, { ports }: ActionContext): BufferStats {
+  const path = bufferFolder(folder);
+  if (!existsSync(path)) return { rows: 0, bytes: 0 };
+  return new RowBuffer({ ...ports, folder: path, onDropped: () => {} }).stats();
+}
+
+function isFresh({ writtenMs, intervalMs }: AgentStatus, nowMs: number): boolean {
+  return nowMs - writtenMs <= SILENT_INTERVALS * intervalMs;
+}
+
+function withoutKey({ key: _, machine: __, ...shown }: StoredEnrolment): object {
+  return shown;
+}
+
+function lines(of: {
+  readonly enrolment: StoredEnrolment | undefined;
+  readonly isRunning: boolean;
+  readonly fault: string | undefined;
+  readonly waiting: BufferStats;
+  readonly status: AgentStatus | undefined;
+}): [string, string][] {
+  const { enrolment, isRunning, fault, waiting, status } = of;
+  const rejected = Object.entries(status?.rejected ?? {}).map(([why, times]) => `${why} ${times}`);
+  const oldest = waiting.oldestMs === undefined ? '' : ` since ${timeOf(waiting.oldestMs)}`;
+  return [
+    ['VM', enrolment?.vmName ?? ''],
+    ['service', enrolment?.endpoint ?? ''],
+    ['key until', localTime(enrolment?.expiresUnix)],
+    ['runs', isRunning ? 'yes' : 'no'],
+    ['fault', fault ?? ''],
+    ['waiting', `${waiting.rows} rows, ${waiting.bytes} bytes${oldest}`],
+    ['last sent', status?.lastSentMs === undefined ? '' : timeOf(status.lastSentMs)],
+    ['given up', status ? `${status.droppedRows} rows` : ''],
+    ['refused', rejected.join(', ')],
+  ];
+}
+
+function timeOf(ms: number): string {
+  return localTime(Math.floor(ms / 1000));
+}
+
+const enrolAction: Action = {
+  name: 'enrol',
+  summary: 'Enrol this VM: the token is read from SVC_ENROLMENT_TOKEN or standard input',
+  options: [folderOption],
+  notes: `
+The token is used up by this. Without an answer it may be: enrol the VM again for another one.
+The agent that was enrolled before stops being accepted once this one is.
+`,
+  async run(context) {
+    const folder = folderOf(context);
+    const token = await readToken(context);
+    makeWritable(folder);
+    const enrolment = await exchange(context, token);
+    forgetOtherVm(folder, enrolment, context.report);
+    writeEnrolment(folder, enrolment);
+    const { key: _, machine: __, ...shown } = enrolment;
+    if (context.json) context.print(json({ ...shown, folder }));
+    else context.print(enrolledText(shown, folder));
+    return EXIT_OK;
+  },
+};
+
+async function readToken({ environment, ports }: ActionContext): Promise<string> {
+  const given = environment.SVC_ENROLMENT_TOKEN?.trim();
+  const asked = () => (ports.isInteractive ? ports.ask('Enrolment token: ') : ports.readInput());
+  const token = given || (await asked()).trim();
+  if (token === '') {
+    const hint = 'Put it into SVC_ENROLMENT_TOKEN, or write it to standard input';
+    throw new UsageError('The enrolment token is missing', hint);
+  }
+  if (parseSecret('enrol', token) !== undefined) return token;
+  const hint = 'Check that it was copied whole, from svc_enrol_ to its end';
+  throw new Fault('This is not an enrolment token: its form or its checksum is wrong', { hint });
+}
+
+/** Before the token is used up. */
+function makeWritable(folder: string): void {
+  try {
+    prepareFolder(folder);
+  } catch (error) {
+    const cause = error instanceof Error ? error.message : String(error);
+    throw new Fault(`${folder} cannot be written: ${cause}`, {
+      hint: 'Run this as root, or name another folder with --state',
+    });
+  }
+}
+
+async function exchange(context: ActionContext, enrolmentToken: string): Promise<StoredEnrolment> {
+  const api = context.api('nobody');
+  try {
+    const request = { enrolmentToken, system: describeSystem() };
+    const answer = await api.call(AutomationService.method.enrolAgent, request);
+    const { projectName, vmName, key, expiresUnix } = answer;
+    return {
+      ...{ endpoint: api.access.endpoint, projectName, vmName, key },
+      ...{ expiresUnix: Number(expiresUnix), machine: thisMachine() },
+    };
+  } catch (error) {
+    if (!(error instanceof NoAnswer)) throw error;
+    const hint = 'The token may be used up: if it is refused next time, enrol the VM again';
+    throw new NoAnswer(error.message, hint);
+  }
+}
+
+/** Rows that wait are of the VM that this one was enrolled as: another's would be refused. */
+function forgetOtherVm(
+  folder: string,
+  { vmName }: StoredEnrolment,
+  report: (line: string) => void,
+): void {
+  try {
+    if (readEnrolment(folder).vmName === vmName) return;
+  } catch (error) {
+    if (!(error instanceof EnrolmentUnusable)) throw error;
+  }
+  rmSync(bufferFolder(folder), { recursive: true, force: true });
+  report(`This machine sends as ${vmName} from now on`);
+}
+
+/** Image and kernel, for whoever looks at the enrolment. */
+function describeSystem(): string {
+  let image = 'Linux';
+  try {
+    const [, name] =
+      /^PRETTY_NAME="?([^"\n]*)"?$/m.exec(readFileSync('/etc/os-release', 'utf8')) ?? [];
+    image = name || image;
+  } catch {
+    // An image without the file is still a Linux.
+  }
+  return `${image}, Linux ${release()}`;
+}
+
+function enrolledText(
+  { endpoint, vmName, expiresUnix }: Pick<StoredEnrolment, 'endpoint' | 'vmName' | 'expiresUnix'>,
+  folder: string,
+): string {
+  return facts([
+    ['VM', vmName],
+    ['service', endpoint],
+    ['key until', localTime(expiresUnix)],
+    ['kept in', folder],
+  ]);
+}
 
 export const agentCommand = family(
   'agent',

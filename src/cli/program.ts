@@ -28,9 +28,7 @@ import { recordCommand } from './record.ts';
 import { replayCommand } from './replay.ts';
 import { serveCommand } from './serve.ts';
 import { loginCommand } from './session/login.ts';
-import { logoutCommand } from './session/logout.ts';
-import { sessionsCommand } from './session/sessions.ts';
-import { whoamiCommand } from './session/whoami.ts';
+import { logoutCommand, sessionsCommand, whoamiCommand } from './session/sessions.ts';
 import { versionCommand } from './version.ts';
 import { vmsCommand } from './vms.ts';
 

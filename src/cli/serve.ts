@@ -2,6 +2,8 @@
  * `svc serve`: settings, log, the service, signals. The service itself knows nothing of a process:
  * signals and the exit code are handled here alone.
  */
+
+import { resolve } from 'node:path';
 import { SchemaMismatch } from '../../sqlite/platform/database.ts';
 import { FolderLocked } from '../../sqlite/platform/lock-file.ts';
 import { WrongMasterKey } from '../../sqlite/platform/secret-store.ts';
@@ -9,7 +11,7 @@ import { type Clock, systemClock } from '../../streams/platform/clock.ts';
 import { HistoryMismatch } from '../../streams/platform/commit/chain.ts';
 import { UnknownCommitFormat } from '../../streams/platform/commit/codec.ts';
 import { systemRandom } from '../../streams/platform/random.ts';
-import { withoutLogins } from '../../streams/platform/shown-url.ts';
+import { shownUrl, withoutLogins } from '../../streams/platform/shown-url.ts';
 import { StreamsInUse } from '../../streams/platform/sole-process.ts';
 import { StreamMisconfigured, StreamUnavailable } from '../../streams/platform/stream.ts';
 import { DataFolderUnusable } from '../platform/data-folder.ts';
@@ -18,7 +20,6 @@ import { type Config, ConfigError, loadConfig } from '../platform/settings/confi
 import type { Settings } from '../platform/settings/settings.ts';
 import { programVersion } from '../platform/version.ts';
 import type { RunningService, StartService } from '../service/running-service.ts';
-import { banner } from './banner.ts';
 import { type Command, EXIT_FAULT, EXIT_OK, EXIT_USAGE, type Surroundings } from './command.ts';
 import { settingsHelp } from './settings-page.ts';
 
@@ -150,4 +151,56 @@ function stopRequests(surroundings: Surroundings, clock: Clock) {
       onReload = listener;
     },
   };
+}
+
+export interface BannerFacts {
+  readonly version: string;
+  /** What is watched, in words: `this host`, `libvirt domains of qemu:///system`. */
+  readonly watches: readonly string[];
+  readonly datacenter: string;
+  readonly sampleIntervalSeconds: number;
+  readonly baseUrl: string;
+  readonly metricsUrl: string | undefined;
+  /** Path of demo.json, where the project demo exists. */
+  readonly demoFile: string | undefined;
+  /** demo.json has a link by which the first owner signs in. */
+  readonly hasSignInUrl?: boolean;
+}
+
+export function banner(facts: BannerFacts): string {
+  const { version, watches, datacenter, sampleIntervalSeconds, baseUrl, metricsUrl } = facts;
+  const watching =
+    watches.length > 0
+      ? `watches ${watches.join(' and ')} (${datacenter}) every ${sampleIntervalSeconds} s; CPU and rates from the second reading on`
+      : 'collects nothing itself: readings come over WriteSamples';
+  const metrics = metricsUrl ? `, own metrics on ${shownUrl(metricsUrl)}` : '';
+  return [
+    `svc ${version} ${watching}`,
+    `API on ${baseUrl}${metrics}`,
+    ...(facts.demoFile ? demoLines(facts.demoFile, facts) : []),
+    'Ctrl-C stops it; "svc help serve" lists the settings',
+    '',
+  ].join('\n');
+}
+
+/**
+ * The key goes from the file to curl through a pipe: it is on no command line, in no environment,
+ * and not on the screen. sed is enough because demo.json has one field a line.
+ */
+function demoLines(demoFile: string, { baseUrl, hasSignInUrl }: BannerFacts): string[] {
+  const file = quote(resolve(demoFile));
+  const what = hasSignInUrl
+    ? 'address, keys and, as signInUrl, a link by which its owner signs in'
+    : 'address and keys';
+  const sed = `sed -n 's/.*"apiKey": "\\(.*\\)".*/authorization: Bearer \\1/p' ${file}`;
+  const url = `${baseUrl}/svc.monitoring.v1.MonitoringService/ListVMMonitoring`;
+  const body = `-d '{"projectName":"projects/demo"}'`;
+  return [
+    `project demo: ${what} are in ${resolve(demoFile)}, readable by you alone; try`,
+    `  ${sed} | curl -sS -H @- -H 'content-type: application/json' ${body} ${url}`,
+  ];
+}
+
+function quote(path: string): string {
+  return /^[\w./-]+$/.test(path) ? path : `'${path.replaceAll("'", "'\\''")}'`;
 }

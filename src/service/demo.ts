@@ -1,9 +1,9 @@
 /**
- * First start: the project `demo`, a service account with a key that may read and write, a
- * collector's key, a link for its first owner, and `demo.json` with all of them, for this machine's
- * user alone. Run at every start: what is there and works is left alone. A crash between the commit and the file leaves keys that nobody has;
- * the next start revokes them in the same commit that makes new ones. Keys near their end are
- * replaced too, and then not revoked: copies of them work until their own end.
+ * The demo of a first start: the project `demo`, a service account with a key that may read and write,
+ * a collector's key, a sign-in link for the first owner, and `demo.json` with all of them, readable
+ * only by this machine's user. It runs at every start and leaves what works alone. A crash between
+ * the commit and the file leaves keys that nobody has; the next start revokes them in the commit that
+ * makes new ones. Keys near their end are replaced but not revoked: copies work until their own end.
  */
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -12,13 +12,23 @@ import {
   type NewCredential,
   startCredential,
 } from '../../actors/identity/credentials.ts';
+import {
+  firstOwnerLink,
+  hasAnybodySignedIn,
+  isLinkOpen,
+} from '../../actors/identity/first-owner.ts';
 import { grantsOf } from '../../actors/identity/grants.ts';
+import type { Members } from '../../actors/identity/members.ts';
 import { ownerName, parseOwner } from '../../actors/identity/names.ts';
-import type { Draft } from '../../actors/platform/host/host-port.ts';
+import type { People } from '../../actors/identity/people.ts';
+import type { Draft, Host } from '../../actors/platform/host/host-port.ts';
+import type { Clock } from '../../streams/platform/clock.ts';
+import type { Actor } from '../../streams/platform/commit/commit.ts';
+import { type Random, ulid } from '../../streams/platform/random.ts';
 import { writeFileDurably } from '../platform/durable-file.ts';
-import { hashKey, type MintedKey, mintKey, parseKey } from '../platform/keys.ts';
+import { hashKey, type MintedKey, mintKey, parseKey, parseSecret } from '../platform/keys.ts';
 import type { Log } from '../platform/log.ts';
-import { type FirstSignInDeps, firstSignInUrl } from './first-sign-in.ts';
+import { linkAddress } from '../platform/mail/letters.ts';
 
 /** Project id of the demo. */
 export const DEMO_PROJECT = 'demo';
@@ -198,4 +208,36 @@ function isDemoFile(value: unknown): value is DemoFile {
 /** One field a line: shell tools read it too (see the banner). */
 function write(path: string, content: DemoFile): void {
   writeFileDurably({ path, content: `${JSON.stringify(content, null, 2)}\n`, exclusive: false });
+}
+
+export interface FirstSignInDeps {
+  readonly host: Host;
+  readonly people: People;
+  readonly members: Members;
+  readonly clock: Clock;
+  readonly random: Random;
+}
+
+/**
+ * Address to open, to sign in as an owner of the project: the shown one while its link works, a new
+ * one while nobody has ever signed in, else undefined. Throws what `Host.submit` throws.
+ */
+async function firstSignInUrl(
+  deps: FirstSignInDeps,
+  asked: {
+    readonly by: Actor;
+    readonly project: string;
+    readonly shown: string | undefined;
+    readonly baseUrl: string;
+  },
+): Promise<string | undefined> {
+  const { host, clock, random } = deps;
+  const { by, project, shown = '', baseUrl } = asked;
+  const token = shown.slice(shown.indexOf('#') + 1);
+  const id = parseSecret('link', token);
+  const link = id === undefined ? undefined : { id, hash: hashKey(token), nowMs: clock.now() };
+  if (link && isLinkOpen(host, link)) return linkAddress(baseUrl, token);
+  if (hasAnybodySignedIn(host)) return undefined;
+  const newId = () => ulid(clock.now(), random);
+  return linkAddress(baseUrl, (await firstOwnerLink({ ...deps, newId }, by, project)).token);
 }

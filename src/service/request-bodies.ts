@@ -6,7 +6,7 @@
  *
  *     read -> slot (a person's: later, when the project is known) -> decompress -> turn -> parse
  */
-import type { DescMethod } from '@bufbuild/protobuf';
+import { type DescEnum, type DescMethod, getOption } from '@bufbuild/protobuf';
 import { type ConnectRouter, createContextValues } from '@connectrpc/connect';
 import {
   type Compression,
@@ -15,10 +15,12 @@ import {
   type UniversalServerRequest,
 } from '@connectrpc/connect/protocol';
 import type { IngestRates } from '../../actors/telemetry/ingest/ingest-rates.ts';
+import { Refusal } from '../../streams/platform/refusal.ts';
+import { policy } from '../gen/svc/options/v1/policy_pb.ts';
 import { asConnectError } from '../platform/api/error-mapping.ts';
 import { bodyBytesMaxOf, requestCompressions } from '../platform/api/message-bytes.ts';
-import { enumCheck } from '../platform/api/request-enums.ts';
 import { type HeldSlot, heldSlotOf, takeSlot } from '../platform/api/slots.ts';
+import { toConnectError } from '../platform/errors.ts';
 import type { ProjectGate } from '../platform/gate/project-gate.ts';
 import type { Log } from '../platform/log.ts';
 import { takeBodyBytes } from '../telemetry/api/ingest-reach.ts';
@@ -161,4 +163,51 @@ async function* inTurns(
 
 function isBytes(body: UniversalServerRequest['body']): body is AsyncIterable<Uint8Array> {
   return typeof body === 'object' && body !== null && Symbol.asyncIterator in body;
+}
+
+interface EnumField {
+  readonly names: readonly string[];
+  readonly jsonName: string;
+  readonly type: DescEnum;
+}
+
+/** Throws INVALID_FIELD for an unknown enum value in the JSON of a request of the method. */
+function enumCheck(method: DescMethod): (plain: Uint8Array) => void {
+  const fields = enumFieldsOf(method);
+  if (fields.length === 0) return () => {};
+  return (plain) => checkFields(parsed(plain), fields);
+}
+
+function checkFields(message: Readonly<Record<string, unknown>>, fields: readonly EnumField[]) {
+  for (const { names, jsonName, type } of fields) {
+    for (const name of names) {
+      const value = message[name];
+      if (typeof value !== 'string') continue;
+      if (type.values.some((member) => member.name === value)) continue;
+      const known = type.values.filter(({ number }) => number !== 0).map((member) => member.name);
+      const seen = value.slice(0, 100);
+      const sentence = `${jsonName} is "${seen}": one of ${known.join(', ')}`;
+      throw toConnectError(new Refusal('INVALID_FIELD', sentence, { field: jsonName }));
+    }
+  }
+}
+
+/** Own enum fields of a read's request; mutations refuse unknown values by themselves. */
+function enumFieldsOf(method: DescMethod): EnumField[] {
+  if (getOption(method, policy).mutation) return [];
+  return method.input.fields.flatMap((field) =>
+    field.fieldKind === 'enum'
+      ? [{ names: [field.jsonName, field.name], jsonName: field.jsonName, type: field.enum }]
+      : [],
+  );
+}
+
+function parsed(bytes: Uint8Array): Readonly<Record<string, unknown>> {
+  try {
+    const value: unknown = JSON.parse(Buffer.from(bytes).toString('utf8'));
+    return typeof value === 'object' && value !== null ? { ...value } : {};
+  } catch {
+    // The framework parses the same bytes next and reports malformed JSON.
+    return {};
+  }
 }

@@ -40,8 +40,8 @@ import {
   noteAnonymousSuccess,
   requestGate,
 } from '../platform/api/gate.ts';
+import { passReadyBytes } from '../platform/api/list-answer.ts';
 import { bodyBytesMaxOf, requestCompressions } from '../platform/api/message-bytes.ts';
-import { passReadyBytes } from '../platform/api/ready-bytes.ts';
 import { completeResponses } from '../platform/api/response-mapping.ts';
 import { releaseSlots, slotsOfPeople } from '../platform/api/slots.ts';
 import type { ProjectLimitUse } from '../platform/gate/limit-use.ts';

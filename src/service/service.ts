@@ -38,8 +38,13 @@ import { Closers } from '../platform/closers.ts';
 import { toDataFolderFault } from '../platform/data-folder.ts';
 import { ProjectLimitUse } from '../platform/gate/limit-use.ts';
 import { openProjectBounds, type ProjectBounds } from '../platform/gate/open-gate.ts';
-import { createHealth } from '../platform/health.ts';
-import { diskSpace, historyCheck, hostCheck, streamCheck } from '../platform/health-checks.ts';
+import {
+  createHealth,
+  diskSpace,
+  historyCheck,
+  hostCheck,
+  streamCheck,
+} from '../platform/health.ts';
 import { stopSignal } from '../platform/http/abort-signals.ts';
 import { createAnonymousLimits } from '../platform/http/anonymous-limits.ts';
 import { openConfiguredMetricsServer } from '../platform/http/metrics-server.ts';
@@ -60,9 +65,9 @@ import { openQueries } from '../telemetry/query/open-queries.ts';
 import { openVms } from '../vms/open-vms.ts';
 import { startCollecting } from './collecting.ts';
 import { prepareDemo } from './demo.ts';
-import { watchPermissions } from './open-permissions.ts';
 import { connectOptions, rpcRoutes } from './routes.ts';
 import type { RunningService, ServicePorts } from './running-service.ts';
+import { watchPermissions } from './start-checks.ts';
 import { openStorage, type Storage } from './storage.ts';
 import { superviseParts } from './supervise-parts.ts';
 

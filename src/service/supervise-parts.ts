@@ -3,7 +3,7 @@
  * fails, and reports its health to `/readyz`. A failing part stops no other.
  */
 import { type Part, type Supervision, supervise } from '../../actors/platform/supervision.ts';
-import { partCheck } from '../platform/health-checks.ts';
+import { partCheck } from '../platform/health.ts';
 import type { RoomBase } from '../platform/room-base.ts';
 
 /** Parts are not ready until `start`; the closer stops them, last one first. */

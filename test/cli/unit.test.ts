@@ -4,7 +4,7 @@ import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import t from 'tap';
-import { hiddenPath, type UnitKind, units, unitText } from '../../src/cli/unit.ts';
+import { hiddenPath, type UnitKind, units, unitText } from '../../src/cli/install.ts';
 import { componentPath, needs } from '../support/components.ts';
 import { dataFolder, runToEnd } from '../support/program.ts';
 

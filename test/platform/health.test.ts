@@ -7,18 +7,16 @@ import t from 'tap';
 import {
   callerReport,
   createHealth,
-  operatorReport,
-  type PartHealth,
-  publicReport,
-  ready,
-} from '../../src/platform/health.ts';
-import {
   diskSpace,
   historyCheck,
   hostCheck,
+  operatorReport,
+  type PartHealth,
   partCheck,
+  publicReport,
+  ready,
   streamCheck,
-} from '../../src/platform/health-checks.ts';
+} from '../../src/platform/health.ts';
 import { createLog } from '../../src/platform/log.ts';
 import { VirtualClock } from '../../streams/platform/clock.ts';
 

@@ -3,8 +3,7 @@
  * nobody may learn or do by asking; then the mailer and its queue by themselves.
  */
 import t, { type Test } from 'tap';
-import { parseAddress } from '../../src/platform/mail/address.ts';
-import { invitationLetter, signInLetter } from '../../src/platform/mail/letters.ts';
+import { invitationLetter, parseAddress, signInLetter } from '../../src/platform/mail/letters.ts';
 import {
   createMailer,
   type Mail,

@@ -6,7 +6,7 @@ import { chmodSync, mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import t from 'tap';
 import { createMetrics } from '../../src/platform/metrics.ts';
-import { watchPermissions } from '../../src/service/open-permissions.ts';
+import { watchPermissions } from '../../src/service/start-checks.ts';
 import { systemClock } from '../../streams/platform/clock.ts';
 
 t.test(

@@ -5,7 +5,7 @@
 import t from 'tap';
 import { DEFAULT_LIMITS, type ProjectLimits } from '../../actors/platform/project-limits.ts';
 import { CALL_CLASSES, type CallClass, classRules } from '../../src/platform/gate/call-classes.ts';
-import { FairTurns } from '../../src/platform/gate/fair-turns.ts';
+import { FairTurns } from '../../src/platform/gate/fair-queue.ts';
 import {
   createProjectGate,
   type Pass,

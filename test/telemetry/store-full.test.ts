@@ -5,7 +5,7 @@
  */
 import t, { type Test } from 'tap';
 import { recoverRows } from '../../actors/telemetry/row-recovery.ts';
-import { historyCheck } from '../../src/platform/health-checks.ts';
+import { historyCheck } from '../../src/platform/health.ts';
 import { addExportRoutes } from '../../src/telemetry/export/export-routes.ts';
 import { Exporter } from '../../src/telemetry/export/exporter.ts';
 import { START_MS } from '../support/host-in-memory.ts';

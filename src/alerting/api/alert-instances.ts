@@ -26,9 +26,8 @@ import {
   AlertInstance_StepSchema,
 } from '../../gen/svc/monitoring/v1/rule_pb.ts';
 import { within } from '../../platform/api/caller.ts';
-import { findRow } from '../../platform/api/instance-rows.ts';
 import { listAnswer } from '../../platform/api/list-answer.ts';
-import { collect, decodeJson, foreignToken } from '../../platform/api/paging.ts';
+import { collect, decodeJson, findRow, foreignToken } from '../../platform/api/paging.ts';
 import { nameOf, parseName, parseProjectName } from '../../platform/api/resource-name.ts';
 import { turnsOf } from '../../platform/api/slots.ts';
 import { type ExplainInstanceDeps, explainInstance } from './alert-instance-explain.ts';

@@ -16,7 +16,7 @@ import {
 } from '../../gen/svc/monitoring/v1/alert_pb.ts';
 import type { AlertRuleSpec } from '../../gen/svc/monitoring/v1/rule_pb.ts';
 import { actorOf, checkUuid, requestKeyOf, within } from '../../platform/api/caller.ts';
-import { findRow, listRows } from '../../platform/api/instance-rows.ts';
+import { findRow, listRows } from '../../platform/api/paging.ts';
 import { parseName, parseProjectName } from '../../platform/api/resource-name.ts';
 import { requestedSpec, ruleMessage, specMessage } from './rule-messages.ts';
 

@@ -229,9 +229,7 @@ export function stepSentence(
     case 'repeatDue':
       return sentence('A reminder is sent: it still fires', 'repeated');
     case 'corrected':
-      return sentence(
-        'Late samples show that it did not fire; notifications already sent stand',
-      );
+      return sentence('Late samples show that it did not fire; notifications already sent stand');
     case 'retired':
       return sentence(`Retired: ${RETIRED[step.reason as RetireReason]}; this is not a recovery`);
   }

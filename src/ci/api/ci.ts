@@ -26,8 +26,7 @@ import {
 } from '../../gen/svc/iam/v1/automation_pb.ts';
 import { actorOf, requestKeyOf, within } from '../../platform/api/caller.ts';
 import { addressKey } from '../../platform/api/gate.ts';
-import { findRow, listRows } from '../../platform/api/instance-rows.ts';
-import { listOptions, pageToken } from '../../platform/api/paging.ts';
+import { findRow, listOptions, listRows, pageToken } from '../../platform/api/paging.ts';
 import { parseName, parseProjectName } from '../../platform/api/resource-name.ts';
 import { networkOf } from '../../platform/http/address-limits.ts';
 import { claimMessages, connectionMessage, verificationMessage } from './ci-messages.ts';

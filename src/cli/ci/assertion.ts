@@ -6,8 +6,8 @@
 import { pause } from '../../../streams/platform/pause.ts';
 import { isConfidential } from '../../sdk/access.ts';
 import type { ActionContext } from '../client/action.ts';
+import { askPlainly } from '../client/api.ts';
 import { Fault, UsageError } from '../client/faults.ts';
-import { askPlainly } from '../client/plain-http.ts';
 import { mask } from './workflow.ts';
 
 export interface AssertionSource {

@@ -111,9 +111,7 @@ function hintsFor(
     );
   }
   if (metadata.cause === 'IDENTITY_MISMATCH') {
-    hints.push(
-      'Either run the job as it was verified, or verify this one (svc trusts verify).',
-    );
+    hints.push('Either run the job as it was verified, or verify this one (svc trusts verify).');
   }
   if (!environment.ACTIONS_ID_TOKEN_REQUEST_URL && environment.GITHUB_ACTIONS === 'true') {
     hints.push(PERMISSION_HINT);

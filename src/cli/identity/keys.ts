@@ -30,10 +30,10 @@ import {
 } from '../client/output.ts';
 import { everyPage, PAGE_SIZE } from '../client/paging.ts';
 import { EXIT_OK } from '../command.ts';
-import { change } from './changes.ts';
 import {
   capabilitiesOf,
   capabilityOption,
+  change,
   changeOptions,
   memberOption,
   nameOption,

@@ -27,8 +27,7 @@ import {
 } from '../client/output.ts';
 import { everyPage, PAGE_SIZE } from '../client/paging.ts';
 import { EXIT_OK } from '../command.ts';
-import { change, removal } from './changes.ts';
-import { addressText, changeOptions } from './options.ts';
+import { addressText, change, changeOptions, removal } from './options.ts';
 
 const { method } = ProjectService;
 const ROLES = ['VIEWER', 'EDITOR', 'OWNER'] as const;

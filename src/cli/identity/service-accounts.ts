@@ -23,14 +23,15 @@ import {
 } from '../client/output.ts';
 import { everyPage, PAGE_SIZE } from '../client/paging.ts';
 import { EXIT_OK } from '../command.ts';
-import { change, removal } from './changes.ts';
 import {
   capabilityOption,
+  change,
   changeOptions,
   editOptions,
   editsOf,
   nameOption,
   reasonOption,
+  removal,
 } from './options.ts';
 
 const { method } = AutomationService;

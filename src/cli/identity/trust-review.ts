@@ -17,8 +17,7 @@ import { Fault, UsageError } from '../client/faults.ts';
 import { requestId, resourceName } from '../client/names.ts';
 import { enumText, facts, json, localTime, messageJson, table } from '../client/output.ts';
 import { EXIT_OK } from '../command.ts';
-import { change } from './changes.ts';
-import { capabilityOption, changeOptions, nameOption, reasonOption } from './options.ts';
+import { capabilityOption, change, changeOptions, nameOption, reasonOption } from './options.ts';
 
 const { method } = AutomationService;
 const VERIFICATION = [{ name: 'SETUP-ID' }] as const;

@@ -29,15 +29,16 @@ import {
 } from '../client/output.ts';
 import { everyPage, PAGE_SIZE } from '../client/paging.ts';
 import { EXIT_FAULT, EXIT_OK } from '../command.ts';
-import { change, removal } from './changes.ts';
 import {
   capabilitiesOf,
   capabilityOption,
+  change,
   changeOptions,
   editOptions,
   editsOf,
   nameOption,
   reasonOption,
+  removal,
 } from './options.ts';
 import { approveAction, claimTable, rejectAction, reviewAction } from './trust-review.ts';
 

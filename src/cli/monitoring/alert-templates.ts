@@ -11,7 +11,7 @@ import { UsageError } from '../client/faults.ts';
 import { projectName } from '../client/names.ts';
 import { json, messageJson, table } from '../client/output.ts';
 import { EXIT_OK } from '../command.ts';
-import { conditionText } from './condition-text.ts';
+import { conditionText } from './incident-texts.ts';
 
 export const templatesAction: Action = {
   name: 'templates',

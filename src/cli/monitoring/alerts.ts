@@ -19,11 +19,10 @@ import { UsageError } from '../client/faults.ts';
 import { projectName, resourceName } from '../client/names.ts';
 import { enumText, json, messageJson, shortName, table } from '../client/output.ts';
 import { EXIT_OK } from '../command.ts';
-import { previewAction } from './alert-preview.ts';
 import { deleteAction, saveAction } from './alert-save.ts';
+import { previewAction } from './alert-spec.ts';
 import { templatesAction } from './alert-templates.ts';
-import { conditionText } from './condition-text.ts';
-import { incidentTable } from './incident-texts.ts';
+import { conditionText, incidentTable } from './incident-texts.ts';
 import { incidentActions } from './incidents.ts';
 
 const PAGE_SIZE = 500;

@@ -2,12 +2,14 @@
  * `svc destinations`: where notifications of incidents go. A signing secret is printed once, alone on
  * standard output; the URL of a chat is a secret too, and comes by standard input.
  */
-import { create } from '@bufbuild/protobuf';
+import { create, type MessageInitShape } from '@bufbuild/protobuf';
 import { AlertService } from '../../gen/svc/monitoring/v1/alert_pb.ts';
 import {
   CreateDestinationResponseSchema,
   type Destination,
+  Destination_State,
   DestinationSchema,
+  EmailRecipient_State,
   ListDestinationsResponseSchema,
   RotateWebhookSecretResponseSchema,
   SendTestNotificationResponseSchema,
@@ -15,19 +17,49 @@ import {
 } from '../../gen/svc/monitoring/v1/destination_pb.ts';
 import { type Action, type ActionContext, family, projectOption } from '../client/action.ts';
 import type { Api } from '../client/api.ts';
+import type { Option } from '../client/arguments.ts';
+import { UsageError } from '../client/faults.ts';
 import { projectName, requestId, resourceName } from '../client/names.ts';
 import { printSecret, reportRequest } from '../client/once.ts';
-import { json, messageJson, shortName } from '../client/output.ts';
+import {
+  enumText,
+  facts,
+  json,
+  localTime,
+  messageJson,
+  shortName,
+  table,
+} from '../client/output.ts';
 import { everyPage, PAGE_SIZE } from '../client/paging.ts';
 import { EXIT_OK } from '../command.ts';
-import { change } from '../identity/changes.ts';
-import { changeOptions, nameOption } from '../identity/options.ts';
-import { destinationFacts, destinationTable } from './destination-tables.ts';
-import { KINDS, kindOf, newTarget, recipientOption, urlOption } from './destination-target.ts';
+import { change, changeOptions, nameOption } from '../identity/options.ts';
 
 const { method } = AlertService;
 const OVERLAP_SECONDS_DEFAULT = 3_600;
 const positionals = [{ name: 'DESTINATION' }] as const;
+
+export type Kind = NonNullable<Destination['target']['case']>;
+
+/** The kinds of the API, in the order of its messages. */
+const KINDS = (DestinationSchema.oneofs.find(({ name }) => name === 'target')?.fields ?? [])
+  // The fields of the oneof are its cases.
+  .map((field) => field.localName as Kind);
+
+const urlOption: Option = {
+  name: 'url',
+  takes: 'URL',
+  help: 'Where a webhook or chat takes messages; "-" reads it from standard input',
+};
+
+const recipientOption: Option = {
+  name: 'recipient',
+  takes: 'ADDRESS',
+  multiple: true,
+  help: 'Verified address of a member, for mail',
+};
+
+/** As the API takes it. */
+type Target = NonNullable<MessageInitShape<typeof DestinationSchema>['target']>;
 
 function destinationName(context: ActionContext, api: Api): Promise<string> {
   const given = context.input.positional(0);
@@ -100,7 +132,7 @@ const createAction: Action = {
       context.print(context.json || !destination ? document() : destinationFacts(destination));
       return EXIT_OK;
     }
-    return tellSigningSecret(context, answer, document);
+    return printSigningSecret(context, answer, document);
   },
 };
 
@@ -200,12 +232,12 @@ const rotateAction: Action = {
     reportRequest(context, `Rotating the secret of ${name}`, request.requestId);
     const answer = await api.call(method.rotateWebhookSecret, request);
     const document = () => json(messageJson(RotateWebhookSecretResponseSchema, answer));
-    return tellSigningSecret(context, answer, document);
+    return printSigningSecret(context, answer, document);
   },
 };
 
 /** The secret alone on standard output; what to do with it beside it. */
-function tellSigningSecret(
+function printSigningSecret(
   context: ActionContext,
   answer: {
     readonly destination?: Destination | undefined;
@@ -248,3 +280,88 @@ export const destinationsCommand = family('destinations', 'Where notifications o
   ...[listAction, showAction, createAction, updateAction, verifyAction, testAction],
   ...[pauseAction, resumeAction, rotateAction, deleteAction],
 ]);
+
+function destinationTable(destinations: readonly Destination[]): string {
+  return table(
+    ['destination', 'name', 'kind', 'sends to', 'state', 'why'],
+    destinations.map((destination) => [
+      shortName(destination.name),
+      destination.displayName,
+      destination.target.case ?? '',
+      sendsTo(destination),
+      enumText(Destination_State, destination.state),
+      destination.pausedReason,
+    ]),
+    'There are no destinations in this project',
+  );
+}
+
+/** Host and the end of a URL, or how many recipients get mail. */
+function sendsTo({ target, host, lastFour }: Destination): string {
+  if (target.case !== 'email') return `${host} …${lastFour}`;
+  const { recipients } = target.value;
+  const verified = recipients.filter(({ state, isMember }) => {
+    return isMember && state === EmailRecipient_State.VERIFIED;
+  });
+  return `${verified.length} of ${recipients.length} recipients`;
+}
+
+function destinationFacts(destination: Destination): string {
+  const { name, displayName, target, state, pausedReason } = destination;
+  const rows = facts([
+    ['destination', name],
+    ['name', displayName],
+    ['kind', target.case ?? ''],
+    ['sends to', sendsTo(destination)],
+    ['state', enumText(Destination_State, state)],
+    ['why', pausedReason],
+    ['old secret until', localTime(destination.secretOverlapEndsUnix)],
+    ['created', localTime(destination.createdUnix)],
+  ]);
+  if (target.case !== 'email') return rows;
+  const recipients = table(
+    ['recipient', 'state', 'member', 'confirmed'],
+    target.value.recipients.map((recipient) => [
+      recipient.address,
+      enumText(EmailRecipient_State, recipient.state),
+      recipient.isMember ? 'yes' : 'NO MORE',
+      localTime(recipient.verifiedUnix),
+    ]),
+    'There are no recipients',
+  );
+  return `${rows}\n${recipients}`;
+}
+
+/** Throws `UsageError` for a kind that this program does not know. */
+function kindOf(text: string): Kind {
+  const kind = KINDS.find((one) => one === text);
+  if (kind) return kind;
+  throw new UsageError(`The destination is of a kind that this program does not know: ${text}`);
+}
+
+/** What was given for the kind. Throws `UsageError`. */
+async function newTarget(context: ActionContext, kind: Kind): Promise<Target> {
+  if (kind !== 'email') return { case: kind, value: { url: await newUrl(context, kind) } };
+  const { input } = context;
+  if (input.isOn('url')) throw new UsageError('Mail has recipients, not a URL: give --recipient');
+  const addresses = input.list('recipient').flatMap((text) => text.split(','));
+  if (addresses.length === 0) {
+    throw new UsageError('--recipient is missing', 'Say who gets mail: addresses of members');
+  }
+  const recipients = addresses.map((address) => ({ address: address.trim() }));
+  return { case: kind, value: { recipients } };
+}
+
+async function newUrl({ input, ports }: ActionContext, kind: Kind): Promise<string> {
+  if (input.isOn('recipient')) throw new UsageError(`--recipient is for mail, not for ${kind}`);
+  const given = input.required('url');
+  if (given === '-') {
+    const url = ports.isInteractive ? await ports.ask('URL: ') : await ports.readInput();
+    return url.trim();
+  }
+  if (kind === 'webhook') return given;
+  throw new UsageError(
+    `The URL of ${kind} is a secret, and every process of this machine can read a command line`,
+    'Give "--url -" and put the URL on standard input',
+  );
+}

@@ -1,5 +1,4 @@
 /** Incidents as people read them: many as a table, one with its timeline, one explained. */
-
 import { condition, quantity } from '../../../streams/alerting/wording.ts';
 import { metricCatalogue } from '../../../streams/telemetry/metrics/catalogue.ts';
 import {
@@ -12,6 +11,7 @@ import {
 } from '../../gen/svc/monitoring/v1/incident_pb.ts';
 import {
   AlertInstance_DataState,
+  type AlertRuleSpec,
   AlertRuleSpec_Operator,
   AlertRuleSpec_Severity,
 } from '../../gen/svc/monitoring/v1/rule_pb.ts';
@@ -173,4 +173,20 @@ function attentionText({ acknowledged, snoozedUntilUnix }: Incident): string {
     snoozedUntilUnix ? `snoozed until ${localTime(snoozedUntilUnix)}` : '',
   ];
   return parts.filter((part) => part !== '').join(', ');
+}
+
+const SYMBOLS: Readonly<Record<string, string>> = {
+  GREATER_THAN: '>',
+  GREATER_THAN_OR_EQUAL: '>=',
+  LESS_THAN: '<',
+  LESS_THAN_OR_EQUAL: '<=',
+  EQUAL: '=',
+  NOT_EQUAL: '!=',
+};
+
+export function conditionText(spec: AlertRuleSpec | undefined): string {
+  if (!spec) return '';
+  const symbol = SYMBOLS[enumText(AlertRuleSpec_Operator, spec.operator)] ?? '?';
+  const wait = spec.sustainedSeconds > 0 ? ` for ${spec.sustainedSeconds} s` : '';
+  return `${spec.metricId} ${symbol} ${spec.threshold ?? ''}${wait}`;
 }

@@ -15,7 +15,7 @@ import { resourceName } from '../client/names.ts';
 import { reportRequest } from '../client/once.ts';
 import { json, localTime, messageJson } from '../client/output.ts';
 import { EXIT_OK } from '../command.ts';
-import { change } from '../identity/changes.ts';
+import { change } from '../identity/options.ts';
 import { explanationText, incidentText } from './incident-texts.ts';
 
 const { method } = AlertService;

@@ -3,10 +3,10 @@
  * service wrote them, digit by digit; what a query does not answer is not shown at all.
  */
 import { type Action, type ActionContext, projectOption } from '../client/action.ts';
+import { askPlainly, type PlainAnswer } from '../client/api.ts';
 import { EXIT_DENIED, EXIT_UNCERTAIN, Fault, UsageError } from '../client/faults.ts';
 import { givenProject } from '../client/names.ts';
 import { json, localTime, table } from '../client/output.ts';
-import { askPlainly, type PlainAnswer } from '../client/plain-http.ts';
 import { EXIT_FAULT, EXIT_OK } from '../command.ts';
 import { rangeOf, rangeOptions } from './query.ts';
 

@@ -1,18 +1,20 @@
 /**
- * `svc login`: signs a person in on this machine, by the browser they are signed in with, or by a
- * one-time link. What is kept is a session of the command line's own, in a file for this user alone.
+ * `svc login`: signs a person in on this machine, by their browser or by a one-time link. The command
+ * line keeps a session of its own, in a file that only this user may read.
  */
-import { hash } from 'node:crypto';
+import { hash, timingSafeEqual } from 'node:crypto';
+import { once } from 'node:events';
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
 import { pause } from '../../../streams/platform/pause.ts';
 import { parseSecret } from '../../platform/keys.ts';
 import { openAccess } from '../client/access.ts';
 import { type ActionContext, single } from '../client/action.ts';
+import { asApiFault, askPlainly } from '../client/api.ts';
 import { EXIT_DENIED, Fault, printable, UsageError } from '../client/faults.ts';
 import { json, localTime } from '../client/output.ts';
-import { asApiFault, askPlainly } from '../client/plain-http.ts';
 import { type StoredSession, sessionPath, writeSession } from '../client/session-file.ts';
 import { EXIT_OK } from '../command.ts';
-import { openLoginListener } from './login-listener.ts';
 
 /** How long the browser may take. */
 const BROWSER_WAIT_MS = 5 * 60_000;
@@ -150,4 +152,76 @@ function parseSession(text: string, endpoint: string): StoredSession | undefined
     ...{ endpoint, secret, cookieName, expiresUnix: Number(expiresUnix) },
     person: name.startsWith('people/') ? name : `people/${name}`,
   };
+}
+
+export interface LoginListener {
+  readonly port: number;
+  /** The code that the browser brought. */
+  readonly code: Promise<string>;
+  /** Shows the waiting browser the outcome, and stops listening. */
+  close(outcome: { readonly title: string; readonly sentence: string }): Promise<void>;
+}
+
+/** Listens from when it resolves on. */
+async function openLoginListener(state: string): Promise<LoginListener> {
+  const { promise: code, resolve } = Promise.withResolvers<string>();
+  let browser: ServerResponse | undefined;
+  const server = createServer((request, response) => {
+    const found = codeOf(request, state, port);
+    if (found === undefined || browser !== undefined) {
+      sendPage(response, 404, { title: 'Not found', sentence: 'svc login did not ask for this.' });
+      return;
+    }
+    // Answered once the code is redeemed: the page then says what came of it.
+    browser = response;
+    resolve(found);
+  });
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  // A listening TCP server has an address of this kind.
+  const { port } = server.address() as AddressInfo;
+  return {
+    port,
+    code,
+    async close(outcome) {
+      const closed = once(server, 'close');
+      if (browser) {
+        sendPage(browser, 200, outcome);
+        await once(browser, 'close');
+      }
+      server.close();
+      server.closeAllConnections();
+      await closed;
+    },
+  };
+}
+
+function codeOf({ method, url = '', headers }: IncomingMessage, state: string, port: number) {
+  // Another name for this address would be another site's (DNS rebinding).
+  if (method !== 'GET' || headers.host !== `127.0.0.1:${port}`) return undefined;
+  const { pathname, searchParams } = new URL(url, 'http://127.0.0.1');
+  const code = searchParams.get('code');
+  const isOurs = isSame(searchParams.get('state') ?? '', state);
+  return pathname === '/' && isOurs && code ? code : undefined;
+}
+
+function isSame(given: string, state: string): boolean {
+  const [a, b] = [Buffer.from(given), Buffer.from(state)];
+  return a.length === b.length && timingSafeEqual(a, b);
+}
+
+/** Texts are our own and hold no markup. */
+function sendPage(
+  response: ServerResponse,
+  status: number,
+  { title, sentence }: { readonly title: string; readonly sentence: string },
+): void {
+  response.writeHead(status, {
+    'content-type': 'text/html; charset=utf-8',
+    'content-security-policy': "default-src 'none'; frame-ancestors 'none'",
+    'referrer-policy': 'no-referrer',
+    'cache-control': 'no-store',
+    connection: 'close',
+  });
+  response.end(`<!doctype html><title>${title}</title><h1>${title}</h1><p>${sentence}</p>\n`);
 }

@@ -1,15 +1,34 @@
-/** `svc sessions`: where one is signed in, and ending one of them. */
+/** `svc sessions`, `svc whoami` and `svc logout`: the sessions of a person, and their end. */
 import {
   ListSessionsResponseSchema,
+  PersonSchema,
   ProjectService,
+  Role,
   type Session,
 } from '../../gen/svc/project/v1/project_pb.ts';
-import { type Action, type ActionContext, family, requestIdOption } from '../client/action.ts';
-import type { Api } from '../client/api.ts';
+import { openAccess } from '../client/access.ts';
+import {
+  type Action,
+  type ActionContext,
+  family,
+  requestIdOption,
+  single,
+} from '../client/action.ts';
+import { type Api, asApiFault, askPlainly } from '../client/api.ts';
 import { UsageError } from '../client/faults.ts';
 import { requestId } from '../client/names.ts';
-import { json, localTime, messageJson, shortName, table } from '../client/output.ts';
+import {
+  enumText,
+  facts,
+  json,
+  localTime,
+  messageJson,
+  shortName,
+  table,
+} from '../client/output.ts';
+import { removeSession, sessionPath } from '../client/session-file.ts';
 import { EXIT_OK } from '../command.ts';
+import { addressText } from '../identity/options.ts';
 
 const { method } = ProjectService;
 
@@ -69,3 +88,70 @@ export const sessionsCommand = family('sessions', 'Where you are signed in', [
   listAction,
   endAction,
 ]);
+
+const PAGE_SIZE = 500;
+
+export const whoamiCommand = single({
+  name: 'whoami',
+  summary: 'Show who is signed in',
+  async run(context) {
+    const api = context.api('person');
+    const person = await api.call(ProjectService.method.getSelf, {});
+    const { projects } = await api.call(ProjectService.method.listProjects, {
+      pageSize: PAGE_SIZE,
+    });
+    const { endpoint } = api.access;
+    if (context.json) {
+      const names = projects.map(({ name }) => name);
+      context.print(json({ endpoint, person: messageJson(PersonSchema, person), projects: names }));
+      return EXIT_OK;
+    }
+    context.print(
+      facts([
+        ['service', endpoint],
+        ['person', person.name],
+        ['name', person.displayName],
+        ['email', addressText(person.email, person.unprovenEmail)],
+        ['signed in by', person.signInMethod],
+        ['until', localTime(person.sessionExpiresUnix)],
+        ...projects.map(
+          ({ name, role }) => ['project', `${name} (${enumText(Role, role)})`] as const,
+        ),
+      ]),
+    );
+    if (context.environment.SVC_API_KEY) {
+      context.report('SVC_API_KEY is set: svc monitoring and svc alerts act with that key instead');
+    }
+    return EXIT_OK;
+  },
+});
+
+export const logoutCommand = single({
+  name: 'logout',
+  summary: 'Sign out on this machine, or everywhere',
+  options: [{ name: 'everywhere', help: 'End all of your sessions, on every machine' }],
+  notes: 'What is kept on this machine is removed even when the service cannot be reached.',
+  async run({ environment, input, ports, timeoutMs, json: asJson, print }) {
+    // Where the session was made, whatever SVC_ENDPOINT says by now.
+    const own = { ...environment, SVC_ENDPOINT: undefined };
+    const access = openAccess({ endpoint: undefined, caller: 'person', environment: own, ports });
+    const everywhere = input.isOn('everywhere');
+    const { endpoint, headers } = access;
+    try {
+      const answer = await askPlainly({
+        method: 'POST',
+        url: `${endpoint}/auth/logout`,
+        headers: { ...headers(), 'content-type': 'application/json' },
+        body: JSON.stringify({ everywhere }),
+        timeoutMs,
+      });
+      // 401: the session had ended by itself, which is what was wanted.
+      if (answer.status !== 200 && answer.status !== 401) throw asApiFault(answer);
+    } finally {
+      removeSession(sessionPath(environment, ports.homeFolder));
+    }
+    if (asJson) print(json({ endpoint, everywhere }));
+    else print(`Signed out at ${endpoint}${everywhere ? ', everywhere' : ''}\n`);
+    return EXIT_OK;
+  },
+});

@@ -25,10 +25,9 @@ import {
   ListDeliveriesResponseSchema,
 } from '../../gen/svc/monitoring/v1/delivery_pb.ts';
 import { mayWrite, within } from '../../platform/api/caller.ts';
-import { findRow } from '../../platform/api/instance-rows.ts';
 import { listAnswer } from '../../platform/api/list-answer.ts';
 import { optionalSeconds, unixSeconds, withPresent } from '../../platform/api/message-fields.ts';
-import { collect, mapPage } from '../../platform/api/paging.ts';
+import { collect, findRow, mapPage } from '../../platform/api/paging.ts';
 import {
   type Collection,
   nameOf,

@@ -33,8 +33,8 @@ import {
   VerifyDestinationRequestSchema,
 } from '../../gen/svc/monitoring/v1/destination_pb.ts';
 import { actorOf, requestKeyOf, within } from '../../platform/api/caller.ts';
-import { findRow, listRows } from '../../platform/api/instance-rows.ts';
 import { unixSeconds } from '../../platform/api/message-fields.ts';
+import { findRow, listRows } from '../../platform/api/paging.ts';
 import { nameOf, parseName, parseProjectName } from '../../platform/api/resource-name.ts';
 import { isRegistered, notificationKinds } from '../notify/kinds.ts';
 

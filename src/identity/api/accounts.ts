@@ -14,8 +14,8 @@ import {
   UpdateServiceAccountRequestSchema,
 } from '../../gen/svc/iam/v1/automation_pb.ts';
 import { actorOf, requestKeyOf, within } from '../../platform/api/caller.ts';
-import { findRow, listRows } from '../../platform/api/instance-rows.ts';
 import { unixSeconds } from '../../platform/api/message-fields.ts';
+import { findRow, listRows } from '../../platform/api/paging.ts';
 import { nameOf, parseName, parseProjectName } from '../../platform/api/resource-name.ts';
 
 export interface AccountsDeps {

@@ -7,7 +7,7 @@
 import * as oidc from 'openid-client';
 import type { VouchedIdentity } from '../../../actors/identity/people-sign-in.ts';
 import type { Clock } from '../../../streams/platform/clock.ts';
-import { parseAddress } from '../../platform/mail/address.ts';
+import { parseAddress } from '../../platform/mail/letters.ts';
 import type { LoginState } from './login-state.ts';
 
 /** Kind of a failed sign-in at the provider. */

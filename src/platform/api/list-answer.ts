@@ -1,19 +1,32 @@
 /**
- * Answers with long lists, made in turns. A page of 1,000 transitions takes longer to encode than a
- * turn of the main thread may last; done by the framework, it would be one piece. The bytes are those
- * that the framework would make, but for where JSON has the list.
+ * Answers that are encoded outside of the framework. A page of 1,000 transitions takes longer to
+ * encode than a turn of the main thread may last, so long lists are encoded in slices; other answers
+ * come as bytes from a query thread. The bytes are those that the framework would make.
  */
 import {
   create,
   type DescMessage,
   type MessageInitShape,
+  type MessageShape,
   toBinary,
   toJson,
 } from '@bufbuild/protobuf';
-import type { HandlerContext } from '@connectrpc/connect';
+import {
+  type ConnectRouter,
+  createContextKey,
+  createContextValues,
+  type HandlerContext,
+} from '@connectrpc/connect';
+import {
+  compressionNegotiate,
+  createAsyncIterable,
+  type UniversalHandlerFn,
+  type UniversalServerRequest,
+  type UniversalServerResponse,
+} from '@connectrpc/connect/protocol';
 import { Refusal } from '../../../streams/platform/refusal.ts';
 import { ANSWER_BYTES_MAX } from '../http-limits.ts';
-import { formatOf, readyAnswer } from './ready-bytes.ts';
+import { COMPRESSIONS } from './message-bytes.ts';
 import { turnsOf } from './slots.ts';
 
 /** Items that are encoded in one turn: some milliseconds of the largest ones. */
@@ -90,4 +103,71 @@ function jsonOf<D extends DescMessage>(schema: D, init: object): unknown {
 /** The fields are those of the page's schema; TypeScript cannot derive that from a computed name. */
 function messageOf<D extends DescMessage>(schema: D, init: object) {
   return create(schema, init as MessageInitShape<D>);
+}
+
+interface Slot {
+  bytes?: Uint8Array<ArrayBuffer>;
+}
+
+const slotKey = createContextKey<Slot | undefined>(undefined, { description: 'bytes made' });
+
+/** Shorter answers are not worth compressing: what the framework does by default. */
+const COMPRESSED_BYTES_MIN = 1024;
+
+/** The format in which the caller wants the answer, as the framework has understood it. */
+export function formatOf({ responseHeader }: HandlerContext): 'json' | 'binary' {
+  return responseHeader.get('content-type') === 'application/proto' ? 'binary' : 'json';
+}
+
+/**
+ * Answers with these bytes: return what it returns. They must be a message of the schema in the
+ * format of `formatOf`, of at most 4 MiB. Throws an Error when `passReadyBytes` was not called: a
+ * bug.
+ */
+export function readyAnswer<D extends DescMessage>(
+  context: HandlerContext,
+  schema: D,
+  bytes: Uint8Array<ArrayBuffer>,
+): MessageShape<D> {
+  const slot = context.values.get(slotKey);
+  if (!slot) throw new Error('Bytes were made for a handler that cannot pass them on');
+  slot.bytes = bytes;
+  return create(schema);
+}
+
+/** Puts itself around the handlers registered so far: call it after them, and once. */
+export function passReadyBytes(router: ConnectRouter): void {
+  for (const [i, handler] of router.handlers.entries()) {
+    const passing: UniversalHandlerFn = async (request) => {
+      const slot: Slot = {};
+      const contextValues = request.contextValues ?? createContextValues();
+      contextValues.set(slotKey, slot);
+      const response = await handler({ ...request, contextValues });
+      if (slot.bytes === undefined || response.status !== 200) return response;
+      return await withBytes(request, response, slot.bytes);
+    };
+    router.handlers[i] = Object.assign(passing, handler);
+  }
+}
+
+async function withBytes(
+  { header: asked }: UniversalServerRequest,
+  response: UniversalServerResponse,
+  bytes: Uint8Array<ArrayBuffer>,
+): Promise<UniversalServerResponse> {
+  const header = new Headers(response.header);
+  header.delete('content-encoding');
+  const compression = compressionNegotiate(
+    [...COMPRESSIONS],
+    asked.get('content-encoding'),
+    asked.get('accept-encoding'),
+    'accept-encoding',
+  ).response;
+  let body: Uint8Array = bytes;
+  if (compression && bytes.byteLength >= COMPRESSED_BYTES_MIN) {
+    body = await compression.compress(bytes);
+    header.set('content-encoding', compression.name);
+  }
+  header.set('content-length', String(body.byteLength));
+  return { ...response, header, body: createAsyncIterable([body]) };
 }

@@ -4,7 +4,7 @@
  * runs, so malformed JSON, wrong types and large bodies would leave without a reason, some with the
  * status for "back off" (429). The handlers' responses are the only place that all answers pass.
  */
-import type { DescMethod } from '@bufbuild/protobuf';
+import type { DescField, DescMessage, DescMethod } from '@bufbuild/protobuf';
 import { Code, ConnectError, type ConnectRouter, createContextValues } from '@connectrpc/connect';
 import {
   createAsyncIterable,
@@ -23,7 +23,6 @@ import { toConnectError } from '../errors.ts';
 import { type Positions, SEQUENCE_HEADER } from '../http/sequence.ts';
 import type { Log } from '../log.ts';
 import { callerKey } from './caller.ts';
-import { parseProblem } from './field-path.ts';
 import { bodyBytesMaxOf, decompressed, readBytes } from './message-bytes.ts';
 
 /** Wraps every handler registered so far; call it once, after the last registration. */
@@ -143,4 +142,47 @@ function errorResponse(error: ConnectError, before: Headers): UniversalServerRes
   header.set('content-length', String(body.byteLength));
   for (const [name, value] of error.metadata) header.set(name, value);
   return { status: codeToHttpStatus(error.code), header, body: createAsyncIterable([body]) };
+}
+
+/** What the parser complained about, in the caller's words; `field` absent = the body as a whole. */
+export interface ParseProblem {
+  readonly field?: string;
+  readonly message: string;
+}
+
+/** The parser's sentence about a body that should have been an `input`. */
+function parseProblem(sentence: string, input: DescMessage): ParseProblem {
+  const [, enumType, value = ''] = /enum ([\w.]+) from JSON: (.*)$/s.exec(sentence) ?? [];
+  const enumField = enumType && find(input, (each) => each.enum?.typeName === enumType);
+  if (enumField) return enumProblem(enumField, value);
+  const [, type, name] = /field ([\w.]+)\.(\w+) from JSON/.exec(sentence) ?? [];
+  const found = find(input, (each) => each.parent.typeName === type && each.name === name);
+  const key = found?.path ?? /key "([^"]{1,100})"/.exec(sentence)?.[1];
+  const message = sentence.replace(/svc\.[a-z]+\.v1\./g, '').slice(0, 500);
+  return key === undefined ? { message } : { field: key, message };
+}
+
+interface Found {
+  readonly field: DescField;
+  readonly path: string;
+}
+
+function enumProblem({ field, path }: Found, value: string): ParseProblem {
+  const known = field.enum?.values.filter(({ number }) => number !== 0).map(({ name }) => name);
+  return { field: path, message: `${path} is ${value.slice(0, 100)}: one of ${known?.join(', ')}` };
+}
+
+/** The first field that fits, breadth before depth; our messages do not contain themselves. */
+function find(
+  message: DescMessage,
+  fits: (field: DescField) => boolean,
+  prefix = '',
+): Found | undefined {
+  const field = message.fields.find(fits);
+  if (field) return { field, path: prefix + field.jsonName };
+  for (const each of message.fields) {
+    const inner = each.message && find(each.message, fits, `${prefix}${each.jsonName}.`);
+    if (inner) return inner;
+  }
+  return undefined;
 }

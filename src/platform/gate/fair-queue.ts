@@ -1,7 +1,11 @@
 /**
- * Who is next: one queue a project, and the projects in turn. A project that asks much waits for
- * itself; another's first query is at most one round behind, whatever the rest have queued.
+ * Fair scheduling between projects: a queue with one line for each project, served round robin; turns
+ * on the main thread; and the calls of one class that run or wait. A project with many requests
+ * waits behind itself; the first request of another project is at most one round behind.
  */
+import type { Clock } from '../../../streams/platform/clock.ts';
+import type { Slots } from './call-classes.ts';
+
 export class FairQueue<T> {
   /** The first project of the map is next; each queue is oldest first and never empty. */
   readonly #queues = new Map<string, Set<T>>();
@@ -43,5 +47,150 @@ export class FairQueue<T> {
     if (queue.size === 0) this.#queues.delete(project);
     this.#size--;
     return true;
+  }
+}
+
+/** Turns given in one round of the event loop, while its time is not used up. */
+const ROUND_TURNS_MAX = 8;
+/** After this no further turn begins in the round, ms; with the last one it stays below 25 ms. */
+const ROUND_MS = 8;
+
+export class FairTurns {
+  readonly #clock: Pick<Clock, 'elapsed'>;
+  readonly #queue = new FairQueue<() => void>();
+  /** A turn was given in this round of the event loop, or turns are waited for. */
+  #isBusy = false;
+  #roundStartMs: number | undefined;
+
+  constructor(clock: Pick<Clock, 'elapsed'>) {
+    this.#clock = clock;
+  }
+
+  /** Turns that are waited for. */
+  get waiting(): number {
+    return this.#queue.size;
+  }
+
+  /**
+   * Resolves when it is the party's turn; at once where nobody else had one in this round. The turn
+   * is what the caller does until it waits for something. A turn that nobody uses any more costs
+   * nothing, so that a wait is never given up.
+   */
+  take(party: string): Promise<void> {
+    if (!this.#isBusy) {
+      this.#isBusy = true;
+      this.#plan();
+      return Promise.resolve();
+    }
+    return new Promise((resolve) => this.#queue.push(party, resolve));
+  }
+
+  /** Plans the turns of the next round. Between two of them all that the first one does is done. */
+  #plan(): void {
+    const count = Math.min(Math.max(this.#queue.size, 1), ROUND_TURNS_MAX);
+    this.#roundStartMs = undefined;
+    for (let i = 1; i <= count; i++) setImmediate(() => this.#give(i === count));
+  }
+
+  #give(isLast: boolean): void {
+    const nowMs = this.#clock.elapsed();
+    this.#roundStartMs ??= nowMs;
+    if (nowMs - this.#roundStartMs < ROUND_MS) this.#queue.next()?.();
+    if (!isLast) return;
+    if (this.#queue.size > 0) this.#plan();
+    else this.#isBusy = false;
+  }
+}
+
+/** A call that waits. */
+export interface WaitingCall {
+  readonly caller: string;
+  /** Lets it run: a slot is taken for it already. */
+  readonly start: () => void;
+}
+
+export class CallQueue {
+  readonly #running = new Tally();
+  readonly #waiting = new Tally();
+  readonly #queue = new FairQueue<WaitingCall>();
+
+  get running(): number {
+    return this.#running.total;
+  }
+
+  get waiting(): number {
+    return this.#waiting.total;
+  }
+
+  get isEmpty(): boolean {
+    return this.running === 0 && this.waiting === 0;
+  }
+
+  /** Takes a slot for a call of the caller, unless it has to wait for one. */
+  tryRun(caller: string, slots: Slots): boolean {
+    this.startWaiting(slots);
+    const mayRun = this.running < slots.running && this.#running.of(caller) < slots.ofCaller;
+    if (mayRun) this.#running.add(caller);
+    return mayRun;
+  }
+
+  /** Puts a call into the queue, unless that is full, or the caller has its share of it. */
+  tryWait(call: WaitingCall, slots: Slots): 'waits' | 'callerHasItsShare' | 'full' {
+    if (this.waiting >= slots.waiting) return 'full';
+    if (this.#waiting.of(call.caller) >= slots.waitingOfCaller) return 'callerHasItsShare';
+    this.#waiting.add(call.caller);
+    this.#queue.push(call.caller, call);
+    return 'waits';
+  }
+
+  /** Takes a call out of the queue; false: it runs already. */
+  leave(call: WaitingCall): boolean {
+    const waited = this.#queue.remove(call.caller, call);
+    if (waited) this.#waiting.remove(call.caller);
+    return waited;
+  }
+
+  /** Gives a slot back, and hands on as many as the limits of now leave. */
+  end(caller: string, slots: Slots): void {
+    this.#running.remove(caller);
+    this.startWaiting(slots);
+  }
+
+  /** Does the caller have as many running as it may have? */
+  hasItsShare(caller: string, slots: Slots): boolean {
+    return this.#running.of(caller) >= slots.ofCaller;
+  }
+
+  /** Starts calls that wait while there are slots: limits may have been raised meanwhile. */
+  startWaiting(slots: Slots): void {
+    while (this.running < slots.running) {
+      const next = this.#queue.next((caller) => this.#running.of(caller) < slots.ofCaller);
+      if (next === undefined) return;
+      this.#waiting.remove(next.caller);
+      this.#running.add(next.caller);
+      next.start();
+    }
+  }
+}
+
+/** How many, of each caller and together. */
+class Tally {
+  readonly #ofCallers = new Map<string, number>();
+  total = 0;
+
+  of(caller: string): number {
+    return this.#ofCallers.get(caller) ?? 0;
+  }
+
+  add(caller: string): void {
+    this.#ofCallers.set(caller, this.of(caller) + 1);
+    this.total++;
+  }
+
+  remove(caller: string): void {
+    const left = this.of(caller) - 1;
+    if (left > 0) this.#ofCallers.set(caller, left);
+    else this.#ofCallers.delete(caller);
+    this.total--;
   }
 }

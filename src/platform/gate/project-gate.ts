@@ -1,25 +1,19 @@
 /**
- * The one gate of every authenticated call (LIMIT-08: concurrency is limited
- * per project). Of each class of calls a party may have a few running and some waiting, for at most 5 s;
- * what is more is refused with 429 and `Retry-After`. Calls that may run then take turns on the main
- * thread, the parties round robin. A call passes it once: what runs behind it (query threads, exports)
- * has no gate of its own.
+ * The one gate of every authenticated call (LIMIT-08: concurrency is limited per project). Of each
+ * class of calls a party may have a few running and some waiting, for at most 5 s; more are refused
+ * with 429 and `Retry-After`. Admitted calls take turns on the main thread, round robin by party. A
+ * call passes the gate once: query threads and exports behind it have no gate of their own.
  *
- *     body under way -> slot of its party and class -> fair turn -> handler -> slot given back
- *
- * The body comes first, under a bound of its own, so that a client which sends slowly holds no slot,
- * and what is done with a body (unpacking, parsing) is within the turn. A call that waits leaves when
- * its client hangs up.
+ *     body under way -> slot of its party and class -> fair turn -> handler -> slot released
  */
 import type { ProjectLimits } from '../../../actors/platform/project-limits.ts';
 import type { Clock } from '../../../streams/platform/clock.ts';
 import { SYSTEM_PROJECT } from '../../../streams/platform/commit/commit.ts';
 import { Refusal } from '../../../streams/platform/refusal.ts';
 import type { Principal } from '../access/principal.ts';
-import { BodiesUnderWay } from './bodies-under-way.ts';
+import { BODY_BYTES_MAX } from '../http-limits.ts';
 import { CALL_CLASSES, type CallClass, classRules, type Slots } from './call-classes.ts';
-import { CallQueue } from './call-queue.ts';
-import { FairTurns } from './fair-turns.ts';
+import { CallQueue, FairTurns } from './fair-queue.ts';
 
 const WAIT_MS_MAX = 5_000;
 
@@ -215,4 +209,61 @@ class Gate implements ProjectGate {
     const metadata = { limit, class: kind, retryAfterSeconds: String(retryAfterSeconds) };
     return new Refusal('TOO_MANY_REQUESTS', message, metadata);
   }
+}
+
+/** For each call that may run: with the default of 8, 32 MiB and 256 bodies of a project. */
+const BYTES_FOR_EACH = 4 * BODY_BYTES_MAX;
+const BODIES_FOR_EACH = 32;
+
+interface UnderWay {
+  readonly bytes: number;
+  readonly bodies: number;
+}
+
+const NOTHING: UnderWay = { bytes: 0, bodies: 0 };
+
+class BodiesUnderWay {
+  readonly #ofParties = new Map<string, UnderWay>();
+  readonly #ofCallers = new Map<string, UnderWay>();
+
+  /**
+   * Counts a body of at most so many bytes; a caller has half of its party's bound.
+   *
+   * @returns what takes it back, harmless on a second call; undefined: there is no room for it
+   */
+  tryTake(
+    caller: { readonly party: string; readonly name: string },
+    bytes: number,
+    concurrency: number,
+  ): (() => void) | undefined {
+    const { party } = caller;
+    const name = `${party} ${caller.name}`;
+    const change = { bytes, bodies: 1 };
+    const ofParty = sum(this.#ofParties.get(party), change);
+    const ofCaller = sum(this.#ofCallers.get(name), change);
+    if (!isWithin(ofParty, concurrency) || !isWithin(ofCaller, concurrency / 2)) return undefined;
+    this.#ofParties.set(party, ofParty);
+    this.#ofCallers.set(name, ofCaller);
+    let isHeld = true;
+    return () => {
+      if (!isHeld) return;
+      isHeld = false;
+      takeBack(this.#ofParties, party, bytes);
+      takeBack(this.#ofCallers, name, bytes);
+    };
+  }
+}
+
+function isWithin({ bytes, bodies }: UnderWay, concurrency: number): boolean {
+  return bytes <= concurrency * BYTES_FOR_EACH && bodies <= concurrency * BODIES_FOR_EACH;
+}
+
+function sum({ bytes, bodies } = NOTHING, more: UnderWay): UnderWay {
+  return { bytes: bytes + more.bytes, bodies: bodies + more.bodies };
+}
+
+function takeBack(counts: Map<string, UnderWay>, key: string, bytes: number): void {
+  const left = sum(counts.get(key), { bytes: -bytes, bodies: -1 });
+  if (left.bodies > 0) counts.set(key, left);
+  else counts.delete(key);
 }

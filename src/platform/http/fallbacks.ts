@@ -1,8 +1,11 @@
 /**
- * Answers for requests that match no route or fail outside of a handler: never a stack trace, and
+ * Answers for requests without a route and for errors outside of a handler: never a stack trace, and
  * never a 500 for a mistake of the caller. RPC paths get Connect's JSON error with a reason of the
- * catalogue; others get plain text.
+ * catalogue; others get plain text. Bytes that are not an acceptable HTTP request (not HTTP, headers
+ * too large, a request that never ends) are answered on the socket, which is then closed.
  */
+
+import type { Socket } from 'node:net';
 import { Code, ConnectError } from '@connectrpc/connect';
 import { errorToJson } from '@connectrpc/connect/protocol-connect';
 import type { FastifyError, FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
@@ -91,4 +94,31 @@ export function isRpcPath(path: string): boolean {
 function pathOf(request: FastifyRequest): string {
   const [path = ''] = request.url.split('?', 1);
   return path.slice(0, 200);
+}
+
+const statusLines: Readonly<Record<string, string>> = {
+  HPE_HEADER_OVERFLOW: '431 Request Header Fields Too Large',
+  ERR_HTTP_REQUEST_TIMEOUT: '408 Request Timeout',
+  HPE_CHUNK_EXTENSIONS_OVERFLOW: '413 Content Too Large',
+};
+
+/**
+ * The listener of a server's `clientError`.
+ * @param note counts one, by Node's error code
+ */
+export function clientErrorListener(
+  note: (code: string) => void,
+): (error: NodeJS.ErrnoException, socket: Socket) => void {
+  return (error, socket) => {
+    const code = error.code ?? 'unknown';
+    note(code);
+    // A reset connection has nobody to answer; one with bytes on the way must not get a second head.
+    if (code === 'ECONNRESET' || !socket.writable || socket.bytesWritten > 0) {
+      socket.destroy();
+      return;
+    }
+    const status = statusLines[code] ?? '400 Bad Request';
+    const headers = 'connection: close\r\ncontent-length: 0\r\nx-content-type-options: nosniff';
+    socket.end(`HTTP/1.1 ${status}\r\n${headers}\r\n\r\n`);
+  };
 }

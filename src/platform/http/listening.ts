@@ -1,5 +1,8 @@
-/** Binds sockets, turns failures into sentences, and names the address that clients should use. */
+/** Binds sockets, loads the TLS certificate, and names the address that clients should use. */
+
+import { readFileSync } from 'node:fs';
 import type { AddressInfo, Server } from 'node:net';
+import { createSecureContext } from 'node:tls';
 import { ConfigError } from '../settings/config.ts';
 import type { ListenAddress } from '../settings/setting-kinds.ts';
 
@@ -42,4 +45,41 @@ export function originOf(server: Server, scheme: 'http' | 'https', asked: Listen
 
 function formatAddress(host: string, port: number): string {
   return host.includes(':') ? `[${host}]:${port}` : `${host}:${port}`;
+}
+
+export interface TlsFiles {
+  readonly certFile: string;
+  readonly keyFile: string;
+}
+
+export interface TlsMaterial {
+  readonly cert: Buffer;
+  readonly key: Buffer;
+}
+
+/** Both files, checked to belong together. Throws `ConfigError` with the file and what is wrong. */
+export function loadTls({ certFile, keyFile }: TlsFiles): TlsMaterial {
+  const cert = read('SVC_TLS_CERT_FILE', certFile);
+  const key = read('SVC_TLS_KEY_FILE', keyFile);
+  try {
+    createSecureContext({ cert, key });
+  } catch (error) {
+    throw new ConfigError([
+      `SVC_TLS_CERT_FILE ${certFile} and SVC_TLS_KEY_FILE ${keyFile} do not make a certificate ` +
+        `with its key (${messageOf(error)}): give a PEM chain and its PEM key without a passphrase`,
+    ]);
+  }
+  return { cert, key };
+}
+
+function read(name: string, file: string): Buffer {
+  try {
+    return readFileSync(file);
+  } catch (error) {
+    throw new ConfigError([`${name} cannot be read: ${messageOf(error)}`]);
+  }
+}
+
+function messageOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error);
 }

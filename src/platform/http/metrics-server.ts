@@ -11,7 +11,7 @@ import type { Metrics } from '../metrics.ts';
 import { ConfigError } from '../settings/config.ts';
 import type { ListenAddress } from '../settings/setting-kinds.ts';
 import type { Settings } from '../settings/settings.ts';
-import { clientErrorListener } from './client-errors.ts';
+import { clientErrorListener } from './fallbacks.ts';
 import type { HostNames } from './hosts.ts';
 import { listenOn, originOf } from './listening.ts';
 import { guardRequests } from './request-guard.ts';

@@ -12,7 +12,7 @@ import { Refusal } from '../../../streams/platform/refusal.ts';
 import { httpStatusOf, toConnectError } from '../errors.ts';
 import { isLoopback } from '../settings/setting-kinds.ts';
 import type { Settings } from '../settings/settings.ts';
-import { createAddressList } from './address-list.ts';
+import { createAddressList } from './connections.ts';
 import { isRpcPath } from './fallbacks.ts';
 import { createHostCheck, isLocalName, nameOf, originForm } from './hosts.ts';
 import { PROBE_PATHS } from './operations.ts';

@@ -13,15 +13,12 @@ import * as limits from '../http-limits.ts';
 import type { Log } from '../log.ts';
 import type { Metrics } from '../metrics.ts';
 import type { Settings } from '../settings/settings.ts';
-import { createAddressList } from './address-list.ts';
-import { clientErrorListener } from './client-errors.ts';
-import { boundConnections } from './connections.ts';
-import { addFallbacks, CLIENT_GONE } from './fallbacks.ts';
-import { listenOn, originOf } from './listening.ts';
+import { boundConnections, createAddressList } from './connections.ts';
+import { addFallbacks, CLIENT_GONE, clientErrorListener } from './fallbacks.ts';
+import { listenOn, loadTls, originOf, type TlsMaterial } from './listening.ts';
 import { addOperations } from './operations.ts';
 import type { ReaderCheck, ReadGate } from './read-gate.ts';
 import { guardRequests } from './request-guard.ts';
-import { loadTls, type TlsMaterial } from './tls.ts';
 
 export interface HttpServerOptions {
   readonly settings: Pick<

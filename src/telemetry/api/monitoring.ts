@@ -16,8 +16,8 @@ import {
   QueryVMMonitoringResponseSchema,
 } from '../../gen/svc/monitoring/v1/monitoring_pb.ts';
 import { within } from '../../platform/api/caller.ts';
+import { formatOf, readyAnswer } from '../../platform/api/list-answer.ts';
 import { collect, mapPage } from '../../platform/api/paging.ts';
-import { formatOf, readyAnswer } from '../../platform/api/ready-bytes.ts';
 import { parseName, parseProjectName } from '../../platform/api/resource-name.ts';
 import { turnsOf } from '../../platform/api/slots.ts';
 import type { ProjectLimitUse } from '../../platform/gate/limit-use.ts';

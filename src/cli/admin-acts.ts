@@ -1,0 +1,254 @@
+/** Acts of `svc admin`: limits of projects, retired VMs, collectors, audit, restored backups. */
+
+import { fromJson, type JsonValue } from '@bufbuild/protobuf';
+import type {
+  EndedCounts,
+  Restoration,
+  RevivedCredential,
+} from '../../actors/identity/restoration.ts';
+import {
+  LIMIT_NAMES,
+  type LimitName,
+  PROJECT_LIMITS,
+} from '../../actors/platform/project-limits.ts';
+import { TRANSITIONS_PATH } from '../admin/audit-routes.ts';
+import {
+  COLLECTOR_PATHS,
+  type ListedCollectorKey,
+  type MadeCollectorKey,
+  type RevokedCollectorKey,
+} from '../admin/collector-routes.ts';
+import {
+  PROJECT_LIMIT_PATHS,
+  type RetiredVmAnswer,
+  type ToldLimits,
+} from '../admin/project-limit-routes.ts';
+import { RESTORED_PATH } from '../admin/restored-routes.ts';
+import { ListTransitionsResponseSchema } from '../gen/svc/audit/v1/audit_pb.ts';
+import type { Input, Option, Positional } from './client/arguments.ts';
+import { localTime, NOT_OBSERVED, table } from './client/output.ts';
+import { transitionTable } from './transition-table.ts';
+
+const project = { name: 'PROJECT' } as const;
+
+export const limitActs: readonly AdminAct[] = [
+  {
+    name: 'limits show',
+    summary: 'Show what a project may take up, and what it takes up now',
+    positionals: [project],
+    path: PROJECT_LIMIT_PATHS.show,
+    ask: (input) => ({ project: input.positional(0) }),
+    render: (answer) => limitTable(answer as ToldLimits),
+  },
+  {
+    name: 'limits set',
+    summary: 'Set limits of a project; those not given stay',
+    positionals: [project],
+    options: LIMIT_NAMES.map((name) => {
+      const { default: byDefault, max, help } = PROJECT_LIMITS[name];
+      const bounds = `default ${byDefault.toLocaleString('en')}, at most ${max.toLocaleString('en')}`;
+      return { name: optionOf(name), takes: 'N', help: `${help}; ${bounds}` };
+    }),
+    isChange: true,
+    path: PROJECT_LIMIT_PATHS.set,
+    ask: (input) => ({
+      project: input.positional(0),
+      ...Object.fromEntries(LIMIT_NAMES.map((name) => [name, input.text(optionOf(name)) ?? ''])),
+    }),
+    render: (answer) => limitTable(answer as ToldLimits),
+  },
+  {
+    name: 'vms retire',
+    summary: 'Say that a VM is no more: its alerts end without a recovery, its history stays',
+    positionals: [project, { name: 'VM' }],
+    isChange: true,
+    path: PROJECT_LIMIT_PATHS.retireVm,
+    ask: (input) => ({ project: input.positional(0), vm: input.positional(1) }),
+    render(answer) {
+      const { vm, isNew } = answer as RetiredVmAnswer;
+      return isNew ? `${vm} is retired\n` : `${vm} had been retired before\n`;
+    },
+  },
+];
+
+/** `samplesPerSecond` → `samples-per-second`. */
+function optionOf(name: LimitName): string {
+  return name.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`);
+}
+
+function limitTable({ limits, used, unevaluated }: ToldLimits): string {
+  const rows = LIMIT_NAMES.map((name) => [
+    name,
+    String(used[name] ?? NOT_OBSERVED),
+    String(limits[name]),
+  ]);
+  const text = table(['OF', 'USED', 'LIMIT'], rows, '');
+  return unevaluated === 0 ? text : `${text}${unevaluated} instances are not evaluated\n`;
+}
+
+/** One thing the operator may ask for. */
+export interface AdminAct {
+  /** Words of the command line: `project create`. */
+  readonly name: string;
+  readonly summary: string;
+  readonly positionals?: readonly Positional[];
+  readonly options?: readonly Option[];
+  /** true: it changes something, and so goes out under a request id. */
+  readonly isChange?: boolean;
+  /** What would do when the secret of an earlier answer is lost: of acts that make one. */
+  readonly ifLost?: (answer: unknown) => string;
+  /** Path of the service's route. */
+  readonly path: string;
+  /** true: it reads standard input to its end, where what must not be in an argument is. */
+  readonly readsInput?: boolean;
+  /**
+   * What the route is asked with. Throws `UsageError`.
+   *
+   * @param text of standard input; '' where it is not read
+   */
+  readonly ask: (input: Input, text: string) => Readonly<Record<string, string>>;
+  /** Renders the answer for people, with a final line end. The answer has the type of its route. */
+  readonly render: (answer: unknown) => string;
+}
+
+export const auditActs: readonly AdminAct[] = [
+  {
+    name: 'transitions',
+    summary:
+      'Show who did what, newest first: people, sessions, links and collectors, or a project',
+    options: [
+      { name: 'project', takes: 'ID', help: 'Of one project; else what belongs to none (_system)' },
+      { name: 'machine', takes: 'NAME', help: 'Of one machine, such as session or credential' },
+      { name: 'instance', takes: 'NAME|ID', help: 'Of one instance, by id or resource name' },
+      { name: 'limit', takes: 'N', help: 'So many at most, 1 to 1000; default 50' },
+      { name: 'page-token', takes: 'TOKEN', help: 'Of the page before: what comes after it' },
+    ],
+    path: TRANSITIONS_PATH,
+    ask: (input) => ({
+      project: (input.text('project') ?? '').replace(/^projects\//, ''),
+      machine: input.text('machine') ?? '',
+      instance: input.text('instance') ?? '',
+      limit: input.text('limit') ?? '',
+      pageToken: input.text('page-token') ?? '',
+    }),
+    render(answer) {
+      const page = fromJson(ListTransitionsResponseSchema, answer as JsonValue);
+      const { transitions, nextPageToken } = page;
+      const more = nextPageToken === '' ? '' : `\nolder ones: --page-token ${nextPageToken}\n`;
+      return `${transitionTable(transitions, 'There are no such transitions')}${more}`;
+    },
+  },
+];
+
+export const collectorActs: readonly AdminAct[] = [
+  {
+    name: 'collector-key create',
+    summary: "Make a key for a data center's collector; prints it, once",
+    options: [
+      { name: 'datacenter', takes: 'NAME', help: 'Whose machines it reports; no others' },
+      { name: 'project', takes: 'ID', help: 'The one project it writes into; else every project' },
+      { name: 'days', takes: 'DAYS', help: 'How long it works, 1 to 365; default 90' },
+    ],
+    isChange: true,
+    ifLost: (answer) =>
+      `Revoke the key, then make another: svc admin collector-key revoke ${(answer as MadeCollectorKey).id}`,
+    path: COLLECTOR_PATHS.create,
+    ask: (input) => ({
+      datacenter: input.required('datacenter'),
+      project: (input.text('project') ?? '').replace(/^projects\//, ''),
+      days: input.text('days') ?? '',
+    }),
+    render(answer) {
+      const { id, datacenter, project, expiresMs, key } = answer as MadeCollectorKey;
+      const until = localTime(Math.floor(expiresMs / 1000));
+      const into = project === null ? 'every project' : `project ${project}`;
+      return `key ${id} of ${datacenter}'s collector, into ${into}, until ${until}:\n${key}\n`;
+    },
+  },
+  {
+    name: 'collector-key list',
+    summary: 'List the keys of collectors that work',
+    path: COLLECTOR_PATHS.list,
+    ask: () => ({}),
+    render: (answer) => keyTable(answer as readonly ListedCollectorKey[]),
+  },
+  {
+    name: 'collector-key revoke',
+    summary: "Revoke a collector's key at once",
+    positionals: [{ name: 'ID' }],
+    isChange: true,
+    path: COLLECTOR_PATHS.revoke,
+    ask: (input) => ({ id: input.positional(0) }),
+    render(answer) {
+      const { id, state, isNew } = answer as RevokedCollectorKey;
+      return isNew ? `key ${id} is revoked\n` : `key ${id} had ended before: it is ${state}\n`;
+    },
+  },
+];
+
+function keyTable(keys: readonly ListedCollectorKey[]): string {
+  const seconds = (ms: number | undefined) => localTime(ms && Math.floor(ms / 1000));
+  return table(
+    ['ID', 'DATACENTER', 'PROJECT', 'LAST 4', 'UNTIL', 'LAST USED'],
+    keys.map(({ id, datacenter, project, lastFour, expiresMs, lastUsedMs }) => [
+      ...[id, datacenter, project ?? 'every', lastFour],
+      ...[seconds(expiresMs), seconds(lastUsedMs)],
+    ]),
+    'There are no keys of collectors: "svc admin collector-key create" makes one',
+  );
+}
+
+export const restoredActs: readonly AdminAct[] = [
+  {
+    name: 'restored',
+    summary: 'After a backup was restored: end sessions, links, pairings and tokens; list keys',
+    isChange: true,
+    path: RESTORED_PATH,
+    ask: () => ({}),
+    render: (answer) => restorationText(answer as Restoration),
+  },
+];
+
+const KINDS: Readonly<Record<RevivedCredential['kind'], string>> = {
+  ...{ pk: 'personal key', sk: 'service account', col: 'collector', vm: 'agent', ci: 'CI trust' },
+};
+
+/** What to do about each kind of the table. */
+const ADVICE = [
+  'Whatever was revoked, rotated or disabled after the backup works again. Compare the list with',
+  'what you know, and end what should not be: "svc admin revoke-key NAME" for a key, a collector or',
+  'an agent, "svc trusts disable" for a CI trust. Rotate keys whose secrets may be known to others.',
+  'Members who were removed and people who were locked out are back as well: look at "svc admin',
+  'people list" and "svc members list".',
+];
+
+function restorationText({ generation, atMs, ended, credentials }: Restoration): string {
+  const since = localTime(Math.floor(atMs / 1000));
+  const list = table(
+    ['KIND', 'NAME', 'CALLED', 'OWNER', 'LAST 4', 'CREATED', 'UNTIL'],
+    credentials.map(rowOf),
+    'No key, collector, agent or CI trust works.',
+  );
+  const advice = credentials.length === 0 ? '' : `\n${ADVICE.join('\n')}\n`;
+  return `generation ${generation} began ${since}; ended: ${countsText(ended)}\n\n${list}${advice}`;
+}
+
+function rowOf(each: RevivedCredential): string[] {
+  return [
+    ...[KINDS[each.kind], each.name, each.displayName],
+    ...[each.ownerDisplayName || each.owner, each.lastFour],
+    localTime(Math.floor(each.createdMs / 1000)),
+    each.expiresMs === null ? 'no end' : localTime(Math.floor(each.expiresMs / 1000)),
+  ];
+}
+
+function countsText(ended: EndedCounts): string {
+  return [
+    `${ended.session} sessions`,
+    `${ended.signInLink} sign-in links`,
+    `${ended.invitation} invitations`,
+    `${ended.ciVerification} CI verifications`,
+    `${ended.enrolment} enrolment tokens`,
+    `access tokens of ${ended.ciConnection} CI trusts`,
+  ].join(', ');
+}
