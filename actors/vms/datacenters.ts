@@ -1,7 +1,7 @@
 /**
- * Watches whether a data center's collectors still report. Only the data center's own state is
- * committed (live or stale); whether one VM's telemetry is fresh follows from its last observation
- * and now. A stale data center's history stays readable and is never presented as live.
+ * Watch over data centers: whether their collectors still report. Only the data center's own state
+ * (live or stale) is committed; whether one VM's telemetry is fresh follows from its last observation.
+ * The history of a stale data center stays readable and is never shown as live.
  */
 import type { Clock } from '../../streams/platform/clock.ts';
 import { SYSTEM_PROJECT } from '../../streams/platform/commit/commit.ts';
@@ -14,11 +14,11 @@ export interface DatacentersDeps {
   readonly clock: Clock;
   /** Silence after which a data center is stale: 3 sampling intervals, ms. */
   readonly silenceMs: number;
-  /** A change of state that could not be committed now: the next check tries again. */
+  /** Called when a change of state could not be committed; the next check tries again. */
   readonly onLost?: (error: unknown) => void;
 }
 
-/** When rows of a data center were last received; before the first, since when they could be. */
+/** When rows of a data center were last received; before the first, when the watch began. */
 interface Heard {
   /** Elapsed time, ms. */
   readonly elapsedMs: number;
@@ -30,7 +30,7 @@ interface Heard {
 export class Datacenters {
   readonly #deps: DatacentersDeps;
   readonly #heard = new Map<string, Heard>();
-  /** Judged at every start, whether or not they were ever heard. */
+  /** Data centers that are checked from the start, even if they never reported. */
   #given: ReadonlySet<string> = new Set();
 
   constructor(deps: DatacentersDeps) {
@@ -47,7 +47,7 @@ export class Datacenters {
     return { elapsedMs: clock.elapsed(), atMs: clock.now(), reported };
   }
 
-  /** Its committed state; `live` also for one that has never been seen stale. */
+  /** Its committed state; `live` for one that was never stale. */
   stateOf(datacenter: string): 'live' | 'stale' {
     const row = this.#deps.host.view(SYSTEM_PROJECT).instance('datacenter', datacenter);
     return row?.value === 'stale' ? 'stale' : 'live';
@@ -55,8 +55,8 @@ export class Datacenters {
 
   /**
    * Checks every `checkMs` until `signal`. The given data centers, and those that ever reported, are
-   * judged from the start on, but a start is no report: one that was stale stays so until rows
-   * arrive.
+   * checked from the start on. A start does not count as a report: a stale data center stays stale
+   * until rows arrive.
    */
   async run(datacenters: readonly string[], checkMs: number, signal: AbortSignal): Promise<void> {
     this.#given = new Set(datacenters);
@@ -69,7 +69,7 @@ export class Datacenters {
     }
   }
 
-  /** Of all others the first report is committed: a restart must not forget that they exist. */
+  /** The first report of any other data center is committed, so that a restart remembers it. */
   #isRemembered(datacenter: string): boolean {
     if (this.#given.has(datacenter)) return true;
     return this.#deps.host.view(SYSTEM_PROJECT).instance('datacenter', datacenter) !== undefined;
@@ -95,7 +95,7 @@ export class Datacenters {
     try {
       await this.#commit(datacenter, state, last.atMs);
     } catch (error) {
-      // The next check commits it: the state is derived each time.
+      // The next check derives the state again, and commits it.
       if (!isRetryable(error)) throw error;
       this.#deps.onLost?.(error);
     }

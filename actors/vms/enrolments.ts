@@ -1,8 +1,8 @@
 /**
- * Expanded monitoring of single VMs, decided. Somebody offers it: a one-time token goes into the
- * guest. The agent there exchanges it for a key that writes that VM's expanded series and nothing
- * else. Token, key, the end of the key before it and the VM's record move in one decision, so that
- * a VM never has two agents, and a token that two show at once serves one of them.
+ * Enrolments of VMs for expanded monitoring. A person offers it and gets a one-time token for the
+ * guest. The agent there exchanges the token for a key that writes only that VM's expanded series.
+ * Token, key, the end of the previous key and the VM's record change in one decision, so that a VM
+ * never has two agents, and of two concurrent uses of a token only one succeeds.
  */
 import { ENROLMENT_TOKEN_MS, type EnrolmentContext } from '../../machines/vms/enrolment.ts';
 import { Refusal } from '../../streams/platform/refusal.ts';
@@ -14,32 +14,32 @@ import type { Draft, Host, Instance } from '../platform/host/host-port.ts';
 import { ShardPlaces } from './export-shards.ts';
 import type { VmBody } from './vm-body.ts';
 
-/** Lifetime of an agent's key, ms; before its end the VM is enrolled again. */
+/** Lifetime of an agent's key, ms; the VM must be enrolled again before its end. */
 const AGENT_KEY_MS = 365 * 86_400_000;
 const SYSTEM_LENGTH_MAX = 200;
 
-/** One VM, in the change's project. */
+/** A VM in the change's project. */
 export interface VmChange extends IdentityChange {
   readonly vm: string;
 }
 
 export interface OfferEnrolment extends VmChange {
-  /** '' = that of the VM, which must be known then. */
+  /** '' = the known VM's own. */
   readonly datacenter: string;
 }
 
 export interface OfferedEnrolment {
-  /** null: this answers a resend, and the token cannot be had again. */
+  /** null when this answers a resent request, as the token cannot be read again. */
   readonly token: string | null;
-  /** Until when the token can be used, Unix ms. */
+  /** End of the token, Unix ms. */
   readonly expiresMs: number;
 }
 
-/** What an agent gets for its token. */
+/** Result of an agent's enrolment. */
 export interface EnrolledAgent {
   readonly project: string;
   readonly vm: string;
-  /** The secret: this is the only time it can be read. */
+  /** The secret, which cannot be read again. */
   readonly key: string;
   /** Unix ms. */
   readonly expiresMs: number;
@@ -48,18 +48,18 @@ export interface EnrolledAgent {
 /** Methods reject with a `Refusal`, and with what `Host.submit` throws. */
 export interface Enrolments {
   /**
-   * A token for the agent of a VM, known or yet to be made; one offered before is of no use any
-   * more, an agent that is there goes on until the next comes. INVALID_FIELD (data center missing,
-   * or not the VM's), INVALID_STATE (none with expanded monitoring, or a VM that was retired).
+   * A token for the agent of a VM, which may be new. It replaces an earlier token; the present agent
+   * keeps working until the next one enrols. INVALID_FIELD (data center missing, or not the VM's),
+   * INVALID_STATE (no expanded monitoring there, or the VM was retired).
    */
   offer(request: OfferEnrolment): Promise<OfferedEnrolment>;
-  /** Ends expanded monitoring: token and key at once. Harmless when it is off. NOT_FOUND. */
+  /** Ends expanded monitoring, token and key at once. Changes nothing when it is off. NOT_FOUND. */
   end(request: VmChange): Promise<void>;
   /**
-   * The key for a token. MALFORMED_CREDENTIAL for one that is unknown, used, taken back or too old:
-   * one answer for all of these.
+   * Exchanges a token for a key. MALFORMED_CREDENTIAL, alike for a token that is unknown, used,
+   * withdrawn or expired.
    *
-   * @param system what the guest says it is, for display
+   * @param system description of the guest by its agent, for display
    */
   enrol(token: string, system: string): Promise<EnrolledAgent>;
 }
@@ -68,15 +68,15 @@ export interface EnrolmentsDeps {
   readonly host: Pick<Host, 'submit' | 'findInstance'>;
   /** Data centers with expanded monitoring. */
   readonly datacenters: readonly string[];
-  /** Secrets in the form of our keys, which `src` alone knows. */
+  /** Secrets, whose form is defined in `src/platform/keys.ts`. */
   readonly secrets: EnrolmentSecrets;
 }
 
 export interface EnrolmentSecrets {
-  /** A token that names its enrolment. */
+  /** A token that contains the id of its enrolment. */
   mintToken(enrolment: string): MintedKey;
   mintKey(): MintedKey;
-  /** Id of the enrolment in a well-formed token; undefined when it is none. */
+  /** Id of the enrolment in a well-formed token; undefined for other texts. */
   parseToken(text: string): string | undefined;
   /** SHA-256, hex. */
   hash(text: string): string;
@@ -135,7 +135,7 @@ async function enrol(
   const digest = secrets.hash(token);
   const id = secrets.parseToken(token);
   const found = id === undefined ? undefined : host.findInstance('enrolment', id);
-  // Compared also without an instance, so that timing reveals nothing. A stranger costs no commit.
+  // Also compared for an unknown enrolment, so that the duration is the same. Costs no commit.
   const isKnown = sameDigest(found?.context.tokenHash, digest);
   if (!found || !isKnown) throw uselessToken();
   const { project, vm } = contextOf(found);
@@ -173,7 +173,7 @@ function retiredVm(vm: string): Refusal {
   );
 }
 
-/** The VM is no more: its agent's key and any token end, in the decision that retires it. */
+/** Ends the agent's key and any token of a VM, in the decision that retires it. */
 export function endAgentOf(draft: Draft, vm: string, by: string): void {
   const id = enrolmentIdOf(draft.project, vm);
   const enrolment = draft.instance('enrolment', id);
@@ -182,20 +182,20 @@ export function endAgentOf(draft: Draft, vm: string, by: string): void {
   draft.send('enrolment', id, { type: 'unenrolled', at: draft.at, by });
 }
 
-/** The VM's data center, once a collector has reported it; until then the caller's. */
+/** The data center reported by a collector; until there is one, the caller's. */
 function datacenterFor(
   { datacenters }: EnrolmentsDeps,
   known: VmBody | undefined,
-  asked: string,
+  requested: string,
 ): string {
   const reported = reportedDatacenter(known);
-  if (reported !== undefined && asked !== '' && asked !== reported) {
+  if (reported !== undefined && requested !== '' && requested !== reported) {
     throw invalid(
       'datacenter',
-      `datacenter is ${JSON.stringify(asked)}, but the VM is in ${reported}`,
+      `datacenter is ${JSON.stringify(requested)}, but the VM is in ${reported}`,
     );
   }
-  const datacenter = reported ?? (asked || known?.datacenter);
+  const datacenter = reported ?? (requested || known?.datacenter);
   if (datacenter === undefined) {
     const message =
       'datacenter is missing: it is needed for a VM that no collector has reported yet';
@@ -205,7 +205,7 @@ function datacenterFor(
   return datacenter;
 }
 
-/** The data center that a collector has reported for the VM; undefined: none has. */
+/** Data center of the VM as a collector reported it; undefined = none has. */
 function reportedDatacenter(known: VmBody | undefined): string | undefined {
   return known && !known.isExpected ? known.datacenter : undefined;
 }
@@ -232,7 +232,7 @@ function isUsable(
 function uselessToken(): Refusal {
   return new Refusal(
     'MALFORMED_CREDENTIAL',
-    'The enrolment token cannot be used: it is unknown, was used, was taken back, or is older ' +
+    'The enrolment token cannot be used: it is unknown, was used, was withdrawn, or is older ' +
       'than 24 hours. Enrol the VM again for a new one',
   );
 }
@@ -256,7 +256,7 @@ function revokeKey(
   draft.send('credential', credential, { type: 'revoked', at: draft.at, reason, by });
 }
 
-/** The VM's record, from now on with an agent; that of a VM which nobody has reported is made. */
+/** Adds the agent to the VM's record, which is made if no collector has reported the VM. */
 function putWatched(
   draft: Draft,
   vm: string,
@@ -278,8 +278,8 @@ function putWatched(
 }
 
 /**
- * The VM's record, from now on without an agent. It stays, also where no collector has ever reported
- * the VM, because its agent's samples, perhaps of months, are read by it.
+ * Removes the agent from the VM's record. The record stays, even if no collector ever reported the VM,
+ * because the agent's samples are read through it.
  */
 function putUnwatched(draft: Draft, vm: string, before: VmBody | undefined): void {
   if (!before?.hasAgent) return;
@@ -288,7 +288,7 @@ function putUnwatched(draft: Draft, vm: string, before: VmBody | undefined): voi
 }
 
 function vmBody(draft: Draft, vm: string): VmBody | undefined {
-  // Records of this kind are written as `VmBody` alone.
+  // Records of this kind are always written as `VmBody`.
   return draft.record('vm', vm)?.body;
 }
 

@@ -1,6 +1,6 @@
 /**
- * Which identity tokens of a CI platform hold: one genuine token, changed in one way at a time,
- * each with the cause that the caller sees. Time is virtual, the issuer and the keys are real.
+ * Verification of CI identity tokens: one genuine token, changed in one way at a time, each with the
+ * cause that the caller sees. Time is virtual, the issuer and the keys are real.
  */
 import { exportSPKI, generateKeyPair, SignJWT } from 'jose';
 import t, { type Test } from 'tap';

@@ -1,6 +1,6 @@
 /**
- * Exchanges: what a refusal reports and leaves behind, how often an assertion counts, and what
- * changes while one is being checked.
+ * Exchanges: the answer and the note of a refusal, the single use of an assertion, and changes while an
+ * assertion is being verified.
  */
 import t from 'tap';
 import { change, denied, notesOf } from '../support/ci-exchanges.ts';

@@ -214,7 +214,7 @@ t.test('over HTTP: what an issuer states ends trust, and what fails ends none', 
     );
   };
   const { kid } = platform.key();
-  const told = () => {
+  const fault = () => {
     const part = health.report().parts.find(({ name }) => name === 'CI issuer github');
     if (part?.health.state !== 'degraded') return part?.health.state;
     return /cannot be read|lists no key/.exec(part.health.reason)?.[0];
@@ -222,9 +222,9 @@ t.test('over HTTP: what an issuer states ends trust, and what fails ends none', 
   /** What becomes of a token that held, once the issuer has been read again in the background. */
   const after = async (behaviour: Behaviour): Promise<readonly unknown[]> => {
     platform.keySet.behaviour = behaviour;
-    await clock.advance(told() === 'cannot be read' ? BACKGROUND_RETRY_MS : RENEW_MS);
+    await clock.advance(fault() === 'cannot be read' ? BACKGROUND_RETRY_MS : RENEW_MS);
     await causeOf('never listed'); // Waits for the reading that is under way.
-    return [await causeOf(kid), told()];
+    return [await causeOf(kid), fault()];
   };
   t.equal(await causeOf(kid), 'holds');
   const said = (body: string): Behaviour => ({ kind: 'status', status: 200, body });

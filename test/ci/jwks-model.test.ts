@@ -182,8 +182,8 @@ async function live(history: readonly Step[]): Promise<void> {
     } else if (step.kind === 'wait') {
       await wait(step.ms);
     } else {
-      const told = await ask(step.kid);
-      equal(told.got, told.wanted, `${step.kid} at ${clock.elapsed()} ms`);
+      const outcome = await ask(step.kid);
+      equal(outcome.got, outcome.wanted, `${step.kid} at ${clock.elapsed()} ms`);
       await ended();
       equal(keys.trusted(), isUsable() ? model.trusted.size : undefined, 'trusted keys');
       const isQuiet = !model.isAway && model.trusted.size > 0;

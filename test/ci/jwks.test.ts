@@ -1,7 +1,7 @@
 /**
- * The keys of an issuer, kept: how often it is asked, what is used while it does not answer, and
- * what is believed of what it says. Keeping is tested on a virtual clock with a fetch whose answers
- * the test gives; reading over HTTP on a real server.
+ * Keys of an issuer: how often it is asked, which keys are used while it does not answer, and which of
+ * its answers are believed. The cache is tested on a virtual clock with a fake fetch; reading over
+ * HTTP on a real server.
  */
 import { generateKeyPair } from 'jose';
 import t from 'tap';

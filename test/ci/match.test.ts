@@ -1,6 +1,6 @@
 /**
- * Which identities match: random claim sets are compared with an oracle, since the workflow is the
- * approved one exactly when every bound claim is what was approved.
+ * Comparison of identities: random claim sets against an oracle, since a workflow is the approved one
+ * exactly when every bound claim has the approved value.
  */
 import fc from 'fast-check';
 import t from 'tap';
@@ -36,15 +36,15 @@ t.test('A name that the platform’s map lists makes a renaming, whatever it is 
 
 t.test('Expected values are shown only when every id of the owner matches', (t) => {
   const shown = { ...BOUND, ref: 'refs/heads/x' };
-  const told = (ownerClaims: readonly string[], change: ObservedClaims = {}) => {
+  const isShown = (ownerClaims: readonly string[], change: ObservedClaims = {}) => {
     const compared = compareClaims(BOUND, { ...shown, ...change }, owned(ownerClaims));
     return !compared.isSame && compared.differences.every((one) => 'expected' in one);
   };
-  t.equal(told(OWNER_CLAIMS), true);
-  t.equal(told([]), false, 'no ids prove nothing');
-  t.equal(told(OWNER_CLAIMS, { repository_owner_id: '78' }), false);
-  t.equal(told(OWNER_CLAIMS, { repository_owner_id: null }), false);
-  t.equal(told(['environment']), false, 'an id that is absent on both sides is no id');
+  t.equal(isShown(OWNER_CLAIMS), true);
+  t.equal(isShown([]), false, 'no ids prove nothing');
+  t.equal(isShown(OWNER_CLAIMS, { repository_owner_id: '78' }), false);
+  t.equal(isShown(OWNER_CLAIMS, { repository_owner_id: null }), false);
+  t.equal(isShown(['environment']), false, 'an id that is absent on both sides is no id');
   t.equal(
     compareClaims({}, {}, owned(OWNER_CLAIMS)).isSame,
     false,

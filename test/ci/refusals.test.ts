@@ -32,8 +32,12 @@ t.test(
     const [, second] = notesOf(world, id);
     t.match(second, { refusals: 4, claims: ['event_name', 'ref', 'ref_type'] });
     t.same(second?.codes, { IDENTITY_MISMATCH: 3, 'BAD_ASSERTION MALFORMED': 1 });
-    const told = new Set(later.map(({ correlation }) => correlation));
-    t.same([...told], [second?.correlation], 'the answer has the id of the note that counts it');
+    const correlations = new Set(later.map(({ correlation }) => correlation));
+    t.same(
+      [...correlations],
+      [second?.correlation],
+      'the answer has the id of the note that counts it',
+    );
     t.not(second?.correlation, first.correlation);
     await world.clock.advance(10 * MINUTE_MS);
     const third = await denied(world, id, { bound: { ref: 'x' } });

@@ -1,6 +1,6 @@
 /**
- * Identity tokens of CI after a backup was restored: which of them were used is forgotten with the
- * time that is lost, so that none of before the restoration counts.
+ * CI identity tokens after a backup was restored: the record of used tokens is lost with the backup's
+ * gap, so that no token from before the restoration counts.
  */
 import t from 'tap';
 import { restored } from '../../actors/identity/restoration.ts';

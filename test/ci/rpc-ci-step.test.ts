@@ -41,7 +41,7 @@ function bash(
 async function startStepWorld(t: Test) {
   const world = await startCiRpcWorld(t);
   const origin = await world.app.listen({ host: '127.0.0.1', port: 0 });
-  const { setupId, pairingCode, verification, workflowStep: told } = (await world.start()).body;
+  const { setupId, pairingCode, verification, workflowStep: stepText } = (await world.start()).body;
   const about: StepOptions = { platform: 'github', origin, setupId, audience: world.audience };
   const environment: Readonly<Record<string, string>> = {
     ...world.platform.jobEnvironment,
@@ -49,7 +49,7 @@ async function startStepWorld(t: Test) {
   };
   const state = async () => (await world.ci('GetCiVerification', { name: verification.name })).body;
   const script = commandsOf(workflowStep(about));
-  return { world, setupId, pairingCode, told, about, environment, script, state };
+  return { world, setupId, pairingCode, stepText, about, environment, script, state };
 }
 
 t.test('The pasted step proves the identity of the job, and prints no secret', async (t) => {
@@ -97,13 +97,13 @@ t.test('A pairing code that was stored with white space works', async (t) => {
 });
 
 t.test('The step has origin, setup id and audience; the code comes from a secret', async (t) => {
-  const { told, world, setupId, pairingCode } = await startStepWorld(t);
-  t.match(told, `setup_id='${setupId}'`);
-  t.match(told, "origin='http://127.0.0.1:8080'");
-  t.match(told, encodeURIComponent(world.audience));
-  t.match(told, /SVC_SETUP_CODE: \$\{\{ secrets\.SVC_SETUP_CODE \}\}/);
-  t.notMatch(told, pairingCode);
-  t.notMatch(told, /set -[a-z]*x|GITHUB_ENV|GITHUB_OUTPUT/);
+  const { stepText, world, setupId, pairingCode } = await startStepWorld(t);
+  t.match(stepText, `setup_id='${setupId}'`);
+  t.match(stepText, "origin='http://127.0.0.1:8080'");
+  t.match(stepText, encodeURIComponent(world.audience));
+  t.match(stepText, /SVC_SETUP_CODE: \$\{\{ secrets\.SVC_SETUP_CODE \}\}/);
+  t.notMatch(stepText, pairingCode);
+  t.notMatch(stepText, /set -[a-z]*x|GITHUB_ENV|GITHUB_OUTPUT/);
 });
 
 t.test('Other platforms have a step of their own, of valid shell', async (t) => {

@@ -282,9 +282,9 @@ t.test(
     t.same(claimsIn(answer), [
       { claim: 'ref', got: 'refs/heads/dev', expected: 'refs/heads/main' },
     ]);
-    const told = JSON.stringify(answer) + world.lines.join('\n');
+    const output = JSON.stringify(answer) + world.lines.join('\n');
     t.notOk(
-      assertion.split('.').some((part) => told.includes(part)),
+      assertion.split('.').some((part) => output.includes(part)),
       'no part of the token',
     );
     await world.notesSettled();

@@ -1,6 +1,6 @@
 /**
- * Access tokens: what they say, who may not make them, when they end, and what happens to them
- * when their key is replaced. Time is virtual; the cryptography is real.
+ * Access tokens: their claims, who cannot make them, when they end, and the replacement of their key.
+ * Time is virtual; the cryptography is real.
  */
 import { fastify } from 'fastify';
 import { decodeJwt, decodeProtectedHeader, exportJWK, generateKeyPair, SignJWT } from 'jose';

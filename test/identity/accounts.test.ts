@@ -1,6 +1,6 @@
 /**
- * Service accounts as they are decided, on a real host under a virtual clock: what follows an
- * account's end in batches, and what a crash leaves of it.
+ * Service accounts on a real host under a virtual clock: the consequences of an account's end, in
+ * batches, and after a crash.
  */
 import t from 'tap';
 import { AFTERMATH } from '../../actors/identity/account-aftermath.ts';

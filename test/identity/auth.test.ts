@@ -1,7 +1,6 @@
 /**
- * Keys and who they are, over a real host on the embedded stream with a virtual clock: what a
- * request gets for a missing, mistyped, unknown, expired, revoked or replaced key, from the next
- * request on.
+ * Authentication by key, on a real host over the embedded stream with a virtual clock: the answer for a
+ * missing, mistyped, unknown, expired, revoked or replaced key, from the next request on.
  */
 import fc from 'fast-check';
 import t, { type Test } from 'tap';

@@ -1,7 +1,7 @@
 /**
- * Addresses that nobody has proven: whoever joined by an invitation's link is shown with the invited
- * address and the mark, however many others claim the same one, and until they prove it themselves.
- * The property lets invitations be taken and addresses be proven in any order.
+ * Unproven addresses: a person who joined by an invitation's link is shown with the invited address and
+ * the mark, however many others claim the same one, until they prove it. The property test accepts
+ * invitations and proves addresses in any order.
  */
 import fc from 'fast-check';
 import t from 'tap';

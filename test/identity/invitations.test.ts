@@ -1,6 +1,6 @@
 /**
- * Invitations: who joins by what, how often, until when, and that a link, which whoever invited has
- * too, makes nobody somebody else.
+ * Invitations: who can join by which means, how often and until when; and that a link, which the inviter
+ * knows too, never signs in as somebody else.
  */
 import t, { type Test } from 'tap';
 import { INVITATIONS_MAX } from '../../actors/identity/invitations.ts';

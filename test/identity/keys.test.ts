@@ -1,6 +1,6 @@
 /**
- * Keys as they are decided, on a real host under a virtual clock: what two requests at once come to,
- * how many may work, which one a rotation replaces, and how very many are read.
+ * Keys on a real host under a virtual clock: concurrent requests, the quota, which key a rotation
+ * replaces, and reading very many keys.
  */
 import t from 'tap';
 import { ACCOUNT_KEYS_MAX, KeyQuota, MEMBER_KEYS_MAX } from '../../actors/identity/keys.ts';

@@ -82,8 +82,8 @@ t.test('a secret of each kind is ended by its text, and refused at once', async 
     t.equal(await reads(`Bearer ${key}`), 'CREDENTIAL_REVOKED', kind);
     t.match(await report({ key }), NOTHING, `${kind}: it has ended`);
   }
-  const told = await notices(owner);
-  t.match(told, /The personal key "k" .* leaked, and was revoked/);
+  const noticeTexts = await notices(owner);
+  t.match(noticeTexts, /The personal key "k" .* leaked, and was revoked/);
   t.match(await notices(viewer), /The personal key "k" .* leaked, and was revoked/, 'whose it was');
   t.notMatch(await notices(viewer), /service-account/);
 

@@ -238,7 +238,7 @@ t.test('an address is verified by the answer that contains it, and by no other',
   const world = await start(t);
   const { provider } = world;
   const nowSeconds = Math.floor(Date.now() / 1000);
-  const told = async (subject: string, inToken: object, inProfile: object) => {
+  const statusOf = async (subject: string, inToken: object, inProfile: object) => {
     const browser = new Browser(world);
     const { callback, authorization } = await goToProvider(world, browser);
     const nonce = authorization.searchParams.get('nonce') ?? '';
@@ -253,12 +253,15 @@ t.test('an address is verified by the answer that contains it, and by no other',
   };
   const [mine, adas] = [{ email: 'mallory@evil.example' }, { email: 'ada@example.com' }];
   const verified = { email_verified: true };
-  t.equal(await told('mallory', adas, { ...mine, ...verified }), 403, "the profile's word");
-  t.equal(await told('mallory', verified, adas), 403, "the token's word");
-  t.equal(await told('mallory', adas, verified), 403, 'a word alone');
-  t.equal(await told('mallory', { ...adas, email_verified: false }, { ...adas, ...verified }), 403);
-  t.equal(await told('ada-1', mine, { ...adas, ...verified }), 303, 'both of the profile');
-  t.equal(await told('ada-1', { ...adas, ...verified }, {}), 303, 'both of the token');
+  t.equal(await statusOf('mallory', adas, { ...mine, ...verified }), 403, "the profile's word");
+  t.equal(await statusOf('mallory', verified, adas), 403, "the token's word");
+  t.equal(await statusOf('mallory', adas, verified), 403, 'a word alone');
+  t.equal(
+    await statusOf('mallory', { ...adas, email_verified: false }, { ...adas, ...verified }),
+    403,
+  );
+  t.equal(await statusOf('ada-1', mine, { ...adas, ...verified }), 303, 'both of the profile');
+  t.equal(await statusOf('ada-1', { ...adas, ...verified }, {}), 303, 'both of the token');
 });
 
 t.test('a nonce that was changed on the way to the provider is found out', async (t) => {

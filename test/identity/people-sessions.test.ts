@@ -1,6 +1,6 @@
 /**
- * Sessions: that they end when they should, and not before; that secrets change, and old ones
- * betray a theft.
+ * Sessions end when they should, and not before; their secrets rotate, and the use of an old secret
+ * reveals a theft.
  */
 import { createHash } from 'node:crypto';
 import t, { type Test } from 'tap';

@@ -121,7 +121,7 @@ const connectionOf = ({ host }: Pick<World, 'host'>) =>
 const epochOf = (world: Pick<World, 'host'>) => Number(connectionOf(world)?.context.tokenEpoch);
 
 /** Is an access token of that epoch good? */
-function standing({ host, clock }: World, tokenEpoch: number): string {
+function accessOf({ host, clock }: World, tokenEpoch: number): string {
   const rows = new IdentityRows(host);
   const claims = { token: 't', project, connection: 'trust', tokenEpoch };
   const expiresMs = clock.now() + 60_000;
@@ -181,7 +181,7 @@ t.test('What ended after the backup works again in its copy, until the act', asy
     'the key has revived',
   );
   t.equal(sessionState(), 'active', 'and so has the session');
-  t.equal(standing(world, 1), 'accepted');
+  t.equal(accessOf(world, 1), 'accepted');
 
   const act = request();
   const before = host.appliedSequence();
@@ -213,9 +213,9 @@ t.test('What ended after the backup works again in its copy, until the act', asy
   await t.test('access tokens end, also those of the time that is lost', async (t) => {
     t.equal(connectionOf(world)?.value, 'enabled', 'the trust itself stays');
     for (const epoch of [1, lostEpoch, lostEpoch + 1]) {
-      t.equal(standing(world, epoch), 'TOKEN_EPOCH', `epoch ${epoch}`);
+      t.equal(accessOf(world, epoch), 'TOKEN_EPOCH', `epoch ${epoch}`);
     }
-    t.equal(standing(world, epochOf(world)), 'accepted', 'the next exchange works');
+    t.equal(accessOf(world, epochOf(world)), 'accepted', 'the next exchange works');
   });
 
   await t.test('an agent goes on, and an open enrolment token is of no use', async (t) => {

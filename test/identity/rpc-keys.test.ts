@@ -198,12 +198,12 @@ t.test('Two identical requests in flight at once: one secret, and one key', asyn
   const answers = await Promise.all(
     Array.from({ length: 8 }, () => call('CreateKey', request, { requestId })),
   );
-  const told = answers.filter(({ body }) => body.secretAvailable === true);
-  t.equal(told.length, 1);
+  const withSecret = answers.filter(({ body }) => body.secretAvailable === true);
+  t.equal(withSecret.length, 1);
   for (const answer of answers) {
-    if (answer === told[0]) t.match(answer.body.secret, /^svc_sk_/);
+    if (answer === withSecret[0]) t.match(answer.body.secret, /^svc_sk_/);
     else t.match(answer.body, { secret: '', secretAvailable: false });
-    t.equal(answer.body.key.name, told[0]?.body.key.name);
+    t.equal(answer.body.key.name, withSecret[0]?.body.key.name);
   }
   t.equal((await call('ListKeys', { parent })).body.keys.length, 1);
 });

@@ -48,14 +48,14 @@ t.test("an OWNER lists, sees and revokes a member's personal keys, and makes non
   const revoked = await call('RevokeKey', { name, reason: 'laptop lost' });
   t.match(revoked.body, { state: 'REVOKED', revokedReason: 'laptop lost' });
   t.equal(await reads(secret), 'CREDENTIAL_REVOKED');
-  const [told] = await notices(editor);
-  t.match(told, { kind: 'ACCESS_CHANGED', subjectName: PROJECT });
+  const [notice] = await notices(editor);
+  t.match(notice, { kind: 'ACCESS_CHANGED', subjectName: PROJECT });
   const key = `Your personal key "laptop" (…${secret.slice(-4)})`;
-  t.equal(told.text, `${key} was revoked by Ada (people/${owner.person})`);
+  t.equal(notice.text, `${key} was revoked by Ada (people/${owner.person})`);
   await as(editor)('RevokeKey', { name });
   t.equal(
     (await notices(editor))[0].text,
-    told.text,
+    notice.text,
     'who ends a key of their own is not notified',
   );
 });
@@ -86,8 +86,8 @@ t.test('nobody else reaches the keys of a member', async (t) => {
 
 t.test('owners are notified of a key and of an owner that was added, others are not', async (t) => {
   const { notices, editor, owner, send, parent, keys } = await startWithMember(t);
-  const [told] = await notices();
-  t.ok(told.text.includes(`was made by Ada (people/${editor.person}): for monitoring.read`));
+  const [notice] = await notices();
+  t.ok(notice.text.includes(`was made by Ada (people/${editor.person}): for monitoring.read`));
   t.same(await notices(editor), [], 'a notice for owners is not for an editor');
   const path = '/svc.monitoring.v1.AlertService/ListNotices';
   const asKey = await send(path, JSON.stringify({ projectName: PROJECT }), { key: keys.write });

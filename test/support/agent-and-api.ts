@@ -18,8 +18,8 @@ import { START_SECONDS, startRpcWorld, VM } from './rpc-world.ts';
 
 export const INTERVAL_MS = 30_000;
 
-/** What stands before the service: `open`, `shut` (refused), or `deaf`: requests in, no answer out. */
-export type GateMode = 'open' | 'shut' | 'deaf';
+/** State of the gate: `open`, `shut` (connections refused), or `mute` (requests pass, answers do not). */
+export type GateMode = 'open' | 'shut' | 'mute';
 
 export interface Gate {
   readonly url: string;
@@ -43,7 +43,7 @@ async function openGate(t: Test, port: number): Promise<Gate> {
     outer.on('close', () => inner.destroy());
     inner.on('close', () => outer.destroy());
     inner.pipe(outer);
-    outer.on('data', (chunk) => (gate.mode === 'deaf' ? inner.destroy() : inner.write(chunk)));
+    outer.on('data', (chunk) => (gate.mode === 'mute' ? inner.destroy() : inner.write(chunk)));
   });
   server.listen(0, '127.0.0.1');
   await once(server, 'listening');

@@ -33,6 +33,8 @@ export async function trustWorkflow(
   const approved = await svc(['trusts', 'approve', setupId], { answers: ['yes'] });
   if (approved.code !== 0) throw new Error(approved.stderr);
   const variables = [...approved.stdout.matchAll(/^(\w+)=(.*)$/gm)];
-  const told = Object.fromEntries(variables.map(([, name, value]) => [name ?? '', value ?? '']));
-  return { env: { ...job, ...told }, account };
+  const stepVariables = Object.fromEntries(
+    variables.map(([, name, value]) => [name ?? '', value ?? '']),
+  );
+  return { env: { ...job, ...stepVariables }, account };
 }

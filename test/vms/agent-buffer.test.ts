@@ -1,6 +1,6 @@
 /**
- * The agent's buffer on a real disk: what is taken is there after any end of the process, what is
- * offered again is the same, and what is too much goes, oldest first, and is counted.
+ * The agent's buffer on a real disk: stored rows survive any end of the process, a batch is the same at
+ * each offer, and excess rows are dropped oldest first and counted.
  */
 import { execFileSync } from 'node:child_process';
 import {

@@ -108,7 +108,7 @@ t.test(
   async (t) => {
     const world = await startAgentWorld(t);
     await world.enrol();
-    world.gate.mode = 'deaf';
+    world.gate.mode = 'mute';
     const agent = world.start();
     await world.pass(5_000);
     t.ok(world.written.length >= 2, `${world.written.length} times at the service`);
@@ -126,7 +126,7 @@ t.test(
 t.test('an agent that dies between stored and known sends the same batch again', async (t) => {
   const world = await startAgentWorld(t);
   await world.enrol();
-  world.gate.mode = 'deaf';
+  world.gate.mode = 'mute';
   const first = world.start();
   await world.pass(2_000);
   t.equal(first.status().sentRows, 0);

@@ -1,6 +1,6 @@
 /**
- * VMs that are no more: one decision ends them, everything else follows from it, and nothing of it
- * is a recovery. A VM that comes back is a new VM.
+ * Retired VMs: one decision retires a VM, everything else follows from it, and none of it is a recovery.
+ * A VM that comes back is a new VM.
  */
 import t from 'tap';
 import { recheck } from '../../actors/delivery/recheck.ts';
@@ -193,17 +193,17 @@ t.test('a rule cannot be made for a retired VM; one that named it may be edited'
 function listings(known: readonly string[]) {
   const clock = new VirtualClock(START_MS);
   const absences = new Absences(clock);
-  const told = new Map(known.map((vm) => [vm, Number.NEGATIVE_INFINITY]));
+  const reported = new Map(known.map((vm) => [vm, Number.NEGATIVE_INFINITY]));
   return {
     clock,
-    told,
-    take: (...vms: string[]) => absences.take(new Set(vms), told),
-    gone: (...vms: string[]) => absences.take(new Set(vms), told).gone,
+    reported,
+    take: (...vms: string[]) => absences.take(new Set(vms), reported),
+    gone: (...vms: string[]) => absences.take(new Set(vms), reported).gone,
   };
 }
 
 t.test('a VM is gone by two complete listings without it, a minute apart', async (t) => {
-  const { clock, told, gone } = listings(['a', 'b', 'of-before']);
+  const { clock, reported, gone } = listings(['a', 'b', 'of-before']);
   t.same(gone('a', 'b', 'of-before'), []);
   await clock.advance(3_600_000);
   t.same(gone('a'), [], 'one listing proves nothing, however long ago the last was');
@@ -214,7 +214,7 @@ t.test('a VM is gone by two complete listings without it, a minute apart', async
   await clock.advance(1);
   t.same(gone('a'), ['of-before'], 'it had been reported before the start');
   t.same(gone('a'), ['of-before'], 'until that is recorded');
-  told.delete('of-before');
+  reported.delete('of-before');
   await clock.advance(60_000);
   t.same(gone('a'), ['b']);
   t.same(gone('a', 'b'), []);
@@ -245,7 +245,7 @@ t.test('more than 30 % of the VMs, and 5 at least, do not go at once', async (t)
     [100, 31, true],
   ] as const) {
     const vms = Array.from({ length: known }, (_, i) => `vm-${i}`);
-    const { clock, told, take, gone } = listings(vms);
+    const { clock, reported, take, gone } = listings(vms);
     const left = vms.slice(missing);
     for (let round = 0; round < 4; round++) {
       const taken = take(...left);
@@ -254,7 +254,7 @@ t.test('more than 30 % of the VMs, and 5 at least, do not go at once', async (t)
       await clock.advance(30_000);
     }
     if (!isDoubted) continue;
-    for (const vm of vms.slice(1, missing)) told.delete(vm);
+    for (const vm of vms.slice(1, missing)) reported.delete(vm);
     t.same(gone(...left), [], 'the others are retired by hand');
     await clock.advance(60_000);
     t.same(gone(...left), ['vm-0']);
@@ -262,16 +262,16 @@ t.test('more than 30 % of the VMs, and 5 at least, do not go at once', async (t)
 });
 
 t.test('a VM that somebody else has reported since it was first missing is not gone', async (t) => {
-  const { clock, told, take, gone } = listings(['a', 'b', 'c']);
+  const { clock, reported, take, gone } = listings(['a', 'b', 'c']);
   t.same(gone('c'), []);
   await clock.advance(45_000);
-  told.set('a', clock.elapsed());
+  reported.set('a', clock.elapsed());
   await clock.advance(60_000);
   t.same(gone('c'), ['b']);
-  told.delete('b');
+  reported.delete('b');
   await clock.advance(3_600_000);
   t.same(gone('c'), [], 'who has fallen silent is not gone');
-  told.set('c', clock.elapsed());
+  reported.set('c', clock.elapsed());
   t.same(take('new'), { gone: [] }, 'all have been heard elsewhere: nothing to doubt');
 });
 
@@ -342,49 +342,49 @@ t.test('which VMs a source of this node reports is in their records', async (t) 
   const { host, clock, ingest } = await openAlertingWorld(t);
   const rows = [cpuRow('vm-1', clock.now(), 1)];
   await ingest.write({ project: PROJECT, batchId: '', rows });
-  const told = () =>
+  const reported = () =>
     [...new VmRegistry({ host, clock, datacenter: 'DC-1' }).vmsOf(PROJECT, 'libvirt')].map(
       ([vm]) => vm,
     );
-  t.same(told(), []);
+  t.same(reported(), []);
   await ingest.write({ project: PROJECT, batchId: '', source: 'libvirt', rows });
-  t.same(told(), ['vm-1']);
+  t.same(reported(), ['vm-1']);
   const sequence = host.appliedSequence();
   await ingest.write({ project: PROJECT, batchId: '', source: 'libvirt', rows });
   t.equal(host.appliedSequence(), sequence, 'reported once');
   await retire({ host }, 'vm-1');
-  t.same(told(), []);
+  t.same(reported(), []);
 });
 
 t.test('a VM that another collector reports is no longer this node’s to retire', async (t) => {
   const { host, clock } = await openAlertingWorld(t);
   const registry = new VmRegistry({ host, clock, datacenter: 'DC-1' });
-  const tell = (source?: 'libvirt', reach?: SenderReach) =>
+  const report = (source?: 'libvirt', reach?: SenderReach) =>
     registry.register(PROJECT, [cpuRow('vm-1', clock.now(), 1)], reach, source);
   const other: SenderReach = { name: 'host-b', datacenter: 'DC-1', vm: null };
-  const told = () => [...registry.vmsOf(PROJECT, 'libvirt').keys()];
+  const reported = () => [...registry.vmsOf(PROJECT, 'libvirt').keys()];
   const retireAs = (source: string) =>
     retireVms(host, { project: PROJECT, by, vms: ['vm-1'], source });
-  await tell('libvirt');
-  await tell(undefined, { ...other, vm: 'vm-1' });
+  await report('libvirt');
+  await report(undefined, { ...other, vm: 'vm-1' });
   t.same([...registry.vmsOf(PROJECT, 'libvirt').values()], [clock.elapsed()], 'an agent is heard');
   await clock.advance(30_000);
-  await tell(undefined, other);
-  t.same(told(), []);
+  await report(undefined, other);
+  t.same(reported(), []);
   t.same((await retireAs('libvirt')).answer.refused, [{ vm: 'vm-1', reason: 'OTHER_SOURCE' }]);
   const sequence = host.appliedSequence();
   for (let round = 0; round < 10; round++) {
     await clock.advance(30_000);
-    await tell('libvirt');
-    await tell(undefined, other);
+    await report('libvirt');
+    await report(undefined, other);
   }
   t.equal(host.appliedSequence(), sequence, 'both report it: neither takes it from the other');
   await clock.advance(600_001);
-  await tell('libvirt');
-  t.same(told(), ['vm-1'], 'the other has stopped reporting it');
+  await report('libvirt');
+  t.same(reported(), ['vm-1'], 'the other has stopped reporting it');
   await retireAs('libvirt');
   await clock.advance(30_000);
-  await tell(undefined, other);
+  await report(undefined, other);
   t.notOk(recordOf({ host }, 'vm-1')?.retiredMs);
-  t.same(told(), [], 'come back elsewhere, it is not this node’s');
+  t.same(reported(), [], 'come back elsewhere, it is not this node’s');
 });

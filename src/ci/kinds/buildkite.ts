@@ -1,8 +1,8 @@
 /**
- * Buildkite: what the tokens of `buildkite-agent oidc request-token` say (buildkite.com/docs,
- * "Buildkite Agent oidc"). The ids of organisation and pipeline are in it only on request, and it
- * has no `jti`. It does not say whether a build is of a pull request, except that a fork's branch
- * is named with a colon.
+ * Claim map of Buildkite, for the tokens of `buildkite-agent oidc request-token` (buildkite.com/docs,
+ * "Buildkite Agent oidc"). Tokens have the ids of organisation and pipeline only on request, and no
+ * `jti`. They do not say whether a build is for a pull request, except that the branch of a fork is
+ * named with a colon.
  */
 import type { ClaimMap, ReadClaim, Review } from '../claim-map.ts';
 

@@ -1,7 +1,7 @@
 /**
- * CircleCI: what its tokens say (circleci.com/docs, "Using OpenID Connect tokens in jobs"). Each
- * organisation is an issuer of its own. Whoever re-runs a job with SSH holds its token in a shell,
- * so such a run is never trusted. The tokens have neither `jti` nor `nbf`.
+ * Claim map of CircleCI (circleci.com/docs, "Using OpenID Connect tokens in jobs"). Each organisation
+ * has its own issuer. Whoever re-runs a job with SSH can read its token in a shell, so that such a run
+ * is never trusted. Tokens have neither `jti` nor `nbf`.
  */
 import type { ClaimMap } from '../claim-map.ts';
 

@@ -1,7 +1,7 @@
 /**
- * GitHub Actions: what its tokens say (docs.github.com, "OpenID Connect reference"). The accepted
- * events are an allow-list because `pull_request_target`, `workflow_run` and `issue_comment` carry
- * the default branch's ref, so that nothing but the event's name tells them from a push.
+ * Claim map of GitHub Actions (docs.github.com, "OpenID Connect reference"). Accepted events are an
+ * allow-list, because `pull_request_target`, `workflow_run` and `issue_comment` carry the default
+ * branch's ref, and only the event's name distinguishes them from a push.
  */
 import type { ClaimMap, ReadClaim, Review } from '../claim-map.ts';
 

@@ -1,6 +1,6 @@
 /**
- * GitLab CI/CD: what its ID tokens say (docs.gitlab.com, "ID token authentication"). A merge
- * request's pipeline may run code of a fork inside the target project; only `pipeline_source` tells.
+ * Claim map of GitLab CI/CD (docs.gitlab.com, "ID token authentication"). The pipeline of a merge
+ * request may run a fork's code inside the target project; only `pipeline_source` reveals it.
  */
 import type { ClaimMap, ReadClaim, Review } from '../claim-map.ts';
 

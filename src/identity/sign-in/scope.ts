@@ -36,5 +36,5 @@ export interface AuthScope extends AuthRoutesDeps {
   /** Counts a refusal by its cause. */
   readonly noteRefused: (cause: string) => void;
   /** Hook for `onRequest` that answers 429 beyond a rate. */
-  readonly limited: (allowance: RateLimit) => (request: FastifyRequest) => Promise<void>;
+  readonly limited: (limit: RateLimit) => (request: FastifyRequest) => Promise<void>;
 }
