@@ -10,7 +10,7 @@ import type { SampleBatch } from '../../streams/telemetry/samples/batch.ts';
 import { TimeSlices } from '../platform/time-slices.ts';
 import { pastEntries } from './sample-log.ts';
 
-/** Rows of one project that history had no room for. */
+/** Rows of one project for which history had no memory. */
 interface RefusedRows {
   readonly project: string;
   readonly partition: number;
@@ -23,7 +23,7 @@ interface RefusedRows {
 export interface RowRecovery {
   refused(): readonly RefusedRows[];
   /**
-   * Takes in what of the entry is of the project. false: not now, and the entry is to come again.
+   * Stores the project's rows of the entry. false: not now; the entry must be offered again.
    */
   takeAgain(
     project: string,

@@ -93,7 +93,8 @@ export class SampleLogReader {
         await this.#slices.yieldIfDue();
         this.#read++;
         this.entries.next(place(message, writtenTo(stream).take(message.data)));
-        while (this.#read - this.#handled > BACKLOG_MAX && !signal.aborted) await this.#room();
+        while (this.#read - this.#handled > BACKLOG_MAX && !signal.aborted)
+          await this.#untilHandled();
       }
     } finally {
       signal.removeEventListener('abort', close);
@@ -112,7 +113,7 @@ export class SampleLogReader {
     return this.#read - this.#handled;
   }
 
-  #room(): Promise<void> {
+  #untilHandled(): Promise<void> {
     return new Promise((resolve) => {
       this.#wake = resolve;
     });

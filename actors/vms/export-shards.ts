@@ -39,7 +39,7 @@ export class ShardPlaces {
     this.#counts = [...countsOf(draft)];
   }
 
-  /** The shard of one more VM: the first with room, or a new one. */
+  /** The shard of one more VM: the first that is not full, or a new one. */
   take(): number {
     const roomy = this.#counts.findIndex((count) => count < SHARD_VMS_MAX);
     const shard = roomy < 0 ? this.#counts.length : roomy;

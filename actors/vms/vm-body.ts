@@ -15,7 +15,7 @@ export interface VmBody {
   readonly datacenter: string;
   readonly expandedMonitoring: boolean;
   readonly registeredMs: number;
-  /** An agent inside the guest sends its expanded series: nobody else may. */
+  /** An agent inside the guest sends its expanded series, and only the agent may. */
   readonly hasAgent?: true;
   /** Its agent came before any collector: name and data center are still those of the enrolment. */
   readonly isExpected?: true;
@@ -26,7 +26,7 @@ export interface VmBody {
   readonly generationMs?: number;
   /** The node's own source that reports it, such as `libvirt`; absent: others report it. */
   readonly source?: string;
-  /** Its export shard, for ever; absent until the first row after an older version registered it. */
+  /** Its export shard, which never changes; absent until the first row after an older version registered it. */
   readonly exportShard?: number;
 }
 

@@ -81,12 +81,12 @@ export class VmRegistry {
   }
 
   /**
-   * Admits the VMs of `rows` as far as the project has room; undefined when it has for all, as
-   * nearly always. `admitsNew` false: it has none for VMs that it does not have yet.
+   * Admits the VMs of `rows` up to the project's limit; undefined when all are admitted, as nearly
+   * always. `admitsNew` false: no VM that the project does not have yet is admitted.
    *
-   * @returns those it has no room for: their rows are not to be registered
+   * @returns the VMs over the limit: their rows are not to be registered
    */
-  withoutRoom(
+  overVmLimit(
     project: string,
     rows: readonly IngestRow[],
     admitsNew = true,

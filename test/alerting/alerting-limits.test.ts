@@ -155,7 +155,7 @@ t.test(
 );
 
 t.test('label sets of a VM are those that its rows have reported', async (t) => {
-  const limits = new IngestLimits({ withoutRoom: () => undefined });
+  const limits = new IngestLimits({ overVmLimit: () => undefined });
   const used = (mount: string) => `svc_vm_filesystem_used_bytes{mountpoint="${mount}"}`;
   const tell = (...series: string[]) => {
     const row = { ...cpuRow('vm-1', 0, 0), series, values: series.map(() => 1) };

@@ -18,7 +18,7 @@ import {
   type ShortRow,
   START_MS,
 } from '../support/evaluation-world.ts';
-import { openStore, PARTITION } from '../support/history-world.ts';
+import { openStore, PARTITION } from '../support/history-from-log.ts';
 
 const OPTIONS = { seed: 20_261_121, numRuns: 1_200 };
 

@@ -28,7 +28,7 @@ import {
   START_MS,
   seconds,
 } from '../support/evaluation-world.ts';
-import { openStore, PARTITION } from '../support/history-world.ts';
+import { openStore, PARTITION } from '../support/history-from-log.ts';
 
 const OPTIONS = { seed: 20_261_121, numRuns: 1_500 };
 const CPU_SECONDS = 'svc_vm_cpu_seconds_total';

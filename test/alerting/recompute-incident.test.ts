@@ -17,7 +17,7 @@ import {
   type ShortRow,
   START_MS,
 } from '../support/evaluation-world.ts';
-import { openStore, PARTITION } from '../support/history-world.ts';
+import { openStore, PARTITION } from '../support/history-from-log.ts';
 
 const READ = 'svc_vm_disk_read_bytes_total{device="vda"}';
 const mount = (name: string, part: string) =>

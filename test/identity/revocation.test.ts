@@ -17,7 +17,7 @@ import { addFastWriteSamples } from '../../src/telemetry/api/write-samples-fast.
 import { systemClock } from '../../streams/platform/clock.ts';
 import { systemRandom } from '../../streams/platform/random.ts';
 import { START_MS, tester } from '../support/host-in-memory.ts';
-import { startPromqlWorld } from '../support/promql-world.ts';
+import { startPromqlServer } from '../support/promql-server.ts';
 import { cookieHeaders, startRpcWorld } from '../support/rpc-world.ts';
 
 type Headers = Readonly<Record<string, string>>;
@@ -183,7 +183,7 @@ t.test('A request that was let in before and sends its body after changes nothin
 });
 
 t.test('A PromQL request whose body comes after the revocation is answered no data', async (t) => {
-  const world = await startPromqlWorld(t);
+  const world = await startPromqlServer(t);
   const body = 'query=vector(1)';
   for (const isRevoked of [false, true]) {
     const { id, key } = await world.accountKey('demo', ['monitoring.read']);

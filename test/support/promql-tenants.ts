@@ -7,7 +7,7 @@
 import type { Test } from 'tap';
 import { START_MS } from './host-in-memory.ts';
 import type { Answered, Sent } from './promql-routes.ts';
-import { type PromqlWorld, rowsOf, startPromqlWorld } from './promql-world.ts';
+import { type PromqlServer, rowsOf, startPromqlServer } from './promql-server.ts';
 
 /** Unix seconds, where the worlds' clocks stand. */
 export const NOW = START_MS / 1000;
@@ -22,8 +22,8 @@ export interface Asked extends Sent {
 export type Tenants = Awaited<ReturnType<typeof startTenants>>;
 
 export async function startTenants(t: Test) {
-  const alone = await startPromqlWorld(t);
-  const shared = await startPromqlWorld(t);
+  const alone = await startPromqlServer(t);
+  const shared = await startPromqlServer(t);
   for (const world of [alone, shared]) {
     for (const [i, vm] of ['vm-1', 'vm-2'].entries()) {
       const values = (row: number) => ownValues(10 * i + row);
@@ -34,7 +34,7 @@ export async function startTenants(t: Test) {
   for (const project of ['other', 'third']) await writeSecrets(shared, project, round);
   const otherKey = await shared.issue('other', ['monitoring.read', 'monitoring.write']);
 
-  async function toldIn({ send }: PromqlWorld, requests: readonly Asked[]): Promise<Answered[]> {
+  async function toldIn({ send }: PromqlServer, requests: readonly Asked[]): Promise<Answered[]> {
     const answers: Answered[] = [];
     for (const { path, ...sent } of requests) answers.push(await send(path, sent));
     return answers;
@@ -84,7 +84,7 @@ function ownValues(value: number) {
 }
 
 /** The same VMs and series with other values, and VMs, series and labels that only they have. */
-async function writeSecrets(world: PromqlWorld, project: string, round: number): Promise<void> {
+async function writeSecrets(world: PromqlServer, project: string, round: number): Promise<void> {
   const secret = (value: number) => [
     ...ownValues(666_000 + value),
     { series: 'secret_metric', value: 666_000 + value },

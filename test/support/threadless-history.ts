@@ -17,7 +17,7 @@ import { ChunkWriter } from '../../sqlite/telemetry/history/store/chunk-writer.t
 import { HistoryView } from '../../sqlite/telemetry/history/store/history-view.ts';
 import { RETENTION_MS } from '../../streams/telemetry/entry.ts';
 import type { SampleBatch } from '../../streams/telemetry/samples/batch.ts';
-import { PARTITION } from './history-world.ts';
+import { PARTITION } from './history-from-log.ts';
 
 interface Run {
   readonly database: SqliteDatabase;

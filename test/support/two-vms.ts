@@ -4,7 +4,7 @@
  */
 import type { Test } from 'tap';
 import { START_MS } from './host-in-memory.ts';
-import { type PromqlWorld, rowsOf, startPromqlWorld } from './promql-world.ts';
+import { type PromqlServer, rowsOf, startPromqlServer } from './promql-server.ts';
 
 /** Unix seconds, where the world's clock stands. */
 export const NOW = START_MS / 1000;
@@ -12,8 +12,8 @@ export const HOUR_AGO = NOW - 3600;
 /** Half a core on `vm-1`, a quarter on `vm-2`. */
 export const CPU = 'svc_vm_cpu_seconds_total';
 
-export async function startTwoVms(t: Test): Promise<PromqlWorld> {
-  const w = await startPromqlWorld(t);
+export async function startTwoVms(t: Test): Promise<PromqlServer> {
+  const w = await startPromqlServer(t);
   for (const [vm, cores] of [
     ['vm-1', 0.5],
     ['vm-2', 0.25],

@@ -4,21 +4,25 @@ import { ClockNotes } from '../../actors/telemetry/ingest/clock-notes.ts';
 
 t.test('a fault is reported for the ranges that it touches, and for its own VM', (t) => {
   const notes = new ClockNotes();
-  const told = (fromMs: number, toMs: number, vm = 'vm-1', project = 'demo') =>
+  const reported = (fromMs: number, toMs: number, vm = 'vm-1', project = 'demo') =>
     notes.within(project, vm, fromMs, toMs);
   for (const at of [1_000_000, 1_200_000, 1_500_000]) {
     notes.note('CLOCK_AHEAD', 'demo', 'vm-1', at);
   }
-  t.same(told(0, 999_999), []);
-  t.same(told(0, 1_000_000), ['CLOCK_AHEAD']);
-  t.same(told(1_100_000, 1_150_000), ['CLOCK_AHEAD'], 'between two of its rows');
-  t.same(told(1_500_001, 9e9), []);
-  t.same(told(0, 9e9, 'vm-2'), []);
-  t.same(told(0, 9e9, 'vm-1', 'other'), []);
+  t.same(reported(0, 999_999), []);
+  t.same(reported(0, 1_000_000), ['CLOCK_AHEAD']);
+  t.same(reported(1_100_000, 1_150_000), ['CLOCK_AHEAD'], 'between two of its rows');
+  t.same(reported(1_500_001, 9e9), []);
+  t.same(reported(0, 9e9, 'vm-2'), []);
+  t.same(reported(0, 9e9, 'vm-1', 'other'), []);
   notes.note('CLOCK_BACKWARDS', 'demo', 'vm-1', 1_500_000);
-  t.same(told(0, 9e9), ['CLOCK_BACKWARDS', 'CLOCK_AHEAD']);
+  t.same(reported(0, 9e9), ['CLOCK_BACKWARDS', 'CLOCK_AHEAD']);
   notes.note('CLOCK_AHEAD', 'demo', 'vm-1', 1_800_001);
-  t.same(told(1_500_001, 1_700_000), [], 'a clock that was right for 5 minutes starts a new spell');
+  t.same(
+    reported(1_500_001, 1_700_000),
+    [],
+    'a clock that was right for 5 minutes starts a new spell',
+  );
   t.end();
 });
 

@@ -170,7 +170,7 @@ t.test('what cannot be done is reported in a sentence, with what to do', async (
   t.match(help, { code: 0, stdout: /^Usage: svc history stats/ });
   t.match(commands, { code: 0, stdout: /^ {2}history +Show how much/m });
   for (const [i, one] of refused.entries()) {
-    const told = { code: 2, stdout: '', text: /^svc history: .*\n\nUsage: svc history stats/s };
-    t.match(one, told, mistakes[i]?.join(' ') ?? '');
+    const reported = { code: 2, stdout: '', text: /^svc history: .*\n\nUsage: svc history stats/s };
+    t.match(one, reported, mistakes[i]?.join(' ') ?? '');
   }
 });

@@ -116,9 +116,12 @@ t.test(
       third.lines.join(),
       /history\.db was removed or is an older copy: readings are missing/,
     );
-    const told = JSON.parse(third.lines[0] ?? '{}') as { beforeMs?: number; afterMs?: number };
-    t.equal(told.afterMs, undefined, 'there is nothing in chunks');
-    t.ok(Math.abs((told.beforeMs ?? 0) - systemClock.now()) < 60_000, 'the log begins with the 5');
+    const reported = JSON.parse(third.lines[0] ?? '{}') as { beforeMs?: number; afterMs?: number };
+    t.equal(reported.afterMs, undefined, 'there is nothing in chunks');
+    t.ok(
+      Math.abs((reported.beforeMs ?? 0) - systemClock.now()) < 60_000,
+      'the log begins with the 5',
+    );
     t.equal(
       await until('the log to be read', async () => ((await third.points()) >= 5 ? 5 : undefined)),
       5,

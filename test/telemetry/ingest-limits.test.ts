@@ -18,7 +18,7 @@ const write = (world: AlertingWorld, rows: readonly IngestRow[]) =>
 
 t.test('a project has room for so many VMs; those it has go on being stored', async (t) => {
   const world = await openAlertingWorld(t);
-  const told: number[] = [];
+  const reported: number[] = [];
   const limited = () =>
     createIngest({
       clock: world.clock,
@@ -29,7 +29,7 @@ t.test('a project has room for so many VMs; those it has go on being stored', as
         limits: { of: () => ({ vms: 2 }) },
       }),
       onRows: () => {},
-      onSamples: (_, rejected) => void told.push(rejected.length),
+      onSamples: (_, rejected) => void reported.push(rejected.length),
     });
   const ingest = limited();
   const rows = (...vms: string[]) => ({
@@ -46,7 +46,7 @@ t.test('a project has room for so many VMs; those it has go on being stored', as
       { row: 2, series: '', reason: 'LIMIT_EXCEEDED' },
     ],
   });
-  t.same(told, [0, 2], 'and counted');
+  t.same(reported, [0, 2], 'and counted');
   t.match(await limited().write(rows('vm-4', 'vm-2')), { accepted: 1, rejected: [{ row: 0 }] });
   t.equal(world.host.view(PROJECT).record('vm', 'vm-3'), undefined);
   const elsewhere = { ...rows('vm-3'), project: 'other' };

@@ -226,8 +226,8 @@ t.test('a rate is the sum of the VM and a series of each device', (t) => {
     { at: 180, [`${vda}`]: 180 },
   ];
   const { series } = query('disk_read_bytes_per_second', rows);
-  const told = series.map(({ labels, points: of }) => [labels, of.map(({ value }) => value)]);
-  t.same(told, [
+  const reported = series.map(({ labels, points: of }) => [labels, of.map(({ value }) => value)]);
+  t.same(reported, [
     ['', [11, 1]],
     ['{device="vda"}', [1, 1, 1]],
     ['{device="vdb"}', [10]],

@@ -13,15 +13,15 @@ import type {
 } from '../../src/telemetry/query/promql/query-request.ts';
 import { Refusal } from '../../streams/platform/refusal.ts';
 import { testBounds } from '../support/bounds.ts';
-import { START } from '../support/history-world.ts';
-import { envelopeOf, openQueryWorld, type QueryWorld } from '../support/query-world.ts';
+import { START } from '../support/history-from-log.ts';
+import { envelopeOf, openQueries, type HistoryQueries } from '../support/queries-on-history.ts';
 
 const STEP = 30_000;
 const slowThread = new URL('../support/slow-query-thread.ts', import.meta.url);
 const unstartable = new URL('../support/unstartable-thread.ts', import.meta.url);
 
-function start(t: Test, options: Partial<Parameters<typeof openQueryWorld>[0]>): QueryWorld {
-  const world = openQueryWorld({ folder: t.testdir(), ...options });
+function start(t: Test, options: Partial<Parameters<typeof openQueries>[0]>): HistoryQueries {
+  const world = openQueries({ folder: t.testdir(), ...options });
   t.teardown(() => world.close());
   return world;
 }
@@ -56,7 +56,7 @@ t.test('each fault of a query is an answer with a status of its own', async (t) 
   const rows: readonly [
     call: QueryOperation,
     status: number,
-    told: object,
+    reported: object,
     more?: Partial<QueryRequest>,
   ][] = [
     [
@@ -90,10 +90,10 @@ t.test('each fault of a query is an answer with a status of its own', async (t) 
     [{ kind: 'format', expression: 'sum( x )by(vm)' }, 200, { data: 'sum by (vm) (x)' }],
     [{ kind: 'parse', expression: 'x' }, 200, { data: { type: 'vectorSelector' } }],
   ];
-  for (const [call, status, told, more] of rows) {
+  for (const [call, status, reported, more] of rows) {
     const answer = await world.run(call, more);
     t.equal(answer.status, status, JSON.stringify(call));
-    t.match(envelopeOf(answer), told, JSON.stringify(call));
+    t.match(envelopeOf(answer), reported, JSON.stringify(call));
   }
   const wide = await world.run({ ...range, expression: large(40) });
   t.equal(wide.status, 422);
@@ -328,7 +328,7 @@ t.test('projects take turns, each in its own order', (t) => {
 });
 
 t.test('queries end with the service', async (t) => {
-  const world = openQueryWorld({ folder: t.testdir(), threads: 1, entry: slowThread });
+  const world = openQueries({ folder: t.testdir(), threads: 1, entry: slowThread });
   const [slow, waiting] = [world.run(instant('slow')), world.run(instant('quick'))];
   await until(() => world.threads.counts.waiting === 1);
   const reasons = Promise.all([reasonOf(slow), reasonOf(waiting)]);

@@ -136,8 +136,8 @@ t.test('An answer says the same in JSON, in protobuf and compressed', async (t) 
   t.equal(json.headers['content-type'], 'application/json');
   t.equal(json.headers['content-length'], String(json.rawPayload.length));
   t.match(json.headers['svc-sequence'], /^[\w-]{22}$/);
-  const told = JSON.parse(json.body);
-  t.equal(told.series[0].points.length, 121);
+  const reported = JSON.parse(json.body);
+  t.equal(reported.series[0].points.length, 121);
   const asked = create(QueryVMMonitoringRequestSchema, {
     ...query,
     ...{ startTimeUnix: BigInt(at(3600)), endTimeUnix: BigInt(at(0)) },
@@ -146,7 +146,7 @@ t.test('An answer says the same in JSON, in protobuf and compressed', async (t) 
   const binary = await raw(world, 'QueryVMMonitoring', bytes, proto);
   t.equal(binary.headers['content-type'], 'application/proto');
   const message = fromBinary(QueryVMMonitoringResponseSchema, binary.rawPayload);
-  t.same(toJson(QueryVMMonitoringResponseSchema, message, ALWAYS), told, 'field by field');
+  t.same(toJson(QueryVMMonitoringResponseSchema, message, ALWAYS), reported, 'field by field');
   const packed = await raw(world, 'QueryVMMonitoring', JSON.stringify(query), {
     headers: { 'accept-encoding': 'gzip' },
   });
@@ -189,7 +189,7 @@ t.test(
       ['a short patience', { headers: { 'connect-timeout-ms': 'soon' } }, 400],
     ];
     for (const [name, options, status] of cases) {
-      const told = await Promise.all(
+      const reported = await Promise.all(
         requests.map(async ([method, request]) => {
           const { statusCode, body } = await raw(world, method, JSON.stringify(request), options);
           if (statusCode === 200) return { statusCode };
@@ -197,9 +197,9 @@ t.test(
           return { statusCode, code, message: message.replaceAll(method, 'METHOD'), details };
         }),
       );
-      t.same(told[1], told[0], name);
-      t.same(told[2], told[0], name);
-      t.equal(told[0]?.statusCode, status, name);
+      t.same(reported[1], reported[0], name);
+      t.same(reported[2], reported[0], name);
+      t.equal(reported[0]?.statusCode, status, name);
     }
   },
 );

@@ -132,21 +132,21 @@ t.test('The inventory', async (t) => {
         },
       });
     };
-    const told: string[] = [];
+    const reported: string[] = [];
     let pageToken = '';
     for (let page = 0; page === 0 || pageToken !== ''; page++) {
       const answer = await list(world, { pageSize: 900, pageToken });
-      told.push(...answer.vms.map(({ name }: { name: string }) => name.split('/').at(-1)));
+      reported.push(...answer.vms.map(({ name }: { name: string }) => name.split('/').at(-1)));
       pageToken = answer.nextPageToken;
       // Behind and ahead of the page; the token's own VM goes too.
       await add([id(page), id(2 * 900 * (page + 1) + 1)]);
-      await remove([told.at(-1) ?? '', id(2 * (there.length - 1 - page))]);
+      await remove([reported.at(-1) ?? '', id(2 * (there.length - 1 - page))]);
     }
-    t.same(told, [...told].sort(), 'in the order of their names');
-    t.equal(new Set(told).size, told.length, 'none twice');
+    t.same(reported, [...reported].sort(), 'in the order of their names');
+    t.equal(new Set(reported).size, reported.length, 'none twice');
     const stayed = there.filter((vm) => !gone.includes(vm));
     t.same(
-      stayed.filter((vm) => !told.includes(vm)),
+      stayed.filter((vm) => !reported.includes(vm)),
       [],
       'none left out that was there all the while',
     );

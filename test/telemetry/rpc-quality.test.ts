@@ -157,9 +157,9 @@ for (const { name, sent, change, quality } of cases) {
   t.test(name, async (t) => {
     const world = await startRpcWorld(t);
     await world.write(sent);
-    const told = (await ask(world, change)).quality;
-    t.match(told, quality);
-    t.same(told.reasons, quality.reasons ?? []);
+    const reported = (await ask(world, change)).quality;
+    t.match(reported, quality);
+    t.same(reported.reasons, quality.reasons ?? []);
   });
 }
 
@@ -180,13 +180,13 @@ t.test('Retired or missing telemetry: absent, and neither zero nor recovery', as
   const metricIds = ['unexpected_stop', 'vm_running', 'cpu_utilization_pct'];
   const last = { startTimeUnix: at(60), metricIds };
   const { series } = await ask(world, last);
-  const told = series.map(({ metricId, points }: { metricId: string; points: object[] }) => [
+  const reported = series.map(({ metricId, points }: { metricId: string; points: object[] }) => [
     metricId,
     points,
   ]);
   const both = (value: number) => [60, 0].map((ago) => ({ timeUnix: at(ago), value }));
   t.same(
-    told,
+    reported,
     [
       ['unexpected_stop', both(1)],
       ['vm_running', both(0)],

@@ -272,10 +272,10 @@ t.test('No answer has a point that was not observed', async (t) => {
       const end = Math.max(0, start - length);
       const range = { startTimeUnix: at(start), endTimeUnix: at(end), stepSeconds: step };
       const { body } = await ask(world, { ...range, name: `projects/demo/vms/${name}` });
-      const told = (body.series[0]?.points ?? []).map(
+      const reported = (body.series[0]?.points ?? []).map(
         (point: { timeUnix: string; value: number }) => [Number(point.timeUnix), point.value],
       );
-      t.same(told, expectedPoints([...byTime.values()], { start, end, step }), 'step by step');
+      t.same(reported, expectedPoints([...byTime.values()], { start, end, step }), 'step by step');
     }),
     { numRuns: 60, seed: 11 },
   );

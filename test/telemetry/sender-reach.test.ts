@@ -74,8 +74,8 @@ async function stored({ stream }: Awaited<ReturnType<typeof reaching>>): Promise
       const from = batch.valueOffset[i] ?? 0;
       const values = series.map((key, at) => `${key}=${batch.values[from + at]}`);
       const boot = batch.strings[batch.boot[i] ?? 0];
-      const told = [batch.vms[batch.vm[i] ?? 0]?.vm, boot, batch.state[i], batch.vcpus[i]];
-      rows.push([...told, ...values].join(' '));
+      const answered = [batch.vms[batch.vm[i] ?? 0]?.vm, boot, batch.state[i], batch.vcpus[i]];
+      rows.push([...answered, ...values].join(' '));
     }
   }
   return rows;

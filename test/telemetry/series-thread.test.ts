@@ -10,15 +10,15 @@ import { STORED_SERIES_BYTES } from '../../src/telemetry/promql/column-memory.ts
 import { createMatcher } from '../../src/telemetry/promql/matcher.ts';
 import type { StoredSeries } from '../../src/telemetry/promql/series-source.ts';
 import { SeriesThread } from '../../src/telemetry/query/series/series-thread.ts';
-import { START } from '../support/history-world.ts';
-import { openQueryWorld } from '../support/query-world.ts';
+import { START } from '../support/history-from-log.ts';
+import { openQueries } from '../support/queries-on-history.ts';
 
 const STEP = 30_000;
 
 /** `labelSetsMax` as of the thread. */
 function start(t: Test, labelSetsMax?: number) {
   const folder = t.testdir();
-  const world = openQueryWorld({ folder, isInline: true });
+  const world = openQueries({ folder, isInline: true });
   const records = new RecordReader(join(folder, 'control.db'));
   const thread = new SeriesThread({
     ...{ share: world.history.share, records },

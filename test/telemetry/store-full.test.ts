@@ -10,7 +10,7 @@ import { addExportRoutes } from '../../src/telemetry/export/export-routes.ts';
 import { Exporter } from '../../src/telemetry/export/exporter.ts';
 import { START_MS } from '../support/host-in-memory.ts';
 import { formBody } from '../support/promql-routes.ts';
-import { type PromqlWorld, startPromqlWorld } from '../support/promql-world.ts';
+import { type PromqlServer, startPromqlServer } from '../support/promql-server.ts';
 import { ORIGIN, type SampleRow } from '../support/rpc-world.ts';
 
 const CPU = 'svc_vm_cpu_utilization_pct';
@@ -32,7 +32,7 @@ function rows(vm: string, count: number, secondsAgo: number): SampleRow[] {
 
 /** Two projects with the same rule and the same hour, whose incident fires. */
 async function openWorld(t: Test) {
-  const world = await startPromqlWorld(t, (app, parts) => {
+  const world = await startPromqlServer(t, (app, parts) => {
     const exporter = new Exporter(parts);
     t.teardown(() => exporter.close());
     addExportRoutes(app, { ...parts, exporter, origin: () => ORIGIN });
@@ -51,7 +51,7 @@ async function openWorld(t: Test) {
 }
 
 /** Every way to read samples, with a name. */
-async function questions(world: PromqlWorld, project: string, keys: ReadonlyMap<string, string>) {
+async function questions(world: PromqlServer, project: string, keys: ReadonlyMap<string, string>) {
   const key = keys.get(project) ?? '';
   const projectName = `projects/${project}`;
   const rpc = async (method: string, request: object) => {
@@ -97,7 +97,7 @@ async function questions(world: PromqlWorld, project: string, keys: ReadonlyMap<
 }
 
 /** Takes the refused rows in from the log. */
-async function comeFromLog({ history, stream, clock }: PromqlWorld): Promise<void> {
+async function comeFromLog({ history, stream, clock }: PromqlServer): Promise<void> {
   const ending = new AbortController();
   const recovering = recoverRows({ clock, stream, recovery: history }, ending.signal);
   for (let looks = 0; history.refused().length > 0 && looks < 10; looks++) {

@@ -16,7 +16,7 @@ import {
 } from '../../src/telemetry/query/vm/answer.ts';
 import { VirtualClock } from '../../streams/platform/clock.ts';
 import { BatchBuilder } from '../../streams/telemetry/samples/builder.ts';
-import { openStore, PARTITION } from '../support/history-world.ts';
+import { openStore, PARTITION } from '../support/history-from-log.ts';
 
 const NOW = Date.UTC(2026, 0, 5, 12);
 const CPU = 'svc_vm_cpu_seconds_total';
@@ -139,24 +139,24 @@ interface Grid {
 }
 
 function points(shares: readonly Share[], { start, end, step: by }: Grid): Points {
-  const told: Points = [];
+  const reported: Points = [];
   for (let time = start; time <= end; time += by) {
     const inside = shares.filter(({ at }) => at > time - by && at <= time);
     const total = (of: 'numerator' | 'denominator') =>
       inside.reduce((sum, share) => sum + share[of], 0);
-    if (total('denominator') > 0) told.push([time, total('numerator') / total('denominator')]);
+    if (total('denominator') > 0) reported.push([time, total('numerator') / total('denominator')]);
   }
-  return told;
+  return reported;
 }
 
 /** Seconds since the newest row at or before each step, where there is one. */
 function ages(rows: readonly Seen[], { start, end, step: by }: Grid): Points {
-  const told: Points = [];
+  const reported: Points = [];
   for (let time = start; time <= end; time += by) {
     const last = rows.findLast(({ at }) => at <= time);
-    if (last) told.push([time, time - last.at]);
+    if (last) reported.push([time, time - last.at]);
   }
-  return told;
+  return reported;
 }
 
 /** Stretches of the range longer than the tolerance without a reading. */
@@ -173,7 +173,7 @@ const ORIGIN = NOW - 86_400_000;
 const ms = (seconds: number) => ORIGIN + seconds * 1000;
 const seconds = (timeMs: number) => (timeMs - ORIGIN) / 1000;
 
-function toldPoints(answer: VmAnswer, metricId: string, labels = ''): Points {
+function answerPoints(answer: VmAnswer, metricId: string, labels = ''): Points {
   const metric = answer.metrics.find((each) => each.metricId === metricId);
   const series = metric && 'series' in metric ? metric.series : [];
   const found = series.find((each) => each.labels === labels)?.points ?? [];
@@ -181,9 +181,9 @@ function toldPoints(answer: VmAnswer, metricId: string, labels = ''): Points {
 }
 
 /** Throws where they differ by more than rounding. */
-function same(what: string, told: Points, wanted: Points): void {
-  if (isClose(told, wanted)) return;
-  throw new Error(`${what}: ${JSON.stringify(told)} where ${JSON.stringify(wanted)} is`);
+function same(what: string, reported: Points, wanted: Points): void {
+  if (isClose(reported, wanted)) return;
+  throw new Error(`${what}: ${JSON.stringify(reported)} where ${JSON.stringify(wanted)} is`);
 }
 
 function isClose(a: Points, b: Points): boolean {
@@ -197,8 +197,8 @@ function isClose(a: Points, b: Points): boolean {
 }
 
 /** Just above 100 is rounding, and reads 100. */
-const rounded = (told: Points): Points =>
-  told.map(([time, value]) => [time, value > 100 && value <= 100.5 ? 100 : value]);
+const rounded = (reported: Points): Points =>
+  reported.map(([time, value]) => [time, value > 100 && value <= 100.5 ? 100 : value]);
 
 const METRICS = [
   'cpu_utilization_pct',
@@ -244,18 +244,19 @@ t.test('Any history is answered step by step as the oracle says', async (t) => {
       const last = Math.floor(range.length / range.step) * range.step;
       const grid = { start: range.from, end: range.from + last, step: range.step };
       const answer = answerVmQuery(view, queryOf(vm, grid), () => false);
-      const told = (metricId: string, labels?: string) => toldPoints(answer, metricId, labels);
+      const reported = (metricId: string, labels?: string) =>
+        answerPoints(answer, metricId, labels);
       const rate = 'disk_read_bytes_per_second';
-      same('cpu', told('cpu_utilization_pct'), rounded(points(cpuShares(rows), grid)));
-      same('sum', told(rate), points(sumShares(rows), grid));
+      same('cpu', reported('cpu_utilization_pct'), rounded(points(cpuShares(rows), grid)));
+      same('sum', reported(rate), points(sumShares(rows), grid));
       for (const [labels, key] of [
         ['{device="vda"}', VDA],
         ['{device="vdb"}', VDB],
       ] as const) {
-        same(labels, told(rate, labels), points(deviceShares(rows, key), grid));
+        same(labels, reported(rate, labels), points(deviceShares(rows, key), grid));
       }
-      same('load', told('load_1m'), points(loadShares(rows), grid));
-      same('age', told('telemetry_age_seconds'), ages(rows, grid));
+      same('load', reported('load_1m'), points(loadShares(rows), grid));
+      same('age', reported('telemetry_age_seconds'), ages(rows, grid));
       const load = answer.metrics[2];
       const toldGaps = load && 'gaps' in load ? load.gaps : [];
       const gapPoints = toldGaps.map(({ startMs, endMs }): [number, number] => [
@@ -301,8 +302,8 @@ t.test('A metric that cannot be read is an ERROR beside the others, and named', 
     { metricId: 'telemetry_age_seconds', state: 'LIVE' },
   ]);
   t.same(answer.failures, [{ metricId: 'cpu_utilization_pct', message: 'Chunk 7: malformed' }]);
-  t.equal(toldPoints(answer, 'load_1m').length, 3);
-  t.same(toldPoints(answer, 'cpu_utilization_pct'), [], 'not a point, least of all 0');
+  t.equal(answerPoints(answer, 'load_1m').length, 3);
+  t.same(answerPoints(answer, 'cpu_utilization_pct'), [], 'not a point, least of all 0');
   const alone = { ...queryOf('vm-1', range), metricIds: ['cpu_utilization_pct'] };
   t.throws(() => answerVmQuery(damaged, alone, () => false), /Chunk 7/, 'none is left');
   t.end();

@@ -134,10 +134,12 @@ function send(baseUrl: string, agent: Agent, { body, headers, pieces = 1 }: Sent
       'content-length': String(body.length),
       ...headers,
     };
-    const told = Object.fromEntries(Object.entries(all).filter(([, value]) => value !== undefined));
+    const reported = Object.fromEntries(
+      Object.entries(all).filter(([, value]) => value !== undefined),
+    );
     const request = httpRequest(
       `${baseUrl}${PATH}`,
-      { method: 'POST', agent, headers: told as Record<string, string> },
+      { method: 'POST', agent, headers: reported as Record<string, string> },
       (response) => {
         const chunks: Buffer[] = [];
         response.on('data', (chunk: Buffer) => chunks.push(chunk));
@@ -170,7 +172,7 @@ async function answeredFast({ metrics }: Side): Promise<number> {
   return Number(count);
 }
 
-/** What a caller can tell two answers apart by. */
+/** Everything by which a caller can distinguish two answers. */
 function seen({ status, headers, body }: Answer) {
   const { 'content-type': type, 'svc-sequence': sequence, 'retry-after': retryAfter } = headers;
   return {
@@ -238,9 +240,9 @@ t.test(
     for (const pieces of [1, 3]) {
       const answer = await pair.agree(t, { body: encoded(ordinary), pieces }, `${pieces} pieces`);
       t.equal(answer.status, 200);
-      const told = fromBinary(WriteSamplesResponseSchema, Buffer.from(answer.body, 'latin1'));
-      t.equal(told.accepted, 1_000_000n);
-      t.equal(told.rejected[0]?.reason, 'NOT_FINITE');
+      const reported = fromBinary(WriteSamplesResponseSchema, Buffer.from(answer.body, 'latin1'));
+      t.equal(reported.accepted, 1_000_000n);
+      t.equal(reported.rejected[0]?.reason, 'NOT_FINITE');
     }
     t.equal(await answeredFast(pair.fast), 2, 'both by the handler');
     await pair.agree(t, { body: encoded({ projectName: 'projects/demo' }) }, 'no rows');
@@ -278,11 +280,11 @@ t.test('what a caller may report goes along, the same on both ways', async (t) =
     ['everywhere', 'demo', 'demo DC-2 null'],
     ['everywhere', 'second', 'second DC-2 null'],
   ];
-  for (const [key, project, told] of cases) {
+  for (const [key, project, reported] of cases) {
     const headers = { authorization: `Bearer ${key}` };
     const answer = await pair.agree(t, { body: into(project), headers }, `${key} into ${project}`);
     const { rejected } = fromBinary(WriteSamplesResponseSchema, Buffer.from(answer.body, 'latin1'));
-    t.equal(rejected[0]?.series, told);
+    t.equal(rejected[0]?.series, reported);
   }
   t.equal(await answeredFast(pair.fast), cases.length, 'all by the handler');
   const refused: readonly (readonly [string, string, number])[] = [

@@ -31,7 +31,7 @@ export interface ObservedRow {
   readonly values: readonly ObservedValue[];
 }
 
-/** Where rows go: ingest. Rejects when they are not durable; the same rows may come again. */
+/** The sink of rows: ingest. Rejects when they are not durable; the same rows may be offered again. */
 export interface RowSink {
   observe(project: string, rows: readonly ObservedRow[]): Promise<void>;
   /** These VMs are no more, by two complete listings. Rejects when it is not recorded. */
@@ -54,7 +54,7 @@ export type FaultReason =
   | 'LISTING_DOUBTED'
   /** The sink did not take the rows; they are kept, with their times, and offered again. */
   | 'SINK_FAILED'
-  /** Rows were given up because the sink refused them for too long. */
+  /** Rows were dropped because the sink refused them for too long. */
   | 'ROWS_DROPPED';
 
 export interface SourceFault {

@@ -53,7 +53,7 @@ interface CollectorStatus {
 }
 
 export interface Collector {
-  /** Ends the round under way, offers what waits once more, closes the source. Repeatable. */
+  /** Ends the round under way, offers waiting rows a last time, closes the source. Repeatable. */
   stop(): Promise<void>;
   status(): CollectorStatus;
 }

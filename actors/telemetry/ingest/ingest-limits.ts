@@ -26,7 +26,7 @@ const VM_TEXTS_MAX = 256;
 const TEXTS_KEPT_MS = 2 * 3_600_000;
 /** Part of its memory of the head from which on a project gets no more VMs and series. */
 const TIGHT_SHARE = 3 / 4;
-/** And that from which on its rows are refused: what is under way to the head still finds room. */
+/** And the share from which its rows are refused: rows on their way to the head still fit. */
 const FULL_SHARE = 7 / 8;
 /** Part from which on its writes are refused, where others leave it less than its own limit. */
 const SHARED_FULL_SHARE = 15 / 16;
@@ -38,13 +38,13 @@ const SWEEP_MS = 60_000;
 /** What a project has of the memory that new rows take, bytes. */
 export interface RowMemory {
   /** `bound`: what it may have beside the others now; `own`: by its own limit. */
-  room(project: string): { readonly used: number; readonly bound: number; readonly own: number };
+  quota(project: string): { readonly used: number; readonly bound: number; readonly own: number };
 }
 
 export interface IngestLimitsOptions {
   /** Absent: no bound on all series of a project. */
   readonly limits?: { of(project: string): { readonly series: number } };
-  /** Absent: there is always room. */
+  /** Absent: memory is unlimited. */
   readonly memory?: RowMemory;
   /** Called with the number of rows of a write that was refused for short memory. */
   readonly onShortMemory?: (rows: number) => void;
@@ -56,7 +56,7 @@ class RecentTexts {
   /** With when each was last new, Unix ms. */
   #seen: Map<string, number> | undefined;
 
-  /** false: there is no room for one more. */
+  /** false: the limit is reached. */
   admit(text: string, nowMs: number): boolean {
     if (text === '' || text === this.#last) return true;
     this.#seen ??= new Map();
@@ -91,12 +91,12 @@ interface VmSeries {
 }
 
 export class IngestLimits {
-  readonly #registry: Pick<VmRegistry, 'withoutRoom'>;
+  readonly #registry: Pick<VmRegistry, 'overVmLimit'>;
   readonly #options: IngestLimitsOptions;
   readonly #projects = new Map<string, KnownProject>();
   #sweptMs = 0;
 
-  constructor(registry: Pick<VmRegistry, 'withoutRoom'>, options: IngestLimitsOptions = {}) {
+  constructor(registry: Pick<VmRegistry, 'overVmLimit'>, options: IngestLimitsOptions = {}) {
     this.#registry = registry;
     this.#options = options;
   }
@@ -122,15 +122,15 @@ export class IngestLimits {
    */
   keepWithin(project: string, checked: CheckedRows, nowMs: number): CheckedRows {
     this.#sweep(nowMs);
-    const { used, bound, own } = this.#options.memory?.room(project) ?? NO_BOUND;
+    const { used, bound, own } = this.#options.memory?.quota(project) ?? NO_BOUND;
     const isTight = used >= own * TIGHT_SHARE;
     const isFull = used >= own * FULL_SHARE;
     if (!isFull && bound < own && used >= bound * SHARED_FULL_SHARE && checked.rows.length > 0) {
       this.#options.onShortMemory?.(checked.rows.length);
       throw sharedFull(project);
     }
-    const tooManyVms = this.#registry.withoutRoom(project, checked.rows, !isTight);
-    const room = {
+    const tooManyVms = this.#registry.overVmLimit(project, checked.rows, !isTight);
+    const quota = {
       nowMs,
       isTight,
       known: this.#knownOf(project),
@@ -144,7 +144,7 @@ export class IngestLimits {
         rejected.push({ row: index, series: '', reason: 'LIMIT_EXCEEDED' });
         continue;
       }
-      const { field, surplus } = this.#surplusOf(row, room);
+      const { field, surplus } = this.#surplusOf(row, quota);
       if (field !== undefined) {
         rejected.push({ row: index, series: field, reason: 'LIMIT_EXCEEDED' });
         continue;
@@ -158,7 +158,7 @@ export class IngestLimits {
     return checkedRows(kept, [...checked.rejected, ...rejected]);
   }
 
-  /** A text that has no room, for which the row is refused; else the series that have none. */
+  /** A text over its limit, for which the row is refused; else the series over theirs. */
   #surplusOf(
     row: IngestRow,
     { nowMs, isTight, known: project, seriesMax }: Room,
@@ -170,7 +170,7 @@ export class IngestLimits {
     if (!vm.boots.admit(row.boot, nowMs)) return { field: 'bootId' };
     if (!vm.stateReasons.admit(row.stateReason, nowMs)) return { field: 'stateReason' };
     if (known && isSameList(known.layout, row.series)) return {};
-    // What a VM had before a restart of this node is not new, however little room there is.
+    // What a VM had before a restart of this node is not new, however little of the quota is left.
     const free = isTight && known ? 0 : Math.max(0, seriesMax - project.series);
     const before = countOf(vm);
     const surplus =
@@ -258,7 +258,7 @@ function countIn(layout: readonly SeriesKey[], metricId: string, derivation: Der
   return count;
 }
 
-/** Notes another list of series; those for which there is no room are its answer. */
+/** Notes another list of series. @returns those over the limit */
 function takeIn(
   vm: VmSeries,
   series: readonly SeriesKey[],

@@ -17,11 +17,11 @@ export interface WriteRequest {
 }
 
 /**
- * LIMIT_EXCEEDED: the project has no room for another VM, series or row, or the VM none for another
- * series, boot id or state reason.
+ * LIMIT_EXCEEDED: the project may not have another VM, series or row, or the VM not another series,
+ * boot id or state reason.
  * OTHER_DATACENTER: the VM belongs to a data center that the sender does not report.
  * OTHER_VM: an agent sends for its own VM alone. NOT_EXPANDED: and of it expanded series alone,
- * which nobody else sends. TOLD_BY_AGENT: a collector sends one of a VM whose agent sends it.
+ * which only it sends. TOLD_BY_AGENT: a collector sends a series of a VM whose agent sends it.
  * BAD_LABEL: the value of a label has line breaks, controls or bidirectional controls.
  */
 export type RejectReason =

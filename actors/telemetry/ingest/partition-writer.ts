@@ -127,7 +127,7 @@ export class PartitionWriter {
     return partition;
   }
 
-  /** An entry with room, for one more request. */
+  /** An entry that can take one more request. */
   #openEntry({ waiting, spare }: Partition): OpenEntry {
     const last = waiting.at(-1);
     if (last && last.builder.approximateBytes < ENTRY_BYTES_MAX) {

@@ -80,7 +80,7 @@ function rowBeyond(
 
 /**
  * A guest may not report what the hypervisor reports; undefined when nothing is left. The boot id
- * goes too: where both observe the same millisecond, it would stand for the hypervisor's, and with
+ * is dropped too: where both observe the same millisecond it would replace the hypervisor's, and with
  * it what counters are worth.
  */
 function expandedOnly(

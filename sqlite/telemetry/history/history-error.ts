@@ -33,5 +33,5 @@ export class HistoryError extends Error {
   }
 }
 
-/** Thrown out of a read whose asker has gone. */
+/** Thrown out of a read that was cancelled. */
 export class ReadCancelled extends Error {}

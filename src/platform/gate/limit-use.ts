@@ -73,7 +73,7 @@ export class ProjectLimitUse {
       vms,
       // They are counted as they are reported: VMs without any have not been heard since the start.
       series: series === 0 && vms > 0 ? undefined : series,
-      headBytes: memory.room(project).used,
+      headBytes: memory.quota(project).used,
       // Each class has the limit to itself: the one that is nearest to it counts.
       concurrency: Math.max(...COUNTED_CLASSES.map((kind) => gate.running(party, kind))),
       openStreams: gate.running(party, 'stream'),

@@ -11,7 +11,7 @@ import type { SeriesKey } from '../../../streams/telemetry/samples/batch.ts';
 import { seriesOf } from './ingest.ts';
 import { NotPlain, type WireReader } from './wire-reader.ts';
 
-/** Series of a row, and the bytes that stand for them. */
+/** Series of a row, and their bytes. */
 export interface RowLayout {
   readonly series: readonly SeriesKey[];
   /** Prefixes of all values, one after another. */

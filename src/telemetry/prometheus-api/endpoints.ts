@@ -116,7 +116,7 @@ const ESCAPED = /^U__((?:[^_]|__|_[0-9a-fA-F]{1,6}_)*)$/;
 const ESCAPES = /__|_([0-9a-fA-F]{1,6})_/g;
 const CODE_POINT_MAX = 0x10ffff;
 
-/** What does not follow the escaping stands for itself. */
+/** A name that does not follow the escaping is taken as it is. */
 function unescapeLabelName(name: string): string {
   const escaped = ESCAPED.exec(name)?.[1];
   if (escaped === undefined) return name;

@@ -146,7 +146,7 @@ function unsupported(message: string): FastifyError {
   });
 }
 
-/** Answers are for whoever sent the key alone, and JSON whatever a browser makes of them. */
+/** Answers are for the sender of the key alone, and must be read as JSON by browsers. */
 function addHeaders(scope: FastifyInstance): void {
   scope.addHook('onRequest', async (_request, reply) => {
     reply.headers({
@@ -201,7 +201,7 @@ function readFormsOnly(scope: FastifyInstance): void {
   scope.addContentTypeParser('*', options, (_request, body, done) => done(null, body));
 }
 
-/** Each error in the envelope; what nobody foresaw goes to the log and to nobody else. */
+/** Each error in the envelope; unforeseen errors go to the log only. */
 function sendErrors(scope: FastifyInstance, log: Log): void {
   scope.setErrorHandler((error: FastifyError | Refusal | PromqlError, request, reply) => {
     if (error instanceof Refusal) return sendRefusal(reply, error);
@@ -238,7 +238,7 @@ const ERROR_TYPES: Readonly<Record<number, PromqlErrorType>> = {
 };
 const RETRY_AFTER_SECONDS = '1';
 
-/** 401 says how to authenticate, 429 and 503 when to come again. */
+/** 401 says how to authenticate, 429 and 503 when to retry. */
 function sendRefusal(reply: FastifyReply, refusal: Refusal): FastifyReply {
   const { reason, message, metadata } = refusal;
   const status = reason === 'QUERY_TIMEOUT' ? 503 : httpStatusOf(reason);

@@ -1,7 +1,7 @@
 /**
  * The budget of one evaluation: memory, samples, and whether it is still wanted. Operators ask as
  * they work: before they take memory, and once a series at least, so that no query runs on after
- * its asker has gone, and none takes more than it was given, whatever it asks for.
+ * its client has gone, and none takes more than its budget.
  */
 import { PromqlError } from './errors.ts';
 

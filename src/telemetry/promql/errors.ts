@@ -1,7 +1,7 @@
 /**
  * Errors of expressions, in the kinds that Prometheus's HTTP API distinguishes
  * (`errorType`). `bad_data`: the expression or a parameter; `execution`: this data does not allow
- * it (many-to-many matching) or it needs too much; `timeout` and `canceled`: it was given up.
+ * it (many-to-many matching) or it needs too much; `timeout` and `canceled`: it was stopped.
  */
 import type { Span } from './ast.ts';
 

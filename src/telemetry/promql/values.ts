@@ -14,7 +14,7 @@ export interface Grid {
   readonly count: number;
 }
 
-/** One value a step. Whoever makes a column may write to it; whoever is handed one may not. */
+/** One value a step. Only its maker may write to a column. */
 export interface Column {
   readonly values: Float64Array;
   /** 1 where the step has a value; where it is 0 the value means nothing. */

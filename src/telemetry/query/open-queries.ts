@@ -46,7 +46,7 @@ export interface Queries {
 /** The file that query threads run. */
 export const QUERY_THREAD = threadEntry(import.meta.url, 'query-thread');
 
-/** The service is ready by then, and nobody has asked anything yet. */
+/** After the start of the service, and before the first query. */
 const START_AFTER_MS = 500;
 
 /** One thread starts soon, the others with the first query that needs them; `closers` ends them. */

@@ -45,29 +45,29 @@ export class ByteWriter {
   }
 
   u8(value: number): void {
-    this.#room(1);
+    this.#reserve(1);
     this.#bytes[this.#length++] = value;
   }
 
   u32(value: number): void {
-    this.#room(4);
+    this.#reserve(4);
     this.#length = this.#bytes.writeUInt32LE(value, this.#length);
   }
 
   f64(value: number): void {
-    this.#room(8);
+    this.#reserve(8);
     this.#length = this.#bytes.writeDoubleLE(value, this.#length);
   }
 
   bytes(value: Uint8Array): void {
-    this.#room(value.length);
+    this.#reserve(value.length);
     this.#bytes.set(value, this.#length);
     this.#length += value.length;
   }
 
   /** A whole number from 0 to 2^53 - 1 in seven bits a byte, lowest first (LEB128). */
   varint(value: number): void {
-    this.#room(8);
+    this.#reserve(8);
     const bytes = this.#bytes;
     let at = this.#length;
     let rest = value;
@@ -85,7 +85,7 @@ export class ByteWriter {
 
   /** A UUID in its usual lower-case form takes 17 bytes, any other text its UTF-8 and a length. */
   text(value: string): void {
-    this.#room(17);
+    this.#reserve(17);
     if (value.length === 36 && writeUuid(value, this.#bytes, this.#length + 1)) {
       this.#bytes[this.#length] = 1;
       this.#length += 17;
@@ -93,7 +93,7 @@ export class ByteWriter {
     }
     const length = Buffer.byteLength(value);
     this.varint(length * 2);
-    this.#room(length);
+    this.#reserve(length);
     this.#length += this.#bytes.write(value, this.#length, 'utf8');
   }
 
@@ -127,7 +127,7 @@ export class ByteWriter {
 
   #magnitude(magnitude: number, size: number): void {
     // Up to seven bytes are written whatever the size is; the next write covers the surplus.
-    this.#room(8);
+    this.#reserve(8);
     const bytes = this.#bytes;
     const at = this.#length;
     this.#length = at + size;
@@ -145,7 +145,7 @@ export class ByteWriter {
     bytes[at + 3] = low >>> 24;
   }
 
-  #room(size: number): void {
+  #reserve(size: number): void {
     const wanted = this.#length + size;
     if (wanted <= this.#bytes.length) return;
     const grown = Buffer.allocUnsafe(Math.max(wanted, this.#bytes.length * 2));

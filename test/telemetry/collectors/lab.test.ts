@@ -129,11 +129,11 @@ t.test('two real machines, each trap on the real thing', needs('vm-lab'), async 
   await t.test('a mute and an absent agent are reported, the rest goes on', async (t) => {
     await lab.run('load', 'web1', 'agent-hang', '6');
     await lab.run('load', 'db1', 'agent-off', '5');
-    const told = (reading: Reading): boolean =>
+    const reported = (reading: Reading): boolean =>
       [/said nothing|not connected/, /not connected/].every((said) =>
         reading.faults.some((fault) => said.test(fault.message)),
       ) && reading.faults.length === 2;
-    const reading = await readUntil(source, told);
+    const reading = await readUntil(source, reported);
     t.same(new Set(reading.faults.map((fault) => fault.vm)).size, 2);
     t.ok(reading.rows.every((row) => has(row, 'cpu_seconds') && !has(row, 'filesystem')));
     const back = await readUntil(source, ({ faults }) => faults.length === 0, 25);

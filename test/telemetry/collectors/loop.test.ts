@@ -128,10 +128,10 @@ t.test(
     bad = false;
     await clock.advance(30_000);
     t.same(collector.status().faults, []);
-    const told = faults.length;
+    const reported = faults.length;
     bad = true;
     await clock.advance(30_000);
-    t.match(faults[told], { times: 1 }, 'a new fault restarts the count');
+    t.match(faults[reported], { times: 1 }, 'a new fault restarts the count');
     t.equal(collector.status().faultCount, faults.length);
     await collector.stop();
   },

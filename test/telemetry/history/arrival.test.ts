@@ -10,7 +10,7 @@ import t from 'tap';
 import type { VmRows } from '../../../sqlite/telemetry/history/rows.ts';
 import { RETENTION_MS } from '../../../streams/telemetry/entry.ts';
 import { BatchBuilder } from '../../../streams/telemetry/samples/builder.ts';
-import { HOUR, START } from '../../support/history-world.ts';
+import { HOUR, START } from '../../support/history-from-log.ts';
 import { ThreadlessHistory } from '../../support/threadless-history.ts';
 
 /** More of them: `RUNS=1000 node test/telemetry/history/arrival.test.ts`. */

@@ -12,7 +12,7 @@ import { HeadReader } from '../../../sqlite/telemetry/history/head/head-reader.t
 import { HistoryView } from '../../../sqlite/telemetry/history/store/history-view.ts';
 import { VirtualClock } from '../../../streams/platform/clock.ts';
 import { BatchBuilder, type Row } from '../../../streams/telemetry/samples/builder.ts';
-import { DAY, HOUR, openStore, PARTITION, START } from '../../support/history-world.ts';
+import { DAY, HOUR, openStore, PARTITION, START } from '../../support/history-from-log.ts';
 import type { TextReport } from '../../support/text-hammer.ts';
 
 const MIB = 2 ** 20;

@@ -22,7 +22,7 @@ import {
   openStore,
   PARTITION,
   START,
-} from '../../support/history-world.ts';
+} from '../../support/history-from-log.ts';
 
 const STEP = 30_000;
 /** Yesterday at noon: a day that can be merged. */

@@ -7,7 +7,7 @@ import t from 'tap';
 import { HistoryView } from '../../../sqlite/telemetry/history/store/history-view.ts';
 import type { History } from '../../../sqlite/telemetry/history/store/store.ts';
 import { BatchBuilder } from '../../../streams/telemetry/samples/builder.ts';
-import { DAY, HOUR, openStore, PARTITION, START } from '../../support/history-world.ts';
+import { DAY, HOUR, openStore, PARTITION, START } from '../../support/history-from-log.ts';
 
 let sequence = 0;
 
@@ -65,8 +65,8 @@ t.test('when a VM was last observed before any moment is what all its rows say',
         const atMs = START + at * HOUR;
         const notBeforeMs = atMs - back * HOUR;
         const wanted = Math.max(...times.filter((time) => time >= notBeforeMs && time <= atMs));
-        const told = view.newestTime({ project: 'demo', vm, atMs, notBeforeMs });
-        if (told !== (Number.isFinite(wanted) ? wanted : undefined)) return false;
+        const reported = view.newestTime({ project: 'demo', vm, atMs, notBeforeMs });
+        if (reported !== (Number.isFinite(wanted) ? wanted : undefined)) return false;
       }
       return true;
     },

@@ -2,7 +2,7 @@
 import t from 'tap';
 import { VirtualClock } from '../../../streams/platform/clock.ts';
 import { BatchBuilder } from '../../../streams/telemetry/samples/builder.ts';
-import { openStore, PARTITION, START } from '../../support/history-world.ts';
+import { openStore, PARTITION, START } from '../../support/history-from-log.ts';
 
 const BOUND = 2 ** 20;
 

@@ -10,14 +10,14 @@ import { bootNumber } from '../../../sqlite/telemetry/history/columns/chunk-colu
 import { ColumnView } from '../../../sqlite/telemetry/history/columns/column-view.ts';
 import { SeriesNames } from '../../../sqlite/telemetry/history/series-names.ts';
 import { WeakValues } from '../../../sqlite/telemetry/history/weak-values.ts';
-import { DAY } from '../../support/history-world.ts';
-import { openQueryWorld } from '../../support/query-world.ts';
+import { DAY } from '../../support/history-from-log.ts';
+import { openQueries } from '../../support/queries-on-history.ts';
 
 setFlagsFromString('--expose-gc');
 const collect: () => void = runInNewContext('gc');
 
 t.test('VMs that came and went leave nothing behind, and one that returns is read', async (t) => {
-  const world = openQueryWorld({ folder: t.testdir(), isInline: true });
+  const world = openQueries({ folder: t.testdir(), isInline: true });
   const { history, clock } = world;
   const view = new ColumnView({ share: history.share, cacheBytesMax: 2 ** 20 });
   const look = () => {
@@ -54,7 +54,7 @@ t.test('VMs that came and went leave nothing behind, and one that returns is rea
 });
 
 t.test('a VM that was forgotten and still has its number in the file is read again', async (t) => {
-  const world = openQueryWorld({ folder: t.testdir(), isInline: true });
+  const world = openQueries({ folder: t.testdir(), isInline: true });
   const { history, clock } = world;
   for (let day = 0; day <= 20; day++) {
     const at = day * DAY;

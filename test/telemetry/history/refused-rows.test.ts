@@ -5,7 +5,7 @@ import fc from 'fast-check';
 import t from 'tap';
 import type { HistoryError } from '../../../sqlite/telemetry/history/history-error.ts';
 import { BatchBuilder } from '../../../streams/telemetry/samples/builder.ts';
-import { START } from '../../support/history-world.ts';
+import { START } from '../../support/history-from-log.ts';
 import { ThreadlessHistory } from '../../support/threadless-history.ts';
 
 // Wide rows: four fill a page, and a few pages the head.

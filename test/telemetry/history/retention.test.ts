@@ -22,7 +22,7 @@ import {
   PARTITION,
   type SmallRow,
   START,
-} from '../../support/history-world.ts';
+} from '../../support/history-from-log.ts';
 
 /** Puts batches into a store, each an entry of its log. */
 function appender(history: History, first = 1) {

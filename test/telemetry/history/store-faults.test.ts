@@ -18,7 +18,7 @@ import {
   PARTITION,
   replay,
   START,
-} from '../../support/history-world.ts';
+} from '../../support/history-from-log.ts';
 
 t.test('a damaged chunk is found by check, refused by read and left out of merging', async (t) => {
   const folder = t.testdir();

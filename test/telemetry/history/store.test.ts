@@ -22,7 +22,7 @@ import {
   replay,
   type SmallRow,
   START,
-} from '../../support/history-world.ts';
+} from '../../support/history-from-log.ts';
 
 t.test('seven days of a VM come back exactly, from memory, from hours, from days', async (t) => {
   const folder = t.testdir();

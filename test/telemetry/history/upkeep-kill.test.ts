@@ -18,7 +18,7 @@ import {
   openStore,
   PARTITION,
   START,
-} from '../../support/history-world.ts';
+} from '../../support/history-from-log.ts';
 
 const LIVES = 8;
 const VMS = ['a', 'b', 'c'];

@@ -23,7 +23,7 @@ import {
   plain,
   replay,
   START,
-} from '../../support/history-world.ts';
+} from '../../support/history-from-log.ts';
 
 const YESTERDAY = Math.floor(START / DAY - 1) * DAY;
 

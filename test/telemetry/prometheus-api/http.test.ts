@@ -5,7 +5,7 @@
 import { randomUUID } from 'node:crypto';
 import t from 'tap';
 import { START_MS } from '../../support/host-in-memory.ts';
-import { rowsOf } from '../../support/promql-world.ts';
+import { rowsOf } from '../../support/promql-server.ts';
 import {
   CPU,
   HOUR_AGO,

@@ -6,7 +6,7 @@ import t from 'tap';
 import { revokeCredential } from '../../../src/identity/auth/credentials.ts';
 import { parseKey } from '../../../src/platform/keys.ts';
 import { START_MS, tester } from '../../support/host-in-memory.ts';
-import { rowsOf, startPromqlWorld } from '../../support/promql-world.ts';
+import { rowsOf, startPromqlServer } from '../../support/promql-server.ts';
 import { CPU, HOUR_AGO, NOW, startTwoVms } from '../../support/two-vms.ts';
 
 const w = await startTwoVms(t);
@@ -100,7 +100,7 @@ t.test(
 t.test(
   'Query gateway upstream timeout: 10 seconds, then the caller is answered and the thread is free',
   async (t) => {
-    const world = await startPromqlWorld(t);
+    const world = await startPromqlServer(t);
     const query = `sum_over_time((${'sin('.repeat(300)}vector(time())${')'.repeat(300)})[7d:1s])`;
     let answered = false;
     const asked = world.post('query', { query }).finally(() => {
@@ -169,7 +169,7 @@ t.test('Expression length: 16 KiB, by GET and by POST', async (t) => {
 });
 
 t.test('Hosted retention: 7 days, nothing older is read', async (t) => {
-  const world = await startPromqlWorld(t);
+  const world = await startPromqlServer(t);
   const day = 86_400_000;
   const values = () => [{ series: 'a', value: 1 }];
   await world.writeTo('demo', rowsOf('vm-1', { count: 3, endMs: START_MS - 6 * day, values }));

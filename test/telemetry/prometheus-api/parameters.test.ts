@@ -278,26 +278,29 @@ t.test('an expression, and all selectors together, are 16 KiB at most', async (t
 });
 
 t.test('an answer about an expression names the parameter that it came in', async (t) => {
-  const told = (...from: Parameters<typeof errorAnswer>) => {
+  const reported = (...from: Parameters<typeof errorAnswer>) => {
     const { status, body } = errorAnswer(...from);
     return { status, ...JSON.parse(Buffer.from(body).toString()), httpStatus: status };
   };
   const bad = new PromqlError('bad_data', '1:3: parse error: unexpected end of input');
-  t.match(told(bad, { kind: 'instant', expression: '1+', timeMs: 0 }), {
+  t.match(reported(bad, { kind: 'instant', expression: '1+', timeMs: 0 }), {
     httpStatus: 400,
     error: 'invalid parameter "query": 1:3: parse error: unexpected end of input',
   });
-  t.match(told(bad, { kind: 'labels', matches: ['1+'], ...ever }), {
+  t.match(reported(bad, { kind: 'labels', matches: ['1+'], ...ever }), {
     error: 'invalid parameter "match[]": 1:3: parse error: unexpected end of input',
   });
   const call = { kind: 'parse', expression: 'x' } as const;
-  t.match(told(new PromqlError('timeout', 'a'), call), {
+  t.match(reported(new PromqlError('timeout', 'a'), call), {
     httpStatus: 503,
     errorType: 'timeout',
     error: 'a',
   });
-  t.match(told(new PromqlError('canceled', 'a'), call), { httpStatus: 499, errorType: 'canceled' });
-  t.match(told(new PromqlError('execution', 'a'), call), {
+  t.match(reported(new PromqlError('canceled', 'a'), call), {
+    httpStatus: 499,
+    errorType: 'canceled',
+  });
+  t.match(reported(new PromqlError('execution', 'a'), call), {
     httpStatus: 422,
     errorType: 'execution',
   });

@@ -7,13 +7,13 @@ import fc from 'fast-check';
 import t, { type Test } from 'tap';
 import { readableSeries } from '../../../streams/telemetry/metrics/readable-series.ts';
 import { parseLabels, splitSeriesKey } from '../../../streams/telemetry/samples/series-key.ts';
-import { DAY, HOUR, START } from '../../support/history-world.ts';
+import { DAY, HOUR, START } from '../../support/history-from-log.ts';
 import {
   envelopeOf,
-  openQueryWorld,
-  type QueryWorld,
-  type WorldRow,
-} from '../../support/query-world.ts';
+  openQueries,
+  type HistoryQueries,
+  type ReportedRow,
+} from '../../support/queries-on-history.ts';
 
 const STEP = 30_000;
 const MINUTE = 60_000;
@@ -22,15 +22,15 @@ const ever = { matches: [], startMs: -8.64e15, endMs: 8.64e15 } as const;
 const A = 'project=demo,vm=a';
 
 /** A row a step, `count` of them, the value rising by one each. */
-function rising(name: string, count: number, row: Partial<WorldRow> = {}): WorldRow[] {
+function rising(name: string, count: number, row: Partial<ReportedRow> = {}): ReportedRow[] {
   const from = row.at ?? 0;
   return Array.from({ length: count }, (_, i) => {
     return { ...row, at: from + i * STEP, values: { [name]: i } };
   });
 }
 
-function start(t: Test): QueryWorld {
-  const world = openQueryWorld({ folder: t.testdir(), isInline: true });
+function start(t: Test): HistoryQueries {
+  const world = openQueries({ folder: t.testdir(), isInline: true });
   t.teardown(() => world.close());
   return world;
 }
@@ -278,7 +278,7 @@ const moves = fc.array(
 const cacheBytes = fc.constantFrom(2 ** 28, 4000, 0);
 
 /** Everything of VM a, by series, as text. */
-async function everythingOf(world: QueryWorld): Promise<readonly string[]> {
+async function everythingOf(world: HistoryQueries): Promise<readonly string[]> {
   const call = { kind: 'instant', expression: '{vm="a"}[3d]', timeMs: START + 2 * DAY } as const;
   const { data } = envelopeOf(await world.run(call));
   const { result } = data as { readonly result: readonly unknown[] };
@@ -289,10 +289,10 @@ t.test('series are the same wherever rows are: head, chunks, late, merged', asyn
   let worlds = 0;
   const property = fc.asyncProperty(moves, cacheBytes, async (list, cacheBytesMax) => {
     const folder = t.testdir({ kept: {}, plain: {} });
-    const kept = openQueryWorld({
+    const kept = openQueries({
       ...{ folder: `${folder}/kept`, isInline: true, cacheBytesMax },
     });
-    const plain = openQueryWorld({ folder: `${folder}/plain`, isInline: true });
+    const plain = openQueries({ folder: `${folder}/plain`, isInline: true });
     worlds++;
     try {
       for (const { kind, at, count } of list) {
@@ -317,7 +317,7 @@ t.test('series are the same wherever rows are: head, chunks, late, merged', asyn
 });
 
 /** The same by the rules of the exports, over whole rows. */
-function readable({ history }: QueryWorld): readonly string[] {
+function readable({ history }: HistoryQueries): readonly string[] {
   const rows = history.readNow({ project: 'demo', vm: 'a', fromMs: 0, toMs: START + 2 * DAY });
   const series = rows.timesMs.length === 0 ? new Map() : readableSeries(rows);
   const texts = [...series].map(([key, column]: [string, Float64Array]) => {
@@ -332,7 +332,7 @@ function readable({ history }: QueryWorld): readonly string[] {
 }
 
 /** The only row of its time: what it says follows from the time alone. */
-function rowAt(i: number): WorldRow {
+function rowAt(i: number): ReportedRow {
   const values: Record<string, number> = { svc_vm_cpu_seconds_total: i * 10 };
   if (i % 3 !== 0) values['disk{device="vda"}'] = i % 7;
   if (i % 5 === 0) values.svc_vm_memory_used_bytes = i;
@@ -345,7 +345,7 @@ function rowAt(i: number): WorldRow {
 }
 
 t.test('a query that races appends and flushes sees each row once and none too few', async (t) => {
-  const world = openQueryWorld({ folder: t.testdir() });
+  const world = openQueries({ folder: t.testdir() });
   t.teardown(() => world.close());
   let appended = 0;
   let over = false;

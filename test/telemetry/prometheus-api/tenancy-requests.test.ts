@@ -7,7 +7,7 @@ import t from 'tap';
 import { START_MS } from '../../support/host-in-memory.ts';
 import { formBody, rawRequest } from '../../support/promql-routes.ts';
 import { type Asked, instant, M, NOW, startTenants } from '../../support/promql-tenants.ts';
-import { rowsOf, startPromqlWorld } from '../../support/promql-world.ts';
+import { rowsOf, startPromqlServer } from '../../support/promql-server.ts';
 
 const tenants = await startTenants(t);
 
@@ -277,7 +277,7 @@ t.test(
 );
 
 t.test('TEN-18: rules are evaluated, and incidents notified, within their project', async (t) => {
-  const world = await startPromqlWorld(t);
+  const world = await startPromqlServer(t);
   const free = (value: number) => () => [{ series: 'svc_vm_cpu_utilization_pct', value }];
   await world.writeTo('demo', rowsOf('vm-1', { count: 3, values: free(10) }));
   await world.writeTo('other', rowsOf('vm-1', { count: 3, values: free(10) }));
@@ -311,7 +311,7 @@ t.test('TEN-18: rules are evaluated, and incidents notified, within their projec
 });
 
 t.test('TEN-19: a tenant label supplied by the source is refused', async (t) => {
-  const world = await startPromqlWorld(t);
+  const world = await startPromqlServer(t);
   const row = (labels: object, vmName = 'vm-1') => ({
     vmName,
     observedUnixMs: START_MS,

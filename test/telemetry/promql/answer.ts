@@ -124,8 +124,10 @@ export interface Tolerance {
 export function differencesOf(a: Answer, b: Answer, tolerance: Tolerance): string[] {
   if (a.kind === 'error' || b.kind === 'error') {
     if (a.kind === b.kind) return [];
-    const told = a.kind === 'error' ? a.message : b.kind === 'error' ? b.message : '';
-    return [a.kind === 'error' ? `expected the error: ${told}` : `unexpected error: ${told}`];
+    const reported = a.kind === 'error' ? a.message : b.kind === 'error' ? b.message : '';
+    return [
+      a.kind === 'error' ? `expected the error: ${reported}` : `unexpected error: ${reported}`,
+    ];
   }
   if (a.type !== b.type) return [`expected a ${a.type}, got a ${b.type}`];
   const differences: string[] = [];

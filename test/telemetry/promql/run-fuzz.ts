@@ -26,7 +26,7 @@ const report = await fuzz({
   from: Number(values.from),
   seeds: Number(values.seeds),
   isOver: () => performance.now() - startedMs > Number(values.seconds) * 1000,
-  onDisagreement: tell,
+  onDisagreement: printDisagreement,
 });
 for (const [reason, count] of report.known) print(`${count} known differences: ${reason}`);
 const { expressions, withSamples, empty, errors, disagreements } = report;
@@ -51,7 +51,7 @@ function complianceAgrees(): boolean {
   return failed.length === 0;
 }
 
-function tell(found: Disagreement): void {
+function printDisagreement(found: Disagreement): void {
   const { seed, expression, times, lookbackMs, differences, prometheus, ours } = found;
   print(`\nDISAGREE seed ${seed}, ${JSON.stringify({ ...times, lookbackMs })}`);
   print(`  ${expression}`);

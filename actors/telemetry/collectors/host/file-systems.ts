@@ -96,7 +96,7 @@ function notAnswering(paths: readonly string[]): SourceFault {
 export interface Mount {
   readonly mountpoint: string;
   readonly fstype: string;
-  /** On another machine or in a user-space server: asking may hang for ever. */
+  /** On another machine or in a user-space server: a query may hang. */
   readonly remote: boolean;
 }
 

@@ -30,7 +30,7 @@ const AGENT_SECONDS = 3;
 /** Beyond the agent's time-out: connecting, and libvirt's own work. */
 const DEADLINE_BEYOND_MS = 4_000;
 /** VMs asked at once: those that answered last time, and those that did not. */
-const LANES = { answering: 8, failing: 2 } as const;
+const SLOTS = { answering: 8, failing: 2 } as const;
 const BACK_OFF_MS_MAX = 30 * 60_000;
 
 interface VmSchedule {
@@ -100,7 +100,7 @@ export class GuestFileSystems {
     return firstMs + rounds * intervalMs;
   }
 
-  /** Starts what is due as far as there is room, and wakes up for the next. */
+  /** Starts what is due as far as slots are free, and wakes up for the next. */
   #pump(): void {
     this.#cancel();
     if (this.#abort.signal.aborted) return;
@@ -108,10 +108,10 @@ export class GuestFileSystems {
     const nowMs = clock.elapsed();
     const all = [...this.#vms.entries()];
     const idle = all.filter(([, { asking }]) => !asking).sort(([, a], [, b]) => a.dueMs - b.dueMs);
-    const room = { ...LANES };
-    for (const [, schedule] of all) if (schedule.asking) takeRoom(room, schedule);
+    const slots = { ...SLOTS };
+    for (const [, schedule] of all) if (schedule.asking) takeSlot(slots, schedule);
     for (const [vm, schedule] of idle) {
-      if (schedule.dueMs > nowMs || !takeRoom(room, schedule)) continue;
+      if (schedule.dueMs > nowMs || !takeSlot(slots, schedule)) continue;
       const asking = this.#ask(vm, schedule).finally(() => {
         this.#asking.delete(asking);
         this.#pump();
@@ -152,9 +152,9 @@ export class GuestFileSystems {
   }
 }
 
-/** Takes a place in the VM's lane; false when it is full. */
-function takeRoom(room: Record<keyof typeof LANES, number>, schedule: VmSchedule): boolean {
-  const lane = schedule.failures > 0 ? 'failing' : 'answering';
-  room[lane] -= 1;
-  return room[lane] >= 0;
+/** Takes a place in the VM's queue; false when it is full. */
+function takeSlot(slots: Record<keyof typeof SLOTS, number>, schedule: VmSchedule): boolean {
+  const queue = schedule.failures > 0 ? 'failing' : 'answering';
+  slots[queue] -= 1;
+  return slots[queue] >= 0;
 }

@@ -10,12 +10,12 @@ export interface Cached {
   readonly bytes: number;
   /** The cache's clock when it was last used. */
   usedAt: number;
-  /** false once it was dropped: whoever has found it before must look again. */
+  /** false once it was dropped: a reader that found it before must look it up again. */
   alive: boolean;
   drop(): void;
 }
 
-/** Share of the bound that is left after making room. */
+/** Share of the bound that is kept when entries are dropped. */
 const KEPT = 0.8;
 
 export class ColumnCache {

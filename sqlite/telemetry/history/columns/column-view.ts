@@ -35,7 +35,7 @@ export class ColumnView {
   readonly #head: HeadColumns;
   readonly #directory: ChunkDirectory;
   readonly #days: DayDeps;
-  /** By project, then by VM: whoever asks for one project never meets another's VMs. */
+  /** By project, then by VM: a query of one project never reads another's VMs. */
   readonly #projects = new Map<string, Map<string, VmHistory>>();
   readonly #byId = new Map<number, VmHistory>();
   #forgotten = 0;

@@ -7,7 +7,7 @@
 /** A block that nobody smaller than it would use: two numbers of a text and 16 of its bytes. */
 const ORDER_MIN = 2;
 
-/** Exponent of the block that has room for so many cells. */
+/** Exponent of the smallest block for so many cells. */
 export function orderOf(length: number): number {
   return Math.max(ORDER_MIN, 32 - Math.clz32(length - 1));
 }

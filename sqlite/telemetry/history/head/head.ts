@@ -33,7 +33,7 @@ export interface HeadVm {
   /** Rows since then, in no chunk. */
   pendingRows: number;
   newestReceivedMs: number;
-  /** Not after the oldest sequence with a row that found no room, 0 = none: it must be taken in again. */
+  /** Not after the oldest sequence with a row that did not fit, 0 = none: it must be read again. */
   refusedSequence: number;
   /** While a flush is under way: sequences that came in since it began, in order. */
   sinceFlush: number[] | undefined;
@@ -50,13 +50,13 @@ export interface HeadCounts {
   filled: number;
   duplicate: number;
   conflict: number;
-  /** No room in the head: they stay in the log, and the floor stays before them. */
+  /** They do not fit into the head: they stay in the log, and the floor stays before them. */
   refused: number;
   /** Rows refused before that have been taken in from the log since. */
   recovered: number;
 }
 
-/** Rows of one project that found no room, and are to be read from the log again. */
+/** Rows of one project that did not fit, and are to be read from the log again. */
 export interface RefusedRows {
   readonly project: string;
   readonly partition: number;
@@ -69,7 +69,7 @@ export interface RefusedRows {
 }
 
 /** What a project has of the head, and may have, bytes. */
-export interface HeadRoom {
+export interface HeadQuota {
   readonly used: number;
   /** Now, beside what others have. */
   readonly bound: number;
@@ -114,7 +114,7 @@ export class Head {
   }
 
   /** What the project has and may have. */
-  room(project: string): HeadRoom {
+  quota(project: string): HeadQuota {
     const memory = this.#memory;
     const used = memory.usedBy(project);
     const { used: all, max } = memory.bytes;
@@ -122,7 +122,7 @@ export class Head {
     return { used, bound, own: memory.ownBoundOf(project) };
   }
 
-  /** Rows that found no room, by project. */
+  /** Rows that did not fit, by project. */
   refused(): readonly RefusedRows[] {
     return [...this.#refused.values()];
   }
@@ -243,7 +243,7 @@ export class Head {
     return floors;
   }
 
-  /** false: there is no room for the row. */
+  /** false: the row does not fit. */
   #put(vm: HeadVm, batch: SampleBatch, i: number, sequence: number): boolean {
     const layout = batch.layouts[batch.layout[i] as number];
     if (layout === undefined) throw new RangeError(`Row ${i} has no layout`);
@@ -323,7 +323,7 @@ export class Head {
     publishMissing(this.share.missing, spans);
   }
 
-  /** The VM, made when it is new; undefined when there is no room for one more. */
+  /** The VM, made when it is new; undefined when no more fit. */
   #vmOf(project: string, vm: string, partition: number): HeadVm | undefined {
     const key = `${project}\n${vm}`;
     const known = this.#vms.get(key);

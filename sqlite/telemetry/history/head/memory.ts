@@ -12,7 +12,7 @@
  * Every block is counted for one project. A text is held by the VMs whose rows, columns or name it
  * is, and is freed with the last of them. A reader finds texts between the same two looks at the VM's
  * lock as its rows: while the lock is still, the VM holds them. Ids of texts are never used twice,
- * so that a reader may remember what one stands for.
+ * so that a reader may remember the text of an id.
  */
 import { Buffer } from 'node:buffer';
 import { CellBlocks, orderOf } from './cells.ts';
@@ -41,7 +41,7 @@ export const VM_CHANGES = 1;
 const DIRECTORY_HEADER = 4;
 /** Numbers of an entry, and what each is. */
 const ENTRY_LENGTH = 12;
-/** Even = at rest; odd = being written. Grows with every write, whoever's the entry is. */
+/** Even = at rest; odd = being written. Grows with every write, even when the entry changes its VM. */
 export const LOCK = 0;
 /** Cells of the texts that name it. */
 export const PROJECT = 1;
@@ -228,7 +228,7 @@ export class HeadMemory {
     return start;
   }
 
-  /** As `allocate` for each of the lengths; when one finds no room, none is taken. */
+  /** As `allocate` for each of the lengths; when one does not fit, none is taken. */
   allocateAll(lengths: readonly number[], account: HeadAccount): number[] {
     const starts: number[] = [];
     try {
@@ -249,7 +249,7 @@ export class HeadMemory {
     this.#fair.movedBytes += bytes;
   }
 
-  /** The text, held once more; written when the project has none like it. Throws `HeadFull`. */
+  /** The text with one more holder; written when the project has none like it. Throws `HeadFull`. */
   hold(text: string, account: HeadAccount): HeadText {
     const known = account.texts.get(text);
     if (known !== undefined) {
@@ -269,7 +269,7 @@ export class HeadMemory {
     return made;
   }
 
-  /** As `hold` for each of the texts; when one finds no room, none is held. */
+  /** As `hold` for each of the texts; when one does not fit, none is held. */
   holdAll(texts: readonly string[], account: HeadAccount): HeadText[] {
     const held: HeadText[] = [];
     try {

@@ -145,7 +145,7 @@ export class Slab {
     this.#endWrite();
   }
 
-  /** Says that all rows up to this sequence are in chunks on disk: they may go when room is short. */
+  /** Says that all rows up to this sequence are in chunks on disk: they may be dropped when memory is short. */
   flushed(sequence: number): void {
     if (sequence <= this.#flushedSequence) return;
     this.#flushedSequence = sequence;
@@ -155,7 +155,7 @@ export class Slab {
     this.#endWrite();
   }
 
-  /** Rows of before come again, as of the entry `sequence`: they are in no chunk. */
+  /** Earlier rows are read again, as of the entry `sequence`: they are in no chunk. */
   reopen(sequence: number): void {
     if (sequence > this.#flushedSequence) return;
     this.#flushedSequence = sequence - 1;
@@ -226,7 +226,7 @@ export class Slab {
     this.#endWrite();
   }
 
-  /** A page for one more row, allocated before the lock is taken; -1 = there is room already. */
+  /** A page for one more row, allocated before the lock is taken; -1 = no page is needed. */
   #makeRoom(): number {
     const isFull = () => this.#rows >= this.#pages.length * this.#rowsPerPage;
     if (isFull()) this.dropFlushed();
@@ -267,7 +267,7 @@ export class Slab {
     while ((pageCells - 1) / stride < PAGE_ROWS_MIN) pageCells *= 2;
     const rowsPerPage = Math.floor((pageCells - 1) / stride);
     const headerCells = HEADER_CELLS + 2 * set.keys.length;
-    // Names and room first: when either runs out, the VM must be as it was.
+    // Names and cells first: when either runs out, the VM must be as it was.
     const held = this.#memory.holdAll(set.keys, this.#account);
     const pageCount = Math.ceil(this.#rows / rowsPerPage);
     const sizes = [headerCells, ...new Array<number>(pageCount).fill(pageCells)];

@@ -17,7 +17,7 @@ export interface FlushTarget {
   readonly slot: number;
   readonly project: string;
   readonly vm: string;
-  /** Sequence of a row that the head had no room for: a restart reads on from there. 0 = none. */
+  /** Sequence of a row that did not fit into the head: a restart reads on from there. 0 = none. */
   readonly refusedSequence: number;
 }
 

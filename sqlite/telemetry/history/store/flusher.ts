@@ -181,7 +181,7 @@ export class Flusher {
   }
 
   #isPressed(project: string): boolean {
-    const { used, bound } = this.#options.head.room(project);
+    const { used, bound } = this.#options.head.quota(project);
     return used > bound * PRESSED_SHARE;
   }
 

@@ -6,7 +6,7 @@ import { HistoryError } from '../history-error.ts';
 import { SupervisedThread, threadEntry } from '../threads/supervised-thread.ts';
 import type { HistoryShare } from './history-view.ts';
 
-/** Requests that wait at most; more are refused, because their askers would have gone by then. */
+/** Waiting requests at most; more are refused, because their clients would time out first. */
 const WAITING_MAX = 1024;
 
 export interface ReadPoolOptions {
@@ -77,7 +77,7 @@ export class ReadPool {
     return free.find((thread) => thread.load === 0) ?? free[0];
   }
 
-  /** Resolves when a thread may be free, or the asker has gone. */
+  /** Resolves when a thread may be free, or the client has gone. */
   async #turn(signal: AbortSignal | undefined): Promise<void> {
     const { promise, resolve } = Promise.withResolvers<void>();
     this.#waiting.push(resolve);

@@ -25,7 +25,7 @@ serveThread(NICENESS, (share: HistoryShare) => {
   };
 });
 
-/** Memory of the columns, each once: moved to the asker, not copied. */
+/** Memory of the columns, each once: moved to the caller, not copied. */
 function buffersOf(rows: VmRows): ArrayBuffer[] {
   const { timesMs, vcpus, state, boot, stateReason, conflicted } = rows;
   const columns = [timesMs, vcpus, state, boot, stateReason, conflicted, ...rows.series.values()];

@@ -22,7 +22,7 @@ import type { RowsRequest } from '../chunk/chunk-reader.ts';
 import {
   Head,
   type HeadCounts,
-  type HeadRoom,
+  type HeadQuota,
   type LogPosition,
   type RefusedRows,
 } from '../head/head.ts';
@@ -138,8 +138,8 @@ export class History implements HistoryReader {
   }
 
   /** What the project takes of the head and may take now, bytes. */
-  room(project: string): HeadRoom {
-    return this.#head.room(project);
+  quota(project: string): HeadQuota {
+    return this.#head.quota(project);
   }
 
   /** Rows that were accepted and found no room: `takeAgain` is to be called for their entries. */

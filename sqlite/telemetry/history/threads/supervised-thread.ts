@@ -79,7 +79,7 @@ export class SupervisedThread {
     return this.#worker !== undefined || this.#pause.leftMs === 0;
   }
 
-  /** Calls under way, those included that are aborted and not given up yet. */
+  /** Calls under way, including aborted ones that have not stopped yet. */
   get load(): number {
     return this.#pending.size;
   }

@@ -8,7 +8,7 @@ import { parentPort, workerData } from 'node:worker_threads';
 import { DamagedBytes } from '../../../../streams/telemetry/samples/byte-reader.ts';
 import { HistoryError, type HistoryErrorReason, ReadCancelled } from '../history-error.ts';
 
-/** What a thread is started with. `cancelled[0]` is the number of the call to give up. */
+/** What a thread is started with. `cancelled[0]` is the number of the call to cancel. */
 export interface ThreadData<Data> {
   readonly data: Data;
   readonly cancelled: SharedArrayBuffer;

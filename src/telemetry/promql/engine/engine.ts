@@ -21,7 +21,7 @@ const LOOKBACK_MS = 5 * 60 * 1000;
 const SUBQUERY_STEP_MS = 60 * 1000;
 
 export interface EngineOptions {
-  /** How long the newest sample stands for the present, ms. Default, and for 0, 5 minutes. */
+  /** How long the newest sample counts as the present, ms. Default, and for 0, 5 minutes. */
   readonly lookbackMs?: number;
   /** Step of a subquery that names none, ms. Default, and for 0, 1 minute. */
   readonly subqueryStepMs?: number;

@@ -1,6 +1,6 @@
 /**
  * An expression cut up into its operators, signs and operands, each to be shown to the grammar by
- * itself: the grammar nests a chain of operators as deep as it is long, and gives up. What an
+ * itself: the grammar nests a chain of operators as deep as it is long, and fails. What an
  * operand has in parentheses is cut up in turn, and `""` stands for it.
  */
 import type { CanonicalToken } from './canonical.ts';

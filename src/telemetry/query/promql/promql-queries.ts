@@ -100,7 +100,7 @@ function faultAnswer(error: unknown, log: Log): PromqlAnswer {
 export interface PromqlQueries {
   /**
    * Every fault of the expression or its data is an answer with a status. Throws a `Refusal`
-   * TOO_MANY_REQUESTS or NOT_READY, the reason of `signal` when the asker has gone, or a
+   * TOO_MANY_REQUESTS or NOT_READY, the reason of `signal` when the client has gone, or a
    * `HistoryError` DAMAGED or FAULT, which are for the log alone.
    */
   run(request: QueryRequest, signal: AbortSignal): Promise<PromqlAnswer>;

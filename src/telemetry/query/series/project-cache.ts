@@ -42,7 +42,7 @@ export class ProjectCache<V extends Weighed> {
     return this.#bytes;
   }
 
-  /** In use until the next call: what it has become by then is counted then. */
+  /** In use until the next call, which counts its size at that time. */
   get(project: string, key: string): V | undefined {
     this.settle();
     const entry = this.#shares.get(project)?.entries.get(key);

@@ -230,7 +230,7 @@ interface Find extends FindBasis {
   readonly versions: readonly number[];
   readonly keys: readonly ReadableKey[];
   readonly series: readonly StoredSeries[];
-  /** Of columns that nobody else bounds: rows of the head, as they were then. */
+  /** Of columns that no other bound covers: rows of the head, as they were then. */
   readonly columnBytes: number;
 }
 

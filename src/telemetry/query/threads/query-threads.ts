@@ -56,7 +56,7 @@ export interface QueryThreadCounts {
   readonly hardStops: number;
   /** Queries that failed by a mistake of ours. */
   readonly faults: number;
-  /** Queries that a thread had not the memory for: each is one of the crashes. */
+  /** Queries that ran out of memory: each is also one of the crashes. */
   readonly outOfMemory: number;
 }
 
@@ -194,15 +194,15 @@ function closed(): HistoryError {
 
 export interface QueryDeadlineOptions {
   readonly clock: Clock;
-  /** The asker has gone. */
+  /** Aborts when the client has gone. */
   readonly signal: AbortSignal;
   /** Default 10 s. */
   readonly timeoutMs?: number;
 }
 
 /**
- * Runs `work` until it ends, its time is over or the asker has gone; the work may be slow to notice
- * the last two, the caller is not. Throws a `Refusal` QUERY_TIMEOUT, what `work` throws, or the
+ * Runs `work` until it ends, its time is over or the client has gone. The work may be slow to notice
+ * the last two; the caller is not. Throws a `Refusal` QUERY_TIMEOUT, what `work` throws, or the
  * reason of `signal`.
  */
 export async function withDeadline<T>(

@@ -49,8 +49,8 @@ export function annotationDifferences(a: Answer, b: Answer): string[] {
 }
 
 function comparable(texts: readonly string[]): string[] {
-  const told = texts
+  const reported = texts
     .filter((text) => !SINCE_3_5.test(text))
     .map((text) => text.replace(PLACE, '').replace(CORRECTED_OF, '$1').replace(LAST_DIGITS, '$1'));
-  return [...new Set(told)].sort();
+  return [...new Set(reported)].sort();
 }

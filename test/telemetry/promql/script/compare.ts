@@ -110,8 +110,8 @@ function compareMatrix(
       );
     if (points.some(({ timeMs }) => timeMs > endMs)) return 'expected points after the end';
     if (isEqual) return null;
-    const told = points.map(({ timeMs, value }) => `${value}@${timeMs}`).join(' ');
-    return `expected ${told}, got ${formatPoints(got)}`;
+    const reported = points.map(({ timeMs, value }) => `${value}@${timeMs}`).join(' ');
+    return `expected ${reported}, got ${formatPoints(got)}`;
   });
 }
 

@@ -148,8 +148,8 @@ const EXPECTED_FAIL = /^expected_fail_(message|regexp)\s+(.+)$/;
 function parseExpectation(text: string, expected: Expectations): void {
   const oldFail = EXPECTED_FAIL.exec(text);
   if (oldFail !== null) {
-    const [, kind, told = ''] = oldFail;
-    expected.fail.push(textExpectation(kind === 'message' ? 'msg' : 'regex', told));
+    const [, kind, reported = ''] = oldFail;
+    expected.fail.push(textExpectation(kind === 'message' ? 'msg' : 'regex', reported));
   } else if (/^expect\s/.test(text)) {
     parseExpectLine(text, expected);
   } else {
@@ -169,21 +169,22 @@ function parseExpectLine(text: string, expected: Expectations): void {
   } else if (string !== null) {
     expected.string = unquote(string[1] ?? '');
   } else if (other !== null) {
-    const [, kind = '', form, told = ''] = other;
+    const [, kind = '', form, reported = ''] = other;
     expected.flags.add(kind);
     if (kind === 'fail' || kind === 'warn' || kind === 'info') {
       // `expect fail` alone takes any error, but `expect warn` alone still takes any warning.
-      if (form !== undefined || kind !== 'fail') expected[kind].push(textExpectation(form, told));
+      if (form !== undefined || kind !== 'fail')
+        expected[kind].push(textExpectation(form, reported));
     }
   } else {
     throw new Error(`"${text}" is not an expectation`);
   }
 }
 
-function textExpectation(form: string | undefined, told: string): TextExpectation {
+function textExpectation(form: string | undefined, reported: string): TextExpectation {
   if (form === undefined) return { kind: 'any' };
-  if (form === 'msg') return { kind: 'equal', text: told.trim() };
-  return { kind: 'match', pattern: told.trim() };
+  if (form === 'msg') return { kind: 'equal', text: reported.trim() };
+  return { kind: 'match', pattern: reported.trim() };
 }
 
 function resultOf({ series, times, scalar, string }: Expectations): Eval['result'] {
@@ -195,11 +196,11 @@ function resultOf({ series, times, scalar, string }: Expectations): Eval['result
 
 function annotationsOf(
   kind: 'warn' | 'info',
-  told: readonly TextExpectation[],
+  reported: readonly TextExpectation[],
   flags: ReadonlySet<string>,
 ): AnnotationExpectation {
   if (flags.has(`no_${kind}`)) return 'none';
   // `eval_warn` and `eval_info`: any will do.
-  if (told.length === 0 && flags.has(kind)) return [{ kind: 'any' }];
-  return told.length === 0 ? 'unchecked' : told;
+  if (reported.length === 0 && flags.has(kind)) return [{ kind: 'any' }];
+  return reported.length === 0 ? 'unchecked' : reported;
 }

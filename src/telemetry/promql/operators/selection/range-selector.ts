@@ -1,7 +1,7 @@
 /**
  * Range vector selectors: the source's own arrays, cut to what the windows reach, without stale
  * markers. Nothing is copied unless a marker has to come out; the windows themselves are slid by
- * whoever reads the range.
+ * the reader of the range.
  */
 import type { Budget } from '../../budget.ts';
 import { arrayBytes, takeValues } from '../../column-memory.ts';

@@ -1,5 +1,5 @@
 /**
- * A world for tests of the PromQL URL: everything that `rpc-world.ts` runs, with real query threads
+ * A server for tests of the PromQL URL: everything that `rpc-world.ts` runs, with real query threads
  * over real history, listening on 127.0.0.1 because paths and hang-ups are a part of what is
  * tested.
  */
@@ -13,13 +13,13 @@ import { START_MS } from './host-in-memory.ts';
 import { type Answered, exchange, formBody, type Sent } from './promql-routes.ts';
 import { type SampleRow, startRpcWorld, type WorldParts } from './rpc-world.ts';
 
-export type PromqlWorld = Awaited<ReturnType<typeof startPromqlWorld>>;
+export type PromqlServer = Awaited<ReturnType<typeof startPromqlServer>>;
 
 /**
  * Started; ends with the test. Its clock stands still at `START_MS` until it is advanced.
  * `addMore` adds routes beside those of PromQL.
  */
-export async function startPromqlWorld(
+export async function startPromqlServer(
   t: Test,
   addMore: (app: FastifyInstance, parts: WorldParts) => void = () => {},
 ) {

@@ -29,10 +29,10 @@ import { SeriesThread } from '../../src/telemetry/query/series/series-thread.ts'
 import { QueryThreads } from '../../src/telemetry/query/threads/query-threads.ts';
 import { systemClock, VirtualClock } from '../../streams/platform/clock.ts';
 import { BatchBuilder } from '../../streams/telemetry/samples/builder.ts';
-import { openStore, PARTITION, START } from './history-world.ts';
+import { openStore, PARTITION, START } from './history-from-log.ts';
 
 /** One row; times are ms after the start. Defaults: project `demo`, VM `a`, 2 vCPUs, running. */
-export interface WorldRow {
+export interface ReportedRow {
   readonly at: number;
   readonly values?: Readonly<Record<string, number>>;
   readonly project?: string;
@@ -50,16 +50,16 @@ export interface Envelope {
   readonly data?: unknown;
 }
 
-export interface QueryWorld {
+export interface HistoryQueries {
   readonly history: History;
   readonly clock: VirtualClock;
   readonly threads: QueryThreads;
   readonly queries: PromqlQueries;
   /** Names of stale data centers, to be changed by the test. */
   readonly stale: string[];
-  /** What the log was told. */
+  /** The lines of the log. */
   readonly lines: string[];
-  append(...rows: WorldRow[]): void;
+  append(...rows: ReportedRow[]): void;
   /** Registers or renames a VM; of project `demo` unless said otherwise. */
   record(
     vm: string,
@@ -83,7 +83,7 @@ export function envelopeOf({ body }: PromqlAnswer): Envelope {
 }
 
 /** Close it in the test. `entry`: another file for the threads. Without both the service's own. */
-export function openQueryWorld(options: {
+export function openQueries(options: {
   readonly folder: string;
   /** Queries run in the test's own thread: a worker takes half a second to start. */
   readonly isInline?: boolean;
@@ -93,7 +93,7 @@ export function openQueryWorld(options: {
   /** Of each thread, bytes. */
   readonly heapBytesMax?: number;
   readonly entry?: URL;
-}): QueryWorld {
+}): HistoryQueries {
   const { folder, isInline = false, cacheBytesMax, ...of } = options;
   const clock = new VirtualClock(START);
   const controlPath = join(folder, 'control.db');
@@ -124,7 +124,7 @@ export function openQueryWorld(options: {
     recordsRevision: () => revision,
     staleDatacenters: () => stale,
   });
-  const world: QueryWorld = {
+  const world: HistoryQueries = {
     ...{ history, clock, threads, queries, stale, lines },
     append(...rows) {
       const builder = new BatchBuilder();
