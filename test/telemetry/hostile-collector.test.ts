@@ -115,7 +115,7 @@ async function watched(
     reads.push(world.incidents('neighbour').map(({ vm }) => vm));
     await world.pass(30_000);
   }
-  const { used, bound } = history.room('hostile');
+  const { used, bound } = history.quota('hostile');
   const outcome = {
     rejected,
     used,

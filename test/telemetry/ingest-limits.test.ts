@@ -160,7 +160,7 @@ t.test(
   async (t) => {
     const world = await openAlertingWorld(t);
     const memory = { used: 80, bound: 100, own: 400 };
-    const write = bounded(world, 1000, { room: () => memory });
+    const write = bounded(world, 1000, { quota: () => memory });
     const row = cpuRow('vm-1', world.clock.now(), 1);
     t.match(await write(PROJECT, row), { accepted: 1, rejected: [] }, 'new VMs come in');
     memory.used = 95;

@@ -14,7 +14,7 @@ import type {
 import { Refusal } from '../../streams/platform/refusal.ts';
 import { testBounds } from '../support/bounds.ts';
 import { START } from '../support/history-from-log.ts';
-import { envelopeOf, openQueries, type HistoryQueries } from '../support/queries-on-history.ts';
+import { envelopeOf, type HistoryQueries, openQueries } from '../support/queries-on-history.ts';
 
 const STEP = 30_000;
 const slowThread = new URL('../support/slow-query-thread.ts', import.meta.url);

@@ -188,7 +188,7 @@ t.test('a project past its bound is refused, and its neighbours are not', async 
     const one = row({ observedMs: i, project: 'hostile', vm: `vm ${i}`, boot: `boot ${i}` });
     head.append(batchOf([one]), { partition: 1, sequence: i });
   }
-  const { used, bound } = head.room('hostile');
+  const { used, bound } = head.quota('hostile');
   t.ok(used <= bound && used > bound / 2, `${used} of ${bound} bytes`);
   t.same(
     head.refused().map(({ project }) => project),
@@ -244,14 +244,14 @@ t.test(
   async (t) => {
     const { head, put } = sharedHead();
     const until = (project: string, bytes: number) => {
-      for (let i = 0; i < 5000 && head.room(project).used < bytes; i++) put(project, `vm ${i}`);
+      for (let i = 0; i < 5000 && head.quota(project).used < bytes; i++) put(project, `vm ${i}`);
     };
     until('honest', (165 / 256) * 4 * MIB);
     for (let i = 0; i < 20; i++) put(`small ${i}`, 'vm');
     for (let n = 0; n < 3; n++) {
       for (let i = 0; i < 2000; i++) put(`hostile ${n}`, `vm ${i}`, `${i} ${'l'.repeat(1500)}`);
     }
-    const { used, bound } = head.room('honest');
+    const { used, bound } = head.quota('honest');
     t.ok(head.bytes.used > 0.75 * head.bytes.max, `${head.bytes.used} bytes are taken`);
     t.ok(used < (15 / 16) * bound, `${used} of ${bound} bytes`);
     put('honest', 'vm 1', 'one more');
@@ -263,7 +263,7 @@ t.test(
 t.test('a project that is alone has all the memory but a reserve', async (t) => {
   const { head, put } = sharedHead(16 * MIB);
   for (let i = 0; i < 5000 && head.bytes.used < 0.76 * head.bytes.max; i++) put('demo', `vm ${i}`);
-  const { used, bound } = head.room('demo');
+  const { used, bound } = head.quota('demo');
   t.ok(used < (15 / 16) * bound, `${used} of ${bound} bytes`);
   t.same(head.refused(), []);
 });

@@ -24,7 +24,7 @@ t.test('a project short of memory is flushed early, its neighbour in its time', 
     }
     history.append(builder.build(clock.now()), { partition: PARTITION, sequence });
   };
-  const isPressed = () => history.room('full').used > (BOUND * 2) / 3;
+  const isPressed = () => history.quota('full').used > (BOUND * 2) / 3;
   while (!isPressed()) append('full', 50);
   append('neighbour', 100);
   const before = history.stats();
@@ -38,7 +38,7 @@ t.test('a project short of memory is flushed early, its neighbour in its time', 
   }
   const after = history.stats();
   t.equal(after.pendingVms, 100, 'all of its VMs, and only those, are in chunks');
-  t.notOk(isPressed(), `${history.room('full').used} of ${BOUND} bytes`);
+  t.notOk(isPressed(), `${history.quota('full').used} of ${BOUND} bytes`);
   t.equal(history.refused().length, 0);
   const range = { project: 'full', vm: 'vm 7', fromMs: START, toMs: START + sequence };
   const read = await history.read(range);

@@ -10,8 +10,8 @@ import { parseLabels, splitSeriesKey } from '../../../streams/telemetry/samples/
 import { DAY, HOUR, START } from '../../support/history-from-log.ts';
 import {
   envelopeOf,
-  openQueries,
   type HistoryQueries,
+  openQueries,
   type ReportedRow,
 } from '../../support/queries-on-history.ts';
 

@@ -6,8 +6,8 @@ import { randomUUID } from 'node:crypto';
 import t from 'tap';
 import { START_MS } from '../../support/host-in-memory.ts';
 import { formBody, rawRequest } from '../../support/promql-routes.ts';
-import { type Asked, instant, M, NOW, startTenants } from '../../support/promql-tenants.ts';
 import { rowsOf, startPromqlServer } from '../../support/promql-server.ts';
+import { type Asked, instant, M, NOW, startTenants } from '../../support/promql-tenants.ts';
 
 const tenants = await startTenants(t);
 
