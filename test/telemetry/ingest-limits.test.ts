@@ -133,8 +133,8 @@ t.test(
   async (t) => {
     const world = await openAlertingWorld(t);
     const used = new Map<string, number>();
-    const room = (project: string) => ({ used: used.get(project) ?? 0, bound: 100, own: 100 });
-    const write = bounded(world, 1000, { room });
+    const quota = (project: string) => ({ used: used.get(project) ?? 0, bound: 100, own: 100 });
+    const write = bounded(world, 1000, { quota });
     const row = (vm: string, ...series: string[]): IngestRow => ({
       ...{ ...cpuRow(vm, world.clock.now(), 1), series, values: series.map(() => 1) },
     });
