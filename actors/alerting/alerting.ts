@@ -4,7 +4,7 @@
  */
 import type { AlertRuleContext, AlertRuleSpec } from '../../machines/alerting/alert-rule.ts';
 import type { Actor } from '../../streams/platform/commit/commit.ts';
-import { Refusal } from '../../streams/platform/refusal.ts';
+import { invalidField, Refusal } from '../../streams/platform/refusal.ts';
 import type { Committed, Draft, Host, Instance, RequestKey } from '../platform/host/host-port.ts';
 import { checkLimit } from '../platform/project-limits.ts';
 import { checkAudience, checkInstances, type KnownInstances } from './rule-limits.ts';
@@ -126,14 +126,14 @@ function checkReferences(draft: Draft, spec: AlertRuleSpec, before?: AlertRuleSp
     const vm = id === undefined ? undefined : draft.record('vm', id);
     const isThere = vm && (vm.body.retiredMs === undefined || before?.vmNames.includes(name));
     if (!isThere) {
-      throw invalid('spec.vmNames', `There is no VM ${name} in the project`);
+      throw invalidField('spec.vmNames', `There is no VM ${name} in the project`);
     }
   }
   for (const name of spec.destinationNames) {
     const id = idIn(name, `projects/${draft.project}/destinations/`);
     const destination = id === undefined ? undefined : draft.instance('destination', id);
     if (!destination || destination.final) {
-      throw invalid('spec.destinationNames', `There is no destination ${name} in the project`);
+      throw invalidField('spec.destinationNames', `There is no destination ${name} in the project`);
     }
   }
   const known = before?.destinationNames ?? [];
@@ -163,10 +163,6 @@ function sameEvaluation(before: AlertRuleSpec, after: AlertRuleSpec): boolean {
 
 function contextOf(row: Instance<'alertRule'>): AlertRuleContext {
   return row.context;
-}
-
-function invalid(field: string, message: string): Refusal {
-  return new Refusal('INVALID_FIELD', message, { field });
 }
 
 function notFound(what: string, id: string): Refusal {

@@ -1,6 +1,6 @@
 /** A snooze ends so long from now at the latest, ms (API-25). */
 import type { Actor } from '../../streams/platform/commit/commit.ts';
-import { Refusal } from '../../streams/platform/refusal.ts';
+import { invalidField, Refusal } from '../../streams/platform/refusal.ts';
 import type { Committed, Draft, EventOf, Host, RequestKey } from '../platform/host/host-port.ts';
 import { isPlainText } from '../platform/one-line.ts';
 
@@ -80,22 +80,22 @@ function firingInstance(draft: Draft, id: string, verb: string): string {
 function checkNote(note: string): void {
   if (!isPlainText(note)) {
     const message = 'note holds controls or invisible characters: plain text is needed';
-    throw new Refusal('INVALID_FIELD', message, { field: 'note' });
+    throw invalidField('note', message);
   }
   const characters = [...note].length;
   if (characters <= NOTE_CHARACTERS_MAX) return;
   const message = `note has ${characters} characters: ${NOTE_CHARACTERS_MAX} at most`;
-  throw new Refusal('INVALID_FIELD', message, { field: 'note' });
+  throw invalidField('note', message);
 }
 
 function checkEnd(untilMs: number, at: number): void {
   const field = 'untilUnix';
   if (untilMs <= at) {
     const message = `untilUnix is not after now, ${Math.ceil(at / 1000)}: say when to notify again`;
-    throw new Refusal('INVALID_FIELD', message, { field });
+    throw invalidField(field, message);
   }
   if (untilMs <= at + SNOOZE_MS_MAX) return;
   const latest = Math.floor((at + SNOOZE_MS_MAX) / 1000);
   const message = `untilUnix is more than seven days from now: ${latest} at most`;
-  throw new Refusal('INVALID_FIELD', message, { field });
+  throw invalidField(field, message);
 }

@@ -4,7 +4,7 @@
  * destinations) is checked where it is decided, at the project's head.
  */
 import type { AlertRuleSpec } from '../../machines/alerting/alert-rule.ts';
-import { Refusal } from '../../streams/platform/refusal.ts';
+import { invalidField, Refusal } from '../../streams/platform/refusal.ts';
 import { OPERATORS, type Operator } from '../../streams/telemetry/entry.ts';
 import { AGE_METRIC, EVALUATED_METRICS } from '../../streams/telemetry/metrics/catalogue.ts';
 import { isFreeLabelName } from '../../streams/telemetry/samples/series-key.ts';
@@ -77,14 +77,14 @@ export function validateRuleSpec(spec: RequestedRuleSpec): AlertRuleSpec {
 
 function checkName(name: string): void {
   if (name.trim() === '')
-    throw invalid('displayName', 'displayName is empty: give the rule a name');
+    throw invalidInSpec('displayName', 'displayName is empty: give the rule a name');
   if (name.length > DISPLAY_NAME_MAX) {
-    throw invalid(
+    throw invalidInSpec(
       'displayName',
       `displayName has ${name.length} characters; ${DISPLAY_NAME_MAX} at most`,
     );
   }
-  if (!isOneLine(name)) throw invalid('displayName', `displayName ${NOT_ONE_LINE}`);
+  if (!isOneLine(name)) throw invalidInSpec('displayName', `displayName ${NOT_ONE_LINE}`);
 }
 
 function checkMetric(metricId: string): void {
@@ -106,7 +106,7 @@ function checkTelemetry(
   recoveryThreshold = threshold,
 ): void {
   if (operator !== 'GREATER_THAN' && operator !== 'GREATER_THAN_OR_EQUAL') {
-    throw invalid(
+    throw invalidInSpec(
       'operator',
       `operator is "${operator}": ${AGE_METRIC} takes GREATER_THAN or GREATER_THAN_OR_EQUAL`,
     );
@@ -116,7 +116,10 @@ function checkTelemetry(
     ['recoveryThreshold', recoveryThreshold],
   ] as const) {
     if (value >= AGE_SECONDS_MIN) continue;
-    throw invalid(field, `${field} is ${value}: ${AGE_METRIC} needs ${AGE_SECONDS_MIN} s at least`);
+    throw invalidInSpec(
+      field,
+      `${field} is ${value}: ${AGE_METRIC} needs ${AGE_SECONDS_MIN} s at least`,
+    );
   }
 }
 
@@ -124,7 +127,7 @@ function checkRepeat(value: number): void {
   if (value === 0) return;
   seconds('repeatIntervalSeconds', value, REPEAT_SECONDS_MAX);
   if (value < REPEAT_SECONDS_MIN) {
-    throw invalid(
+    throw invalidInSpec(
       'repeatIntervalSeconds',
       `repeatIntervalSeconds is ${value}: 0 for never, or at least ${REPEAT_SECONDS_MIN}`,
     );
@@ -133,13 +136,13 @@ function checkRepeat(value: number): void {
 
 function checkSelection({ allVms, vmNames }: RequestedRuleSpec): void {
   if (allVms && vmNames.length > 0) {
-    throw invalid('vmNames', 'allVms is true and vmNames is given: use one of them');
+    throw invalidInSpec('vmNames', 'allVms is true and vmNames is given: use one of them');
   }
   if (!allVms && vmNames.length === 0) {
-    throw invalid('vmNames', 'No VM is selected: set allVms, or name VMs in vmNames');
+    throw invalidInSpec('vmNames', 'No VM is selected: set allVms, or name VMs in vmNames');
   }
   if (vmNames.length > SELECTED_VMS_MAX) {
-    throw invalid(
+    throw invalidInSpec(
       'vmNames',
       `vmNames has ${vmNames.length} names; ${SELECTED_VMS_MAX} at most, or allVms`,
     );
@@ -149,20 +152,20 @@ function checkSelection({ allVms, vmNames }: RequestedRuleSpec): void {
 function checkLabels(labels: Readonly<Record<string, string>>): void {
   const entries = Object.entries(labels);
   if (entries.length > LABELS_MAX) {
-    throw invalid('labels', `labels has ${entries.length} entries; ${LABELS_MAX} at most`);
+    throw invalidInSpec('labels', `labels has ${entries.length} entries; ${LABELS_MAX} at most`);
   }
   for (const [name, value] of entries) {
     if (name.length > LABEL_LENGTH_MAX || value.length > LABEL_LENGTH_MAX) {
-      throw invalid('labels', `A label is longer than ${LABEL_LENGTH_MAX} characters`);
+      throw invalidInSpec('labels', `A label is longer than ${LABEL_LENGTH_MAX} characters`);
     }
     if (!isFreeLabelName(name)) {
       const seen = JSON.stringify(name);
-      throw invalid(
+      throw invalidInSpec(
         'labels',
         `labels has ${seen}: letters, digits and underscores, without __ in front, and none of ours`,
       );
     }
-    if (!isOneLine(value)) throw invalid('labels', `labels.${name} ${NOT_ONE_LINE}`);
+    if (!isOneLine(value)) throw invalidInSpec('labels', `labels.${name} ${NOT_ONE_LINE}`);
   }
 }
 
@@ -170,12 +173,12 @@ function oneOf<T extends string>(field: string, value: string | undefined, known
   const found = known.find((each) => each === value);
   if (found !== undefined) return found;
   const seen = value === undefined ? 'missing' : `"${value}"`;
-  throw invalid(field, `${field} is ${seen}; one of ${known.join(', ')}`);
+  throw invalidInSpec(field, `${field} is ${seen}; one of ${known.join(', ')}`);
 }
 
 function finite(field: string, value: number | undefined): number {
   if (value !== undefined && Number.isFinite(value)) return value;
-  throw invalid(
+  throw invalidInSpec(
     field,
     `${field} is ${value === undefined ? 'missing' : value}: a finite number is needed`,
   );
@@ -183,9 +186,9 @@ function finite(field: string, value: number | undefined): number {
 
 function seconds(field: string, value: number, max: number): void {
   if (Number.isInteger(value) && value >= 0 && value <= max) return;
-  throw invalid(field, `${field} is ${value}: whole seconds from 0 to ${max}`);
+  throw invalidInSpec(field, `${field} is ${value}: whole seconds from 0 to ${max}`);
 }
 
-function invalid(field: string, message: string): Refusal {
-  return new Refusal('INVALID_FIELD', message, { field: `spec.${field}` });
+function invalidInSpec(field: string, message: string): Refusal {
+  return invalidField(`spec.${field}`, message);
 }

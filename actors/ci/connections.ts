@@ -5,9 +5,9 @@
  */
 import type { CiConnectionContext } from '../../machines/ci/ci-connection.ts';
 import type { Actor } from '../../streams/platform/commit/commit.ts';
-import { Refusal } from '../../streams/platform/refusal.ts';
+import { invalidField, Refusal } from '../../streams/platform/refusal.ts';
 import { noteAccessChange, shownActor } from '../identity/access-notices.ts';
-import { checkDisplayName, checkReason, invalid, someCapabilities } from '../identity/checks.ts';
+import { checkDisplayName, checkReason, someCapabilities } from '../identity/checks.ts';
 import { grantsOf } from '../identity/grants.ts';
 import type {
   Committed,
@@ -156,5 +156,5 @@ export function choosePermissions(
   const beyond = known.find((capability) => !bound.includes(capability));
   if (beyond === undefined) return known;
   const message = `capabilities has ${beyond}, more than ${source}: ${bound.join(', ') || 'nothing'}`;
-  throw invalid('capabilities', message);
+  throw invalidField('capabilities', message);
 }

@@ -12,7 +12,7 @@ import type {
 } from '../../machines/ci/ci-verification.ts';
 import type { Clock } from '../../streams/platform/clock.ts';
 import { type Random, ulid } from '../../streams/platform/random.ts';
-import { Refusal } from '../../streams/platform/refusal.ts';
+import { invalidField, Refusal } from '../../streams/platform/refusal.ts';
 import { noteAccessChange, shownActor, shownOwner } from '../identity/access-notices.ts';
 import { checkDisplayName, checkReason } from '../identity/checks.ts';
 import type { Committed, Draft, Host, Instance, ProjectView } from '../platform/host/host-port.ts';
@@ -112,10 +112,9 @@ function issuerOf({ assertions }: VerificationsDeps, requested: string) {
   const issuerUrl = assertions.urlOf(issuer);
   if (issuerUrl !== undefined) return { issuer, issuerUrl };
   const names = assertions.names().join(', ') || 'none is';
-  throw new Refusal(
-    'INVALID_FIELD',
+  throw invalidField(
+    'issuer',
     `issuer "${requested.slice(0, 100)}" is not configured here (${names}): the operator can add it to SVC_CI_ISSUERS`,
-    { field: 'issuer' },
   );
 }
 
@@ -208,7 +207,7 @@ function reviewed({ observation }: CiVerificationContext, digest: string): CiObs
   if (observation.digest === digest) return observation;
   if (digest === '') {
     const message = 'claimsDigest is missing: send the digest of the reviewed claims';
-    throw new Refusal('INVALID_FIELD', message, { field: 'claimsDigest' });
+    throw invalidField('claimsDigest', message);
   }
   throw new Refusal(
     'INVALID_STATE',

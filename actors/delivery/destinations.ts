@@ -7,7 +7,7 @@
 import { createHash } from 'node:crypto';
 import type { DestinationKind, KeptAddress } from '../../machines/delivery/destination.ts';
 import { ulid } from '../../streams/platform/random.ts';
-import { Refusal } from '../../streams/platform/refusal.ts';
+import { invalidField, Refusal } from '../../streams/platform/refusal.ts';
 import { activePeople } from '../alerting/eligible.ts';
 import { endNotice } from '../alerting/notices.ts';
 import type { Committed, Draft } from '../platform/host/host-port.ts';
@@ -140,7 +140,7 @@ function retarget(
   const before = destinationOf(livingRow(draft, id));
   if (before.kind !== kind) {
     const message = `${id} is of kind ${before.kind}, which does not change: make another one`;
-    throw new Refusal('INVALID_FIELD', message, { field: kind });
+    throw invalidField(kind, message);
   }
   if (kind === 'email') {
     const invited = setRecipients(draft, id, invitations, activePeople(host));

@@ -6,7 +6,7 @@
 
 import { type RecipientContext, VERIFICATION_MS } from '../../machines/delivery/recipient.ts';
 import type { Actor } from '../../streams/platform/commit/commit.ts';
-import { Refusal } from '../../streams/platform/refusal.ts';
+import { invalidField, Refusal } from '../../streams/platform/refusal.ts';
 import { activePeople, type IsPersonActive, isOfMember } from '../alerting/eligible.ts';
 import { endNotice, raiseNotice } from '../alerting/notices.ts';
 import { checkAudiencesWith } from '../alerting/rule-limits.ts';
@@ -33,7 +33,7 @@ export function parseAddresses(field: string, texts: readonly string[]): string[
   const addresses = [...new Set(texts.map((text) => parseEmail(field, text)))];
   if (addresses.length > 0 && addresses.length <= RECIPIENTS_MAX) return addresses;
   const message = `${field} has ${addresses.length} addresses: say 1 to ${RECIPIENTS_MAX}`;
-  throw new Refusal('INVALID_FIELD', message, { field });
+  throw invalidField(field, message);
 }
 
 /** Recipients of the destination that were not removed, in the order of their addresses. */

@@ -7,7 +7,7 @@
 import type { Clock } from '../../streams/platform/clock.ts';
 import type { Actor } from '../../streams/platform/commit/commit.ts';
 import { type Random, ulid } from '../../streams/platform/random.ts';
-import { Refusal } from '../../streams/platform/refusal.ts';
+import { invalidField, Refusal } from '../../streams/platform/refusal.ts';
 import type { Committed, Draft, Host, Instance } from '../platform/host/host-port.ts';
 import { noteAccessChange, shownActor, shownOwner } from './access-notices.ts';
 import { AFTERMATH, finishAftermath, startAftermath } from './account-aftermath.ts';
@@ -15,7 +15,6 @@ import {
   checkDisplayName,
   checkReason,
   type IdentityChange,
-  invalid,
   knownCapabilities,
   someCapabilities,
 } from './checks.ts';
@@ -137,13 +136,16 @@ function createAccount(
 function initialGrants({ template, capabilities }: CreateAccount) {
   if (template === '') return { template: null, capabilities: someCapabilities(capabilities) };
   if (capabilities.length > 0) {
-    throw invalid('template', 'template and capabilities are both given: send only one of them');
+    throw invalidField(
+      'template',
+      'template and capabilities are both given: send only one of them',
+    );
   }
   const found = PERMISSION_TEMPLATES.find(({ id }) => id === template);
   if (found) return { template, capabilities: found.capabilities };
   const ids = PERMISSION_TEMPLATES.map(({ id }) => id).join(' or ');
   const seen = JSON.stringify(template.slice(0, 100));
-  throw invalid('template', `There is no permission template ${seen}: choose ${ids}`);
+  throw invalidField('template', `There is no permission template ${seen}: choose ${ids}`);
 }
 
 function updateAccount(

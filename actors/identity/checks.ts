@@ -1,6 +1,6 @@
 /** Requests about identities: their common fields, and the checks of texts and capabilities. */
 import type { Actor } from '../../streams/platform/commit/commit.ts';
-import { Refusal } from '../../streams/platform/refusal.ts';
+import { invalidField } from '../../streams/platform/refusal.ts';
 import type { RequestKey } from '../platform/host/host-port.ts';
 import { isOneLine, NOT_ONE_LINE } from '../platform/one-line.ts';
 import { CAPABILITIES } from './grants.ts';
@@ -16,25 +16,21 @@ export interface IdentityChange {
 const DISPLAY_NAME_LENGTH_MAX = 200;
 const REASON_LENGTH_MAX = 500;
 
-export function invalid(field: string, message: string): Refusal {
-  return new Refusal('INVALID_FIELD', message, { field });
-}
-
 /** Throws INVALID_FIELD for a name that is empty, too long, or not one line of plain text. */
 export function checkDisplayName(name: string): void {
-  if (name.trim() === '') throw invalid('displayName', 'displayName is empty: choose a name');
-  if (!isOneLine(name)) throw invalid('displayName', `displayName ${NOT_ONE_LINE}`);
+  if (name.trim() === '') throw invalidField('displayName', 'displayName is empty: choose a name');
+  if (!isOneLine(name)) throw invalidField('displayName', `displayName ${NOT_ONE_LINE}`);
   if (name.length <= DISPLAY_NAME_LENGTH_MAX) return;
   const message = `displayName has ${name.length} characters; ${DISPLAY_NAME_LENGTH_MAX} at most`;
-  throw invalid('displayName', message);
+  throw invalidField('displayName', message);
 }
 
 /** Throws INVALID_FIELD for a reason that is too long, or not one line. */
 export function checkReason(reason: string): void {
-  if (!isOneLine(reason)) throw invalid('reason', `reason ${NOT_ONE_LINE}`);
+  if (!isOneLine(reason)) throw invalidField('reason', `reason ${NOT_ONE_LINE}`);
   if (reason.length <= REASON_LENGTH_MAX) return;
   const message = `reason has ${reason.length} characters; ${REASON_LENGTH_MAX} at most`;
-  throw invalid('reason', message);
+  throw invalidField('reason', message);
 }
 
 /** The requested ones without duplicates, in the order of `CAPABILITIES`. Throws INVALID_FIELD. */
@@ -44,7 +40,7 @@ export function knownCapabilities(requested: readonly string[]): readonly string
   if (unknown !== undefined) {
     const seen = JSON.stringify(unknown.slice(0, 100));
     const message = `capabilities has ${seen}: only ${known.join(' and ')} can be granted`;
-    throw invalid('capabilities', message);
+    throw invalidField('capabilities', message);
   }
   return known.filter((capability) => requested.includes(capability));
 }
@@ -52,5 +48,5 @@ export function knownCapabilities(requested: readonly string[]): readonly string
 /** Like `knownCapabilities`; also refuses an empty list. */
 export function someCapabilities(requested: readonly string[]): readonly string[] {
   if (requested.length > 0) return knownCapabilities(requested);
-  throw invalid('capabilities', `capabilities is empty: name ${CAPABILITIES.join(' or ')}`);
+  throw invalidField('capabilities', `capabilities is empty: name ${CAPABILITIES.join(' or ')}`);
 }

@@ -5,16 +5,10 @@
  * and stored answers hold the hash and the id.
  */
 import type { Actor } from '../../streams/platform/commit/commit.ts';
-import { Refusal } from '../../streams/platform/refusal.ts';
+import { invalidField, Refusal } from '../../streams/platform/refusal.ts';
 import type { Committed, Draft, Host, Instance, ProjectView } from '../platform/host/host-port.ts';
 import { noteAccessChange, shownActor } from './access-notices.ts';
-import {
-  checkDisplayName,
-  checkReason,
-  type IdentityChange,
-  invalid,
-  someCapabilities,
-} from './checks.ts';
+import { checkDisplayName, checkReason, type IdentityChange, someCapabilities } from './checks.ts';
 import {
   describeCredential,
   KEY_LIFETIME_MS_DEFAULT,
@@ -117,7 +111,7 @@ async function rotateKey(deps: KeysDeps, quota: KeyQuota, rotation: RotateKey): 
   checkLifetime(lifetimeMs);
   if (!(overlapMs >= 0 && overlapMs <= OVERLAP_MS_MAX)) {
     const message = `overlapSeconds is ${overlapMs / 1000}: 0 to ${OVERLAP_MS_MAX / 1000}`;
-    throw invalid('overlapSeconds', message);
+    throw invalidField('overlapSeconds', message);
   }
   const minted = deps.mint(kindFor(owner));
   const committed = await deps.host.submit({
@@ -204,7 +198,7 @@ function credentialOf(
 function checkLifetime(lifetimeMs: number | undefined): void {
   if (lifetimeMs === undefined || (lifetimeMs > 0 && lifetimeMs <= KEY_LIFETIME_MS_MAX)) return;
   const message = `lifetimeSeconds is ${lifetimeMs / 1000}: 1 to ${KEY_LIFETIME_MS_MAX / 1000}, or 0 for 90 days`;
-  throw invalid('lifetimeSeconds', message);
+  throw invalidField('lifetimeSeconds', message);
 }
 
 /** Throws unless the owner has all of the capabilities at this moment. */

@@ -4,7 +4,7 @@
  */
 import type { Role } from '../../machines/identity/membership.ts';
 import { type Actor, SYSTEM_PROJECT } from '../../streams/platform/commit/commit.ts';
-import { Refusal } from '../../streams/platform/refusal.ts';
+import { invalidField, Refusal } from '../../streams/platform/refusal.ts';
 import type { Draft, Host, ProjectView, RequestKey } from '../platform/host/host-port.ts';
 import { isOneLine, NOT_ONE_LINE } from '../platform/one-line.ts';
 import {
@@ -219,10 +219,10 @@ function checkProject(project: string, displayName: string): void {
   if (!PROJECT_ID.test(project)) {
     const message =
       'A project id has lower-case letters, digits and dashes, at most 63, and begins';
-    throw new Refusal('INVALID_FIELD', `${message} with a letter or digit`, { field: 'projectId' });
+    throw invalidField('projectId', `${message} with a letter or digit`);
   }
   if (!isOneLine(displayName)) {
-    throw new Refusal('INVALID_FIELD', `displayName ${NOT_ONE_LINE}`, { field: 'displayName' });
+    throw invalidField('displayName', `displayName ${NOT_ONE_LINE}`);
   }
   if (shownName(displayName, '') !== '') return;
   throw new Refusal('INVALID_FIELD', 'displayName is missing: give the project a name', {

@@ -9,7 +9,7 @@ import type { SignInMethod } from '../../machines/identity/session.ts';
 import type { SignInLinkContext, SignInLinkInput } from '../../machines/identity/sign-in-link.ts';
 import type { Clock } from '../../streams/platform/clock.ts';
 import { type Actor, SYSTEM_PROJECT } from '../../streams/platform/commit/commit.ts';
-import { Refusal } from '../../streams/platform/refusal.ts';
+import { invalidField, Refusal } from '../../streams/platform/refusal.ts';
 import type { Draft, Host, Instance, RequestKey } from '../platform/host/host-port.ts';
 import {
   assertActive,
@@ -159,7 +159,7 @@ async function issue(
   const cli = purpose === 'cli' ? given : null;
   if (cli === undefined || (cli && !CHALLENGE.test(cli.challenge))) {
     const message = 'challenge is not an S256 code challenge of RFC 7636: 43 characters';
-    throw new Refusal('INVALID_FIELD', message, { field: 'challenge' });
+    throw invalidField('challenge', message);
   }
   const { id, text, hash } = secrets.mint('link');
   const { answer } = await host.submit({

@@ -6,7 +6,7 @@
  * together; limits on the use of the service bound what a moment may bring.
  */
 
-import { Refusal } from '../../streams/platform/refusal.ts';
+import { invalidField, Refusal } from '../../streams/platform/refusal.ts';
 import type { LogEntry } from '../../streams/telemetry/entry.ts';
 import type { Draft, ProjectView } from './host/host-port.ts';
 
@@ -131,7 +131,7 @@ export function setLimits(draft: Draft, change: Partial<ProjectLimits>): Project
     const { min, max } = PROJECT_LIMITS[name as LimitName];
     if (Number.isInteger(value) && value >= min && value <= max) continue;
     const message = `${name} is ${value}: a whole number from ${min} to ${max}`;
-    throw new Refusal('INVALID_FIELD', message, { field: name });
+    throw invalidField(name, message);
   }
   draft.putRecord({ kind: LIMITS_KIND, id: ID, body: { ...setOf(draft), ...change } });
   return limitsOf(draft);

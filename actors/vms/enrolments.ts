@@ -5,8 +5,8 @@
  * never has two agents, and of two concurrent uses of a token only one succeeds.
  */
 import { ENROLMENT_TOKEN_MS, type EnrolmentContext } from '../../machines/vms/enrolment.ts';
-import { Refusal } from '../../streams/platform/refusal.ts';
-import { type IdentityChange, invalid } from '../identity/checks.ts';
+import { Refusal, invalidField } from '../../streams/platform/refusal.ts';
+import { type IdentityChange } from '../identity/checks.ts';
 import { type MintedKey, startCredential } from '../identity/credentials.ts';
 import { enrolmentIdOf } from '../identity/names.ts';
 import { sameDigest } from '../identity/sign-in-secrets.ts';
@@ -190,7 +190,7 @@ function datacenterFor(
 ): string {
   const reported = reportedDatacenter(known);
   if (reported !== undefined && requested !== '' && requested !== reported) {
-    throw invalid(
+    throw invalidField(
       'datacenter',
       `datacenter is ${JSON.stringify(requested)}, but the VM is in ${reported}`,
     );
@@ -199,7 +199,7 @@ function datacenterFor(
   if (datacenter === undefined) {
     const message =
       'datacenter is missing: it is needed for a VM that no collector has reported yet';
-    throw invalid('datacenter', message);
+    throw invalidField('datacenter', message);
   }
   assertExpanded(datacenters, datacenter);
   return datacenter;

@@ -19,7 +19,7 @@ import type { Clock } from '../../streams/platform/clock.ts';
 import { SYSTEM_PROJECT } from '../../streams/platform/commit/commit.ts';
 import { CommitBodiesOfStream } from '../../streams/platform/commit/commit-bodies.ts';
 import { EVENTS_STREAM } from '../../streams/platform/commit/events.ts';
-import { Refusal } from '../../streams/platform/refusal.ts';
+import { Refusal, invalidField } from '../../streams/platform/refusal.ts';
 import type { Stream } from '../../streams/platform/stream.ts';
 import { definitionOf, parseInstanceName } from '../audit/api/audit.ts';
 import { compareSink, type SinkComparison } from '../audit/export/compare-sink.ts';
@@ -102,7 +102,7 @@ function filterOf(body: Body): { project: string; machine?: string; instance?: s
     }
     const message =
       '--instance is of another project or machine: leave --project and --machine out';
-    throw new Refusal('INVALID_FIELD', message, { field: 'instance' });
+    throw invalidField('instance', message);
   }
   const instance = named?.slice(named.lastIndexOf('/') + 1);
   return {
@@ -116,7 +116,7 @@ function limitOf(body: Body): number {
   const limit = Number(optionalText(body, 'limit') ?? LIMIT_DEFAULT);
   if (Number.isInteger(limit) && limit >= 1 && limit <= LIMIT_MAX) return limit;
   const message = `--limit is 1 to ${LIMIT_MAX}, a whole number`;
-  throw new Refusal('INVALID_FIELD', message, { field: 'limit' });
+  throw invalidField('limit', message);
 }
 
 /** Changes nothing; without `events` the log is on a server. Throws `SqliteError`, `SchemaMismatch`, `StreamMisconfigured`. */

@@ -9,7 +9,7 @@ import type { Host, Instance } from '../../actors/platform/host/host-port.ts';
 import type { Clock } from '../../streams/platform/clock.ts';
 import { SYSTEM_PROJECT } from '../../streams/platform/commit/commit.ts';
 import type { Random } from '../../streams/platform/random.ts';
-import { Refusal } from '../../streams/platform/refusal.ts';
+import { invalidField, Refusal } from '../../streams/platform/refusal.ts';
 import { mintKey } from '../platform/keys.ts';
 import { label } from '../platform/settings/setting-kinds.ts';
 import type { AdminRoutes } from './admin-server.ts';
@@ -150,7 +150,7 @@ function datacenterOf(body: Body): string {
     return label.parse(given);
   } catch {
     const message = `--datacenter is ${JSON.stringify(given)}: ${label.takes}`;
-    throw new Refusal('INVALID_FIELD', message, { field: 'datacenter' });
+    throw invalidField('datacenter', message);
   }
 }
 
@@ -158,5 +158,5 @@ function daysOf(body: Body): number {
   const days = Number(optionalText(body, 'days') ?? LIFETIME_DAYS_DEFAULT);
   if (Number.isInteger(days) && days >= 1 && days * DAY_MS <= KEY_LIFETIME_MS_MAX) return days;
   const message = `--days is 1 to ${KEY_LIFETIME_MS_MAX / DAY_MS}, a whole number`;
-  throw new Refusal('INVALID_FIELD', message, { field: 'days' });
+  throw invalidField('days', message);
 }

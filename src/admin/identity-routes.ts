@@ -20,7 +20,7 @@ import { signInsOf } from '../../actors/identity/sign-ins.ts';
 import type { Draft, Host, ProjectView } from '../../actors/platform/host/host-port.ts';
 import type { Role } from '../../machines/identity/membership.ts';
 import { type Actor, SYSTEM_PROJECT } from '../../streams/platform/commit/commit.ts';
-import { Refusal } from '../../streams/platform/refusal.ts';
+import { invalidField, Refusal } from '../../streams/platform/refusal.ts';
 import { projectFacts } from '../identity/api/project-messages.ts';
 import type { LeakReports } from '../identity/auth/leaked-keys.ts';
 import { linkAddress } from '../platform/mail/letters.ts';
@@ -194,7 +194,7 @@ async function invite(
   const { displayName } = projectRecord(host.view(project), project);
   const role = text(body, 'role');
   if (!ROLES.includes(role)) {
-    throw new Refusal('INVALID_FIELD', `--role is one of ${ROLES.join(', ')}`, { field: 'role' });
+    throw invalidField('role', `--role is one of ${ROLES.join(', ')}`);
   }
   const { invitation, token } = await members.invitations.invite({
     ...{ project, ...change, email: text(body, 'email') },

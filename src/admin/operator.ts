@@ -5,7 +5,7 @@
 import { createHash } from 'node:crypto';
 import type { RequestKey } from '../../actors/platform/host/host-port.ts';
 import type { Actor } from '../../streams/platform/commit/commit.ts';
-import { Refusal } from '../../streams/platform/refusal.ts';
+import { invalidField } from '../../streams/platform/refusal.ts';
 import { checkUuid } from '../platform/api/caller.ts';
 import type { AdminRoute } from './admin-server.ts';
 
@@ -39,7 +39,7 @@ export function changeOf(path: string, body: Body): OperatorChange {
 export function text(body: Body, field: string): string {
   const value = optionalText(body, field);
   if (value !== undefined) return value;
-  throw new Refusal('INVALID_FIELD', `${field} is missing`, { field });
+  throw invalidField(field, `${field} is missing`);
 }
 
 /** Trimmed; undefined where there is none. */

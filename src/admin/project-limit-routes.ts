@@ -14,7 +14,7 @@ import {
   setLimits,
 } from '../../actors/platform/project-limits.ts';
 import { retireVms } from '../../actors/vms/vm-retirement.ts';
-import { Refusal } from '../../streams/platform/refusal.ts';
+import { invalidField, Refusal } from '../../streams/platform/refusal.ts';
 import type { ProjectLimitUse } from '../platform/gate/limit-use.ts';
 import type { AdminRoutes } from './admin-server.ts';
 import { type Body, changeOf, optionalText, text } from './operator.ts';
@@ -80,7 +80,7 @@ async function set(deps: ProjectLimitRouteDeps, body: Body): Promise<ToldLimits>
   }
   if (Object.keys(change).length === 0) {
     const message = 'Nothing is to be set: give a limit, such as --rules 30';
-    throw new Refusal('INVALID_FIELD', message, { field: 'rules' });
+    throw invalidField('rules', message);
   }
   await deps.host.submit({
     project,

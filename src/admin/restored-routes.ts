@@ -2,7 +2,7 @@
 
 import { restored } from '../../actors/identity/restoration.ts';
 import type { Host } from '../../actors/platform/host/host-port.ts';
-import { Refusal } from '../../streams/platform/refusal.ts';
+import { invalidField } from '../../streams/platform/refusal.ts';
 import type { AdminRoutes } from './admin-server.ts';
 import { operatorOf } from './operator.ts';
 
@@ -17,7 +17,7 @@ export function restoredRoutes(host: Host): AdminRoutes {
       const id = typeof body.requestId === 'string' ? body.requestId : '';
       if (!UUID.test(id)) {
         const message = `--request-id is ${JSON.stringify(id)}: a UUID is needed`;
-        throw new Refusal('INVALID_FIELD', message, { field: 'requestId' });
+        throw invalidField('requestId', message);
       }
       const by = operatorOf(body);
       return restored(host, { by, request: { scope: by.name, id, fingerprint: 'restored' } });

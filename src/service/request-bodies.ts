@@ -15,7 +15,7 @@ import {
   type UniversalServerRequest,
 } from '@connectrpc/connect/protocol';
 import type { IngestRates } from '../../actors/telemetry/ingest/ingest-rates.ts';
-import { Refusal } from '../../streams/platform/refusal.ts';
+import { invalidField } from '../../streams/platform/refusal.ts';
 import { policy } from '../gen/svc/options/v1/policy_pb.ts';
 import { asConnectError } from '../platform/api/error-mapping.ts';
 import { bodyBytesMaxOf, requestCompressions } from '../platform/api/message-bytes.ts';
@@ -187,7 +187,7 @@ function checkFields(message: Readonly<Record<string, unknown>>, fields: readonl
       const known = type.values.filter(({ number }) => number !== 0).map((member) => member.name);
       const seen = value.slice(0, 100);
       const sentence = `${jsonName} is "${seen}": one of ${known.join(', ')}`;
-      throw toConnectError(new Refusal('INVALID_FIELD', sentence, { field: jsonName }));
+      throw toConnectError(invalidField(jsonName, sentence));
     }
   }
 }

@@ -53,3 +53,8 @@ export class Refusal extends Error {
     this.metadata = metadata;
   }
 }
+
+/** The refusal of one field's value. The message names the field, the value and what is valid. */
+export function invalidField(field: string, message: string): Refusal {
+  return new Refusal('INVALID_FIELD', message, { field });
+}

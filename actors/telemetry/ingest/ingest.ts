@@ -5,7 +5,7 @@
  * where history and evaluator treat them alike.
  */
 import type { Clock } from '../../../streams/platform/clock.ts';
-import { Refusal } from '../../../streams/platform/refusal.ts';
+import { invalidField, Refusal } from '../../../streams/platform/refusal.ts';
 import { partitionOf } from '../../../streams/platform/stream.ts';
 import { FUTURE_MS, RETENTION_MS } from '../../../streams/telemetry/entry.ts';
 import type { SeriesKey } from '../../../streams/telemetry/samples/batch.ts';
@@ -138,7 +138,7 @@ function keepSound(within: CheckedRows, nowMs: number): CheckedRows {
 /** What no sender can mean: the whole request is refused before anything of it is kept. */
 function assertRow({ series, values, vm }: IngestRow, row: number): void {
   const field = `rows[${row}]`;
-  if (vm === '') throw new Refusal('INVALID_FIELD', `${field} names no VM`, { field });
+  if (vm === '') throw invalidField(field, `${field} names no VM`);
   if (series.length === values.length) return;
   throw new Refusal(
     'INVALID_FIELD',

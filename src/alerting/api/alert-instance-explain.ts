@@ -9,7 +9,7 @@ import type { VmBody } from '../../../actors/vms/vm-body.ts';
 import type { RecomputedPath } from '../../../streams/alerting/evaluation/recompute-path.ts';
 import { isBreach } from '../../../streams/alerting/evaluation/timeline.ts';
 import type { Clock } from '../../../streams/platform/clock.ts';
-import { Refusal } from '../../../streams/platform/refusal.ts';
+import { invalidField, Refusal } from '../../../streams/platform/refusal.ts';
 import { type EvaluationRule, RETENTION_MS } from '../../../streams/telemetry/entry.ts';
 import type {
   ExplainAlertInstanceRequest,
@@ -46,7 +46,7 @@ export async function explainInstance(
   const { project, vm, labels } = named;
   if (vm === '') {
     const message = 'A condition of a whole data center is not recomputed: ask for one of its VMs';
-    throw new Refusal('INVALID_FIELD', message, { field: 'name' });
+    throw invalidField('name', message);
   }
   const rule = ruleOf(host, named);
   const nowMs = clock.now();
@@ -54,7 +54,7 @@ export async function explainInstance(
   const body = host.view(project).record('vm', vm)?.body as VmBody | undefined;
   if (body?.retiredMs !== undefined && body.retiredMs <= stretch.fromMs) {
     const message = `startTimeUnix is ${request.startTimeUnix}, after the VM was retired`;
-    throw new Refusal('INVALID_FIELD', message, { field: 'startTimeUnix' });
+    throw invalidField('startTimeUnix', message);
   }
   // Nothing from before the VM came back, nothing from after it went.
   const bornMs = (body?.generationMs ?? Number.NEGATIVE_INFINITY) + 1;
@@ -92,16 +92,16 @@ function stretchOf({ startTimeUnix, endTimeUnix }: Stretch, nowMs: number) {
   const seconds = endTimeUnix - startTimeUnix;
   if (seconds < 1n || seconds > STRETCH_SECONDS_MAX) {
     const message = `The stretch from startTimeUnix to endTimeUnix is ${seconds} s: 1 to ${STRETCH_SECONDS_MAX}`;
-    throw new Refusal('INVALID_FIELD', message, { field: 'endTimeUnix' });
+    throw invalidField('endTimeUnix', message);
   }
   const [fromMs, toMs] = [Number(startTimeUnix) * 1000, Number(endTimeUnix) * 1000];
   if (toMs > nowMs) {
     const message = `endTimeUnix is ${endTimeUnix}, which is not over yet: at most now`;
-    throw new Refusal('INVALID_FIELD', message, { field: 'endTimeUnix' });
+    throw invalidField('endTimeUnix', message);
   }
   if (fromMs < nowMs - RETENTION_MS) {
     const message = `startTimeUnix is ${startTimeUnix}: history is kept for ${RETENTION_MS / 86_400_000} days`;
-    throw new Refusal('INVALID_FIELD', message, { field: 'startTimeUnix' });
+    throw invalidField('startTimeUnix', message);
   }
   return { fromMs, toMs };
 }

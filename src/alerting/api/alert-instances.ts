@@ -12,7 +12,7 @@ import type {
 } from '../../../actors/alerting/evaluator/evaluator-port.ts';
 import type { Host, ProjectView } from '../../../actors/platform/host/host-port.ts';
 import { instanceIdOf } from '../../../streams/alerting/evaluation/accept.ts';
-import { Refusal } from '../../../streams/platform/refusal.ts';
+import { invalidField, Refusal } from '../../../streams/platform/refusal.ts';
 import { seriesKey } from '../../../streams/telemetry/samples/series-key.ts';
 import {
   type AlertService,
@@ -155,7 +155,7 @@ function namedInstance(
   const { name, ruleName, vmName } = request;
   if (name !== '') {
     if (ruleName !== '' || vmName !== '') {
-      throw invalid('name', 'name is given beside ruleName or vmName: leave one out');
+      throw invalidField('name', 'name is given beside ruleName or vmName: leave one out');
     }
     const of = { machine: 'alertInstance', name, collection: 'alertInstances' } as const;
     const row = findRow(host, context, of);
@@ -168,7 +168,7 @@ function namedInstance(
   const { project, id: vm } = parseName('vmName', vmName, 'vms');
   within(context, project);
   if (project !== rule.project) {
-    throw invalid('vmName', `vmName is of project ${project}, ruleName of ${rule.project}`);
+    throw invalidField('vmName', `vmName is of project ${project}, ruleName of ${rule.project}`);
   }
   if (!host.view(project).record('vm', vm)) throw new Refusal('NOT_FOUND', `There is no ${vmName}`);
   return { project, rule: rule.instance, vm, labels: seriesKey('', request.labels) };
@@ -183,8 +183,4 @@ function idOf(context: HandlerContext, ruleName: string): string {
 /** The row of an instance that has fired. */
 function rowOf(view: ProjectView, soft: SoftInstance): InstanceRow | undefined {
   return view.instance('alertInstance', instanceIdOf(soft));
-}
-
-function invalid(field: string, message: string): Refusal {
-  return new Refusal('INVALID_FIELD', message, { field });
 }

@@ -8,7 +8,7 @@ import { evaluationRuleOf } from '../../../actors/alerting/rule-markers.ts';
 import { validateRuleSpec } from '../../../actors/alerting/rule-spec.ts';
 import type { Host } from '../../../actors/platform/host/host-port.ts';
 import type { Clock } from '../../../streams/platform/clock.ts';
-import { Refusal } from '../../../streams/platform/refusal.ts';
+import { invalidField } from '../../../streams/platform/refusal.ts';
 import { type EvaluationRule, RETENTION_MS } from '../../../streams/telemetry/entry.ts';
 import { parseLabels } from '../../../streams/telemetry/samples/series-key.ts';
 import {
@@ -38,10 +38,10 @@ export async function previewAlertRule(
 ): Promise<MessageInitShape<typeof PreviewAlertRuleResponseSchema>> {
   const project = within(context, parseProjectName('projectName', request.projectName));
   const { spec, historySeconds } = request;
-  if (!spec) throw invalid('spec', 'spec is missing: give the rule to preview');
+  if (!spec) throw invalidField('spec', 'spec is missing: give the rule to preview');
   if (historySeconds < 1 || historySeconds > HISTORY_SECONDS_MAX) {
     const message = `historySeconds is ${historySeconds}: whole seconds from 1 to ${HISTORY_SECONDS_MAX}`;
-    throw invalid('historySeconds', message);
+    throw invalidField('historySeconds', message);
   }
   const rule = ruleOf(project, spec);
   checkVms(host, project, spec.vmNames);
@@ -66,7 +66,7 @@ function checkVms(host: Pick<Host, 'view'>, project: string, names: readonly str
   for (const name of names) {
     const vm = name.startsWith(prefix) ? view.record('vm', name.slice(prefix.length)) : undefined;
     if (vm && vm.body.retiredMs === undefined) continue;
-    throw invalid('spec.vmNames', `There is no VM ${name.slice(0, 200)} in the project`);
+    throw invalidField('spec.vmNames', `There is no VM ${name.slice(0, 200)} in the project`);
   }
 }
 
@@ -91,8 +91,4 @@ function previewMessage(
 
 function unixSeconds(ms: number): bigint {
   return BigInt(Math.floor(ms / 1000));
-}
-
-function invalid(field: string, message: string): Refusal {
-  return new Refusal('INVALID_FIELD', message, { field });
 }

@@ -6,7 +6,7 @@ import { validateRuleSpec } from '../../../actors/alerting/rule-spec.ts';
 import { RULE_TEMPLATES } from '../../../actors/alerting/rule-templates.ts';
 import type { Host, Instance } from '../../../actors/platform/host/host-port.ts';
 import type { Clock } from '../../../streams/platform/clock.ts';
-import { Refusal } from '../../../streams/platform/refusal.ts';
+import { invalidField } from '../../../streams/platform/refusal.ts';
 import {
   type AlertService,
   type DeleteAlertRuleRequest,
@@ -58,7 +58,7 @@ async function saveAlertRule(
   const project = within(context, parseProjectName('projectName', request.projectName));
   checkUuid('id', request.id);
   if (request.id === request.requestId) {
-    throw invalid('requestId', 'requestId equals id: make another UUID for the request');
+    throw invalidField('requestId', 'requestId equals id: make another UUID for the request');
   }
   checkExpectedVersion(request.expectedVersion, '"0" to create, else the version read');
   const { answer } = await alerting.saveRule({
@@ -97,12 +97,12 @@ async function deleteAlertRule(
 function checkExpectedVersion(version: string, wanted: string): void {
   if (/^\d{1,15}$/.test(version)) return;
   const seen = version === '' ? 'missing' : `"${version.slice(0, 100)}"`;
-  throw invalid('expectedVersion', `expectedVersion is ${seen}: ${wanted}`);
+  throw invalidField('expectedVersion', `expectedVersion is ${seen}: ${wanted}`);
 }
 
 function specOf({ spec }: SaveAlertRuleRequest): AlertRuleSpec {
   if (spec) return spec;
-  throw invalid('spec', 'spec is missing: give the rule to save');
+  throw invalidField('spec', 'spec is missing: give the rule to save');
 }
 
 /** The rule's row once the version is applied or has failed, or as it is after the wait. */
@@ -128,10 +128,6 @@ async function appliedRule(
   cancel();
   undo();
   return read();
-}
-
-function invalid(field: string, message: string): Refusal {
-  return new Refusal('INVALID_FIELD', message, { field });
 }
 
 export function alertTemplateMethods(): Pick<

@@ -8,7 +8,7 @@ import type {
   ProjectRecord,
   ProjectView,
 } from '../../../actors/platform/host/host-port.ts';
-import { Refusal } from '../../../streams/platform/refusal.ts';
+import { invalidField, Refusal } from '../../../streams/platform/refusal.ts';
 import type { AlertService } from '../../gen/svc/monitoring/v1/alert_pb.ts';
 import {
   AcknowledgeIncidentRequestSchema,
@@ -148,9 +148,9 @@ function incidentFilter(
   const { state, ruleName, vmName, startTimeUnix, endTimeUnix } = request;
   if (ruleName) within(context, parseName('ruleName', ruleName, 'alertRules').project);
   if (vmName) within(context, parseName('vmName', vmName, 'vms').project);
-  if (startTimeUnix < 0n) throw invalid('startTimeUnix', `startTimeUnix is ${startTimeUnix}`);
+  if (startTimeUnix < 0n) throw invalidField('startTimeUnix', `startTimeUnix is ${startTimeUnix}`);
   if (endTimeUnix < 0n || (endTimeUnix !== 0n && endTimeUnix < startTimeUnix)) {
-    throw invalid('endTimeUnix', `endTimeUnix ${endTimeUnix} is before ${startTimeUnix}`);
+    throw invalidField('endTimeUnix', `endTimeUnix ${endTimeUnix} is before ${startTimeUnix}`);
   }
   return (incident) =>
     (state === Incident_State.STATE_UNSPECIFIED || incident.state === state) &&
@@ -173,8 +173,4 @@ function isOfVm(
 
 function incidentOf({ project, body }: ProjectRecord<'incident'>): Incident {
   return incidentMessage(project, body);
-}
-
-function invalid(field: string, message: string): Refusal {
-  return new Refusal('INVALID_FIELD', message, { field });
 }

@@ -8,7 +8,7 @@ import { enrolmentIdOf } from '../../../actors/identity/names.ts';
 import type { Host, ListOptions } from '../../../actors/platform/host/host-port.ts';
 import { machineDefinitions } from '../../../machines/audit/registry.ts';
 import type { MachineDefinition } from '../../../machines/platform/definition.ts';
-import { Refusal } from '../../../streams/platform/refusal.ts';
+import { invalidField, Refusal } from '../../../streams/platform/refusal.ts';
 import {
   type AuditService,
   type ListTransitionsRequest,
@@ -160,7 +160,7 @@ function instanceFilter(
   within(context, project);
   if (machine === '' || machine === named) return { machine: named, instance: id };
   const message = `instanceName is of machine ${named}, machine is ${machine}: leave one out`;
-  throw new Refusal('INVALID_FIELD', message, { field: 'machine' });
+  throw invalidField('machine', message);
 }
 
 /** A resource name as the machine's instance that stands behind it. Throws INVALID_FIELD. */
@@ -183,5 +183,5 @@ function collectionIn(name: string): { collection: Collection; machine: string }
   const machine = collection && MACHINE_OF[collection];
   if (collection && machine) return { collection, machine };
   const message = `instanceName names nothing that has a path here: one of ${collections.join(', ')}`;
-  throw new Refusal('INVALID_FIELD', message, { field: 'instanceName' });
+  throw invalidField('instanceName', message);
 }

@@ -8,7 +8,7 @@ import type { KeylessCi } from '../../../actors/ci/keyless-ci.ts';
 import { grantsOf } from '../../../actors/identity/grants.ts';
 import type { Host, Instance } from '../../../actors/platform/host/host-port.ts';
 import type { Clock } from '../../../streams/platform/clock.ts';
-import { Refusal } from '../../../streams/platform/refusal.ts';
+import { invalidField } from '../../../streams/platform/refusal.ts';
 import {
   ApproveCiVerificationRequestSchema,
   type AutomationService,
@@ -109,16 +109,15 @@ function forbidStoring({ responseHeader }: HandlerContext): void {
 /** Refuses the header, since a caller would believe that an ignored one had counted. */
 function refuseAuthorization({ requestHeader, method }: HandlerContext): void {
   if (!requestHeader.has('authorization')) return;
-  throw new Refusal(
-    'INVALID_FIELD',
+  throw invalidField(
+    'Authorization',
     `${method.name} accepts no Authorization header, since the assertion is the proof: leave it out`,
-    { field: 'Authorization' },
   );
 }
 
 function checkGiven(field: string, value: string, what: string): void {
   if (value.trim() !== '') return;
-  throw new Refusal('INVALID_FIELD', `${field} is missing: send ${what}`, { field });
+  throw invalidField(field, `${field} is missing: send ${what}`);
 }
 
 async function start(deps: CiDeps, request: StartCiVerificationRequest, context: HandlerContext) {

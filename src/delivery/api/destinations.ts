@@ -11,7 +11,7 @@ import type {
 import { recipientOf, recipientRows } from '../../../actors/delivery/recipients.ts';
 import type { Host, Instance } from '../../../actors/platform/host/host-port.ts';
 import { isOneLine, NOT_ONE_LINE } from '../../../actors/platform/one-line.ts';
-import { Refusal } from '../../../streams/platform/refusal.ts';
+import { invalidField } from '../../../streams/platform/refusal.ts';
 import type { AlertService } from '../../gen/svc/monitoring/v1/alert_pb.ts';
 import {
   type CreateDestinationRequest,
@@ -138,7 +138,7 @@ async function createDestination(
   const wanted = targetOf(target);
   if (!wanted) {
     const kinds = Object.keys(notificationKinds).sort().join(', ');
-    throw invalid('destination', `destination has no target: give one of ${kinds}`);
+    throw invalidField('destination', `destination has no target: give one of ${kinds}`);
   }
   checkDisplayName('destination.displayName', displayName);
   const { webhookSecret, ...changed } = await destinations.create({
@@ -157,7 +157,7 @@ async function updateDestination(
   const { displayName } = request;
   const target = targetOf(request.target);
   if (displayName === '' && !target) {
-    throw invalid('displayName', 'Nothing is to change: give displayName or a target');
+    throw invalidField('displayName', 'Nothing is to change: give displayName or a target');
   }
   if (displayName !== '') checkDisplayName('displayName', displayName);
   const key = requestKeyOf(context, UpdateDestinationRequestSchema, request);
@@ -178,7 +178,7 @@ async function rotateWebhookSecret(
   const { overlapSeconds } = request;
   if (overlapSeconds < 0 || overlapSeconds > OVERLAP_SECONDS_MAX) {
     const message = `overlapSeconds is ${overlapSeconds}: 0 (at once) to ${OVERLAP_SECONDS_MAX}`;
-    throw invalid('overlapSeconds', message);
+    throw invalidField('overlapSeconds', message);
   }
   const { webhookSecret, ...changed } = await destinations.rotateSecret({
     ...{ ...place, overlapMs: overlapSeconds * 1000 },
@@ -210,22 +210,18 @@ function targetOf(target: Destination['target'] | undefined): NewTarget | undefi
 
 function checkDisplayName(field: string, displayName: string): void {
   if (displayName.trim() === '' || displayName.length > DISPLAY_NAME_LENGTH_MAX) {
-    throw invalid(field, `${field} is empty or over ${DISPLAY_NAME_LENGTH_MAX} characters`);
+    throw invalidField(field, `${field} is empty or over ${DISPLAY_NAME_LENGTH_MAX} characters`);
   }
-  if (!isOneLine(displayName)) throw invalid(field, `${field} ${NOT_ONE_LINE}`);
+  if (!isOneLine(displayName)) throw invalidField(field, `${field} ${NOT_ONE_LINE}`);
 }
 
 function pauseReason(text: string): string {
   const reason = text.trim();
   if (reason.length > REASON_LENGTH_MAX) {
-    throw invalid('reason', `reason is over ${REASON_LENGTH_MAX} characters`);
+    throw invalidField('reason', `reason is over ${REASON_LENGTH_MAX} characters`);
   }
-  if (!isOneLine(reason)) throw invalid('reason', `reason ${NOT_ONE_LINE}`);
+  if (!isOneLine(reason)) throw invalidField('reason', `reason ${NOT_ONE_LINE}`);
   return reason === '' ? 'A person paused it' : reason;
-}
-
-function invalid(field: string, message: string): Refusal {
-  return new Refusal('INVALID_FIELD', message, { field });
 }
 
 /** For callers who may write: it holds recipients' addresses, but no URL and no secret. */

@@ -9,7 +9,7 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import type { RecipientLinks } from '../../../actors/delivery/destinations-port.ts';
 import type { Clock } from '../../../streams/platform/clock.ts';
-import { Refusal } from '../../../streams/platform/refusal.ts';
+import { invalidField } from '../../../streams/platform/refusal.ts';
 import {
   addStrictHeaders,
   asksForJson,
@@ -135,7 +135,7 @@ function subscriptionOf(codes: UnsubscribeCodes, code: unknown): Subscription {
   const subscription = typeof code === 'string' ? codes.read(code) : undefined;
   if (subscription) return subscription;
   const message = 'The link is incomplete: open it from the mail, or copy all of it';
-  throw new Refusal('INVALID_FIELD', message, { field: 'code' });
+  throw invalidField('code', message);
 }
 
 /** `List-Unsubscribe=One-Click`, in either encoding of a form. */
@@ -148,7 +148,7 @@ function assertOneClick(request: FastifyRequest): void {
   const isFormData = /^multipart\/form-data/i.test(request.headers['content-type'] ?? '');
   if ((isFormData ? ONE_CLICK_PART : ONE_CLICK).test(body)) return;
   const message = 'The request does not say List-Unsubscribe=One-Click (RFC 8058)';
-  throw new Refusal('INVALID_FIELD', message, { field: 'List-Unsubscribe' });
+  throw invalidField('List-Unsubscribe', message);
 }
 
 /** The same page for every link: the project is revealed only by the button. */

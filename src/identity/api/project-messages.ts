@@ -8,7 +8,7 @@ import { personByEmail, unprovenEmailOf } from '../../../actors/identity/people-
 import type { Host, Instance } from '../../../actors/platform/host/host-port.ts';
 import type { Role as RoleName } from '../../../machines/identity/membership.ts';
 import { SYSTEM_PROJECT } from '../../../streams/platform/commit/commit.ts';
-import { Refusal } from '../../../streams/platform/refusal.ts';
+import { invalidField } from '../../../streams/platform/refusal.ts';
 import {
   Invitation_State,
   type InvitationSchema,
@@ -24,7 +24,7 @@ export function roleOf(role: Role): RoleName {
   if (role === Role.VIEWER) return 'VIEWER';
   if (role === Role.EDITOR) return 'EDITOR';
   if (role === Role.OWNER) return 'OWNER';
-  throw new Refusal('INVALID_FIELD', 'role is missing: VIEWER, EDITOR or OWNER', { field: 'role' });
+  throw invalidField('role', 'role is missing: VIEWER, EDITOR or OWNER');
 }
 
 /** The project as one of its members sees it. */

@@ -7,7 +7,7 @@ import type { People } from '../../../actors/identity/people.ts';
 import { personOf as personIn } from '../../../actors/identity/people.ts';
 import { unprovenEmailOf } from '../../../actors/identity/people-index.ts';
 import { SYSTEM_PROJECT } from '../../../streams/platform/commit/commit.ts';
-import { Refusal } from '../../../streams/platform/refusal.ts';
+import { invalidField, Refusal } from '../../../streams/platform/refusal.ts';
 import {
   type CreateProjectRequest,
   CreateProjectRequestSchema,
@@ -95,7 +95,7 @@ async function endSession(
   const [, of, session] = SESSION.exec(request.name) ?? [];
   if (of === undefined || session === undefined) {
     const message = 'name is not the name of a session: send one like people/.../sessions/...';
-    throw new Refusal('INVALID_FIELD', message, { field: 'name' });
+    throw invalidField('name', message);
   }
   if (of !== person) throw new Refusal('NOT_FOUND', 'The session is not one of yours');
   await people.endOwnSession({ person, session, request: key });

@@ -16,7 +16,7 @@ import { type EndedSecret, endLeaked, type FoundSecret } from '../../../actors/i
 import type { Host } from '../../../actors/platform/host/host-port.ts';
 import type { Clock } from '../../../streams/platform/clock.ts';
 import type { Actor } from '../../../streams/platform/commit/commit.ts';
-import { Refusal } from '../../../streams/platform/refusal.ts';
+import { invalidField, Refusal } from '../../../streams/platform/refusal.ts';
 import type { AnonymousLimits } from '../../platform/http/anonymous-limits.ts';
 import { ANONYMOUS_BODY_BYTES_MAX } from '../../platform/http-limits.ts';
 import { hashKey, parseAnySecret } from '../../platform/keys.ts';
@@ -142,11 +142,14 @@ function textsIn(body: unknown): string[] {
   const items: unknown[] = Array.isArray(list) ? list : [fieldOf(body, 'key')];
   const texts = items.map((item) => (typeof item === 'string' ? item : fieldOf(item, 'token')));
   if (texts.length === 0 || texts.length > LEAKED_TEXTS_MAX) {
-    throw invalid(`A report has ${texts.length} texts: 1 to ${LEAKED_TEXTS_MAX}`);
+    throw invalidField('keys', `A report has ${texts.length} texts: 1 to ${LEAKED_TEXTS_MAX}`);
   }
   return texts.map((text) => {
     if (typeof text !== 'string' || text.length > TEXT_CHARS_MAX) {
-      throw invalid('The body is not {"key": "..."}, {"keys": [...]} or [{"token": "..."}]');
+      throw invalidField(
+        'keys',
+        'The body is not {"key": "..."}, {"keys": [...]} or [{"token": "..."}]',
+      );
     }
     return text;
   });
@@ -155,8 +158,4 @@ function textsIn(body: unknown): string[] {
 function fieldOf(value: unknown, name: string): unknown {
   if (typeof value !== 'object' || value === null) return undefined;
   return (value as Readonly<Record<string, unknown>>)[name];
-}
-
-function invalid(message: string): Refusal {
-  return new Refusal('INVALID_FIELD', message, { field: 'keys' });
 }

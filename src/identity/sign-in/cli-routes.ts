@@ -4,7 +4,7 @@
  * without the verifier that the command line keeps (RFC 7636).
  */
 import type { FastifyInstance } from 'fastify';
-import { Refusal } from '../../../streams/platform/refusal.ts';
+import { invalidField, Refusal } from '../../../streams/platform/refusal.ts';
 import { sendPage } from './answers.ts';
 import { type CliRequest, cliPage } from './pages.ts';
 import { fieldsOf, locationOf } from './request-fields.ts';
@@ -64,5 +64,5 @@ function textOf(fields: Readonly<Record<string, unknown>>, name: string, form: R
 
 function bad(field: string): Refusal {
   const message = `${field} has not the form that svc login sends: run svc login again`;
-  return new Refusal('INVALID_FIELD', message, { field });
+  return invalidField(field, message);
 }

@@ -3,7 +3,7 @@
  * switch, and the path to return to. Unknown fields are refused, never ignored.
  */
 import type { FastifyInstance, FastifyRequest } from 'fastify';
-import { Refusal } from '../../../streams/platform/refusal.ts';
+import { invalidField, Refusal } from '../../../streams/platform/refusal.ts';
 import { isJson } from './same-site.ts';
 
 /** The largest body is a form with a link's token, about 200 bytes. */
@@ -90,7 +90,7 @@ export function validateReturnPath(given: unknown): string {
     return given;
   }
   const message = 'return must be a path of this service that begins with one slash';
-  throw new Refusal('INVALID_FIELD', message, { field: 'return' });
+  throw invalidField('return', message);
 }
 
 /**

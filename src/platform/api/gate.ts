@@ -12,7 +12,7 @@ import {
   type Interceptor,
 } from '@connectrpc/connect';
 import { SYSTEM_PROJECT } from '../../../streams/platform/commit/commit.ts';
-import { Refusal } from '../../../streams/platform/refusal.ts';
+import { invalidField } from '../../../streams/platform/refusal.ts';
 import { Policy_Access, policy } from '../../gen/svc/options/v1/policy_pb.ts';
 import type { Authenticator } from '../access/authenticator.ts';
 import { admitTo } from '../access/authorize.ts';
@@ -93,10 +93,9 @@ function ratedProjectOf({ method }: HandlerContext, principal: Principal): strin
 
 function checkVersion(version: string | null): void {
   if (version === null || version === PROTOCOL_VERSION) return;
-  throw new Refusal(
-    'INVALID_FIELD',
+  throw invalidField(
+    'Connect-Protocol-Version',
     `Connect-Protocol-Version is "${version.slice(0, 20)}": send ${PROTOCOL_VERSION}, or nothing`,
-    { field: 'Connect-Protocol-Version' },
   );
 }
 

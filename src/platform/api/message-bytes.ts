@@ -4,7 +4,7 @@ import { type DescMessage, type DescMethod, getOption } from '@bufbuild/protobuf
 import { Code, ConnectError } from '@connectrpc/connect';
 import type { Compression } from '@connectrpc/connect/protocol';
 import { compressionBrotli, compressionGzip } from '@connectrpc/connect-node';
-import { Refusal } from '../../../streams/platform/refusal.ts';
+import { invalidField } from '../../../streams/platform/refusal.ts';
 import { Policy_Access, policy } from '../../gen/svc/options/v1/policy_pb.ts';
 import { toConnectError } from '../errors.ts';
 import { ANONYMOUS_BODY_BYTES_MAX, BODY_BYTES_MAX } from '../http-limits.ts';
@@ -30,7 +30,7 @@ export function requestCompressions(
         if (!isCallersFault(error)) throw error;
         noteBroken(compression.name);
         const message = `The body does not unpack as ${compression.name}: it broke off, or was changed`;
-        throw toConnectError(new Refusal('INVALID_FIELD', message, { field: 'Content-Encoding' }));
+        throw toConnectError(invalidField('Content-Encoding', message));
       }
     },
   }));

@@ -17,7 +17,7 @@ import {
   errorFromJsonBytes,
   errorToJsonBytes,
 } from '@connectrpc/connect/protocol-connect';
-import { Refusal } from '../../../streams/platform/refusal.ts';
+import { invalidField, Refusal } from '../../../streams/platform/refusal.ts';
 import { ErrorInfoSchema } from '../../gen/svc/options/v1/error_pb.ts';
 import { toConnectError } from '../errors.ts';
 import { type Positions, SEQUENCE_HEADER } from '../http/sequence.ts';
@@ -130,7 +130,7 @@ function notAllowed({ request, method }: Call): UniversalServerResponse {
 function unsupportedType({ request }: Call): UniversalServerResponse {
   const seen = request.header.get('content-type')?.slice(0, 100) ?? 'missing';
   const message = `Content-Type is ${seen}: send application/json or application/proto`;
-  const refusal = new Refusal('INVALID_FIELD', message, { field: 'Content-Type' });
+  const refusal = invalidField('Content-Type', message);
   return { ...errorResponse(toConnectError(refusal), new Headers()), status: 415 };
 }
 

@@ -9,7 +9,7 @@ import { createCipheriv, createDecipheriv } from 'node:crypto';
 import type { Host } from '../../../actors/platform/host/host-port.ts';
 import type { Clock } from '../../../streams/platform/clock.ts';
 import type { Random } from '../../../streams/platform/random.ts';
-import { Refusal } from '../../../streams/platform/refusal.ts';
+import { invalidField, Refusal } from '../../../streams/platform/refusal.ts';
 import type { GateCaller, ProjectGate } from '../gate/project-gate.ts';
 
 /**
@@ -82,7 +82,7 @@ export function createPositions(options: PositionsOptions): Positions {
 function largestOf(list: readonly string[], tokens: TokenCipher): number {
   if (list.length > TOKENS_MAX) {
     const message = `${SEQUENCE_HEADER} has more than ${TOKENS_MAX} tokens: send the latest ones`;
-    throw new Refusal('INVALID_FIELD', message, { field: SEQUENCE_HEADER });
+    throw invalidField(SEQUENCE_HEADER, message);
   }
   return Math.max(...list.map((token) => tokens.open(token.trim()) ?? 0));
 }

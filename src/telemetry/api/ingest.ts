@@ -9,7 +9,7 @@ import type { Ingest } from '../../../actors/telemetry/ingest/ingest-port.ts';
 import type { IngestRates } from '../../../actors/telemetry/ingest/ingest-rates.ts';
 import type { IngestRow } from '../../../actors/vms/sent-row.ts';
 import { RETIRE_MAX, retireVms } from '../../../actors/vms/vm-retirement.ts';
-import { Refusal } from '../../../streams/platform/refusal.ts';
+import { invalidField, Refusal } from '../../../streams/platform/refusal.ts';
 import { type SeriesKey, VM_STATES } from '../../../streams/telemetry/samples/batch.ts';
 import { isFreeLabelName, seriesKey } from '../../../streams/telemetry/samples/series-key.ts';
 import {
@@ -79,7 +79,7 @@ async function retire(
   if (writesAnywhere(sender) && !projectExists(host, project)) throw noProject(project);
   const { vmNames } = request;
   if (vmNames.length === 0 || vmNames.length > RETIRE_MAX) {
-    throw invalid('vmNames', `has ${vmNames.length} names: 1 to ${RETIRE_MAX}`);
+    throw invalidValue('vmNames', `has ${vmNames.length} names: 1 to ${RETIRE_MAX}`);
   }
   const ids = new Map(vmNames.map((vm, i) => [vmIdOf(project, vm, `vmNames[${i}]`), vm]));
   const { answer } = await retireVms(host, {
@@ -104,7 +104,8 @@ function decodeRows(project: string, rows: readonly Row[]): IngestRow[] {
 
 function decodeRow(project: string, row: Row, at: string): IngestRow {
   const { vcpus = Number.NaN } = row;
-  if (vcpus < 0) throw invalid(`${at}.vcpus`, `is ${vcpus}: leave it out when it was not observed`);
+  if (vcpus < 0)
+    throw invalidValue(`${at}.vcpus`, `is ${vcpus}: leave it out when it was not observed`);
   checkText(`${at}.bootId`, row.bootId, TEXT_LENGTH_MAX);
   checkText(`${at}.stateReason`, row.stateReason, TEXT_LENGTH_MAX);
   checkText(`${at}.displayName`, row.displayName, TEXT_LENGTH_MAX);
@@ -138,18 +139,18 @@ function stateOf(state: Row_State, at: string): number {
   if (state === Row_State.STATE_UNSPECIFIED) return VM_STATES.indexOf('UNKNOWN');
   const found = VM_STATES.findIndex((name) => Row_State[name] === state);
   if (found >= 0) return found;
-  throw invalid(`${at}.state`, `is ${state}: one of ${VM_STATES.join(', ')}`);
+  throw invalidValue(`${at}.state`, `is ${state}: one of ${VM_STATES.join(', ')}`);
 }
 
 /** Keys of a row's values, in their order. Throws a `Refusal`: INVALID_FIELD. */
 export function seriesOf(values: readonly NamedSeries[], at: string): SeriesKey[] {
   if (values.length > VALUES_MAX) {
-    throw invalid(`${at}.values`, `has ${values.length} entries; ${VALUES_MAX} at most`);
+    throw invalidValue(`${at}.values`, `has ${values.length} entries; ${VALUES_MAX} at most`);
   }
   const keys = values.map((value, i) => checkedKey(value, `${at}.values[${i}]`));
   if (new Set(keys).size === keys.length) return keys;
   const twice = keys.find((key, i) => keys.indexOf(key) < i);
-  throw invalid(`${at}.values`, `has ${twice} twice: one value a series and row`);
+  throw invalidValue(`${at}.values`, `has ${twice} twice: one value a series and row`);
 }
 
 type NamedSeries = Pick<Value, 'series' | 'labels'>;
@@ -158,15 +159,21 @@ const SERIES_NAME = /^[a-zA-Z_][a-zA-Z0-9_]{0,127}$/;
 
 function checkedKey({ series, labels }: NamedSeries, at: string): SeriesKey {
   if (!SERIES_NAME.test(series)) {
-    throw invalid(`${at}.series`, `is "${series.slice(0, 100)}": letters, digits and underscores`);
+    throw invalidValue(
+      `${at}.series`,
+      `is "${series.slice(0, 100)}": letters, digits and underscores`,
+    );
   }
   const entries = Object.entries(labels);
   if (entries.length > LABELS_MAX) {
-    throw invalid(`${at}.labels`, `has ${entries.length} entries; ${LABELS_MAX} at most`);
+    throw invalidValue(`${at}.labels`, `has ${entries.length} entries; ${LABELS_MAX} at most`);
   }
   for (const [name, value] of entries) {
     if (!isFreeLabelName(name)) {
-      throw invalid(`${at}.labels`, `has "${name.slice(0, 100)}", which cannot be a label here`);
+      throw invalidValue(
+        `${at}.labels`,
+        `has "${name.slice(0, 100)}", which cannot be a label here`,
+      );
     }
     checkText(`${at}.labels`, value, TEXT_LENGTH_MAX);
   }
@@ -175,10 +182,10 @@ function checkedKey({ series, labels }: NamedSeries, at: string): SeriesKey {
 
 function checkText(field: string, text: string, lengthMax: number): void {
   if (text.length > lengthMax) {
-    throw invalid(field, `has ${text.length} characters; ${lengthMax} at most`);
+    throw invalidValue(field, `has ${text.length} characters; ${lengthMax} at most`);
   }
 }
 
-function invalid(field: string, rest: string): Refusal {
-  return new Refusal('INVALID_FIELD', `${field} ${rest}`, { field });
+function invalidValue(field: string, rest: string): Refusal {
+  return invalidField(field, `${field} ${rest}`);
 }

@@ -5,7 +5,7 @@
  * (https://prometheus.io/docs/prometheus/latest/http_sd).
  */
 import type { FastifyInstance, FastifyReply, FastifyRequest, HTTPMethods } from 'fastify';
-import { Refusal } from '../../../streams/platform/refusal.ts';
+import { invalidField, Refusal } from '../../../streams/platform/refusal.ts';
 import { httpStatusOf } from '../../platform/errors.ts';
 import type { CallClass } from '../../platform/gate/call-classes.ts';
 import { goneSignal } from '../../platform/http/abort-signals.ts';
@@ -105,7 +105,7 @@ function shardOf(query: unknown): number {
   const { shard } = query as { readonly shard?: unknown };
   if (typeof shard === 'string' && /^\d{1,6}$/.test(shard)) return Number(shard);
   const message = 'shard must be the number of a shard: take it from scrape-targets';
-  throw new Refusal('INVALID_FIELD', message, { field: 'shard' });
+  throw invalidField('shard', message);
 }
 
 export interface TargetGroup {

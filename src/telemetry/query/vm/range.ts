@@ -3,7 +3,7 @@
  * counted and clamped before anything is read.
  */
 
-import { Refusal } from '../../../../streams/platform/refusal.ts';
+import { invalidField, Refusal } from '../../../../streams/platform/refusal.ts';
 import { RETENTION_MS } from '../../../../streams/telemetry/entry.ts';
 import { metricCatalogue } from '../../../../streams/telemetry/metrics/catalogue.ts';
 import { POINTS_MAX, STEP_MS_MIN } from '../threads/limits.ts';
@@ -37,10 +37,13 @@ export function rangeOf(requested: RequestedRange, nowMs: number): QueryRange {
   const end = present('endTimeUnix', requested.endSeconds);
   if (stepSeconds < STEP_SECONDS_MIN || stepSeconds > STEP_SECONDS_MAX) {
     const bounds = `${STEP_SECONDS_MIN} to ${STEP_SECONDS_MAX}`;
-    throw invalid('stepSeconds', `stepSeconds is ${stepSeconds}: whole seconds from ${bounds}`);
+    throw invalidField(
+      'stepSeconds',
+      `stepSeconds is ${stepSeconds}: whole seconds from ${bounds}`,
+    );
   }
   if (end < start) {
-    throw invalid('endTimeUnix', `endTimeUnix ${end} is before startTimeUnix ${start}`);
+    throw invalidField('endTimeUnix', `endTimeUnix ${end} is before startTimeUnix ${start}`);
   }
   const points = Math.floor((end - start) / stepSeconds) + 1;
   if (points > POINTS_MAX) throw tooManyPoints(points);
@@ -48,10 +51,16 @@ export function rangeOf(requested: RequestedRange, nowMs: number): QueryRange {
   const retainedFromMs = nowMs - RETENTION_MS;
   const first = Math.max(start, Math.ceil(retainedFromMs / 1000));
   if (end < first) {
-    throw invalid('endTimeUnix', `endTimeUnix ${end} is before the 7 days of history: ${first}`);
+    throw invalidField(
+      'endTimeUnix',
+      `endTimeUnix ${end} is before the 7 days of history: ${first}`,
+    );
   }
   if (first > now) {
-    throw invalid('startTimeUnix', `startTimeUnix ${start} is in the future: it is ${now} now`);
+    throw invalidField(
+      'startTimeUnix',
+      `startTimeUnix ${start} is in the future: it is ${now} now`,
+    );
   }
   const steps = Math.floor((Math.min(end, now) - first) / stepSeconds);
   return {
@@ -65,7 +74,7 @@ export function rangeOf(requested: RequestedRange, nowMs: number): QueryRange {
 /** The metrics as asked, each once. Throws a `Refusal`: INVALID_FIELD for none, UNKNOWN_METRIC. */
 export function checkMetricIds(metricIds: readonly string[]): string[] {
   if (metricIds.length === 0) {
-    throw invalid('metricIds', 'metricIds is empty: name at least one metric');
+    throw invalidField('metricIds', 'metricIds is empty: name at least one metric');
   }
   for (const metricId of metricIds) {
     if (metricCatalogue.has(metricId)) continue;
@@ -79,10 +88,10 @@ export function checkMetricIds(metricIds: readonly string[]): string[] {
 
 function present(field: string, value: number | undefined): number {
   if (value === undefined) {
-    throw invalid(field, `${field} is missing: Unix seconds, as a decimal string`);
+    throw invalidField(field, `${field} is missing: Unix seconds, as a decimal string`);
   }
   if (Number.isSafeInteger(value) && value >= 0 && value <= TIME_SECONDS_MAX) return value;
-  throw invalid(field, `${field} is ${value}: Unix seconds, not milliseconds`);
+  throw invalidField(field, `${field} is ${value}: Unix seconds, not milliseconds`);
 }
 
 /** The year 5138: what is beyond it are milliseconds. */
@@ -94,8 +103,4 @@ function tooManyPoints(points: number): Refusal {
     points: String(points),
     limit: String(POINTS_MAX),
   });
-}
-
-function invalid(field: string, message: string): Refusal {
-  return new Refusal('INVALID_FIELD', message, { field });
 }
