@@ -7,6 +7,7 @@ import { join } from 'node:path';
 import t from 'tap';
 import { startCliWorld, writeReadings } from '../support/cli-world.ts';
 import { startGateway } from '../support/faulty-gateway.ts';
+import { until } from '../support/program.ts';
 
 const VM = 'projects/demo/vms/vm-1';
 
@@ -52,6 +53,25 @@ t.test('svc alerts', async (t) => {
       '1',
     );
     t.match(stale, { code: 1, stderr: /STALE_VERSION[\s\S]*currentVersion: 2/ });
+  });
+
+  await t.test('an instance is shown with its path, kept or recomputed', async (t) => {
+    const low = ['alerts', 'save', '--name', 'Low', ...condition, '0', '--severity', 'INFO'];
+    const made = await svc(...low, '--for', '1h', '--all-vms', '--json');
+    const rule = made.json.name.split('/').pop();
+    const known = async () => (await svc('alerts', 'instances', '--rule', rule)).stdout;
+    const shown = new RegExp(`^${rule} +vm-1 +SUSTAINING .* never fired`, 'm');
+    await until('it sustains', async () => shown.test(await known()) || undefined);
+    const of = ['--rule', rule, '--vm', 'vm-1'];
+    const kept = await svc('alerts', 'instance', ...of);
+    t.match(kept.stdout, /breachStarted +idle +sustaining.observed +EVALUATOR/, kept.stderr);
+    const again = await svc('alerts', 'instance', ...of, '--since', String(at - 60));
+    t.match(again.stdout, /breachStarted +idle +sustaining.observed +RECOMPUTED/, again.stderr);
+    t.match(await svc('alerts', 'instance', ...of.slice(2)), {
+      code: 2,
+      stderr: /--rule and --vm/,
+    });
+    await svc('alerts', 'delete', rule, '--expected-version', '1');
   });
 
   await t.test('a rule is deleted at the version that was read', async (t) => {

@@ -153,7 +153,7 @@ function fullNames(given: readonly string[], prefix: string): string[] {
   return given.map((name) => (name.includes('/') ? name : prefix + name));
 }
 
-function parseLabel(text: string): [string, string] {
+export function parseLabel(text: string): [string, string] {
   const place = text.indexOf('=');
   if (place < 1) throw new UsageError(`--label is NAME=VALUE, not ${JSON.stringify(text)}`);
   return [text.slice(0, place), text.slice(place + 1)];

@@ -19,6 +19,7 @@ import { UsageError } from '../client/faults.ts';
 import { projectName, resourceName } from '../client/names.ts';
 import { enumText, json, messageJson, shortName, table } from '../client/output.ts';
 import { EXIT_OK } from '../command.ts';
+import { instanceActions } from './alert-instances.ts';
 import { deleteAction, saveAction } from './alert-save.ts';
 import { previewAction } from './alert-spec.ts';
 import { templatesAction } from './alert-templates.ts';
@@ -129,9 +130,9 @@ function pageSizeOf(given: number | undefined): number {
 
 export const alertsCommand = family(
   'alerts',
-  'Alert rules: read, preview, save, delete; incidents: read, acknowledge, snooze and explain incidents',
+  'Alert rules: read, preview, save, delete, and how they stand for each VM; incidents: read, acknowledge, snooze and explain incidents',
   [
     ...[listAction, templatesAction, previewAction, saveAction, deleteAction],
-    ...[incidentsAction, ...incidentActions],
+    ...[...instanceActions, incidentsAction, ...incidentActions],
   ],
 );

@@ -154,7 +154,7 @@ function subjectText({ vmName, labels, datacenter, heldVmCount }: Incident): str
   return `${heldVmCount} VMs of ${datacenter}`;
 }
 
-function labelsText(labels: Readonly<Record<string, string>>): string {
+export function labelsText(labels: Readonly<Record<string, string>>): string {
   const pairs = Object.entries(labels).map(([name, value]) => `${name}=${value}`);
   return pairs.length > 0 ? ` ${pairs.join(' ')}` : '';
 }

@@ -1,0 +1,192 @@
+/**
+ * The actions of `svc alerts` that are about alert instances: how each rule stands for each VM, and
+ * the path of one of them, kept and recorded, or recomputed over a stretch of history.
+ */
+import { create } from '@bufbuild/protobuf';
+import {
+  AlertService,
+  type ExplainAlertInstanceResponse,
+  ExplainAlertInstanceResponseSchema,
+  ListAlertInstancesResponseSchema,
+} from '../../gen/svc/monitoring/v1/alert_pb.ts';
+import {
+  type AlertInstance,
+  type AlertInstance_Step,
+  AlertInstanceSchema,
+  AlertInstance_DataState as DataState,
+  AlertInstance_Step_Source as Source,
+  AlertInstance_State as State,
+} from '../../gen/svc/monitoring/v1/rule_pb.ts';
+import { type Action, type ActionContext, projectOption } from '../client/action.ts';
+import type { Api } from '../client/api.ts';
+import { UsageError } from '../client/faults.ts';
+import { projectName, resourceName } from '../client/names.ts';
+import {
+  enumText,
+  facts,
+  json,
+  localTime,
+  messageJson,
+  NOT_OBSERVED,
+  shortName,
+  table,
+} from '../client/output.ts';
+import { EXIT_OK } from '../command.ts';
+import { parseLabel } from './alert-spec.ts';
+import { labelsText } from './incident-texts.ts';
+
+const { method } = AlertService;
+const PAGE_SIZE = 500;
+
+const listAction: Action = {
+  name: 'instances',
+  summary: 'List how each rule stands for each VM, fired or not',
+  options: [projectOption, { name: 'rule', takes: 'NAME', help: 'Only of this rule' }],
+  async run(context) {
+    const api = context.api('any');
+    const rule = context.input.text('rule');
+    const request = {
+      projectName: await projectName(context, api),
+      ruleName: rule === undefined ? '' : await named(context, api, 'alertRules', rule),
+      pageSize: PAGE_SIZE,
+    };
+    const instances: AlertInstance[] = [];
+    let pageToken = '';
+    do {
+      const answer = await api.call(method.listAlertInstances, { ...request, pageToken });
+      instances.push(...answer.instances);
+      pageToken = answer.nextPageToken;
+    } while (pageToken !== '');
+    if (context.json) {
+      const answer = create(ListAlertInstancesResponseSchema, { instances });
+      context.print(json(messageJson(ListAlertInstancesResponseSchema, answer)));
+    } else context.print(instanceTable(instances));
+    return EXIT_OK;
+  },
+};
+
+const showAction: Action = {
+  name: 'instance',
+  summary: 'Show one alert instance and the path of its state machine',
+  positionals: [{ name: 'INSTANCE', optional: true }],
+  options: [
+    projectOption,
+    { name: 'rule', takes: 'NAME', help: 'Its rule, in place of INSTANCE' },
+    { name: 'vm', takes: 'NAME', help: 'Its VM' },
+    { name: 'label', takes: 'NAME=VALUE', multiple: true, help: 'Its label, such as a mount' },
+    { name: 'since', takes: 'TIME', help: 'Recompute its path from then on' },
+    { name: 'until', takes: 'TIME', help: 'Up to then, at most 24 h later; default now' },
+  ],
+  notes:
+    'An instance that never fired has no name: give its rule and VM. With --since its path is ' +
+    'recomputed from stored samples, whether or not it fired.',
+  async run(context) {
+    const api = context.api('any');
+    const { input, ports, print } = context;
+    const instance = await instanceOf(context, api);
+    const since = input.time('since');
+    if (since === undefined) {
+      if (input.isOn('until')) throw new UsageError('--until needs --since');
+      const answer = await api.call(method.getAlertInstance, instance);
+      print(context.json ? json(messageJson(AlertInstanceSchema, answer)) : instanceText(answer));
+      return EXIT_OK;
+    }
+    const until = input.time('until') ?? Math.floor(ports.clock.now() / 1000);
+    const stretch = { startTimeUnix: BigInt(since), endTimeUnix: BigInt(until) };
+    const answer = await api.call(method.explainAlertInstance, { ...instance, ...stretch });
+    const document = () => json(messageJson(ExplainAlertInstanceResponseSchema, answer));
+    print(context.json ? document() : recomputedText(answer));
+    return EXIT_OK;
+  },
+};
+
+export const instanceActions: readonly Action[] = [listAction, showAction];
+
+/** By its name, or by rule, VM and labels. Throws `UsageError` for both, and for neither. */
+async function instanceOf(context: ActionContext, api: Api) {
+  const { input } = context;
+  const given = input.positional(0);
+  const [rule, vm] = [input.text('rule'), input.text('vm')];
+  if (given !== '' && rule === undefined && vm === undefined) {
+    return { name: await named(context, api, 'alertInstances', given) };
+  }
+  if (given !== '' || rule === undefined || vm === undefined) {
+    throw new UsageError('Give INSTANCE, or --rule and --vm', 'For example: --rule ID --vm vm-1');
+  }
+  return {
+    ruleName: await named(context, api, 'alertRules', rule),
+    vmName: await named(context, api, 'vms', vm),
+    labels: Object.fromEntries(input.list('label').map(parseLabel)),
+  };
+}
+
+function named(context: ActionContext, api: Api, collection: string, given: string) {
+  return resourceName(context, api, { collection, given });
+}
+
+function instanceTable(instances: readonly AlertInstance[]): string {
+  return table(
+    ['rule', 'VM', 'state', 'since', 'data', 'last value', 'observed', 'instance'],
+    instances.map((instance) => [
+      shortName(instance.ruleName),
+      `${shortName(instance.vmName)}${labelsText(instance.labels)}`,
+      enumText(State, instance.state),
+      localTime(instance.sinceUnix),
+      enumText(DataState, instance.dataState),
+      instance.lastValue === undefined ? NOT_OBSERVED : String(instance.lastValue),
+      localTime(instance.lastObservedUnix),
+      instance.name === '' ? 'never fired' : shortName(instance.name),
+    ]),
+    'No rule is evaluated for any VM of this project',
+  );
+}
+
+function instanceText(instance: AlertInstance): string {
+  const { name, ruleName, vmName, labels, state, sinceUnix, dataState, lastValue } = instance;
+  const known = facts([
+    ['instance', name === '' ? 'never fired' : name],
+    ['rule', ruleName],
+    ['VM', `${vmName}${labelsText(labels)}`],
+    ['state', enumText(State, state)],
+    ['since', localTime(sinceUnix)],
+    ['data', enumText(DataState, dataState)],
+    ['missing since', localTime(instance.missingSinceUnix)],
+    ['last value', lastValue === undefined ? NOT_OBSERVED : String(lastValue)],
+    ['observed', localTime(instance.lastObservedUnix)],
+  ]);
+  return `${known}\n${pathTable(instance.path)}`;
+}
+
+function recomputedText(explanation: ExplainAlertInstanceResponse): string {
+  const { ruleName, vmName, labels, segments, path } = explanation;
+  const known = facts([
+    ['rule', ruleName],
+    ['VM', `${vmName}${labelsText(labels)}`],
+    ['recomputed', 'from stored samples, by the rule as it is now'],
+  ]);
+  const stretches = table(
+    ['from', 'to', 'state', 'data', 'began with'],
+    segments.map(({ startUnixMs, endUnixMs, state, dataState, cause }) => [
+      ...[localTime(startUnixMs / 1000n), localTime(endUnixMs / 1000n)],
+      ...[enumText(State, state), enumText(DataState, dataState), cause],
+    ]),
+    'The stretch is empty',
+  );
+  return `${known}\n${stretches}\n${pathTable(path)}`;
+}
+
+function pathTable(path: readonly AlertInstance_Step[]): string {
+  return table(
+    ['time', 'event', 'from', 'to', 'source'],
+    path.map(({ event, eventUnixMs, fromStates, toStates, source }) => [
+      ...[localTime(eventUnixMs / 1000n), event, statesText(fromStates), statesText(toStates)],
+      enumText(Source, source),
+    ]),
+    'No step is known: the condition has not held',
+  );
+}
+
+/** Without the machine's own name, which all of them begin with. */
+function statesText(states: readonly string[]): string {
+  return states.map((state) => state.slice(state.indexOf('.') + 1)).join(' ');
+}
