@@ -1,8 +1,8 @@
 /**
  * `npm run house`: the readability of the checkout as figures beside their goals, then what is left
  * to do as lists. With `--checkout DIR` an older checkout (with its dependencies installed) is
- * measured first, in a column of its own; `--json` prints everything found; `--no-journeys` leaves
- * out the figures for which a service is started.
+ * measured first, in a column of its own; `--json` prints everything found, `--words` each old word
+ * with its place; `--no-journeys` leaves out the figures for which a service is started.
  */
 import { existsSync, readFileSync, realpathSync } from 'node:fs';
 import { join } from 'node:path';
@@ -10,6 +10,7 @@ import { parseArgs } from 'node:util';
 import { readCheckout } from './house/checkout.ts';
 import { measureJourneys } from './house/journeys/journeys.ts';
 import { measure } from './house/measure.ts';
+import { findOldWords } from './house/old-words.ts';
 import { type Column, reportText } from './house/report.ts';
 import { walksOf } from './house/walks.ts';
 
@@ -19,13 +20,25 @@ const { values } = parseArgs({
     checkout: { type: 'string' },
     json: { type: 'boolean', default: false },
     journeys: { type: 'boolean', default: true },
+    words: { type: 'boolean', default: false },
   },
 });
 
-const columns: Column[] = [];
-if (values.checkout !== undefined) columns.push(await columnOf('before', values.checkout));
-columns.push(await columnOf('now', process.cwd()));
-process.stdout.write(values.json ? `${JSON.stringify(columns, null, 2)}\n` : reportText(columns));
+if (values.words) printWords();
+else await printFigures();
+
+function printWords(): void {
+  for (const { place, reader, word, text } of findOldWords(readCheckout(process.cwd()))) {
+    process.stdout.write(`${place} (${reader}, ${word}) ${text}\n`);
+  }
+}
+
+async function printFigures(): Promise<void> {
+  const columns: Column[] = [];
+  if (values.checkout !== undefined) columns.push(await columnOf('before', values.checkout));
+  columns.push(await columnOf('now', process.cwd()));
+  process.stdout.write(values.json ? `${JSON.stringify(columns, null, 2)}\n` : reportText(columns));
+}
 
 async function columnOf(title: string, folder: string): Promise<Column> {
   // Files of the running service are known by their real paths.
