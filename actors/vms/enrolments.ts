@@ -5,8 +5,8 @@
  * never has two agents, and of two concurrent uses of a token only one succeeds.
  */
 import { ENROLMENT_TOKEN_MS, type EnrolmentContext } from '../../machines/vms/enrolment.ts';
-import { Refusal, invalidField } from '../../streams/platform/refusal.ts';
-import { type IdentityChange } from '../identity/checks.ts';
+import { invalidField, Refusal } from '../../streams/platform/refusal.ts';
+import type { IdentityChange } from '../identity/checks.ts';
 import { type MintedKey, startCredential } from '../identity/credentials.ts';
 import { enrolmentIdOf } from '../identity/names.ts';
 import { sameDigest } from '../identity/sign-in-secrets.ts';

@@ -19,7 +19,7 @@ import type { Clock } from '../../streams/platform/clock.ts';
 import { SYSTEM_PROJECT } from '../../streams/platform/commit/commit.ts';
 import { CommitBodiesOfStream } from '../../streams/platform/commit/commit-bodies.ts';
 import { EVENTS_STREAM } from '../../streams/platform/commit/events.ts';
-import { Refusal, invalidField } from '../../streams/platform/refusal.ts';
+import { invalidField, Refusal } from '../../streams/platform/refusal.ts';
 import type { Stream } from '../../streams/platform/stream.ts';
 import { definitionOf, parseInstanceName } from '../audit/api/audit.ts';
 import { compareSink, type SinkComparison } from '../audit/export/compare-sink.ts';
