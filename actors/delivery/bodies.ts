@@ -1,25 +1,25 @@
 /**
- * Bodies of first attempts, kept together: a write to disk is one that the main thread waits for,
- * so those of one turn of the event loop are one. A body is on disk before the commit that opens its
- * attempt, whose digest of it holds for every later attempt.
+ * Stores the bodies of first attempts. The main thread waits for each write to disk, so all bodies of
+ * one turn of the event loop share a write. A body is on disk before the commit that opens its
+ * attempt; the digest in that commit applies to every later attempt.
  */
 import type { DeliveryContext } from '../../machines/delivery/delivery.ts';
 import type { ProjectView } from '../platform/host/host-port.ts';
 import { nextTurn } from '../platform/time-slices.ts';
 
-/** A delivery's body as its channel's sender takes it. */
+/** A delivery's body in the form that its channel sends. */
 export interface RenderedBody {
   readonly bytes: Uint8Array;
   /** SHA-256, hex. */
   readonly digest: string;
-  /** It is on disk already: another attempt. */
+  /** True when it is on disk already, for a later attempt. */
   readonly isKept: boolean;
 }
 
 export interface BodySource {
-  /** The body that is kept, else one rendered anew. */
+  /** The stored body, or a newly rendered one. */
   body(view: ProjectView, delivery: DeliveryContext, id: string): RenderedBody;
-  /** Keeps bodies in one write. */
+  /** Stores bodies in one write. */
   keep(bodies: readonly KeptBody[]): void;
 }
 
@@ -38,8 +38,8 @@ export class Bodies {
   }
 
   /**
-   * The body of a delivery, on disk when it resolves. Rejects with what rendering or keeping threw,
-   * and when the body is not the one of the delivery's earlier attempts.
+   * The body of a delivery, on disk when it resolves. Rejects with faults of rendering and storing,
+   * and when the body differs from that of earlier attempts.
    */
   async of(view: ProjectView, delivery: DeliveryContext, id: string): Promise<RenderedBody> {
     const body = this.#source.body(view, delivery, id);

@@ -1,6 +1,6 @@
 /**
- * What people do with a destination that is there: pause it and start it again, change its signing
- * secret, have recipients asked again, send a test.
+ * Acts on an existing destination: pause and resume it, rotate its signing secret, resend
+ * verification mails, send a test.
  */
 
 import { ulid } from '../../streams/platform/random.ts';
@@ -47,7 +47,7 @@ export function resume(deps: DestinationsDeps, act: OneDestination): Promise<Cha
   });
 }
 
-/** Older secrets that no longer sign are forgotten at once; the previous one when its overlap ends. */
+/** Secrets that no longer sign are deleted at once, the previous one when its overlap ends. */
 export async function rotateSecret(
   deps: DestinationsDeps,
   { project, by, request, id, overlapMs }: RotateSecret,
@@ -79,7 +79,7 @@ export async function rotateSecret(
   return { destination, sequence };
 }
 
-/** Who confirmed or unsubscribed, is locked out, or was asked too often just now is left out. */
+/** Skips recipients who confirmed or unsubscribed, are locked out, or were mailed too often. */
 export async function verify(
   deps: DestinationsDeps,
   { project, by, request, id }: OneDestination,
@@ -113,10 +113,10 @@ export async function verify(
   return { destination, sequence, ...mailed };
 }
 
-/** After so long some of the mails that fill the queue have left it, ms. */
-const ROOM_MS = 60_000;
+/** Wait after which a full mail queue has space again, ms. */
+const QUEUE_FULL_MS = 60_000;
 
-/** Before the decision, because a link whose mail may not go out must not end the one before it. */
+/** Decided before the commit: a new link without its mail must not replace the previous one. */
 function allowance(deps: DestinationsDeps, project: string, id: string) {
   const { tokens, mails } = mailOf(deps);
   const allowed = new Map<string, Invitation>();
@@ -125,14 +125,14 @@ function allowance(deps: DestinationsDeps, project: string, id: string) {
   const view = deps.host.view(project);
   for (const row of recipientRows(view, id).filter(isAsked(deps.host, view))) {
     const { address } = recipientOf(row);
-    const rowWaitMs = allowed.size < room ? mails.take(project, address) : ROOM_MS;
+    const rowWaitMs = allowed.size < room ? mails.take(project, address) : QUEUE_FULL_MS;
     waitMs = Math.max(waitMs, rowWaitMs);
     if (rowWaitMs === 0) allowed.set(row.instance, invitationTo(tokens, row.instance));
   }
   return { allowed, waitMs };
 }
 
-/** Neither confirmed nor wants no mail, and is a member who may be written to. */
+/** True for a recipient who has not answered yet, and is a member who may be written to. */
 function isAsked(host: Pick<Host, 'view'>, view: ProjectView) {
   const isPersonActive = activePeople(host);
   return (row: Instance<'recipient'>): boolean =>
@@ -140,18 +140,18 @@ function isAsked(host: Pick<Host, 'view'>, view: ProjectView) {
     isOfMember(view, recipientOf(row), isPersonActive);
 }
 
-/** Tests to one destination, whoever asks, and of one project. */
+/** Tests to one destination, from all callers, and of one project. */
 const TESTS_TO_ONE = { burst: 10, refillMs: 60_000 };
 const TESTS_OF_PROJECT = { burst: 30, refillMs: 20_000 };
 
 export type TestLimits = ReturnType<typeof testLimits>;
 
-/** How often tests may be sent: each calls an endpoint of somebody's, or mails each recipient. */
+/** Limits of tests: each calls somebody's endpoint, or mails every recipient. */
 export function testLimits(clock: DestinationsDeps['clock']) {
   const toOne = new RateLimiter(clock, TESTS_TO_ONE);
   const ofProject = new RateLimiter(clock, TESTS_OF_PROJECT);
   return {
-    /** Counts a test; how long it must wait, ms: 0 = it may be sent now. */
+    /** Counts a test and returns the wait before it may be sent, ms; 0 = now. */
     take: (project: string, id: string): number =>
       toOne.takeFrom(`${project}/${id}`) || ofProject.takeFrom(project),
   };
@@ -178,7 +178,7 @@ export function sendTest(
       if (audience.length === 0) {
         throw invalidState('No recipient can be written to: none has confirmed the address');
       }
-      // Once, though it is decided again after a conflict; what was answered before counts nothing.
+      // Counted once, even when a conflict repeats the decision. A repeated request counts nothing.
       waitMs ??= allowances.take(project, id);
       if (waitMs > 0) throw tooMany('Tests were sent a moment ago', waitMs);
       const deliveries = audience.map((recipient) =>
@@ -212,7 +212,7 @@ export function mailOf({ mail }: DestinationsDeps): NonNullable<DestinationsDeps
 
 function tooMany(what: string, waitMs: number): Refusal {
   const seconds = Math.ceil(waitMs / 1000);
-  const message = `${what}: ask again in ${seconds} s`;
+  const message = `${what}: try again in ${seconds} s`;
   return new Refusal('TOO_MANY_REQUESTS', message, { retryAfterSeconds: String(seconds) });
 }
 

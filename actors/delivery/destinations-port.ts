@@ -1,6 +1,6 @@
 /**
- * What the API asks of destinations and of their mail recipients, and what is asked of the mail
- * server's side in turn. Secrets and tokens pass through answers and mails once, never commits.
+ * The interface of destinations and their recipients for the API, and the ports they need from the
+ * mail side. Secrets and tokens appear once in a response or a mail, never in a commit.
  */
 import type { DestinationKind } from '../../machines/delivery/destination.ts';
 import type { Clock } from '../../streams/platform/clock.ts';
@@ -16,7 +16,7 @@ interface Caller {
   readonly request: RequestKey;
 }
 
-/** Where a destination sends to. */
+/** The target of a destination. */
 export type NewTarget =
   | { readonly kind: DestinationKind; readonly url: string }
   /** Each the verified address of a member of the project. */
@@ -33,9 +33,9 @@ export interface OneDestination extends Caller {
 }
 
 export interface UpdateDestination extends OneDestination {
-  /** Absent = as it is. */
+  /** Absent = unchanged. */
   readonly displayName?: string;
-  /** Absent = as it is; of the kind that the destination has. */
+  /** Absent = unchanged; must be of the destination's kind. */
   readonly target?: NewTarget;
 }
 
@@ -45,7 +45,7 @@ export interface PauseDestination extends OneDestination {
 }
 
 export interface RotateSecret extends OneDestination {
-  /** How long the present secret signs beside the new one; 0 = older ones are discarded at once. */
+  /** How long the current secret also signs, ms; 0 = older secrets are discarded at once. */
   readonly overlapMs: number;
 }
 
@@ -57,8 +57,8 @@ export interface Changed {
 
 export interface WithSecret extends Changed {
   /**
-   * `whsec_...`, in the first answer only; undefined when the request had been answered before, and
-   * of a destination that signs nothing.
+   * `whsec_...`, in the first response only; undefined for a repeated request, and for a destination
+   * that signs nothing.
    */
   readonly webhookSecret?: string;
 }
@@ -75,28 +75,27 @@ export interface Destinations {
    * RECIPIENT_NOT_MEMBER (`addresses`: which), INVALID_STATE (mail without a mail server).
    */
   create(creation: CreateDestination): Promise<WithSecret>;
-  /** Throws as `create`; INVALID_FIELD for another kind. Who stays a recipient stays as they are. */
+  /** Throws as `create`; INVALID_FIELD for another kind. Recipients that stay are unchanged. */
   update(update: UpdateDestination): Promise<Changed>;
   /** Deletes a destination, its recipients, and what is sealed for it. */
   delete(deletion: OneDestination): Promise<Committed<Record<string, never>>>;
-  /** Throws INVALID_STATE where it is paused already. */
+  /** Throws INVALID_STATE when it is paused already. */
   pause(pause: PauseDestination): Promise<Changed>;
-  /** Throws INVALID_STATE where it is not paused. Ends the notice that told of the pause. */
+  /** Throws INVALID_STATE when it is not paused. Ends the notice about the pause. */
   resume(act: OneDestination): Promise<Changed>;
   /** Throws INVALID_STATE where nothing is signed. */
   rotateSecret(rotation: RotateSecret): Promise<WithSecret>;
   /**
-   * Sends the verification mails of those who have not confirmed their address again; earlier links
-   * end. Who unsubscribed is left alone until the address is added anew. Throws INVALID_STATE for other kinds, TOO_MANY_REQUESTS (`retryAfterSeconds`) when so many
-   * were sent that none may go out now.
+   * Resends verification mails to recipients who have not confirmed; earlier links end. Those who
+   * unsubscribed get none. Throws INVALID_STATE for other kinds, TOO_MANY_REQUESTS
+   * (`retryAfterSeconds`) when no mail may be sent now.
    *
-   * @returns how many mails are on their way, and how many are not: asked a moment ago, or no room
+   * @returns the number of mails queued, and not queued: sent a moment ago, or the queue is full
    */
   verify(act: OneDestination): Promise<Verifying>;
   /**
-   * Starts a test delivery, or one for each verified recipient. Throws INVALID_STATE where it is
-   * paused, or no recipient is verified; TOO_MANY_REQUESTS (`retryAfterSeconds`) for so many that
-   * they are no tests.
+   * Starts a test delivery, or one for each verified recipient. Throws INVALID_STATE when it is
+   * paused, or no recipient is verified; TOO_MANY_REQUESTS (`retryAfterSeconds`) for too many tests.
    *
    * @returns ids of the deliveries
    */
@@ -116,11 +115,11 @@ export interface DestinationsDeps {
   readonly mail?: { readonly tokens: RecipientTokens; readonly mails: VerificationMails };
 }
 
-/** What the holder of an address does with the links in mails. */
+/** The acts behind the links in mails. */
 export interface RecipientLinks {
-  /** Confirms the address. Throws a `Refusal` INVALID_STATE for a link that does not work (any more). */
+  /** Confirms the address. Throws a `Refusal` INVALID_STATE for a link that does not work. */
   confirm(token: string): Promise<void>;
-  /** Wants no more mail; harmless again, and for one who is no recipient any more. */
+  /** Ends the subscription. No-op when repeated, and for a removed recipient. */
   unsubscribe(recipient: { readonly project: string; readonly recipient: string }): Promise<void>;
 }
 
@@ -129,33 +128,33 @@ export interface VerificationMail {
   /** Project id. */
   readonly project: string;
   readonly destinationDisplayName: string;
-  /** To whom. */
+  /** Address to verify. */
   readonly address: string;
   /** The secret in its link. */
   readonly token: string;
   /** Unix ms. */
   readonly expiresMs: number;
-  /** Does the link work still? A newer one, or a removal, ends it. */
+  /** True while the link works. A newer one, or a removal, ends it. */
   readonly isCurrent: () => boolean;
-  /** Told when the mail server says, with this status, that the address takes no mail. */
+  /** Called when the mail server says, with this status, that the address takes no mail. */
   readonly onBounced: (status: number) => Promise<void>;
 }
 
-/** The mail server's side. */
+/** The queue of verification mails. */
 export interface VerificationMails {
-  /** How many more of the project can be on their way now. */
+  /** Number of further mails of the project that fit in the queue. */
   room(project: string): number;
-  /** Counts a mail that is wanted; how long it must wait, ms: 0 = it may go out now. */
+  /** Counts a mail and returns the wait before it may be sent, ms; 0 = now. */
   take(project: string, address: string): number;
-  /** Takes it on its way, without waiting; false: there was no room. */
+  /** Queues the mail; false when the queue is full. */
   send(mail: VerificationMail): boolean;
 }
 
-/** The secrets of verification mails: their form is known to `src` alone. */
+/** The tokens of verification mails: only `src` knows their form. */
 export interface RecipientTokens {
   /** A new secret with 256 random bits for a recipient's id; `hash`: SHA-256, hex. */
   mint(recipient: string): { readonly text: string; readonly hash: string };
-  /** Recipient's id in a well-formed secret; undefined when it is none. */
+  /** Recipient id in a well-formed token; undefined otherwise. */
   parse(text: string): string | undefined;
   hash(text: string): string;
 }

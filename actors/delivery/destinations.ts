@@ -1,8 +1,8 @@
 /**
- * Making, changing and deleting destinations. Limits are checked inside the decision, at the
- * project's head, so that two clients cannot race past them. What is secret (URLs, signing secrets)
- * is sealed before the commit that names it, under an id of its own: a crash between leaves a
- * sealed value nobody refers to, never a destination without its secret.
+ * Creates, changes and deletes destinations. Limits are checked inside the decision, at the project's
+ * head, so that two clients cannot race past them. URLs and signing secrets are sealed before the
+ * commit that names them: a crash between the two leaves an unused sealed value, never a destination
+ * without its secret.
  */
 import { createHash } from 'node:crypto';
 import type { DestinationKind, KeptAddress } from '../../machines/delivery/destination.ts';
@@ -58,11 +58,11 @@ export function createDestinations(deps: DestinationsDeps): Destinations {
   };
 }
 
-/** What was made of a target before the decision; of it, only ids and digests are committed. */
+/** A target prepared before the decision. Only its ids and digests are committed. */
 interface Prepared {
   readonly kind: DestinationKind;
   readonly address: KeptAddress;
-  /** By address; empty but with mail. */
+  /** By address; empty except for mail. */
   readonly invitations: ReadonlyMap<string, Invitation>;
 }
 
@@ -124,7 +124,7 @@ async function change(deps: DestinationsDeps, update: UpdateDestination): Promis
   return { destination: committedRow(deps.host, project, id), sequence };
 }
 
-/** What became of a new target: where its URL lies, what is not needed any more, who was invited. */
+/** The result of a new target: the id of its URL, sealed values to delete, invited recipients. */
 interface Retargeted {
   readonly urlId: string | null;
   readonly discarded: readonly string[];
@@ -139,7 +139,7 @@ function retarget(
   const { kind, address, invitations } = prepared;
   const before = destinationOf(livingRow(draft, id));
   if (before.kind !== kind) {
-    const message = `${id} is of kind ${before.kind}, which does not change: make another one`;
+    const message = `${id} is of kind ${before.kind}, which cannot change: create another destination`;
     throw invalidField(kind, message);
   }
   if (kind === 'email') {
@@ -151,7 +151,7 @@ function retarget(
   return { urlId: address.urlId, discarded: [urlIdOf(id, before)], invited: [] };
 }
 
-/** What was sealed for it goes once its deletion is committed; a resend repeats that too. */
+/** Sealed values are deleted once the deletion is committed; a repeated request deletes them too. */
 async function deleteDestination(
   deps: DestinationsDeps,
   { project, by, request, id }: OneDestination,
@@ -193,7 +193,7 @@ function prepare(deps: DestinationsDeps, target: NewTarget, path: string): Prepa
   return { kind, address, invitations: new Map() };
 }
 
-/** Beyond what may be sent a mail is left out: it is asked for again by `verify`. */
+/** Sends verification mails within the limits; `verify` sends the rest later. */
 function mailAll(
   { host, mail }: DestinationsDeps,
   project: string,

@@ -1,8 +1,8 @@
 /**
- * Expands what alert machines cause into steps and records of the same commit: an incident's
- * record, and one delivery for each destination, and each recipient of it, that is to be told. Ids
- * are hashes of what they stand for, so that doing it twice is a no-op. Whoever may not be written
- * to gets a delivery too, which ends at once: why nobody was told is recorded.
+ * Expands the effects of alert machines into steps and records of the same commit: the incident's
+ * record, and one delivery for each destination and recipient to notify. Ids are hashes of their
+ * content, so a second expansion is a no-op. A recipient who may not be written to gets a delivery
+ * that ends at once: it records the reason.
  */
 import type { DeliveryInput, DeliveryReason } from '../../machines/delivery/delivery.ts';
 import type { Effect, NotificationEvent } from '../../machines/platform/effects.ts';
@@ -20,8 +20,8 @@ declare module '../platform/host/rows.ts' {
 }
 
 /**
- * The host's expander. `applyRule` and `retireInstances` expand to nothing here: both are work
- * that the evaluator derives from rule rows, in batches.
+ * The host's expander. `applyRule` and `retireInstances` expand to nothing: the rule keeper derives
+ * that work from rule rows, in batches.
  */
 export const expandAlerting: EffectExpander = (effect: Effect, source: Instance, draft: Draft) => {
   if (source.machine !== 'alertInstance') return;
@@ -38,12 +38,12 @@ function notify(
   const { incident, rule, evaluationRevision } = source.context;
   if (!incident) return;
   const isRecovery = event === 'RECOVERED';
-  const room = { left: SUPERSEDED_MAX };
-  let told = 0;
+  const budget = { left: SUPERSEDED_MAX };
+  let notified = 0;
   for (const { destination, recipient } of audienceOf(draft, rule, isRecovery)) {
     const audience = { incident: incident.id, destination: destination.instance, recipient };
-    if (isRecovery && !wasTold(audience, incident.repeats, draft, room)) continue;
-    if (isRecovery && ++told > AUDIENCE_MAX) break;
+    if (isRecovery && !wasNotified(audience, incident.repeats, draft, budget)) continue;
+    if (isRecovery && ++notified > AUDIENCE_MAX) break;
     const about = { event, occurrence, alertInstance: source.instance, rule, evaluationRevision };
     startDelivery(draft, deliveryIdOf({ ...audience, event, occurrence }), destination, {
       ...about,
@@ -53,8 +53,8 @@ function notify(
 }
 
 /**
- * A recovery goes to those who were told, also where the rule no longer names them: they come last,
- * since there may be more of them than fit a commit.
+ * The destinations and recipients of a notification. A recovery goes to all who were notified, even
+ * if the rule no longer names them: those come last, as there may be more than fit in a commit.
  */
 function audienceOf(draft: Draft, rule: string, isRecovery: boolean) {
   const named = namedByRule(draft, rule).filter(({ final }) => !(isRecovery && final));
@@ -78,16 +78,16 @@ export interface TestDelivery {
   readonly destination: string;
   /** One of `recipientsOf(draft, destination)`. */
   readonly recipient: string | null;
-  /** Names this test among all, such as a ULID made for the request. */
+  /** Unique id of this test, such as a ULID made for the request. */
   readonly test: string;
 }
 
 /**
- * Starts the delivery of a test message; its id. One to a recipient who may not be written to ends
- * at once, with the reason. Throws when there is no such destination: the caller has looked.
+ * Starts the delivery of a test message and returns its id. A delivery to a recipient who may not be
+ * written to ends at once, with the reason. Throws for an unknown destination: callers check first.
  */
-export function startTestDelivery(draft: Draft, told: TestDelivery): string {
-  const { destination, recipient, test } = told;
+export function startTestDelivery(draft: Draft, target: TestDelivery): string {
+  const { destination, recipient, test } = target;
   const row = draft.instance('destination', destination);
   if (!row) throw new Error(`A test is for the unknown destination ${destination}`);
   const about = { event: 'TEST', occurrence: 1, destination, recipient } as const;
@@ -105,45 +105,45 @@ function startDelivery(
 ): void {
   if (draft.instance('delivery', id)) return;
   draft.start('delivery', id, { at: draft.at, project: draft.project, ...input });
-  // The list of deliveries is read newest first, which ids, being hashes, do not tell.
+  // Deliveries are listed newest first, and their ids, being hashes, have no order.
   const sort = String(draft.at).padStart(15, '0');
   draft.putRecord({ kind: 'delivery', id, body: {}, sort });
   const reason = whyNever(draft, destination, input.recipient);
   if (reason) draft.send('delivery', id, { type: 'suppressed', at: draft.at, reason });
 }
 
-/** What no recheck need find out: it is known when it would be queued. */
+/** The reason known when the delivery is created, so that no recheck is needed. */
 function whyNever(
   draft: Draft,
   destination: Instance<'destination'>,
   recipient: string | null,
 ): DeliveryReason | undefined {
   if (destination.final) return 'DESTINATION_DELETED';
-  // Whether the person is locked out is in no view of a project: the recheck looks.
+  // A lock-out of the person is not in a project's view: the recheck finds it.
   return isMail(destination) ? whyNotTo(draft, recipient, () => true) : undefined;
 }
 
-/** Rows that a recovery ends, and attempts in them: what they cost of its commit is bounded. */
+/** Most rows that a recovery ends, and attempts in them: its commit is bounded. */
 const SUPERSEDED_MAX = 60;
 
 /**
- * Was this audience told of the firing, or may it have been? If not, its deliveries end here as
- * superseded, while there is room: neither message is sent (EVAL-21). Any other that waits
- * ends at its recheck, since the incident has recovered.
+ * True when this audience was, or may have been, notified of the firing. If not, its deliveries end
+ * here as superseded, as far as the budget goes: neither message is sent (EVAL-21). The others end at
+ * their recheck, since the incident has recovered.
  */
-function wasTold(
+function wasNotified(
   audience: Audience,
   repeats: number,
   draft: Draft,
-  room: { left: number },
+  budget: { left: number },
 ): boolean {
   const deliveries = [...firingDeliveries(draft, audience, repeats)];
   if (deliveries.some(mayHaveArrived)) return true;
   for (const { instance, final, context } of deliveries) {
     const { attempts } = context;
     if (final) continue;
-    room.left -= 1 + attempts.length;
-    if (room.left < 0) break;
+    budget.left -= 1 + attempts.length;
+    if (budget.left < 0) break;
     draft.send('delivery', instance, { type: 'suppressed', at: draft.at, reason: 'SUPERSEDED' });
   }
   return false;

@@ -1,20 +1,20 @@
 /**
- * Who was told of an incident: deliveries have ids that follow from what they tell, so that the
- * answer is in their rows, and telling twice is the same delivery.
+ * Lookup of who was notified of an incident. A delivery's id is a hash of its content, so the rows
+ * have the answer, and a repeated notification is the same delivery.
  */
 import { createHash } from 'node:crypto';
 import type { NotificationEvent } from '../../machines/platform/effects.ts';
 import type { Instance, ProjectView } from '../platform/host/host-port.ts';
 
-/** Who is told of what incident. */
+/** One recipient of an incident's notifications. */
 export interface Audience {
   readonly incident: string;
   readonly destination: string;
-  /** Id of the mail recipient; null where the destination is a single address of its own. */
+  /** Id of the mail recipient; null when the destination has no recipients. */
   readonly recipient: string | null;
 }
 
-export interface Told extends Audience {
+export interface Notification extends Audience {
   readonly event: NotificationEvent;
   readonly occurrence: number;
 }
@@ -26,14 +26,14 @@ export function deliveryIdOf({
   incident,
   destination,
   recipient,
-}: Told): string {
+}: Notification): string {
   const text = JSON.stringify([incident, event, occurrence, destination, recipient ?? '']);
   return `dlv_${createHash('sha256').update(text).digest('hex').slice(0, 32)}`;
 }
 
 /**
- * What tells this audience that the incident fires, newest first: reminders, then the firing.
- * Destinations can be added to a rule at any time, so any of them may be missing.
+ * The deliveries to this audience about the firing, newest first: reminders, then the firing. Any of
+ * them may be missing, because destinations can be added to a rule at any time.
  */
 export function* firingDeliveries(
   view: ProjectView,
@@ -51,7 +51,7 @@ export function* firingDeliveries(
   }
 }
 
-/** An attempt was accepted, has an unknown outcome, or is on the wire now. */
+/** True when an attempt was accepted, has an unknown outcome, or is under way. */
 export function mayHaveArrived(delivery: Instance<'delivery'>): boolean {
   const { attempts } = delivery.context;
   return attempts.some(

@@ -1,7 +1,7 @@
 /**
- * What an attempt's outcome leads to, in the commit that records it: the delivery ends or waits,
- * the destination and the recipient hear of it, and what people must mend is a notice. The outcome
- * names the attempt, so that it can never be taken for that of another.
+ * The commit that records an attempt's outcome: the delivery ends or waits, the destination and the
+ * recipient are updated, and problems that people must fix become notices. The outcome names its
+ * attempt, so it cannot be taken for another's.
  */
 import type { DeliveryContext, DeliveryEvent } from '../../machines/delivery/delivery.ts';
 import type { DestinationContext } from '../../machines/delivery/destination.ts';
@@ -16,7 +16,7 @@ import type { OpenAttempt } from './wake-ups.ts';
 
 type RecordDeps = Pick<AttemptDeps, 'host' | 'random'>;
 
-/** The commit that ends the attempt. */
+/** Commits the end of the attempt. */
 export async function recordOutcome(
   { host, random }: RecordDeps,
   { project, delivery, attemptId }: OpenAttempt,
@@ -33,13 +33,13 @@ export async function recordOutcome(
       const event = outcomeEvent(outcome, context, draft.at, jitter);
       const { changed } = draft.send('delivery', delivery, { ...event, attemptId });
       if (!changed) return;
-      if (isBounce(outcome)) tellBounce(draft, context, outcome.error);
-      else tellDestination(draft, context.destination, outcome);
+      if (isBounce(outcome)) recordBounce(draft, context, outcome.error);
+      else updateDestination(draft, context.destination, outcome);
     },
   });
 }
 
-/** The commit for an attempt whose process did not live to tell its outcome. */
+/** Commits an unknown outcome for an attempt whose process died. */
 export async function recordLost(
   { host, random }: RecordDeps,
   { project, delivery, attemptId }: OpenAttempt,
@@ -58,7 +58,7 @@ export async function recordLost(
   });
 }
 
-/** The address takes no mail: that says nothing of the server, nor of other recipients. */
+/** True when the address takes no mail: the server and other recipients are not affected. */
 export function isBounce(
   outcome: AttemptOutcome,
 ): outcome is Extract<AttemptOutcome, { kind: 'refused' }> {
@@ -85,7 +85,7 @@ function outcomeEvent(
   }
 }
 
-/** Wait before the next attempt, ms; null when it would come after the 24 hours. */
+/** Wait before the next attempt, ms; null when it would be after the 24 hours. */
 function delayOf(
   context: DeliveryContext,
   at: number,
@@ -96,19 +96,19 @@ function delayOf(
   return retryDelayMs({ attempt, jitter, ageMs: at - context.createdMs, retryAfterMs }) ?? null;
 }
 
-function tellBounce(draft: Draft, { recipient }: DeliveryContext, reason: string): void {
+function recordBounce(draft: Draft, { recipient }: DeliveryContext, reason: string): void {
   if (recipient !== null) noteBounce(draft, recipient, reason);
 }
 
-/** A fault of this service: it says nothing of where the delivery was to go. */
+/** True for a fault of this service: the destination is not to blame. */
 export function isOurs(
   outcome: AttemptOutcome,
 ): outcome is Extract<AttemptOutcome, { kind: 'failed' }> {
   return outcome.kind === 'failed' && outcome.ours === true;
 }
 
-/** 410, or days of failures: it is left alone until somebody has mended and resumed it. */
-function tellDestination(draft: Draft, id: string, outcome: AttemptOutcome): void {
+/** After a 410, or days of failures, the destination is paused until somebody resumes it. */
+function updateDestination(draft: Draft, id: string, outcome: AttemptOutcome): void {
   if (isOurs(outcome)) return;
   const { at } = draft;
   if (outcome.kind === 'accepted') {
@@ -133,7 +133,7 @@ function notePaused(draft: Draft, id: string): void {
   raiseNotice(draft, {
     kind: 'DESTINATION_PAUSED',
     subject: { collection: 'destinations', id },
-    text: `Nothing is sent to ${displayNameOf(draft, id)} any more. ${pausedReason}. Mend it, then resume it.`,
+    text: `Nothing is sent to ${displayNameOf(draft, id)} any more. ${pausedReason}. Fix it, then resume it.`,
   });
 }
 

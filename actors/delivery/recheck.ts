@@ -1,7 +1,7 @@
 /**
- * The recheck before every attempt: is this message still to be sent, to this destination and this
- * recipient? It runs inside the commit that opens the attempt, so that nothing can change between
- * checking and sending (STATE-12, EVAL-20 to EVAL-22).
+ * The recheck before every attempt: whether this message must still be sent to this destination and
+ * recipient. It runs inside the commit that opens the attempt, so that nothing changes between the
+ * check and the send (STATE-12, EVAL-20 to EVAL-22).
  */
 import type { AlertInstanceContext } from '../../machines/alerting/alert-instance-setup.ts';
 import type { DeliveryContext, DeliveryReason } from '../../machines/delivery/delivery.ts';
@@ -14,7 +14,7 @@ import { firingDeliveries, mayHaveArrived } from './notified.ts';
 /** Why a delivery ends without (another) attempt. */
 export type SuppressedReason = Exclude<DeliveryReason, 'EXPIRED' | 'REFUSED'>;
 
-/** The reason not to send, or undefined when the attempt may be opened. */
+/** The reason not to send; undefined when the attempt may be opened. */
 export function recheck(
   view: ProjectView,
   delivery: DeliveryContext,
@@ -37,26 +37,26 @@ export function recheck(
 }
 
 /**
- * Must it wait for its rule? While a version is to be applied nobody is told of the rule's firings
- * (EVAL-16); an edit of names alone ends none of them.
+ * True when the delivery waits for its rule: while a version is pending, no firing of the rule is
+ * notified (EVAL-16). An edit of names alone ends no delivery.
  */
 export function isHeld(view: ProjectView, { event, rule }: DeliveryContext): boolean {
   if (event !== 'FIRING' && event !== 'REPEATED') return false;
   return view.instance('alertRule', rule)?.value === 'pendingApplication';
 }
 
-/** What was on the wire at the recovery has an outcome since: perhaps it did not arrive. */
+/** A firing under way at the recovery has its outcome now: it may not have arrived. */
 function recheckRecovered(view: ProjectView, delivery: DeliveryContext) {
   const repeats = repeatsOf(view, delivery);
-  // Not known any more: whoever was perhaps told hears of the end.
+  // No longer known: the recovery is sent, as the firing may have been.
   if (repeats === undefined) return undefined;
-  for (const told of firingDeliveries(view, delivery, repeats)) {
-    if (mayHaveArrived(told)) return undefined;
+  for (const firing of firingDeliveries(view, delivery, repeats)) {
+    if (mayHaveArrived(firing)) return undefined;
   }
   return 'SUPERSEDED';
 }
 
-/** Reminders of the delivery's incident: its instance may have fired again since. */
+/** Number of reminders of the delivery's incident; its instance may have fired again since. */
 function repeatsOf(view: ProjectView, delivery: DeliveryContext): number | undefined {
   const { incident } = alertInstanceOf(view, delivery);
   if (incident?.id === delivery.incident) return incident.repeats;
@@ -79,8 +79,8 @@ function isRetired(view: ProjectView, vm: string): boolean {
 }
 
 /**
- * After an outage the newest reminder is enough, the others would say the same; and a firing that
- * a reminder has told of does not come after it.
+ * True when a newer message makes this one redundant: after an outage only the newest reminder is
+ * sent, and no firing after a sent reminder.
  */
 function isOutdated(view: ProjectView, delivery: DeliveryContext, repeats: number): boolean {
   if (delivery.event === 'REPEATED') return delivery.occurrence < repeats;
@@ -95,7 +95,7 @@ function recheckFiring(view: ProjectView, delivery: DeliveryContext): Suppressed
   if (incident?.id !== delivery.incident || incident.recoveredMs !== null) return 'SUPERSEDED';
   if (isOutdated(view, delivery, incident.repeats)) return 'SUPERSEDED';
   if (incident.retiredMs !== null) return incident.retireReason ?? 'RULE_CHANGED';
-  // Its instances are retired right after it, not with it.
+  // Instances of a retired VM are retired in a later commit.
   if (isRetired(view, vm)) return 'VM_DELETED';
   const rule = view.instance('alertRule', delivery.rule);
   if (!rule || rule.final) return 'RULE_DELETED';
@@ -103,7 +103,7 @@ function recheckFiring(view: ProjectView, delivery: DeliveryContext): Suppressed
   if (delivery.evaluationRevision < evaluationRevision) {
     return spec.enabled ? 'RULE_CHANGED' : 'RULE_PAUSED';
   }
-  // Whoever takes a destination off a rule wants its messages to end there.
+  // A destination removed from the rule gets no more messages.
   const isNamed = spec.destinationNames.some((name) => name.endsWith(`/${delivery.destination}`));
   if (!isNamed) return 'RULE_CHANGED';
   return incident.snoozedUntilMs !== null ? 'SNOOZED' : undefined;

@@ -1,7 +1,6 @@
 /**
- * What the holder of an address does with the links in mails: confirms it, or wants no more. The
- * link is the proof; nobody need be signed in. Why a link does not work is told to nobody, for the
- * same sentence says what would do.
+ * The acts behind the links in mails: confirm an address, or unsubscribe. The link is the proof, so
+ * no sign-in is needed. A dead link gets one message for all causes, which says what to do.
  */
 import type { Actor } from '../../streams/platform/commit/commit.ts';
 import { Refusal } from '../../streams/platform/refusal.ts';

@@ -1,7 +1,7 @@
 /**
- * The recipients of mail destinations: who becomes one, who stays, who goes, and the mails by which
- * they confirm. Tokens are made before the decision that keeps their hashes; mails leave after it,
- * so that no link goes out that nothing knows of.
+ * The recipients of mail destinations: adding, keeping and removing them, and their verification
+ * mails. Tokens are made before the decision that stores their hashes, and mails are sent after it,
+ * so that every link sent is known.
  */
 
 import { type RecipientContext, VERIFICATION_MS } from '../../machines/delivery/recipient.ts';
@@ -15,13 +15,13 @@ import type { Draft, Host, Instance, ProjectView } from '../platform/host/host-p
 import { allInstances } from '../platform/host/live-instances.ts';
 import type { RecipientTokens, VerificationMails } from './destinations-port.ts';
 
-/** Of one destination: a team; a mailing list is one address. */
+/** Most recipients of one destination: a team. A mailing list is one address. */
 const RECIPIENTS_MAX = 50;
 
 /** Why a recipient is removed, as audit shows it. */
 type RemovedReason = 'TAKEN_OFF' | 'DESTINATION_DELETED';
 
-/** A token that was made for an address, and the id under which its recipient would start. */
+/** A token made for an address, and the id of its recipient if one is started. */
 export interface Invitation {
   readonly id: string;
   readonly token: string;
@@ -32,11 +32,11 @@ export interface Invitation {
 export function parseAddresses(field: string, texts: readonly string[]): string[] {
   const addresses = [...new Set(texts.map((text) => parseEmail(field, text)))];
   if (addresses.length > 0 && addresses.length <= RECIPIENTS_MAX) return addresses;
-  const message = `${field} has ${addresses.length} addresses: say 1 to ${RECIPIENTS_MAX}`;
+  const message = `${field} has ${addresses.length} addresses: give 1 to ${RECIPIENTS_MAX}`;
   throw invalidField(field, message);
 }
 
-/** Recipients of the destination that were not removed, in the order of their addresses. */
+/** Recipients of the destination that are not removed, sorted by address. */
 export function recipientRows(view: ProjectView, destination: string): Instance<'recipient'>[] {
   return allInstances(view, 'recipient')
     .filter(({ context }) => context.destination === destination)
@@ -48,11 +48,11 @@ export function recipientOf({ context }: Pick<Instance<'recipient'>, 'context'>)
 }
 
 /**
- * Makes exactly these addresses the recipients: who is new is invited, who stays stays as they are,
- * who is missing is removed. Throws a `Refusal` RECIPIENT_NOT_MEMBER for new ones that are no
- * member's, with `addresses`; LIMIT_EXCEEDED where a rule would tell too many.
+ * Makes exactly these addresses the recipients: new ones are invited, present ones stay unchanged,
+ * missing ones are removed. Throws a `Refusal` RECIPIENT_NOT_MEMBER (`addresses`) for new addresses
+ * of no member, LIMIT_EXCEEDED when a rule would notify too many.
  *
- * @returns ids of who was invited
+ * @returns ids of the invited
  */
 export function setRecipients(
   draft: Draft,
@@ -86,7 +86,6 @@ function membershipsOf(
   const members = new Map<string, string>();
   for (const row of allInstances(draft, 'membership')) {
     const { email, person } = row.context;
-    // An empty address is that of nobody.
     if (row.value === 'active' && isPersonActive(person)) {
       members.set(email.toLowerCase(), row.instance);
     }
@@ -110,14 +109,14 @@ export function removeRecipients(
   }
 }
 
-/** Once no address is known to bounce, nothing is left to tell. */
+/** Ends the bounce notice when no address of the destination bounces any more. */
 export function endBounceNotice(draft: Draft, destination: string): void {
   const isLeft = recipientRows(draft, destination).some(({ value }) => value === 'bounced');
   const subject = { collection: 'destinations', id: destination } as const;
   if (!isLeft) endNotice(draft, { kind: 'RECIPIENT_BOUNCED', subject });
 }
 
-/** The address takes no mail: nothing more is sent there, and the project is told. */
+/** Records that the address takes no mail: nothing more is sent, and a notice is raised. */
 export function noteBounce(draft: Draft, recipient: string, reason: string): void {
   const { changed, instance } = draft.send('recipient', recipient, {
     ...{ type: 'bounced', at: draft.at, reason },
@@ -128,16 +127,16 @@ export function noteBounce(draft: Draft, recipient: string, reason: string): voi
   raiseNotice(draft, {
     kind: 'RECIPIENT_BOUNCED',
     subject: { collection: 'destinations', id: destination },
-    text: `A recipient of "${String(named)}" gets no more mail: the mail server says that the address takes none. Take the address off, or verify it again.`,
+    text: `A recipient of "${String(named)}" gets no more mail: the mail server says that the address takes none. Remove the address, or verify it again.`,
   });
 }
 
 const byVerificationMail: Actor = { kind: 'service', name: 'verification mail' };
 
 /**
- * Sends the mail of a recipient who has just been invited, unless they are none any more.
+ * Sends the verification mail of a recipient who was just invited, unless removed since.
  *
- * @returns whether it is on its way
+ * @returns whether the mail was queued
  */
 export function mailInvitation(
   mails: VerificationMails,
@@ -173,7 +172,7 @@ export function mailInvitation(
   });
 }
 
-/** A token for each address, under an id of its own. */
+/** A new token and recipient id for each address. */
 export function invite(
   { tokens, newId }: { readonly tokens: RecipientTokens; readonly newId: () => string },
   addresses: readonly string[],

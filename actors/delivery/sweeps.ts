@@ -1,8 +1,8 @@
 /**
- * Sweeps over the rows, which are the truth: what is due and whose wake-up was lost is taken up,
- * and what a dead process left as being sent is ended. Every half minute; sooner when an attempt
- * under way elsewhere can be called lost, or when what waited for a rule's version may go on. Many
- * rows are taken up over many turns of the event loop.
+ * Sweeps over the delivery rows: deliveries that are due but lost their wake-up are queued, and
+ * attempts left open by a dead process are ended. A sweep runs every half minute, and earlier when an
+ * attempt elsewhere counts as lost or a rule's version was applied. Many rows are handled over many
+ * turns of the event loop.
  */
 import type { CancelWakeUp, Clock } from '../../streams/platform/clock.ts';
 import type { Host } from '../platform/host/host-port.ts';
@@ -15,7 +15,7 @@ export interface SweepsDeps {
   readonly host: Host;
   readonly clock: Clock;
   readonly notifier: Pick<Notifier, 'limitsOf'>;
-  /** Has this process an attempt of the delivery under way? */
+  /** True when this process has an attempt of the delivery under way. */
   readonly isOpen: (delivery: string) => boolean;
   readonly onDue: (wakeUp: WakeUp) => void;
   readonly onLost: (attempt: RecordedAttempt) => Promise<void>;
@@ -24,7 +24,7 @@ export interface SweepsDeps {
 
 /** How often rows are swept for lost wake-ups and dead attempts, ms. */
 const SWEEP_MS = 30_000;
-/** With clocks that differ and its commit, an attempt is nobody's so long after its end, ms. */
+/** An attempt counts as lost this long after its deadline: clocks differ, and commits take time. */
 const LOST_GRACE_MS = 5_000;
 
 export class Sweeps {
@@ -33,9 +33,9 @@ export class Sweeps {
   #stopped = true;
   #sweeping: Promise<void> = Promise.resolve();
   #cancel: CancelWakeUp | undefined;
-  /** Something waits for its rule's pending version. */
+  /** True when a delivery waits for its rule's pending version. */
   #isHolding = false;
-  /** A version was applied since the last sweep began: what waited for it is due. */
+  /** A version was applied since the last sweep began: deliveries that waited for it are due. */
   #isReleased = false;
 
   constructor(deps: SweepsDeps) {
@@ -43,25 +43,25 @@ export class Sweeps {
     this.#slices = new TimeSlices(deps.clock);
   }
 
-  /** Resolves after the first sweep; rejects with its fault. The others are told to `onFault`. */
+  /** Resolves after the first sweep, or rejects with its fault. Later faults go to `onFault`. */
   async start(): Promise<void> {
     this.#stopped = false;
     this.#after(await this.#sweep());
   }
 
-  /** Resolves when none is under way, and none comes. */
+  /** Resolves when no sweep is under way, and starts no more. */
   async stop(): Promise<void> {
     this.#stopped = true;
     this.#cancel?.();
     await this.#sweeping;
   }
 
-  /** Something waits for the version of a rule to be applied. */
+  /** Notes that a delivery waits for a rule's version. */
   hold(): void {
     this.#isHolding = true;
   }
 
-  /** A version was applied: sweeps soon if anything waits, after the sweep under way. */
+  /** Notes that a version was applied: sweeps soon if a delivery waits for one. */
   release(): void {
     if (!this.#isHolding) return;
     this.#isHolding = false;
@@ -84,21 +84,21 @@ export class Sweeps {
     });
   }
 
-  /** A row that cannot be taken up keeps no other waiting. Answers when to sweep again, ms. */
+  /** A faulty row delays no other. Returns the wait before the next sweep, ms. */
   async #sweep(): Promise<number> {
     const { host, isOpen, onDue, onLost } = this.#deps;
     const { due, sending } = await outstandingDeliveries(host);
-    for (const wakeUp of due) await this.#takeUp(wakeUp, () => onDue(wakeUp));
+    for (const wakeUp of due) await this.#handle(wakeUp, () => onDue(wakeUp));
     let nextMs = SWEEP_MS;
     for (const attempt of sending.filter(({ delivery }) => !isOpen(delivery))) {
       const lostInMs = this.#lostInMs(attempt);
       if (lostInMs > 0) nextMs = Math.min(nextMs, lostInMs);
-      else await this.#takeUp(attempt, () => onLost(attempt));
+      else await this.#handle(attempt, () => onLost(attempt));
     }
     return nextMs;
   }
 
-  /** Another process may still be at it while it is young, on either side of now: clocks differ. */
+  /** Another process may own a young attempt. Its start may be in the future: clocks differ. */
   #lostInMs({ project, delivery, startedMs }: RecordedAttempt): number {
     const { clock, host, notifier } = this.#deps;
     const view = host.view(project);
@@ -108,13 +108,13 @@ export class Sweeps {
     return lostAfterMs - Math.abs(clock.now() - startedMs);
   }
 
-  async #takeUp({ delivery }: WakeUp, work: () => void | Promise<void>): Promise<void> {
+  async #handle({ delivery }: WakeUp, work: () => void | Promise<void>): Promise<void> {
     await this.#slices.yieldIfDue();
     if (this.#stopped) return;
     try {
       await work();
     } catch (error) {
-      this.#deps.onFault(`taking up ${delivery}`, error);
+      this.#deps.onFault(`handling ${delivery}`, error);
     }
   }
 }

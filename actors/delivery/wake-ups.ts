@@ -1,7 +1,7 @@
 /**
- * Wake-ups: messages on DELIVERIES that say "this delivery is due now". They are a hint, never the
- * truth: rows are. One is sent with every commit that makes a delivery due; a sweep over the rows
- * repairs those that a crash or a broken stream lost.
+ * Wake-ups: messages on DELIVERIES that a delivery is due now. They are hints: the rows are the
+ * truth. Every commit that makes a delivery due sends one; a sweep over the rows makes up for those
+ * that a crash or a broken stream lost.
  */
 import { partitionOf, type Stream, type StreamSpec } from '../../streams/platform/stream.ts';
 import type { Host } from '../platform/host/host-port.ts';
@@ -22,19 +22,19 @@ export interface WakeUp {
   readonly delivery: string;
 }
 
-/** A delivery with the attempt that its row has under way. */
+/** A delivery with its open attempt. */
 export interface OpenAttempt extends WakeUp {
   readonly attemptId: string;
 }
 
-/** Publishes a wake-up. Losing it is repaired by the sweep, so callers need not retry. */
+/** Publishes a wake-up. The sweep makes up for a lost one, so callers need not retry. */
 export async function publishWakeUp(stream: Stream, wakeUp: WakeUp): Promise<void> {
   const subject = `svc.deliveries.${partitionOf(wakeUp.project)}`;
   const data = new TextEncoder().encode(JSON.stringify(wakeUp));
   await stream.append({ stream: DELIVERIES_STREAM, subject, data });
 }
 
-/** Reads a wake-up. Throws a `SyntaxError` or `TypeError` for what is none. */
+/** Parses a wake-up. Throws a `SyntaxError` or `TypeError` for other data. */
 export function parseWakeUp(data: Uint8Array): WakeUp {
   const parsed: unknown = JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(data));
   const { project, delivery } = (parsed ?? {}) as Partial<Record<keyof WakeUp, unknown>>;
@@ -47,7 +47,7 @@ export function parseWakeUp(data: Uint8Array): WakeUp {
 /** States in which a delivery is due now. */
 const DUE: ReadonlySet<unknown> = new Set(['queued', 'rechecking']);
 
-/** Sends a wake-up for each delivery that a commit applied here makes due. Returns its undo. */
+/** Sends a wake-up for each delivery that an applied commit makes due. Returns a stop function. */
 export function wakeOnCommit(
   host: Host,
   stream: Stream,
@@ -57,7 +57,7 @@ export function wakeOnCommit(
     const due = new Set<string>();
     for (const { machine, instance, to } of decisions.flatMap(({ steps }) => steps)) {
       if (machine !== 'delivery') continue;
-      // Only where the commit left it counts: opening an attempt passes through `rechecking`.
+      // Only the final state counts: opening an attempt passes through `rechecking`.
       if (DUE.has(to)) due.add(instance);
       else due.delete(instance);
     }
@@ -65,12 +65,12 @@ export function wakeOnCommit(
   });
 }
 
-/** An attempt that its row calls under way, and since when, Unix ms. */
+/** An attempt that is open in its row, with its start, Unix ms. */
 export interface RecordedAttempt extends OpenAttempt {
   readonly startedMs: number;
 }
 
-/** Deliveries that rows call due, and those whose attempt is recorded as under way. */
+/** Deliveries that are due, and open attempts, from all rows. */
 export async function outstandingDeliveries(
   host: Host,
 ): Promise<{ due: WakeUp[]; sending: RecordedAttempt[] }> {

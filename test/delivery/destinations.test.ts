@@ -287,7 +287,7 @@ t.test('tests are limited for each destination and project; resending one is non
   for (let n = 1; n < 10; n++) t.equal(await test(id), undefined);
   t.match(await test(id), {
     ...{ reason: 'TOO_MANY_REQUESTS', metadata: { retryAfterSeconds: '60' } },
-    message: 'Tests were sent a moment ago: ask again in 60 s',
+    message: 'Tests were sent a moment ago: try again in 60 s',
   });
   t.equal(world.instances('delivery').length, 10, 'and nothing is sent');
   t.match(await world.destinations.sendTest(first), { replayed: true });

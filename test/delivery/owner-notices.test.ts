@@ -94,7 +94,7 @@ t.test('owners who can be written to are notified of a pause, once', async (t) =
   t.match(noticeOf(world), {
     kind: 'DESTINATION_PAUSED',
     subject: { collection: 'destinations', id: /^dst_/ },
-    text: 'Nothing is sent to "Hook" any more. Gone. Mend it, then resume it.',
+    text: 'Nothing is sent to "Hook" any more. Gone. Fix it, then resume it.',
     endedMs: null,
   });
   await world.pass(120_000, 5_000);

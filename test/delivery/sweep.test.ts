@@ -81,7 +81,7 @@ t.test('a lost attempt that cannot be recorded keeps no other waiting', async (t
   const values = () => world.deliveries().map(({ value }) => value);
   await world.until('one is recorded', () => values().includes('waiting'));
   t.same(values().sort(), ['sending', 'waiting']);
-  t.match(world.faultsTold(), [/taking up dlv_.*The row is damaged/]);
+  t.match(world.faultsTold(), [/handling dlv_.*The row is damaged/]);
   await world.pass(60_000, 1_000);
   await world.until('the other too', () => values().every((value) => value === 'sent'));
   wire.release(accepted);
