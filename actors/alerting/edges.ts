@@ -26,11 +26,11 @@ declare module '../platform/host/rows.ts' {
 /** `rulePending`: to be decided once the rule, of unchanged evaluation, has been applied. */
 export type EdgeDecision = 'applied' | 'alreadyDecided' | 'ruleNotInForce' | 'rulePending';
 
-/** Decides one edge inside `draft`. Doing it twice is a no-op. */
-export function decideEdge(draft: Draft, told: Edge): EdgeDecision {
-  const rule = ruleInForce(draft, told);
+/** Decides one edge inside `draft`. Deciding it twice is a no-op. */
+export function decideEdge(draft: Draft, reported: Edge): EdgeDecision {
+  const rule = ruleInForce(draft, reported);
   if (typeof rule === 'string') return rule;
-  const edge = told.key.vm === '' ? ofDatacenter(draft, told) : told;
+  const edge = reported.key.vm === '' ? ofDatacenter(draft, reported) : reported;
   if (!edge) return 'alreadyDecided';
   if (isOfRetiredVm(draft, edge.key)) return 'ruleNotInForce';
   const id = instanceIdOf(edge.key);
@@ -47,7 +47,7 @@ export function decideEdge(draft: Draft, told: Edge): EdgeDecision {
     draft.putRecord(incidentWindowRecord(accepted.incidentId, edge.window));
     if (edge.held) recordHeld(draft, accepted.incidentId, edge.held);
   }
-  if (edge.kind === 'retired') beginGeneration(draft, told);
+  if (edge.kind === 'retired') beginGeneration(draft, reported);
   return 'applied';
 }
 
@@ -56,13 +56,13 @@ export function decideEdge(draft: Draft, told: Edge): EdgeDecision {
  * the data center. One whose VMs are all gone is retired for good; what comes later is another.
  */
 interface DatacenterConditionBody {
-  /** How often it was retired. */
+  /** Number of retirements. */
   readonly generation: number;
-  /** Time of the edge that retired it last: all up to it has been decided. */
+  /** Time of the edge that retired it last: all edges up to it are decided. */
   readonly throughMs: number;
 }
 
-/** The edge as one of the condition's present instance; undefined: it was decided before. */
+/** The edge with the condition's current generation; undefined when it was decided before. */
 function ofDatacenter(draft: Draft, edge: Edge): Edge | undefined {
   const body = conditionOf(draft, edge);
   if (!body) return edge;
@@ -83,7 +83,7 @@ function conditionOf(draft: Draft, { key }: Edge): DatacenterConditionBody | und
     | undefined;
 }
 
-/** VMs that are named in the record of a data center's incident; all of them are counted. */
+/** Most VMs named in the record of a data center's incident; the count has all of them. */
 export const HELD_VMS_MAX = 1_000;
 
 /** Body of a record of kind `incidentHeldVms`, under the incident's id; written with the firing. */
@@ -104,13 +104,13 @@ function recordHeld(draft: Draft, id: string, { datacenter, vms }: Held): void {
   const incident = draft.record('incident', id);
   if (!incident) throw new Error(`The incident ${id} has just been recorded and is not there`);
   const { sort } = incident;
-  const told = { ...incident.body, datacenter, heldVmCount: vms.length };
-  draft.putRecord({ kind: 'incident', id, body: told, ...(sort !== undefined && { sort }) });
+  const updated = { ...incident.body, datacenter, heldVmCount: vms.length };
+  draft.putRecord({ kind: 'incident', id, body: updated, ...(sort !== undefined && { sort }) });
 }
 
 type Held = NonNullable<Extract<Edge, { kind: 'fired' }>['held']>;
 
-/** What the row says of the instance's past; all zero when there is no row. */
+/** The instance's past according to its row; all zero without one. */
 function decidedOf(context: AlertInstanceContext | undefined): DecidedInstance {
   if (!context) return { ordinal: 0, decidedThrough: 0, firing: false };
   const { ordinal, decidedThrough, incident } = context;
@@ -125,8 +125,8 @@ function decidedOf(context: AlertInstanceContext | undefined): DecidedInstance {
 }
 
 /**
- * The rule's context when the edge was evaluated under the revision now in force. While a version
- * is pending nobody is told of anything; an edit of names alone loses no edge by it.
+ * The rule's context when the edge was evaluated under the revision now in force. While a version is
+ * pending nothing is notified; an edit of names alone loses no edge.
  */
 function ruleInForce(
   draft: Draft,

@@ -1,4 +1,4 @@
-/** Why nothing is sent to a recipient. */
+/** Reasons not to send to a recipient. */
 import type { RecipientContext } from '../../machines/delivery/recipient.ts';
 import { SYSTEM_PROJECT } from '../../streams/platform/commit/commit.ts';
 import type { Host, Instance, ProjectView } from '../platform/host/host-port.ts';
@@ -9,7 +9,7 @@ export type RecipientReason =
   | 'RECIPIENT_UNSUBSCRIBED'
   | 'RECIPIENT_BOUNCED';
 
-/** States of the recipient's machine in which nothing is sent to it. */
+/** States of a recipient in which nothing is sent. */
 const REASONS: Readonly<Record<string, RecipientReason>> = {
   invited: 'RECIPIENT_NOT_VERIFIED',
   unsubscribed: 'RECIPIENT_UNSUBSCRIBED',
@@ -17,15 +17,15 @@ const REASONS: Readonly<Record<string, RecipientReason>> = {
   removed: 'RECIPIENT_REMOVED',
 };
 
-/** May the person use the service at all? People are of no project: not in a project's view. */
+/** True when the person may use the service. People belong to no project's view. */
 export type IsPersonActive = (person: string) => boolean;
 
-/** Asks the rows of people, as they are at each question. */
+/** Reads the rows of people at each call. */
 export function activePeople(host: Pick<Host, 'view'>): IsPersonActive {
   return (person) => host.view(SYSTEM_PROJECT).instance('person', person)?.value === 'active';
 }
 
-/** Why nothing may be sent to the recipient; undefined: it may. `null`: the destination has none. */
+/** The reason not to send to the recipient; undefined to send. `null`: the destination has none. */
 export function whyNotTo(
   view: ProjectView,
   id: string | null,
@@ -39,7 +39,7 @@ export function whyNotTo(
   return isOfMember(view, context, isPersonActive) ? undefined : 'RECIPIENT_REMOVED';
 }
 
-/** Is the recipient's address that of a member, still, who is not locked out? */
+/** True while the address belongs to a member who is not locked out. */
 export function isOfMember(
   view: ProjectView,
   { membership, address }: Pick<RecipientContext, 'membership' | 'address'>,
@@ -47,12 +47,12 @@ export function isOfMember(
 ): boolean {
   const member = view.instance('membership', membership);
   if (member?.value !== 'active') return false;
-  // Somebody's old address may be somebody else's by now.
+  // An old address may belong to another person by now.
   const { email, person } = member.context;
   return email.toLowerCase() === address && isPersonActive(person);
 }
 
-/** Was the person behind the recipient locked out, or is there none? */
+/** True when the person behind the recipient is locked out or does not exist. */
 export function isLockedOut(
   view: ProjectView,
   recipient: string,
@@ -65,9 +65,9 @@ export function isLockedOut(
 }
 
 /**
- * To whom a message to the destination goes, each for itself: its recipients, removed ones not
- * among them, where it is one of mail; else the destination alone (`null`). A mail destination
- * whose recipients are all gone is told alone too, so that what it misses is recorded.
+ * The recipients of a destination, one delivery each: for mail all that are not removed, otherwise
+ * the destination alone (`null`). A mail destination without recipients counts alone too, so that
+ * the missed delivery is recorded.
  */
 export function recipientsOf(
   view: ProjectView,
@@ -81,7 +81,7 @@ export function recipientsOf(
   return ids.length > 0 ? ids : [null];
 }
 
-/** Does the destination send to people's addresses? */
+/** True for a mail destination. */
 export function isMail(destination: Instance<'destination'>): boolean {
   return destination.context.kind === 'email';
 }

@@ -1,6 +1,6 @@
 /**
- * A change of many things in as few commits as it takes: how much fits one commit is known only
- * once it is decided (destinations, windows), so what is refused as too large is halved.
+ * Splits a change of many items into as few commits as needed. The size of a commit is known only
+ * once it is decided (destinations, windows), so a part refused as too large is halved.
  */
 import { Refusal } from '../../streams/platform/refusal.ts';
 

@@ -1,4 +1,8 @@
-/** A snooze ends so long from now at the latest, ms (API-25). */
+/**
+ * Acts on an incident: acknowledge, snooze, end the snooze. Only a firing incident takes them. That
+ * is checked inside the decision, at the project's head, so an earlier recovery wins. No act stops
+ * the evaluation or ends the incident.
+ */
 import type { Actor } from '../../streams/platform/commit/commit.ts';
 import { invalidField, Refusal } from '../../streams/platform/refusal.ts';
 import type { Committed, Draft, EventOf, Host, RequestKey } from '../platform/host/host-port.ts';
@@ -18,7 +22,7 @@ export interface IncidentAct {
 }
 
 export type Acknowledge = IncidentAct & { readonly note: string };
-/** `untilMs`: Unix ms at which the silence ends by itself. */
+/** `untilMs`: end of the snooze, Unix ms. */
 export type Snooze = IncidentAct & { readonly untilMs: number };
 
 type Done = Promise<Committed<Record<string, never>>>;
@@ -26,13 +30,13 @@ type Done = Promise<Committed<Record<string, never>>>;
 /** Each throws a `Refusal`: NOT_FOUND, INVALID_STATE (it has ended), and those of the host. */
 export interface IncidentActs {
   /**
-   * Records attention. Who came first stays told: a second acknowledgement changes nothing. Throws
+   * Records attention. The first acknowledgement stays: a second one changes nothing. Throws
    * INVALID_FIELD for a note that is too long.
    */
   acknowledge(act: Acknowledge): Done;
-  /** Silence until then; again = another end. Throws INVALID_FIELD for a time not in (now, 7 days]. */
+  /** Snoozes; a second call replaces the end. Throws INVALID_FIELD for a time not in (now, 7 days]. */
   snooze(act: Snooze): Done;
-  /** Ends the silence; without one, nothing. */
+  /** Ends the snooze. No-op without one. */
   unsnooze(act: IncidentAct): Done;
 }
 
@@ -64,7 +68,7 @@ export function createIncidentActs(host: Pick<Host, 'submit'>): IncidentActs {
   };
 }
 
-/** Id of the alert instance whose incident this is, provided that it fires. */
+/** Id of the incident's alert instance. Throws unless the incident fires. */
 function firingInstance(draft: Draft, id: string, verb: string): string {
   const body = draft.record('incident', id)?.body;
   if (!body) throw new Refusal('NOT_FOUND', `There is no incident ${id} in the project`);
@@ -73,7 +77,7 @@ function firingInstance(draft: Draft, id: string, verb: string): string {
   const isOpen = body.state === 'FIRING' && context?.incident?.id === id && row?.final === false;
   if (isOpen) return body.alertInstance;
   const ended = body.state === 'RETIRED' ? 'was retired' : 'has recovered';
-  const message = `The incident ${ended}: only one that fires can be ${verb}`;
+  const message = `The incident ${ended}: only a firing incident can be ${verb}`;
   throw new Refusal('INVALID_STATE', message, { state: body.state });
 }
 

@@ -1,8 +1,7 @@
 /**
- * The incident: one span of firing, as people see it. Its record is written anew, from the alert
- * instance and its rule, with every commit that changes it. The samples that decided it are up to
- * hundreds and never change: they are a record of their own, so that neither lists of incidents nor
- * later commits carry them.
+ * The incident: one span of firing. Its record is rewritten from the alert instance and its rule by
+ * every commit that changes it. The samples that decided it are up to hundreds and never change, so
+ * they are a separate record that lists of incidents and later commits leave out.
  */
 import type { AlertInstanceContext } from '../../machines/alerting/alert-instance-setup.ts';
 import type { MissingReason } from '../../machines/alerting/incident.ts';
@@ -44,17 +43,17 @@ export interface IncidentBody {
   readonly value: number | null;
   readonly valueMs: number | null;
   readonly dataMissingSinceMs: number | null;
-  /** Absent in records of an older version, as is all down to `firedObservedMs`. */
+  /** Absent in records of older versions, as are all fields down to `firedObservedMs`. */
   readonly dataMissingReason?: MissingReason | null;
   readonly evaluatorError?: string | null;
-  /** The data center whose condition it is; its silent VMs are a record of their own. */
+  /** The data center of the condition; its silent VMs are a separate record. */
   readonly datacenter?: string;
   readonly heldVmCount?: number;
   readonly repeats?: number;
-  /** The rule's own way back, as it was when it fired. */
+  /** The rule's recovery condition when it fired. */
   readonly recoveryThreshold?: number;
   readonly recoverySeconds?: number;
-  /** The observation that fired it; for silence the moment. */
+  /** Time of the observation that fired it; for silence the time of the decision. */
   readonly firedObservedMs?: number;
   readonly acknowledged: {
     readonly by: string;
@@ -114,7 +113,7 @@ export function incidentRecord(
   return { kind: 'incident', id: incident.id, body: { ...body }, sort };
 }
 
-/** What the rule said when the incident began: later edits do not rewrite it. */
+/** The rule's fields when the incident began: later edits do not change them. */
 function ruleFacts(context: AlertInstanceContext, draft: Draft) {
   const rule = draft.instance('alertRule', context.rule);
   if (!rule) throw new Error(`Alert instance of the unknown rule ${context.rule}`);

@@ -19,25 +19,26 @@ export interface InstanceLimitDeps {
   readonly evaluator: Pick<EvaluatorView, 'quota'>;
   /** false: the evaluator is still reading what was stored, and its counts say nothing yet. */
   readonly isCaughtUp: () => boolean;
-  /** A change could not be committed now: the next look commits it. */
+  /** Called when a change could not be committed; the next check retries. */
   readonly onLost?: (error: unknown) => void;
 }
 
-/** How often is looked, ms. */
+/** Interval of checks, ms. */
 const CHECK_MS = 5_000;
 
-/** Looks until `signal`. Rejects on a fault of ours. */
+/** Checks until `signal`. Rejects on a fault of this service. */
 export async function watchInstanceLimit(
   deps: InstanceLimitDeps,
   signal: AbortSignal,
 ): Promise<void> {
   const { host, clock, isCaughtUp, onLost } = deps;
-  const told = new Map<string, Set<string>>();
-  for (const project of host.projects()) told.set(project, await toldBefore(host.view(project)));
+  const reported = new Map<string, Set<string>>();
+  for (const project of host.projects())
+    reported.set(project, await reportedBefore(host.view(project)));
   while (!signal.aborted) {
     for (const project of isCaughtUp() ? host.projects() : []) {
       try {
-        await tell(deps, project, setOf(told, project));
+        await report(deps, project, setOf(reported, project));
       } catch (error) {
         if (!isRetryable(error)) throw error;
         onLost?.(error);
@@ -48,7 +49,7 @@ export async function watchInstanceLimit(
 }
 
 /** Rules of which rows say that they have no room for some of their instances. */
-async function toldBefore(view: ProjectView): Promise<Set<string>> {
+async function reportedBefore(view: ProjectView): Promise<Set<string>> {
   const rules = new Set<string>();
   for await (const { instance, context } of liveInstances(view, 'alertRule')) {
     if (context.syncError === INSTANCE_LIMIT) rules.add(instance);
@@ -66,10 +67,10 @@ async function toldBefore(view: ProjectView): Promise<Set<string>> {
 }
 
 /** Commits what has changed since; `told` is what rows say, before and after. */
-async function tell(
+async function report(
   { host, evaluator }: InstanceLimitDeps,
   project: string,
-  told: Set<string>,
+  reported: Set<string>,
 ): Promise<void> {
   const view = host.view(project);
   const { unevaluated } = evaluator.quota(project);
@@ -77,7 +78,7 @@ async function tell(
     const row = view.instance('alertRule', rule);
     return row?.value === 'active' && row.context.syncError !== INSTANCE_LIMIT;
   });
-  const ended = [...told].filter((rule) => !unevaluated.has(rule));
+  const ended = [...reported].filter((rule) => !unevaluated.has(rule));
   if (reached.length + ended.length === 0) return;
   await host.submit({
     project,
@@ -87,8 +88,8 @@ async function tell(
       for (const rule of ended) end(draft, rule);
     },
   });
-  for (const rule of reached) told.add(rule);
-  for (const rule of ended) told.delete(rule);
+  for (const rule of reached) reported.add(rule);
+  for (const rule of ended) reported.delete(rule);
 }
 
 function begin(draft: Draft, rule: string): void {
@@ -97,7 +98,7 @@ function begin(draft: Draft, rule: string): void {
   const { instances } = limitsOf(draft);
   const text =
     `Not all of this rule's instances are evaluated: the project has the ${instances} that it ` +
-    'may have. Those evaluated before go on; the rule shows how many are not. Select fewer VMs, ' +
+    'may have. Those evaluated before still are; the rule shows how many are not. Select fewer VMs, ' +
     'delete a rule, or ask the operator for a higher limit.';
   raiseNotice(draft, { kind: 'INSTANCE_LIMIT', subject: subjectOf(rule), text });
 }

@@ -1,7 +1,7 @@
 /**
- * Notices: what the service has to tell people of alerting itself, in the project, without any
- * destination: a limit that is reached, a destination that it paused. One lasts until what it
- * tells of has ended; raising it again meanwhile changes its text alone.
+ * Notices about alerting itself, shown in the project without any destination: a limit that is
+ * reached, a destination that was paused. A notice lasts until its cause ends; raising it again
+ * meanwhile changes only its text.
  */
 import type { AccessNotice } from '../identity/access-notices.ts';
 import type { Draft } from '../platform/host/host-port.ts';
@@ -19,10 +19,10 @@ export type NoticeKind = 'INSTANCE_LIMIT' | 'DESTINATION_PAUSED' | 'RECIPIENT_BO
 export interface NoticeBody {
   readonly kind: NoticeKind;
   readonly subject: NoticeSubject;
-  /** What happened and what would do, for people, on one line; no secret, no address. */
+  /** What happened and what to do, on one line; no secret, no address. */
   readonly text: string;
   readonly raisedMs: number;
-  /** null: it lasts. */
+  /** null while it lasts. */
   readonly endedMs: number | null;
 }
 
@@ -60,7 +60,7 @@ function lastingNotice(
   return body.endedMs === null ? body : undefined;
 }
 
-/** One of a kind for each thing: a notice raised anew replaces the one that ended. */
+/** One notice of a kind for each subject: a new one replaces the one that ended. */
 function idOf({ kind, subject }: Pick<NoticeBody, 'kind' | 'subject'>): string {
   return `${kind.toLowerCase().replaceAll('_', '-')}-${subject.id}`;
 }

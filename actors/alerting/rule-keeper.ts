@@ -1,8 +1,8 @@
 /**
- * Carries out what rows ask for: a rule that waits to be applied gets its marker into the log, with
- * the limit that holds; so does a limit that was set, and a VM that was retired. What that outdates
- * is retired. All of it is derived from rows, at the start for everything and then for what a commit
- * moves, so a crash loses none of it.
+ * The rule keeper: appends the log markers that rows call for (a pending rule with the current limit,
+ * a new limit, a retired VM), and retires the instances that became outdated. Everything is derived
+ * from rows, at the start for all of them and then for those a commit changes, so a crash loses
+ * nothing.
  */
 import type { AlertRuleSpec } from '../../machines/alerting/alert-rule.ts';
 import type { Clock } from '../../streams/platform/clock.ts';
@@ -25,9 +25,9 @@ export interface RuleKeeperDeps {
   readonly clock: Clock;
 }
 
-/** Wait after the stream did not answer, ms. */
+/** Wait after the stream failed to answer, ms. */
 const RETRY_MS = 500;
-/** A VM retired longer ago is known to the evaluator from its record, ms. */
+/** Age after which the evaluator knows a retired VM from its record, ms. */
 const RETIREMENT_MARKED_MS = 86_400_000;
 
 type Work = { readonly project: string } & (
@@ -36,7 +36,7 @@ type Work = { readonly project: string } & (
   | { readonly kind: 'vms'; readonly retired: readonly RetiredVm[] }
 );
 
-/** Runs until `signal`; rejects on a fault that a fresh start may mend. */
+/** Runs until `signal`. Rejects on a fault that a restart may fix. */
 export async function keepRules(deps: RuleKeeperDeps, signal: AbortSignal): Promise<void> {
   const waiting: Work[] = [];
   let wake = (): void => {};
@@ -92,7 +92,7 @@ async function outstandingRules(host: Host): Promise<Work[]> {
   return work;
 }
 
-/** Whose last marker was lost with a crash: deleted rules in force, retired VMs, limits. */
+/** Work whose marker a crash lost: deleted rules still in force, retired VMs, limits. */
 async function unmarked({ host, stream, clock }: RuleKeeperDeps): Promise<Work[]> {
   const inForce = new Map<string, { readonly project: string; readonly rule: string }>();
   const generations = new Map<string, number>();
@@ -165,7 +165,7 @@ async function keepRule(
   const { retiredThroughRevision, spec, version } = row.context;
   const reason = row.final ? undefined : whyNot(spec);
   if (row.value === 'pendingApplication' && reason !== undefined) {
-    // What it evaluated before ends too: a rule that has failed watches nothing.
+    // The version evaluated before ends too: a failed rule is not evaluated.
     await mark(withoutRule(project, row, clock.now()));
     await fail(host, { project, rule, version, reason });
   } else if (row.final || row.value === 'pendingApplication') {
@@ -175,13 +175,13 @@ async function keepRule(
   if (row.value === 'active') await adoptRepeatInterval(host, project, rule);
 }
 
-/** Why this program cannot evaluate a rule, which another version of it accepted perhaps. */
+/** The reason this version cannot evaluate a rule that another version accepted. */
 function whyNot({ metricId, operator }: AlertRuleSpec): string | undefined {
   if (!EVALUATED_METRICS.has(metricId)) return 'UNKNOWN_METRIC';
   return OPERATORS.some((known) => known === operator) ? undefined : 'UNKNOWN_OPERATOR';
 }
 
-/** Ends what was evaluated before the version that cannot be. */
+/** Ends the evaluation of the version before the failed one. */
 function withoutRule(project: string, row: Instance<'alertRule'>, atMs: number): LogEntry {
   const context = row.context;
   const evaluationRevision = context.evaluationRevision - 1;

@@ -1,7 +1,7 @@
 /**
- * The rule a caller asks for, checked field by field: what comes back can be evaluated. Each
- * refusal names the field, the value seen and what would do. What refers to other things (VMs,
- * destinations) is checked where it is decided, at the project's head.
+ * Validation of a requested rule, field by field: the result can be evaluated. Each refusal names the
+ * field, the value seen and the values allowed. References to VMs and destinations are checked
+ * inside the decision, at the project's head.
  */
 import type { AlertRuleSpec } from '../../machines/alerting/alert-rule.ts';
 import { invalidField, Refusal } from '../../streams/platform/refusal.ts';
@@ -12,7 +12,7 @@ import { isOneLine, NOT_ONE_LINE } from '../platform/one-line.ts';
 
 const SEVERITIES = ['INFO', 'WARNING', 'CRITICAL'] as const;
 
-/** As it came over the wire: absent and unspecified fields are undefined. */
+/** The rule as requested: absent and unspecified fields are undefined. */
 export interface RequestedRuleSpec {
   readonly displayName: string;
   readonly metricId: string;
@@ -32,7 +32,7 @@ export interface RequestedRuleSpec {
 
 const DISPLAY_NAME_MAX = 200;
 const SUSTAINED_SECONDS_MAX = 86_400;
-/** One sampling interval: younger than that no telemetry stays. */
+/** One sampling interval: the age of telemetry regularly reaches it. */
 const AGE_SECONDS_MIN = 30;
 const REPEAT_SECONDS_MIN = 60;
 const REPEAT_SECONDS_MAX = 7 * 86_400;
@@ -99,7 +99,7 @@ function checkMetric(metricId: string): void {
   );
 }
 
-/** Ages only grow until something is heard, which is once a sampling interval where all is well. */
+/** An age grows until a sample arrives, once per sampling interval in normal operation. */
 function checkTelemetry(
   operator: Operator,
   threshold: number,

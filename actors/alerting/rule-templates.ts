@@ -1,14 +1,14 @@
 /**
- * Rules to start from: one for each thing that most people watch (API-23). Each spec
- * can be saved as it stands. What a template cannot tell is in its description: the limitation of
- * its metric, from the catalogue, so that it is never said in two ways.
+ * Rules to start from, one for each common need (API-23). Each spec
+ * can be saved as it is. The description ends with the limitation of its metric, taken from
+ * the catalogue so that it is written in one place.
  */
 import type { AlertRuleSpec } from '../../machines/alerting/alert-rule.ts';
 import { metricCatalogue } from '../../streams/telemetry/metrics/catalogue.ts';
 
 export interface RuleTemplate {
   readonly id: string;
-  /** What it is for, then what it cannot tell. */
+  /** Purpose, then limitation. */
   readonly description: string;
   readonly spec: AlertRuleSpec;
 }
