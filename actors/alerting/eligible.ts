@@ -1,8 +1,13 @@
-/** Reasons not to send to a recipient. */
+/**
+ * Whether mail may be sent to a recipient: the holder confirmed the address, and it still belongs to
+ * a member of the project who may use the service (STATE-12, EVAL-22).
+ */
 import type { RecipientContext } from '../../machines/delivery/recipient.ts';
 import { SYSTEM_PROJECT } from '../../streams/platform/commit/commit.ts';
 import type { Host, Instance, ProjectView } from '../platform/host/host-port.ts';
 import { allInstances } from '../platform/host/live-instances.ts';
+
+/** Reasons not to send to a recipient. */
 export type RecipientReason =
   | 'RECIPIENT_REMOVED'
   | 'RECIPIENT_NOT_VERIFIED'

@@ -8,6 +8,7 @@ import { invalidField, Refusal } from '../../streams/platform/refusal.ts';
 import type { Committed, Draft, EventOf, Host, RequestKey } from '../platform/host/host-port.ts';
 import { isPlainText } from '../platform/one-line.ts';
 
+/** Longest snooze, ms (API-25). */
 const SNOOZE_MS_MAX = 7 * 86_400_000;
 /** Characters of a note. */
 const NOTE_CHARACTERS_MAX = 1_000;

@@ -1,4 +1,15 @@
-/** Incidents and deliveries are kept so long after their end, ms (EVENT-04, LIMIT-19). */
+/**
+ * Lets go of what is kept for a time only (LIMIT-19): incidents and notices 90 days
+ * after their end; deliveries and ended alert instances so long after theirs, but not before their
+ * incident, whose recovery is for those who were told of its firing; commits and transitions after
+ * the audit retention. What fires, waits or lasts never goes.
+ *
+ *     what is due (reads) -> a decision that looks again and names it -> a commit -> every node alike
+ *
+ * A commit names each thing that goes, or the commit after which the chain begins, so that no node
+ * decides by its own clock. Each is small, and a turn apart: nobody waits for it. A restart midway
+ * finds what is left.
+ */
 import type { EndedInstance } from '../../sqlite/platform/control/instance-reads.ts';
 import type { Clock } from '../../streams/platform/clock.ts';
 import type { Actor } from '../../streams/platform/commit/commit.ts';
@@ -17,6 +28,8 @@ import type {
 } from '../platform/host/host-port.ts';
 import { isRetryable } from '../platform/retryable.ts';
 import { nextTurn } from '../platform/time-slices.ts';
+
+/** Incidents and deliveries are kept so long after their end, ms (EVENT-04, LIMIT-19). */
 export const HISTORY_KEPT_MS = 90 * 86_400_000;
 
 /** Machines whose ended instances go. */

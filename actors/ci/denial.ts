@@ -1,4 +1,8 @@
-/** Why an exchange was denied: `cause` of the refusal, `code` of its note, label of its count. */
+/**
+ * Denials of an exchange, decided from plain data: the connection, its service account, and the
+ * identity in the token. The order of the checks matters: a stranger learns only that their identity
+ * is not the approved one; the state of the connection is shown to the approved workflow alone.
+ */
 import type { ObservedClaims } from '../../machines/ci/ci-verification.ts';
 import { Refusal } from '../../streams/platform/refusal.ts';
 import { shownUrl } from '../../streams/platform/shown-url.ts';
@@ -6,6 +10,8 @@ import { type Grants, within } from '../identity/grants.ts';
 import type { Instance } from '../platform/host/host-port.ts';
 import type { ClaimDifference, VerifiedAssertion, WorkflowIdentity } from './assertion.ts';
 import type { RefusedExchange } from './refusal-notes.ts';
+
+/** Why an exchange was denied: `cause` of the refusal, `code` of its note, label of its count. */
 export type DenialCause =
   /** A run for a pull request, in any of its forms. */
   | 'PULL_REQUEST'

@@ -1,7 +1,15 @@
-/** Least time between two notes of one connection or verification, ms. */
+/**
+ * Notes of refused exchanges, at most one a minute for each connection, so that a stranger cannot
+ * fill the audit. The first refusal of a burst is noted at once; later ones are collected into the
+ * next note, each counted under its own code, so that garbage cannot hide a mismatch. Stopping the
+ * service writes held notes; a killed process loses the refusals of the last minute at most. Each
+ * refusal carries the correlation id of the note that counts it.
+ */
 import type { CancelWakeUp, Clock } from '../../streams/platform/clock.ts';
 import { type Random, ulid } from '../../streams/platform/random.ts';
 import type { Draft, Host, Instance } from '../platform/host/host-port.ts';
+
+/** Least time between two notes of one connection or verification, ms. */
 export const APART_MS = 60_000;
 
 export interface RefusedExchange {

@@ -354,6 +354,6 @@ t.test('faults of the service are reported, and retried on schedule', async (t) 
     throw new Error('A mistake');
   };
   await world.pass(7_000, 500);
-  t.match(only(world).attempts[1], { outcome: 'unknown', error: /fault of ours/ });
+  t.match(only(world).attempts[1], { outcome: 'unknown', error: /fault of this service/ });
   t.match(world.faultsTold(), [/seal is broken/, /A mistake/]);
 });
