@@ -170,7 +170,7 @@ t.test('a sample falls out 90 s after its observation, and nothing takes its pla
   t.same(await samplesOf(world), [], 'a late sample that is old is no present either');
 });
 
-t.test('VMs of a stale data center fall out, and come back with it', async (t) => {
+t.test('VMs of a stale data center are left out, and return with it', async (t) => {
   const world = await startExportWorld(t);
   await world.write([{ observedUnixMs: START_MS, state: 'STOPPED' }]);
   t.match(await samplesOf(world), [/^svc_vm_running\{.*\} 0 /, /^svc_vm_last/]);
@@ -300,7 +300,7 @@ t.test('more exports at once than queries may run have to wait', async (t) => {
   t.ok(answers.find(({ status }) => status === 429)?.headers['retry-after']);
 });
 
-t.test('a VM keeps its shard, whatever others come and however it is renamed', async (t) => {
+t.test('a VM keeps its shard when others are registered and when it is renamed', async (t) => {
   const world = await startExportWorld(t);
   const vms = Array.from({ length: SHARD_VMS_MAX + 3 }, (_, i) => `vm-${String((i * 37) % 1000)}`);
   const row = (vm: string, displayName = vm) => ({ vm, displayName, observedUnixMs: START_MS });

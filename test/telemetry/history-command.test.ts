@@ -137,7 +137,7 @@ t.test('a running service answers for its folder, and its history stays readable
   t.notOk(existsSync(socket));
 });
 
-t.test('a folder whose path is too long for a socket is reached all the same', async (t) => {
+t.test('a folder with a path too long for a socket is still reached', async (t) => {
   // Longer than the 107 bytes that such a path may have.
   const folder = join(dataFolder(t), 'a-long-name-of-a-folder/'.repeat(5));
   mkdirSync(folder, { recursive: true });

@@ -145,7 +145,7 @@ for (const [name, rows, bounds] of [
   });
 }
 
-t.test('rows that had no room come from the log once there is some', async (t) => {
+t.test('rows that did not fit are read from the log once memory is free', async (t) => {
   const { world, history, write, room, stop } = await openNode(t, SMALL);
   await write('demo', [cpuRow('vm', START_MS, 1)]);
   await world.settle();

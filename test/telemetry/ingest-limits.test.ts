@@ -16,7 +16,7 @@ import {
 const write = (world: AlertingWorld, rows: readonly IngestRow[]) =>
   world.ingest.write({ project: PROJECT, batchId: '', rows });
 
-t.test('a project has room for so many VMs; those it has go on being stored', async (t) => {
+t.test('a project at its limit of VMs gets no new one, and its VMs are still stored', async (t) => {
   const world = await openAlertingWorld(t);
   const reported: number[] = [];
   const limited = () =>
@@ -50,10 +50,10 @@ t.test('a project has room for so many VMs; those it has go on being stored', as
   t.match(await limited().write(rows('vm-4', 'vm-2')), { accepted: 1, rejected: [{ row: 0 }] });
   t.equal(world.host.view(PROJECT).record('vm', 'vm-3'), undefined);
   const elsewhere = { ...rows('vm-3'), project: 'other' };
-  t.match(await ingest.write(elsewhere), { accepted: 1 }, 'another project has its own room');
+  t.match(await ingest.write(elsewhere), { accepted: 1 }, 'another project has its own limit');
 });
 
-t.test('a VM has room for 512 series within retention; those it has go on', async (t) => {
+t.test('a VM has 512 series at most within retention, and those it has are still stored', async (t) => {
   const world = await openAlertingWorld(t);
   const disk = (i: number) => `svc_vm_disk_read_bytes_total{device="d${i}"}`;
   const disks = (first: number, count: number): IngestRow => {
@@ -72,7 +72,7 @@ t.test('a VM has room for 512 series within retention; those it has go on', asyn
   t.match(await write(world, [fresh]), { accepted: 512 }, 'in a single row too');
   t.match(await write(world, [fresh]), { accepted: 512 });
   await world.clock.advance(8 * 86_400_000);
-  t.match(await write(world, [disks(600, 12)]), { accepted: 12 }, 'what is long gone makes room');
+  t.match(await write(world, [disks(600, 12)]), { accepted: 12 }, 'a series that ended long ago no longer counts');
 });
 
 /** An ingest whose projects may have so much. */
@@ -88,7 +88,7 @@ function bounded(world: AlertingWorld, series: number, memory?: RowMemory) {
   return (project: string, ...rows: IngestRow[]) => ingest.write({ project, batchId: '', rows });
 }
 
-t.test('a project has room for so many series; known ones and neighbours go on', async (t) => {
+t.test('a project at its limit of series gets no new one; known series and other projects are still stored', async (t) => {
   const world = await openAlertingWorld(t);
   const write = bounded(world, 3);
   const row = (vm: string, ...series: string[]): IngestRow => ({
@@ -107,11 +107,11 @@ t.test('a project has room for so many series; known ones and neighbours go on',
   t.match(
     await write(PROJECT, row('vm-5', 'a', 'b', 'c')),
     { accepted: 3 },
-    'what left makes room',
+    'what has left no longer counts',
   );
 });
 
-t.test('a VM with ever new boot ids or reasons is refused by row, and comes back', async (t) => {
+t.test('a VM with ever new boot ids or reasons is refused by row, and accepted later', async (t) => {
   const world = await openAlertingWorld(t);
   const write = bounded(world, 1000);
   for (const field of ['boot', 'stateReason'] as const) {
@@ -124,7 +124,7 @@ t.test('a VM with ever new boot ids or reasons is refused by row, and comes back
     t.match(many.rejected, Array(6).fill({ series: named, reason: 'LIMIT_EXCEEDED' }));
     t.match(await write(PROJECT, row(63), row(7), row(200, 'neighbour' as never)), { accepted: 3 });
     await world.clock.advance(2 * 3_600_000 + 1000);
-    t.match(await write(PROJECT, row(300)), { accepted: 1 }, 'two hours later there is room');
+    t.match(await write(PROJECT, row(300)), { accepted: 1 }, 'two hours later it is accepted');
   }
 });
 

@@ -29,7 +29,7 @@ function openRates(samplesPerSecond: number, ingestBytesPerSecond = 1_000) {
   return { clock, rates, refusals, take };
 }
 
-t.test('Ten seconds of the rate may come at once, and then the rate', async (t) => {
+t.test('Ten seconds' worth of the rate is accepted at once, and then the rate', async (t) => {
   const { clock, take, refusals, rates } = openRates(100);
   t.equal(take(600), 0);
   t.equal(take(400), 0);
@@ -55,7 +55,7 @@ t.test(
   },
 );
 
-t.test('A rate of 0 takes nothing, and asks to come again after ten minutes', (t) => {
+t.test('A rate of 0 takes nothing, and asks for a retry after ten minutes', (t) => {
   const { take } = openRates(0);
   t.equal(take(1), 600);
   t.end();

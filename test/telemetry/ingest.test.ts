@@ -139,7 +139,7 @@ t.test(
   },
 );
 
-t.test('requests that come together share an entry; a long one is spread', async (t) => {
+t.test('requests that arrive together share an entry; a long one is spread', async (t) => {
   const world = await openAlertingWorld(t);
   await write(world, [cpuRow('vm-1', START_MS - 1, 0)]);
   await Promise.all(

@@ -164,7 +164,7 @@ t.test('memory, filesystems and running are what was reported', (t) => {
   t.end();
 });
 
-t.test('a stop is unexpected where nobody declared it: crashed, failed, destroyed', (t) => {
+t.test('an undeclared stop is unexpected: crashed, failed, destroyed', (t) => {
   const rows: Row[] = [
     { at: 60, state: 'RUNNING', reason: 'crashed' },
     { at: 120, state: 'STOPPED', reason: 'destroyed' },

@@ -145,7 +145,7 @@ t.test(
   },
 );
 
-t.test('a query whose asker has gone frees its thread at once', async (t) => {
+t.test('a query frees its thread at once when its client has gone', async (t) => {
   const world = start(t, { threads: 1, entry: slowThread });
   const gone = new AbortController();
   const slow = world.run(instant('slow'), {}, gone.signal);

@@ -32,7 +32,7 @@ t.test(
   },
 );
 
-t.test('An asker that has gone ends its work', async (t) => {
+t.test('A client that has gone ends its query', async (t) => {
   const clock = new VirtualClock(START_MS);
   const gone = new AbortController();
   const ended: AbortSignal[] = [];
@@ -84,7 +84,7 @@ function slow(signals: AbortSignal[]) {
   };
 }
 
-t.test('Too many requests: a 429 that says when to come again', async (t) => {
+t.test('Too many requests: a 429 that says when to retry', async (t) => {
   const signals: AbortSignal[] = [];
   const none = { kind: 'answer', bytes: new Uint8Array(), failures: [] };
   const world = await startRpcWorld(t, (deps) =>

@@ -94,7 +94,7 @@ function rowsOf(batch: SampleBatch): unknown[] {
   }));
 }
 
-t.test('a batch of any rows comes back bit for bit', async (t) => {
+t.test('a batch of any rows is decoded bit for bit', async (t) => {
   fc.assert(
     fc.property(rows, finite, (list, receivedMs) => {
       const batch = built(list, receivedMs);
@@ -194,7 +194,7 @@ t.test('a single row of one VM takes less than 200 bytes, ids and names included
   t.ok(bytes < 200, `${bytes} bytes for 13 samples`);
 });
 
-t.test('every kind of log entry comes back equal, an unknown kind is refused', async (t) => {
+t.test('every kind of log entry is decoded equal, an unknown kind is refused', async (t) => {
   const batch = built([]);
   const rule = {
     ...{ project: 'demo', rule: 'r', evaluationRevision: 2, metricId: 'cpu_utilization_pct' },

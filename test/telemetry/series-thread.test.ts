@@ -67,7 +67,7 @@ t.test('a record that changes relabels its VM, and what is known of others stays
   t.equal(joined.get('d')?.labels.get('vm_name'), 'joins');
 });
 
-t.test('the projects asked for longest ago are let go when series are too many', async (t) => {
+t.test('the projects queried longest ago are dropped when there are too many series', async (t) => {
   const { world, select } = start(t, 4);
   const projects = ['one', 'two', 'three'];
   for (const project of projects) {

@@ -250,7 +250,7 @@ t.test(
   },
 );
 
-t.test('rows of one layout come with the same list of series', async (t) => {
+t.test('rows of one layout share the same list of series', async (t) => {
   const side = await openSide(t, true);
   const series: unknown[] = [];
   behaviour.write = async ({ rows }) => {

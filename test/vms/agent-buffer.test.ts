@@ -55,7 +55,7 @@ function drained(buffer: RowBuffer): number[] {
   return times;
 }
 
-t.test('rows come out as they went in, oldest first, and are gone once done', (t) => {
+t.test('rows are read as they were written, oldest first, and removed once done', (t) => {
   const { open, files } = opening(t);
   const buffer = open();
   t.equal(buffer.next(), undefined);

@@ -57,7 +57,7 @@ t.test('SRC-01: counters are read over a read-only connection, agents over anoth
   t.match((await refused.source.read(never)).faults, [{ reason: 'ACCESS_DENIED' }]);
 });
 
-t.test('SRC-03: a mute agent is success with no text, backs off, delays nobody else', async (t) => {
+t.test('SRC-03: a mute agent is a success without text: it backs off and delays no other', async (t) => {
   const askedAt: Record<string, number[]> = { [WEB]: [], [DB]: [] };
   const { source, clock } = world(
     async (command) => {

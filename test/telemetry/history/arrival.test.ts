@@ -188,7 +188,7 @@ class World {
   }
 }
 
-t.test('whatever comes in whatever order, what was first kept is read', async (t) => {
+t.test('whatever the order of arrival, the first row kept is read', async (t) => {
   const folder = t.testdir();
   const counts = { compactedDays: 0, droppedChunks: 0, conflicts: 0 };
   await fc.assert(

@@ -65,7 +65,7 @@ function roundTrip(list: Float64Array): Float64Array {
   return again;
 }
 
-t.test('columns at the bound of exact whole numbers come back bit for bit', async (t) => {
+t.test('columns at the bound of exact whole numbers are read back bit for bit', async (t) => {
   const max = Number.MAX_SAFE_INTEGER;
   const bounds = [
     [0, 2 ** 53, 0],
@@ -79,7 +79,7 @@ t.test('columns at the bound of exact whole numbers come back bit for bit', asyn
     t.strictSame(roundTrip(Float64Array.from(list)), Float64Array.from(list));
 });
 
-t.test('any column comes back bit for bit, absent values absent', async (t) => {
+t.test('any column is read back bit for bit, absent values absent', async (t) => {
   fc.assert(
     fc.property(column, (list) => isDeepStrictEqual(roundTrip(list), list)),
     { numRuns: 3000 },
@@ -134,7 +134,7 @@ function dictionary() {
   return { idOf, keyOf: (id: number) => keys[id] };
 }
 
-t.test('any rows of a VM come back equal, and one series without the others', async (t) => {
+t.test('any rows of a VM are read back equal, and one series without the others', async (t) => {
   fc.assert(
     fc.property(vmRows, (rows) => {
       const { idOf, keyOf } = dictionary();

@@ -324,7 +324,7 @@ t.test(
   },
 );
 
-t.test('what found no room is an error wherever it is read, and comes from the log', async (t) => {
+t.test('rows that did not fit are an error wherever they are read, and are read from the log later', async (t) => {
   const folder = t.testdir();
   const history = openStore({
     folder,

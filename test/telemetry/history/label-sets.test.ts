@@ -66,7 +66,7 @@ function observed(history: History, names?: readonly string[]) {
   );
 }
 
-t.test('a mount whose type changes is two series, each where it was observed', async (t) => {
+t.test('a mount that changes its type is two series, each where it was observed', async (t) => {
   const key = (type: string) => `svc_vm_filesystem_used_bytes{fstype="${type}",mountpoint="/"}`;
   const rows = (from: number, count: number, type: string) => (history: History) => {
     for (let i = from; i < from + count; i++) append(history, NOON + i * STEP, { [key(type)]: i });
@@ -115,7 +115,7 @@ t.test('readings that are switched on and off leave no column behind', async (t)
   await history.close();
 });
 
-t.test('hundreds of interfaces that live for minutes take no room for long', async (t) => {
+t.test('hundreds of short-lived interfaces do not keep memory', async (t) => {
   const folder = t.testdir();
   const clock = new VirtualClock(START);
   const history = openStore({ folder, clock });

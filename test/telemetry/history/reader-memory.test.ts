@@ -71,7 +71,7 @@ t.test('a VM that was forgotten and still has its number in the file is read aga
   await world.close();
 });
 
-t.test('what nobody has any more is let go, and what somebody has stays the same', (t) => {
+t.test('an unused value is freed, and a used one stays the same object', (t) => {
   const values = new WeakValues<string, { readonly n: number }>();
   const kept = { n: -1 };
   values.set('kept', kept);

@@ -77,7 +77,7 @@ t.test('a chunk goes, whole, when its last row is older than seven days', async 
   await history.close();
 });
 
-t.test('memory of silent VMs, names of series and of VMs, and room are given back', async (t) => {
+t.test('memory of silent VMs, of names of series and VMs, and of cells is freed', async (t) => {
   const folder = t.testdir();
   const clock = new VirtualClock(START);
   const history = openStore({ folder, clock, background: true, flushAfterMs: HOUR });

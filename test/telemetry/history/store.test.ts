@@ -24,7 +24,7 @@ import {
   START,
 } from '../../support/history-from-log.ts';
 
-t.test('seven days of a VM come back exactly, from memory, from hours, from days', async (t) => {
+t.test('seven days of a VM are read back exactly, from memory, from hours, from days', async (t) => {
   const folder = t.testdir();
   const history = openStore({ folder });
   const weekMs = { fromMs: START - 7 * DAY, toMs: START };
@@ -195,7 +195,7 @@ t.test('series that come and go have values only where they were observed', asyn
   await history.close();
 });
 
-t.test('retention drops whole chunks and gives the room back', async (t) => {
+t.test('retention drops whole chunks and frees their space', async (t) => {
   const folder = t.testdir();
   const history = openStore({ folder, retentionMs: 2 * DAY });
   const range = { fromMs: START - 4 * DAY, toMs: START };

@@ -73,7 +73,7 @@ t.test('a day of many VMs is merged step by step, beside everything else', async
   await history.close();
 });
 
-t.test('a stop in the middle of a day costs nothing: the next start goes on', async (t) => {
+t.test('a stop in the middle of a day costs nothing: the next start continues', async (t) => {
   const vms = 160;
   const folder = t.testdir();
   const history = openStore({ folder });

@@ -225,7 +225,7 @@ t.test(
   },
 );
 
-t.test('warnings and infos come with the result', async (t) => {
+t.test('warnings and infos are part of the result', async (t) => {
   const { body } = await w.post('query', { query: 'rate(svc_vm_memory_free_bytes[5m])' });
   t.equal(body.data.result.length, 2);
   t.match(body.infos, [/^PromQL info: metric might not be a counter.*"svc_vm_memory_free_bytes"/]);

@@ -212,7 +212,7 @@ t.test('Response size: 4 MiB, and what is larger is refused whole', async (t) =>
   t.notOk('data' in large.body, 'not even a part of it');
 });
 
-t.test('Too many requests: 429, and Retry-After says when to come again', async (t) => {
+t.test('Too many requests: 429, and Retry-After says when to retry', async (t) => {
   const slow = `sum_over_time((${'sin('.repeat(300)}vector(time())${')'.repeat(300)})[7d:1s])`;
   const asked = Array.from({ length: 73 }, () => w.post('query', { query: slow, timeout: '0.2' }));
   const { status, headers, body } = await Promise.race(asked);

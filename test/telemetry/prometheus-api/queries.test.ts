@@ -196,7 +196,7 @@ t.test('metadata covers the rows in the range, superset by chunk', async (t) => 
   t.match(limited, { data: ['new'], warnings: ['results truncated due to limit'] });
 });
 
-t.test('projects with the same VM ids never see each other, whoever asked before', async (t) => {
+t.test('projects with the same VM ids never see each other, in any order of queries', async (t) => {
   const world = start(t);
   const projects = ['one', 'two'];
   for (const [i, project] of projects.entries()) {

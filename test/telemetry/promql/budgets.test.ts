@@ -212,7 +212,7 @@ function seeArrays(budget: CountingBudget, work: () => unknown): void {
   }
 }
 
-t.test('sorting and grouping look whether the query is still wanted', async (t) => {
+t.test('sorting and grouping check whether the query was cancelled', async (t) => {
   const wide = new MemorySource();
   for (let vm = 0; vm < 6000; vm++) {
     for (const __name__ of ['a', 'b']) {
