@@ -53,27 +53,34 @@ t.test('a project at its limit of VMs gets no new one, and its VMs are still sto
   t.match(await ingest.write(elsewhere), { accepted: 1 }, 'another project has its own limit');
 });
 
-t.test('a VM has 512 series at most within retention, and those it has are still stored', async (t) => {
-  const world = await openAlertingWorld(t);
-  const disk = (i: number) => `svc_vm_disk_read_bytes_total{device="d${i}"}`;
-  const disks = (first: number, count: number): IngestRow => {
-    const series = Array.from({ length: count }, (_, i) => disk(first + i));
-    return { ...cpuRow('vm-1', world.clock.now(), 1), series, values: series.map((_, i) => i) };
-  };
-  t.match(await write(world, [disks(0, 500)]), { accepted: 500, rejected: [] });
-  const more = await write(world, [disks(490, 24), disks(0, 500), disks(600, 1)]);
-  t.equal(more.accepted, 10 + 12 + 500);
-  t.same(more.rejected, [
-    { row: 0, series: disk(512), reason: 'LIMIT_EXCEEDED' },
-    { row: 0, series: disk(513), reason: 'LIMIT_EXCEEDED' },
-    { row: 2, series: disk(600), reason: 'LIMIT_EXCEEDED' },
-  ]);
-  const fresh = { ...disks(0, 600), vm: 'vm-2' };
-  t.match(await write(world, [fresh]), { accepted: 512 }, 'in a single row too');
-  t.match(await write(world, [fresh]), { accepted: 512 });
-  await world.clock.advance(8 * 86_400_000);
-  t.match(await write(world, [disks(600, 12)]), { accepted: 12 }, 'a series that ended long ago no longer counts');
-});
+t.test(
+  'a VM has 512 series at most within retention, and those it has are still stored',
+  async (t) => {
+    const world = await openAlertingWorld(t);
+    const disk = (i: number) => `svc_vm_disk_read_bytes_total{device="d${i}"}`;
+    const disks = (first: number, count: number): IngestRow => {
+      const series = Array.from({ length: count }, (_, i) => disk(first + i));
+      return { ...cpuRow('vm-1', world.clock.now(), 1), series, values: series.map((_, i) => i) };
+    };
+    t.match(await write(world, [disks(0, 500)]), { accepted: 500, rejected: [] });
+    const more = await write(world, [disks(490, 24), disks(0, 500), disks(600, 1)]);
+    t.equal(more.accepted, 10 + 12 + 500);
+    t.same(more.rejected, [
+      { row: 0, series: disk(512), reason: 'LIMIT_EXCEEDED' },
+      { row: 0, series: disk(513), reason: 'LIMIT_EXCEEDED' },
+      { row: 2, series: disk(600), reason: 'LIMIT_EXCEEDED' },
+    ]);
+    const fresh = { ...disks(0, 600), vm: 'vm-2' };
+    t.match(await write(world, [fresh]), { accepted: 512 }, 'in a single row too');
+    t.match(await write(world, [fresh]), { accepted: 512 });
+    await world.clock.advance(8 * 86_400_000);
+    t.match(
+      await write(world, [disks(600, 12)]),
+      { accepted: 12 },
+      'a series that ended long ago no longer counts',
+    );
+  },
+);
 
 /** An ingest whose projects may have so much. */
 function bounded(world: AlertingWorld, series: number, memory?: RowMemory) {
@@ -88,45 +95,53 @@ function bounded(world: AlertingWorld, series: number, memory?: RowMemory) {
   return (project: string, ...rows: IngestRow[]) => ingest.write({ project, batchId: '', rows });
 }
 
-t.test('a project at its limit of series gets no new one; known series and other projects are still stored', async (t) => {
-  const world = await openAlertingWorld(t);
-  const write = bounded(world, 3);
-  const row = (vm: string, ...series: string[]): IngestRow => ({
-    ...{ ...cpuRow(vm, world.clock.now(), 1), series, values: series.map(() => 1) },
-  });
-  t.match(await write(PROJECT, row('vm-1', 'a', 'b'), row('vm-2', 'a', 'b')), {
-    accepted: 3,
-    rejected: [{ row: 1, series: 'b', reason: 'LIMIT_EXCEEDED' }],
-  });
-  t.match(await write(PROJECT, row('vm-1', 'a', 'b'), row('vm-3', 'a')), { accepted: 2 });
-  t.match(await write('other', row('vm-3', 'a', 'b', 'c')), { accepted: 3, rejected: [] });
-  await world.clock.advance(8 * 86_400_000);
-  await write(PROJECT, row('vm-4'));
-  await world.clock.advance(60_000);
-  await write(PROJECT, row('vm-4'));
-  t.match(
-    await write(PROJECT, row('vm-5', 'a', 'b', 'c')),
-    { accepted: 3 },
-    'what has left no longer counts',
-  );
-});
-
-t.test('a VM with ever new boot ids or reasons is refused by row, and accepted later', async (t) => {
-  const world = await openAlertingWorld(t);
-  const write = bounded(world, 1000);
-  for (const field of ['boot', 'stateReason'] as const) {
-    const row = (i: number, vm = field): IngestRow => ({
-      ...{ ...cpuRow(vm, world.clock.now() + i, 1), [field]: `text ${i}` },
+t.test(
+  'a project at its limit of series gets no new one; known series and other projects are still stored',
+  async (t) => {
+    const world = await openAlertingWorld(t);
+    const write = bounded(world, 3);
+    const row = (vm: string, ...series: string[]): IngestRow => ({
+      ...{ ...cpuRow(vm, world.clock.now(), 1), series, values: series.map(() => 1) },
     });
-    const many = await write(PROJECT, ...Array.from({ length: 262 }, (_, i) => row(i)));
-    const named = field === 'boot' ? 'bootId' : 'stateReason';
-    t.equal(many.accepted, 256);
-    t.match(many.rejected, Array(6).fill({ series: named, reason: 'LIMIT_EXCEEDED' }));
-    t.match(await write(PROJECT, row(63), row(7), row(200, 'neighbour' as never)), { accepted: 3 });
-    await world.clock.advance(2 * 3_600_000 + 1000);
-    t.match(await write(PROJECT, row(300)), { accepted: 1 }, 'two hours later it is accepted');
-  }
-});
+    t.match(await write(PROJECT, row('vm-1', 'a', 'b'), row('vm-2', 'a', 'b')), {
+      accepted: 3,
+      rejected: [{ row: 1, series: 'b', reason: 'LIMIT_EXCEEDED' }],
+    });
+    t.match(await write(PROJECT, row('vm-1', 'a', 'b'), row('vm-3', 'a')), { accepted: 2 });
+    t.match(await write('other', row('vm-3', 'a', 'b', 'c')), { accepted: 3, rejected: [] });
+    await world.clock.advance(8 * 86_400_000);
+    await write(PROJECT, row('vm-4'));
+    await world.clock.advance(60_000);
+    await write(PROJECT, row('vm-4'));
+    t.match(
+      await write(PROJECT, row('vm-5', 'a', 'b', 'c')),
+      { accepted: 3 },
+      'what has left no longer counts',
+    );
+  },
+);
+
+t.test(
+  'a VM with ever new boot ids or reasons is refused by row, and accepted later',
+  async (t) => {
+    const world = await openAlertingWorld(t);
+    const write = bounded(world, 1000);
+    for (const field of ['boot', 'stateReason'] as const) {
+      const row = (i: number, vm = field): IngestRow => ({
+        ...{ ...cpuRow(vm, world.clock.now() + i, 1), [field]: `text ${i}` },
+      });
+      const many = await write(PROJECT, ...Array.from({ length: 262 }, (_, i) => row(i)));
+      const named = field === 'boot' ? 'bootId' : 'stateReason';
+      t.equal(many.accepted, 256);
+      t.match(many.rejected, Array(6).fill({ series: named, reason: 'LIMIT_EXCEEDED' }));
+      t.match(await write(PROJECT, row(63), row(7), row(200, 'neighbour' as never)), {
+        accepted: 3,
+      });
+      await world.clock.advance(2 * 3_600_000 + 1000);
+      t.match(await write(PROJECT, row(300)), { accepted: 1 }, 'two hours later it is accepted');
+    }
+  },
+);
 
 t.test(
   'a project that has little memory left gets nothing new, and without any no row',

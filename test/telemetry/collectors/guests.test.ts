@@ -57,36 +57,39 @@ t.test('SRC-01: counters are read over a read-only connection, agents over anoth
   t.match((await refused.source.read(never)).faults, [{ reason: 'ACCESS_DENIED' }]);
 });
 
-t.test('SRC-03: a mute agent is a success without text: it backs off and delays no other', async (t) => {
-  const askedAt: Record<string, number[]> = { [WEB]: [], [DB]: [] };
-  const { source, clock } = world(
-    async (command) => {
-      const script = command.args.at(-1) ?? '';
-      if (command.args.includes('-r')) return { stdout: recording('running') };
-      const vm = script.includes(WEB) ? WEB : DB;
-      askedAt[vm]?.push(clock.elapsed());
-      t.equal(
-        script,
-        `guest-agent-timeout ${vm} --timeout 3; guestinfo ${vm} --filesystem`,
-        'libvirt itself is asked not to wait for ever',
-      );
-      return vm === DB ? { stdout: recording('guestinfo') } : { afterMs: 3_000 };
-    },
-    { fileSystems: true },
-  );
-  let last: Reading | undefined;
-  for (let round = 0; round < 21; round++) {
-    last = await source.read(never);
-    if (round > 0) t.ok(names(rowOf(last, DB)).includes('filesystem_used_bytes'), `${round}`);
-    await clock.advance(30_000);
-  }
-  t.equal(askedAt[DB]?.length, 21, 'each interval');
-  const gaps = askedAt[WEB]?.map((at, i, all) => Math.round((at - (all[i - 1] ?? at)) / 30_000));
-  t.same(gaps, [0, 2, 4, 8], 'rounds between two questions to the mute one');
-  t.notOk(names(last && rowOf(last, WEB)).includes('filesystem_used_bytes'));
-  t.match(last?.faults, [{ reason: 'INCOMPLETE', vm: WEB, message: /said nothing/ }]);
-  await source.close();
-});
+t.test(
+  'SRC-03: a mute agent is a success without text: it backs off and delays no other',
+  async (t) => {
+    const askedAt: Record<string, number[]> = { [WEB]: [], [DB]: [] };
+    const { source, clock } = world(
+      async (command) => {
+        const script = command.args.at(-1) ?? '';
+        if (command.args.includes('-r')) return { stdout: recording('running') };
+        const vm = script.includes(WEB) ? WEB : DB;
+        askedAt[vm]?.push(clock.elapsed());
+        t.equal(
+          script,
+          `guest-agent-timeout ${vm} --timeout 3; guestinfo ${vm} --filesystem`,
+          'libvirt itself is asked not to wait for ever',
+        );
+        return vm === DB ? { stdout: recording('guestinfo') } : { afterMs: 3_000 };
+      },
+      { fileSystems: true },
+    );
+    let last: Reading | undefined;
+    for (let round = 0; round < 21; round++) {
+      last = await source.read(never);
+      if (round > 0) t.ok(names(rowOf(last, DB)).includes('filesystem_used_bytes'), `${round}`);
+      await clock.advance(30_000);
+    }
+    t.equal(askedAt[DB]?.length, 21, 'each interval');
+    const gaps = askedAt[WEB]?.map((at, i, all) => Math.round((at - (all[i - 1] ?? at)) / 30_000));
+    t.same(gaps, [0, 2, 4, 8], 'rounds between two questions to the mute one');
+    t.notOk(names(last && rowOf(last, WEB)).includes('filesystem_used_bytes'));
+    t.match(last?.faults, [{ reason: 'INCOMPLETE', vm: WEB, message: /said nothing/ }]);
+    await source.close();
+  },
+);
 
 t.test(
   'SRC-03: many mute agents share a queue of their own; one VM is asked once at a time',

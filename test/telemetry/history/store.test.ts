@@ -24,30 +24,33 @@ import {
   START,
 } from '../../support/history-from-log.ts';
 
-t.test('seven days of a VM are read back exactly, from memory, from hours, from days', async (t) => {
-  const folder = t.testdir();
-  const history = openStore({ folder });
-  const weekMs = { fromMs: START - 7 * DAY, toMs: START };
-  const log = [...fleetRows({ vms: 1, ...weekMs, stepMs: 120_000, seed: 5 })];
-  for (let i = 0; i < log.length; i += 180) {
-    replay(history, log.slice(0, i + 180), i + 1);
-    if (i + 180 < log.length) await history.flush();
-  }
-  const want = expected(log, fleetVm(0));
-  const request = { ...everything, vm: fleetVm(0), fromMs: START - 8 * DAY, toMs: START + DAY };
-  t.ok(isDeepStrictEqual(plain(await history.read(request)), want), 'from hours');
-  t.ok(isDeepStrictEqual(plain(history.readNow(request)), want), 'in the same thread');
-  await history.flush();
-  const { compactedDays } = await history.retain(START);
-  t.equal(compactedDays, 7, 'the seven days that are over are merged');
-  t.ok(isDeepStrictEqual(plain(await history.read(request)), want), 'from days');
-  const names = ['svc_vm_load1', 'svc_vm_network_receive_bytes_total'];
-  const some = await history.read({ ...request, names, fromMs: START - HOUR, toMs: START - 1 });
-  t.same([...some.series.keys()].sort(), [FLEET_SERIES[8], FLEET_SERIES[12]].sort());
-  t.equal(some.timesMs.length, 30);
-  t.same(await history.check(), { ...(await history.check()), damaged: [], rows: 7 * 720 });
-  await history.close();
-});
+t.test(
+  'seven days of a VM are read back exactly, from memory, from hours, from days',
+  async (t) => {
+    const folder = t.testdir();
+    const history = openStore({ folder });
+    const weekMs = { fromMs: START - 7 * DAY, toMs: START };
+    const log = [...fleetRows({ vms: 1, ...weekMs, stepMs: 120_000, seed: 5 })];
+    for (let i = 0; i < log.length; i += 180) {
+      replay(history, log.slice(0, i + 180), i + 1);
+      if (i + 180 < log.length) await history.flush();
+    }
+    const want = expected(log, fleetVm(0));
+    const request = { ...everything, vm: fleetVm(0), fromMs: START - 8 * DAY, toMs: START + DAY };
+    t.ok(isDeepStrictEqual(plain(await history.read(request)), want), 'from hours');
+    t.ok(isDeepStrictEqual(plain(history.readNow(request)), want), 'in the same thread');
+    await history.flush();
+    const { compactedDays } = await history.retain(START);
+    t.equal(compactedDays, 7, 'the seven days that are over are merged');
+    t.ok(isDeepStrictEqual(plain(await history.read(request)), want), 'from days');
+    const names = ['svc_vm_load1', 'svc_vm_network_receive_bytes_total'];
+    const some = await history.read({ ...request, names, fromMs: START - HOUR, toMs: START - 1 });
+    t.same([...some.series.keys()].sort(), [FLEET_SERIES[8], FLEET_SERIES[12]].sort());
+    t.equal(some.timesMs.length, 30);
+    t.same(await history.check(), { ...(await history.check()), damaged: [], rows: 7 * 720 });
+    await history.close();
+  },
+);
 
 t.test('a store rebuilt from its floor equals one that never stopped', async (t) => {
   const log = [
