@@ -29,7 +29,7 @@ function openRates(samplesPerSecond: number, ingestBytesPerSecond = 1_000) {
   return { clock, rates, refusals, take };
 }
 
-t.test('Ten seconds' worth of the rate is accepted at once, and then the rate', async (t) => {
+t.test('Samples of ten seconds are accepted at once, and then the rate', async (t) => {
   const { clock, take, refusals, rates } = openRates(100);
   t.equal(take(600), 0);
   t.equal(take(400), 0);

@@ -324,79 +324,76 @@ t.test(
   },
 );
 
-t.test(
-  'rows that did not fit are an error wherever they are read, and are read from the log later',
-  async (t) => {
-    const folder = t.testdir();
-    const history = openStore({
-      folder,
-      projectHeadBytesMax: (of) => (of === 'demo' ? 24_000 : MIB),
-    });
-    const log = Array.from({ length: 600 }, (_, i) =>
-      batchOf([row({ observedMs: START + i }), row({ observedMs: START + i, project: 'other' })]),
-    );
-    for (const [i, batch] of log.entries()) {
-      history.append(batch, { partition: PARTITION, sequence: i + 1 });
-    }
-    const [refused] = history.refused();
-    t.match(refused, { project: 'demo', lastSequence: 600 });
-    t.equal(history.stats().incompleteProjects, 1);
-    const view = new HistoryView(history.share);
-    const columns = new ColumnView({ share: history.share, cacheBytesMax: MIB });
-    const all = { vm: 'vm', fromMs: START, toMs: START + 1000 };
-    const at = { vm: 'vm', atMs: START + 1000, notBeforeMs: START };
-    const reads: Readonly<Record<string, (project: string) => unknown>> = {
-      read: (project) => view.read({ project, ...all }),
-      recent: (project) => view.recent({ project, vm: 'vm', fromMs: START }),
-      newest: (project) => view.newest(project, 'vm', START + 1000),
-      newestTime: (project) => view.newestTime({ project, ...at }),
-      'a VM never seen': (project) => view.newest(project, 'nobody', START + 1000),
-      columns: (project) => columns.missing.whole(project, all.fromMs, all.toMs, () => 1),
-    };
-    const incomplete = { name: 'HistoryError', reason: 'INCOMPLETE', retryable: true };
-    for (const [name, read] of Object.entries(reads)) {
-      t.throws(() => read('demo'), incomplete, name);
-      t.doesNotThrow(() => read('other'), name);
-    }
-    await t.rejects(history.read({ project: 'demo', ...all }), incomplete);
-    t.equal(
-      view.read({ project: 'demo', ...all, toMs: START + 10 }).timesMs.length,
-      11,
-      'what is in is read',
-    );
-    t.equal(
-      history.takeAgain('demo', log[599] as never, { partition: PARTITION, sequence: 1 }),
-      true,
-    );
+t.test('rows that did not fit make reads fail until they are read from the log', async (t) => {
+  const folder = t.testdir();
+  const history = openStore({
+    folder,
+    projectHeadBytesMax: (of) => (of === 'demo' ? 24_000 : MIB),
+  });
+  const log = Array.from({ length: 600 }, (_, i) =>
+    batchOf([row({ observedMs: START + i }), row({ observedMs: START + i, project: 'other' })]),
+  );
+  for (const [i, batch] of log.entries()) {
+    history.append(batch, { partition: PARTITION, sequence: i + 1 });
+  }
+  const [refused] = history.refused();
+  t.match(refused, { project: 'demo', lastSequence: 600 });
+  t.equal(history.stats().incompleteProjects, 1);
+  const view = new HistoryView(history.share);
+  const columns = new ColumnView({ share: history.share, cacheBytesMax: MIB });
+  const all = { vm: 'vm', fromMs: START, toMs: START + 1000 };
+  const at = { vm: 'vm', atMs: START + 1000, notBeforeMs: START };
+  const reads: Readonly<Record<string, (project: string) => unknown>> = {
+    read: (project) => view.read({ project, ...all }),
+    recent: (project) => view.recent({ project, vm: 'vm', fromMs: START }),
+    newest: (project) => view.newest(project, 'vm', START + 1000),
+    newestTime: (project) => view.newestTime({ project, ...at }),
+    'a VM never seen': (project) => view.newest(project, 'nobody', START + 1000),
+    columns: (project) => columns.missing.whole(project, all.fromMs, all.toMs, () => 1),
+  };
+  const incomplete = { name: 'HistoryError', reason: 'INCOMPLETE', retryable: true };
+  for (const [name, read] of Object.entries(reads)) {
+    t.throws(() => read('demo'), incomplete, name);
+    t.doesNotThrow(() => read('other'), name);
+  }
+  await t.rejects(history.read({ project: 'demo', ...all }), incomplete);
+  t.equal(
+    view.read({ project: 'demo', ...all, toMs: START + 10 }).timesMs.length,
+    11,
+    'what is in is read',
+  );
+  t.equal(
+    history.takeAgain('demo', log[599] as never, { partition: PARTITION, sequence: 1 }),
+    true,
+  );
 
-    // As the sample pipeline does, with flushes between.
-    let rounds = 0;
-    for (; history.refused().length > 0 && rounds < 50; rounds++) {
-      await history.flush();
-      const from = history.refused()[0]?.firstSequence ?? 0;
-      t.ok(history.floor(PARTITION) <= from, 'the floor waits for what is not in');
-      history.release();
-      for (let sequence = from; sequence <= 600; sequence++) {
-        const batch = log[sequence - 1] as (typeof log)[number];
-        if (!history.takeAgain('demo', batch, { partition: PARTITION, sequence })) break;
-      }
-    }
-    t.same(history.refused(), [], `all is in after ${rounds} rounds`);
-    t.equal(view.read({ project: 'demo', ...all }).timesMs.length, 600);
+  // As the sample pipeline does, with flushes between.
+  let rounds = 0;
+  for (; history.refused().length > 0 && rounds < 50; rounds++) {
     await history.flush();
-    t.equal(history.floor(PARTITION), 601);
+    const from = history.refused()[0]?.firstSequence ?? 0;
+    t.ok(history.floor(PARTITION) <= from, 'the floor waits for what is not in');
     history.release();
-    t.equal(view.read({ project: 'demo', ...all }).timesMs.length, 600, 'from chunks too');
-    t.equal(view.newestTime({ project: 'demo', ...at }), START + 599);
-    view.close();
-    columns.close();
-    await history.close();
-    const restarted = openStore({ folder });
-    t.equal(
-      restarted.readNow({ project: 'demo', ...all }).timesMs.length,
-      600,
-      'and after a restart',
-    );
-    await restarted.close();
-  },
-);
+    for (let sequence = from; sequence <= 600; sequence++) {
+      const batch = log[sequence - 1] as (typeof log)[number];
+      if (!history.takeAgain('demo', batch, { partition: PARTITION, sequence })) break;
+    }
+  }
+  t.same(history.refused(), [], `all is in after ${rounds} rounds`);
+  t.equal(view.read({ project: 'demo', ...all }).timesMs.length, 600);
+  await history.flush();
+  t.equal(history.floor(PARTITION), 601);
+  history.release();
+  t.equal(view.read({ project: 'demo', ...all }).timesMs.length, 600, 'from chunks too');
+  t.equal(view.newestTime({ project: 'demo', ...at }), START + 599);
+  view.close();
+  columns.close();
+  await history.close();
+  const restarted = openStore({ folder });
+  t.equal(
+    restarted.readNow({ project: 'demo', ...all }).timesMs.length,
+    600,
+    'and after a restart',
+  );
+  await restarted.close();
+});
