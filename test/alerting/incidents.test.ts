@@ -108,7 +108,7 @@ t.test('Only a firing incident is acknowledged or snoozed', async (t) => {
   const over = {
     name: 'Refusal',
     reason: 'INVALID_STATE',
-    message: /has recovered: only one that fires/,
+    message: /has recovered: only a firing incident/,
   };
   await t.rejects(acknowledge(), over);
   await t.rejects(snooze(MINUTE), over);
