@@ -239,7 +239,7 @@ function noticeEnd({ endedMs }: RecordBodies['notice']): number | null {
   return endedMs;
 }
 
-/** Id of the last incident of an alert instance, or of the one that a delivery tells of; '' = none. */
+/** Id of the last incident of an alert instance, or of the one a delivery reports; '' = none. */
 function incidentIn(row: Instance<'alertInstance' | 'delivery'>): string {
   if (row.machine === 'delivery') return row.context.incident;
   return row.context.incident?.id ?? '';

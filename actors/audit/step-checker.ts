@@ -1,5 +1,5 @@
 /**
- * One commit's steps against everything else that tells of them: the machine, which must decide the
+ * One commit's steps against everything else that records them: the machine, which must decide the
  * same again; the transitions that audit shows; and, for an instance's last step, the row that
  * everybody reads. What came before a step is the step before it, kept for the instances seen last
  * and read from the log again for the others.
@@ -116,9 +116,9 @@ export class StepChecker {
         return `Audit shows ${shown.length} transitions of it, and it has ${steps.length}`;
       }
       for (const [i, { step, decision }] of steps.entries()) {
-        const told = shown[i];
-        const isSame = told?.atMs === at && isSameTransition(told, step, project);
-        if (!isSame || !isSameCause(told, decision)) {
+        const recorded = shown[i];
+        const isSame = recorded?.atMs === at && isSameTransition(recorded, step, project);
+        if (!isSame || !isSameCause(recorded, decision)) {
           return `Audit shows another transition of ${nameOf(step)} than was committed`;
         }
       }
@@ -200,14 +200,14 @@ function isSameCause({ by, requestId }: ShownTransition, decision: Decision): bo
   return isSameRequest && isDeepStrictEqual(by, decision.by);
 }
 
-function isSameTransition(told: ShownTransition, step: InstanceStep, project: string): boolean {
+function isSameTransition(recorded: ShownTransition, step: InstanceStep, project: string): boolean {
   return (
-    told.project === project &&
-    told.machine === step.machine &&
-    told.instance === step.instance &&
-    isDeepStrictEqual(told.event, step.event) &&
-    isDeepStrictEqual(told.from, step.from) &&
-    isDeepStrictEqual(told.to, step.to)
+    recorded.project === project &&
+    recorded.machine === step.machine &&
+    recorded.instance === step.instance &&
+    isDeepStrictEqual(recorded.event, step.event) &&
+    isDeepStrictEqual(recorded.from, step.from) &&
+    isDeepStrictEqual(recorded.to, step.to)
   );
 }
 

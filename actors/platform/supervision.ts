@@ -31,7 +31,7 @@ export interface SupervisionOptions {
   readonly parts: readonly Part[];
   readonly clock: Clock;
   readonly random: Random;
-  /** Told of every failure, before the wait. */
+  /** Called with every failure, before the wait. */
   readonly onFailure: (part: PartHealth, error: unknown) => void;
 }
 

@@ -4,11 +4,11 @@
  * is derived from the rows that result.
  */
 
-/** Events people are told about. */
+/** Events people are notified of. */
 export type NotificationEvent = 'FIRING' | 'REPEATED' | 'RECOVERED' | 'TEST';
 
 export type Effect =
-  /** Tell the rule's destinations (RECOVERED: those that were told of the firing). */
+  /** Notify the rule's destinations (RECOVERED: those notified of the firing). */
   | { readonly type: 'notify'; readonly event: NotificationEvent; readonly occurrence: number }
   /** Write the incident's record anew from the instance's context. */
   | { readonly type: 'recordIncident' }

@@ -116,7 +116,7 @@ const migrations: readonly Migration[] = [
 
 const BODY = 'body';
 const EXCERPT = 'excerpt';
-/** Opens only under the right key: tells a wrong key apart from a broken row, and at start. */
+/** Opens only under the right key: shows at start whether the key is wrong or a row is broken. */
 const CANARY = { id: 'master-key', purpose: 'canary' } as const;
 
 /** Throws `WrongMasterKey`, and what `openDatabase` throws. */
@@ -255,7 +255,7 @@ function excerptStore(database: SqliteDatabase, seal: Seal, log: WalTruncator): 
     'SELECT attempt_id, value FROM excerpts WHERE delivery_id = ?',
   );
   const remove = database.prepare<[string]>('DELETE FROM excerpts WHERE delivery_id = ?');
-  // An attempt's id is enough to tell it from any other.
+  // An attempt's id identifies it.
   const sealed = (attemptId: string, excerpt: string) =>
     seal.close(attemptId, EXCERPT, Buffer.from(excerpt, 'utf8'));
   const opened = (attemptId: string, value: Uint8Array) =>

@@ -33,7 +33,7 @@ interface WakeUp {
 }
 
 /**
- * A clock that moves only when told. Wake-ups run in order of their due time, those started
+ * A clock that moves only on command. Wake-ups run in order of their due time, those started
  * inside another wake-up included (xstate's SimulatedClock does not chain, which is why it is
  * not used here).
  */

@@ -80,7 +80,7 @@ export class Applier {
     if (this.#health.state === 'starting') this.#health = { state: 'ready' };
   }
 
-  /** Ends reading; waiters are told. Harmless when repeated. */
+  /** Ends reading and rejects all waiters. Harmless when repeated. */
   async stop(): Promise<void> {
     this.#stop.abort(new Error('The host is stopped'));
     this.position.fail(this.#stop.signal.reason);
@@ -152,7 +152,7 @@ export class Applier {
     } else if (outcome === 'superseded') counters.superseded++;
     if (outcome === 'applied') {
       counters.applied++;
-      this.#tell({ commit: encoded.commit, sequence: message.sequence });
+      this.#notify({ commit: encoded.commit, sequence: message.sequence });
     }
     this.position.advance(message.sequence);
   }
@@ -166,7 +166,7 @@ export class Applier {
     throw new CommitCorrupt(`Commit ${header.id} of ${header.project} is on ${message.subject}`);
   }
 
-  #tell(applied: Parameters<AppliedListener>[0]): void {
+  #notify(applied: Parameters<AppliedListener>[0]): void {
     for (const listener of this.#listeners) {
       try {
         listener(applied);

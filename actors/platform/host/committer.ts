@@ -45,7 +45,7 @@ export interface CommitterOptions extends Interpretation {
 
 /** Submissions waiting in a project at most: 10,000 instances firing at once fit. */
 const QUEUE_MAX = 20_000;
-/** Batches lost to other nodes in a row before the caller is told to come back. */
+/** Batches lost to other nodes in a row before the caller is refused and may retry. */
 const CONFLICTS_MAX = 100;
 /** From so many conflicts on, writers step aside for a moment, so that they do not keep step. */
 const CONFLICTS_AT_ONCE = 2;
@@ -125,7 +125,7 @@ export class Committer {
         conflicts = (await this.#commitNext()) ? 0 : conflicts + 1;
         if (conflicts > 0) await this.#stepAside(conflicts);
       } catch (error) {
-        // A fault in committing itself: nobody in the queue can be told anything better.
+        // A fault in committing itself: there is no better answer for anybody in the queue.
         this.#options.counters.decisionFaults++;
         this.#rejectAll(this.#queue.splice(0), error);
       }
@@ -182,11 +182,11 @@ export class Committer {
   #settle(taken: readonly Pending[], batch: Batch, sequence: number): void {
     for (const [i, pending] of taken.entries()) {
       const verdict = batch.verdicts[i];
-      if (verdict) this.#tell(pending, verdict, sequence);
+      if (verdict) this.#answer(pending, verdict, sequence);
     }
   }
 
-  #tell({ resolve, reject }: Pending, verdict: Verdict, sequence: number): void {
+  #answer({ resolve, reject }: Pending, verdict: Verdict, sequence: number): void {
     if (verdict.kind === 'rejected') {
       if (verdict.fault) this.#options.counters.decisionFaults++;
       reject(verdict.error);
@@ -199,7 +199,7 @@ export class Committer {
   #giveUp(taken: readonly Pending[], batch: Batch, error: unknown): void {
     for (const [i, pending] of taken.entries()) {
       const verdict = batch.verdicts[i];
-      if (verdict?.kind === 'replayed') this.#tell(pending, verdict, verdict.sequence);
+      if (verdict?.kind === 'replayed') this.#answer(pending, verdict, verdict.sequence);
       else pending.reject(error);
     }
   }

@@ -172,7 +172,7 @@ function mergePage<T>(
   const sign = descending ? -1 : 1;
   const order = (a: PageKey, b: PageKey) => sign * comparePageKeys(a, b);
   const start = after === undefined ? undefined : parsePageToken(after, shape);
-  // Of the stored page so many items can be changed ones; one more tells that there is a next page.
+  // So many stored items may be changed ones; one more shows that there is a next page.
   const stored = merge.read({ ...options, limit: limit + merge.changed.size + 1 });
   const items = stored.items.filter((item) => !merge.changed.has(merge.idOf(item)));
   const put = merge.put.filter(

@@ -23,7 +23,7 @@ export interface PublishOptions {
   readonly subject: string;
 }
 
-/** How long a commit is pursued before its submitters are told that nothing is known, ms. */
+/** How long a commit is pursued before its submitters get an unknown outcome, ms. */
 const PURSUE_MS = 10_000;
 const RETRY_MS_MIN = 5;
 const RETRY_MS_MAX = 1_000;

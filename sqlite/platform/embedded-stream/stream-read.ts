@@ -35,7 +35,7 @@ export class EmbeddedRead implements StreamRead {
     try {
       this.#begin();
     } catch (error) {
-      // As with a server far away: what is wrong is told to whoever iterates.
+      // As with a remote server: the iteration reports what is wrong.
       this.#fault = error;
     }
   }

@@ -1,7 +1,7 @@
 /**
  * `AuditService`: the state machines as they are drawn, and each instance's recorded path. Of events
  * public fields alone are shown. The paths of identities are for the project's owners; credentials
- * are told nothing of people but that they are people.
+ * learn nothing of people but that they are people.
  */
 import type { HandlerContext, ServiceImpl } from '@connectrpc/connect';
 import { enrolmentIdOf } from '../../../actors/identity/names.ts';

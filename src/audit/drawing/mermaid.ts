@@ -67,7 +67,7 @@ function homeOf(source: string, target: string): string {
   return from.slice(0, apart < 0 ? from.length : apart).join('.');
 }
 
-/** An arrow without a target is told apart from a self-transition, which leaves and re-enters. */
+/** An arrow without a target differs from a self-transition, which leaves and re-enters. */
 function labelInText(arrow: ChartArrow): string {
   return arrow.target === undefined ? `${labelOf(arrow)} (stays)` : labelOf(arrow);
 }

@@ -6,7 +6,7 @@
  *     commit applied, or a second passed -> read what is after the cursor -> append -> move the cursor
  *
  * Where the sink is required, people and keys are refused while it cannot take records, or is behind,
- * and a change of theirs is answered only once the sink has it: nobody is told of a success, or given
+ * and a change of theirs is answered only once the sink has it: nobody learns of a success, or is given
  * a secret, unseen. The same holds for whatever makes a credential. What the service itself decides
  * goes on, above all evaluation and deliveries: monitoring that stops with a full disk would be silent
  * when it is needed. So do the operator's acts on the machine itself, who has to mend the sink and may
@@ -23,7 +23,7 @@ import type { Log } from '../../platform/log.ts';
 import { commitLine } from './commit-line.ts';
 
 export interface AuditSink {
-  /** Appends whole lines; resolves once they are durable. Rejects when that cannot be told. */
+  /** Appends whole lines; resolves once they are durable. Rejects when that is not known. */
   append(lines: string): Promise<void>;
 }
 

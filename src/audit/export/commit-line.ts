@@ -5,7 +5,7 @@
 import type { CommitReader, StoredCommit } from '../../../sqlite/platform/control/commit-reader.ts';
 import { publicFields } from '../../platform/api/transition-messages.ts';
 
-/** What a line tells of its commit. A commit that changes documents alone has no transitions. */
+/** The facts of a commit that a line holds. A commit that changes documents alone has no transitions. */
 export interface ExportedCommit {
   /** Position in EVENTS. */
   readonly sequence: number;
