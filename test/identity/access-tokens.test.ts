@@ -6,8 +6,11 @@ import { fastify } from 'fastify';
 import { decodeJwt, decodeProtectedHeader, exportJWK, generateKeyPair, SignJWT } from 'jose';
 import t from 'tap';
 import { ACCESS_TOKEN_MS, type AccessTokenClaims } from '../../actors/ci/exchange.ts';
-import { addJwksRoute, openAccessTokens } from '../../src/identity/auth/access-tokens.ts';
-import { SIGNING_KEY_MS } from '../../src/identity/auth/signing-keys.ts';
+import {
+  addJwksRoute,
+  openAccessTokens,
+  SIGNING_KEY_MS,
+} from '../../src/identity/auth/access-tokens.ts';
 import { VirtualClock } from '../../streams/platform/clock.ts';
 
 const START_MS = Date.UTC(2026, 10, 1, 12, 0, 0, 250);
