@@ -1,7 +1,7 @@
 /**
- * Tells when a rule has outgrown its project's room, as `allVms` can at any time, and when all of it
- * is evaluated again: the rule's sync error and a notice in the project. Which instances have room
- * is the evaluator's (streams/alerting/evaluation/state.ts); this looks at its counts and commits a change.
+ * Reports rules with more instances than their project's limit allows (`allVms` can exceed it at any
+ * time), and when all of them are evaluated again: by the rule's sync error and a notice. The
+ * evaluator decides which instances are evaluated; this part commits changes of its counts.
  */
 import { INSTANCE_LIMIT } from '../../machines/alerting/alert-rule.ts';
 import type { Clock } from '../../streams/platform/clock.ts';
@@ -66,7 +66,7 @@ async function reportedBefore(view: ProjectView): Promise<Set<string>> {
   return rules;
 }
 
-/** Commits what has changed since; `told` is what rows say, before and after. */
+/** Commits the changes. `reported`: rules whose rows have the limit error, updated here. */
 async function report(
   { host, evaluator }: InstanceLimitDeps,
   project: string,

@@ -36,15 +36,15 @@ export function alertRuleMethods(
   deps: AlertRulesDeps,
 ): Pick<ServiceImpl<typeof AlertService>, RuleMethods> {
   const { host, evaluator } = deps;
-  const told = (row: Instance<'alertRule'>) =>
+  const messageOf = (row: Instance<'alertRule'>) =>
     ruleMessage(row, evaluator.quota(row.project).unevaluated.get(row.instance) ?? 0);
   return {
     saveAlertRule: (request, context) => saveAlertRule(deps, request, context),
     getAlertRule: ({ name }, context) =>
-      told(findRow(host, context, { machine: 'alertRule', name, collection: 'alertRules' })),
+      messageOf(findRow(host, context, { machine: 'alertRule', name, collection: 'alertRules' })),
     async listAlertRules(request, context) {
       const page = await listRows(host, context, 'alertRule', request);
-      return { rules: page.items.map(told), nextPageToken: page.token };
+      return { rules: page.items.map(messageOf), nextPageToken: page.token };
     },
     deleteAlertRule: (request, context) => deleteAlertRule(deps, request, context),
   };
