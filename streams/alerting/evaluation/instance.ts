@@ -121,7 +121,7 @@ export interface Stretch {
 }
 
 /** Shared: most instances never had a run. */
-const NO_RUN_EVENTS: readonly RunEvent[] = [];
+const NO_RUN_EVENTS: RunEvent[] = [];
 
 export interface Instance {
   readonly rule: RuleInForce;
@@ -145,7 +145,7 @@ export interface Instance {
   /** What fired `current`, until it is reported: its run may be forgotten before it is fresh. */
   unreported: TimelineEvent | undefined;
   /** Its newest edges below firing, oldest first; see `run-events.ts`. */
-  runEvents: readonly RunEvent[];
+  runEvents: RunEvent[];
   /** Of this entry, not yet reconciled with `reported`. */
   events: TimelineEvent[];
   /** The firing that was open before `events`, if any. */

@@ -110,12 +110,14 @@ function runStart({ current, rule, buffer }: Instance, nowMs: number): number | 
 }
 
 function note(instance: Instance, event: RunEvent): void {
-  const events = [...instance.runEvents, event];
-  while (events.length > RUN_EVENTS_MAX) {
-    const next = events.findIndex(({ type }, i) => i > 0 && type === 'breachStarted');
-    events.splice(0, Math.max(1, next));
+  const { runEvents } = instance;
+  // The empty list is shared by all instances.
+  if (runEvents.length === 0) instance.runEvents = [event];
+  else runEvents.push(event);
+  while (runEvents.length > RUN_EVENTS_MAX) {
+    const next = runEvents.findIndex(({ type }, i) => i > 0 && type === 'breachStarted');
+    runEvents.splice(0, Math.max(1, next));
   }
-  instance.runEvents = events;
 }
 
 /** Runs that began after the incident; of one that it is in, nothing. */
