@@ -4,7 +4,7 @@
  */
 import t from 'tap';
 import { type Cached, ColumnCache } from '../../sqlite/telemetry/history/columns/column-cache.ts';
-import { createMatcher, RegexpAllowance, RegexpError } from '../../src/telemetry/promql/matcher.ts';
+import { createMatcher, RegexpBudget, RegexpError } from '../../src/telemetry/promql/matcher.ts';
 import { ParsedExpressions } from '../../src/telemetry/query/promql/promql-evaluation.ts';
 import { ProjectCache } from '../../src/telemetry/query/series/project-cache.ts';
 
@@ -48,8 +48,8 @@ t.test('what is kept for projects is bounded, also where it grows while it is in
 });
 
 t.test('regular expressions of one expression are bounded together', (t) => {
-  const allowance = new RegexpAllowance();
-  const make = (i: number) => createMatcher('a', '=~', `x${i}[^y]{900}`, allowance);
+  const budget = new RegexpBudget();
+  const make = (i: number) => createMatcher('a', '=~', `x${i}[^y]{900}`, budget);
   t.throws(() => {
     for (let i = 0; i < 25; i++) make(i);
   }, new RegexpError(

@@ -135,7 +135,7 @@ t.test('A fault of the service is a 500 that says nothing but that, and is logge
 });
 
 t.test(
-  'A question that a thread has not the memory for is refused, not to be repeated',
+  'A query that needs more memory than a thread has is refused, not to be repeated',
   async (t) => {
     const died = new HistoryError('OUT_OF_MEMORY', 'The query thread 1 has stopped');
     const world = await startRpcWorld(t, (deps) => withThreads(deps, () => Promise.reject(died)));

@@ -1,6 +1,6 @@
 /**
  * A store that had no room for rows of a project that were accepted: everything that would read
- * them answers with an error, never with an empty success or with what is left. The same questions
+ * them answers with an error, never with an empty success or with what is left. The same queries
  * of a neighbour are answered as before, and the project's own once its rows are in.
  */
 import t, { type Test } from 'tap';
@@ -47,11 +47,11 @@ async function openWorld(t: Test) {
     t.match(await world.call('SaveAlertRule', rule, { key }), { status: 200 });
     await world.writeTo(project, rows('vm-1', 110, 300));
   }
-  return { world, questions: (project: string) => questions(world, project, keys) };
+  return { world, answersOf: (project: string) => answersOf(world, project, keys) };
 }
 
 /** Every way to read samples, with a name. */
-async function questions(world: PromqlServer, project: string, keys: ReadonlyMap<string, string>) {
+async function answersOf(world: PromqlServer, project: string, keys: ReadonlyMap<string, string>) {
   const key = keys.get(project) ?? '';
   const projectName = `projects/${project}`;
   const rpc = async (method: string, request: object) => {
@@ -109,12 +109,12 @@ async function comeFromLog({ history, stream, clock }: PromqlServer): Promise<vo
 }
 
 t.test('what the store could not take is an error in every answer, and heals', async (t) => {
-  const { world, questions } = await openWorld(t);
+  const { world, answersOf } = await openWorld(t);
   const limits = { demo: Number.POSITIVE_INFINITY };
   world.history.boundProjects((project) =>
     project === 'demo' ? limits.demo : Number.POSITIVE_INFINITY,
   );
-  const neighbour = await questions('other');
+  const neighbour = await answersOf('other');
   t.equal(historyCheck(world.history)().state, 'ready');
 
   // Ingest still sees room, and none is left when the rows come to the head.
@@ -125,7 +125,7 @@ t.test('what the store could not take is an error in every answer, and heals', a
   };
   await world.writeTo('demo', [...rows('vm-1', 8, 60), ...rows('vm-new', 10, 0)]);
   world.stream.append = append;
-  const answers = await questions('demo');
+  const answers = await answersOf('demo');
   const unavailable = { status: 503, body: { status: 'error', errorType: 'unavailable' } };
   t.match(answers, {
     query: {
@@ -150,11 +150,11 @@ t.test('what the store could not take is an error in every answer, and heals', a
     explain: { status: 200, body: { recomputation: { status: 'NOT_POSSIBLE' } } },
   });
   t.match(historyCheck(world.history)(), { state: 'degraded', reason: /one project/ });
-  t.same(await questions('other'), neighbour, 'a neighbour is answered as before');
+  t.same(await answersOf('other'), neighbour, 'a neighbour is answered as before');
 
   limits.demo = Number.POSITIVE_INFINITY;
   await comeFromLog(world);
-  t.match(await questions('demo'), {
+  t.match(await answersOf('demo'), {
     query: { body: { quality: { reasons: [] }, series: [{}] } },
     'query of a new VM': { body: { series: [{}] } },
     list: { body: { vms: [{ telemetry: { state: 'LIVE' } }, { telemetry: { state: 'LIVE' } }] } },

@@ -22,19 +22,19 @@ export interface Matcher {
 export class RegexpError extends Error {}
 
 /**
- * @param allowance of the expression that it is a part of; by itself it has one of its own
+ * @param budget of the expression that it is a part of; by itself it has one of its own
  * Throws `RegexpError`.
  */
 export function createMatcher(
   label: string,
   op: MatchOp,
   value: string,
-  allowance = new RegexpAllowance(),
+  budget = new RegexpBudget(),
 ): Matcher {
   const common = { label, op, value, bytes: MATCHER_BYTES + label.length + value.length };
   if (op === '=') return { ...common, matches: (seen) => seen === value, accepted: [value] };
   if (op === '!=') return { ...common, matches: (seen) => seen !== value, accepted: null };
-  const accepts = anchored(value, allowance);
+  const accepts = anchored(value, budget);
   return {
     ...common,
     matches: op === '=~' ? accepts.test : (seen) => !accepts.test(seen),
@@ -49,7 +49,7 @@ export function createMatcher(
  * What the regular expressions of one expression may be together, and remember of texts. A text of
  * 16 KiB has room for a thousand of them, each within its own bound.
  */
-export class RegexpAllowance {
+export class RegexpBudget {
   #instructions = 0;
   #seen = 0;
 
@@ -91,7 +91,7 @@ interface Anchored {
   readonly bytes: () => number;
 }
 
-function anchored(pattern: string, allowance: RegexpAllowance): Anchored {
+function anchored(pattern: string, budget: RegexpBudget): Anchored {
   const list = plainAlternatives(pattern);
   if (list !== null) {
     const accepted = new Set(list);
@@ -100,14 +100,14 @@ function anchored(pattern: string, allowance: RegexpAllowance): Anchored {
   }
   const compiled = compileRegexp(pattern);
   const instructions = compiled.programSize();
-  allowance.takeInstructions(instructions);
+  budget.takeInstructions(instructions);
   // A regular expression costs a microsecond a text; label values repeat from series to series.
   const seen = new Map<string, boolean>();
   const test = (text: string) => {
     let answer = seen.get(text);
     if (answer === undefined) {
       answer = compiled.matches(text);
-      if (allowance.takeSeen()) seen.set(text, answer);
+      if (budget.takeSeen()) seen.set(text, answer);
     }
     return answer;
   };

@@ -1,5 +1,5 @@
 /**
- * What a coarse question needs of a column without its values: kept beside long columns, computed
+ * Statistics of a column, for coarse reads without its values: kept beside long columns, computed
  * from short ones.
  */
 import type { ByteReader } from '../../../../streams/telemetry/samples/byte-reader.ts';

@@ -2,17 +2,17 @@
 import type { SyntaxNode } from '@lezer/common';
 import type { Span } from '../ast.ts';
 import { type PromqlError, parseError } from '../errors.ts';
-import type { RegexpAllowance } from '../matcher.ts';
+import type { RegexpBudget } from '../matcher.ts';
 import type { SyntaxTree } from './syntax-tree.ts';
 import type { Token } from './token.ts';
 
 export class BuildContext {
   readonly text: string;
   /** Of the whole expression. */
-  readonly regexps: RegexpAllowance;
+  readonly regexps: RegexpBudget;
   readonly #tree: SyntaxTree;
 
-  constructor(text: string, tree: SyntaxTree, regexps: RegexpAllowance) {
+  constructor(text: string, tree: SyntaxTree, regexps: RegexpBudget) {
     this.text = text;
     this.regexps = regexps;
     this.#tree = tree;

@@ -21,7 +21,7 @@ import {
 } from '@prometheus-io/lezer-promql';
 import type { AggregateOp, BinaryOp, Expr, Span } from '../ast.ts';
 import { functionSignatures } from '../functions/signatures.ts';
-import { RegexpAllowance } from '../matcher.ts';
+import { RegexpBudget } from '../matcher.ts';
 import { BuildContext, childOf, childrenOf } from './build-context.ts';
 import { withModifier } from './build-modifiers.ts';
 import { labelsOf, matchingOf, selectorOf } from './build-selector.ts';
@@ -39,7 +39,7 @@ export function buildExpression(text: string, parsed: ParsedExpression): Expr {
 class Builder {
   readonly #text: string;
   readonly #parsed: ParsedExpression;
-  readonly #regexps = new RegexpAllowance();
+  readonly #regexps = new RegexpBudget();
 
   constructor(text: string, parsed: ParsedExpression) {
     this.#text = text;

@@ -151,7 +151,7 @@ class QueryEvaluation {
     return [...sets.values()];
   }
 
-  /** The usual question of a dashboard's variable, answered from the VMs alone. */
+  /** The usual request of a dashboard's variable, answered from the VMs alone. */
   #vmLabelValues({ matches, label, startMs, endMs }: LabelValuesCall) {
     if (matches.length > 0) return undefined;
     const { source, budget } = this.#deps;
