@@ -165,13 +165,13 @@ function recomputationMessage({ status, detail, startedMs, firedObservedMs }: Re
 }
 
 /** Times are Unix ms. */
-export interface ExplainedGap {
+interface ExplainedGap {
   readonly startMs: number;
   readonly endMs: number;
   readonly tolerated: boolean;
 }
 
-export interface Explained {
+interface Explained {
   readonly incident: IncidentBody;
   /** From the metric catalogue. */
   readonly unit: string;
@@ -182,7 +182,7 @@ export interface Explained {
   readonly recomputation: Recomputation;
 }
 
-export function explanationText(explained: Explained): string {
+function explanationText(explained: Explained): string {
   const { incident } = explained;
   const decided = incident.metricId === AGE_METRIC ? silence(explained) : breaches(explained);
   const sentences = [

@@ -170,7 +170,7 @@ function entryOf(
   return create(Incident_TimelineEntrySchema, { atUnix: unixSeconds(atMs), ...about });
 }
 
-export interface Sentence {
+interface Sentence {
   /** Name of the event, as the timeline shows it. */
   readonly event: string;
   readonly detail: string;
@@ -193,7 +193,7 @@ const RETIRED: Readonly<Record<RetireReason, string>> = {
 const SNOOZE_END = /^xstate\.after\.snoozeEnd\./;
 
 /** The sentence of a recorded step; undefined for a step that has none. */
-export function stepSentence(
+function stepSentence(
   step: RecordedTransition['event'],
   incident: IncidentBody,
 ): Sentence | undefined {
@@ -272,7 +272,7 @@ const REASONS: Readonly<Record<DeliveryReason, string>> = {
   REFUSED: 'the endpoint refused it permanently',
 };
 
-export interface ShownDestination {
+interface ShownDestination {
   readonly kind: string;
   /** Absent when the reader may not see it. */
   readonly displayName?: string;
@@ -281,7 +281,7 @@ export interface ShownDestination {
 }
 
 /** The end of a notification in a sentence. @param state its final state */
-export function deliverySentence(
+function deliverySentence(
   state: string,
   { event, reason, attempts, createdMs }: DeliveryContext,
   { kind, displayName, mayWrite }: ShownDestination,
