@@ -11,6 +11,7 @@ import {
   type DecidedInstance,
   instanceIdOf,
 } from '../../streams/alerting/evaluation/accept.ts';
+import { Refusal } from '../../streams/platform/refusal.ts';
 import type { Edge } from '../../streams/telemetry/entry.ts';
 import type { Draft, EventOf } from '../platform/host/host-port.ts';
 import { isOfRetiredVm } from '../vms/vm-body.ts';
@@ -175,4 +176,20 @@ function eventsOf(
 
 function isOpen(incident: { recoveredMs: number | null; retiredMs: number | null }): boolean {
   return incident.recoveredMs === null && incident.retiredMs === null;
+}
+
+/** Submits `items` in order, whole or in parts. Throws what `submit` throws for a single item. */
+export async function submitInParts<T>(
+  items: readonly T[],
+  submit: (part: readonly T[]) => Promise<unknown>,
+): Promise<void> {
+  try {
+    await submit(items);
+  } catch (error) {
+    const tooLarge = error instanceof Refusal && error.reason === 'REQUEST_TOO_LARGE';
+    if (!tooLarge || items.length < 2) throw error;
+    const middle = Math.ceil(items.length / 2);
+    await submitInParts(items.slice(0, middle), submit);
+    await submitInParts(items.slice(middle), submit);
+  }
 }

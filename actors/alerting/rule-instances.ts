@@ -11,7 +11,7 @@ import type { RetireReason } from '../../machines/platform/effects.ts';
 import type { Host, Instance, ProjectView } from '../platform/host/host-port.ts';
 import { liveInstances } from '../platform/host/live-instances.ts';
 import { isOfRetiredVm } from '../vms/vm-body.ts';
-import { submitInParts } from './in-parts.ts';
+import { submitInParts } from './edges.ts';
 
 /** Instances changed by one commit. */
 const BATCH = 100;

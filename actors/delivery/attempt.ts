@@ -9,7 +9,7 @@ import type { Actor } from '../../streams/platform/commit/commit.ts';
 import { type Random, ulid } from '../../streams/platform/random.ts';
 import { activePeople, isLockedOut } from '../alerting/eligible.ts';
 import type { Draft, Host, ProjectView } from '../platform/host/host-port.ts';
-import type { Bodies, BodySource } from './bodies.ts';
+import { nextTurn } from '../platform/time-slices.ts';
 import type { AttemptOutcome, Notifier, Target } from './notifier-port.ts';
 import { isHeld, recheck } from './recheck.ts';
 import type { OpenAttempt, WakeUp } from './wake-ups.ts';
@@ -175,4 +175,59 @@ async function outcomeOf(
 
 function eventName(event: DeliveryContext['event']): string {
   return event === 'TEST' ? 'test' : `incident.${event.toLowerCase()}`;
+}
+
+/** A delivery's body in the form that its channel sends. */
+export interface RenderedBody {
+  readonly bytes: Uint8Array;
+  /** SHA-256, hex. */
+  readonly digest: string;
+  /** True when it is on disk already, for a later attempt. */
+  readonly isKept: boolean;
+}
+
+export interface BodySource {
+  /** The stored body, or a newly rendered one. */
+  body(view: ProjectView, delivery: DeliveryContext, id: string): RenderedBody;
+  /** Stores bodies in one write. */
+  keep(bodies: readonly KeptBody[]): void;
+}
+
+export interface KeptBody {
+  readonly deliveryId: string;
+  readonly body: Uint8Array;
+}
+
+export class Bodies {
+  readonly #source: BodySource;
+  #waiting: KeptBody[] = [];
+  #write: Promise<void> | undefined;
+
+  constructor(source: BodySource) {
+    this.#source = source;
+  }
+
+  /**
+   * The body of a delivery, on disk when it resolves. Rejects with faults of rendering and storing,
+   * and when the body differs from that of earlier attempts.
+   */
+  async of(view: ProjectView, delivery: DeliveryContext, id: string): Promise<RenderedBody> {
+    const body = this.#source.body(view, delivery, id);
+    if (delivery.bodyDigest !== null && delivery.bodyDigest !== body.digest) {
+      throw new Error(`The stored body of ${id} is not the one of its earlier attempts`);
+    }
+    if (!body.isKept) await this.#keep({ deliveryId: id, body: body.bytes });
+    return body;
+  }
+
+  #keep(body: KeptBody): Promise<void> {
+    this.#waiting.push(body);
+    this.#write ??= nextTurn().then(() => {
+      const bodies = this.#waiting;
+      this.#waiting = [];
+      this.#write = undefined;
+      this.#source.keep(bodies);
+    });
+    return this.#write;
+  }
 }

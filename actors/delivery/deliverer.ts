@@ -12,13 +12,13 @@ import { TimeSlices } from '../platform/time-slices.ts';
 import {
   type AnswerExcerpt,
   type AttemptDeps,
+  Bodies,
   type DeliveryContents,
   kindOf,
   openAttempt,
   sendAttempt,
 } from './attempt.ts';
-import { Bodies } from './bodies.ts';
-import type { AttemptResult } from './destination-queue.ts';
+import type { AttemptResult } from './destination-queues.ts';
 import { DestinationQueues, type Start } from './destination-queues.ts';
 import type { AttemptOutcome } from './notifier-port.ts';
 import { isBounce, isOurs, recordLost, recordOutcome } from './outcome.ts';

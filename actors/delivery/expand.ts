@@ -11,7 +11,7 @@ import { incidentRecord } from '../alerting/incident.ts';
 import { AUDIENCE_MAX } from '../alerting/rule-limits.ts';
 import type { Draft, EffectExpander, Instance } from '../platform/host/host-port.ts';
 import { allInstances } from '../platform/host/live-instances.ts';
-import { type Audience, deliveryIdOf, firingDeliveries, mayHaveArrived } from './notified.ts';
+import { type Audience, deliveryIdOf, firingDeliveries, mayHaveArrived } from './recheck.ts';
 
 declare module '../platform/host/rows.ts' {
   interface RecordBodies {

@@ -5,7 +5,7 @@
  */
 import type { Clock } from '../../streams/platform/clock.ts';
 import { type Random, ulid } from '../../streams/platform/random.ts';
-import { AddressLimits } from '../platform/http/address-limits.ts';
+import { AddressLimits } from '../platform/http/anonymous-limits.ts';
 import { invitationLetter } from '../platform/mail/letters.ts';
 import type { MailQueue } from '../platform/mail/mail-queue.ts';
 import type { InviteMail } from './api/members.ts';

@@ -5,8 +5,7 @@
  */
 
 import { createHash } from 'node:crypto';
-import { decideEdge } from '../../actors/alerting/edges.ts';
-import { submitInParts } from '../../actors/alerting/in-parts.ts';
+import { decideEdge, submitInParts } from '../../actors/alerting/edges.ts';
 import { retireInstances } from '../../actors/alerting/rule-instances.ts';
 import { type AttemptDeps, openAttempt } from '../../actors/delivery/attempt.ts';
 import { expandAlerting } from '../../actors/delivery/expand.ts';

@@ -7,9 +7,10 @@ import t from 'tap';
 import {
   type AttemptResult,
   DestinationQueue,
+  DestinationQueues,
   type QueuedDelivery,
-} from '../../actors/delivery/destination-queue.ts';
-import { DestinationQueues, type Start } from '../../actors/delivery/destination-queues.ts';
+  type Start,
+} from '../../actors/delivery/destination-queues.ts';
 
 const job = (delivery: number, incident = delivery, project = 'p'): QueuedDelivery => ({
   ...{ project, delivery: `dlv_${delivery}`, incident: `inc_${incident}` },

@@ -6,7 +6,7 @@ import { createHash } from 'node:crypto';
 import t from 'tap';
 import { locationOf, validateReturnPath } from '../../src/identity/sign-in/request-fields.ts';
 import { cookieName, readCookie } from '../../src/identity/sign-in/session-cookie.ts';
-import { AddressLimits } from '../../src/platform/http/address-limits.ts';
+import { AddressLimits } from '../../src/platform/http/anonymous-limits.ts';
 import { VirtualClock } from '../../streams/platform/clock.ts';
 import { reasonOf } from '../support/host-in-memory.ts';
 import { Browser, sessionState, startSignInWorld } from '../support/sign-in-server.ts';

@@ -5,8 +5,7 @@
 
 import { createHash } from 'node:crypto';
 import type { Test } from 'tap';
-import { decideEdge } from '../../actors/alerting/edges.ts';
-import { submitInParts } from '../../actors/alerting/in-parts.ts';
+import { decideEdge, submitInParts } from '../../actors/alerting/edges.ts';
 import type { AnswerExcerpt } from '../../actors/delivery/attempt.ts';
 import {
   Deliverer,

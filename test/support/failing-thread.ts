@@ -3,7 +3,7 @@
  */
 
 import { ReadCancelled } from '../../sqlite/telemetry/history/history-error.ts';
-import { serveThread } from '../../sqlite/telemetry/history/threads/thread-port.ts';
+import { serveThread } from '../../sqlite/telemetry/history/threads/supervised-thread.ts';
 
 serveThread(0, () => ({
   methods: {

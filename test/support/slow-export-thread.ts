@@ -5,7 +5,7 @@
  */
 
 import { ReadCancelled } from '../../sqlite/telemetry/history/history-error.ts';
-import { serveThread } from '../../sqlite/telemetry/history/threads/thread-port.ts';
+import { serveThread } from '../../sqlite/telemetry/history/threads/supervised-thread.ts';
 import type { ShardRequest } from '../../src/telemetry/export/export-thread.ts';
 
 /** Long enough for a test to look, short enough for one that fails to end. */

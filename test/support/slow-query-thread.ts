@@ -5,7 +5,7 @@
  */
 
 import { ReadCancelled } from '../../sqlite/telemetry/history/history-error.ts';
-import { serveThread } from '../../sqlite/telemetry/history/threads/thread-port.ts';
+import { serveThread } from '../../sqlite/telemetry/history/threads/supervised-thread.ts';
 import type { ScheduledQueryRequest } from '../../src/telemetry/query/promql/query-request.ts';
 
 /** Long enough for a test to look, short enough for one that fails to end. */

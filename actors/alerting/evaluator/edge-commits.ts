@@ -13,8 +13,7 @@ import { Refusal } from '../../../streams/platform/refusal.ts';
 import type { Edge, LogEntry } from '../../../streams/telemetry/entry.ts';
 import type { Host } from '../../platform/host/host-port.ts';
 import { isRetryable } from '../../platform/retryable.ts';
-import { decideEdge, HELD_VMS_MAX } from '../edges.ts';
-import { submitInParts } from '../in-parts.ts';
+import { decideEdge, HELD_VMS_MAX, submitInParts } from '../edges.ts';
 import { confirmRule } from '../rule-markers.ts';
 
 export interface EdgeCommitsDeps {

@@ -28,7 +28,7 @@ import { actorOf, requestKeyOf, within } from '../../platform/api/caller.ts';
 import { addressKey } from '../../platform/api/gate.ts';
 import { findRow, listOptions, listRows, pageToken } from '../../platform/api/paging.ts';
 import { parseName, parseProjectName } from '../../platform/api/resource-name.ts';
-import { networkOf } from '../../platform/http/address-limits.ts';
+import { networkOf } from '../../platform/http/anonymous-limits.ts';
 import { claimMessages, connectionMessage, verificationMessage } from './ci-messages.ts';
 import { workflowStep } from './ci-step.ts';
 

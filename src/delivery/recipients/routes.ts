@@ -20,7 +20,7 @@ import {
 import { escaped, LINK_SCRIPT, type Page, page } from '../../identity/sign-in/pages.ts';
 import { fieldsOf, readSmallBodies, textField } from '../../identity/sign-in/request-fields.ts';
 import { assertSameSite } from '../../identity/sign-in/same-site.ts';
-import { AddressLimits } from '../../platform/http/address-limits.ts';
+import { AddressLimits } from '../../platform/http/anonymous-limits.ts';
 import type { Log } from '../../platform/log.ts';
 import type { Metrics } from '../../platform/metrics.ts';
 import type { Subscription, UnsubscribeCodes } from './unsubscribe-codes.ts';

@@ -19,8 +19,7 @@ import type {
 import { hashKey, parseKey } from '../../platform/keys.ts';
 import type { AccessTokens } from './access-tokens.ts';
 import { IdentityRows } from './identity-rows.ts';
-import { resolveKey, resolveSession, resolveToken } from './resolve-principal.ts';
-import { Watches } from './watches.ts';
+import { resolveKey, resolveSession, resolveToken, Watches } from './resolve-principal.ts';
 
 /** Sessions of people; without them cookies are ignored. */
 export interface SessionPorts {

@@ -5,7 +5,7 @@
  */
 import type { FastifyInstance } from 'fastify';
 import { ulid } from '../../../streams/platform/random.ts';
-import { AddressLimits } from '../../platform/http/address-limits.ts';
+import { AddressLimits } from '../../platform/http/anonymous-limits.ts';
 import { parseAddress, signInLetter } from '../../platform/mail/letters.ts';
 import type { MailQueue } from '../../platform/mail/mail-queue.ts';
 import { asksForJson, sendPage, sendSentence } from './answers.ts';

@@ -8,7 +8,7 @@
  *     svc login -> GET cli -> POST cli -> 127.0.0.1:<port> -> POST link (JSON) -> session
  */
 import type { FastifyInstance, FastifyReply } from 'fastify';
-import { AddressLimits } from '../../platform/http/address-limits.ts';
+import { AddressLimits } from '../../platform/http/anonymous-limits.ts';
 import { addStrictHeaders, sendErrors, sendSentence } from './answers.ts';
 import { addCliRoutes } from './cli-routes.ts';
 import { addLinkRoutes } from './link-routes.ts';

@@ -7,13 +7,13 @@
  * with a success in the last hour is known and does not need the shared one, so that an attack from
  * many addresses delays strangers and not existing clients.
  */
+import ipaddr from 'ipaddr.js';
 import { RateLimiter } from '../../../actors/platform/rate-limiter.ts';
 import { BoundedCache } from '../../../streams/platform/bounded-cache.ts';
 import type { Clock } from '../../../streams/platform/clock.ts';
 import { Refusal } from '../../../streams/platform/refusal.ts';
 import { httpStatusOf } from '../errors.ts';
 import type { Metrics } from '../metrics.ts';
-import { AddressLimits, networkOf, tooManyRequests } from './address-limits.ts';
 
 /** Failures of one address: a whole matrix of misconfigured jobs at once, then five a second. */
 export const FAILURES_OF_ADDRESS = { burst: 300, refillMs: 200 } as const;
@@ -92,4 +92,28 @@ export function createAnonymousLimits({
       }
     },
   };
+}
+
+export class AddressLimits extends RateLimiter {
+  /** Counts a request from an address. Throws TOO_MANY_REQUESTS with `retryAfterSeconds`. */
+  assertAllowed(address: string): void {
+    const waitMs = this.takeFrom(networkOf(address));
+    if (waitMs > 0) throw tooManyRequests('Too many requests from your address', waitMs);
+  }
+}
+
+/** The refusal, with when to try again. */
+function tooManyRequests(sentence: string, waitMs: number): Refusal {
+  const seconds = Math.ceil(waitMs / 1000);
+  return new Refusal('TOO_MANY_REQUESTS', `${sentence}: try again in ${seconds} s`, {
+    retryAfterSeconds: String(seconds),
+  });
+}
+
+/** What is counted as one address: an IPv4 address, an IPv6 network of 64 bits. */
+export function networkOf(address: string): string {
+  if (!ipaddr.isValid(address)) return address;
+  const parsed = ipaddr.process(address);
+  if (parsed.kind() === 'ipv4') return parsed.toString();
+  return Buffer.from(parsed.toByteArray().slice(0, 8)).toString('hex');
 }

@@ -9,7 +9,7 @@ import { RateLimiter } from '../../../actors/platform/rate-limiter.ts';
 import type { Clock } from '../../../streams/platform/clock.ts';
 import { CONNECTIONS_MAX, KEEP_ALIVE_BUSY_MS, KEEP_ALIVE_MS } from '../http-limits.ts';
 import type { Metrics } from '../metrics.ts';
-import { networkOf } from './address-limits.ts';
+import { networkOf } from './anonymous-limits.ts';
 
 export interface ConnectionBounds {
   readonly perAddressMax: number;

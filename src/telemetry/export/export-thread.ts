@@ -6,7 +6,7 @@
 import { gzipSync } from 'node:zlib';
 import { HistoryError } from '../../../sqlite/telemetry/history/history-error.ts';
 import { HistoryView } from '../../../sqlite/telemetry/history/store/history-view.ts';
-import { serveThread } from '../../../sqlite/telemetry/history/threads/thread-port.ts';
+import { serveThread } from '../../../sqlite/telemetry/history/threads/supervised-thread.ts';
 import { GAP_TOLERANCE_MS } from '../../../streams/telemetry/entry.ts';
 import { readableSeries } from '../../../streams/telemetry/metrics/readable-series.ts';
 import type { VmColumns } from '../../../streams/telemetry/samples/columns.ts';

@@ -21,7 +21,7 @@ export class PromqlError extends Error {
 }
 
 /** `line:column` of an offset, both from 1, columns in UTF-8 bytes as Prometheus counts them. */
-export function positionOf(text: string, offset: number): string {
+function positionOf(text: string, offset: number): string {
   const before = text.slice(0, offset);
   const line = before.split('\n').length;
   const column = Buffer.byteLength(before.slice(before.lastIndexOf('\n') + 1)) + 1;
@@ -32,4 +32,52 @@ export function positionOf(text: string, offset: number): string {
 export function parseError(text: string, span: Span | null, message: string): PromqlError {
   const place = text === '' ? 'unknown position' : positionOf(text, span?.from ?? 0);
   return new PromqlError('bad_data', `${place}: parse error: ${message}`, span);
+}
+
+/** Different texts of one kind; one more text after them says that there were others. */
+const KEPT_MAX = 1000;
+
+export class Annotations {
+  readonly #text: string;
+  readonly #warnings = new Set<string>();
+  readonly #infos = new Set<string>();
+  readonly #positions = new Map<number, string>();
+
+  /** `expression`: the text that spans point into. */
+  constructor(expression: string) {
+    this.#text = expression;
+  }
+
+  /** `message` without prefix and place: both are added as Prometheus does. */
+  warn(message: string, span: Span): void {
+    this.#keep(this.#warnings, 'warning', message, span);
+  }
+
+  info(message: string, span: Span): void {
+    this.#keep(this.#infos, 'info', message, span);
+  }
+
+  get warnings(): readonly string[] {
+    return [...this.#warnings];
+  }
+
+  get infos(): readonly string[] {
+    return [...this.#infos];
+  }
+
+  #keep(kept: Set<string>, kind: 'warning' | 'info', message: string, { from }: Span): void {
+    if (kept.size > KEPT_MAX) return;
+    const text = `PromQL ${kind}: ${message} (${this.#positionOf(from)})`;
+    if (kept.size < KEPT_MAX || kept.has(text)) kept.add(text);
+    else kept.add(`PromQL ${kind}: more than ${KEPT_MAX} different ones, the others are left out`);
+  }
+
+  #positionOf(offset: number): string {
+    let position = this.#positions.get(offset);
+    if (position === undefined) {
+      position = positionOf(this.#text, offset);
+      this.#positions.set(offset, position);
+    }
+    return position;
+  }
 }

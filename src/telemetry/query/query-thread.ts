@@ -5,7 +5,7 @@
 
 import { RecordReader } from '../../../sqlite/platform/control/record-reader.ts';
 import { HistoryView } from '../../../sqlite/telemetry/history/store/history-view.ts';
-import { serveThread } from '../../../sqlite/telemetry/history/threads/thread-port.ts';
+import { serveThread } from '../../../sqlite/telemetry/history/threads/supervised-thread.ts';
 import { systemClock } from '../../../streams/platform/clock.ts';
 import { recomputeMethods } from './explain/recompute-incident.ts';
 import { previewMethods } from './preview/alert-preview.ts';

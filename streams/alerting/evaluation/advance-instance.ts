@@ -32,12 +32,12 @@ import {
   GOOD,
   isBreach,
   NONE,
+  RunWindow,
   type StepOutcome,
   step,
   type Timeline,
   UNCHANGED,
 } from './timeline.ts';
-import { RunWindow } from './window.ts';
 
 /**
  * Moves `current` on by one observation; false: it could have no effect. A rule that cannot be

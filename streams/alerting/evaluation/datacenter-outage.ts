@@ -10,7 +10,6 @@
 
 import type { Edge, Outage } from '../../telemetry/entry.ts';
 import { AGE_METRIC } from '../../telemetry/metrics/catalogue.ts';
-import { nextAt, remember } from './incident-edges.ts';
 import {
   type Instance,
   keyOf,
@@ -20,6 +19,7 @@ import {
   type RuleInForce,
   type SeriesBuffer,
 } from './instance.ts';
+import { nextAt, remember } from './notification-diff.ts';
 import { bufferKey, bufferOf } from './routes.ts';
 import { runBefore } from './run-events.ts';
 import { type EvaluationState, type WatchedProject, watchedVm } from './state.ts';

@@ -13,8 +13,7 @@ import type { MissingReason } from '../../../machines/alerting/incident.ts';
 import type { EvaluationRule, InstanceKey, ObservedValue } from '../../telemetry/entry.ts';
 import type { Derivation } from '../../telemetry/metrics/catalogue.ts';
 import type { InputRow, ObservedRow } from '../../telemetry/metrics/derive.ts';
-import { emptyTimeline, type Timeline } from './timeline.ts';
-import { type RunWindow, thinWindow } from './window.ts';
+import { emptyTimeline, type RunWindow, type Timeline, thinWindow } from './timeline.ts';
 
 /** A rule as evaluated from a marker on. */
 export interface RuleInForce {

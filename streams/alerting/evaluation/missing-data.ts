@@ -7,7 +7,6 @@ import type { Steps } from '../../platform/operators/map-in-slices.ts';
 import { type Edge, GAP_TOLERANCE_MS } from '../../telemetry/entry.ts';
 import { reportsState } from '../../telemetry/metrics/derive.ts';
 import { factsOf, missingReason, type VmFacts } from './facts.ts';
-import { missingEdge } from './incident-edges.ts';
 import {
   decidedThroughMs,
   type Instance,
@@ -15,6 +14,7 @@ import {
   openIncident,
   takeOver,
 } from './instance.ts';
+import { missingEdge } from './notification-diff.ts';
 import { type EvaluationState, projectFacts, type WatchedVm } from './state.ts';
 
 /** Edges of a tick: open incidents that have no fresh data, for a reason not reported yet. */

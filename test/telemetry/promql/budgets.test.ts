@@ -6,10 +6,10 @@
 import { once } from 'node:events';
 import { Worker } from 'node:worker_threads';
 import t from 'tap';
-import { Annotations } from '../../../src/telemetry/promql/annotations.ts';
 import { Budget } from '../../../src/telemetry/promql/budget.ts';
 import { LABEL_VALUE_MAX } from '../../../src/telemetry/promql/column-memory.ts';
 import { queryInstant, queryRange } from '../../../src/telemetry/promql/engine/engine.ts';
+import { Annotations } from '../../../src/telemetry/promql/errors.ts';
 import { Labels } from '../../../src/telemetry/promql/labels.ts';
 import type { BudgetsWork, Outcome } from './budgets-worker.ts';
 import { MemorySource } from './memory-source.ts';

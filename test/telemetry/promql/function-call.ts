@@ -2,9 +2,10 @@
  * Calls one function of PromQL without parser and evaluator: arguments are values, the answer is
  * what the function made of them.
  */
-import { Annotations } from '../../../src/telemetry/promql/annotations.ts';
+
 import type { Expr, VectorSelector } from '../../../src/telemetry/promql/ast.ts';
 import { Budget } from '../../../src/telemetry/promql/budget.ts';
+import { Annotations } from '../../../src/telemetry/promql/errors.ts';
 import type { CallContext } from '../../../src/telemetry/promql/functions/function.ts';
 import { functionSignatures } from '../../../src/telemetry/promql/functions/signatures.ts';
 import { functionTable } from '../../../src/telemetry/promql/functions/table.ts';

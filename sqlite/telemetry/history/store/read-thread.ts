@@ -4,7 +4,7 @@
  */
 import type { RowsRequest } from '../chunk/chunk-reader.ts';
 import type { VmRows } from '../rows.ts';
-import { serveThread } from '../threads/thread-port.ts';
+import { serveThread } from '../threads/supervised-thread.ts';
 import { type HistoryShare, HistoryView } from './history-view.ts';
 
 // Below ingest and alerting, above the writing of chunks: somebody waits for an answer.

@@ -5,7 +5,7 @@
 
 import { HeadReader } from '../head/head-reader.ts';
 import { openHistoryFile } from '../history-file.ts';
-import { serveThread } from '../threads/thread-port.ts';
+import { serveThread } from '../threads/supervised-thread.ts';
 import { ChunkWriter, type FlushTarget } from './chunk-writer.ts';
 import type { HistoryShare } from './history-view.ts';
 

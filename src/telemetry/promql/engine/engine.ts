@@ -2,11 +2,11 @@
  * The PromQL engine: text in, columns out. Parses and checks, evaluates over a `SeriesSource`, and
  * reports warnings. Pure: it reads no clock and no disk, and stops when its budget says so.
  */
-import { Annotations } from '../annotations.ts';
+
 import { type Expr, typeOf, type ValueType } from '../ast.ts';
 import type { Budget } from '../budget.ts';
 import { takeValues } from '../column-memory.ts';
-import { PromqlError } from '../errors.ts';
+import { Annotations, PromqlError } from '../errors.ts';
 import { functionTable } from '../functions/table.ts';
 import { compareLabels, Labels } from '../labels.ts';
 import { stepTime } from '../operators/columns.ts';

@@ -3,7 +3,7 @@
  * value of whole columns, made by the operator of its kind. Parts that are the same at all steps
  * are computed at one step and spread; a subquery's inner expression gets a grid of its own.
  */
-import type { Annotations } from '../annotations.ts';
+
 import {
   type Aggregate,
   type Binary,
@@ -20,6 +20,7 @@ import {
 } from '../ast.ts';
 import type { Budget } from '../budget.ts';
 import { takeValues } from '../column-memory.ts';
+import type { Annotations } from '../errors.ts';
 import type { CallContext, PromqlFunction } from '../functions/function.ts';
 import { mergeSeries } from '../merge-series.ts';
 import { applyAggregate, unwrapped } from '../operators/aggregate/aggregate.ts';

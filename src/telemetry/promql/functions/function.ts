@@ -2,9 +2,10 @@
  * The form of functions: each is an operator over whole columns, found in one table by its name.
  * Those over ranges are arithmetic over one window, which one driver slides.
  */
-import type { Annotations } from '../annotations.ts';
+
 import type { Call, Expr } from '../ast.ts';
 import type { Budget } from '../budget.ts';
+import type { Annotations } from '../errors.ts';
 import type { Grid, RangeValue, Value, VectorValue } from '../values.ts';
 
 /** What a call may ask of the evaluator. */

@@ -10,8 +10,8 @@ import type { Column } from '../values.ts';
 import { argumentSpan, rangeArgument, scalarArgument } from './arguments.ts';
 import { maxKernel, minKernel } from './extremes.ts';
 import type { CallContext, PromqlFunction, Window, WindowFunction } from './function.ts';
-import { SampleCursor } from './sample-cursor.ts';
 import { avgKernel, sumKernel } from './sums.ts';
+import { SampleCursor } from './window-bounds.ts';
 import {
   evaluateWindows,
   overRuns,

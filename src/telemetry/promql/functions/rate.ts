@@ -9,7 +9,7 @@ import type { RangeSeries } from '../values.ts';
 import { argumentSpan, rangeArgument } from './arguments.ts';
 import { type Corrections, correctionsOf } from './counter-resets.ts';
 import type { CallContext, PromqlFunction } from './function.ts';
-import { SampleCursor } from './sample-cursor.ts';
+import { SampleCursor } from './window-bounds.ts';
 import { evaluateWindows, type SeriesKernel } from './windows.ts';
 
 interface ChangeOptions {

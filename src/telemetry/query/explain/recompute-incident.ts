@@ -5,7 +5,7 @@
  */
 import { HistoryError, ReadCancelled } from '../../../../sqlite/telemetry/history/history-error.ts';
 import type { HistoryView } from '../../../../sqlite/telemetry/history/store/history-view.ts';
-import type { ThreadMethod } from '../../../../sqlite/telemetry/history/threads/thread-port.ts';
+import type { ThreadMethod } from '../../../../sqlite/telemetry/history/threads/supervised-thread.ts';
 import {
   type RecomputedFiring,
   recomputeFirings,

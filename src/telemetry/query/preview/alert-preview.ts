@@ -9,7 +9,7 @@ import { recordsOf } from '../../../../actors/platform/host/host-port.ts';
 import type { RecordReader } from '../../../../sqlite/platform/control/record-reader.ts';
 import { ReadCancelled } from '../../../../sqlite/telemetry/history/history-error.ts';
 import type { HistoryView } from '../../../../sqlite/telemetry/history/store/history-view.ts';
-import type { ThreadMethod } from '../../../../sqlite/telemetry/history/threads/thread-port.ts';
+import type { ThreadMethod } from '../../../../sqlite/telemetry/history/threads/supervised-thread.ts';
 import {
   type PreviewedFiring,
   previewFromMs,

@@ -5,7 +5,7 @@
  */
 
 import { constants, gzipSync, zstdCompressSync } from 'node:zlib';
-import type { ThreadMethod } from '../../../../sqlite/telemetry/history/threads/thread-port.ts';
+import type { ThreadMethod } from '../../../../sqlite/telemetry/history/threads/supervised-thread.ts';
 import type { Clock } from '../../../../streams/platform/clock.ts';
 import type { Expr } from '../../promql/ast.ts';
 import { Budget, type BudgetLimits } from '../../promql/budget.ts';

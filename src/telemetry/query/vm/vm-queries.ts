@@ -6,7 +6,7 @@
 
 import { HistoryError, ReadCancelled } from '../../../../sqlite/telemetry/history/history-error.ts';
 import type { HistoryView } from '../../../../sqlite/telemetry/history/store/history-view.ts';
-import type { ThreadMethod } from '../../../../sqlite/telemetry/history/threads/thread-port.ts';
+import type { ThreadMethod } from '../../../../sqlite/telemetry/history/threads/supervised-thread.ts';
 import type { Clock } from '../../../../streams/platform/clock.ts';
 import { Refusal, type RefusalReason } from '../../../../streams/platform/refusal.ts';
 import type { Log } from '../../../platform/log.ts';

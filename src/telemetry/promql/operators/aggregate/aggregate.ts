@@ -2,9 +2,10 @@
  * Aggregation operators. Series are grouped once by their labels; then each group's columns are
  * folded into one, member by member, for all steps at once.
  */
-import type { Annotations } from '../../annotations.ts';
+
 import type { Aggregate, Expr } from '../../ast.ts';
 import type { Budget } from '../../budget.ts';
+import type { Annotations } from '../../errors.ts';
 import { invalidQuantile } from '../../quantile.ts';
 import type { SeriesColumn, Value, VectorValue } from '../../values.ts';
 import { isAnyPresent, seriesColumn, vectorOf } from '../columns.ts';
