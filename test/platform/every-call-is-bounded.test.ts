@@ -1,7 +1,6 @@
 /**
- * Every authenticated method and every route of a project, while its project has no place left: each
- * is refused with 429 and `Retry-After`, in the envelope of its kind. The lists come from the
- * descriptors and from the routes themselves, so that a new one without the gate is red here.
+ * Every authenticated method and route of a project without a free slot answers 429 with `Retry-After`.
+ * The lists come from the descriptors and the routes, so a new one without the gate fails here.
  */
 import { once } from 'node:events';
 import { connect } from 'node:net';

@@ -337,10 +337,7 @@ export interface Recovery {
 }
 
 /** Ends the incident. */
-function recoveredEdge(
-  instance: Instance,
-  { reported, incident, end, nowMs }: Recovery,
-): Edge {
+function recoveredEdge(instance: Instance, { reported, incident, end, nowMs }: Recovery): Edge {
   const { observedMs, value, window } = end;
   incident.recoveredMs = observedMs;
   reported.missing = undefined;
