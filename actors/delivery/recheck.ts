@@ -1,7 +1,7 @@
 /**
  * The recheck before every attempt: whether this message must still be sent to this destination and
- * recipient. It runs inside the commit that opens the attempt, so that nothing changes between the
- * check and the send (STATE-12, EVAL-20 to EVAL-22).
+ * recipient. It runs inside the commit that opens the attempt, so that nothing can
+ * change between the check and the opening (STATE-12, EVAL-20 to EVAL-22).
  */
 
 import { createHash } from 'node:crypto';

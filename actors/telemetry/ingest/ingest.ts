@@ -1,8 +1,8 @@
 /**
  * Ingest: checks rows, registers new VMs, merges rows that arrive together into one log entry for
  * each partition, and answers once that entry is durable. A refused sample is named by its row and
- * series; the rest of the batch is kept. Late, duplicate and conflicting samples go into the log,
- * where history and evaluator treat them alike.
+ * series; the rest of the batch is kept. Duplicate, conflicting and late samples within
+ * retention go into the log, where history and evaluator treat them alike.
  */
 import type { Clock } from '../../../streams/platform/clock.ts';
 import { invalidField, Refusal } from '../../../streams/platform/refusal.ts';
@@ -26,7 +26,7 @@ export interface IngestDeps {
   readonly clock: Clock;
   readonly writer: PartitionWriter;
   readonly registry: VmRegistry;
-  /** Absent: of its own. */
+  /** Default: creates its own. */
   readonly limits?: IngestLimits;
   /** How much a project may write; absent: without a bound. */
   readonly rates?: Pick<IngestRates, 'takeSamples'>;
@@ -100,7 +100,7 @@ export function createIngest(deps: IngestDeps): Ingest {
   };
 }
 
-/** Of a row without a value too: its state is stored. */
+/** A row without values counts as one sample: its state is stored. */
 function sampleCount(rows: readonly IngestRow[]): number {
   let count = 0;
   for (const { values } of rows) count += Math.max(1, values.length);
@@ -205,8 +205,9 @@ interface Times {
 }
 
 /**
- * The last observation times of each VM that reported within retention. It recognises repeated rows, as a courtesy to the sender, and
- * clocks that go back: of one boot a later row that was observed earlier.
+ * The last observation times of each VM that reported within retention. They reveal repeated rows, as
+ * a courtesy to the sender, and clocks that go back: a later row of the same boot with an earlier
+ * observation time.
  */
 export class RecentTimes {
   readonly #projects = new Map<string, Map<string, Times>>();

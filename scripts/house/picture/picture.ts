@@ -100,7 +100,7 @@ function paintRoof({ cells }: Grid): string {
   const width = (WIDTH - 2 * MARGIN - EDGE_GAP * (edges.length - 1)) / edges.length;
   return [
     `<path class="roof" d="M${MARGIN} ${ROOF_HEIGHT} L${middle} 10 L${WIDTH - MARGIN} ${ROOF_HEIGHT} z"/>`,
-    `<text class="title" x="${middle}" y="${ROOF_HEIGHT - 14}">Five floors, the same rooms on each</text>`,
+    `<text class="title" x="${middle}" y="${ROOF_HEIGHT - 14}">Five floors; a room has one name on all of its floors</text>`,
     ...edges.reverse().map(({ cell, purpose }, i) => {
       const x = round(MARGIN + i * (width + EDGE_GAP));
       const centre = round(x + width / 2);

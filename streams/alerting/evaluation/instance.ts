@@ -18,7 +18,7 @@ import { emptyTimeline, type RunWindow, type Timeline, thinWindow } from './time
 /** A rule as evaluated from a marker on. */
 export interface RuleInForce {
   readonly rule: EvaluationRule;
-  /** Observations before it are not this rule's: it was not in force. -Infinity: since ever. */
+  /** Observations before it are not this rule's: it was not in force. -Infinity: from the beginning. */
   readonly sinceMs: number;
   /** Of telemetry: silence is no breach before it; -Infinity: whenever it began. */
   readonly breachFromMs: number;
@@ -71,7 +71,7 @@ export interface DecidedIncident {
   readonly missingSinceMs?: number;
   /** Its rule could not be evaluated. */
   readonly evaluatorFailed?: boolean;
-  /** Late samples showed it not to have been. */
+  /** Late samples disproved it. */
   readonly corrected?: boolean;
   /** Of a data center: its silent VMs when it fired, as far as they are known by name. */
   readonly heldVms?: readonly string[];

@@ -55,13 +55,13 @@ interface NotificationDiff {
 }
 
 /**
- * A log that is cut off must reach back so much further than the longest duration of a rule, ms,
- * for a state rebuilt from it to decide as one that was never stopped.
+ * How much further than the longest duration of a rule a truncated log must reach back, ms, so that a
+ * state rebuilt from it decides like one that was never stopped.
  */
 export const FLOOR_MARGIN_MS = 2 * LATENESS_MS + 3 * GAP_TOLERANCE_MS;
 
 /**
- * Edges of what this entry changed of `instance`. Forgets the entry's events, and notes in the state
+ * Returns the edges for what this entry changed in `instance`. Forgets the entry's events, and notes in the state
  * whether the instance has an open incident.
  */
 export function reconcile(state: EvaluationState, instance: Instance, nowMs: number): Edge[] {
@@ -165,7 +165,7 @@ function reportSpan(instance: Instance, span: Span, diff: NotificationDiff): voi
   if (isReported) return;
   if (!open) diff.edges.push(...past(instance, { ...span, end: span.end }, diff));
   else {
-    // A machine has one incident at a time: this one is noted, but has no edge.
+    // A machine holds one incident at a time; this one is noted without an edge.
     const { firedMs, startedMs, endMs: recoveredMs } = span;
     incidents.splice(-1, 0, { firedMs, startedMs, recoveredMs, corrected: false });
     diff.counters.unrecorded++;
@@ -272,7 +272,7 @@ function forget(instance: Instance): void {
   if (!reported) return;
   const settledMs = settledThrough(instance.buffer);
   const last = reported.incidents.at(-1);
-  // While the timeline fires on, the last incident says how far that was reported.
+  // While the instance still fires, the last incident marks how much was reported.
   const isKept = (incident: ReportedIncident): boolean =>
     incident.recoveredMs > settledMs || (incident === last && instance.current.firing);
   reported.incidents = reported.incidents.filter(isKept);

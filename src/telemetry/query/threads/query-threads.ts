@@ -15,14 +15,14 @@ import { Refusal } from '../../../../streams/platform/refusal.ts';
 import { FairQueue } from '../../../platform/gate/fair-queue.ts';
 import { HEAP_BYTES_MAX, QUERY_MS_MAX, THREADS } from './limits.ts';
 
-/** Queries that wait in all at most; each project's own share is bounded before (`ProjectGate`). */
+/** Most waiting queries over all projects; `ProjectGate` bounds the share of each project. */
 const WAITING_MAX = 4096;
-/** An evaluation looks at least once a series whether it is still wanted: milliseconds. */
+/** Time that a cancelled query has to stop before its thread is ended, ms. It checks once a series. */
 const HARD_STOP_MS = 2_000;
 const MIB = 1024 * 1024;
 /**
- * Of young objects. One collection may move all that live to the old ones; a thread at its limit is
- * given 16 MiB more to end in, and V8 ends the whole process when that is not enough for the move.
+ * Limit of the young generation. One collection may promote all live objects. A thread at its heap
+ * limit gets 16 MiB more to end in; if the promotion needs more, V8 ends the whole process.
  */
 const YOUNG_BYTES_MAX = 16 * MIB;
 
@@ -174,7 +174,7 @@ export class QueryThreads {
     return held < Math.max(1, this.#threads.length - 1);
   }
 
-  /** The first free one: its cache is the warmest. One that cannot start only where all cannot. */
+  /** The first free one: its cache is the warmest. A thread that cannot start is picked only if none can. */
   #free(): SupervisedThread | undefined {
     const free = this.#threads.filter((thread) => !this.#busy.has(thread));
     return free.find((thread) => thread.isAvailable) ?? free[0];
