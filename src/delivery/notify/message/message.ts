@@ -3,7 +3,9 @@
  * written by users. Every kind escapes and cuts it by its own rules. Values that were not observed
  * are reported as missing, never as zero.
  */
+
 import type { IncidentBody } from '../../../../actors/alerting/incident.ts';
+import type { ProjectBody } from '../../../../actors/identity/members.ts';
 import type { ProjectView } from '../../../../actors/platform/host/host-port.ts';
 import type { DeliveryContext } from '../../../../machines/delivery/delivery.ts';
 import type { NotificationEvent } from '../../../../machines/platform/effects.ts';
@@ -202,8 +204,6 @@ function unitOf({ metricId }: IncidentBody): string {
 }
 
 function projectNameOf(view: ProjectView): string {
-  const body = view.record('project', view.project)?.body as { displayName?: unknown } | undefined;
-  return typeof body?.displayName === 'string' && body.displayName !== ''
-    ? body.displayName
-    : view.project;
+  const body: ProjectBody | undefined = view.record('project', view.project)?.body;
+  return body?.displayName || view.project;
 }
