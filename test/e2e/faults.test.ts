@@ -106,9 +106,8 @@ t.test('a full disk', { ...needs('tmpfs mounts'), ...atOnce }, async (t) => {
   t.match(storm.refusals.get(503), /NOT_READY/, 'writes are refused with a reason');
   const refused = await createDestination(program, 'https://hooks.example/a');
   t.match([refused.status, reasonOf(refused)], [503, 'NOT_READY'], 'so is everything that writes');
-  t.ok(
-    faultLines(program).some((line) => line.includes('the disk is full')),
-    'the log says so',
+  await until('the log says so', () =>
+    faultLines(program).find((line) => line.includes('the disk is full')),
   );
 
   truncateSync(filler, 0);
