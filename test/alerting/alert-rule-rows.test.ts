@@ -10,7 +10,7 @@ import {
   PROJECT,
   RULE,
   ruleSpec,
-} from '../support/alerting-world.ts';
+} from '../support/alerting-on-host.ts';
 
 t.test(
   'Alert rule accepted: until its revision reaches the evaluator it is pending and watches no VM, then Active',

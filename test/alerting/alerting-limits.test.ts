@@ -17,7 +17,7 @@ import {
   PROJECT,
   RULE,
   ruleSpec,
-} from '../support/alerting-world.ts';
+} from '../support/alerting-on-host.ts';
 
 const uuid = (n: number) => `7b0c5a0e-6d2a-4a55-9a53-${String(n).padStart(12, '0')}`;
 const vms = (count: number) => Array.from({ length: count }, (_, i) => `vm-${i}`);

@@ -10,8 +10,8 @@ import {
   COMMIT_EVENTS_MAX,
   type Commit,
 } from '../../streams/platform/commit/commit.ts';
-import { by, freshRequest, PROJECT, RULE } from '../support/alerting-world.ts';
-import { openDeliveryWorld } from '../support/delivery-world.ts';
+import { by, freshRequest, PROJECT, RULE } from '../support/alerting-on-host.ts';
+import { openDeliveryWorld } from '../support/scripted-delivery.ts';
 
 type World = Awaited<ReturnType<typeof openDeliveryWorld>>;
 

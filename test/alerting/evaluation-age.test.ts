@@ -14,7 +14,7 @@ import {
 import type { Edge, EvaluationRule, LogEntry } from '../../streams/telemetry/entry.ts';
 import { agree, Decisions, decideAll } from '../support/evaluation-decisions.ts';
 import { type OracleSign, oracleSilence } from '../support/evaluation-oracle.ts';
-import { batchOf, cpuRule, PROJECT, START_MS } from '../support/evaluation-world.ts';
+import { batchOf, cpuRule, PROJECT, START_MS } from '../support/evaluation-scenario.ts';
 
 const OPTIONS = { seed: 20_261_121, numRuns: 1_500 };
 const LATENESS_MS = 300_000;

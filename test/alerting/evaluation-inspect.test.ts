@@ -1,7 +1,7 @@
 /** Pages of soft instances: in order, none lost, none twice, and only the page's VMs are looked at. */
 import t from 'tap';
 import { type InstancePosition, inspectPage } from '../../streams/alerting/evaluation/fold.ts';
-import { cpuRule, EvaluationWorld, PROJECT } from '../support/evaluation-world.ts';
+import { cpuRule, EvaluationWorld, PROJECT } from '../support/evaluation-scenario.ts';
 
 const VMS = 30;
 const world = new EvaluationWorld([cpuRule({ rule: 'b' }), cpuRule({ rule: 'a' })]);

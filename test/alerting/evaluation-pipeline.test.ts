@@ -17,7 +17,7 @@ import { decodeEntries, type LoggedEntry } from '../../streams/telemetry/decode-
 import type { EvaluationRule, LogEntry } from '../../streams/telemetry/entry.ts';
 import { encodeEntry } from '../../streams/telemetry/entry-codec.ts';
 import { DamagedBytes } from '../../streams/telemetry/samples/byte-reader.ts';
-import { batchOf, cpuRule, edgeLine, START_MS } from '../support/evaluation-world.ts';
+import { batchOf, cpuRule, edgeLine, START_MS } from '../support/evaluation-scenario.ts';
 import { marbles } from '../support/marbles.ts';
 
 const HIGH = 95;

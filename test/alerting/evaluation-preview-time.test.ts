@@ -17,7 +17,7 @@ import {
   EvaluationWorld,
   type ShortRow,
   START_MS,
-} from '../support/evaluation-world.ts';
+} from '../support/evaluation-scenario.ts';
 import { openStore, PARTITION } from '../support/history-from-log.ts';
 
 const OPTIONS = { seed: 20_261_121, numRuns: 1_200 };

@@ -27,7 +27,7 @@ import {
   type ShortRow,
   START_MS,
   seconds,
-} from '../support/evaluation-world.ts';
+} from '../support/evaluation-scenario.ts';
 import { openStore, PARTITION } from '../support/history-from-log.ts';
 
 const OPTIONS = { seed: 20_261_121, numRuns: 1_500 };

@@ -17,7 +17,7 @@ import {
   type OracleSpan,
   oracleSpans,
 } from '../support/evaluation-oracle.ts';
-import { batchOf, PROJECT, START_MS } from '../support/evaluation-world.ts';
+import { batchOf, PROJECT, START_MS } from '../support/evaluation-scenario.ts';
 
 const OPTIONS = { seed: 20_261_121, numRuns: 2_000 };
 

@@ -7,7 +7,7 @@ import { instanceIdOf } from '../../streams/alerting/evaluation/accept.ts';
 import { fold } from '../../streams/alerting/evaluation/fold.ts';
 import type { EvaluationRule, LogEntry } from '../../streams/telemetry/entry.ts';
 import { decodeEntry, encodeEntry } from '../../streams/telemetry/entry-codec.ts';
-import { cpuRule, EvaluationWorld, PROJECT, START_MS } from '../support/evaluation-world.ts';
+import { cpuRule, EvaluationWorld, PROJECT, START_MS } from '../support/evaluation-scenario.ts';
 
 const HIGH = 95;
 const LOW = 10;

@@ -10,7 +10,7 @@ import {
   type ShortRow,
   START_MS,
   seconds,
-} from '../support/evaluation-world.ts';
+} from '../support/evaluation-scenario.ts';
 
 const VDA = 'svc_vm_disk_read_bytes_total{device="vda"}';
 const VDB = 'svc_vm_disk_read_bytes_total{device="vdb"}';

@@ -23,7 +23,7 @@ import { openIncident } from '../../streams/alerting/evaluation/instance.ts';
 import type { EvaluationRule, LogEntry } from '../../streams/telemetry/entry.ts';
 import { type Arrivals, arrivals } from '../support/evaluation-arrivals.ts';
 import { agree, Decisions, decideAll, type Made } from '../support/evaluation-decisions.ts';
-import { PROJECT, START_MS } from '../support/evaluation-world.ts';
+import { PROJECT, START_MS } from '../support/evaluation-scenario.ts';
 
 const OPTIONS = { seed: 20_261_121, numRuns: 300 };
 

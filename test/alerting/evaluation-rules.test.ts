@@ -18,7 +18,7 @@ import {
   PROJECT,
   START_MS,
   seconds,
-} from '../support/evaluation-world.ts';
+} from '../support/evaluation-scenario.ts';
 
 const HIGH = 95;
 const LOW = 10;

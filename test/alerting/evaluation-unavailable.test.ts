@@ -12,7 +12,7 @@ import {
   type ShortRow,
   START_MS,
   seconds,
-} from '../support/evaluation-world.ts';
+} from '../support/evaluation-scenario.ts';
 
 const HIGH = 95;
 const LOW = 10;

@@ -4,7 +4,7 @@
  * when it is observed unless the test says otherwise.
  */
 import t from 'tap';
-import { cpuRule, EvaluationWorld, START_MS, seconds } from '../support/evaluation-world.ts';
+import { cpuRule, EvaluationWorld, START_MS, seconds } from '../support/evaluation-scenario.ts';
 
 /** A line of a transition that another one of the same batch supersedes. */
 function unnotified(line: string): string {

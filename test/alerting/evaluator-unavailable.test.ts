@@ -10,7 +10,7 @@ import { SAMPLES_STREAM } from '../../actors/telemetry/sample-log.ts';
 import { tick } from '../../actors/telemetry/ticker.ts';
 import { retireVms } from '../../actors/vms/vm-retirement.ts';
 import { partitionOf } from '../../streams/platform/stream.ts';
-import { openAlertingWorld, PROJECT, RULE, START_MS } from '../support/alerting-world.ts';
+import { openAlertingWorld, PROJECT, RULE, START_MS } from '../support/alerting-on-host.ts';
 
 const OTHER = 'other';
 const SILENT = {

@@ -10,7 +10,7 @@ import {
   openAlertingWorld,
   PROJECT,
   START_MS,
-} from '../support/alerting-world.ts';
+} from '../support/alerting-on-host.ts';
 
 /** A world with one rule in force that notifies one destination, ticks included. */
 async function evaluating(t: Parameters<typeof openAlertingWorld>[0]) {

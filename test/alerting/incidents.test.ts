@@ -14,13 +14,13 @@ import {
   PROJECT,
   RULE,
   START_MS,
-} from '../support/alerting-world.ts';
+} from '../support/alerting-on-host.ts';
 import {
   type DeliveryWorld,
   delivering,
   failed,
   openDeliveryWorld,
-} from '../support/delivery-world.ts';
+} from '../support/scripted-delivery.ts';
 
 const MINUTE = 60_000;
 const person = { kind: 'human', name: 'people/p1' } as const;

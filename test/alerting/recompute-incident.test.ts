@@ -16,7 +16,7 @@ import {
   EvaluationWorld,
   type ShortRow,
   START_MS,
-} from '../support/evaluation-world.ts';
+} from '../support/evaluation-scenario.ts';
 import { openStore, PARTITION } from '../support/history-from-log.ts';
 
 const READ = 'svc_vm_disk_read_bytes_total{device="vda"}';

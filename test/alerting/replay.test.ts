@@ -17,13 +17,13 @@ import {
   UnusableRules,
 } from '../../src/testing/index.ts';
 import { RECORDING_HEADER, recordingLine } from '../../streams/alerting/recording.ts';
-import { openAlertingWorld } from '../support/alerting-world.ts';
+import { openAlertingWorld } from '../support/alerting-on-host.ts';
 import { componentPath, needs } from '../support/components.ts';
 import {
   cpuRule as cpuLiveRule,
   EvaluationWorld,
   START_MS as LIVE_START,
-} from '../support/evaluation-world.ts';
+} from '../support/evaluation-scenario.ts';
 import { checkTraces, traceSets } from './replays/trace-reports.ts';
 
 const CPU = 'svc_vm_cpu_utilization_pct';

@@ -7,9 +7,9 @@ import t from 'tap';
 import type { IncidentBody } from '../../actors/alerting/incident.ts';
 import { endNotice, type NoticeKind, raiseNotice } from '../../actors/alerting/notices.ts';
 import type { Draft, EventOf } from '../../actors/platform/host/host-port.ts';
+import { type RpcWorld, START_SECONDS, startRpcWorld, VM } from '../support/api-in-process.ts';
 import { openStream } from '../support/connect-stream.ts';
 import { DAY_MS, START_MS } from '../support/host-in-memory.ts';
-import { type RpcWorld, START_SECONDS, startRpcWorld, VM } from '../support/rpc-world.ts';
 
 const CPU = 'svc_vm_cpu_utilization_pct';
 const PROJECT = 'projects/demo';

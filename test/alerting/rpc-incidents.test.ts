@@ -1,8 +1,8 @@
 /** Reads of alerting over the wire: incidents, instances, and the path that led there. */
 import { randomUUID } from 'node:crypto';
 import t from 'tap';
+import { START_SECONDS, startRpcWorld, VM } from '../support/api-in-process.ts';
 import { START_MS } from '../support/host-in-memory.ts';
-import { START_SECONDS, startRpcWorld, VM } from '../support/rpc-world.ts';
 
 const CPU = 'svc_vm_cpu_utilization_pct';
 const PROJECT = 'projects/demo';

@@ -7,8 +7,8 @@ import t from 'tap';
 import { RULE_TEMPLATES } from '../../actors/alerting/rule-templates.ts';
 import { setLimits } from '../../actors/platform/project-limits.ts';
 import { EVALUATED_METRICS, metricCatalogue } from '../../streams/telemetry/metrics/catalogue.ts';
+import { type RpcWorld, startRpcWorld } from '../support/api-in-process.ts';
 import { START_MS, tester } from '../support/host-in-memory.ts';
-import { type RpcWorld, startRpcWorld } from '../support/rpc-world.ts';
 
 const PROJECT = 'projects/demo';
 const CPU = 'svc_vm_cpu_utilization_pct';

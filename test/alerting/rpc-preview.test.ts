@@ -7,7 +7,6 @@ import Database from 'better-sqlite3';
 import t from 'tap';
 import { samplesSpec } from '../../actors/telemetry/sample-log.ts';
 import { retireVms } from '../../actors/vms/vm-retirement.ts';
-import { START_MS } from '../support/host-in-memory.ts';
 import {
   type RpcWorld,
   type SampleRow,
@@ -15,7 +14,8 @@ import {
   startRpcWorld,
   VM,
   withThreads,
-} from '../support/rpc-world.ts';
+} from '../support/api-in-process.ts';
+import { START_MS } from '../support/host-in-memory.ts';
 
 const CPU = 'svc_vm_cpu_utilization_pct';
 const OTHER = 'projects/demo/vms/vm-2';

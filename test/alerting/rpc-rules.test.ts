@@ -3,8 +3,8 @@
 import { randomUUID } from 'node:crypto';
 import t from 'tap';
 import type { MachineName } from '../../machines/audit/registry.ts';
+import { type RpcWorld, startRpcWorld, VM } from '../support/api-in-process.ts';
 import { START_MS } from '../support/host-in-memory.ts';
-import { type RpcWorld, startRpcWorld, VM } from '../support/rpc-world.ts';
 
 const CPU = 'svc_vm_cpu_utilization_pct';
 const PROJECT = 'projects/demo';

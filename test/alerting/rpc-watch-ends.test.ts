@@ -4,8 +4,8 @@
  */
 import t from 'tap';
 import { HEARTBEAT_MS } from '../../src/alerting/api/incident-watch.ts';
-import { cookieHeaders, type RpcWorld } from '../support/rpc-world.ts';
-import { bearer, startWatched } from '../support/watch-world.ts';
+import { cookieHeaders, type RpcWorld } from '../support/api-in-process.ts';
+import { bearer, startWatched } from '../support/incident-watch.ts';
 
 /** Each way of losing access, and the reason with which the open stream ends. */
 interface Loss {

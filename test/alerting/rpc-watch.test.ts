@@ -18,8 +18,8 @@ import { callerKey } from '../../src/platform/api/caller.ts';
 import { silentLog } from '../../src/platform/log.ts';
 import type { Commit } from '../../streams/platform/commit/commit.ts';
 import { Refusal } from '../../streams/platform/refusal.ts';
-import { cookieHeaders, startRpcWorld } from '../support/rpc-world.ts';
-import { bearer, PROJECT, reading, startWatched, WATCH_PATH } from '../support/watch-world.ts';
+import { cookieHeaders, startRpcWorld } from '../support/api-in-process.ts';
+import { bearer, PROJECT, reading, startWatched, WATCH_PATH } from '../support/incident-watch.ts';
 
 const READ = ['monitoring.read'] as const;
 

@@ -16,7 +16,7 @@ import {
   RULE,
   ruleSpec,
   START_MS,
-} from '../support/alerting-world.ts';
+} from '../support/alerting-on-host.ts';
 
 /** A world whose rules are kept and evaluated. */
 async function evaluating(t: Parameters<typeof openAlertingWorld>[0]) {

@@ -16,7 +16,7 @@ import {
   PROJECT,
   START_MS,
   seconds,
-} from '../support/evaluation-world.ts';
+} from '../support/evaluation-scenario.ts';
 
 const KEY = { project: PROJECT, rule: 'rule-1', vm: 'vm-1', labels: '' };
 

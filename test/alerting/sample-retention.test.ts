@@ -6,7 +6,7 @@ import t, { type Test } from 'tap';
 import { retainSamples } from '../../actors/alerting/evaluator/sample-retention.ts';
 import { SAMPLES_STREAM } from '../../actors/telemetry/sample-log.ts';
 import { FLOOR_MARGIN_MS } from '../../streams/alerting/evaluation/fold.ts';
-import { type AlertingWorld, openAlertingWorld } from '../support/alerting-world.ts';
+import { type AlertingWorld, openAlertingWorld } from '../support/alerting-on-host.ts';
 
 const HOUR_MS = 3_600_000;
 const CHECK_MS = 600_000;

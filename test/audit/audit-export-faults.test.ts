@@ -14,7 +14,7 @@ import {
 import { compareSink } from '../../src/audit/export/compare-sink.ts';
 import { fileSink } from '../../src/audit/export/file-sink.ts';
 import { cursorIn } from '../../src/audit/open-audit.ts';
-import { noCursor, others, person, startExportWorld } from '../support/audit-export-world.ts';
+import { noCursor, others, person, startExportWorld } from '../support/audit-export-on-host.ts';
 import { reasonOf } from '../support/host-in-memory.ts';
 
 t.test('A cursor that cannot be saved holds back nobody, and is tried again', async (t) => {

@@ -18,7 +18,7 @@ import { silentLog } from '../../src/platform/log.ts';
 import { createMetrics } from '../../src/platform/metrics.ts';
 import type { Actor } from '../../streams/platform/commit/commit.ts';
 import type { Refusal } from '../../streams/platform/refusal.ts';
-import { callers, others, person, startExportWorld } from '../support/audit-export-world.ts';
+import { callers, others, person, startExportWorld } from '../support/audit-export-on-host.ts';
 import { reasonOf } from '../support/host-in-memory.ts';
 import { until } from '../support/program.ts';
 

@@ -12,8 +12,8 @@ import { machineDefinitions } from '../../machines/audit/registry.ts';
 import { CommitReader } from '../../sqlite/platform/control/commit-reader.ts';
 import { VirtualClock } from '../../streams/platform/clock.ts';
 import { CommitBodiesOfStream } from '../../streams/platform/commit/commit-bodies.ts';
-import { by, PROJECT, START_MS } from '../support/alerting-world.ts';
-import { type DeliveryWorld, openDeliveryWorld } from '../support/delivery-world.ts';
+import { by, PROJECT, START_MS } from '../support/alerting-on-host.ts';
+import { type DeliveryWorld, openDeliveryWorld } from '../support/scripted-delivery.ts';
 
 const HOUR_MS = 3_600_000;
 const DAY_MS = 24 * HOUR_MS;

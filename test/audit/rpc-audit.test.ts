@@ -6,8 +6,8 @@ import { randomUUID } from 'node:crypto';
 import t from 'tap';
 import { memberIdOf } from '../../actors/identity/names.ts';
 import { machineDefinitions } from '../../machines/audit/registry.ts';
+import { type CallOptions, type RpcWorld, startRpcWorld, VM } from '../support/api-in-process.ts';
 import { keyOf, settle, shop, startPeopleWorld } from '../support/people-on-host.ts';
-import { type CallOptions, type RpcWorld, startRpcWorld, VM } from '../support/rpc-world.ts';
 
 const PROJECT = 'projects/demo';
 const IDENTITIES = [

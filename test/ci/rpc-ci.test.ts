@@ -7,8 +7,8 @@ import { randomUUID } from 'node:crypto';
 import { readdirSync, readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import t from 'tap';
+import type { Answer } from '../support/api-in-process.ts';
 import { PROJECT_NAME, reads, startCiRpcWorld } from '../support/ci-api.ts';
-import type { Answer } from '../support/rpc-world.ts';
 
 const READ = ['monitoring.read'];
 const BOTH = ['monitoring.read', 'monitoring.write'];

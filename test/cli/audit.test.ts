@@ -3,7 +3,7 @@
  * a job's correlation id stands for.
  */
 import t from 'tap';
-import { startCliWorld } from '../support/cli-world.ts';
+import { startCliWorld } from '../support/cli-against-service.ts';
 import { until } from '../support/program.ts';
 import { prepareAccount, trustWorkflow } from '../support/trusted-workflow.ts';
 

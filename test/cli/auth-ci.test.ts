@@ -9,7 +9,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import t from 'tap';
 import { systemClock } from '../../streams/platform/clock.ts';
-import { startCliWorld } from '../support/cli-world.ts';
+import { startCliWorld } from '../support/cli-against-service.ts';
 import { startGateway } from '../support/faulty-gateway.ts';
 import { until } from '../support/program.ts';
 import { prepareAccount, trustWorkflow } from '../support/trusted-workflow.ts';

@@ -6,7 +6,7 @@ import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import t from 'tap';
 import type { DenialCause } from '../../actors/ci/denial.ts';
-import { startCliWorld } from '../support/cli-world.ts';
+import { startCliWorld } from '../support/cli-against-service.ts';
 import { prepareAccount, trustWorkflow } from '../support/trusted-workflow.ts';
 
 /** All there are: a new one does not compile until the guide has it. */

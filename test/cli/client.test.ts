@@ -9,7 +9,7 @@ import t, { type Test } from 'tap';
 import { refusalOf } from '../../src/cli/client/faults.ts';
 import { toConnectError } from '../../src/platform/errors.ts';
 import { Refusal, type RefusalReason } from '../../streams/platform/refusal.ts';
-import { type CliWorld, startCliWorld } from '../support/cli-world.ts';
+import { type CliWorld, startCliWorld } from '../support/cli-against-service.ts';
 
 t.test('client commands', async (t) => {
   const world = await startCliWorld(t);

@@ -5,7 +5,7 @@
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import t from 'tap';
-import { startCliWorld, writeReadings } from '../support/cli-world.ts';
+import { startCliWorld, writeReadings } from '../support/cli-against-service.ts';
 import { until } from '../support/program.ts';
 
 t.test('svc deliveries', async (t) => {

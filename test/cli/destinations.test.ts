@@ -3,7 +3,7 @@
  * command line, and mail whose recipient confirms with a browser.
  */
 import t from 'tap';
-import { startCliWorld } from '../support/cli-world.ts';
+import { startCliWorld } from '../support/cli-against-service.ts';
 import { bodyOf, startMailServer } from '../support/mail-server.ts';
 import { until } from '../support/program.ts';
 import { startReceiver } from '../support/receiver.ts';

@@ -4,7 +4,7 @@
  * programs.
  */
 import t, { type Test } from 'tap';
-import { type CliWorld, startCliWorld } from '../support/cli-world.ts';
+import { type CliWorld, startCliWorld } from '../support/cli-against-service.ts';
 import { startGateway } from '../support/faulty-gateway.ts';
 
 t.test('identities from the command line', async (t) => {

@@ -4,7 +4,7 @@
  */
 import t from 'tap';
 import { windowChart } from '../../src/cli/monitoring/window-chart.ts';
-import { startCliWorld, writeReadings } from '../support/cli-world.ts';
+import { startCliWorld, writeReadings } from '../support/cli-against-service.ts';
 import { until } from '../support/program.ts';
 
 t.test('svc alerts show, explain, ack, snooze, unsnooze', async (t) => {

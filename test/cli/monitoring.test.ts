@@ -3,7 +3,7 @@
  * zero, and the quality is always there.
  */
 import t, { type Test } from 'tap';
-import { type CliWorld, startCliWorld, writeReadings } from '../support/cli-world.ts';
+import { type CliWorld, startCliWorld, writeReadings } from '../support/cli-against-service.ts';
 import { startGateway } from '../support/faulty-gateway.ts';
 
 const VM = 'projects/demo/vms/vm-1';

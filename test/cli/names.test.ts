@@ -9,7 +9,7 @@ import { AutomationService } from '../../src/gen/svc/iam/v1/automation_pb.ts';
 import { AlertService } from '../../src/gen/svc/monitoring/v1/alert_pb.ts';
 import { policy } from '../../src/gen/svc/options/v1/policy_pb.ts';
 import { ProjectService } from '../../src/gen/svc/project/v1/project_pb.ts';
-import { startRpcWorld } from '../support/rpc-world.ts';
+import { startRpcWorld } from '../support/api-in-process.ts';
 
 /** Ids, names of resources, addresses of the web, words of closed sets, proofs: each has its form. */
 const OF_A_FORM =

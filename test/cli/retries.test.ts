@@ -4,7 +4,7 @@
  */
 import t from 'tap';
 import { systemClock } from '../../streams/platform/clock.ts';
-import { startCliWorld } from '../support/cli-world.ts';
+import { startCliWorld } from '../support/cli-against-service.ts';
 import { startGateway } from '../support/faulty-gateway.ts';
 
 /** A clock on which waiting takes no time; `waits` has how long it would have been, ms. */

@@ -9,7 +9,7 @@ import t, { type Test } from 'tap';
 import { openAccess } from '../../src/cli/client/access.ts';
 import { writeSession } from '../../src/cli/client/session-file.ts';
 import { VirtualClock } from '../../streams/platform/clock.ts';
-import { type CliWorld, type Ran, startCliWorld } from '../support/cli-world.ts';
+import { type CliWorld, type Ran, startCliWorld } from '../support/cli-against-service.ts';
 import { startGateway } from '../support/faulty-gateway.ts';
 
 t.test('svc login, logout and whoami', async (t) => {

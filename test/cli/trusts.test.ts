@@ -3,7 +3,7 @@
  * approved trust is changed, disabled and deleted, and its tokens follow at once.
  */
 import t from 'tap';
-import { startCliWorld } from '../support/cli-world.ts';
+import { startCliWorld } from '../support/cli-against-service.ts';
 import { prepareAccount } from '../support/trusted-workflow.ts';
 
 t.test('svc trusts', async (t) => {

@@ -5,7 +5,7 @@
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import t, { type Test } from 'tap';
-import { startCliWorld } from '../support/cli-world.ts';
+import { startCliWorld } from '../support/cli-against-service.ts';
 import { bodyOf, headerOf, startMailServer } from '../support/mail-server.ts';
 import { parseMail } from '../support/mime.ts';
 import { until } from '../support/program.ts';

@@ -4,7 +4,7 @@
  */
 import t from 'tap';
 import { publishWakeUp } from '../../actors/delivery/wake-ups.ts';
-import { PROJECT } from '../support/alerting-world.ts';
+import { PROJECT } from '../support/alerting-on-host.ts';
 import {
   accepted,
   bodyOf,
@@ -12,7 +12,7 @@ import {
   failed,
   only,
   openDeliveryWorld,
-} from '../support/delivery-world.ts';
+} from '../support/scripted-delivery.ts';
 
 const HOUR_MS = 3_600_000;
 

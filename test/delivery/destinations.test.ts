@@ -15,7 +15,7 @@ import {
   freshRequest,
   openAlertingWorld,
   PROJECT,
-} from '../support/alerting-world.ts';
+} from '../support/alerting-on-host.ts';
 
 function creationOf(request: ReturnType<typeof freshRequest>, url: string) {
   const target = { kind: 'webhook' as const, url };

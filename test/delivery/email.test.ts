@@ -28,7 +28,7 @@ import { systemClock, VirtualClock } from '../../streams/platform/clock.ts';
 import { type MailServer, startMailServer, type TakenMail } from '../support/mail-server.ts';
 import { messageNamed, names, windowOf } from '../support/messages.ts';
 import { type MimePart, parseMail } from '../support/mime.ts';
-import { caller, startRecipientsWorld } from '../support/recipients-world.ts';
+import { caller, startRecipientsWorld } from '../support/recipients-with-mail-server.ts';
 import { Browser } from '../support/sign-in-server.ts';
 
 const unsubscribeUrl = `https://svc.example.com/v1/recipients/unsubscribe?code=${'k'.repeat(90)}`;

@@ -6,7 +6,7 @@ import {
   delivering,
   failed,
   only,
-} from '../support/delivery-world.ts';
+} from '../support/scripted-delivery.ts';
 
 const HOUR_MS = 3_600_000;
 type Delivering = Awaited<ReturnType<typeof delivering>>;

@@ -11,13 +11,13 @@ import t from 'tap';
 import type { AlertInstanceContext } from '../../machines/alerting/alert-instance-setup.ts';
 import type { DeliveryContext } from '../../machines/delivery/delivery.ts';
 import { type Commit, SYSTEM_PROJECT } from '../../streams/platform/commit/commit.ts';
-import { RULE } from '../support/alerting-world.ts';
+import { RULE } from '../support/alerting-on-host.ts';
 import {
   accepted,
   type DeliveryWorld,
   failed,
   openDeliveryWorld,
-} from '../support/delivery-world.ts';
+} from '../support/scripted-delivery.ts';
 
 const VMS = ['vm-1', 'vm-2'];
 const PEOPLE = ['ann', 'ben'];

@@ -29,9 +29,9 @@ import { WebhookBodySchema } from '../../src/gen/svc/monitoring/v1/webhook_pb.ts
 import { createLog } from '../../src/platform/log.ts';
 import { createMetrics } from '../../src/platform/metrics.ts';
 import { seriesKey } from '../../streams/telemetry/samples/series-key.ts';
-import { by, freshRequest, PROJECT, START_MS } from '../support/alerting-world.ts';
-import { openDeliveryWorld } from '../support/delivery-world.ts';
+import { by, freshRequest, PROJECT, START_MS } from '../support/alerting-on-host.ts';
 import { names } from '../support/messages.ts';
+import { openDeliveryWorld } from '../support/scripted-delivery.ts';
 
 const options = { id: 'dlv_1', publicUrl: 'https://svc.example.com', nowMs: START_MS };
 const kinds = Object.keys(notificationKinds) as KindName[];

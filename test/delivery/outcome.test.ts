@@ -4,8 +4,8 @@
  */
 import t from 'tap';
 import { startTestDelivery } from '../../actors/delivery/expand.ts';
-import { by } from '../support/alerting-world.ts';
-import { accepted, delivering, failed } from '../support/delivery-world.ts';
+import { by } from '../support/alerting-on-host.ts';
+import { accepted, delivering, failed } from '../support/scripted-delivery.ts';
 
 const HOUR_MS = 3_600_000;
 const DAY_MS = 24 * HOUR_MS;

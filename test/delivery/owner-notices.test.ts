@@ -16,9 +16,9 @@ import type { Draft } from '../../actors/platform/host/host-port.ts';
 import { ownerMails } from '../../src/delivery/owner-mail.ts';
 import { createMailer } from '../../src/platform/mail/mailer.ts';
 import { type Actor, SYSTEM_PROJECT } from '../../streams/platform/commit/commit.ts';
-import { by, PROJECT } from '../support/alerting-world.ts';
-import { type DeliveryWorld, delivering, refused } from '../support/delivery-world.ts';
+import { by, PROJECT } from '../support/alerting-on-host.ts';
 import { startMailServer } from '../support/mail-server.ts';
+import { type DeliveryWorld, delivering, refused } from '../support/scripted-delivery.ts';
 
 /** Two owners, one of them locked out, an owner without an address and a viewer. */
 async function withPeople({ host }: DeliveryWorld) {

@@ -3,14 +3,14 @@
  * incident, and only they, are notified of its recovery.
  */
 import t from 'tap';
-import { by, freshRequest, PROJECT, RULE } from '../support/alerting-world.ts';
+import { by, freshRequest, PROJECT, RULE } from '../support/alerting-on-host.ts';
 import {
   accepted,
   type DeliveryWorld,
   failed,
   openDeliveryWorld,
   refused,
-} from '../support/delivery-world.ts';
+} from '../support/scripted-delivery.ts';
 
 const HOUR_MS = 3_600_000;
 

@@ -5,13 +5,13 @@
 import t from 'tap';
 import { startTestDelivery } from '../../actors/delivery/expand.ts';
 import { SYSTEM_PROJECT } from '../../streams/platform/commit/commit.ts';
-import { by, PROJECT } from '../support/alerting-world.ts';
+import { by, PROJECT } from '../support/alerting-on-host.ts';
 import {
   accepted,
   type DeliveryWorld,
   failed,
   openDeliveryWorld,
-} from '../support/delivery-world.ts';
+} from '../support/scripted-delivery.ts';
 
 const bounce = {
   ...{ kind: 'refused' as const, error: 'The server answered 550' },

@@ -1,7 +1,11 @@
 /** Verification mails that cannot be sent now, or at all. */
 import t from 'tap';
 import { until } from '../support/program.ts';
-import { caller, type RecipientsWorld, startRecipientsWorld } from '../support/recipients-world.ts';
+import {
+  caller,
+  type RecipientsWorld,
+  startRecipientsWorld,
+} from '../support/recipients-with-mail-server.ts';
 import { Browser } from '../support/sign-in-server.ts';
 
 const ADA = 'ada@example.com';

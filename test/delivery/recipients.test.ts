@@ -12,7 +12,7 @@ import {
   linkIn,
   type RecipientsWorld,
   startRecipientsWorld,
-} from '../support/recipients-world.ts';
+} from '../support/recipients-with-mail-server.ts';
 import { Browser } from '../support/sign-in-server.ts';
 
 const ADA = 'ada@example.com';

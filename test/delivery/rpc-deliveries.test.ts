@@ -5,7 +5,7 @@ import { startTestDelivery } from '../../actors/delivery/expand.ts';
 import { recordOutcome } from '../../actors/delivery/outcome.ts';
 import type { DestinationKind } from '../../machines/delivery/destination.ts';
 import { seededRandom } from '../../streams/platform/random.ts';
-import { type RpcWorld, START_SECONDS, startRpcWorld } from '../support/rpc-world.ts';
+import { type RpcWorld, START_SECONDS, startRpcWorld } from '../support/api-in-process.ts';
 
 const PROJECT = 'projects/demo';
 const by = { kind: 'operator', name: 'test' } as const;

@@ -2,7 +2,7 @@
 import { randomUUID } from 'node:crypto';
 import t from 'tap';
 import { machineDefinitions } from '../../machines/audit/registry.ts';
-import { startRpcWorld } from '../support/rpc-world.ts';
+import { startRpcWorld } from '../support/api-in-process.ts';
 
 const PROJECT = 'projects/demo';
 

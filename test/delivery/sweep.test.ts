@@ -12,7 +12,7 @@ import {
   only,
   openDeliveryWorld,
   ScriptedNotifier,
-} from '../support/delivery-world.ts';
+} from '../support/scripted-delivery.ts';
 
 t.test('wake-ups that were lost are made up for by the sweep', async (t) => {
   const world = await delivering(t);

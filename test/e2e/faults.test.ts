@@ -27,7 +27,7 @@ import {
   saveRule,
   untilReadiness,
   writeReadings,
-} from './fault-world.ts';
+} from './fault-injection.ts';
 
 // Each has a program of its own, which waits most of the time.
 t.jobs = 3;

@@ -7,7 +7,7 @@ import { connect } from 'node:net';
 import { join } from 'node:path';
 import t, { type Test } from 'tap';
 import { dataFolder, type Program, runToEnd, startProgram } from '../support/program.ts';
-import { faultLines, faultSettings, readiness } from './fault-world.ts';
+import { faultLines, faultSettings, readiness } from './fault-injection.ts';
 
 t.test('settings that will not do are refused, all at once, with what would do', async (t) => {
   const { code, text } = await runToEnd(

@@ -8,6 +8,7 @@ import t from 'tap';
 import { enrolmentIdOf, memberIdOf } from '../../actors/identity/names.ts';
 import { nextTurn } from '../../actors/platform/time-slices.ts';
 import { Policy_Access, Policy_Role, policy } from '../../src/gen/svc/options/v1/policy_pb.ts';
+import { cookieHeaders } from '../support/api-in-process.ts';
 import {
   type AuthorisationWorld,
   allMethods,
@@ -18,7 +19,6 @@ import {
   tokenOf,
 } from '../support/every-method.ts';
 import { reasonOf } from '../support/host-in-memory.ts';
-import { cookieHeaders } from '../support/rpc-world.ts';
 
 /** The columns: what a method declares. `OWNER` stands for EDITOR and one's own too. */
 const KINDS = ['READ', 'WRITE', 'ANY', 'COLLECTOR', 'VIEWER', 'OWNER', 'SIGNED_IN'] as const;

@@ -8,6 +8,7 @@ import t from 'tap';
 import { type Policy, Policy_Access, policy } from '../../src/gen/svc/options/v1/policy_pb.ts';
 import { admitTo } from '../../src/platform/access/authorize.ts';
 import type { Principal } from '../../src/platform/access/principal.ts';
+import { cookieHeaders, ORIGIN } from '../support/api-in-process.ts';
 import {
   allMethods,
   bearer,
@@ -16,7 +17,6 @@ import {
   startAuthorisationWorld,
 } from '../support/every-method.ts';
 import { reasonOf } from '../support/host-in-memory.ts';
-import { cookieHeaders, ORIGIN } from '../support/rpc-world.ts';
 
 /** The columns: `personal` is of an EDITOR, `stranger` an OWNER elsewhere, `self` a VIEWER. */
 const CALLERS = [

@@ -5,14 +5,14 @@
 import { once } from 'node:events';
 import { type ClientRequest, request } from 'node:http';
 import t from 'tap';
-import { START_MS } from '../support/host-in-memory.ts';
 import {
   type RpcWorld,
   START_SECONDS,
   startRpcWorld,
   VM,
   withThreads,
-} from '../support/rpc-world.ts';
+} from '../support/api-in-process.ts';
+import { START_MS } from '../support/host-in-memory.ts';
 
 const query = {
   name: VM,

@@ -9,10 +9,10 @@ import { memberIdOf } from '../../actors/identity/names.ts';
 import { addLeakedKeysRoute, createLeakReports } from '../../src/identity/auth/leaked-keys.ts';
 import { mintSecret } from '../../src/platform/keys.ts';
 import { createMetrics } from '../../src/platform/metrics.ts';
+import { startRpcWorld, type WorldParts } from '../support/api-in-process.ts';
 import { tokenOf } from '../support/every-method.ts';
 import { DAY_MS, tester } from '../support/host-in-memory.ts';
 import { outcomeOf as reasonOf } from '../support/people-on-host.ts';
-import { startRpcWorld, type WorldParts } from '../support/rpc-world.ts';
 
 const BOTH = ['monitoring.read', 'monitoring.write'] as const;
 

@@ -16,9 +16,9 @@ import { createMetrics } from '../../src/platform/metrics.ts';
 import { addFastWriteSamples } from '../../src/telemetry/api/write-samples-fast.ts';
 import { systemClock } from '../../streams/platform/clock.ts';
 import { systemRandom } from '../../streams/platform/random.ts';
+import { cookieHeaders, startRpcWorld } from '../support/api-in-process.ts';
 import { START_MS, tester } from '../support/host-in-memory.ts';
 import { startPromqlServer } from '../support/promql-server.ts';
-import { cookieHeaders, startRpcWorld } from '../support/rpc-world.ts';
 
 type Headers = Readonly<Record<string, string>>;
 const IAM = '/svc.iam.v1.AutomationService/';

@@ -5,9 +5,9 @@ import { randomUUID } from 'node:crypto';
 import t from 'tap';
 import { memberIdOf } from '../../actors/identity/names.ts';
 import { parseKey } from '../../src/platform/keys.ts';
+import { START_SECONDS } from '../support/api-in-process.ts';
 import { DAY_MS, HOUR_MS, tester } from '../support/host-in-memory.ts';
 import { DAY, PROJECT, startKeysWorld } from '../support/keys-api.ts';
-import { START_SECONDS } from '../support/rpc-world.ts';
 
 t.test('Created from a permission template: two of them, and what they grant', async (t) => {
   const { call, account, keys, send } = await startKeysWorld(t);

@@ -6,8 +6,8 @@
 import { randomUUID } from 'node:crypto';
 import t, { type Test } from 'tap';
 import { memberIdOf } from '../../actors/identity/names.ts';
+import type { Answer } from '../support/api-in-process.ts';
 import { startKeysWorld } from '../support/keys-api.ts';
-import type { Answer } from '../support/rpc-world.ts';
 
 const PROJECT = 'projects/demo';
 

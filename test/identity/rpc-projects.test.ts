@@ -7,9 +7,9 @@ import t, { type Test } from 'tap';
 import { memberIdOf } from '../../actors/identity/names.ts';
 import { INVITATION_MS } from '../../machines/identity/invitation.ts';
 import type { InvitationMail } from '../../src/identity/api/members.ts';
+import { type Answer, ORIGIN, type RpcWorld, startRpcWorld } from '../support/api-in-process.ts';
 import type { SignedIn } from '../support/identities.ts';
 import { operator, outcomeOf } from '../support/people-on-host.ts';
-import { type Answer, ORIGIN, type RpcWorld, startRpcWorld } from '../support/rpc-world.ts';
 
 const PROJECT = 'projects/demo';
 const requestId = () => randomUUID();

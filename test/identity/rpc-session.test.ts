@@ -2,7 +2,7 @@
 import t from 'tap';
 import { createRotateCookie } from '../../src/identity/sign-in/session-cookie.ts';
 import { createMetrics } from '../../src/platform/metrics.ts';
-import { cookieHeaders, ORIGIN, startRpcWorld } from '../support/rpc-world.ts';
+import { cookieHeaders, ORIGIN, startRpcWorld } from '../support/api-in-process.ts';
 
 const HOUR_MS = 3_600_000;
 const PROJECT = { projectName: 'projects/demo' };

@@ -1,7 +1,7 @@
 /** A person's own sessions over RPC: they see them, end one, and nobody else's. */
 import { randomUUID } from 'node:crypto';
 import t from 'tap';
-import { ORIGIN, startRpcWorld } from '../support/rpc-world.ts';
+import { ORIGIN, startRpcWorld } from '../support/api-in-process.ts';
 
 const IAM = '/svc.project.v1.ProjectService/';
 

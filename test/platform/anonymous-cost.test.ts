@@ -18,10 +18,10 @@ import { ANONYMOUS_BODY_BYTES_MAX } from '../../src/platform/http-limits.ts';
 import { createMetrics } from '../../src/platform/metrics.ts';
 import { VirtualClock } from '../../streams/platform/clock.ts';
 import { Refusal } from '../../streams/platform/refusal.ts';
+import { startRpcWorld } from '../support/api-in-process.ts';
 import { startCiRpcWorld } from '../support/ci-api.ts';
 import { allMethods } from '../support/every-method.ts';
 import { START_MS } from '../support/host-in-memory.ts';
-import { startRpcWorld } from '../support/rpc-world.ts';
 
 const isAnonymous = (method: DescMethod) => getOption(method, policy).access === Policy_Access.NONE;
 const pathOf = (method: DescMethod) => `/${method.parent.typeName}/${method.name}`;

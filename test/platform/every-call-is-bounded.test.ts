@@ -24,8 +24,8 @@ import { Exporter } from '../../src/telemetry/export/exporter.ts';
 import { addPromqlRoutes } from '../../src/telemetry/prometheus-api/routes.ts';
 import { encodeData } from '../../src/telemetry/query/promql/promql-json.ts';
 import { SYSTEM_PROJECT } from '../../streams/platform/commit/commit.ts';
+import { cookieHeaders, startRpcWorld, type WorldParts } from '../support/api-in-process.ts';
 import { openStream } from '../support/connect-stream.ts';
-import { cookieHeaders, startRpcWorld, type WorldParts } from '../support/rpc-world.ts';
 
 const services = [
   ...[AlertService, AuditService, AutomationService],

@@ -6,7 +6,7 @@ import { outstandingDeliveries } from '../../actors/delivery/wake-ups.ts';
 import type { Host, Page, ProjectView } from '../../actors/platform/host/host-port.ts';
 import { allInstances, liveInstances } from '../../actors/platform/host/live-instances.ts';
 import { instanceIdOf } from '../../streams/alerting/evaluation/accept.ts';
-import { openAlertingWorld, PROJECT, RULE } from '../support/alerting-world.ts';
+import { openAlertingWorld, PROJECT, RULE } from '../support/alerting-on-host.ts';
 
 const COUNT = 1_000;
 

@@ -3,8 +3,8 @@
  * is not (API-24); and each of them can be asked for.
  */
 import t from 'tap';
+import { START_SECONDS, startRpcWorld, VM } from '../support/api-in-process.ts';
 import { START_MS } from '../support/host-in-memory.ts';
-import { START_SECONDS, startRpcWorld, VM } from '../support/rpc-world.ts';
 
 /** Id, unit, source, series of PromQL, and a word of the limitation. */
 const wanted: readonly [string, string, string, string, RegExp][] = [

@@ -2,8 +2,8 @@
 import t from 'tap';
 import { partitionOf } from '../../streams/platform/stream.ts';
 import { BatchBuilder } from '../../streams/telemetry/samples/builder.ts';
+import { type RpcWorld, START_SECONDS, startRpcWorld, VM } from '../support/api-in-process.ts';
 import { START_MS } from '../support/host-in-memory.ts';
-import { type RpcWorld, START_SECONDS, startRpcWorld, VM } from '../support/rpc-world.ts';
 
 const DAY = 86_400;
 const at = (secondsAgo: number) => String(START_SECONDS - secondsAgo);

@@ -14,9 +14,9 @@ import {
 import { openProjectBounds } from '../../src/platform/gate/open-gate.ts';
 import { createMetrics } from '../../src/platform/metrics.ts';
 import { systemClock } from '../../streams/platform/clock.ts';
+import { cookieHeaders, type RpcWorld, startRpcWorld } from '../support/api-in-process.ts';
 import { openStream } from '../support/connect-stream.ts';
 import { START_MS, tester } from '../support/host-in-memory.ts';
-import { cookieHeaders, type RpcWorld, startRpcWorld } from '../support/rpc-world.ts';
 
 const PROJECT = 'projects/demo';
 

@@ -13,7 +13,7 @@ import { IngestService } from '../../src/gen/svc/ingest/v1/ingest_pb.ts';
 import { AlertService } from '../../src/gen/svc/monitoring/v1/alert_pb.ts';
 import { MonitoringService } from '../../src/gen/svc/monitoring/v1/monitoring_pb.ts';
 import { Policy_Access, Policy_Role, policy } from '../../src/gen/svc/options/v1/policy_pb.ts';
-import { type Answer, type RpcWorld, startRpcWorld, VM } from '../support/rpc-world.ts';
+import { type Answer, type RpcWorld, startRpcWorld, VM } from '../support/api-in-process.ts';
 
 const services = [MonitoringService, AlertService, IngestService, AuditService];
 const methods: DescMethod[] = services.flatMap((service) => service.methods);

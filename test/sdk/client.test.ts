@@ -21,7 +21,7 @@ import {
 } from '../../src/sdk/index.ts';
 import { systemClock } from '../../streams/platform/clock.ts';
 import { seededRandom } from '../../streams/platform/random.ts';
-import { startCliWorld, writeReadings } from '../support/cli-world.ts';
+import { startCliWorld, writeReadings } from '../support/cli-against-service.ts';
 import { type GatewayFault, startGateway } from '../support/faulty-gateway.ts';
 
 const projectName = 'projects/demo';

@@ -9,7 +9,7 @@ import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import t from 'tap';
 import { readSession, sessionPath } from '../../src/cli/client/session-file.ts';
-import { startCliWorld, writeReadings } from '../support/cli-world.ts';
+import { startCliWorld, writeReadings } from '../support/cli-against-service.ts';
 import { componentPath, needs } from '../support/components.ts';
 import { startGateway } from '../support/faulty-gateway.ts';
 import {

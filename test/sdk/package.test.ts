@@ -6,7 +6,7 @@ import { execFileSync } from 'node:child_process';
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import t from 'tap';
-import { startCliWorld, writeReadings } from '../support/cli-world.ts';
+import { startCliWorld, writeReadings } from '../support/cli-against-service.ts';
 import { linesOf, senderTo, startReceiver, typescriptProgram } from '../support/guide-programs.ts';
 import { installPacked } from '../support/packed.ts';
 import { dataFolder } from '../support/program.ts';

@@ -13,8 +13,8 @@ import { type AgentOptions, type RunningAgent, startAgent } from '../../src/vms/
 import { writeEnrolment } from '../../src/vms/agent/enrolment-file.ts';
 import { createGuestSource } from '../../src/vms/agent/guest-source.ts';
 import { seededRandom } from '../../streams/platform/random.ts';
+import { START_SECONDS, startRpcWorld, VM } from './api-in-process.ts';
 import { dataFolder } from './program.ts';
-import { START_SECONDS, startRpcWorld, VM } from './rpc-world.ts';
 
 export const INTERVAL_MS = 30_000;
 

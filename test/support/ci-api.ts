@@ -12,8 +12,8 @@ import { openCi } from '../../src/ci/open-ci.ts';
 import { Closers } from '../../src/platform/closers.ts';
 import { createHealth } from '../../src/platform/health.ts';
 import { createMetrics } from '../../src/platform/metrics.ts';
+import { type Answer, type CallOptions, ORIGIN, startRpcWorld } from './api-in-process.ts';
 import { type ClaimChanges, startCiIssuer } from './ci-issuer.ts';
-import { type Answer, type CallOptions, ORIGIN, startRpcWorld } from './rpc-world.ts';
 
 const SERVICE = '/svc.iam.v1.AutomationService/';
 export const PROJECT_NAME = 'projects/demo';

@@ -4,7 +4,7 @@
  */
 import fc from 'fast-check';
 import type { EvaluationRule, LogEntry } from '../../streams/telemetry/entry.ts';
-import { batchOf, cpuRule, type ShortRow, START_MS } from './evaluation-world.ts';
+import { batchOf, cpuRule, type ShortRow, START_MS } from './evaluation-scenario.ts';
 
 export interface Arrivals {
   readonly rule: EvaluationRule;

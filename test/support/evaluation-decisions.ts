@@ -11,7 +11,7 @@ import {
   type SeedIncident,
 } from '../../streams/alerting/evaluation/fold.ts';
 import type { Edge, LogEntry } from '../../streams/telemetry/entry.ts';
-import { edgeLine } from './evaluation-world.ts';
+import { edgeLine } from './evaluation-scenario.ts';
 
 interface Row {
   ordinal: number;

@@ -15,8 +15,8 @@ import { addExportRoutes } from '../../src/telemetry/export/export-routes.ts';
 import { Exporter } from '../../src/telemetry/export/exporter.ts';
 import { addPromqlRoutes } from '../../src/telemetry/prometheus-api/routes.ts';
 import { encodeData } from '../../src/telemetry/query/promql/promql-json.ts';
+import { type Answer, cookieHeaders, startRpcWorld, type WorldParts } from './api-in-process.ts';
 import { openStream } from './connect-stream.ts';
-import { type Answer, cookieHeaders, startRpcWorld, type WorldParts } from './rpc-world.ts';
 
 export type Headers = Readonly<Record<string, string>>;
 

@@ -4,8 +4,8 @@
  */
 import { randomUUID } from 'node:crypto';
 import type { Test } from 'tap';
+import { type Answer, startRpcWorld } from './api-in-process.ts';
 import type { SignedIn } from './identities.ts';
-import { type Answer, startRpcWorld } from './rpc-world.ts';
 
 export const PROJECT = 'projects/demo';
 export const DAY = 86_400;

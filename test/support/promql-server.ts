@@ -1,5 +1,5 @@
 /**
- * A server for tests of the PromQL URL: everything that `rpc-world.ts` runs, with real query threads
+ * A server for tests of the PromQL URL: everything that `api-in-process.ts` runs, with real query threads
  * over real history, listening on 127.0.0.1 because paths and hang-ups are a part of what is
  * tested.
  */
@@ -9,9 +9,9 @@ import type { Test } from 'tap';
 import { addPromqlRoutes } from '../../src/telemetry/prometheus-api/routes.ts';
 import { createPromqlQueries } from '../../src/telemetry/query/promql/promql-queries.ts';
 import type { QueryThreads } from '../../src/telemetry/query/threads/query-threads.ts';
+import { type SampleRow, startRpcWorld, type WorldParts } from './api-in-process.ts';
 import { START_MS } from './host-in-memory.ts';
 import { type Answered, exchange, formBody, type Sent } from './promql-routes.ts';
-import { type SampleRow, startRpcWorld, type WorldParts } from './rpc-world.ts';
 
 export type PromqlServer = Awaited<ReturnType<typeof startPromqlServer>>;
 

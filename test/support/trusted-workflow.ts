@@ -1,5 +1,5 @@
 /** A CI workflow that a project trusts, verified and approved from the command line. */
-import type { CliWorld } from './cli-world.ts';
+import type { CliWorld } from './cli-against-service.ts';
 
 export interface TrustedWorkflow {
   /** Of a job of it: what its platform gives it, and the variables of the trust. */

@@ -13,9 +13,9 @@ import { addExportRoutes, scrapeTargets } from '../../src/telemetry/export/expor
 import { Exporter } from '../../src/telemetry/export/exporter.ts';
 import { EXPANDED_SERIES } from '../../streams/telemetry/metrics/catalogue.ts';
 import { seriesCatalogue } from '../../streams/telemetry/metrics/series-catalogue.ts';
+import { type RpcWorld, startRpcWorld, type WorldParts } from '../support/api-in-process.ts';
 import { componentPath, needs } from '../support/components.ts';
 import { START_MS, tester } from '../support/host-in-memory.ts';
-import { type RpcWorld, startRpcWorld, type WorldParts } from '../support/rpc-world.ts';
 
 const ORIGIN = 'http://127.0.0.1:8080';
 const BASE = '/v1/monitoring/projects/demo';

@@ -12,7 +12,7 @@ import { PartitionWriter } from '../../actors/telemetry/ingest/partition-writer.
 import type { IngestRow } from '../../actors/vms/sent-row.ts';
 import { VmRegistry } from '../../actors/vms/vm-registry.ts';
 import { openHistory } from '../../sqlite/telemetry/history/store/store.ts';
-import { cpuRow, openAlertingWorld, START_MS } from '../support/alerting-world.ts';
+import { cpuRow, openAlertingWorld, START_MS } from '../support/alerting-on-host.ts';
 
 const MIB = 2 ** 20;
 const ROUNDS = 12;

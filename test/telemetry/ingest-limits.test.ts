@@ -11,7 +11,7 @@ import {
   openAlertingWorld,
   PROJECT,
   START_MS,
-} from '../support/alerting-world.ts';
+} from '../support/alerting-on-host.ts';
 
 const write = (world: AlertingWorld, rows: readonly IngestRow[]) =>
   world.ingest.write({ project: PROJECT, batchId: '', rows });

@@ -17,7 +17,7 @@ import {
   openAlertingWorld,
   PROJECT,
   START_MS,
-} from '../support/alerting-world.ts';
+} from '../support/alerting-on-host.ts';
 
 async function batches(stream: Stream): Promise<SampleBatch[]> {
   const found: SampleBatch[] = [];

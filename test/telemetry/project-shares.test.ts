@@ -8,7 +8,7 @@ import { ProjectShares } from '../../actors/platform/project-shares.ts';
 import { BatchAnswers } from '../../actors/telemetry/ingest/batch-answers.ts';
 import { ClockNotes } from '../../actors/telemetry/ingest/clock-notes.ts';
 import { RecentTimes } from '../../actors/telemetry/ingest/ingest.ts';
-import { cpuRow } from '../support/alerting-world.ts';
+import { cpuRow } from '../support/alerting-on-host.ts';
 
 const DAY = 86_400_000;
 

@@ -3,8 +3,8 @@ import t from 'tap';
 import { HistoryError } from '../../sqlite/telemetry/history/history-error.ts';
 import { withDeadline } from '../../src/telemetry/query/threads/query-threads.ts';
 import { VirtualClock } from '../../streams/platform/clock.ts';
+import { START_SECONDS, startRpcWorld, VM, withThreads } from '../support/api-in-process.ts';
 import { START_MS } from '../support/host-in-memory.ts';
-import { START_SECONDS, startRpcWorld, VM, withThreads } from '../support/rpc-world.ts';
 
 const never = new AbortController().signal;
 const turns = () => new Promise<void>((resolve) => setImmediate(resolve));

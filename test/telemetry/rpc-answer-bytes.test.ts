@@ -17,8 +17,8 @@ import type { VmAnswer } from '../../src/telemetry/query/vm/answer.ts';
 import { answerBytes, answerMessage } from '../../src/telemetry/query/vm/answer-bytes.ts';
 import type { MetricAnswer } from '../../src/telemetry/query/vm/quality.ts';
 import { seriesKey } from '../../streams/telemetry/samples/series-key.ts';
+import { type RpcWorld, START_SECONDS, startRpcWorld, VM } from '../support/api-in-process.ts';
 import { START_MS } from '../support/host-in-memory.ts';
-import { type RpcWorld, START_SECONDS, startRpcWorld, VM } from '../support/rpc-world.ts';
 
 const PATH = '/svc.monitoring.v1.MonitoringService';
 const ALWAYS = { alwaysEmitImplicit: true } as const;

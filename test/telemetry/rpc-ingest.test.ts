@@ -5,8 +5,8 @@
 import { create, toBinary } from '@bufbuild/protobuf';
 import t from 'tap';
 import { WriteSamplesRequestSchema } from '../../src/gen/svc/ingest/v1/ingest_pb.ts';
+import { type RpcWorld, START_SECONDS, startRpcWorld, VM } from '../support/api-in-process.ts';
 import { START_MS, tester } from '../support/host-in-memory.ts';
-import { type RpcWorld, START_SECONDS, startRpcWorld, VM } from '../support/rpc-world.ts';
 
 const CPU = 'svc_vm_cpu_utilization_pct';
 const DAY_MS = 86_400_000;

@@ -3,14 +3,14 @@ import t from 'tap';
 import { HistoryError } from '../../sqlite/telemetry/history/history-error.ts';
 import { noRows } from '../../sqlite/telemetry/history/rows.ts';
 import { vmMethods } from '../../src/telemetry/query/vm/vm-queries.ts';
-import { START_MS } from '../support/host-in-memory.ts';
 import {
   type RpcWorld,
   type SampleRow,
   START_SECONDS,
   startRpcWorld,
   VM,
-} from '../support/rpc-world.ts';
+} from '../support/api-in-process.ts';
+import { START_MS } from '../support/host-in-memory.ts';
 
 const CPU = 'svc_vm_cpu_utilization_pct';
 const MEMORY = 'svc_vm_memory_used_bytes';

@@ -4,14 +4,14 @@
  */
 import Database from 'better-sqlite3';
 import t from 'tap';
-import { START_MS } from '../support/host-in-memory.ts';
 import {
   type RpcWorld,
   type SampleRow,
   START_SECONDS,
   startRpcWorld,
   VM,
-} from '../support/rpc-world.ts';
+} from '../support/api-in-process.ts';
+import { START_MS } from '../support/host-in-memory.ts';
 
 const CPU = 'svc_vm_cpu_utilization_pct';
 const CPU_SECONDS = 'svc_vm_cpu_seconds_total';

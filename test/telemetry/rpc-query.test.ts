@@ -4,14 +4,14 @@
  */
 import * as fc from 'fast-check';
 import t from 'tap';
-import { START_MS } from '../support/host-in-memory.ts';
 import {
   type RpcWorld,
   type SampleRow,
   START_SECONDS,
   startRpcWorld,
   VM,
-} from '../support/rpc-world.ts';
+} from '../support/api-in-process.ts';
+import { START_MS } from '../support/host-in-memory.ts';
 
 const DAY = 86_400;
 const CPU = 'svc_vm_cpu_utilization_pct';

@@ -21,7 +21,7 @@ import {
   openAlertingWorld,
   PROJECT,
   START_MS,
-} from '../support/alerting-world.ts';
+} from '../support/alerting-on-host.ts';
 
 const LOAD = 'svc_vm_load1';
 const DC2: SenderReach = { name: 'collectors/dc2', datacenter: 'DC-2', vm: null };

@@ -8,10 +8,10 @@ import { recoverRows } from '../../actors/telemetry/row-recovery.ts';
 import { historyCheck } from '../../src/platform/health.ts';
 import { addExportRoutes } from '../../src/telemetry/export/export-routes.ts';
 import { Exporter } from '../../src/telemetry/export/exporter.ts';
+import { ORIGIN, type SampleRow } from '../support/api-in-process.ts';
 import { START_MS } from '../support/host-in-memory.ts';
 import { formBody } from '../support/promql-routes.ts';
 import { type PromqlServer, startPromqlServer } from '../support/promql-server.ts';
-import { ORIGIN, type SampleRow } from '../support/rpc-world.ts';
 
 const CPU = 'svc_vm_cpu_utilization_pct';
 const NOW = START_MS / 1000;

@@ -3,7 +3,7 @@ import t from 'tap';
 import { pastEntries } from '../../actors/telemetry/sample-log.ts';
 import { TICK_MS, tick } from '../../actors/telemetry/ticker.ts';
 import { partitionOf } from '../../streams/platform/stream.ts';
-import { openAlertingWorld, START_MS } from '../support/alerting-world.ts';
+import { openAlertingWorld, START_MS } from '../support/alerting-on-host.ts';
 
 t.test('each partition with a project is ticked, the system and an outage are not', async (t) => {
   const world = await openAlertingWorld(t);

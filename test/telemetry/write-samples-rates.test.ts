@@ -10,8 +10,8 @@ import { createMetrics, type Metrics } from '../../src/platform/metrics.ts';
 import { addFastWriteSamples } from '../../src/telemetry/api/write-samples-fast.ts';
 import { systemClock } from '../../streams/platform/clock.ts';
 import { SYSTEM_PROJECT } from '../../streams/platform/commit/commit.ts';
+import { startRpcWorld } from '../support/api-in-process.ts';
 import { START_MS, tester } from '../support/host-in-memory.ts';
-import { startRpcWorld } from '../support/rpc-world.ts';
 import { encoded } from '../support/write-requests.ts';
 
 const PATH = '/svc.ingest.v1.IngestService/WriteSamples';

@@ -23,8 +23,8 @@ import { readStatus } from '../../src/vms/agent/status-file.ts';
 import { VirtualClock } from '../../streams/platform/clock.ts';
 import { REFUSAL_REASONS, Refusal, type RefusalReason } from '../../streams/platform/refusal.ts';
 import { INTERVAL_MS, startAgentWorld } from '../support/agent-and-api.ts';
+import { VM } from '../support/api-in-process.ts';
 import { START_MS, tester } from '../support/host-in-memory.ts';
-import { VM } from '../support/rpc-world.ts';
 
 const never = new AbortController().signal;
 

@@ -5,7 +5,7 @@ import { PartitionWriter } from '../../actors/telemetry/ingest/partition-writer.
 import { Datacenters } from '../../actors/vms/datacenters.ts';
 import type { IngestRow } from '../../actors/vms/sent-row.ts';
 import { VmRegistry } from '../../actors/vms/vm-registry.ts';
-import { cpuRow, openAlertingWorld, PROJECT } from '../support/alerting-world.ts';
+import { cpuRow, openAlertingWorld, PROJECT } from '../support/alerting-on-host.ts';
 
 async function watching(t: Test) {
   const world = await openAlertingWorld(t);

@@ -12,7 +12,7 @@ import {
   openAlertingWorld,
   PROJECT,
   START_MS,
-} from '../support/alerting-world.ts';
+} from '../support/alerting-on-host.ts';
 
 const SERVICE = { kind: 'service', name: 'test' } as const;
 

@@ -4,8 +4,8 @@
  */
 import { randomUUID } from 'node:crypto';
 import t from 'tap';
+import { type RpcWorld, START_SECONDS, startRpcWorld, VM } from '../support/api-in-process.ts';
 import { START_MS } from '../support/host-in-memory.ts';
-import { type RpcWorld, START_SECONDS, startRpcWorld, VM } from '../support/rpc-world.ts';
 
 type Person = Awaited<ReturnType<RpcWorld['signedInAs']>>;
 

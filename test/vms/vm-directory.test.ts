@@ -2,7 +2,7 @@
 import t from 'tap';
 import { VmDirectory, vmDirectoryOf } from '../../actors/vms/vm-directory.ts';
 import { retireVms } from '../../actors/vms/vm-retirement.ts';
-import { by, openAlertingWorld, PROJECT } from '../support/alerting-world.ts';
+import { by, openAlertingWorld, PROJECT } from '../support/alerting-on-host.ts';
 
 function shardOf(directory: VmDirectory): string[] {
   return Array.from(directory.shard(PROJECT, 0), ([vm]) => vm).sort();

@@ -22,7 +22,7 @@ import {
   openAlertingWorld,
   PROJECT,
   START_MS,
-} from '../support/alerting-world.ts';
+} from '../support/alerting-on-host.ts';
 
 const retire = (world: Pick<AlertingWorld, 'host'>, vm: string, datacenter?: string) =>
   retireVms(world.host, { project: PROJECT, by, vms: [vm], ...(datacenter && { datacenter }) });

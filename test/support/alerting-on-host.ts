@@ -1,5 +1,5 @@
 /**
- * A world for tests of alerting and delivery: a real host with the real machines on an embedded
+ * Sets up alerting and delivery: a real host with the real machines on an embedded
  * stream in a folder, under a virtual clock, and each running part when a test asks for it. Only
  * the outermost ports are made up: what is sealed, and the endpoint that answers.
  */

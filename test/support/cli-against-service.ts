@@ -1,5 +1,5 @@
 /**
- * A world for tests of the client commands: the whole service on a port of 127.0.0.1 with a data
+ * Sets up client commands against a service: the whole service on a port of 127.0.0.1 with a data
  * folder of its own and a CI platform beside it, and `svc` run in this process, command by command,
  * as somebody with a home folder, an environment and perhaps a terminal.
  */

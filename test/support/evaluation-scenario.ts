@@ -1,5 +1,5 @@
 /**
- * A small world for evaluation scenarios: rows, ticks and markers are written in seconds since an
+ * Sets up evaluation scenarios: rows, ticks and markers are written in seconds since an
  * arbitrary start, folded at once, and the edges read back as short lines, so that a test shows
  * what was observed and what was reported.
  */

@@ -1,5 +1,5 @@
 /**
- * A world for tests of delivery: rules that are in force, incidents that fire and recover when a
+ * Sets up delivery: rules that are in force, incidents that fire and recover when a
  * test says so, and a deliverer whose endpoint answers from a script.
  */
 
@@ -28,7 +28,7 @@ import { instanceIdOf } from '../../streams/alerting/evaluation/accept.ts';
 import { SYSTEM_PROJECT } from '../../streams/platform/commit/commit.ts';
 import { seededRandom } from '../../streams/platform/random.ts';
 import type { Edge } from '../../streams/telemetry/entry.ts';
-import { by, openAlertingWorld, PROJECT, RULE, type WorldOptions } from './alerting-world.ts';
+import { by, openAlertingWorld, PROJECT, RULE, type WorldOptions } from './alerting-on-host.ts';
 
 export const accepted: AttemptOutcome = { kind: 'accepted', httpStatus: 200 };
 export const refused: AttemptOutcome = {

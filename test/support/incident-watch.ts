@@ -1,10 +1,10 @@
-/** A listening world of the API with a rule to be put in force, for tests of `WatchIncidents`. */
+/** Sets up a listening API and a rule to put in force, for tests of `WatchIncidents`. */
 import { randomUUID } from 'node:crypto';
 import type { AddressInfo } from 'node:net';
 import type { Test } from 'tap';
+import { type RpcWorld, startRpcWorld } from './api-in-process.ts';
 import { openStream } from './connect-stream.ts';
 import { START_MS } from './host-in-memory.ts';
-import { type RpcWorld, startRpcWorld } from './rpc-world.ts';
 
 export const WATCH_PATH = '/svc.monitoring.v1.AlertService/WatchIncidents';
 export const PROJECT = 'projects/demo';

@@ -1,4 +1,4 @@
-/** Common setting of the audit sink's tests: a host over a projection on disk, and its export. */
+/** Sets up the audit sink: a host over a projection on disk, and its export. */
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';

@@ -1,5 +1,5 @@
 /**
- * A world for tests of the API: the real handlers over fastify, a real host, alerting, ingest,
+ * Sets up the API in one process: the real handlers over fastify, a real host, alerting, ingest,
  * evaluator and history in a folder of the test's own, under a virtual clock. Requests are injected
  * below the socket, so that nothing is mocked but the network.
  */

@@ -1,5 +1,5 @@
 /**
- * A world for tests of mail destinations: real people and members, the real pages on 127.0.0.1, a
+ * Sets up mail destinations: real people and members, the real pages on 127.0.0.1, a
  * real mail server that keeps what it takes, time on a virtual clock.
  */
 import type { Test } from 'tap';
