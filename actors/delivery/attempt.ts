@@ -140,6 +140,11 @@ export async function sendAttempt(deps: AttemptDeps, attempt: Attempt): Promise<
     const message = 'Not sent: the person was locked out';
     return { kind: 'failed', unknown: false, ours: true, error: message };
   }
+  // Once its deletion is applied, the sealed URL and secrets are gone; the next recheck says why.
+  if (view.instance('destination', context.destination)?.final) {
+    const message = 'Not sent: the destination was deleted';
+    return { kind: 'failed', unknown: false, ours: true, error: message };
+  }
   let target: Target;
   try {
     target = contents.target(view, context);

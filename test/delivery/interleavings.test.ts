@@ -258,3 +258,32 @@ t.test('locked out between the decision and its commit: nothing is sent', async 
     { value: 'suppressed', reason: 'RECIPIENT_REMOVED', attempts: [{ outcome: 'failed' }] },
   ]);
 });
+
+t.test(
+  'a destination deleted after its attempt was opened: nothing is sent, no fault',
+  async (t) => {
+    const world = await openDeliveryWorld(t);
+    const hook = await world.addDestination();
+    await world.putInForce({ destinationNames: [hook] });
+    world.startTimers();
+    const host = {
+      ...world.host,
+      async submit(submission: Parameters<typeof world.host.submit>[0]) {
+        const committed = await world.host.submit(submission);
+        // As if it had been acknowledged while the attempt's commit was on its way.
+        if (committed.answer === 'open') {
+          await world.toDestination(hook, { type: 'deleted', by: 'me' });
+        }
+        return committed;
+      },
+    } as typeof world.host;
+    world.startDeliverer({ host });
+    await world.fire(['vm-1']);
+    await world.pass(10_000, 1_000);
+    t.same(world.notifier.requests, []);
+    t.same(world.reportedFaults(), []);
+    t.match(world.deliveries(), [
+      { value: 'suppressed', reason: 'DESTINATION_DELETED', attempts: [{ outcome: 'failed' }] },
+    ]);
+  },
+);
