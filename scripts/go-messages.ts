@@ -79,16 +79,16 @@ function methodText(method: DescMethod, comments: Comments): string {
     ...(access === ACCESS_HUMAN ? ['For people alone: with a session, and no key.'] : []),
     ...(method.methodKind === 'server_streaming' ? [WATCHED] : []),
   ];
-  const told = docComment(method.name, comments.of(method), '', more);
+  const comment = docComment(method.name, comments.of(method), '', more);
   const facing = `func (c *Client) ${method.name}(ctx context.Context, request *${goName(method.input)}`;
   const described = `method{${facts.join(', ')}}`;
   if (method.methodKind === 'server_streaming') {
     const call = `watch(ctx, c, ${described}, request, take)`;
-    return `${told}${facing}, take func(*${answer}) error) error {\n\treturn ${call}\n}\n`;
+    return `${comment}${facing}, take func(*${answer}) error) error {\n\treturn ${call}\n}\n`;
   }
   if (method.methodKind !== 'unary') throw new Error(`${method}: has no form in Go yet`);
   const call = `unary[${answer}](ctx, c, ${described}, request)`;
-  return `${told}${facing}) (*${answer}, error) {\n\treturn ${call}\n}\n`;
+  return `${comment}${facing}) (*${answer}, error) {\n\treturn ${call}\n}\n`;
 }
 
 /** What watch.go does. */
@@ -106,8 +106,8 @@ function requestIdText({ input }: DescMethod): string {
 
 function messageText(message: DescMessage, comments: Comments): string {
   const name = goName(message);
-  const told = docComment(name, comments.of(message), '');
-  if (message.fields.length === 0) return `${told}type ${name} struct{}\n`;
+  const comment = docComment(name, comments.of(message), '');
+  if (message.fields.length === 0) return `${comment}type ${name} struct{}\n`;
   const fields = message.fields.map((field) => {
     const goField = pascal(field.name);
     const type = goType(field);
@@ -115,7 +115,7 @@ function messageText(message: DescMessage, comments: Comments): string {
     return `${docComment('', comments.of(field), '\t')}${line}`;
   });
   // A blank line ends what gofmt aligns: each field then is formatted as it is written.
-  return `${told}type ${name} struct {\n${fields.join('\n')}}\n`;
+  return `${comment}type ${name} struct {\n${fields.join('\n')}}\n`;
 }
 
 function jsonOptions(field: DescField): string {
@@ -163,14 +163,14 @@ function unknown(field: DescField): Error {
 
 function enumText(one: DescEnum, comments: Comments): string {
   const type = goName(one);
-  const told = docComment(type, comments.of(one), '', [], `is one of the ${type} constants.`);
+  const comment = docComment(type, comments.of(one), '', [], `is one of the ${type} constants.`);
   const values = one.values.map((value) => {
     // The zero is named after its enum: `STATE_UNSPECIFIED`.
     const name = value.number === 0 ? 'Unspecified' : pascal(value.name.toLowerCase());
     const comment = docComment('', comments.of(value), '\t');
     return `${comment}\t${type}${name} ${type} = "${value.name}"\n`;
   });
-  return `${told}type ${type} string\n\n// Values of ${type}.\nconst (\n${values.join('\n')})\n`;
+  return `${comment}type ${type} string\n\n// Values of ${type}.\nconst (\n${values.join('\n')})\n`;
 }
 
 /** `Incident.State` is `IncidentState`. */

@@ -57,7 +57,7 @@ function named(all: readonly string[], name: string): string[] {
 
 /** Resolves when the file's process has ended and all of its output was taken. */
 async function run(file: string, report: Report): Promise<void> {
-  const told = report.file(file);
+  const lines = report.file(file);
   const startedMs = performance.now();
   const child = spawn(process.execPath, [file], {
     cwd: ROOT,
@@ -82,7 +82,7 @@ async function run(file: string, report: Report): Promise<void> {
       child.stdout.destroy();
     }, LAST_WORDS_MS);
   }, TIMEOUT_MS);
-  child.stdout.setEncoding('utf8').on('data', (text: string) => told.write(text));
+  child.stdout.setEncoding('utf8').on('data', (text: string) => lines.write(text));
   const [exitCode, signal] = await new Promise<[number | null, NodeJS.Signals | null]>(
     (resolve, reject) => {
       child.once('error', reject);
@@ -92,7 +92,7 @@ async function run(file: string, report: Report): Promise<void> {
   clearTimeout(deadline);
   clearTimeout(killing);
   running.delete(child);
-  told.end({ exitCode, signal, timedOut, elapsedMs: performance.now() - startedMs });
+  lines.end({ exitCode, signal, timedOut, elapsedMs: performance.now() - startedMs });
 }
 
 function signalGroup({ pid }: ChildProcess, signal: NodeJS.Signals): void {

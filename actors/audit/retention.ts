@@ -1,7 +1,7 @@
 /**
  * Lets go of what is kept for a time only (LIMIT-19): incidents and notices 90 days
  * after their end; deliveries and ended alert instances so long after theirs, but not before their
- * incident, whose recovery is for those who were told of its firing; commits and transitions after
+ * incident, whose recovery goes to those who were notified of its firing; commits and transitions after
  * the audit retention. What fires, waits or lasts never goes.
  *
  *     what is due (reads) -> a decision that looks again and names it -> a commit -> every node alike

@@ -67,7 +67,7 @@ export type AlertInstanceEvent =
       readonly value: number | null;
       /** When the value was observed, Unix ms; absent: at `eventMs`. */
       readonly observedMs?: number;
-      /** false: it fires anew in the same breath, and only that is told. */
+      /** false: it fires again at once, and only the new firing is notified. */
       readonly notify?: boolean;
     } & Decided)
   | ({

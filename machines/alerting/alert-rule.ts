@@ -19,7 +19,7 @@ export interface AlertRuleSpec {
   readonly vmNames: readonly string[];
   /** false: the rule is paused once applied. */
   readonly enabled: boolean;
-  /** 0 = people are told once, when it fires. */
+  /** 0 = one notification, when it fires. */
   readonly repeatIntervalSeconds: number;
   readonly destinationNames: readonly string[];
   readonly recoveryThreshold?: number;

@@ -26,7 +26,7 @@ export interface Incident {
   /** Value observed at the last decision (the firing, then the recovery), and when. */
   readonly value: number | null;
   readonly valueMs: number | null;
-  /** false: fired and recovered in the past; recorded, and nobody is told. */
+  /** false: fired and recovered in the past; recorded without a notification. */
   readonly notify: boolean;
   readonly recoveredMs: number | null;
   readonly retiredMs: number | null;
@@ -39,7 +39,7 @@ export interface Incident {
   readonly dataMissingReason: MissingReason | null;
   /** Why the evaluator cannot decide; null = it can. */
   readonly evaluatorError: string | null;
-  /** Late samples showed that it had not been; what people were told stands. */
+  /** Late samples disproved it; what was sent stands. */
   readonly correctedAfterNotification: boolean;
   /** How many reminders were caused so far. */
   readonly repeats: number;
@@ -51,7 +51,7 @@ export interface Acknowledgement {
   readonly note: string;
 }
 
-/** What the evaluator tells of a firing. */
+/** Facts of a firing from the evaluator. */
 export interface Firing {
   /** Unix ms of the commit. */
   readonly at: number;
@@ -91,7 +91,7 @@ export function openIncident(firing: Firing, ordinal: number): Incident {
   };
 }
 
-/** The end by observed good samples. Snooze and gap end with it; the acknowledgement stays told. */
+/** The end by observed good samples. Snooze and gap end with it; the acknowledgement stays recorded. */
 export function recoverIncident(
   incident: Incident,
   recovery: { at: number; eventMs: number; value: number | null; observedMs?: number },

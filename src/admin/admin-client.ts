@@ -15,7 +15,7 @@ export class AdminFault extends Error {}
 export class NoAnswer extends AdminFault {}
 
 /**
- * Resolves with the result of a path, after telling how far it is; `body` is what it is asked with.
+ * Resolves with the result of a path, after reporting its progress; `body` is the request.
  * Throws `NoService`, `AdminFault`, `NoAnswer`, or what the connection throws.
  */
 export async function askService(

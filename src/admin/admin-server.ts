@@ -18,8 +18,8 @@ export type AdminLine =
 /** Longest body of a request, bytes: names, addresses and reasons. */
 const BODY_BYTES_MAX = 64 * 1024;
 
-/** Tells a line of progress; who tells very much waits for what was told to have gone out. */
-export interface TellProgress {
+/** Sends a line of progress. A caller with many lines waits until the earlier ones have gone out. */
+export interface SendProgress {
   (progress: unknown): void;
   /** Resolves when there is room for more, or nobody reads any more. */
   drained(): Promise<void>;
@@ -31,7 +31,7 @@ export interface TellProgress {
  */
 export type AdminRoute = (
   signal: AbortSignal,
-  onProgress: TellProgress,
+  onProgress: SendProgress,
   body: Readonly<Record<string, unknown>>,
 ) => Promise<unknown>;
 
@@ -115,15 +115,15 @@ async function answer(
   const gone = new AbortController();
   response.once('close', () => gone.abort(new Error('The command has gone')));
   const signal = AbortSignal.any([gone.signal, stopping]);
-  const tell = (line: AdminLine) => response.write(`${JSON.stringify(line)}\n`);
+  const send = (line: AdminLine) => response.write(`${JSON.stringify(line)}\n`);
   response.writeHead(200, { 'content-type': 'application/x-ndjson' });
   try {
-    const onProgress = Object.assign((progress: unknown) => void tell({ progress }), {
+    const onProgress = Object.assign((progress: unknown) => void send({ progress }), {
       drained: () => roomIn(response, gone.signal),
     });
-    tell({ result: await route(signal, onProgress, body) });
+    send({ result: await route(signal, onProgress, body) });
   } catch (error) {
-    tell({ fault: error instanceof Error ? error.message : String(error) });
+    send({ fault: error instanceof Error ? error.message : String(error) });
   }
   response.end();
 }

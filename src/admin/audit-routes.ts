@@ -32,7 +32,7 @@ import { type Body, optionalText } from './operator.ts';
 export const AUDIT_VERIFY_PATH = '/v1/audit/verify';
 export const TRANSITIONS_PATH = '/v1/audit/transitions';
 
-/** Progress of a long look is told so often at most: each so many commits. */
+/** Commits between two progress reports. */
 const TOLD_EACH = 100;
 
 /** Answer of `AUDIT_VERIFY_PATH`: `LogVerification`, after `VerifyProgress`. */
@@ -80,8 +80,8 @@ function listTransitions(host: Pick<Host, 'view' | 'projects'>, body: Body) {
   const page = { pageSize: limitOf(body), pageToken: optionalText(body, 'pageToken') ?? '' };
   const options = { ...listOptions('transitions', page), descending: true };
   const { items, next } = host.view(project).transitions({ ...options, ...filter });
-  const tellActor = actorsForPeople(host);
-  const transitions = items.map((item) => transitionMessage(item, tellActor));
+  const showActor = actorsForPeople(host);
+  const transitions = items.map((item) => transitionMessage(item, showActor));
   const answer: MessageInitShape<typeof ListTransitionsResponseSchema> = {
     ...{ transitions, nextPageToken: pageToken('transitions', next) },
   };

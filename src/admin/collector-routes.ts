@@ -29,7 +29,7 @@ export interface MadeCollectorKey {
   /** null: every project. */
   readonly project: string | null;
   readonly expiresMs: number;
-  /** The secret: told this once. */
+  /** The secret; shown only once. */
   readonly key: string;
   /** false: this answers a resend; `key` is '' then, and cannot be had again. */
   readonly secretAvailable: boolean;

@@ -58,7 +58,7 @@ export interface ListedProject {
 }
 
 export interface MadeLink {
-  /** Address to open; it holds the secret, and is told this once. */
+  /** Address to open; it holds the secret and is shown only once. */
   readonly link: string;
   /** false: this answers a resend; `link` is '' then, and cannot be had again. */
   readonly secretAvailable: boolean;
@@ -72,7 +72,7 @@ export interface ListedPerson {
   readonly displayName: string;
   /** Verified; '' = none. */
   readonly email: string;
-  /** Told by an invitation, and proven by nobody yet; '' = none. */
+  /** From an invitation, not proven yet; '' = none. */
   readonly claimedEmail: string;
   readonly state: string;
   readonly disabledReason: string | null;
@@ -206,7 +206,7 @@ async function invite(
   const isKnown = people.personByEmail(address) !== undefined;
   const hint = isKnown ? ` (known here: signs in first, "svc admin login-link ${address}")` : '';
   const whom = `${address}, as ${role} of ${displayName}${hint}`;
-  return { ...toldLink(publicUrl, token), expiresMs: Number(expiresMs), whom };
+  return { ...shownLink(publicUrl, token), expiresMs: Number(expiresMs), whom };
 }
 
 async function loginLink(
@@ -217,10 +217,10 @@ async function loginLink(
   const person = personOf(deps, body);
   const { token, expiresMs } = await deps.people.linkOnRequest(by, person, request);
   const { displayName } = contextOfPerson(personRow(deps.host.view(SYSTEM_PROJECT), person));
-  return { ...toldLink(deps.publicUrl, token), expiresMs, whom: displayName };
+  return { ...shownLink(deps.publicUrl, token), expiresMs, whom: displayName };
 }
 
-function toldLink(publicUrl: string, token: string | null) {
+function shownLink(publicUrl: string, token: string | null) {
   const link = token === null ? '' : linkAddress(publicUrl, token);
   return { link, secretAvailable: token !== null };
 }

@@ -12,7 +12,7 @@ import type { AdminRoute } from './admin-server.ts';
 /** A request's JSON. */
 export type Body = Parameters<AdminRoute>[2];
 
-/** Only the service's own user and root come here, so the name is taken as the command tells it. */
+/** Only the service's own user and root come here, so the name in the request is trusted. */
 export function operatorOf(body: Body): Actor {
   const name = typeof body.operator === 'string' ? body.operator : '';
   return { kind: 'operator', name: `operator/${/^[\w.@-]{1,64}$/.test(name) ? name : 'unknown'}` };

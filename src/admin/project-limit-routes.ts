@@ -1,6 +1,6 @@
 /**
  * Limits of a project, and VMs that are no more, by the operator: what a project may take up, and
- * the end of a VM that no collector can tell of any more.
+ * the end of a VM that no collector can report any more.
  */
 
 import type { EvaluatorView } from '../../actors/alerting/evaluator/evaluator-port.ts';
@@ -26,7 +26,7 @@ export const PROJECT_LIMIT_PATHS = {
 } as const;
 
 /** What a project may have, and what it has now. */
-export interface ToldLimits {
+export interface LimitReport {
   readonly project: string;
   readonly limits: ProjectLimits;
   /** Of the limits whose use is known; absent is not zero. */
@@ -50,7 +50,7 @@ export interface ProjectLimitRouteDeps {
 export function projectLimitRoutes(deps: ProjectLimitRouteDeps): AdminRoutes {
   return {
     [PROJECT_LIMIT_PATHS.show]: async (_signal, _onProgress, body) =>
-      told(deps, projectOf(deps.host, body)),
+      reportOf(deps, projectOf(deps.host, body)),
     [PROJECT_LIMIT_PATHS.set]: (_signal, _onProgress, body) => set(deps, body),
     [PROJECT_LIMIT_PATHS.retireVm]: (_signal, _onProgress, body) => retire(deps, body),
   };
@@ -62,7 +62,10 @@ function projectOf(host: Host, body: Body): string {
   return project;
 }
 
-function told({ host, evaluator, limitUse }: ProjectLimitRouteDeps, project: string): ToldLimits {
+function reportOf(
+  { host, evaluator, limitUse }: ProjectLimitRouteDeps,
+  project: string,
+): LimitReport {
   const used = Object.fromEntries(
     limitUse.of(project).flatMap(({ name, used }) => (used === undefined ? [] : [[name, used]])),
   );
@@ -71,7 +74,7 @@ function told({ host, evaluator, limitUse }: ProjectLimitRouteDeps, project: str
   return { project, limits: limitsOf(host.view(project)), used, unevaluated: without };
 }
 
-async function set(deps: ProjectLimitRouteDeps, body: Body): Promise<ToldLimits> {
+async function set(deps: ProjectLimitRouteDeps, body: Body): Promise<LimitReport> {
   const project = projectOf(deps.host, body);
   const change: Partial<Record<LimitName, number>> = {};
   for (const name of LIMIT_NAMES) {
@@ -87,7 +90,7 @@ async function set(deps: ProjectLimitRouteDeps, body: Body): Promise<ToldLimits>
     ...changeOf(PROJECT_LIMIT_PATHS.set, body),
     decide: (draft) => ({ ...setLimits(draft, change) }),
   });
-  return told(deps, project);
+  return reportOf(deps, project);
 }
 
 async function retire({ host }: ProjectLimitRouteDeps, body: Body): Promise<RetiredVmAnswer> {

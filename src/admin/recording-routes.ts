@@ -8,11 +8,11 @@ import type { Clock } from '../../streams/platform/clock.ts';
 import { Refusal } from '../../streams/platform/refusal.ts';
 import { partitionOf, type Stream } from '../../streams/platform/stream.ts';
 import { decodeEntry } from '../../streams/telemetry/entry-codec.ts';
-import type { AdminRoutes, TellProgress } from './admin-server.ts';
+import type { AdminRoutes, SendProgress } from './admin-server.ts';
 
 export const RECORDING_PATH = '/v1/samples/record';
 
-/** What is told of a recording: its lines as progress, this at its end. */
+/** The result of a recording; its lines are sent as progress. */
 export interface RecordedStretch {
   readonly entries: number;
 }
@@ -33,7 +33,7 @@ export function recordingRoutes(deps: RecordingRouteDeps): AdminRoutes {
 async function record(
   { stream, clock, projects }: RecordingRouteDeps,
   signal: AbortSignal,
-  onProgress: TellProgress,
+  onProgress: SendProgress,
   { project, forMs, sinceMs }: Readonly<Record<string, unknown>>,
 ): Promise<RecordedStretch> {
   if (typeof project !== 'string' || !projects().includes(project)) {

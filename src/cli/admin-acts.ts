@@ -19,9 +19,9 @@ import {
   type RevokedCollectorKey,
 } from '../admin/collector-routes.ts';
 import {
+  type LimitReport,
   PROJECT_LIMIT_PATHS,
   type RetiredVmAnswer,
-  type ToldLimits,
 } from '../admin/project-limit-routes.ts';
 import { RESTORED_PATH } from '../admin/restored-routes.ts';
 import { ListTransitionsResponseSchema } from '../gen/svc/audit/v1/audit_pb.ts';
@@ -38,7 +38,7 @@ export const limitActs: readonly AdminAct[] = [
     positionals: [project],
     path: PROJECT_LIMIT_PATHS.show,
     ask: (input) => ({ project: input.positional(0) }),
-    render: (answer) => limitTable(answer as ToldLimits),
+    render: (answer) => limitTable(answer as LimitReport),
   },
   {
     name: 'limits set',
@@ -55,7 +55,7 @@ export const limitActs: readonly AdminAct[] = [
       project: input.positional(0),
       ...Object.fromEntries(LIMIT_NAMES.map((name) => [name, input.text(optionOf(name)) ?? ''])),
     }),
-    render: (answer) => limitTable(answer as ToldLimits),
+    render: (answer) => limitTable(answer as LimitReport),
   },
   {
     name: 'vms retire',
@@ -76,7 +76,7 @@ function optionOf(name: LimitName): string {
   return name.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`);
 }
 
-function limitTable({ limits, used, unevaluated }: ToldLimits): string {
+function limitTable({ limits, used, unevaluated }: LimitReport): string {
   const rows = LIMIT_NAMES.map((name) => [
     name,
     String(used[name] ?? NOT_OBSERVED),

@@ -52,7 +52,7 @@ export const adminCommand: Command = {
     try {
       return await perform(found.act, found.rest, surroundings);
     } catch (error) {
-      return tellFault(found.act, error, surroundings);
+      return reportFault(found.act, error, surroundings);
     }
   },
 };
@@ -144,7 +144,7 @@ function operatorName(environment: Surroundings['environment']): string {
   }
 }
 
-function tellFault(act: AdminAct, error: unknown, { stderr }: Surroundings): number {
+function reportFault(act: AdminAct, error: unknown, { stderr }: Surroundings): number {
   const isKnown = error instanceof UsageError || error instanceof AdminFault;
   if (!isKnown) {
     const code = (error as NodeJS.ErrnoException | null)?.code;

@@ -41,11 +41,11 @@ export async function surround(
       for (const id of vms.slice(start, start + BATCH)) register(draft, id, {});
     });
   }
-  const isTold = entries.some((entry) => entry.kind === 'tick' && entry.census);
+  const hasCensus = entries.some((entry) => entry.kind === 'tick' && entry.census);
   const gone = new Map<string, RetiredVm>();
   return {
     complete(entry, state) {
-      if (isTold) return entry;
+      if (hasCensus) return entry;
       const whole = withCensus(liveness, project, entry, state);
       liveness.note(whole);
       return whole;

@@ -82,7 +82,7 @@ export function newRequestId(random: Random = systemRandom): string {
   return hex.replace(/^(.{8})(.{4})(.{4})(.{4})(.{12})$/, '$1-$2-$3-$4-$5');
 }
 
-/** A call with its retries has an end, which the service is told; a watch goes on. */
+/** A call with its retries has a deadline, which it sends to the service; a watch has none. */
 function timed(transport: Transport, timeoutMs: number): Transport {
   return {
     unary: (method, signal, callMs = timeoutMs, ...rest) =>

@@ -1,6 +1,6 @@
 /**
  * The package's entry `svc/sdk`: what a program that uses the service imports, and nothing that
- * runs the service. docs/sdk.md tells how to use each.
+ * runs the service. docs/sdk.md explains each.
  */
 export { type JsonValue, toJson } from '@bufbuild/protobuf';
 export { Code, ConnectError } from '@connectrpc/connect';

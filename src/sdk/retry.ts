@@ -13,7 +13,7 @@ import { policy } from '../gen/svc/options/v1/policy_pb.ts';
 export interface RetrySettings {
   /** Tries of one call in all, the first one included; 1 = never again. */
   readonly triesMax: number;
-  /** A service that asks for a longer wait is told about instead, milliseconds. */
+  /** A longer wait than this is an error instead, ms. */
   readonly retryAfterMsMax: number;
 }
 

@@ -155,7 +155,7 @@ function malformed(problem: string): WebhookRefused {
   return new WebhookRefused('SIGNATURE_MALFORMED', `svc-signature-v2 is malformed: ${problem}`);
 }
 
-/** The headers beside the signature are for logs and libraries; they must tell the same. */
+/** The headers beside the signature are for logs and libraries; they must agree. */
 function refuseOtherIds(headers: WebhookHeaders, { deliveryId, attemptId }: Signed): void {
   for (const name of ['svc-delivery-id', 'webhook-id']) {
     if ((headerOf(headers, name) ?? deliveryId) === deliveryId) continue;
@@ -178,7 +178,7 @@ function refuseOtherTimes(timestampUnix: number, now: Date): void {
   throw new WebhookRefused('TIMESTAMP_TOO_NEW', `It was signed ${-age} s ahead of the clock here`);
 }
 
-/** Every signature is compared, so that the time taken tells nothing of which one fits. */
+/** Every signature is compared, so that the time taken does not reveal which one fits. */
 function isSignedWith(key: Uint8Array, signed: Signed, body: Uint8Array): boolean {
   const { deliveryId, attemptId, timestampUnix, signatures } = signed;
   const expected = createHmac('sha256', key)

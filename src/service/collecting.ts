@@ -60,7 +60,7 @@ export async function startCollecting(options: CollectingOptions): Promise<Colle
       knownVms: () => options.registry.vmsOf(DEMO_PROJECT, source.name),
       clock,
       intervalMs: settings.sampleIntervalSeconds * 1000,
-      onFault: (fault) => tellOnce(log, fault),
+      onFault: (fault) => logOnce(log, fault),
     }),
   );
   metrics.counter(
@@ -144,7 +144,7 @@ function ingestRow(row: ObservedRow): IngestRow {
 }
 
 /** A fault is logged when it is new; how long it lasts is seen in `/readyz`. */
-function tellOnce(log: Log, fault: CollectorFault): void {
+function logOnce(log: Log, fault: CollectorFault): void {
   if (fault.times > 1) return;
   const { source, reason, vm } = fault;
   log.warn({ part: `collector ${source}`, reason, ...(vm && { vm }) }, fault.message);

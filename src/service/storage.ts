@@ -138,7 +138,7 @@ function isShared({ settings, stream }: Pick<StorageOptions, 'settings' | 'strea
   return settings.natsUrl !== null || stream !== undefined;
 }
 
-/** What `use` gives, its faults of files and databases told with the path. */
+/** The result of `use`; faults of files and databases name the path. */
 async function using<T>(path: string, use: () => T | Promise<T>): Promise<T> {
   try {
     return await use();

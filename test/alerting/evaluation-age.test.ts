@@ -112,15 +112,15 @@ function spansOf(it: World) {
   return oracleSilence(known(it), rule, nowMs);
 }
 
-interface Told {
+interface Reported {
   readonly startedMs: number;
   readonly firedMs: number;
   endMs: number;
   corrected: boolean;
 }
 
-function toldOf(edges: readonly Edge[]): Told[] {
-  const told: Told[] = [];
+function reportedOf(edges: readonly Edge[]): Reported[] {
+  const told: Reported[] = [];
   for (const edge of edges) {
     const last = told.at(-1);
     if (edge.kind === 'fired') {
@@ -142,7 +142,7 @@ t.test("EVAL-04: rows in order give the oracle's notifications, whatever the tic
   let compared = 0;
   const property = fc.property(world([0]), (it) => {
     const wanted = spansOf(it).map(({ startedMs, firedMs, endMs }) => [startedMs, firedMs, endMs]);
-    const told = toldOf(run(it).edges).map((one) => [one.startedMs, one.firedMs, one.endMs]);
+    const told = reportedOf(run(it).edges).map((one) => [one.startedMs, one.firedMs, one.endMs]);
     compared += told.length;
     return JSON.stringify(told) === JSON.stringify(wanted);
   });
@@ -156,7 +156,7 @@ t.test('EVAL-05: notifications and timeline differ only by firings marked correc
   const property = fc.property(world(), (it) => {
     const { state, edges } = run(it);
     const spans = spansOf(it);
-    const told = toldOf(edges);
+    const told = reportedOf(edges);
     seen.told += told.length;
     seen.corrected += told.filter(({ corrected }) => corrected).length;
     if (state.counters.unrecorded > 0) return true;

@@ -92,13 +92,13 @@ function logOf(rows: readonly ReceivedRow[], endAt: number): LogEntry[] {
   return log;
 }
 
-interface Told {
+interface Reported {
   readonly startedMs: number;
   endedMs?: number;
 }
 
 /** Live, to the end, with the rule's marker at `fromAt` seconds: stretches, oldest first. */
-function live(log: readonly LogEntry[], rule: EvaluationRule, fromAt: number): Told[] {
+function live(log: readonly LogEntry[], rule: EvaluationRule, fromAt: number): Reported[] {
   const world = new EvaluationWorld();
   let applied = false;
   for (const entry of log) {
@@ -109,7 +109,7 @@ function live(log: readonly LogEntry[], rule: EvaluationRule, fromAt: number): T
     }
     world.entry(entry);
   }
-  const told: Told[] = [];
+  const told: Reported[] = [];
   for (const edge of world.edges) {
     if (edge.kind === 'fired') told.push({ startedMs: edge.startedMs });
     const last = told.at(-1);

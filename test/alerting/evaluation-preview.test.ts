@@ -173,13 +173,13 @@ function rowsOf(steps: readonly Step[], { series, reportsState }: Kind, vm: stri
   });
 }
 
-interface Told {
+interface Reported {
   readonly firings: readonly PreviewedFiring[];
   readonly evaluatedSamples: number;
 }
 
 /** Live: batch by batch, with the rule's marker where the window begins. */
-function live(batches: readonly SampleBatch[], rule: EvaluationRule, fromMs: number): Told {
+function live(batches: readonly SampleBatch[], rule: EvaluationRule, fromMs: number): Reported {
   const world = new EvaluationWorld();
   const marker = () => world.marker((fromMs - START_MS) / 1000, { upserts: [rule] });
   let applied = false;

@@ -88,7 +88,7 @@ t.test('EVAL-05: notifications are a function of the log, and their times only g
   t.end();
 });
 
-interface ToldSpan {
+interface ReportedSpan {
   firedMs: number;
   endMs: number;
   corrected: boolean;
@@ -96,8 +96,8 @@ interface ToldSpan {
 }
 
 /** What people and machines were notified of, as stretches. */
-function toldSpans(edges: readonly Edge[], { sustainedMs }: EvaluationRule): ToldSpan[] {
-  const spans: ToldSpan[] = [];
+function reportedSpans(edges: readonly Edge[], { sustainedMs }: EvaluationRule): ReportedSpan[] {
+  const spans: ReportedSpan[] = [];
   for (const edge of edges) {
     const last = spans.at(-1);
     if (edge.kind === 'fired') {
@@ -125,7 +125,7 @@ t.test('EVAL-05: notifications and timeline differ only by firings marked correc
     const edges = world.log.flatMap((entry) => fold(state, entry).edges);
     if (state.counters.unrecorded > 0) return true;
     const spans = oracleSpans(observed(world), world.rule);
-    const told = toldSpans(edges, world.rule);
+    const told = reportedSpans(edges, world.rule);
     corrected += told.filter((span) => span.corrected).length;
     const justified = told.every(
       ({ firedMs, corrected }) => corrected || spans.some((span) => contains(span, firedMs)),

@@ -32,7 +32,7 @@ t.test('an accepted attempt ends the delivery; its body is not kept', async (t) 
   ]);
   await world.pass(1_000);
   t.equal(world.bodies.size, 0);
-  t.same([world.told, world.faultsTold()], [['accepted'], []]);
+  t.same([world.told, world.reportedFaults()], [['accepted'], []]);
   await world.pass(2 * HOUR_MS, 60_000);
   t.equal(world.notifier.requests.length, 1);
 });
@@ -278,7 +278,7 @@ t.test('wake-ups that are repeated, late or groundless lead to one attempt', asy
   await publishWakeUp(world.stream, wakeUp);
   await world.settle();
   t.equal(world.notifier.requests.length, 1);
-  t.match(world.faultsTold(), [/cannot be read/]);
+  t.match(world.reportedFaults(), [/cannot be read/]);
   t.equal((await world.stream.state('DELIVERIES')).messages, 0, 'each was acknowledged');
 });
 
@@ -355,5 +355,5 @@ t.test('faults of the service are reported, and retried on schedule', async (t) 
   };
   await world.pass(7_000, 500);
   t.match(only(world).attempts[1], { outcome: 'unknown', error: /fault of this service/ });
-  t.match(world.faultsTold(), [/seal is broken/, /A mistake/]);
+  t.match(world.reportedFaults(), [/seal is broken/, /A mistake/]);
 });

@@ -162,8 +162,8 @@ t.test('what this service is not set up to send waits until it is, and is report
   await world.fire(['vm-1', 'vm-2']);
   await world.pass(3_600_000, 30_000);
   t.same([world.notifier.requests, world.deliveries()[0]?.attempts], [[], []]);
-  t.match(world.faultsTold(), [/sending to email, which this service is not set up for/]);
-  t.equal(world.faultsTold().length, 1);
+  t.match(world.reportedFaults(), [/sending to email, which this service is not set up for/]);
+  t.equal(world.reportedFaults().length, 1);
   world.notifier.missing.clear();
   await world.pass(30_000, 5_000);
   t.same(told(world), ['FIRING of ann: sent', 'FIRING of ann: sent']);

@@ -20,7 +20,7 @@ t.test('wake-ups that were lost are made up for by the sweep', async (t) => {
   await world.fire(['vm-1']);
   await world.settle();
   t.same(world.notifier.requests, []);
-  t.match(world.faultsTold(), [/wake-up: StreamUnavailable/]);
+  t.match(world.reportedFaults(), [/wake-up: StreamUnavailable/]);
   await world.pass(30_000, 5_000);
   await world.until('it is sent', () => only(world).value === 'sent');
 });
@@ -81,7 +81,7 @@ t.test('a lost attempt that cannot be recorded keeps no other waiting', async (t
   const values = () => world.deliveries().map(({ value }) => value);
   await world.until('one is recorded', () => values().includes('waiting'));
   t.same(values().sort(), ['sending', 'waiting']);
-  t.match(world.faultsTold(), [/handling dlv_.*The row is damaged/]);
+  t.match(world.reportedFaults(), [/handling dlv_.*The row is damaged/]);
   await world.pass(60_000, 1_000);
   await world.until('the other too', () => values().every((value) => value === 'sent'));
   wire.release(accepted);
@@ -142,7 +142,7 @@ t.test('bodies that a crash left are forgotten at the start, those in use are no
     kept.map(({ id }) => id),
   );
   t.equal(kept.length, 1);
-  t.same(world.faultsTold(), []);
+  t.same(world.reportedFaults(), []);
 });
 
 t.test('a failing destination that is deleted leaves nothing behind', async (t) => {

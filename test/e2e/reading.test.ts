@@ -146,12 +146,12 @@ t.test("Grafana's data source, as the guide provisions it, passes Save & test", 
   };
   t.match(await ask(program, 'query_range', panel), { status: 200 });
 
-  await errorsAreAsTold(t, program, seconds);
+  await errorsAreMapped(t, program, seconds);
   t.equal(await program.stop(), 0);
 });
 
 /** Each error that the guide quotes, asked for. */
-async function errorsAreAsTold(t: Test, program: Program, seconds: number): Promise<void> {
+async function errorsAreMapped(t: Test, program: Program, seconds: number): Promise<void> {
   const week = { query: 'svc_vm_load1', start: String(seconds - 7 * 86_400), end: String(seconds) };
   const cases: readonly (readonly [string, string, Record<string, string>])[] = [
     ['a step of ... is under the minimum of 30 s', 'query_range', { ...week, step: '15' }],

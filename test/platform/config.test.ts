@@ -366,10 +366,15 @@ t.test(
     log.debug({}, 'not written');
     log
       .child({ part: 'api' })
-      .warn({ headers: { authorization: key }, err: new Error(`bad ${key}`) }, 'Told');
+      .warn({ headers: { authorization: key }, err: new Error(`bad ${key}`) }, 'Reported');
     t.equal(lines.length, 1);
     const parsed = JSON.parse(lines[0] ?? '') as Record<string, unknown>;
-    t.match(parsed, { level: 'warn', time: '2026-01-02T03:04:05.006Z', part: 'api', msg: 'Told' });
+    t.match(parsed, {
+      level: 'warn',
+      time: '2026-01-02T03:04:05.006Z',
+      part: 'api',
+      msg: 'Reported',
+    });
     t.notMatch(lines[0], 'xxxx');
     t.match(lines[0], 'svc_sk_01ABC_[redacted]');
     createLog({ level: 'info', readable: true, clock, write }).info({ part: 'a', n: 1 }, 'Read me');

@@ -70,7 +70,7 @@ async function simulate(options: Options): Promise<number> {
   const { from, seeds, minutes, planted, isVerbose } = options;
   const beganMs = performance.now();
   const totals: Totals = { beganMs, seeds: 0, virtualMs: 0, faults: new Map(), counts: new Map() };
-  let toldMs = beganMs;
+  let reportedMs = beganMs;
   for (let seed = from; seed < from + seeds; seed++) {
     if (performance.now() - beganMs >= minutes * 60_000) break;
     const result = await runSeed(seed, { planted, isTraced: isVerbose });
@@ -80,8 +80,8 @@ async function simulate(options: Options): Promise<number> {
       await explain(result, options);
       return 1;
     }
-    if (performance.now() - toldMs < 10_000) continue;
-    toldMs = performance.now();
+    if (performance.now() - reportedMs < 10_000) continue;
+    reportedMs = performance.now();
     process.stdout.write(`seed ${seed}: ${speedOf(totals)}\n`);
   }
   process.stdout.write(summaryOf(totals));

@@ -56,7 +56,7 @@ export async function openStream(
       read = Buffer.concat([read, chunk]);
       for (let end = endOf(read); end <= read.length; end = endOf(read)) {
         const body = JSON.parse(read.subarray(5, end).toString() || '{}');
-        if (((read[0] ?? 0) & END) !== 0) resolve(endTold(body));
+        if (((read[0] ?? 0) & END) !== 0) resolve(endReported(body));
         else messages.push(body);
         read = read.subarray(end);
       }
@@ -97,7 +97,7 @@ interface EndMessage {
   readonly error?: { readonly message?: string; readonly details?: { readonly value: string }[] };
 }
 
-function endTold({ error }: EndMessage): StreamEnd {
+function endReported({ error }: EndMessage): StreamEnd {
   const value = error?.details?.[0]?.value;
   const info = value && fromBinary(ErrorInfoSchema, Buffer.from(value, 'base64'));
   return { reason: info ? info.reason : undefined, message: error?.message ?? '' };

@@ -3,7 +3,7 @@ import type { Test } from 'tap';
 import { runToEnd } from './program.ts';
 
 /** A step as audit reports it. */
-export interface Told {
+export interface Reported {
   readonly machine: string;
   readonly event: string;
   readonly by: string;
@@ -12,7 +12,7 @@ export interface Told {
 /**
  * Of people, sessions, sign-in links and collectors of all projects, as the operator reads them.
  */
-export async function eventsOfNoProject(t: Test, folder: string): Promise<readonly Told[]> {
+export async function eventsOfNoProject(t: Test, folder: string): Promise<readonly Reported[]> {
   const limit = ['--limit', '1000'];
   const { code, stdout } = await runToEnd([
     ...['admin', 'transitions', '--json', ...limit, '--data', folder],
@@ -22,7 +22,7 @@ export async function eventsOfNoProject(t: Test, folder: string): Promise<readon
 }
 
 /** A resource name, an operator, or a part of the service where nobody is known behind it. */
-export function causesAreNamed(t: Test, events: readonly Told[]): void {
+export function causesAreNamed(t: Test, events: readonly Reported[]): void {
   const named = /^(people|operator|projects)\/./;
   const unnamed = events
     .filter(({ by, machine }) => !named.test(by) && !MONITORING.has(machine))

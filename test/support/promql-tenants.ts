@@ -34,7 +34,7 @@ export async function startTenants(t: Test) {
   for (const project of ['other', 'third']) await writeSecrets(shared, project, round);
   const otherKey = await shared.issue('other', ['monitoring.read', 'monitoring.write']);
 
-  async function toldIn({ send }: PromqlServer, requests: readonly Asked[]): Promise<Answered[]> {
+  async function shownIn({ send }: PromqlServer, requests: readonly Asked[]): Promise<Answered[]> {
     const answers: Answered[] = [];
     for (const { path, ...sent } of requests) answers.push(await send(path, sent));
     return answers;
@@ -42,10 +42,10 @@ export async function startTenants(t: Test) {
 
   /** The answers of the shared world, asserted to be those given to whoever is alone. */
   async function sameAsAlone(t: Test, requests: readonly Asked[]): Promise<Answered[]> {
-    const expected = await toldIn(alone, requests);
-    const before = await toldIn(shared, requests);
+    const expected = await shownIn(alone, requests);
+    const before = await shownIn(shared, requests);
     await writeSecrets(shared, 'other', ++round);
-    const after = await toldIn(shared, requests);
+    const after = await shownIn(shared, requests);
     for (const [i, { path, body }] of requests.entries()) {
       const name = `${decodeURIComponent(path)} ${body ?? ''}`;
       const parts = (answer: Answered | undefined) => [answer?.status, answer?.text];

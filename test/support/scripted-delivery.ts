@@ -151,7 +151,7 @@ export async function openDeliveryWorld(t: Test, options: WorldOptions = {}) {
     contents,
     told,
     startDeliverer,
-    faultsTold: () => faults,
+    reportedFaults: () => faults,
   };
   return { ...world, ...made, ...acts(world) };
 }

@@ -258,8 +258,8 @@ t.test('Any history is answered step by step as the oracle says', async (t) => {
       same('load', reported('load_1m'), points(loadShares(rows), grid));
       same('age', reported('telemetry_age_seconds'), ages(rows, grid));
       const load = answer.metrics[2];
-      const toldGaps = load && 'gaps' in load ? load.gaps : [];
-      const gapPoints = toldGaps.map(({ startMs, endMs }): [number, number] => [
+      const reportedGaps = load && 'gaps' in load ? load.gaps : [];
+      const gapPoints = reportedGaps.map(({ startMs, endMs }): [number, number] => [
         ...([seconds(startMs), seconds(endMs)] as const),
       ]);
       same('gaps', gapPoints, gaps(loadShares(rows), grid));

@@ -32,7 +32,7 @@ import {
 } from '../../gen/svc/monitoring/v1/incident_pb.ts';
 import { unixSeconds } from '../../platform/api/message-fields.ts';
 import { nameOf } from '../../platform/api/resource-name.ts';
-import type { ToldActor } from '../../platform/api/transition-messages.ts';
+import type { ShownActor } from '../../platform/api/transition-messages.ts';
 
 /** Most entries of one timeline. A longer one has `BEGIN` entries of its start, then its end. */
 const TIMELINE_MAX = 500;
@@ -43,7 +43,7 @@ const END = TIMELINE_MAX - BEGIN - 1;
 const AFTERMATH_MS = 3_600_000;
 
 export interface TimelineReader {
-  readonly tellActor: (by: Actor) => ToldActor;
+  readonly showActor: (by: Actor) => ShownActor;
   /** May see destinations and the answers of endpoints. */
   readonly mayWrite: boolean;
 }
@@ -139,9 +139,9 @@ function isFiring({ event }: RecordedTransition): boolean {
 function stepEntry(
   { atMs, by, sequence }: RecordedTransition,
   { event, detail }: Sentence,
-  { tellActor }: TimelineReader,
+  { showActor }: TimelineReader,
 ): KeyedEntry {
-  const entry = entryOf(atMs, { event, by: tellActor(by).by, detail });
+  const entry = entryOf(atMs, { event, by: showActor(by).by, detail });
   return { key: `${sequence} ${event}`, atMs, entry };
 }
 

@@ -115,7 +115,7 @@ function fullIncident(
   const view = host.view(project);
   const isPerson = callerOf(context).kind === 'human';
   const reader = {
-    tellActor: isPerson ? actorsForPeople(host) : actorForCredentials,
+    showActor: isPerson ? actorsForPeople(host) : actorForCredentials,
     mayWrite: mayWrite(context, project),
   };
   const message = incidentOf(record);

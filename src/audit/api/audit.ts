@@ -130,12 +130,12 @@ async function listTransitions(
   const isWriter = mayWrite(context, project);
   const isHidden = (one: string): boolean =>
     (IDENTITY_MACHINES.has(one) && !isOwner) || (WRITE_MACHINES.has(one) && !isWriter);
-  const tellActor =
+  const showActor =
     callerOf(context).kind === 'human' ? actorsForPeople(host) : actorForCredentials;
   const view = host.view(project);
   const read = (options: ListOptions) =>
     mapPage(view.transitions({ ...options, ...filter, descending: true }), (transition) =>
-      isHidden(transition.machine) ? undefined : transitionMessage(transition, tellActor),
+      isHidden(transition.machine) ? undefined : transitionMessage(transition, showActor),
     );
   const page = await collect('transitions', request, read, turnsOf(context));
   return await listAnswer(context, {

@@ -68,7 +68,7 @@ async function save(context: ActionContext): Promise<number> {
   };
   const again = `--id ${id} --request-id ${request.requestId} --expected-version ${version}`;
   context.report(`Saving rule ${id} (request ${request.requestId}, on version ${version})`);
-  const answer = await callTelling(api, request, again);
+  const answer = await callAndReport(api, request, again);
   const ended = await untilApplied(context, api, answer);
   if (context.json) context.print(json(messageJson(SaveAlertRuleResponseSchema, ended)));
   else context.print(savedText(ended));
@@ -105,7 +105,7 @@ export const deleteAction: Action = {
 type SaveRequest = MessageInitShape<typeof SaveAlertRuleRequestSchema>;
 
 /** The exact request can be sent again by hand only with all three of its ids. */
-async function callTelling(api: Api, request: SaveRequest, again: string) {
+async function callAndReport(api: Api, request: SaveRequest, again: string) {
   try {
     return await api.call(AlertService.method.saveAlertRule, request);
   } catch (error) {

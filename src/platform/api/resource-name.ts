@@ -1,7 +1,7 @@
 /**
  * Resource names: `projects/<project>` and `projects/<project>/<collection>/<id>`. A name of
  * another project is refused as a boundary before anything is looked up, so that an answer never
- * tells whether a thing exists there.
+ * reveals whether a resource exists there.
  */
 import { Refusal } from '../../../streams/platform/refusal.ts';
 

@@ -10,7 +10,7 @@ import { machineDefinitions } from '../../../machines/audit/registry.ts';
 import { type Actor, SYSTEM_PROJECT } from '../../../streams/platform/commit/commit.ts';
 
 /** The actor of a step, as the caller may see it. */
-export interface ToldActor {
+export interface ShownActor {
   readonly by: string;
   readonly byDisplayName: string;
   /** Of a person who has proven no address; '' otherwise. */
@@ -20,7 +20,7 @@ export interface ToldActor {
 const UNNAMED = { byDisplayName: '', byUnprovenEmail: '' } as const;
 
 /** People and operators appear as such, without a name. */
-export function actorForCredentials({ kind, name }: Actor): ToldActor {
+export function actorForCredentials({ kind, name }: Actor): ShownActor {
   const isPerson = kind === 'human' || kind === 'operator';
   return { by: isPerson ? kind : name, ...UNNAMED };
 }
@@ -28,9 +28,9 @@ export function actorForCredentials({ kind, name }: Actor): ToldActor {
 const PERSON_NAME = /^people\/(.+)$/;
 
 /** Names of people are looked up once an answer: a page may be the work of one of them. */
-export function actorsForPeople(host: Pick<Host, 'view'>): (actor: Actor) => ToldActor {
+export function actorsForPeople(host: Pick<Host, 'view'>): (actor: Actor) => ShownActor {
   const people = host.view(SYSTEM_PROJECT);
-  const known = new Map<string, Omit<ToldActor, 'by'>>();
+  const known = new Map<string, Omit<ShownActor, 'by'>>();
   return ({ name: by }) => {
     const person = PERSON_NAME.exec(by)?.[1];
     if (person === undefined) return { by, ...UNNAMED };
@@ -40,7 +40,7 @@ export function actorsForPeople(host: Pick<Host, 'view'>): (actor: Actor) => Tol
   };
 }
 
-function shownPerson(people: ProjectView, person: string): Omit<ToldActor, 'by'> {
+function shownPerson(people: ProjectView, person: string): Omit<ShownActor, 'by'> {
   const row = people.instance('person', person);
   if (!row) return UNNAMED;
   const { displayName, email } = contextOfPerson(row);
@@ -50,13 +50,13 @@ function shownPerson(people: ProjectView, person: string): Omit<ToldActor, 'by'>
 /** A `svc.audit.v1.Transition`. */
 export function transitionMessage(
   transition: RecordedTransition,
-  tellActor: (by: Actor) => ToldActor,
+  showActor: (by: Actor) => ShownActor,
 ) {
   const { sequence, atMs, by, machine, instance, event, from, to, requestId } = transition;
   return {
     sequence: BigInt(sequence),
     atUnixMs: BigInt(atMs),
-    ...tellActor(by),
+    ...showActor(by),
     machine,
     instance,
     event: String(event.type),

@@ -62,7 +62,7 @@ export interface ProjectGate {
 export interface ProjectGateOptions {
   readonly clock: Clock;
   readonly limits: (party: string) => ProjectLimits;
-  /** Told of each refusal. */
+  /** Called at each refusal. */
   readonly onRefusal?: (limit: string, kind: CallClass) => void;
 }
 

@@ -163,11 +163,11 @@ export class MailQueue {
       log.warn({ err: error, kind, messageId, waitMs, part: 'mail' }, 'A mail was not taken');
       if (waitMs === undefined) this.#mails.inc({ kind, outcome: 'failed' });
       else this.#retryLater(job, waitMs, () => this.#send(job, mail, tries + 1));
-      if (error.isPermanent) await this.#tellRefused(job, error);
+      if (error.isPermanent) await this.#reportRefused(job, error);
     }
   }
 
-  async #tellRefused({ kind, onRefused }: MailJob, fault: MailFault): Promise<void> {
+  async #reportRefused({ kind, onRefused }: MailJob, fault: MailFault): Promise<void> {
     try {
       await onRefused?.(fault);
     } catch (error) {

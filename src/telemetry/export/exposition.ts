@@ -1,6 +1,6 @@
 /**
  * A shard as text: Prometheus's text format 0.0.4, or OpenMetrics 1.0. Lines of one metric stand
- * together, so VMs are added one after another and told metric by metric at the end. Values are the
+ * together, so VMs are added one after another and written metric by metric at the end. Values are the
  * shortest decimals that read back as the stored double; times are those of the observations.
  *
  * https://prometheus.io/docs/instrumenting/exposition_formats, https://prometheus.io/docs/specs/om/open_metrics_spec

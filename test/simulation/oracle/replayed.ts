@@ -22,7 +22,7 @@ export function* changedByRestarts(run: Run, facts: Facts): Generator<Problem> {
   yield* projection(run);
 }
 
-interface Told {
+interface Reported {
   readonly line: string;
   readonly elapsedMs: number;
 }
@@ -57,7 +57,7 @@ function* edges(facts: Facts, decidedMs: number): Generator<Problem> {
 
 interface Expected {
   readonly key: { readonly rule: string; readonly revision: number; readonly vm: string };
-  readonly told: Told[];
+  readonly told: Reported[];
 }
 
 function edgesOf(entries: readonly Entry[]): Map<string, Expected> {
@@ -110,7 +110,7 @@ function line(...parts: readonly unknown[]): string {
 }
 
 function recordedEdges({ steps }: Facts, onSilence: ReadonlySet<string>) {
-  const all = new Map<string, { told: Told[]; isRetired: boolean }>();
+  const all = new Map<string, { told: Reported[]; isRetired: boolean }>();
   for (const { step, elapsedMs } of steps) {
     if (step.machine !== 'alertInstance') continue;
     if (onSilence.has(String(step.context.rule))) continue;

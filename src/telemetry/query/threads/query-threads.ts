@@ -43,7 +43,7 @@ export interface QueryThreadsOptions extends QueryThreadData {
   readonly name?: string;
   /** The thread's file. */
   readonly entry: URL;
-  /** Told of every end of a thread that nobody asked for. */
+  /** Called when a thread ends without being asked to. */
   readonly onEnd?: (end: ThreadEnd) => void;
 }
 
