@@ -16,6 +16,7 @@ const [vector] = webhookVectors.sent;
 if (!vector) throw new Error('There is no vector');
 
 const RECEIVER = `
+import { createClient, openSqliteDeduplicator, verifyWebhook } from 'svc/sdk';
 const { body, headers, secrets, timestampUnix } = ${JSON.stringify(vector)};
 const verified = verifyWebhook(body, headers, secrets, { now: new Date(timestampUnix * 1000) });
 const deduplicator = openSqliteDeduplicator({ path: 'deliveries.db' });
@@ -25,6 +26,7 @@ process.stdout.write(JSON.stringify({ verified, claims, method: typeof monitorin
 `;
 
 const TYPED = `
+import { createClient, type Delivery, verifyWebhook, type VerifiedWebhook } from 'svc/sdk';
 const verified: VerifiedWebhook = verifyWebhook('', {}, 'whsec_');
 export const id: string = verified.deliveryId;
 const { alerts, prometheus } = createClient({ baseUrl: 'https://example.com', token: 'x' });
@@ -38,6 +40,7 @@ export async function latest(): Promise<number | undefined> {
 `;
 
 const REPLAY = `
+import { parseCsv, parseRules, replayRecording, reportText } from 'svc/testing';
 const minutes = [95, 96, 97, 20].map((value, i) => i * 30 + ',' + value);
 const text = ['time,svc_vm_cpu_utilization_pct', ...minutes].join('\\n');
 const rule = {
