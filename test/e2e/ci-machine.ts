@@ -44,7 +44,7 @@ esac
 export interface RunOptions {
   /** Standard input. */
   readonly input?: string;
-  /** Reported standard error as it grows, until the command ends. */
+  /** Called with standard error as it grows, until the command ends. */
   readonly whileRunning?: (stderr: () => string) => Promise<void>;
   /** Prompts and what a person types at each: the command then runs on a terminal. */
   readonly terminal?: readonly (RegExp | string)[];

@@ -111,7 +111,7 @@ function valueIn(text: string): string {
       return String(parsed.value);
     }
   } catch {
-    // ServiceRefusal by `checked`, as any other answer without a token.
+    // `checked` reports it, as any other answer without a token.
   }
   return '';
 }

@@ -86,7 +86,7 @@ function parseEnvelope({ status, text }: PlainAnswer): Envelope {
       return parsed as Envelope;
     }
   } catch {
-    // ServiceRefusal below, as any other answer that is not of a PromQL URL.
+    // Reported below, as any other answer that is not of a PromQL URL.
   }
   throw new Fault(`The answer (HTTP ${status}) is not one of a PromQL URL`, {
     hint: 'Check the address given with --endpoint or SVC_ENDPOINT',
