@@ -18,7 +18,7 @@ import {
   getOption,
   ScalarType,
 } from '@bufbuild/protobuf';
-import { FileDescriptorSetSchema } from '@bufbuild/protobuf/wkt';
+import { FileDescriptorSetSchema, StructSchema } from '@bufbuild/protobuf/wkt';
 import { policy } from '../src/gen/svc/options/v1/policy_pb.ts';
 
 const FOLDER = 'sdk/go';
@@ -138,6 +138,7 @@ function goType(field: DescField): string {
     if (isInt64(field)) throw unknown(field);
     return `[]${scalar(field)}`;
   }
+  if (field.message?.typeName === StructSchema.typeName) return 'map[string]any';
   if (field.fieldKind === 'message') return `*${goName(field.message)}`;
   const type = field.fieldKind === 'enum' ? goName(field.enum) : scalar(field);
   return field.proto.proto3Optional || field.oneof ? `*${type}` : type;

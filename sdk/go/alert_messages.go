@@ -83,6 +83,18 @@ func (c *Client) UnsnoozeIncident(ctx context.Context, request *UnsnoozeIncident
 	return unary[Incident](ctx, c, method{service: "svc.monitoring.v1.AlertService", name: "UnsnoozeIncident", isMutation: true}, request)
 }
 
+// AcknowledgeIncidents: acknowledgeIncident for several at once: all that can be are, in one commit.
+// For people alone: with a session, and no key.
+func (c *Client) AcknowledgeIncidents(ctx context.Context, request *AcknowledgeIncidentsRequest) (*AcknowledgeIncidentsResponse, error) {
+	return unary[AcknowledgeIncidentsResponse](ctx, c, method{service: "svc.monitoring.v1.AlertService", name: "AcknowledgeIncidents", isMutation: true}, request)
+}
+
+// SnoozeIncidents: snoozeIncident for several at once: all that can be are, in one commit.
+// For people alone: with a session, and no key.
+func (c *Client) SnoozeIncidents(ctx context.Context, request *SnoozeIncidentsRequest) (*SnoozeIncidentsResponse, error) {
+	return unary[SnoozeIncidentsResponse](ctx, c, method{service: "svc.monitoring.v1.AlertService", name: "SnoozeIncidents", isMutation: true}, request)
+}
+
 // WatchIncidents: streams the open incidents, then every change. Ends with an error when the caller loses access
 // or cannot keep up, or the service stops: call it again then.
 // An error of take, or the end of the context, ends it too.
@@ -159,6 +171,11 @@ func (c *Client) GetDelivery(ctx context.Context, request *GetDeliveryRequest) (
 // Newest first.
 func (c *Client) ListNotices(ctx context.Context, request *ListNoticesRequest) (*ListNoticesResponse, error) {
 	return unary[ListNoticesResponse](ctx, c, method{service: "svc.monitoring.v1.AlertService", name: "ListNotices"}, request)
+}
+
+// GetProjectOverview: the project in counts: what is watched, what fires, what is on its way, and its limits.
+func (c *Client) GetProjectOverview(ctx context.Context, request *GetProjectOverviewRequest) (*ProjectOverview, error) {
+	return unary[ProjectOverview](ctx, c, method{service: "svc.monitoring.v1.AlertService", name: "GetProjectOverview"}, request)
 }
 
 // PreviewAlertRuleRequest is a message of the API.
@@ -283,6 +300,15 @@ type ListAlertInstancesRequest struct {
 	PageSize int32 `json:"pageSize,omitempty"`
 
 	PageToken string `json:"pageToken,omitempty"`
+
+	// Filter by state; empty = all. RETIRED is refused: lists leave those instances out.
+	States []AlertInstanceState `json:"states,omitempty"`
+
+	// Filter by VM; empty = all.
+	VMName string `json:"vmName,omitempty"`
+
+	// Filter by data state; unspecified = all.
+	DataState AlertInstanceDataState `json:"dataState,omitempty"`
 }
 
 // ListAlertInstancesResponse is a message of the API.
@@ -417,6 +443,122 @@ type Notice struct {
 	EndedUnix *int64 `json:"endedUnix,string,omitempty"`
 }
 
+// GetProjectOverviewRequest is a message of the API.
+type GetProjectOverviewRequest struct {
+	// `projects/p`.
+	ProjectName string `json:"projectName,omitempty"`
+}
+
+// ProjectOverview: the project in counts, as of one moment.
+type ProjectOverview struct {
+	// Time at which it was counted.
+	CountedUnix int64 `json:"countedUnix,string,omitempty"`
+
+	VMs *ProjectOverviewVMCounts `json:"vms,omitempty"`
+
+	Telemetry *ProjectOverviewTelemetryCounts `json:"telemetry,omitempty"`
+
+	Incidents *ProjectOverviewIncidentCounts `json:"incidents,omitempty"`
+
+	Rules *ProjectOverviewRuleCounts `json:"rules,omitempty"`
+
+	Deliveries *ProjectOverviewDeliveryCounts `json:"deliveries,omitempty"`
+
+	// As in GetProjectLimits.
+	Limits []ProjectLimit `json:"limits,omitempty"`
+
+	// Data centers of the project's VMs, by name.
+	Datacenters []ProjectOverviewDatacenter `json:"datacenters,omitempty"`
+}
+
+// ProjectOverviewVMCounts is a message of the API.
+type ProjectOverviewVMCounts struct {
+	// VMs that exist; retired ones are not counted.
+	Total int64 `json:"total,string,omitempty"`
+
+	// Of those, with expanded monitoring on.
+	Expanded int64 `json:"expanded,string,omitempty"`
+}
+
+// ProjectOverviewTelemetryCounts: each VM is in exactly one.
+type ProjectOverviewTelemetryCounts struct {
+	// Observed within the last 90 seconds, and its data center reports.
+	Live int64 `json:"live,string,omitempty"`
+
+	// Observed, but not recently, or its data center is stale.
+	Stale int64 `json:"stale,string,omitempty"`
+
+	// Never observed.
+	Never int64 `json:"never,string,omitempty"`
+
+	// Its newest observation could not be read.
+	Error int64 `json:"error,string,omitempty"`
+}
+
+// ProjectOverviewIncidentCounts is a message of the API.
+type ProjectOverviewIncidentCounts struct {
+	// Open incidents.
+	Firing int64 `json:"firing,string,omitempty"`
+
+	// Of those: neither acknowledged nor snoozed.
+	Attention int64 `json:"attention,string,omitempty"`
+
+	Acknowledged int64 `json:"acknowledged,string,omitempty"`
+
+	Snoozed int64 `json:"snoozed,string,omitempty"`
+
+	// Of the open ones, by severity.
+	Critical int64 `json:"critical,string,omitempty"`
+
+	Warning int64 `json:"warning,string,omitempty"`
+
+	Info int64 `json:"info,string,omitempty"`
+}
+
+// ProjectOverviewRuleCounts: each rule is in exactly one.
+type ProjectOverviewRuleCounts struct {
+	// Enabled, and its newest version is applied.
+	Applied int64 `json:"applied,string,omitempty"`
+
+	// Its newest version waits to be applied.
+	Pending int64 `json:"pending,string,omitempty"`
+
+	// Its newest version could not be applied.
+	Failed int64 `json:"failed,string,omitempty"`
+
+	// Paused by its editors (`enabled` is false).
+	Paused int64 `json:"paused,string,omitempty"`
+}
+
+// ProjectOverviewDeliveryCounts is a message of the API.
+type ProjectOverviewDeliveryCounts struct {
+	// Not ended: queued, rechecking, sending or waiting.
+	UnderWay int64 `json:"underWay,string,omitempty"`
+
+	// Ended within the last 24 hours, by state.
+	Sent int64 `json:"sent,string,omitempty"`
+
+	Suppressed int64 `json:"suppressed,string,omitempty"`
+
+	Expired int64 `json:"expired,string,omitempty"`
+
+	Failed int64 `json:"failed,string,omitempty"`
+}
+
+// ProjectOverviewDatacenter is a message of the API.
+type ProjectOverviewDatacenter struct {
+	// E.g. `DC-1`.
+	Name string `json:"name,omitempty"`
+
+	State ProjectOverviewDatacenterState `json:"state,omitempty"`
+
+	// Since when it is in this state; absent = it was in no other since it was first seen.
+	SinceUnix *int64 `json:"sinceUnix,string,omitempty"`
+
+	// VMs of the project in it.
+	VMs int64 `json:"vms,string,omitempty"`
+}
+
 // PreviewAlertRuleResponseQueryStatus is one of the PreviewAlertRuleResponseQueryStatus constants.
 type PreviewAlertRuleResponseQueryStatus string
 
@@ -470,6 +612,18 @@ const (
 	NoticeKindAccessChanged NoticeKind = "ACCESS_CHANGED"
 )
 
+// ProjectOverviewDatacenterState is one of the ProjectOverviewDatacenterState constants.
+type ProjectOverviewDatacenterState string
+
+// Values of ProjectOverviewDatacenterState.
+const (
+	ProjectOverviewDatacenterStateUnspecified ProjectOverviewDatacenterState = "STATE_UNSPECIFIED"
+
+	ProjectOverviewDatacenterStateLive ProjectOverviewDatacenterState = "LIVE"
+
+	ProjectOverviewDatacenterStateStale ProjectOverviewDatacenterState = "STALE"
+)
+
 func (r *SaveAlertRuleRequest) requestID() string { return r.RequestID }
 
 func (r *DeleteAlertRuleRequest) requestID() string { return r.RequestID }
@@ -479,6 +633,10 @@ func (r *AcknowledgeIncidentRequest) requestID() string { return r.RequestID }
 func (r *SnoozeIncidentRequest) requestID() string { return r.RequestID }
 
 func (r *UnsnoozeIncidentRequest) requestID() string { return r.RequestID }
+
+func (r *AcknowledgeIncidentsRequest) requestID() string { return r.RequestID }
+
+func (r *SnoozeIncidentsRequest) requestID() string { return r.RequestID }
 
 func (r *CreateDestinationRequest) requestID() string { return r.RequestID }
 

@@ -415,7 +415,8 @@ type RevokeKeyRequest struct {
 
 // ListKeysRequest is a message of the API.
 type ListKeysRequest struct {
-	// `projects/p/serviceAccounts/s` or `projects/p/members/m`.
+	// `projects/p/serviceAccounts/s` or `projects/p/members/m`. `projects/p/serviceAccounts/-` = of
+	// every service account, by the end of their keys, earliest first.
 	Parent string `json:"parent,omitempty"`
 
 	PageSize int32 `json:"pageSize,omitempty"`
@@ -514,6 +515,9 @@ type CiClaim struct {
 
 	// true = an exchange must show exactly this value.
 	Bound bool `json:"bound,omitempty"`
+
+	// Why it is bound, or is only recorded, in a sentence.
+	Why string `json:"why,omitempty"`
 }
 
 // StartCiVerificationRequest is a message of the API.
@@ -710,6 +714,38 @@ type CiConnection struct {
 
 	// URL of the issuer when it was verified. No other issuer's job is trusted.
 	IssuerURL string `json:"issuerUrl,omitempty"`
+
+	// The newest notes of refused exchanges, newest first, at most 10; one a minute is kept. Only in
+	// GetCiConnection.
+	RecentRefusals []CiRefusedExchange `json:"recentRefusals,omitempty"`
+}
+
+// CiRefusedExchange: refused exchanges of a connection that share one note. Values are in the job's log alone.
+type CiRefusedExchange struct {
+	RefusedUnix int64 `json:"refusedUnix,string,omitempty"`
+
+	// As in the refused job's log.
+	CorrelationID string `json:"correlationId,omitempty"`
+
+	Causes []CiRefusedExchangeCause `json:"causes,omitempty"`
+
+	Claims []CiRefusedExchangeClaim `json:"claims,omitempty"`
+}
+
+// CiRefusedExchangeCause is a message of the API.
+type CiRefusedExchangeCause struct {
+	// E.g. `IDENTITY_MISMATCH`, or `BAD_ASSERTION WRONG_AUDIENCE`.
+	Code string `json:"code,omitempty"`
+
+	Refusals int32 `json:"refusals,omitempty"`
+}
+
+// CiRefusedExchangeClaim: a claim that is not as approved.
+type CiRefusedExchangeClaim struct {
+	Claim string `json:"claim,omitempty"`
+
+	// Unspecified in notes made before it was recorded.
+	Difference CiRefusedExchangeClaimDifference `json:"difference,omitempty"`
 }
 
 // ListCiConnectionsRequest is a message of the API.
@@ -913,6 +949,20 @@ const (
 	CiConnectionStateDisabled CiConnectionState = "DISABLED"
 
 	CiConnectionStateDeleted CiConnectionState = "DELETED"
+)
+
+// CiRefusedExchangeClaimDifference is one of the CiRefusedExchangeClaimDifference constants.
+type CiRefusedExchangeClaimDifference string
+
+// Values of CiRefusedExchangeClaimDifference.
+const (
+	CiRefusedExchangeClaimDifferenceUnspecified CiRefusedExchangeClaimDifference = "DIFFERENCE_UNSPECIFIED"
+
+	// It has another value.
+	CiRefusedExchangeClaimDifferenceDifferent CiRefusedExchangeClaimDifference = "DIFFERENT"
+
+	// The token does not have it.
+	CiRefusedExchangeClaimDifferenceMissing CiRefusedExchangeClaimDifference = "MISSING"
 )
 
 func (r *CreateServiceAccountRequest) requestID() string { return r.RequestID }

@@ -27,6 +27,9 @@ type Delivery struct {
 
 	// Address of the mail recipient. Only for callers who may write.
 	Recipient string `json:"recipient,omitempty"`
+
+	// Its path, oldest first, at most 500 steps. Only in GetDelivery.
+	Steps []DeliveryStep `json:"steps,omitempty"`
 }
 
 // DeliveryAttempt is a message of the API.
@@ -50,6 +53,35 @@ type DeliveryAttempt struct {
 	AnswerExcerpt string `json:"answerExcerpt,omitempty"`
 }
 
+// DeliveryCheck: what was looked at before an attempt was opened, or before it was decided not to send.
+type DeliveryCheck struct {
+	Check DeliveryCheckKind `json:"check,omitempty"`
+
+	Holds bool `json:"holds,omitempty"`
+
+	// Why it does not hold: a reason of the delivery, e.g. `SNOOZED`; empty when it holds.
+	Reason string `json:"reason,omitempty"`
+}
+
+// DeliveryStep: a step of the delivery's path through its state machine.
+type DeliveryStep struct {
+	AtUnixMs int64 `json:"atUnixMs,string,omitempty"`
+
+	// `attemptDue`, `cleared`, `suppressed`, `accepted`, `attemptFailed`, `refused`,
+	// `attemptLost`, or for timers `after retryDelay` and `after lifetimeEnd`; empty = the creation.
+	Event string `json:"event,omitempty"`
+
+	// Of the attempt that it opened or ended; empty = none.
+	AttemptID string `json:"attemptId,omitempty"`
+
+	// Of `cleared` and `suppressed`, in their order; the first that does not hold is the last.
+	// Empty for steps recorded before checks were.
+	Checks []DeliveryCheck `json:"checks,omitempty"`
+
+	// State after it.
+	State DeliveryState `json:"state,omitempty"`
+}
+
 // ListDeliveriesRequest is a message of the API.
 type ListDeliveriesRequest struct {
 	ProjectName string `json:"projectName,omitempty"`
@@ -63,6 +95,17 @@ type ListDeliveriesRequest struct {
 
 	// Filter by destination; empty = all.
 	DestinationName string `json:"destinationName,omitempty"`
+
+	// Filter by state; empty = all.
+	States []DeliveryState `json:"states,omitempty"`
+
+	// Filter by event; empty = all.
+	Events []DeliveryEvent `json:"events,omitempty"`
+
+	// Created in this range, Unix seconds, both ends included; 0 = open.
+	StartTimeUnix int64 `json:"startTimeUnix,string,omitempty"`
+
+	EndTimeUnix int64 `json:"endTimeUnix,string,omitempty"`
 }
 
 // ListDeliveriesResponse is a message of the API.
@@ -117,4 +160,45 @@ const (
 	DeliveryStateExpired DeliveryState = "EXPIRED"
 
 	DeliveryStateFailed DeliveryState = "FAILED"
+)
+
+// DeliveryCheckKind is one of the DeliveryCheckKind constants.
+type DeliveryCheckKind string
+
+// Values of DeliveryCheckKind.
+const (
+	DeliveryCheckKindUnspecified DeliveryCheckKind = "KIND_UNSPECIFIED"
+
+	// The destination exists.
+	DeliveryCheckKindDestinationExists DeliveryCheckKind = "DESTINATION_EXISTS"
+
+	// The destination is not paused.
+	DeliveryCheckKindDestinationNotPaused DeliveryCheckKind = "DESTINATION_NOT_PAUSED"
+
+	// Mail: the recipient is one of the destination's, verified, and takes mail.
+	DeliveryCheckKindRecipientEligible DeliveryCheckKind = "RECIPIENT_ELIGIBLE"
+
+	// The incident still fires, as the notification says.
+	DeliveryCheckKindIncidentFires DeliveryCheckKind = "INCIDENT_FIRES"
+
+	// No newer notification makes this one redundant. For a recovery: its firing may have arrived.
+	DeliveryCheckKindNotSuperseded DeliveryCheckKind = "NOT_SUPERSEDED"
+
+	// The incident was not retired.
+	DeliveryCheckKindIncidentNotRetired DeliveryCheckKind = "INCIDENT_NOT_RETIRED"
+
+	// The VM exists.
+	DeliveryCheckKindVMExists DeliveryCheckKind = "VM_EXISTS"
+
+	// The rule exists.
+	DeliveryCheckKindRuleExists DeliveryCheckKind = "RULE_EXISTS"
+
+	// The rule's condition is the one that fired.
+	DeliveryCheckKindRuleUnchanged DeliveryCheckKind = "RULE_UNCHANGED"
+
+	// The rule still names the destination.
+	DeliveryCheckKindDestinationNamed DeliveryCheckKind = "DESTINATION_NAMED"
+
+	// The incident is not snoozed.
+	DeliveryCheckKindNotSnoozed DeliveryCheckKind = "NOT_SNOOZED"
 )

@@ -75,6 +75,9 @@ type Incident struct {
 	// Oldest first, at most 500 entries: a longer timeline has its start and end, with a `leftOut`
 	// entry between. Left out of lists and watches.
 	Timeline []IncidentTimelineEntry `json:"timeline,omitempty"`
+
+	// `projects/p/alertInstances/i`: the instance that raised it.
+	AlertInstanceName string `json:"alertInstanceName,omitempty"`
 }
 
 // IncidentAcknowledgement is a message of the API.
@@ -103,6 +106,9 @@ type IncidentTimelineEntry struct {
 
 	// Notifications only.
 	DeliveryName string `json:"deliveryName,omitempty"`
+
+	// The event's public fields: times in Unix ms, values in the metric's unit.
+	Fields map[string]any `json:"fields,omitempty"`
 }
 
 // ListIncidentsRequest is a message of the API.
@@ -125,10 +131,21 @@ type ListIncidentsRequest struct {
 	PageSize int32 `json:"pageSize,omitempty"`
 
 	PageToken string `json:"pageToken,omitempty"`
+
+	// Filter by severity; empty = all.
+	Severities []AlertRuleSpecSeverity `json:"severities,omitempty"`
+
+	// true: only those that need attention: firing, neither acknowledged nor snoozed.
+	Attention bool `json:"attention,omitempty"`
+
+	// Filter by data center, e.g. `DC-1`: incidents of the data center itself, and of VMs that are in
+	// it now; empty = all.
+	Datacenter string `json:"datacenter,omitempty"`
 }
 
 // ListIncidentsResponse is a message of the API.
 type ListIncidentsResponse struct {
+	// Newest first.
 	Incidents []Incident `json:"incidents,omitempty"`
 
 	NextPageToken string `json:"nextPageToken,omitempty"`
@@ -142,6 +159,10 @@ type GetIncidentRequest struct {
 // WatchIncidentsRequest is a message of the API.
 type WatchIncidentsRequest struct {
 	ProjectName string `json:"projectName,omitempty"`
+
+	// true: no snapshot. The first message is a HEARTBEAT, and every change after its `sequence`
+	// follows: list the incidents with that number in the request header `svc-sequence`.
+	ChangesOnly bool `json:"changesOnly,omitempty"`
 }
 
 // WatchIncidentsResponse is a message of the API.
@@ -175,6 +196,58 @@ type SnoozeIncidentRequest struct {
 
 	// Unix seconds, at most seven days from now.
 	UntilUnix int64 `json:"untilUnix,string,omitempty"`
+}
+
+// AcknowledgeIncidentsRequest is a message of the API.
+type AcknowledgeIncidentsRequest struct {
+	ProjectName string `json:"projectName,omitempty"`
+
+	RequestID string `json:"requestId,omitempty"`
+
+	// 1 to 200 incidents of the project, each once.
+	Names []string `json:"names,omitempty"`
+
+	// At most 1,000 characters; the same for all.
+	Note string `json:"note,omitempty"`
+}
+
+// AcknowledgeIncidentsResponse is a message of the API.
+type AcknowledgeIncidentsResponse struct {
+	// In the order of the request.
+	Results []IncidentResult `json:"results,omitempty"`
+}
+
+// SnoozeIncidentsRequest is a message of the API.
+type SnoozeIncidentsRequest struct {
+	ProjectName string `json:"projectName,omitempty"`
+
+	RequestID string `json:"requestId,omitempty"`
+
+	// 1 to 200 incidents of the project, each once.
+	Names []string `json:"names,omitempty"`
+
+	// Unix seconds, at most seven days from now.
+	UntilUnix int64 `json:"untilUnix,string,omitempty"`
+}
+
+// SnoozeIncidentsResponse is a message of the API.
+type SnoozeIncidentsResponse struct {
+	// In the order of the request.
+	Results []IncidentResult `json:"results,omitempty"`
+}
+
+// IncidentResult: what an act came to for one of several incidents.
+type IncidentResult struct {
+	Name string `json:"name,omitempty"`
+
+	// The incident as it is now, without timeline and silent VMs; absent when there is none.
+	Incident *Incident `json:"incident,omitempty"`
+
+	// Reason of the refusal, e.g. `INVALID_STATE` for one that has ended; empty = done.
+	ErrorReason string `json:"errorReason,omitempty"`
+
+	// The refusal in words.
+	ErrorMessage string `json:"errorMessage,omitempty"`
 }
 
 // UnsnoozeIncidentRequest is a message of the API.

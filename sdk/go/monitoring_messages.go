@@ -14,6 +14,11 @@ func (c *Client) ListVMMonitoring(ctx context.Context, request *ListVMMonitoring
 	return unary[ListVMMonitoringResponse](ctx, c, method{service: "svc.monitoring.v1.MonitoringService", name: "ListVMMonitoring"}, request)
 }
 
+// GetVMMonitoring: one VM of the project.
+func (c *Client) GetVMMonitoring(ctx context.Context, request *GetVMMonitoringRequest) (*VMMonitoring, error) {
+	return unary[VMMonitoring](ctx, c, method{service: "svc.monitoring.v1.MonitoringService", name: "GetVMMonitoring"}, request)
+}
+
 // ListMetricDescriptors: the metric catalogue, with the limitation of each metric.
 func (c *Client) ListMetricDescriptors(ctx context.Context, request *ListMetricDescriptorsRequest) (*ListMetricDescriptorsResponse, error) {
 	return unary[ListMetricDescriptorsResponse](ctx, c, method{service: "svc.monitoring.v1.MonitoringService", name: "ListMetricDescriptors"}, request)
@@ -40,6 +45,9 @@ type QueryVMMonitoringRequest struct {
 
 	// At least 30. Range and step together are at most 10,000 points, both ends counted.
 	StepSeconds int32 `json:"stepSeconds,omitempty"`
+
+	// true: each point also has the least and the greatest value of its step.
+	WithExtremes bool `json:"withExtremes,omitempty"`
 }
 
 // QueryVMMonitoringResponse is a message of the API.
@@ -78,6 +86,12 @@ type Point struct {
 	TimeUnix int64 `json:"timeUnix,string,omitempty"`
 
 	Value *float64 `json:"value,omitempty"`
+
+	// Least and greatest value observed in the step, by observations like those that `value` is made
+	// of. Only with `with_extremes`.
+	Min *float64 `json:"min,omitempty"`
+
+	Max *float64 `json:"max,omitempty"`
 }
 
 // Quality is a message of the API.
@@ -139,6 +153,15 @@ type ListVMMonitoringRequest struct {
 	InventoryOnly bool `json:"inventoryOnly,omitempty"`
 
 	PageToken string `json:"pageToken,omitempty"`
+
+	// Part of the id or of the display name, in any case, at most 100 characters; empty = all.
+	Search string `json:"search,omitempty"`
+
+	// Filter by state; empty = all.
+	States []VMMonitoringState `json:"states,omitempty"`
+
+	// Filter by data center; empty = all.
+	Datacenter string `json:"datacenter,omitempty"`
 }
 
 // ListVMMonitoringResponse is a message of the API.
@@ -147,6 +170,15 @@ type ListVMMonitoringResponse struct {
 
 	// Empty on the last page.
 	NextPageToken string `json:"nextPageToken,omitempty"`
+
+	// VMs that fit the filters, on all pages together.
+	TotalSize int32 `json:"totalSize,omitempty"`
+}
+
+// GetVMMonitoringRequest is a message of the API.
+type GetVMMonitoringRequest struct {
+	// Full resource name, `projects/p/vms/v`.
+	Name string `json:"name,omitempty"`
 }
 
 // VMMonitoring is a message of the API.
@@ -171,6 +203,26 @@ type VMMonitoring struct {
 	CPUUtilizationPct *float64 `json:"cpuUtilizationPct,omitempty"`
 
 	MemoryUsedBytes *float64 `json:"memoryUsedBytes,omitempty"`
+
+	Expanded *ExpandedMonitoring `json:"expanded,omitempty"`
+}
+
+// ExpandedMonitoring: expanded monitoring of one VM, by an agent inside its guest.
+type ExpandedMonitoring struct {
+	// true: it can be switched on (EnrolVm).
+	Available bool `json:"available,omitempty"`
+
+	// Why it is not available: `OTHER_DATACENTER`; empty when it is.
+	Reason string `json:"reason,omitempty"`
+
+	State ExpandedMonitoringState `json:"state,omitempty"`
+
+	// End of the token; only while OFFERED.
+	TokenExpiresUnix *int64 `json:"tokenExpiresUnix,string,omitempty"`
+
+	// Newest row with readings of the guest; absent = none in the history that is kept, or with
+	// `inventory_only`.
+	LastObservedUnix *int64 `json:"lastObservedUnix,string,omitempty"`
 }
 
 // Telemetry is a message of the API.
@@ -281,6 +333,22 @@ const (
 
 	// Not reported, or its data center is stale.
 	VMMonitoringStateUnknown VMMonitoringState = "UNKNOWN"
+)
+
+// ExpandedMonitoringState is one of the ExpandedMonitoringState constants.
+type ExpandedMonitoringState string
+
+// Values of ExpandedMonitoringState.
+const (
+	ExpandedMonitoringStateUnspecified ExpandedMonitoringState = "STATE_UNSPECIFIED"
+
+	ExpandedMonitoringStateOff ExpandedMonitoringState = "OFF"
+
+	// A token waits for an agent to enrol. An agent that enrolled before keeps working meanwhile.
+	ExpandedMonitoringStateOffered ExpandedMonitoringState = "OFFERED"
+
+	// An agent has enrolled.
+	ExpandedMonitoringStateOn ExpandedMonitoringState = "ON"
 )
 
 // TelemetryState is one of the TelemetryState constants.

@@ -96,6 +96,9 @@ type AlertInstance struct {
 
 	// The newest steps of its path, oldest first, at most 100. Lists leave it out.
 	Path []AlertInstanceStep `json:"path,omitempty"`
+
+	// When it fires if every observation until then breaches; only while SUSTAINING and OBSERVED.
+	FiresAtUnix *int64 `json:"firesAtUnix,string,omitempty"`
 }
 
 // AlertInstanceStep: a step of the instance's path through its state machine.

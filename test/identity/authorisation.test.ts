@@ -44,7 +44,8 @@ const groups: readonly Group[] = [
       ...['Alert/GetAlertInstance', 'Alert/ExplainAlertInstance'],
       ...['Alert/ListAlertInstances', 'Alert/ListIncidents', 'Alert/GetIncident'],
       ...['Alert/WatchIncidents', 'Alert/ListDeliveries', 'Alert/GetDelivery'],
-      ...['Alert/ExplainIncident', 'Alert/ListNotices'],
+      ...['Alert/ExplainIncident', 'Alert/ListNotices', 'Alert/GetProjectOverview'],
+      'Monitoring/GetVMMonitoring',
       'Alert/ListAlertRuleTemplates',
       'Alert/PreviewAlertRule',
       'Monitoring/GetProjectLimits',
@@ -100,6 +101,7 @@ const groups: readonly Group[] = [
     methods: [
       ...['Project/GetSelf', 'Project/SignOutEverywhere', 'Project/ListProjects'],
       ...['Project/CreateProject', 'Project/ListSessions', 'Project/EndSession'],
+      'Project/GetServiceInfo',
     ],
     //   nobody  personal reader writer ci    collector agent VIEWER EDITOR OWNER stranger self
     who: 'sign-in human   human  human  human human     human yes    yes    yes   yes      yes',
@@ -115,6 +117,7 @@ const groups: readonly Group[] = [
     methods: [
       ...['Project/EnrolVm', 'Project/UnenrolVm'],
       ...['Alert/AcknowledgeIncident', 'Alert/SnoozeIncident', 'Alert/UnsnoozeIncident'],
+      ...['Alert/AcknowledgeIncidents', 'Alert/SnoozeIncidents'],
       ...['Alert/VerifyDestination', 'Alert/SendTestNotification', 'Alert/PauseDestination'],
       ...['Alert/ResumeDestination', 'Alert/RotateWebhookSecret'],
     ],

@@ -30,6 +30,7 @@ const UUID = '00000000-0000-4000-8000-000000000001';
 function naming(method: DescMethod, project: string): string {
   const resource: Record<string, string> = {
     QueryVMMonitoring: 'vms/vm-1',
+    GetVMMonitoring: 'vms/vm-1',
     GetAlertRule: `alertRules/${UUID}`,
     DeleteAlertRule: `alertRules/${UUID}`,
     GetIncident: 'incidents/inc_1',

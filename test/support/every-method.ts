@@ -71,6 +71,7 @@ const UUID = '00000000-0000-4000-8000-000000000001';
 /** Names that a method's request needs in place of `projectName`, below the project. */
 const NAMES: Readonly<Record<string, readonly [field: string, below: string]>> = {
   QueryVMMonitoring: ['name', '/vms/vm-1'],
+  GetVMMonitoring: ['name', '/vms/vm-1'],
   GetAlertRule: ['name', `/alertRules/${UUID}`],
   DeleteAlertRule: ['name', `/alertRules/${UUID}`],
   GetIncident: ['name', '/incidents/none'],
@@ -124,7 +125,7 @@ const OWNED: Readonly<Record<string, readonly [field: string, below: string]>> =
 const PROJECTLESS: ReadonlySet<string> = new Set([
   ...['ExchangeCiToken', 'SubmitCiVerification', 'EnrolAgent'],
   ...['GetSelf', 'SignOutEverywhere', 'ListProjects', 'CreateProject'],
-  ...['ListSessions', 'EndSession'],
+  ...['ListSessions', 'EndSession', 'GetServiceInfo'],
 ]);
 
 /** @param owner of what the request is about, below the project: `/members/m` */

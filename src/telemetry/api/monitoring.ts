@@ -39,6 +39,11 @@ export function monitoringService(deps: MonitoringDeps): ServiceImpl<typeof Moni
   return {
     queryVMMonitoring: (request, context) => queryVMMonitoring(deps, request, context),
     listVMMonitoring: (request, context) => listVMMonitoring(deps, request, context),
+    getVMMonitoring({ name }, context) {
+      const { project } = parseName('name', name, 'vms');
+      within(context, project);
+      throw new Refusal('INVALID_STATE', 'GetVMMonitoring is not there yet');
+    },
     listMetricDescriptors({ projectName }, context) {
       within(context, parseProjectName('projectName', projectName));
       const descriptors = [...metricCatalogue.values()].map(

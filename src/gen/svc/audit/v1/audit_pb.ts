@@ -4,16 +4,18 @@
 // @generated from file svc/audit/v1/audit.proto (package svc.audit.v1, syntax proto3)
 /* eslint-disable */
 
-import type { GenFile, GenMessage, GenService } from "@bufbuild/protobuf/codegenv2";
-import { fileDesc, messageDesc, serviceDesc } from "@bufbuild/protobuf/codegenv2";
+import type { GenEnum, GenFile, GenMessage, GenService } from "@bufbuild/protobuf/codegenv2";
+import { enumDesc, fileDesc, messageDesc, serviceDesc } from "@bufbuild/protobuf/codegenv2";
+import type { StructJson } from "@bufbuild/protobuf/wkt";
+import { file_google_protobuf_struct } from "@bufbuild/protobuf/wkt";
 import { file_svc_options_v1_policy } from "../../options/v1/policy_pb.ts";
-import type { Message } from "@bufbuild/protobuf";
+import type { JsonObject, Message, UnknownEnum } from "@bufbuild/protobuf";
 
 /**
  * Describes the file svc/audit/v1/audit.proto.
  */
 export const file_svc_audit_v1_audit: GenFile = /*@__PURE__*/
-  fileDesc("ChhzdmMvYXVkaXQvdjEvYXVkaXQucHJvdG8SDHN2Yy5hdWRpdC52MSIrChNMaXN0TWFjaGluZXNSZXF1ZXN0EhQKDHByb2plY3RfbmFtZRgBIAEoCSJGChRMaXN0TWFjaGluZXNSZXNwb25zZRIuCghtYWNoaW5lcxgBIAMoCzIcLnN2Yy5hdWRpdC52MS5NYWNoaW5lU3VtbWFyeSJHCg5NYWNoaW5lU3VtbWFyeRIPCgdtYWNoaW5lGAEgASgJEg8KB3ZlcnNpb24YAiABKAUSEwoLZGVzY3JpcHRpb24YAyABKAkiOgoRR2V0TWFjaGluZVJlcXVlc3QSFAoMcHJvamVjdF9uYW1lGAEgASgJEg8KB21hY2hpbmUYAiABKAkidwoHTWFjaGluZRIPCgdtYWNoaW5lGAEgASgJEg8KB3ZlcnNpb24YAiABKAUSEwoLZGVzY3JpcHRpb24YAyABKAkSFwoPZGVmaW5pdGlvbl9qc29uGAQgASgJEg8KB21lcm1haWQYBSABKAkSCwoDc3ZnGAYgASgJIn0KFkxpc3RUcmFuc2l0aW9uc1JlcXVlc3QSFAoMcHJvamVjdF9uYW1lGAEgASgJEhUKDWluc3RhbmNlX25hbWUYAiABKAkSDwoHbWFjaGluZRgDIAEoCRIRCglwYWdlX3NpemUYBCABKAUSEgoKcGFnZV90b2tlbhgFIAEoCSJhChdMaXN0VHJhbnNpdGlvbnNSZXNwb25zZRItCgt0cmFuc2l0aW9ucxgBIAMoCzIYLnN2Yy5hdWRpdC52MS5UcmFuc2l0aW9uEhcKD25leHRfcGFnZV90b2tlbhgCIAEoCSLwAQoKVHJhbnNpdGlvbhIQCghzZXF1ZW5jZRgBIAEoAxISCgphdF91bml4X21zGAIgASgDEgoKAmJ5GAMgASgJEg8KB21hY2hpbmUYBCABKAkSEAoIaW5zdGFuY2UYBSABKAkSDQoFZXZlbnQYBiABKAkSEgoKZXZlbnRfanNvbhgHIAEoCRIRCglmcm9tX2pzb24YCCABKAkSDwoHdG9fanNvbhgJIAEoCRISCgpyZXF1ZXN0X2lkGAogASgJEhcKD2J5X2Rpc3BsYXlfbmFtZRgLIAEoCRIZChFieV91bnByb3Zlbl9lbWFpbBgMIAEoCTKjAgoMQXVkaXRTZXJ2aWNlEl0KDExpc3RNYWNoaW5lcxIhLnN2Yy5hdWRpdC52MS5MaXN0TWFjaGluZXNSZXF1ZXN0GiIuc3ZjLmF1ZGl0LnYxLkxpc3RNYWNoaW5lc1Jlc3BvbnNlIgaKtRgCCAESTAoKR2V0TWFjaGluZRIfLnN2Yy5hdWRpdC52MS5HZXRNYWNoaW5lUmVxdWVzdBoVLnN2Yy5hdWRpdC52MS5NYWNoaW5lIgaKtRgCCAESZgoPTGlzdFRyYW5zaXRpb25zEiQuc3ZjLmF1ZGl0LnYxLkxpc3RUcmFuc2l0aW9uc1JlcXVlc3QaJS5zdmMuYXVkaXQudjEuTGlzdFRyYW5zaXRpb25zUmVzcG9uc2UiBoq1GAIIAWIGcHJvdG8z", [file_svc_options_v1_policy]);
+  fileDesc("ChhzdmMvYXVkaXQvdjEvYXVkaXQucHJvdG8SDHN2Yy5hdWRpdC52MSIrChNMaXN0TWFjaGluZXNSZXF1ZXN0EhQKDHByb2plY3RfbmFtZRgBIAEoCSJGChRMaXN0TWFjaGluZXNSZXNwb25zZRIuCghtYWNoaW5lcxgBIAMoCzIcLnN2Yy5hdWRpdC52MS5NYWNoaW5lU3VtbWFyeSJHCg5NYWNoaW5lU3VtbWFyeRIPCgdtYWNoaW5lGAEgASgJEg8KB3ZlcnNpb24YAiABKAUSEwoLZGVzY3JpcHRpb24YAyABKAkiOgoRR2V0TWFjaGluZVJlcXVlc3QSFAoMcHJvamVjdF9uYW1lGAEgASgJEg8KB21hY2hpbmUYAiABKAkipAEKB01hY2hpbmUSDwoHbWFjaGluZRgBIAEoCRIPCgd2ZXJzaW9uGAIgASgFEhMKC2Rlc2NyaXB0aW9uGAMgASgJEhcKD2RlZmluaXRpb25fanNvbhgEIAEoCRIPCgdtZXJtYWlkGAUgASgJEgsKA3N2ZxgGIAEoCRIrCgZsYXlvdXQYByABKAsyGy5zdmMuYXVkaXQudjEuTWFjaGluZUxheW91dCLrBwoNTWFjaGluZUxheW91dBINCgV3aWR0aBgBIAEoARIOCgZoZWlnaHQYAiABKAESMQoGc3RhdGVzGAMgAygLMiEuc3ZjLmF1ZGl0LnYxLk1hY2hpbmVMYXlvdXQuU3RhdGUSMQoGc3RhcnRzGAQgAygLMiEuc3ZjLmF1ZGl0LnYxLk1hY2hpbmVMYXlvdXQuU3RhcnQSMQoGYXJyb3dzGAUgAygLMiEuc3ZjLmF1ZGl0LnYxLk1hY2hpbmVMYXlvdXQuQXJyb3caHQoFUG9pbnQSCQoBeBgBIAEoARIJCgF5GAIgASgBGjoKA0JveBIJCgF4GAEgASgBEgkKAXkYAiABKAESDQoFd2lkdGgYAyABKAESDgoGaGVpZ2h0GAQgASgBGjoKBUV2ZW50Eg0KBWV2ZW50GAEgASgJEg0KBWd1YXJkGAIgASgJEhMKC2Rlc2NyaXB0aW9uGAMgASgJGrACCgVTdGF0ZRIKCgJpZBgBIAEoCRIMCgRuYW1lGAIgASgJEjQKBGtpbmQYAyABKA4yJi5zdmMuYXVkaXQudjEuTWFjaGluZUxheW91dC5TdGF0ZS5LaW5kEhMKC2Rlc2NyaXB0aW9uGAQgASgJEhEKCXBhcmVudF9pZBgFIAEoCRIsCgNib3gYBiABKAsyHy5zdmMuYXVkaXQudjEuTWFjaGluZUxheW91dC5Cb3gSMAoFc3RheXMYByADKAsyIS5zdmMuYXVkaXQudjEuTWFjaGluZUxheW91dC5FdmVudCJPCgRLaW5kEhQKEEtJTkRfVU5TUEVDSUZJRUQQABIKCgZBVE9NSUMQARIMCghDT01QT1VORBACEgwKCFBBUkFMTEVMEAMSCQoFRklOQUwQBBqRAQoFU3RhcnQSEQoJcGFyZW50X2lkGAEgASgJEhAKCHRvX3N0YXRlGAIgASgJEjAKBXBvaW50GAMgASgLMiEuc3ZjLmF1ZGl0LnYxLk1hY2hpbmVMYXlvdXQuUG9pbnQSMQoGcG9pbnRzGAQgAygLMiEuc3ZjLmF1ZGl0LnYxLk1hY2hpbmVMYXlvdXQuUG9pbnQawwEKBUFycm93EhIKCmZyb21fc3RhdGUYASABKAkSEAoIdG9fc3RhdGUYAiABKAkSMQoGcG9pbnRzGAMgAygLMiEuc3ZjLmF1ZGl0LnYxLk1hY2hpbmVMYXlvdXQuUG9pbnQSMQoGZXZlbnRzGAQgAygLMiEuc3ZjLmF1ZGl0LnYxLk1hY2hpbmVMYXlvdXQuRXZlbnQSLgoFbGFiZWwYBSABKAsyHy5zdmMuYXVkaXQudjEuTWFjaGluZUxheW91dC5Cb3gi+QEKFkxpc3RUcmFuc2l0aW9uc1JlcXVlc3QSFAoMcHJvamVjdF9uYW1lGAEgASgJEhUKDWluc3RhbmNlX25hbWUYAiABKAkSDwoHbWFjaGluZRgDIAEoCRIRCglwYWdlX3NpemUYBCABKAUSEgoKcGFnZV90b2tlbhgFIAEoCRIaChJzdGFydF90aW1lX3VuaXhfbXMYBiABKAMSGAoQZW5kX3RpbWVfdW5peF9tcxgHIAEoAxIKCgJieRgIIAEoCRIOCgZldmVudHMYCSADKAkSEgoKcmVxdWVzdF9pZBgKIAEoCRIUCgxvbGRlc3RfZmlyc3QYCyABKAgiYQoXTGlzdFRyYW5zaXRpb25zUmVzcG9uc2USLQoLdHJhbnNpdGlvbnMYASADKAsyGC5zdmMuYXVkaXQudjEuVHJhbnNpdGlvbhIXCg9uZXh0X3BhZ2VfdG9rZW4YAiABKAkijAMKClRyYW5zaXRpb24SEAoIc2VxdWVuY2UYASABKAMSEgoKYXRfdW5peF9tcxgCIAEoAxIKCgJieRgDIAEoCRIPCgdtYWNoaW5lGAQgASgJEhAKCGluc3RhbmNlGAUgASgJEg0KBWV2ZW50GAYgASgJEhIKCmV2ZW50X2pzb24YByABKAkSEQoJZnJvbV9qc29uGAggASgJEg8KB3RvX2pzb24YCSABKAkSEgoKcmVxdWVzdF9pZBgKIAEoCRIXCg9ieV9kaXNwbGF5X25hbWUYCyABKAkSGQoRYnlfdW5wcm92ZW5fZW1haWwYDCABKAkSFQoNaW5zdGFuY2VfbmFtZRgNIAEoCRInCgZmaWVsZHMYDiABKAsyFy5nb29nbGUucHJvdG9idWYuU3RydWN0EhMKC2Zyb21fc3RhdGVzGA8gAygJEhEKCXRvX3N0YXRlcxgQIAMoCRIdChBvYnNlcnZlZF91bml4X21zGBEgASgDSACIAQFCEwoRX29ic2VydmVkX3VuaXhfbXMyowIKDEF1ZGl0U2VydmljZRJdCgxMaXN0TWFjaGluZXMSIS5zdmMuYXVkaXQudjEuTGlzdE1hY2hpbmVzUmVxdWVzdBoiLnN2Yy5hdWRpdC52MS5MaXN0TWFjaGluZXNSZXNwb25zZSIGirUYAggBEkwKCkdldE1hY2hpbmUSHy5zdmMuYXVkaXQudjEuR2V0TWFjaGluZVJlcXVlc3QaFS5zdmMuYXVkaXQudjEuTWFjaGluZSIGirUYAggBEmYKD0xpc3RUcmFuc2l0aW9ucxIkLnN2Yy5hdWRpdC52MS5MaXN0VHJhbnNpdGlvbnNSZXF1ZXN0GiUuc3ZjLmF1ZGl0LnYxLkxpc3RUcmFuc2l0aW9uc1Jlc3BvbnNlIgaKtRgCCAFiBnByb3RvMw", [file_google_protobuf_struct, file_svc_options_v1_policy]);
 
 /**
  * @generated from message svc.audit.v1.ListMachinesRequest
@@ -192,6 +194,11 @@ export type Machine = Message<"svc.audit.v1.Machine"> & {
    * @generated from field: string svg = 6;
    */
   svg: string;
+
+  /**
+   * @generated from field: svc.audit.v1.MachineLayout layout = 7;
+   */
+  layout?: MachineLayout | undefined;
 };
 
 /**
@@ -229,6 +236,11 @@ export type MachineJson = {
    * @generated from field: string svg = 6;
    */
   svg?: string;
+
+  /**
+   * @generated from field: svc.audit.v1.MachineLayout layout = 7;
+   */
+  layout?: MachineLayoutJson;
 };
 
 /**
@@ -237,6 +249,547 @@ export type MachineJson = {
  */
 export const MachineSchema: GenMessage<Machine, {jsonType: MachineJson}> = /*@__PURE__*/
   messageDesc(file_svc_audit_v1_audit, 4);
+
+/**
+ * A machine's drawing as data: boxes and lines, in px from the top left.
+ *
+ * @generated from message svc.audit.v1.MachineLayout
+ */
+export type MachineLayout = Message<"svc.audit.v1.MachineLayout"> & {
+  /**
+   * @generated from field: double width = 1;
+   */
+  width: number;
+
+  /**
+   * @generated from field: double height = 2;
+   */
+  height: number;
+
+  /**
+   * Parents before their children.
+   *
+   * @generated from field: repeated svc.audit.v1.MachineLayout.State states = 3;
+   */
+  states: MachineLayout_State[];
+
+  /**
+   * @generated from field: repeated svc.audit.v1.MachineLayout.Start starts = 4;
+   */
+  starts: MachineLayout_Start[];
+
+  /**
+   * @generated from field: repeated svc.audit.v1.MachineLayout.Arrow arrows = 5;
+   */
+  arrows: MachineLayout_Arrow[];
+};
+
+/**
+ * A machine's drawing as data: boxes and lines, in px from the top left.
+ *
+ * @generated from message svc.audit.v1.MachineLayout
+ */
+export type MachineLayoutJson = {
+  /**
+   * @generated from field: double width = 1;
+   */
+  width?: number | "NaN" | "Infinity" | "-Infinity";
+
+  /**
+   * @generated from field: double height = 2;
+   */
+  height?: number | "NaN" | "Infinity" | "-Infinity";
+
+  /**
+   * Parents before their children.
+   *
+   * @generated from field: repeated svc.audit.v1.MachineLayout.State states = 3;
+   */
+  states?: MachineLayout_StateJson[];
+
+  /**
+   * @generated from field: repeated svc.audit.v1.MachineLayout.Start starts = 4;
+   */
+  starts?: MachineLayout_StartJson[];
+
+  /**
+   * @generated from field: repeated svc.audit.v1.MachineLayout.Arrow arrows = 5;
+   */
+  arrows?: MachineLayout_ArrowJson[];
+};
+
+/**
+ * Describes the message svc.audit.v1.MachineLayout.
+ * Use `create(MachineLayoutSchema)` to create a new message.
+ */
+export const MachineLayoutSchema: GenMessage<MachineLayout, {jsonType: MachineLayoutJson}> = /*@__PURE__*/
+  messageDesc(file_svc_audit_v1_audit, 5);
+
+/**
+ * @generated from message svc.audit.v1.MachineLayout.Point
+ */
+export type MachineLayout_Point = Message<"svc.audit.v1.MachineLayout.Point"> & {
+  /**
+   * @generated from field: double x = 1;
+   */
+  x: number;
+
+  /**
+   * @generated from field: double y = 2;
+   */
+  y: number;
+};
+
+/**
+ * @generated from message svc.audit.v1.MachineLayout.Point
+ */
+export type MachineLayout_PointJson = {
+  /**
+   * @generated from field: double x = 1;
+   */
+  x?: number | "NaN" | "Infinity" | "-Infinity";
+
+  /**
+   * @generated from field: double y = 2;
+   */
+  y?: number | "NaN" | "Infinity" | "-Infinity";
+};
+
+/**
+ * Describes the message svc.audit.v1.MachineLayout.Point.
+ * Use `create(MachineLayout_PointSchema)` to create a new message.
+ */
+export const MachineLayout_PointSchema: GenMessage<MachineLayout_Point, {jsonType: MachineLayout_PointJson}> = /*@__PURE__*/
+  messageDesc(file_svc_audit_v1_audit, 5, 0);
+
+/**
+ * @generated from message svc.audit.v1.MachineLayout.Box
+ */
+export type MachineLayout_Box = Message<"svc.audit.v1.MachineLayout.Box"> & {
+  /**
+   * @generated from field: double x = 1;
+   */
+  x: number;
+
+  /**
+   * @generated from field: double y = 2;
+   */
+  y: number;
+
+  /**
+   * @generated from field: double width = 3;
+   */
+  width: number;
+
+  /**
+   * @generated from field: double height = 4;
+   */
+  height: number;
+};
+
+/**
+ * @generated from message svc.audit.v1.MachineLayout.Box
+ */
+export type MachineLayout_BoxJson = {
+  /**
+   * @generated from field: double x = 1;
+   */
+  x?: number | "NaN" | "Infinity" | "-Infinity";
+
+  /**
+   * @generated from field: double y = 2;
+   */
+  y?: number | "NaN" | "Infinity" | "-Infinity";
+
+  /**
+   * @generated from field: double width = 3;
+   */
+  width?: number | "NaN" | "Infinity" | "-Infinity";
+
+  /**
+   * @generated from field: double height = 4;
+   */
+  height?: number | "NaN" | "Infinity" | "-Infinity";
+};
+
+/**
+ * Describes the message svc.audit.v1.MachineLayout.Box.
+ * Use `create(MachineLayout_BoxSchema)` to create a new message.
+ */
+export const MachineLayout_BoxSchema: GenMessage<MachineLayout_Box, {jsonType: MachineLayout_BoxJson}> = /*@__PURE__*/
+  messageDesc(file_svc_audit_v1_audit, 5, 1);
+
+/**
+ * What may happen in a state.
+ *
+ * @generated from message svc.audit.v1.MachineLayout.Event
+ */
+export type MachineLayout_Event = Message<"svc.audit.v1.MachineLayout.Event"> & {
+  /**
+   * As in `Transition.event`; of timers `after <delay>`.
+   *
+   * @generated from field: string event = 1;
+   */
+  event: string;
+
+  /**
+   * Name of the question that must be answered yes; empty = none.
+   *
+   * @generated from field: string guard = 2;
+   */
+  guard: string;
+
+  /**
+   * @generated from field: string description = 3;
+   */
+  description: string;
+};
+
+/**
+ * What may happen in a state.
+ *
+ * @generated from message svc.audit.v1.MachineLayout.Event
+ */
+export type MachineLayout_EventJson = {
+  /**
+   * As in `Transition.event`; of timers `after <delay>`.
+   *
+   * @generated from field: string event = 1;
+   */
+  event?: string;
+
+  /**
+   * Name of the question that must be answered yes; empty = none.
+   *
+   * @generated from field: string guard = 2;
+   */
+  guard?: string;
+
+  /**
+   * @generated from field: string description = 3;
+   */
+  description?: string;
+};
+
+/**
+ * Describes the message svc.audit.v1.MachineLayout.Event.
+ * Use `create(MachineLayout_EventSchema)` to create a new message.
+ */
+export const MachineLayout_EventSchema: GenMessage<MachineLayout_Event, {jsonType: MachineLayout_EventJson}> = /*@__PURE__*/
+  messageDesc(file_svc_audit_v1_audit, 5, 2);
+
+/**
+ * @generated from message svc.audit.v1.MachineLayout.State
+ */
+export type MachineLayout_State = Message<"svc.audit.v1.MachineLayout.State"> & {
+  /**
+   * Full id, e.g. `alertInstance.firing.data`; unique within the machine.
+   *
+   * @generated from field: string id = 1;
+   */
+  id: string;
+
+  /**
+   * Last part of the id.
+   *
+   * @generated from field: string name = 2;
+   */
+  name: string;
+
+  /**
+   * @generated from field: svc.audit.v1.MachineLayout.State.Kind kind = 3;
+   */
+  kind: MachineLayout_State_Kind;
+
+  /**
+   * @generated from field: string description = 4;
+   */
+  description: string;
+
+  /**
+   * Id of the state that holds it; empty = the machine itself.
+   *
+   * @generated from field: string parent_id = 5;
+   */
+  parentId: string;
+
+  /**
+   * With its children inside.
+   *
+   * @generated from field: svc.audit.v1.MachineLayout.Box box = 6;
+   */
+  box?: MachineLayout_Box | undefined;
+
+  /**
+   * Events that change data only: lines below the name.
+   *
+   * @generated from field: repeated svc.audit.v1.MachineLayout.Event stays = 7;
+   */
+  stays: MachineLayout_Event[];
+};
+
+/**
+ * @generated from message svc.audit.v1.MachineLayout.State
+ */
+export type MachineLayout_StateJson = {
+  /**
+   * Full id, e.g. `alertInstance.firing.data`; unique within the machine.
+   *
+   * @generated from field: string id = 1;
+   */
+  id?: string;
+
+  /**
+   * Last part of the id.
+   *
+   * @generated from field: string name = 2;
+   */
+  name?: string;
+
+  /**
+   * @generated from field: svc.audit.v1.MachineLayout.State.Kind kind = 3;
+   */
+  kind?: MachineLayout_State_KindJson;
+
+  /**
+   * @generated from field: string description = 4;
+   */
+  description?: string;
+
+  /**
+   * Id of the state that holds it; empty = the machine itself.
+   *
+   * @generated from field: string parent_id = 5;
+   */
+  parentId?: string;
+
+  /**
+   * With its children inside.
+   *
+   * @generated from field: svc.audit.v1.MachineLayout.Box box = 6;
+   */
+  box?: MachineLayout_BoxJson;
+
+  /**
+   * Events that change data only: lines below the name.
+   *
+   * @generated from field: repeated svc.audit.v1.MachineLayout.Event stays = 7;
+   */
+  stays?: MachineLayout_EventJson[];
+};
+
+/**
+ * Describes the message svc.audit.v1.MachineLayout.State.
+ * Use `create(MachineLayout_StateSchema)` to create a new message.
+ */
+export const MachineLayout_StateSchema: GenMessage<MachineLayout_State, {jsonType: MachineLayout_StateJson}> = /*@__PURE__*/
+  messageDesc(file_svc_audit_v1_audit, 5, 3);
+
+/**
+ * @generated from enum svc.audit.v1.MachineLayout.State.Kind
+ */
+export const MachineLayout_State_Kind = {
+  /**
+   * @generated from enum value: KIND_UNSPECIFIED = 0;
+   */
+  KIND_UNSPECIFIED: 0,
+
+  /**
+   * @generated from enum value: ATOMIC = 1;
+   */
+  ATOMIC: 1,
+
+  /**
+   * One of its children holds.
+   *
+   * @generated from enum value: COMPOUND = 2;
+   */
+  COMPOUND: 2,
+
+  /**
+   * All of its children hold at once.
+   *
+   * @generated from enum value: PARALLEL = 3;
+   */
+  PARALLEL: 3,
+
+  /**
+   * @generated from enum value: FINAL = 4;
+   */
+  FINAL: 4,
+} as const;
+
+/**
+ * @generated from enum svc.audit.v1.MachineLayout.State.Kind
+ */
+export type MachineLayout_State_Kind = (typeof MachineLayout_State_Kind)[keyof typeof MachineLayout_State_Kind] | UnknownEnum;
+
+/**
+ * @generated from enum svc.audit.v1.MachineLayout.State.Kind
+ */
+export type MachineLayout_State_KindJson = "KIND_UNSPECIFIED" | "ATOMIC" | "COMPOUND" | "PARALLEL" | "FINAL";
+
+/**
+ * Describes the enum svc.audit.v1.MachineLayout.State.Kind.
+ */
+export const MachineLayout_State_KindSchema: GenEnum<MachineLayout_State_Kind, MachineLayout_State_KindJson> = /*@__PURE__*/
+  enumDesc(file_svc_audit_v1_audit, 5, 3, 0);
+
+/**
+ * Where a compound state begins: a dot, and an arrow from it.
+ *
+ * @generated from message svc.audit.v1.MachineLayout.Start
+ */
+export type MachineLayout_Start = Message<"svc.audit.v1.MachineLayout.Start"> & {
+  /**
+   * Id of the compound state; empty = the machine itself.
+   *
+   * @generated from field: string parent_id = 1;
+   */
+  parentId: string;
+
+  /**
+   * Id of the state that is entered first.
+   *
+   * @generated from field: string to_state = 2;
+   */
+  toState: string;
+
+  /**
+   * Center of the dot.
+   *
+   * @generated from field: svc.audit.v1.MachineLayout.Point point = 3;
+   */
+  point?: MachineLayout_Point | undefined;
+
+  /**
+   * Of the arrow, from its tail to its head.
+   *
+   * @generated from field: repeated svc.audit.v1.MachineLayout.Point points = 4;
+   */
+  points: MachineLayout_Point[];
+};
+
+/**
+ * Where a compound state begins: a dot, and an arrow from it.
+ *
+ * @generated from message svc.audit.v1.MachineLayout.Start
+ */
+export type MachineLayout_StartJson = {
+  /**
+   * Id of the compound state; empty = the machine itself.
+   *
+   * @generated from field: string parent_id = 1;
+   */
+  parentId?: string;
+
+  /**
+   * Id of the state that is entered first.
+   *
+   * @generated from field: string to_state = 2;
+   */
+  toState?: string;
+
+  /**
+   * Center of the dot.
+   *
+   * @generated from field: svc.audit.v1.MachineLayout.Point point = 3;
+   */
+  point?: MachineLayout_PointJson;
+
+  /**
+   * Of the arrow, from its tail to its head.
+   *
+   * @generated from field: repeated svc.audit.v1.MachineLayout.Point points = 4;
+   */
+  points?: MachineLayout_PointJson[];
+};
+
+/**
+ * Describes the message svc.audit.v1.MachineLayout.Start.
+ * Use `create(MachineLayout_StartSchema)` to create a new message.
+ */
+export const MachineLayout_StartSchema: GenMessage<MachineLayout_Start, {jsonType: MachineLayout_StartJson}> = /*@__PURE__*/
+  messageDesc(file_svc_audit_v1_audit, 5, 4);
+
+/**
+ * Everything that leads from one state to another one shares a line.
+ *
+ * @generated from message svc.audit.v1.MachineLayout.Arrow
+ */
+export type MachineLayout_Arrow = Message<"svc.audit.v1.MachineLayout.Arrow"> & {
+  /**
+   * @generated from field: string from_state = 1;
+   */
+  fromState: string;
+
+  /**
+   * @generated from field: string to_state = 2;
+   */
+  toState: string;
+
+  /**
+   * From tail to head: two for a straight arrow, with the corners between.
+   *
+   * @generated from field: repeated svc.audit.v1.MachineLayout.Point points = 3;
+   */
+  points: MachineLayout_Point[];
+
+  /**
+   * @generated from field: repeated svc.audit.v1.MachineLayout.Event events = 4;
+   */
+  events: MachineLayout_Event[];
+
+  /**
+   * Room for one line for each event.
+   *
+   * @generated from field: svc.audit.v1.MachineLayout.Box label = 5;
+   */
+  label?: MachineLayout_Box | undefined;
+};
+
+/**
+ * Everything that leads from one state to another one shares a line.
+ *
+ * @generated from message svc.audit.v1.MachineLayout.Arrow
+ */
+export type MachineLayout_ArrowJson = {
+  /**
+   * @generated from field: string from_state = 1;
+   */
+  fromState?: string;
+
+  /**
+   * @generated from field: string to_state = 2;
+   */
+  toState?: string;
+
+  /**
+   * From tail to head: two for a straight arrow, with the corners between.
+   *
+   * @generated from field: repeated svc.audit.v1.MachineLayout.Point points = 3;
+   */
+  points?: MachineLayout_PointJson[];
+
+  /**
+   * @generated from field: repeated svc.audit.v1.MachineLayout.Event events = 4;
+   */
+  events?: MachineLayout_EventJson[];
+
+  /**
+   * Room for one line for each event.
+   *
+   * @generated from field: svc.audit.v1.MachineLayout.Box label = 5;
+   */
+  label?: MachineLayout_BoxJson;
+};
+
+/**
+ * Describes the message svc.audit.v1.MachineLayout.Arrow.
+ * Use `create(MachineLayout_ArrowSchema)` to create a new message.
+ */
+export const MachineLayout_ArrowSchema: GenMessage<MachineLayout_Arrow, {jsonType: MachineLayout_ArrowJson}> = /*@__PURE__*/
+  messageDesc(file_svc_audit_v1_audit, 5, 5);
 
 /**
  * @generated from message svc.audit.v1.ListTransitionsRequest
@@ -270,6 +823,46 @@ export type ListTransitionsRequest = Message<"svc.audit.v1.ListTransitionsReques
    * @generated from field: string page_token = 5;
    */
   pageToken: string;
+
+  /**
+   * Committed in this range, Unix ms, both ends included; 0 = open.
+   *
+   * @generated from field: int64 start_time_unix_ms = 6;
+   */
+  startTimeUnixMs: bigint;
+
+  /**
+   * @generated from field: int64 end_time_unix_ms = 7;
+   */
+  endTimeUnixMs: bigint;
+
+  /**
+   * Only caused by this one, as in `Transition.by`; empty = all.
+   *
+   * @generated from field: string by = 8;
+   */
+  by: string;
+
+  /**
+   * Only these events, as in `Transition.event`, at most 20; empty = all.
+   *
+   * @generated from field: repeated string events = 9;
+   */
+  events: string[];
+
+  /**
+   * Only decided by the client's request with this id; empty = all.
+   *
+   * @generated from field: string request_id = 10;
+   */
+  requestId: string;
+
+  /**
+   * true: oldest first. A page token is of one order alone.
+   *
+   * @generated from field: bool oldest_first = 11;
+   */
+  oldestFirst: boolean;
 };
 
 /**
@@ -304,6 +897,46 @@ export type ListTransitionsRequestJson = {
    * @generated from field: string page_token = 5;
    */
   pageToken?: string;
+
+  /**
+   * Committed in this range, Unix ms, both ends included; 0 = open.
+   *
+   * @generated from field: int64 start_time_unix_ms = 6;
+   */
+  startTimeUnixMs?: string;
+
+  /**
+   * @generated from field: int64 end_time_unix_ms = 7;
+   */
+  endTimeUnixMs?: string;
+
+  /**
+   * Only caused by this one, as in `Transition.by`; empty = all.
+   *
+   * @generated from field: string by = 8;
+   */
+  by?: string;
+
+  /**
+   * Only these events, as in `Transition.event`, at most 20; empty = all.
+   *
+   * @generated from field: repeated string events = 9;
+   */
+  events?: string[];
+
+  /**
+   * Only decided by the client's request with this id; empty = all.
+   *
+   * @generated from field: string request_id = 10;
+   */
+  requestId?: string;
+
+  /**
+   * true: oldest first. A page token is of one order alone.
+   *
+   * @generated from field: bool oldest_first = 11;
+   */
+  oldestFirst?: boolean;
 };
 
 /**
@@ -311,7 +944,7 @@ export type ListTransitionsRequestJson = {
  * Use `create(ListTransitionsRequestSchema)` to create a new message.
  */
 export const ListTransitionsRequestSchema: GenMessage<ListTransitionsRequest, {jsonType: ListTransitionsRequestJson}> = /*@__PURE__*/
-  messageDesc(file_svc_audit_v1_audit, 5);
+  messageDesc(file_svc_audit_v1_audit, 6);
 
 /**
  * @generated from message svc.audit.v1.ListTransitionsResponse
@@ -348,7 +981,7 @@ export type ListTransitionsResponseJson = {
  * Use `create(ListTransitionsResponseSchema)` to create a new message.
  */
 export const ListTransitionsResponseSchema: GenMessage<ListTransitionsResponse, {jsonType: ListTransitionsResponseJson}> = /*@__PURE__*/
-  messageDesc(file_svc_audit_v1_audit, 6);
+  messageDesc(file_svc_audit_v1_audit, 7);
 
 /**
  * @generated from message svc.audit.v1.Transition
@@ -428,6 +1061,40 @@ export type Transition = Message<"svc.audit.v1.Transition"> & {
    * @generated from field: string by_unproven_email = 12;
    */
   byUnprovenEmail: string;
+
+  /**
+   * Resource name of the instance; empty when it has none.
+   *
+   * @generated from field: string instance_name = 13;
+   */
+  instanceName: string;
+
+  /**
+   * The event's public fields, as in `event_json`. Times are Unix ms.
+   *
+   * @generated from field: google.protobuf.Struct fields = 14;
+   */
+  fields?: JsonObject | undefined;
+
+  /**
+   * Ids of the innermost states before and after, as in `MachineLayout`; `from_states` is empty for
+   * the step that created the instance.
+   *
+   * @generated from field: repeated string from_states = 15;
+   */
+  fromStates: string[];
+
+  /**
+   * @generated from field: repeated string to_states = 16;
+   */
+  toStates: string[];
+
+  /**
+   * Time of the observation that decided it; absent for what no observation decides.
+   *
+   * @generated from field: optional int64 observed_unix_ms = 17;
+   */
+  observedUnixMs?: bigint | undefined;
 };
 
 /**
@@ -508,6 +1175,40 @@ export type TransitionJson = {
    * @generated from field: string by_unproven_email = 12;
    */
   byUnprovenEmail?: string;
+
+  /**
+   * Resource name of the instance; empty when it has none.
+   *
+   * @generated from field: string instance_name = 13;
+   */
+  instanceName?: string;
+
+  /**
+   * The event's public fields, as in `event_json`. Times are Unix ms.
+   *
+   * @generated from field: google.protobuf.Struct fields = 14;
+   */
+  fields?: StructJson;
+
+  /**
+   * Ids of the innermost states before and after, as in `MachineLayout`; `from_states` is empty for
+   * the step that created the instance.
+   *
+   * @generated from field: repeated string from_states = 15;
+   */
+  fromStates?: string[];
+
+  /**
+   * @generated from field: repeated string to_states = 16;
+   */
+  toStates?: string[];
+
+  /**
+   * Time of the observation that decided it; absent for what no observation decides.
+   *
+   * @generated from field: optional int64 observed_unix_ms = 17;
+   */
+  observedUnixMs?: string;
 };
 
 /**
@@ -515,7 +1216,7 @@ export type TransitionJson = {
  * Use `create(TransitionSchema)` to create a new message.
  */
 export const TransitionSchema: GenMessage<Transition, {jsonType: TransitionJson}> = /*@__PURE__*/
-  messageDesc(file_svc_audit_v1_audit, 7);
+  messageDesc(file_svc_audit_v1_audit, 8);
 
 /**
  * The state machines, and each instance's recorded path through them.

@@ -11,8 +11,10 @@ import type { DeliverySchema, GetDeliveryRequestSchema, ListDeliveriesRequestSch
 import { file_svc_monitoring_v1_delivery } from "./delivery_pb.ts";
 import type { CreateDestinationRequestSchema, CreateDestinationResponseSchema, DeleteDestinationRequestSchema, DeleteDestinationResponseSchema, DestinationSchema, GetDestinationRequestSchema, ListDestinationsRequestSchema, ListDestinationsResponseSchema, PauseDestinationRequestSchema, ResumeDestinationRequestSchema, RotateWebhookSecretRequestSchema, RotateWebhookSecretResponseSchema, SendTestNotificationRequestSchema, SendTestNotificationResponseSchema, UpdateDestinationRequestSchema, VerifyDestinationRequestSchema, VerifyDestinationResponseSchema } from "./destination_pb.ts";
 import { file_svc_monitoring_v1_destination } from "./destination_pb.ts";
-import type { AcknowledgeIncidentRequestSchema, ExplainIncidentRequestSchema, ExplainIncidentResponse_Condition, ExplainIncidentResponse_ConditionJson, ExplainIncidentResponse_Gap, ExplainIncidentResponse_GapJson, ExplainIncidentResponse_Sample, ExplainIncidentResponse_SampleJson, ExplainIncidentResponseSchema, GetIncidentRequestSchema, IncidentSchema, ListIncidentsRequestSchema, ListIncidentsResponseSchema, SnoozeIncidentRequestSchema, UnsnoozeIncidentRequestSchema, WatchIncidentsRequestSchema, WatchIncidentsResponseSchema } from "./incident_pb.ts";
+import type { AcknowledgeIncidentRequestSchema, AcknowledgeIncidentsRequestSchema, AcknowledgeIncidentsResponseSchema, ExplainIncidentRequestSchema, ExplainIncidentResponse_Condition, ExplainIncidentResponse_ConditionJson, ExplainIncidentResponse_Gap, ExplainIncidentResponse_GapJson, ExplainIncidentResponse_Sample, ExplainIncidentResponse_SampleJson, ExplainIncidentResponseSchema, GetIncidentRequestSchema, IncidentSchema, ListIncidentsRequestSchema, ListIncidentsResponseSchema, SnoozeIncidentRequestSchema, SnoozeIncidentsRequestSchema, SnoozeIncidentsResponseSchema, UnsnoozeIncidentRequestSchema, WatchIncidentsRequestSchema, WatchIncidentsResponseSchema } from "./incident_pb.ts";
 import { file_svc_monitoring_v1_incident } from "./incident_pb.ts";
+import type { ProjectLimit, ProjectLimitJson } from "./monitoring_pb.ts";
+import { file_svc_monitoring_v1_monitoring } from "./monitoring_pb.ts";
 import type { AlertInstance, AlertInstance_DataState, AlertInstance_DataStateJson, AlertInstance_State, AlertInstance_StateJson, AlertInstance_Step, AlertInstance_StepJson, AlertInstanceJson, AlertInstanceSchema, AlertRule, AlertRule_SyncStatus, AlertRule_SyncStatusJson, AlertRuleJson, AlertRuleSchema, AlertRuleSpec, AlertRuleSpecJson } from "./rule_pb.ts";
 import { file_svc_monitoring_v1_rule } from "./rule_pb.ts";
 import { file_svc_options_v1_policy } from "../../options/v1/policy_pb.ts";
@@ -22,7 +24,7 @@ import type { Message, UnknownEnum } from "@bufbuild/protobuf";
  * Describes the file svc/monitoring/v1/alert.proto.
  */
 export const file_svc_monitoring_v1_alert: GenFile = /*@__PURE__*/
-  fileDesc("Ch1zdmMvbW9uaXRvcmluZy92MS9hbGVydC5wcm90bxIRc3ZjLm1vbml0b3JpbmcudjEieAoXUHJldmlld0FsZXJ0UnVsZVJlcXVlc3QSFAoMcHJvamVjdF9uYW1lGAEgASgJEi4KBHNwZWMYAiABKAsyIC5zdmMubW9uaXRvcmluZy52MS5BbGVydFJ1bGVTcGVjEhcKD2hpc3Rvcnlfc2Vjb25kcxgDIAEoBSLkBAoYUHJldmlld0FsZXJ0UnVsZVJlc3BvbnNlEk0KDHF1ZXJ5X3N0YXR1cxgBIAEoDjI3LnN2Yy5tb25pdG9yaW5nLnYxLlByZXZpZXdBbGVydFJ1bGVSZXNwb25zZS5RdWVyeVN0YXR1cxJCCg5oaXN0b3J5X3N0YXR1cxgCIAEoDjIqLnN2Yy5tb25pdG9yaW5nLnYxLlByZXZpZXdlZEhpc3RvcnkuU3RhdHVzEhkKEWV2YWx1YXRlZF9zYW1wbGVzGAMgASgDEhgKEGV4cGVjdGVkX3NhbXBsZXMYBCABKAMSTAoQd291bGRfaGF2ZV9maXJlZBgFIAMoCzIyLnN2Yy5tb25pdG9yaW5nLnYxLlByZXZpZXdBbGVydFJ1bGVSZXNwb25zZS5GaXJpbmcSEQoJdHJ1bmNhdGVkGAYgASgIGtABCgZGaXJpbmcSDwoHdm1fbmFtZRgBIAEoCRJOCgZsYWJlbHMYAiADKAsyPi5zdmMubW9uaXRvcmluZy52MS5QcmV2aWV3QWxlcnRSdWxlUmVzcG9uc2UuRmlyaW5nLkxhYmVsc0VudHJ5EhIKCnN0YXJ0X3VuaXgYAyABKAMSFQoIZW5kX3VuaXgYBCABKANIAIgBARotCgtMYWJlbHNFbnRyeRILCgNrZXkYASABKAkSDQoFdmFsdWUYAiABKAk6AjgBQgsKCV9lbmRfdW5peCJMCgtRdWVyeVN0YXR1cxIcChhRVUVSWV9TVEFUVVNfVU5TUEVDSUZJRUQQABIGCgJPSxABEgsKB1BBUlRJQUwQAhIKCgZGQUlMRUQQAyJZChBQcmV2aWV3ZWRIaXN0b3J5IkUKBlN0YXR1cxIWChJTVEFUVVNfVU5TUEVDSUZJRUQQABIMCghDT01QTEVURRABEgsKB1BBUlRJQUwQAhIICgROT05FEAMilgEKFFNhdmVBbGVydFJ1bGVSZXF1ZXN0Ei4KBHNwZWMYASABKAsyIC5zdmMubW9uaXRvcmluZy52MS5BbGVydFJ1bGVTcGVjEgoKAmlkGAIgASgJEhIKCnJlcXVlc3RfaWQYAyABKAkSGAoQZXhwZWN0ZWRfdmVyc2lvbhgEIAEoCRIUCgxwcm9qZWN0X25hbWUYBSABKAkioQEKFVNhdmVBbGVydFJ1bGVSZXNwb25zZRIXCg9hcHBsaWVkX3ZlcnNpb24YASABKAMSPAoLc3luY19zdGF0dXMYAiABKA4yJy5zdmMubW9uaXRvcmluZy52MS5BbGVydFJ1bGUuU3luY1N0YXR1cxIMCgRuYW1lGAMgASgJEg8KB3ZlcnNpb24YBCABKAMSEgoKc3luY19lcnJvchgFIAEoCSIjChNHZXRBbGVydFJ1bGVSZXF1ZXN0EgwKBG5hbWUYASABKAkiVAoVTGlzdEFsZXJ0UnVsZXNSZXF1ZXN0EhQKDHByb2plY3RfbmFtZRgBIAEoCRIRCglwYWdlX3NpemUYAiABKAUSEgoKcGFnZV90b2tlbhgDIAEoCSJeChZMaXN0QWxlcnRSdWxlc1Jlc3BvbnNlEisKBXJ1bGVzGAEgAygLMhwuc3ZjLm1vbml0b3JpbmcudjEuQWxlcnRSdWxlEhcKD25leHRfcGFnZV90b2tlbhgCIAEoCSJUChZEZWxldGVBbGVydFJ1bGVSZXF1ZXN0EgwKBG5hbWUYASABKAkSEgoKcmVxdWVzdF9pZBgCIAEoCRIYChBleHBlY3RlZF92ZXJzaW9uGAMgASgJIhkKF0RlbGV0ZUFsZXJ0UnVsZVJlc3BvbnNlImsKGUxpc3RBbGVydEluc3RhbmNlc1JlcXVlc3QSFAoMcHJvamVjdF9uYW1lGAEgASgJEhEKCXJ1bGVfbmFtZRgCIAEoCRIRCglwYWdlX3NpemUYAyABKAUSEgoKcGFnZV90b2tlbhgEIAEoCSJqChpMaXN0QWxlcnRJbnN0YW5jZXNSZXNwb25zZRIzCglpbnN0YW5jZXMYASADKAsyIC5zdmMubW9uaXRvcmluZy52MS5BbGVydEluc3RhbmNlEhcKD25leHRfcGFnZV90b2tlbhgCIAEoCSLCAQoXR2V0QWxlcnRJbnN0YW5jZVJlcXVlc3QSDAoEbmFtZRgBIAEoCRIRCglydWxlX25hbWUYAiABKAkSDwoHdm1fbmFtZRgDIAEoCRJGCgZsYWJlbHMYBCADKAsyNi5zdmMubW9uaXRvcmluZy52MS5HZXRBbGVydEluc3RhbmNlUmVxdWVzdC5MYWJlbHNFbnRyeRotCgtMYWJlbHNFbnRyeRILCgNrZXkYASABKAkSDQoFdmFsdWUYAiABKAk6AjgBIvoBChtFeHBsYWluQWxlcnRJbnN0YW5jZVJlcXVlc3QSDAoEbmFtZRgBIAEoCRIRCglydWxlX25hbWUYAiABKAkSDwoHdm1fbmFtZRgDIAEoCRJKCgZsYWJlbHMYBCADKAsyOi5zdmMubW9uaXRvcmluZy52MS5FeHBsYWluQWxlcnRJbnN0YW5jZVJlcXVlc3QuTGFiZWxzRW50cnkSFwoPc3RhcnRfdGltZV91bml4GAUgASgDEhUKDWVuZF90aW1lX3VuaXgYBiABKAMaLQoLTGFiZWxzRW50cnkSCwoDa2V5GAEgASgJEg0KBXZhbHVlGAIgASgJOgI4ASLHBQocRXhwbGFpbkFsZXJ0SW5zdGFuY2VSZXNwb25zZRIRCglydWxlX25hbWUYASABKAkSDwoHdm1fbmFtZRgCIAEoCRJLCgZsYWJlbHMYAyADKAsyOy5zdmMubW9uaXRvcmluZy52MS5FeHBsYWluQWxlcnRJbnN0YW5jZVJlc3BvbnNlLkxhYmVsc0VudHJ5EkcKCWNvbmRpdGlvbhgEIAEoCzI0LnN2Yy5tb25pdG9yaW5nLnYxLkV4cGxhaW5JbmNpZGVudFJlc3BvbnNlLkNvbmRpdGlvbhJCCgdzYW1wbGVzGAUgAygLMjEuc3ZjLm1vbml0b3JpbmcudjEuRXhwbGFpbkluY2lkZW50UmVzcG9uc2UuU2FtcGxlEjwKBGdhcHMYBiADKAsyLi5zdmMubW9uaXRvcmluZy52MS5FeHBsYWluSW5jaWRlbnRSZXNwb25zZS5HYXASSQoIc2VnbWVudHMYByADKAsyNy5zdmMubW9uaXRvcmluZy52MS5FeHBsYWluQWxlcnRJbnN0YW5jZVJlc3BvbnNlLlNlZ21lbnQSMwoEcGF0aBgIIAMoCzIlLnN2Yy5tb25pdG9yaW5nLnYxLkFsZXJ0SW5zdGFuY2UuU3RlcBq7AQoHU2VnbWVudBI1CgVzdGF0ZRgBIAEoDjImLnN2Yy5tb25pdG9yaW5nLnYxLkFsZXJ0SW5zdGFuY2UuU3RhdGUSPgoKZGF0YV9zdGF0ZRgCIAEoDjIqLnN2Yy5tb25pdG9yaW5nLnYxLkFsZXJ0SW5zdGFuY2UuRGF0YVN0YXRlEhUKDXN0YXJ0X3VuaXhfbXMYAyABKAMSEwoLZW5kX3VuaXhfbXMYBCABKAMSDQoFY2F1c2UYBSABKAkaLQoLTGFiZWxzRW50cnkSCwoDa2V5GAEgASgJEg0KBXZhbHVlGAIgASgJOgI4ASI1Ch1MaXN0QWxlcnRSdWxlVGVtcGxhdGVzUmVxdWVzdBIUCgxwcm9qZWN0X25hbWUYASABKAkiWQoeTGlzdEFsZXJ0UnVsZVRlbXBsYXRlc1Jlc3BvbnNlEjcKCXRlbXBsYXRlcxgBIAMoCzIkLnN2Yy5tb25pdG9yaW5nLnYxLkFsZXJ0UnVsZVRlbXBsYXRlIm0KEUFsZXJ0UnVsZVRlbXBsYXRlEhMKC3RlbXBsYXRlX2lkGAEgASgJEhMKC2Rlc2NyaXB0aW9uGAIgASgJEi4KBHNwZWMYAyABKAsyIC5zdmMubW9uaXRvcmluZy52MS5BbGVydFJ1bGVTcGVjIlEKEkxpc3ROb3RpY2VzUmVxdWVzdBIUCgxwcm9qZWN0X25hbWUYASABKAkSEQoJcGFnZV9zaXplGAIgASgFEhIKCnBhZ2VfdG9rZW4YAyABKAkiWgoTTGlzdE5vdGljZXNSZXNwb25zZRIqCgdub3RpY2VzGAEgAygLMhkuc3ZjLm1vbml0b3JpbmcudjEuTm90aWNlEhcKD25leHRfcGFnZV90b2tlbhgCIAEoCSKaAgoGTm90aWNlEgwKBG5hbWUYASABKAkSLAoEa2luZBgCIAEoDjIeLnN2Yy5tb25pdG9yaW5nLnYxLk5vdGljZS5LaW5kEhQKDHN1YmplY3RfbmFtZRgDIAEoCRIMCgR0ZXh0GAQgASgJEhMKC3JhaXNlZF91bml4GAUgASgDEhcKCmVuZGVkX3VuaXgYBiABKANIAIgBASJzCgRLaW5kEhQKEEtJTkRfVU5TUEVDSUZJRUQQABISCg5JTlNUQU5DRV9MSU1JVBABEhYKEkRFU1RJTkFUSU9OX1BBVVNFRBACEhUKEVJFQ0lQSUVOVF9CT1VOQ0VEEAMSEgoOQUNDRVNTX0NIQU5HRUQQBEINCgtfZW5kZWRfdW5peDLPGQoMQWxlcnRTZXJ2aWNlEnMKEFByZXZpZXdBbGVydFJ1bGUSKi5zdmMubW9uaXRvcmluZy52MS5QcmV2aWV3QWxlcnRSdWxlUmVxdWVzdBorLnN2Yy5tb25pdG9yaW5nLnYxLlByZXZpZXdBbGVydFJ1bGVSZXNwb25zZSIGirUYAggBEmwKDVNhdmVBbGVydFJ1bGUSJy5zdmMubW9uaXRvcmluZy52MS5TYXZlQWxlcnRSdWxlUmVxdWVzdBooLnN2Yy5tb25pdG9yaW5nLnYxLlNhdmVBbGVydFJ1bGVSZXNwb25zZSIIirUYBAgCEAESXAoMR2V0QWxlcnRSdWxlEiYuc3ZjLm1vbml0b3JpbmcudjEuR2V0QWxlcnRSdWxlUmVxdWVzdBocLnN2Yy5tb25pdG9yaW5nLnYxLkFsZXJ0UnVsZSIGirUYAggBEm0KDkxpc3RBbGVydFJ1bGVzEiguc3ZjLm1vbml0b3JpbmcudjEuTGlzdEFsZXJ0UnVsZXNSZXF1ZXN0Gikuc3ZjLm1vbml0b3JpbmcudjEuTGlzdEFsZXJ0UnVsZXNSZXNwb25zZSIGirUYAggBEnIKD0RlbGV0ZUFsZXJ0UnVsZRIpLnN2Yy5tb25pdG9yaW5nLnYxLkRlbGV0ZUFsZXJ0UnVsZVJlcXVlc3QaKi5zdmMubW9uaXRvcmluZy52MS5EZWxldGVBbGVydFJ1bGVSZXNwb25zZSIIirUYBAgCEAEShQEKFkxpc3RBbGVydFJ1bGVUZW1wbGF0ZXMSMC5zdmMubW9uaXRvcmluZy52MS5MaXN0QWxlcnRSdWxlVGVtcGxhdGVzUmVxdWVzdBoxLnN2Yy5tb25pdG9yaW5nLnYxLkxpc3RBbGVydFJ1bGVUZW1wbGF0ZXNSZXNwb25zZSIGirUYAggBEnkKEkxpc3RBbGVydEluc3RhbmNlcxIsLnN2Yy5tb25pdG9yaW5nLnYxLkxpc3RBbGVydEluc3RhbmNlc1JlcXVlc3QaLS5zdmMubW9uaXRvcmluZy52MS5MaXN0QWxlcnRJbnN0YW5jZXNSZXNwb25zZSIGirUYAggBEmgKEEdldEFsZXJ0SW5zdGFuY2USKi5zdmMubW9uaXRvcmluZy52MS5HZXRBbGVydEluc3RhbmNlUmVxdWVzdBogLnN2Yy5tb25pdG9yaW5nLnYxLkFsZXJ0SW5zdGFuY2UiBoq1GAIIARJ/ChRFeHBsYWluQWxlcnRJbnN0YW5jZRIuLnN2Yy5tb25pdG9yaW5nLnYxLkV4cGxhaW5BbGVydEluc3RhbmNlUmVxdWVzdBovLnN2Yy5tb25pdG9yaW5nLnYxLkV4cGxhaW5BbGVydEluc3RhbmNlUmVzcG9uc2UiBoq1GAIIARJqCg1MaXN0SW5jaWRlbnRzEicuc3ZjLm1vbml0b3JpbmcudjEuTGlzdEluY2lkZW50c1JlcXVlc3QaKC5zdmMubW9uaXRvcmluZy52MS5MaXN0SW5jaWRlbnRzUmVzcG9uc2UiBoq1GAIIARJZCgtHZXRJbmNpZGVudBIlLnN2Yy5tb25pdG9yaW5nLnYxLkdldEluY2lkZW50UmVxdWVzdBobLnN2Yy5tb25pdG9yaW5nLnYxLkluY2lkZW50IgaKtRgCCAEScAoPRXhwbGFpbkluY2lkZW50Eikuc3ZjLm1vbml0b3JpbmcudjEuRXhwbGFpbkluY2lkZW50UmVxdWVzdBoqLnN2Yy5tb25pdG9yaW5nLnYxLkV4cGxhaW5JbmNpZGVudFJlc3BvbnNlIgaKtRgCCAESbQoTQWNrbm93bGVkZ2VJbmNpZGVudBItLnN2Yy5tb25pdG9yaW5nLnYxLkFja25vd2xlZGdlSW5jaWRlbnRSZXF1ZXN0Ghsuc3ZjLm1vbml0b3JpbmcudjEuSW5jaWRlbnQiCoq1GAYIBhABGAISYwoOU25vb3plSW5jaWRlbnQSKC5zdmMubW9uaXRvcmluZy52MS5Tbm9vemVJbmNpZGVudFJlcXVlc3QaGy5zdmMubW9uaXRvcmluZy52MS5JbmNpZGVudCIKirUYBggGEAEYAhJnChBVbnNub296ZUluY2lkZW50Eiouc3ZjLm1vbml0b3JpbmcudjEuVW5zbm9vemVJbmNpZGVudFJlcXVlc3QaGy5zdmMubW9uaXRvcmluZy52MS5JbmNpZGVudCIKirUYBggGEAEYAhJvCg5XYXRjaEluY2lkZW50cxIoLnN2Yy5tb25pdG9yaW5nLnYxLldhdGNoSW5jaWRlbnRzUmVxdWVzdBopLnN2Yy5tb25pdG9yaW5nLnYxLldhdGNoSW5jaWRlbnRzUmVzcG9uc2UiBoq1GAIIATABEngKEUNyZWF0ZURlc3RpbmF0aW9uEisuc3ZjLm1vbml0b3JpbmcudjEuQ3JlYXRlRGVzdGluYXRpb25SZXF1ZXN0Giwuc3ZjLm1vbml0b3JpbmcudjEuQ3JlYXRlRGVzdGluYXRpb25SZXNwb25zZSIIirUYBAgCEAESYgoOR2V0RGVzdGluYXRpb24SKC5zdmMubW9uaXRvcmluZy52MS5HZXREZXN0aW5hdGlvblJlcXVlc3QaHi5zdmMubW9uaXRvcmluZy52MS5EZXN0aW5hdGlvbiIGirUYAggCEnMKEExpc3REZXN0aW5hdGlvbnMSKi5zdmMubW9uaXRvcmluZy52MS5MaXN0RGVzdGluYXRpb25zUmVxdWVzdBorLnN2Yy5tb25pdG9yaW5nLnYxLkxpc3REZXN0aW5hdGlvbnNSZXNwb25zZSIGirUYAggCEmoKEVVwZGF0ZURlc3RpbmF0aW9uEisuc3ZjLm1vbml0b3JpbmcudjEuVXBkYXRlRGVzdGluYXRpb25SZXF1ZXN0Gh4uc3ZjLm1vbml0b3JpbmcudjEuRGVzdGluYXRpb24iCIq1GAQIAhABEngKEURlbGV0ZURlc3RpbmF0aW9uEisuc3ZjLm1vbml0b3JpbmcudjEuRGVsZXRlRGVzdGluYXRpb25SZXF1ZXN0Giwuc3ZjLm1vbml0b3JpbmcudjEuRGVsZXRlRGVzdGluYXRpb25SZXNwb25zZSIIirUYBAgCEAESegoRVmVyaWZ5RGVzdGluYXRpb24SKy5zdmMubW9uaXRvcmluZy52MS5WZXJpZnlEZXN0aW5hdGlvblJlcXVlc3QaLC5zdmMubW9uaXRvcmluZy52MS5WZXJpZnlEZXN0aW5hdGlvblJlc3BvbnNlIgqKtRgGCAYQARgCEoMBChRTZW5kVGVzdE5vdGlmaWNhdGlvbhIuLnN2Yy5tb25pdG9yaW5nLnYxLlNlbmRUZXN0Tm90aWZpY2F0aW9uUmVxdWVzdBovLnN2Yy5tb25pdG9yaW5nLnYxLlNlbmRUZXN0Tm90aWZpY2F0aW9uUmVzcG9uc2UiCoq1GAYIBhABGAISagoQUGF1c2VEZXN0aW5hdGlvbhIqLnN2Yy5tb25pdG9yaW5nLnYxLlBhdXNlRGVzdGluYXRpb25SZXF1ZXN0Gh4uc3ZjLm1vbml0b3JpbmcudjEuRGVzdGluYXRpb24iCoq1GAYIBhABGAISbAoRUmVzdW1lRGVzdGluYXRpb24SKy5zdmMubW9uaXRvcmluZy52MS5SZXN1bWVEZXN0aW5hdGlvblJlcXVlc3QaHi5zdmMubW9uaXRvcmluZy52MS5EZXN0aW5hdGlvbiIKirUYBggGEAEYAhKAAQoTUm90YXRlV2ViaG9va1NlY3JldBItLnN2Yy5tb25pdG9yaW5nLnYxLlJvdGF0ZVdlYmhvb2tTZWNyZXRSZXF1ZXN0Gi4uc3ZjLm1vbml0b3JpbmcudjEuUm90YXRlV2ViaG9va1NlY3JldFJlc3BvbnNlIgqKtRgGCAYQARgCEm0KDkxpc3REZWxpdmVyaWVzEiguc3ZjLm1vbml0b3JpbmcudjEuTGlzdERlbGl2ZXJpZXNSZXF1ZXN0Gikuc3ZjLm1vbml0b3JpbmcudjEuTGlzdERlbGl2ZXJpZXNSZXNwb25zZSIGirUYAggBElkKC0dldERlbGl2ZXJ5EiUuc3ZjLm1vbml0b3JpbmcudjEuR2V0RGVsaXZlcnlSZXF1ZXN0Ghsuc3ZjLm1vbml0b3JpbmcudjEuRGVsaXZlcnkiBoq1GAIIARJkCgtMaXN0Tm90aWNlcxIlLnN2Yy5tb25pdG9yaW5nLnYxLkxpc3ROb3RpY2VzUmVxdWVzdBomLnN2Yy5tb25pdG9yaW5nLnYxLkxpc3ROb3RpY2VzUmVzcG9uc2UiBoq1GAIIAWIGcHJvdG8z", [file_svc_monitoring_v1_delivery, file_svc_monitoring_v1_destination, file_svc_monitoring_v1_incident, file_svc_monitoring_v1_rule, file_svc_options_v1_policy]);
+  fileDesc("Ch1zdmMvbW9uaXRvcmluZy92MS9hbGVydC5wcm90bxIRc3ZjLm1vbml0b3JpbmcudjEieAoXUHJldmlld0FsZXJ0UnVsZVJlcXVlc3QSFAoMcHJvamVjdF9uYW1lGAEgASgJEi4KBHNwZWMYAiABKAsyIC5zdmMubW9uaXRvcmluZy52MS5BbGVydFJ1bGVTcGVjEhcKD2hpc3Rvcnlfc2Vjb25kcxgDIAEoBSLkBAoYUHJldmlld0FsZXJ0UnVsZVJlc3BvbnNlEk0KDHF1ZXJ5X3N0YXR1cxgBIAEoDjI3LnN2Yy5tb25pdG9yaW5nLnYxLlByZXZpZXdBbGVydFJ1bGVSZXNwb25zZS5RdWVyeVN0YXR1cxJCCg5oaXN0b3J5X3N0YXR1cxgCIAEoDjIqLnN2Yy5tb25pdG9yaW5nLnYxLlByZXZpZXdlZEhpc3RvcnkuU3RhdHVzEhkKEWV2YWx1YXRlZF9zYW1wbGVzGAMgASgDEhgKEGV4cGVjdGVkX3NhbXBsZXMYBCABKAMSTAoQd291bGRfaGF2ZV9maXJlZBgFIAMoCzIyLnN2Yy5tb25pdG9yaW5nLnYxLlByZXZpZXdBbGVydFJ1bGVSZXNwb25zZS5GaXJpbmcSEQoJdHJ1bmNhdGVkGAYgASgIGtABCgZGaXJpbmcSDwoHdm1fbmFtZRgBIAEoCRJOCgZsYWJlbHMYAiADKAsyPi5zdmMubW9uaXRvcmluZy52MS5QcmV2aWV3QWxlcnRSdWxlUmVzcG9uc2UuRmlyaW5nLkxhYmVsc0VudHJ5EhIKCnN0YXJ0X3VuaXgYAyABKAMSFQoIZW5kX3VuaXgYBCABKANIAIgBARotCgtMYWJlbHNFbnRyeRILCgNrZXkYASABKAkSDQoFdmFsdWUYAiABKAk6AjgBQgsKCV9lbmRfdW5peCJMCgtRdWVyeVN0YXR1cxIcChhRVUVSWV9TVEFUVVNfVU5TUEVDSUZJRUQQABIGCgJPSxABEgsKB1BBUlRJQUwQAhIKCgZGQUlMRUQQAyJZChBQcmV2aWV3ZWRIaXN0b3J5IkUKBlN0YXR1cxIWChJTVEFUVVNfVU5TUEVDSUZJRUQQABIMCghDT01QTEVURRABEgsKB1BBUlRJQUwQAhIICgROT05FEAMilgEKFFNhdmVBbGVydFJ1bGVSZXF1ZXN0Ei4KBHNwZWMYASABKAsyIC5zdmMubW9uaXRvcmluZy52MS5BbGVydFJ1bGVTcGVjEgoKAmlkGAIgASgJEhIKCnJlcXVlc3RfaWQYAyABKAkSGAoQZXhwZWN0ZWRfdmVyc2lvbhgEIAEoCRIUCgxwcm9qZWN0X25hbWUYBSABKAkioQEKFVNhdmVBbGVydFJ1bGVSZXNwb25zZRIXCg9hcHBsaWVkX3ZlcnNpb24YASABKAMSPAoLc3luY19zdGF0dXMYAiABKA4yJy5zdmMubW9uaXRvcmluZy52MS5BbGVydFJ1bGUuU3luY1N0YXR1cxIMCgRuYW1lGAMgASgJEg8KB3ZlcnNpb24YBCABKAMSEgoKc3luY19lcnJvchgFIAEoCSIjChNHZXRBbGVydFJ1bGVSZXF1ZXN0EgwKBG5hbWUYASABKAkiVAoVTGlzdEFsZXJ0UnVsZXNSZXF1ZXN0EhQKDHByb2plY3RfbmFtZRgBIAEoCRIRCglwYWdlX3NpemUYAiABKAUSEgoKcGFnZV90b2tlbhgDIAEoCSJeChZMaXN0QWxlcnRSdWxlc1Jlc3BvbnNlEisKBXJ1bGVzGAEgAygLMhwuc3ZjLm1vbml0b3JpbmcudjEuQWxlcnRSdWxlEhcKD25leHRfcGFnZV90b2tlbhgCIAEoCSJUChZEZWxldGVBbGVydFJ1bGVSZXF1ZXN0EgwKBG5hbWUYASABKAkSEgoKcmVxdWVzdF9pZBgCIAEoCRIYChBleHBlY3RlZF92ZXJzaW9uGAMgASgJIhkKF0RlbGV0ZUFsZXJ0UnVsZVJlc3BvbnNlIvQBChlMaXN0QWxlcnRJbnN0YW5jZXNSZXF1ZXN0EhQKDHByb2plY3RfbmFtZRgBIAEoCRIRCglydWxlX25hbWUYAiABKAkSEQoJcGFnZV9zaXplGAMgASgFEhIKCnBhZ2VfdG9rZW4YBCABKAkSNgoGc3RhdGVzGAUgAygOMiYuc3ZjLm1vbml0b3JpbmcudjEuQWxlcnRJbnN0YW5jZS5TdGF0ZRIPCgd2bV9uYW1lGAYgASgJEj4KCmRhdGFfc3RhdGUYByABKA4yKi5zdmMubW9uaXRvcmluZy52MS5BbGVydEluc3RhbmNlLkRhdGFTdGF0ZSJqChpMaXN0QWxlcnRJbnN0YW5jZXNSZXNwb25zZRIzCglpbnN0YW5jZXMYASADKAsyIC5zdmMubW9uaXRvcmluZy52MS5BbGVydEluc3RhbmNlEhcKD25leHRfcGFnZV90b2tlbhgCIAEoCSLCAQoXR2V0QWxlcnRJbnN0YW5jZVJlcXVlc3QSDAoEbmFtZRgBIAEoCRIRCglydWxlX25hbWUYAiABKAkSDwoHdm1fbmFtZRgDIAEoCRJGCgZsYWJlbHMYBCADKAsyNi5zdmMubW9uaXRvcmluZy52MS5HZXRBbGVydEluc3RhbmNlUmVxdWVzdC5MYWJlbHNFbnRyeRotCgtMYWJlbHNFbnRyeRILCgNrZXkYASABKAkSDQoFdmFsdWUYAiABKAk6AjgBIvoBChtFeHBsYWluQWxlcnRJbnN0YW5jZVJlcXVlc3QSDAoEbmFtZRgBIAEoCRIRCglydWxlX25hbWUYAiABKAkSDwoHdm1fbmFtZRgDIAEoCRJKCgZsYWJlbHMYBCADKAsyOi5zdmMubW9uaXRvcmluZy52MS5FeHBsYWluQWxlcnRJbnN0YW5jZVJlcXVlc3QuTGFiZWxzRW50cnkSFwoPc3RhcnRfdGltZV91bml4GAUgASgDEhUKDWVuZF90aW1lX3VuaXgYBiABKAMaLQoLTGFiZWxzRW50cnkSCwoDa2V5GAEgASgJEg0KBXZhbHVlGAIgASgJOgI4ASLHBQocRXhwbGFpbkFsZXJ0SW5zdGFuY2VSZXNwb25zZRIRCglydWxlX25hbWUYASABKAkSDwoHdm1fbmFtZRgCIAEoCRJLCgZsYWJlbHMYAyADKAsyOy5zdmMubW9uaXRvcmluZy52MS5FeHBsYWluQWxlcnRJbnN0YW5jZVJlc3BvbnNlLkxhYmVsc0VudHJ5EkcKCWNvbmRpdGlvbhgEIAEoCzI0LnN2Yy5tb25pdG9yaW5nLnYxLkV4cGxhaW5JbmNpZGVudFJlc3BvbnNlLkNvbmRpdGlvbhJCCgdzYW1wbGVzGAUgAygLMjEuc3ZjLm1vbml0b3JpbmcudjEuRXhwbGFpbkluY2lkZW50UmVzcG9uc2UuU2FtcGxlEjwKBGdhcHMYBiADKAsyLi5zdmMubW9uaXRvcmluZy52MS5FeHBsYWluSW5jaWRlbnRSZXNwb25zZS5HYXASSQoIc2VnbWVudHMYByADKAsyNy5zdmMubW9uaXRvcmluZy52MS5FeHBsYWluQWxlcnRJbnN0YW5jZVJlc3BvbnNlLlNlZ21lbnQSMwoEcGF0aBgIIAMoCzIlLnN2Yy5tb25pdG9yaW5nLnYxLkFsZXJ0SW5zdGFuY2UuU3RlcBq7AQoHU2VnbWVudBI1CgVzdGF0ZRgBIAEoDjImLnN2Yy5tb25pdG9yaW5nLnYxLkFsZXJ0SW5zdGFuY2UuU3RhdGUSPgoKZGF0YV9zdGF0ZRgCIAEoDjIqLnN2Yy5tb25pdG9yaW5nLnYxLkFsZXJ0SW5zdGFuY2UuRGF0YVN0YXRlEhUKDXN0YXJ0X3VuaXhfbXMYAyABKAMSEwoLZW5kX3VuaXhfbXMYBCABKAMSDQoFY2F1c2UYBSABKAkaLQoLTGFiZWxzRW50cnkSCwoDa2V5GAEgASgJEg0KBXZhbHVlGAIgASgJOgI4ASI1Ch1MaXN0QWxlcnRSdWxlVGVtcGxhdGVzUmVxdWVzdBIUCgxwcm9qZWN0X25hbWUYASABKAkiWQoeTGlzdEFsZXJ0UnVsZVRlbXBsYXRlc1Jlc3BvbnNlEjcKCXRlbXBsYXRlcxgBIAMoCzIkLnN2Yy5tb25pdG9yaW5nLnYxLkFsZXJ0UnVsZVRlbXBsYXRlIm0KEUFsZXJ0UnVsZVRlbXBsYXRlEhMKC3RlbXBsYXRlX2lkGAEgASgJEhMKC2Rlc2NyaXB0aW9uGAIgASgJEi4KBHNwZWMYAyABKAsyIC5zdmMubW9uaXRvcmluZy52MS5BbGVydFJ1bGVTcGVjIlEKEkxpc3ROb3RpY2VzUmVxdWVzdBIUCgxwcm9qZWN0X25hbWUYASABKAkSEQoJcGFnZV9zaXplGAIgASgFEhIKCnBhZ2VfdG9rZW4YAyABKAkiWgoTTGlzdE5vdGljZXNSZXNwb25zZRIqCgdub3RpY2VzGAEgAygLMhkuc3ZjLm1vbml0b3JpbmcudjEuTm90aWNlEhcKD25leHRfcGFnZV90b2tlbhgCIAEoCSKaAgoGTm90aWNlEgwKBG5hbWUYASABKAkSLAoEa2luZBgCIAEoDjIeLnN2Yy5tb25pdG9yaW5nLnYxLk5vdGljZS5LaW5kEhQKDHN1YmplY3RfbmFtZRgDIAEoCRIMCgR0ZXh0GAQgASgJEhMKC3JhaXNlZF91bml4GAUgASgDEhcKCmVuZGVkX3VuaXgYBiABKANIAIgBASJzCgRLaW5kEhQKEEtJTkRfVU5TUEVDSUZJRUQQABISCg5JTlNUQU5DRV9MSU1JVBABEhYKEkRFU1RJTkFUSU9OX1BBVVNFRBACEhUKEVJFQ0lQSUVOVF9CT1VOQ0VEEAMSEgoOQUNDRVNTX0NIQU5HRUQQBEINCgtfZW5kZWRfdW5peCIxChlHZXRQcm9qZWN0T3ZlcnZpZXdSZXF1ZXN0EhQKDHByb2plY3RfbmFtZRgBIAEoCSL0CAoPUHJvamVjdE92ZXJ2aWV3EhQKDGNvdW50ZWRfdW5peBgBIAEoAxI4CgN2bXMYAiABKAsyKy5zdmMubW9uaXRvcmluZy52MS5Qcm9qZWN0T3ZlcnZpZXcuVk1Db3VudHMSRQoJdGVsZW1ldHJ5GAMgASgLMjIuc3ZjLm1vbml0b3JpbmcudjEuUHJvamVjdE92ZXJ2aWV3LlRlbGVtZXRyeUNvdW50cxJECglpbmNpZGVudHMYBCABKAsyMS5zdmMubW9uaXRvcmluZy52MS5Qcm9qZWN0T3ZlcnZpZXcuSW5jaWRlbnRDb3VudHMSPAoFcnVsZXMYBSABKAsyLS5zdmMubW9uaXRvcmluZy52MS5Qcm9qZWN0T3ZlcnZpZXcuUnVsZUNvdW50cxJFCgpkZWxpdmVyaWVzGAYgASgLMjEuc3ZjLm1vbml0b3JpbmcudjEuUHJvamVjdE92ZXJ2aWV3LkRlbGl2ZXJ5Q291bnRzEi8KBmxpbWl0cxgHIAMoCzIfLnN2Yy5tb25pdG9yaW5nLnYxLlByb2plY3RMaW1pdBJCCgtkYXRhY2VudGVycxgIIAMoCzItLnN2Yy5tb25pdG9yaW5nLnYxLlByb2plY3RPdmVydmlldy5EYXRhY2VudGVyGisKCFZNQ291bnRzEg0KBXRvdGFsGAEgASgDEhAKCGV4cGFuZGVkGAIgASgDGkwKD1RlbGVtZXRyeUNvdW50cxIMCgRsaXZlGAEgASgDEg0KBXN0YWxlGAIgASgDEg0KBW5ldmVyGAMgASgDEg0KBWVycm9yGAQgASgDGosBCg5JbmNpZGVudENvdW50cxIOCgZmaXJpbmcYASABKAMSEQoJYXR0ZW50aW9uGAIgASgDEhQKDGFja25vd2xlZGdlZBgDIAEoAxIPCgdzbm9vemVkGAQgASgDEhAKCGNyaXRpY2FsGAUgASgDEg8KB3dhcm5pbmcYBiABKAMSDAoEaW5mbxgHIAEoAxpOCgpSdWxlQ291bnRzEg8KB2FwcGxpZWQYASABKAMSDwoHcGVuZGluZxgCIAEoAxIOCgZmYWlsZWQYAyABKAMSDgoGcGF1c2VkGAQgASgDGmYKDkRlbGl2ZXJ5Q291bnRzEhEKCXVuZGVyX3dheRgBIAEoAxIMCgRzZW50GAIgASgDEhIKCnN1cHByZXNzZWQYAyABKAMSDwoHZXhwaXJlZBgEIAEoAxIOCgZmYWlsZWQYBSABKAMayAEKCkRhdGFjZW50ZXISDAoEbmFtZRgBIAEoCRJCCgVzdGF0ZRgCIAEoDjIzLnN2Yy5tb25pdG9yaW5nLnYxLlByb2plY3RPdmVydmlldy5EYXRhY2VudGVyLlN0YXRlEhcKCnNpbmNlX3VuaXgYAyABKANIAIgBARILCgN2bXMYBCABKAMiMwoFU3RhdGUSFQoRU1RBVEVfVU5TUEVDSUZJRUQQABIICgRMSVZFEAESCQoFU1RBTEUQAkINCgtfc2luY2VfdW5peDK7HAoMQWxlcnRTZXJ2aWNlEnMKEFByZXZpZXdBbGVydFJ1bGUSKi5zdmMubW9uaXRvcmluZy52MS5QcmV2aWV3QWxlcnRSdWxlUmVxdWVzdBorLnN2Yy5tb25pdG9yaW5nLnYxLlByZXZpZXdBbGVydFJ1bGVSZXNwb25zZSIGirUYAggBEmwKDVNhdmVBbGVydFJ1bGUSJy5zdmMubW9uaXRvcmluZy52MS5TYXZlQWxlcnRSdWxlUmVxdWVzdBooLnN2Yy5tb25pdG9yaW5nLnYxLlNhdmVBbGVydFJ1bGVSZXNwb25zZSIIirUYBAgCEAESXAoMR2V0QWxlcnRSdWxlEiYuc3ZjLm1vbml0b3JpbmcudjEuR2V0QWxlcnRSdWxlUmVxdWVzdBocLnN2Yy5tb25pdG9yaW5nLnYxLkFsZXJ0UnVsZSIGirUYAggBEm0KDkxpc3RBbGVydFJ1bGVzEiguc3ZjLm1vbml0b3JpbmcudjEuTGlzdEFsZXJ0UnVsZXNSZXF1ZXN0Gikuc3ZjLm1vbml0b3JpbmcudjEuTGlzdEFsZXJ0UnVsZXNSZXNwb25zZSIGirUYAggBEnIKD0RlbGV0ZUFsZXJ0UnVsZRIpLnN2Yy5tb25pdG9yaW5nLnYxLkRlbGV0ZUFsZXJ0UnVsZVJlcXVlc3QaKi5zdmMubW9uaXRvcmluZy52MS5EZWxldGVBbGVydFJ1bGVSZXNwb25zZSIIirUYBAgCEAEShQEKFkxpc3RBbGVydFJ1bGVUZW1wbGF0ZXMSMC5zdmMubW9uaXRvcmluZy52MS5MaXN0QWxlcnRSdWxlVGVtcGxhdGVzUmVxdWVzdBoxLnN2Yy5tb25pdG9yaW5nLnYxLkxpc3RBbGVydFJ1bGVUZW1wbGF0ZXNSZXNwb25zZSIGirUYAggBEnkKEkxpc3RBbGVydEluc3RhbmNlcxIsLnN2Yy5tb25pdG9yaW5nLnYxLkxpc3RBbGVydEluc3RhbmNlc1JlcXVlc3QaLS5zdmMubW9uaXRvcmluZy52MS5MaXN0QWxlcnRJbnN0YW5jZXNSZXNwb25zZSIGirUYAggBEmgKEEdldEFsZXJ0SW5zdGFuY2USKi5zdmMubW9uaXRvcmluZy52MS5HZXRBbGVydEluc3RhbmNlUmVxdWVzdBogLnN2Yy5tb25pdG9yaW5nLnYxLkFsZXJ0SW5zdGFuY2UiBoq1GAIIARJ/ChRFeHBsYWluQWxlcnRJbnN0YW5jZRIuLnN2Yy5tb25pdG9yaW5nLnYxLkV4cGxhaW5BbGVydEluc3RhbmNlUmVxdWVzdBovLnN2Yy5tb25pdG9yaW5nLnYxLkV4cGxhaW5BbGVydEluc3RhbmNlUmVzcG9uc2UiBoq1GAIIARJqCg1MaXN0SW5jaWRlbnRzEicuc3ZjLm1vbml0b3JpbmcudjEuTGlzdEluY2lkZW50c1JlcXVlc3QaKC5zdmMubW9uaXRvcmluZy52MS5MaXN0SW5jaWRlbnRzUmVzcG9uc2UiBoq1GAIIARJZCgtHZXRJbmNpZGVudBIlLnN2Yy5tb25pdG9yaW5nLnYxLkdldEluY2lkZW50UmVxdWVzdBobLnN2Yy5tb25pdG9yaW5nLnYxLkluY2lkZW50IgaKtRgCCAEScAoPRXhwbGFpbkluY2lkZW50Eikuc3ZjLm1vbml0b3JpbmcudjEuRXhwbGFpbkluY2lkZW50UmVxdWVzdBoqLnN2Yy5tb25pdG9yaW5nLnYxLkV4cGxhaW5JbmNpZGVudFJlc3BvbnNlIgaKtRgCCAESbQoTQWNrbm93bGVkZ2VJbmNpZGVudBItLnN2Yy5tb25pdG9yaW5nLnYxLkFja25vd2xlZGdlSW5jaWRlbnRSZXF1ZXN0Ghsuc3ZjLm1vbml0b3JpbmcudjEuSW5jaWRlbnQiCoq1GAYIBhABGAISYwoOU25vb3plSW5jaWRlbnQSKC5zdmMubW9uaXRvcmluZy52MS5Tbm9vemVJbmNpZGVudFJlcXVlc3QaGy5zdmMubW9uaXRvcmluZy52MS5JbmNpZGVudCIKirUYBggGEAEYAhJnChBVbnNub296ZUluY2lkZW50Eiouc3ZjLm1vbml0b3JpbmcudjEuVW5zbm9vemVJbmNpZGVudFJlcXVlc3QaGy5zdmMubW9uaXRvcmluZy52MS5JbmNpZGVudCIKirUYBggGEAEYAhKDAQoUQWNrbm93bGVkZ2VJbmNpZGVudHMSLi5zdmMubW9uaXRvcmluZy52MS5BY2tub3dsZWRnZUluY2lkZW50c1JlcXVlc3QaLy5zdmMubW9uaXRvcmluZy52MS5BY2tub3dsZWRnZUluY2lkZW50c1Jlc3BvbnNlIgqKtRgGCAYQARgCEnQKD1Nub296ZUluY2lkZW50cxIpLnN2Yy5tb25pdG9yaW5nLnYxLlNub296ZUluY2lkZW50c1JlcXVlc3QaKi5zdmMubW9uaXRvcmluZy52MS5Tbm9vemVJbmNpZGVudHNSZXNwb25zZSIKirUYBggGEAEYAhJvCg5XYXRjaEluY2lkZW50cxIoLnN2Yy5tb25pdG9yaW5nLnYxLldhdGNoSW5jaWRlbnRzUmVxdWVzdBopLnN2Yy5tb25pdG9yaW5nLnYxLldhdGNoSW5jaWRlbnRzUmVzcG9uc2UiBoq1GAIIATABEngKEUNyZWF0ZURlc3RpbmF0aW9uEisuc3ZjLm1vbml0b3JpbmcudjEuQ3JlYXRlRGVzdGluYXRpb25SZXF1ZXN0Giwuc3ZjLm1vbml0b3JpbmcudjEuQ3JlYXRlRGVzdGluYXRpb25SZXNwb25zZSIIirUYBAgCEAESYgoOR2V0RGVzdGluYXRpb24SKC5zdmMubW9uaXRvcmluZy52MS5HZXREZXN0aW5hdGlvblJlcXVlc3QaHi5zdmMubW9uaXRvcmluZy52MS5EZXN0aW5hdGlvbiIGirUYAggCEnMKEExpc3REZXN0aW5hdGlvbnMSKi5zdmMubW9uaXRvcmluZy52MS5MaXN0RGVzdGluYXRpb25zUmVxdWVzdBorLnN2Yy5tb25pdG9yaW5nLnYxLkxpc3REZXN0aW5hdGlvbnNSZXNwb25zZSIGirUYAggCEmoKEVVwZGF0ZURlc3RpbmF0aW9uEisuc3ZjLm1vbml0b3JpbmcudjEuVXBkYXRlRGVzdGluYXRpb25SZXF1ZXN0Gh4uc3ZjLm1vbml0b3JpbmcudjEuRGVzdGluYXRpb24iCIq1GAQIAhABEngKEURlbGV0ZURlc3RpbmF0aW9uEisuc3ZjLm1vbml0b3JpbmcudjEuRGVsZXRlRGVzdGluYXRpb25SZXF1ZXN0Giwuc3ZjLm1vbml0b3JpbmcudjEuRGVsZXRlRGVzdGluYXRpb25SZXNwb25zZSIIirUYBAgCEAESegoRVmVyaWZ5RGVzdGluYXRpb24SKy5zdmMubW9uaXRvcmluZy52MS5WZXJpZnlEZXN0aW5hdGlvblJlcXVlc3QaLC5zdmMubW9uaXRvcmluZy52MS5WZXJpZnlEZXN0aW5hdGlvblJlc3BvbnNlIgqKtRgGCAYQARgCEoMBChRTZW5kVGVzdE5vdGlmaWNhdGlvbhIuLnN2Yy5tb25pdG9yaW5nLnYxLlNlbmRUZXN0Tm90aWZpY2F0aW9uUmVxdWVzdBovLnN2Yy5tb25pdG9yaW5nLnYxLlNlbmRUZXN0Tm90aWZpY2F0aW9uUmVzcG9uc2UiCoq1GAYIBhABGAISagoQUGF1c2VEZXN0aW5hdGlvbhIqLnN2Yy5tb25pdG9yaW5nLnYxLlBhdXNlRGVzdGluYXRpb25SZXF1ZXN0Gh4uc3ZjLm1vbml0b3JpbmcudjEuRGVzdGluYXRpb24iCoq1GAYIBhABGAISbAoRUmVzdW1lRGVzdGluYXRpb24SKy5zdmMubW9uaXRvcmluZy52MS5SZXN1bWVEZXN0aW5hdGlvblJlcXVlc3QaHi5zdmMubW9uaXRvcmluZy52MS5EZXN0aW5hdGlvbiIKirUYBggGEAEYAhKAAQoTUm90YXRlV2ViaG9va1NlY3JldBItLnN2Yy5tb25pdG9yaW5nLnYxLlJvdGF0ZVdlYmhvb2tTZWNyZXRSZXF1ZXN0Gi4uc3ZjLm1vbml0b3JpbmcudjEuUm90YXRlV2ViaG9va1NlY3JldFJlc3BvbnNlIgqKtRgGCAYQARgCEm0KDkxpc3REZWxpdmVyaWVzEiguc3ZjLm1vbml0b3JpbmcudjEuTGlzdERlbGl2ZXJpZXNSZXF1ZXN0Gikuc3ZjLm1vbml0b3JpbmcudjEuTGlzdERlbGl2ZXJpZXNSZXNwb25zZSIGirUYAggBElkKC0dldERlbGl2ZXJ5EiUuc3ZjLm1vbml0b3JpbmcudjEuR2V0RGVsaXZlcnlSZXF1ZXN0Ghsuc3ZjLm1vbml0b3JpbmcudjEuRGVsaXZlcnkiBoq1GAIIARJkCgtMaXN0Tm90aWNlcxIlLnN2Yy5tb25pdG9yaW5nLnYxLkxpc3ROb3RpY2VzUmVxdWVzdBomLnN2Yy5tb25pdG9yaW5nLnYxLkxpc3ROb3RpY2VzUmVzcG9uc2UiBoq1GAIIARJuChJHZXRQcm9qZWN0T3ZlcnZpZXcSLC5zdmMubW9uaXRvcmluZy52MS5HZXRQcm9qZWN0T3ZlcnZpZXdSZXF1ZXN0GiIuc3ZjLm1vbml0b3JpbmcudjEuUHJvamVjdE92ZXJ2aWV3IgaKtRgCCAFiBnByb3RvMw", [file_svc_monitoring_v1_delivery, file_svc_monitoring_v1_destination, file_svc_monitoring_v1_incident, file_svc_monitoring_v1_monitoring, file_svc_monitoring_v1_rule, file_svc_options_v1_policy]);
 
 /**
  * @generated from message svc.monitoring.v1.PreviewAlertRuleRequest
@@ -712,6 +714,27 @@ export type ListAlertInstancesRequest = Message<"svc.monitoring.v1.ListAlertInst
    * @generated from field: string page_token = 4;
    */
   pageToken: string;
+
+  /**
+   * Filter by state; empty = all. RETIRED is refused: lists leave those instances out.
+   *
+   * @generated from field: repeated svc.monitoring.v1.AlertInstance.State states = 5;
+   */
+  states: AlertInstance_State[];
+
+  /**
+   * Filter by VM; empty = all.
+   *
+   * @generated from field: string vm_name = 6;
+   */
+  vmName: string;
+
+  /**
+   * Filter by data state; unspecified = all.
+   *
+   * @generated from field: svc.monitoring.v1.AlertInstance.DataState data_state = 7;
+   */
+  dataState: AlertInstance_DataState;
 };
 
 /**
@@ -739,6 +762,27 @@ export type ListAlertInstancesRequestJson = {
    * @generated from field: string page_token = 4;
    */
   pageToken?: string;
+
+  /**
+   * Filter by state; empty = all. RETIRED is refused: lists leave those instances out.
+   *
+   * @generated from field: repeated svc.monitoring.v1.AlertInstance.State states = 5;
+   */
+  states?: AlertInstance_StateJson[];
+
+  /**
+   * Filter by VM; empty = all.
+   *
+   * @generated from field: string vm_name = 6;
+   */
+  vmName?: string;
+
+  /**
+   * Filter by data state; unspecified = all.
+   *
+   * @generated from field: svc.monitoring.v1.AlertInstance.DataState data_state = 7;
+   */
+  dataState?: AlertInstance_DataStateJson;
 };
 
 /**
@@ -1479,6 +1523,628 @@ export const Notice_KindSchema: GenEnum<Notice_Kind, Notice_KindJson> = /*@__PUR
   enumDesc(file_svc_monitoring_v1_alert, 20, 0);
 
 /**
+ * @generated from message svc.monitoring.v1.GetProjectOverviewRequest
+ */
+export type GetProjectOverviewRequest = Message<"svc.monitoring.v1.GetProjectOverviewRequest"> & {
+  /**
+   * `projects/p`.
+   *
+   * @generated from field: string project_name = 1;
+   */
+  projectName: string;
+};
+
+/**
+ * @generated from message svc.monitoring.v1.GetProjectOverviewRequest
+ */
+export type GetProjectOverviewRequestJson = {
+  /**
+   * `projects/p`.
+   *
+   * @generated from field: string project_name = 1;
+   */
+  projectName?: string;
+};
+
+/**
+ * Describes the message svc.monitoring.v1.GetProjectOverviewRequest.
+ * Use `create(GetProjectOverviewRequestSchema)` to create a new message.
+ */
+export const GetProjectOverviewRequestSchema: GenMessage<GetProjectOverviewRequest, {jsonType: GetProjectOverviewRequestJson}> = /*@__PURE__*/
+  messageDesc(file_svc_monitoring_v1_alert, 21);
+
+/**
+ * The project in counts, as of one moment.
+ *
+ * @generated from message svc.monitoring.v1.ProjectOverview
+ */
+export type ProjectOverview = Message<"svc.monitoring.v1.ProjectOverview"> & {
+  /**
+   * Time at which it was counted.
+   *
+   * @generated from field: int64 counted_unix = 1;
+   */
+  countedUnix: bigint;
+
+  /**
+   * @generated from field: svc.monitoring.v1.ProjectOverview.VMCounts vms = 2;
+   */
+  vms?: ProjectOverview_VMCounts | undefined;
+
+  /**
+   * @generated from field: svc.monitoring.v1.ProjectOverview.TelemetryCounts telemetry = 3;
+   */
+  telemetry?: ProjectOverview_TelemetryCounts | undefined;
+
+  /**
+   * @generated from field: svc.monitoring.v1.ProjectOverview.IncidentCounts incidents = 4;
+   */
+  incidents?: ProjectOverview_IncidentCounts | undefined;
+
+  /**
+   * @generated from field: svc.monitoring.v1.ProjectOverview.RuleCounts rules = 5;
+   */
+  rules?: ProjectOverview_RuleCounts | undefined;
+
+  /**
+   * @generated from field: svc.monitoring.v1.ProjectOverview.DeliveryCounts deliveries = 6;
+   */
+  deliveries?: ProjectOverview_DeliveryCounts | undefined;
+
+  /**
+   * As in GetProjectLimits.
+   *
+   * @generated from field: repeated svc.monitoring.v1.ProjectLimit limits = 7;
+   */
+  limits: ProjectLimit[];
+
+  /**
+   * Data centers of the project's VMs, by name.
+   *
+   * @generated from field: repeated svc.monitoring.v1.ProjectOverview.Datacenter datacenters = 8;
+   */
+  datacenters: ProjectOverview_Datacenter[];
+};
+
+/**
+ * The project in counts, as of one moment.
+ *
+ * @generated from message svc.monitoring.v1.ProjectOverview
+ */
+export type ProjectOverviewJson = {
+  /**
+   * Time at which it was counted.
+   *
+   * @generated from field: int64 counted_unix = 1;
+   */
+  countedUnix?: string;
+
+  /**
+   * @generated from field: svc.monitoring.v1.ProjectOverview.VMCounts vms = 2;
+   */
+  vms?: ProjectOverview_VMCountsJson;
+
+  /**
+   * @generated from field: svc.monitoring.v1.ProjectOverview.TelemetryCounts telemetry = 3;
+   */
+  telemetry?: ProjectOverview_TelemetryCountsJson;
+
+  /**
+   * @generated from field: svc.monitoring.v1.ProjectOverview.IncidentCounts incidents = 4;
+   */
+  incidents?: ProjectOverview_IncidentCountsJson;
+
+  /**
+   * @generated from field: svc.monitoring.v1.ProjectOverview.RuleCounts rules = 5;
+   */
+  rules?: ProjectOverview_RuleCountsJson;
+
+  /**
+   * @generated from field: svc.monitoring.v1.ProjectOverview.DeliveryCounts deliveries = 6;
+   */
+  deliveries?: ProjectOverview_DeliveryCountsJson;
+
+  /**
+   * As in GetProjectLimits.
+   *
+   * @generated from field: repeated svc.monitoring.v1.ProjectLimit limits = 7;
+   */
+  limits?: ProjectLimitJson[];
+
+  /**
+   * Data centers of the project's VMs, by name.
+   *
+   * @generated from field: repeated svc.monitoring.v1.ProjectOverview.Datacenter datacenters = 8;
+   */
+  datacenters?: ProjectOverview_DatacenterJson[];
+};
+
+/**
+ * Describes the message svc.monitoring.v1.ProjectOverview.
+ * Use `create(ProjectOverviewSchema)` to create a new message.
+ */
+export const ProjectOverviewSchema: GenMessage<ProjectOverview, {jsonType: ProjectOverviewJson}> = /*@__PURE__*/
+  messageDesc(file_svc_monitoring_v1_alert, 22);
+
+/**
+ * @generated from message svc.monitoring.v1.ProjectOverview.VMCounts
+ */
+export type ProjectOverview_VMCounts = Message<"svc.monitoring.v1.ProjectOverview.VMCounts"> & {
+  /**
+   * VMs that exist; retired ones are not counted.
+   *
+   * @generated from field: int64 total = 1;
+   */
+  total: bigint;
+
+  /**
+   * Of those, with expanded monitoring on.
+   *
+   * @generated from field: int64 expanded = 2;
+   */
+  expanded: bigint;
+};
+
+/**
+ * @generated from message svc.monitoring.v1.ProjectOverview.VMCounts
+ */
+export type ProjectOverview_VMCountsJson = {
+  /**
+   * VMs that exist; retired ones are not counted.
+   *
+   * @generated from field: int64 total = 1;
+   */
+  total?: string;
+
+  /**
+   * Of those, with expanded monitoring on.
+   *
+   * @generated from field: int64 expanded = 2;
+   */
+  expanded?: string;
+};
+
+/**
+ * Describes the message svc.monitoring.v1.ProjectOverview.VMCounts.
+ * Use `create(ProjectOverview_VMCountsSchema)` to create a new message.
+ */
+export const ProjectOverview_VMCountsSchema: GenMessage<ProjectOverview_VMCounts, {jsonType: ProjectOverview_VMCountsJson}> = /*@__PURE__*/
+  messageDesc(file_svc_monitoring_v1_alert, 22, 0);
+
+/**
+ * Each VM is in exactly one.
+ *
+ * @generated from message svc.monitoring.v1.ProjectOverview.TelemetryCounts
+ */
+export type ProjectOverview_TelemetryCounts = Message<"svc.monitoring.v1.ProjectOverview.TelemetryCounts"> & {
+  /**
+   * Observed within the last 90 seconds, and its data center reports.
+   *
+   * @generated from field: int64 live = 1;
+   */
+  live: bigint;
+
+  /**
+   * Observed, but not recently, or its data center is stale.
+   *
+   * @generated from field: int64 stale = 2;
+   */
+  stale: bigint;
+
+  /**
+   * Never observed.
+   *
+   * @generated from field: int64 never = 3;
+   */
+  never: bigint;
+
+  /**
+   * Its newest observation could not be read.
+   *
+   * @generated from field: int64 error = 4;
+   */
+  error: bigint;
+};
+
+/**
+ * Each VM is in exactly one.
+ *
+ * @generated from message svc.monitoring.v1.ProjectOverview.TelemetryCounts
+ */
+export type ProjectOverview_TelemetryCountsJson = {
+  /**
+   * Observed within the last 90 seconds, and its data center reports.
+   *
+   * @generated from field: int64 live = 1;
+   */
+  live?: string;
+
+  /**
+   * Observed, but not recently, or its data center is stale.
+   *
+   * @generated from field: int64 stale = 2;
+   */
+  stale?: string;
+
+  /**
+   * Never observed.
+   *
+   * @generated from field: int64 never = 3;
+   */
+  never?: string;
+
+  /**
+   * Its newest observation could not be read.
+   *
+   * @generated from field: int64 error = 4;
+   */
+  error?: string;
+};
+
+/**
+ * Describes the message svc.monitoring.v1.ProjectOverview.TelemetryCounts.
+ * Use `create(ProjectOverview_TelemetryCountsSchema)` to create a new message.
+ */
+export const ProjectOverview_TelemetryCountsSchema: GenMessage<ProjectOverview_TelemetryCounts, {jsonType: ProjectOverview_TelemetryCountsJson}> = /*@__PURE__*/
+  messageDesc(file_svc_monitoring_v1_alert, 22, 1);
+
+/**
+ * @generated from message svc.monitoring.v1.ProjectOverview.IncidentCounts
+ */
+export type ProjectOverview_IncidentCounts = Message<"svc.monitoring.v1.ProjectOverview.IncidentCounts"> & {
+  /**
+   * Open incidents.
+   *
+   * @generated from field: int64 firing = 1;
+   */
+  firing: bigint;
+
+  /**
+   * Of those: neither acknowledged nor snoozed.
+   *
+   * @generated from field: int64 attention = 2;
+   */
+  attention: bigint;
+
+  /**
+   * @generated from field: int64 acknowledged = 3;
+   */
+  acknowledged: bigint;
+
+  /**
+   * @generated from field: int64 snoozed = 4;
+   */
+  snoozed: bigint;
+
+  /**
+   * Of the open ones, by severity.
+   *
+   * @generated from field: int64 critical = 5;
+   */
+  critical: bigint;
+
+  /**
+   * @generated from field: int64 warning = 6;
+   */
+  warning: bigint;
+
+  /**
+   * @generated from field: int64 info = 7;
+   */
+  info: bigint;
+};
+
+/**
+ * @generated from message svc.monitoring.v1.ProjectOverview.IncidentCounts
+ */
+export type ProjectOverview_IncidentCountsJson = {
+  /**
+   * Open incidents.
+   *
+   * @generated from field: int64 firing = 1;
+   */
+  firing?: string;
+
+  /**
+   * Of those: neither acknowledged nor snoozed.
+   *
+   * @generated from field: int64 attention = 2;
+   */
+  attention?: string;
+
+  /**
+   * @generated from field: int64 acknowledged = 3;
+   */
+  acknowledged?: string;
+
+  /**
+   * @generated from field: int64 snoozed = 4;
+   */
+  snoozed?: string;
+
+  /**
+   * Of the open ones, by severity.
+   *
+   * @generated from field: int64 critical = 5;
+   */
+  critical?: string;
+
+  /**
+   * @generated from field: int64 warning = 6;
+   */
+  warning?: string;
+
+  /**
+   * @generated from field: int64 info = 7;
+   */
+  info?: string;
+};
+
+/**
+ * Describes the message svc.monitoring.v1.ProjectOverview.IncidentCounts.
+ * Use `create(ProjectOverview_IncidentCountsSchema)` to create a new message.
+ */
+export const ProjectOverview_IncidentCountsSchema: GenMessage<ProjectOverview_IncidentCounts, {jsonType: ProjectOverview_IncidentCountsJson}> = /*@__PURE__*/
+  messageDesc(file_svc_monitoring_v1_alert, 22, 2);
+
+/**
+ * Each rule is in exactly one.
+ *
+ * @generated from message svc.monitoring.v1.ProjectOverview.RuleCounts
+ */
+export type ProjectOverview_RuleCounts = Message<"svc.monitoring.v1.ProjectOverview.RuleCounts"> & {
+  /**
+   * Enabled, and its newest version is applied.
+   *
+   * @generated from field: int64 applied = 1;
+   */
+  applied: bigint;
+
+  /**
+   * Its newest version waits to be applied.
+   *
+   * @generated from field: int64 pending = 2;
+   */
+  pending: bigint;
+
+  /**
+   * Its newest version could not be applied.
+   *
+   * @generated from field: int64 failed = 3;
+   */
+  failed: bigint;
+
+  /**
+   * Paused by its editors (`enabled` is false).
+   *
+   * @generated from field: int64 paused = 4;
+   */
+  paused: bigint;
+};
+
+/**
+ * Each rule is in exactly one.
+ *
+ * @generated from message svc.monitoring.v1.ProjectOverview.RuleCounts
+ */
+export type ProjectOverview_RuleCountsJson = {
+  /**
+   * Enabled, and its newest version is applied.
+   *
+   * @generated from field: int64 applied = 1;
+   */
+  applied?: string;
+
+  /**
+   * Its newest version waits to be applied.
+   *
+   * @generated from field: int64 pending = 2;
+   */
+  pending?: string;
+
+  /**
+   * Its newest version could not be applied.
+   *
+   * @generated from field: int64 failed = 3;
+   */
+  failed?: string;
+
+  /**
+   * Paused by its editors (`enabled` is false).
+   *
+   * @generated from field: int64 paused = 4;
+   */
+  paused?: string;
+};
+
+/**
+ * Describes the message svc.monitoring.v1.ProjectOverview.RuleCounts.
+ * Use `create(ProjectOverview_RuleCountsSchema)` to create a new message.
+ */
+export const ProjectOverview_RuleCountsSchema: GenMessage<ProjectOverview_RuleCounts, {jsonType: ProjectOverview_RuleCountsJson}> = /*@__PURE__*/
+  messageDesc(file_svc_monitoring_v1_alert, 22, 3);
+
+/**
+ * @generated from message svc.monitoring.v1.ProjectOverview.DeliveryCounts
+ */
+export type ProjectOverview_DeliveryCounts = Message<"svc.monitoring.v1.ProjectOverview.DeliveryCounts"> & {
+  /**
+   * Not ended: queued, rechecking, sending or waiting.
+   *
+   * @generated from field: int64 under_way = 1;
+   */
+  underWay: bigint;
+
+  /**
+   * Ended within the last 24 hours, by state.
+   *
+   * @generated from field: int64 sent = 2;
+   */
+  sent: bigint;
+
+  /**
+   * @generated from field: int64 suppressed = 3;
+   */
+  suppressed: bigint;
+
+  /**
+   * @generated from field: int64 expired = 4;
+   */
+  expired: bigint;
+
+  /**
+   * @generated from field: int64 failed = 5;
+   */
+  failed: bigint;
+};
+
+/**
+ * @generated from message svc.monitoring.v1.ProjectOverview.DeliveryCounts
+ */
+export type ProjectOverview_DeliveryCountsJson = {
+  /**
+   * Not ended: queued, rechecking, sending or waiting.
+   *
+   * @generated from field: int64 under_way = 1;
+   */
+  underWay?: string;
+
+  /**
+   * Ended within the last 24 hours, by state.
+   *
+   * @generated from field: int64 sent = 2;
+   */
+  sent?: string;
+
+  /**
+   * @generated from field: int64 suppressed = 3;
+   */
+  suppressed?: string;
+
+  /**
+   * @generated from field: int64 expired = 4;
+   */
+  expired?: string;
+
+  /**
+   * @generated from field: int64 failed = 5;
+   */
+  failed?: string;
+};
+
+/**
+ * Describes the message svc.monitoring.v1.ProjectOverview.DeliveryCounts.
+ * Use `create(ProjectOverview_DeliveryCountsSchema)` to create a new message.
+ */
+export const ProjectOverview_DeliveryCountsSchema: GenMessage<ProjectOverview_DeliveryCounts, {jsonType: ProjectOverview_DeliveryCountsJson}> = /*@__PURE__*/
+  messageDesc(file_svc_monitoring_v1_alert, 22, 4);
+
+/**
+ * @generated from message svc.monitoring.v1.ProjectOverview.Datacenter
+ */
+export type ProjectOverview_Datacenter = Message<"svc.monitoring.v1.ProjectOverview.Datacenter"> & {
+  /**
+   * E.g. `DC-1`.
+   *
+   * @generated from field: string name = 1;
+   */
+  name: string;
+
+  /**
+   * @generated from field: svc.monitoring.v1.ProjectOverview.Datacenter.State state = 2;
+   */
+  state: ProjectOverview_Datacenter_State;
+
+  /**
+   * Since when it is in this state; absent = it was in no other since it was first seen.
+   *
+   * @generated from field: optional int64 since_unix = 3;
+   */
+  sinceUnix?: bigint | undefined;
+
+  /**
+   * VMs of the project in it.
+   *
+   * @generated from field: int64 vms = 4;
+   */
+  vms: bigint;
+};
+
+/**
+ * @generated from message svc.monitoring.v1.ProjectOverview.Datacenter
+ */
+export type ProjectOverview_DatacenterJson = {
+  /**
+   * E.g. `DC-1`.
+   *
+   * @generated from field: string name = 1;
+   */
+  name?: string;
+
+  /**
+   * @generated from field: svc.monitoring.v1.ProjectOverview.Datacenter.State state = 2;
+   */
+  state?: ProjectOverview_Datacenter_StateJson;
+
+  /**
+   * Since when it is in this state; absent = it was in no other since it was first seen.
+   *
+   * @generated from field: optional int64 since_unix = 3;
+   */
+  sinceUnix?: string;
+
+  /**
+   * VMs of the project in it.
+   *
+   * @generated from field: int64 vms = 4;
+   */
+  vms?: string;
+};
+
+/**
+ * Describes the message svc.monitoring.v1.ProjectOverview.Datacenter.
+ * Use `create(ProjectOverview_DatacenterSchema)` to create a new message.
+ */
+export const ProjectOverview_DatacenterSchema: GenMessage<ProjectOverview_Datacenter, {jsonType: ProjectOverview_DatacenterJson}> = /*@__PURE__*/
+  messageDesc(file_svc_monitoring_v1_alert, 22, 5);
+
+/**
+ * @generated from enum svc.monitoring.v1.ProjectOverview.Datacenter.State
+ */
+export const ProjectOverview_Datacenter_State = {
+  /**
+   * @generated from enum value: STATE_UNSPECIFIED = 0;
+   */
+  STATE_UNSPECIFIED: 0,
+
+  /**
+   * @generated from enum value: LIVE = 1;
+   */
+  LIVE: 1,
+
+  /**
+   * @generated from enum value: STALE = 2;
+   */
+  STALE: 2,
+} as const;
+
+/**
+ * @generated from enum svc.monitoring.v1.ProjectOverview.Datacenter.State
+ */
+export type ProjectOverview_Datacenter_State = (typeof ProjectOverview_Datacenter_State)[keyof typeof ProjectOverview_Datacenter_State] | UnknownEnum;
+
+/**
+ * @generated from enum svc.monitoring.v1.ProjectOverview.Datacenter.State
+ */
+export type ProjectOverview_Datacenter_StateJson = "STATE_UNSPECIFIED" | "LIVE" | "STALE";
+
+/**
+ * Describes the enum svc.monitoring.v1.ProjectOverview.Datacenter.State.
+ */
+export const ProjectOverview_Datacenter_StateSchema: GenEnum<ProjectOverview_Datacenter_State, ProjectOverview_Datacenter_StateJson> = /*@__PURE__*/
+  enumDesc(file_svc_monitoring_v1_alert, 22, 5, 0);
+
+/**
  * Alert rules, the incidents they raise, and the destinations of notifications.
  *
  * @generated from service svc.monitoring.v1.AlertService
@@ -1628,6 +2294,26 @@ export const AlertService: GenService<{
     output: typeof IncidentSchema;
   },
   /**
+   * AcknowledgeIncident for several at once: all that can be are, in one commit.
+   *
+   * @generated from rpc svc.monitoring.v1.AlertService.AcknowledgeIncidents
+   */
+  acknowledgeIncidents: {
+    methodKind: "unary";
+    input: typeof AcknowledgeIncidentsRequestSchema;
+    output: typeof AcknowledgeIncidentsResponseSchema;
+  },
+  /**
+   * SnoozeIncident for several at once: all that can be are, in one commit.
+   *
+   * @generated from rpc svc.monitoring.v1.AlertService.SnoozeIncidents
+   */
+  snoozeIncidents: {
+    methodKind: "unary";
+    input: typeof SnoozeIncidentsRequestSchema;
+    output: typeof SnoozeIncidentsResponseSchema;
+  },
+  /**
    * Streams the open incidents, then every change. Ends with an error when the caller loses access
    * or cannot keep up, or the service stops: call it again then.
    *
@@ -1754,6 +2440,16 @@ export const AlertService: GenService<{
     methodKind: "unary";
     input: typeof ListNoticesRequestSchema;
     output: typeof ListNoticesResponseSchema;
+  },
+  /**
+   * The project in counts: what is watched, what fires, what is on its way, and its limits.
+   *
+   * @generated from rpc svc.monitoring.v1.AlertService.GetProjectOverview
+   */
+  getProjectOverview: {
+    methodKind: "unary";
+    input: typeof GetProjectOverviewRequestSchema;
+    output: typeof ProjectOverviewSchema;
   },
 }> = /*@__PURE__*/
   serviceDesc(file_svc_monitoring_v1_alert, 0);

@@ -12,7 +12,7 @@ import type { Message, UnknownEnum } from "@bufbuild/protobuf";
  * Describes the file svc/monitoring/v1/delivery.proto.
  */
 export const file_svc_monitoring_v1_delivery: GenFile = /*@__PURE__*/
-  fileDesc("CiBzdmMvbW9uaXRvcmluZy92MS9kZWxpdmVyeS5wcm90bxIRc3ZjLm1vbml0b3JpbmcudjEi8gUKCERlbGl2ZXJ5EgwKBG5hbWUYASABKAkSFQoNaW5jaWRlbnRfbmFtZRgCIAEoCRIYChBkZXN0aW5hdGlvbl9uYW1lGAMgASgJEjAKBWV2ZW50GAQgASgOMiEuc3ZjLm1vbml0b3JpbmcudjEuRGVsaXZlcnkuRXZlbnQSMAoFc3RhdGUYBSABKA4yIS5zdmMubW9uaXRvcmluZy52MS5EZWxpdmVyeS5TdGF0ZRIOCgZyZWFzb24YBiABKAkSNQoIYXR0ZW1wdHMYByADKAsyIy5zdmMubW9uaXRvcmluZy52MS5EZWxpdmVyeS5BdHRlbXB0Eh4KEW5leHRfYXR0ZW1wdF91bml4GAggASgDSACIAQESFAoMY3JlYXRlZF91bml4GAkgASgDEhEKCXJlY2lwaWVudBgKIAEoCRq/AQoHQXR0ZW1wdBISCgphdHRlbXB0X2lkGAEgASgJEhQKDHN0YXJ0ZWRfdW5peBgCIAEoAxIYCgtkdXJhdGlvbl9tcxgDIAEoA0gAiAEBEg8KB291dGNvbWUYBCABKAkSGAoLaHR0cF9zdGF0dXMYBSABKAVIAYgBARINCgVlcnJvchgGIAEoCRIWCg5hbnN3ZXJfZXhjZXJwdBgHIAEoCUIOCgxfZHVyYXRpb25fbXNCDgoMX2h0dHBfc3RhdHVzIlEKBUV2ZW50EhUKEUVWRU5UX1VOU1BFQ0lGSUVEEAASCgoGRklSSU5HEAESDAoIUkVQRUFURUQQAhINCglSRUNPVkVSRUQQAxIICgRURVNUEAQihwEKBVN0YXRlEhUKEVNUQVRFX1VOU1BFQ0lGSUVEEAASCgoGUVVFVUVEEAESDgoKUkVDSEVDS0lORxACEgsKB1NFTkRJTkcQAxILCgdXQUlUSU5HEAQSCAoEU0VOVBAFEg4KClNVUFBSRVNTRUQQBhILCgdFWFBJUkVEEAcSCgoGRkFJTEVEEAhCFAoSX25leHRfYXR0ZW1wdF91bml4IoUBChVMaXN0RGVsaXZlcmllc1JlcXVlc3QSFAoMcHJvamVjdF9uYW1lGAEgASgJEhUKDWluY2lkZW50X25hbWUYAiABKAkSEQoJcGFnZV9zaXplGAMgASgFEhIKCnBhZ2VfdG9rZW4YBCABKAkSGAoQZGVzdGluYXRpb25fbmFtZRgFIAEoCSJiChZMaXN0RGVsaXZlcmllc1Jlc3BvbnNlEi8KCmRlbGl2ZXJpZXMYASADKAsyGy5zdmMubW9uaXRvcmluZy52MS5EZWxpdmVyeRIXCg9uZXh0X3BhZ2VfdG9rZW4YAiABKAkiIgoSR2V0RGVsaXZlcnlSZXF1ZXN0EgwKBG5hbWUYASABKAliBnByb3RvMw");
+  fileDesc("CiBzdmMvbW9uaXRvcmluZy92MS9kZWxpdmVyeS5wcm90bxIRc3ZjLm1vbml0b3JpbmcudjEisQoKCERlbGl2ZXJ5EgwKBG5hbWUYASABKAkSFQoNaW5jaWRlbnRfbmFtZRgCIAEoCRIYChBkZXN0aW5hdGlvbl9uYW1lGAMgASgJEjAKBWV2ZW50GAQgASgOMiEuc3ZjLm1vbml0b3JpbmcudjEuRGVsaXZlcnkuRXZlbnQSMAoFc3RhdGUYBSABKA4yIS5zdmMubW9uaXRvcmluZy52MS5EZWxpdmVyeS5TdGF0ZRIOCgZyZWFzb24YBiABKAkSNQoIYXR0ZW1wdHMYByADKAsyIy5zdmMubW9uaXRvcmluZy52MS5EZWxpdmVyeS5BdHRlbXB0Eh4KEW5leHRfYXR0ZW1wdF91bml4GAggASgDSACIAQESFAoMY3JlYXRlZF91bml4GAkgASgDEhEKCXJlY2lwaWVudBgKIAEoCRIvCgVzdGVwcxgLIAMoCzIgLnN2Yy5tb25pdG9yaW5nLnYxLkRlbGl2ZXJ5LlN0ZXAavwEKB0F0dGVtcHQSEgoKYXR0ZW1wdF9pZBgBIAEoCRIUCgxzdGFydGVkX3VuaXgYAiABKAMSGAoLZHVyYXRpb25fbXMYAyABKANIAIgBARIPCgdvdXRjb21lGAQgASgJEhgKC2h0dHBfc3RhdHVzGAUgASgFSAGIAQESDQoFZXJyb3IYBiABKAkSFgoOYW5zd2VyX2V4Y2VycHQYByABKAlCDgoMX2R1cmF0aW9uX21zQg4KDF9odHRwX3N0YXR1cxrmAgoFQ2hlY2sSNQoFY2hlY2sYASABKA4yJi5zdmMubW9uaXRvcmluZy52MS5EZWxpdmVyeS5DaGVjay5LaW5kEg0KBWhvbGRzGAIgASgIEg4KBnJlYXNvbhgDIAEoCSKGAgoES2luZBIUChBLSU5EX1VOU1BFQ0lGSUVEEAASFgoSREVTVElOQVRJT05fRVhJU1RTEAESGgoWREVTVElOQVRJT05fTk9UX1BBVVNFRBACEhYKElJFQ0lQSUVOVF9FTElHSUJMRRADEhIKDklOQ0lERU5UX0ZJUkVTEAQSEgoOTk9UX1NVUEVSU0VERUQQBRIYChRJTkNJREVOVF9OT1RfUkVUSVJFRBAGEg0KCVZNX0VYSVNUUxAHEg8KC1JVTEVfRVhJU1RTEAgSEgoOUlVMRV9VTkNIQU5HRUQQCRIVChFERVNUSU5BVElPTl9OQU1FRBAKEg8KC05PVF9TTk9PWkVEEAsaogEKBFN0ZXASEgoKYXRfdW5peF9tcxgBIAEoAxINCgVldmVudBgCIAEoCRISCgphdHRlbXB0X2lkGAMgASgJEjEKBmNoZWNrcxgEIAMoCzIhLnN2Yy5tb25pdG9yaW5nLnYxLkRlbGl2ZXJ5LkNoZWNrEjAKBXN0YXRlGAUgASgOMiEuc3ZjLm1vbml0b3JpbmcudjEuRGVsaXZlcnkuU3RhdGUiUQoFRXZlbnQSFQoRRVZFTlRfVU5TUEVDSUZJRUQQABIKCgZGSVJJTkcQARIMCghSRVBFQVRFRBACEg0KCVJFQ09WRVJFRBADEggKBFRFU1QQBCKHAQoFU3RhdGUSFQoRU1RBVEVfVU5TUEVDSUZJRUQQABIKCgZRVUVVRUQQARIOCgpSRUNIRUNLSU5HEAISCwoHU0VORElORxADEgsKB1dBSVRJTkcQBBIICgRTRU5UEAUSDgoKU1VQUFJFU1NFRBAGEgsKB0VYUElSRUQQBxIKCgZGQUlMRUQQCEIUChJfbmV4dF9hdHRlbXB0X3VuaXgimwIKFUxpc3REZWxpdmVyaWVzUmVxdWVzdBIUCgxwcm9qZWN0X25hbWUYASABKAkSFQoNaW5jaWRlbnRfbmFtZRgCIAEoCRIRCglwYWdlX3NpemUYAyABKAUSEgoKcGFnZV90b2tlbhgEIAEoCRIYChBkZXN0aW5hdGlvbl9uYW1lGAUgASgJEjEKBnN0YXRlcxgGIAMoDjIhLnN2Yy5tb25pdG9yaW5nLnYxLkRlbGl2ZXJ5LlN0YXRlEjEKBmV2ZW50cxgHIAMoDjIhLnN2Yy5tb25pdG9yaW5nLnYxLkRlbGl2ZXJ5LkV2ZW50EhcKD3N0YXJ0X3RpbWVfdW5peBgIIAEoAxIVCg1lbmRfdGltZV91bml4GAkgASgDImIKFkxpc3REZWxpdmVyaWVzUmVzcG9uc2USLwoKZGVsaXZlcmllcxgBIAMoCzIbLnN2Yy5tb25pdG9yaW5nLnYxLkRlbGl2ZXJ5EhcKD25leHRfcGFnZV90b2tlbhgCIAEoCSIiChJHZXREZWxpdmVyeVJlcXVlc3QSDAoEbmFtZRgBIAEoCWIGcHJvdG8z");
 
 /**
  * @generated from message svc.monitoring.v1.Delivery
@@ -75,6 +75,13 @@ export type Delivery = Message<"svc.monitoring.v1.Delivery"> & {
    * @generated from field: string recipient = 10;
    */
   recipient: string;
+
+  /**
+   * Its path, oldest first, at most 500 steps. Only in GetDelivery.
+   *
+   * @generated from field: repeated svc.monitoring.v1.Delivery.Step steps = 11;
+   */
+  steps: Delivery_Step[];
 };
 
 /**
@@ -138,6 +145,13 @@ export type DeliveryJson = {
    * @generated from field: string recipient = 10;
    */
   recipient?: string;
+
+  /**
+   * Its path, oldest first, at most 500 steps. Only in GetDelivery.
+   *
+   * @generated from field: repeated svc.monitoring.v1.Delivery.Step steps = 11;
+   */
+  steps?: Delivery_StepJson[];
 };
 
 /**
@@ -247,6 +261,255 @@ export type Delivery_AttemptJson = {
  */
 export const Delivery_AttemptSchema: GenMessage<Delivery_Attempt, {jsonType: Delivery_AttemptJson}> = /*@__PURE__*/
   messageDesc(file_svc_monitoring_v1_delivery, 0, 0);
+
+/**
+ * What was looked at before an attempt was opened, or before it was decided not to send.
+ *
+ * @generated from message svc.monitoring.v1.Delivery.Check
+ */
+export type Delivery_Check = Message<"svc.monitoring.v1.Delivery.Check"> & {
+  /**
+   * @generated from field: svc.monitoring.v1.Delivery.Check.Kind check = 1;
+   */
+  check: Delivery_Check_Kind;
+
+  /**
+   * @generated from field: bool holds = 2;
+   */
+  holds: boolean;
+
+  /**
+   * Why it does not hold: a reason of the delivery, e.g. `SNOOZED`; empty when it holds.
+   *
+   * @generated from field: string reason = 3;
+   */
+  reason: string;
+};
+
+/**
+ * What was looked at before an attempt was opened, or before it was decided not to send.
+ *
+ * @generated from message svc.monitoring.v1.Delivery.Check
+ */
+export type Delivery_CheckJson = {
+  /**
+   * @generated from field: svc.monitoring.v1.Delivery.Check.Kind check = 1;
+   */
+  check?: Delivery_Check_KindJson;
+
+  /**
+   * @generated from field: bool holds = 2;
+   */
+  holds?: boolean;
+
+  /**
+   * Why it does not hold: a reason of the delivery, e.g. `SNOOZED`; empty when it holds.
+   *
+   * @generated from field: string reason = 3;
+   */
+  reason?: string;
+};
+
+/**
+ * Describes the message svc.monitoring.v1.Delivery.Check.
+ * Use `create(Delivery_CheckSchema)` to create a new message.
+ */
+export const Delivery_CheckSchema: GenMessage<Delivery_Check, {jsonType: Delivery_CheckJson}> = /*@__PURE__*/
+  messageDesc(file_svc_monitoring_v1_delivery, 0, 1);
+
+/**
+ * @generated from enum svc.monitoring.v1.Delivery.Check.Kind
+ */
+export const Delivery_Check_Kind = {
+  /**
+   * @generated from enum value: KIND_UNSPECIFIED = 0;
+   */
+  KIND_UNSPECIFIED: 0,
+
+  /**
+   * The destination exists.
+   *
+   * @generated from enum value: DESTINATION_EXISTS = 1;
+   */
+  DESTINATION_EXISTS: 1,
+
+  /**
+   * The destination is not paused.
+   *
+   * @generated from enum value: DESTINATION_NOT_PAUSED = 2;
+   */
+  DESTINATION_NOT_PAUSED: 2,
+
+  /**
+   * Mail: the recipient is one of the destination's, verified, and takes mail.
+   *
+   * @generated from enum value: RECIPIENT_ELIGIBLE = 3;
+   */
+  RECIPIENT_ELIGIBLE: 3,
+
+  /**
+   * The incident still fires, as the notification says.
+   *
+   * @generated from enum value: INCIDENT_FIRES = 4;
+   */
+  INCIDENT_FIRES: 4,
+
+  /**
+   * No newer notification makes this one redundant. For a recovery: its firing may have arrived.
+   *
+   * @generated from enum value: NOT_SUPERSEDED = 5;
+   */
+  NOT_SUPERSEDED: 5,
+
+  /**
+   * The incident was not retired.
+   *
+   * @generated from enum value: INCIDENT_NOT_RETIRED = 6;
+   */
+  INCIDENT_NOT_RETIRED: 6,
+
+  /**
+   * The VM exists.
+   *
+   * @generated from enum value: VM_EXISTS = 7;
+   */
+  VM_EXISTS: 7,
+
+  /**
+   * The rule exists.
+   *
+   * @generated from enum value: RULE_EXISTS = 8;
+   */
+  RULE_EXISTS: 8,
+
+  /**
+   * The rule's condition is the one that fired.
+   *
+   * @generated from enum value: RULE_UNCHANGED = 9;
+   */
+  RULE_UNCHANGED: 9,
+
+  /**
+   * The rule still names the destination.
+   *
+   * @generated from enum value: DESTINATION_NAMED = 10;
+   */
+  DESTINATION_NAMED: 10,
+
+  /**
+   * The incident is not snoozed.
+   *
+   * @generated from enum value: NOT_SNOOZED = 11;
+   */
+  NOT_SNOOZED: 11,
+} as const;
+
+/**
+ * @generated from enum svc.monitoring.v1.Delivery.Check.Kind
+ */
+export type Delivery_Check_Kind = (typeof Delivery_Check_Kind)[keyof typeof Delivery_Check_Kind] | UnknownEnum;
+
+/**
+ * @generated from enum svc.monitoring.v1.Delivery.Check.Kind
+ */
+export type Delivery_Check_KindJson = "KIND_UNSPECIFIED" | "DESTINATION_EXISTS" | "DESTINATION_NOT_PAUSED" | "RECIPIENT_ELIGIBLE" | "INCIDENT_FIRES" | "NOT_SUPERSEDED" | "INCIDENT_NOT_RETIRED" | "VM_EXISTS" | "RULE_EXISTS" | "RULE_UNCHANGED" | "DESTINATION_NAMED" | "NOT_SNOOZED";
+
+/**
+ * Describes the enum svc.monitoring.v1.Delivery.Check.Kind.
+ */
+export const Delivery_Check_KindSchema: GenEnum<Delivery_Check_Kind, Delivery_Check_KindJson> = /*@__PURE__*/
+  enumDesc(file_svc_monitoring_v1_delivery, 0, 1, 0);
+
+/**
+ * A step of the delivery's path through its state machine.
+ *
+ * @generated from message svc.monitoring.v1.Delivery.Step
+ */
+export type Delivery_Step = Message<"svc.monitoring.v1.Delivery.Step"> & {
+  /**
+   * @generated from field: int64 at_unix_ms = 1;
+   */
+  atUnixMs: bigint;
+
+  /**
+   * `attemptDue`, `cleared`, `suppressed`, `accepted`, `attemptFailed`, `refused`,
+   * `attemptLost`, or for timers `after retryDelay` and `after lifetimeEnd`; empty = the creation.
+   *
+   * @generated from field: string event = 2;
+   */
+  event: string;
+
+  /**
+   * Of the attempt that it opened or ended; empty = none.
+   *
+   * @generated from field: string attempt_id = 3;
+   */
+  attemptId: string;
+
+  /**
+   * Of `cleared` and `suppressed`, in their order; the first that does not hold is the last.
+   * Empty for steps recorded before checks were.
+   *
+   * @generated from field: repeated svc.monitoring.v1.Delivery.Check checks = 4;
+   */
+  checks: Delivery_Check[];
+
+  /**
+   * State after it.
+   *
+   * @generated from field: svc.monitoring.v1.Delivery.State state = 5;
+   */
+  state: Delivery_State;
+};
+
+/**
+ * A step of the delivery's path through its state machine.
+ *
+ * @generated from message svc.monitoring.v1.Delivery.Step
+ */
+export type Delivery_StepJson = {
+  /**
+   * @generated from field: int64 at_unix_ms = 1;
+   */
+  atUnixMs?: string;
+
+  /**
+   * `attemptDue`, `cleared`, `suppressed`, `accepted`, `attemptFailed`, `refused`,
+   * `attemptLost`, or for timers `after retryDelay` and `after lifetimeEnd`; empty = the creation.
+   *
+   * @generated from field: string event = 2;
+   */
+  event?: string;
+
+  /**
+   * Of the attempt that it opened or ended; empty = none.
+   *
+   * @generated from field: string attempt_id = 3;
+   */
+  attemptId?: string;
+
+  /**
+   * Of `cleared` and `suppressed`, in their order; the first that does not hold is the last.
+   * Empty for steps recorded before checks were.
+   *
+   * @generated from field: repeated svc.monitoring.v1.Delivery.Check checks = 4;
+   */
+  checks?: Delivery_CheckJson[];
+
+  /**
+   * State after it.
+   *
+   * @generated from field: svc.monitoring.v1.Delivery.State state = 5;
+   */
+  state?: Delivery_StateJson;
+};
+
+/**
+ * Describes the message svc.monitoring.v1.Delivery.Step.
+ * Use `create(Delivery_StepSchema)` to create a new message.
+ */
+export const Delivery_StepSchema: GenMessage<Delivery_Step, {jsonType: Delivery_StepJson}> = /*@__PURE__*/
+  messageDesc(file_svc_monitoring_v1_delivery, 0, 2);
 
 /**
  * @generated from enum svc.monitoring.v1.Delivery.Event
@@ -394,6 +657,32 @@ export type ListDeliveriesRequest = Message<"svc.monitoring.v1.ListDeliveriesReq
    * @generated from field: string destination_name = 5;
    */
   destinationName: string;
+
+  /**
+   * Filter by state; empty = all.
+   *
+   * @generated from field: repeated svc.monitoring.v1.Delivery.State states = 6;
+   */
+  states: Delivery_State[];
+
+  /**
+   * Filter by event; empty = all.
+   *
+   * @generated from field: repeated svc.monitoring.v1.Delivery.Event events = 7;
+   */
+  events: Delivery_Event[];
+
+  /**
+   * Created in this range, Unix seconds, both ends included; 0 = open.
+   *
+   * @generated from field: int64 start_time_unix = 8;
+   */
+  startTimeUnix: bigint;
+
+  /**
+   * @generated from field: int64 end_time_unix = 9;
+   */
+  endTimeUnix: bigint;
 };
 
 /**
@@ -428,6 +717,32 @@ export type ListDeliveriesRequestJson = {
    * @generated from field: string destination_name = 5;
    */
   destinationName?: string;
+
+  /**
+   * Filter by state; empty = all.
+   *
+   * @generated from field: repeated svc.monitoring.v1.Delivery.State states = 6;
+   */
+  states?: Delivery_StateJson[];
+
+  /**
+   * Filter by event; empty = all.
+   *
+   * @generated from field: repeated svc.monitoring.v1.Delivery.Event events = 7;
+   */
+  events?: Delivery_EventJson[];
+
+  /**
+   * Created in this range, Unix seconds, both ends included; 0 = open.
+   *
+   * @generated from field: int64 start_time_unix = 8;
+   */
+  startTimeUnix?: string;
+
+  /**
+   * @generated from field: int64 end_time_unix = 9;
+   */
+  endTimeUnix?: string;
 };
 
 /**

@@ -6,15 +6,17 @@
 
 import type { GenEnum, GenFile, GenMessage } from "@bufbuild/protobuf/codegenv2";
 import { enumDesc, fileDesc, messageDesc } from "@bufbuild/protobuf/codegenv2";
+import type { StructJson } from "@bufbuild/protobuf/wkt";
+import { file_google_protobuf_struct } from "@bufbuild/protobuf/wkt";
 import type { AlertInstance_DataState, AlertInstance_DataStateJson, AlertRuleSpec_Operator, AlertRuleSpec_OperatorJson, AlertRuleSpec_Severity, AlertRuleSpec_SeverityJson } from "./rule_pb.ts";
 import { file_svc_monitoring_v1_rule } from "./rule_pb.ts";
-import type { Message, UnknownEnum } from "@bufbuild/protobuf";
+import type { JsonObject, Message, UnknownEnum } from "@bufbuild/protobuf";
 
 /**
  * Describes the file svc/monitoring/v1/incident.proto.
  */
 export const file_svc_monitoring_v1_incident: GenFile = /*@__PURE__*/
-  fileDesc("CiBzdmMvbW9uaXRvcmluZy92MS9pbmNpZGVudC5wcm90bxIRc3ZjLm1vbml0b3JpbmcudjEiiQ0KCEluY2lkZW50EgwKBG5hbWUYASABKAkSEQoJcnVsZV9uYW1lGAIgASgJEhQKDHJ1bGVfdmVyc2lvbhgDIAEoAxIZChFydWxlX2Rpc3BsYXlfbmFtZRgEIAEoCRIPCgd2bV9uYW1lGAUgASgJEjcKBmxhYmVscxgGIAMoCzInLnN2Yy5tb25pdG9yaW5nLnYxLkluY2lkZW50LkxhYmVsc0VudHJ5EjsKCHNldmVyaXR5GAcgASgOMikuc3ZjLm1vbml0b3JpbmcudjEuQWxlcnRSdWxlU3BlYy5TZXZlcml0eRIwCgVzdGF0ZRgIIAEoDjIhLnN2Yy5tb25pdG9yaW5nLnYxLkluY2lkZW50LlN0YXRlEj8KDXJldGlyZV9yZWFzb24YCSABKA4yKC5zdmMubW9uaXRvcmluZy52MS5JbmNpZGVudC5SZXRpcmVSZWFzb24SQQoMYWNrbm93bGVkZ2VkGAogASgLMisuc3ZjLm1vbml0b3JpbmcudjEuSW5jaWRlbnQuQWNrbm93bGVkZ2VtZW50Eh8KEnNub296ZWRfdW50aWxfdW5peBgLIAEoA0gAiAEBEj4KCmRhdGFfc3RhdGUYDCABKA4yKi5zdmMubW9uaXRvcmluZy52MS5BbGVydEluc3RhbmNlLkRhdGFTdGF0ZRIUCgxzdGFydGVkX3VuaXgYDSABKAMSEgoKZmlyZWRfdW5peBgOIAEoAxIbCg5yZWNvdmVyZWRfdW5peBgPIAEoA0gBiAEBEhIKBXZhbHVlGBAgASgBSAKIAQESEQoJbWV0cmljX2lkGBEgASgJEjsKCG9wZXJhdG9yGBIgASgOMikuc3ZjLm1vbml0b3JpbmcudjEuQWxlcnRSdWxlU3BlYy5PcGVyYXRvchIRCgl0aHJlc2hvbGQYEyABKAESJAocY29ycmVjdGVkX2FmdGVyX25vdGlmaWNhdGlvbhgUIAEoCBIZCgxyZXRpcmVkX3VuaXgYFSABKANIA4gBARIkChdkYXRhX21pc3Npbmdfc2luY2VfdW5peBgWIAEoA0gEiAEBEkYKE2RhdGFfbWlzc2luZ19yZWFzb24YFyABKA4yKS5zdmMubW9uaXRvcmluZy52MS5JbmNpZGVudC5NaXNzaW5nUmVhc29uEhcKD2V2YWx1YXRvcl9lcnJvchgYIAEoCRISCgpkYXRhY2VudGVyGBkgASgJEhAKCGhlbGRfdm1zGBogAygJEhUKDWhlbGRfdm1fY291bnQYGyABKAMSGQoRc3VzdGFpbmVkX3NlY29uZHMYHCABKAUSDwoHcmVwZWF0cxgdIAEoBRI7Cgh0aW1lbGluZRgeIAMoCzIpLnN2Yy5tb25pdG9yaW5nLnYxLkluY2lkZW50LlRpbWVsaW5lRW50cnkaPAoPQWNrbm93bGVkZ2VtZW50EgoKAmJ5GAEgASgJEg8KB2F0X3VuaXgYAiABKAMSDAoEbm90ZRgDIAEoCRpiCg1UaW1lbGluZUVudHJ5Eg8KB2F0X3VuaXgYASABKAMSDQoFZXZlbnQYAiABKAkSCgoCYnkYAyABKAkSDgoGZGV0YWlsGAQgASgJEhUKDWRlbGl2ZXJ5X25hbWUYBSABKAkaLQoLTGFiZWxzRW50cnkSCwoDa2V5GAEgASgJEg0KBXZhbHVlGAIgASgJOgI4ASJGCgVTdGF0ZRIVChFTVEFURV9VTlNQRUNJRklFRBAAEgoKBkZJUklORxABEg0KCVJFQ09WRVJFRBACEgsKB1JFVElSRUQQAyJyCgxSZXRpcmVSZWFzb24SHQoZUkVUSVJFX1JFQVNPTl9VTlNQRUNJRklFRBAAEhAKDFJVTEVfQ0hBTkdFRBABEg8KC1JVTEVfUEFVU0VEEAISEAoMUlVMRV9ERUxFVEVEEAMSDgoKVk1fREVMRVRFRBAEInMKDU1pc3NpbmdSZWFzb24SHgoaTUlTU0lOR19SRUFTT05fVU5TUEVDSUZJRUQQABILCgdOT19EQVRBEAESDgoKVk1fU1RPUFBFRBACEg8KC0NMT0NLX0FIRUFEEAMSFAoQREFUQUNFTlRFUl9TVEFMRRAEQhUKE19zbm9vemVkX3VudGlsX3VuaXhCEQoPX3JlY292ZXJlZF91bml4QggKBl92YWx1ZUIPCg1fcmV0aXJlZF91bml4QhoKGF9kYXRhX21pc3Npbmdfc2luY2VfdW5peCLZAQoUTGlzdEluY2lkZW50c1JlcXVlc3QSFAoMcHJvamVjdF9uYW1lGAEgASgJEjAKBXN0YXRlGAIgASgOMiEuc3ZjLm1vbml0b3JpbmcudjEuSW5jaWRlbnQuU3RhdGUSEQoJcnVsZV9uYW1lGAMgASgJEg8KB3ZtX25hbWUYBCABKAkSFwoPc3RhcnRfdGltZV91bml4GAUgASgDEhUKDWVuZF90aW1lX3VuaXgYBiABKAMSEQoJcGFnZV9zaXplGAcgASgFEhIKCnBhZ2VfdG9rZW4YCCABKAkiYAoVTGlzdEluY2lkZW50c1Jlc3BvbnNlEi4KCWluY2lkZW50cxgBIAMoCzIbLnN2Yy5tb25pdG9yaW5nLnYxLkluY2lkZW50EhcKD25leHRfcGFnZV90b2tlbhgCIAEoCSIiChJHZXRJbmNpZGVudFJlcXVlc3QSDAoEbmFtZRgBIAEoCSItChVXYXRjaEluY2lkZW50c1JlcXVlc3QSFAoMcHJvamVjdF9uYW1lGAEgASgJIvwBChZXYXRjaEluY2lkZW50c1Jlc3BvbnNlEjwKBGtpbmQYASABKA4yLi5zdmMubW9uaXRvcmluZy52MS5XYXRjaEluY2lkZW50c1Jlc3BvbnNlLktpbmQSLgoJaW5jaWRlbnRzGAIgAygLMhsuc3ZjLm1vbml0b3JpbmcudjEuSW5jaWRlbnQSGgoSc25hcHNob3RfY29udGludWVzGAMgASgIEhAKCHNlcXVlbmNlGAQgASgDIkYKBEtpbmQSFAoQS0lORF9VTlNQRUNJRklFRBAAEgwKCFNOQVBTSE9UEAESCwoHQ0hBTkdFUxACEg0KCUhFQVJUQkVBVBADIkwKGkFja25vd2xlZGdlSW5jaWRlbnRSZXF1ZXN0EgwKBG5hbWUYASABKAkSEgoKcmVxdWVzdF9pZBgCIAEoCRIMCgRub3RlGAMgASgJIk0KFVNub296ZUluY2lkZW50UmVxdWVzdBIMCgRuYW1lGAEgASgJEhIKCnJlcXVlc3RfaWQYAiABKAkSEgoKdW50aWxfdW5peBgDIAEoAyI7ChdVbnNub296ZUluY2lkZW50UmVxdWVzdBIMCgRuYW1lGAEgASgJEhIKCnJlcXVlc3RfaWQYAiABKAkiJgoWRXhwbGFpbkluY2lkZW50UmVxdWVzdBIMCgRuYW1lGAEgASgJIu4IChdFeHBsYWluSW5jaWRlbnRSZXNwb25zZRItCghpbmNpZGVudBgBIAEoCzIbLnN2Yy5tb25pdG9yaW5nLnYxLkluY2lkZW50EkcKCWNvbmRpdGlvbhgCIAEoCzI0LnN2Yy5tb25pdG9yaW5nLnYxLkV4cGxhaW5JbmNpZGVudFJlc3BvbnNlLkNvbmRpdGlvbhJBCgZ3aW5kb3cYAyADKAsyMS5zdmMubW9uaXRvcmluZy52MS5FeHBsYWluSW5jaWRlbnRSZXNwb25zZS5TYW1wbGUSFgoOd2luZG93X3RoaW5uZWQYBCABKAgSPAoEZ2FwcxgFIAMoCzIuLnN2Yy5tb25pdG9yaW5nLnYxLkV4cGxhaW5JbmNpZGVudFJlc3BvbnNlLkdhcBJPCg1yZWNvbXB1dGF0aW9uGAYgASgLMjguc3ZjLm1vbml0b3JpbmcudjEuRXhwbGFpbkluY2lkZW50UmVzcG9uc2UuUmVjb21wdXRhdGlvbhIPCgdzdW1tYXJ5GAcgASgJGkMKBlNhbXBsZRIYChBvYnNlcnZlZF91bml4X21zGAEgASgDEg0KBXZhbHVlGAIgASgBEhAKCGJyZWFjaGVzGAMgASgIGkQKA0dhcBIVCg1zdGFydF91bml4X21zGAEgASgDEhMKC2VuZF91bml4X21zGAIgASgDEhEKCXRvbGVyYXRlZBgDIAEoCBqiAgoJQ29uZGl0aW9uEhEKCW1ldHJpY19pZBgBIAEoCRIMCgR1bml0GAIgASgJEjsKCG9wZXJhdG9yGAMgASgOMikuc3ZjLm1vbml0b3JpbmcudjEuQWxlcnRSdWxlU3BlYy5PcGVyYXRvchIRCgl0aHJlc2hvbGQYBCABKAESGQoRc3VzdGFpbmVkX3NlY29uZHMYBSABKAUSHwoScmVjb3ZlcnlfdGhyZXNob2xkGAYgASgBSACIAQESHQoQcmVjb3Zlcnlfc2Vjb25kcxgHIAEoBUgBiAEBEh0KFWdhcF90b2xlcmFuY2Vfc2Vjb25kcxgIIAEoBUIVChNfcmVjb3ZlcnlfdGhyZXNob2xkQhMKEV9yZWNvdmVyeV9zZWNvbmRzGq8CCg1SZWNvbXB1dGF0aW9uEk8KBnN0YXR1cxgBIAEoDjI/LnN2Yy5tb25pdG9yaW5nLnYxLkV4cGxhaW5JbmNpZGVudFJlc3BvbnNlLlJlY29tcHV0YXRpb24uU3RhdHVzEg4KBmRldGFpbBgCIAEoCRIcCg9zdGFydGVkX3VuaXhfbXMYAyABKANIAIgBARIjChZmaXJlZF9vYnNlcnZlZF91bml4X21zGAQgASgDSAGIAQEiSwoGU3RhdHVzEhYKElNUQVRVU19VTlNQRUNJRklFRBAAEgoKBkFHUkVFUxABEgsKB0RJRkZFUlMQAhIQCgxOT1RfUE9TU0lCTEUQA0ISChBfc3RhcnRlZF91bml4X21zQhkKF19maXJlZF9vYnNlcnZlZF91bml4X21zYgZwcm90bzM", [file_svc_monitoring_v1_rule]);
+  fileDesc("CiBzdmMvbW9uaXRvcmluZy92MS9pbmNpZGVudC5wcm90bxIRc3ZjLm1vbml0b3JpbmcudjEi0A0KCEluY2lkZW50EgwKBG5hbWUYASABKAkSEQoJcnVsZV9uYW1lGAIgASgJEhQKDHJ1bGVfdmVyc2lvbhgDIAEoAxIZChFydWxlX2Rpc3BsYXlfbmFtZRgEIAEoCRIPCgd2bV9uYW1lGAUgASgJEjcKBmxhYmVscxgGIAMoCzInLnN2Yy5tb25pdG9yaW5nLnYxLkluY2lkZW50LkxhYmVsc0VudHJ5EjsKCHNldmVyaXR5GAcgASgOMikuc3ZjLm1vbml0b3JpbmcudjEuQWxlcnRSdWxlU3BlYy5TZXZlcml0eRIwCgVzdGF0ZRgIIAEoDjIhLnN2Yy5tb25pdG9yaW5nLnYxLkluY2lkZW50LlN0YXRlEj8KDXJldGlyZV9yZWFzb24YCSABKA4yKC5zdmMubW9uaXRvcmluZy52MS5JbmNpZGVudC5SZXRpcmVSZWFzb24SQQoMYWNrbm93bGVkZ2VkGAogASgLMisuc3ZjLm1vbml0b3JpbmcudjEuSW5jaWRlbnQuQWNrbm93bGVkZ2VtZW50Eh8KEnNub296ZWRfdW50aWxfdW5peBgLIAEoA0gAiAEBEj4KCmRhdGFfc3RhdGUYDCABKA4yKi5zdmMubW9uaXRvcmluZy52MS5BbGVydEluc3RhbmNlLkRhdGFTdGF0ZRIUCgxzdGFydGVkX3VuaXgYDSABKAMSEgoKZmlyZWRfdW5peBgOIAEoAxIbCg5yZWNvdmVyZWRfdW5peBgPIAEoA0gBiAEBEhIKBXZhbHVlGBAgASgBSAKIAQESEQoJbWV0cmljX2lkGBEgASgJEjsKCG9wZXJhdG9yGBIgASgOMikuc3ZjLm1vbml0b3JpbmcudjEuQWxlcnRSdWxlU3BlYy5PcGVyYXRvchIRCgl0aHJlc2hvbGQYEyABKAESJAocY29ycmVjdGVkX2FmdGVyX25vdGlmaWNhdGlvbhgUIAEoCBIZCgxyZXRpcmVkX3VuaXgYFSABKANIA4gBARIkChdkYXRhX21pc3Npbmdfc2luY2VfdW5peBgWIAEoA0gEiAEBEkYKE2RhdGFfbWlzc2luZ19yZWFzb24YFyABKA4yKS5zdmMubW9uaXRvcmluZy52MS5JbmNpZGVudC5NaXNzaW5nUmVhc29uEhcKD2V2YWx1YXRvcl9lcnJvchgYIAEoCRISCgpkYXRhY2VudGVyGBkgASgJEhAKCGhlbGRfdm1zGBogAygJEhUKDWhlbGRfdm1fY291bnQYGyABKAMSGQoRc3VzdGFpbmVkX3NlY29uZHMYHCABKAUSDwoHcmVwZWF0cxgdIAEoBRI7Cgh0aW1lbGluZRgeIAMoCzIpLnN2Yy5tb25pdG9yaW5nLnYxLkluY2lkZW50LlRpbWVsaW5lRW50cnkSGwoTYWxlcnRfaW5zdGFuY2VfbmFtZRgfIAEoCRo8Cg9BY2tub3dsZWRnZW1lbnQSCgoCYnkYASABKAkSDwoHYXRfdW5peBgCIAEoAxIMCgRub3RlGAMgASgJGosBCg1UaW1lbGluZUVudHJ5Eg8KB2F0X3VuaXgYASABKAMSDQoFZXZlbnQYAiABKAkSCgoCYnkYAyABKAkSDgoGZGV0YWlsGAQgASgJEhUKDWRlbGl2ZXJ5X25hbWUYBSABKAkSJwoGZmllbGRzGAYgASgLMhcuZ29vZ2xlLnByb3RvYnVmLlN0cnVjdBotCgtMYWJlbHNFbnRyeRILCgNrZXkYASABKAkSDQoFdmFsdWUYAiABKAk6AjgBIkYKBVN0YXRlEhUKEVNUQVRFX1VOU1BFQ0lGSUVEEAASCgoGRklSSU5HEAESDQoJUkVDT1ZFUkVEEAISCwoHUkVUSVJFRBADInIKDFJldGlyZVJlYXNvbhIdChlSRVRJUkVfUkVBU09OX1VOU1BFQ0lGSUVEEAASEAoMUlVMRV9DSEFOR0VEEAESDwoLUlVMRV9QQVVTRUQQAhIQCgxSVUxFX0RFTEVURUQQAxIOCgpWTV9ERUxFVEVEEAQicwoNTWlzc2luZ1JlYXNvbhIeChpNSVNTSU5HX1JFQVNPTl9VTlNQRUNJRklFRBAAEgsKB05PX0RBVEEQARIOCgpWTV9TVE9QUEVEEAISDwoLQ0xPQ0tfQUhFQUQQAxIUChBEQVRBQ0VOVEVSX1NUQUxFEARCFQoTX3Nub296ZWRfdW50aWxfdW5peEIRCg9fcmVjb3ZlcmVkX3VuaXhCCAoGX3ZhbHVlQg8KDV9yZXRpcmVkX3VuaXhCGgoYX2RhdGFfbWlzc2luZ19zaW5jZV91bml4Ir8CChRMaXN0SW5jaWRlbnRzUmVxdWVzdBIUCgxwcm9qZWN0X25hbWUYASABKAkSMAoFc3RhdGUYAiABKA4yIS5zdmMubW9uaXRvcmluZy52MS5JbmNpZGVudC5TdGF0ZRIRCglydWxlX25hbWUYAyABKAkSDwoHdm1fbmFtZRgEIAEoCRIXCg9zdGFydF90aW1lX3VuaXgYBSABKAMSFQoNZW5kX3RpbWVfdW5peBgGIAEoAxIRCglwYWdlX3NpemUYByABKAUSEgoKcGFnZV90b2tlbhgIIAEoCRI9CgpzZXZlcml0aWVzGAkgAygOMikuc3ZjLm1vbml0b3JpbmcudjEuQWxlcnRSdWxlU3BlYy5TZXZlcml0eRIRCglhdHRlbnRpb24YCiABKAgSEgoKZGF0YWNlbnRlchgLIAEoCSJgChVMaXN0SW5jaWRlbnRzUmVzcG9uc2USLgoJaW5jaWRlbnRzGAEgAygLMhsuc3ZjLm1vbml0b3JpbmcudjEuSW5jaWRlbnQSFwoPbmV4dF9wYWdlX3Rva2VuGAIgASgJIiIKEkdldEluY2lkZW50UmVxdWVzdBIMCgRuYW1lGAEgASgJIkMKFVdhdGNoSW5jaWRlbnRzUmVxdWVzdBIUCgxwcm9qZWN0X25hbWUYASABKAkSFAoMY2hhbmdlc19vbmx5GAIgASgIIvwBChZXYXRjaEluY2lkZW50c1Jlc3BvbnNlEjwKBGtpbmQYASABKA4yLi5zdmMubW9uaXRvcmluZy52MS5XYXRjaEluY2lkZW50c1Jlc3BvbnNlLktpbmQSLgoJaW5jaWRlbnRzGAIgAygLMhsuc3ZjLm1vbml0b3JpbmcudjEuSW5jaWRlbnQSGgoSc25hcHNob3RfY29udGludWVzGAMgASgIEhAKCHNlcXVlbmNlGAQgASgDIkYKBEtpbmQSFAoQS0lORF9VTlNQRUNJRklFRBAAEgwKCFNOQVBTSE9UEAESCwoHQ0hBTkdFUxACEg0KCUhFQVJUQkVBVBADIkwKGkFja25vd2xlZGdlSW5jaWRlbnRSZXF1ZXN0EgwKBG5hbWUYASABKAkSEgoKcmVxdWVzdF9pZBgCIAEoCRIMCgRub3RlGAMgASgJIk0KFVNub296ZUluY2lkZW50UmVxdWVzdBIMCgRuYW1lGAEgASgJEhIKCnJlcXVlc3RfaWQYAiABKAkSEgoKdW50aWxfdW5peBgDIAEoAyJkChtBY2tub3dsZWRnZUluY2lkZW50c1JlcXVlc3QSFAoMcHJvamVjdF9uYW1lGAEgASgJEhIKCnJlcXVlc3RfaWQYAiABKAkSDQoFbmFtZXMYAyADKAkSDAoEbm90ZRgEIAEoCSJSChxBY2tub3dsZWRnZUluY2lkZW50c1Jlc3BvbnNlEjIKB3Jlc3VsdHMYASADKAsyIS5zdmMubW9uaXRvcmluZy52MS5JbmNpZGVudFJlc3VsdCJlChZTbm9vemVJbmNpZGVudHNSZXF1ZXN0EhQKDHByb2plY3RfbmFtZRgBIAEoCRISCgpyZXF1ZXN0X2lkGAIgASgJEg0KBW5hbWVzGAMgAygJEhIKCnVudGlsX3VuaXgYBCABKAMiTQoXU25vb3plSW5jaWRlbnRzUmVzcG9uc2USMgoHcmVzdWx0cxgBIAMoCzIhLnN2Yy5tb25pdG9yaW5nLnYxLkluY2lkZW50UmVzdWx0InoKDkluY2lkZW50UmVzdWx0EgwKBG5hbWUYASABKAkSLQoIaW5jaWRlbnQYAiABKAsyGy5zdmMubW9uaXRvcmluZy52MS5JbmNpZGVudBIUCgxlcnJvcl9yZWFzb24YAyABKAkSFQoNZXJyb3JfbWVzc2FnZRgEIAEoCSI7ChdVbnNub296ZUluY2lkZW50UmVxdWVzdBIMCgRuYW1lGAEgASgJEhIKCnJlcXVlc3RfaWQYAiABKAkiJgoWRXhwbGFpbkluY2lkZW50UmVxdWVzdBIMCgRuYW1lGAEgASgJIu4IChdFeHBsYWluSW5jaWRlbnRSZXNwb25zZRItCghpbmNpZGVudBgBIAEoCzIbLnN2Yy5tb25pdG9yaW5nLnYxLkluY2lkZW50EkcKCWNvbmRpdGlvbhgCIAEoCzI0LnN2Yy5tb25pdG9yaW5nLnYxLkV4cGxhaW5JbmNpZGVudFJlc3BvbnNlLkNvbmRpdGlvbhJBCgZ3aW5kb3cYAyADKAsyMS5zdmMubW9uaXRvcmluZy52MS5FeHBsYWluSW5jaWRlbnRSZXNwb25zZS5TYW1wbGUSFgoOd2luZG93X3RoaW5uZWQYBCABKAgSPAoEZ2FwcxgFIAMoCzIuLnN2Yy5tb25pdG9yaW5nLnYxLkV4cGxhaW5JbmNpZGVudFJlc3BvbnNlLkdhcBJPCg1yZWNvbXB1dGF0aW9uGAYgASgLMjguc3ZjLm1vbml0b3JpbmcudjEuRXhwbGFpbkluY2lkZW50UmVzcG9uc2UuUmVjb21wdXRhdGlvbhIPCgdzdW1tYXJ5GAcgASgJGkMKBlNhbXBsZRIYChBvYnNlcnZlZF91bml4X21zGAEgASgDEg0KBXZhbHVlGAIgASgBEhAKCGJyZWFjaGVzGAMgASgIGkQKA0dhcBIVCg1zdGFydF91bml4X21zGAEgASgDEhMKC2VuZF91bml4X21zGAIgASgDEhEKCXRvbGVyYXRlZBgDIAEoCBqiAgoJQ29uZGl0aW9uEhEKCW1ldHJpY19pZBgBIAEoCRIMCgR1bml0GAIgASgJEjsKCG9wZXJhdG9yGAMgASgOMikuc3ZjLm1vbml0b3JpbmcudjEuQWxlcnRSdWxlU3BlYy5PcGVyYXRvchIRCgl0aHJlc2hvbGQYBCABKAESGQoRc3VzdGFpbmVkX3NlY29uZHMYBSABKAUSHwoScmVjb3ZlcnlfdGhyZXNob2xkGAYgASgBSACIAQESHQoQcmVjb3Zlcnlfc2Vjb25kcxgHIAEoBUgBiAEBEh0KFWdhcF90b2xlcmFuY2Vfc2Vjb25kcxgIIAEoBUIVChNfcmVjb3ZlcnlfdGhyZXNob2xkQhMKEV9yZWNvdmVyeV9zZWNvbmRzGq8CCg1SZWNvbXB1dGF0aW9uEk8KBnN0YXR1cxgBIAEoDjI/LnN2Yy5tb25pdG9yaW5nLnYxLkV4cGxhaW5JbmNpZGVudFJlc3BvbnNlLlJlY29tcHV0YXRpb24uU3RhdHVzEg4KBmRldGFpbBgCIAEoCRIcCg9zdGFydGVkX3VuaXhfbXMYAyABKANIAIgBARIjChZmaXJlZF9vYnNlcnZlZF91bml4X21zGAQgASgDSAGIAQEiSwoGU3RhdHVzEhYKElNUQVRVU19VTlNQRUNJRklFRBAAEgoKBkFHUkVFUxABEgsKB0RJRkZFUlMQAhIQCgxOT1RfUE9TU0lCTEUQA0ISChBfc3RhcnRlZF91bml4X21zQhkKF19maXJlZF9vYnNlcnZlZF91bml4X21zYgZwcm90bzM", [file_google_protobuf_struct, file_svc_monitoring_v1_rule]);
 
 /**
  * @generated from message svc.monitoring.v1.Incident
@@ -191,6 +193,13 @@ export type Incident = Message<"svc.monitoring.v1.Incident"> & {
    * @generated from field: repeated svc.monitoring.v1.Incident.TimelineEntry timeline = 30;
    */
   timeline: Incident_TimelineEntry[];
+
+  /**
+   * `projects/p/alertInstances/i`: the instance that raised it.
+   *
+   * @generated from field: string alert_instance_name = 31;
+   */
+  alertInstanceName: string;
 };
 
 /**
@@ -368,6 +377,13 @@ export type IncidentJson = {
    * @generated from field: repeated svc.monitoring.v1.Incident.TimelineEntry timeline = 30;
    */
   timeline?: Incident_TimelineEntryJson[];
+
+  /**
+   * `projects/p/alertInstances/i`: the instance that raised it.
+   *
+   * @generated from field: string alert_instance_name = 31;
+   */
+  alertInstanceName?: string;
 };
 
 /**
@@ -462,6 +478,13 @@ export type Incident_TimelineEntry = Message<"svc.monitoring.v1.Incident.Timelin
    * @generated from field: string delivery_name = 5;
    */
   deliveryName: string;
+
+  /**
+   * The event's public fields: times in Unix ms, values in the metric's unit.
+   *
+   * @generated from field: google.protobuf.Struct fields = 6;
+   */
+  fields?: JsonObject | undefined;
 };
 
 /**
@@ -502,6 +525,13 @@ export type Incident_TimelineEntryJson = {
    * @generated from field: string delivery_name = 5;
    */
   deliveryName?: string;
+
+  /**
+   * The event's public fields: times in Unix ms, values in the metric's unit.
+   *
+   * @generated from field: google.protobuf.Struct fields = 6;
+   */
+  fields?: StructJson;
 };
 
 /**
@@ -701,6 +731,28 @@ export type ListIncidentsRequest = Message<"svc.monitoring.v1.ListIncidentsReque
    * @generated from field: string page_token = 8;
    */
   pageToken: string;
+
+  /**
+   * Filter by severity; empty = all.
+   *
+   * @generated from field: repeated svc.monitoring.v1.AlertRuleSpec.Severity severities = 9;
+   */
+  severities: AlertRuleSpec_Severity[];
+
+  /**
+   * true: only those that need attention: firing, neither acknowledged nor snoozed.
+   *
+   * @generated from field: bool attention = 10;
+   */
+  attention: boolean;
+
+  /**
+   * Filter by data center, e.g. `DC-1`: incidents of the data center itself, and of VMs that are in
+   * it now; empty = all.
+   *
+   * @generated from field: string datacenter = 11;
+   */
+  datacenter: string;
 };
 
 /**
@@ -752,6 +804,28 @@ export type ListIncidentsRequestJson = {
    * @generated from field: string page_token = 8;
    */
   pageToken?: string;
+
+  /**
+   * Filter by severity; empty = all.
+   *
+   * @generated from field: repeated svc.monitoring.v1.AlertRuleSpec.Severity severities = 9;
+   */
+  severities?: AlertRuleSpec_SeverityJson[];
+
+  /**
+   * true: only those that need attention: firing, neither acknowledged nor snoozed.
+   *
+   * @generated from field: bool attention = 10;
+   */
+  attention?: boolean;
+
+  /**
+   * Filter by data center, e.g. `DC-1`: incidents of the data center itself, and of VMs that are in
+   * it now; empty = all.
+   *
+   * @generated from field: string datacenter = 11;
+   */
+  datacenter?: string;
 };
 
 /**
@@ -766,6 +840,8 @@ export const ListIncidentsRequestSchema: GenMessage<ListIncidentsRequest, {jsonT
  */
 export type ListIncidentsResponse = Message<"svc.monitoring.v1.ListIncidentsResponse"> & {
   /**
+   * Newest first.
+   *
    * @generated from field: repeated svc.monitoring.v1.Incident incidents = 1;
    */
   incidents: Incident[];
@@ -781,6 +857,8 @@ export type ListIncidentsResponse = Message<"svc.monitoring.v1.ListIncidentsResp
  */
 export type ListIncidentsResponseJson = {
   /**
+   * Newest first.
+   *
    * @generated from field: repeated svc.monitoring.v1.Incident incidents = 1;
    */
   incidents?: IncidentJson[];
@@ -833,6 +911,14 @@ export type WatchIncidentsRequest = Message<"svc.monitoring.v1.WatchIncidentsReq
    * @generated from field: string project_name = 1;
    */
   projectName: string;
+
+  /**
+   * true: no snapshot. The first message is a HEARTBEAT, and every change after its `sequence`
+   * follows: list the incidents with that number in the request header `svc-sequence`.
+   *
+   * @generated from field: bool changes_only = 2;
+   */
+  changesOnly: boolean;
 };
 
 /**
@@ -843,6 +929,14 @@ export type WatchIncidentsRequestJson = {
    * @generated from field: string project_name = 1;
    */
   projectName?: string;
+
+  /**
+   * true: no snapshot. The first message is a HEARTBEAT, and every change after its `sequence`
+   * follows: list the incidents with that number in the request header `svc-sequence`.
+   *
+   * @generated from field: bool changes_only = 2;
+   */
+  changesOnly?: boolean;
 };
 
 /**
@@ -1067,6 +1161,271 @@ export const SnoozeIncidentRequestSchema: GenMessage<SnoozeIncidentRequest, {jso
   messageDesc(file_svc_monitoring_v1_incident, 7);
 
 /**
+ * @generated from message svc.monitoring.v1.AcknowledgeIncidentsRequest
+ */
+export type AcknowledgeIncidentsRequest = Message<"svc.monitoring.v1.AcknowledgeIncidentsRequest"> & {
+  /**
+   * @generated from field: string project_name = 1;
+   */
+  projectName: string;
+
+  /**
+   * @generated from field: string request_id = 2;
+   */
+  requestId: string;
+
+  /**
+   * 1 to 200 incidents of the project, each once.
+   *
+   * @generated from field: repeated string names = 3;
+   */
+  names: string[];
+
+  /**
+   * At most 1,000 characters; the same for all.
+   *
+   * @generated from field: string note = 4;
+   */
+  note: string;
+};
+
+/**
+ * @generated from message svc.monitoring.v1.AcknowledgeIncidentsRequest
+ */
+export type AcknowledgeIncidentsRequestJson = {
+  /**
+   * @generated from field: string project_name = 1;
+   */
+  projectName?: string;
+
+  /**
+   * @generated from field: string request_id = 2;
+   */
+  requestId?: string;
+
+  /**
+   * 1 to 200 incidents of the project, each once.
+   *
+   * @generated from field: repeated string names = 3;
+   */
+  names?: string[];
+
+  /**
+   * At most 1,000 characters; the same for all.
+   *
+   * @generated from field: string note = 4;
+   */
+  note?: string;
+};
+
+/**
+ * Describes the message svc.monitoring.v1.AcknowledgeIncidentsRequest.
+ * Use `create(AcknowledgeIncidentsRequestSchema)` to create a new message.
+ */
+export const AcknowledgeIncidentsRequestSchema: GenMessage<AcknowledgeIncidentsRequest, {jsonType: AcknowledgeIncidentsRequestJson}> = /*@__PURE__*/
+  messageDesc(file_svc_monitoring_v1_incident, 8);
+
+/**
+ * @generated from message svc.monitoring.v1.AcknowledgeIncidentsResponse
+ */
+export type AcknowledgeIncidentsResponse = Message<"svc.monitoring.v1.AcknowledgeIncidentsResponse"> & {
+  /**
+   * In the order of the request.
+   *
+   * @generated from field: repeated svc.monitoring.v1.IncidentResult results = 1;
+   */
+  results: IncidentResult[];
+};
+
+/**
+ * @generated from message svc.monitoring.v1.AcknowledgeIncidentsResponse
+ */
+export type AcknowledgeIncidentsResponseJson = {
+  /**
+   * In the order of the request.
+   *
+   * @generated from field: repeated svc.monitoring.v1.IncidentResult results = 1;
+   */
+  results?: IncidentResultJson[];
+};
+
+/**
+ * Describes the message svc.monitoring.v1.AcknowledgeIncidentsResponse.
+ * Use `create(AcknowledgeIncidentsResponseSchema)` to create a new message.
+ */
+export const AcknowledgeIncidentsResponseSchema: GenMessage<AcknowledgeIncidentsResponse, {jsonType: AcknowledgeIncidentsResponseJson}> = /*@__PURE__*/
+  messageDesc(file_svc_monitoring_v1_incident, 9);
+
+/**
+ * @generated from message svc.monitoring.v1.SnoozeIncidentsRequest
+ */
+export type SnoozeIncidentsRequest = Message<"svc.monitoring.v1.SnoozeIncidentsRequest"> & {
+  /**
+   * @generated from field: string project_name = 1;
+   */
+  projectName: string;
+
+  /**
+   * @generated from field: string request_id = 2;
+   */
+  requestId: string;
+
+  /**
+   * 1 to 200 incidents of the project, each once.
+   *
+   * @generated from field: repeated string names = 3;
+   */
+  names: string[];
+
+  /**
+   * Unix seconds, at most seven days from now.
+   *
+   * @generated from field: int64 until_unix = 4;
+   */
+  untilUnix: bigint;
+};
+
+/**
+ * @generated from message svc.monitoring.v1.SnoozeIncidentsRequest
+ */
+export type SnoozeIncidentsRequestJson = {
+  /**
+   * @generated from field: string project_name = 1;
+   */
+  projectName?: string;
+
+  /**
+   * @generated from field: string request_id = 2;
+   */
+  requestId?: string;
+
+  /**
+   * 1 to 200 incidents of the project, each once.
+   *
+   * @generated from field: repeated string names = 3;
+   */
+  names?: string[];
+
+  /**
+   * Unix seconds, at most seven days from now.
+   *
+   * @generated from field: int64 until_unix = 4;
+   */
+  untilUnix?: string;
+};
+
+/**
+ * Describes the message svc.monitoring.v1.SnoozeIncidentsRequest.
+ * Use `create(SnoozeIncidentsRequestSchema)` to create a new message.
+ */
+export const SnoozeIncidentsRequestSchema: GenMessage<SnoozeIncidentsRequest, {jsonType: SnoozeIncidentsRequestJson}> = /*@__PURE__*/
+  messageDesc(file_svc_monitoring_v1_incident, 10);
+
+/**
+ * @generated from message svc.monitoring.v1.SnoozeIncidentsResponse
+ */
+export type SnoozeIncidentsResponse = Message<"svc.monitoring.v1.SnoozeIncidentsResponse"> & {
+  /**
+   * In the order of the request.
+   *
+   * @generated from field: repeated svc.monitoring.v1.IncidentResult results = 1;
+   */
+  results: IncidentResult[];
+};
+
+/**
+ * @generated from message svc.monitoring.v1.SnoozeIncidentsResponse
+ */
+export type SnoozeIncidentsResponseJson = {
+  /**
+   * In the order of the request.
+   *
+   * @generated from field: repeated svc.monitoring.v1.IncidentResult results = 1;
+   */
+  results?: IncidentResultJson[];
+};
+
+/**
+ * Describes the message svc.monitoring.v1.SnoozeIncidentsResponse.
+ * Use `create(SnoozeIncidentsResponseSchema)` to create a new message.
+ */
+export const SnoozeIncidentsResponseSchema: GenMessage<SnoozeIncidentsResponse, {jsonType: SnoozeIncidentsResponseJson}> = /*@__PURE__*/
+  messageDesc(file_svc_monitoring_v1_incident, 11);
+
+/**
+ * What an act came to for one of several incidents.
+ *
+ * @generated from message svc.monitoring.v1.IncidentResult
+ */
+export type IncidentResult = Message<"svc.monitoring.v1.IncidentResult"> & {
+  /**
+   * @generated from field: string name = 1;
+   */
+  name: string;
+
+  /**
+   * The incident as it is now, without timeline and silent VMs; absent when there is none.
+   *
+   * @generated from field: svc.monitoring.v1.Incident incident = 2;
+   */
+  incident?: Incident | undefined;
+
+  /**
+   * Reason of the refusal, e.g. `INVALID_STATE` for one that has ended; empty = done.
+   *
+   * @generated from field: string error_reason = 3;
+   */
+  errorReason: string;
+
+  /**
+   * The refusal in words.
+   *
+   * @generated from field: string error_message = 4;
+   */
+  errorMessage: string;
+};
+
+/**
+ * What an act came to for one of several incidents.
+ *
+ * @generated from message svc.monitoring.v1.IncidentResult
+ */
+export type IncidentResultJson = {
+  /**
+   * @generated from field: string name = 1;
+   */
+  name?: string;
+
+  /**
+   * The incident as it is now, without timeline and silent VMs; absent when there is none.
+   *
+   * @generated from field: svc.monitoring.v1.Incident incident = 2;
+   */
+  incident?: IncidentJson;
+
+  /**
+   * Reason of the refusal, e.g. `INVALID_STATE` for one that has ended; empty = done.
+   *
+   * @generated from field: string error_reason = 3;
+   */
+  errorReason?: string;
+
+  /**
+   * The refusal in words.
+   *
+   * @generated from field: string error_message = 4;
+   */
+  errorMessage?: string;
+};
+
+/**
+ * Describes the message svc.monitoring.v1.IncidentResult.
+ * Use `create(IncidentResultSchema)` to create a new message.
+ */
+export const IncidentResultSchema: GenMessage<IncidentResult, {jsonType: IncidentResultJson}> = /*@__PURE__*/
+  messageDesc(file_svc_monitoring_v1_incident, 12);
+
+/**
  * @generated from message svc.monitoring.v1.UnsnoozeIncidentRequest
  */
 export type UnsnoozeIncidentRequest = Message<"svc.monitoring.v1.UnsnoozeIncidentRequest"> & {
@@ -1101,7 +1460,7 @@ export type UnsnoozeIncidentRequestJson = {
  * Use `create(UnsnoozeIncidentRequestSchema)` to create a new message.
  */
 export const UnsnoozeIncidentRequestSchema: GenMessage<UnsnoozeIncidentRequest, {jsonType: UnsnoozeIncidentRequestJson}> = /*@__PURE__*/
-  messageDesc(file_svc_monitoring_v1_incident, 8);
+  messageDesc(file_svc_monitoring_v1_incident, 13);
 
 /**
  * @generated from message svc.monitoring.v1.ExplainIncidentRequest
@@ -1128,7 +1487,7 @@ export type ExplainIncidentRequestJson = {
  * Use `create(ExplainIncidentRequestSchema)` to create a new message.
  */
 export const ExplainIncidentRequestSchema: GenMessage<ExplainIncidentRequest, {jsonType: ExplainIncidentRequestJson}> = /*@__PURE__*/
-  messageDesc(file_svc_monitoring_v1_incident, 9);
+  messageDesc(file_svc_monitoring_v1_incident, 14);
 
 /**
  * @generated from message svc.monitoring.v1.ExplainIncidentResponse
@@ -1225,7 +1584,7 @@ export type ExplainIncidentResponseJson = {
  * Use `create(ExplainIncidentResponseSchema)` to create a new message.
  */
 export const ExplainIncidentResponseSchema: GenMessage<ExplainIncidentResponse, {jsonType: ExplainIncidentResponseJson}> = /*@__PURE__*/
-  messageDesc(file_svc_monitoring_v1_incident, 10);
+  messageDesc(file_svc_monitoring_v1_incident, 15);
 
 /**
  * @generated from message svc.monitoring.v1.ExplainIncidentResponse.Sample
@@ -1276,7 +1635,7 @@ export type ExplainIncidentResponse_SampleJson = {
  * Use `create(ExplainIncidentResponse_SampleSchema)` to create a new message.
  */
 export const ExplainIncidentResponse_SampleSchema: GenMessage<ExplainIncidentResponse_Sample, {jsonType: ExplainIncidentResponse_SampleJson}> = /*@__PURE__*/
-  messageDesc(file_svc_monitoring_v1_incident, 10, 0);
+  messageDesc(file_svc_monitoring_v1_incident, 15, 0);
 
 /**
  * A time between two samples that exceeds the gap tolerance or the sampling interval.
@@ -1331,7 +1690,7 @@ export type ExplainIncidentResponse_GapJson = {
  * Use `create(ExplainIncidentResponse_GapSchema)` to create a new message.
  */
 export const ExplainIncidentResponse_GapSchema: GenMessage<ExplainIncidentResponse_Gap, {jsonType: ExplainIncidentResponse_GapJson}> = /*@__PURE__*/
-  messageDesc(file_svc_monitoring_v1_incident, 10, 1);
+  messageDesc(file_svc_monitoring_v1_incident, 15, 1);
 
 /**
  * The rule's condition when it fired.
@@ -1432,7 +1791,7 @@ export type ExplainIncidentResponse_ConditionJson = {
  * Use `create(ExplainIncidentResponse_ConditionSchema)` to create a new message.
  */
 export const ExplainIncidentResponse_ConditionSchema: GenMessage<ExplainIncidentResponse_Condition, {jsonType: ExplainIncidentResponse_ConditionJson}> = /*@__PURE__*/
-  messageDesc(file_svc_monitoring_v1_incident, 10, 2);
+  messageDesc(file_svc_monitoring_v1_incident, 15, 2);
 
 /**
  * The result of evaluating the stored samples again.
@@ -1493,7 +1852,7 @@ export type ExplainIncidentResponse_RecomputationJson = {
  * Use `create(ExplainIncidentResponse_RecomputationSchema)` to create a new message.
  */
 export const ExplainIncidentResponse_RecomputationSchema: GenMessage<ExplainIncidentResponse_Recomputation, {jsonType: ExplainIncidentResponse_RecomputationJson}> = /*@__PURE__*/
-  messageDesc(file_svc_monitoring_v1_incident, 10, 3);
+  messageDesc(file_svc_monitoring_v1_incident, 15, 3);
 
 /**
  * @generated from enum svc.monitoring.v1.ExplainIncidentResponse.Recomputation.Status
@@ -1538,5 +1897,5 @@ export type ExplainIncidentResponse_Recomputation_StatusJson = "STATUS_UNSPECIFI
  * Describes the enum svc.monitoring.v1.ExplainIncidentResponse.Recomputation.Status.
  */
 export const ExplainIncidentResponse_Recomputation_StatusSchema: GenEnum<ExplainIncidentResponse_Recomputation_Status, ExplainIncidentResponse_Recomputation_StatusJson> = /*@__PURE__*/
-  enumDesc(file_svc_monitoring_v1_incident, 10, 3, 0);
+  enumDesc(file_svc_monitoring_v1_incident, 15, 3, 0);
 

@@ -14,7 +14,7 @@ import type { Message, UnknownEnum } from "@bufbuild/protobuf";
  * Describes the file svc/monitoring/v1/monitoring.proto.
  */
 export const file_svc_monitoring_v1_monitoring: GenFile = /*@__PURE__*/
-  fileDesc("CiJzdmMvbW9uaXRvcmluZy92MS9tb25pdG9yaW5nLnByb3RvEhFzdmMubW9uaXRvcmluZy52MSKyAQoYUXVlcnlWTU1vbml0b3JpbmdSZXF1ZXN0EgwKBG5hbWUYASABKAkSEgoKbWV0cmljX2lkcxgCIAMoCRIcCg9zdGFydF90aW1lX3VuaXgYAyABKANIAIgBARIaCg1lbmRfdGltZV91bml4GAQgASgDSAGIAQESFAoMc3RlcF9zZWNvbmRzGAUgASgFQhIKEF9zdGFydF90aW1lX3VuaXhCEAoOX2VuZF90aW1lX3VuaXgiuQEKGVF1ZXJ5Vk1Nb25pdG9yaW5nUmVzcG9uc2USFwoPc3RhcnRfdGltZV91bml4GAEgASgDEhUKDWVuZF90aW1lX3VuaXgYAiABKAMSFAoMc3RlcF9zZWNvbmRzGAMgASgFEisKB3F1YWxpdHkYBCABKAsyGi5zdmMubW9uaXRvcmluZy52MS5RdWFsaXR5EikKBnNlcmllcxgFIAMoCzIZLnN2Yy5tb25pdG9yaW5nLnYxLlNlcmllcyK5AQoGU2VyaWVzEhEKCW1ldHJpY19pZBgBIAEoCRIMCgR1bml0GAIgASgJEjUKBmxhYmVscxgDIAMoCzIlLnN2Yy5tb25pdG9yaW5nLnYxLlNlcmllcy5MYWJlbHNFbnRyeRIoCgZwb2ludHMYBCADKAsyGC5zdmMubW9uaXRvcmluZy52MS5Qb2ludBotCgtMYWJlbHNFbnRyeRILCgNrZXkYASABKAkSDQoFdmFsdWUYAiABKAk6AjgBIjgKBVBvaW50EhEKCXRpbWVfdW5peBgBIAEoAxISCgV2YWx1ZRgCIAEoAUgAiAEBQggKBl92YWx1ZSKEAwoHUXVhbGl0eRIvCgVzdGF0ZRgBIAEoDjIgLnN2Yy5tb25pdG9yaW5nLnYxLlF1YWxpdHkuU3RhdGUSHwoSbGFzdF9vYnNlcnZlZF91bml4GAIgASgDSACIAQESGAoQZGF0YWNlbnRlcl9zdGF0ZRgDIAEoCRIYChBleHBlY3RlZF9zYW1wbGVzGAQgASgDEhgKEG9ic2VydmVkX3NhbXBsZXMYBSABKAMSJAoEZ2FwcxgGIAMoCzIWLnN2Yy5tb25pdG9yaW5nLnYxLkdhcBIxCgdtZXRyaWNzGAcgAygLMiAuc3ZjLm1vbml0b3JpbmcudjEuTWV0cmljUXVhbGl0eRIPCgdyZWFzb25zGAggAygJIlgKBVN0YXRlEhUKEVNUQVRFX1VOU1BFQ0lGSUVEEAASCAoETElWRRABEgkKBVNUQUxFEAISCwoHUEFSVElBTBADEgsKB05PX0RBVEEQBBIJCgVFUlJPUhAFQhUKE19sYXN0X29ic2VydmVkX3VuaXgiOwoDR2FwEhIKCnN0YXJ0X3VuaXgYASABKAMSEAoIZW5kX3VuaXgYAiABKAMSDgoGcmVhc29uGAMgASgJImMKDU1ldHJpY1F1YWxpdHkSEQoJbWV0cmljX2lkGAEgASgJEi8KBXN0YXRlGAIgASgOMiAuc3ZjLm1vbml0b3JpbmcudjEuUXVhbGl0eS5TdGF0ZRIOCgZyZWFzb24YAyABKAkibgoXTGlzdFZNTW9uaXRvcmluZ1JlcXVlc3QSFAoMcHJvamVjdF9uYW1lGAEgASgJEhEKCXBhZ2Vfc2l6ZRgCIAEoBRIWCg5pbnZlbnRvcnlfb25seRgDIAEoCBISCgpwYWdlX3Rva2VuGAQgASgJImEKGExpc3RWTU1vbml0b3JpbmdSZXNwb25zZRIsCgN2bXMYASADKAsyHy5zdmMubW9uaXRvcmluZy52MS5WTU1vbml0b3JpbmcSFwoPbmV4dF9wYWdlX3Rva2VuGAIgASgJIrgDCgxWTU1vbml0b3JpbmcSDAoEbmFtZRgBIAEoCRIUCgxkaXNwbGF5X25hbWUYAiABKAkSNAoFc3RhdGUYAyABKA4yJS5zdmMubW9uaXRvcmluZy52MS5WTU1vbml0b3JpbmcuU3RhdGUSEgoKZGF0YWNlbnRlchgEIAEoCRISCgV2Y3B1cxgFIAEoBUgAiAEBEi8KCXRlbGVtZXRyeRgGIAEoCzIcLnN2Yy5tb25pdG9yaW5nLnYxLlRlbGVtZXRyeRIbChNleHBhbmRlZF9tb25pdG9yaW5nGAcgASgIEiAKE2NwdV91dGlsaXphdGlvbl9wY3QYCCABKAFIAYgBARIeChFtZW1vcnlfdXNlZF9ieXRlcxgJIAEoAUgCiAEBIl4KBVN0YXRlEhUKEVNUQVRFX1VOU1BFQ0lGSUVEEAASCwoHUlVOTklORxABEgoKBlBBVVNFRBACEgsKB1NUT1BQRUQQAxILCgdDUkFTSEVEEAQSCwoHVU5LTk9XThAFQggKBl92Y3B1c0IWChRfY3B1X3V0aWxpemF0aW9uX3BjdEIUChJfbWVtb3J5X3VzZWRfYnl0ZXMiwQEKCVRlbGVtZXRyeRIxCgVzdGF0ZRgBIAEoDjIiLnN2Yy5tb25pdG9yaW5nLnYxLlRlbGVtZXRyeS5TdGF0ZRIfChJsYXN0X29ic2VydmVkX3VuaXgYAiABKANIAIgBASJJCgVTdGF0ZRIVChFTVEFURV9VTlNQRUNJRklFRBAAEggKBExJVkUQARIJCgVTVEFMRRACEgkKBU5FVkVSEAMSCQoFRVJST1IQBEIVChNfbGFzdF9vYnNlcnZlZF91bml4IjQKHExpc3RNZXRyaWNEZXNjcmlwdG9yc1JlcXVlc3QSFAoMcHJvamVjdF9uYW1lGAEgASgJIlkKHUxpc3RNZXRyaWNEZXNjcmlwdG9yc1Jlc3BvbnNlEjgKC2Rlc2NyaXB0b3JzGAEgAygLMiMuc3ZjLm1vbml0b3JpbmcudjEuTWV0cmljRGVzY3JpcHRvciJ+ChBNZXRyaWNEZXNjcmlwdG9yEhEKCW1ldHJpY19pZBgBIAEoCRIMCgR1bml0GAIgASgJEg4KBnNvdXJjZRgDIAEoCRITCgtwcm9tcWxfbmFtZRgEIAEoCRISCgpsaW1pdGF0aW9uGAUgASgJEhAKCGV4cGFuZGVkGAYgASgIIi8KF0dldFByb2plY3RMaW1pdHNSZXF1ZXN0EhQKDHByb2plY3RfbmFtZRgBIAEoCSJLChhHZXRQcm9qZWN0TGltaXRzUmVzcG9uc2USLwoGbGltaXRzGAEgAygLMh8uc3ZjLm1vbml0b3JpbmcudjEuUHJvamVjdExpbWl0ImoKDFByb2plY3RMaW1pdBIMCgRuYW1lGAEgASgJEg0KBWxpbWl0GAIgASgDEhEKBHVzZWQYAyABKANIAIgBARIMCgR1bml0GAQgASgJEhMKC2Rlc2NyaXB0aW9uGAUgASgJQgcKBV91c2VkMvoDChFNb25pdG9yaW5nU2VydmljZRJ2ChFRdWVyeVZNTW9uaXRvcmluZxIrLnN2Yy5tb25pdG9yaW5nLnYxLlF1ZXJ5Vk1Nb25pdG9yaW5nUmVxdWVzdBosLnN2Yy5tb25pdG9yaW5nLnYxLlF1ZXJ5Vk1Nb25pdG9yaW5nUmVzcG9uc2UiBoq1GAIIARJzChBMaXN0Vk1Nb25pdG9yaW5nEiouc3ZjLm1vbml0b3JpbmcudjEuTGlzdFZNTW9uaXRvcmluZ1JlcXVlc3QaKy5zdmMubW9uaXRvcmluZy52MS5MaXN0Vk1Nb25pdG9yaW5nUmVzcG9uc2UiBoq1GAIIARKCAQoVTGlzdE1ldHJpY0Rlc2NyaXB0b3JzEi8uc3ZjLm1vbml0b3JpbmcudjEuTGlzdE1ldHJpY0Rlc2NyaXB0b3JzUmVxdWVzdBowLnN2Yy5tb25pdG9yaW5nLnYxLkxpc3RNZXRyaWNEZXNjcmlwdG9yc1Jlc3BvbnNlIgaKtRgCCAEScwoQR2V0UHJvamVjdExpbWl0cxIqLnN2Yy5tb25pdG9yaW5nLnYxLkdldFByb2plY3RMaW1pdHNSZXF1ZXN0Gisuc3ZjLm1vbml0b3JpbmcudjEuR2V0UHJvamVjdExpbWl0c1Jlc3BvbnNlIgaKtRgCCAFiBnByb3RvMw", [file_svc_options_v1_policy]);
+  fileDesc("CiJzdmMvbW9uaXRvcmluZy92MS9tb25pdG9yaW5nLnByb3RvEhFzdmMubW9uaXRvcmluZy52MSLJAQoYUXVlcnlWTU1vbml0b3JpbmdSZXF1ZXN0EgwKBG5hbWUYASABKAkSEgoKbWV0cmljX2lkcxgCIAMoCRIcCg9zdGFydF90aW1lX3VuaXgYAyABKANIAIgBARIaCg1lbmRfdGltZV91bml4GAQgASgDSAGIAQESFAoMc3RlcF9zZWNvbmRzGAUgASgFEhUKDXdpdGhfZXh0cmVtZXMYBiABKAhCEgoQX3N0YXJ0X3RpbWVfdW5peEIQCg5fZW5kX3RpbWVfdW5peCK5AQoZUXVlcnlWTU1vbml0b3JpbmdSZXNwb25zZRIXCg9zdGFydF90aW1lX3VuaXgYASABKAMSFQoNZW5kX3RpbWVfdW5peBgCIAEoAxIUCgxzdGVwX3NlY29uZHMYAyABKAUSKwoHcXVhbGl0eRgEIAEoCzIaLnN2Yy5tb25pdG9yaW5nLnYxLlF1YWxpdHkSKQoGc2VyaWVzGAUgAygLMhkuc3ZjLm1vbml0b3JpbmcudjEuU2VyaWVzIrkBCgZTZXJpZXMSEQoJbWV0cmljX2lkGAEgASgJEgwKBHVuaXQYAiABKAkSNQoGbGFiZWxzGAMgAygLMiUuc3ZjLm1vbml0b3JpbmcudjEuU2VyaWVzLkxhYmVsc0VudHJ5EigKBnBvaW50cxgEIAMoCzIYLnN2Yy5tb25pdG9yaW5nLnYxLlBvaW50Gi0KC0xhYmVsc0VudHJ5EgsKA2tleRgBIAEoCRINCgV2YWx1ZRgCIAEoCToCOAEibAoFUG9pbnQSEQoJdGltZV91bml4GAEgASgDEhIKBXZhbHVlGAIgASgBSACIAQESEAoDbWluGAMgASgBSAGIAQESEAoDbWF4GAQgASgBSAKIAQFCCAoGX3ZhbHVlQgYKBF9taW5CBgoEX21heCKEAwoHUXVhbGl0eRIvCgVzdGF0ZRgBIAEoDjIgLnN2Yy5tb25pdG9yaW5nLnYxLlF1YWxpdHkuU3RhdGUSHwoSbGFzdF9vYnNlcnZlZF91bml4GAIgASgDSACIAQESGAoQZGF0YWNlbnRlcl9zdGF0ZRgDIAEoCRIYChBleHBlY3RlZF9zYW1wbGVzGAQgASgDEhgKEG9ic2VydmVkX3NhbXBsZXMYBSABKAMSJAoEZ2FwcxgGIAMoCzIWLnN2Yy5tb25pdG9yaW5nLnYxLkdhcBIxCgdtZXRyaWNzGAcgAygLMiAuc3ZjLm1vbml0b3JpbmcudjEuTWV0cmljUXVhbGl0eRIPCgdyZWFzb25zGAggAygJIlgKBVN0YXRlEhUKEVNUQVRFX1VOU1BFQ0lGSUVEEAASCAoETElWRRABEgkKBVNUQUxFEAISCwoHUEFSVElBTBADEgsKB05PX0RBVEEQBBIJCgVFUlJPUhAFQhUKE19sYXN0X29ic2VydmVkX3VuaXgiOwoDR2FwEhIKCnN0YXJ0X3VuaXgYASABKAMSEAoIZW5kX3VuaXgYAiABKAMSDgoGcmVhc29uGAMgASgJImMKDU1ldHJpY1F1YWxpdHkSEQoJbWV0cmljX2lkGAEgASgJEi8KBXN0YXRlGAIgASgOMiAuc3ZjLm1vbml0b3JpbmcudjEuUXVhbGl0eS5TdGF0ZRIOCgZyZWFzb24YAyABKAkiyQEKF0xpc3RWTU1vbml0b3JpbmdSZXF1ZXN0EhQKDHByb2plY3RfbmFtZRgBIAEoCRIRCglwYWdlX3NpemUYAiABKAUSFgoOaW52ZW50b3J5X29ubHkYAyABKAgSEgoKcGFnZV90b2tlbhgEIAEoCRIOCgZzZWFyY2gYBSABKAkSNQoGc3RhdGVzGAYgAygOMiUuc3ZjLm1vbml0b3JpbmcudjEuVk1Nb25pdG9yaW5nLlN0YXRlEhIKCmRhdGFjZW50ZXIYByABKAkidQoYTGlzdFZNTW9uaXRvcmluZ1Jlc3BvbnNlEiwKA3ZtcxgBIAMoCzIfLnN2Yy5tb25pdG9yaW5nLnYxLlZNTW9uaXRvcmluZxIXCg9uZXh0X3BhZ2VfdG9rZW4YAiABKAkSEgoKdG90YWxfc2l6ZRgDIAEoBSImChZHZXRWTU1vbml0b3JpbmdSZXF1ZXN0EgwKBG5hbWUYASABKAki8QMKDFZNTW9uaXRvcmluZxIMCgRuYW1lGAEgASgJEhQKDGRpc3BsYXlfbmFtZRgCIAEoCRI0CgVzdGF0ZRgDIAEoDjIlLnN2Yy5tb25pdG9yaW5nLnYxLlZNTW9uaXRvcmluZy5TdGF0ZRISCgpkYXRhY2VudGVyGAQgASgJEhIKBXZjcHVzGAUgASgFSACIAQESLwoJdGVsZW1ldHJ5GAYgASgLMhwuc3ZjLm1vbml0b3JpbmcudjEuVGVsZW1ldHJ5EhsKE2V4cGFuZGVkX21vbml0b3JpbmcYByABKAgSIAoTY3B1X3V0aWxpemF0aW9uX3BjdBgIIAEoAUgBiAEBEh4KEW1lbW9yeV91c2VkX2J5dGVzGAkgASgBSAKIAQESNwoIZXhwYW5kZWQYCiABKAsyJS5zdmMubW9uaXRvcmluZy52MS5FeHBhbmRlZE1vbml0b3JpbmciXgoFU3RhdGUSFQoRU1RBVEVfVU5TUEVDSUZJRUQQABILCgdSVU5OSU5HEAESCgoGUEFVU0VEEAISCwoHU1RPUFBFRBADEgsKB0NSQVNIRUQQBBILCgdVTktOT1dOEAVCCAoGX3ZjcHVzQhYKFF9jcHVfdXRpbGl6YXRpb25fcGN0QhQKEl9tZW1vcnlfdXNlZF9ieXRlcyKhAgoSRXhwYW5kZWRNb25pdG9yaW5nEhEKCWF2YWlsYWJsZRgBIAEoCBIOCgZyZWFzb24YAiABKAkSOgoFc3RhdGUYAyABKA4yKy5zdmMubW9uaXRvcmluZy52MS5FeHBhbmRlZE1vbml0b3JpbmcuU3RhdGUSHwoSdG9rZW5fZXhwaXJlc191bml4GAQgASgDSACIAQESHwoSbGFzdF9vYnNlcnZlZF91bml4GAUgASgDSAGIAQEiPAoFU3RhdGUSFQoRU1RBVEVfVU5TUEVDSUZJRUQQABIHCgNPRkYQARILCgdPRkZFUkVEEAISBgoCT04QA0IVChNfdG9rZW5fZXhwaXJlc191bml4QhUKE19sYXN0X29ic2VydmVkX3VuaXgiwQEKCVRlbGVtZXRyeRIxCgVzdGF0ZRgBIAEoDjIiLnN2Yy5tb25pdG9yaW5nLnYxLlRlbGVtZXRyeS5TdGF0ZRIfChJsYXN0X29ic2VydmVkX3VuaXgYAiABKANIAIgBASJJCgVTdGF0ZRIVChFTVEFURV9VTlNQRUNJRklFRBAAEggKBExJVkUQARIJCgVTVEFMRRACEgkKBU5FVkVSEAMSCQoFRVJST1IQBEIVChNfbGFzdF9vYnNlcnZlZF91bml4IjQKHExpc3RNZXRyaWNEZXNjcmlwdG9yc1JlcXVlc3QSFAoMcHJvamVjdF9uYW1lGAEgASgJIlkKHUxpc3RNZXRyaWNEZXNjcmlwdG9yc1Jlc3BvbnNlEjgKC2Rlc2NyaXB0b3JzGAEgAygLMiMuc3ZjLm1vbml0b3JpbmcudjEuTWV0cmljRGVzY3JpcHRvciJ+ChBNZXRyaWNEZXNjcmlwdG9yEhEKCW1ldHJpY19pZBgBIAEoCRIMCgR1bml0GAIgASgJEg4KBnNvdXJjZRgDIAEoCRITCgtwcm9tcWxfbmFtZRgEIAEoCRISCgpsaW1pdGF0aW9uGAUgASgJEhAKCGV4cGFuZGVkGAYgASgIIi8KF0dldFByb2plY3RMaW1pdHNSZXF1ZXN0EhQKDHByb2plY3RfbmFtZRgBIAEoCSJLChhHZXRQcm9qZWN0TGltaXRzUmVzcG9uc2USLwoGbGltaXRzGAEgAygLMh8uc3ZjLm1vbml0b3JpbmcudjEuUHJvamVjdExpbWl0ImoKDFByb2plY3RMaW1pdBIMCgRuYW1lGAEgASgJEg0KBWxpbWl0GAIgASgDEhEKBHVzZWQYAyABKANIAIgBARIMCgR1bml0GAQgASgJEhMKC2Rlc2NyaXB0aW9uGAUgASgJQgcKBV91c2VkMuEEChFNb25pdG9yaW5nU2VydmljZRJ2ChFRdWVyeVZNTW9uaXRvcmluZxIrLnN2Yy5tb25pdG9yaW5nLnYxLlF1ZXJ5Vk1Nb25pdG9yaW5nUmVxdWVzdBosLnN2Yy5tb25pdG9yaW5nLnYxLlF1ZXJ5Vk1Nb25pdG9yaW5nUmVzcG9uc2UiBoq1GAIIARJzChBMaXN0Vk1Nb25pdG9yaW5nEiouc3ZjLm1vbml0b3JpbmcudjEuTGlzdFZNTW9uaXRvcmluZ1JlcXVlc3QaKy5zdmMubW9uaXRvcmluZy52MS5MaXN0Vk1Nb25pdG9yaW5nUmVzcG9uc2UiBoq1GAIIARJlCg9HZXRWTU1vbml0b3JpbmcSKS5zdmMubW9uaXRvcmluZy52MS5HZXRWTU1vbml0b3JpbmdSZXF1ZXN0Gh8uc3ZjLm1vbml0b3JpbmcudjEuVk1Nb25pdG9yaW5nIgaKtRgCCAESggEKFUxpc3RNZXRyaWNEZXNjcmlwdG9ycxIvLnN2Yy5tb25pdG9yaW5nLnYxLkxpc3RNZXRyaWNEZXNjcmlwdG9yc1JlcXVlc3QaMC5zdmMubW9uaXRvcmluZy52MS5MaXN0TWV0cmljRGVzY3JpcHRvcnNSZXNwb25zZSIGirUYAggBEnMKEEdldFByb2plY3RMaW1pdHMSKi5zdmMubW9uaXRvcmluZy52MS5HZXRQcm9qZWN0TGltaXRzUmVxdWVzdBorLnN2Yy5tb25pdG9yaW5nLnYxLkdldFByb2plY3RMaW1pdHNSZXNwb25zZSIGirUYAggBYgZwcm90bzM", [file_svc_options_v1_policy]);
 
 /**
  * @generated from message svc.monitoring.v1.QueryVMMonitoringRequest
@@ -54,6 +54,13 @@ export type QueryVMMonitoringRequest = Message<"svc.monitoring.v1.QueryVMMonitor
    * @generated from field: int32 step_seconds = 5;
    */
   stepSeconds: number;
+
+  /**
+   * true: each point also has the least and the greatest value of its step.
+   *
+   * @generated from field: bool with_extremes = 6;
+   */
+  withExtremes: boolean;
 };
 
 /**
@@ -94,6 +101,13 @@ export type QueryVMMonitoringRequestJson = {
    * @generated from field: int32 step_seconds = 5;
    */
   stepSeconds?: number;
+
+  /**
+   * true: each point also has the least and the greatest value of its step.
+   *
+   * @generated from field: bool with_extremes = 6;
+   */
+  withExtremes?: boolean;
 };
 
 /**
@@ -265,6 +279,19 @@ export type Point = Message<"svc.monitoring.v1.Point"> & {
    * @generated from field: optional double value = 2;
    */
   value?: number | undefined;
+
+  /**
+   * Least and greatest value observed in the step, by observations like those that `value` is made
+   * of. Only with `with_extremes`.
+   *
+   * @generated from field: optional double min = 3;
+   */
+  min?: number | undefined;
+
+  /**
+   * @generated from field: optional double max = 4;
+   */
+  max?: number | undefined;
 };
 
 /**
@@ -283,6 +310,19 @@ export type PointJson = {
    * @generated from field: optional double value = 2;
    */
   value?: number | "NaN" | "Infinity" | "-Infinity";
+
+  /**
+   * Least and greatest value observed in the step, by observations like those that `value` is made
+   * of. Only with `with_extremes`.
+   *
+   * @generated from field: optional double min = 3;
+   */
+  min?: number | "NaN" | "Infinity" | "-Infinity";
+
+  /**
+   * @generated from field: optional double max = 4;
+   */
+  max?: number | "NaN" | "Infinity" | "-Infinity";
 };
 
 /**
@@ -609,6 +649,27 @@ export type ListVMMonitoringRequest = Message<"svc.monitoring.v1.ListVMMonitorin
    * @generated from field: string page_token = 4;
    */
   pageToken: string;
+
+  /**
+   * Part of the id or of the display name, in any case, at most 100 characters; empty = all.
+   *
+   * @generated from field: string search = 5;
+   */
+  search: string;
+
+  /**
+   * Filter by state; empty = all.
+   *
+   * @generated from field: repeated svc.monitoring.v1.VMMonitoring.State states = 6;
+   */
+  states: VMMonitoring_State[];
+
+  /**
+   * Filter by data center; empty = all.
+   *
+   * @generated from field: string datacenter = 7;
+   */
+  datacenter: string;
 };
 
 /**
@@ -640,6 +701,27 @@ export type ListVMMonitoringRequestJson = {
    * @generated from field: string page_token = 4;
    */
   pageToken?: string;
+
+  /**
+   * Part of the id or of the display name, in any case, at most 100 characters; empty = all.
+   *
+   * @generated from field: string search = 5;
+   */
+  search?: string;
+
+  /**
+   * Filter by state; empty = all.
+   *
+   * @generated from field: repeated svc.monitoring.v1.VMMonitoring.State states = 6;
+   */
+  states?: VMMonitoring_StateJson[];
+
+  /**
+   * Filter by data center; empty = all.
+   *
+   * @generated from field: string datacenter = 7;
+   */
+  datacenter?: string;
 };
 
 /**
@@ -664,6 +746,13 @@ export type ListVMMonitoringResponse = Message<"svc.monitoring.v1.ListVMMonitori
    * @generated from field: string next_page_token = 2;
    */
   nextPageToken: string;
+
+  /**
+   * VMs that fit the filters, on all pages together.
+   *
+   * @generated from field: int32 total_size = 3;
+   */
+  totalSize: number;
 };
 
 /**
@@ -681,6 +770,13 @@ export type ListVMMonitoringResponseJson = {
    * @generated from field: string next_page_token = 2;
    */
   nextPageToken?: string;
+
+  /**
+   * VMs that fit the filters, on all pages together.
+   *
+   * @generated from field: int32 total_size = 3;
+   */
+  totalSize?: number;
 };
 
 /**
@@ -689,6 +785,37 @@ export type ListVMMonitoringResponseJson = {
  */
 export const ListVMMonitoringResponseSchema: GenMessage<ListVMMonitoringResponse, {jsonType: ListVMMonitoringResponseJson}> = /*@__PURE__*/
   messageDesc(file_svc_monitoring_v1_monitoring, 8);
+
+/**
+ * @generated from message svc.monitoring.v1.GetVMMonitoringRequest
+ */
+export type GetVMMonitoringRequest = Message<"svc.monitoring.v1.GetVMMonitoringRequest"> & {
+  /**
+   * Full resource name, `projects/p/vms/v`.
+   *
+   * @generated from field: string name = 1;
+   */
+  name: string;
+};
+
+/**
+ * @generated from message svc.monitoring.v1.GetVMMonitoringRequest
+ */
+export type GetVMMonitoringRequestJson = {
+  /**
+   * Full resource name, `projects/p/vms/v`.
+   *
+   * @generated from field: string name = 1;
+   */
+  name?: string;
+};
+
+/**
+ * Describes the message svc.monitoring.v1.GetVMMonitoringRequest.
+ * Use `create(GetVMMonitoringRequestSchema)` to create a new message.
+ */
+export const GetVMMonitoringRequestSchema: GenMessage<GetVMMonitoringRequest, {jsonType: GetVMMonitoringRequestJson}> = /*@__PURE__*/
+  messageDesc(file_svc_monitoring_v1_monitoring, 9);
 
 /**
  * @generated from message svc.monitoring.v1.VMMonitoring
@@ -744,6 +871,11 @@ export type VMMonitoring = Message<"svc.monitoring.v1.VMMonitoring"> & {
    * @generated from field: optional double memory_used_bytes = 9;
    */
   memoryUsedBytes?: number | undefined;
+
+  /**
+   * @generated from field: svc.monitoring.v1.ExpandedMonitoring expanded = 10;
+   */
+  expanded?: ExpandedMonitoring | undefined;
 };
 
 /**
@@ -800,6 +932,11 @@ export type VMMonitoringJson = {
    * @generated from field: optional double memory_used_bytes = 9;
    */
   memoryUsedBytes?: number | "NaN" | "Infinity" | "-Infinity";
+
+  /**
+   * @generated from field: svc.monitoring.v1.ExpandedMonitoring expanded = 10;
+   */
+  expanded?: ExpandedMonitoringJson;
 };
 
 /**
@@ -807,7 +944,7 @@ export type VMMonitoringJson = {
  * Use `create(VMMonitoringSchema)` to create a new message.
  */
 export const VMMonitoringSchema: GenMessage<VMMonitoring, {jsonType: VMMonitoringJson}> = /*@__PURE__*/
-  messageDesc(file_svc_monitoring_v1_monitoring, 9);
+  messageDesc(file_svc_monitoring_v1_monitoring, 10);
 
 /**
  * @generated from enum svc.monitoring.v1.VMMonitoring.State
@@ -860,7 +997,141 @@ export type VMMonitoring_StateJson = "STATE_UNSPECIFIED" | "RUNNING" | "PAUSED" 
  * Describes the enum svc.monitoring.v1.VMMonitoring.State.
  */
 export const VMMonitoring_StateSchema: GenEnum<VMMonitoring_State, VMMonitoring_StateJson> = /*@__PURE__*/
-  enumDesc(file_svc_monitoring_v1_monitoring, 9, 0);
+  enumDesc(file_svc_monitoring_v1_monitoring, 10, 0);
+
+/**
+ * Expanded monitoring of one VM, by an agent inside its guest.
+ *
+ * @generated from message svc.monitoring.v1.ExpandedMonitoring
+ */
+export type ExpandedMonitoring = Message<"svc.monitoring.v1.ExpandedMonitoring"> & {
+  /**
+   * true: it can be switched on (EnrolVm).
+   *
+   * @generated from field: bool available = 1;
+   */
+  available: boolean;
+
+  /**
+   * Why it is not available: `OTHER_DATACENTER`; empty when it is.
+   *
+   * @generated from field: string reason = 2;
+   */
+  reason: string;
+
+  /**
+   * @generated from field: svc.monitoring.v1.ExpandedMonitoring.State state = 3;
+   */
+  state: ExpandedMonitoring_State;
+
+  /**
+   * End of the token; only while OFFERED.
+   *
+   * @generated from field: optional int64 token_expires_unix = 4;
+   */
+  tokenExpiresUnix?: bigint | undefined;
+
+  /**
+   * Newest row with readings of the guest; absent = none in the history that is kept, or with
+   * `inventory_only`.
+   *
+   * @generated from field: optional int64 last_observed_unix = 5;
+   */
+  lastObservedUnix?: bigint | undefined;
+};
+
+/**
+ * Expanded monitoring of one VM, by an agent inside its guest.
+ *
+ * @generated from message svc.monitoring.v1.ExpandedMonitoring
+ */
+export type ExpandedMonitoringJson = {
+  /**
+   * true: it can be switched on (EnrolVm).
+   *
+   * @generated from field: bool available = 1;
+   */
+  available?: boolean;
+
+  /**
+   * Why it is not available: `OTHER_DATACENTER`; empty when it is.
+   *
+   * @generated from field: string reason = 2;
+   */
+  reason?: string;
+
+  /**
+   * @generated from field: svc.monitoring.v1.ExpandedMonitoring.State state = 3;
+   */
+  state?: ExpandedMonitoring_StateJson;
+
+  /**
+   * End of the token; only while OFFERED.
+   *
+   * @generated from field: optional int64 token_expires_unix = 4;
+   */
+  tokenExpiresUnix?: string;
+
+  /**
+   * Newest row with readings of the guest; absent = none in the history that is kept, or with
+   * `inventory_only`.
+   *
+   * @generated from field: optional int64 last_observed_unix = 5;
+   */
+  lastObservedUnix?: string;
+};
+
+/**
+ * Describes the message svc.monitoring.v1.ExpandedMonitoring.
+ * Use `create(ExpandedMonitoringSchema)` to create a new message.
+ */
+export const ExpandedMonitoringSchema: GenMessage<ExpandedMonitoring, {jsonType: ExpandedMonitoringJson}> = /*@__PURE__*/
+  messageDesc(file_svc_monitoring_v1_monitoring, 11);
+
+/**
+ * @generated from enum svc.monitoring.v1.ExpandedMonitoring.State
+ */
+export const ExpandedMonitoring_State = {
+  /**
+   * @generated from enum value: STATE_UNSPECIFIED = 0;
+   */
+  STATE_UNSPECIFIED: 0,
+
+  /**
+   * @generated from enum value: OFF = 1;
+   */
+  OFF: 1,
+
+  /**
+   * A token waits for an agent to enrol. An agent that enrolled before keeps working meanwhile.
+   *
+   * @generated from enum value: OFFERED = 2;
+   */
+  OFFERED: 2,
+
+  /**
+   * An agent has enrolled.
+   *
+   * @generated from enum value: ON = 3;
+   */
+  ON: 3,
+} as const;
+
+/**
+ * @generated from enum svc.monitoring.v1.ExpandedMonitoring.State
+ */
+export type ExpandedMonitoring_State = (typeof ExpandedMonitoring_State)[keyof typeof ExpandedMonitoring_State] | UnknownEnum;
+
+/**
+ * @generated from enum svc.monitoring.v1.ExpandedMonitoring.State
+ */
+export type ExpandedMonitoring_StateJson = "STATE_UNSPECIFIED" | "OFF" | "OFFERED" | "ON";
+
+/**
+ * Describes the enum svc.monitoring.v1.ExpandedMonitoring.State.
+ */
+export const ExpandedMonitoring_StateSchema: GenEnum<ExpandedMonitoring_State, ExpandedMonitoring_StateJson> = /*@__PURE__*/
+  enumDesc(file_svc_monitoring_v1_monitoring, 11, 0);
 
 /**
  * @generated from message svc.monitoring.v1.Telemetry
@@ -897,7 +1168,7 @@ export type TelemetryJson = {
  * Use `create(TelemetrySchema)` to create a new message.
  */
 export const TelemetrySchema: GenMessage<Telemetry, {jsonType: TelemetryJson}> = /*@__PURE__*/
-  messageDesc(file_svc_monitoring_v1_monitoring, 10);
+  messageDesc(file_svc_monitoring_v1_monitoring, 12);
 
 /**
  * @generated from enum svc.monitoring.v1.Telemetry.State
@@ -945,7 +1216,7 @@ export type Telemetry_StateJson = "STATE_UNSPECIFIED" | "LIVE" | "STALE" | "NEVE
  * Describes the enum svc.monitoring.v1.Telemetry.State.
  */
 export const Telemetry_StateSchema: GenEnum<Telemetry_State, Telemetry_StateJson> = /*@__PURE__*/
-  enumDesc(file_svc_monitoring_v1_monitoring, 10, 0);
+  enumDesc(file_svc_monitoring_v1_monitoring, 12, 0);
 
 /**
  * @generated from message svc.monitoring.v1.ListMetricDescriptorsRequest
@@ -976,7 +1247,7 @@ export type ListMetricDescriptorsRequestJson = {
  * Use `create(ListMetricDescriptorsRequestSchema)` to create a new message.
  */
 export const ListMetricDescriptorsRequestSchema: GenMessage<ListMetricDescriptorsRequest, {jsonType: ListMetricDescriptorsRequestJson}> = /*@__PURE__*/
-  messageDesc(file_svc_monitoring_v1_monitoring, 11);
+  messageDesc(file_svc_monitoring_v1_monitoring, 13);
 
 /**
  * @generated from message svc.monitoring.v1.ListMetricDescriptorsResponse
@@ -1003,7 +1274,7 @@ export type ListMetricDescriptorsResponseJson = {
  * Use `create(ListMetricDescriptorsResponseSchema)` to create a new message.
  */
 export const ListMetricDescriptorsResponseSchema: GenMessage<ListMetricDescriptorsResponse, {jsonType: ListMetricDescriptorsResponseJson}> = /*@__PURE__*/
-  messageDesc(file_svc_monitoring_v1_monitoring, 12);
+  messageDesc(file_svc_monitoring_v1_monitoring, 14);
 
 /**
  * @generated from message svc.monitoring.v1.MetricDescriptor
@@ -1096,7 +1367,7 @@ export type MetricDescriptorJson = {
  * Use `create(MetricDescriptorSchema)` to create a new message.
  */
 export const MetricDescriptorSchema: GenMessage<MetricDescriptor, {jsonType: MetricDescriptorJson}> = /*@__PURE__*/
-  messageDesc(file_svc_monitoring_v1_monitoring, 13);
+  messageDesc(file_svc_monitoring_v1_monitoring, 15);
 
 /**
  * @generated from message svc.monitoring.v1.GetProjectLimitsRequest
@@ -1127,7 +1398,7 @@ export type GetProjectLimitsRequestJson = {
  * Use `create(GetProjectLimitsRequestSchema)` to create a new message.
  */
 export const GetProjectLimitsRequestSchema: GenMessage<GetProjectLimitsRequest, {jsonType: GetProjectLimitsRequestJson}> = /*@__PURE__*/
-  messageDesc(file_svc_monitoring_v1_monitoring, 14);
+  messageDesc(file_svc_monitoring_v1_monitoring, 16);
 
 /**
  * @generated from message svc.monitoring.v1.GetProjectLimitsResponse
@@ -1158,7 +1429,7 @@ export type GetProjectLimitsResponseJson = {
  * Use `create(GetProjectLimitsResponseSchema)` to create a new message.
  */
 export const GetProjectLimitsResponseSchema: GenMessage<GetProjectLimitsResponse, {jsonType: GetProjectLimitsResponseJson}> = /*@__PURE__*/
-  messageDesc(file_svc_monitoring_v1_monitoring, 15);
+  messageDesc(file_svc_monitoring_v1_monitoring, 17);
 
 /**
  * A limit of a project, set by the operator. Requests that would exceed it are refused.
@@ -1249,7 +1520,7 @@ export type ProjectLimitJson = {
  * Use `create(ProjectLimitSchema)` to create a new message.
  */
 export const ProjectLimitSchema: GenMessage<ProjectLimit, {jsonType: ProjectLimitJson}> = /*@__PURE__*/
-  messageDesc(file_svc_monitoring_v1_monitoring, 16);
+  messageDesc(file_svc_monitoring_v1_monitoring, 18);
 
 /**
  * Metric history and the inventory of virtual machines. Read only.
@@ -1276,6 +1547,16 @@ export const MonitoringService: GenService<{
     methodKind: "unary";
     input: typeof ListVMMonitoringRequestSchema;
     output: typeof ListVMMonitoringResponseSchema;
+  },
+  /**
+   * One VM of the project.
+   *
+   * @generated from rpc svc.monitoring.v1.MonitoringService.GetVMMonitoring
+   */
+  getVMMonitoring: {
+    methodKind: "unary";
+    input: typeof GetVMMonitoringRequestSchema;
+    output: typeof VMMonitoringSchema;
   },
   /**
    * The metric catalogue, with the limitation of each metric.

@@ -13,7 +13,7 @@ import type { Message, UnknownEnum } from "@bufbuild/protobuf";
  * Describes the file svc/project/v1/project.proto.
  */
 export const file_svc_project_v1_project: GenFile = /*@__PURE__*/
-  fileDesc("ChxzdmMvcHJvamVjdC92MS9wcm9qZWN0LnByb3RvEg5zdmMucHJvamVjdC52MSIQCg5HZXRTZWxmUmVxdWVzdCKJAQoGUGVyc29uEgwKBG5hbWUYASABKAkSFAoMZGlzcGxheV9uYW1lGAIgASgJEg0KBWVtYWlsGAMgASgJEhYKDnNpZ25faW5fbWV0aG9kGAQgASgJEhwKFHNlc3Npb25fZXhwaXJlc191bml4GAUgASgDEhYKDnVucHJvdmVuX2VtYWlsGAYgASgJIi4KGFNpZ25PdXRFdmVyeXdoZXJlUmVxdWVzdBISCgpyZXF1ZXN0X2lkGAEgASgJIi0KGVNpZ25PdXRFdmVyeXdoZXJlUmVzcG9uc2USEAoIc2Vzc2lvbnMYASABKAUikwEKB1Nlc3Npb24SDAoEbmFtZRgBIAEoCRIWCg5zaWduX2luX21ldGhvZBgCIAEoCRINCgVhZ2VudBgDIAEoCRIUCgxjcmVhdGVkX3VuaXgYBCABKAMSFgoObGFzdF91c2VkX3VuaXgYBSABKAMSFAoMZXhwaXJlc191bml4GAYgASgDEg8KB2N1cnJlbnQYByABKAgiFQoTTGlzdFNlc3Npb25zUmVxdWVzdCJBChRMaXN0U2Vzc2lvbnNSZXNwb25zZRIpCghzZXNzaW9ucxgBIAMoCzIXLnN2Yy5wcm9qZWN0LnYxLlNlc3Npb24iNQoRRW5kU2Vzc2lvblJlcXVlc3QSDAoEbmFtZRgBIAEoCRISCgpyZXF1ZXN0X2lkGAIgASgJIhQKEkVuZFNlc3Npb25SZXNwb25zZSJ8CgdQcm9qZWN0EgwKBG5hbWUYASABKAkSFAoMZGlzcGxheV9uYW1lGAIgASgJEhQKDGNyZWF0ZWRfdW5peBgDIAEoAxIiCgRyb2xlGAQgASgOMhQuc3ZjLnByb2plY3QudjEuUm9sZRITCgttZW1iZXJfbmFtZRgFIAEoCSI8ChNMaXN0UHJvamVjdHNSZXF1ZXN0EhEKCXBhZ2Vfc2l6ZRgBIAEoBRISCgpwYWdlX3Rva2VuGAIgASgJIloKFExpc3RQcm9qZWN0c1Jlc3BvbnNlEikKCHByb2plY3RzGAEgAygLMhcuc3ZjLnByb2plY3QudjEuUHJvamVjdBIXCg9uZXh0X3BhZ2VfdG9rZW4YAiABKAkiVAoUQ3JlYXRlUHJvamVjdFJlcXVlc3QSEgoKcmVxdWVzdF9pZBgBIAEoCRISCgpwcm9qZWN0X2lkGAIgASgJEhQKDGRpc3BsYXlfbmFtZRgDIAEoCSIhChFHZXRQcm9qZWN0UmVxdWVzdBIMCgRuYW1lGAEgASgJIowBCgZNZW1iZXISDAoEbmFtZRgBIAEoCRIUCgxkaXNwbGF5X25hbWUYAiABKAkSDQoFZW1haWwYAyABKAkSIgoEcm9sZRgEIAEoDjIULnN2Yy5wcm9qZWN0LnYxLlJvbGUSEwoLam9pbmVkX3VuaXgYBSABKAMSFgoOdW5wcm92ZW5fZW1haWwYBiABKAkiUQoSTGlzdE1lbWJlcnNSZXF1ZXN0EhQKDHByb2plY3RfbmFtZRgBIAEoCRIRCglwYWdlX3NpemUYAiABKAUSEgoKcGFnZV90b2tlbhgDIAEoCSJXChNMaXN0TWVtYmVyc1Jlc3BvbnNlEicKB21lbWJlcnMYASADKAsyFi5zdmMucHJvamVjdC52MS5NZW1iZXISFwoPbmV4dF9wYWdlX3Rva2VuGAIgASgJIr4CCgpJbnZpdGF0aW9uEgwKBG5hbWUYASABKAkSDQoFZW1haWwYAiABKAkSIgoEcm9sZRgDIAEoDjIULnN2Yy5wcm9qZWN0LnYxLlJvbGUSLwoFc3RhdGUYBCABKA4yIC5zdmMucHJvamVjdC52MS5JbnZpdGF0aW9uLlN0YXRlEhIKCmludml0ZWRfYnkYBSABKAkSFAoMY3JlYXRlZF91bml4GAYgASgDEhQKDGV4cGlyZXNfdW5peBgHIAEoAxITCgthY2NlcHRlZF9ieRgIIAEoCRIUCgxlbWFpbF9wcm92ZW4YCSABKAgiUwoFU3RhdGUSFQoRU1RBVEVfVU5TUEVDSUZJRUQQABILCgdQRU5ESU5HEAESDAoIQUNDRVBURUQQAhILCgdSRVZPS0VEEAMSCwoHRVhQSVJFRBAEInIKE0ludml0ZU1lbWJlclJlcXVlc3QSFAoMcHJvamVjdF9uYW1lGAEgASgJEhIKCnJlcXVlc3RfaWQYAiABKAkSDQoFZW1haWwYAyABKAkSIgoEcm9sZRgEIAEoDjIULnN2Yy5wcm9qZWN0LnYxLlJvbGUifwoUSW52aXRlTWVtYmVyUmVzcG9uc2USLgoKaW52aXRhdGlvbhgBIAEoCzIaLnN2Yy5wcm9qZWN0LnYxLkludml0YXRpb24SDAoEbGluaxgCIAEoCRIYChBzZWNyZXRfYXZhaWxhYmxlGAMgASgIEg8KB2VtYWlsZWQYBCABKAgiVQoWTGlzdEludml0YXRpb25zUmVxdWVzdBIUCgxwcm9qZWN0X25hbWUYASABKAkSEQoJcGFnZV9zaXplGAIgASgFEhIKCnBhZ2VfdG9rZW4YAyABKAkiYwoXTGlzdEludml0YXRpb25zUmVzcG9uc2USLwoLaW52aXRhdGlvbnMYASADKAsyGi5zdmMucHJvamVjdC52MS5JbnZpdGF0aW9uEhcKD25leHRfcGFnZV90b2tlbhgCIAEoCSI7ChdSZXZva2VJbnZpdGF0aW9uUmVxdWVzdBIMCgRuYW1lGAEgASgJEhIKCnJlcXVlc3RfaWQYAiABKAkiNwoTUmVtb3ZlTWVtYmVyUmVxdWVzdBIMCgRuYW1lGAEgASgJEhIKCnJlcXVlc3RfaWQYAiABKAkiFgoUUmVtb3ZlTWVtYmVyUmVzcG9uc2UiXAoUU2V0TWVtYmVyUm9sZVJlcXVlc3QSDAoEbmFtZRgBIAEoCRISCgpyZXF1ZXN0X2lkGAIgASgJEiIKBHJvbGUYAyABKA4yFC5zdmMucHJvamVjdC52MS5Sb2xlIkkKDkVucm9sVm1SZXF1ZXN0Eg8KB3ZtX25hbWUYASABKAkSEgoKcmVxdWVzdF9pZBgCIAEoCRISCgpkYXRhY2VudGVyGAMgASgJIoQBCg9FbnJvbFZtUmVzcG9uc2USDwoHdm1fbmFtZRgBIAEoCRIXCg9lbnJvbG1lbnRfdG9rZW4YAiABKAkSGAoQc2VjcmV0X2F2YWlsYWJsZRgDIAEoCBIUCgxleHBpcmVzX3VuaXgYBCABKAMSFwoPaW5zdGFsbF9jb21tYW5kGAUgASgJIjcKEFVuZW5yb2xWbVJlcXVlc3QSDwoHdm1fbmFtZRgBIAEoCRISCgpyZXF1ZXN0X2lkGAIgASgJIhMKEVVuZW5yb2xWbVJlc3BvbnNlKj8KBFJvbGUSFAoQUk9MRV9VTlNQRUNJRklFRBAAEgoKBlZJRVdFUhABEgoKBkVESVRPUhACEgkKBU9XTkVSEAMywgsKDlByb2plY3RTZXJ2aWNlEksKB0dldFNlbGYSHi5zdmMucHJvamVjdC52MS5HZXRTZWxmUmVxdWVzdBoWLnN2Yy5wcm9qZWN0LnYxLlBlcnNvbiIIirUYBAgGGAYSdAoRU2lnbk91dEV2ZXJ5d2hlcmUSKC5zdmMucHJvamVjdC52MS5TaWduT3V0RXZlcnl3aGVyZVJlcXVlc3QaKS5zdmMucHJvamVjdC52MS5TaWduT3V0RXZlcnl3aGVyZVJlc3BvbnNlIgqKtRgGCAYQARgGEmMKDExpc3RTZXNzaW9ucxIjLnN2Yy5wcm9qZWN0LnYxLkxpc3RTZXNzaW9uc1JlcXVlc3QaJC5zdmMucHJvamVjdC52MS5MaXN0U2Vzc2lvbnNSZXNwb25zZSIIirUYBAgGGAYSXwoKRW5kU2Vzc2lvbhIhLnN2Yy5wcm9qZWN0LnYxLkVuZFNlc3Npb25SZXF1ZXN0GiIuc3ZjLnByb2plY3QudjEuRW5kU2Vzc2lvblJlc3BvbnNlIgqKtRgGCAYQARgGEmMKDExpc3RQcm9qZWN0cxIjLnN2Yy5wcm9qZWN0LnYxLkxpc3RQcm9qZWN0c1JlcXVlc3QaJC5zdmMucHJvamVjdC52MS5MaXN0UHJvamVjdHNSZXNwb25zZSIIirUYBAgGGAYSWgoNQ3JlYXRlUHJvamVjdBIkLnN2Yy5wcm9qZWN0LnYxLkNyZWF0ZVByb2plY3RSZXF1ZXN0Ghcuc3ZjLnByb2plY3QudjEuUHJvamVjdCIKirUYBggGEAEYBhJSCgpHZXRQcm9qZWN0EiEuc3ZjLnByb2plY3QudjEuR2V0UHJvamVjdFJlcXVlc3QaFy5zdmMucHJvamVjdC52MS5Qcm9qZWN0IgiKtRgECAYYARJgCgtMaXN0TWVtYmVycxIiLnN2Yy5wcm9qZWN0LnYxLkxpc3RNZW1iZXJzUmVxdWVzdBojLnN2Yy5wcm9qZWN0LnYxLkxpc3RNZW1iZXJzUmVzcG9uc2UiCIq1GAQIBhgBEmUKDEludml0ZU1lbWJlchIjLnN2Yy5wcm9qZWN0LnYxLkludml0ZU1lbWJlclJlcXVlc3QaJC5zdmMucHJvamVjdC52MS5JbnZpdGVNZW1iZXJSZXNwb25zZSIKirUYBggGEAEYAxJsCg9MaXN0SW52aXRhdGlvbnMSJi5zdmMucHJvamVjdC52MS5MaXN0SW52aXRhdGlvbnNSZXF1ZXN0Gicuc3ZjLnByb2plY3QudjEuTGlzdEludml0YXRpb25zUmVzcG9uc2UiCIq1GAQIBhgDEmMKEFJldm9rZUludml0YXRpb24SJy5zdmMucHJvamVjdC52MS5SZXZva2VJbnZpdGF0aW9uUmVxdWVzdBoaLnN2Yy5wcm9qZWN0LnYxLkludml0YXRpb24iCoq1GAYIBhABGAMSZQoMUmVtb3ZlTWVtYmVyEiMuc3ZjLnByb2plY3QudjEuUmVtb3ZlTWVtYmVyUmVxdWVzdBokLnN2Yy5wcm9qZWN0LnYxLlJlbW92ZU1lbWJlclJlc3BvbnNlIgqKtRgGCAYQARgHElkKDVNldE1lbWJlclJvbGUSJC5zdmMucHJvamVjdC52MS5TZXRNZW1iZXJSb2xlUmVxdWVzdBoWLnN2Yy5wcm9qZWN0LnYxLk1lbWJlciIKirUYBggGEAEYAxJWCgdFbnJvbFZtEh4uc3ZjLnByb2plY3QudjEuRW5yb2xWbVJlcXVlc3QaHy5zdmMucHJvamVjdC52MS5FbnJvbFZtUmVzcG9uc2UiCoq1GAYIBhABGAISXAoJVW5lbnJvbFZtEiAuc3ZjLnByb2plY3QudjEuVW5lbnJvbFZtUmVxdWVzdBohLnN2Yy5wcm9qZWN0LnYxLlVuZW5yb2xWbVJlc3BvbnNlIgqKtRgGCAYQARgCYgZwcm90bzM", [file_svc_options_v1_policy]);
+  fileDesc("ChxzdmMvcHJvamVjdC92MS9wcm9qZWN0LnByb3RvEg5zdmMucHJvamVjdC52MSIQCg5HZXRTZWxmUmVxdWVzdCKJAQoGUGVyc29uEgwKBG5hbWUYASABKAkSFAoMZGlzcGxheV9uYW1lGAIgASgJEg0KBWVtYWlsGAMgASgJEhYKDnNpZ25faW5fbWV0aG9kGAQgASgJEhwKFHNlc3Npb25fZXhwaXJlc191bml4GAUgASgDEhYKDnVucHJvdmVuX2VtYWlsGAYgASgJIhcKFUdldFNlcnZpY2VJbmZvUmVxdWVzdCKAAgoLU2VydmljZUluZm8SDwoHdmVyc2lvbhgBIAEoCRIhChlzYW1wbGluZ19pbnRlcnZhbF9zZWNvbmRzGAIgASgFEhAKCGhhc19tYWlsGAMgASgIEjgKCmNpX2lzc3VlcnMYBCADKAsyJC5zdmMucHJvamVjdC52MS5TZXJ2aWNlSW5mby5DaUlzc3VlchIcChRleHBhbmRlZF9kYXRhY2VudGVycxgFIAMoCRIeChZwZW9wbGVfY3JlYXRlX3Byb2plY3RzGAYgASgIGjMKCENpSXNzdWVyEgwKBG5hbWUYASABKAkSDAoEa2luZBgCIAEoCRILCgN1cmwYAyABKAkiLgoYU2lnbk91dEV2ZXJ5d2hlcmVSZXF1ZXN0EhIKCnJlcXVlc3RfaWQYASABKAkiLQoZU2lnbk91dEV2ZXJ5d2hlcmVSZXNwb25zZRIQCghzZXNzaW9ucxgBIAEoBSKTAQoHU2Vzc2lvbhIMCgRuYW1lGAEgASgJEhYKDnNpZ25faW5fbWV0aG9kGAIgASgJEg0KBWFnZW50GAMgASgJEhQKDGNyZWF0ZWRfdW5peBgEIAEoAxIWCg5sYXN0X3VzZWRfdW5peBgFIAEoAxIUCgxleHBpcmVzX3VuaXgYBiABKAMSDwoHY3VycmVudBgHIAEoCCIVChNMaXN0U2Vzc2lvbnNSZXF1ZXN0IkEKFExpc3RTZXNzaW9uc1Jlc3BvbnNlEikKCHNlc3Npb25zGAEgAygLMhcuc3ZjLnByb2plY3QudjEuU2Vzc2lvbiI1ChFFbmRTZXNzaW9uUmVxdWVzdBIMCgRuYW1lGAEgASgJEhIKCnJlcXVlc3RfaWQYAiABKAkiFAoSRW5kU2Vzc2lvblJlc3BvbnNlInwKB1Byb2plY3QSDAoEbmFtZRgBIAEoCRIUCgxkaXNwbGF5X25hbWUYAiABKAkSFAoMY3JlYXRlZF91bml4GAMgASgDEiIKBHJvbGUYBCABKA4yFC5zdmMucHJvamVjdC52MS5Sb2xlEhMKC21lbWJlcl9uYW1lGAUgASgJIjwKE0xpc3RQcm9qZWN0c1JlcXVlc3QSEQoJcGFnZV9zaXplGAEgASgFEhIKCnBhZ2VfdG9rZW4YAiABKAkiWgoUTGlzdFByb2plY3RzUmVzcG9uc2USKQoIcHJvamVjdHMYASADKAsyFy5zdmMucHJvamVjdC52MS5Qcm9qZWN0EhcKD25leHRfcGFnZV90b2tlbhgCIAEoCSJUChRDcmVhdGVQcm9qZWN0UmVxdWVzdBISCgpyZXF1ZXN0X2lkGAEgASgJEhIKCnByb2plY3RfaWQYAiABKAkSFAoMZGlzcGxheV9uYW1lGAMgASgJIiEKEUdldFByb2plY3RSZXF1ZXN0EgwKBG5hbWUYASABKAkijAEKBk1lbWJlchIMCgRuYW1lGAEgASgJEhQKDGRpc3BsYXlfbmFtZRgCIAEoCRINCgVlbWFpbBgDIAEoCRIiCgRyb2xlGAQgASgOMhQuc3ZjLnByb2plY3QudjEuUm9sZRITCgtqb2luZWRfdW5peBgFIAEoAxIWCg51bnByb3Zlbl9lbWFpbBgGIAEoCSJRChJMaXN0TWVtYmVyc1JlcXVlc3QSFAoMcHJvamVjdF9uYW1lGAEgASgJEhEKCXBhZ2Vfc2l6ZRgCIAEoBRISCgpwYWdlX3Rva2VuGAMgASgJIlcKE0xpc3RNZW1iZXJzUmVzcG9uc2USJwoHbWVtYmVycxgBIAMoCzIWLnN2Yy5wcm9qZWN0LnYxLk1lbWJlchIXCg9uZXh0X3BhZ2VfdG9rZW4YAiABKAkivgIKCkludml0YXRpb24SDAoEbmFtZRgBIAEoCRINCgVlbWFpbBgCIAEoCRIiCgRyb2xlGAMgASgOMhQuc3ZjLnByb2plY3QudjEuUm9sZRIvCgVzdGF0ZRgEIAEoDjIgLnN2Yy5wcm9qZWN0LnYxLkludml0YXRpb24uU3RhdGUSEgoKaW52aXRlZF9ieRgFIAEoCRIUCgxjcmVhdGVkX3VuaXgYBiABKAMSFAoMZXhwaXJlc191bml4GAcgASgDEhMKC2FjY2VwdGVkX2J5GAggASgJEhQKDGVtYWlsX3Byb3ZlbhgJIAEoCCJTCgVTdGF0ZRIVChFTVEFURV9VTlNQRUNJRklFRBAAEgsKB1BFTkRJTkcQARIMCghBQ0NFUFRFRBACEgsKB1JFVk9LRUQQAxILCgdFWFBJUkVEEAQicgoTSW52aXRlTWVtYmVyUmVxdWVzdBIUCgxwcm9qZWN0X25hbWUYASABKAkSEgoKcmVxdWVzdF9pZBgCIAEoCRINCgVlbWFpbBgDIAEoCRIiCgRyb2xlGAQgASgOMhQuc3ZjLnByb2plY3QudjEuUm9sZSJ/ChRJbnZpdGVNZW1iZXJSZXNwb25zZRIuCgppbnZpdGF0aW9uGAEgASgLMhouc3ZjLnByb2plY3QudjEuSW52aXRhdGlvbhIMCgRsaW5rGAIgASgJEhgKEHNlY3JldF9hdmFpbGFibGUYAyABKAgSDwoHZW1haWxlZBgEIAEoCCJVChZMaXN0SW52aXRhdGlvbnNSZXF1ZXN0EhQKDHByb2plY3RfbmFtZRgBIAEoCRIRCglwYWdlX3NpemUYAiABKAUSEgoKcGFnZV90b2tlbhgDIAEoCSJjChdMaXN0SW52aXRhdGlvbnNSZXNwb25zZRIvCgtpbnZpdGF0aW9ucxgBIAMoCzIaLnN2Yy5wcm9qZWN0LnYxLkludml0YXRpb24SFwoPbmV4dF9wYWdlX3Rva2VuGAIgASgJIjsKF1Jldm9rZUludml0YXRpb25SZXF1ZXN0EgwKBG5hbWUYASABKAkSEgoKcmVxdWVzdF9pZBgCIAEoCSI3ChNSZW1vdmVNZW1iZXJSZXF1ZXN0EgwKBG5hbWUYASABKAkSEgoKcmVxdWVzdF9pZBgCIAEoCSIWChRSZW1vdmVNZW1iZXJSZXNwb25zZSJcChRTZXRNZW1iZXJSb2xlUmVxdWVzdBIMCgRuYW1lGAEgASgJEhIKCnJlcXVlc3RfaWQYAiABKAkSIgoEcm9sZRgDIAEoDjIULnN2Yy5wcm9qZWN0LnYxLlJvbGUiSQoORW5yb2xWbVJlcXVlc3QSDwoHdm1fbmFtZRgBIAEoCRISCgpyZXF1ZXN0X2lkGAIgASgJEhIKCmRhdGFjZW50ZXIYAyABKAkihAEKD0Vucm9sVm1SZXNwb25zZRIPCgd2bV9uYW1lGAEgASgJEhcKD2Vucm9sbWVudF90b2tlbhgCIAEoCRIYChBzZWNyZXRfYXZhaWxhYmxlGAMgASgIEhQKDGV4cGlyZXNfdW5peBgEIAEoAxIXCg9pbnN0YWxsX2NvbW1hbmQYBSABKAkiNwoQVW5lbnJvbFZtUmVxdWVzdBIPCgd2bV9uYW1lGAEgASgJEhIKCnJlcXVlc3RfaWQYAiABKAkiEwoRVW5lbnJvbFZtUmVzcG9uc2UqPwoEUm9sZRIUChBST0xFX1VOU1BFQ0lGSUVEEAASCgoGVklFV0VSEAESCgoGRURJVE9SEAISCQoFT1dORVIQAzKiDAoOUHJvamVjdFNlcnZpY2USSwoHR2V0U2VsZhIeLnN2Yy5wcm9qZWN0LnYxLkdldFNlbGZSZXF1ZXN0GhYuc3ZjLnByb2plY3QudjEuUGVyc29uIgiKtRgECAYYBhJeCg5HZXRTZXJ2aWNlSW5mbxIlLnN2Yy5wcm9qZWN0LnYxLkdldFNlcnZpY2VJbmZvUmVxdWVzdBobLnN2Yy5wcm9qZWN0LnYxLlNlcnZpY2VJbmZvIgiKtRgECAYYBhJ0ChFTaWduT3V0RXZlcnl3aGVyZRIoLnN2Yy5wcm9qZWN0LnYxLlNpZ25PdXRFdmVyeXdoZXJlUmVxdWVzdBopLnN2Yy5wcm9qZWN0LnYxLlNpZ25PdXRFdmVyeXdoZXJlUmVzcG9uc2UiCoq1GAYIBhABGAYSYwoMTGlzdFNlc3Npb25zEiMuc3ZjLnByb2plY3QudjEuTGlzdFNlc3Npb25zUmVxdWVzdBokLnN2Yy5wcm9qZWN0LnYxLkxpc3RTZXNzaW9uc1Jlc3BvbnNlIgiKtRgECAYYBhJfCgpFbmRTZXNzaW9uEiEuc3ZjLnByb2plY3QudjEuRW5kU2Vzc2lvblJlcXVlc3QaIi5zdmMucHJvamVjdC52MS5FbmRTZXNzaW9uUmVzcG9uc2UiCoq1GAYIBhABGAYSYwoMTGlzdFByb2plY3RzEiMuc3ZjLnByb2plY3QudjEuTGlzdFByb2plY3RzUmVxdWVzdBokLnN2Yy5wcm9qZWN0LnYxLkxpc3RQcm9qZWN0c1Jlc3BvbnNlIgiKtRgECAYYBhJaCg1DcmVhdGVQcm9qZWN0EiQuc3ZjLnByb2plY3QudjEuQ3JlYXRlUHJvamVjdFJlcXVlc3QaFy5zdmMucHJvamVjdC52MS5Qcm9qZWN0IgqKtRgGCAYQARgGElIKCkdldFByb2plY3QSIS5zdmMucHJvamVjdC52MS5HZXRQcm9qZWN0UmVxdWVzdBoXLnN2Yy5wcm9qZWN0LnYxLlByb2plY3QiCIq1GAQIBhgBEmAKC0xpc3RNZW1iZXJzEiIuc3ZjLnByb2plY3QudjEuTGlzdE1lbWJlcnNSZXF1ZXN0GiMuc3ZjLnByb2plY3QudjEuTGlzdE1lbWJlcnNSZXNwb25zZSIIirUYBAgGGAESZQoMSW52aXRlTWVtYmVyEiMuc3ZjLnByb2plY3QudjEuSW52aXRlTWVtYmVyUmVxdWVzdBokLnN2Yy5wcm9qZWN0LnYxLkludml0ZU1lbWJlclJlc3BvbnNlIgqKtRgGCAYQARgDEmwKD0xpc3RJbnZpdGF0aW9ucxImLnN2Yy5wcm9qZWN0LnYxLkxpc3RJbnZpdGF0aW9uc1JlcXVlc3QaJy5zdmMucHJvamVjdC52MS5MaXN0SW52aXRhdGlvbnNSZXNwb25zZSIIirUYBAgGGAMSYwoQUmV2b2tlSW52aXRhdGlvbhInLnN2Yy5wcm9qZWN0LnYxLlJldm9rZUludml0YXRpb25SZXF1ZXN0Ghouc3ZjLnByb2plY3QudjEuSW52aXRhdGlvbiIKirUYBggGEAEYAxJlCgxSZW1vdmVNZW1iZXISIy5zdmMucHJvamVjdC52MS5SZW1vdmVNZW1iZXJSZXF1ZXN0GiQuc3ZjLnByb2plY3QudjEuUmVtb3ZlTWVtYmVyUmVzcG9uc2UiCoq1GAYIBhABGAcSWQoNU2V0TWVtYmVyUm9sZRIkLnN2Yy5wcm9qZWN0LnYxLlNldE1lbWJlclJvbGVSZXF1ZXN0GhYuc3ZjLnByb2plY3QudjEuTWVtYmVyIgqKtRgGCAYQARgDElYKB0Vucm9sVm0SHi5zdmMucHJvamVjdC52MS5FbnJvbFZtUmVxdWVzdBofLnN2Yy5wcm9qZWN0LnYxLkVucm9sVm1SZXNwb25zZSIKirUYBggGEAEYAhJcCglVbmVucm9sVm0SIC5zdmMucHJvamVjdC52MS5VbmVucm9sVm1SZXF1ZXN0GiEuc3ZjLnByb2plY3QudjEuVW5lbnJvbFZtUmVzcG9uc2UiCoq1GAYIBhABGAJiBnByb3RvMw", [file_svc_options_v1_policy]);
 
 /**
  * @generated from message svc.project.v1.GetSelfRequest
@@ -124,6 +124,181 @@ export const PersonSchema: GenMessage<Person, {jsonType: PersonJson}> = /*@__PUR
   messageDesc(file_svc_project_v1_project, 1);
 
 /**
+ * @generated from message svc.project.v1.GetServiceInfoRequest
+ */
+export type GetServiceInfoRequest = Message<"svc.project.v1.GetServiceInfoRequest"> & {
+};
+
+/**
+ * @generated from message svc.project.v1.GetServiceInfoRequest
+ */
+export type GetServiceInfoRequestJson = {
+};
+
+/**
+ * Describes the message svc.project.v1.GetServiceInfoRequest.
+ * Use `create(GetServiceInfoRequestSchema)` to create a new message.
+ */
+export const GetServiceInfoRequestSchema: GenMessage<GetServiceInfoRequest, {jsonType: GetServiceInfoRequestJson}> = /*@__PURE__*/
+  messageDesc(file_svc_project_v1_project, 2);
+
+/**
+ * @generated from message svc.project.v1.ServiceInfo
+ */
+export type ServiceInfo = Message<"svc.project.v1.ServiceInfo"> & {
+  /**
+   * @generated from field: string version = 1;
+   */
+  version: string;
+
+  /**
+   * Interval at which sources are read.
+   *
+   * @generated from field: int32 sampling_interval_seconds = 2;
+   */
+  samplingIntervalSeconds: number;
+
+  /**
+   * true: it sends email. Otherwise links are handed over by people, and mail destinations fail.
+   *
+   * @generated from field: bool has_mail = 3;
+   */
+  hasMail: boolean;
+
+  /**
+   * @generated from field: repeated svc.project.v1.ServiceInfo.CiIssuer ci_issuers = 4;
+   */
+  ciIssuers: ServiceInfo_CiIssuer[];
+
+  /**
+   * Data centers in which VMs can be enrolled for expanded monitoring.
+   *
+   * @generated from field: repeated string expanded_datacenters = 5;
+   */
+  expandedDatacenters: string[];
+
+  /**
+   * true: people may create projects (CreateProject).
+   *
+   * @generated from field: bool people_create_projects = 6;
+   */
+  peopleCreateProjects: boolean;
+};
+
+/**
+ * @generated from message svc.project.v1.ServiceInfo
+ */
+export type ServiceInfoJson = {
+  /**
+   * @generated from field: string version = 1;
+   */
+  version?: string;
+
+  /**
+   * Interval at which sources are read.
+   *
+   * @generated from field: int32 sampling_interval_seconds = 2;
+   */
+  samplingIntervalSeconds?: number;
+
+  /**
+   * true: it sends email. Otherwise links are handed over by people, and mail destinations fail.
+   *
+   * @generated from field: bool has_mail = 3;
+   */
+  hasMail?: boolean;
+
+  /**
+   * @generated from field: repeated svc.project.v1.ServiceInfo.CiIssuer ci_issuers = 4;
+   */
+  ciIssuers?: ServiceInfo_CiIssuerJson[];
+
+  /**
+   * Data centers in which VMs can be enrolled for expanded monitoring.
+   *
+   * @generated from field: repeated string expanded_datacenters = 5;
+   */
+  expandedDatacenters?: string[];
+
+  /**
+   * true: people may create projects (CreateProject).
+   *
+   * @generated from field: bool people_create_projects = 6;
+   */
+  peopleCreateProjects?: boolean;
+};
+
+/**
+ * Describes the message svc.project.v1.ServiceInfo.
+ * Use `create(ServiceInfoSchema)` to create a new message.
+ */
+export const ServiceInfoSchema: GenMessage<ServiceInfo, {jsonType: ServiceInfoJson}> = /*@__PURE__*/
+  messageDesc(file_svc_project_v1_project, 3);
+
+/**
+ * An issuer of CI identities that connections can be made for.
+ *
+ * @generated from message svc.project.v1.ServiceInfo.CiIssuer
+ */
+export type ServiceInfo_CiIssuer = Message<"svc.project.v1.ServiceInfo.CiIssuer"> & {
+  /**
+   * For StartCiVerification.
+   *
+   * @generated from field: string name = 1;
+   */
+  name: string;
+
+  /**
+   * Kind of platform: `github`, `gitlab`, `buildkite` or `circleci`.
+   *
+   * @generated from field: string kind = 2;
+   */
+  kind: string;
+
+  /**
+   * `iss` of its tokens.
+   *
+   * @generated from field: string url = 3;
+   */
+  url: string;
+};
+
+/**
+ * An issuer of CI identities that connections can be made for.
+ *
+ * @generated from message svc.project.v1.ServiceInfo.CiIssuer
+ */
+export type ServiceInfo_CiIssuerJson = {
+  /**
+   * For StartCiVerification.
+   *
+   * @generated from field: string name = 1;
+   */
+  name?: string;
+
+  /**
+   * Kind of platform: `github`, `gitlab`, `buildkite` or `circleci`.
+   *
+   * @generated from field: string kind = 2;
+   */
+  kind?: string;
+
+  /**
+   * `iss` of its tokens.
+   *
+   * @generated from field: string url = 3;
+   */
+  url?: string;
+};
+
+/**
+ * Describes the message svc.project.v1.ServiceInfo.CiIssuer.
+ * Use `create(ServiceInfo_CiIssuerSchema)` to create a new message.
+ */
+export const ServiceInfo_CiIssuerSchema: GenMessage<ServiceInfo_CiIssuer, {jsonType: ServiceInfo_CiIssuerJson}> = /*@__PURE__*/
+  messageDesc(file_svc_project_v1_project, 3, 0);
+
+/**
  * @generated from message svc.project.v1.SignOutEverywhereRequest
  */
 export type SignOutEverywhereRequest = Message<"svc.project.v1.SignOutEverywhereRequest"> & {
@@ -148,7 +323,7 @@ export type SignOutEverywhereRequestJson = {
  * Use `create(SignOutEverywhereRequestSchema)` to create a new message.
  */
 export const SignOutEverywhereRequestSchema: GenMessage<SignOutEverywhereRequest, {jsonType: SignOutEverywhereRequestJson}> = /*@__PURE__*/
-  messageDesc(file_svc_project_v1_project, 2);
+  messageDesc(file_svc_project_v1_project, 4);
 
 /**
  * @generated from message svc.project.v1.SignOutEverywhereResponse
@@ -175,7 +350,7 @@ export type SignOutEverywhereResponseJson = {
  * Use `create(SignOutEverywhereResponseSchema)` to create a new message.
  */
 export const SignOutEverywhereResponseSchema: GenMessage<SignOutEverywhereResponse, {jsonType: SignOutEverywhereResponseJson}> = /*@__PURE__*/
-  messageDesc(file_svc_project_v1_project, 3);
+  messageDesc(file_svc_project_v1_project, 5);
 
 /**
  * A browser or command line in which the caller is signed in.
@@ -290,7 +465,7 @@ export type SessionJson = {
  * Use `create(SessionSchema)` to create a new message.
  */
 export const SessionSchema: GenMessage<Session, {jsonType: SessionJson}> = /*@__PURE__*/
-  messageDesc(file_svc_project_v1_project, 4);
+  messageDesc(file_svc_project_v1_project, 6);
 
 /**
  * @generated from message svc.project.v1.ListSessionsRequest
@@ -309,7 +484,7 @@ export type ListSessionsRequestJson = {
  * Use `create(ListSessionsRequestSchema)` to create a new message.
  */
 export const ListSessionsRequestSchema: GenMessage<ListSessionsRequest, {jsonType: ListSessionsRequestJson}> = /*@__PURE__*/
-  messageDesc(file_svc_project_v1_project, 5);
+  messageDesc(file_svc_project_v1_project, 7);
 
 /**
  * @generated from message svc.project.v1.ListSessionsResponse
@@ -340,7 +515,7 @@ export type ListSessionsResponseJson = {
  * Use `create(ListSessionsResponseSchema)` to create a new message.
  */
 export const ListSessionsResponseSchema: GenMessage<ListSessionsResponse, {jsonType: ListSessionsResponseJson}> = /*@__PURE__*/
-  messageDesc(file_svc_project_v1_project, 6);
+  messageDesc(file_svc_project_v1_project, 8);
 
 /**
  * @generated from message svc.project.v1.EndSessionRequest
@@ -377,7 +552,7 @@ export type EndSessionRequestJson = {
  * Use `create(EndSessionRequestSchema)` to create a new message.
  */
 export const EndSessionRequestSchema: GenMessage<EndSessionRequest, {jsonType: EndSessionRequestJson}> = /*@__PURE__*/
-  messageDesc(file_svc_project_v1_project, 7);
+  messageDesc(file_svc_project_v1_project, 9);
 
 /**
  * @generated from message svc.project.v1.EndSessionResponse
@@ -396,7 +571,7 @@ export type EndSessionResponseJson = {
  * Use `create(EndSessionResponseSchema)` to create a new message.
  */
 export const EndSessionResponseSchema: GenMessage<EndSessionResponse, {jsonType: EndSessionResponseJson}> = /*@__PURE__*/
-  messageDesc(file_svc_project_v1_project, 8);
+  messageDesc(file_svc_project_v1_project, 10);
 
 /**
  * @generated from message svc.project.v1.Project
@@ -475,7 +650,7 @@ export type ProjectJson = {
  * Use `create(ProjectSchema)` to create a new message.
  */
 export const ProjectSchema: GenMessage<Project, {jsonType: ProjectJson}> = /*@__PURE__*/
-  messageDesc(file_svc_project_v1_project, 9);
+  messageDesc(file_svc_project_v1_project, 11);
 
 /**
  * @generated from message svc.project.v1.ListProjectsRequest
@@ -512,7 +687,7 @@ export type ListProjectsRequestJson = {
  * Use `create(ListProjectsRequestSchema)` to create a new message.
  */
 export const ListProjectsRequestSchema: GenMessage<ListProjectsRequest, {jsonType: ListProjectsRequestJson}> = /*@__PURE__*/
-  messageDesc(file_svc_project_v1_project, 10);
+  messageDesc(file_svc_project_v1_project, 12);
 
 /**
  * @generated from message svc.project.v1.ListProjectsResponse
@@ -549,7 +724,7 @@ export type ListProjectsResponseJson = {
  * Use `create(ListProjectsResponseSchema)` to create a new message.
  */
 export const ListProjectsResponseSchema: GenMessage<ListProjectsResponse, {jsonType: ListProjectsResponseJson}> = /*@__PURE__*/
-  messageDesc(file_svc_project_v1_project, 11);
+  messageDesc(file_svc_project_v1_project, 13);
 
 /**
  * @generated from message svc.project.v1.CreateProjectRequest
@@ -600,7 +775,7 @@ export type CreateProjectRequestJson = {
  * Use `create(CreateProjectRequestSchema)` to create a new message.
  */
 export const CreateProjectRequestSchema: GenMessage<CreateProjectRequest, {jsonType: CreateProjectRequestJson}> = /*@__PURE__*/
-  messageDesc(file_svc_project_v1_project, 12);
+  messageDesc(file_svc_project_v1_project, 14);
 
 /**
  * @generated from message svc.project.v1.GetProjectRequest
@@ -627,7 +802,7 @@ export type GetProjectRequestJson = {
  * Use `create(GetProjectRequestSchema)` to create a new message.
  */
 export const GetProjectRequestSchema: GenMessage<GetProjectRequest, {jsonType: GetProjectRequestJson}> = /*@__PURE__*/
-  messageDesc(file_svc_project_v1_project, 13);
+  messageDesc(file_svc_project_v1_project, 15);
 
 /**
  * @generated from message svc.project.v1.Member
@@ -716,7 +891,7 @@ export type MemberJson = {
  * Use `create(MemberSchema)` to create a new message.
  */
 export const MemberSchema: GenMessage<Member, {jsonType: MemberJson}> = /*@__PURE__*/
-  messageDesc(file_svc_project_v1_project, 14);
+  messageDesc(file_svc_project_v1_project, 16);
 
 /**
  * @generated from message svc.project.v1.ListMembersRequest
@@ -763,7 +938,7 @@ export type ListMembersRequestJson = {
  * Use `create(ListMembersRequestSchema)` to create a new message.
  */
 export const ListMembersRequestSchema: GenMessage<ListMembersRequest, {jsonType: ListMembersRequestJson}> = /*@__PURE__*/
-  messageDesc(file_svc_project_v1_project, 15);
+  messageDesc(file_svc_project_v1_project, 17);
 
 /**
  * @generated from message svc.project.v1.ListMembersResponse
@@ -800,7 +975,7 @@ export type ListMembersResponseJson = {
  * Use `create(ListMembersResponseSchema)` to create a new message.
  */
 export const ListMembersResponseSchema: GenMessage<ListMembersResponse, {jsonType: ListMembersResponseJson}> = /*@__PURE__*/
-  messageDesc(file_svc_project_v1_project, 16);
+  messageDesc(file_svc_project_v1_project, 18);
 
 /**
  * @generated from message svc.project.v1.Invitation
@@ -919,7 +1094,7 @@ export type InvitationJson = {
  * Use `create(InvitationSchema)` to create a new message.
  */
 export const InvitationSchema: GenMessage<Invitation, {jsonType: InvitationJson}> = /*@__PURE__*/
-  messageDesc(file_svc_project_v1_project, 17);
+  messageDesc(file_svc_project_v1_project, 19);
 
 /**
  * @generated from enum svc.project.v1.Invitation.State
@@ -965,7 +1140,7 @@ export type Invitation_StateJson = "STATE_UNSPECIFIED" | "PENDING" | "ACCEPTED" 
  * Describes the enum svc.project.v1.Invitation.State.
  */
 export const Invitation_StateSchema: GenEnum<Invitation_State, Invitation_StateJson> = /*@__PURE__*/
-  enumDesc(file_svc_project_v1_project, 17, 0);
+  enumDesc(file_svc_project_v1_project, 19, 0);
 
 /**
  * @generated from message svc.project.v1.InviteMemberRequest
@@ -1022,7 +1197,7 @@ export type InviteMemberRequestJson = {
  * Use `create(InviteMemberRequestSchema)` to create a new message.
  */
 export const InviteMemberRequestSchema: GenMessage<InviteMemberRequest, {jsonType: InviteMemberRequestJson}> = /*@__PURE__*/
-  messageDesc(file_svc_project_v1_project, 18);
+  messageDesc(file_svc_project_v1_project, 20);
 
 /**
  * @generated from message svc.project.v1.InviteMemberResponse
@@ -1087,7 +1262,7 @@ export type InviteMemberResponseJson = {
  * Use `create(InviteMemberResponseSchema)` to create a new message.
  */
 export const InviteMemberResponseSchema: GenMessage<InviteMemberResponse, {jsonType: InviteMemberResponseJson}> = /*@__PURE__*/
-  messageDesc(file_svc_project_v1_project, 19);
+  messageDesc(file_svc_project_v1_project, 21);
 
 /**
  * @generated from message svc.project.v1.ListInvitationsRequest
@@ -1134,7 +1309,7 @@ export type ListInvitationsRequestJson = {
  * Use `create(ListInvitationsRequestSchema)` to create a new message.
  */
 export const ListInvitationsRequestSchema: GenMessage<ListInvitationsRequest, {jsonType: ListInvitationsRequestJson}> = /*@__PURE__*/
-  messageDesc(file_svc_project_v1_project, 20);
+  messageDesc(file_svc_project_v1_project, 22);
 
 /**
  * @generated from message svc.project.v1.ListInvitationsResponse
@@ -1171,7 +1346,7 @@ export type ListInvitationsResponseJson = {
  * Use `create(ListInvitationsResponseSchema)` to create a new message.
  */
 export const ListInvitationsResponseSchema: GenMessage<ListInvitationsResponse, {jsonType: ListInvitationsResponseJson}> = /*@__PURE__*/
-  messageDesc(file_svc_project_v1_project, 21);
+  messageDesc(file_svc_project_v1_project, 23);
 
 /**
  * @generated from message svc.project.v1.RevokeInvitationRequest
@@ -1208,7 +1383,7 @@ export type RevokeInvitationRequestJson = {
  * Use `create(RevokeInvitationRequestSchema)` to create a new message.
  */
 export const RevokeInvitationRequestSchema: GenMessage<RevokeInvitationRequest, {jsonType: RevokeInvitationRequestJson}> = /*@__PURE__*/
-  messageDesc(file_svc_project_v1_project, 22);
+  messageDesc(file_svc_project_v1_project, 24);
 
 /**
  * @generated from message svc.project.v1.RemoveMemberRequest
@@ -1245,7 +1420,7 @@ export type RemoveMemberRequestJson = {
  * Use `create(RemoveMemberRequestSchema)` to create a new message.
  */
 export const RemoveMemberRequestSchema: GenMessage<RemoveMemberRequest, {jsonType: RemoveMemberRequestJson}> = /*@__PURE__*/
-  messageDesc(file_svc_project_v1_project, 23);
+  messageDesc(file_svc_project_v1_project, 25);
 
 /**
  * @generated from message svc.project.v1.RemoveMemberResponse
@@ -1264,7 +1439,7 @@ export type RemoveMemberResponseJson = {
  * Use `create(RemoveMemberResponseSchema)` to create a new message.
  */
 export const RemoveMemberResponseSchema: GenMessage<RemoveMemberResponse, {jsonType: RemoveMemberResponseJson}> = /*@__PURE__*/
-  messageDesc(file_svc_project_v1_project, 24);
+  messageDesc(file_svc_project_v1_project, 26);
 
 /**
  * @generated from message svc.project.v1.SetMemberRoleRequest
@@ -1311,7 +1486,7 @@ export type SetMemberRoleRequestJson = {
  * Use `create(SetMemberRoleRequestSchema)` to create a new message.
  */
 export const SetMemberRoleRequestSchema: GenMessage<SetMemberRoleRequest, {jsonType: SetMemberRoleRequestJson}> = /*@__PURE__*/
-  messageDesc(file_svc_project_v1_project, 25);
+  messageDesc(file_svc_project_v1_project, 27);
 
 /**
  * @generated from message svc.project.v1.EnrolVmRequest
@@ -1366,7 +1541,7 @@ export type EnrolVmRequestJson = {
  * Use `create(EnrolVmRequestSchema)` to create a new message.
  */
 export const EnrolVmRequestSchema: GenMessage<EnrolVmRequest, {jsonType: EnrolVmRequestJson}> = /*@__PURE__*/
-  messageDesc(file_svc_project_v1_project, 26);
+  messageDesc(file_svc_project_v1_project, 28);
 
 /**
  * @generated from message svc.project.v1.EnrolVmResponse
@@ -1441,7 +1616,7 @@ export type EnrolVmResponseJson = {
  * Use `create(EnrolVmResponseSchema)` to create a new message.
  */
 export const EnrolVmResponseSchema: GenMessage<EnrolVmResponse, {jsonType: EnrolVmResponseJson}> = /*@__PURE__*/
-  messageDesc(file_svc_project_v1_project, 27);
+  messageDesc(file_svc_project_v1_project, 29);
 
 /**
  * @generated from message svc.project.v1.UnenrolVmRequest
@@ -1478,7 +1653,7 @@ export type UnenrolVmRequestJson = {
  * Use `create(UnenrolVmRequestSchema)` to create a new message.
  */
 export const UnenrolVmRequestSchema: GenMessage<UnenrolVmRequest, {jsonType: UnenrolVmRequestJson}> = /*@__PURE__*/
-  messageDesc(file_svc_project_v1_project, 28);
+  messageDesc(file_svc_project_v1_project, 30);
 
 /**
  * @generated from message svc.project.v1.UnenrolVmResponse
@@ -1497,7 +1672,7 @@ export type UnenrolVmResponseJson = {
  * Use `create(UnenrolVmResponseSchema)` to create a new message.
  */
 export const UnenrolVmResponseSchema: GenMessage<UnenrolVmResponse, {jsonType: UnenrolVmResponseJson}> = /*@__PURE__*/
-  messageDesc(file_svc_project_v1_project, 29);
+  messageDesc(file_svc_project_v1_project, 31);
 
 /**
  * What a member may do, in rising order.
@@ -1561,6 +1736,16 @@ export const ProjectService: GenService<{
     methodKind: "unary";
     input: typeof GetSelfRequestSchema;
     output: typeof PersonSchema;
+  },
+  /**
+   * How this service is set up, as far as people who sign in need to know.
+   *
+   * @generated from rpc svc.project.v1.ProjectService.GetServiceInfo
+   */
+  getServiceInfo: {
+    methodKind: "unary";
+    input: typeof GetServiceInfoRequestSchema;
+    output: typeof ServiceInfoSchema;
   },
   /**
    * Ends every session of the caller.
