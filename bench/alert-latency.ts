@@ -1,5 +1,5 @@
 /**
- * How long from the acknowledgement of the breaching sample to the webhook in the receiver's hands:
+ * Time from the acknowledgement of the breaching sample to the webhook's arrival at the receiver:
  * the program as a user starts it, a receiver on the loopback, one VM after another crossing the
  * threshold of a rule without a duration. Both times are taken by the sender's clock. Then all VMs
  * of another rule at once, to show what a burst does to the last of them.

@@ -123,7 +123,7 @@ async function alertmanagerAlone(scope: Scope, folder: string) {
 function stormLine(what: string, receiver: Receiver, startedMs: number, acknowledgedMs: number) {
   return {
     '5,000 notifications': what,
-    arrived: receiver.told.size,
+    arrived: receiver.received.size,
     'last after ms': (receiver.lastMs - startedMs).toFixed(0),
     'of which taking them in ms': (acknowledgedMs - startedMs).toFixed(0),
   };
@@ -169,7 +169,7 @@ async function withKill<T>(
   const killed = Promise.withResolvers<void>();
   const result = await use((pid) => {
     receiver.onMessage = () => {
-      if (receiver.told.size < KILL_AFTER) return;
+      if (receiver.received.size < KILL_AFTER) return;
       receiver.onMessage = () => {};
       process.kill(pid, 'SIGKILL');
       killed.resolve();
@@ -179,12 +179,12 @@ async function withKill<T>(
   return result;
 }
 
-function killLine(what: string, { told }: Receiver) {
-  const twice = [...told.values()].filter((count) => count > 1).length;
+function killLine(what: string, { received }: Receiver) {
+  const twice = [...received.values()].filter((count) => count > 1).length;
   return {
     [`SIGKILL after ${KILL_AFTER} of 5,000`]: what,
-    lost: STORM - told.size,
-    'told more than once': twice,
+    lost: STORM - received.size,
+    'received more than once': twice,
   };
 }
 
@@ -233,7 +233,7 @@ async function postAlerts(origin: string): Promise<void> {
 async function quietOrAll(receiver: Receiver): Promise<void> {
   const begunMs = performance.now();
   while (performance.now() - Math.max(begunMs, receiver.lastMs) < QUIET_MS) {
-    if (receiver.told.size >= STORM) {
+    if (receiver.received.size >= STORM) {
       // What comes twice comes after.
       await pause(3_000);
       return;

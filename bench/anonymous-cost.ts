@@ -1,8 +1,8 @@
 /**
- * What ten bad requests a second from somebody without a credential cost another caller: the
- * program as a user starts it, one reader asking in a steady rhythm, alone and beside 1 MiB of JSON
- * at every method that asks for no credential. The two are measured by turns, because a machine
- * that other work shares drifts by more than is looked for. Aim: p50 moves by 20 % at most.
+ * Cost of ten bad requests a second without a credential for another caller: the program as a user
+ * starts it, one reader asking in a steady rhythm, alone and beside 1 MiB of JSON at every method
+ * that asks for no credential. The two are measured by turns, because a machine that other work
+ * shares drifts by more than the difference. Aim: p50 moves by 20 % at most.
  */
 import { fork } from 'node:child_process';
 import { once } from 'node:events';

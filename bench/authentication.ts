@@ -1,8 +1,8 @@
 /**
- * What it costs to know who calls: a key, an access token, a session, each alone, in a project with
- * one key and with 100,000, for callers whose rows are in memory and for those whose rows are read
- * from the database. Then whole requests of the program as a user starts it, with few keys and with
- * many, by the CPU time that its process used for one.
+ * Cost of authentication: a key, an access token, a session, each alone, in a project with one key
+ * and with 100,000, for callers whose rows are in memory and for those whose rows are read from the
+ * database. Then whole requests of the program as a user starts it, with few keys and with many, by
+ * the CPU time that its process used for one.
  */
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';

@@ -1,7 +1,8 @@
 /**
- * What the tokens of keyless CI cost, each step alone: checking a platform's identity token (RSA
+ * Cost of the tokens of keyless CI, each step alone: checking a platform's identity token (RSA
  * 2,048, keys at hand), burning its id, signing an access token, and looking at one for the first
- * time and again. Prints a table; run it alone, other work on the machine shows in the figures.
+ * time and again. Prints a table; run it alone, because other work on the machine shows in the
+ * figures.
  */
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';

@@ -1,7 +1,7 @@
 /**
- * What a change costs, embedded: decided by a small machine, appended to EVENTS (WAL, synchronous
- * FULL), applied to the projection in the same file. Prints tables; run it alone, other work on
- * the machine shows in the figures.
+ * Cost of a change, embedded: decided by a small machine, appended to EVENTS (WAL, synchronous
+ * FULL), applied to the projection in the same file. Prints tables; run it alone, because other
+ * work on the machine shows in the figures.
  */
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -77,12 +77,12 @@ async function submitTogether({ host }: CountingNode, projects: number) {
   const before = host.counters().commits;
   const from = performance.now();
   let next = 0;
-  const lane = async () => {
+  const worker = async () => {
     for (let i = next++; i < TOGETHER; i = next++) {
       await add(host, `of-${projects}-${i % projects}`, `c${i}`);
     }
   };
-  await Promise.all(Array.from({ length: IN_FLIGHT }, lane));
+  await Promise.all(Array.from({ length: IN_FLIGHT }, worker));
   const seconds = (performance.now() - from) / 1000;
   const commits = host.counters().commits - before;
   return { decisions: TOGETHER / seconds, commits: commits / seconds };

@@ -56,7 +56,7 @@ interface Measured {
 export async function run(): Promise<void> {
   const rows: Measured[] = [];
   const before = process.memoryUsage().rss;
-  const fleet = new Fleet();
+  const fleet = new VmFleet();
   fleet.rounds(30, 0.1);
   rows.push(line('quiet round', '< 20 ms', median(fleet.rounds(40, 0.1).times)));
   const quiet = process.memoryUsage().rss;
@@ -79,7 +79,7 @@ export async function run(): Promise<void> {
 }
 
 /** A fleet and its evaluator; every VM has the same load in a round. */
-class Fleet {
+class VmFleet {
   readonly #log = new Subject<LoggedEntry>();
   #edges = 0;
   readonly #totals = new Float64Array(7);

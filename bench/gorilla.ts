@@ -1,7 +1,7 @@
 /**
- * How many bytes the XOR encoding of Gorilla (Pelkonen et al., VLDB 2015, §4.1.2), which
- * Prometheus stores its samples in, takes for the same values: a yardstick beside our own figures.
- * Values alone; time stamps would come on top.
+ * Bytes that the XOR encoding of Gorilla (Pelkonen et al., VLDB 2015, §4.1.2) takes for the same
+ * values: a yardstick beside our own figures. Prometheus stores its samples in it. Values alone;
+ * time stamps would come on top.
  */
 
 /** Prometheus cuts a chunk of a series after so many samples. */

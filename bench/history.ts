@@ -1,8 +1,8 @@
 /**
- * What history costs: bytes per stored sample with the whole data folder counted, rates of the
- * codecs, the time of a restart, memory. Fleets are made up (`test/support/fleet.ts`); where the
- * recorded traces are at hand their values are measured too. Run it alone:
- * `node bench/history.ts [VMs, default 200] [days, default 7]`.
+ * Cost of history: bytes per stored sample with the whole data folder counted, rates of the codecs,
+ * the time of a restart, memory. Fleets are made up (`test/support/fleet.ts`); where the recorded
+ * traces are at hand their values are measured too. Run it alone: `node bench/history.ts [VMs,
+ * default 200] [days, default 7]`.
  */
 import { execFile } from 'node:child_process';
 import { mkdtempSync, readdirSync, rmSync, statSync } from 'node:fs';

@@ -36,12 +36,12 @@ async function measure(scope: Scope) {
   const rows = [];
   for (const what of RULES.flatMap((rule) => [1, DAYS].map((days) => ({ rule, days })))) {
     const asked = askAll(api, what);
-    const [{ seconds, told }, acknowledged] = await Promise.all([asked, writeUntil(api, asked)]);
+    const [{ seconds, figures }, acknowledged] = await Promise.all([asked, writeUntil(api, asked)]);
     rows.push({
       ...{ metric: what.rule.metricId, 'sustained s': what.rule.sustainedSeconds },
       days: what.days,
       ...{ 'first s': round(seconds[0]), 'median s': round(quantile(seconds, 0.5)) },
-      ...told,
+      ...figures,
       'write p50 ms': round(quantile(acknowledged, 0.5)),
       'write p99 ms': round(quantile(acknowledged, 0.99)),
     });
@@ -56,13 +56,13 @@ interface Asked {
 
 async function askAll(api: Api, what: Asked) {
   const seconds: number[] = [];
-  let told = {};
+  let figures = {};
   for (let i = 0; i < ROUNDS; i++) {
     const startedMs = performance.now();
-    told = await preview(api, what);
+    figures = await preview(api, what);
     seconds.push((performance.now() - startedMs) / 1000);
   }
-  return { seconds, told };
+  return { seconds, figures };
 }
 
 /** One that takes more than 10 s is refused by the service, and is a row of the table all the same. */

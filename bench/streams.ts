@@ -1,7 +1,8 @@
 /**
- * How fast the adapters of the stream port append durably and read, on this machine's disk: the
- * embedded one (WAL, synchronous FULL) and JetStream (`sync_interval: always`) on each nats-server
- * that is installed. Prints a table; run it alone, other work on the machine shows in the figures.
+ * Rates at which the adapters of the stream port append durably and read, on this machine's disk:
+ * the embedded one (WAL, synchronous FULL) and JetStream (`sync_interval: always`) on each
+ * nats-server that is installed. Prints a table; run it alone, because other work on the machine
+ * shows in the figures.
  */
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';

@@ -166,7 +166,7 @@ export class ProjectCheck {
   }
 
   /**
-   * Does it follow the commits that were let go? Asked anew at each gap: some may have gone since
+   * Does it follow the commits that were let go? Asked again at each gap: some may have gone since
    * this look began.
    */
   #beginsWith({ number, predecessor }: CommitHeader): boolean {

@@ -1,8 +1,8 @@
 /**
- * What the projection holds, against the commits that it says it comes from: each transition that
- * audit shows stands under a commit of its project and goes on where the one before it ended, and
- * each instance's row is what its last transition came to. Needs no body, so that it also holds for
- * what is older than the log; a page a turn, each on one state of the file.
+ * Checker of the projection's rows against the commits that they name. Each transition that audit
+ * shows stands under a commit of its project and goes on where the one before it ended. Each
+ * instance's row is what its last transition came to. No body is needed, so that rows older than
+ * the log are checked too. One turn checks a page, on one state of the file.
  */
 import { isDeepStrictEqual } from 'node:util';
 import type {

@@ -85,7 +85,7 @@ export async function verify(
   { project, by, request, id }: OneDestination,
 ): Promise<Verifying> {
   const { mails } = mailOf(deps);
-  const { allowed, waitMs } = allowance(deps, project, id);
+  const { allowed, waitMs } = invitationsNow(deps, project, id);
   const { answer, replayed, sequence } = await deps.host.submit({
     ...{ project, by, request },
     decide(draft) {
@@ -117,7 +117,7 @@ export async function verify(
 const QUEUE_FULL_MS = 60_000;
 
 /** Decided before the commit: a new link without its mail must not replace the previous one. */
-function allowance(deps: DestinationsDeps, project: string, id: string) {
+function invitationsNow(deps: DestinationsDeps, project: string, id: string) {
   const { tokens, mails } = mailOf(deps);
   const allowed = new Map<string, Invitation>();
   const room = mails.room(project);
@@ -159,7 +159,7 @@ export function testLimits(clock: DestinationsDeps['clock']) {
 
 export function sendTest(
   { host, clock, random }: DestinationsDeps,
-  allowances: TestLimits,
+  limits: TestLimits,
   { project, by, request, id }: OneDestination,
 ): Promise<Committed<{ readonly deliveries: readonly string[] }>> {
   const test = `tst_${ulid(clock.now(), random)}`;
@@ -179,7 +179,7 @@ export function sendTest(
         throw invalidState('No recipient can be written to: none has confirmed the address');
       }
       // Counted once, even when a conflict repeats the decision. A repeated request counts nothing.
-      waitMs ??= allowances.take(project, id);
+      waitMs ??= limits.take(project, id);
       if (waitMs > 0) throw tooMany('Tests were sent a moment ago', waitMs);
       const deliveries = audience.map((recipient) =>
         startTestDelivery(draft, { destination: id, recipient, test }),

@@ -15,6 +15,7 @@ import {
   type AccessNotice,
   type NoticeReader,
   noticeMailsOf,
+  putNoticeMails,
   shownTo,
 } from '../identity/access-notices.ts';
 import type { Host, ProjectView } from '../platform/host/host-port.ts';
@@ -129,7 +130,7 @@ class OwnerNotices {
     const failed = new Set(before.failed);
     let isOver = true;
     const keyOf = (member: string) => `${id}.${raisedMs}.${member}`;
-    // Read anew: an owner may have been removed while other notices were mailed.
+    // Read again: an owner may have been removed while other notices were mailed.
     const now = host.view(project).record('notice', id)?.body;
     const latest = now?.raisedMs === raisedMs ? now : raised;
     for (const { member, to, notice, isOwner, wasOwner } of readersOf(host, project, latest)) {
@@ -143,10 +144,10 @@ class OwnerNotices {
     }
     const doneBefore = before.mailed.length + before.failed.length;
     if (isOver || mailed.size + failed.size > doneBefore) {
-      const body = { raisedMs, isOver, told: [...mailed], untold: [...failed] };
+      const mails = { id, raisedMs, isOver, mailed: [...mailed], failed: [...failed] };
       await host.submit({
         ...{ project, by: actor },
-        decide: (draft) => draft.putRecord({ kind: 'ownersTold', id, body }),
+        decide: (draft) => putNoticeMails(draft, mails),
       });
     }
     for (const member of mailed) this.#taken.delete(keyOf(member));
@@ -187,7 +188,7 @@ function unfinished(view: ProjectView): Raised[] {
       const isPause = notice.kind === 'DESTINATION_PAUSED' && notice.endedMs === null;
       if (!isPause && notice.kind !== 'ACCESS_CHANGED') continue;
       const { raisedMs } = notice;
-      const { isOver, told: mailed, untold: failed } = noticeMailsOf(view, id, raisedMs);
+      const { isOver, mailed, failed } = noticeMailsOf(view, id, raisedMs);
       if (!isOver) found.push({ project, id, raisedMs, body: notice, before: { mailed, failed } });
     }
     after = page.next;

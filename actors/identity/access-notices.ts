@@ -22,7 +22,8 @@ import { type KeyOwner, memberIdOf, parseOwner } from './names.ts';
 
 declare module '../platform/host/rows.ts' {
   interface RecordBodies {
-    ownersTold: NoticeMails;
+    /** Written by the mailer. The name is that of the first version. */
+    ownersTold: StoredNoticeMails;
     accessNotices: { readonly count: number; readonly last?: string };
   }
 }
@@ -289,11 +290,8 @@ function shownAs(
   return typeof displayName === 'string' ? `${displayName} (${name})` : name;
 }
 
-/**
- * Progress of a notice's mails, written by the mailer: body of a record of kind `ownersTold` (its name
- * on disk), under the notice's id. Members are ids.
- */
-export interface NoticeMails {
+/** Progress of a notice's mails as it is stored, under the id of the notice. Members are ids. */
+interface StoredNoticeMails {
   /** `raisedMs` of its notice, Unix ms. */
   readonly raisedMs: number;
   /** true: no mail is tried any more. Absent in records of an older version, which wrote them at the end. */
@@ -304,14 +302,33 @@ export interface NoticeMails {
   readonly untold?: readonly string[];
 }
 
+/** Progress of the mails of a notice. Members are ids. */
+export interface NoticeMails {
+  /** true: no mail is tried any more. */
+  readonly isOver: boolean;
+  /** Members whose mail server accepted the mail. */
+  readonly mailed: readonly string[];
+  /** Members whose mail was refused, or not accepted within a day. */
+  readonly failed: readonly string[];
+}
+
 /** Progress of the mails of the notice that was raised at `raisedMs`. */
 export function noticeMailsOf(
   view: Pick<ProjectView, 'record'>,
   id: string,
   raisedMs: number,
-): Required<Omit<NoticeMails, 'raisedMs'>> {
+): NoticeMails {
   const record = view.record('ownersTold', id)?.body;
-  if (record?.raisedMs !== raisedMs) return { isOver: false, told: [], untold: [] };
+  if (record?.raisedMs !== raisedMs) return { isOver: false, mailed: [], failed: [] };
   const { isOver = true, told = [], untold = [] } = record;
-  return { isOver, told, untold };
+  return { isOver, mailed: told, failed: untold };
+}
+
+/** Stores the progress of the mails of the notice that was raised at `raisedMs`. */
+export function putNoticeMails(
+  draft: Pick<Draft, 'putRecord'>,
+  { id, raisedMs, isOver, mailed, failed }: NoticeMails & { id: string; raisedMs: number },
+): void {
+  const body = { raisedMs, isOver, told: mailed, untold: failed };
+  draft.putRecord({ kind: 'ownersTold', id, body });
 }

@@ -1,6 +1,6 @@
 /**
- * What is remembered of many projects within one bound, fairly: beyond it the project that has most
- * gives up its oldest entry, so that one that brings ever new ones loses its own and no neighbour's.
+ * Bounded memory shared fairly by projects: when it is full, the project that holds most gives up
+ * its oldest entry. A project that brings ever new entries loses its own and no neighbour's.
  */
 export class ProjectShares<V> {
   readonly #entriesMax: number;

@@ -1,4 +1,4 @@
-/** How much of a mass change goes into one commit: a commit takes 500 steps and 256 KiB. */
+/** Steps of a mass change that fit into one commit: a commit takes 500 steps and 256 KiB. */
 import type { StoredInstance } from '../../streams/platform/commit/projection.ts';
 
 /** Steps of one commit at most. */

@@ -7,7 +7,7 @@ import type { Clock } from '../../streams/platform/clock.ts';
 import { SYSTEM_PROJECT } from '../../streams/platform/commit/commit.ts';
 import { pause } from '../../streams/platform/pause.ts';
 import { partitionOf, type Stream, StreamUnavailable } from '../../streams/platform/stream.ts';
-import type { Census } from '../../streams/telemetry/entry.ts';
+import type { LivenessReport } from '../../streams/telemetry/entry.ts';
 import type { Host } from '../platform/host/host-port.ts';
 import { appendEntry } from './sample-log.ts';
 
@@ -16,7 +16,7 @@ export interface TickerDeps {
   readonly stream: Stream;
   readonly clock: Clock;
   /** The tick's content beside its time; undefined: unknown now. Absent: never any. */
-  readonly census?: (partition: number, atMs: number) => Census | undefined;
+  readonly livenessReport?: (partition: number, atMs: number) => LivenessReport | undefined;
   /** A tick that the stream did not take. */
   readonly onLost?: (error: StreamUnavailable) => void;
 }
@@ -36,8 +36,12 @@ export async function tick(deps: TickerDeps, signal: AbortSignal): Promise<void>
 
 async function tickOne(deps: TickerDeps, partition: number, atMs: number): Promise<void> {
   try {
-    const census = deps.census?.(partition, atMs);
-    await appendEntry(deps.stream, partition, { kind: 'tick', atMs, ...(census && { census }) });
+    const livenessReport = deps.livenessReport?.(partition, atMs);
+    await appendEntry(deps.stream, partition, {
+      kind: 'tick',
+      atMs,
+      ...(livenessReport && { livenessReport }),
+    });
   } catch (error) {
     if (!(error instanceof StreamUnavailable)) throw error;
     deps.onLost?.(error);

@@ -6,7 +6,7 @@ import type { Scope } from '../support/scope.ts';
 export interface Receiver {
   readonly url: string;
   /** Number of messages by VM, firing ones alone. */
-  readonly told: ReadonlyMap<string, number>;
+  readonly received: ReadonlyMap<string, number>;
   /** When the next message of that VM arrives, by `performance.now()`. Rejects after a minute. */
   next(vm: string): Promise<number>;
   /** Called at each message, as it arrives. */
@@ -28,10 +28,10 @@ interface AlertmanagerMessage {
 }
 
 export async function startReceiver(scope: Scope): Promise<Receiver> {
-  const told = new Map<string, number>();
+  const received = new Map<string, number>();
   const waiting = new Map<string, (atMs: number) => void>();
   const receiver: Receiver = {
-    ...{ url: '', told, lastMs: 0, onMessage: () => {} },
+    ...{ url: '', received, lastMs: 0, onMessage: () => {} },
     next: (vm) =>
       new Promise((resolve, reject) => {
         const late = setTimeout(() => reject(new Error(`Nothing of ${vm} in a minute`)), WAIT_MS);
@@ -40,7 +40,7 @@ export async function startReceiver(scope: Scope): Promise<Receiver> {
           resolve(atMs);
         });
       }),
-    clear: () => told.clear(),
+    clear: () => received.clear(),
   };
   const server = createServer(async (request, response) => {
     // A sender that is killed breaks off in the middle: that message has not arrived.
@@ -49,7 +49,7 @@ export async function startReceiver(scope: Scope): Promise<Receiver> {
     const message = JSON.parse(body) as OurMessage & AlertmanagerMessage;
     const atMs = performance.now();
     for (const vm of vmsOf(message)) {
-      told.set(vm, (told.get(vm) ?? 0) + 1);
+      received.set(vm, (received.get(vm) ?? 0) + 1);
       waiting.get(vm)?.(atMs);
       waiting.delete(vm);
     }

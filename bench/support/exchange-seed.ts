@@ -1,7 +1,7 @@
 /**
- * What a bench of exchanges finds in the data folder: a connection approved for what the local
- * issuer's tokens show, and many keys. Written by the host's own decisions while the program is
- * not running, because a hundred thousand calls would take longer than the bench.
+ * Data folder for a bench of exchanges: a connection approved for what the local issuer's tokens
+ * show, and many keys. Written by the host's own decisions while the program is not running,
+ * because a hundred thousand calls would take longer than the bench.
  */
 import { join } from 'node:path';
 import { startCredential } from '../../actors/identity/credentials.ts';

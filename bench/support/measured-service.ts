@@ -46,8 +46,8 @@ export async function startMeasured(
   const ended = exited.then(() => Promise.reject(new Error('The measured service has ended')));
   ended.catch(() => {});
   const [demoFile] = (await Promise.race([once(child, 'message'), ended])) as [string];
-  const ask = async (question: 'figures' | 'cpuSeconds'): Promise<unknown> => {
-    child.send(question);
+  const ask = async (request: 'figures' | 'cpuSeconds'): Promise<unknown> => {
+    child.send(request);
     const [answer] = await Promise.race([once(child, 'message'), ended]);
     return answer;
   };
@@ -80,8 +80,8 @@ async function serve(): Promise<void> {
   delay.enable();
   // What is recorded is the time between two turns of a timer, its own interval included.
   const late = (nanoseconds: number) => Math.max(0, nanoseconds / 1e6 - RESOLUTION_MS);
-  process.on('message', (question) => {
-    if (question === 'cpuSeconds') {
+  process.on('message', (request) => {
+    if (request === 'cpuSeconds') {
       const { user, system } = process.cpuUsage();
       process.send?.((user + system) / 1e6);
       return;

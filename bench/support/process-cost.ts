@@ -1,4 +1,4 @@
-/** What a service process has used so far, from its own `/metrics`: works for any process, anywhere. */
+/** Resources that a service process has used so far, from its `/metrics`: works for any process. */
 import type { Demo } from '../../test/support/program.ts';
 
 export interface ProcessCost {

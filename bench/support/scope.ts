@@ -1,6 +1,6 @@
 /**
- * What a measurement opens, ended in reverse when it is over, whether it came to an end or failed.
- * The same shape as a test's teardown, so that the tests' own servers and receivers serve here.
+ * Resources that a measurement opens, closed in reverse order when it ends or fails. It has the
+ * shape of a test's teardown, so that the tests' own servers and receivers serve here.
  */
 export interface Scope {
   teardown(end: () => unknown): void;

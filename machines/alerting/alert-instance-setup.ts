@@ -1,6 +1,6 @@
 /**
- * What the alert instance's chart is made of: its context, its events, and what its actions, guards
- * and delays do. Apart from the chart (`alert-instance.ts`) so that the chart reads as a story.
+ * Parts of the alert instance's chart: its context, its events, and what its actions, guards and
+ * delays do. Apart from the chart (`alert-instance.ts`) so that the chart reads as a story.
  */
 import { assertEvent, assign, setup } from 'xstate';
 import type { Effect, RetireReason } from '../platform/effects.ts';

@@ -1,5 +1,5 @@
 /**
- * What the host knows of a machine: its statechart, its version, and how older rows come up to
+ * Definition of a machine for the host: its statechart, its version, and how older rows come up to
  * date. The registry lists one definition per machine; drawings, audit and model tests walk it.
  */
 import type { AnyStateMachine } from 'xstate';

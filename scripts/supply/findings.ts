@@ -1,7 +1,7 @@
 /**
- * What `npm run verify` demands of the dependencies: each pinned, each with the digest of its
- * content, none that runs code at install time, each with its reason in docs/dependencies.md, and
- * under a licence that allows what a provider does with the service.
+ * Checks of the dependencies in `npm run verify`: each is pinned, has the digest of its content,
+ * runs no code at install time, has its reason in docs/dependencies.md, and is under a licence that
+ * allows what a provider does with the service.
  */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';

@@ -13,8 +13,8 @@ import { makePrivate } from './private-file.ts';
 export interface FolderLock {
   /**
    * Names the lock as long as this machine runs: whoever reads it in a record of an earlier holder,
-   * and has the lock, knows that the earlier one has ended. Absent where the system cannot tell
-   * one of its runs from the next.
+   * and has the lock, knows that the earlier one has ended. Absent where the system does
+   * not distinguish one of its runs from the next.
    */
   readonly identity?: string;
   /** Lets go of the folder. Harmless on a second call. */

@@ -1,7 +1,7 @@
 /**
- * What operators may ask of the running service's recorded history: whether it holds, and who did
- * what. What people, sessions, sign-in links and collectors of all projects went through is in no
- * project's audit, so that the operator alone can read it.
+ * Operator routes for the recorded history of the running service: whether it holds, and who did
+ * what. Changes of people, sessions, sign-in links and collectors of all projects are in no
+ * project's audit, so only the operator can read them.
  */
 
 import { existsSync } from 'node:fs';

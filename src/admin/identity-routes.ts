@@ -1,7 +1,7 @@
 /**
- * What operators may do about projects, people and keys, over the service's socket. The operator
- * vouches for addresses: whoever may open the socket could read the database as well. Every act is
- * a commit by `operator/<user>`, the user being the one who runs the command.
+ * Operator routes for projects, people and keys, over the service's socket. The operator vouches
+ * for addresses: whoever may open the socket could read the database as well. Every act is a commit
+ * by `operator/<user>`, the user being the one who runs the command.
  */
 
 import type { Members } from '../../actors/identity/members.ts';

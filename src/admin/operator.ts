@@ -1,6 +1,6 @@
 /**
- * What every act of an operator comes with: who runs the command, under which request id, and the
- * words of the command line.
+ * Common fields of an operator's act: who runs the command, under which request id, and the words
+ * of the command line.
  */
 import { createHash } from 'node:crypto';
 import type { RequestKey } from '../../actors/platform/host/host-port.ts';

@@ -51,14 +51,15 @@ export function openAlerting(options: AlertingOptions) {
 
 function partsOf(options: AlertingOptions, pipeline: SamplePipeline): Part[] {
   const { lost } = options;
-  const census = (partition: number, atMs: number) => pipeline.census(partition, atMs);
+  const livenessReport = (partition: number, atMs: number) =>
+    pipeline.livenessReport(partition, atMs);
   return [
     { name: 'evaluator', run: (signal) => pipeline.run(signal) },
     { name: 'rules', run: (signal) => keepRules(options, signal) },
     instanceLimitPart(options, pipeline),
     {
       name: 'ticker',
-      run: (signal) => tick({ ...options, census, onLost: lost('ticker') }, signal),
+      run: (signal) => tick({ ...options, livenessReport, onLost: lost('ticker') }, signal),
     },
     {
       name: 'sample retention',

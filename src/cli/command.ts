@@ -47,7 +47,7 @@ export interface ClientPorts {
   /** All of standard input: for what must be on no command line. */
   readonly readInput: () => Promise<string>;
   /** Asks on the terminal; one line without its end, '' when the input has ended. */
-  readonly ask: (question: string) => Promise<string>;
+  readonly ask: (prompt: string) => Promise<string>;
   /** Opens a page in the person's browser; false when there is none to open. */
   readonly openBrowser: (url: string) => Promise<boolean>;
   /** Runs one command to its end with this environment and our own standard streams. */

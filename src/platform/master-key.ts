@@ -1,7 +1,7 @@
 /**
  * The master key: 32 random bytes in base64, in a file of its own. Made at first start, with a
- * warning to keep it apart from the data; never made anew for a store that has secrets, because
- * that would lose them silently.
+ * warning to keep it apart from the data. Never replaced for a store that has secrets, because that
+ * would lose them silently.
  */
 import { hkdfSync } from 'node:crypto';
 import { existsSync, mkdirSync, readFileSync, statSync } from 'node:fs';

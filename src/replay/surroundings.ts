@@ -19,8 +19,8 @@ const BATCH = 200;
 
 export interface Surroundings {
   /**
-   * The entry as the log would have had it: ticks with their census. To be called once for each,
-   * before it is folded.
+   * The entry as the log would have had it: ticks with their liveness report. To be called once for
+   * each, before it is folded.
    */
   complete(entry: LogEntry, state: EvaluationState): LogEntry;
   /** Registers the VMs that the entry retires or brings back. To be called after it is decided. */
@@ -41,12 +41,12 @@ export async function surround(
       for (const id of vms.slice(start, start + BATCH)) register(draft, id, {});
     });
   }
-  const hasCensus = entries.some((entry) => entry.kind === 'tick' && entry.census);
+  const hasReports = entries.some((entry) => entry.kind === 'tick' && entry.livenessReport);
   const gone = new Map<string, RetiredVm>();
   return {
     complete(entry, state) {
-      if (hasCensus) return entry;
-      const whole = withCensus(liveness, project, entry, state);
+      if (hasReports) return entry;
+      const whole = withLivenessReport(liveness, project, entry, state);
       liveness.note(whole);
       return whole;
     },
@@ -97,7 +97,7 @@ async function takeBack(
   for (const { vm } of back) gone.delete(vm);
 }
 
-function withCensus(
+function withLivenessReport(
   liveness: VmLiveness,
   project: string,
   entry: LogEntry,
@@ -108,7 +108,7 @@ function withCensus(
   const facts = state.projects.get(project)?.facts;
   if (!outages || !facts) return entry;
   const placed = [...liveness.unplaced(project, facts, Number.POSITIVE_INFINITY)];
-  return { ...entry, census: { outages, placed, clockAhead: [] } };
+  return { ...entry, livenessReport: { outages, placed, clockAhead: [] } };
 }
 
 function vmsOf(project: string, entries: readonly LogEntry[]): Set<string> {

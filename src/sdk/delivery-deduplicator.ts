@@ -1,7 +1,8 @@
 /**
- * What a webhook receiver needs beside the signature: to know which deliveries it has had. Delivery
- * is at least once, so a retry comes under the same delivery id with another attempt id; inside the
- * five minutes a stranger can send a request again as it was.
+ * Deduplicator for a webhook receiver: it remembers which deliveries were received. A signature
+ * alone is not enough. Delivery is at least once, so a retry has the same delivery id and another
+ * attempt id; and within the five minutes of a signature a stranger can send a recorded request
+ * again.
  */
 import Database from 'better-sqlite3';
 import { type Clock, systemClock } from '../../streams/platform/clock.ts';

@@ -10,7 +10,7 @@
  *
  * One entry a line. A row may also say `sequence`, `boot`, `vcpus`, `state` and `stateReason`.
  */
-import type { Census, LogEntry } from '../telemetry/entry.ts';
+import type { LivenessReport, LogEntry } from '../telemetry/entry.ts';
 import { type SampleBatch, VM_STATES, type VmState } from '../telemetry/samples/batch.ts';
 import { BatchBuilder } from '../telemetry/samples/builder.ts';
 
@@ -59,8 +59,8 @@ export function recordingLine(entry: LogEntry, project: string): string | undefi
   }
   if (!rules) {
     const { placed, clockAhead } = census ?? {};
-    const ownCensus = census && { ...census, placed: own(placed), clockAhead: own(clockAhead) };
-    return JSON.stringify({ tick, ...(ownCensus && { census: ownCensus }) });
+    const ownReport = census && { ...census, placed: own(placed), clockAhead: own(clockAhead) };
+    return JSON.stringify({ tick, ...(ownReport && { census: ownReport }) });
   }
   const lists = {
     ...{ upserts: own(rules.upserts), removals: own(rules.removals) },
@@ -88,15 +88,16 @@ type RulesBody = Omit<Extract<LogEntry, { kind: 'rules' }>, 'kind'>;
 
 interface RecordedEntry {
   readonly tick?: number;
-  /** With a tick alone. */
-  readonly census?: Census;
+  /** `livenessReport` of a tick: its name in the file format. */
+  readonly census?: LivenessReport;
   readonly rules?: RulesBody;
   readonly batch?: { readonly receivedMs: number; readonly rows: readonly RecordedRow[] };
 }
 
 function parseEntry(parsed: RecordedEntry): LogEntry {
   const { tick, census, rules, batch } = parsed;
-  if (typeof tick === 'number') return { kind: 'tick', atMs: tick, ...(census && { census }) };
+  if (typeof tick === 'number')
+    return { kind: 'tick', atMs: tick, ...(census && { livenessReport: census }) };
   if (rules && Array.isArray(rules.upserts) && Array.isArray(rules.removals)) {
     return { kind: 'rules', ...rules };
   }
@@ -109,7 +110,10 @@ function formatEntry(entry: LogEntry): RecordedEntry {
     case 'batch':
       return { batch: formatBatch(entry.batch) };
     case 'tick':
-      return { tick: entry.atMs, ...(entry.census && { census: entry.census }) };
+      return {
+        tick: entry.atMs,
+        ...(entry.livenessReport && { census: entry.livenessReport }),
+      };
     case 'rules': {
       const { kind: _, ...rules } = entry;
       return { rules };

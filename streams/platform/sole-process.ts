@@ -1,6 +1,6 @@
 /**
  * One process acts on a set of streams at a time. Whoever acts has its record on `MEMBERS` and
- * writes it anew every two seconds, each time expecting the record before to be its own; another
+ * renews it every two seconds, each time expecting the record before to be its own; another
  * process sees the record move and is refused.
  *
  * No two clocks are compared. A newcomer takes over after it has itself watched a record stand still

@@ -1,6 +1,6 @@
 /**
- * What would be lost by using an existing stream in place of the one asked for. Both adapters ask
- * it before they append to a stream someone else made; more than asked for is no fault.
+ * Losses from using an existing stream in place of the one asked for. Both adapters check it before
+ * they append to a stream someone else made; more than asked for is no fault.
  */
 import type { StreamSpec } from './stream.ts';
 

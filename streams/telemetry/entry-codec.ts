@@ -5,7 +5,7 @@
  */
 import { Buffer } from 'node:buffer';
 import { crc32 } from 'node:zlib';
-import type { Census, LogEntry } from './entry.ts';
+import type { LivenessReport, LogEntry } from './entry.ts';
 import { decodeBatch, encodeBatch } from './samples/batch-codec.ts';
 import { DamagedBytes, malformed } from './samples/byte-reader.ts';
 
@@ -15,7 +15,7 @@ const BATCH = 1;
 const TICK = 2;
 const RULES = 3;
 const RECORD_START = 5;
-/** A tick is its time, and after it what the census said, where there was one. */
+/** A tick is its time, followed by the liveness report if there is one. */
 const TIME_BYTES = 8;
 
 /** The entry as bytes of its own. */
@@ -30,8 +30,8 @@ export function encodeEntry(entry: LogEntry): Uint8Array {
   if (entry.kind === 'tick') {
     const time = Buffer.alloc(TIME_BYTES);
     time.writeDoubleLE(entry.atMs);
-    const { census } = entry;
-    return record(TICK, census ? Buffer.concat([time, jsonBytes(census)]) : time);
+    const { livenessReport } = entry;
+    return record(TICK, livenessReport ? Buffer.concat([time, jsonBytes(livenessReport)]) : time);
   }
   const { kind: _, ...marker } = entry;
   return record(RULES, jsonBytes(marker));
@@ -50,7 +50,10 @@ export function decodeEntry(bytes: Uint8Array): LogEntry {
   if (body.length < TIME_BYTES) throw malformed('a tick is at least 8 bytes long');
   const tick = { kind: 'tick' as const, atMs: body.readDoubleLE(0) };
   if (body.length === TIME_BYTES) return tick;
-  return { ...tick, census: JSON.parse(body.toString('utf8', TIME_BYTES)) as Census };
+  return {
+    ...tick,
+    livenessReport: JSON.parse(body.toString('utf8', TIME_BYTES)) as LivenessReport,
+  };
 }
 
 function jsonBytes(value: unknown): Buffer {

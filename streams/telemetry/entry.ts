@@ -48,8 +48,8 @@ export type LogEntry =
   | {
       readonly kind: 'tick';
       readonly atMs: number;
-      /** Absent: it could not be taken, and the last one still holds. */
-      readonly census?: Census;
+      /** Absent: it could not be made, and the last report still holds. */
+      readonly livenessReport?: LivenessReport;
     }
   /** From here on these rules are evaluated, and those ids no longer. */
   | {
@@ -63,11 +63,11 @@ export type LogEntry =
       readonly retired?: readonly RetiredVm[];
     };
 
-/** Facts that only the partition's owner can see, across all VMs. */
-export interface Census {
+/** VM liveness across all projects: facts that only the partition's owner can see, across all VMs. */
+export interface LivenessReport {
   /** Data centers many of whose VMs fell silent together; all that are so now. */
   readonly outages: readonly Outage[];
-  /** VMs of this partition that are new in a data center since the last census. */
+  /** VMs of this partition that are new in a data center since the last report. */
   readonly placed: readonly (VmRef & { readonly datacenter: string })[];
   /** VMs of this partition whose rows are refused now: their clocks are ahead. */
   readonly clockAhead: readonly VmRef[];

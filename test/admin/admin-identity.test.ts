@@ -27,9 +27,12 @@ t.test('a project is made with its owner, who signs in by a link, once', async (
   const ann = world.people.personByEmail('ann@x.org') ?? '';
   t.match(world.members.placesOf(ann), [{ project: 'web', role: 'OWNER' }]);
 
-  const told = await admin('login-link', 'ann@x.org');
-  t.match(told.stdout, /^sign-in link for ann@x\.org; it works once, until \S+, and is not shown/);
-  const link = told.stdout.trim().split('\n').at(-1) ?? '';
+  const printed = await admin('login-link', 'ann@x.org');
+  t.match(
+    printed.stdout,
+    /^sign-in link for ann@x\.org; it works once, until \S+, and is not shown/,
+  );
+  const link = printed.stdout.trim().split('\n').at(-1) ?? '';
   t.match(link, /^https:\/\/svc\.example\/auth\/link#svc_link_/);
   const session = await use(link);
   t.equal(session.person, ann);
@@ -56,9 +59,9 @@ t.test('a project is made with its owner, who signs in by a link, once', async (
 t.test('an invitation of the operator makes an owner', async (t) => {
   const { world, admin, asJson, use } = await startAdmin(t);
   await admin('project', 'create', 'web', '--owner', 'ann@x.org');
-  const told = await admin('invite', 'projects/web', 'bob@x.org', '--role', 'OWNER');
-  t.match(told.stdout, /^invitation for bob@x\.org, as OWNER of web; it works once, until/);
-  const { person } = await use(told.stdout.trim().split('\n').at(-1) ?? '');
+  const printed = await admin('invite', 'projects/web', 'bob@x.org', '--role', 'OWNER');
+  t.match(printed.stdout, /^invitation for bob@x\.org, as OWNER of web; it works once, until/);
+  const { person } = await use(printed.stdout.trim().split('\n').at(-1) ?? '');
   t.equal(world.people.personByEmail('bob@x.org'), person);
   t.match(await asJson('project', 'list'), [
     { project: 'web', displayName: 'web', members: 2, owners: ['ann@x.org', 'bob'] },
@@ -132,8 +135,8 @@ t.test(
     const { token } = await world.members.invitations.invite(offer);
     const { person } = await use(`#${token}`);
     t.match((await admin('people', 'list')).stdout, /bob +bob@x\.org \(not proven\) +active/);
-    const told = await admin('login-link', 'bob@x.org');
-    t.match(told, { code: 1, stderr: `people/${person} joined by an invitation to it` });
+    const printed = await admin('login-link', 'bob@x.org');
+    t.match(printed, { code: 1, stderr: `people/${person} joined by an invitation to it` });
     t.equal((await admin('login-link', person)).code, 0);
   },
 );
@@ -220,8 +223,8 @@ t.test('the same command under the same request id is answered as before', async
     const { id, first, again } = await twice(...words);
     t.match(JSON.parse(first.stdout), { secretAvailable: true, link: /^https:/ });
     t.equal(again.code, 1);
-    const { link: _, secretAvailable: __, ...told } = JSON.parse(first.stdout);
-    t.same(JSON.parse(again.stdout), { ...told, link: '', secretAvailable: false });
+    const { link: _, secretAvailable: __, ...shown } = JSON.parse(first.stdout);
+    t.same(JSON.parse(again.stdout), { ...shown, link: '', secretAvailable: false });
     t.match(
       again.stderr,
       /The secret was in an earlier answer and cannot be had again\..*another/s,
@@ -259,9 +262,9 @@ t.test('what belongs to no project is in the audit that the operator reads', asy
   for (const hidden of [link.split('_').at(-1), '"tokenHash"', '"hash"', 'ann@x.org\\"']) {
     t.notMatch(JSON.stringify(all), hidden, 'public fields alone');
   }
-  const told = (await admin('transitions')).stdout;
-  t.match(told, /^time +by +machine +instance +event +from → to +request id$/m);
-  t.match(told, new RegExp(`${ME} +person +${ann} +xstate.init +- → active +${id}`));
+  const printed = (await admin('transitions')).stdout;
+  t.match(printed, /^time +by +machine +instance +event +from → to +request id$/m);
+  t.match(printed, new RegExp(`${ME} +person +${ann} +xstate.init +- → active +${id}`));
   const of = async (...filter: string[]) =>
     (await asJson('transitions', ...filter)).transitions.map(
       ({ machine, event }: { machine: string; event: string }) => `${machine} ${event}`,
@@ -313,8 +316,12 @@ t.test('a faulty command line is refused with what to write instead', async (t) 
     [['login-link', 'a', 'b'], /"b" is one argument too many/],
     [['people', 'list', '--data'], /--data needs a value/],
   ];
-  for (const [args, told] of cases) {
-    t.match(await svc(['admin', ...args]), { code: 2, stdout: '', stderr: told }, args.join(' '));
+  for (const [args, message] of cases) {
+    t.match(
+      await svc(['admin', ...args]),
+      { code: 2, stdout: '', stderr: message },
+      args.join(' '),
+    );
   }
   const folder = dataFolder(t);
   t.match(await svc(['admin', 'project', 'list', '--data', folder]), {
@@ -370,12 +377,12 @@ t.test(
     const { world, withInput, admin } = await startAdmin(t);
     const ann = await world.person('ann@x.org');
     const { secret, session } = await world.signedIn(ann);
-    const told = await withInput(`${secret}\nsvc_pk_x\n`, 'leaked');
-    t.equal(told.code, 0, told.stderr);
-    t.match(told.stdout, `line 1: ended people/${ann}/sessions/${session}`);
-    t.match(told.stdout, /line 2: nothing that lets anybody in/);
-    t.match(told.stdout, /svc destinations rotate-secret/);
-    t.notMatch(told.stdout + told.stderr, secret);
+    const printed = await withInput(`${secret}\nsvc_pk_x\n`, 'leaked');
+    t.equal(printed.code, 0, printed.stderr);
+    t.match(printed.stdout, `line 1: ended people/${ann}/sessions/${session}`);
+    t.match(printed.stdout, /line 2: nothing that lets anybody in/);
+    t.match(printed.stdout, /svc destinations rotate-secret/);
+    t.notMatch(printed.stdout + printed.stderr, secret);
     t.match(world.host.findInstance('session', session)?.context, { endedReason: 'LEAKED' });
     t.match((await admin('transitions')).stdout, /operator\/.*session .*ended/);
     const asArgument = await admin('leaked', secret);

@@ -159,8 +159,8 @@ t.test(
   'alertInstance: a snoozed incident notifies nobody until the snooze or the incident ends',
   async (t) => {
     const snoozed = walked('alertInstance').edges.filter(({ from }) => isIn(from.value, 'snoozed'));
-    const telling = snoozed.filter(({ effects }) => notified(effects).length > 0);
-    t.same([...typesOf(telling)].sort(), ['recovered', 'unsnoozed', SNOOZE_END]);
+    const notifying = snoozed.filter(({ effects }) => notified(effects).length > 0);
+    t.same([...typesOf(notifying)].sort(), ['recovered', 'unsnoozed', SNOOZE_END]);
     const asked = taken(edgesOf('alertInstance', 'snoozed'));
     t.ok(asked.length > 100);
     t.same(

@@ -157,15 +157,15 @@ t.test(
 t.test('label sets of a VM are those that its rows have reported', async (t) => {
   const limits = new IngestLimits({ overVmLimit: () => undefined });
   const used = (mount: string) => `svc_vm_filesystem_used_bytes{mountpoint="${mount}"}`;
-  const tell = (...series: string[]) => {
+  const report = (...series: string[]) => {
     const row = { ...cpuRow('vm-1', 0, 0), series, values: series.map(() => 1) };
     limits.keepWithin(PROJECT, { rows: [row], rejected: [], samples: series.length }, 0);
   };
   const count = (metricId: string) => limits.labelSets(PROJECT, 'vm-1', metricId);
   t.equal(count('filesystem_used_pct'), undefined, 'nothing is known of it');
-  tell(used('/'), used('/data'));
+  report(used('/'), used('/data'));
   t.same([count('filesystem_used_pct'), count('cpu_utilization_pct')], [2, 0]);
-  tell(used('/'), 'svc_vm_cpu_utilization_pct');
+  report(used('/'), 'svc_vm_cpu_utilization_pct');
   t.same([count('filesystem_used_pct'), count('cpu_utilization_pct')], [2, 1]);
   t.equal(count('telemetry_age_seconds'), 1);
   t.equal(limits.labelSets(PROJECT, 'vm-2', 'filesystem_used_pct'), undefined);

@@ -124,18 +124,19 @@ t.test(
       await world.send('delivery', id, { type: 'cleared', attemptId: 'att_1', bodyDigest: 'd' });
       await world.send('delivery', id, { attemptId: 'att_1', ...end, type: String(end.type) });
     };
-    const told = (event: string) => world.deliveries().filter((one) => one.event === event);
+    const deliveriesOf = (event: string) => world.deliveries().filter((one) => one.event === event);
     const accepted = { type: 'accepted', httpStatus: 200 };
     const failed = { type: 'attemptFailed', httpStatus: null, error: 'x'.repeat(300), delayMs: 1 };
-    for (const { id, recipient } of told('FIRING')) {
+    for (const { id, recipient } of deliveriesOf('FIRING')) {
       await attempts(id, recipient === null ? failed : accepted);
     }
     await world.saveRule({ destinationNames: [second], repeatIntervalSeconds: 3_600 });
     await world.putInForce({ destinationNames: [second], repeatIntervalSeconds: 3_600 });
-    await world.tell('vm-1', { type: 'repeatDue' });
-    for (const { id } of told('REPEATED')) await attempts(id, accepted);
-    for (let repeats = 0; repeats < 5; repeats++) await world.tell('vm-1', { type: 'repeatDue' });
-    t.equal(told('REPEATED').length, 300);
+    await world.sendAlert('vm-1', { type: 'repeatDue' });
+    for (const { id } of deliveriesOf('REPEATED')) await attempts(id, accepted);
+    for (let repeats = 0; repeats < 5; repeats++)
+      await world.sendAlert('vm-1', { type: 'repeatDue' });
+    t.equal(deliveriesOf('REPEATED').length, 300);
     for (const id of [...ids('a', 50), ...ids('b', 50)]) {
       await world.send('recipient', id, { type: 'unsubscribed' });
     }
@@ -145,11 +146,11 @@ t.test(
     t.comment(`a recovery: ${events} events, ${bytes} bytes`);
     t.ok(events > 300 && events <= COMMIT_EVENTS_MAX && bytes < COMMIT_BYTES_MAX);
     t.equal(
-      told('RECOVERED').length,
+      deliveriesOf('RECOVERED').length,
       100,
       'those notified before the rule was changed are among them',
     );
-    const [hooked] = told('FIRING').filter(({ recipient }) => recipient === null);
+    const [hooked] = deliveriesOf('FIRING').filter(({ recipient }) => recipient === null);
     t.match(hooked, { value: 'suppressed', reason: 'SUPERSEDED' });
   },
 );

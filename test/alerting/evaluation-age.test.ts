@@ -120,16 +120,16 @@ interface Reported {
 }
 
 function reportedOf(edges: readonly Edge[]): Reported[] {
-  const told: Reported[] = [];
+  const reported: Reported[] = [];
   for (const edge of edges) {
-    const last = told.at(-1);
+    const last = reported.at(-1);
     if (edge.kind === 'fired') {
       const { startedMs, observedMs: firedMs = 0 } = edge;
-      told.push({ startedMs, firedMs, endMs: Number.POSITIVE_INFINITY, corrected: false });
+      reported.push({ startedMs, firedMs, endMs: Number.POSITIVE_INFINITY, corrected: false });
     } else if (last && edge.kind === 'recovered') last.endMs = edge.observedMs ?? Number.NaN;
     else if (last && edge.kind === 'corrected') last.corrected = true;
   }
-  return told;
+  return reported;
 }
 
 function run(it: World) {
@@ -142,9 +142,13 @@ t.test("EVAL-04: rows in order give the oracle's notifications, whatever the tic
   let compared = 0;
   const property = fc.property(world([0]), (it) => {
     const wanted = spansOf(it).map(({ startedMs, firedMs, endMs }) => [startedMs, firedMs, endMs]);
-    const told = reportedOf(run(it).edges).map((one) => [one.startedMs, one.firedMs, one.endMs]);
-    compared += told.length;
-    return JSON.stringify(told) === JSON.stringify(wanted);
+    const reported = reportedOf(run(it).edges).map((one) => [
+      one.startedMs,
+      one.firedMs,
+      one.endMs,
+    ]);
+    compared += reported.length;
+    return JSON.stringify(reported) === JSON.stringify(wanted);
   });
   fc.assert(property, OPTIONS);
   t.ok(compared > 1_000, `${compared} firings`);
@@ -152,25 +156,25 @@ t.test("EVAL-04: rows in order give the oracle's notifications, whatever the tic
 });
 
 t.test('EVAL-05: notifications and timeline differ only by firings marked corrected', (t) => {
-  const seen = { told: 0, corrected: 0 };
+  const seen = { reported: 0, corrected: 0 };
   const property = fc.property(world(), (it) => {
     const { state, edges } = run(it);
     const spans = spansOf(it);
-    const told = reportedOf(edges);
-    seen.told += told.length;
-    seen.corrected += told.filter(({ corrected }) => corrected).length;
+    const reported = reportedOf(edges);
+    seen.reported += reported.length;
+    seen.corrected += reported.filter(({ corrected }) => corrected).length;
     if (state.counters.unrecorded > 0) return true;
-    const justified = told.every(
+    const justified = reported.every(
       ({ firedMs, corrected }) =>
         corrected || spans.some((span) => span.firedMs <= firedMs && firedMs <= span.endMs),
     );
     const recorded = spans.every((span) =>
-      told.some(({ firedMs, endMs }) => firedMs <= span.endMs && span.firedMs <= endMs),
+      reported.some(({ firedMs, endMs }) => firedMs <= span.endMs && span.firedMs <= endMs),
     );
     return justified && recorded;
   });
   fc.assert(property, OPTIONS);
-  t.ok(seen.told > 1_000 && seen.corrected > 50, JSON.stringify(seen));
+  t.ok(seen.reported > 1_000 && seen.corrected > 50, JSON.stringify(seen));
   t.end();
 });
 

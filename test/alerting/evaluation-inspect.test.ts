@@ -13,25 +13,25 @@ const whole = world
   .sort();
 
 function pages(limit: number, rule?: string): string[][] {
-  const told: string[][] = [];
+  const found: string[][] = [];
   let after: InstancePosition | undefined;
   // Bounded: pages that do not move on are wrong, not endless.
-  while (told.length <= 2 * VMS) {
+  while (found.length <= 2 * VMS) {
     const selection = { ...(rule && { rule }), ...(after && { after }), limit };
     const page = inspectPage(world.state, PROJECT, selection);
     after = page.at(-1);
-    if (!after) return told;
-    told.push(page.map((each) => `${each.vm} ${each.rule}`));
+    if (!after) return found;
+    found.push(page.map((each) => `${each.vm} ${each.rule}`));
   }
-  return told;
+  return found;
 }
 
 t.test('pages hold every instance once, in the order of VM and rule', async (t) => {
   t.equal(whole.length, 2 * VMS);
   for (const limit of [1, 3, 4, 100]) {
-    const told = pages(limit);
-    t.same(told.flat(), whole, `pages of ${limit}`);
-    t.ok(told.slice(0, -1).every(({ length }) => length === limit));
+    const found = pages(limit);
+    t.same(found.flat(), whole, `pages of ${limit}`);
+    t.ok(found.slice(0, -1).every(({ length }) => length === limit));
   }
   t.same(
     pages(7, 'a').flat(),

@@ -120,13 +120,13 @@ t.test('catchUpRules takes over what is known of VMs without a row in the log', 
   const past = { entries: () => from([]), observed: () => [known] };
   const ticks = Array.from({ length: 11 }, (_, i) => tick(i * 15));
   marbles(t, ({ cold, expectObservable }) => {
-    const told = cold('(mt)|', { m: marker(0, silent), t: tick(0) }).pipe(
+    const output = cold('(mt)|', { m: marker(0, silent), t: tick(0) }).pipe(
       map((entry) => [entry, ...ticks][0] ?? entry),
       placed,
       evaluate({ states: new Map(), past }),
       lines,
     );
-    expectObservable(told).toBe('(xx)|', { x: '' });
+    expectObservable(output).toBe('(xx)|', { x: '' });
   });
   const states = new Map();
   const fired: string[] = [];
@@ -156,8 +156,8 @@ t.test('evaluateConditions says which instances an entry moved, and what time de
 t.test('a gap is no step: data that is absent neither fires nor recovers', (t) => {
   const silence = { a: run.a, b: run.b, c: batch(151, HIGH), d: batch(181, HIGH), e: run.c };
   marbles(t, ({ cold, expectObservable }) => {
-    const told = cold('abcd|', silence).pipe(placed, evaluate({ states: ruled() }), lines);
-    expectObservable(told).toBe('xxxx|', { x: '' });
+    const output = cold('abcd|', silence).pipe(placed, evaluate({ states: ruled() }), lines);
+    expectObservable(output).toBe('xxxx|', { x: '' });
     const firing = { a: run.a, b: run.c, t: tick(90), u: tick(151), v: tick(200) };
     const kept = cold('abtuv|', firing).pipe(placed, evaluate({ states: ruled() }), lines);
     const missing = 'dataMissing since 60';
@@ -203,12 +203,12 @@ t.test('evaluate leads to the same edges with a pacer, later', (t) => {
   const through = (ports: Partial<EvaluationPorts>) =>
     pipe(placed, evaluate({ states: new Map(), ...ports }), lines);
   const each = (line: string) => ['', ' on vm-2', ' on vm-3'].map((vm) => line + vm).join();
-  const told = { x: '', f: each('fired at 60 since 0'), r: each('recovered at 90') };
+  const expected = { x: '', f: each('fired at 60 since 0'), r: each('recovered at 90') };
   marbles(t, ({ hot, expectObservable, expectSubscriptions }, pacer) => {
     const source = hot('-mabc-|', entries);
-    expectObservable(source.pipe(through({}))).toBe('-xxfr-|', told);
+    expectObservable(source.pipe(through({}))).toBe('-xxfr-|', expected);
     // The last batch waits until the one before it has passed all stages.
-    expectObservable(source.pipe(through({ pacer }))).toBe('-xx---f--(r|)', told);
+    expectObservable(source.pipe(through({ pacer }))).toBe('-xx---f--(r|)', expected);
     expectSubscriptions(source.subscriptions).toBe(['^-----!', '^-----!']);
   });
   t.end();
@@ -245,8 +245,8 @@ t.test('evaluate passes each decoded entry through `arrive` first, and keeps sta
   const states = new Map([1, 0].map((at) => [at, createState({ rules: [rule], firing: [] })]));
   marbles(t, ({ cold, expectObservable }) => {
     const log = { a: run.a, b: run.a, c: run.c, d: run.b };
-    const told = cold('abcd|', log).pipe(placed, evaluate({ states, arrive }), lines);
-    expectObservable(told).toBe('xxfx|', edges);
+    const output = cold('abcd|', log).pipe(placed, evaluate({ states, arrive }), lines);
+    expectObservable(output).toBe('xxfx|', edges);
   });
   t.same(arrived, [1, 2, 3, 4]);
   marbles(t, ({ cold, expectObservable }) => {

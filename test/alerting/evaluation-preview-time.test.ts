@@ -109,15 +109,15 @@ function live(log: readonly LogEntry[], rule: EvaluationRule, fromAt: number): R
     }
     world.entry(entry);
   }
-  const told: Reported[] = [];
+  const reported: Reported[] = [];
   for (const edge of world.edges) {
-    if (edge.kind === 'fired') told.push({ startedMs: edge.startedMs });
-    const last = told.at(-1);
+    if (edge.kind === 'fired') reported.push({ startedMs: edge.startedMs });
+    const last = reported.at(-1);
     if (edge.kind === 'recovered' && last && edge.observedMs !== undefined) {
       last.endedMs = edge.observedMs;
     }
   }
-  return told.toSorted((a, b) => a.startedMs - b.startedMs);
+  return reported.toSorted((a, b) => a.startedMs - b.startedMs);
 }
 
 t.test(
@@ -150,12 +150,12 @@ t.test(
       const [fromMs, toMs] = [START_MS + fromAt * 1000, START_MS + endAt * 1000];
       const call = { rule, fromMs, toMs, retainedFromMs: 0, known: [{ id: vm, registeredMs: 0 }] };
       const { firings } = previewAlert(view, call, () => false);
-      const told = firings.map(({ labels: _, vm: __, ...stretch }) => stretch);
-      assert.deepEqual(told, live(logOf(rows, endAt), rule, fromAt));
+      const found = firings.map(({ labels: _, vm: __, ...stretch }) => stretch);
+      assert.deepEqual(found, live(logOf(rows, endAt), rule, fromAt));
       seen.compared++;
-      seen.firings += told.length;
+      seen.firings += found.length;
       if (rows.some(({ receivedAt, row }) => receivedAt > row.at)) seen.late++;
-      if (told.some(({ startedMs }) => startedMs < fromMs)) seen.before++;
+      if (found.some(({ startedMs }) => startedMs < fromMs)) seen.before++;
     });
     fc.assert(property, OPTIONS);
     t.ok(seen.compared > 500, `${seen.compared} histories`);

@@ -159,8 +159,8 @@ function rowsOf(steps: readonly Step[], { series, reportsState }: Kind, vm: stri
     grid += 30 * one.intervals;
     if (one.boots) boot++;
     // What a metric of a VM that does not run reads says nothing; of its state it says all.
-    const told = { high: 3, middle: 2, low: 1, absent: 0 }[one.levels[0]];
-    const state = reportsState ? told : one.power;
+    const reported = { high: 3, middle: 2, low: 1, absent: 0 }[one.levels[0]];
+    const state = reportsState ? reported : one.power;
     const { vcpus } = one;
     return {
       vm,
@@ -295,11 +295,11 @@ async function previewOf(
   world.append(readings.map(([at, cpu]) => batchOf(at, [{ at, cpu }])));
   const preview = world.preview(cpuRule(overrides), 'vm-1', START_MS + from * 1000);
   await world.close();
-  const told = preview.firings.map(({ startedMs, endedMs }) => [
+  const spans = preview.firings.map(({ startedMs, endedMs }) => [
     (startedMs - START_MS) / 1000,
     endedMs === undefined ? 'still' : (endedMs - START_MS) / 1000,
   ]);
-  return { ...preview, told };
+  return { ...preview, spans };
 }
 
 const readings = (cpu: number, from: number, to: number) =>
@@ -307,23 +307,23 @@ const readings = (cpu: number, from: number, to: number) =>
 
 t.test('A condition that holds where the window begins fires with its true start', async (t) => {
   const samples = [...readings(95, 0, 1200), ...readings(10, 1230, 1500)];
-  const { told, evaluatedSamples } = await previewOf(t.testdir(), samples, { from: 300 });
-  t.same(told, [[0, 1230]]);
+  const { spans, evaluatedSamples } = await previewOf(t.testdir(), samples, { from: 300 });
+  t.same(spans, [[0, 1230]]);
   t.equal(evaluatedSamples, 40, 'what is in the window, and not what was caught up');
 });
 
 t.test('A firing that is over before the window is none of the preview', async (t) => {
   const samples = [...readings(95, 0, 600), ...readings(10, 630, 900)];
-  t.same((await previewOf(t.testdir(), samples, { from: 700 })).told, []);
+  t.same((await previewOf(t.testdir(), samples, { from: 700 })).spans, []);
 });
 
 t.test('Gaps restart the clock before firing, and are no recovery after it', async (t) => {
   const before = [...readings(95, 0, 270), ...readings(95, 390, 600)];
-  t.same((await previewOf(t.testdir({ a: {} }), before, { from: -30 })).told, []);
+  t.same((await previewOf(t.testdir({ a: {} }), before, { from: -30 })).spans, []);
   const after = [...readings(95, 0, 300), ...readings(95, 4000, 4030)];
-  t.same((await previewOf(t.testdir({ b: {} }), after, { from: -30 })).told, [[0, 'still']]);
+  t.same((await previewOf(t.testdir({ b: {} }), after, { from: -30 })).spans, [[0, 'still']]);
   const recovered = [...after, ...readings(10, 4060, 4060)];
-  t.same((await previewOf(t.testdir({ c: {} }), recovered, { from: -30 })).told, [[0, 4060]]);
+  t.same((await previewOf(t.testdir({ c: {} }), recovered, { from: -30 })).spans, [[0, 4060]]);
 });
 
 t.test('History reaches back when the metric has a value where the window begins', async (t) => {

@@ -125,15 +125,15 @@ t.test('EVAL-05: notifications and timeline differ only by firings marked correc
     const edges = world.log.flatMap((entry) => fold(state, entry).edges);
     if (state.counters.unrecorded > 0) return true;
     const spans = oracleSpans(observed(world), world.rule);
-    const told = reportedSpans(edges, world.rule);
-    corrected += told.filter((span) => span.corrected).length;
-    const justified = told.every(
+    const reported = reportedSpans(edges, world.rule);
+    corrected += reported.filter((span) => span.corrected).length;
+    const justified = reported.every(
       ({ firedMs, corrected }) => corrected || spans.some((span) => contains(span, firedMs)),
     );
     const recorded = spans.every(
       (span) =>
         span.endMs === Number.POSITIVE_INFINITY ||
-        told.some(({ firedMs, endMs }) => firedMs <= span.endMs && span.firedMs <= endMs),
+        reported.some(({ firedMs, endMs }) => firedMs <= span.endMs && span.firedMs <= endMs),
     );
     return justified && recorded;
   });

@@ -38,8 +38,8 @@ function reads(at: number, vda: number, more: Partial<ShortRow> = {}): ShortRow 
 t.test('EVAL-10: a counter that drops is a reset, never negative and never a spike', (t) => {
   const unknown = new EvaluationWorld([diskRule]);
   const rows = [reads(0, 9000), reads(30, 9030), reads(60, 600), reads(90, 660)];
-  const told = rows.map((row) => ({ ...row, boot: '' }));
-  t.same(valuesAt(unknown, told), [null, 1, null, 2], 'unknown for that interval');
+  const withoutBoot = rows.map((row) => ({ ...row, boot: '' }));
+  t.same(valuesAt(unknown, withoutBoot), [null, 1, null, 2], 'unknown for that interval');
   t.same(unknown.edges, []);
 
   const booted = new EvaluationWorld([diskRule]);

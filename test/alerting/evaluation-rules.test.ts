@@ -104,8 +104,12 @@ t.test('EVAL-17: a shorter duration fires from stored samples; a resume starts a
 
   const late = new EvaluationWorld();
   late.cpu(HIGH, seconds(0, 600));
-  const told = cpuRule({ evaluationRevision: 5, fromMs: START_MS + 610_000 });
-  t.same(late.marker(610, { upserts: [told] }), [], 'nor when the pause is no longer in the log');
+  const changed = cpuRule({ evaluationRevision: 5, fromMs: START_MS + 610_000 });
+  t.same(
+    late.marker(610, { upserts: [changed] }),
+    [],
+    'nor when the pause is no longer in the log',
+  );
   t.same(late.cpu(HIGH, seconds(630, 930)), ['fired at 930 since 630']);
   t.end();
 });

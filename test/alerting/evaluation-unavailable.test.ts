@@ -4,7 +4,7 @@
  * sample every 30 s, ticks come every 15 s and a little beside.
  */
 import t from 'tap';
-import type { Census, EvaluationRule } from '../../streams/telemetry/entry.ts';
+import type { EvaluationRule, LivenessReport } from '../../streams/telemetry/entry.ts';
 import {
   cpuRule,
   EvaluationWorld,
@@ -57,8 +57,8 @@ t.test('EVAL-04: telemetry that stays away is a rule of its own, fired from a mo
     world.tick(phase);
     world.rows([{ at: 3, cpu: LOW }]);
     t.same(ticks(world, 15, 303, phase), [], 'it is old by 300 s at most');
-    const told = ticks(world, 315, 600, phase);
-    t.same(told, ['fired at 303 since 303'], `whatever the ticks, here ${phase}`);
+    const edges = ticks(world, 315, 600, phase);
+    t.same(edges, ['fired at 303 since 303'], `whatever the ticks, here ${phase}`);
     t.equal(world.edges[0]?.value, 300);
     t.match(world.instance(), { state: 'FIRING', dataState: 'MISSING' });
   }
@@ -115,8 +115,8 @@ t.test('EVAL-09: telemetry that is refused for its clock names that cause', (t) 
   const world = new EvaluationWorld([cpuRule({ sustainedMs: 0 }), unavailable()]);
   live(world, 0, 30, { cpu: HIGH });
   const ahead = { outages: [], placed: [], clockAhead: [{ project: PROJECT, vm: 'vm-1' }] };
-  const told = seconds(45, 360, 15).flatMap((at) => world.tick(at, ahead));
-  t.same(told, ['dataMissing since 30', 'fired at 330 since 330', 'dataMissing since 30']);
+  const edges = seconds(45, 360, 15).flatMap((at) => world.tick(at, ahead));
+  t.same(edges, ['dataMissing since 30', 'fired at 330 since 330', 'dataMissing since 30']);
   const reasons = world.edges.flatMap((edge) => (edge.kind === 'dataMissing' ? [edge.reason] : []));
   t.same(reasons, ['CLOCK_AHEAD', 'CLOCK_AHEAD'], 'of the reading, and of the telemetry');
   t.same(world.rows([{ at: 600, cpu: LOW }], 380), [], 'a row of the future is no telemetry');
@@ -158,8 +158,8 @@ t.test('an unreported reason recovers no crash, and is the owner’s stop only b
     t.same(ticks(world, 315, 3600), [], 'and nothing is expected of it');
     const crash = { at: 3605, state: CRASHED, stateReason: 'crashed' };
     t.same(world.rows([crash]), ['fired at 3605 since 3605']);
-    const told = live(world, 3630, 3900, off).filter((edge) => !edge.startsWith('data'));
-    t.same(told, [], `${stateReason} ends nothing`);
+    const edges = live(world, 3630, 3900, off).filter((edge) => !edge.startsWith('data'));
+    t.same(edges, [], `${stateReason} ends nothing`);
     const silence = ticks(world, 3915, 7200);
     t.same(
       silence.filter((edge) => edge.startsWith('fired')),
@@ -255,15 +255,15 @@ function fleet(count: number, from: number, rules: readonly EvaluationRule[] = [
   const rows = (at: number, vms: readonly string[], cpu = LOW) =>
     world.rows(vms.map((vm) => ({ at, vm, cpu })));
   const placed = all.map((vm) => ({ project: PROJECT, vm, datacenter: 'DC-1' }));
-  const calm: Census = { outages: [], placed, clockAhead: [] };
+  const calm: LivenessReport = { outages: [], placed, clockAhead: [] };
   world.tick(0, calm);
   for (const at of seconds(0, 60)) rows(at, all, HIGH);
   const silent = all.slice(from);
-  const step = (at: number, census?: Census): string[] => {
-    const lines = world.tick(at, census);
+  const step = (at: number, livenessReport?: LivenessReport): string[] => {
+    const lines = world.tick(at, livenessReport);
     return at % 30 === 0 ? [...lines, ...rows(at, all.slice(0, from), HIGH)] : lines;
   };
-  const outage: Census = {
+  const outage: LivenessReport = {
     outages: [{ datacenter: 'DC-1', sinceMs: START_MS + 60_000 }],
     ...{ placed: [], clockAhead: [] },
   };

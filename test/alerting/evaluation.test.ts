@@ -93,14 +93,14 @@ t.test('EVAL-05: a late sample is inserted and its window computed again', (t) =
   t.same(split.cpu(HIGH, seconds(300, 390)), []);
   t.same(split.cpu(HIGH, [420]), ['fired at 420 since 120']);
 
-  const told = new EvaluationWorld([cpuRule()]);
-  told.cpu(HIGH, [0, 30, 60, 120, 150, 180, 210, 240, 270]);
-  t.same(told.cpu(HIGH, [300]), ['fired at 300 since 0']);
-  t.same(told.rows([{ at: 90, cpu: LOW }], 310), ['corrected'], 'nothing is retracted');
-  t.match(told.instance(), { state: 'FIRING' });
-  t.same(told.rows([{ at: 100, cpu: LOW }], 311), [], 'corrected once');
-  t.same(told.cpu(HIGH, seconds(330, 600)), [], 'what was reported is not reported again');
-  t.same(told.cpu(LOW, [630]), ['recovered at 630'], 'it ends by a good observation');
+  const reported = new EvaluationWorld([cpuRule()]);
+  reported.cpu(HIGH, [0, 30, 60, 120, 150, 180, 210, 240, 270]);
+  t.same(reported.cpu(HIGH, [300]), ['fired at 300 since 0']);
+  t.same(reported.rows([{ at: 90, cpu: LOW }], 310), ['corrected'], 'nothing is retracted');
+  t.match(reported.instance(), { state: 'FIRING' });
+  t.same(reported.rows([{ at: 100, cpu: LOW }], 311), [], 'corrected once');
+  t.same(reported.cpu(HIGH, seconds(330, 600)), [], 'what was reported is not reported again');
+  t.same(reported.cpu(LOW, [630]), ['recovered at 630'], 'it ends by a good observation');
 
   const completed = new EvaluationWorld([cpuRule()]);
   completed.cpu(HIGH, seconds(0, 120));
@@ -183,8 +183,8 @@ t.test('EVAL-07: a buffered batch is sorted, applied whole, and only its end not
   const firing = new EvaluationWorld([cpuRule()]);
   firing.cpu(HIGH, seconds(0, 300));
   const again = [330, ...seconds(360, 660)].map((at) => ({ at, cpu: at === 330 ? LOW : HIGH }));
-  const told = ['recovered at 330 unnotified', 'fired at 660 since 360'];
-  t.same(firing.rows(again, 661), told, 'firing before, firing after: one message');
+  const expected = ['recovered at 330 unnotified', 'fired at 660 since 360'];
+  t.same(firing.rows(again, 661), expected, 'firing before, firing after: one message');
 
   const missing = new EvaluationWorld([cpuRule()]);
   missing.tick(0);

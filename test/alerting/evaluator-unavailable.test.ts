@@ -29,12 +29,13 @@ async function watching(t: Parameters<typeof openAlertingWorld>[0], ports: Ports
   const world = await openAlertingWorld(t);
   world.startRules();
   const running = await world.startEvaluator(undefined, ports);
-  const census = (partition: number, atMs: number) => running.evaluator.census(partition, atMs);
+  const livenessReport = (partition: number, atMs: number) =>
+    running.evaluator.livenessReport(partition, atMs);
   for (const project of [PROJECT, OTHER]) await world.saveRule(SILENT, { project });
   await world.until('the rules are applied', () =>
     [PROJECT, OTHER].every((project) => world.rule(RULE, project).value === 'active'),
   );
-  world.run((signal) => tick({ ...world, census }, signal));
+  world.run((signal) => tick({ ...world, livenessReport }, signal));
   return {
     ...world,
     evaluator: () => running.evaluator,
@@ -57,7 +58,7 @@ async function watching(t: Parameters<typeof openAlertingWorld>[0], ports: Ports
 type Watching = Awaited<ReturnType<typeof watching>>;
 
 /** Incidents as they stand, with the VMs that those of data centers hold. */
-function told(world: Watching, project = PROJECT) {
+function incidentsOf(world: Watching, project = PROJECT) {
   const held = world.host.view(project).records('incidentHeldVms', { limit: 100 }).items;
   return world.incidents(project).map((incident) => {
     const record = held.find(({ id }) => id === incident.id)?.body;
@@ -81,17 +82,17 @@ t.test(
     const world = await watching(t);
     await outage(world);
     const common = { vm: '', state: 'FIRING', since: 360, datacenter: 'DC-1' };
-    t.same(told(world), [{ ...common, heldVmCount: 2, names: vms(3, 4) }]);
-    t.same(told(world, OTHER), [{ ...common, heldVmCount: 3, names: vms(6, 8) }]);
+    t.same(incidentsOf(world), [{ ...common, heldVmCount: 2, names: vms(3, 4) }]);
+    t.same(incidentsOf(world, OTHER), [{ ...common, heldVmCount: 3, names: vms(6, 8) }]);
     await world.hear(2, { [PROJECT]: vms(1, 4), [OTHER]: vms(5, 7) });
     const ended = { ...common, state: 'RECOVERED' };
-    t.match(told(world), [{ ...ended, heldVmCount: 2 }]);
+    t.match(incidentsOf(world), [{ ...ended, heldVmCount: 2 }]);
     t.match(
-      told(world, OTHER).toSorted((a, b) => (a.vm < b.vm ? -1 : 1)),
+      incidentsOf(world, OTHER).toSorted((a, b) => (a.vm < b.vm ? -1 : 1)),
       [ended, { vm: 'vm-8', state: 'FIRING', since: 360 }],
       'the one that is still silent fires by itself',
     );
-    t.equal(told(world, OTHER)[1]?.datacenter, undefined);
+    t.equal(incidentsOf(world, OTHER)[1]?.datacenter, undefined);
   },
 );
 
@@ -99,7 +100,7 @@ t.test('EVAL-19: fewer than five, or no more than 30 %, are each their own', asy
   const world = await watching(t);
   await world.hear(3, { [PROJECT]: vms(1, 10), [OTHER]: vms(11, 18) });
   await world.hear(12, { [PROJECT]: vms(1, 5), [OTHER]: vms(11, 18) });
-  const found = told(world).map(({ vm, state }) => `${vm} ${state}`);
+  const found = incidentsOf(world).map(({ vm, state }) => `${vm} ${state}`);
   t.same(
     found.sort(),
     ['vm-10', ...vms(6, 9)].map((vm) => `${vm} FIRING`),
@@ -112,18 +113,26 @@ t.test('EVAL-19: an incident recovers by a VM that it holds, heard since it fire
   await world.hear(3, { [PROJECT]: vms(1, 2), [OTHER]: vms(5, 12) });
   await world.hear(14, { [OTHER]: vms(5, 5) });
   const held = { vm: '', state: 'FIRING', since: 360, datacenter: 'DC-1', heldVmCount: 2 };
-  t.match(told(world), [held]);
+  t.match(incidentsOf(world), [held]);
   await world.hear(3, { [OTHER]: vms(5, 12) });
-  t.match(told(world, OTHER), [{ state: 'RECOVERED' }]);
-  t.match(told(world), [held], 'VMs of another project say nothing of it, and it is reported once');
+  t.match(incidentsOf(world, OTHER), [{ state: 'RECOVERED' }]);
+  t.match(
+    incidentsOf(world),
+    [held],
+    'VMs of another project say nothing of it, and it is reported once',
+  );
   await world.restart();
   await world.hear(30, { [OTHER]: vms(5, 12) });
-  t.match(told(world), [held], 'for as long as it lasts');
+  t.match(incidentsOf(world), [held], 'for as long as it lasts');
   await world.hear(1, { [PROJECT]: vms(1, 1), [OTHER]: vms(5, 12) });
   const alone = { vm: 'vm-2', state: 'FIRING', since: 360 };
-  t.match(told(world), [{ ...held, state: 'RECOVERED' }, alone], 'the other is by itself then');
+  t.match(
+    incidentsOf(world),
+    [{ ...held, state: 'RECOVERED' }, alone],
+    'the other is by itself then',
+  );
   await world.hear(2, { [PROJECT]: vms(1, 2), [OTHER]: vms(5, 12) });
-  t.match(told(world), [{ state: 'RECOVERED' }, { state: 'RECOVERED' }]);
+  t.match(incidentsOf(world), [{ state: 'RECOVERED' }, { state: 'RECOVERED' }]);
 });
 
 t.test('EVAL-19: VMs of an outage that are retired recover nothing', async (t) => {
@@ -133,10 +142,10 @@ t.test('EVAL-19: VMs of an outage that are retired recover nothing', async (t) =
   await world.hear(3, { [PROJECT]: vms(1, 8) });
   await world.hear(14, { [PROJECT]: vms(1, 2) });
   const held = { vm: '', state: 'FIRING', since: 360, datacenter: 'DC-1', heldVmCount: 6 };
-  t.match(told(world), [held]);
+  t.match(incidentsOf(world), [held]);
   await retire(vms(4, 8));
   await world.hear(3, { [PROJECT]: vms(1, 2) });
-  t.match(told(world), [held], 'one of three is still silent, and nobody was heard');
+  t.match(incidentsOf(world), [held], 'one of three is still silent, and nobody was heard');
   await retire(['vm-3']);
   await world.hear(3, { [PROJECT]: vms(1, 2) });
   const gone = { state: 'RETIRED', retireReason: 'VM_DELETED', recoveredMs: null };
@@ -146,25 +155,25 @@ t.test('EVAL-19: VMs of an outage that are retired recover nothing', async (t) =
   t.match(world.incidents(), [gone], 'a restart reports nothing of it again');
   await world.hear(14, { [PROJECT]: vms(1, 2) });
   t.match(
-    told(world),
+    incidentsOf(world),
     [{ state: 'RETIRED' }, { ...held, since: 1050 }],
     'the next outage is reported',
   );
   await world.restart();
   await world.hear(2, { [PROJECT]: [...vms(1, 2), ...vms(11, 16)] });
-  t.match(told(world), [{ state: 'RETIRED' }, { state: 'RECOVERED' }], 'and ends');
+  t.match(incidentsOf(world), [{ state: 'RETIRED' }, { state: 'RECOVERED' }], 'and ends');
 });
 
 t.test('EVAL-19: a VM that fails by itself during an outage has its own incident', async (t) => {
   const world = await watching(t);
   await world.hear(3, { [PROJECT]: vms(1, 10) });
   await world.hear(14, { [PROJECT]: vms(1, 5) });
-  t.match(told(world), [{ vm: '', heldVmCount: 5 }]);
+  t.match(incidentsOf(world), [{ vm: '', heldVmCount: 5 }]);
   await world.hear(14, { [PROJECT]: vms(1, 4) });
   const alone = { vm: 'vm-5', state: 'FIRING', since: 30 * 16 + 300 };
-  t.match(told(world), [{ vm: '', state: 'FIRING' }, alone]);
+  t.match(incidentsOf(world), [{ vm: '', state: 'FIRING' }, alone]);
   await world.hear(2, { [PROJECT]: vms(1, 5) });
-  t.match(told(world), [
+  t.match(incidentsOf(world), [
     { vm: '', state: 'FIRING' },
     { ...alone, state: 'RECOVERED' },
   ]);
@@ -175,12 +184,12 @@ t.test('EVAL-19: an outage that comes in steps stays one incident', async (t) =>
   await world.hear(3, { [PROJECT]: vms(1, 16) });
   await world.hear(14, { [PROJECT]: vms(1, 10) });
   const held = { vm: '', state: 'FIRING', datacenter: 'DC-1' };
-  t.match(told(world), [held], 'six of sixteen');
+  t.match(incidentsOf(world), [held], 'six of sixteen');
   await world.hear(14, { [PROJECT]: vms(1, 4) });
-  t.match(told(world), [held]);
-  t.equal(told(world).length, 1, 'six more of the ten that were left');
+  t.match(incidentsOf(world), [held]);
+  t.equal(incidentsOf(world).length, 1, 'six more of the ten that were left');
   await world.hear(2, { [PROJECT]: vms(1, 15) });
-  const ended = told(world).map(({ vm, state }) => `${vm} ${state}`);
+  const ended = incidentsOf(world).map(({ vm, state }) => `${vm} ${state}`);
   t.same(ended.sort(), [' RECOVERED', 'vm-16 FIRING'], 'who is still silent is reported then');
 });
 
@@ -205,7 +214,7 @@ t.test('EVAL-18: a restart at any moment of an outage changes nothing of it', as
   const ids = (of: Watching, project: string) =>
     of.incidents(project).map(({ id, state }) => `${id} ${state}`);
   for (const project of [PROJECT, OTHER]) {
-    t.same(told(world, project), told(undisturbed, project));
+    t.same(incidentsOf(world, project), incidentsOf(undisturbed, project));
     t.same(ids(world, project), ids(undisturbed, project));
   }
 });
@@ -228,25 +237,25 @@ t.test('EVAL-18: a VM that fell silent before the log’s floor is still known',
   await world.stream.truncate({ stream: SAMPLES_STREAM, belowSequence: lastSequence });
   await world.restart();
   await world.hear(2, { [PROJECT]: vms(1, 1) });
-  t.same(told(world), [], 'it is old by five minutes only then');
+  t.same(incidentsOf(world), [], 'it is old by five minutes only then');
   await world.hear(4, { [PROJECT]: vms(1, 1) });
-  t.same(told(world), [{ vm: 'vm-2', state: 'FIRING', since: 360 }]);
+  t.same(incidentsOf(world), [{ vm: 'vm-2', state: 'FIRING', since: 360 }]);
   const before = world.incidents();
   await world.restart();
   await world.hear(2, { [PROJECT]: vms(1, 1) });
   t.same(world.incidents(), before, 'and is reported once');
   await world.hear(1, { [PROJECT]: vms(1, 2) });
-  t.match(told(world), [{ vm: 'vm-2', state: 'RECOVERED' }]);
+  t.match(incidentsOf(world), [{ vm: 'vm-2', state: 'RECOVERED' }]);
 });
 
 t.test('EVAL-16: a rule saved while a VM is silent fires from the true moment', async (t) => {
   const world = await watching(t);
   await world.hear(3, { [PROJECT]: vms(1, 2) });
   await world.hear(60, { [PROJECT]: vms(1, 1) });
-  t.same(told(world), [{ vm: 'vm-2', state: 'FIRING', since: 360 }]);
+  t.same(incidentsOf(world), [{ vm: 'vm-2', state: 'FIRING', since: 360 }]);
   await world.saveRule({ ...SILENT, threshold: 600 });
   await world.hear(1, { [PROJECT]: vms(1, 1) });
-  t.same(told(world), [
+  t.same(incidentsOf(world), [
     { vm: 'vm-2', state: 'RETIRED', since: 360 },
     { vm: 'vm-2', state: 'FIRING', since: 660 },
   ]);
@@ -255,7 +264,7 @@ t.test('EVAL-16: a rule saved while a VM is silent fires from the true moment', 
   await world.saveRule({ ...SILENT, threshold: 600 });
   await world.hear(1, { [PROJECT]: vms(1, 1) });
   t.same(
-    told(world)
+    incidentsOf(world)
       .map(({ state, since }) => `${state} ${since}`)
       .at(-1),
     `FIRING ${30 * 65}`,

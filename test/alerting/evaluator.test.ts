@@ -143,9 +143,9 @@ t.test('restarted at every position it comes to what it comes to without', async
   };
   await live(world);
   t.ok(restarts > 15);
-  const told = (of: AlertingWorld) =>
+  const incidentsOf = (of: AlertingWorld) =>
     of.incidents().map(({ id, ...incident }) => ({ id, ...incident }));
-  t.same(told(world), told(undisturbed));
+  t.same(incidentsOf(world), incidentsOf(undisturbed));
   t.same(paths(world), paths(undisturbed), 'nothing flaps');
   t.same(
     world.deliveries().map(({ id, event }) => [event, id.length]),

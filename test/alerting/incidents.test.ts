@@ -116,7 +116,7 @@ t.test('Only a firing incident is acknowledged or snoozed', async (t) => {
   await world.fire(['vm-1']);
   await t.rejects(acts.snooze({ ...about(id), untilMs: world.clock.now() + MINUTE }), over);
   t.match(world.incidents().at(-1), { snoozedUntilMs: null }, 'the next one is another');
-  await world.tell('vm-1', { type: 'retired', reason: 'RULE_CHANGED' });
+  await world.sendAlert('vm-1', { type: 'retired', reason: 'RULE_CHANGED' });
   await t.rejects(acknowledge(), {
     name: 'Refusal',
     reason: 'INVALID_STATE',
@@ -251,22 +251,22 @@ t.test('Firing incident, Missing data or evaluator error: no change', async (t) 
   const world = await delivering(t);
   await world.fire(['vm-1']);
   await world.settle();
-  const told = world.notifier.events();
+  const notified = world.notifier.events();
   const atMs = () => world.clock.now() + 10_000;
   const sinceMs = world.clock.now();
   const missing = { type: 'dataMissing', sinceMs, reason: 'NO_DATA', eventMs: atMs() };
-  await world.tell('vm-1', missing);
+  await world.sendAlert('vm-1', missing);
   t.match(world.incidents(), [
     { state: 'FIRING', dataMissingSinceMs: sinceMs, dataMissingReason: 'NO_DATA' },
   ]);
-  await world.tell('vm-1', { type: 'evaluatorFailed', reason: 'out of memory' });
+  await world.sendAlert('vm-1', { type: 'evaluatorFailed', reason: 'out of memory' });
   const failing = { state: 'FIRING', evaluatorError: 'out of memory', recoveredMs: null };
   t.match(world.incidents(), [failing]);
-  await world.tell('vm-1', { type: 'evaluatorHealthy' });
+  await world.sendAlert('vm-1', { type: 'evaluatorHealthy' });
   t.match(world.incidents(), [{ state: 'FIRING', evaluatorError: null }]);
   await world.pass(24 * 60 * MINUTE, 60 * MINUTE);
   t.match(world.incidents(), [{ state: 'FIRING', recoveredMs: null }], 'nor does time');
-  t.same(world.notifier.events(), told, 'and nobody is notified of a recovery');
+  t.same(world.notifier.events(), notified, 'and nobody is notified of a recovery');
 });
 
 t.test('Every act names the alert instance, its incident and who it was', async (t) => {

@@ -106,9 +106,9 @@ t.test('A preview says of the past what the rule, in force, then decided', async
     return [vmName, startedUnix, recoveredUnix];
   });
   t.equal(incidents.length, 2);
-  const told = (await preview(world, { sustainedSeconds: 60 })).body.wouldHaveFired;
+  const firings = (await preview(world, { sustainedSeconds: 60 })).body.wouldHaveFired;
   t.same(
-    told.map((one: Record<string, string>) => [one.vmName, one.startUnix, one.endUnix]),
+    firings.map((one: Record<string, string>) => [one.vmName, one.startUnix, one.endUnix]),
     incidents.toReversed(),
   );
 });
@@ -128,8 +128,8 @@ t.test(
     await world.clock.advance(900_000);
     const change = { allVms: false, vmNames: [OTHER] };
     const whole = await preview(world, change, { historySeconds: week });
-    const told = 'what is older than retention may still lie on disk, and is not looked at';
-    t.match(whole.body.wouldHaveFired, [{ startUnix: ago(week - 900) }], told);
+    const reason = 'what is older than retention may still lie on disk, and is not looked at';
+    t.match(whole.body.wouldHaveFired, [{ startUnix: ago(week - 900) }], reason);
   },
 );
 

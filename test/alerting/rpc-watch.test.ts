@@ -109,9 +109,9 @@ t.test('A project has a bound on its watches, and a closed one makes room', asyn
   await t.resolves(
     until(async () => {
       const stream = await open();
-      const first = await Promise.race([stream.received(1).then(() => 'told'), stream.ended]);
-      if (first === 'told') streams.push(stream);
-      return first === 'told';
+      const first = await Promise.race([stream.received(1).then(() => 'answered'), stream.ended]);
+      if (first === 'answered') streams.push(stream);
+      return first === 'answered';
     }),
   );
   for (const stream of streams) stream.close();
@@ -144,10 +144,10 @@ t.test(
       const { host, clock, gate } = world;
       const { watchIncidents } = incidentWatch({ host, clock, gate, log: silentLog });
       const request = create(method.input, { projectName: PROJECT });
-      const told = watchIncidents(request, context)[Symbol.asyncIterator]();
-      t.match((await told.next()).value, { snapshotContinues: false });
+      const updates = watchIncidents(request, context)[Symbol.asyncIterator]();
+      t.match((await updates.next()).value, { snapshotContinues: false });
       await world.step('demo', 'credential', made.id, { type: 'revoked', reason: 'LEAKED' });
-      if (isReading) await t.rejects(told.next(), ConnectError);
+      if (isReading) await t.rejects(updates.next(), ConnectError);
       await world.clock.advance(499);
       t.equal(cutOffs, 0);
       await world.clock.advance(1);
@@ -168,11 +168,11 @@ function incidentBody(note: string) {
 }
 
 t.test('A feed holds so many changes and no more, and none once it has ended', (t) => {
-  let tell: (applied: { commit: Commit; sequence: number }) => void = () => {};
+  let publish: (applied: { commit: Commit; sequence: number }) => void = () => {};
   let following = 0;
   const host = {
-    onApplied(listener: typeof tell) {
-      tell = listener;
+    onApplied(listener: typeof publish) {
+      publish = listener;
       following++;
       return () => void following--;
     },
@@ -183,12 +183,12 @@ t.test('A feed holds so many changes and no more, and none once it has ended', (
   }));
   const commit = (project: string, more: object[]) =>
     ({ project, decisions: [{ records: more }] }) as unknown as Commit;
-  tell({ commit: commit('other', records), sequence: 1 });
+  publish({ commit: commit('other', records), sequence: 1 });
   t.same(feed.take(10), []);
-  tell({ commit: commit('demo', [{ kind: 'vm', id: 'v', body: {} }, ...records]), sequence: 2 });
+  publish({ commit: commit('demo', [{ kind: 'vm', id: 'v', body: {} }, ...records]), sequence: 2 });
   t.equal(feed.take(10).length, 10);
   t.equal(feed.ended, undefined);
-  tell({ commit: commit('demo', records.slice(0, 11)), sequence: 3 });
+  publish({ commit: commit('demo', records.slice(0, 11)), sequence: 3 });
   t.match(feed.ended, { reason: 'TOO_MANY_REQUESTS', message: /read faster/ });
   t.throws(() => feed.take(1), Refusal);
   t.equal(following, 0, 'it follows no more');

@@ -86,12 +86,12 @@ t.test('real traces invent no value, and no recovery in an outage', needs('share
       ]),
     ),
   );
-  const told = edges.flatMap(({ key, ...edge }) =>
+  const reported = edges.flatMap(({ key, ...edge }) =>
     'window' in edge ? edge.window.map((one) => `${key.vm} ${one.observedMs} ${one.value}`) : [],
   );
-  t.ok(told.length > 500, `${told.length} values were notified`);
+  t.ok(reported.length > 500, `${reported.length} values were notified`);
   t.same(
-    told.filter((one) => !observed.has(one)),
+    reported.filter((one) => !observed.has(one)),
     [],
     'each was observed, at its time',
   );

@@ -42,8 +42,8 @@ export async function attackByAbuse(arena: Arena): Promise<void> {
   arena.tally.figure(`a neighbour's request takes ${alone}`);
   const slow = trySlowClients(arena);
   for (const [name, load] of Object.entries(LOADS)) {
-    const told = await besideNeighbour(arena, name, () => load(arena));
-    arena.tally.figure(`beside ${name}: ${told}`);
+    const summary = await besideNeighbour(arena, name, () => load(arena));
+    arena.tally.figure(`beside ${name}: ${summary}`);
   }
   await slow;
   await tryNewcomer(arena);

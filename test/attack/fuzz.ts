@@ -46,7 +46,7 @@ export async function attackByFuzzing(
     const bytes = target.residentBytes();
     if (bytes !== undefined) counts.readings.push({ atMs: performance.now(), bytes });
   }, READING_EVERY_MS);
-  const telling = setInterval(() => progress(`fuzz: ${lineOf(counts)}`), PROGRESS_EVERY_MS);
+  const progressTimer = setInterval(() => progress(`fuzz: ${lineOf(counts)}`), PROGRESS_EVERY_MS);
   try {
     for (let epoch = 0; counts.done < requests && !arena.isOver() && isAlive(arena); epoch++) {
       const chaff = await createTenant(target, `chaff${epoch}`);
@@ -59,7 +59,7 @@ export async function attackByFuzzing(
     }
   } finally {
     clearInterval(watching);
-    clearInterval(telling);
+    clearInterval(progressTimer);
   }
   judgeWhole(arena, counts);
   tally.figure(lineOf(counts));

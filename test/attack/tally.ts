@@ -112,14 +112,14 @@ export function reportOf(results: readonly ClassResult[], replay: string): strin
   const figures = results.flatMap((result) =>
     result.figures.map((text) => `${result.class}: ${text}`),
   );
-  const told = failures.map(
+  const failureLines = failures.map(
     ({ class: name, name: tried, why, request, answer }) =>
       `\nNOT HELD ${name}: ${tried}\n  why:     ${why}\n  request: ${request}\n  answer:  ${answer}`,
   );
   return [
     ...figures,
-    ...told,
-    ...(told.length > 0 ? [`\nto replay: ${replay}`] : []),
+    ...failureLines,
+    ...(failureLines.length > 0 ? [`\nto replay: ${replay}`] : []),
     '',
     line(head),
     widths.map((width) => '-'.repeat(width)).join('-|-'),

@@ -294,8 +294,8 @@ t.test('A transition that no commit made is found, also where no body is left', 
     'control.db': `DELETE FROM instances WHERE ${OF_ACCOUNTS} AND value = '"active"'`,
     'events.db': REMOVED,
   });
-  const told = await verifyAfter(31 * DAY_MS, gone);
-  t.match(told, { code: 1, text: /there is no row of it/ });
+  const report = await verifyAfter(31 * DAY_MS, gone);
+  t.match(report, { code: 1, text: /there is no row of it/ });
 });
 
 const REMOVED = `DELETE FROM stream_message WHERE ${NOT_THE_LAST}`;
@@ -350,8 +350,8 @@ t.test('A log that retention has shortened is proven by its headers, and no more
   const gap = new Database(join(folder, 'events.db'));
   gap.exec('DELETE FROM stream_message WHERE position % (1 << 40) = 9');
   gap.close();
-  const { text: told } = await monthLater();
-  t.match(told, /position 9\): The log does not hold it, though it should/);
+  const { text: report } = await monthLater();
+  t.match(report, /position 9\): The log does not hold it, though it should/);
 });
 
 t.test('Where the log is elsewhere, the chain alone is proven, and that is said', async (t) => {
@@ -382,10 +382,10 @@ t.test('What cannot be done is reported in a sentence', async (t) => {
 t.test('A running service proves its own history, and goes on', async (t) => {
   const folder = dataFolder(t);
   const program = await startProgram(t, folder, { SVC_COLLECT: 'none' });
-  const told = await runToEnd(['audit', 'verify', '--data', folder]);
-  t.equal(told.code, 0, told.text);
-  t.match(told.text, /demo +\d+ +0 +(\d+) +\1 +holds/);
-  t.match(told.text, /_system .* holds/);
-  t.notMatch(told.text, /No service runs/);
+  const report = await runToEnd(['audit', 'verify', '--data', folder]);
+  t.equal(report.code, 0, report.text);
+  t.match(report.text, /demo +\d+ +0 +(\d+) +\1 +holds/);
+  t.match(report.text, /_system .* holds/);
+  t.notMatch(report.text, /No service runs/);
   await program.stop();
 });

@@ -146,15 +146,15 @@ t.test(
       stdio: ['ignore', 'pipe', 'inherit'],
       timeout: 60_000,
     });
-    let told = '';
+    let output = '';
     for await (const chunk of run.stdout) {
-      told += chunk;
-      if (told.includes('batch 2')) break;
+      output += chunk;
+      if (output.includes('batch 2')) break;
     }
     const ended = run.exitCode === null ? once(run, 'exit') : undefined;
     run.kill('SIGKILL');
     await ended;
-    t.match(told, /batch 2/);
+    t.match(output, /batch 2/);
     t.equal(linesOf().length < 250, true);
     await open().settled();
     t.equal(await whole(), 250);

@@ -113,7 +113,7 @@ t.test(
       },
     });
     await world.delivered(() => world.recover(['vm-old']));
-    await world.tell('vm-gone', { type: 'retired', reason: 'VM_DELETED' });
+    await world.sendAlert('vm-gone', { type: 'retired', reason: 'VM_DELETED' });
     await notices(world, raiseNotice, 'ended');
     await notices(world, raiseNotice, 'lasting');
     await notices(world, endNotice, 'ended');
@@ -137,13 +137,13 @@ t.test(
     await t.test('after 90 days they go, with all that belongs to them', async (t) => {
       world.clock.jump(2 * HOUR_MS);
       const firing = world.incidents().find(({ state }) => state === 'FIRING');
-      const told = world
+      const expected = world
         .deliveries()
         .filter(({ value, incident }) => value === 'sent' && incident !== firing?.id)
         .map(({ id }) => id);
       const { removed, excerpts } = await retainOnce(world);
       t.same(removed, { incident: 2, notice: 1, alertInstance: 1, delivery: 3 });
-      t.same(excerpts.sort(), told.sort(), 'what is kept beside the deliveries is deleted');
+      t.same(excerpts.sort(), expected.sort(), 'what is kept beside the deliveries is deleted');
       t.match(
         world
           .incidents()
@@ -297,7 +297,7 @@ t.test(
     const world = await openWorld(t);
     await world.putInForce({});
     await world.fire(['vm-1', 'vm-2']);
-    await world.tell('vm-1', { type: 'retired', reason: 'VM_DELETED' });
+    await world.sendAlert('vm-1', { type: 'retired', reason: 'VM_DELETED' });
     await world.rest();
     const rows = world.instances('alertInstance');
     const ended = rows.find(({ final }) => final)?.instance ?? '';

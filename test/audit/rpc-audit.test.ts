@@ -102,9 +102,9 @@ t.test('What a proven address ends in projects is by the person who proved it', 
   await world.use({ token: link?.token ?? '' });
   await settle();
   const steps = world.host.view('web').transitions({ limit: 100 }).items;
-  const told = steps.map(({ machine, event, by }) => `${machine} ${event.type} ${by.name}`);
-  t.ok(told.includes(`credential revoked people/${person}`), told.join('\n'));
-  t.ok(told.includes(`membership renamed people/${person}`), told.join('\n'));
+  const lines = steps.map(({ machine, event, by }) => `${machine} ${event.type} ${by.name}`);
+  t.ok(lines.includes(`credential revoked people/${person}`), lines.join('\n'));
+  t.ok(lines.includes(`membership renamed people/${person}`), lines.join('\n'));
 });
 
 t.test('Nobody but an owner is shown an identity, by filter, by name or in passing', async (t) => {

@@ -160,8 +160,8 @@ t.test('svc auth ci', async (t) => {
     const ran = await world.svc(['auth', 'ci', '--verify'], { env: job });
     t.match(ran, { code: 2, stderr: /SVC_SETUP_ID is empty.*\n.*"svc trusts verify" printed it/ });
     t.notMatch(ran.stderr, 'svc trusts show', 'there is no trust yet');
-    const deaf = { ...job, SVC_SETUP_ID: 'id', SVC_AUDIENCE: '' };
-    t.match(await world.svc(['auth', 'ci', '--verify'], { env: deaf }), {
+    const incomplete = { ...job, SVC_SETUP_ID: 'id', SVC_AUDIENCE: '' };
+    t.match(await world.svc(['auth', 'ci', '--verify'], { env: incomplete }), {
       ...{ code: 2, stderr: /SVC_AUDIENCE is empty.*\n.*"svc trusts verify" printed it/ },
     });
   });

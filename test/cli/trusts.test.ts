@@ -86,9 +86,11 @@ t.test('svc trusts', async (t) => {
   t.equal(approved.code, 0, approved.stderr);
   t.match(approved.stderr, /Now remove the step and the secret SVC_SETUP_CODE/);
   const variables = [...approved.stdout.matchAll(/^(\w+)=(.*)$/gm)];
-  const told = Object.fromEntries(variables.map(([, name, value]) => [name ?? '', value ?? '']));
-  t.match(told, { SVC_TRUST: /^projects\/acme\/ciConnections\//, SVC_AUDIENCE: audience });
-  const env: Readonly<Record<string, string>> = { ...job, ...told };
+  const exported = Object.fromEntries(
+    variables.map(([, name, value]) => [name ?? '', value ?? '']),
+  );
+  t.match(exported, { SVC_TRUST: /^projects\/acme\/ciConnections\//, SVC_AUDIENCE: audience });
+  const env: Readonly<Record<string, string>> = { ...job, ...exported };
 
   await t.test(
     'an approval whose answer did not come is sent again, also at a terminal',

@@ -196,11 +196,11 @@ t.test('a long name is cut between code points, and says how much was left out',
       texts.some((text) => /𝒳… \(\d+ more characters\)/u.test(text)),
       kind,
     );
-    const told = texts
+    const match = texts
       .map((text) => /^(?:VM: )?(𝒳+)… \((\d+) more characters\)$/mu.exec(text))
       .find((found) => found);
     t.equal(
-      [...(told?.[1] ?? '')].length + Number(told?.[2]),
+      [...(match?.[1] ?? '')].length + Number(match?.[2]),
       1_000,
       `${kind}: no character is lost`,
     );

@@ -32,7 +32,7 @@ t.test('an accepted attempt ends the delivery; its body is not kept', async (t) 
   ]);
   await world.pass(1_000);
   t.equal(world.bodies.size, 0);
-  t.same([world.told, world.reportedFaults()], [['accepted'], []]);
+  t.same([world.outcomes, world.reportedFaults()], [['accepted'], []]);
   await world.pass(2 * HOUR_MS, 60_000);
   t.equal(world.notifier.requests.length, 1);
 });

@@ -102,9 +102,9 @@ t.test('whatever a URL and a secret hold, they are left out and nothing throws',
       url: `${whole}${part}-12345678?key=${part}`,
       secrets: [`whsec_${part}${part}`],
     };
-    const told = redact(`a ${given.url} b ${part}${part} c`, given);
-    t.match(told, /^a https:.*\[redacted\] b \[redacted\] c$/, part.slice(0, 20));
-    t.notOk(told.includes(part), part.slice(0, 20));
+    const text = redact(`a ${given.url} b ${part}${part} c`, given);
+    t.match(text, /^a https:.*\[redacted\] b \[redacted\] c$/, part.slice(0, 20));
+    t.notOk(text.includes(part), part.slice(0, 20));
   }
   t.equal(redact('no address: here', { url: 'no address' }), '[redacted]: here');
 });

@@ -49,8 +49,8 @@ t.test(
       DESTINATION_DELETED: ({ toDestination, hook }) =>
         toDestination(hook, { type: 'deleted', by: 'me' }),
       SUPERSEDED: ({ recover }) => recover(['vm-1']),
-      SNOOZED: ({ tell, clock }) =>
-        tell('vm-1', { type: 'snoozed', untilMs: clock.now() + HOUR_MS, by: 'me' }),
+      SNOOZED: ({ sendAlert, clock }) =>
+        sendAlert('vm-1', { type: 'snoozed', untilMs: clock.now() + HOUR_MS, by: 'me' }),
     };
     for (const [reason, happen] of Object.entries(cases)) {
       const world = await waiting(t);

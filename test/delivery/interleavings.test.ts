@@ -70,7 +70,7 @@ class Watch {
   #opens(context: DeliveryContext): void {
     const { event, incident, alertInstance, destination, recipient } = context;
     this.opened++;
-    const told = this.#incidents.get(alertInstance);
+    const current = this.#incidents.get(alertInstance);
     const isTrue = (what: string, holds: boolean) => {
       if (!holds) this.wrong.push(`${event} to ${recipient ?? destination}: ${what}`);
     };
@@ -81,10 +81,10 @@ class Watch {
       isTrue('no member', this.#values.get(`membership ${recipient}`) === 'active');
     }
     if (event === 'RECOVERED') return;
-    isTrue('another incident', told?.id === incident);
-    isTrue('recovered', told?.recoveredMs === null);
-    isTrue('retired', told?.retiredMs === null);
-    isTrue('snoozed', told?.snoozedUntilMs === null);
+    isTrue('another incident', current?.id === incident);
+    isTrue('recovered', current?.recoveredMs === null);
+    isTrue('retired', current?.retiredMs === null);
+    isTrue('snoozed', current?.snoozedUntilMs === null);
     isTrue(
       'not named',
       this.#destinationNames.some((name) => name.endsWith(destination)),
@@ -102,8 +102,8 @@ type Act = (world: DeliveryWorld & { hook: string; mail: string }) => Promise<un
 const acts: Readonly<Record<string, Act>> = {
   fire: ({ fire }) => fire(VMS),
   recover: ({ recover }) => recover(VMS),
-  snooze: ({ tell, clock }) =>
-    tell('vm-1', { type: 'snoozed', untilMs: clock.now() + 40_000, by: 'me' }),
+  snooze: ({ sendAlert, clock }) =>
+    sendAlert('vm-1', { type: 'snoozed', untilMs: clock.now() + 40_000, by: 'me' }),
   'pause the hook': ({ toDestination, hook }) =>
     toDestination(hook, { type: 'paused', reason: 'x', by: 'me' }),
   'resume the hook': ({ toDestination, hook }) =>

@@ -87,8 +87,8 @@ t.test('every channel renders a firing incident, with its names and times', asyn
   const { view, delivery, incident } = await firing(t);
   for (const kind of kinds) {
     const text = readable(kind, view, delivery);
-    for (const told of ['CPU is high', 'Ä <b>', `/incidents/${incident.id}`]) {
-      t.ok(text.includes(told), `${kind}: ${told}`);
+    for (const wanted of ['CPU is high', 'Ä <b>', `/incidents/${incident.id}`]) {
+      t.ok(text.includes(wanted), `${kind}: ${wanted}`);
     }
     if (kind === 'webhook') continue;
     t.ok(text.includes('Firing: CPU is high on Ä <b>'), kind);

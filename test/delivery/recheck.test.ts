@@ -34,8 +34,8 @@ t.test('what stopped being true while it waited is not sent, with the reason', a
   const cases: Readonly<
     Record<string, (world: DeliveryWorld & { hook: string }) => Promise<unknown>>
   > = {
-    SNOOZED: ({ tell, clock }) =>
-      tell('vm-1', { type: 'snoozed', untilMs: clock.now() + 9 * HOUR_MS, by: 'me' }),
+    SNOOZED: ({ sendAlert, clock }) =>
+      sendAlert('vm-1', { type: 'snoozed', untilMs: clock.now() + 9 * HOUR_MS, by: 'me' }),
     SUPERSEDED: ({ recover }) => recover(['vm-1']),
     PAUSED: ({ toDestination, hook }) =>
       toDestination(hook, { type: 'paused', reason: 'Enough', by: 'me' }),
@@ -48,7 +48,7 @@ t.test('what stopped being true while it waited is not sent, with the reason', a
         ...{ project: PROJECT, by, request: freshRequest() },
         ...{ id: RULE, expectedVersion: '1' },
       }),
-    VM_DELETED: ({ tell }) => tell('vm-1', { type: 'retired', reason: 'VM_DELETED' }),
+    VM_DELETED: ({ sendAlert }) => sendAlert('vm-1', { type: 'retired', reason: 'VM_DELETED' }),
   };
   for (const [reason, happen] of Object.entries(cases)) {
     const world = await delivering(t);
@@ -112,7 +112,11 @@ t.test('after a snooze one notification is sent, if it still fires', async (t) =
   const world = await delivering(t);
   await world.fire(['vm-1']);
   await world.until('it is reported', () => world.notifier.requests.length === 1);
-  await world.tell('vm-1', { type: 'snoozed', untilMs: world.clock.now() + HOUR_MS, by: 'me' });
+  await world.sendAlert('vm-1', {
+    type: 'snoozed',
+    untilMs: world.clock.now() + HOUR_MS,
+    by: 'me',
+  });
   await world.pass(HOUR_MS - 1_000, 60_000);
   t.equal(world.notifier.requests.length, 1);
   await world.pass(2_000, 500);
@@ -134,7 +138,7 @@ t.test(
     world.notifier.answer = () => accepted;
     await world.pass(590_000, 10_000);
     t.same(world.notifier.events(), ['incident.repeated of vm-1']);
-    await world.tell('vm-1', {
+    await world.sendAlert('vm-1', {
       type: 'snoozed',
       untilMs: world.clock.now() + 9 * HOUR_MS,
       by: 'me',

@@ -27,7 +27,7 @@ async function mailing(t: Parameters<typeof openDeliveryWorld>[0], ids: readonly
 }
 
 /** Deliveries as `event of recipient: state reason`, in a fixed order. */
-const told = (world: DeliveryWorld) =>
+const outcomesOf = (world: DeliveryWorld) =>
   world
     .deliveries()
     .map(({ event, recipient, value, reason }) =>
@@ -51,7 +51,7 @@ t.test('each recipient gets a mail; who may not gets none, with the reason', asy
   await send('membership', 'flo', { type: 'removed', reason: 'LEFT', by: 'me' });
   await world.fire(['vm-1']);
   await world.until('all have ended', () => world.live('delivery').length === 0);
-  t.same(told(world), [
+  t.same(outcomesOf(world), [
     'FIRING of ann: sent',
     'FIRING of ben: suppressed RECIPIENT_UNSUBSCRIBED',
     'FIRING of cleo: suppressed RECIPIENT_NOT_VERIFIED',
@@ -64,7 +64,7 @@ t.test('each recipient gets a mail; who may not gets none, with the reason', asy
 t.test('a mail destination without recipients records what it misses', async (t) => {
   const world = await mailing(t, []);
   await world.fire(['vm-1']);
-  t.same(told(world), ['FIRING of null: suppressed RECIPIENT_REMOVED']);
+  t.same(outcomesOf(world), ['FIRING of null: suppressed RECIPIENT_REMOVED']);
 });
 
 t.test(
@@ -82,7 +82,7 @@ t.test(
     world.notifier.answer = () => accepted;
     await world.recover(['vm-1']);
     await world.pass(20_000, 1_000);
-    t.same(told(world), [
+    t.same(outcomesOf(world), [
       'FIRING of ann: sent',
       'FIRING of ben: suppressed SUPERSEDED',
       'FIRING of cleo: suppressed SUPERSEDED',
@@ -112,7 +112,7 @@ t.test('a recipient who goes while a mail waits gets no other', async (t) => {
     await world.until('it waits', () => world.deliveries()[0]?.value === 'waiting');
     await happen(world);
     await world.pass(10_000, 1_000);
-    t.same(told(world), [`FIRING of ann: suppressed ${name.split(' ')[0]}`], name);
+    t.same(outcomesOf(world), [`FIRING of ann: suppressed ${name.split(' ')[0]}`], name);
     t.equal(world.notifier.requests.length, 1, name);
   }
 });
@@ -134,7 +134,7 @@ t.test('an address that takes no mail ends its recipient, and nobody else', asyn
     { body: { kind: 'RECIPIENT_BOUNCED', text: /^A recipient of "Mail" gets no more mail/ } },
   ]);
   t.equal(world.notifier.requests.length, 7, 'one to the one, six to the other');
-  t.equal(told(world).filter((line) => line.endsWith('RECIPIENT_BOUNCED')).length, 5);
+  t.equal(outcomesOf(world).filter((line) => line.endsWith('RECIPIENT_BOUNCED')).length, 5);
 });
 
 t.test('a mail may take 30 s, and is lost no earlier than that', async (t) => {
@@ -166,7 +166,7 @@ t.test('what this service is not set up to send waits until it is, and is report
   t.equal(world.reportedFaults().length, 1);
   world.notifier.missing.clear();
   await world.pass(30_000, 5_000);
-  t.same(told(world), ['FIRING of ann: sent', 'FIRING of ann: sent']);
+  t.same(outcomesOf(world), ['FIRING of ann: sent', 'FIRING of ann: sent']);
 });
 
 t.test('test messages are deliveries of their own, to those who may be written to', async (t) => {
@@ -188,7 +188,7 @@ t.test('test messages are deliveries of their own, to those who may be written t
   }
   await world.until('all have ended', () => world.live('delivery').length === 0);
   t.equal(new Set(ids).size, 3);
-  t.same(told(world), [
+  t.same(outcomesOf(world), [
     'TEST of ann: sent',
     'TEST of ann: sent',
     'TEST of ben: suppressed RECIPIENT_UNSUBSCRIBED',

@@ -92,9 +92,9 @@ t.test('Deliveries', async (t) => {
 
   await t.test('recipients and answers are kept from who may not write', async (t) => {
     t.match(await get(mail), { recipient: 'ann@example.com' });
-    const told = await get(mail, world.keys.read);
-    t.match(told, { recipient: '', attempts: [{ httpStatus: 503, answerExcerpt: '' }] });
-    t.notMatch(JSON.stringify([told, await list({}, world.keys.read)]), /ann@|busy/);
+    const shown = await get(mail, world.keys.read);
+    t.match(shown, { recipient: '', attempts: [{ httpStatus: 503, answerExcerpt: '' }] });
+    t.notMatch(JSON.stringify([shown, await list({}, world.keys.read)]), /ann@|busy/);
     t.match(JSON.stringify(await list()), /ann@example\.com/);
     t.notMatch(JSON.stringify(await list()), /busy/, 'answers are returned one by one');
   });

@@ -111,7 +111,11 @@ t.test('a body goes though the commit that would open its attempt suppresses it'
   const { body } = world.contents;
   // Snoozed after the look before the body, and before the commit that decides.
   world.contents.body = (...args) => {
-    void world.tell('vm-1', { type: 'snoozed', untilMs: world.clock.now() + 60_000, by: 'me' });
+    void world.sendAlert('vm-1', {
+      type: 'snoozed',
+      untilMs: world.clock.now() + 60_000,
+      by: 'me',
+    });
     return body(...args);
   };
   await world.fire(['vm-1']);

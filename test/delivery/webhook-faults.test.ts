@@ -29,8 +29,8 @@ t.test('an error says what is wrong, whose fault it is, and not where', (t) => {
     [fault('hooks.example'), { unknown: true, error: 'The request failed' }],
     [new Error('x'.repeat(275_000)), { unknown: true, error: 'The request failed' }],
   ];
-  for (const [error, told] of cases) {
-    t.same(outcomeOfFault(error), { kind: 'failed', ...told });
+  for (const [error, expected] of cases) {
+    t.same(outcomeOfFault(error), { kind: 'failed', ...expected });
   }
   t.end();
 });

@@ -222,13 +222,13 @@ t.test('a certificate of another name, an expired or an unknown one, sends nothi
   const valid = await startReceiver(t);
   const expired = await startReceiver(t, { cert: file('receiver-expired.pem') });
   const { send } = openSender(t);
-  const told = (why: string) => ({
+  const failure = (why: string) => ({
     ...{ kind: 'failed', unknown: false },
     error: `TLS: ${why}; fix the URL or the certificate`,
   });
-  const another = told('the certificate is for another name');
+  const another = failure('the certificate is for another name');
   t.same(await send(`https://other.lab:${valid.port()}/204`), another);
-  const ended = told('the certificate has expired');
+  const ended = failure('the certificate has expired');
   t.same(await send(`https://hooks.lab:${expired.port()}/204`), ended);
   const guard = new AddressGuard({ hosts: ['127.0.0.1'], http: false });
   const resolve: Resolve = (_host, done) => done(null, [{ address: '127.0.0.1', family: 4 }]);
@@ -237,7 +237,7 @@ t.test('a certificate of another name, an expired or an unknown one, sends nothi
     ...{ url: `https://hooks.lab:${valid.port()}/204`, headers: {}, body },
     deadlineElapsedMs: systemClock.elapsed() + 5_000,
   });
-  const stranger = told('the authority of the certificate is not known');
+  const stranger = failure('the authority of the certificate is not known');
   t.same(unknown, { kind: 'unanswered', outcome: stranger });
   await untrusting.close();
   t.same([...valid.got, ...expired.got], [], 'no request reached them');
@@ -322,7 +322,7 @@ async function startNameServer(t: Test): Promise<string> {
     const name = query.subarray(12).toString('latin1');
     if (name.includes('hang')) return;
     const isA = query.readUInt16BE(query.indexOf(0, 12) + 1) === 1;
-    const question = query.subarray(12, query.indexOf(0, 12) + 5);
+    const questionSection = query.subarray(12, query.indexOf(0, 12) + 5);
     const head = Buffer.from(query.subarray(0, 12));
     const found = isA && name.includes('there') ? 1 : 0;
     // Answer, recursion available; 3 = there is no such name.
@@ -330,7 +330,7 @@ async function startNameServer(t: Test): Promise<string> {
     for (const [place, count] of [1, found, 0, 0].entries())
       head.writeUInt16BE(count, 4 + 2 * place);
     const record = Buffer.from([0xc0, 12, 0, 1, 0, 1, 0, 0, 0, 60, 0, 4, 192, 0, 2, 7]);
-    server.send(Buffer.concat([head, question, ...(found ? [record] : [])]), port, address);
+    server.send(Buffer.concat([head, questionSection, ...(found ? [record] : [])]), port, address);
   });
   await new Promise<void>((resolve) => server.bind(0, '127.0.0.1', resolve));
   t.teardown(() => server.close());
@@ -341,8 +341,8 @@ t.test('names whose servers never answer delay no other name', async (t) => {
   const servers = [await startNameServer(t)];
   const resolve = createResolve({ isAllowedName: (host) => host === 'localhost', servers });
   const ask = (host: string) =>
-    new Promise<unknown>((told) =>
-      resolve(host, (error, addresses) => told(error?.code ?? addresses)),
+    new Promise<unknown>((done) =>
+      resolve(host, (error, addresses) => done(error?.code ?? addresses)),
     );
   const startedMs = systemClock.elapsed();
   const hanging = Array.from({ length: 16 }, (_, i) => ask(`hang.${i}.example`));

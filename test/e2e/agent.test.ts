@@ -78,12 +78,12 @@ t.test('a VM is enrolled, watched through an outage, and un-enrolled', { ...atOn
     person,
   ).trim();
   t.match(token, /^svc_enrol_/);
-  const told = svc(
+  const printed = svc(
     ['agent', 'enrol', '--state', state, '--endpoint', service.demo.baseUrl],
     {},
     `${token}\n`,
   );
-  t.match(told, /projects\/demo\/vms\/guest-1/);
+  t.match(printed, /projects\/demo\/vms\/guest-1/);
   const file = join(state, 'enrolment.json');
   t.equal(statSync(file).mode & 0o777, 0o600);
   t.throws(

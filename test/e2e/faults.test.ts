@@ -71,8 +71,8 @@ t.test('SIGKILL in a storm of writes, requests and deliveries', { ...atOnce }, a
   );
   t.equal(new Set(incidents.map(({ vmName }) => vmName)).size, vms.length);
   t.equal(incidents.length, vms.length, 'no machine has two incidents');
-  const told = new Set(receiver.received.map(({ body }) => body.data.incidentName));
-  t.equal(told.size, vms.length, 'each incident reached the receiver');
+  const notified = new Set(receiver.received.map(({ body }) => body.data.incidentName));
+  t.equal(notified.size, vms.length, 'each incident reached the receiver');
   const ids = new Set(receiver.received.map(({ headers }) => headers['webhook-id']));
   t.equal(ids.size, vms.length, 'what came twice has the id of the first time');
   t.comment(`${receiver.received.length - ids.size} of ${ids.size} were sent twice`);

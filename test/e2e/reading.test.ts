@@ -100,11 +100,11 @@ t.test('everything that the guide offers for pasting works', needs('promtool 3.5
 
   writeFileSync(join(folder, 'client.yml'), codeBlock('reading.md', '# client.yml'));
   const path = `${dirname(componentPath('promtool 3.5.3'))}:${process.env.PATH}`;
-  const told = run(codeBlock('reading.md', '# promtool'), path);
-  t.match(told, /^\{\} => [\d.e+-]+ @\[/m, 'query instant');
-  t.match(told, /^svc_vm_memory_used_bytes\{.*\} =>\n\d[\d.e+]* @\[/m, 'query range');
-  t.match(told, /^\{__name__="svc_vm_running", /m, 'query series');
-  t.match(told, /SUCCESS: {2}The service is ready/);
+  const printed = run(codeBlock('reading.md', '# promtool'), path);
+  t.match(printed, /^\{\} => [\d.e+-]+ @\[/m, 'query instant');
+  t.match(printed, /^svc_vm_memory_used_bytes\{.*\} =>\n\d[\d.e+]* @\[/m, 'query range');
+  t.match(printed, /^\{__name__="svc_vm_running", /m, 'query series');
+  t.match(printed, /SUCCESS: {2}The service is ready/);
 
   const rpc = JSON.parse(run(codeBlock('reading.md', '# QueryVMMonitoring')));
   t.match(rpc, { stepSeconds: 60, quality: { state: /LIVE|PARTIAL/ } });

@@ -195,9 +195,9 @@ async function instantsAgree(t: Test, query: Query, ours: Query): Promise<void> 
   const times = (scraped?.values ?? []).slice(-8).map(([seconds]) => String(seconds));
   t.equal(times.length, 8, 'of the newest scrapes');
   for (const time of times) {
-    const told = await query('{__name__=~"svc_vm_.+",vm="vm-0",job="vm-monitoring"}', time);
+    const federated = await query('{__name__=~"svc_vm_.+",vm="vm-0",job="vm-monitoring"}', time);
     const own = await ours('{__name__=~"svc_vm_.+",vm="vm-0"}', time);
-    t.same(samplesIn(told), samplesIn(own), `at ${time}`);
+    t.same(samplesIn(federated), samplesIn(own), `at ${time}`);
   }
 }
 
@@ -290,9 +290,9 @@ t.test('promtool accepts the configuration of the guide', needs('promtool 3.5.3'
   const file = join(folder, 'prometheus.yml');
   const pasted = codeBlock('reading.md', '# prometheus.yml');
   writeFileSync(file, pasted.replaceAll('/etc/prometheus/vm-monitoring.key', keyFile));
-  const told = execFileSync(componentPath('promtool 3.5.3'), ['check', 'config', file], {
+  const printed = execFileSync(componentPath('promtool 3.5.3'), ['check', 'config', file], {
     timeout: 10_000,
   });
-  t.match(String(told), /SUCCESS/);
+  t.match(String(printed), /SUCCESS/);
   t.end();
 });

@@ -17,7 +17,7 @@ import { COUNTER_LIMIT } from '../support/counter-machine.ts';
 import { countingNode, openPlace } from '../support/counting-node.ts';
 
 const KILLS = 30;
-const LANES = 4;
+const WRITERS = 4;
 /** A life ends so many acknowledgements after its beginning, at most. */
 const ACKNOWLEDGED_MAX = 60;
 
@@ -25,33 +25,33 @@ const writer = fileURLToPath(new URL('../support/counting-writer.ts', import.met
 const random = seededRandom(20_26);
 
 interface Acknowledged {
-  readonly lane: number;
+  readonly writer: number;
   readonly count: number;
 }
 
 t.test('thirty kills lose nothing acknowledged and count nothing twice', async (t) => {
   const file = `${t.testdir({})}/control.db`;
-  const lanes: Acknowledged[][] = Array.from({ length: LANES }, () => []);
+  const writers: Acknowledged[][] = Array.from({ length: WRITERS }, () => []);
   for (let kill = 0; kill < KILLS; kill++) {
-    const died = await live(file, lanes);
+    const died = await live(file, writers);
     t.equal(died, 'SIGKILL', `life ${kill} ended by its kill alone`);
   }
-  const total = lanes.reduce((sum, lane) => sum + lane.length, 0);
+  const total = writers.reduce((sum, writer) => sum + writer.length, 0);
   t.ok(total > KILLS * 5, `${total} requests were acknowledged`);
-  for (const lane of lanes) {
-    const wanted = lane.map((_, i) => (i % COUNTER_LIMIT) + 1);
+  for (const writer of writers) {
+    const wanted = writer.map((_, i) => (i % COUNTER_LIMIT) + 1);
     t.same(
-      lane.map(({ count }) => count),
+      writer.map(({ count }) => count),
       wanted,
       'each answer counts on from the one before',
     );
   }
-  await checkFile(t, file, lanes);
+  await checkFile(t, file, writers);
 });
 
 /** One life of the writer, from its start to its kill. @returns the signal it died of */
-async function live(file: string, lanes: Acknowledged[][]): Promise<string | null> {
-  const done = lanes.map((lane) => String(lane.length));
+async function live(file: string, writers: Acknowledged[][]): Promise<string | null> {
+  const done = writers.map((writer) => String(writer.length));
   const child = spawn(process.execPath, [writer, file, ...done], {
     stdio: ['ignore', 'pipe', 'inherit'],
   });
@@ -59,7 +59,7 @@ async function live(file: string, lanes: Acknowledged[][]): Promise<string | nul
   let left = Math.floor(fraction(random) * ACKNOWLEDGED_MAX);
   const delayMs = fraction(random) * 3;
   for await (const line of createInterface({ input: child.stdout })) {
-    if (line !== 'ready') take(line, lanes);
+    if (line !== 'ready') take(line, writers);
     // Some die while they are still catching up, some in the middle of an append.
     if (left-- === 0) setTimeout(() => child.kill('SIGKILL'), delayMs);
   }
@@ -67,25 +67,26 @@ async function live(file: string, lanes: Acknowledged[][]): Promise<string | nul
   return signal;
 }
 
-function take(line: string, lanes: Acknowledged[][]): void {
-  const [lane = 0, i = 0, count = 0] = line.split(' ').map(Number);
-  const acknowledged = lanes[lane];
-  if (acknowledged?.length !== i) throw new Error(`Lane ${lane} acknowledged ${line} out of turn`);
-  acknowledged.push({ lane, count });
+function take(line: string, writers: Acknowledged[][]): void {
+  const [writer = 0, i = 0, count = 0] = line.split(' ').map(Number);
+  const acknowledged = writers[writer];
+  if (acknowledged?.length !== i)
+    throw new Error(`Writer ${writer} acknowledged ${line} out of turn`);
+  acknowledged.push({ writer, count });
 }
 
 /** Opens the file as the next life would and compares it with what was acknowledged. */
-async function checkFile(t: Tap, file: string, lanes: Acknowledged[][]): Promise<void> {
+async function checkFile(t: Tap, file: string, writers: Acknowledged[][]): Promise<void> {
   const stream = openEmbeddedStream({ storage: file, clock: systemClock });
   const place = openPlace(file);
   const { host, store } = countingNode({ stream, place });
   await host.start();
   t.same(place.database.pragma('integrity_check'), [{ integrity_check: 'ok' }]);
-  for (const [lane, acknowledged] of lanes.entries()) {
-    const project = `project-${lane}`;
+  for (const [writer, acknowledged] of writers.entries()) {
+    const project = `project-${writer}`;
     for (const [i, { count }] of acknowledged.entries()) {
-      const recorded = store.request(project, project, `${lane}-${i}`);
-      if (recorded?.answer.count !== count) t.fail(`request ${lane}-${i} is not as acknowledged`);
+      const recorded = store.request(project, project, `${writer}-${i}`);
+      if (recorded?.answer.count !== count) t.fail(`request ${writer}-${i} is not as acknowledged`);
     }
     const { adds } = place.database
       .prepare(

@@ -155,9 +155,9 @@ t.test('two Hosts, none, and one that the target contradicts are refused', async
     requestOf('HTTP://Mon.example.com:8443/ok?a=1', 'mon.example.com:8443'),
   );
   t.match(absolute, /^HTTP\/1.1 200.*"path":"\/ok\?a=1"/s, 'a proxy’s form is the path alone');
-  const told = await exchange(port, requestOf('/ok', 'evil.example'));
+  const answer = await exchange(port, requestOf('/ok', 'evil.example'));
   t.match(
-    told,
+    answer,
     /evil\.example is not a name of this service: .*SVC_PUBLIC_URL, or add the host to SVC_ALLOWED_HOSTS/,
   );
   const rpc = await exchange(port, requestOf('/svc.x.v1.Things/Get', 'evil.example'));

@@ -63,22 +63,25 @@ t.test('What fails besides refusals', (t) => {
   const logged: string[] = [];
   const note = (_facts: object, message: string) => void logged.push(message);
   const log: Log = { debug: note, info: note, warn: note, error: note, child: () => log };
-  const told = (error: unknown) => asConnectError(error, 'Method', log);
-  const reasonOf = (error: unknown) => told(error).findDetails(ErrorInfoSchema)[0]?.reason;
+  const connectErrorOf = (error: unknown) => asConnectError(error, 'Method', log);
+  const reasonOf = (error: unknown) =>
+    connectErrorOf(error).findDetails(ErrorInfoSchema)[0]?.reason;
 
   t.equal(reasonOf(new StreamUnavailable('No answer', 'unknown')), 'NOT_READY');
-  const away = told(new StreamUnavailable('Not connected to host-of-ours', 'unknown')).rawMessage;
+  const away = connectErrorOf(
+    new StreamUnavailable('Not connected to host-of-ours', 'unknown'),
+  ).rawMessage;
   t.match(away, /same request again/);
   t.notMatch(away, /host-of-ours/, 'the words of a stream are the operator’s');
   t.same(logged, [], 'the state of the stream is in /readyz');
   t.equal(reasonOf(new HistoryError('OVERLOADED', 'x')), 'NOT_READY');
   t.equal(reasonOf(Object.assign(new Error('locked'), { code: 'SQLITE_BUSY' })), 'NOT_READY');
   t.equal(logged.length, 2, 'storage faults are in the log');
-  const own = told(new TypeError('secret inside'));
+  const own = connectErrorOf(new TypeError('secret inside'));
   t.equal(own.code, Code.Internal);
   t.notMatch(own.rawMessage, /secret/);
   t.equal(logged.length, 3);
   const gone = new ConnectError('hung up', Code.Canceled);
-  t.equal(told(gone), gone, 'an error of the protocol stays what it is');
+  t.equal(connectErrorOf(gone), gone, 'an error of the protocol stays what it is');
   t.end();
 });

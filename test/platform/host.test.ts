@@ -32,8 +32,8 @@ const note = (id: string, body: Record<string, unknown> = {}) => ({
 
 t.test('a decision is committed with its outcome, applied, and read back', async (t) => {
   const { host } = await startedNode(t);
-  const told: number[] = [];
-  host.onApplied(({ sequence }) => told.push(sequence));
+  const applied: number[] = [];
+  host.onApplied(({ sequence }) => applied.push(sequence));
   const first = await add(host, 'demo', 'a');
   t.match(first, { answer: { count: 1 }, sequence: 1, replayed: false });
   t.equal(host.appliedSequence(), 1);
@@ -46,7 +46,7 @@ t.test('a decision is committed with its outcome, applied, and read back', async
   ]);
   t.match(host.projects(), ['demo']);
   t.match(host.findInstance('counter', 'a'), { project: 'demo' });
-  t.same(told, [1]);
+  t.same(applied, [1]);
 });
 
 t.test('what is submitted together shares a commit, and sees what came before it', async (t) => {

@@ -98,10 +98,10 @@ t.test('health, readiness and metrics answer what the parts say, in both spellin
     parts: [{ name: 'stream', state: 'notReady' }],
   });
   const headers = { authorization: 'Bearer good' };
-  const told = await fetch(`${server.baseUrl}/readyz`, { headers });
-  t.equal(told.status, 503);
+  const response = await fetch(`${server.baseUrl}/readyz`, { headers });
+  t.equal(response.status, 503);
   const part = { name: 'stream', state: 'notReady', reason: 'The stream is unavailable' };
-  t.same(await told.json(), { ready: false, parts: [part] });
+  t.same(await response.json(), { ready: false, parts: [part] });
   const bad = { authorization: 'Bearer bad' };
   const stranger = await fetch(`${server.baseUrl}/readyz`, { headers: bad });
   t.equal(stranger.status, 503, 'a bad key does not change what a probe learns');

@@ -130,23 +130,23 @@ t.test('a mail whose words do not hold when its turn comes is not sent', async (
 });
 
 t.test('a permanent refusal is reported once, and a fault in reporting it is logged', async (t) => {
-  const told: MailFault[] = [];
+  const reported: MailFault[] = [];
   const never = new MailFault('never', { isPermanent: true, status: 550, step: 'recipient' });
   let refuse: () => MailFault = temporary;
   const { clock, queue, outcomes, lines } = queueOver(t, async () => {
     throw refuse();
   });
   const onRefused = async (fault: MailFault): Promise<void> => {
-    told.push(fault);
+    reported.push(fault);
     throw new Error('The stream is away');
   };
   queue.add({ ...job, onRefused });
   await settle();
-  t.same(told, [], 'not while it may be taken later');
+  t.same(reported, [], 'not while it may be taken later');
   refuse = () => never;
   await clock.advance(5_000);
   await queue.settled();
-  t.same(told, [never]);
+  t.same(reported, [never]);
   t.same(await outcomes(), { failed: '1' });
   t.ok(lines.some((line) => line.includes('A refused mail could not be noted')));
 });

@@ -70,8 +70,8 @@ t.test(
     }));
     await world.person('ada@example.com');
     const shown = ({ status, text, headers }: Answer) => {
-      const told = Object.fromEntries(headers);
-      return { status, text, headers: { ...told, date: '', 'x-request-id': '' } };
+      const named = Object.fromEntries(headers);
+      return { status, text, headers: { ...named, date: '', 'x-request-id': '' } };
     };
     const browser = new Browser(world);
     const known = shown(await browser.post('/auth/email', { email: 'ada@example.com' }));

@@ -29,16 +29,16 @@ t.test('Pages read one after another hold what the filter keeps, in order, once'
       async (numbers, pageSize, divisor) => {
         const rows = [...numbers].sort((a, b) => a - b);
         const { read } = listOf(rows, (row) => row % divisor === 0);
-        const told: number[] = [];
+        const listed: number[] = [];
         let pageToken = '';
         do {
           const page = await collect('numbers', { pageSize, pageToken }, read, atOnce);
           if (page.items.length > pageSize) return false;
-          told.push(...page.items);
+          listed.push(...page.items);
           pageToken = page.token;
         } while (pageToken !== '');
         const wanted = rows.filter((row) => row % divisor === 0);
-        return JSON.stringify(told) === JSON.stringify(wanted);
+        return JSON.stringify(listed) === JSON.stringify(wanted);
       },
     ),
     { seed: 3 },

@@ -91,7 +91,7 @@ export const written = {
     'Webhook request - Render the body once',
     'Webhook request - Keys are chosen when the attempt opens',
     'Webhook request - Vector:',
-    'Webhook request - Receivers are told:',
+    'Webhook request - Receivers are',
     'Attempts',
     'Attempts - An attempt is opened by a commit',
     'Attempts - Long waits are timer rows',

@@ -5,7 +5,7 @@ import { type FileEnd, Report } from '../../scripts/test-report.ts';
 const ended: FileEnd = { exitCode: 0, signal: null, timedOut: false, elapsedMs: 12.4 };
 
 /** What is printed of files, each an output and an end. */
-function told(files: readonly (readonly [output: string, end?: Partial<FileEnd>])[]) {
+function reportOf(files: readonly (readonly [output: string, end?: Partial<FileEnd>])[]) {
   const printed: string[] = [];
   const report = new Report((text) => printed.push(text));
   for (const [output, end] of files) {
@@ -39,14 +39,14 @@ ok 2 - later # SKIP the lab is missing
 `;
 
 t.test('a file that passes is one line, and its tests are counted', async (t) => {
-  t.same(told([[PASSED], [PASSED]]), {
+  t.same(reportOf([[PASSED], [PASSED]]), {
     ok: true,
     text: `${'ok     a.test.ts (12 ms)\n'.repeat(2)}2 passed, 0 failed\n`,
   });
 });
 
 t.test('a failure names the assertion, however deep, and what is skipped its reason', async (t) => {
-  const { ok, text } = told([[FAILED, { exitCode: 1 }]]);
+  const { ok, text } = reportOf([[FAILED, { exitCode: 1 }]]);
   t.equal(ok, false);
   t.match(text, /^ {2}not ok outer > inner > adds up\n {4}diff: -3\n\+4\n/m);
   t.equal(text.match(/not ok outer/g)?.length, 1, 'once');
@@ -65,7 +65,7 @@ t.test('a file that ends outside of its tests is a failure', async (t) => {
     'no end': [PASSED, { timedOut: true }],
   };
   for (const [name, file] of Object.entries(cases)) {
-    const { ok, text } = told([file]);
+    const { ok, text } = reportOf([file]);
     t.equal(ok, false, name);
     t.match(text, /^FAILED a\.test\.ts as a whole$/m, name);
     t.match(text, /\d passed, 1 failed\n$/, name);
@@ -73,5 +73,5 @@ t.test('a file that ends outside of its tests is a failure', async (t) => {
 });
 
 t.test('a run of nothing is no success', async (t) => {
-  t.same(told([]), { ok: false, text: '0 passed, 0 failed\n' });
+  t.same(reportOf([]), { ok: false, text: '0 passed, 0 failed\n' });
 });

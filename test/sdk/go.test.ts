@@ -68,7 +68,7 @@ t.test('the programs of the guide work against the service', needs('go'), async 
       { kind: 'lose answer', path: 'SaveAlertRule' },
     );
     const settings = { SVC_ENDPOINT: gateway.url, SVC_API_KEY: demo.apiKey, SVC_PROJECT: 'demo' };
-    const told = (await linesOf(program('rules'), settings)).join('\n');
+    const printed = (await linesOf(program('rules'), settings)).join('\n');
     for (const line of [
       /^memory of One 2e\+09$/m,
       /^quality (LIVE|PARTIAL) series 1$/m,
@@ -78,7 +78,7 @@ t.test('the programs of the guide work against the service', needs('go'), async 
       /^saved version 1 (APPLIED|PENDING)$/m,
       /^the latest version is 1$/m,
     ]) {
-      t.match(told, line);
+      t.match(printed, line);
     }
     const saves = gateway.requests.filter(({ path }) => path.endsWith('/SaveAlertRule'));
     t.equal(saves.length, 2, 'the lost answer was asked for again');
@@ -95,8 +95,8 @@ t.test('the programs of the guide work against the service', needs('go'), async 
 
   await t.test('the seventh: a CI job exchanges its identity and reads', async (t) => {
     const job = { ...trust.env, SVC_ENDPOINT: endpoint, SVC_PROJECT_NAME: 'projects/acme' };
-    const told = await linesOf(program('job'), job);
-    t.match(told, [/^token of projects\/acme for (900|899) s; rules 0$/]);
+    const printed = await linesOf(program('job'), job);
+    t.match(printed, [/^token of projects\/acme for (900|899) s; rules 0$/]);
     const wrong = { ...job, SVC_TRUST: 'projects/acme/ciConnections/another' };
     await t.rejects(linesOf(program('job'), wrong), /EXCHANGE_DENIED/);
   });

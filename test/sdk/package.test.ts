@@ -57,9 +57,9 @@ process.stdout.write(reportText(result));
 const project = await installPacked(dataFolder(t));
 
 t.test('installed from its tarball, svc/testing replays a trace', async (t) => {
-  const told = await project.runModule('replay', REPLAY);
-  t.match(told, /^Incidents: 1$/m);
-  t.match(told, /vm-1 +CPU +1970-01-01 00:00:00 +1970-01-01 00:01:00 .*RECOVERED/);
+  const printed = await project.runModule('replay', REPLAY);
+  t.match(printed, /^Incidents: 1$/m);
+  t.match(printed, /vm-1 +CPU +1970-01-01 00:00:00 +1970-01-01 00:01:00 .*RECOVERED/);
 });
 
 t.test('installed from its tarball, svc/sdk runs as JavaScript and has its types', async (t) => {
@@ -72,7 +72,7 @@ t.test('installed from its tarball, svc/sdk runs as JavaScript and has its types
   const isSource = (path: string): boolean => /\.ts$/.test(path) && !path.endsWith('.d.ts');
   t.same(project.files.filter(isSource), [], 'no file that Node would have to strip');
 
-  const [told, findings] = await Promise.all([
+  const [printed, findings] = await Promise.all([
     project.runModule('receiver', RECEIVER),
     project.findings({
       typed: TYPED,
@@ -81,7 +81,7 @@ t.test('installed from its tarball, svc/sdk runs as JavaScript and has its types
     }),
   ]);
   const { deliveryId, attemptId } = vector;
-  t.match(JSON.parse(told), {
+  t.match(JSON.parse(printed), {
     verified: { deliveryId, attemptId },
     claims: [true, false],
     method: 'function',
@@ -109,7 +109,7 @@ t.test('the programs of the guide do what it says', async (t) => {
   ]);
   const rules = typescriptProgram(project.folder, 'rules');
   const env = { SVC_ENDPOINT: endpoint, SVC_API_KEY: demo.apiKey, SVC_PROJECT: 'demo' };
-  const told = (await linesOf(rules, env)).join('\n');
+  const printed = (await linesOf(rules, env)).join('\n');
   for (const line of [
     /^memory of One 2000000000$/m,
     /^steps of One [1-9]\d* of 11$/m,
@@ -117,7 +117,7 @@ t.test('the programs of the guide do what it says', async (t) => {
     /^saved version 1n (in force|not in force yet)$/m,
     /^the latest version is 1$/m,
   ]) {
-    t.match(told, line);
+    t.match(printed, line);
   }
 });
 

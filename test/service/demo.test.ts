@@ -138,7 +138,7 @@ t.test(
     const { prepare, read } = demoOf(t, world);
     await prepare();
     const first = read();
-    const tell = (account: string, type: 'disabled' | 'deleted') =>
+    const setAccount = (account: string, type: 'disabled' | 'deleted') =>
       world.host.submit({
         ...{ project: 'demo', by: tester },
         decide(draft) {
@@ -146,10 +146,10 @@ t.test(
           draft.send('serviceAccount', account, event);
         },
       });
-    await tell('demo', 'disabled');
+    await setAccount('demo', 'disabled');
     await prepare();
     t.same(read(), first, 'somebody wanted it to stop');
-    await tell('demo', 'deleted');
+    await setAccount('demo', 'deleted');
     await prepare();
     const { authenticate } = authenticator(t, world);
     t.match(authenticate(read().apiKey).name, /^projects\/demo\/serviceAccounts\/demo-2\/keys\//);
@@ -160,7 +160,7 @@ t.test('the command that the banner prints takes the key from demo.json by itsel
   const world = await startWorld(t);
   const { path, prepare, read } = demoOf(t, world);
   await prepare();
-  const told = banner({
+  const shown = banner({
     version: '1.0.0',
     watches: ['this host'],
     datacenter: 'DC-1',
@@ -169,13 +169,13 @@ t.test('the command that the banner prints takes the key from demo.json by itsel
     metricsUrl: undefined,
     demoFile: path,
   });
-  const command = told.split('\n').find((line) => line.includes('| curl')) ?? '';
+  const command = shown.split('\n').find((line) => line.includes('| curl')) ?? '';
   const [sed = '', curl = ''] = command.split(' | ');
   const header = execFileSync('sh', ['-c', sed], { encoding: 'utf8', timeout: 5_000 });
   t.equal(header, `authorization: Bearer ${read().apiKey}\n`);
   t.match(curl, `-H @- -H 'content-type: application/json'`);
   t.match(curl, `${read().baseUrl}/svc.monitoring.v1.MonitoringService/ListVMMonitoring`);
-  t.notMatch(told, read().apiKey.slice(-40));
+  t.notMatch(shown, read().apiKey.slice(-40));
 });
 
 t.test('keys near their end are replaced, and copies of the old work until that end', async (t) => {

@@ -87,17 +87,17 @@ t.test('a program that embeds services, some of them in vain, ends by itself', a
   const script = fileURLToPath(new URL('../support/embedding.ts', import.meta.url));
   const run = promisify(execFile)(process.execPath, [script, dataFolder(t)], { timeout: 25_000 });
   const { stdout, stderr } = await run;
-  const told = JSON.parse(stdout);
+  const report = JSON.parse(stdout);
   t.equal(stderr, '', 'nothing is written to the streams of the program');
-  t.same(told.during, told.before, 'no listener is put on the process, for signals or faults');
-  t.same(told.failures, {
+  t.same(report.during, report.before, 'no listener is put on the process, for signals or faults');
+  t.same(report.failures, {
     locked: 'FolderLocked',
     port: 'ConfigError',
     certificate: 'ConfigError',
     masterKey: 'ConfigError',
     stream: 'StreamUnavailable',
   });
-  t.same(told.answers, [200, 200], 'the two that run are not touched by those that fail');
+  t.same(report.answers, [200, 200], 'the two that run are not touched by those that fail');
 });
 
 /** Files below the folder that others than their owner may open in some way. */
@@ -241,8 +241,10 @@ t.test('what a service takes as ports is used, and stays the caller’s', async 
   await fireOnce(service.demo, [url, 'https://inside.test/hook'], clock.now());
   const message = await until('the webhook', () => receiver.received[0]);
   t.ok(asked.includes('hooks.test'), 'the host is looked up through the port');
-  const told = Date.parse(String((message.body as unknown as { timestamp: string }).timestamp));
-  t.ok(Math.abs(told - clock.now()) < 60_000, 'the time is the port’s');
+  const timestampMs = Date.parse(
+    String((message.body as unknown as { timestamp: string }).timestamp),
+  );
+  t.ok(Math.abs(timestampMs - clock.now()) < 60_000, 'the time is the port’s');
   t.match(message.body.data.url, service.address, 'the link is to this service');
 
   const failed = await until('the attempt that was not made', async () => {

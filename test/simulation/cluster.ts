@@ -80,11 +80,11 @@ export class Cluster {
   }
 
   /** Asks the process that is up now; `silence` when there is none, or no answer in time. */
-  async ask<T>(question: (doors: Doors) => Promise<T>, patienceMs: number): Promise<Answer<T>> {
+  async ask<T>(request: (doors: Doors) => Promise<T>, patienceMs: number): Promise<Answer<T>> {
     const { world } = this.#options;
     const { doors } = this;
     if (!doors) return { kind: 'silence' };
-    const answer = question(doors).then(
+    const answer = request(doors).then(
       (value): Answer<T> => ({ kind: 'answered', value }),
       (error: unknown): Answer<T> => this.#refusal(error),
     );

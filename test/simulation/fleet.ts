@@ -58,7 +58,7 @@ const MEMORY_BYTES = 1_000_000_000;
 /** A collector waits so long for an answer, ms. */
 const PATIENCE_MS = 8_000;
 
-export class Fleet {
+export class VmFleet {
   readonly project: string;
   readonly acknowledged: Acknowledged[] = [];
   /** Every row that was ever sent, by what it says. */

@@ -180,12 +180,13 @@ export class Process implements Owner {
   #parts(core: Core, pipeline: SamplePipeline, datacenters: Datacenters): Part[] {
     const { host, clock } = core;
     const onFault = ({ id }: { id: string }, error: unknown) => this.#fault(`timer ${id}`, error);
-    const census = (partition: number, atMs: number) => pipeline.census(partition, atMs);
+    const livenessReport = (partition: number, atMs: number) =>
+      pipeline.livenessReport(partition, atMs);
     const timers = { host, clock, onFault, owns: () => true };
     return [
       { name: 'evaluator', run: (signal) => pipeline.run(signal) },
       { name: 'rules', run: (signal) => keepRules(core, signal) },
-      { name: 'ticker', run: (signal) => tick({ ...core, census }, signal) },
+      { name: 'ticker', run: (signal) => tick({ ...core, livenessReport }, signal) },
       { name: 'datacenters', run: (signal) => datacenters.run([DATACENTER], 5_000, signal) },
       { name: 'timers', run: (signal) => runTimers(timers, signal) },
       this.#deliverer(core),

@@ -6,7 +6,7 @@ import { Cluster } from './cluster.ts';
 import type { Wire } from './connection.ts';
 import { Outside } from './endpoints.ts';
 import { faultsOf } from './faults.ts';
-import { Fleet } from './fleet.ts';
+import { VmFleet } from './fleet.ts';
 import { LogServer } from './log-server.ts';
 import { Mailbox } from './mailbox.ts';
 import { judge } from './oracle/judge.ts';
@@ -38,7 +38,7 @@ export interface Run {
   readonly server: LogServer;
   readonly outside: Outside;
   readonly cluster: Cluster;
-  readonly fleets: readonly Fleet[];
+  readonly fleets: readonly VmFleet[];
   readonly people: readonly People[];
 }
 
@@ -84,7 +84,7 @@ function createRun(
   const cluster = new Cluster({ world, wire, outside, mailbox, planted, onBug });
   cluster.start(faults);
   const projects = PROJECTS.slice(0, world.dice.chance(0.3) ? 2 : 1);
-  const fleets = projects.map((project) => new Fleet(world, cluster, project));
+  const fleets = projects.map((project) => new VmFleet(world, cluster, project));
   const people = projects.map((project) => new People(world, cluster, { project, mailbox }));
   return { world, server, outside, cluster, fleets, people };
 }

@@ -256,12 +256,12 @@ async function startParts(t: Test) {
   await host.start();
   const pipeline = new SamplePipeline({ host, stream, clock, history });
   const ingestParts = openIngest({ host, stream, clock, history, evaluator: pipeline });
-  const told = collectingLog();
+  const collected = collectingLog();
   const secrets = openSecretStore({ path: ':memory:', masterKey: Buffer.alloc(32, 7), random });
   const threads = new QueryThreads({
     ...{ clock, history: history.share, controlPath, entry: QUERY_THREAD },
   });
-  const common = { threads, clock, log: told.log, failures: { inc() {} } };
+  const common = { threads, clock, log: collected.log, failures: { inc() {} } };
   const vmQueries = createVmQueries({ ...common, listThreads: threads });
   const alertPreviews = createAlertPreviews(common);
   const stopping = new AbortController();
@@ -295,7 +295,7 @@ async function startParts(t: Test) {
     incidentRecomputations: createIncidentRecomputations({ threads, clock }),
     threads,
     ...ingestParts,
-    ...told,
+    ...collected,
   };
   return { ...made, stop, stopRules: () => rulesStopping.abort() };
 }

@@ -129,8 +129,8 @@ class Stage {
       homeFolder: home,
       isInteractive: answers !== undefined,
       readInput: async () => input,
-      ask: async (question) => {
-        this.stderr += question;
+      ask: async (prompt) => {
+        this.stderr += prompt;
         return answers?.shift() ?? '';
       },
       openBrowser: async () => false,

@@ -15,7 +15,7 @@ const { host } = countingNode({ stream, place: openPlace(file) });
 await host.start();
 process.stdout.write('ready\n');
 
-async function lane(name: string, from: number): Promise<void> {
+async function countUp(name: string, from: number): Promise<void> {
   for (let i = from; ; i++) {
     // Retention keeps emptying the log behind the projection.
     if (i % 20 === 19) {
@@ -27,4 +27,4 @@ async function lane(name: string, from: number): Promise<void> {
   }
 }
 
-await Promise.all(done.map((from, i) => lane(String(i), Number(from))));
+await Promise.all(done.map((from, i) => countUp(String(i), Number(from))));

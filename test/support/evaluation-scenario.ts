@@ -12,7 +12,12 @@ import {
   inspect,
   type SoftInstance,
 } from '../../streams/alerting/evaluation/fold.ts';
-import type { Census, Edge, EvaluationRule, LogEntry } from '../../streams/telemetry/entry.ts';
+import type {
+  Edge,
+  EvaluationRule,
+  LivenessReport,
+  LogEntry,
+} from '../../streams/telemetry/entry.ts';
 import type { SampleBatch } from '../../streams/telemetry/samples/batch.ts';
 import { BatchBuilder } from '../../streams/telemetry/samples/builder.ts';
 
@@ -105,9 +110,9 @@ export class EvaluationWorld {
     return times.flatMap((at) => this.rows([{ at, cpu: value }]));
   }
 
-  tick(at: number, census?: Census): string[] {
+  tick(at: number, livenessReport?: LivenessReport): string[] {
     const atMs = START_MS + at * 1000;
-    return this.entry({ kind: 'tick', atMs, ...(census && { census }) });
+    return this.entry({ kind: 'tick', atMs, ...(livenessReport && { livenessReport }) });
   }
 
   /** A marker; rules catch up over everything folded before it. */

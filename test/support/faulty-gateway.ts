@@ -68,10 +68,10 @@ export async function startGateway(
     const text = await answer.text();
     if (fault?.kind === 'lose answer') response.destroy();
     if (fault !== undefined) return;
-    const told = Object.fromEntries(
+    const passedOn = Object.fromEntries(
       [...answer.headers].filter(([name]) => name !== 'content-encoding' && !HOP.includes(name)),
     );
-    response.writeHead(answer.status, { ...told, 'set-cookie': answer.headers.getSetCookie() });
+    response.writeHead(answer.status, { ...passedOn, 'set-cookie': answer.headers.getSetCookie() });
     response.end(text);
   }
 

@@ -22,7 +22,7 @@ export interface MailServer {
   refusal: Refusal | undefined;
   /** Ends the connection when it has read so much of a mail, without a word. */
   breaksOff: 'in the content' | 'after the content' | undefined;
-  /** Answers nothing to what it is told. */
+  /** Reads commands and answers none. */
   isSilent: boolean;
   readonly logins: string[];
   /** Connections that are open. */

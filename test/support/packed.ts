@@ -67,8 +67,8 @@ export async function installPacked(folder: string): Promise<PackedProject> {
 
 /** As `npm install` would put them there, and Node's own types for whoever compiles. */
 function linkDependencies(folder: string, packageFolder: string): void {
-  const told = JSON.parse(readFileSync(join(packageFolder, 'package.json'), 'utf8'));
-  for (const name of [...Object.keys(told.dependencies), '@types/node']) {
+  const manifest = JSON.parse(readFileSync(join(packageFolder, 'package.json'), 'utf8'));
+  for (const name of [...Object.keys(manifest.dependencies), '@types/node']) {
     const link = join(folder, 'node_modules', name);
     mkdirSync(dirname(link), { recursive: true });
     symlinkSync(join(root, 'node_modules', name), link);

@@ -103,7 +103,7 @@ export async function openDeliveryWorld(t: Test, options: WorldOptions = {}) {
   /** How many bodies were kept, write by write. */
   const kept: number[] = [];
   const excerpts: AnswerExcerpt[] = [];
-  const told: string[] = [];
+  const outcomes: string[] = [];
   const faults: string[] = [];
   let renderings = 0;
   const contents: DeliveryContents = {
@@ -138,7 +138,7 @@ export async function openDeliveryWorld(t: Test, options: WorldOptions = {}) {
       ...{ notifier, contents, random: seededRandom(7), ...more },
       keepExcerpts: (more) => void excerpts.push(...more),
       onFault: (what, error) => void faults.push(`${what}: ${error}`),
-      onAttempt: (outcome) => void told.push(outcome),
+      onAttempt: (outcome) => void outcomes.push(outcome),
     });
     return { deliverer, stop: world.run((signal) => deliverer.run(signal)) };
   };
@@ -149,7 +149,7 @@ export async function openDeliveryWorld(t: Test, options: WorldOptions = {}) {
     excerpts,
     discarded,
     contents,
-    told,
+    outcomes,
     startDeliverer,
     reportedFaults: () => faults,
   };
@@ -228,7 +228,7 @@ function acts(world: World) {
         ...{ value: 20, window: [] },
       })),
     /** Sends an event of a person to the instance of a VM. */
-    tell: (vm: string, event: FreeEvent) =>
+    sendAlert: (vm: string, event: FreeEvent) =>
       send('alertInstance', instanceIdOf(keyOf(vm, 1, {})), event),
     /**
      * A mail destination; its name. Recipients, persons and memberships have the ids given, each

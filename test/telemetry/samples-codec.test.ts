@@ -207,7 +207,7 @@ t.test('every kind of log entry is decoded equal, an unknown kind is refused', a
     {
       kind: 'tick',
       atMs: 1_700_000_000_124,
-      census: {
+      livenessReport: {
         outages: [{ datacenter: 'DC-1', sinceMs: 1_700_000_000_000 }],
         placed: [{ project: 'demo', vm: 'vm-ä', datacenter: 'DC-1' }],
         clockAhead: [{ project: 'demo', vm: 'vm-2' }],

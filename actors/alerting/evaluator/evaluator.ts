@@ -21,7 +21,7 @@ import {
 import type { Clock } from '../../../streams/platform/clock.ts';
 import { partitionOf, type Stream } from '../../../streams/platform/stream.ts';
 import type { PlacedEntry } from '../../../streams/telemetry/decode-entries.ts';
-import type { Census, EvaluationRule, LogEntry } from '../../../streams/telemetry/entry.ts';
+import type { EvaluationRule, LivenessReport, LogEntry } from '../../../streams/telemetry/entry.ts';
 import type { Host } from '../../platform/host/host-port.ts';
 import { TimeSlices } from '../../platform/time-slices.ts';
 import { pastEntries, SAMPLES_STREAM, type SampleLogReader } from '../../telemetry/sample-log.ts';
@@ -186,8 +186,8 @@ export class Evaluator implements EvaluatorView {
     return evaluated;
   }
 
-  /** The census of a partition for its next tick; undefined: it cannot be taken now. */
-  census(partition: number, atMs: number): Census | undefined {
+  /** The report for the next tick of a partition; undefined: it cannot be made now. */
+  livenessReport(partition: number, atMs: number): LivenessReport | undefined {
     return this.#outages.of(partition, atMs);
   }
 }

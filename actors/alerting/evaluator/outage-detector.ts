@@ -1,7 +1,8 @@
 /**
- * The census that ticks carry: which data centers are silent as a whole, where VMs are, and whose
- * clocks are ahead. It can be taken once the log's backlog has been read, and VMs without a row in it
- * have been looked up in history. Until then ticks carry none, and the last one holds.
+ * The liveness report that ticks carry: which data centers are silent as a whole, where VMs are,
+ * and whose clocks are ahead. It can be made once the log's backlog has been read, and VMs without
+ * a row in it have been looked up in history. Until then ticks carry none, and the last report
+ * holds.
  */
 import {
   type EvaluationState,
@@ -10,7 +11,7 @@ import {
 } from '../../../streams/alerting/evaluation/fold.ts';
 import type { Clock } from '../../../streams/platform/clock.ts';
 import { partitionOf } from '../../../streams/platform/stream.ts';
-import type { Census, LogEntry } from '../../../streams/telemetry/entry.ts';
+import type { LivenessReport, LogEntry } from '../../../streams/telemetry/entry.ts';
 import type { VmRef } from '../../../streams/telemetry/samples/batch.ts';
 import type { LatestRow } from '../../../streams/telemetry/samples/columns.ts';
 import type { Host } from '../../platform/host/host-port.ts';
@@ -80,7 +81,7 @@ export class OutageDetector {
   }
 
   /** Of a partition at a tick. */
-  of(partition: number, atMs: number): Census | undefined {
+  of(partition: number, atMs: number): LivenessReport | undefined {
     const outages = this.#isKnown ? this.#liveness.outages(atMs, INTERVAL_MS) : undefined;
     const state = this.#states.get(partition);
     if (!outages || !state) return undefined;

@@ -8,7 +8,7 @@
 import type { Clock } from '../../../streams/platform/clock.ts';
 import type { Stream } from '../../../streams/platform/stream.ts';
 import type { PlacedEntry } from '../../../streams/telemetry/decode-entries.ts';
-import type { Census } from '../../../streams/telemetry/entry.ts';
+import type { LivenessReport } from '../../../streams/telemetry/entry.ts';
 import type { SampleBatch } from '../../../streams/telemetry/samples/batch.ts';
 import type { LatestRow } from '../../../streams/telemetry/samples/columns.ts';
 import type { Host } from '../../platform/host/host-port.ts';
@@ -100,9 +100,9 @@ export class SamplePipeline implements EvaluatorView {
     return this.#evaluator?.quota(project) ?? NO_INSTANCES;
   }
 
-  /** See `Evaluator.census`. */
-  census(partition: number, atMs: number): Census | undefined {
-    return this.#evaluator?.census(partition, atMs);
+  /** See `Evaluator.livenessReport`. */
+  livenessReport(partition: number, atMs: number): LivenessReport | undefined {
+    return this.#evaluator?.livenessReport(partition, atMs);
   }
 
   /** Position in SAMPLES through which everything has been evaluated. */

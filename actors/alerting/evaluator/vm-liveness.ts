@@ -1,10 +1,10 @@
 /**
- * All VMs of this node as the evaluator hears them, whatever their project: what a census is taken
- * over. It follows the log beside the fold, and registrations beside the log, so it is no part of
- * the fold: what it finds goes into ticks, which the fold follows.
+ * All VMs of this node as the evaluator hears them, whatever their project. Liveness reports are
+ * made from it. It follows the log beside the fold, and registrations beside the log, so it is no
+ * part of the fold: what it finds goes into ticks, which the fold follows.
  *
  *     rows, stops (log) -+
- *     registrations     -+-> silent together, by data center -> census, written with the next tick
+ *     registrations     -+-> silent together, by data center -> report, written with the next tick
  *     history, once     -+
  */
 
@@ -40,7 +40,7 @@ export class VmLiveness {
   readonly #host: Host;
   readonly #projects = new Map<string, FactsByVm>();
   #outages: ReadonlyMap<string, Outage> = new Map();
-  #censusMs = Number.NEGATIVE_INFINITY;
+  #groupedMs = Number.NEGATIVE_INFINITY;
   #tickMs = Number.NEGATIVE_INFINITY;
   #listeningSinceMs = Number.POSITIVE_INFINITY;
 
@@ -122,8 +122,8 @@ export class VmLiveness {
   outages(atMs: number, intervalMs: number): readonly Outage[] | undefined {
     if (atMs - this.#tickMs > GAP_TOLERANCE_MS / 2) return undefined;
     if (atMs < this.#listeningSinceMs + intervalMs) return undefined;
-    if (atMs !== this.#censusMs) {
-      this.#censusMs = atMs;
+    if (atMs !== this.#groupedMs) {
+      this.#groupedMs = atMs;
       this.#outages = this.#count(atMs);
     }
     return [...this.#outages.values()];

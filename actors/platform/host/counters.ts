@@ -1,4 +1,4 @@
-/** What has happened in a host since its start: every fault has a number here. */
+/** Counters of a host since its start: every fault has a number here. */
 
 export interface HostCounters {
   /** Commits of this node that were applied. */

@@ -1,5 +1,5 @@
 /**
- * What callers of the host see: how a change is decided and committed, and how its results are
+ * The host as its callers see it: how a change is decided and committed, and how its results are
  * read. The host (`host.ts`) implements it over the committer and the instance store.
  */
 import type { MachineName } from '../../../machines/audit/registry.ts';

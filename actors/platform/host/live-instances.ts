@@ -12,7 +12,7 @@ const PAGE = 200;
 
 /**
  * Commits may be applied between two pages: each row is as it was when its page was read, so what
- * follows from it is decided anew, at the head.
+ * follows from it is decided again, at the head.
  */
 export async function* liveInstances<M extends MachineName>(
   view: ProjectView,

@@ -1,4 +1,4 @@
-/** How far this node has applied EVENTS, for those who wait until it has come to a sequence. */
+/** The position in EVENTS up to which this node has applied commits, and a wait for a later one. */
 
 interface Waiter {
   readonly sequence: number;

@@ -34,7 +34,7 @@ export interface ChartArrow {
   readonly target: string | undefined;
   /** Name of the event, or `after <delay>`. */
   readonly event: string;
-  /** Name of the question that must be answered yes. */
+  /** Name of the guard that must hold. */
   readonly guard: string | undefined;
   readonly description: string;
 }

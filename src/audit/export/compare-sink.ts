@@ -1,7 +1,7 @@
 /**
- * What an audit sink holds, against the projection: each line is the one that would be written of
- * the commit at its place, and between the sink's first commit and its last none is missing; also
- * none of those that the log has let go, since a project's commits are numbered without a gap.
+ * Comparison of an audit sink with the projection. Each line is the one that would be written for
+ * the commit at its place. Between the sink's first commit and its last none is missing, also none
+ * of those that the log has discarded: a project's commits are numbered without a gap.
  */
 import { createReadStream } from 'node:fs';
 import { createInterface } from 'node:readline';

@@ -1,6 +1,6 @@
 /**
- * What a job's log and its summary take from us. Masking comes first and goes to standard error:
- * the runner reads commands there too, and standard output belongs to the child or to the token.
+ * Output for a job's log and its summary. Masking comes first and goes to standard error: the
+ * runner reads commands there too, and standard output belongs to the child or to the token.
  */
 import { appendFileSync } from 'node:fs';
 import type { ActionContext } from '../client/action.ts';

@@ -1,5 +1,5 @@
 /**
- * How a client command is declared: an action with its options, run in a context that opens the API
+ * Declaration of a client command: an action with its options, run in a context that opens the API
  * as whoever may make the call. A command of `svc` is one action (`svc login`) or a family of them
  * (`svc keys create`); help, completion and the handling of faults are the same for all.
  */

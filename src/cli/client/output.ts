@@ -1,5 +1,5 @@
 /**
- * What client commands print: tables and facts for people, one JSON document for programs. Texts of
+ * Output of client commands: tables and facts for people, one JSON document for programs. Texts of
  * others are made harmless for a terminal; times are local, in ISO form with their offset.
  */
 import { type DescMessage, type MessageShape, toJson } from '@bufbuild/protobuf';

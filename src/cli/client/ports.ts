@@ -27,11 +27,11 @@ export function processPorts(): ClientPorts {
 }
 
 /** Asked on standard error: standard output may be going into a file. */
-async function ask(question: string): Promise<string> {
+async function ask(prompt: string): Promise<string> {
   const lines = createInterface({ input: process.stdin, output: process.stderr });
   const ended = once(lines, 'close').then(() => '');
   try {
-    return await Promise.race([lines.question(question), ended]);
+    return await Promise.race([lines.question(prompt), ended]);
   } finally {
     lines.close();
   }

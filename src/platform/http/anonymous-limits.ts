@@ -1,11 +1,11 @@
 /**
  * Limits on anonymous load: calls without a credential, and calls whose credential is refused. Both
- * are counted by address (IPv6 by /64), so that one address cannot spend the allowance of another.
+ * are counted by address (IPv6 by /64), so that one address cannot use up the limit of another.
  *
  * Only failures count: a CI fleet behind one address may exchange as often as it wants. A failure
- * spends from the allowance of its address and from one that all unknown addresses share. An address
- * with a success in the last hour is known and does not need the shared one, so that an attack from
- * many addresses delays strangers and not existing clients.
+ * counts against the limit of its address and against one that all unknown addresses share. An
+ * address with a success in the last hour is known and does not need the shared one, so that an
+ * attack from many addresses delays strangers and not existing clients.
  */
 import ipaddr from 'ipaddr.js';
 import { RateLimiter } from '../../../actors/platform/rate-limiter.ts';
@@ -75,7 +75,7 @@ export function createAnonymousLimits({
       return () => {
         ofAddress.giveBackTo(network);
         if (isStranger) ofStrangers.giveBackTo('');
-        // Anew, so that the oldest entry is the one whose last success is longest ago.
+        // Deleted first, so that the oldest entry is the one whose last success is longest ago.
         knownUntilMs.delete(network);
         knownUntilMs.set(network, clock.elapsed() + KNOWN_MS);
       };

@@ -1,5 +1,5 @@
 /**
- * What a client takes, from its Accept and Accept-Encoding headers: the one reading of weights for
+ * Content negotiation by the Accept and Accept-Encoding headers: the one reading of weights for
  * everything that is answered in more than one form.
  *
  * RFC 9110, sections 12.4.2, 12.5.1 and 12.5.3

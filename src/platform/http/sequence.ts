@@ -3,7 +3,7 @@
  * this node has applied. A request that sends the position back is answered once this node has
  * reached it. The position counts the commits of the whole service, so callers get it enciphered: two
  * tokens of one position differ, and neither reveals how much happened in between. Only the service
- * can tell which of several tokens is the latest, so a request may send them all.
+ * knows which of several tokens is the latest, so a request may send them all.
  */
 import { createCipheriv, createDecipheriv } from 'node:crypto';
 import type { Host } from '../../../actors/platform/host/host-port.ts';

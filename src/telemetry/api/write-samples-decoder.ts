@@ -37,7 +37,7 @@ const DISPLAY_NAME = 0x4a;
 const INT32_MAX = 2 ** 31 - 1;
 /**
  * Remembered of all senders, before anything of what they send is checked; beyond it the memory
- * starts anew: names of VMs, layouts, and bytes of those layouts.
+ * starts empty: names of VMs, layouts, and bytes of those layouts.
  */
 const VMS_MAX = 200_000;
 const LAYOUTS_MAX = 10_000;

@@ -1,6 +1,6 @@
 /**
  * Facts of a VM beside the observations in its buffers: when it was last heard, its power state as
- * reported by the hypervisor, and what the census says of it. They outlive buffers, because rules
+ * reported by the hypervisor, and what liveness reports say of it. They outlive buffers, because rules
  * come and go, and a VM that fell silent before the log's floor has no row in the log at all.
  */
 import type { MissingReason } from '../../../machines/alerting/incident.ts';
@@ -75,7 +75,7 @@ export function isAway(facts: VmFacts, observedMs: number, power: ReportedPowerS
   return facts.power === 'STOPPED' && powerAgeMs > 0 && powerAgeMs <= GAP_TOLERANCE_MS;
 }
 
-/** How long a census's word on a VM's clock holds, ms. */
+/** Time for which a VM that was reported as ahead of the clock counts as such, ms. */
 const AHEAD_MS = 120_000;
 
 /** Why a VM has no data, as of `nowMs`. */

@@ -93,7 +93,7 @@ export interface WatchedProject {
   readonly rules: Map<string, RuleInForce>;
   readonly vms: Map<string, WatchedVm>;
   readonly retired: ReadonlyMap<string, RetiredVm>;
-  /** Of every VM that was heard, or named by a census or seed. */
+  /** Of every VM that was heard, or named by a liveness report or seed. */
   readonly facts: FactsByVm;
   /** Raised when rules change, or the quota has room again. */
   version: number;
@@ -128,7 +128,7 @@ export interface EvaluationState {
   retired: Map<string, Map<string, RetiredVm>>;
   /** What is known of VMs, by project. */
   facts: Map<string, FactsByVm>;
-  /** As of the last census, by data center; undefined: there was none yet. */
+  /** As of the last liveness report, by data center; undefined: there was none yet. */
   outages: ReadonlyMap<string, Outage> | undefined;
   /** Nobody listened, as far as telemetry rules are concerned. */
   blind: Stretch | undefined;

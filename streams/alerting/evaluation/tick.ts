@@ -1,13 +1,13 @@
 /**
- * The passing of time: the changes that a tick makes. It takes the census, fires rules on the age of
- * telemetry (`telemetry-silence.ts`), and forgets series that are long silent.
+ * The passing of time: the changes that a tick makes. It takes the liveness report, fires rules on
+ * the age of telemetry (`telemetry-silence.ts`), and forgets series that are long silent.
  */
 
 import type { Steps } from '../../platform/operators/map-in-slices.ts';
 import {
-  type Census,
   GAP_TOLERANCE_MS,
   LATENESS_MS,
+  type LivenessReport,
   type LogEntry,
 } from '../../telemetry/entry.ts';
 import { factsOf } from './facts.ts';
@@ -18,7 +18,7 @@ import { blindWindow, noteLastObservations, silenceEdges } from './telemetry-sil
 /** Lets time pass up to a tick. @returns what that changed */
 export function* passTime(
   state: EvaluationState,
-  { atMs, census }: Extract<LogEntry, { kind: 'tick' }>,
+  { atMs, livenessReport }: Extract<LogEntry, { kind: 'tick' }>,
 ): Steps<Changes> {
   const silentFor = atMs - state.lastTickMs;
   // Nobody listened between ticks that are far apart: silence counts from here on only.
@@ -29,16 +29,20 @@ export function* passTime(
   }
   state.lastTickMs = atMs;
   state.nowMs = atMs;
-  if (census) takeCensus(state, census, atMs);
+  if (livenessReport) takeLivenessReport(state, livenessReport, atMs);
   const edges = yield* silenceEdges(state, atMs);
   sweep(state, atMs);
   return { touched: [], stopped: [], edges };
 }
 
-function takeCensus(state: EvaluationState, census: Census, atMs: number): void {
-  state.outages = new Map(census.outages.map((outage) => [outage.datacenter, outage]));
-  noteLastObservations(state, census.placed);
-  for (const { project, vm } of census.clockAhead) {
+function takeLivenessReport(
+  state: EvaluationState,
+  livenessReport: LivenessReport,
+  atMs: number,
+): void {
+  state.outages = new Map(livenessReport.outages.map((outage) => [outage.datacenter, outage]));
+  noteLastObservations(state, livenessReport.placed);
+  for (const { project, vm } of livenessReport.clockAhead) {
     factsOf(projectFacts(state, project), vm).aheadMs = atMs;
   }
 }

@@ -1,7 +1,7 @@
 /**
- * What may stand in a commit: values that JSON gives back as they were. `JSON.stringify` alone
- * would turn NaN into null, a Date into text and a Map into {}; an absent value must not become
- * another one on its way through the log.
+ * Values that may stand in a commit: those that JSON gives back as they were. `JSON.stringify`
+ * alone would turn NaN into null, a Date into text and a Map into {}; an absent value must not
+ * become another one on its way through the log.
  */
 
 /** Nesting beyond this is a cycle or a mistake. */

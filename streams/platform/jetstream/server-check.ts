@@ -1,5 +1,5 @@
 /**
- * What a nats-server must be, checked with its greeting at each connection: an older one would
+ * Requirements on a nats-server, checked with its greeting at each connection: an older one would
  * ignore options without a word, and one without JetStream looks like an election that never ends.
  */
 import type { NatsConnection } from '@nats-io/transport-node';

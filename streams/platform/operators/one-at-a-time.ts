@@ -1,7 +1,7 @@
 /**
- * Backpressure within a pipeline: several stages that must not overlap, because they share a state or
- * because the last of them waits for something. `concatMap` over an inner pipeline would do the same,
- * and assemble the stages anew for each value.
+ * Backpressure within a pipeline: several stages that must not overlap, because they share a state
+ * or because the last of them waits for something. `concatMap` over an inner pipeline would do the
+ * same, and assemble the stages again for each value.
  */
 import { Observable, type OperatorFunction, Subject } from 'rxjs';
 

@@ -35,13 +35,13 @@ export function* wrongIncidents(facts: Facts, observations: Observations): Gener
   for (const force of observations.forces) {
     const { project, vms, metricId } = force.rule;
     for (const vm of vms ?? observations.vms(project)) {
-      for (const [labels, lane] of observations.of(project, vm, metricId)) {
+      for (const [labels, series] of observations.of(project, vm, metricId)) {
         const key = instanceKey({ ...force.rule, vm, labels });
         const incidents = decided.get(key) ?? [];
         decided.delete(key);
         // Taken out of force and put in again, it has no single timeline.
         const isWhole = observations.forces.filter((each) => isSame(each, force)).length === 1;
-        if (isWhole) yield* judged(force, lane, incidents, key);
+        if (isWhole) yield* judged(force, series, incidents, key);
       }
     }
   }
@@ -63,10 +63,10 @@ function* endedBySilence(
 ): Generator<Problem> {
   const [project = '', , , vm = ''] = key.split(' ');
   if (vm === '') return;
-  const lane = [...observations.of(project, vm, 'vm_running').values()].flat();
+  const series = [...observations.of(project, vm, 'vm_running').values()].flat();
   for (const { recovered, endMs } of incidents) {
     const atMs = recovered?.elapsedMs ?? 0;
-    if (!recovered || lane.some((o) => o.observedMs === endMs && o.elapsedMs <= atMs)) continue;
+    if (!recovered || series.some((o) => o.observedMs === endMs && o.elapsedMs <= atMs)) continue;
     const text = `${key} recovers by a sample at ${endMs}, which had not been observed`;
     yield { invariant: 'no recovery unobserved', text, atMs };
   }
@@ -119,14 +119,14 @@ function decidedIncidents({ steps }: Facts): Map<string, Decided[]> {
 
 function* judged(
   force: Force,
-  lane: readonly Observation[],
+  series: readonly Observation[],
   incidents: readonly Decided[],
   key: string,
 ): Generator<Problem> {
-  const own = lane.filter(
+  const own = series.filter(
     ({ observedMs, entry }) => observedMs >= force.sinceMs && entry < force.until,
   );
-  const isRegular = arrivedInOrder(force, lane);
+  const isRegular = arrivedInOrder(force, series);
   for (const incident of incidents) {
     yield* observedEnd(force.rule, own, incident, key);
     if (!isRegular) yield* observedBegin(force.rule, own, incident, key);
@@ -135,7 +135,7 @@ function* judged(
   const spans = spansOf(force.rule, own).filter(({ endMs }) => !isBefore(force, own, endMs));
   const isEnded = force.until !== Number.POSITIVE_INFINITY;
   const text = () =>
-    `${key}: incidents ${told(incidents)}, but the samples say ${told(spans)} ` +
+    `${key}: incidents ${formatSpans(incidents)}, but the samples say ${formatSpans(spans)} ` +
     `(in force from ${force.from} to ${force.until})`;
   const wrong = firstDifference(incidents, spans, isEnded);
   if (wrong === undefined) return;
@@ -146,15 +146,15 @@ function* judged(
 /** Late samples can change what is reported although they are too old to be the revision's own. */
 const LATENESS_MS = 300_000;
 
-function arrivedInOrder({ sinceMs, until }: Force, lane: readonly Observation[]): boolean {
+function arrivedInOrder({ sinceMs, until }: Force, series: readonly Observation[]): boolean {
   return isInOrder(
-    lane.filter(({ observedMs, entry }) => observedMs >= sinceMs - LATENESS_MS && entry < until),
+    series.filter(({ observedMs, entry }) => observedMs >= sinceMs - LATENESS_MS && entry < until),
   );
 }
 
 /** Was it over when the revision came into force? Then it notifies nobody of it (EVAL-16). */
-function isBefore({ from }: Force, lane: readonly Observation[], endMs: number): boolean {
-  const end = lane.find(({ observedMs }) => observedMs === endMs);
+function isBefore({ from }: Force, series: readonly Observation[], endMs: number): boolean {
+  const end = series.find(({ observedMs }) => observedMs === endMs);
   return end !== undefined && end.entry < from;
 }
 
@@ -180,20 +180,20 @@ function firstDifference(
 /** The sample that ended it was there, is good, and came before the decision. */
 function* observedEnd(
   rule: EvaluationRule,
-  lane: readonly Observation[],
+  series: readonly Observation[],
   { recovered, endMs, firedMs }: Decided,
   key: string,
 ): Generator<Problem> {
   if (!recovered) return;
   const { elapsedMs: atMs } = recovered;
   const invariant = 'no recovery unobserved';
-  const known = firstOfEachTime(lane.filter((each) => each.elapsedMs <= atMs));
+  const known = firstOfEachTime(series.filter((each) => each.elapsedMs <= atMs));
   const end = known.find(({ observedMs }) => observedMs === endMs);
   const problem = (why: string): Problem => ({ invariant, text: `${key} recovers ${why}`, atMs });
   if (!end) return yield problem(`by a sample at ${endMs}, which had not been observed`);
   if (!isGood(rule, end.value)) yield problem(`by ${end.value} at ${endMs}, which is not good`);
   if (endMs <= firedMs) yield problem(`at ${endMs}, before it fired at ${firedMs}`);
-  if (!isInOrder(lane)) return;
+  if (!isInOrder(series)) return;
   const run = runBefore(known, end, ({ value }) => isGood(rule, value));
   if (endMs - run < rule.recoveryMs) yield problem(`after ${endMs - run} ms of good samples`);
 }
@@ -201,12 +201,12 @@ function* observedEnd(
 /** The sample that fired it was there, breaches, and came before the decision. */
 function* observedBegin(
   rule: EvaluationRule,
-  lane: readonly Observation[],
+  series: readonly Observation[],
   { fired, firedMs, startedMs }: Decided,
   key: string,
 ): Generator<Problem> {
   const { elapsedMs: atMs } = fired;
-  const known = lane.filter((each) => each.elapsedMs <= atMs);
+  const known = series.filter((each) => each.elapsedMs <= atMs);
   const breaches = (ms: number): boolean =>
     known.some(({ observedMs, value }) => observedMs === ms && isBreach(rule, value));
   const isLong = firedMs - startedMs >= rule.sustainedMs;
@@ -216,8 +216,8 @@ function* observedBegin(
 }
 
 /** Stretches of firing, straight from the definition. */
-function spansOf(rule: EvaluationRule, lane: readonly Observation[]): Span[] {
-  const sorted = firstOfEachTime(lane);
+function spansOf(rule: EvaluationRule, series: readonly Observation[]): Span[] {
+  const sorted = firstOfEachTime(series);
   const spans: Span[] = [];
   for (const each of sorted) {
     const { observedMs, value } = each;
@@ -251,10 +251,10 @@ function runBefore(
 }
 
 /** Each later than those before it, but for repetitions. */
-function isInOrder(lane: readonly Observation[]): boolean {
+function isInOrder(series: readonly Observation[]): boolean {
   const times = new Set<number>();
   let newestMs = Number.NEGATIVE_INFINITY;
-  for (const { observedMs } of lane) {
+  for (const { observedMs } of series) {
     if (observedMs < newestMs && !times.has(observedMs)) return false;
     times.add(observedMs);
     newestMs = Math.max(newestMs, observedMs);
@@ -263,9 +263,9 @@ function isInOrder(lane: readonly Observation[]): boolean {
 }
 
 /** Of several at one time the first counts (EVAL-08). */
-function firstOfEachTime(lane: readonly Observation[]): Observation[] {
+function firstOfEachTime(series: readonly Observation[]): Observation[] {
   const first = new Map<number, Observation>();
-  for (const each of lane) if (!first.has(each.observedMs)) first.set(each.observedMs, each);
+  for (const each of series) if (!first.has(each.observedMs)) first.set(each.observedMs, each);
   return [...first.values()].sort((a, b) => a.observedMs - b.observedMs);
 }
 
@@ -280,10 +280,10 @@ function isGood(rule: EvaluationRule, value: number): boolean {
   return rule.recoveryThreshold === undefined || value <= rule.recoveryThreshold;
 }
 
-function arrival(lane: readonly Observation[], observedMs: number | undefined): number {
-  return lane.find((each) => each.observedMs === observedMs)?.elapsedMs ?? 0;
+function arrival(series: readonly Observation[], observedMs: number | undefined): number {
+  return series.find((each) => each.observedMs === observedMs)?.elapsedMs ?? 0;
 }
 
-function told(spans: readonly Span[]): string {
+function formatSpans(spans: readonly Span[]): string {
   return JSON.stringify(spans.map(({ startedMs, firedMs, endMs }) => [startedMs, firedMs, endMs]));
 }

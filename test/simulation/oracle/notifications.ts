@@ -160,13 +160,13 @@ function expected({ step, elapsedMs: atMs }: Fact, model: Model): (() => Generat
     return there.map((destination) => () => mustExist(model, id, destination, 'FIRING', atMs));
   }
   if (event.type === 'recovered' && event.notify !== false && incident?.notify) {
-    const told = [...model.deliveries.values()].filter(
+    const notified = [...model.deliveries.values()].filter(
       ({ context }) =>
         context.incident === incident.id &&
         isThere(model, context.destination) &&
         model.mayKnow(context),
     );
-    const destinations = new Set(told.map(({ context }) => context.destination));
+    const destinations = new Set(notified.map(({ context }) => context.destination));
     return [...destinations].map(
       (destination) => () => mustExist(model, incident.id, destination, 'RECOVERED', atMs),
     );

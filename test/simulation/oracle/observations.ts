@@ -30,7 +30,7 @@ const FUTURE_MS = 60_000;
 const TOLERANCE_MS = 90_000;
 
 export class Observations {
-  readonly #byLane = new Map<string, ByLabels>();
+  readonly #bySeries = new Map<string, ByLabels>();
   readonly forces: readonly Force[];
 
   constructor({ entries }: Facts) {
@@ -39,13 +39,13 @@ export class Observations {
   }
 
   of(project: string, vm: string, metricId: string): ByLabels {
-    return this.#byLane.get(`${project} ${vm} ${metricId}`) ?? new Map();
+    return this.#bySeries.get(`${project} ${vm} ${metricId}`) ?? new Map();
   }
 
   /** VMs of a project that were ever observed. */
   vms(project: string): string[] {
     const prefix = `${project} `;
-    const keys = [...this.#byLane.keys()].filter((key) => key.startsWith(prefix));
+    const keys = [...this.#bySeries.keys()].filter((key) => key.startsWith(prefix));
     return [...new Set(keys.map((key) => key.split(' ')[1] ?? ''))];
   }
 
@@ -59,11 +59,11 @@ export class Observations {
       const { project, vm } = batch.vms[batch.vm[i] ?? 0] ?? { project: '', vm: '' };
       for (const { metricId, labels, value } of valuesOf(batch, i)) {
         const key = `${project} ${vm} ${metricId}`;
-        const lanes = this.#byLane.get(key) ?? new Map<string, Observation[]>();
-        this.#byLane.set(key, lanes);
-        const lane = lanes.get(labels) ?? [];
-        lanes.set(labels, lane);
-        lane.push({ observedMs, value, entry, elapsedMs });
+        const byLabels = this.#bySeries.get(key) ?? new Map<string, Observation[]>();
+        this.#bySeries.set(key, byLabels);
+        const series = byLabels.get(labels) ?? [];
+        byLabels.set(labels, series);
+        series.push({ observedMs, value, entry, elapsedMs });
       }
     }
   }

@@ -36,8 +36,8 @@ function* edges(facts: Facts, decidedMs: number): Generator<Problem> {
   const recorded = recordedEdges(facts, onSilence);
   const rules = rulesAtTheEnd(facts);
   for (const id of new Set([...expected.keys(), ...recorded.keys()])) {
-    const should = expected.get(id)?.told ?? [];
-    const is = recorded.get(id)?.told ?? [];
+    const should = expected.get(id)?.reported ?? [];
+    const is = recorded.get(id)?.reported ?? [];
     const key = expected.get(id)?.key;
     // What was decided of a revision ends where the next one begins.
     const isCut = recorded.get(id)?.isRetired || !key || rules.get(key.rule) !== key.revision;
@@ -57,7 +57,7 @@ function* edges(facts: Facts, decidedMs: number): Generator<Problem> {
 
 interface Expected {
   readonly key: { readonly rule: string; readonly revision: number; readonly vm: string };
-  readonly told: Reported[];
+  readonly reported: Reported[];
 }
 
 function edgesOf(entries: readonly Entry[]): Map<string, Expected> {
@@ -71,9 +71,9 @@ function edgesOf(entries: readonly Entry[]): Map<string, Expected> {
         if (!EVENTS.has(eventOf(edge)) || onSilence.has(edge.key.rule)) continue;
         const id = instanceIdOf(edge.key);
         const { rule, evaluationRevision: revision, vm } = edge.key;
-        const expected = all.get(id) ?? { key: { rule, revision, vm }, told: [] };
+        const expected = all.get(id) ?? { key: { rule, revision, vm }, reported: [] };
         all.set(id, expected);
-        expected.told.push({ line: edgeLine(edge), elapsedMs });
+        expected.reported.push({ line: edgeLine(edge), elapsedMs });
       }
     }
   }
@@ -87,7 +87,7 @@ function rulesOnSilence(entries: readonly Entry[]): Set<string> {
   return new Set(found.map(({ rule }) => rule));
 }
 
-/** What machines are told of the edges that are compared. */
+/** Events that machines receive for the edges that are compared. */
 const EVENTS: ReadonlySet<string> = new Set(['sustained', 'recovered', 'corrected']);
 
 function eventOf({ kind }: Edge): string {
@@ -110,18 +110,18 @@ function line(...parts: readonly unknown[]): string {
 }
 
 function recordedEdges({ steps }: Facts, onSilence: ReadonlySet<string>) {
-  const all = new Map<string, { told: Reported[]; isRetired: boolean }>();
+  const all = new Map<string, { reported: Reported[]; isRetired: boolean }>();
   for (const { step, elapsedMs } of steps) {
     if (step.machine !== 'alertInstance') continue;
     if (onSilence.has(String(step.context.rule))) continue;
     const { event, instance } = step;
-    const recorded = all.get(instance) ?? { told: [], isRetired: false };
+    const recorded = all.get(instance) ?? { reported: [], isRetired: false };
     all.set(instance, recorded);
     const { type, startedMs, observedMs, notify } = event;
     if (type === 'retired') recorded.isRetired = true;
     if (type === 'sustained' || type === 'recovered') {
-      recorded.told.push({ line: line(type, startedMs, observedMs, notify), elapsedMs });
-    } else if (EVENTS.has(type)) recorded.told.push({ line: line(type), elapsedMs });
+      recorded.reported.push({ line: line(type, startedMs, observedMs, notify), elapsedMs });
+    } else if (EVENTS.has(type)) recorded.reported.push({ line: line(type), elapsedMs });
   }
   return all;
 }

@@ -13,7 +13,7 @@ import { BlockList, isIP } from 'node:net';
 import ipaddr from 'ipaddr.js';
 
 /** Hosts exempt from the guard, and whether they may use plain http: for labs and tests. */
-export interface AddressAllowance {
+export interface AllowedAddresses {
   /** Host names, addresses and CIDR ranges of `SVC_WEBHOOK_ALLOW`. */
   readonly hosts: readonly string[];
   /** `SVC_WEBHOOK_ALLOW_HTTP`: plain http, for those hosts only. */
@@ -38,10 +38,10 @@ export class AddressGuard {
   readonly #ports: readonly PortRange[] | undefined;
 
   /** Throws a `RangeError` naming the entry that is neither a host, an address nor a range. */
-  constructor(allowance: AddressAllowance) {
-    this.#allowHttp = allowance.http;
-    this.#ports = allowance.ports;
-    for (const entry of allowance.hosts) this.#allow(entry);
+  constructor(allowed: AllowedAddresses) {
+    this.#allowHttp = allowed.http;
+    this.#ports = allowed.ports;
+    for (const entry of allowed.hosts) this.#allow(entry);
   }
 
   /**

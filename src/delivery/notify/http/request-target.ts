@@ -1,6 +1,7 @@
 /**
- * The path and query of a URL, as the request line sends them: byte for byte where possible, because
- * a Teams workflow signs its address, and the URL parser would resolve dots and encode anew.
+ * The path and query of a URL, as the request line sends them: byte for byte where possible,
+ * because a Teams workflow signs its address, and the URL parser would resolve dots and encode
+ * again.
  */
 
 /** Path and query as written; normalized by the parser when the text holds other characters. */
