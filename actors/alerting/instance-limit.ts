@@ -3,8 +3,10 @@
  * time), and when all of them are evaluated again: by the rule's sync error and a notice. The
  * evaluator decides which instances are evaluated; this part commits changes of its counts.
  */
+
 import { INSTANCE_LIMIT } from '../../machines/alerting/alert-rule.ts';
 import type { Clock } from '../../streams/platform/clock.ts';
+import { itemsOf } from '../../streams/platform/commit/page.ts';
 import { pause } from '../../streams/platform/pause.ts';
 import type { Draft, Host, ProjectView } from '../platform/host/host-port.ts';
 import { liveInstances } from '../platform/host/live-instances.ts';
@@ -54,15 +56,9 @@ async function reportedBefore(view: ProjectView): Promise<Set<string>> {
   for await (const { instance, context } of liveInstances(view, 'alertRule')) {
     if (context.syncError === INSTANCE_LIMIT) rules.add(instance);
   }
-  let after: string | undefined;
-  do {
-    const page = view.records('notice', { limit: 200, ...(after === undefined ? {} : { after }) });
-    for (const { body } of page.items) {
-      if (body.kind !== 'INSTANCE_LIMIT' || body.endedMs !== null) continue;
-      rules.add(body.subject.id);
-    }
-    after = page.next;
-  } while (after !== undefined);
+  for (const { body } of itemsOf(200, (page) => view.records('notice', page))) {
+    if (body.kind === 'INSTANCE_LIMIT' && body.endedMs === null) rules.add(body.subject.id);
+  }
   return rules;
 }
 

@@ -3,7 +3,9 @@
  * rule (a firing is a single commit with all its deliveries), and the alert instances of a project.
  * Both are counted inside the decision, so that two concurrent saves cannot exceed them together.
  */
+
 import type { AlertRuleSpec } from '../../machines/alerting/alert-rule.ts';
+import { itemsOf } from '../../streams/platform/commit/page.ts';
 import { Refusal } from '../../streams/platform/refusal.ts';
 import type { Draft, ProjectView } from '../platform/host/host-port.ts';
 import { allInstances } from '../platform/host/live-instances.ts';
@@ -107,12 +109,9 @@ function counter(draft: Draft, known: KnownInstances | undefined) {
 
 function presentVms(draft: Draft): string[] {
   const found: string[] = [];
-  let after: string | undefined;
-  do {
-    const page = draft.records('vm', { limit: 1000, ...(after === undefined ? {} : { after }) });
-    for (const { id, body } of page.items) if (isPresent(body)) found.push(id);
-    after = page.next;
-  } while (after !== undefined);
+  for (const { id, body } of itemsOf(1_000, (page) => draft.records('vm', page))) {
+    if (isPresent(body)) found.push(id);
+  }
   return found;
 }
 

@@ -16,7 +16,7 @@ import {
 import type { Draft, Instance, ProjectView } from '../platform/host/host-port.ts';
 import { liveInstances } from '../platform/host/live-instances.ts';
 import { limitsOf } from '../platform/project-limits.ts';
-import { nextTurn } from '../platform/time-slices.ts';
+import { itemsInTurns } from '../platform/time-slices.ts';
 import type { VmBody } from '../vms/vm-body.ts';
 
 /** The rule as evaluated; undefined when it is paused. */
@@ -157,17 +157,11 @@ const PAGE = 200;
 /** Every VM of the project that was ever retired, with the last time; it may be back since. */
 export async function retiredVms(view: ProjectView): Promise<RetiredVm[]> {
   const found: RetiredVm[] = [];
-  let after: string | undefined;
-  do {
-    await nextTurn();
-    const page = view.records('vm', { limit: PAGE, ...(after === undefined ? {} : { after }) });
-    for (const { id, body } of page.items) {
-      // Records of this kind are written as `VmBody` alone.
-      const retired = retiredVmOf(view.project, id, body);
-      if (retired) found.push(retired);
-    }
-    after = page.next;
-  } while (after !== undefined);
+  for await (const { id, body } of itemsInTurns(PAGE, (page) => view.records('vm', page))) {
+    // Records of this kind are written as `VmBody` alone.
+    const retired = retiredVmOf(view.project, id, body);
+    if (retired) found.push(retired);
+  }
   return found;
 }
 

@@ -19,15 +19,13 @@ import type { RunningHost } from '../platform/host/host.ts';
 import type {
   Draft,
   Instance,
-  ListOptions,
-  Page,
   ProjectRecord,
   ProjectView,
   RecordBodies,
   RecordKind,
 } from '../platform/host/host-port.ts';
 import { isRetryable } from '../platform/retryable.ts';
-import { nextTurn } from '../platform/time-slices.ts';
+import { itemsInTurns, nextTurn } from '../platform/time-slices.ts';
 
 /** Incidents and deliveries are kept so long after their end, ms (EVENT-04, LIMIT-19). */
 export const HISTORY_KEPT_MS = 90 * 86_400_000;
@@ -193,15 +191,9 @@ class ProjectRetention {
     const view = this.#deps.host.view(this.#project);
     // Records of both kinds are sorted by their begin, zero-padded.
     const end = String(Math.max(0, beforeMs)).padStart(15, '0');
-    for (let after: string | undefined; !this.#signal.aborted; ) {
-      const page: Page<ProjectRecord<K>> = view.records(kind, pageAfter(after));
-      for (const record of page.items) {
-        if (record.sort >= end) return;
-        yield record;
-      }
-      if (page.next === undefined) return;
-      after = page.next;
-      await nextTurn();
+    for await (const record of itemsInTurns(BATCH, (page) => view.records(kind, page))) {
+      if (record.sort >= end || this.#signal.aborted) return;
+      yield record;
     }
   }
 
@@ -224,10 +216,6 @@ class ProjectRetention {
       await nextTurn();
     }
   }
-}
-
-function pageAfter(after: string | undefined): ListOptions {
-  return { limit: 100, ...(after !== undefined && { after }) };
 }
 
 /** Its own end, not that of its rule; null: it fires. */

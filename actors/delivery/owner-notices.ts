@@ -8,6 +8,7 @@
 import { DELIVERY_LIFETIME_MS } from '../../machines/delivery/retry-schedule.ts';
 import type { Clock } from '../../streams/platform/clock.ts';
 import { type Actor, type Commit, SYSTEM_PROJECT } from '../../streams/platform/commit/commit.ts';
+import { itemsOf } from '../../streams/platform/commit/page.ts';
 import { pause } from '../../streams/platform/pause.ts';
 import { activePeople } from '../alerting/eligible.ts';
 import type { NoticeBody } from '../alerting/notices.ts';
@@ -180,19 +181,14 @@ function closeOf(notice: MailedNotice): number {
 /** Notices of lasting pauses and of access changes that are not mailed to everybody yet. */
 function unfinished(view: ProjectView): Raised[] {
   const found: Raised[] = [];
-  let after: string | undefined;
-  do {
-    const page = view.records('notice', { limit: PAGE, ...(after === undefined ? {} : { after }) });
-    for (const { project, id, body } of page.items) {
-      const notice = body;
-      const isPause = notice.kind === 'DESTINATION_PAUSED' && notice.endedMs === null;
-      if (!isPause && notice.kind !== 'ACCESS_CHANGED') continue;
-      const { raisedMs } = notice;
-      const { isOver, mailed, failed } = noticeMailsOf(view, id, raisedMs);
-      if (!isOver) found.push({ project, id, raisedMs, body: notice, before: { mailed, failed } });
-    }
-    after = page.next;
-  } while (after !== undefined);
+  for (const { project, id, body } of itemsOf(PAGE, (page) => view.records('notice', page))) {
+    const notice = body;
+    const isPause = notice.kind === 'DESTINATION_PAUSED' && notice.endedMs === null;
+    if (!isPause && notice.kind !== 'ACCESS_CHANGED') continue;
+    const { raisedMs } = notice;
+    const { isOver, mailed, failed } = noticeMailsOf(view, id, raisedMs);
+    if (!isOver) found.push({ project, id, raisedMs, body: notice, before: { mailed, failed } });
+  }
   return found;
 }
 

@@ -5,7 +5,7 @@
  */
 import { type Actor, SYSTEM_PROJECT } from '../../streams/platform/commit/commit.ts';
 import type { Draft, Host, Instance } from '../platform/host/host-port.ts';
-import { nextTurn } from '../platform/time-slices.ts';
+import { itemsInTurns } from '../platform/time-slices.ts';
 import { noteName } from './invitations.ts';
 import { claimEmail, claimOf, contextOfPerson, invitedPersonId } from './people-index.ts';
 import { isByOperator } from './people-sign-in.ts';
@@ -28,15 +28,10 @@ export async function completeClaimIndex(
   const system = host.view(SYSTEM_PROJECT);
   if (system.record(DONE.kind, DONE.id)) return;
   for (const project of host.projects()) {
-    for (let after: string | undefined; ; ) {
-      const page = host
-        .view(project)
-        .instances('invitation', { limit: PAGE, ...(after === undefined ? {} : { after }) });
-      for (const row of page.items) await claimOfInvitation(host, row);
-      await nextTurn();
-      after = page.next;
-      if (after === undefined) break;
-    }
+    const invitations = itemsInTurns(PAGE, (page) =>
+      host.view(project).instances('invitation', page),
+    );
+    for await (const row of invitations) await claimOfInvitation(host, row);
   }
   await host.submit({
     ...{ project: SYSTEM_PROJECT, by: SERVICE },

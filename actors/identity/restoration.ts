@@ -5,9 +5,11 @@
  * project records its progress in the commit of each batch, so that a further call finishes what a
  * crash has cut short.
  */
+
 import type { MachineName } from '../../machines/audit/registry.ts';
 import type { CredentialContext } from '../../machines/identity/credential.ts';
 import { type Actor, SYSTEM_PROJECT } from '../../streams/platform/commit/commit.ts';
+import { itemsOf } from '../../streams/platform/commit/page.ts';
 import { Refusal } from '../../streams/platform/refusal.ts';
 import type { Draft, EventOf, Host, Instance, RequestKey } from '../platform/host/host-port.ts';
 import { StepBatch } from '../platform/step-batch.ts';
@@ -231,14 +233,7 @@ function workingCredentials(host: Deps, nowMs: number): RevivedCredential[] {
 
 function live<M extends MachineName>(host: Deps, project: string, machine: M): Instance<M>[] {
   const view = host.view(project);
-  const found: Instance<M>[] = [];
-  for (let after: string | undefined, more = true; more; more = after !== undefined) {
-    const where = { final: false, limit: LISTED_PAGE, ...(after !== undefined && { after }) };
-    const page = view.instances(machine, where);
-    found.push(...page.items);
-    after = page.next;
-  }
-  return found;
+  return [...itemsOf(LISTED_PAGE, (page) => view.instances(machine, { ...page, final: false }))];
 }
 
 function revivedKey(host: Deps, row: Instance<'credential'>): RevivedCredential {

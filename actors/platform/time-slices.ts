@@ -4,6 +4,7 @@
  * samples get through in between.
  */
 import type { Clock } from '../../streams/platform/clock.ts';
+import { type PageReader, pagesOf } from '../../streams/platform/commit/page.ts';
 import type { Pacer } from '../../streams/platform/operators/map-in-slices.ts';
 
 /** Work done in one turn before it yields, ms; no block may last 25 ms (API-31). */
@@ -37,6 +38,22 @@ export class TimeSlices implements Pacer {
   nextTurn(resume: () => void): () => void {
     const immediate = setImmediate(resume);
     return () => clearImmediate(immediate);
+  }
+}
+
+/**
+ * Every item of a list, each page read in a turn of its own: commits may be applied between two, so an
+ * item is as it was when its page was read.
+ */
+export async function* itemsInTurns<T>(
+  limit: number,
+  read: PageReader<T>,
+): AsyncGenerator<T, void, undefined> {
+  // Before the first one too: many short lists are as long as a large one.
+  await nextTurn();
+  for (const { items } of pagesOf(limit, read)) {
+    yield* items;
+    await nextTurn();
   }
 }
 

@@ -3,8 +3,10 @@
  * (live or stale) is committed; whether one VM's telemetry is fresh follows from its last observation.
  * The history of a stale data center stays readable and is never shown as live.
  */
+
 import type { Clock } from '../../streams/platform/clock.ts';
 import { SYSTEM_PROJECT } from '../../streams/platform/commit/commit.ts';
+import { itemsOf } from '../../streams/platform/commit/page.ts';
 import { pause } from '../../streams/platform/pause.ts';
 import type { Host } from '../platform/host/host-port.ts';
 import { isRetryable } from '../platform/retryable.ts';
@@ -77,14 +79,8 @@ export class Datacenters {
 
   #committed(): string[] {
     const view = this.#deps.host.view(SYSTEM_PROJECT);
-    const found: string[] = [];
-    for (let after: string | undefined, more = true; more; ) {
-      const page = view.instances('datacenter', { limit: 1000, ...(after && { after }) });
-      found.push(...page.items.map(({ instance }) => instance));
-      after = page.next;
-      more = after !== undefined;
-    }
-    return found;
+    const rows = itemsOf(1_000, (page) => view.instances('datacenter', page));
+    return Array.from(rows, ({ instance }) => instance);
   }
 
   async #check(datacenter: string, last: Heard): Promise<void> {

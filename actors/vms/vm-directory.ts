@@ -2,8 +2,10 @@
  * The VM records of all projects in memory: one directory for a host, which registration, liveness,
  * exports and queries read. A project's records are read once and follow the commits from then on.
  */
+
 import type { Commit } from '../../streams/platform/commit/commit.ts';
-import { type Host, isRecordOf } from '../platform/host/host-port.ts';
+import { itemsOf, type PageReader, pagesOf } from '../../streams/platform/commit/page.ts';
+import { type Host, isRecordOf, type ProjectRecord } from '../platform/host/host-port.ts';
 import { nextTurn } from '../platform/time-slices.ts';
 import { present, type VmBody } from './vm-body.ts';
 
@@ -67,11 +69,11 @@ export class VmDirectory {
     if (this.#projects.has(project)) return;
     const loading = new ProjectVms();
     this.#loading.set(project, loading);
-    let after: string | undefined;
-    do {
+    await nextTurn();
+    for (const { items } of pagesOf(PAGE, this.#records(project))) {
+      for (const { id, body } of items) loading.put(id, body);
       await nextTurn();
-      after = this.#readPage(project, loading, after);
-    } while (after !== undefined);
+    }
     if (!this.#projects.has(project)) this.#projects.set(project, loading);
     if (this.#loading.get(project) === loading) this.#loading.delete(project);
   }
@@ -91,19 +93,14 @@ export class VmDirectory {
     let vms = this.#projects.get(project);
     if (!vms) {
       vms = new ProjectVms();
-      let after: string | undefined;
-      do after = this.#readPage(project, vms, after);
-      while (after !== undefined);
+      for (const { id, body } of itemsOf(PAGE, this.#records(project))) vms.put(id, body);
       this.#projects.set(project, vms);
     }
     return vms;
   }
 
-  #readPage(project: string, vms: ProjectVms, after: string | undefined): string | undefined {
-    const options = { limit: PAGE, ...(after !== undefined && { after }) };
-    const page = this.#host.view(project).records('vm', options);
-    for (const { id, body } of page.items) vms.put(id, body);
-    return page.next;
+  #records(project: string): PageReader<ProjectRecord<'vm'>> {
+    return (page) => this.#host.view(project).records('vm', page);
   }
 
   #follow({ project, decisions }: Commit): void {

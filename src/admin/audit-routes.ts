@@ -5,13 +5,14 @@
  */
 
 import { existsSync } from 'node:fs';
-import { create, type MessageInitShape, toJson } from '@bufbuild/protobuf';
+import { create, toJson } from '@bufbuild/protobuf';
 import {
   type LogVerification,
   type LogVerifierOptions,
   verifyLog,
 } from '../../actors/audit/log-verifier.ts';
-import type { Host } from '../../actors/platform/host/host-port.ts';
+import type { Host, ListOptions } from '../../actors/platform/host/host-port.ts';
+import { nextTurn } from '../../actors/platform/time-slices.ts';
 import { machineDefinitions } from '../../machines/audit/registry.ts';
 import { CommitReader } from '../../sqlite/platform/control/commit-reader.ts';
 import { StreamOnDisk } from '../../sqlite/platform/embedded-stream/stream-on-disk.ts';
@@ -24,7 +25,7 @@ import type { Stream } from '../../streams/platform/stream.ts';
 import { definitionOf, parseInstanceName } from '../audit/api/audit.ts';
 import { compareSink, type SinkComparison } from '../audit/export/compare-sink.ts';
 import { ListTransitionsResponseSchema } from '../gen/svc/audit/v1/audit_pb.ts';
-import { listOptions, pageToken } from '../platform/api/paging.ts';
+import { collect, mapPage } from '../platform/api/paging.ts';
 import { actorsForPeople, transitionMessage } from '../platform/api/transition-messages.ts';
 import type { AdminRoutes } from './admin-server.ts';
 import { type Body, optionalText } from './operator.ts';
@@ -72,20 +73,20 @@ export function transitionRoutes(host: Pick<Host, 'view' | 'projects'>): AdminRo
   };
 }
 
-function listTransitions(host: Pick<Host, 'view' | 'projects'>, body: Body) {
+async function listTransitions(host: Pick<Host, 'view' | 'projects'>, body: Body) {
   const { project, ...filter } = filterOf(body);
   if (!host.projects().includes(project)) {
     throw new Refusal('NOT_FOUND', `There is no project ${project}`);
   }
   const page = { pageSize: limitOf(body), pageToken: optionalText(body, 'pageToken') ?? '' };
-  const options = { ...listOptions('transitions', page), descending: true };
-  const { items, next } = host.view(project).transitions({ ...options, ...filter });
+  const view = host.view(project);
   const showActor = actorsForPeople(host);
-  const transitions = items.map((item) => transitionMessage(item, showActor));
-  const answer: MessageInitShape<typeof ListTransitionsResponseSchema> = {
-    ...{ transitions, nextPageToken: pageToken('transitions', next) },
-  };
-  const message = create(ListTransitionsResponseSchema, answer);
+  const read = (options: ListOptions) =>
+    mapPage(view.transitions({ ...options, ...filter, descending: true }), (transition) =>
+      transitionMessage(transition, showActor),
+    );
+  const { items: transitions, nextPageToken } = await collect('transitions', page, read, nextTurn);
+  const message = create(ListTransitionsResponseSchema, { transitions, nextPageToken });
   return toJson(ListTransitionsResponseSchema, message, { alwaysEmitImplicit: true });
 }
 

@@ -8,6 +8,7 @@ import { projectRecord } from '../../actors/identity/members.ts';
 import type { Host, Instance } from '../../actors/platform/host/host-port.ts';
 import type { Clock } from '../../streams/platform/clock.ts';
 import { SYSTEM_PROJECT } from '../../streams/platform/commit/commit.ts';
+import { itemsOf } from '../../streams/platform/commit/page.ts';
 import type { Random } from '../../streams/platform/random.ts';
 import { invalidField, Refusal } from '../../streams/platform/refusal.ts';
 import { mintKey } from '../platform/keys.ts';
@@ -114,14 +115,8 @@ function list({ host, lastUsed }: CollectorRouteDeps): ListedCollectorKey[] {
 
 function liveKeys(host: Host, project: string): Instance<'credential'>[] {
   const view = host.view(project);
-  const found: Instance<'credential'>[] = [];
-  for (let after: string | undefined, more = true; more; more = after !== undefined) {
-    const about = { final: false, owner: ownerIn(project), limit: PAGE };
-    const page = view.instances('credential', { ...about, ...(after !== undefined && { after }) });
-    found.push(...page.items);
-    after = page.next;
-  }
-  return found;
+  const about = { final: false, owner: ownerIn(project) };
+  return [...itemsOf(PAGE, (page) => view.instances('credential', { ...page, ...about }))];
 }
 
 async function revoke({ host }: CollectorRouteDeps, body: Body): Promise<RevokedCollectorKey> {

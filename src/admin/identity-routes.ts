@@ -17,9 +17,10 @@ import {
   personRow,
 } from '../../actors/identity/people-index.ts';
 import { signInsOf } from '../../actors/identity/sign-ins.ts';
-import type { Draft, Host, ProjectView } from '../../actors/platform/host/host-port.ts';
+import type { Draft, Host } from '../../actors/platform/host/host-port.ts';
 import type { Role } from '../../machines/identity/membership.ts';
 import { type Actor, SYSTEM_PROJECT } from '../../streams/platform/commit/commit.ts';
+import { itemsOf } from '../../streams/platform/commit/page.ts';
 import { invalidField, Refusal } from '../../streams/platform/refusal.ts';
 import { projectFacts } from '../identity/api/project-messages.ts';
 import type { LeakReports } from '../identity/auth/leaked-keys.ts';
@@ -227,7 +228,8 @@ function shownLink(publicUrl: string, token: string | null) {
 
 function listPeople({ host, members }: IdentityRouteDeps): ListedPerson[] {
   const system = host.view(SYSTEM_PROJECT);
-  return everyPerson(system).map((row) => {
+  const people = [...itemsOf(1_000, (page) => system.instances('person', page))];
+  return people.map((row) => {
     const { displayName, email, disabledReason, createdMs } = contextOfPerson(row);
     return {
       ...{ person: row.instance, displayName, email, disabledReason, createdMs },
@@ -237,17 +239,6 @@ function listPeople({ host, members }: IdentityRouteDeps): ListedPerson[] {
       projects: members.placesOf(row.instance).map(({ project, role }) => `${project} ${role}`),
     };
   });
-}
-
-function everyPerson(system: ProjectView) {
-  const rows = [];
-  let after: string | undefined;
-  do {
-    const page = system.instances('person', { limit: 1_000, ...(after ? { after } : {}) });
-    rows.push(...page.items);
-    after = page.next;
-  } while (after !== undefined);
-  return rows;
 }
 
 async function setDisabled(

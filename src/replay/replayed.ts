@@ -1,13 +1,8 @@
 /** Results of a replay, read from the rows that it left, with the recording's own times. */
 
 import type { IncidentBody } from '../../actors/alerting/incident.ts';
-import type {
-  Instance,
-  ProjectRecord,
-  ProjectView,
-  RecordKind,
-} from '../../actors/platform/host/host-port.ts';
-import type { MachineName } from '../../machines/audit/registry.ts';
+import type { Instance, ProjectView } from '../../actors/platform/host/host-port.ts';
+import { itemsOf } from '../../streams/platform/commit/page.ts';
 import { metricCatalogue } from '../../streams/telemetry/metrics/catalogue.ts';
 import { type Pace, recordedMs } from './replay-log.ts';
 
@@ -52,9 +47,13 @@ export function incidentsOf(
   view: ProjectView,
   pace: Pace,
 ): { incidents: ReplayedIncident[]; deliveries: ReplayedDelivery[] } {
-  const bodies = new Map([...allRecords(view, 'incident')].map(({ id, body }) => [id, body]));
+  const bodies = new Map(
+    [...itemsOf(PAGE, (page) => view.records('incident', page))].map(({ id, body }) => [id, body]),
+  );
   const incidents = [...bodies.values()].map((body) => incidentOf(body, pace));
-  const deliveries = [...allRows(view, 'delivery')].map((row) => deliveryOf(row, bodies, pace));
+  const deliveries = [...itemsOf(PAGE, (page) => view.instances('delivery', page))].map((row) =>
+    deliveryOf(row, bodies, pace),
+  );
   return {
     incidents: incidents.toSorted((a, b) => a.firedMs - b.firedMs || compare(keyOf(a), keyOf(b))),
     deliveries: deliveries.toSorted((a, b) => a.atMs - b.atMs || compare(keyOf(a), keyOf(b))),
@@ -102,27 +101,6 @@ function deliveryOf(
 }
 
 const PAGE = 1_000;
-
-function* allRecords<K extends RecordKind>(
-  view: ProjectView,
-  kind: K,
-): Generator<ProjectRecord<K>> {
-  let after: string | undefined;
-  do {
-    const page = view.records(kind, { limit: PAGE, ...(after !== undefined && { after }) });
-    yield* page.items;
-    after = page.next;
-  } while (after !== undefined);
-}
-
-function* allRows<M extends MachineName>(view: ProjectView, machine: M): Generator<Instance<M>> {
-  let after: string | undefined;
-  do {
-    const page = view.instances(machine, { limit: PAGE, ...(after !== undefined && { after }) });
-    yield* page.items;
-    after = page.next;
-  } while (after !== undefined);
-}
 
 function keyOf({ rule, vm, labels }: Pick<ReplayedIncident, 'rule' | 'vm' | 'labels'>): string {
   return JSON.stringify([vm, rule, labels]);

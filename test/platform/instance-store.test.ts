@@ -1,4 +1,5 @@
 /** The projection: what applying does, and reads whose pages hold while rows come and go. */
+
 import t, { type Test } from 'tap';
 import { Overlay } from '../../actors/platform/host/overlay.ts';
 import { machineDefinitions } from '../../machines/audit/registry.ts';
@@ -13,6 +14,7 @@ import {
   encodeDecision,
 } from '../../streams/platform/commit/codec.ts';
 import type { Decision, InstanceStep } from '../../streams/platform/commit/commit.ts';
+import { itemsOf } from '../../streams/platform/commit/page.ts';
 import {
   type InstanceFilter,
   type ListOptions,
@@ -246,13 +248,8 @@ t.test('records are replaced, removed, and listed by their sort text', async (t)
   apply('p', { records: [note('3', 'c'), note('1', '', null)] });
   const view = store.view('p');
   const walk = (descending: boolean): string[] => {
-    const ids: string[] = [];
-    for (let after: string | undefined, more = true; more; more = after !== undefined) {
-      const page = view.records('note', { limit: 1, descending, ...(after ? { after } : {}) });
-      ids.push(...page.items.map((item) => item.id));
-      after = page.next;
-    }
-    return ids;
+    const read = (page: ListOptions) => view.records('note', { ...page, descending });
+    return Array.from(itemsOf(1, read), ({ id }) => id);
   };
   t.same(walk(false), ['3', '2', '4']);
   t.same(walk(true), ['4', '2', '3']);

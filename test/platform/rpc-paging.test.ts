@@ -35,7 +35,7 @@ t.test('Pages read one after another hold what the filter keeps, in order, once'
           const page = await collect('numbers', { pageSize, pageToken }, read, atOnce);
           if (page.items.length > pageSize) return false;
           listed.push(...page.items);
-          pageToken = page.token;
+          pageToken = page.nextPageToken;
         } while (pageToken !== '');
         const wanted = rows.filter((row) => row % divisor === 0);
         return JSON.stringify(listed) === JSON.stringify(wanted);
@@ -51,10 +51,20 @@ t.test('A filter that fits nothing ends its page after 1,000 rows, to be continu
   const first = await collect('numbers', { pageSize: 50, pageToken: '' }, read, atOnce);
   t.same(first.items, []);
   t.equal(reads.length, 20, '20 reads of 50');
-  t.not(first.token, '');
-  const second = await collect('numbers', { pageSize: 50, pageToken: first.token }, read, atOnce);
-  const third = await collect('numbers', { pageSize: 50, pageToken: second.token }, read, atOnce);
-  t.same(third, { items: [2_400], token: '' });
+  t.not(first.nextPageToken, '');
+  const second = await collect(
+    'numbers',
+    { pageSize: 50, pageToken: first.nextPageToken },
+    read,
+    atOnce,
+  );
+  const third = await collect(
+    'numbers',
+    { pageSize: 50, pageToken: second.nextPageToken },
+    read,
+    atOnce,
+  );
+  t.same(third, { items: [2_400], nextPageToken: '' });
 });
 
 t.test('A token of another list, or of none, is refused', async (t) => {

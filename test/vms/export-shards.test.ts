@@ -2,10 +2,12 @@
  * The place of a VM in the exports, over restarts and whatever else happens to the project: a
  * random history of it, whose oracle is the first place that each VM was seen in.
  */
+
 import fc from 'fast-check';
 import t from 'tap';
 import { SHARD_VMS_MAX, shardCount } from '../../actors/vms/export-shards.ts';
 import { VmRegistry } from '../../actors/vms/vm-registry.ts';
+import { itemsOf } from '../../streams/platform/commit/page.ts';
 import {
   type AlertingWorld,
   cpuRow,
@@ -30,14 +32,9 @@ async function report(registry: VmRegistry, vms: readonly string[], name = ''): 
 function places(world: AlertingWorld): Map<string, number> {
   const found = new Map<string, number>();
   const view = world.host.view(PROJECT);
-  let after: string | undefined;
-  do {
-    const page = view.records('vm', { limit: 1000, ...(after === undefined ? {} : { after }) });
-    for (const { id, body } of page.items) {
-      if (typeof body.exportShard === 'number') found.set(id, body.exportShard);
-    }
-    after = page.next;
-  } while (after !== undefined);
+  for (const { id, body } of itemsOf(1_000, (page) => view.records('vm', page))) {
+    if (typeof body.exportShard === 'number') found.set(id, body.exportShard);
+  }
   return found;
 }
 

@@ -4,7 +4,8 @@
  */
 
 import type { MachineName } from '../../../machines/audit/registry.ts';
-import { nextTurn } from '../time-slices.ts';
+import { itemsOf } from '../../../streams/platform/commit/page.ts';
+import { itemsInTurns } from '../time-slices.ts';
 import type { Instance, ProjectView } from './host-port.ts';
 
 /** Rows read in one turn: 1 to 3 ms. */
@@ -14,30 +15,14 @@ const PAGE = 200;
  * Commits may be applied between two pages: each row is as it was when its page was read, so what
  * follows from it is decided again, at the head.
  */
-export async function* liveInstances<M extends MachineName>(
+export function liveInstances<M extends MachineName>(
   view: ProjectView,
   machine: M,
 ): AsyncGenerator<Instance<M>, void, undefined> {
-  let after: string | undefined;
-  do {
-    // Before the first one too: many small projects are as long as a large one.
-    await nextTurn();
-    const options = { limit: PAGE, final: false, ...(after === undefined ? {} : { after }) };
-    const page = view.instances(machine, options);
-    yield* page.items;
-    after = page.next;
-  } while (after !== undefined);
+  return itemsInTurns(PAGE, (page) => view.instances(machine, { ...page, final: false }));
 }
 
 /** All live instances of a machine in one synchronous read: for few instances, within a decision. */
 export function allInstances<M extends MachineName>(view: ProjectView, machine: M): Instance<M>[] {
-  const found: Instance<M>[] = [];
-  let after: string | undefined;
-  do {
-    const options = { limit: 1000, final: false, ...(after === undefined ? {} : { after }) };
-    const page = view.instances(machine, options);
-    found.push(...page.items);
-    after = page.next;
-  } while (after !== undefined);
-  return found;
+  return [...itemsOf(1_000, (page) => view.instances(machine, { ...page, final: false }))];
 }

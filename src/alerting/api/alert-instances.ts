@@ -12,6 +12,7 @@ import type {
 } from '../../../actors/alerting/evaluator/evaluator-port.ts';
 import type { Host, ProjectView } from '../../../actors/platform/host/host-port.ts';
 import { instanceIdOf } from '../../../streams/alerting/evaluation/accept.ts';
+import { type PageReader, pageOf, parsePageToken } from '../../../streams/platform/commit/page.ts';
 import { invalidField, Refusal } from '../../../streams/platform/refusal.ts';
 import { seriesKey } from '../../../streams/telemetry/samples/series-key.ts';
 import {
@@ -27,7 +28,7 @@ import {
 } from '../../gen/svc/monitoring/v1/rule_pb.ts';
 import { within } from '../../platform/api/caller.ts';
 import { listAnswer } from '../../platform/api/list-answer.ts';
-import { collect, decodeJson, findRow, foreignToken } from '../../platform/api/paging.ts';
+import { collect, findRow, mapPage } from '../../platform/api/paging.ts';
 import { nameOf, parseName, parseProjectName } from '../../platform/api/resource-name.ts';
 import { turnsOf } from '../../platform/api/slots.ts';
 import { type ExplainInstanceDeps, explainInstance } from './alert-instance-explain.ts';
@@ -65,35 +66,32 @@ async function listAlertInstances(
   const project = within(context, parseProjectName('projectName', request.projectName));
   const rule = request.ruleName === '' ? undefined : idOf(context, request.ruleName);
   const view = host.view(project);
-  const read = ({ limit, after }: { limit: number; after?: string }) => {
+  const read: PageReader<AlertInstance> = ({ limit, after }) => {
     // One more than asked for: is there a next page?
     const found = evaluator.instances(project, {
       ...(rule !== undefined && { rule }),
       ...(after !== undefined && { after: positionOf(after) }),
       limit: limit + 1,
     });
-    const last = found.length > limit ? found[limit - 1] : undefined;
-    const items = found.slice(0, limit).map((soft) => instanceMessage(soft, rowOf(view, soft)));
-    return last ? { items, next: positionText(last) } : { items };
+    const page = pageOf(found, limit, (one) => [
+      ...[one.vm, one.rule, one.labels],
+      one.evaluationRevision,
+    ]);
+    return mapPage(page, (soft) => instanceMessage(soft, rowOf(view, soft)));
   };
   const page = await collect('alertInstances', request, read, turnsOf(context));
   return await listAnswer(context, {
-    ...{ schema: ListAlertInstancesResponseSchema, field: 'instances', items: page.items },
-    nextPageToken: page.token,
+    schema: ListAlertInstancesResponseSchema,
+    field: 'instances',
+    ...page,
   });
 }
 
-function positionText({ vm, rule, labels, evaluationRevision }: InstancePosition): string {
-  return JSON.stringify([vm, rule, labels, evaluationRevision]);
-}
-
-/** Throws INVALID_FIELD for a token that `positionText` did not make. */
-function positionOf(text: string): InstancePosition {
-  const parts = decodeJson(text);
-  const [vm, rule, labels, evaluationRevision] = Array.isArray(parts) ? parts : [];
-  const isOurs = [vm, rule, labels].every((part) => typeof part === 'string');
-  if (!isOurs || typeof evaluationRevision !== 'number') throw foreignToken();
-  return { vm, rule, labels, evaluationRevision };
+/** Throws INVALID_FIELD for a token that this list did not make. */
+function positionOf(token: string): InstancePosition {
+  const key = parsePageToken(token, ['string', 'string', 'string', 'number']);
+  const [vm, rule, labels] = key.map(String) as [string, string, string];
+  return { vm, rule, labels, evaluationRevision: Number(key[3]) };
 }
 
 function getAlertInstance(

@@ -44,7 +44,7 @@ export function alertRuleMethods(
       messageOf(findRow(host, context, { machine: 'alertRule', name, collection: 'alertRules' })),
     async listAlertRules(request, context) {
       const page = await listRows(host, context, 'alertRule', request);
-      return { rules: page.items.map(messageOf), nextPageToken: page.token };
+      return { rules: page.items.map(messageOf), nextPageToken: page.nextPageToken };
     },
     deleteAlertRule: (request, context) => deleteAlertRule(deps, request, context),
   };

@@ -16,10 +16,12 @@ import {
   type Host,
   isRecordOf,
   type ListOptions,
+  type Page,
   type ProjectView,
 } from '../../../actors/platform/host/host-port.ts';
 import { nextTurn } from '../../../actors/platform/time-slices.ts';
 import type { Clock } from '../../../streams/platform/clock.ts';
+import { pagesOf } from '../../../streams/platform/commit/page.ts';
 import { Refusal } from '../../../streams/platform/refusal.ts';
 import type { AlertService } from '../../gen/svc/monitoring/v1/alert_pb.ts';
 import {
@@ -132,28 +134,26 @@ async function* snapshot(
   feed: IncidentFeed,
   { project, shown }: { readonly project: string; readonly shown: Map<string, number> },
 ): AsyncGenerator<WatchMessage, void, undefined> {
-  let after: string | undefined;
-  do {
-    // Each part in its own turn of the event loop: 10,000 open incidents must not delay samples.
+  const view = host.view(project);
+  // Each part in its own turn of the event loop: 10,000 open incidents must not delay samples.
+  await nextTurn();
+  for (const { items, next } of pagesOf(PART, (page) => openIncidents(view, page))) {
+    const sequence = host.appliedSequence();
+    for (const { id } of items) shown.set(id, sequence);
+    const snapshotContinues = next !== undefined;
+    // An empty part is skipped, but the last one is sent: it completes the snapshot.
+    if (items.length > 0 || !snapshotContinues) {
+      const incidents = items.map((body) => incidentMessage(project, body));
+      yield { kind: Kind.SNAPSHOT, incidents, snapshotContinues, sequence: BigInt(sequence) };
+    }
     await nextTurn();
     if (feed.ended) throw feed.ended;
-    const sequence = host.appliedSequence();
-    const view = host.view(project);
-    const page = { limit: PART, final: false, ...(after !== undefined && { after }) };
-    const { items, next } = openIncidents(view, page);
-    for (const { id } of items) shown.set(id, sequence);
-    after = next;
-    // An empty part is skipped, but the last one is sent: it completes the snapshot.
-    if (items.length === 0 && next !== undefined) continue;
-    const incidents = items.map((body) => incidentMessage(project, body));
-    const snapshotContinues = next !== undefined;
-    yield { kind: Kind.SNAPSHOT, incidents, snapshotContinues, sequence: BigInt(sequence) };
-  } while (after !== undefined);
+  }
 }
 
 /** Open incidents of one page of live alert instances: each has at most one. */
-function openIncidents(view: ProjectView, options: ListOptions & { readonly final: boolean }) {
-  const page = view.instances('alertInstance', options);
+function openIncidents(view: ProjectView, options: ListOptions): Page<IncidentBody> {
+  const page = view.instances('alertInstance', { ...options, final: false });
   const items = page.items.flatMap(({ context }) => {
     const { incident } = context;
     if (!incident || incident.recoveredMs !== null || incident.retiredMs !== null) return [];
@@ -161,7 +161,7 @@ function openIncidents(view: ProjectView, options: ListOptions & { readonly fina
     // Written by the commit that opened the incident.
     return record ? [record.body] : [];
   });
-  return { items, next: page.next };
+  return { ...page, items };
 }
 
 async function* changes(

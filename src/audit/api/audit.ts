@@ -139,8 +139,9 @@ async function listTransitions(
     );
   const page = await collect('transitions', request, read, turnsOf(context));
   return await listAnswer(context, {
-    ...{ schema: ListTransitionsResponseSchema, field: 'transitions', items: page.items },
-    nextPageToken: page.token,
+    schema: ListTransitionsResponseSchema,
+    field: 'transitions',
+    ...page,
   });
 }
 

@@ -6,7 +6,7 @@ import type { HandlerContext, ServiceImpl } from '@connectrpc/connect';
 import { ACCESS_TOKEN_MS } from '../../../actors/ci/exchange.ts';
 import type { KeylessCi } from '../../../actors/ci/keyless-ci.ts';
 import { grantsOf } from '../../../actors/identity/grants.ts';
-import type { Host, Instance } from '../../../actors/platform/host/host-port.ts';
+import type { Host, Instance, ListOptions } from '../../../actors/platform/host/host-port.ts';
 import type { Clock } from '../../../streams/platform/clock.ts';
 import { invalidField } from '../../../streams/platform/refusal.ts';
 import {
@@ -26,8 +26,9 @@ import {
 } from '../../gen/svc/iam/v1/automation_pb.ts';
 import { actorOf, requestKeyOf, within } from '../../platform/api/caller.ts';
 import { addressKey } from '../../platform/api/gate.ts';
-import { findRow, listOptions, listRows, pageToken } from '../../platform/api/paging.ts';
+import { collect, findRow, listRows, mapPage } from '../../platform/api/paging.ts';
 import { parseName, parseProjectName } from '../../platform/api/resource-name.ts';
+import { turnsOf } from '../../platform/api/slots.ts';
 import { networkOf } from '../../platform/http/anonymous-limits.ts';
 import { claimMessages, connectionMessage, verificationMessage } from './ci-messages.ts';
 import { workflowStep } from './ci-step.ts';
@@ -154,14 +155,15 @@ function verificationMethods(deps: CiDeps) {
       const about = { machine: 'ciVerification', name, collection: 'ciVerifications' } as const;
       return verificationMessage(findRow(host, context, about), clock.now());
     },
-    listCiVerifications(request, context) {
+    async listCiVerifications(request, context) {
       const project = within(context, parseProjectName('projectName', request.projectName));
-      const options = { ...listOptions('ciVerification', request), descending: true };
-      const page = host.view(project).instances('ciVerification', options);
-      return {
-        verifications: page.items.map((row) => verificationMessage(row, clock.now())),
-        nextPageToken: pageToken('ciVerification', page.next),
-      };
+      const view = host.view(project);
+      const list = (options: ListOptions) =>
+        mapPage(view.instances('ciVerification', { ...options, descending: true }), (row) =>
+          verificationMessage(row, clock.now()),
+        );
+      const page = await collect('ciVerification', request, list, turnsOf(context));
+      return { verifications: page.items, nextPageToken: page.nextPageToken };
     },
     async approveCiVerification(request, context) {
       const { project, id } = parseName('name', request.name, 'ciVerifications');
@@ -197,7 +199,7 @@ function connectionMethods({ ci, host }: CiDeps) {
     async listCiConnections(request, context) {
       const page = await listRows(host, context, 'ciConnection', request);
       const connections = page.items.map((row) => messageOf(host, row));
-      return { connections, nextPageToken: page.token };
+      return { connections, nextPageToken: page.nextPageToken };
     },
     getCiConnection({ name }, context) {
       const about = { machine: 'ciConnection', name, collection: 'ciConnections' } as const;

@@ -88,8 +88,9 @@ async function listDeliveries(
     });
   const page = await collect('deliveries', request, read, turnsOf(context));
   return await listAnswer(context, {
-    ...{ schema: ListDeliveriesResponseSchema, field: 'deliveries', items: page.items },
-    nextPageToken: page.token,
+    schema: ListDeliveriesResponseSchema,
+    field: 'deliveries',
+    ...page,
   });
 }
 

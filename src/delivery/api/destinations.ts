@@ -70,7 +70,7 @@ export function destinationMethods(deps: DestinationDeps): Methods<DestinationMe
       const page = await listRows(host, context, 'destination', request);
       return {
         destinations: page.items.map((row) => destinationMessage(host, row)),
-        nextPageToken: page.token,
+        nextPageToken: page.nextPageToken,
       };
     },
     updateDestination: (request, context) => updateDestination(deps, request, context),

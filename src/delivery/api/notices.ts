@@ -32,7 +32,7 @@ async function listNotices(host: Host, request: ListNoticesRequest, context: Han
       noticeMessage(record, reader),
     );
   const page = await collect('notices', request, read, turnsOf(context));
-  return { notices: page.items, nextPageToken: page.token };
+  return { notices: page.items, nextPageToken: page.nextPageToken };
 }
 
 /** The member behind the caller, for notices that only people may read; undefined for credentials. */

@@ -59,7 +59,7 @@ function readMethods({ host }: AccountsDeps): Methods<'listServiceAccounts' | 'g
     async listServiceAccounts(request, context) {
       const page = await listRows(host, context, 'serviceAccount', request);
       const serviceAccounts = page.items.map((row) => accountMessage(host, row));
-      return { serviceAccounts, nextPageToken: page.token };
+      return { serviceAccounts, nextPageToken: page.nextPageToken };
     },
     getServiceAccount({ name }, context) {
       const about = { machine: 'serviceAccount', name, collection: 'serviceAccounts' } as const;

@@ -86,8 +86,8 @@ async function listCredentials(
     });
     return { ...shown, ...(next === false ? {} : { next }) };
   };
-  const { items, token } = await collect(kind, request, read, turnsOf(context));
-  return { credentials: items, nextPageToken: token };
+  const { items, nextPageToken } = await collect(kind, request, read, turnsOf(context));
+  return { credentials: items, nextPageToken };
 }
 
 const KINDS: Readonly<Record<CredentialContext['kind'], Credential_Kind>> = {

@@ -124,8 +124,8 @@ async function listKeys(deps: KeysDeps, request: ListKeysRequest, context: Handl
     mapPage(view.instances('credential', { ...page, ...filter }), (key) =>
       includeEnded || isKeyLive(key, deps.clock.now()) ? key : undefined,
     );
-  const { items, token } = await collect(kind, request, read, turnsOf(context));
-  return { keys: items.map((key) => keyMessage(deps, owner, key)), nextPageToken: token };
+  const { items, nextPageToken } = await collect(kind, request, read, turnsOf(context));
+  return { keys: items.map((key) => keyMessage(deps, owner, key)), nextPageToken };
 }
 
 const STATES: Readonly<Record<KeyState, Key_State>> = {

@@ -20,7 +20,7 @@ import {
   SetMemberRoleRequestSchema,
 } from '../../gen/svc/project/v1/project_pb.ts';
 import { actorOf, personOf, requestKeyOf, within } from '../../platform/api/caller.ts';
-import { collect, listOptions, mapPage, pageToken } from '../../platform/api/paging.ts';
+import { collect, mapPage } from '../../platform/api/paging.ts';
 import { parseName, parseProjectName } from '../../platform/api/resource-name.ts';
 import { turnsOf } from '../../platform/api/slots.ts';
 import { linkAddress } from '../../platform/mail/letters.ts';
@@ -85,7 +85,7 @@ async function listMembers(
       row.value === 'active' ? memberMessage(host, row) : undefined,
     );
   const page = await collect('members', request, read, turnsOf(context));
-  return { members: page.items, nextPageToken: page.token };
+  return { members: page.items, nextPageToken: page.nextPageToken };
 }
 
 async function inviteMember(
@@ -113,18 +113,19 @@ async function inviteMember(
 }
 
 /** Newest first, ended ones included. */
-function listInvitations(
+async function listInvitations(
   { host, clock }: MemberDeps,
   request: ListInvitationsRequest,
   context: HandlerContext,
 ) {
   const project = within(context, parseProjectName('projectName', request.projectName));
-  const options = { ...listOptions('invitations', request), descending: true };
-  const page = host.view(project).instances('invitation', options);
-  return {
-    invitations: page.items.map((row) => invitationMessage(host, row, clock.now())),
-    nextPageToken: pageToken('invitations', page.next),
-  };
+  const view = host.view(project);
+  const read = (options: ListOptions) =>
+    mapPage(view.instances('invitation', { ...options, descending: true }), (row) =>
+      invitationMessage(host, row, clock.now()),
+    );
+  const page = await collect('invitations', request, read, turnsOf(context));
+  return { invitations: page.items, nextPageToken: page.nextPageToken };
 }
 
 async function revokeInvitation(

@@ -6,6 +6,7 @@ import type { HandlerContext, ServiceImpl } from '@connectrpc/connect';
 import type { People } from '../../../actors/identity/people.ts';
 import { personOf as personIn } from '../../../actors/identity/people.ts';
 import { unprovenEmailOf } from '../../../actors/identity/people-index.ts';
+import type { ListOptions } from '../../../actors/platform/host/host-port.ts';
 import { SYSTEM_PROJECT } from '../../../streams/platform/commit/commit.ts';
 import { invalidField, Refusal } from '../../../streams/platform/refusal.ts';
 import {
@@ -20,8 +21,9 @@ import {
 } from '../../gen/svc/project/v1/project_pb.ts';
 import { actorOf, personOf, requestKeyOf, within } from '../../platform/api/caller.ts';
 import { unixSeconds } from '../../platform/api/message-fields.ts';
-import { listOptions, pageToken } from '../../platform/api/paging.ts';
+import { collect } from '../../platform/api/paging.ts';
 import { ID, parseProjectName } from '../../platform/api/resource-name.ts';
+import { turnsOf } from '../../platform/api/slots.ts';
 import type { MemberDeps } from './members.ts';
 import { projectMessage } from './project-messages.ts';
 
@@ -116,21 +118,20 @@ async function signOutEverywhere(
 }
 
 /** In the order of their ids. The token holds the last id, so that the list may change in between. */
-function listProjects(
+async function listProjects(
   { host, members }: ProjectDeps,
   request: ListProjectsRequest,
   context: HandlerContext,
 ) {
-  const { limit, after } = listOptions('projects', request);
-  const places = members
-    .placesOf(personOf(context).person)
-    .filter(({ project }) => after === undefined || project > after);
-  const page = places.slice(0, limit);
-  const next = places.length > limit ? page.at(-1)?.project : undefined;
-  return {
-    projects: page.map((place) => projectMessage(host, place)),
-    nextPageToken: pageToken('projects', next),
+  const places = members.placesOf(personOf(context).person);
+  const read = ({ limit, after = '' }: ListOptions) => {
+    const rest = places.filter(({ project }) => project > after);
+    const next = rest.length > limit ? rest[limit - 1]?.project : undefined;
+    const items = rest.slice(0, limit).map((place) => projectMessage(host, place));
+    return { items, ...(next !== undefined && { next }) };
   };
+  const page = await collect('projects', request, read, turnsOf(context));
+  return { projects: page.items, nextPageToken: page.nextPageToken };
 }
 
 async function createProject(

@@ -6,6 +6,13 @@
 import type { HandlerContext } from '@connectrpc/connect';
 import type { Host, Instance, ListOptions } from '../../../actors/platform/host/host-port.ts';
 import type { MachineName } from '../../../machines/audit/registry.ts';
+import {
+  foreignToken,
+  type PageReader,
+  pageToken,
+  parsePageToken,
+} from '../../../streams/platform/commit/page.ts';
+import type { Page } from '../../../streams/platform/commit/projection.ts';
 import { Refusal } from '../../../streams/platform/refusal.ts';
 import { within } from './caller.ts';
 import { type Collection, parseName, parseProjectName } from './resource-name.ts';
@@ -28,42 +35,26 @@ function pageSize(requested: number): number {
   return requested === 0 ? PAGE_SIZE_DEFAULT : Math.min(requested, PAGE_SIZE_MAX);
 }
 
-/** The token that a page ends with; '' on the last one. `kind` keeps lists apart. */
-export function pageToken(kind: string, next: string | undefined): string {
-  return next === undefined ? '' : Buffer.from(JSON.stringify([kind, next])).toString('base64url');
-}
-
 /** The position in a token; undefined for the first page. Throws INVALID_FIELD. */
-function parsePageToken(kind: string, token: string): string | undefined {
+function positionOf(kind: string, token: string): string | undefined {
   if (token === '') return undefined;
-  const parts = decodeJson(Buffer.from(token, 'base64url').toString('utf8'));
-  if (Array.isArray(parts) && parts[0] === kind && typeof parts[1] === 'string') return parts[1];
-  throw foreignToken();
+  const [of, position] = parsePageToken(token, ['string', 'string']);
+  if (of !== kind) throw foreignToken();
+  return String(position);
 }
 
-/** Refusal of a token that this list did not make. */
-export function foreignToken(): Refusal {
-  return new Refusal('INVALID_FIELD', 'pageToken is not one of this list: begin without it', {
-    field: 'pageToken',
-  });
+/** What a list method is asked for. */
+interface RequestedPage {
+  readonly pageSize: number;
+  /** '' = the first page. */
+  readonly pageToken: string;
 }
 
-/** Options of a host's list, from the request's page. */
-export function listOptions(
-  kind: string,
-  request: { readonly pageSize: number; readonly pageToken: string },
-): { limit: number; after?: string } {
-  const after = parsePageToken(kind, request.pageToken);
-  return { limit: pageSize(request.pageSize), ...(after === undefined ? {} : { after }) };
-}
-
-/** What a caller sent back as JSON; undefined when it is none. */
-export function decodeJson(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
-  }
+/** What it answers. */
+interface AnsweredPage<T> {
+  readonly items: T[];
+  /** '' on the last page. */
+  readonly nextPageToken: string;
 }
 
 /** Rows that one page of a filtered list looks at: a filter that fits nothing must end too. */
@@ -71,27 +62,23 @@ const LOOKED_AT_MAX = 1_000;
 /** Rows that are read in one turn of the main thread: some milliseconds of the largest ones. */
 const TURN_ROWS = 100;
 
-interface SomePage<T> {
-  readonly items: readonly T[];
-  readonly next?: string;
-}
-
 /**
  * A page of those rows that a filter keeps (`undefined` = left out): pages of the list are read
  * until enough are found, each as large as what is still missing, so that a token is always the
  * position of the last row looked at. After 1,000 rows the page ends as it is, with a token.
  *
+ * @param kind keeps the tokens of lists apart; with the filter, where the token is of that filter alone
  * @param turn awaited before every hundred rows but the first: nothing read is held open meanwhile
  */
 export async function collect<T>(
   kind: string,
-  request: { readonly pageSize: number; readonly pageToken: string },
-  read: (options: { limit: number; after?: string }) => SomePage<T | undefined>,
+  request: RequestedPage,
+  read: PageReader<T | undefined>,
   turn: () => Promise<void>,
-): Promise<{ items: T[]; token: string }> {
-  const { limit, after: start } = listOptions(kind, request);
+): Promise<AnsweredPage<T>> {
+  let after = positionOf(kind, request.pageToken);
+  const limit = pageSize(request.pageSize);
   const items: T[] = [];
-  let after = start;
   let lookedAt = 0;
   do {
     if (lookedAt > 0) await turn();
@@ -101,12 +88,12 @@ export async function collect<T>(
     lookedAt += Math.max(page.items.length, 1);
     after = page.next;
   } while (after !== undefined && items.length < limit && lookedAt < LOOKED_AT_MAX);
-  return { items, token: pageToken(kind, after) };
+  return { items, nextPageToken: after === undefined ? '' : pageToken([kind, after]) };
 }
 
 /** The same page with its items mapped; `undefined` = left out by a filter. */
-export function mapPage<A, B>(page: SomePage<A>, map: (item: A) => B): SomePage<B> {
-  return { items: page.items.map(map), ...(page.next === undefined ? {} : { next: page.next }) };
+export function mapPage<A, B>(page: Page<A>, map: (item: A) => B): Page<B> {
+  return { ...page, items: page.items.map(map) };
 }
 
 /** A page of the machine's instances that are not final, oldest first. */
@@ -114,8 +101,8 @@ export async function listRows<M extends MachineName>(
   host: Pick<Host, 'view'>,
   context: HandlerContext,
   machine: M,
-  request: { projectName: string; pageSize: number; pageToken: string },
-): Promise<{ items: readonly Instance<M>[]; token: string }> {
+  request: RequestedPage & { readonly projectName: string },
+): Promise<AnsweredPage<Instance<M>>> {
   const project = within(context, parseProjectName('projectName', request.projectName));
   const read = (options: ListOptions) =>
     host.view(project).instances(machine, { ...options, final: false });

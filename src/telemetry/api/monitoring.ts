@@ -125,7 +125,7 @@ async function listVMMonitoring(
       isRetired(record) ? undefined : knownVm(datacenters, record),
     );
   const page = await collect(kind, request, read, turnsOf(context));
-  const { items: vms, token: nextPageToken } = page;
+  const { items: vms, nextPageToken } = page;
   const call = {
     ...{ project, vms, nextPageToken },
     nowMs: clock.now(),

@@ -1,12 +1,31 @@
 /**
- * Page tokens: the sort key of the last item given, opaque to callers. A token says where to go on,
- * not how many were skipped, so it holds while items come and go.
+ * Pages of lists, one way for all that read them. A page token is the sort key of the last item given,
+ * opaque to callers: it says where to go on, not how many were skipped, so it holds while items come
+ * and go.
  */
 import { Refusal } from '../refusal.ts';
-import type { Page } from './projection.ts';
+import type { ListOptions, Page } from './projection.ts';
 
 /** Sort key of an item: unique within its list, compared part by part. */
 export type PageKey = readonly (string | number)[];
+
+/** Reads one page of a list; what is listed, and in which order, is the reader's own. */
+export type PageReader<T> = (page: Pick<ListOptions, 'limit' | 'after'>) => Page<T>;
+
+/** Every page of a list to its end. Each is read when it is asked for, so a turn may lie between. */
+export function* pagesOf<T>(limit: number, read: PageReader<T>): Generator<Page<T>, void> {
+  let page = read({ limit });
+  yield page;
+  while (page.next !== undefined) {
+    page = read({ limit, after: page.next });
+    yield page;
+  }
+}
+
+/** Every item of a list, read in pages of `limit`. */
+export function* itemsOf<T>(limit: number, read: PageReader<T>): Generator<T, void> {
+  for (const { items } of pagesOf(limit, read)) yield* items;
+}
 
 /** Cuts `items` (one more than asked, when there are more) to `limit` and names where to go on. */
 export function pageOf<T>(
@@ -16,8 +35,12 @@ export function pageOf<T>(
 ): Page<T> {
   const last = items[limit - 1];
   if (items.length <= limit || last === undefined) return { items };
-  const next = Buffer.from(JSON.stringify(keyOf(last))).toString('base64url');
-  return { items: items.slice(0, limit), next };
+  return { items: items.slice(0, limit), next: pageToken(keyOf(last)) };
+}
+
+/** The token of this key. */
+export function pageToken(key: PageKey): string {
+  return Buffer.from(JSON.stringify(key)).toString('base64url');
 }
 
 /**
@@ -31,9 +54,13 @@ export function parsePageToken(token: string, shape: readonly ('string' | 'numbe
     key.length === shape.length &&
     key.every((part, i) => typeof part === shape[i]);
   if (fits) return key as PageKey;
-  throw new Refusal('INVALID_FIELD', 'The page token is not from this list: start without one', {
-    field: 'pageToken',
-  });
+  throw foreignToken();
+}
+
+/** Refusal of a token that this list did not make. */
+export function foreignToken(): Refusal {
+  const message = 'pageToken is not one of this list: begin without it';
+  return new Refusal('INVALID_FIELD', message, { field: 'pageToken' });
 }
 
 function parseJson(text: string): unknown {
