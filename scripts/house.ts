@@ -2,7 +2,8 @@
  * `npm run house`: the readability of the checkout as figures beside their goals, then what is left
  * to do as lists. With `--checkout DIR` an older checkout (with its dependencies installed) is
  * measured first, in a column of its own; `--json` prints everything found, `--words` each old word
- * with its place; `--no-journeys` leaves out the figures for which a service is started.
+ * with its place; `--no-journeys` leaves out the figures for which a service is started;
+ * `--journey NAME` prints the files of one journey, in the order in which they are entered.
  */
 import { existsSync, readFileSync, realpathSync } from 'node:fs';
 import { join } from 'node:path';
@@ -19,18 +20,36 @@ const { values } = parseArgs({
   options: {
     checkout: { type: 'string' },
     json: { type: 'boolean', default: false },
+    journey: { type: 'string' },
     journeys: { type: 'boolean', default: true },
     words: { type: 'boolean', default: false },
   },
 });
 
 if (values.words) printWords();
+else if (values.journey !== undefined) await printJourney(values.journey);
 else await printFigures();
 
 function printWords(): void {
   for (const { place, reader, word, text } of findOldWords(readCheckout(process.cwd()))) {
     process.stdout.write(`${place} (${reader}, ${word}) ${text}\n`);
   }
+}
+
+/** The journeys whose names contain `name`: each file with its lines and where it is imported. */
+async function printJourney(name: string): Promise<void> {
+  const root = realpathSync(process.cwd());
+  const { sources } = readCheckout(root);
+  const journeys = (await measureJourneys(root)).filter((journey) => journey.name.includes(name));
+  for (const { name, files } of journeys) {
+    process.stdout.write(`${name}: ${files.length} files\n`);
+    for (const file of files) {
+      const importers = [...sources.values()].filter(({ imports }) => imports.includes(file));
+      const by = importers.length === 1 ? (importers[0]?.path ?? '') : `${importers.length} files`;
+      process.stdout.write(`  ${file}  ${sources.get(file)?.lines} lines, imported by ${by}\n`);
+    }
+  }
+  if (journeys.length === 0) throw new Error(`No journey has ${name} in its name`);
 }
 
 async function printFigures(): Promise<void> {

@@ -7,7 +7,7 @@ import { execFileSync } from 'node:child_process';
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 
-const FILE_LINES_MAX = 400;
+const FILE_LINES_MAX = 600;
 const FUNCTION_LINES_MAX = 70;
 
 interface Ban {
