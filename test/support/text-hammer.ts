@@ -3,9 +3,9 @@
  * `{share, control}`, it counts its reads in `control[1]` and answers once `control[0]` is 1.
  */
 import { parentPort, workerData } from 'node:worker_threads';
-import { HeadColumns } from '../../sqlite/telemetry/history/head/head-columns.ts';
 import { HeadReader } from '../../sqlite/telemetry/history/head/head-reader.ts';
 import type { HeadShare } from '../../sqlite/telemetry/history/head/memory.ts';
+import { HeadColumns } from '../../sqlite/telemetry/history/head/shared-head.ts';
 
 export interface TextReport {
   readonly reads: number;

@@ -6,7 +6,7 @@ import t from 'tap';
 import { type Cached, ColumnCache } from '../../sqlite/telemetry/history/columns/column-cache.ts';
 import { createMatcher, RegexpBudget, RegexpError } from '../../src/telemetry/promql/matcher.ts';
 import { ParsedExpressions } from '../../src/telemetry/query/promql/promql-evaluation.ts';
-import { ProjectCache } from '../../src/telemetry/query/series/project-cache.ts';
+import { ProjectCache } from '../../src/telemetry/query/series/project-series.ts';
 
 t.test('expressions are kept by what they weigh, and each project drops its own', (t) => {
   const parsed = new ParsedExpressions({ bytesMax: 4_000_000, projectBytesMax: 2_000_000 });

@@ -4,9 +4,8 @@
  * distinct before, are then one series.
  */
 import type { Budget } from './budget.ts';
-import { takeColumn } from './column-memory.ts';
 import { PromqlError } from './errors.ts';
-import type { SeriesColumn } from './values.ts';
+import { type SeriesColumn, takeColumn } from './values.ts';
 
 /**
  * Each label set once, where it first stood. Columns of equal labels become one new column; the

@@ -9,12 +9,10 @@ import {
   encodeLabelSets,
   encodeResult,
   encodeTexts,
-} from '../../../src/telemetry/query/promql/promql-json.ts';
-import {
   POINT_BYTES_MAX,
   valueText,
   writeValue,
-} from '../../../src/telemetry/query/promql/promql-points.ts';
+} from '../../../src/telemetry/query/promql/promql-json.ts';
 import { seededRandom } from '../../../streams/platform/random.ts';
 
 const text = (bytes: Uint8Array): string => Buffer.from(bytes).toString();

@@ -7,10 +7,10 @@ import { once } from 'node:events';
 import { Worker } from 'node:worker_threads';
 import t from 'tap';
 import { Budget } from '../../../src/telemetry/promql/budget.ts';
-import { LABEL_VALUE_MAX } from '../../../src/telemetry/promql/column-memory.ts';
 import { queryInstant, queryRange } from '../../../src/telemetry/promql/engine/engine.ts';
 import { Annotations } from '../../../src/telemetry/promql/errors.ts';
 import { Labels } from '../../../src/telemetry/promql/labels.ts';
+import { LABEL_VALUE_MAX } from '../../../src/telemetry/promql/values.ts';
 import type { BudgetsWork, Outcome } from './budgets-worker.ts';
 import { MemorySource } from './memory-source.ts';
 
@@ -221,11 +221,11 @@ t.test('sorting and grouping check whether the query was cancelled', async (t) =
     }
   }
   const cases = {
-    'fetched-series.ts': 'a',
+    'selection.ts': 'a',
     'engine.ts': 'a',
     'conversions.ts': 'sort(a)',
     'ranking.ts': 'topk(6000, a)',
-    'grouping.ts': 'sum by (vm) (a)',
+    'accumulators.ts': 'sum by (vm) (a)',
     'quantile.ts': 'quantile by (vm) (0.5, a)',
     'vector-matching.ts': 'a and b',
     'merge-series.ts': '-a',

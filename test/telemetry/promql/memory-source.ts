@@ -4,7 +4,6 @@
  * end of a run is the rule and not the exception.
  */
 import type { Budget } from '../../../src/telemetry/promql/budget.ts';
-import { STORED_SERIES_BYTES } from '../../../src/telemetry/promql/column-memory.ts';
 import type { Labels } from '../../../src/telemetry/promql/labels.ts';
 import type {
   SampleRun,
@@ -12,6 +11,7 @@ import type {
   SeriesSource,
   StoredSeries,
 } from '../../../src/telemetry/promql/series-source.ts';
+import { STORED_SERIES_BYTES } from '../../../src/telemetry/promql/values.ts';
 
 /** `'stale'`: the series ended here (a stale marker). */
 export interface MemorySample {

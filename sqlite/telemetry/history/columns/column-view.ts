@@ -6,8 +6,8 @@
  * `refreshStored`): a row leaves the head only after its chunk is committed.
  */
 import type { SqliteDatabase } from '../../../platform/database.ts';
-import { HeadColumns } from '../head/head-columns.ts';
 import { MissingRows } from '../head/missing.ts';
+import { HeadColumns } from '../head/shared-head.ts';
 import { openHistoryFileForReading } from '../history-file.ts';
 import type { HistoryShare } from '../store/history-view.ts';
 import { ChunkColumns, ChunkGone } from './chunk-columns.ts';

@@ -7,7 +7,6 @@
 import type { SeriesKey } from '../../../../streams/telemetry/samples/batch.ts';
 import { splitSeriesKey } from '../../../../streams/telemetry/samples/series-key.ts';
 import { conflictsOf, cutRows, type VmRows } from '../rows.ts';
-import { textsOf } from './head-columns.ts';
 import {
   COLUMNS,
   FIRST_PAGE,
@@ -27,7 +26,7 @@ import {
   STRIDE,
   unpackCodes,
 } from './memory.ts';
-import { type HeadPlace, type Look, SharedHead } from './shared-head.ts';
+import { type HeadPlace, type Look, SharedHead, textsOf } from './shared-head.ts';
 
 export interface HeadSelection {
   /** Both inclusive, Unix ms; absent = all. */

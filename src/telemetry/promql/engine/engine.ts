@@ -2,20 +2,60 @@
  * The PromQL engine: text in, columns out. Parses and checks, evaluates over a `SeriesSource`, and
  * reports warnings. Pure: it reads no clock and no disk, and stops when its budget says so.
  */
-
-import { type Expr, typeOf, type ValueType } from '../ast.ts';
+import {
+  type Aggregate,
+  type Binary,
+  type Call,
+  type Expr,
+  inOrder,
+  isOperator,
+  type Leaf,
+  type MatrixSelector,
+  type Operator,
+  type Subquery,
+  typeOf,
+  type Unary,
+  type ValueType,
+  type VectorSelector,
+} from '../ast.ts';
 import type { Budget } from '../budget.ts';
-import { takeValues } from '../column-memory.ts';
 import { Annotations, PromqlError } from '../errors.ts';
+import type { CallContext, PromqlFunction } from '../functions/function.ts';
 import { functionTable } from '../functions/table.ts';
 import { compareLabels, Labels } from '../labels.ts';
-import { stepTime } from '../operators/columns.ts';
-import { compact } from '../operators/selection/subquery.ts';
-import type { QueryRange } from '../operators/selection/window-times.ts';
+import { mergeSeries } from '../merge-series.ts';
+import { applyAggregate, unwrapped } from '../operators/aggregate/aggregate.ts';
+import { applyBinary } from '../operators/binary/binary.ts';
+import { OrChain } from '../operators/binary/set-operators.ts';
+import { type Plan, planOf, selectorKey } from '../operators/plan.ts';
+import {
+  type CopiedRange,
+  compact,
+  FetchedSeries,
+  lastLook,
+  lookTimes,
+  type QueryRange,
+  rangeOfColumns,
+  selectRange,
+  selectVector,
+  subqueryGrid,
+} from '../operators/selection.ts';
 import { parseExpression } from '../parse/parse.ts';
 import type { SeriesSource } from '../series-source.ts';
-import type { Grid, RangeSeries, RangeValue, Value } from '../values.ts';
-import { Evaluator } from './evaluator.ts';
+import {
+  assertRoom,
+  constantScalar,
+  type Grid,
+  PinnedArrays,
+  type RangeSeries,
+  type RangeValue,
+  seriesColumn,
+  stepTime,
+  takeValues,
+  type Value,
+  type VectorValue,
+  vectorOf,
+} from '../values.ts';
 
 const LOOKBACK_MS = 5 * 60 * 1000;
 const SUBQUERY_STEP_MS = 60 * 1000;
@@ -197,4 +237,269 @@ function sorted(series: ResultSeries[], budget: Budget): MatrixData {
     return compareLabels(a.labels, b.labels);
   });
   return { type: 'matrix', series };
+}
+
+interface EvaluatorOptions {
+  readonly source: SeriesSource;
+  readonly budget: Budget;
+  readonly annotations: Annotations;
+  readonly functions: ReadonlyMap<string, PromqlFunction>;
+  /** What `@ start()` and `@ end()` mean. */
+  readonly range: QueryRange;
+  readonly lookbackMs: number;
+  /** Step of a subquery that names none, ms. */
+  readonly subqueryStepMs: number;
+}
+
+/**
+ * Evaluates one expression for all steps of a grid at once, from the leaves up: each node becomes a
+ * value of whole columns, made by the operator of its kind. Parts that are the same at all steps
+ * are computed at one step and spread; a subquery's inner expression gets a grid of its own.
+ */
+class Evaluator {
+  readonly #options: EvaluatorOptions;
+  readonly #budget: Budget;
+  readonly #plan: Plan;
+  readonly #fetched: FetchedSeries;
+  readonly #pinned = new PinnedArrays();
+  readonly #shared = new Map<string, VectorValue>();
+
+  constructor(expr: Expr, options: EvaluatorOptions) {
+    this.#options = options;
+    this.#budget = options.budget;
+    this.#plan = planOf(expr);
+    this.#fetched = new FetchedSeries(options.source, options.budget);
+  }
+
+  /** The value of any part that is not a range. Throws `PromqlError`. */
+  evaluate(expr: Expr, grid: Grid): Value {
+    this.#budget.check();
+    if (grid.count === 1 || !this.#plan.invariant.has(expr)) {
+      return isOperator(expr) ? this.#operators(expr, grid) : this.#leaf(expr, grid);
+    }
+    const value = this.evaluate(expr, { ...grid, count: 1 });
+    const spread = broadcast(value, grid.count, this.#pinned, this.#budget);
+    this.#pinned.release([value], spread, this.#budget);
+    return spread;
+  }
+
+  /** The value of a part of type matrix. Throws `PromqlError`. */
+  evaluateRange(expr: Expr, grid: Grid): RangeValue {
+    return this.#range(expr, grid).range;
+  }
+
+  #leaf(expr: Leaf, grid: Grid): Value {
+    switch (expr.kind) {
+      case 'number':
+        return constantScalar(expr.value, grid.count, this.#budget);
+      case 'string':
+        return { type: 'string', value: expr.value };
+      case 'vectorSelector':
+        return this.#select(expr, grid, 'values');
+      case 'call':
+        return this.#call(expr, grid);
+      case 'aggregate':
+        return this.#aggregate(expr, grid);
+      case 'paren':
+        return this.evaluate(expr.expr, grid);
+      case 'matrixSelector':
+      case 'subquery':
+        throw new Error(`A ${expr.kind} has no value a step`);
+    }
+  }
+
+  /**
+   * Without recursion along them; of a chain that leans to the left two values at once are alive.
+   * What a call of this leaves on the stack is kept small: 500 of them may be open.
+   */
+  #operators(root: Operator, grid: Grid): Value {
+    const made: (Value | OrChain)[] = [];
+    const isWhole = (node: Operator) => grid.count > 1 && this.#plan.invariant.has(node);
+    for (const node of inOrder(root, isWhole)) {
+      if (isOperator(node) && !isWhole(node)) this.#apply(node, made, grid);
+      else made.push(this.evaluate(node, grid));
+    }
+    return settled(made.pop());
+  }
+
+  /** An operator to the last of `made`, which its result replaces. */
+  #apply(node: Operator, made: (Value | OrChain)[], { count }: Grid): void {
+    this.#budget.check();
+    const last = settled(made.pop());
+    if (node.kind === 'unary') {
+      made.push(this.#made(applyUnary(node, last, this.#budget), [last]));
+      return;
+    }
+    const join = (by: Binary, lhs: Value, rhs: Value): Value =>
+      this.#made(applyBinary(by, lhs, rhs, { count, budget: this.#budget }), [lhs, rhs]);
+    const lhs = made.pop();
+    if (node.op !== 'or') {
+      made.push(join(node, settled(lhs), last));
+      return;
+    }
+    const isMore = lhs instanceof OrChain && lhs.takes(node);
+    const chain = isMore ? lhs : new OrChain(node, settled(lhs), join);
+    chain.add(node, last);
+    made.push(chain);
+  }
+
+  #aggregate(expr: Aggregate, grid: Grid): Value {
+    const param = expr.param === null ? null : this.evaluate(expr.param, grid);
+    const vector = asVector(this.evaluate(expr.expr, grid));
+    const { annotations } = this.#options;
+    const context = { count: grid.count, budget: this.#budget, annotations };
+    const inputs = param === null ? [vector] : [vector, param];
+    return this.#made(applyAggregate(expr, vector, param, context), inputs);
+  }
+
+  #made(output: Value, inputs: readonly Value[]): Value {
+    this.#pinned.release(inputs, output, this.#budget);
+    return output;
+  }
+
+  #select(selector: VectorSelector, grid: Grid, wanted: 'values' | 'times'): VectorValue {
+    const isShared = this.#plan.repeated.has(selectorKey(selector));
+    const key = isShared
+      ? JSON.stringify([selectorKey(selector), grid.startMs, grid.stepMs, grid.count, wanted])
+      : '';
+    const known = this.#shared.get(key);
+    if (known !== undefined) return known;
+    const look = lookTimes(selector, grid, this.#options.range);
+    const { lookbackMs } = this.#options;
+    const series = this.#fetched.select({
+      matchers: selector.matchers,
+      afterMs: look.firstMs - lookbackMs,
+      throughMs: lastLook(look),
+    });
+    const columns = selectVector({ series, look, lookbackMs, wanted }, this.#budget);
+    const value: VectorValue = { type: 'vector', series: columns };
+    if (isShared) {
+      this.#pinned.pin(value);
+      this.#shared.set(key, value);
+    }
+    return value;
+  }
+
+  #call(call: Call, grid: Grid): Value {
+    const implementation = this.#options.functions.get(call.func.name);
+    if (implementation === undefined) throw new Error(`No function ${call.func.name}`);
+    const inputs: Value[] = [];
+    let rangeBytes = 0;
+    const noted = <T extends Value>(value: T): T => {
+      inputs.push(value);
+      return value;
+    };
+    const context: CallContext = {
+      call,
+      grid,
+      annotations: this.#options.annotations,
+      budget: this.#budget,
+      evaluate: (argument) => noted(this.evaluate(argument, grid)),
+      evaluateTimes: (argument) => noted(this.#times(argument, grid)),
+      evaluateRange: (argument) => {
+        const { range, columns, copiedBytes } = this.#range(argument, grid);
+        if (columns !== null) inputs.push(columns);
+        if (!ONE_COLUMN.has(call.func.name)) assertRoom(range.series.length, grid, this.#budget);
+        rangeBytes += copiedBytes;
+        return range;
+      },
+    };
+    const output = this.#made(implementation(context), inputs);
+    this.#budget.giveBackBytes(rangeBytes);
+    return output;
+  }
+
+  #times(argument: Expr, grid: Grid): VectorValue {
+    const inner = unwrapped(argument);
+    if (inner.kind === 'vectorSelector') return this.#select(inner, grid, 'times');
+    const vector = asVector(this.evaluate(argument, grid));
+    const values = stepTimes(grid, this.#budget);
+    const times = vector.series.map(({ labels, present }) => ({ labels, values, present }));
+    const output: VectorValue = { type: 'vector', series: times };
+    this.#pinned.release([vector], output, this.#budget);
+    return output;
+  }
+
+  #range(argument: Expr, grid: Grid): HeldRange {
+    const expr = unwrapped(argument);
+    if (expr.kind === 'matrixSelector') return this.#selectRange(expr, grid);
+    if (expr.kind === 'subquery') return this.#subquery(expr, grid);
+    throw new Error(`A ${expr.kind} is not a range`);
+  }
+
+  #selectRange({ selector, rangeMs }: MatrixSelector, grid: Grid): HeldRange {
+    const look = lookTimes(selector, grid, this.#options.range);
+    const series = this.#fetched.select({
+      matchers: selector.matchers,
+      afterMs: look.firstMs - rangeMs,
+      throughMs: lastLook(look),
+    });
+    const selected = selectRange(series, { look, rangeMs }, this.#budget);
+    return { ...selected, columns: null };
+  }
+
+  #subquery(subquery: Subquery, grid: Grid): HeldRange {
+    const { rangeMs } = subquery;
+    const look = lookTimes(subquery, grid, this.#options.range);
+    const inner = subqueryGrid(subquery, look, this.#options.subqueryStepMs);
+    const columns = inner === null ? null : asVector(this.evaluate(subquery.expr, inner));
+    const range = rangeOfColumns(columns, inner, { look, rangeMs }, this.#budget);
+    return { ...range, columns };
+  }
+}
+
+/** What a range holds until its reader is done. */
+interface HeldRange extends CopiedRange {
+  /** Whose arrays it may refer to. */
+  readonly columns: VectorValue | null;
+}
+
+/** Functions over a range whose answer is one column, however many series the range has. */
+const ONE_COLUMN: ReadonlySet<string> = new Set(['absent_over_time']);
+
+function settled(value: Value | OrChain | undefined): Value {
+  if (value === undefined) throw new Error('An operator has no operand');
+  return value instanceof OrChain ? value.value() : value;
+}
+
+function asVector(value: Value): VectorValue {
+  if (value.type === 'vector') return value;
+  throw new Error(`A ${value.type} where a vector belongs`);
+}
+
+/** From a value of one step. */
+function broadcast(value: Value, count: number, pinned: PinnedArrays, budget: Budget): Value {
+  if (value.type === 'string') return value;
+  if (value.type === 'scalar') return constantScalar(value.values[0] ?? Number.NaN, count, budget);
+  const present = pinned.allPresent(count, budget);
+  const series = value.series.flatMap((column) => {
+    budget.check();
+    if (column.present[0] !== 1) return [];
+    const values = takeValues(count, budget).fill(column.values[0] ?? Number.NaN);
+    return [{ labels: column.labels, values, present }];
+  });
+  return vectorOf(series);
+}
+
+/** The time of each step, seconds. */
+function stepTimes(grid: Grid, budget: Budget): Float64Array {
+  const times = takeValues(grid.count, budget);
+  for (let i = 0; i < times.length; i++) times[i] = stepTime(grid, i) / 1000;
+  return times;
+}
+
+function applyUnary({ op }: Unary, value: Value, budget: Budget): Value {
+  if (op === '+' || value.type === 'string') return value;
+  if (value.type === 'scalar') return { type: 'scalar', values: negated(value.values, budget) };
+  const series = value.series.map(({ labels, values, present }) => {
+    budget.check();
+    return seriesColumn(labels.withoutName(), negated(values, budget), present);
+  });
+  return vectorOf(mergeSeries(series, budget));
+}
+
+function negated(values: Float64Array, budget: Budget): Float64Array {
+  const out = takeValues(values.length, budget);
+  for (let i = 0; i < values.length; i++) out[i] = -(values[i] as number);
+  return out;
 }

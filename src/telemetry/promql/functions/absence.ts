@@ -3,13 +3,12 @@
  * asked for by name. The one place where an absent sample becomes a value.
  */
 import type { Expr } from '../ast.ts';
-import { giveBack, takePresence, takeValues } from '../column-memory.ts';
 import { Labels, METRIC_NAME } from '../labels.ts';
 import type { Matcher } from '../matcher.ts';
-import type { VectorValue } from '../values.ts';
+import { giveBack, takePresence, takeValues, type VectorValue } from '../values.ts';
 import { bareArgument, rangeArgument, vectorArgument } from './arguments.ts';
 import type { CallContext, PromqlFunction } from './function.ts';
-import { WindowLocator } from './window-bounds.ts';
+import { WindowLocator } from './windows.ts';
 
 export const absenceFunctions: Readonly<Record<string, PromqlFunction>> = {
   absent: (context) => {

@@ -3,8 +3,8 @@
  * hold more seconds than a `Date` can, and no object is wanted for each element.
  */
 
-import { takeColumn } from '../column-memory.ts';
 import { Labels } from '../labels.ts';
+import { takeColumn } from '../values.ts';
 import { vectorArgument } from './arguments.ts';
 import { mapElements } from './elementwise.ts';
 import type { PromqlFunction } from './function.ts';

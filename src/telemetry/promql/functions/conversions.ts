@@ -1,9 +1,9 @@
 /**
  * Between scalars, vectors and times, and the order of a vector.
  */
-import { giveBack, takePresence, takeValues } from '../column-memory.ts';
+
 import { Labels } from '../labels.ts';
-import type { Grid, ScalarValue } from '../values.ts';
+import { type Grid, giveBack, type ScalarValue, takePresence, takeValues } from '../values.ts';
 import { argumentAt, scalarArgument, vectorArgument } from './arguments.ts';
 import { mapElements } from './elementwise.ts';
 import type { CallContext, PromqlFunction } from './function.ts';

@@ -2,9 +2,9 @@
  * Functions of one number, applied to each element of a vector: math, trigonometry, rounding and
  * clamping. They drop the metric's name, because the result is another quantity.
  */
-import { takePresence, takeValues } from '../column-memory.ts';
+
 import { mergeSeries } from '../merge-series.ts';
-import type { SeriesColumn, VectorValue } from '../values.ts';
+import { type SeriesColumn, takePresence, takeValues, type VectorValue } from '../values.ts';
 import { scalarArgument, vectorArgument } from './arguments.ts';
 import type { CallContext, PromqlFunction } from './function.ts';
 

@@ -3,8 +3,7 @@
  * what they share, so that each sample is looked at once. Minima are the maxima of the negated
  * values, which is exact.
  */
-import { giveBack, takeColumn, takeValues } from '../column-memory.ts';
-import type { Column } from '../values.ts';
+import { type Column, giveBack, takeColumn, takeValues } from '../values.ts';
 import { overlapMuch, segmentsOf } from './window-segments.ts';
 import { type BatchKernel, overRuns, type SeriesKernel, type SeriesWindows } from './windows.ts';
 

@@ -3,12 +3,12 @@
  * alone are the buckets of one. They are put in order once, then read step by step. What wants
  * native histograms finds none here and answers nothing.
  */
-import { takeColumn, takeLabels } from '../column-memory.ts';
+
 import { goQuoteCut } from '../format-go.ts';
 import type { Labels } from '../labels.ts';
 import { mergeSeries } from '../merge-series.ts';
 import { invalidQuantile } from '../quantile.ts';
-import type { SeriesColumn, VectorValue } from '../values.ts';
+import { type SeriesColumn, takeColumn, takeLabels, type VectorValue } from '../values.ts';
 import { argumentSpan, scalarArgument, vectorArgument } from './arguments.ts';
 import { BucketCounts, bucketFraction, bucketQuantile } from './buckets.ts';
 import type { CallContext, PromqlFunction } from './function.ts';

@@ -4,12 +4,11 @@
  * anything is read.
  */
 import type { Matcher, RE2JS } from 're2js';
-import { joinLabelValue, takeLabels } from '../column-memory.ts';
 import { PromqlError } from '../errors.ts';
 import type { Labels } from '../labels.ts';
 import { compileRegexp, RegexpError } from '../matcher.ts';
 import { mergeSeries } from '../merge-series.ts';
-import type { VectorValue } from '../values.ts';
+import { joinLabelValue, takeLabels, type VectorValue } from '../values.ts';
 import { stringArgument, vectorArgument } from './arguments.ts';
 import type { CallContext, PromqlFunction } from './function.ts';
 

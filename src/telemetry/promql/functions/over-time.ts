@@ -3,19 +3,19 @@
  * for are loops over a stretch of steps at once, the others arithmetic over one window (Prometheus
  * 3.5, `promql/functions.go`).
  */
-import { giveBack, takeValues } from '../column-memory.ts';
+
 import { KahanSum } from '../kahan.ts';
 import { invalidQuantile, quantileOf } from '../quantile.ts';
-import type { Column } from '../values.ts';
+import { type Column, giveBack, takeValues } from '../values.ts';
 import { argumentSpan, rangeArgument, scalarArgument } from './arguments.ts';
 import { maxKernel, minKernel } from './extremes.ts';
 import type { CallContext, PromqlFunction, Window, WindowFunction } from './function.ts';
 import { avgKernel, sumKernel } from './sums.ts';
-import { SampleCursor } from './window-bounds.ts';
 import {
   evaluateWindows,
   overRuns,
   perWindow,
+  SampleCursor,
   type SeriesKernel,
   type WindowOptions,
 } from './windows.ts';

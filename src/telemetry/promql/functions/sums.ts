@@ -5,12 +5,16 @@
  * overflows on the way is done again with care.
  */
 
-import { giveBack, takeColumn, takeValues } from '../column-memory.ts';
 import { KahanSum } from '../kahan.ts';
-import type { Column } from '../values.ts';
-import type { WindowBounds } from './window-bounds.ts';
+import { type Column, giveBack, takeColumn, takeValues } from '../values.ts';
 import { overlapMuch, segmentsOf, type WindowSegments } from './window-segments.ts';
-import { overRuns, type SeriesKernel, type SeriesWindows, type WindowBatch } from './windows.ts';
+import {
+  overRuns,
+  type SeriesKernel,
+  type SeriesWindows,
+  type WindowBatch,
+  type WindowBounds,
+} from './windows.ts';
 
 const NONE: Float64Array = new Float64Array(0);
 

@@ -8,7 +8,7 @@
  *     stretches [---|-------|---)
  */
 import type { Budget } from '../budget.ts';
-import type { WindowBounds } from './window-bounds.ts';
+import type { WindowBounds } from './windows.ts';
 
 export interface WindowSegments {
   /** The stretches as windows of their own, none empty. */

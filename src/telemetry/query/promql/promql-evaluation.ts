@@ -16,9 +16,8 @@ import type { Matcher } from '../../promql/matcher.ts';
 import { describeExpression } from '../../promql/parse/describe.ts';
 import { parseExpression } from '../../promql/parse/parse.ts';
 import { formatExpression } from '../../promql/parse/print.ts';
-import type { HistorySeriesSource } from '../series/history-source.ts';
-import { ProjectCache, type ProjectCacheOptions, type Weighed } from '../series/project-cache.ts';
-import type { SeriesThread } from '../series/series-thread.ts';
+import { ProjectCache, type ProjectCacheOptions, type Weighed } from '../series/project-series.ts';
+import type { HistorySeriesSource, SeriesThread } from '../series/series-thread.ts';
 import {
   PARSED_BYTES_MAX,
   PROJECT_PARSED_BYTES_MAX,

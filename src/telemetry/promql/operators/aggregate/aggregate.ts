@@ -7,12 +7,20 @@ import type { Aggregate, Expr } from '../../ast.ts';
 import type { Budget } from '../../budget.ts';
 import type { Annotations } from '../../errors.ts';
 import { invalidQuantile } from '../../quantile.ts';
-import type { SeriesColumn, Value, VectorValue } from '../../values.ts';
-import { isAnyPresent, seriesColumn, vectorOf } from '../columns.ts';
+import {
+  isAnyPresent,
+  type SeriesColumn,
+  seriesColumn,
+  type Value,
+  type VectorValue,
+  vectorOf,
+} from '../../values.ts';
 import {
   type Accumulator,
   Average,
   Count,
+  type Group,
+  groupsOf,
   Maximum,
   Minimum,
   Presence,
@@ -20,7 +28,6 @@ import {
   Variance,
 } from './accumulators.ts';
 import { countValues } from './count-values.ts';
-import { type Group, groupsOf } from './grouping.ts';
 import { quantileColumn } from './quantile.ts';
 import { rank } from './ranking.ts';
 

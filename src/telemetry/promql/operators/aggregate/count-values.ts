@@ -4,13 +4,18 @@
  */
 import type { Aggregate } from '../../ast.ts';
 import type { Budget } from '../../budget.ts';
-import { takeColumn, takeLabels } from '../../column-memory.ts';
 import { PromqlError } from '../../errors.ts';
 import { goQuote } from '../../format-go.ts';
 import type { Labels } from '../../labels.ts';
-import type { Column, SeriesColumn, VectorValue } from '../../values.ts';
-import { seriesColumn } from '../columns.ts';
-import { groupLabels } from './grouping.ts';
+import {
+  type Column,
+  type SeriesColumn,
+  seriesColumn,
+  takeColumn,
+  takeLabels,
+  type VectorValue,
+} from '../../values.ts';
+import { groupLabels } from './accumulators.ts';
 
 /** Throws `PromqlError` execution when `label` cannot be a label's name. */
 export function countValues(

@@ -4,9 +4,8 @@
  * needed.
  */
 import type { Budget } from '../../budget.ts';
-import { giveBack, takeColumn, takeValues } from '../../column-memory.ts';
 import { quantileOf } from '../../quantile.ts';
-import type { Column, SeriesColumn } from '../../values.ts';
+import { type Column, giveBack, type SeriesColumn, takeColumn, takeValues } from '../../values.ts';
 
 const BLOCK_STEPS = 64;
 

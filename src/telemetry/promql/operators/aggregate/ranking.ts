@@ -5,12 +5,10 @@
  * Prometheus: by its heap, and by the order of the series.
  */
 import type { Budget } from '../../budget.ts';
-import { takePresence } from '../../column-memory.ts';
 import { PromqlError } from '../../errors.ts';
 import { formatGo } from '../../format-go.ts';
-import type { SeriesColumn } from '../../values.ts';
-import { seriesColumn } from '../columns.ts';
-import type { Group } from './grouping.ts';
+import { type SeriesColumn, seriesColumn, takePresence } from '../../values.ts';
+import type { Group } from './accumulators.ts';
 
 const BLOCK_STEPS = 64;
 

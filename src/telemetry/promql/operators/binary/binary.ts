@@ -5,11 +5,21 @@
  */
 import type { Binary, VectorMatching } from '../../ast.ts';
 import type { Budget } from '../../budget.ts';
-import { giveBack, takeLabels, takePresence, takeValues } from '../../column-memory.ts';
 import type { Labels } from '../../labels.ts';
 import { mergeSeries } from '../../merge-series.ts';
-import type { Column, ScalarValue, SeriesColumn, Value, VectorValue } from '../../values.ts';
-import { seriesColumn, vectorOf } from '../columns.ts';
+import {
+  type Column,
+  giveBack,
+  type ScalarValue,
+  type SeriesColumn,
+  seriesColumn,
+  takeLabels,
+  takePresence,
+  takeValues,
+  type Value,
+  type VectorValue,
+  vectorOf,
+} from '../../values.ts';
 import { computeArithmetic, computeComparison, isArithmetic, isComparison } from './kernels.ts';
 import { anyPresence, keepCommon } from './presence.ts';
 import { applySetOperator, isSetOp } from './set-operators.ts';

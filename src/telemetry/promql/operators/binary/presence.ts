@@ -2,8 +2,7 @@
  * Where a column has values, combined over all steps at once. Arrays hold 0 or 1 and nothing else.
  */
 import type { Budget } from '../../budget.ts';
-import { takePresence } from '../../column-memory.ts';
-import type { SeriesColumn } from '../../values.ts';
+import { type SeriesColumn, takePresence } from '../../values.ts';
 
 /** Leaves 1 in `target` where both have it. Answers whether any is left. */
 export function keepCommon(target: Uint8Array, other: Uint8Array): boolean {

@@ -4,10 +4,16 @@
  */
 import type { Binary, VectorMatching } from '../../ast.ts';
 import type { Budget } from '../../budget.ts';
-import { giveBack, takePresence } from '../../column-memory.ts';
 import { mergeSeries } from '../../merge-series.ts';
-import type { SeriesColumn, Value, VectorValue } from '../../values.ts';
-import { seriesColumn, vectorOf } from '../columns.ts';
+import {
+  giveBack,
+  type SeriesColumn,
+  seriesColumn,
+  takePresence,
+  type Value,
+  type VectorValue,
+  vectorOf,
+} from '../../values.ts';
 import { anyPresence, keepCommon, keepOthers } from './presence.ts';
 import { matchGroups } from './vector-matching.ts';
 

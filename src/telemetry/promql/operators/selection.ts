@@ -1,0 +1,361 @@
+/**
+ * Selection: what selectors and subqueries find at each step of a query. First where they look,
+ * once `offset` and `@` are applied; then the newest sample there (instant vectors), the samples of
+ * a window (ranges), the values of an expression as samples (subqueries); last the series
+ * themselves, each selection asked of the source once.
+ */
+import type { AtModifier, Subquery } from '../ast.ts';
+import type { Budget } from '../budget.ts';
+import { compareLabels } from '../labels.ts';
+import type { SampleRun, Selection, SeriesSource, StoredSeries } from '../series-source.ts';
+import {
+  arrayBytes,
+  assertRoom,
+  columnBytes,
+  type Grid,
+  type RangeSeries,
+  type RangeValue,
+  type SeriesColumn,
+  stepTime,
+  takeColumn,
+  takeValues,
+  type VectorValue,
+} from '../values.ts';
+import { matchersKey } from './plan.ts';
+
+/** The ends of the whole query, which `@ start()` and `@ end()` mean, also inside subqueries. */
+export interface QueryRange {
+  readonly startMs: number;
+  readonly endMs: number;
+}
+
+export interface TimeModifiers {
+  /** Positive looks back, ms. */
+  readonly offsetMs: number;
+  readonly at: AtModifier | null;
+}
+
+/** Step i looks at `firstMs + i * stepMs`; with `@` every step at the same time, `stepMs` 0. */
+export interface LookTimes {
+  readonly firstMs: number;
+  readonly stepMs: number;
+  readonly count: number;
+}
+
+export function lookTimes(
+  { offsetMs, at }: TimeModifiers,
+  grid: Grid,
+  range: QueryRange,
+): LookTimes {
+  const { count } = grid;
+  if (at === null) return { firstMs: grid.startMs - offsetMs, stepMs: grid.stepMs, count };
+  return { firstMs: fixedTime(at, range) - offsetMs, stepMs: 0, count };
+}
+
+export function lastLook({ firstMs, stepMs, count }: LookTimes): number {
+  return firstMs + (count - 1) * stepMs;
+}
+
+function fixedTime(at: AtModifier, { startMs, endMs }: QueryRange): number {
+  if (at === 'start') return startMs;
+  return at === 'end' ? endMs : at.ms;
+}
+
+// Instant vector selectors: at each step the newest sample that is not older than the lookback.
+// Steps and samples both go forward in time, so one pointer a series walks along its samples; it
+// doubles its stride where the steps are far apart.
+
+export interface VectorSelection {
+  readonly series: readonly StoredSeries[];
+  readonly look: LookTimes;
+  /** A sample exactly this old is too old, ms. */
+  readonly lookbackMs: number;
+  /** `times`: each value is the time of the sample, seconds, as `timestamp()` wants it. */
+  readonly wanted: 'values' | 'times';
+}
+
+/** One column for each series with a value at any step. */
+export function selectVector(selection: VectorSelection, budget: Budget): SeriesColumn[] {
+  const { series, look } = selection;
+  assertRoom(series.length, look, budget);
+  const columns: SeriesColumn[] = [];
+  let column = null;
+  for (const { labels, runs } of series) {
+    column ??= takeColumn(look.count, budget);
+    const found = fill(column, runs, selection);
+    budget.takeSamples(found);
+    budget.check();
+    if (found === 0) continue;
+    columns.push({ labels, ...column });
+    column = null;
+  }
+  if (column !== null) budget.giveBackBytes(columnBytes(look.count));
+  return columns;
+}
+
+interface Target {
+  readonly values: Float64Array;
+  readonly present: Uint8Array;
+}
+
+/** Answers how many steps have a value. */
+function fill(target: Target, runs: readonly SampleRun[], selection: VectorSelection): number {
+  const { values, present } = target;
+  const { firstMs, stepMs, count } = selection.look;
+  const { lookbackMs } = selection;
+  const isTimes = selection.wanted === 'times';
+  let found = 0;
+  let nextRun = 0;
+  let times: Float64Array = NOTHING;
+  let samples: Float64Array = NOTHING;
+  let stale: Uint8Array | null = null;
+  /** Samples of the run that are not after the step. */
+  let passed = 0;
+  let nextRunMs = runs[0]?.timesMs[0] ?? Number.POSITIVE_INFINITY;
+  for (let i = 0; i < count; i++) {
+    const lookMs = firstMs + i * stepMs;
+    while (nextRunMs <= lookMs) {
+      const run = runs[nextRun++] as SampleRun;
+      times = run.timesMs;
+      samples = run.values;
+      stale = run.stale;
+      passed = 0;
+      nextRunMs = runs[nextRun]?.timesMs[0] ?? Number.POSITIVE_INFINITY;
+    }
+    const leapAt = passed + SINGLE_STEPS;
+    while (passed < times.length && (times[passed] as number) <= lookMs) {
+      passed = passed < leapAt ? passed + 1 : firstAfter(times, lookMs, passed, times.length);
+    }
+    if (passed === 0) continue;
+    const sampleMs = times[passed - 1] as number;
+    if (sampleMs <= lookMs - lookbackMs) continue;
+    if (stale !== null && stale[passed - 1] === 1) continue;
+    values[i] = isTimes ? sampleMs / 1000 : (samples[passed - 1] as number);
+    present[i] = 1;
+    found++;
+  }
+  return found;
+}
+
+const NOTHING = new Float64Array(0);
+/** Samples passed one by one before the place is searched for. */
+const SINGLE_STEPS = 8;
+
+/** Places around the guess that are looked at first: sources are some seconds late now and then. */
+const NEAR = 3;
+const GUESSED_MIN = 4 * NEAR;
+
+/**
+ * The first index in [from, to) of a time after `timeMs`, else `to`. Samples come at a nearly even
+ * pace: a guess from the ends is right but for a few places, and each place that halving would look
+ * at in between is a wait for memory.
+ */
+function firstAfter(times: Float64Array, timeMs: number, from: number, to: number): number {
+  let low = from;
+  let high = to;
+  if (high - low > GUESSED_MIN) {
+    const firstMs = times[low] as number;
+    const span = (times[high - 1] as number) - firstMs;
+    const guess = low + Math.floor(((timeMs - firstMs) / span) * (high - 1 - low));
+    const before = Math.min(Math.max(guess - NEAR, low), high - 1);
+    const after = Math.min(Math.max(guess + NEAR, low), high - 1);
+    if ((times[before] as number) > timeMs) high = before;
+    else if ((times[after] as number) > timeMs) [low, high] = [before + 1, after];
+    else low = after + 1;
+  }
+  while (low < high) {
+    const middle = (low + high) >>> 1;
+    if ((times[middle] as number) <= timeMs) low = middle + 1;
+    else high = middle;
+  }
+  return low;
+}
+
+// Range vector selectors: the source's own arrays, cut to what the windows reach, without stale
+// markers. Nothing is copied unless a marker has to come out; the windows themselves are slid by
+// the reader of the range.
+
+const SAMPLE_BYTES = 16;
+/** Of a series besides its samples: its lists, and views of the source's arrays. */
+const RANGE_SERIES_BYTES = 800;
+
+/** A range, and the memory taken for what it alone refers to. */
+export interface CopiedRange {
+  readonly range: RangeValue;
+  readonly copiedBytes: number;
+}
+
+/** Where a range looks at each step, and how far back. */
+export interface Windows {
+  readonly look: LookTimes;
+  readonly rangeMs: number;
+}
+
+/** Series without a sample in any window are left out. */
+export function selectRange(
+  stored: readonly StoredSeries[],
+  { look, rangeMs }: Windows,
+  budget: Budget,
+): CopiedRange {
+  const series: RangeSeries[] = [];
+  const endsMs = windowEnds(look, budget);
+  let copiedBytes = arrayBytes(endsMs);
+  for (const { labels, runs } of stored) {
+    budget.check();
+    budget.takeBytes(RANGE_SERIES_BYTES);
+    copiedBytes += RANGE_SERIES_BYTES;
+    const cut: SampleRun[] = [];
+    for (const run of runs) {
+      const within = cutRun(run, look.firstMs - rangeMs, lastLook(look));
+      const kept = withoutMarkers(within, budget);
+      if (kept === null) continue;
+      cut.push(kept);
+      if (kept.timesMs.length < within.timesMs.length) {
+        copiedBytes += kept.timesMs.length * SAMPLE_BYTES;
+      }
+    }
+    if (cut.length > 0) series.push({ labels, runs: cut });
+  }
+  return { range: { series, rangeMs, endsMs }, copiedBytes };
+}
+
+function windowEnds(look: LookTimes, budget: Budget): Float64Array {
+  const { firstMs, stepMs, count } = look;
+  const ends = takeValues(count, budget);
+  for (let i = 0; i < count; i++) ends[i] = firstMs + i * stepMs;
+  return ends;
+}
+
+/** The part in (afterMs, throughMs]. */
+function cutRun(run: SampleRun, afterMs: number, throughMs: number): SampleRun {
+  const { timesMs } = run;
+  const from = firstAfter(timesMs, afterMs, 0, timesMs.length);
+  const to = firstAfter(timesMs, throughMs, from, timesMs.length);
+  if (from === 0 && to === timesMs.length) return run;
+  return {
+    timesMs: timesMs.subarray(from, to),
+    values: run.values.subarray(from, to),
+    stale: run.stale?.subarray(from, to) ?? null,
+  };
+}
+
+/** null where nothing else is in it. */
+function withoutMarkers(run: SampleRun, budget: Budget): SampleRun | null {
+  const { timesMs, values, stale } = run;
+  if (timesMs.length === 0) return null;
+  if (stale === null) return run;
+  let kept = 0;
+  for (const marker of stale) if (marker === 0) kept++;
+  if (kept === 0) return null;
+  if (kept === stale.length) return { timesMs, values, stale: null };
+  budget.takeBytes(kept * SAMPLE_BYTES);
+  const isSample = (_: number, i: number) => stale[i] === 0;
+  return { timesMs: timesMs.filter(isSample), values: values.filter(isSample), stale: null };
+}
+
+// Subqueries: an instant vector expression, evaluated on a grid of its own and read as a range. The
+// grid lies on whole multiples of the step, so that the same time is evaluated whichever step of
+// the query asks for it.
+
+/** null when no multiple of the step lies in any window. Source: Prometheus 3.5, `eval`. */
+export function subqueryGrid(
+  { rangeMs, stepMs }: Subquery,
+  look: LookTimes,
+  defaultStepMs: number,
+): Grid | null {
+  const step = stepMs ?? defaultStepMs;
+  const startMs = step * (Math.floor((look.firstMs - rangeMs) / step) + 1);
+  const endMs = lastLook(look);
+  if (endMs < startMs) return null;
+  return { startMs, stepMs: step, count: Math.floor((endMs - startMs) / step) + 1 };
+}
+
+/**
+ * The columns as series of samples. A column with a value at every step is handed on as it is, with
+ * one array of times for all of them.
+ */
+export function rangeOfColumns(
+  vector: VectorValue | null,
+  inner: Grid | null,
+  { look, rangeMs }: Windows,
+  budget: Budget,
+): CopiedRange {
+  const series: RangeSeries[] = [];
+  const endsMs = windowEnds(look, budget);
+  let copiedBytes = arrayBytes(endsMs);
+  if (vector !== null && inner !== null) {
+    const timesMs = takeValues(inner.count, budget);
+    copiedBytes += arrayBytes(timesMs);
+    for (let i = 0; i < inner.count; i++) timesMs[i] = stepTime(inner, i);
+    for (const { labels, values, present } of vector.series) {
+      budget.check();
+      budget.takeBytes(RANGE_SERIES_BYTES);
+      copiedBytes += RANGE_SERIES_BYTES;
+      const run = compact({ timesMs, values, present }, budget);
+      if (run.timesMs.buffer !== timesMs.buffer) copiedBytes += run.timesMs.length * SAMPLE_BYTES;
+      if (run.timesMs.length > 0) series.push({ labels, runs: [run] });
+    }
+  }
+  return { range: { series, rangeMs, endsMs }, copiedBytes };
+}
+
+interface Points {
+  readonly timesMs: Float64Array;
+  readonly values: Float64Array;
+  readonly present: Uint8Array;
+}
+
+/** The points that are present; views of the arrays where these lie in one stretch. */
+export function compact({ timesMs, values, present }: Points, budget: Budget): SampleRun {
+  const from = present.indexOf(1);
+  const to = present.lastIndexOf(1) + 1;
+  if (from === -1) return { timesMs: NOTHING, values: NOTHING, stale: null };
+  let count = 0;
+  for (let i = from; i < to; i++) count += present[i] as number;
+  if (count === present.length) return { timesMs, values, stale: null };
+  if (count === to - from) {
+    return { timesMs: timesMs.subarray(from, to), values: values.subarray(from, to), stale: null };
+  }
+  budget.takeBytes(count * SAMPLE_BYTES);
+  const times = new Float64Array(count);
+  const kept = new Float64Array(count);
+  for (let i = from, at = 0; i < to; i++) {
+    if (present[i] === 0) continue;
+    times[at] = timesMs[i] as number;
+    kept[at++] = values[i] as number;
+  }
+  return { timesMs: times, values: kept, stale: null };
+}
+
+/**
+ * The series that an expression's selectors find, each selection asked of the source once. In order
+ * of labels, so that sums and ties come out the same whatever order the source keeps.
+ */
+export class FetchedSeries {
+  readonly #source: SeriesSource;
+  readonly #budget: Budget;
+  readonly #fetched = new Map<string, readonly StoredSeries[]>();
+
+  constructor(source: SeriesSource, budget: Budget) {
+    this.#source = source;
+    this.#budget = budget;
+  }
+
+  select(selection: Selection): readonly StoredSeries[] {
+    const { matchers, afterMs, throughMs } = selection;
+    const key = `${afterMs} ${throughMs} ${matchersKey(matchers)}`;
+    let series = this.#fetched.get(key);
+    if (series === undefined) {
+      series = inOrder(this.#source.select(selection, this.#budget), this.#budget);
+      this.#fetched.set(key, series);
+    }
+    return series;
+  }
+}
+
+function inOrder(series: readonly StoredSeries[], budget: Budget): readonly StoredSeries[] {
+  return [...series].sort((a, b) => {
+    budget.takeWork();
+    return compareLabels(a.labels, b.labels);
+  });
+}
