@@ -24,28 +24,28 @@ func (c *Client) ListAlertRules(ctx context.Context, request *ListAlertRulesRequ
 	return unary[ListAlertRulesResponse](ctx, c, method{service: "svc.monitoring.v1.AlertService", name: "ListAlertRules"}, request)
 }
 
-// DeleteAlertRule: deletes a rule and retires its instances; no recovery is manufactured.
+// DeleteAlertRule: deletes a rule and retires its instances. No recovery is sent.
 func (c *Client) DeleteAlertRule(ctx context.Context, request *DeleteAlertRuleRequest) (*DeleteAlertRuleResponse, error) {
 	return unary[DeleteAlertRuleResponse](ctx, c, method{service: "svc.monitoring.v1.AlertService", name: "DeleteAlertRule", isMutation: true}, request)
 }
 
-// ListAlertRuleTemplates: rules to start from, one for each common need.
+// ListAlertRuleTemplates: lists rule templates, one for each common need.
 func (c *Client) ListAlertRuleTemplates(ctx context.Context, request *ListAlertRuleTemplatesRequest) (*ListAlertRuleTemplatesResponse, error) {
 	return unary[ListAlertRuleTemplatesResponse](ctx, c, method{service: "svc.monitoring.v1.AlertService", name: "ListAlertRuleTemplates"}, request)
 }
 
-// ListAlertInstances: how each rule stands for each VM, fired or not.
+// ListAlertInstances: lists the state of each rule for each VM, fired or not.
 func (c *Client) ListAlertInstances(ctx context.Context, request *ListAlertInstancesRequest) (*ListAlertInstancesResponse, error) {
 	return unary[ListAlertInstancesResponse](ctx, c, method{service: "svc.monitoring.v1.AlertService", name: "ListAlertInstances"}, request)
 }
 
-// GetAlertInstance: how a rule stands for one VM and series, since when, and the path that led there.
+// GetAlertInstance: returns the state of a rule for one series of a VM, its start, and the path that led there.
 func (c *Client) GetAlertInstance(ctx context.Context, request *GetAlertInstanceRequest) (*AlertInstance, error) {
 	return unary[AlertInstance](ctx, c, method{service: "svc.monitoring.v1.AlertService", name: "GetAlertInstance"}, request)
 }
 
-// ExplainAlertInstance: the path of an instance over a stretch of time, whether or not it fired: recomputed from stored
-// samples by the rule as it is now. Saves nothing and notifies nobody.
+// ExplainAlertInstance: recomputes the path of an instance over a period from stored samples, by the current rule,
+// whether or not it fired. Saves nothing and notifies nobody.
 func (c *Client) ExplainAlertInstance(ctx context.Context, request *ExplainAlertInstanceRequest) (*ExplainAlertInstanceResponse, error) {
 	return unary[ExplainAlertInstanceResponse](ctx, c, method{service: "svc.monitoring.v1.AlertService", name: "ExplainAlertInstance"}, request)
 }
@@ -60,12 +60,13 @@ func (c *Client) GetIncident(ctx context.Context, request *GetIncidentRequest) (
 	return unary[Incident](ctx, c, method{service: "svc.monitoring.v1.AlertService", name: "GetIncident"}, request)
 }
 
-// ExplainIncident: explains why it fired: the deciding samples, and whether stored history leads to the same.
+// ExplainIncident: explains why it fired: the deciding samples, and whether stored history leads to the same
+// decision.
 func (c *Client) ExplainIncident(ctx context.Context, request *ExplainIncidentRequest) (*ExplainIncidentResponse, error) {
 	return unary[ExplainIncidentResponse](ctx, c, method{service: "svc.monitoring.v1.AlertService", name: "ExplainIncident"}, request)
 }
 
-// AcknowledgeIncident: records attention only: the incident keeps firing, and reminders continue.
+// AcknowledgeIncident: records that somebody is looking. The incident keeps firing, and reminders continue.
 // For people alone: with a session, and no key.
 func (c *Client) AcknowledgeIncident(ctx context.Context, request *AcknowledgeIncidentRequest) (*Incident, error) {
 	return unary[Incident](ctx, c, method{service: "svc.monitoring.v1.AlertService", name: "AcknowledgeIncident", isMutation: true}, request)
@@ -83,20 +84,20 @@ func (c *Client) UnsnoozeIncident(ctx context.Context, request *UnsnoozeIncident
 	return unary[Incident](ctx, c, method{service: "svc.monitoring.v1.AlertService", name: "UnsnoozeIncident", isMutation: true}, request)
 }
 
-// AcknowledgeIncidents: acknowledgeIncident for several at once: all that can be are, in one commit.
+// AcknowledgeIncidents: acknowledges several incidents at once, in one commit; each result says whether it was done.
 // For people alone: with a session, and no key.
 func (c *Client) AcknowledgeIncidents(ctx context.Context, request *AcknowledgeIncidentsRequest) (*AcknowledgeIncidentsResponse, error) {
 	return unary[AcknowledgeIncidentsResponse](ctx, c, method{service: "svc.monitoring.v1.AlertService", name: "AcknowledgeIncidents", isMutation: true}, request)
 }
 
-// SnoozeIncidents: snoozeIncident for several at once: all that can be are, in one commit.
+// SnoozeIncidents: snoozes several incidents at once, in one commit; each result says whether it was done.
 // For people alone: with a session, and no key.
 func (c *Client) SnoozeIncidents(ctx context.Context, request *SnoozeIncidentsRequest) (*SnoozeIncidentsResponse, error) {
 	return unary[SnoozeIncidentsResponse](ctx, c, method{service: "svc.monitoring.v1.AlertService", name: "SnoozeIncidents", isMutation: true}, request)
 }
 
 // WatchIncidents: streams the open incidents, then every change. Ends with an error when the caller loses access
-// or cannot keep up, or the service stops: call it again then.
+// or cannot keep up, or when the service stops. Then call it again.
 // An error of take, or the end of the context, ends it too.
 func (c *Client) WatchIncidents(ctx context.Context, request *WatchIncidentsRequest, take func(*WatchIncidentsResponse) error) error {
 	return watch(ctx, c, method{service: "svc.monitoring.v1.AlertService", name: "WatchIncidents"}, request, take)
@@ -127,7 +128,7 @@ func (c *Client) DeleteDestination(ctx context.Context, request *DeleteDestinati
 	return unary[DeleteDestinationResponse](ctx, c, method{service: "svc.monitoring.v1.AlertService", name: "DeleteDestination", isMutation: true}, request)
 }
 
-// VerifyDestination: resends verification mails to recipients. Those who unsubscribed get none.
+// VerifyDestination: resends verification mails to unconfirmed recipients, except those who unsubscribed.
 // For people alone: with a session, and no key.
 func (c *Client) VerifyDestination(ctx context.Context, request *VerifyDestinationRequest) (*VerifyDestinationResponse, error) {
 	return unary[VerifyDestinationResponse](ctx, c, method{service: "svc.monitoring.v1.AlertService", name: "VerifyDestination", isMutation: true}, request)
@@ -173,7 +174,7 @@ func (c *Client) ListNotices(ctx context.Context, request *ListNoticesRequest) (
 	return unary[ListNoticesResponse](ctx, c, method{service: "svc.monitoring.v1.AlertService", name: "ListNotices"}, request)
 }
 
-// GetProjectOverview: the project in counts: what is watched, what fires, what is on its way, and its limits.
+// GetProjectOverview: returns counts of the project: VMs, incidents, rules, deliveries, and its limits.
 func (c *Client) GetProjectOverview(ctx context.Context, request *GetProjectOverviewRequest) (*ProjectOverview, error) {
 	return unary[ProjectOverview](ctx, c, method{service: "svc.monitoring.v1.AlertService", name: "GetProjectOverview"}, request)
 }
@@ -224,7 +225,7 @@ type PreviewAlertRuleResponseFiring struct {
 	EndUnix *int64 `json:"endUnix,string,omitempty"`
 }
 
-// PreviewedHistory: coverage of the requested history. A message of its own: its values share names with others.
+// PreviewedHistory: coverage of the requested history. It is a message because its values share names with others.
 type PreviewedHistory struct{}
 
 // SaveAlertRuleRequest is a message of the API.
@@ -237,7 +238,7 @@ type SaveAlertRuleRequest struct {
 	// UUID made by the client, distinct from `id`; a retry reuses it.
 	RequestID string `json:"requestId,omitempty"`
 
-	// "0" to create, else the version the edit is based on.
+	// "0" to create, otherwise the version that the edit is based on.
 	ExpectedVersion string `json:"expectedVersion,omitempty"`
 
 	// `projects/p`.
@@ -318,7 +319,7 @@ type ListAlertInstancesResponse struct {
 	NextPageToken string `json:"nextPageToken,omitempty"`
 }
 
-// GetAlertInstanceRequest: the instance's name, or its rule and VM, and its labels where it has any.
+// GetAlertInstanceRequest: the instance's name, or its rule and VM, with its labels if it has any.
 type GetAlertInstanceRequest struct {
 	Name string `json:"name,omitempty"`
 
@@ -329,7 +330,7 @@ type GetAlertInstanceRequest struct {
 	Labels map[string]string `json:"labels,omitempty"`
 }
 
-// ExplainAlertInstanceRequest: the instance as in `GetAlertInstanceRequest`, and a stretch of at most 86,400 seconds.
+// ExplainAlertInstanceRequest: the instance as in `GetAlertInstanceRequest`, and a period of at most 86,400 seconds.
 type ExplainAlertInstanceRequest struct {
 	Name string `json:"name,omitempty"`
 
@@ -345,8 +346,8 @@ type ExplainAlertInstanceRequest struct {
 	EndTimeUnix int64 `json:"endTimeUnix,string,omitempty"`
 }
 
-// ExplainAlertInstanceResponse: what stored samples lead to, in the order of their times. Notifications may have been others:
-// they follow the order in which samples arrived.
+// ExplainAlertInstanceResponse: the result of evaluating stored samples in the order of their times. Actual notifications may
+// differ, because they follow the order in which samples arrived.
 type ExplainAlertInstanceResponse struct {
 	RuleName string `json:"ruleName,omitempty"`
 
@@ -354,24 +355,24 @@ type ExplainAlertInstanceResponse struct {
 
 	Labels map[string]string `json:"labels,omitempty"`
 
-	// As the rule says now.
+	// Condition of the current rule.
 	Condition *ExplainIncidentResponseCondition `json:"condition,omitempty"`
 
-	// Every value of the metric within the stretch.
+	// Every value of the metric within the period.
 	Samples []ExplainIncidentResponseSample `json:"samples,omitempty"`
 
-	// Between two samples, and after the last one.
+	// Gaps between two samples, and after the last one.
 	Gaps []ExplainIncidentResponseGap `json:"gaps,omitempty"`
 
-	// They cover the stretch without a break. All of them are recomputed.
+	// They cover the whole period. All of them are recomputed.
 	Segments []ExplainAlertInstanceResponseSegment `json:"segments,omitempty"`
 
-	// Each step has `source` RECOMPUTED. It may begin before the stretch, by as much as a rule saved
-	// there would have looked back: `sustainedSeconds` and 90 s.
+	// Each step has `source` RECOMPUTED. The first may be before the period, by at most
+	// `sustainedSeconds` and 90 s.
 	Path []AlertInstanceStep `json:"path,omitempty"`
 }
 
-// ExplainAlertInstanceResponseSegment: a time in which neither the state nor the data state changes.
+// ExplainAlertInstanceResponseSegment: a span of time without a change of state or data state.
 type ExplainAlertInstanceResponseSegment struct {
 	State AlertInstanceState `json:"state,omitempty"`
 
@@ -381,7 +382,7 @@ type ExplainAlertInstanceResponseSegment struct {
 
 	EndUnixMs int64 `json:"endUnixMs,string,omitempty"`
 
-	// Event that began it; empty = the stretch begins with it.
+	// Event that began it; empty = it begins with the period.
 	Cause string `json:"cause,omitempty"`
 }
 
@@ -404,7 +405,7 @@ type AlertRuleTemplate struct {
 	// Purpose and limitation, in a sentence or two.
 	Description string `json:"description,omitempty"`
 
-	// Can be saved as is; it selects all VMs.
+	// Can be saved unchanged; it selects all VMs.
 	Spec *AlertRuleSpec `json:"spec,omitempty"`
 }
 
@@ -449,7 +450,7 @@ type GetProjectOverviewRequest struct {
 	ProjectName string `json:"projectName,omitempty"`
 }
 
-// ProjectOverview: the project in counts, as of one moment.
+// ProjectOverview: counts of the project at one moment.
 type ProjectOverview struct {
 	// Time at which it was counted.
 	CountedUnix int64 `json:"countedUnix,string,omitempty"`
@@ -476,11 +477,11 @@ type ProjectOverviewVMCounts struct {
 	// VMs that exist; retired ones are not counted.
 	Total int64 `json:"total,string,omitempty"`
 
-	// Of those, with expanded monitoring on.
+	// Number of those with expanded monitoring on.
 	Expanded int64 `json:"expanded,string,omitempty"`
 }
 
-// ProjectOverviewTelemetryCounts: each VM is in exactly one.
+// ProjectOverviewTelemetryCounts: each VM is counted in exactly one.
 type ProjectOverviewTelemetryCounts struct {
 	// Observed within the last 90 seconds, and its data center reports.
 	Live int64 `json:"live,string,omitempty"`
@@ -500,14 +501,14 @@ type ProjectOverviewIncidentCounts struct {
 	// Open incidents.
 	Firing int64 `json:"firing,string,omitempty"`
 
-	// Of those: neither acknowledged nor snoozed.
+	// Open incidents that are neither acknowledged nor snoozed.
 	Attention int64 `json:"attention,string,omitempty"`
 
 	Acknowledged int64 `json:"acknowledged,string,omitempty"`
 
 	Snoozed int64 `json:"snoozed,string,omitempty"`
 
-	// Of the open ones, by severity.
+	// Open incidents by severity.
 	Critical int64 `json:"critical,string,omitempty"`
 
 	Warning int64 `json:"warning,string,omitempty"`
@@ -515,12 +516,12 @@ type ProjectOverviewIncidentCounts struct {
 	Info int64 `json:"info,string,omitempty"`
 }
 
-// ProjectOverviewRuleCounts: each rule is in exactly one.
+// ProjectOverviewRuleCounts: each rule is counted in exactly one.
 type ProjectOverviewRuleCounts struct {
 	// Enabled, and its newest version is applied.
 	Applied int64 `json:"applied,string,omitempty"`
 
-	// Its newest version waits to be applied.
+	// Its newest version is not applied yet.
 	Pending int64 `json:"pending,string,omitempty"`
 
 	// Its newest version could not be applied.
@@ -552,10 +553,10 @@ type ProjectOverviewDatacenter struct {
 
 	State ProjectOverviewDatacenterState `json:"state,omitempty"`
 
-	// Since when it is in this state; absent = it was in no other since it was first seen.
+	// Start of this state; absent = it has been in this state since it was first seen.
 	SinceUnix *int64 `json:"sinceUnix,string,omitempty"`
 
-	// VMs of the project in it.
+	// Number of the project's VMs in it.
 	VMs int64 `json:"vms,string,omitempty"`
 }
 
@@ -582,7 +583,7 @@ type PreviewedHistoryStatus string
 const (
 	PreviewedHistoryStatusUnspecified PreviewedHistoryStatus = "STATUS_UNSPECIFIED"
 
-	// Values reach back to the start for every selected VM; gaps show in the counts.
+	// Every selected VM has values from the start on; gaps show in the counts.
 	PreviewedHistoryStatusComplete PreviewedHistoryStatus = "COMPLETE"
 
 	PreviewedHistoryStatusPartial PreviewedHistoryStatus = "PARTIAL"
@@ -607,8 +608,8 @@ const (
 	// Mail to a recipient bounced permanently.
 	NoticeKindRecipientBounced NoticeKind = "RECIPIENT_BOUNCED"
 
-	// Keys, CI connections or owners were added, or a credential was ended because it leaked or by
-	// an owner. Only for the project's owners, and for the member whose key it was.
+	// Keys, CI connections or owners were added, or a credential was ended by an owner or because
+	// it leaked. Visible only to the project's owners, and to the member whose key it was.
 	NoticeKindAccessChanged NoticeKind = "ACCESS_CHANGED"
 )
 

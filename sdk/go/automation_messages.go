@@ -62,7 +62,7 @@ func (c *Client) CreateKey(ctx context.Context, request *CreateKeyRequest) (*Cre
 	return unary[CreateKeyResponse](ctx, c, method{service: "svc.iam.v1.AutomationService", name: "CreateKey", isMutation: true}, request)
 }
 
-// RotateKey: makes a successor with a fresh lifetime; the old key works until the overlap ends.
+// RotateKey: creates a successor with a new lifetime; the old key works until the overlap ends.
 // For people alone: with a session, and no key.
 func (c *Client) RotateKey(ctx context.Context, request *RotateKeyRequest) (*RotateKeyResponse, error) {
 	return unary[RotateKeyResponse](ctx, c, method{service: "svc.iam.v1.AutomationService", name: "RotateKey", isMutation: true}, request)
@@ -86,7 +86,7 @@ func (c *Client) GetKey(ctx context.Context, request *GetKeyRequest) (*Key, erro
 	return unary[Key](ctx, c, method{service: "svc.iam.v1.AutomationService", name: "GetKey"}, request)
 }
 
-// ListCredentials: lists everything that can enter the project without a sign-in: keys and CI connections.
+// ListCredentials: lists everything that gives access to the project without a sign-in: keys and CI connections.
 // For people alone: with a session, and no key.
 func (c *Client) ListCredentials(ctx context.Context, request *ListCredentialsRequest) (*ListCredentialsResponse, error) {
 	return unary[ListCredentialsResponse](ctx, c, method{service: "svc.iam.v1.AutomationService", name: "ListCredentials"}, request)
@@ -139,7 +139,7 @@ func (c *Client) GetCiConnection(ctx context.Context, request *GetCiConnectionRe
 	return unary[CiConnection](ctx, c, method{service: "svc.iam.v1.AutomationService", name: "GetCiConnection"}, request)
 }
 
-// UpdateCiConnection: an edit of permissions ends the tokens made before.
+// UpdateCiConnection: a change of permissions invalidates the tokens issued before it.
 // For people alone: with a session, and no key.
 func (c *Client) UpdateCiConnection(ctx context.Context, request *UpdateCiConnectionRequest) (*CiConnection, error) {
 	return unary[CiConnection](ctx, c, method{service: "svc.iam.v1.AutomationService", name: "UpdateCiConnection", isMutation: true}, request)
@@ -217,10 +217,10 @@ type ServiceAccount struct {
 
 	State ServiceAccountState `json:"state,omitempty"`
 
-	// Bound of its keys and tokens.
+	// Limit of what its keys and tokens may do.
 	Capabilities []string `json:"capabilities,omitempty"`
 
-	// Template that it was made from; empty = none.
+	// Template that it was created from; empty = none.
 	Template string `json:"template,omitempty"`
 
 	CreatedUnix int64 `json:"createdUnix,string,omitempty"`
@@ -327,10 +327,10 @@ type Key struct {
 
 	State KeyState `json:"state,omitempty"`
 
-	// Capabilities that it was made with; its owner's grants bound them.
+	// Capabilities that it was created with. It never exceeds its owner's grants.
 	Capabilities []string `json:"capabilities,omitempty"`
 
-	// Present capabilities: the intersection with its owner's grants.
+	// Current capabilities: the intersection with its owner's grants.
 	EffectiveCapabilities []string `json:"effectiveCapabilities,omitempty"`
 
 	// Last four characters of the secret.
@@ -344,7 +344,7 @@ type Key struct {
 
 	ExpiryWarning KeyExpiryWarning `json:"expiryWarning,omitempty"`
 
-	// Up to 15 minutes late; absent = never.
+	// Time of the last use, up to 15 minutes late; absent = never.
 	LastUsedUnix *int64 `json:"lastUsedUnix,string,omitempty"`
 
 	// Name of the key that replaces it; empty = none.
@@ -415,8 +415,8 @@ type RevokeKeyRequest struct {
 
 // ListKeysRequest is a message of the API.
 type ListKeysRequest struct {
-	// `projects/p/serviceAccounts/s` or `projects/p/members/m`. `projects/p/serviceAccounts/-` = of
-	// every service account, by the end of their keys, earliest first.
+	// `projects/p/serviceAccounts/s` or `projects/p/members/m`. `projects/p/serviceAccounts/-` lists
+	// the keys of every service account, sorted by their end, earliest first.
 	Parent string `json:"parent,omitempty"`
 
 	PageSize int32 `json:"pageSize,omitempty"`
@@ -439,11 +439,11 @@ type GetKeyRequest struct {
 	Name string `json:"name,omitempty"`
 }
 
-// Credential: a credential that enters a project without a sign-in; without its secret.
+// Credential: a credential that gives access to a project without a sign-in. Its secret is left out.
 type Credential struct {
 	// Personal and service-account keys: `.../keys/k`, as for RevokeKey. CI connections:
-	// `projects/p/ciConnections/c`, as for DisableCiConnection. Keys of collectors and agents: a name
-	// that no method accepts; the operator ends them.
+	// `projects/p/ciConnections/c`, as for DisableCiConnection. Keys of collectors and agents have a
+	// name that no method accepts; the operator revokes them.
 	Name string `json:"name,omitempty"`
 
 	Kind CredentialKind `json:"kind,omitempty"`
@@ -463,10 +463,10 @@ type Credential struct {
 	// Last four characters of the secret; empty for a CI connection, which has none.
 	Last4 string `json:"last4,omitempty"`
 
-	// Capabilities that it was made with.
+	// Capabilities that it was created with.
 	Capabilities []string `json:"capabilities,omitempty"`
 
-	// Present capabilities.
+	// Current capabilities.
 	EffectiveCapabilities []string `json:"effectiveCapabilities,omitempty"`
 
 	CreatedUnix int64 `json:"createdUnix,string,omitempty"`
@@ -476,10 +476,11 @@ type Credential struct {
 	// End of its lifetime or overlap; absent = none.
 	EndsUnix *int64 `json:"endsUnix,string,omitempty"`
 
-	// Up to 15 minutes late, uses of a CI connection's tokens included; absent = never.
+	// Time of the last use, up to 15 minutes late; absent = never. For a CI connection, uses of its
+	// tokens count.
 	LastUsedUnix *int64 `json:"lastUsedUnix,string,omitempty"`
 
-	// Why it was revoked; empty otherwise.
+	// Reason of the revocation; empty = not revoked.
 	RevokedReason string `json:"revokedReason,omitempty"`
 }
 
@@ -516,7 +517,7 @@ type CiClaim struct {
 	// true = an exchange must show exactly this value.
 	Bound bool `json:"bound,omitempty"`
 
-	// Why it is bound, or is only recorded, in a sentence.
+	// Why it is bound or only recorded, in a sentence.
 	Why string `json:"why,omitempty"`
 }
 
@@ -573,7 +574,7 @@ type SubmitCiVerificationResponse struct {
 	ClaimsDigest string `json:"claimsDigest,omitempty"`
 }
 
-// CiRefusedProof: a refused proof with the right pairing code; at most one a minute is kept.
+// CiRefusedProof: a refused proof that had the right pairing code. At most one per minute is kept.
 type CiRefusedProof struct {
 	// E.g. `PULL_REQUEST`, or `BAD_ASSERTION WRONG_AUDIENCE`.
 	Code string `json:"code,omitempty"`
@@ -615,20 +616,20 @@ type CiVerification struct {
 	// Digest to approve; empty = nothing observed yet.
 	ClaimsDigest string `json:"claimsDigest,omitempty"`
 
-	// Sentences for the reviewer.
+	// Warnings and remarks for the reviewer.
 	Warnings []string `json:"warnings,omitempty"`
 
 	// Name of the approved connection.
 	ConnectionName string `json:"connectionName,omitempty"`
 
-	// Absent = none was refused.
+	// Last refused proof; absent = none.
 	LastRefusal *CiRefusedProof `json:"lastRefusal,omitempty"`
 
 	// URL of the issuer when the verification was started: `iss` of its tokens.
 	IssuerURL string `json:"issuerUrl,omitempty"`
 
-	// Noted wrong pairing codes; those of the last minute may be missing. Five lock out their source,
-	// and nobody else, for ten minutes.
+	// Number of wrong pairing codes; those of the last minute may be missing. Five from one source
+	// lock out that source alone, for ten minutes.
 	WrongCodes int32 `json:"wrongCodes,omitempty"`
 }
 
@@ -661,7 +662,7 @@ type ApproveCiVerificationRequest struct {
 
 	DisplayName string `json:"displayName,omitempty"`
 
-	// A subset of the verification's.
+	// A subset of the verification's capabilities.
 	Capabilities []string `json:"capabilities,omitempty"`
 
 	ClaimsDigest string `json:"claimsDigest,omitempty"`
@@ -689,7 +690,7 @@ type CiConnection struct {
 
 	Capabilities []string `json:"capabilities,omitempty"`
 
-	// Present capabilities of its tokens: the intersection with its service account's grants.
+	// Current capabilities of its tokens: the intersection with its service account's grants.
 	EffectiveCapabilities []string `json:"effectiveCapabilities,omitempty"`
 
 	Issuer string `json:"issuer,omitempty"`
@@ -705,26 +706,26 @@ type CiConnection struct {
 
 	CreatedBy string `json:"createdBy,omitempty"`
 
-	// Raised by every change that ends the tokens made before.
+	// Incremented by every change that invalidates earlier tokens.
 	TokenEpoch int64 `json:"tokenEpoch,string,omitempty"`
 
 	LastExchangeUnix *int64 `json:"lastExchangeUnix,string,omitempty"`
 
 	VerificationName string `json:"verificationName,omitempty"`
 
-	// URL of the issuer when it was verified. No other issuer's job is trusted.
+	// URL of the issuer when the connection was verified. Jobs of other issuers are refused.
 	IssuerURL string `json:"issuerUrl,omitempty"`
 
-	// The newest notes of refused exchanges, newest first, at most 10; one a minute is kept. Only in
-	// GetCiConnection.
+	// Refused exchanges, newest first, at most 10; one per minute is kept. Only in GetCiConnection.
 	RecentRefusals []CiRefusedExchange `json:"recentRefusals,omitempty"`
 }
 
-// CiRefusedExchange: refused exchanges of a connection that share one note. Values are in the job's log alone.
+// CiRefusedExchange: refused exchanges of a connection that are recorded together. Claim values are only in the job's
+// log.
 type CiRefusedExchange struct {
 	RefusedUnix int64 `json:"refusedUnix,string,omitempty"`
 
-	// As in the refused job's log.
+	// Correlation id, as in the log of the refused job.
 	CorrelationID string `json:"correlationId,omitempty"`
 
 	Causes []CiRefusedExchangeCause `json:"causes,omitempty"`
@@ -740,11 +741,11 @@ type CiRefusedExchangeCause struct {
 	Refusals int32 `json:"refusals,omitempty"`
 }
 
-// CiRefusedExchangeClaim: a claim that is not as approved.
+// CiRefusedExchangeClaim: a claim that differs from the approved one.
 type CiRefusedExchangeClaim struct {
 	Claim string `json:"claim,omitempty"`
 
-	// Unspecified in notes made before it was recorded.
+	// Unspecified in records written before this field existed.
 	Difference CiRefusedExchangeClaimDifference `json:"difference,omitempty"`
 }
 
@@ -851,7 +852,7 @@ const (
 
 	KeyStateActive KeyState = "ACTIVE"
 
-	// Replaced, and still works until `overlap_ends_unix`.
+	// Replaced, but still works until `overlap_ends_unix`.
 	KeyStateRotating KeyState = "ROTATING"
 
 	KeyStateRevoked KeyState = "REVOKED"
@@ -859,7 +860,7 @@ const (
 	KeyStateExpired KeyState = "EXPIRED"
 )
 
-// KeyExpiryWarning: the shortest of these periods within which it ends, by lifetime or overlap.
+// KeyExpiryWarning: the shortest of these periods in which the key ends, by its lifetime or its overlap.
 type KeyExpiryWarning string
 
 // Values of KeyExpiryWarning.
@@ -906,10 +907,10 @@ const (
 
 	CredentialStateActive CredentialState = "ACTIVE"
 
-	// Replaced, and still works until `ends_unix`.
+	// Replaced, but still works until `ends_unix`.
 	CredentialStateRotating CredentialState = "ROTATING"
 
-	// Not ended, but gives no access now: it, or its owner, is disabled or gone.
+	// Not ended, but gives no access now: it is disabled, or its owner is disabled or deleted.
 	CredentialStateDisabled CredentialState = "DISABLED"
 
 	CredentialStateRevoked CredentialState = "REVOKED"
@@ -961,7 +962,7 @@ const (
 	// It has another value.
 	CiRefusedExchangeClaimDifferenceDifferent CiRefusedExchangeClaimDifference = "DIFFERENT"
 
-	// The token does not have it.
+	// It is missing from the token.
 	CiRefusedExchangeClaimDifferenceMissing CiRefusedExchangeClaimDifference = "MISSING"
 )
 

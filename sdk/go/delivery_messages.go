@@ -16,7 +16,7 @@ type Delivery struct {
 
 	State DeliveryState `json:"state,omitempty"`
 
-	// Why it ended without being sent, e.g. `SNOOZED`.
+	// Why it ended unsent, e.g. `SNOOZED`.
 	Reason string `json:"reason,omitempty"`
 
 	Attempts []DeliveryAttempt `json:"attempts,omitempty"`
@@ -53,13 +53,13 @@ type DeliveryAttempt struct {
 	AnswerExcerpt string `json:"answerExcerpt,omitempty"`
 }
 
-// DeliveryCheck: what was looked at before an attempt was opened, or before it was decided not to send.
+// DeliveryCheck: a check before an attempt was opened or the delivery was suppressed.
 type DeliveryCheck struct {
 	Check DeliveryCheckKind `json:"check,omitempty"`
 
 	Holds bool `json:"holds,omitempty"`
 
-	// Why it does not hold: a reason of the delivery, e.g. `SNOOZED`; empty when it holds.
+	// Why the check failed: a reason of the delivery, e.g. `SNOOZED`; empty = it passed.
 	Reason string `json:"reason,omitempty"`
 }
 
@@ -71,14 +71,14 @@ type DeliveryStep struct {
 	// `attemptLost`, or for timers `after retryDelay` and `after lifetimeEnd`; empty = the creation.
 	Event string `json:"event,omitempty"`
 
-	// Of the attempt that it opened or ended; empty = none.
+	// Id of the attempt that it opened or ended; empty = none.
 	AttemptID string `json:"attemptId,omitempty"`
 
-	// Of `cleared` and `suppressed`, in their order; the first that does not hold is the last.
-	// Empty for steps recorded before checks were.
+	// Checks of `cleared` and `suppressed`, in their order, up to the first that failed. Empty for
+	// steps recorded before checks were recorded.
 	Checks []DeliveryCheck `json:"checks,omitempty"`
 
-	// State after it.
+	// State after the step.
 	State DeliveryState `json:"state,omitempty"`
 }
 
@@ -152,7 +152,7 @@ const (
 
 	DeliveryStateWaiting DeliveryState = "WAITING"
 
-	// The endpoint accepted it. It says nothing about who read it.
+	// The endpoint accepted it. That does not mean that anybody read it.
 	DeliveryStateSent DeliveryState = "SENT"
 
 	DeliveryStateSuppressed DeliveryState = "SUPPRESSED"
@@ -175,13 +175,14 @@ const (
 	// The destination is not paused.
 	DeliveryCheckKindDestinationNotPaused DeliveryCheckKind = "DESTINATION_NOT_PAUSED"
 
-	// Mail: the recipient is one of the destination's, verified, and takes mail.
+	// Mail only: the recipient belongs to the destination, is verified, and accepts mail.
 	DeliveryCheckKindRecipientEligible DeliveryCheckKind = "RECIPIENT_ELIGIBLE"
 
 	// The incident still fires, as the notification says.
 	DeliveryCheckKindIncidentFires DeliveryCheckKind = "INCIDENT_FIRES"
 
-	// No newer notification makes this one redundant. For a recovery: its firing may have arrived.
+	// No newer notification makes this one redundant. For a recovery: the firing was sent, or may
+	// have been.
 	DeliveryCheckKindNotSuperseded DeliveryCheckKind = "NOT_SUPERSEDED"
 
 	// The incident was not retired.

@@ -4,7 +4,7 @@ package svc
 
 // WebhookTarget is a message of the API.
 type WebhookTarget struct {
-	// https. Write-only: responses hold the host and the last four characters.
+	// https URL. Write-only: responses contain only its host and its last four characters.
 	URL string `json:"url,omitempty"`
 }
 
@@ -96,7 +96,7 @@ type CreateDestinationResponse struct {
 	// `whsec_...`. Only in the first response.
 	WebhookSecret string `json:"webhookSecret,omitempty"`
 
-	// false: the request was answered before, and the secret cannot be read again.
+	// false: this answers a repeated request; the secret cannot be read again.
 	SecretAvailable bool `json:"secretAvailable,omitempty"`
 }
 
@@ -165,7 +165,7 @@ type VerifyDestinationResponse struct {
 	// Recipients to whom a mail is being sent.
 	Mails int32 `json:"mails,omitempty"`
 
-	// Unverified recipients who are not mailed now, because they were mailed a moment ago or too many
+	// Unverified recipients who are not mailed now, because they were mailed recently or too many
 	// mails are queued. Their current links stay valid; try again later.
 	NotMailed int32 `json:"notMailed,omitempty"`
 }
@@ -227,7 +227,7 @@ type EmailRecipientState string
 const (
 	EmailRecipientStateUnspecified EmailRecipientState = "STATE_UNSPECIFIED"
 
-	// Has not confirmed the address: only verification mails are sent.
+	// Has not confirmed the address, so only verification mails are sent.
 	EmailRecipientStateInvited EmailRecipientState = "INVITED"
 
 	EmailRecipientStateVerified EmailRecipientState = "VERIFIED"

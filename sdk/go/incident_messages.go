@@ -60,7 +60,7 @@ type Incident struct {
 	EvaluatorError string `json:"evaluatorError,omitempty"`
 
 	// For a condition on a whole data center: its name and its silent VMs (at most 1,000; left out of
-	// lists and watches). `vm_name` is empty then.
+	// lists and watches). `vm_name` is empty in this case.
 	Datacenter string `json:"datacenter,omitempty"`
 
 	HeldVMs []string `json:"heldVms,omitempty"`
@@ -204,7 +204,7 @@ type AcknowledgeIncidentsRequest struct {
 
 	RequestID string `json:"requestId,omitempty"`
 
-	// 1 to 200 incidents of the project, each once.
+	// 1 to 200 different incidents of the project.
 	Names []string `json:"names,omitempty"`
 
 	// At most 1,000 characters; the same for all.
@@ -236,17 +236,17 @@ type SnoozeIncidentsResponse struct {
 	Results []IncidentResult `json:"results,omitempty"`
 }
 
-// IncidentResult: what an act came to for one of several incidents.
+// IncidentResult: result for one of several incidents.
 type IncidentResult struct {
 	Name string `json:"name,omitempty"`
 
-	// The incident as it is now, without timeline and silent VMs; absent when there is none.
+	// The current incident, without timeline and silent VMs; absent = it does not exist.
 	Incident *Incident `json:"incident,omitempty"`
 
-	// Reason of the refusal, e.g. `INVALID_STATE` for one that has ended; empty = done.
+	// Reason of the refusal, e.g. `INVALID_STATE` for an ended incident; empty = done.
 	ErrorReason string `json:"errorReason,omitempty"`
 
-	// The refusal in words.
+	// Message of the refusal.
 	ErrorMessage string `json:"errorMessage,omitempty"`
 }
 
@@ -268,8 +268,8 @@ type ExplainIncidentResponse struct {
 
 	Condition *ExplainIncidentResponseCondition `json:"condition,omitempty"`
 
-	// Samples as they were when it fired, oldest first; thinned to at most 512, see
-	// `window_thinned`. Empty when silence fired it.
+	// Samples as they were when it fired, oldest first, thinned to at most 512 (`window_thinned`).
+	// Empty if it fired because of missing samples.
 	Window []ExplainIncidentResponseSample `json:"window,omitempty"`
 
 	WindowThinned bool `json:"windowThinned,omitempty"`
@@ -278,7 +278,7 @@ type ExplainIncidentResponse struct {
 
 	Recomputation *ExplainIncidentResponseRecomputation `json:"recomputation,omitempty"`
 
-	// The decision in words.
+	// Description of the decision.
 	Summary string `json:"summary,omitempty"`
 }
 
@@ -389,7 +389,7 @@ type WatchIncidentsResponseKind string
 const (
 	WatchIncidentsResponseKindUnspecified WatchIncidentsResponseKind = "KIND_UNSPECIFIED"
 
-	// A part of the open incidents, as of `sequence`.
+	// Part of the open incidents, as of `sequence`.
 	WatchIncidentsResponseKindSnapshot WatchIncidentsResponseKind = "SNAPSHOT"
 
 	// Incidents that began, changed or ended, in the order of the decisions.

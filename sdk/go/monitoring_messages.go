@@ -43,23 +43,23 @@ type QueryVMMonitoringRequest struct {
 	// Unix seconds, required; clamped to now, then to a whole number of steps after the first point.
 	EndTimeUnix *int64 `json:"endTimeUnix,string,omitempty"`
 
-	// At least 30. Range and step together are at most 10,000 points, both ends counted.
+	// At least 30. A range has at most 10,000 points, both ends counted.
 	StepSeconds int32 `json:"stepSeconds,omitempty"`
 
-	// true: each point also has the least and the greatest value of its step.
+	// true: each point also has the smallest and the greatest value of its step.
 	WithExtremes bool `json:"withExtremes,omitempty"`
 }
 
 // QueryVMMonitoringResponse is a message of the API.
 type QueryVMMonitoringResponse struct {
-	// The actual bounds and step: callers must use these.
+	// Actual bounds and step. Callers must use these instead of the requested ones.
 	StartTimeUnix int64 `json:"startTimeUnix,string,omitempty"`
 
 	EndTimeUnix int64 `json:"endTimeUnix,string,omitempty"`
 
 	StepSeconds int32 `json:"stepSeconds,omitempty"`
 
-	// Read it together with `series`.
+	// How complete and fresh `series` is. Always read both.
 	Quality *Quality `json:"quality,omitempty"`
 
 	Series []Series `json:"series,omitempty"`
@@ -87,8 +87,8 @@ type Point struct {
 
 	Value *float64 `json:"value,omitempty"`
 
-	// Least and greatest value observed in the step, by observations like those that `value` is made
-	// of. Only with `with_extremes`.
+	// Smallest and greatest value observed in the step, from the same kind of observations as
+	// `value`. Only with `with_extremes`.
 	Min *float64 `json:"min,omitempty"`
 
 	Max *float64 `json:"max,omitempty"`
@@ -104,7 +104,7 @@ type Quality struct {
 	// `LIVE` or `STALE`.
 	DatacenterState string `json:"datacenterState,omitempty"`
 
-	// Samples the range would hold at the source's interval, and samples it holds.
+	// Expected samples of the range at the source's interval, and observed samples.
 	ExpectedSamples int64 `json:"expectedSamples,string,omitempty"`
 
 	ObservedSamples int64 `json:"observedSamples,string,omitempty"`
@@ -126,8 +126,8 @@ type Gap struct {
 
 	EndUnix int64 `json:"endUnix,string,omitempty"`
 
-	// `NO_SAMPLES` (nothing came), `NOT_RUNNING` (the VM was off), `NOT_REPORTED` (rows came without
-	// it), or one of the reasons of `Quality`.
+	// `NO_SAMPLES` (nothing arrived), `NOT_RUNNING` (the VM was off), `NOT_REPORTED` (rows arrived
+	// without the metric), or one of the reasons of `Quality`.
 	Reason string `json:"reason,omitempty"`
 }
 
@@ -149,7 +149,7 @@ type ListVMMonitoringRequest struct {
 	// Default 50, at most 1000.
 	PageSize int32 `json:"pageSize,omitempty"`
 
-	// true: no metrics are read.
+	// true: metrics are left out, which is faster.
 	InventoryOnly bool `json:"inventoryOnly,omitempty"`
 
 	PageToken string `json:"pageToken,omitempty"`
@@ -171,7 +171,7 @@ type ListVMMonitoringResponse struct {
 	// Empty on the last page.
 	NextPageToken string `json:"nextPageToken,omitempty"`
 
-	// VMs that fit the filters, on all pages together.
+	// Number of VMs that match the filters, on all pages.
 	TotalSize int32 `json:"totalSize,omitempty"`
 }
 
@@ -192,14 +192,14 @@ type VMMonitoring struct {
 
 	Datacenter string `json:"datacenter,omitempty"`
 
-	// Observed with the last row.
+	// As of the last row.
 	VCPUs *int32 `json:"vcpus,omitempty"`
 
 	Telemetry *Telemetry `json:"telemetry,omitempty"`
 
 	ExpandedMonitoring bool `json:"expandedMonitoring,omitempty"`
 
-	// Only when observed within the last 90 seconds.
+	// Absent unless observed within the last 90 seconds.
 	CPUUtilizationPct *float64 `json:"cpuUtilizationPct,omitempty"`
 
 	MemoryUsedBytes *float64 `json:"memoryUsedBytes,omitempty"`
@@ -217,11 +217,11 @@ type ExpandedMonitoring struct {
 
 	State ExpandedMonitoringState `json:"state,omitempty"`
 
-	// End of the token; only while OFFERED.
+	// Expiry of the token; only while OFFERED.
 	TokenExpiresUnix *int64 `json:"tokenExpiresUnix,string,omitempty"`
 
-	// Newest row with readings of the guest; absent = none in the history that is kept, or with
-	// `inventory_only`.
+	// Time of the newest row with readings of the guest; absent = none is stored, or `inventory_only`
+	// was set.
 	LastObservedUnix *int64 `json:"lastObservedUnix,string,omitempty"`
 }
 

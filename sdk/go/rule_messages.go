@@ -32,10 +32,10 @@ type AlertRuleSpec struct {
 
 	DestinationNames []string `json:"destinationNames,omitempty"`
 
-	// Recovery needs samples on the good side of this; absent = of `threshold`.
+	// Recovery needs samples on the good side of this value; absent = `threshold`.
 	RecoveryThreshold *float64 `json:"recoveryThreshold,omitempty"`
 
-	// How long good samples must last; absent = one is enough.
+	// How long samples must stay good for a recovery; absent = one good sample is enough.
 	RecoverySeconds *int32 `json:"recoverySeconds,omitempty"`
 
 	Labels map[string]string `json:"labels,omitempty"`
@@ -48,7 +48,7 @@ type AlertRule struct {
 
 	Spec *AlertRuleSpec `json:"spec,omitempty"`
 
-	// For `expectedVersion`.
+	// Pass it as `expectedVersion` of an edit.
 	Version int64 `json:"version,string,omitempty"`
 
 	// 0 = never applied.
@@ -65,12 +65,12 @@ type AlertRule struct {
 	// Resource name of the last editor.
 	UpdatedBy string `json:"updatedBy,omitempty"`
 
-	// Instances that are not evaluated because the project's limit is reached; `sync_error` is
-	// INSTANCE_LIMIT then. The others are evaluated as before.
+	// Number of instances that are not evaluated because the project's limit is reached. `sync_error`
+	// is INSTANCE_LIMIT in this case. The other instances are evaluated as before.
 	UnevaluatedInstances int64 `json:"unevaluatedInstances,string,omitempty"`
 }
 
-// AlertInstance: how a rule stands for one series of one VM: the state of its state machine, `alertInstance`.
+// AlertInstance: state of a rule for one series of one VM: its state machine `alertInstance`.
 type AlertInstance struct {
 	RuleName string `json:"ruleName,omitempty"`
 
@@ -97,7 +97,8 @@ type AlertInstance struct {
 	// The newest steps of its path, oldest first, at most 100. Lists leave it out.
 	Path []AlertInstanceStep `json:"path,omitempty"`
 
-	// When it fires if every observation until then breaches; only while SUSTAINING and OBSERVED.
+	// Time at which it fires if every observation until then breaches. Only while SUSTAINING and
+	// OBSERVED.
 	FiresAtUnix *int64 `json:"firesAtUnix,string,omitempty"`
 }
 
@@ -106,10 +107,10 @@ type AlertInstanceStep struct {
 	// Name of the machine's event, e.g. `breachStarted`.
 	Event string `json:"event,omitempty"`
 
-	// When it happened, by the time of the observation that decided it.
+	// Time of the observation that decided it.
 	EventUnixMs int64 `json:"eventUnixMs,string,omitempty"`
 
-	// When the log recorded it; absent = it is not recorded.
+	// Time of its commit; absent = it is not recorded.
 	RecordedUnixMs *int64 `json:"recordedUnixMs,string,omitempty"`
 
 	// Ids of the states in the machine's drawing, before and after: `alertInstance.sustaining.observed`.
@@ -182,7 +183,7 @@ const (
 
 	AlertInstanceStateFiring AlertInstanceState = "FIRING"
 
-	// Its rule was paused, edited or deleted, or its VM is gone. Lists leave it out.
+	// Its rule was paused, edited or deleted, or its VM was retired. Lists leave it out.
 	AlertInstanceStateRetired AlertInstanceState = "RETIRED"
 )
 
@@ -206,12 +207,12 @@ type AlertInstanceStepSource string
 const (
 	AlertInstanceStepSourceUnspecified AlertInstanceStepSource = "SOURCE_UNSPECIFIED"
 
-	// The log recorded it, with the commit that fired the instance or one after it.
+	// Recorded in the log, by the commit that fired the instance or a later one.
 	AlertInstanceStepSourceRecorded AlertInstanceStepSource = "RECORDED"
 
-	// The evaluator holds it. It is recorded if the instance fires.
+	// Held by the evaluator; it is recorded if the instance fires.
 	AlertInstanceStepSourceEvaluator AlertInstanceStepSource = "EVALUATOR"
 
-	// Decided again from stored samples. Nobody was notified because of it.
+	// Recomputed from stored samples. Nobody was notified because of it.
 	AlertInstanceStepSourceRecomputed AlertInstanceStepSource = "RECOMPUTED"
 )

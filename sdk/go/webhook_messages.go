@@ -17,7 +17,8 @@ type WebhookBody struct {
 type WebhookData struct {
 	ProjectName string `json:"projectName,omitempty"`
 
-	// Empty in a test, as are the names and texts below; its numbers and times are absent.
+	// Empty in a test. In a test the names and texts below are empty too, and numbers and times are
+	// absent.
 	IncidentName string `json:"incidentName,omitempty"`
 
 	State string `json:"state,omitempty"`
@@ -68,7 +69,7 @@ type WebhookData struct {
 	// The destination that this message is for.
 	DestinationName string `json:"destinationName,omitempty"`
 
-	// Set while it fires and no data arrives: neither a recovery nor a value.
+	// Set while it fires and no data arrives. Missing data is neither a recovery nor a value.
 	DataMissingSinceUnix *int64 `json:"dataMissingSinceUnix,string,omitempty"`
 
 	// `NO_DATA`, `VM_STOPPED`, `CLOCK_AHEAD` or `DATACENTER_STALE`; with the field above.

@@ -34,7 +34,7 @@ const project = { name: 'PROJECT' } as const;
 export const limitActs: readonly AdminAct[] = [
   {
     name: 'limits show',
-    summary: 'Show what a project may take up, and what it takes up now',
+    summary: 'Show the limits of a project and their current use',
     positionals: [project],
     path: PROJECT_LIMIT_PATHS.show,
     ask: (input) => ({ project: input.positional(0) }),
@@ -42,7 +42,7 @@ export const limitActs: readonly AdminAct[] = [
   },
   {
     name: 'limits set',
-    summary: 'Set limits of a project; those not given stay',
+    summary: 'Set limits of a project; the others stay unchanged',
     positionals: [project],
     options: LIMIT_NAMES.map((name) => {
       const { default: byDefault, max, help } = PROJECT_LIMITS[name];
@@ -59,14 +59,15 @@ export const limitActs: readonly AdminAct[] = [
   },
   {
     name: 'vms retire',
-    summary: 'Say that a VM is no more: its alerts end without a recovery, its history stays',
+    summary:
+      'Retire a VM that no longer exists: its alerts end without a recovery, its history stays',
     positionals: [project, { name: 'VM' }],
     isChange: true,
     path: PROJECT_LIMIT_PATHS.retireVm,
     ask: (input) => ({ project: input.positional(0), vm: input.positional(1) }),
     render(answer) {
       const { vm, isNew } = answer as RetiredVmAnswer;
-      return isNew ? `${vm} is retired\n` : `${vm} had been retired before\n`;
+      return isNew ? `${vm} is retired\n` : `${vm} was already retired\n`;
     },
   },
 ];
@@ -117,11 +118,19 @@ export const auditActs: readonly AdminAct[] = [
     summary:
       'Show who did what, newest first: people, sessions, links and collectors, or a project',
     options: [
-      { name: 'project', takes: 'ID', help: 'Of one project; else what belongs to none (_system)' },
-      { name: 'machine', takes: 'NAME', help: 'Of one machine, such as session or credential' },
-      { name: 'instance', takes: 'NAME|ID', help: 'Of one instance, by id or resource name' },
-      { name: 'limit', takes: 'N', help: 'So many at most, 1 to 1000; default 50' },
-      { name: 'page-token', takes: 'TOKEN', help: 'Of the page before: what comes after it' },
+      {
+        name: 'project',
+        takes: 'ID',
+        help: 'Only this project; default: what belongs to no project (_system)',
+      },
+      { name: 'machine', takes: 'NAME', help: 'Only this machine, such as session or credential' },
+      { name: 'instance', takes: 'NAME|ID', help: 'Only this instance, by id or resource name' },
+      { name: 'limit', takes: 'N', help: 'At most this many, 1 to 1000; default 50' },
+      {
+        name: 'page-token',
+        takes: 'TOKEN',
+        help: 'Page token of the page before: show the next page',
+      },
     ],
     path: TRANSITIONS_PATH,
     ask: (input) => ({
@@ -135,7 +144,7 @@ export const auditActs: readonly AdminAct[] = [
       const page = fromJson(ListTransitionsResponseSchema, answer as JsonValue);
       const { transitions, nextPageToken } = page;
       const more = nextPageToken === '' ? '' : `\nolder ones: --page-token ${nextPageToken}\n`;
-      return `${transitionTable(transitions, 'There are no such transitions')}${more}`;
+      return `${transitionTable(transitions, 'There are no matching transitions')}${more}`;
     },
   },
 ];
@@ -143,15 +152,19 @@ export const auditActs: readonly AdminAct[] = [
 export const collectorActs: readonly AdminAct[] = [
   {
     name: 'collector-key create',
-    summary: "Make a key for a data center's collector; prints it, once",
+    summary: "Create a key for a data center's collector; prints it once",
     options: [
-      { name: 'datacenter', takes: 'NAME', help: 'Whose machines it reports; no others' },
-      { name: 'project', takes: 'ID', help: 'The one project it writes into; else every project' },
-      { name: 'days', takes: 'DAYS', help: 'How long it works, 1 to 365; default 90' },
+      { name: 'datacenter', takes: 'NAME', help: 'Data center whose machines it reports' },
+      {
+        name: 'project',
+        takes: 'ID',
+        help: 'The only project that it writes into; default: every project',
+      },
+      { name: 'days', takes: 'DAYS', help: 'Lifetime in days, 1 to 365; default 90' },
     ],
     isChange: true,
     ifLost: (answer) =>
-      `Revoke the key, then make another: svc admin collector-key revoke ${(answer as MadeCollectorKey).id}`,
+      `Revoke the key, then create another: svc admin collector-key revoke ${(answer as MadeCollectorKey).id}`,
     path: COLLECTOR_PATHS.create,
     ask: (input) => ({
       datacenter: input.required('datacenter'),
@@ -167,7 +180,7 @@ export const collectorActs: readonly AdminAct[] = [
   },
   {
     name: 'collector-key list',
-    summary: 'List the keys of collectors that work',
+    summary: 'List the working keys of collectors',
     path: COLLECTOR_PATHS.list,
     ask: () => ({}),
     render: (answer) => keyTable(answer as readonly ListedCollectorKey[]),
@@ -181,7 +194,7 @@ export const collectorActs: readonly AdminAct[] = [
     ask: (input) => ({ id: input.positional(0) }),
     render(answer) {
       const { id, state, isNew } = answer as RevokedCollectorKey;
-      return isNew ? `key ${id} is revoked\n` : `key ${id} had ended before: it is ${state}\n`;
+      return isNew ? `key ${id} is revoked\n` : `key ${id} has already ended: it is ${state}\n`;
     },
   },
 ];
@@ -216,7 +229,7 @@ const KINDS: Readonly<Record<RevivedCredential['kind'], string>> = {
 /** What to do about each kind of the table. */
 const ADVICE = [
   'Whatever was revoked, rotated or disabled after the backup works again. Compare the list with',
-  'what you know, and end what should not be: "svc admin revoke-key NAME" for a key, a collector or',
+  'what you know, and end what should not exist: "svc admin revoke-key NAME" for a key, a collector or',
   'an agent, "svc trusts disable" for a CI trust. Rotate keys whose secrets may be known to others.',
   'Members who were removed and people who were locked out are back as well: look at "svc admin',
   'people list" and "svc members list".',

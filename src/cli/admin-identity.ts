@@ -18,10 +18,10 @@ const roleOption: Option = {
   name: 'role',
   takes: 'ROLE',
   choices: ['VIEWER', 'EDITOR', 'OWNER'],
-  help: 'What they may do: VIEWER reads, EDITOR changes alerts, OWNER also members and keys',
+  help: 'Role of the member: VIEWER reads, EDITOR changes alerts, OWNER also members and keys',
 };
 
-const ANOTHER_LINK = 'The same command under a new request id makes another link';
+const ANOTHER_LINK = 'Run the same command with a new request id to create another link';
 
 const PERSON = { name: 'EMAIL|PERSON' } as const;
 
@@ -29,7 +29,7 @@ const LEAKED_LINES_MAX = 500;
 
 const leakedAct: AdminAct = {
   name: 'leaked',
-  summary: 'End secrets that leaked: reads their texts from standard input, one a line',
+  summary: 'Revoke leaked secrets: reads them from standard input, one per line',
   readsInput: true,
   path: IDENTITY_PATHS.leaked,
   ask(_input, text) {
@@ -38,21 +38,21 @@ const leakedAct: AdminAct = {
     if (lines.length > 0 && lines.length <= LEAKED_LINES_MAX && isOneEach) {
       return { texts: lines.map((line) => line.trim()).join('\n') };
     }
-    const seen = isOneEach ? `${lines.length} lines` : 'a line with white space in it';
+    const seen = isOneEach ? `${lines.length} lines` : 'a line that contains white space';
     throw new UsageError(
-      `Standard input has ${seen}: 1 to ${LEAKED_LINES_MAX} secrets, one a line`,
-      'Never as an argument: every process of the machine can read those. svc admin leaked < FILE',
+      `Standard input has ${seen}: 1 to ${LEAKED_LINES_MAX} secrets, one per line`,
+      'Not as an argument: every process of the machine can read arguments. svc admin leaked < FILE',
     );
   },
   render(answer) {
     const { ended } = answer as ReportedLeaks;
     const lines = ended.map((name, place) =>
       name === null
-        ? `line ${place + 1}: nothing that lets anybody in: unknown, over, or not copied whole`
+        ? `line ${place + 1}: no valid secret: unknown, expired, or not copied completely`
         : `line ${place + 1}: ended ${name}`,
     );
     const hint =
-      'The signing secret of a webhook cannot be recognised: "svc destinations rotate-secret" replaces one';
+      'The signing secret of a webhook is not recognised: "svc destinations rotate-secret" replaces one';
     return `${lines.join('\n')}\n${ended.includes(null) ? `${hint}\n` : ''}`;
   },
 };
@@ -60,10 +60,10 @@ const leakedAct: AdminAct = {
 export const identityActs: readonly AdminAct[] = [
   {
     name: 'project create',
-    summary: 'Make a project; whoever has the address becomes its owner',
+    summary: 'Create a project; the person with the address becomes its owner',
     positionals: [{ name: 'ID' }],
     options: [
-      { name: 'name', takes: 'NAME', help: 'How people call it; else its id' },
+      { name: 'name', takes: 'NAME', help: 'Display name; default: its id' },
       { name: 'owner', takes: 'EMAIL', help: 'Address of the first owner' },
     ],
     isChange: true,
@@ -88,7 +88,7 @@ export const identityActs: readonly AdminAct[] = [
   },
   {
     name: 'invite',
-    summary: 'Invite somebody to a project; prints the link, once',
+    summary: 'Invite somebody to a project; prints the link once',
     positionals: [{ name: 'PROJECT' }, { name: 'EMAIL' }],
     options: [roleOption],
     isChange: true,
@@ -103,7 +103,7 @@ export const identityActs: readonly AdminAct[] = [
   },
   {
     name: 'login-link',
-    summary: 'Make a link by which one person signs in, once; prints it',
+    summary: 'Create a one-time sign-in link for a person, and print it',
     positionals: [PERSON],
     isChange: true,
     ifLost: () => ANOTHER_LINK,
@@ -148,14 +148,14 @@ export const identityActs: readonly AdminAct[] = [
   },
   {
     name: 'revoke-key',
-    summary: 'Revoke a key at once, whosever it is: for an emergency',
+    summary: 'Revoke any key at once: for an emergency',
     positionals: [{ name: 'NAME|ID' }],
     isChange: true,
     path: IDENTITY_PATHS.revokeKey,
     ask: (input) => ({ key: input.positional(0) }),
     render(answer) {
       const { key, state, isNew } = answer as RevokedKey;
-      return isNew ? `${key} is revoked\n` : `${key} had ended before: it is ${state}\n`;
+      return isNew ? `${key} is revoked\n` : `${key} has already ended: it is ${state}\n`;
     },
   },
   leakedAct,

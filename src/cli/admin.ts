@@ -30,14 +30,14 @@ const sharedOptions: readonly Option[] = [
   {
     name: 'data',
     takes: 'FOLDER',
-    help: 'Folder of the service, as of "svc serve"; else SVC_DATA, or ./data',
+    help: 'Data folder of the service, as for "svc serve"; else SVC_DATA, or ./data',
   },
   { name: 'json', help: 'The result as one JSON document, for programs' },
 ];
 
 export const adminCommand: Command = {
   name: 'admin',
-  summary: 'Make projects, invite their owners, lock people out, revoke keys',
+  summary: 'Create projects, invite their owners, lock people out, revoke keys',
   help: () => overview(),
   helpOf: (action) => {
     const found = acts.filter(({ name }) => name === action || name.startsWith(`${action} `));
@@ -99,7 +99,7 @@ async function perform(
   else if (!isLost) stdout(act.render(answer));
   if (!isLost) return EXIT_OK;
   const hint = act.ifLost?.(answer) ?? '';
-  stderr(`The secret was in an earlier answer and cannot be had again.\n${hint}\n`);
+  stderr(`The secret was in an earlier answer and cannot be shown again.\n${hint}\n`);
   return EXIT_FAULT;
 }
 
@@ -123,13 +123,13 @@ async function ask(folder: string, path: string, body: Record<string, string>): 
   } catch (error) {
     if (error instanceof NoAnswer && body.requestId) {
       throw new AdminFault(
-        `${error.message}: whether it was done is not known. Run the very same command with ` +
-          `--request-id ${body.requestId}: nothing is done twice under one request id`,
+        `${error.message}: whether it was done is not known. Run the same command with ` +
+          `--request-id ${body.requestId}: one request id is never acted on twice`,
       );
     }
     if (!(error instanceof NoService)) throw error;
     throw new AdminFault(
-      `no service runs on ${folder}: start "svc serve" on this folder, or give --data`,
+      `no service runs on ${folder}: start "svc serve" on this folder, or pass --data`,
     );
   }
 }
@@ -176,10 +176,10 @@ function overview(): string {
   return [
     'Usage: svc admin <act> [--data FOLDER] [--json]',
     ...['', ...lines, '', ...shared, ''],
-    'What changes something takes --request-id too: the same command under the same id is answered',
+    'Commands that change something also take --request-id: the same command with the same id is answered',
     'as before, and nothing is done twice.',
     'It asks the service that runs on the folder, as the user that the service runs as.',
-    'Exit codes: 0 done, 1 refused or no service runs, 2 a command line that will not do.',
+    'Exit codes: 0 done, 1 refused or no service runs, 2 invalid command line.',
     '',
   ].join('\n');
 }

@@ -34,7 +34,7 @@ const FOLDER = '/var/lib/svc-agent';
 const folderOption: Option = {
   name: 'state',
   takes: 'FOLDER',
-  help: `Where enrolment and buffer lie; else SVC_AGENT_STATE, or ${FOLDER}`,
+  help: `Folder of the enrolment and the buffer; else SVC_AGENT_STATE, or ${FOLDER}`,
 };
 
 /** The agent's folder; under systemd the one that the unit was given. */
@@ -47,14 +47,14 @@ function folderOf({ input, environment }: ActionContext): string {
 
 const installAction: Action = {
   name: 'install',
-  summary: 'Install the systemd unit of the agent, and start it',
+  summary: 'Install and start the systemd unit of the agent',
   options: [
     ...installOptions,
     { name: 'interval', takes: 'DURATION', help: 'Time between two readings, 1s to 30s' },
   ],
   notes: `
-Run it again after the program has moved: the unit holds its path. Enrol first, or later: the unit
-waits for the enrolment, and "systemctl restart svc-agent" starts it then.
+Run it again after moving the program: the unit holds its path. You can enrol before or after
+this: the unit waits for the enrolment, and "systemctl restart svc-agent" starts it then.
 `,
   run: install,
 };
@@ -73,7 +73,7 @@ const INTERVAL_SECONDS_MAX = 30;
 
 const runAction: Action = {
   name: 'run',
-  summary: 'Read this guest and send what is read, until SIGTERM or Ctrl-C',
+  summary: 'Read this guest and send the readings, until SIGTERM or Ctrl-C',
   options: [
     folderOption,
     {
@@ -83,8 +83,8 @@ const runAction: Action = {
     },
   ],
   notes: `
-While the service cannot be reached rows wait on disk with their own times, for 24 hours or 64 MiB;
-beyond that the oldest are given up and counted. Exit code 2: this machine is not enrolled.
+While the service cannot be reached, rows wait on disk with their own times, up to 24 hours or 64
+MiB. Then the oldest are discarded and counted. Exit code 2: this machine is not enrolled.
 `,
   run,
 };
@@ -139,16 +139,16 @@ const SILENT_INTERVALS = 3;
 
 const statusAction: Action = {
   name: 'status',
-  summary: 'Show as which VM this machine is enrolled, and whether its rows go out',
+  summary: 'Show the VM that this machine is enrolled as, and whether its rows are sent',
   options: [folderOption],
-  notes: '\nExit code 1: not enrolled, not running, or rows do not go out.\n',
+  notes: '\nExit code 1: not enrolled, not running, or rows are not sent.\n',
   async run(context) {
     const folder = folderOf(context);
     const { enrolment, problem } = enrolmentIn(folder);
     const waiting = waitingIn(folder, context);
     const status = readStatus(folder);
     const isRunning = status !== undefined && isFresh(status, context.ports.clock.now());
-    const fault = problem ?? (isRunning ? status.fault : 'The agent does not run');
+    const fault = problem ?? (isRunning ? status.fault : 'The agent is not running');
     if (context.json) {
       const shown = enrolment && withoutKey(enrolment);
       context.print(json({ folder, enrolment: shown, isRunning, fault, waiting, status }));
@@ -162,7 +162,7 @@ const statusAction: Action = {
 
 const unenrolAction: Action = {
   name: 'unenrol',
-  summary: 'Forget the key, and what waits to be sent',
+  summary: 'Delete the key and the waiting rows',
   options: [folderOption],
   async run(context) {
     const folder = folderOf(context);
@@ -174,9 +174,7 @@ const unenrolAction: Action = {
     if (!wasEnrolled) context.report(`There was no enrolment in ${folder}`);
     else {
       const vm = enrolment?.vmName ?? 'the VM';
-      context.report(
-        'The key is forgotten here. Stop the agent: systemctl disable --now svc-agent',
-      );
+      context.report('The key is deleted here. Stop the agent: systemctl disable --now svc-agent');
       context.report(`Nobody else can use it once ${vm} is un-enrolled in its project too`);
     }
     return EXIT_OK;
@@ -236,11 +234,11 @@ function timeOf(ms: number): string {
 
 const enrolAction: Action = {
   name: 'enrol',
-  summary: 'Enrol this VM: the token is read from SVC_ENROLMENT_TOKEN or standard input',
+  summary: 'Enrol this VM; reads the token from SVC_ENROLMENT_TOKEN or standard input',
   options: [folderOption],
   notes: `
-The token is used up by this. Without an answer it may be: enrol the VM again for another one.
-The agent that was enrolled before stops being accepted once this one is.
+This uses up the token. If no answer arrives, it may be used up too: enrol the VM again to get
+another one. An agent enrolled earlier is refused once this one is enrolled.
 `,
   async run(context) {
     const folder = folderOf(context);
@@ -265,7 +263,7 @@ async function readToken({ environment, ports }: ActionContext): Promise<string>
     throw new UsageError('The enrolment token is missing', hint);
   }
   if (parseSecret('enrol', token) !== undefined) return token;
-  const hint = 'Check that it was copied whole, from svc_enrol_ to its end';
+  const hint = 'Check that it was copied completely, from svc_enrol_ to its end';
   throw new Fault('This is not an enrolment token: its form or its checksum is wrong', { hint });
 }
 

@@ -33,18 +33,19 @@ export const auditListAction: Action = {
     {
       name: 'instance',
       takes: 'NAME',
-      help: 'Of one thing, by its resource name, such as serviceAccounts/ID or vms/ID',
+      help: 'Only this resource, such as serviceAccounts/ID or vms/ID',
     },
-    { name: 'machine', takes: 'NAME', help: 'Of one machine, such as credential or membership' },
-    { name: 'correlation', takes: 'ID', help: 'The refusals that one correlation id stands for' },
+    { name: 'machine', takes: 'NAME', help: 'Only this machine, such as credential or membership' },
+    { name: 'correlation', takes: 'ID', help: 'The refusals with this correlation id' },
     {
       name: 'limit',
       takes: 'N',
-      help: `So many at most, 1 to ${LIMIT_MAX}; default ${LIMIT_DEFAULT}`,
+      help: `At most this many, 1 to ${LIMIT_MAX}; default ${LIMIT_DEFAULT}`,
     },
   ],
-  notes: `What became of identities is shown to owners of the project alone.
---correlation looks through the newest ${LOOKED_AT_MAX} steps, of trusts unless --machine or --instance says otherwise.`,
+  notes: `Transitions of identities are shown only to owners of the project.
+--correlation searches the newest ${LOOKED_AT_MAX} transitions: those of trusts, unless --machine
+or --instance names others.`,
   async run(context) {
     const limit = limitOf(context);
     const api = context.api('person');
@@ -58,7 +59,7 @@ export const auditListAction: Action = {
       const answer = create(ListTransitionsResponseSchema, { transitions });
       context.print(json(messageJson(ListTransitionsResponseSchema, answer)));
     } else {
-      context.print(transitionTable(transitions, 'There are no such transitions'));
+      context.print(transitionTable(transitions, 'There are no matching transitions'));
     }
     return EXIT_OK;
   },
@@ -79,9 +80,7 @@ async function filterOf(context: ActionContext, api: Api, isCorrelated: boolean)
   const project = await projectName(context, api);
   if (given !== '' && !given.includes('/')) {
     const what = JSON.stringify(given);
-    throw new UsageError(
-      `${what} does not say of what it is the id: for example serviceAccounts/ID`,
-    );
+    throw new UsageError(`${what} lacks the collection: write for example serviceAccounts/ID`);
   }
   const instanceName = given === '' ? '' : `${project}/${given}`;
   return { projectName: project, instanceName, machine };
@@ -120,7 +119,7 @@ async function correlated(
     `None of ${looked} in ${filter.projectName} has the correlation id ${correlation}`,
     {
       exitCode: EXIT_NOT_FOUND,
-      hint: 'A refusal is noted within a minute, and only where the trust is there: look again then',
+      hint: 'A refusal is recorded within a minute, and only if the trust exists: try again then',
     },
   );
 }

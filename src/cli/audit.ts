@@ -24,22 +24,22 @@ const USAGE = `Usage: svc audit verify [--data FOLDER] [--sink FILE]... [--json]
 
   list    Show who did what in a project, newest first: "svc help audit list" has its flags.
 
-  verify  Prove that the recorded history is what was committed: every project's chain of commits
-          from the first to the last, the bodies that the log still holds, what audit shows of
-          them, each step decided again by its machine, and every row of an instance. Exit code 1
-          when something does not hold, with the first commit that does not, and when the log is
-          elsewhere, so that no more than the chain could be proven.
+  verify  Prove that the recorded history is what was committed. It checks every project's chain of
+          commits, the bodies that the log still holds, the transitions that audit shows, each
+          step by its machine, and every row of an instance. Exit code 1 at a fault, which is
+          reported with its first commit. Also 1 when the log is elsewhere: only the chain could
+          be checked then.
 
-  --sink  Compare the files of an audit sink (SVC_AUDIT_SINK), rotated ones too, with control.db
-          instead: each line is the commit of its place, and between the first and the last none is
-          missing. Exit code 1 when that does not hold.
-  --data  Folder of the databases, as of "svc serve". Default: SVC_DATA, or ./data.
+  --sink  Compare the files of an audit sink (SVC_AUDIT_SINK), rotated ones included, with
+          control.db instead: each line is the commit of its place, and none is missing between
+          the first and the last. Exit code 1 at a difference.
+  --data  Folder of the databases, as for "svc serve". Default: SVC_DATA, or ./data.
   --json  The result as one JSON document, for programs.
 
-While a service runs on the folder it answers; otherwise the databases are read as they lie there.
+A service that runs on the folder answers; otherwise the databases are read directly.
 `;
 
-const client = family('audit', 'Show who did what, and prove that the record is whole', [
+const client = family('audit', 'Show who did what, and prove that the record is complete', [
   auditListAction,
 ]);
 
@@ -76,7 +76,7 @@ function parseArguments(
   { environment }: Surroundings,
 ): Asked | { readonly problem: string } {
   if (what !== 'verify') {
-    const seen = what === undefined ? 'nothing is asked for' : `${JSON.stringify(what)} is unknown`;
+    const seen = what === undefined ? 'no action is given' : `${JSON.stringify(what)} is unknown`;
     return { problem: `${seen}: say list or verify` };
   }
   const { sinks, others } = takeSinks(rest);
@@ -277,16 +277,16 @@ function beginLines(projects: readonly ProjectVerification[]): string[] {
 
 function brokenLines(broken: readonly Broken[]): string[] {
   return [
-    'The first thing of each project that does not hold:',
+    'The first fault of each project:',
     ...broken.map(({ project, commit, detail }) => {
       const at = commit && `commit ${commit.number} (${commit.id}, position ${commit.sequence})`;
       return `  ${project}: ${at ?? 'of no commit'}: ${detail}`;
     }),
     '',
     'What to do:',
-    '  1. Keep a copy of the data folder as it is: it is the evidence.',
-    '  2. Look for a failing disk (dmesg, smartctl), and for who could write to the folder.',
-    '  3. Restore the folder from a copy that holds: run this command on it first.',
+    '  1. Keep a copy of the data folder: it is the evidence.',
+    '  2. Look for a failing disk (dmesg, smartctl), and find out who could write to the folder.',
+    '  3. Restore the folder from an intact copy: run this command on the copy first.',
   ];
 }
 

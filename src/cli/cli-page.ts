@@ -14,25 +14,25 @@ import type { Command } from './command.ts';
 
 const INTRODUCTION = `# The command line
 
-Made from the commands themselves by \`npm run generate\`. In a checkout it is \`npx svc\`. \`svc help\` lists all commands, those that
-run and look after a service too; this page has those that are clients of one, on this machine or another.
+Generated from the commands by \`npm run generate\`. In a checkout the command is \`npx svc\`. This page describes the commands that
+are clients of a service, on this machine or another. \`svc help\` also lists those that run and operate a service.
 
-## Where, and as whom
+## Address and identity
 
-The service is found by \`--endpoint\`, \`SVC_ENDPOINT\`, or the session. A key comes from \`SVC_API_KEY\`, never from a flag, because
+The address of the service comes from \`--endpoint\`, \`SVC_ENDPOINT\`, or the session, in this order. A key comes from \`SVC_API_KEY\`, never from a flag, because
 every process of a machine can read a command line. People sign in with \`svc login\`; the session is kept in
-\`$XDG_CONFIG_HOME/svc/session.json\` (or \`~/.config\`), which is not used when others may read it. What only people may do takes the
-session, whatever \`SVC_API_KEY\` says. Plain http is refused but on this machine.
+\`$XDG_CONFIG_HOME/svc/session.json\` (or \`~/.config\`), which is not used when others may read it. Commands that only people may use
+take the session even if \`SVC_API_KEY\` is set. Plain http is accepted only for this machine.
 
-The project is \`--project\`, \`SVC_PROJECT\`, or the one project of the person. Things are named by their id, or in full as the API
-does: \`vm-1\` or \`projects/demo/vms/vm-1\`. Durations are \`90s\`, \`15m\`, \`24h\`, \`30d\`; times are ISO 8601 or Unix seconds, and are
+The project is \`--project\`, \`SVC_PROJECT\`, or the person's only project. A resource is named by its id, or by its full name as in
+the API: \`vm-1\` or \`projects/demo/vms/vm-1\`. Durations are \`90s\`, \`15m\`, \`24h\`, \`30d\`; times are ISO 8601 or Unix seconds, and are
 shown in local time with its offset.
 
-## What is printed
+## Output
 
 Results go to standard output, everything else to standard error. A secret is printed once, alone on standard output. \`--json\`
-prints one document, the answer of the API, and a fault as \`{"error": {reason, message, metadata, hint}}\` on standard error. In
-tables "-" stands for what was not observed; it is never a zero.
+prints the answer of the API as one document, and a fault as \`{"error": {reason, message, metadata, hint}}\` on standard error. In
+tables "-" means "not observed"; it is never a zero.
 
 | exit code | |
 | --- | --- |
@@ -43,14 +43,14 @@ tables "-" stands for what was not observed; it is never a zero.
 | 4 | not found |
 | 5 | no answer: it is unknown whether a change was made |
 
-\`svc auth ci -- command\` ends with the command's own code; 126 and 127 when it cannot be run, or is not there.
+\`svc auth ci -- command\` ends with the command's own code, with 126 if it cannot be run, and with 127 if it does not exist.
 
-## What is sent again
+## Retries
 
-A read, and a change that carries a request id, are sent again when the service is busy (as long as \`Retry-After\` asks, up to 30 s)
-or no answer came; a change goes out exactly as before, under the same id. After four tries the command ends with code 5 and prints
-the id: run the same command with \`--request-id\` to go on. A secret is only in the first answer. When that was lost, the command
-says what was made, and what to do: revoke it, then make or rotate again.
+A read, and a change that carries a request id, are retried when the service is busy (after \`Retry-After\`, up to 30 s) or no answer
+arrives. A change is sent again unchanged, under the same id. After four tries the command ends with code 5 and prints the id: run the
+same command with \`--request-id\` to continue. A secret is only in the first answer. If that answer was lost, the command names what
+was created, and what to do: revoke it, then create or rotate again.
 `;
 
 /** The page, whole. @param commands all commands of the program, in their order */

@@ -24,19 +24,19 @@ import { type Command, EXIT_FAULT, EXIT_OK, EXIT_USAGE, type Surroundings } from
 const USAGE = `Usage: svc history stats [--data FOLDER] [--json]
        svc history check [--data FOLDER] [--json]
 
-  stats   How much history there is, how far it reaches, and what it takes on disk.
+  stats   Show how much history is stored, the time it covers, and its size on disk.
   check   Read every chunk and compare it with its checksum, its times and its statistics.
-          Exit code 1 when one is damaged, with what to do.
+          Exit code 1 when one is damaged; the output says what to do.
 
-  --data  Folder of the databases, as of "svc serve". Default: SVC_DATA, or ./data.
+  --data  Folder of the databases, as for "svc serve". Default: SVC_DATA, or ./data.
   --json  The result as one JSON document, for programs.
 
-While a service runs on the folder it answers; otherwise history.db is read as it lies there.
+A service that runs on the folder answers; otherwise history.db is read directly.
 `;
 
 export const historyCommand: Command = {
   name: 'history',
-  summary: 'Show how much history there is, or check all of it',
+  summary: 'Show how much history is stored, or check all of it',
   help: () => USAGE,
   run: async (args, surroundings) => {
     const asked = parseArguments(args, surroundings);
@@ -66,7 +66,7 @@ function parseArguments(
   { environment }: Surroundings,
 ): Asked | { readonly problem: string } {
   if (what !== 'stats' && what !== 'check') {
-    const seen = what === undefined ? 'nothing is asked for' : `${JSON.stringify(what)} is unknown`;
+    const seen = what === undefined ? 'no action is given' : `${JSON.stringify(what)} is unknown`;
     return { problem: `${seen}: say stats or check` };
   }
   const flags = rest.filter((argument) => argument !== '--json');
@@ -126,7 +126,7 @@ async function askOrRead<T>(
     );
   }
   stderr(
-    `No service runs on ${folder}: reading ${path} itself; rows that are in no chunk yet are not seen\n`,
+    `No service runs on ${folder}: reading ${path} itself; rows that are in no chunk yet are not included\n`,
   );
   const { openHistoryOnDisk } = await import('../admin/history-routes.ts');
   try {
@@ -192,7 +192,7 @@ function runningFacts(running: NonNullable<HistoryStatsAnswer['running']>) {
     running;
   const memory = `${bytesText(headBytes.used)} used of ${bytesText(headBytes.reserved)}`;
   const faults = [
-    refused > 0 ? `${count(refused)} rows found no room in memory` : '',
+    refused > 0 ? `${count(refused)} rows did not fit into memory` : '',
     flushFailures > 0 ? `${count(flushFailures)} writes of chunks failed` : '',
     damagedDays > 0 ? `${count(damagedDays)} days of a VM not merged: a chunk is damaged` : '',
     threadCrashes > 0 ? `${count(threadCrashes)} crashes of threads` : '',
@@ -220,7 +220,7 @@ function dayLines({ days }: HistoryStatsAnswer['stored']): string[] {
 function checkText(report: CheckReport): string {
   const { damaged, chunks, rows, samples, bytes } = report;
   const what = `${count(chunks)} chunks, ${count(rows)} rows, ${count(samples)} samples, ${bytesText(bytes)}`;
-  if (damaged.length === 0) return `${what}: all of it is as it was written\n`;
+  if (damaged.length === 0) return `${what}: all of it is undamaged\n`;
   const columns = ['chunk', 'project', 'VM', 'from (UTC)', 'to', 'what is wrong'];
   return [
     what,
@@ -237,7 +237,7 @@ function checkText(report: CheckReport): string {
 }
 
 const WHAT_TO_DO = [
-  'Reads of these VMs over these times fail, so that nothing false is shown; all others work.',
+  'Reads of these VMs over these times fail, so that nothing wrong is shown; all others work.',
   'What to do:',
   '  1. Look for a failing disk (dmesg, smartctl), and move the data folder if it is one.',
   '  2. If you have a copy of history.db from after these times: stop the service, put the copy and',

@@ -18,19 +18,19 @@ const BOOTED = '/run/systemd/system';
 const UNIT_FOLDER = '/etc/systemd/system';
 
 export const installOptions: readonly Option[] = [
-  { name: 'dry-run', help: 'Print the unit, and change nothing' },
-  { name: 'unit-folder', takes: 'FOLDER', help: `Where the unit goes; default ${UNIT_FOLDER}` },
+  { name: 'dry-run', help: 'Print the unit and change nothing' },
+  { name: 'unit-folder', takes: 'FOLDER', help: `Folder of the unit; default ${UNIT_FOLDER}` },
 ];
 
 export const installCommand = single({
   name: 'install',
-  summary: 'Install the systemd unit of the service, and start it',
+  summary: 'Install and start the systemd unit of the service',
   options: installOptions,
   notes: `
-Run it again after the program has moved: the unit holds its path. The service runs as a user of its
-own in a sandbox, keeps its data in /var/lib/svc and reads its settings from /etc/svc/svc.env, a line
-NAME=value each. After a change there: "systemctl restart svc". Without a setting it listens on this
-machine alone, and there is no demo project.
+Run it again after moving the program: the unit holds its path. The service runs in a sandbox
+under its own user, keeps its data in /var/lib/svc and reads its settings from /etc/svc/svc.env,
+one NAME=value per line. After changing them: "systemctl restart svc". By default it listens on
+this machine only, without a demo project.
 `,
   run: (context) => installUnit(context, 'service'),
 });

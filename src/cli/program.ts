@@ -34,7 +34,7 @@ import { vmsCommand } from './vms.ts';
 
 const helpCommand: Command = {
   name: 'help',
-  summary: 'Describe the commands, or one of them',
+  summary: 'Show help for the commands, or for one of them',
   help: () => 'Usage: svc help [command [action]]\n',
   run: async ([name, action], { stdout, stderr }) => {
     const command = name === undefined ? undefined : find(name);
@@ -141,5 +141,5 @@ function unknown(name: string, stderr: (text: string) => void): number {
 
 function overview(): string {
   const lines = commands.map(({ name, summary }) => `  ${name.padEnd(16)} ${summary}`);
-  return `Usage: svc <command> [flags]\n\n${lines.join('\n')}\n\n"svc help <command>" says more.\n`;
+  return `Usage: svc <command> [flags]\n\n${lines.join('\n')}\n\n"svc help <command>" describes one.\n`;
 }

@@ -13,17 +13,22 @@ import { EXIT_OK } from './command.ts';
 
 export const recordCommand = single({
   name: 'record',
-  summary: 'Capture what comes in for a project, to be replayed',
+  summary: 'Record the incoming samples of a project, for svc replay',
   positionals: [{ name: 'FILE' }],
   options: [
     { name: 'project', takes: 'PROJECT', help: 'Project id; default demo' },
-    { name: 'for', takes: 'DURATION', help: 'End by itself after; default: at Ctrl-C' },
-    { name: 'since', takes: 'DURATION', help: 'Begin with what the log still holds of the last' },
+    { name: 'for', takes: 'DURATION', help: 'Length of the recording; default: until Ctrl-C' },
+    {
+      name: 'since',
+      takes: 'DURATION',
+      help: 'Begin this long ago, with what the log still holds',
+    },
     { name: 'data', takes: 'FOLDER', help: 'Data folder of the service; else SVC_DATA, or ./data' },
   ],
   notes: `
-FILE is written as readings come in, so that an interrupted recording is good up to there; a file
-that is there is refused. It holds readings and evaluated rules, no names of people or addresses.
+FILE is written as readings arrive, so an interrupted recording is complete up to that point. An
+existing file is refused. A recording holds readings and evaluated rules, and no names of people
+or addresses.
 `,
   run: record,
 });
@@ -65,7 +70,7 @@ function begin(file: string): void {
     writeFileSync(file, `${RECORDING_HEADER}\n`, { flag: 'wx', mode: 0o600 });
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code === 'EEXIST') {
-      throw new UsageError(`${file} is there already, and is not written over: give another name`);
+      throw new UsageError(`${file} already exists and is not overwritten: use another name`);
     }
     throw new UsageError(`${file} cannot be begun: ${(error as Error).message}`);
   }

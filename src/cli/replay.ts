@@ -14,14 +14,14 @@ import { EXIT_FAULT, EXIT_OK } from './command.ts';
 
 export const replayCommand = single({
   name: 'replay',
-  summary: 'Show what alert rules would have made of a recording',
+  summary: 'Run alert rules over a recording',
   positionals: [{ name: 'RECORDING' }],
   options: [
     { name: 'rules', takes: 'FILE', help: 'Rules as JSON: one specification, or a list of them' },
-    { name: 'expect', takes: 'FILE', help: 'Report to compare with: exit code 1 when it differs' },
-    { name: 'interval', takes: 'DURATION', help: 'How often it was sampled; default 30s' },
-    { name: 'series', takes: 'COLUMN=SERIES', multiple: true, help: 'What a CSV column holds' },
-    { name: 'project', takes: 'PROJECT', help: 'Whose rows, in a recording of several projects' },
+    { name: 'expect', takes: 'FILE', help: 'Report to compare with; exit code 1 when it differs' },
+    { name: 'interval', takes: 'DURATION', help: 'Sampling interval; default 30s' },
+    { name: 'series', takes: 'COLUMN=SERIES', multiple: true, help: 'Series of a CSV column' },
+    { name: 'project', takes: 'PROJECT', help: 'Project, for a recording of several' },
   ],
   notes: `
 RECORDING is a file of "svc record", a CSV with a header (a time column, perhaps one named vm, and

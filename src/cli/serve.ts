@@ -86,7 +86,7 @@ async function serve(
   try {
     const ended = await Promise.race([stop.requested, service.fault]);
     const isFault = ended instanceof Error;
-    if (isFault) log.error({ err: ended }, 'The service cannot go on and stops');
+    if (isFault) log.error({ err: ended }, 'The service cannot continue and stops');
     else log.info({ signal: ended }, 'Stopping; a second signal ends the process at once');
     await service.stop();
     log.info({}, 'Stopped');
@@ -128,7 +128,7 @@ function reload(service: RunningService, log: Log): void {
   try {
     service.reload();
   } catch (error) {
-    log.error({ err: error }, 'What was read at SIGHUP will not do; the old stays in use');
+    log.error({ err: error }, 'The settings read at SIGHUP are invalid; the old ones stay in use');
   }
 }
 
@@ -172,7 +172,7 @@ export function banner(facts: BannerFacts): string {
   const watching =
     watches.length > 0
       ? `watches ${watches.join(' and ')} (${datacenter}) every ${sampleIntervalSeconds} s; CPU and rates from the second reading on`
-      : 'collects nothing itself: readings come over WriteSamples';
+      : 'collects nothing itself; readings arrive over WriteSamples';
   const metrics = metricsUrl ? `, own metrics on ${shownUrl(metricsUrl)}` : '';
   return [
     `svc ${version} ${watching}`,
@@ -196,7 +196,7 @@ function demoLines(demoFile: string, { baseUrl, hasSignInUrl }: BannerFacts): st
   const url = `${baseUrl}/svc.monitoring.v1.MonitoringService/ListVMMonitoring`;
   const body = `-d '{"projectName":"projects/demo"}'`;
   return [
-    `project demo: ${what} are in ${resolve(demoFile)}, readable by you alone; try`,
+    `project demo: ${what} are in ${resolve(demoFile)}, readable by you only; try`,
     `  ${sed} | curl -sS -H @- -H 'content-type: application/json' ${body} ${url}`,
   ];
 }

@@ -18,20 +18,20 @@ const positionals = [{ name: 'VM' }] as const;
 
 const enrolAction: Action = {
   name: 'enrol',
-  summary: 'Offer expanded monitoring of a VM: prints the one-time token for its agent',
+  summary: 'Offer expanded monitoring of a VM; prints a one-time token for its agent',
   positionals,
   options: [
     {
       name: 'datacenter',
       takes: 'NAME',
-      help: 'Where the VM will be; needed for one that is not known yet',
+      help: 'Data center of the VM; required for a VM that is not known yet',
     },
     projectOption,
     requestIdOption,
   ],
   notes: `
-VM is its id, or its full name: that of one in the list, or the UUID that a new one will have. The
-token works for 24 hours, once. An agent that is there goes on until the next one has enrolled.
+VM is the id or full name of a listed VM, or the UUID that a new VM will have. The token works
+once, within 24 hours. An existing agent keeps working until the next one is enrolled.
 `,
   async run(context) {
     const api = context.api('person');
@@ -54,7 +54,7 @@ token works for 24 hours, once. An agent that is there goes on until the next on
           ['in the guest', answer.installCommand],
         ]),
         document: () => json(messageJson(EnrolVmResponseSchema, answer)),
-        ifLost: 'Enrol the VM again, with a new request id: the lost token is of no use then.',
+        ifLost: 'Enrol the VM again with a new request id: the lost token then no longer works.',
       },
     );
   },

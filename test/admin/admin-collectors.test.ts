@@ -43,7 +43,7 @@ t.test(
     const again = await admin(...twice);
     t.equal(again.code, 1, 'the secret is shown once');
     t.same(JSON.parse(again.stdout), { ...first, key: '', secretAvailable: false });
-    t.match(again.text, `then make another: svc admin collector-key revoke ${first.id}`);
+    t.match(again.text, `then create another: svc admin collector-key revoke ${first.id}`);
     t.equal((await admin('collector-key', 'revoke', first.id)).code, 0);
     const bound = await admin(
       'collector-key',
@@ -102,7 +102,7 @@ t.test(
       stdout: `key ${id} is revoked\n`,
     });
     t.match(await writeAs(program, key, 'demo', ['vm-a']), { status: 401 });
-    t.match((await admin('collector-key', 'revoke', id)).stdout, /had ended before/);
+    t.match((await admin('collector-key', 'revoke', id)).stdout, /has already ended/);
     const refused = [
       await admin('collector-key', 'create', '--datacenter', 'not a name'),
       await admin('collector-key', 'create', '--datacenter', 'DC-2', '--project', 'nowhere'),

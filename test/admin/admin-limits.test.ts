@@ -59,6 +59,6 @@ t.test('the operator sees and sets a project’s limits, and retires a VM', asyn
   const retired = await admin('vms', 'retire', 'demo', 'vm-1');
   t.equal(retired.text, 'projects/demo/vms/vm-1 is retired\n');
   const again = await admin('vms', 'retire', 'demo', 'projects/demo/vms/vm-1');
-  t.match(again, { code: 0, text: /had been retired before/ });
+  t.match(again, { code: 0, text: /was already retired/ });
   t.match(await admin('vms', 'retire', 'demo', 'vm-9'), { code: 1, text: /no VM vm-9/ });
 });

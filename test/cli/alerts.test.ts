@@ -126,13 +126,13 @@ t.test('svc alerts', async (t) => {
     const args = [...save, '--all-vms', '--endpoint', gateway.url, '--wait', '0'];
     t.match(await svc(...args), {
       code: 1,
-      stdout: /^note +saved, but this version does not watch VMs yet$/m,
+      stdout: /^note +saved, but this version is not evaluated yet$/m,
     });
   });
 
   await t.test('incidents are listed, and none is said in words', async (t) => {
     const ran = await svc('alerts', 'incidents', '--state', 'FIRING', '--vm', 'vm-1', '--rule', id);
-    t.match(ran, { code: 0, stdout: 'There are no incidents of this kind\n' });
+    t.match(ran, { code: 0, stdout: 'There are no matching incidents\n' });
     t.match((await svc('alerts', 'incidents', '--json')).json, { incidents: [] });
   });
 
@@ -195,6 +195,6 @@ t.test('a recording is never written over, and one that came to nothing is not l
   t.match(await record(join(world.folder, 'nowhere')), { stderr: /No service runs on/ });
   t.notOk(existsSync(file), 'so that the same command can be run again');
   writeFileSync(file, 'kept');
-  t.match(await record(world.folder), { code: 2, stderr: /is there already.*give another name/ });
+  t.match(await record(world.folder), { code: 2, stderr: /already exists.*use another name/ });
   t.equal(readFileSync(file, 'utf8'), 'kept');
 });

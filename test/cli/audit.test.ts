@@ -40,8 +40,8 @@ t.test('svc audit list', async (t) => {
       t.same(await machines('--instance', name), [`serviceAccount ${id}`], name);
     }
     t.match(await machines('--machine', 'membership', '--project', 'acme'), [/^membership /]);
-    t.match((await list('--instance', 'vms/none')).stdout, /^There are no such transitions\n$/);
-    t.match(await list('--instance', id), { code: 2, stderr: /does not say of what it is the id/ });
+    t.match((await list('--instance', 'vms/none')).stdout, /^There are no matching transitions\n$/);
+    t.match(await list('--instance', id), { code: 2, stderr: /lacks the collection/ });
     t.match(await list('--limit', '0'), { code: 2, stderr: /--limit is a whole number, 1 to/ });
     t.match(await list('--machine', 'nothing'), { code: 4, stderr: /There is no machine/ });
   });

@@ -136,7 +136,7 @@ t.test('svc auth ci', async (t) => {
   await t.test('it has to be said what the token is for', async (t) => {
     t.match(await world.svc(['auth', 'ci'], { env }), {
       code: 2,
-      stderr: /Say what the token is for/,
+      stderr: /Pass a command after --/,
     });
     const both = ['auth', 'ci', '--print', '--', 'env'];
     t.match(await world.svc(both, { env }), { code: 2 });

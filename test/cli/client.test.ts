@@ -23,7 +23,7 @@ t.test('client commands', async (t) => {
       [['monitoring'], /^svc monitoring: say what: vms, query, promql$/m],
       [['monitoring', 'vm'], /"vm" is not one of its actions: did you mean "svc monitoring vms"\?/],
       [['monitoring', 'vms', '--projct', 'x'], /--projct is unknown: did you mean --project\?/],
-      [['monitoring', 'vms', 'x'], /"x" is one argument too many/],
+      [['monitoring', 'vms', 'x'], /"x" is an unexpected argument/],
       [['monitoring', 'vms', '--json=yes'], /--json takes no value/],
       [['monitoring', 'vms', '--project', '--json'], /--project needs a value: PROJECT/],
       [['monitoring', 'vms', '--project', 'a', '--project', 'b'], /--project is given twice/],
@@ -59,13 +59,13 @@ t.test('client commands', async (t) => {
       const nobody = { as: 'nobody', env: { ...withKey, ...none } };
       t.match(await world.svc(['monitoring', 'vms'], nobody), {
         code: 2,
-        stderr: /not known where/,
+        stderr: /address of the service is not known/,
       });
       const flag = ['monitoring', 'vms', '--endpoint'];
       t.match(await world.svc([...flag, world.endpoint], nobody), { code: 0 });
       t.match(await world.svc([...flag, 'http://monitoring.example'], nobody), {
         code: 2,
-        stderr: /plain http: whoever is on the way/,
+        stderr: /plain http: anybody on the network path/,
       });
       t.match(await world.svc([...flag, 'https://a.example/path'], nobody), { code: 2 });
       const elsewhere = await world.svc(['whoami', '--endpoint', 'https://other.example']);
@@ -87,12 +87,12 @@ t.test('client commands', async (t) => {
       });
       const typo = { SVC_API_KEY: `${world.demo.apiKey.slice(0, -1)}!` };
       const mistyped = await svc(['monitoring', 'vms'], { env: { ...withKey, ...typo } });
-      t.match(mistyped, { code: 3, stderr: /its checksum does not fit/ });
+      t.match(mistyped, { code: 3, stderr: /its checksum is wrong/ });
       t.notMatch(mistyped.stderr, world.demo.apiKey.slice(-10, -1));
       const nowhere = { ...withKey, SVC_PROJECT: undefined };
       t.match(await svc(['monitoring', 'vms'], { env: nowhere }), {
         code: 2,
-        stderr: /which project: give --project or SVC_PROJECT\n.*SVC_PROJECT=demo$/m,
+        stderr: /project is not known: set --project or SVC_PROJECT\n.*SVC_PROJECT=demo$/m,
       });
       const foreign = ['monitoring', 'vms', '--project', 'acme'];
       t.match(await svc(foreign, { env: withKey }), {

@@ -55,7 +55,7 @@ t.test('svc deliveries', async (t) => {
     const list = await svc('deliveries', 'list', '--destination', hook);
     t.match(list.stdout, new RegExp(`^${id} +FIRING +WAITING +${hook} +- +\\S+ +1 +\\S+`, 'm'));
     const none = await svc('deliveries', 'list', '--incident', 'inc_none');
-    t.equal(none.stdout, 'There are no deliveries of this kind\n');
+    t.equal(none.stdout, 'There are no matching deliveries\n');
     t.match(await svc('deliveries', 'list', '--page-size', '0'), { code: 2, stderr: /1 to 1000/ });
   });
 

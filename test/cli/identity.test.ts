@@ -191,7 +191,7 @@ async function lostSecrets(t: Test, world: CliWorld): Promise<void> {
     const first = await world.svc(args);
     t.match(first, { code: 0, stdout: /^svc_pk_/ });
     const second = await world.svc(args);
-    t.match(second, { code: 1, stdout: '', stderr: /cannot be had again\./ });
+    t.match(second, { code: 1, stdout: '', stderr: /cannot be shown again\./ });
     t.notOk(second.stderr.includes(first.stdout.trim()));
     const revoke = /Revoke it first: svc (keys revoke \S+)/.exec(second.stderr)?.[1] ?? '';
     t.match(await world.svc(revoke.split(' ')), { code: 0, stdout: /^state +REVOKED$/m });
@@ -248,7 +248,7 @@ async function members(t: Test, world: CliWorld): Promise<void> {
     t.notMatch(denied.stderr, /credential/);
     const used = await svc(['login', '--link', '-'], { as: 'late', input: invited.stdout });
     t.match(used, { code: 3, stderr: /CREDENTIAL_REVOKED/ });
-    t.match(used.stderr, /A link works once.*ask whoever gave it for another/);
+    t.match(used.stderr, /A link works once.*ask for another/);
     t.notMatch(used.stderr, /successor/);
     const { members: rows } = (await svc(['members', 'list', '--json'])).json;
     const { name } = rows.find(({ role }: { role: string }) => role === 'VIEWER');

@@ -112,7 +112,7 @@ async function promql(t: Test, world: CliWorld, { start, svc }: { start: number;
   await t.test('it takes a key alone, and an answer of this service', async (t) => {
     const env = { SVC_PROJECT: 'demo' };
     const none = await world.svc(['monitoring', 'promql', '1'], { as: 'nobody', env });
-    t.match(none, { code: 3, stderr: /read with a key alone/ });
+    t.match(none, { code: 3, stderr: /PromQL needs a key/ });
     const other = await svc('monitoring', 'promql', '1', '--project', 'other');
     t.match(other, { code: 3 });
     const gateway = await startGateway(t, world.endpoint);

@@ -88,7 +88,7 @@ t.test('what is sent again', async (t) => {
     t.match(ran, {
       code: 5,
       stderr:
-        /To send the very same request again, add:\n +--id \S+ --request-id \S+ --expected-version 0/,
+        /To send the same request again, add:\n +--id \S+ --request-id \S+ --expected-version 0/,
     });
     const flags = /--id \S+ --request-id \S+ --expected-version 0/.exec(ran.stderr)?.[0] ?? '';
     const again = await world.svc([...args, ...rest, ...flags.split(' ')], { env });

@@ -33,7 +33,7 @@ t.test('svc login, logout and whoami', async (t) => {
         projects: ['projects/acme', 'projects/other'],
       });
       const keys = await world.svc(['keys', 'list'], { as: 'linked' });
-      t.match(keys, { code: 2, stderr: /several projects: give --project, one of acme, other/ });
+      t.match(keys, { code: 2, stderr: /several projects: set --project to one of acme, other/ });
     },
   );
 

@@ -160,7 +160,7 @@ t.test('svc trusts', async (t) => {
     const args = [...verify, '--capability', 'monitoring.read', '--request-id', requestId];
     const { setupId } = (await svc([...args, '--json'])).json;
     const again = await svc(args);
-    t.match(again, { code: 1, stderr: /The code cannot be had again/ });
+    t.match(again, { code: 1, stderr: /The code cannot be shown again/ });
     const rejected = await svc(['trusts', 'reject', setupId, '--reason', 'Not ours']);
     t.match(rejected, { code: 0, stdout: /^state +REJECTED$/m });
   });

@@ -28,21 +28,26 @@ const ciAction: Action = {
   takesCommand: true,
   options: [
     { name: 'trust', takes: 'NAME', help: 'Approved trust name; else SVC_TRUST' },
-    { name: 'audience', takes: 'AUDIENCE', help: 'Of the identity token; else SVC_AUDIENCE' },
+    {
+      name: 'audience',
+      takes: 'AUDIENCE',
+      help: 'Audience of the identity token; else SVC_AUDIENCE',
+    },
     { name: 'print', help: 'Print the token, after masking it, instead of running a command' },
     { name: 'verify', help: 'Run the verification step instead, with SVC_SETUP_CODE' },
-    { name: 'setup-id', takes: 'ID', help: 'Of the verification; else SVC_SETUP_ID' },
+    { name: 'setup-id', takes: 'ID', help: 'Id of the verification; else SVC_SETUP_ID' },
     {
       ...{ name: 'assertion-from', takes: 'VARIABLE' },
-      help: 'Variable with the identity token, on platforms that put it there; - reads standard input',
+      help: 'Variable that holds the identity token, on platforms that set one; - reads standard input',
     },
   ],
-  notes: `The command gets the token as SVC_API_KEY in its own environment, with SVC_ENDPOINT and SVC_PROJECT; its
-exit code is ours. The token ends after 15 minutes and cannot be renewed: what takes longer runs
-"svc auth ci -- …" again for each part. Other tools read the token from the environment, never from an
-argument, which every process of the machine can read; docs/ci.md shows it with curl.
---print writes it to standard output and the mask to standard error; keep it in one step, and never put
-it into GITHUB_ENV, GITHUB_OUTPUT, a file or an artifact.`,
+  notes: `The command gets the token as SVC_API_KEY in its own environment, with SVC_ENDPOINT and
+SVC_PROJECT; svc ends with its exit code. The token expires after 15 minutes and cannot be
+renewed: split longer work, and run "svc auth ci -- …" for each part. Other tools read the token
+from the environment, never from an argument, which every process of the machine can read;
+docs/ci.md shows it with curl. --print writes it to standard output and the mask to standard
+error; keep it in one step, and never put it into GITHUB_ENV, GITHUB_OUTPUT, a file or an
+artifact.`,
   run: (context) => (context.input.isOn('verify') ? verify(context) : exchange(context)),
 };
 
@@ -53,7 +58,7 @@ async function exchange(context: ActionContext): Promise<number> {
   const { command } = input;
   if (input.isOn('print') === command.length > 0) {
     throw new UsageError(
-      'Say what the token is for: a command after --, or --print',
+      'Pass a command after --, or --print',
       'svc auth ci -- svc monitoring vms',
     );
   }
@@ -103,9 +108,7 @@ async function withFresh<T>(
       reportRefusal(context, error, assertion);
       const waitMs = error instanceof NoAnswer ? 1_000 * tries : retryPauseMs(error, tries);
       if (waitMs === undefined || !source.isRenewable || tries === TRIES_MAX) throw error;
-      context.report(
-        'The service gave no answer that helps; it is asked again with a fresh identity',
-      );
+      context.report('The service did not answer usably; trying again with a fresh identity');
       await pause(context.ports.clock, waitMs);
     }
   }
@@ -142,14 +145,14 @@ async function runWith(
 async function verify(context: ActionContext): Promise<number> {
   const { environment, input, print } = context;
   if (input.isOn('print') || input.command.length > 0) {
-    throw new UsageError('--verify proves an identity and gets no token: nothing can run with it');
+    throw new UsageError('--verify proves an identity and gets no token, so it takes no command');
   }
   const setupId = needed(context, 'setup-id', 'SVC_SETUP_ID', VERIFY_HINT);
   const pairingCode = environment.SVC_SETUP_CODE?.trim() ?? '';
   if (pairingCode === '') {
     throw new UsageError(
       'SVC_SETUP_CODE is empty',
-      'Store the pairing code as a secret of that name, and give it to this step: runs for pull\nrequests from forks see no secrets',
+      'Store the pairing code as a secret of that name, and pass it to this step: runs for pull requests from forks see no secrets',
     );
   }
   mask(context, pairingCode);

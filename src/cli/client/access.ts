@@ -103,8 +103,8 @@ function givenEndpoint({ endpoint, environment }: AccessOptions): string | undef
 
 function notKnownWhere(): UsageError {
   return new UsageError(
-    'It is not known where the service is',
-    'Give its address with --endpoint or SVC_ENDPOINT, such as https://monitoring.example.com',
+    'The address of the service is not known',
+    'Set --endpoint or SVC_ENDPOINT, such as https://monitoring.example.com',
   );
 }
 
@@ -119,8 +119,8 @@ function parseEndpoint(what: string, text: string): string {
   }
   if (isConfidential(new URL(endpoint))) return endpoint;
   throw new UsageError(
-    `${what} is plain http: whoever is on the way could read the credential`,
-    'Use https; plain http is for this machine alone',
+    `${what} is plain http: anybody on the network path could read the credential`,
+    'Use https; plain http is accepted only for this machine',
   );
 }
 
@@ -130,9 +130,9 @@ const HEADER_SAFE = /^[\x21-\x7e]+$/;
 function checkedKey({ SVC_API_KEY: key = '' }: Surroundings['environment']): string {
   const isOurs = key.startsWith('svc_');
   if (HEADER_SAFE.test(key) && (!isOurs || parseKey(key))) return key;
-  throw new Fault('SVC_API_KEY is not a key of this service: its checksum does not fit', {
+  throw new Fault('SVC_API_KEY is not a key of this service: its checksum is wrong', {
     exitCode: EXIT_DENIED,
-    hint: 'Check that it was copied whole, without spaces or quotes',
+    hint: 'Check that it was copied completely, without spaces or quotes',
   });
 }
 

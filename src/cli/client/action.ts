@@ -58,7 +58,7 @@ export function isClientCommand(command: Command): command is ClientCommand {
 /** Options of every action. */
 export const sharedOptions: readonly Option[] = [
   { name: 'endpoint', takes: 'URL', help: 'Address of the service; else SVC_ENDPOINT' },
-  { name: 'timeout', takes: 'DURATION', help: 'Longest time for one answer; default 30s' },
+  { name: 'timeout', takes: 'DURATION', help: 'Longest wait for one answer; default 30s' },
   { name: 'json', help: 'One JSON document, for programs' },
 ];
 
@@ -71,7 +71,7 @@ export const projectOption: Option = {
 export const requestIdOption: Option = {
   name: 'request-id',
   takes: 'UUID',
-  help: 'Of an earlier try whose answer did not come: nothing is done twice under one id',
+  help: 'Request id of an earlier try that got no answer: the change is not made twice',
 };
 
 const TIMEOUT_SECONDS_DEFAULT = 30;

@@ -102,9 +102,9 @@ export class Api {
     if (!requestId || isUnreached(error)) return new NoAnswer(sentence);
     return new NoAnswer(
       sentence,
-      `Whether ${method.name} was done is not known. Run the very same command with\n` +
-        `--request-id ${requestId}: nothing is done twice under one request id.\n` +
-        'Do not make a new id because of this.',
+      `Whether ${method.name} was done is not known. Run the same command with\n` +
+        `--request-id ${requestId}: one request id is never acted on twice.\n` +
+        'Do not use a new id for this.',
     );
   }
 }
@@ -155,7 +155,7 @@ function whatHappened(error: unknown): string {
   if (!(error instanceof ConnectError)) return String(error);
   if (isUnreached(error)) return `nothing answers there (${nodeCode(error)})`;
   if (nodeCode(error) !== undefined) return `the connection failed (${nodeCode(error)})`;
-  if (error.code === Code.DeadlineExceeded) return 'the time given with --timeout is over';
+  if (error.code === Code.DeadlineExceeded) return '--timeout has elapsed';
   return error.rawMessage;
 }
 
@@ -195,7 +195,8 @@ async function boundedText(answer: Response): Promise<string> {
   let bytes = 0;
   for await (const chunk of answer.body ?? []) {
     bytes += chunk.byteLength;
-    if (bytes > ANSWER_BYTES_MAX) throw new NoAnswer('The answer is too large to be one of ours');
+    if (bytes > ANSWER_BYTES_MAX)
+      throw new NoAnswer('The answer is larger than any answer of this service');
     chunks.push(chunk);
   }
   return Buffer.concat(chunks).toString('utf8');

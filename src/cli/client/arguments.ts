@@ -101,7 +101,7 @@ function checkPositionals(given: readonly string[], declared: readonly Positiona
   const missing = declared.find(({ optional }, place) => !optional && given[place] === undefined);
   if (missing) throw new UsageError(`${missing.name} is missing`);
   const extra = given[declared.length];
-  if (extra !== undefined) throw new UsageError(`${quoted(extra)} is one argument too many`);
+  if (extra !== undefined) throw new UsageError(`${quoted(extra)} is an unexpected argument`);
 }
 
 /** What was given. Names are those of the shape: an unknown one is never found. */

@@ -74,10 +74,10 @@ const HINTS: Hints = {
   CREDENTIAL_EXPIRED: 'Sign in again with "svc login", or use a new key',
   CREDENTIAL_REVOKED: 'Sign in again with "svc login", or use the successor of the key',
   PROJECT_BOUNDARY:
-    'A key works in its own project alone; "svc projects list" shows those that you are a member of',
+    'A key works only in its own project; "svc projects list" shows the projects that you are a member of',
   HUMAN_OPERATION: 'No key can do this: sign in with "svc login" and run it again',
-  TOO_MANY_REQUESTS: 'Run it again a little later; --timeout gives it longer',
-  STALE_VERSION: 'Somebody else changed it meanwhile: look at it, and run the command again',
+  TOO_MANY_REQUESTS: 'Run it again a little later, or allow more time with --timeout',
+  STALE_VERSION: 'Somebody else changed it in the meantime: check it, and run the command again',
   unimplemented: 'The service is older than this command: it does not have this method',
 };
 
@@ -110,7 +110,7 @@ function hintFrom(
   if (reason !== 'MISSING_CAPABILITY') return undefined;
   if (role) return 'An owner of the project can give you another role: svc members role';
   if (!capability) return undefined;
-  return `A key can do what it was made for, within what its owner is granted: here ${capability} is missing`;
+  return `A key may do what it was created for, within what its owner is granted: here ${capability} is missing`;
 }
 
 function explanationOf(reason: string): string | undefined {

@@ -17,7 +17,7 @@ export async function projectName(context: ActionContext, api: Api): Promise<str
   const { cookie } = api.access.headers();
   if (cookie === undefined) {
     throw new UsageError(
-      'It is not known which project: give --project or SVC_PROJECT',
+      'The project is not known: set --project or SVC_PROJECT',
       'A key does not name its project. For example: --project demo, or SVC_PROJECT=demo',
     );
   }
@@ -26,7 +26,7 @@ export async function projectName(context: ActionContext, api: Api): Promise<str
   if (first && others.length === 0) return first.name;
   if (!first) throw new UsageError('You are a member of no project');
   const names = projects.map(({ name }) => name.slice('projects/'.length)).join(', ');
-  throw new UsageError(`You are a member of several projects: give --project, one of ${names}`);
+  throw new UsageError(`You are a member of several projects: set --project to one of ${names}`);
 }
 
 /** `projects/p` where it was given; undefined otherwise. */
@@ -35,7 +35,7 @@ export function givenProject({ input, environment }: ActionContext): string | un
   if (!given) return undefined;
   const id = given.replace(/^projects\//, '');
   if (ID.test(id)) return `projects/${id}`;
-  throw new UsageError(`${JSON.stringify(given)} is not a project: give its id, such as "demo"`);
+  throw new UsageError(`${JSON.stringify(given)} is not a project: use its id, such as "demo"`);
 }
 
 /**

@@ -32,7 +32,7 @@ export function printSecret(
     if (!json) print(`${secret}\n`);
     return EXIT_OK;
   }
-  report(`The secret was in an earlier answer and cannot be had again.\n${texts.ifLost}`);
+  report(`The secret was in an earlier answer and cannot be shown again.\n${texts.ifLost}`);
   return EXIT_FAULT;
 }
 

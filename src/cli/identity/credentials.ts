@@ -1,4 +1,4 @@
-/** `svc credentials`: everything that can get into a project without anybody signing in. */
+/** `svc credentials`: everything that gives access to a project without a sign-in. */
 import { create } from '@bufbuild/protobuf';
 import {
   AutomationService,
@@ -21,14 +21,14 @@ const KINDS = [
 
 export const credentialsCommand = single({
   name: 'credentials',
-  summary: 'List everything that can get into a project: keys of all kinds, and CI trusts',
+  summary: 'List everything that gives access to a project: keys of all kinds, and CI trusts',
   options: [
-    { name: 'kind', takes: 'KIND', choices: KINDS, multiple: true, help: 'Only of this kind' },
-    { name: 'all', help: 'Also those that do not work any more' },
+    { name: 'kind', takes: 'KIND', choices: KINDS, multiple: true, help: 'Only this kind' },
+    { name: 'all', help: 'Also those that no longer work' },
     projectOption,
   ],
-  notes: `For owners. The full name in the first column ends it: of a personal or service-account key with
-"svc keys revoke", of a CI trust with "svc trusts disable"; a collector or agent key is ended by who
+  notes: `For owners. Use the full name in the first column to end one: a personal or service-account key with
+"svc keys revoke", a CI trust with "svc trusts disable"; a collector or agent key is ended by who
 runs the service, with "svc admin revoke-key". People who sign in are in "svc members list".`,
   async run(context) {
     const api = context.api('person');
@@ -69,7 +69,7 @@ function credentialTable(credentials: readonly Credential[]): string {
       localTime(each.endsUnix) || 'somebody ends it',
       localTime(each.lastUsedUnix) || 'never',
     ]),
-    'Nothing can get in: there are no keys and no CI trusts',
+    'Nothing gives access: there are no keys and no CI trusts',
   );
 }
 

@@ -75,11 +75,11 @@ async function keyName(context: ActionContext, api: Api): Promise<string> {
 
 const listAction: Action = {
   name: 'list',
-  summary: 'List keys, those that end soon marked',
+  summary: 'List keys; those that expire soon are marked',
   options: [
     serviceAccountOption,
     memberOption,
-    { name: 'all', help: 'Also those that do not work any more' },
+    { name: 'all', help: 'Also those that no longer work' },
     projectOption,
   ],
   async run(context) {
@@ -190,13 +190,14 @@ const showAction: Action = {
 
 const createAction: Action = {
   name: 'create',
-  summary: 'Make a key; its secret is printed once',
+  summary: 'Create a key; its secret is printed once',
   ...changeOptions(serviceAccountOption, nameOption, capabilityOption, {
     ...{ name: 'lifetime', takes: 'DURATION' },
     help: 'At most 365d; default 90d',
   }),
-  notes: `The secret is printed alone on standard output and cannot be had again. After an uncertain answer run
-the same command with the --request-id it printed: the answer says what was made, without the secret.`,
+  notes: `The secret is printed alone on standard output and cannot be shown again. If no answer arrives,
+run the same command with the --request-id that it printed: the answer names the key, without its
+secret.`,
   async run(context) {
     const api = context.api('person');
     const { input } = context;
@@ -212,26 +213,32 @@ the same command with the --request-id it printed: the answer says what was made
     return printSecret(context, answer, {
       about: answer.key ? keyFacts(answer.key) : '',
       document: () => json(messageJson(CreateKeyResponseSchema, answer)),
-      ifLost: lost(answer.key, 'then make another: svc keys create, without --request-id'),
+      ifLost: lost(answer.key, 'then create another: svc keys create, without --request-id'),
     });
   },
 };
 
 const rotateAction: Action = {
   name: 'rotate',
-  summary: 'Replace a key; the old one works on for a while',
+  summary: 'Replace a key; the old one keeps working during the overlap',
   positionals: [{ name: 'KEY' }],
   ...changeOptions(
     serviceAccountOption,
     {
       name: 'overlap',
       takes: 'DURATION',
-      help: 'How long the old key works on, 0 to 24h; default 1h',
+      help: 'How long the old key keeps working, 0 to 24h; default 1h',
     },
-    { name: 'lifetime', takes: 'DURATION', help: 'Of the new key, at most 365d; default 90d' },
+    {
+      name: 'lifetime',
+      takes: 'DURATION',
+      help: 'Lifetime of the new key, at most 365d; default 90d',
+    },
   ),
-  notes:
-    'When the secret of the new key is lost: revoke the new key, then rotate the old one again, while it\nstill works.',
+  notes: `
+If the secret of the new key is lost, revoke the new key, then rotate the old one again while it
+still works.
+`,
   async run(context) {
     const api = context.api('person');
     const { input } = context;
@@ -267,7 +274,7 @@ const revokeAction = change({
   show: printKey,
 });
 
-export const keysCommand = family('keys', 'Make, rotate and revoke keys', [
+export const keysCommand = family('keys', 'Create, rotate and revoke keys', [
   listAction,
   showAction,
   createAction,

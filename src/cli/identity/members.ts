@@ -35,7 +35,7 @@ const roleOption: Option = {
   name: 'role',
   takes: 'ROLE',
   choices: ROLES,
-  help: 'What they may do',
+  help: 'Role of the member',
 };
 
 function roleOf({ input }: Pick<ActionContext, 'input'>): Role {
@@ -120,8 +120,10 @@ const inviteAction: Action = {
   summary: 'Invite somebody; the link is printed once',
   positionals: [{ name: 'EMAIL' }],
   ...changeOptions(roleOption),
-  notes:
-    'The link is printed alone on standard output: give it to the invited person only. Where the service\nsends email, it is on its way to them as well.',
+  notes: `
+The link is printed alone on standard output: give it to the invited person only. If the service
+sends email, the person gets it by email too.
+`,
   async run(context) {
     const api = context.api('person');
     const request = {
@@ -146,7 +148,7 @@ const inviteAction: Action = {
       {
         about,
         document: () => json(messageJson(InviteMemberResponseSchema, answer)),
-        ifLost: `Take it back first: svc members uninvite ${shortName(invitation?.name ?? '')}\nthen invite again, without --request-id`,
+        ifLost: `Withdraw it first: svc members uninvite ${shortName(invitation?.name ?? '')}\nthen invite again, without --request-id`,
       },
     );
   },
@@ -154,7 +156,7 @@ const inviteAction: Action = {
 
 const uninviteAction = removal({
   name: 'uninvite',
-  summary: 'Take an invitation back',
+  summary: 'Withdraw an invitation',
   positionals: [{ name: 'INVITATION' }],
   nameOf: (context, api) =>
     resourceName(context, api, {
@@ -189,7 +191,7 @@ const removeAction = removal({
   done: 'Removed',
 });
 
-export const membersCommand = family('members', 'Who is in a project', [
+export const membersCommand = family('members', 'Members and invitations of a project', [
   listAction,
   inviteAction,
   uninviteAction,

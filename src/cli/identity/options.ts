@@ -31,13 +31,13 @@ export function capabilitiesOf({ input }: Pick<ActionContext, 'input'>): string[
 export const serviceAccountOption: Option = {
   name: 'service-account',
   takes: 'NAME',
-  help: 'Of this service account; without it, your own',
+  help: 'Keys of this service account; default: your own',
 };
 
 export const memberOption: Option = {
   name: 'member',
   takes: 'MEMBER',
-  help: "Of this member, for the project's owners; without it, your own",
+  help: 'Keys of this member, for owners of the project; default: your own',
 };
 
 /** An address for people to read; one that nobody has proven to own never stands without the mark. */
@@ -46,7 +46,11 @@ export function addressText(email: string, unprovenEmail: string): string {
 }
 
 export const nameOption: Option = { name: 'name', takes: 'TEXT', help: 'Display name' };
-export const reasonOption: Option = { name: 'reason', takes: 'TEXT', help: 'Why, for the audit' };
+export const reasonOption: Option = {
+  name: 'reason',
+  takes: 'TEXT',
+  help: 'Reason, for the audit',
+};
 
 /** Options of an action that changes one thing. */
 export function changeOptions(...own: Option[]): Pick<Action, 'options'> {
@@ -58,7 +62,7 @@ export const editOptions: readonly Option[] = [
   nameOption,
   {
     ...capabilityOption,
-    help: 'All it may do from now on, as a whole list; "none" for nothing',
+    help: 'The complete list of what it may do; "none" = nothing',
   },
 ];
 

@@ -1,4 +1,4 @@
-/** `svc service-accounts`: identities of automation, which stay when their maker leaves. */
+/** `svc service-accounts`: identities of automation, which stay when their creator leaves. */
 import { create } from '@bufbuild/protobuf';
 import {
   AutomationService,
@@ -101,7 +101,7 @@ function accountTable(accounts: readonly ServiceAccount[]): string {
 
 const templatesAction: Action = {
   name: 'templates',
-  summary: 'List the templates that accounts are made from',
+  summary: 'List the templates for service accounts',
   options: [projectOption],
   async run(context) {
     const api = context.api('any');
@@ -125,7 +125,7 @@ const templatesAction: Action = {
 
 const createAction: Action = {
   name: 'create',
-  summary: 'Make a service account',
+  summary: 'Create a service account',
   ...changeOptions(
     nameOption,
     { name: 'template', takes: 'TEMPLATE', help: 'With the permissions of a template' },
@@ -168,7 +168,7 @@ const updateAction = change({
   summary: 'Change the name, or what the account may do',
   positionals: ACCOUNT,
   options: editOptions,
-  notes: 'A capability that is taken away acts on the next request of each key and token.',
+  notes: 'A removed capability takes effect on the next request of each key and token.',
   nameOf: accountName,
   send: (api, request, context) =>
     api.call(method.updateServiceAccount, { ...request, ...editsOf(context) }),

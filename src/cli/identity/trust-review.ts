@@ -78,7 +78,7 @@ function printVerification(context: ActionContext, verification: CiVerification)
 
 export const reviewAction: Action = {
   name: 'review',
-  summary: 'Show what a workflow proved, claim by claim',
+  summary: 'Show the identity that a workflow proved, claim by claim',
   positionals: VERIFICATION,
   options: [projectOption],
   async run(context) {
@@ -90,7 +90,7 @@ export const reviewAction: Action = {
 
 export const approveAction: Action = {
   name: 'approve',
-  summary: 'Trust what was observed, with the permissions chosen',
+  summary: 'Trust the observed workflow, with the chosen permissions',
   positionals: VERIFICATION,
   ...changeOptions(
     { ...capabilityOption, help: 'Only these; default: those the verification was started with' },
@@ -98,10 +98,10 @@ export const approveAction: Action = {
     {
       name: 'digest',
       takes: 'DIGEST',
-      help: 'Of the reviewed claims: for programs, in place of a question',
+      help: 'Digest of the reviewed claims: for programs, in place of a prompt',
     },
   ),
-  notes: `On a terminal each claim is shown and you are asked. Elsewhere --digest must name what "svc trusts
+  notes: `On a terminal each claim is shown and you confirm. Elsewhere --digest must be the digest that "svc trusts
 review" showed.`,
   async run(context) {
     const { input } = context;
@@ -149,8 +149,8 @@ async function confirm(
   }
   if (!ports.isInteractive) {
     throw new UsageError(
-      'Nobody can be asked here: --digest is missing',
-      `Review first, and give the digest that it shows: svc trusts review ${verification.name}`,
+      'There is no terminal to confirm at: --digest is missing',
+      `Review first, and pass the digest that it shows: svc trusts review ${verification.name}`,
     );
   }
   const answer = await ports.ask(

@@ -144,7 +144,7 @@ function verificationTable(verifications: readonly CiVerification[]): string {
 
 const showAction: Action = {
   name: 'show',
-  summary: 'Show a trust, with the claims that it binds',
+  summary: 'Show a trust and the claims that it requires',
   positionals: TRUST,
   options: [projectOption],
   async run(context) {
@@ -156,16 +156,16 @@ const showAction: Action = {
 
 const verifyAction: Action = {
   name: 'verify',
-  summary: 'Start a verification: the step to paste, and its code, once',
+  summary: 'Start a verification: prints the step to paste, and its code once',
   ...changeOptions(
-    { name: 'service-account', takes: 'NAME', help: 'The account whose permissions it will have' },
+    { name: 'service-account', takes: 'NAME', help: 'Service account that limits its permissions' },
     nameOption,
-    { ...capabilityOption, help: 'At most these will be approved' },
+    { ...capabilityOption, help: 'Capabilities that can be approved later' },
     { name: 'platform', takes: 'NAME', help: 'github (default), gitlab, buildkite, circleci, …' },
   ),
-  notes: `The step to paste goes to standard output, the rest to standard error; --json has both. The code is
-shown once, and good until the verification is decided, for 30 minutes at most: a run can be repeated. It
-proves an identity and grants nothing.`,
+  notes: `The step to paste goes to standard output, the rest to standard error; --json has both. The code
+is shown once. It is valid until the verification is decided, for 30 minutes at most, so a refused
+run can be repeated. It proves an identity and grants nothing.`,
   async run(context) {
     const { input, print, report } = context;
     const api = context.api('person');
@@ -199,19 +199,19 @@ proves an identity and grants nothing.`,
 };
 
 const LOST_CODE =
-  'The code cannot be had again: start another verification, without --request-id.\nThis one ends by itself, or by "svc trusts reject".';
+  'The code cannot be shown again: start another verification, without --request-id. This one expires by itself, or end it with "svc trusts reject".';
 
 function nextSteps(setupId: string): string {
   return [
-    'Next: put the step into the very job that will use the trust, store the code as the temporary',
-    'secret SVC_SETUP_CODE, and run the job from the branch, event and environment that are meant.',
+    'Next: put the step into the job that will use the trust, store the code as the temporary',
+    'secret SVC_SETUP_CODE, and run the job from the branch, event and environment that you want to trust.',
     `Then: svc trusts review ${setupId}`,
   ].join('\n');
 }
 
 const updateAction = change({
   name: 'update',
-  summary: 'Change the name or the permissions; tokens given out stop working',
+  summary: 'Change the name or the permissions; issued tokens stop working',
   positionals: TRUST,
   options: editOptions,
   nameOf: trustName,

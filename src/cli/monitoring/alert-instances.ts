@@ -40,8 +40,8 @@ const PAGE_SIZE = 500;
 
 const listAction: Action = {
   name: 'instances',
-  summary: 'List how each rule stands for each VM, fired or not',
-  options: [projectOption, { name: 'rule', takes: 'NAME', help: 'Only of this rule' }],
+  summary: 'List the state of each rule for each VM, fired or not',
+  options: [projectOption, { name: 'rule', takes: 'NAME', help: 'Only this rule' }],
   async run(context) {
     const api = context.api('any');
     const rule = context.input.text('rule');
@@ -74,8 +74,12 @@ const showAction: Action = {
     { name: 'rule', takes: 'NAME', help: 'Its rule, in place of INSTANCE' },
     { name: 'vm', takes: 'NAME', help: 'Its VM' },
     { name: 'label', takes: 'NAME=VALUE', multiple: true, help: 'Its label, such as a mount' },
-    { name: 'since', takes: 'TIME', help: 'Recompute its path from then on' },
-    { name: 'until', takes: 'TIME', help: 'Up to then, at most 24 h later; default now' },
+    { name: 'since', takes: 'TIME', help: 'Recompute its path from this time' },
+    {
+      name: 'until',
+      takes: 'TIME',
+      help: 'End of the recomputed path, at most 24 h later; default now',
+    },
   ],
   notes:
     'An instance that never fired has no name: give its rule and VM. With --since its path is ' +
@@ -182,7 +186,7 @@ function pathTable(path: readonly AlertInstance_Step[]): string {
       ...[localTime(eventUnixMs / 1000n), event, statesText(fromStates), statesText(toStates)],
       enumText(Source, source),
     ]),
-    'No step is known: the condition has not held',
+    'There is no step: the condition has not held',
   );
 }
 

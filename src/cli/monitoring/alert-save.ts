@@ -30,21 +30,21 @@ const LOOK_AGAIN_MS = 500;
 
 export const saveAction: Action = {
   name: 'save',
-  summary: 'Make an alert rule, or edit one',
+  summary: 'Create an alert rule, or edit one',
   options: [
     ...specOptions,
-    { name: 'id', takes: 'UUID', help: 'The rule to edit; for a new one, an id of your own' },
+    { name: 'id', takes: 'UUID', help: 'The rule to edit, or your own id for a new one' },
     {
       ...{ name: 'expected-version', takes: 'N' },
-      help: 'Version the edit is based on, 0 = new; default: the present one',
+      help: 'Version that the edit is based on, 0 = new; default: the current one',
     },
-    { name: 'wait', takes: 'DURATION', help: 'Wait so long until it is applied; default 10s' },
+    { name: 'wait', takes: 'DURATION', help: 'How long to wait until it is applied; default 10s' },
     requestIdOption,
     projectOption,
   ],
-  notes: `Without --id a new rule is made. With it the present rule is read, the flags are put on top, and it is
-saved under the version that was read: an edit in between is not overwritten. Exit code 1 when the
-rule is saved but not applied: it does not watch VMs yet.`,
+  notes: `Without --id a new rule is created. With --id the flags override the fields of the current rule;
+an edit that happened in between is not overwritten. Exit code 1 when the rule is saved but not
+applied: it is not evaluated yet.`,
   run: save,
 };
 
@@ -82,7 +82,7 @@ export const deleteAction: Action = {
   options: [
     {
       ...{ name: 'expected-version', takes: 'N' },
-      help: 'Version that is to be deleted; default: the present one',
+      help: 'Version to delete; default: the current one',
     },
     requestIdOption,
     projectOption,
@@ -110,7 +110,7 @@ async function callAndReport(api: Api, request: SaveRequest, again: string) {
     return await api.call(AlertService.method.saveAlertRule, request);
   } catch (error) {
     if (!(error instanceof NoAnswer)) throw error;
-    throw new NoAnswer(error.message, `To send the very same request again, add:\n  ${again}`);
+    throw new NoAnswer(error.message, `To send the same request again, add:\n  ${again}`);
   }
 }
 
@@ -156,6 +156,6 @@ function savedText(answer: SaveAlertRuleResponse): string {
     ['version', String(version)],
     ['applied', `${enumText(AlertRule_SyncStatus, syncStatus)} (version ${appliedVersion})`],
     ['problem', syncError],
-    ['note', isApplied ? '' : 'saved, but this version does not watch VMs yet'],
+    ['note', isApplied ? '' : 'saved, but this version is not evaluated yet'],
   ]);
 }

@@ -40,21 +40,30 @@ const SEVERITIES = namesOf(AlertRuleSpec_Severity);
 
 export const specOptions: readonly Option[] = [
   { name: 'file', takes: 'FILE', help: 'Specification as JSON; - reads standard input' },
-  { name: 'template', takes: 'ID', help: 'Begin with this one of "svc alerts templates"' },
+  { name: 'template', takes: 'ID', help: 'Start from this template of "svc alerts templates"' },
   { name: 'name', takes: 'TEXT', help: 'Display name' },
   { name: 'metric', takes: 'ID', help: 'Metric id, such as cpu_utilization_pct' },
-  { name: 'operator', takes: 'OPERATOR', choices: OPERATORS, help: 'How readings are compared' },
-  { name: 'threshold', takes: 'NUMBER', help: 'What with' },
-  { name: 'for', takes: 'DURATION', help: 'How long it must persist, such as 5m' },
-  { name: 'severity', takes: 'SEVERITY', choices: SEVERITIES, help: 'How bad it is' },
-  { name: 'all-vms', help: 'All VMs of the project, future ones too' },
-  { name: 'vm', takes: 'NAME', multiple: true, help: 'These VMs alone: full names or ids' },
+  {
+    name: 'operator',
+    takes: 'OPERATOR',
+    choices: OPERATORS,
+    help: 'Comparison of readings with the threshold',
+  },
+  { name: 'threshold', takes: 'NUMBER', help: 'Value to compare with' },
+  { name: 'for', takes: 'DURATION', help: 'How long the condition must persist, such as 5m' },
+  { name: 'severity', takes: 'SEVERITY', choices: SEVERITIES, help: 'Severity of its incidents' },
+  { name: 'all-vms', help: 'All current and future VMs of the project' },
+  { name: 'vm', takes: 'NAME', multiple: true, help: 'Only these VMs: full names or ids' },
   { name: 'pause', help: 'Save it paused' },
-  { name: 'enable', help: 'Save it enabled again' },
-  { name: 'repeat', takes: 'DURATION', help: 'Notify again after; 0 = never' },
-  { name: 'destination', takes: 'NAME', multiple: true, help: 'Where to notify: names or ids' },
-  { name: 'recovery-threshold', takes: 'NUMBER', help: 'Recovery needs readings beyond this' },
-  { name: 'recovery-for', takes: 'DURATION', help: 'And so long' },
+  { name: 'enable', help: 'Save it enabled' },
+  { name: 'repeat', takes: 'DURATION', help: 'Interval of reminders; 0 = none' },
+  { name: 'destination', takes: 'NAME', multiple: true, help: 'Destination to notify: name or id' },
+  {
+    name: 'recovery-threshold',
+    takes: 'NUMBER',
+    help: 'Threshold for recovery; default: the threshold',
+  },
+  { name: 'recovery-for', takes: 'DURATION', help: 'How long readings must be good for recovery' },
   { name: 'label', takes: 'NAME=VALUE', multiple: true, help: 'Label of its incidents' },
 ];
 
@@ -180,10 +189,10 @@ export const previewAction: Action = {
   summary: 'Show when a rule would have fired over stored history',
   options: [
     ...specOptions,
-    { name: 'history', takes: 'DURATION', help: 'How far back, at most 7d; default 1d' },
+    { name: 'history', takes: 'DURATION', help: 'Length of the history, at most 7d; default 1d' },
     projectOption,
   ],
-  notes: `An estimate over stored samples: it saves nothing and notifies nobody. Look at the statuses and the
+  notes: `An estimate over stored samples: it saves nothing and notifies nobody. Check the statuses and
 counts before you rely on it. Exit code 1 when the query failed.`,
   async run(context) {
     const api = context.api('any');
@@ -219,7 +228,7 @@ function previewText(preview: PreviewAlertRuleResponse): string {
   ]);
   const none =
     evaluatedSamples === 0n
-      ? 'Nothing was observed, so that nothing is known of what it would have done'
-      : 'It would not have fired on what was observed';
+      ? 'Nothing was observed, so it is unknown whether it would have fired'
+      : 'It would not have fired on the observed samples';
   return `${head}\n${table(['VM', 'series', 'from', 'to'], rows, none)}`;
 }

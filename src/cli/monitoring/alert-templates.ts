@@ -15,9 +15,9 @@ import { conditionText } from './incident-texts.ts';
 
 export const templatesAction: Action = {
   name: 'templates',
-  summary: 'List rule templates to start from, with the limits of each',
+  summary: 'List rule templates to start from, with their limitations',
   options: [projectOption],
-  notes: 'svc alerts save --template ID makes a rule of one; flags beside it are put on top.',
+  notes: 'svc alerts save --template ID creates a rule from one; flags override its fields.',
   async run(context) {
     const api = context.api('any');
     const project = await projectName(context, api);

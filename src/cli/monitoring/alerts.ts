@@ -85,13 +85,17 @@ const incidentsAction: Action = {
   summary: 'List incidents, newest first',
   options: [
     projectOption,
-    { name: 'state', takes: 'STATE', choices: STATES, help: 'Only in this state' },
-    { name: 'rule', takes: 'NAME', help: 'Only of this rule' },
-    { name: 'vm', takes: 'NAME', help: 'Only of this VM' },
+    { name: 'state', takes: 'STATE', choices: STATES, help: 'Only this state' },
+    { name: 'rule', takes: 'NAME', help: 'Only this rule' },
+    { name: 'vm', takes: 'NAME', help: 'Only this VM' },
     { name: 'since', takes: 'TIME', help: 'Fired at or after' },
     { name: 'until', takes: 'TIME', help: 'Fired before' },
-    { name: 'page-size', takes: 'N', help: `At most so many; default ${INCIDENTS_DEFAULT}` },
-    { name: 'page-token', takes: 'TOKEN', help: 'Go on after this one of an earlier answer' },
+    { name: 'page-size', takes: 'N', help: `At most this many; default ${INCIDENTS_DEFAULT}` },
+    {
+      name: 'page-token',
+      takes: 'TOKEN',
+      help: 'Page token of an earlier answer: show the next page',
+    },
   ],
   notes: 'Missing data and evaluation errors never end an incident: the column "data" shows them.',
   async run(context) {
@@ -130,7 +134,7 @@ function pageSizeOf(given: number | undefined): number {
 
 export const alertsCommand = family(
   'alerts',
-  'Alert rules: read, preview, save, delete, and how they stand for each VM; incidents: read, acknowledge, snooze and explain incidents',
+  'Alert rules and instances: list, preview, save, delete; incidents: list, acknowledge, snooze, explain',
   [
     ...[listAction, templatesAction, previewAction, saveAction, deleteAction],
     ...[...instanceActions, incidentsAction, ...incidentActions],

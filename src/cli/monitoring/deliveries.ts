@@ -30,10 +30,14 @@ const listAction: Action = {
   summary: 'List notifications and whether they were sent, newest first',
   options: [
     projectOption,
-    { name: 'incident', takes: 'NAME', help: 'Only of this incident' },
-    { name: 'destination', takes: 'NAME', help: 'Only to this destination' },
-    { name: 'page-size', takes: 'N', help: `At most so many; default ${DELIVERIES_DEFAULT}` },
-    { name: 'page-token', takes: 'TOKEN', help: 'Go on after this one of an earlier answer' },
+    { name: 'incident', takes: 'NAME', help: 'Only this incident' },
+    { name: 'destination', takes: 'NAME', help: 'Only this destination' },
+    { name: 'page-size', takes: 'N', help: `At most this many; default ${DELIVERIES_DEFAULT}` },
+    {
+      name: 'page-token',
+      takes: 'TOKEN',
+      help: 'Page token of an earlier answer: show the next page',
+    },
   ],
   notes: 'SENT means that the endpoint accepted it, not that anybody read it.',
   async run(context) {
@@ -79,7 +83,7 @@ function deliveryTable(deliveries: readonly Delivery[]): string {
       String(delivery.attempts.length),
       localTime(delivery.nextAttemptUnix),
     ]),
-    'There are no deliveries of this kind',
+    'There are no matching deliveries',
   );
 }
 
@@ -89,10 +93,10 @@ function stateText({ state, reason }: Delivery): string {
 
 const showAction: Action = {
   name: 'show',
-  summary: 'Show one notification with each attempt to send it',
+  summary: 'Show one notification and its attempts',
   positionals: [{ name: 'DELIVERY' }],
   options: [projectOption],
-  notes: 'Answers of endpoints are shown only to those who may change destinations.',
+  notes: 'Answers of endpoints are shown only to callers who may write.',
   async run(context) {
     const api = context.api('any');
     const given = context.input.positional(0);
@@ -137,6 +141,6 @@ function answerText({ startedUnix, answerExcerpt }: Delivery_Attempt): string {
 
 export const deliveriesCommand = family(
   'deliveries',
-  'List notifications, and show what became of each attempt',
+  'Notifications, and the outcome of each attempt',
   [listAction, showAction],
 );

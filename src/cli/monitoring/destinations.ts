@@ -48,7 +48,7 @@ const KINDS = (DestinationSchema.oneofs.find(({ name }) => name === 'target')?.f
 const urlOption: Option = {
   name: 'url',
   takes: 'URL',
-  help: 'Where a webhook or chat takes messages; "-" reads it from standard input',
+  help: 'URL of a webhook or chat; "-" reads it from standard input',
 };
 
 const recipientOption: Option = {
@@ -105,15 +105,18 @@ const showAction: Action = {
 
 const createAction: Action = {
   name: 'create',
-  summary: 'Make a destination; the secret of a webhook is printed once',
+  summary: 'Create a destination; the secret of a webhook is printed once',
   ...changeOptions(
-    { name: 'kind', takes: 'KIND', choices: KINDS, help: 'What it sends to' },
+    { name: 'kind', takes: 'KIND', choices: KINDS, help: 'Kind of endpoint' },
     nameOption,
     urlOption,
     recipientOption,
   ),
-  notes:
-    'The URL of a chat is a secret: give "--url -" and put it on standard input. Recipients of mail are\nverified addresses of members; each gets a mail, and only who presses its button is written to.',
+  notes: `
+The URL of a chat is a secret: pass "--url -" and write it to standard input. Recipients of mail
+are verified addresses of members. Each gets a mail with a button, and gets notifications only
+after pressing it.
+`,
   async run(context) {
     const api = context.api('any');
     const kind = kindOf(context.input.required('kind'));
@@ -138,11 +141,11 @@ const createAction: Action = {
 
 const updateAction: Action = {
   name: 'update',
-  summary: 'Give a destination another name, URL or set of recipients',
+  summary: 'Change the name, URL or recipients of a destination',
   positionals,
   ...changeOptions(nameOption, urlOption, recipientOption),
   notes:
-    'Recipients are given as a whole list: who is not in it is removed, who stays stays verified.',
+    '--recipient takes the complete list: missing recipients are removed, the others stay verified.',
   async run(context) {
     const api = context.api('any');
     const { input } = context;
@@ -161,7 +164,7 @@ const updateAction: Action = {
 
 const verifyAction = change({
   name: 'verify',
-  summary: 'Mail those recipients again who have not confirmed their address',
+  summary: 'Mail the recipients again who have not confirmed their address',
   positionals,
   nameOf: destinationName,
   send: (api, request) => api.call(method.verifyDestination, request),
@@ -195,9 +198,9 @@ const testAction = change({
 
 const pauseAction = change({
   name: 'pause',
-  summary: 'Send nothing to a destination until it is resumed',
+  summary: 'Pause a destination: nothing is sent until it is resumed',
   positionals,
-  options: [{ name: 'reason', takes: 'TEXT', help: 'Why, for others to read' }],
+  options: [{ name: 'reason', takes: 'TEXT', help: 'Reason, for others to read' }],
   nameOf: destinationName,
   send: (api, request, { input }) =>
     api.call(method.pauseDestination, { ...request, reason: input.text('reason') ?? '' }),
@@ -206,7 +209,7 @@ const pauseAction = change({
 
 const resumeAction = change({
   name: 'resume',
-  summary: 'Send to a paused destination again',
+  summary: 'Resume a paused destination',
   positionals,
   nameOf: destinationName,
   send: (api, request) => api.call(method.resumeDestination, request),
@@ -220,7 +223,7 @@ const rotateAction: Action = {
   ...changeOptions({
     name: 'overlap',
     takes: 'DURATION',
-    help: 'How long the old one signs too, 0 (discard it at once) to 24h; default 1h',
+    help: 'How long the old secret also signs, 0 (discard it at once) to 24h; default 1h',
   }),
   async run(context) {
     const api = context.api('person');
@@ -257,7 +260,7 @@ function printSigningSecret(
     {
       about: secretAvailable ? `${about}${keep}` : about,
       document,
-      ifLost: `Make another one: svc destinations rotate-secret ${name} --overlap 0`,
+      ifLost: `Create another one: svc destinations rotate-secret ${name} --overlap 0`,
     },
   );
 }
@@ -276,7 +279,7 @@ const deleteAction: Action = {
   },
 };
 
-export const destinationsCommand = family('destinations', 'Where notifications of incidents go', [
+export const destinationsCommand = family('destinations', 'Destinations of notifications', [
   ...[listAction, showAction, createAction, updateAction, verifyAction, testAction],
   ...[pauseAction, resumeAction, rotateAction, deleteAction],
 ]);

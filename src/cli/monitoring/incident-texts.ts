@@ -32,7 +32,7 @@ export function incidentTable(incidents: readonly Incident[]): string {
       enumText(AlertInstance_DataState, incident.dataState),
       attentionText(incident),
     ]),
-    'There are no incidents of this kind',
+    'There are no matching incidents',
   );
 }
 
@@ -75,7 +75,7 @@ export function incidentText(incident: Incident): string {
       by,
       detail,
     ]),
-    'Nothing is recorded of it any more',
+    'Nothing is recorded of it any longer',
   );
   return `${factLines}\n${timeline}`;
 }
@@ -110,7 +110,7 @@ export function explanationText(explanation: ExplainIncidentResponse): string {
       quantity(value, unit),
       breaches ? 'yes' : 'no',
     ]),
-    'No samples decided it: it is about their absence',
+    'It fired because samples were absent',
   );
   const parts = [explanation.summary, chart.join('\n'), factLines.trimEnd(), rows];
   return parts.filter((part) => part !== '').join('\n\n');

@@ -33,7 +33,7 @@ function printIncident({ json: isJson, print }: ActionContext, incident: Inciden
 
 const showAction: Action = {
   name: 'show',
-  summary: 'Show one incident and what has happened to it',
+  summary: 'Show one incident and its timeline',
   positionals,
   options: [projectOption],
   async run(context) {
@@ -45,10 +45,11 @@ const showAction: Action = {
 
 const explainAction: Action = {
   name: 'explain',
-  summary: 'Show what decided an incident, and whether history still says the same',
+  summary: 'Show why an incident fired, and whether stored history leads to the same decision',
   positionals,
   options: [projectOption],
-  notes: 'The window is what decided it then; history is asked whether it leads to the same now.',
+  notes:
+    'The window shows the samples that decided it. Stored history is evaluated again for comparison.',
   async run(context) {
     const api = context.api('any');
     const name = await incidentName(context, api);
@@ -61,9 +62,9 @@ const explainAction: Action = {
 
 const acknowledgeAction = change({
   name: 'ack',
-  summary: 'Take notice of a firing incident; it fires on, and reminders go on',
+  summary: 'Acknowledge a firing incident; it keeps firing, and reminders continue',
   positionals,
-  options: [{ name: 'note', takes: 'TEXT', help: 'For the others, at most 1,000 characters' }],
+  options: [{ name: 'note', takes: 'TEXT', help: 'Note for others, at most 1,000 characters' }],
   nameOf: incidentName,
   send(api, request, context) {
     reportRequest(context, `Acknowledging ${request.name}`, request.requestId);
@@ -75,13 +76,15 @@ const acknowledgeAction = change({
 
 const snoozeAction = change({
   name: 'snooze',
-  summary: 'Pause notifications of a firing incident for a while; its evaluation goes on',
+  summary: 'Suppress notifications of a firing incident for a while; evaluation continues',
   positionals,
   options: [
-    { name: 'for', takes: 'DURATION', help: 'So long from now, at most 7d' },
-    { name: 'until', takes: 'TIME', help: 'Until then, in place of --for' },
+    { name: 'for', takes: 'DURATION', help: 'Length of the snooze, at most 7d' },
+    { name: 'until', takes: 'TIME', help: 'End of the snooze, instead of --for' },
   ],
-  notes: 'If it still fires at the end, one notification is sent. Another snooze moves the end.',
+  notes: `
+If the incident still fires at the end, one notification is sent. Another snooze replaces the end.
+`,
   nameOf: incidentName,
   send(api, request, context) {
     const untilUnix = endOfSnooze(context);

@@ -10,7 +10,7 @@ import { EXIT_OK } from '../command.ts';
 
 export const limitsCommand = single({
   name: 'limits',
-  summary: 'Show the limits of a project, and what is used of each',
+  summary: 'Show the limits of a project and their current use',
   options: [projectOption],
   notes: `"${NOT_OBSERVED}" stands for what has not been measured; it is not a zero. The operator sets limits: svc admin limits set.`,
   async run(context) {

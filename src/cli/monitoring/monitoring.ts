@@ -32,8 +32,12 @@ const vmsAction: Action = {
   options: [
     projectOption,
     { name: 'inventory-only', help: 'Without readings: quicker' },
-    { name: 'page-token', takes: 'TOKEN', help: 'Go on after this one of an earlier answer' },
-    { name: 'page-size', takes: 'N', help: 'At most so many VMs, 1 to 1000; default: all' },
+    {
+      name: 'page-token',
+      takes: 'TOKEN',
+      help: 'Page token of an earlier answer: show the next page',
+    },
+    { name: 'page-size', takes: 'N', help: 'At most this many VMs, 1 to 1000; default: all' },
   ],
   notes: `"${NOT_OBSERVED}" stands for what was not observed within the last 90 seconds; it is not a zero.`,
   async run(context) {

@@ -30,15 +30,17 @@ interface Envelope {
 
 export const promqlAction: Action = {
   name: 'promql',
-  summary: 'Answer a PromQL expression',
+  summary: 'Evaluate a PromQL expression',
   positionals: [{ name: 'EXPRESSION' }],
   options: [
-    { name: 'time', takes: 'TIME', help: 'The instant to answer for; default now' },
+    { name: 'time', takes: 'TIME', help: 'Time of an instant query; default now' },
     ...rangeOptions,
     { ...projectOption, help: 'Project id; else SVC_PROJECT' },
   ],
-  notes:
-    'With --last, --start or --step a range is answered, else one instant. This URL takes keys alone:\nput one into SVC_API_KEY. An absent series or point is absent, never zero.',
+  notes: `
+With --last, --start or --step it is a range query, otherwise an instant query. This URL accepts
+only keys: put one into SVC_API_KEY. A missing series or point was not observed; it is never zero.
+`,
   async run(context) {
     const answer = await ask(context);
     const envelope = parseEnvelope(answer);
@@ -53,9 +55,9 @@ export const promqlAction: Action = {
 async function ask(context: ActionContext): Promise<PlainAnswer> {
   const { input, environment, timeoutMs } = context;
   if (!environment.SVC_API_KEY) {
-    throw new Fault('PromQL is read with a key alone', {
+    throw new Fault('PromQL needs a key', {
       exitCode: EXIT_DENIED,
-      hint: 'Put one that may read into SVC_API_KEY; "svc keys create" makes one',
+      hint: 'Put a key with monitoring.read into SVC_API_KEY; "svc keys create" makes one',
     });
   }
   const project = givenProject(context);
@@ -101,7 +103,7 @@ const EXIT_OF: Readonly<Record<number, number>> = {
 
 function faultOf({ status, headers }: PlainAnswer, { error, errorType }: Envelope): Fault {
   const retryAfter = headers.get('retry-after');
-  return new Fault(`${errorType ?? `HTTP ${status}`}: ${error ?? 'no sentence was given'}`, {
+  return new Fault(`${errorType ?? `HTTP ${status}`}: ${error ?? 'no message was given'}`, {
     exitCode: EXIT_OF[status] ?? EXIT_FAULT,
     hint: retryAfter === null ? undefined : `Ask again in ${retryAfter} s`,
   });

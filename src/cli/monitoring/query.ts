@@ -35,8 +35,8 @@ const ROWS_WANTED = 60;
 /** A time range, by two ends or by its length up to now. */
 export const rangeOptions: readonly Option[] = [
   { name: 'last', takes: 'DURATION', help: 'Range up to now, such as 6h; default 1h' },
-  { name: 'start', takes: 'TIME', help: 'Start instead: ISO time or Unix seconds' },
-  { name: 'end', takes: 'TIME', help: 'End instead; default now' },
+  { name: 'start', takes: 'TIME', help: 'Start of the range: ISO time or Unix seconds' },
+  { name: 'end', takes: 'TIME', help: 'End of the range; default now' },
   { name: 'step', takes: 'DURATION', help: 'At least 30s; default: one that gives about 60 rows' },
 ];
 

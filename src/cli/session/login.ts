@@ -20,21 +20,21 @@ import { EXIT_OK } from '../command.ts';
 const BROWSER_WAIT_MS = 5 * 60_000;
 
 const ANOTHER_LINK =
-  'A link works once, and not for long: ask whoever gave it for another, or sign in without --link';
+  'A link works once and expires soon: ask for another, or sign in without --link';
 
 export const loginCommand = single({
   name: 'login',
-  summary: 'Sign in, by your browser or by a one-time link',
+  summary: 'Sign in with your browser or a one-time link',
   options: [
     {
       ...{ name: 'link', takes: 'LINK' },
       help: 'A one-time link, or the token in it; - reads it from standard input',
     },
-    { name: 'no-browser', help: 'Only print the address: open it on this machine yourself' },
+    { name: 'no-browser', help: 'Only print the address, to open it on this machine yourself' },
   ],
   notes: `Without --link your browser opens; sign in there and confirm. A link comes from "svc admin
 login-link", from the first start of the service, or by email. The session is kept in
-$XDG_CONFIG_HOME/svc/session.json (or ~/.config), which nobody else may read.`,
+$XDG_CONFIG_HOME/svc/session.json (or ~/.config), readable by you only.`,
   hints: { CREDENTIAL_REVOKED: ANOTHER_LINK, CREDENTIAL_EXPIRED: ANOTHER_LINK },
   async run(context) {
     const link = await givenLink(context);
@@ -66,8 +66,8 @@ async function givenLink({ input, ports }: ActionContext): Promise<Link | undefi
   const token = /svc_(link|inv)_[0-9A-Za-z_]+/.exec(text)?.[0] ?? '';
   if (parseSecret('link', token) === undefined && parseSecret('inv', token) === undefined) {
     throw new UsageError(
-      'The link is not one of this service: its checksum does not fit',
-      'Check that it was copied whole, with what stands after #',
+      'The link is not one of this service: its checksum is wrong',
+      'Check that it was copied completely, including the part after #',
     );
   }
   return { token, origin: URL.canParse(text) ? new URL(text).origin : undefined };
@@ -96,7 +96,7 @@ async function byBrowser(context: ActionContext, endpoint: string): Promise<Stor
     const session = await redeem(context, endpoint, { token, verifier });
     outcome = {
       title: 'Signed in',
-      sentence: 'You can close this page and go back to the terminal.',
+      sentence: 'You can close this page and return to the terminal.',
     };
     return session;
   } finally {
@@ -115,7 +115,7 @@ async function untilCode({ ports }: ActionContext, code: Promise<string>): Promi
   }
   throw new Fault('No browser came back within 5 minutes', {
     exitCode: EXIT_DENIED,
-    hint: 'Run it again, or sign in by a link: svc login --link -',
+    hint: 'Run it again, or sign in with a link: svc login --link -',
   });
 }
 
@@ -134,7 +134,7 @@ async function redeem(
   if (answer.status !== 200) throw asApiFault(answer);
   const session = parseSession(answer.text, endpoint);
   if (session) return session;
-  throw new Fault(`The answer of ${endpoint} is not one of a sign-in`);
+  throw new Fault(`${endpoint} did not answer the sign-in with a session`);
 }
 
 function parseSession(text: string, endpoint: string): StoredSession | undefined {

@@ -34,7 +34,7 @@ const { method } = ProjectService;
 
 const listAction: Action = {
   name: 'list',
-  summary: 'List where you are signed in',
+  summary: 'List your sessions',
   async run(context) {
     const answer = await context.api('person').call(method.listSessions, {});
     if (context.json) context.print(json(messageJson(ListSessionsResponseSchema, answer)));
@@ -53,13 +53,13 @@ function sessionTable(sessions: readonly Session[]): string {
       localTime(each.expiresUnix),
       each.current ? 'this one' : '',
     ]),
-    'You are signed in nowhere',
+    'You have no session',
   );
 }
 
 const endAction: Action = {
   name: 'end',
-  summary: 'End one of your sessions, wherever it is',
+  summary: 'End one of your sessions, on any machine',
   positionals: [{ name: 'SESSION' }],
   options: [requestIdOption],
   notes: '"svc logout --everywhere" ends all of them.',
@@ -84,10 +84,7 @@ async function sessionName({ input }: ActionContext, api: Api): Promise<string> 
   throw new UsageError('The session is named by its id or its full name, never by its secret');
 }
 
-export const sessionsCommand = family('sessions', 'Where you are signed in', [
-  listAction,
-  endAction,
-]);
+export const sessionsCommand = family('sessions', 'Your sessions', [listAction, endAction]);
 
 const PAGE_SIZE = 500;
 
@@ -120,7 +117,7 @@ export const whoamiCommand = single({
       ]),
     );
     if (context.environment.SVC_API_KEY) {
-      context.report('SVC_API_KEY is set: svc monitoring and svc alerts act with that key instead');
+      context.report('SVC_API_KEY is set: svc monitoring and svc alerts use that key instead');
     }
     return EXIT_OK;
   },
@@ -130,7 +127,7 @@ export const logoutCommand = single({
   name: 'logout',
   summary: 'Sign out on this machine, or everywhere',
   options: [{ name: 'everywhere', help: 'End all of your sessions, on every machine' }],
-  notes: 'What is kept on this machine is removed even when the service cannot be reached.',
+  notes: 'The session on this machine is removed even if the service cannot be reached.',
   async run({ environment, input, ports, timeoutMs, json: asJson, print }) {
     // Where the session was made, whatever SVC_ENDPOINT says by now.
     const own = { ...environment, SVC_ENDPOINT: undefined };

@@ -420,7 +420,7 @@ export const MachineLayout_BoxSchema: GenMessage<MachineLayout_Box, {jsonType: M
   messageDesc(file_svc_audit_v1_audit, 5, 1);
 
 /**
- * What may happen in a state.
+ * An event that a state accepts.
  *
  * @generated from message svc.audit.v1.MachineLayout.Event
  */
@@ -433,7 +433,7 @@ export type MachineLayout_Event = Message<"svc.audit.v1.MachineLayout.Event"> & 
   event: string;
 
   /**
-   * Name of the question that must be answered yes; empty = none.
+   * Name of the guard that must hold; empty = none.
    *
    * @generated from field: string guard = 2;
    */
@@ -446,7 +446,7 @@ export type MachineLayout_Event = Message<"svc.audit.v1.MachineLayout.Event"> & 
 };
 
 /**
- * What may happen in a state.
+ * An event that a state accepts.
  *
  * @generated from message svc.audit.v1.MachineLayout.Event
  */
@@ -459,7 +459,7 @@ export type MachineLayout_EventJson = {
   event?: string;
 
   /**
-   * Name of the question that must be answered yes; empty = none.
+   * Name of the guard that must hold; empty = none.
    *
    * @generated from field: string guard = 2;
    */
@@ -507,14 +507,14 @@ export type MachineLayout_State = Message<"svc.audit.v1.MachineLayout.State"> & 
   description: string;
 
   /**
-   * Id of the state that holds it; empty = the machine itself.
+   * Id of the parent state; empty = the machine itself.
    *
    * @generated from field: string parent_id = 5;
    */
   parentId: string;
 
   /**
-   * With its children inside.
+   * Including its children.
    *
    * @generated from field: svc.audit.v1.MachineLayout.Box box = 6;
    */
@@ -557,14 +557,14 @@ export type MachineLayout_StateJson = {
   description?: string;
 
   /**
-   * Id of the state that holds it; empty = the machine itself.
+   * Id of the parent state; empty = the machine itself.
    *
    * @generated from field: string parent_id = 5;
    */
   parentId?: string;
 
   /**
-   * With its children inside.
+   * Including its children.
    *
    * @generated from field: svc.audit.v1.MachineLayout.Box box = 6;
    */
@@ -600,14 +600,14 @@ export const MachineLayout_State_Kind = {
   ATOMIC: 1,
 
   /**
-   * One of its children holds.
+   * Exactly one of its children is active.
    *
    * @generated from enum value: COMPOUND = 2;
    */
   COMPOUND: 2,
 
   /**
-   * All of its children hold at once.
+   * All of its children are active at once.
    *
    * @generated from enum value: PARALLEL = 3;
    */
@@ -663,7 +663,7 @@ export type MachineLayout_Start = Message<"svc.audit.v1.MachineLayout.Start"> & 
   point?: MachineLayout_Point | undefined;
 
   /**
-   * Of the arrow, from its tail to its head.
+   * Points of the arrow, from tail to head.
    *
    * @generated from field: repeated svc.audit.v1.MachineLayout.Point points = 4;
    */
@@ -698,7 +698,7 @@ export type MachineLayout_StartJson = {
   point?: MachineLayout_PointJson;
 
   /**
-   * Of the arrow, from its tail to its head.
+   * Points of the arrow, from tail to head.
    *
    * @generated from field: repeated svc.audit.v1.MachineLayout.Point points = 4;
    */
@@ -713,7 +713,7 @@ export const MachineLayout_StartSchema: GenMessage<MachineLayout_Start, {jsonTyp
   messageDesc(file_svc_audit_v1_audit, 5, 4);
 
 /**
- * Everything that leads from one state to another one shares a line.
+ * All transitions from one state to another. They share one line.
  *
  * @generated from message svc.audit.v1.MachineLayout.Arrow
  */
@@ -729,7 +729,7 @@ export type MachineLayout_Arrow = Message<"svc.audit.v1.MachineLayout.Arrow"> & 
   toState: string;
 
   /**
-   * From tail to head: two for a straight arrow, with the corners between.
+   * Points from tail to head: two for a straight arrow, otherwise with the corners between them.
    *
    * @generated from field: repeated svc.audit.v1.MachineLayout.Point points = 3;
    */
@@ -741,7 +741,7 @@ export type MachineLayout_Arrow = Message<"svc.audit.v1.MachineLayout.Arrow"> & 
   events: MachineLayout_Event[];
 
   /**
-   * Room for one line for each event.
+   * Space for the events, one line each.
    *
    * @generated from field: svc.audit.v1.MachineLayout.Box label = 5;
    */
@@ -749,7 +749,7 @@ export type MachineLayout_Arrow = Message<"svc.audit.v1.MachineLayout.Arrow"> & 
 };
 
 /**
- * Everything that leads from one state to another one shares a line.
+ * All transitions from one state to another. They share one line.
  *
  * @generated from message svc.audit.v1.MachineLayout.Arrow
  */
@@ -765,7 +765,7 @@ export type MachineLayout_ArrowJson = {
   toState?: string;
 
   /**
-   * From tail to head: two for a straight arrow, with the corners between.
+   * Points from tail to head: two for a straight arrow, otherwise with the corners between them.
    *
    * @generated from field: repeated svc.audit.v1.MachineLayout.Point points = 3;
    */
@@ -777,7 +777,7 @@ export type MachineLayout_ArrowJson = {
   events?: MachineLayout_EventJson[];
 
   /**
-   * Room for one line for each event.
+   * Space for the events, one line each.
    *
    * @generated from field: svc.audit.v1.MachineLayout.Box label = 5;
    */
@@ -808,7 +808,7 @@ export type ListTransitionsRequest = Message<"svc.audit.v1.ListTransitionsReques
   instanceName: string;
 
   /**
-   * Only of this machine; empty = all that the caller may see.
+   * Only this machine; empty = all that the caller may see.
    *
    * @generated from field: string machine = 3;
    */
@@ -837,7 +837,7 @@ export type ListTransitionsRequest = Message<"svc.audit.v1.ListTransitionsReques
   endTimeUnixMs: bigint;
 
   /**
-   * Only caused by this one, as in `Transition.by`; empty = all.
+   * Only transitions caused by this actor, as in `Transition.by`; empty = all.
    *
    * @generated from field: string by = 8;
    */
@@ -851,14 +851,14 @@ export type ListTransitionsRequest = Message<"svc.audit.v1.ListTransitionsReques
   events: string[];
 
   /**
-   * Only decided by the client's request with this id; empty = all.
+   * Only transitions decided by the client's request with this id; empty = all.
    *
    * @generated from field: string request_id = 10;
    */
   requestId: string;
 
   /**
-   * true: oldest first. A page token is of one order alone.
+   * true: oldest first. A page token is valid for one order only.
    *
    * @generated from field: bool oldest_first = 11;
    */
@@ -882,7 +882,7 @@ export type ListTransitionsRequestJson = {
   instanceName?: string;
 
   /**
-   * Only of this machine; empty = all that the caller may see.
+   * Only this machine; empty = all that the caller may see.
    *
    * @generated from field: string machine = 3;
    */
@@ -911,7 +911,7 @@ export type ListTransitionsRequestJson = {
   endTimeUnixMs?: string;
 
   /**
-   * Only caused by this one, as in `Transition.by`; empty = all.
+   * Only transitions caused by this actor, as in `Transition.by`; empty = all.
    *
    * @generated from field: string by = 8;
    */
@@ -925,14 +925,14 @@ export type ListTransitionsRequestJson = {
   events?: string[];
 
   /**
-   * Only decided by the client's request with this id; empty = all.
+   * Only transitions decided by the client's request with this id; empty = all.
    *
    * @generated from field: string request_id = 10;
    */
   requestId?: string;
 
   /**
-   * true: oldest first. A page token is of one order alone.
+   * true: oldest first. A page token is valid for one order only.
    *
    * @generated from field: bool oldest_first = 11;
    */
@@ -1000,8 +1000,8 @@ export type Transition = Message<"svc.audit.v1.Transition"> & {
   atUnixMs: bigint;
 
   /**
-   * Resource name of who caused it, or the part of the service. Of people and operators,
-   * credentials see only the kind.
+   * Resource name of the actor that caused it, or the part of the service. Credentials see only the
+   * kind of a person or operator.
    *
    * @generated from field: string by = 3;
    */
@@ -1042,21 +1042,21 @@ export type Transition = Message<"svc.audit.v1.Transition"> & {
   toJson: string;
 
   /**
-   * Of the client's request that decided it; empty = none.
+   * Id of the client's request that decided it; empty = none.
    *
    * @generated from field: string request_id = 10;
    */
   requestId: string;
 
   /**
-   * Name of the person who caused it, for people.
+   * Display name of the person who caused it.
    *
    * @generated from field: string by_display_name = 11;
    */
   byDisplayName: string;
 
   /**
-   * Of a person who has proven no address: the one that an invitation named; else empty.
+   * Address named by the invitation of a person who has proven none; empty otherwise.
    *
    * @generated from field: string by_unproven_email = 12;
    */
@@ -1090,7 +1090,7 @@ export type Transition = Message<"svc.audit.v1.Transition"> & {
   toStates: string[];
 
   /**
-   * Time of the observation that decided it; absent for what no observation decides.
+   * Time of the observation that decided it; absent if no observation decided it.
    *
    * @generated from field: optional int64 observed_unix_ms = 17;
    */
@@ -1114,8 +1114,8 @@ export type TransitionJson = {
   atUnixMs?: string;
 
   /**
-   * Resource name of who caused it, or the part of the service. Of people and operators,
-   * credentials see only the kind.
+   * Resource name of the actor that caused it, or the part of the service. Credentials see only the
+   * kind of a person or operator.
    *
    * @generated from field: string by = 3;
    */
@@ -1156,21 +1156,21 @@ export type TransitionJson = {
   toJson?: string;
 
   /**
-   * Of the client's request that decided it; empty = none.
+   * Id of the client's request that decided it; empty = none.
    *
    * @generated from field: string request_id = 10;
    */
   requestId?: string;
 
   /**
-   * Name of the person who caused it, for people.
+   * Display name of the person who caused it.
    *
    * @generated from field: string by_display_name = 11;
    */
   byDisplayName?: string;
 
   /**
-   * Of a person who has proven no address: the one that an invitation named; else empty.
+   * Address named by the invitation of a person who has proven none; empty otherwise.
    *
    * @generated from field: string by_unproven_email = 12;
    */
@@ -1204,7 +1204,7 @@ export type TransitionJson = {
   toStates?: string[];
 
   /**
-   * Time of the observation that decided it; absent for what no observation decides.
+   * Time of the observation that decided it; absent if no observation decided it.
    *
    * @generated from field: optional int64 observed_unix_ms = 17;
    */
@@ -1243,7 +1243,7 @@ export const AuditService: GenService<{
     output: typeof MachineSchema;
   },
   /**
-   * What the log recorded, newest first. Machines of identities are shown to owners alone.
+   * Recorded transitions, newest first. Machines of identities are shown only to owners.
    *
    * @generated from rpc svc.audit.v1.AuditService.ListTransitions
    */

@@ -244,14 +244,14 @@ export type ServiceAccount = Message<"svc.iam.v1.ServiceAccount"> & {
   state: ServiceAccount_State;
 
   /**
-   * Bound of its keys and tokens.
+   * Limit of what its keys and tokens may do.
    *
    * @generated from field: repeated string capabilities = 4;
    */
   capabilities: string[];
 
   /**
-   * Template that it was made from; empty = none.
+   * Template that it was created from; empty = none.
    *
    * @generated from field: string template = 5;
    */
@@ -316,14 +316,14 @@ export type ServiceAccountJson = {
   state?: ServiceAccount_StateJson;
 
   /**
-   * Bound of its keys and tokens.
+   * Limit of what its keys and tokens may do.
    *
    * @generated from field: repeated string capabilities = 4;
    */
   capabilities?: string[];
 
   /**
-   * Template that it was made from; empty = none.
+   * Template that it was created from; empty = none.
    *
    * @generated from field: string template = 5;
    */
@@ -856,14 +856,14 @@ export type Key = Message<"svc.iam.v1.Key"> & {
   state: Key_State;
 
   /**
-   * Capabilities that it was made with; its owner's grants bound them.
+   * Capabilities that it was created with. It never exceeds its owner's grants.
    *
    * @generated from field: repeated string capabilities = 4;
    */
   capabilities: string[];
 
   /**
-   * Present capabilities: the intersection with its owner's grants.
+   * Current capabilities: the intersection with its owner's grants.
    *
    * @generated from field: repeated string effective_capabilities = 5;
    */
@@ -897,7 +897,7 @@ export type Key = Message<"svc.iam.v1.Key"> & {
   expiryWarning: Key_ExpiryWarning;
 
   /**
-   * Up to 15 minutes late; absent = never.
+   * Time of the last use, up to 15 minutes late; absent = never.
    *
    * @generated from field: optional int64 last_used_unix = 11;
    */
@@ -945,14 +945,14 @@ export type KeyJson = {
   state?: Key_StateJson;
 
   /**
-   * Capabilities that it was made with; its owner's grants bound them.
+   * Capabilities that it was created with. It never exceeds its owner's grants.
    *
    * @generated from field: repeated string capabilities = 4;
    */
   capabilities?: string[];
 
   /**
-   * Present capabilities: the intersection with its owner's grants.
+   * Current capabilities: the intersection with its owner's grants.
    *
    * @generated from field: repeated string effective_capabilities = 5;
    */
@@ -986,7 +986,7 @@ export type KeyJson = {
   expiryWarning?: Key_ExpiryWarningJson;
 
   /**
-   * Up to 15 minutes late; absent = never.
+   * Time of the last use, up to 15 minutes late; absent = never.
    *
    * @generated from field: optional int64 last_used_unix = 11;
    */
@@ -1032,7 +1032,7 @@ export const Key_State = {
   ACTIVE: 1,
 
   /**
-   * Replaced, and still works until `overlap_ends_unix`.
+   * Replaced, but still works until `overlap_ends_unix`.
    *
    * @generated from enum value: ROTATING = 2;
    */
@@ -1066,7 +1066,7 @@ export const Key_StateSchema: GenEnum<Key_State, Key_StateJson> = /*@__PURE__*/
   enumDesc(file_svc_iam_v1_automation, 16, 0);
 
 /**
- * The shortest of these periods within which it ends, by lifetime or overlap.
+ * The shortest of these periods in which the key ends, by its lifetime or its overlap.
  *
  * @generated from enum svc.iam.v1.Key.ExpiryWarning
  */
@@ -1098,14 +1098,14 @@ export const Key_ExpiryWarning = {
 } as const;
 
 /**
- * The shortest of these periods within which it ends, by lifetime or overlap.
+ * The shortest of these periods in which the key ends, by its lifetime or its overlap.
  *
  * @generated from enum svc.iam.v1.Key.ExpiryWarning
  */
 export type Key_ExpiryWarning = (typeof Key_ExpiryWarning)[keyof typeof Key_ExpiryWarning] | UnknownEnum;
 
 /**
- * The shortest of these periods within which it ends, by lifetime or overlap.
+ * The shortest of these periods in which the key ends, by its lifetime or its overlap.
  *
  * @generated from enum svc.iam.v1.Key.ExpiryWarning
  */
@@ -1415,8 +1415,8 @@ export const RevokeKeyRequestSchema: GenMessage<RevokeKeyRequest, {jsonType: Rev
  */
 export type ListKeysRequest = Message<"svc.iam.v1.ListKeysRequest"> & {
   /**
-   * `projects/p/serviceAccounts/s` or `projects/p/members/m`. `projects/p/serviceAccounts/-` = of
-   * every service account, by the end of their keys, earliest first.
+   * `projects/p/serviceAccounts/s` or `projects/p/members/m`. `projects/p/serviceAccounts/-` lists
+   * the keys of every service account, sorted by their end, earliest first.
    *
    * @generated from field: string parent = 1;
    */
@@ -1445,8 +1445,8 @@ export type ListKeysRequest = Message<"svc.iam.v1.ListKeysRequest"> & {
  */
 export type ListKeysRequestJson = {
   /**
-   * `projects/p/serviceAccounts/s` or `projects/p/members/m`. `projects/p/serviceAccounts/-` = of
-   * every service account, by the end of their keys, earliest first.
+   * `projects/p/serviceAccounts/s` or `projects/p/members/m`. `projects/p/serviceAccounts/-` lists
+   * the keys of every service account, sorted by their end, earliest first.
    *
    * @generated from field: string parent = 1;
    */
@@ -1542,15 +1542,15 @@ export const GetKeyRequestSchema: GenMessage<GetKeyRequest, {jsonType: GetKeyReq
   messageDesc(file_svc_iam_v1_automation, 24);
 
 /**
- * A credential that enters a project without a sign-in; without its secret.
+ * A credential that gives access to a project without a sign-in. Its secret is left out.
  *
  * @generated from message svc.iam.v1.Credential
  */
 export type Credential = Message<"svc.iam.v1.Credential"> & {
   /**
    * Personal and service-account keys: `.../keys/k`, as for RevokeKey. CI connections:
-   * `projects/p/ciConnections/c`, as for DisableCiConnection. Keys of collectors and agents: a name
-   * that no method accepts; the operator ends them.
+   * `projects/p/ciConnections/c`, as for DisableCiConnection. Keys of collectors and agents have a
+   * name that no method accepts; the operator revokes them.
    *
    * @generated from field: string name = 1;
    */
@@ -1598,14 +1598,14 @@ export type Credential = Message<"svc.iam.v1.Credential"> & {
   last4: string;
 
   /**
-   * Capabilities that it was made with.
+   * Capabilities that it was created with.
    *
    * @generated from field: repeated string capabilities = 9;
    */
   capabilities: string[];
 
   /**
-   * Present capabilities.
+   * Current capabilities.
    *
    * @generated from field: repeated string effective_capabilities = 10;
    */
@@ -1629,14 +1629,15 @@ export type Credential = Message<"svc.iam.v1.Credential"> & {
   endsUnix?: bigint | undefined;
 
   /**
-   * Up to 15 minutes late, uses of a CI connection's tokens included; absent = never.
+   * Time of the last use, up to 15 minutes late; absent = never. For a CI connection, uses of its
+   * tokens count.
    *
    * @generated from field: optional int64 last_used_unix = 14;
    */
   lastUsedUnix?: bigint | undefined;
 
   /**
-   * Why it was revoked; empty otherwise.
+   * Reason of the revocation; empty = not revoked.
    *
    * @generated from field: string revoked_reason = 15;
    */
@@ -1644,15 +1645,15 @@ export type Credential = Message<"svc.iam.v1.Credential"> & {
 };
 
 /**
- * A credential that enters a project without a sign-in; without its secret.
+ * A credential that gives access to a project without a sign-in. Its secret is left out.
  *
  * @generated from message svc.iam.v1.Credential
  */
 export type CredentialJson = {
   /**
    * Personal and service-account keys: `.../keys/k`, as for RevokeKey. CI connections:
-   * `projects/p/ciConnections/c`, as for DisableCiConnection. Keys of collectors and agents: a name
-   * that no method accepts; the operator ends them.
+   * `projects/p/ciConnections/c`, as for DisableCiConnection. Keys of collectors and agents have a
+   * name that no method accepts; the operator revokes them.
    *
    * @generated from field: string name = 1;
    */
@@ -1700,14 +1701,14 @@ export type CredentialJson = {
   last4?: string;
 
   /**
-   * Capabilities that it was made with.
+   * Capabilities that it was created with.
    *
    * @generated from field: repeated string capabilities = 9;
    */
   capabilities?: string[];
 
   /**
-   * Present capabilities.
+   * Current capabilities.
    *
    * @generated from field: repeated string effective_capabilities = 10;
    */
@@ -1731,14 +1732,15 @@ export type CredentialJson = {
   endsUnix?: string;
 
   /**
-   * Up to 15 minutes late, uses of a CI connection's tokens included; absent = never.
+   * Time of the last use, up to 15 minutes late; absent = never. For a CI connection, uses of its
+   * tokens count.
    *
    * @generated from field: optional int64 last_used_unix = 14;
    */
   lastUsedUnix?: string;
 
   /**
-   * Why it was revoked; empty otherwise.
+   * Reason of the revocation; empty = not revoked.
    *
    * @generated from field: string revoked_reason = 15;
    */
@@ -1826,14 +1828,14 @@ export const Credential_State = {
   ACTIVE: 1,
 
   /**
-   * Replaced, and still works until `ends_unix`.
+   * Replaced, but still works until `ends_unix`.
    *
    * @generated from enum value: ROTATING = 2;
    */
   ROTATING: 2,
 
   /**
-   * Not ended, but gives no access now: it, or its owner, is disabled or gone.
+   * Not ended, but gives no access now: it is disabled, or its owner is disabled or deleted.
    *
    * @generated from enum value: DISABLED = 3;
    */
@@ -2011,7 +2013,7 @@ export type CiClaim = Message<"svc.iam.v1.CiClaim"> & {
   bound: boolean;
 
   /**
-   * Why it is bound, or is only recorded, in a sentence.
+   * Why it is bound or only recorded, in a sentence.
    *
    * @generated from field: string why = 4;
    */
@@ -2046,7 +2048,7 @@ export type CiClaimJson = {
   bound?: boolean;
 
   /**
-   * Why it is bound, or is only recorded, in a sentence.
+   * Why it is bound or only recorded, in a sentence.
    *
    * @generated from field: string why = 4;
    */
@@ -2325,7 +2327,7 @@ export const SubmitCiVerificationResponseSchema: GenMessage<SubmitCiVerification
   messageDesc(file_svc_iam_v1_automation, 32);
 
 /**
- * A refused proof with the right pairing code; at most one a minute is kept.
+ * A refused proof that had the right pairing code. At most one per minute is kept.
  *
  * @generated from message svc.iam.v1.CiRefusedProof
  */
@@ -2351,7 +2353,7 @@ export type CiRefusedProof = Message<"svc.iam.v1.CiRefusedProof"> & {
 };
 
 /**
- * A refused proof with the right pairing code; at most one a minute is kept.
+ * A refused proof that had the right pairing code. At most one per minute is kept.
  *
  * @generated from message svc.iam.v1.CiRefusedProof
  */
@@ -2459,7 +2461,7 @@ export type CiVerification = Message<"svc.iam.v1.CiVerification"> & {
   claimsDigest: string;
 
   /**
-   * Sentences for the reviewer.
+   * Warnings and remarks for the reviewer.
    *
    * @generated from field: repeated string warnings = 14;
    */
@@ -2473,7 +2475,7 @@ export type CiVerification = Message<"svc.iam.v1.CiVerification"> & {
   connectionName: string;
 
   /**
-   * Absent = none was refused.
+   * Last refused proof; absent = none.
    *
    * @generated from field: svc.iam.v1.CiRefusedProof last_refusal = 17;
    */
@@ -2487,8 +2489,8 @@ export type CiVerification = Message<"svc.iam.v1.CiVerification"> & {
   issuerUrl: string;
 
   /**
-   * Noted wrong pairing codes; those of the last minute may be missing. Five lock out their source,
-   * and nobody else, for ten minutes.
+   * Number of wrong pairing codes; those of the last minute may be missing. Five from one source
+   * lock out that source alone, for ten minutes.
    *
    * @generated from field: int32 wrong_codes = 19;
    */
@@ -2571,7 +2573,7 @@ export type CiVerificationJson = {
   claimsDigest?: string;
 
   /**
-   * Sentences for the reviewer.
+   * Warnings and remarks for the reviewer.
    *
    * @generated from field: repeated string warnings = 14;
    */
@@ -2585,7 +2587,7 @@ export type CiVerificationJson = {
   connectionName?: string;
 
   /**
-   * Absent = none was refused.
+   * Last refused proof; absent = none.
    *
    * @generated from field: svc.iam.v1.CiRefusedProof last_refusal = 17;
    */
@@ -2599,8 +2601,8 @@ export type CiVerificationJson = {
   issuerUrl?: string;
 
   /**
-   * Noted wrong pairing codes; those of the last minute may be missing. Five lock out their source,
-   * and nobody else, for ten minutes.
+   * Number of wrong pairing codes; those of the last minute may be missing. Five from one source
+   * lock out that source alone, for ten minutes.
    *
    * @generated from field: int32 wrong_codes = 19;
    */
@@ -2796,7 +2798,7 @@ export type ApproveCiVerificationRequest = Message<"svc.iam.v1.ApproveCiVerifica
   displayName: string;
 
   /**
-   * A subset of the verification's.
+   * A subset of the verification's capabilities.
    *
    * @generated from field: repeated string capabilities = 4;
    */
@@ -2828,7 +2830,7 @@ export type ApproveCiVerificationRequestJson = {
   displayName?: string;
 
   /**
-   * A subset of the verification's.
+   * A subset of the verification's capabilities.
    *
    * @generated from field: repeated string capabilities = 4;
    */
@@ -2928,7 +2930,7 @@ export type CiConnection = Message<"svc.iam.v1.CiConnection"> & {
   capabilities: string[];
 
   /**
-   * Present capabilities of its tokens: the intersection with its service account's grants.
+   * Current capabilities of its tokens: the intersection with its service account's grants.
    *
    * @generated from field: repeated string effective_capabilities = 6;
    */
@@ -2967,7 +2969,7 @@ export type CiConnection = Message<"svc.iam.v1.CiConnection"> & {
   createdBy: string;
 
   /**
-   * Raised by every change that ends the tokens made before.
+   * Incremented by every change that invalidates earlier tokens.
    *
    * @generated from field: int64 token_epoch = 13;
    */
@@ -2984,15 +2986,14 @@ export type CiConnection = Message<"svc.iam.v1.CiConnection"> & {
   verificationName: string;
 
   /**
-   * URL of the issuer when it was verified. No other issuer's job is trusted.
+   * URL of the issuer when the connection was verified. Jobs of other issuers are refused.
    *
    * @generated from field: string issuer_url = 16;
    */
   issuerUrl: string;
 
   /**
-   * The newest notes of refused exchanges, newest first, at most 10; one a minute is kept. Only in
-   * GetCiConnection.
+   * Refused exchanges, newest first, at most 10; one per minute is kept. Only in GetCiConnection.
    *
    * @generated from field: repeated svc.iam.v1.CiRefusedExchange recent_refusals = 17;
    */
@@ -3033,7 +3034,7 @@ export type CiConnectionJson = {
   capabilities?: string[];
 
   /**
-   * Present capabilities of its tokens: the intersection with its service account's grants.
+   * Current capabilities of its tokens: the intersection with its service account's grants.
    *
    * @generated from field: repeated string effective_capabilities = 6;
    */
@@ -3072,7 +3073,7 @@ export type CiConnectionJson = {
   createdBy?: string;
 
   /**
-   * Raised by every change that ends the tokens made before.
+   * Incremented by every change that invalidates earlier tokens.
    *
    * @generated from field: int64 token_epoch = 13;
    */
@@ -3089,15 +3090,14 @@ export type CiConnectionJson = {
   verificationName?: string;
 
   /**
-   * URL of the issuer when it was verified. No other issuer's job is trusted.
+   * URL of the issuer when the connection was verified. Jobs of other issuers are refused.
    *
    * @generated from field: string issuer_url = 16;
    */
   issuerUrl?: string;
 
   /**
-   * The newest notes of refused exchanges, newest first, at most 10; one a minute is kept. Only in
-   * GetCiConnection.
+   * Refused exchanges, newest first, at most 10; one per minute is kept. Only in GetCiConnection.
    *
    * @generated from field: repeated svc.iam.v1.CiRefusedExchange recent_refusals = 17;
    */
@@ -3153,7 +3153,8 @@ export const CiConnection_StateSchema: GenEnum<CiConnection_State, CiConnection_
   enumDesc(file_svc_iam_v1_automation, 40, 0);
 
 /**
- * Refused exchanges of a connection that share one note. Values are in the job's log alone.
+ * Refused exchanges of a connection that are recorded together. Claim values are only in the job's
+ * log.
  *
  * @generated from message svc.iam.v1.CiRefusedExchange
  */
@@ -3164,7 +3165,7 @@ export type CiRefusedExchange = Message<"svc.iam.v1.CiRefusedExchange"> & {
   refusedUnix: bigint;
 
   /**
-   * As in the refused job's log.
+   * Correlation id, as in the log of the refused job.
    *
    * @generated from field: string correlation_id = 2;
    */
@@ -3182,7 +3183,8 @@ export type CiRefusedExchange = Message<"svc.iam.v1.CiRefusedExchange"> & {
 };
 
 /**
- * Refused exchanges of a connection that share one note. Values are in the job's log alone.
+ * Refused exchanges of a connection that are recorded together. Claim values are only in the job's
+ * log.
  *
  * @generated from message svc.iam.v1.CiRefusedExchange
  */
@@ -3193,7 +3195,7 @@ export type CiRefusedExchangeJson = {
   refusedUnix?: string;
 
   /**
-   * As in the refused job's log.
+   * Correlation id, as in the log of the refused job.
    *
    * @generated from field: string correlation_id = 2;
    */
@@ -3259,7 +3261,7 @@ export const CiRefusedExchange_CauseSchema: GenMessage<CiRefusedExchange_Cause, 
   messageDesc(file_svc_iam_v1_automation, 41, 0);
 
 /**
- * A claim that is not as approved.
+ * A claim that differs from the approved one.
  *
  * @generated from message svc.iam.v1.CiRefusedExchange.Claim
  */
@@ -3270,7 +3272,7 @@ export type CiRefusedExchange_Claim = Message<"svc.iam.v1.CiRefusedExchange.Clai
   claim: string;
 
   /**
-   * Unspecified in notes made before it was recorded.
+   * Unspecified in records written before this field existed.
    *
    * @generated from field: svc.iam.v1.CiRefusedExchange.Claim.Difference difference = 2;
    */
@@ -3278,7 +3280,7 @@ export type CiRefusedExchange_Claim = Message<"svc.iam.v1.CiRefusedExchange.Clai
 };
 
 /**
- * A claim that is not as approved.
+ * A claim that differs from the approved one.
  *
  * @generated from message svc.iam.v1.CiRefusedExchange.Claim
  */
@@ -3289,7 +3291,7 @@ export type CiRefusedExchange_ClaimJson = {
   claim?: string;
 
   /**
-   * Unspecified in notes made before it was recorded.
+   * Unspecified in records written before this field existed.
    *
    * @generated from field: svc.iam.v1.CiRefusedExchange.Claim.Difference difference = 2;
    */
@@ -3320,7 +3322,7 @@ export const CiRefusedExchange_Claim_Difference = {
   DIFFERENT: 1,
 
   /**
-   * The token does not have it.
+   * It is missing from the token.
    *
    * @generated from enum value: MISSING = 2;
    */
@@ -3861,7 +3863,7 @@ export const AutomationService: GenService<{
     output: typeof CreateKeyResponseSchema;
   },
   /**
-   * Makes a successor with a fresh lifetime; the old key works until the overlap ends.
+   * Creates a successor with a new lifetime; the old key works until the overlap ends.
    *
    * @generated from rpc svc.iam.v1.AutomationService.RotateKey
    */
@@ -3897,7 +3899,7 @@ export const AutomationService: GenService<{
     output: typeof KeySchema;
   },
   /**
-   * Lists everything that can enter the project without a sign-in: keys and CI connections.
+   * Lists everything that gives access to the project without a sign-in: keys and CI connections.
    *
    * @generated from rpc svc.iam.v1.AutomationService.ListCredentials
    */
@@ -3977,7 +3979,7 @@ export const AutomationService: GenService<{
     output: typeof CiConnectionSchema;
   },
   /**
-   * An edit of permissions ends the tokens made before.
+   * A change of permissions invalidates the tokens issued before it.
    *
    * @generated from rpc svc.iam.v1.AutomationService.UpdateCiConnection
    */

@@ -295,7 +295,7 @@ export const PreviewAlertRuleResponse_QueryStatusSchema: GenEnum<PreviewAlertRul
   enumDesc(file_svc_monitoring_v1_alert, 1, 0);
 
 /**
- * Coverage of the requested history. A message of its own: its values share names with others.
+ * Coverage of the requested history. It is a message because its values share names with others.
  *
  * @generated from message svc.monitoring.v1.PreviewedHistory
  */
@@ -303,7 +303,7 @@ export type PreviewedHistory = Message<"svc.monitoring.v1.PreviewedHistory"> & {
 };
 
 /**
- * Coverage of the requested history. A message of its own: its values share names with others.
+ * Coverage of the requested history. It is a message because its values share names with others.
  *
  * @generated from message svc.monitoring.v1.PreviewedHistory
  */
@@ -327,7 +327,7 @@ export const PreviewedHistory_Status = {
   STATUS_UNSPECIFIED: 0,
 
   /**
-   * Values reach back to the start for every selected VM; gaps show in the counts.
+   * Every selected VM has values from the start on; gaps show in the counts.
    *
    * @generated from enum value: COMPLETE = 1;
    */
@@ -386,7 +386,7 @@ export type SaveAlertRuleRequest = Message<"svc.monitoring.v1.SaveAlertRuleReque
   requestId: string;
 
   /**
-   * "0" to create, else the version the edit is based on.
+   * "0" to create, otherwise the version that the edit is based on.
    *
    * @generated from field: string expected_version = 4;
    */
@@ -424,7 +424,7 @@ export type SaveAlertRuleRequestJson = {
   requestId?: string;
 
   /**
-   * "0" to create, else the version the edit is based on.
+   * "0" to create, otherwise the version that the edit is based on.
    *
    * @generated from field: string expected_version = 4;
    */
@@ -830,7 +830,7 @@ export const ListAlertInstancesResponseSchema: GenMessage<ListAlertInstancesResp
   messageDesc(file_svc_monitoring_v1_alert, 11);
 
 /**
- * The instance's name, or its rule and VM, and its labels where it has any.
+ * The instance's name, or its rule and VM, with its labels if it has any.
  *
  * @generated from message svc.monitoring.v1.GetAlertInstanceRequest
  */
@@ -857,7 +857,7 @@ export type GetAlertInstanceRequest = Message<"svc.monitoring.v1.GetAlertInstanc
 };
 
 /**
- * The instance's name, or its rule and VM, and its labels where it has any.
+ * The instance's name, or its rule and VM, with its labels if it has any.
  *
  * @generated from message svc.monitoring.v1.GetAlertInstanceRequest
  */
@@ -891,7 +891,7 @@ export const GetAlertInstanceRequestSchema: GenMessage<GetAlertInstanceRequest, 
   messageDesc(file_svc_monitoring_v1_alert, 12);
 
 /**
- * The instance as in `GetAlertInstanceRequest`, and a stretch of at most 86,400 seconds.
+ * The instance as in `GetAlertInstanceRequest`, and a period of at most 86,400 seconds.
  *
  * @generated from message svc.monitoring.v1.ExplainAlertInstanceRequest
  */
@@ -930,7 +930,7 @@ export type ExplainAlertInstanceRequest = Message<"svc.monitoring.v1.ExplainAler
 };
 
 /**
- * The instance as in `GetAlertInstanceRequest`, and a stretch of at most 86,400 seconds.
+ * The instance as in `GetAlertInstanceRequest`, and a period of at most 86,400 seconds.
  *
  * @generated from message svc.monitoring.v1.ExplainAlertInstanceRequest
  */
@@ -976,8 +976,8 @@ export const ExplainAlertInstanceRequestSchema: GenMessage<ExplainAlertInstanceR
   messageDesc(file_svc_monitoring_v1_alert, 13);
 
 /**
- * What stored samples lead to, in the order of their times. Notifications may have been others:
- * they follow the order in which samples arrived.
+ * The result of evaluating stored samples in the order of their times. Actual notifications may
+ * differ, because they follow the order in which samples arrived.
  *
  * @generated from message svc.monitoring.v1.ExplainAlertInstanceResponse
  */
@@ -998,36 +998,36 @@ export type ExplainAlertInstanceResponse = Message<"svc.monitoring.v1.ExplainAle
   labels: { [key: string]: string };
 
   /**
-   * As the rule says now.
+   * Condition of the current rule.
    *
    * @generated from field: svc.monitoring.v1.ExplainIncidentResponse.Condition condition = 4;
    */
   condition?: ExplainIncidentResponse_Condition | undefined;
 
   /**
-   * Every value of the metric within the stretch.
+   * Every value of the metric within the period.
    *
    * @generated from field: repeated svc.monitoring.v1.ExplainIncidentResponse.Sample samples = 5;
    */
   samples: ExplainIncidentResponse_Sample[];
 
   /**
-   * Between two samples, and after the last one.
+   * Gaps between two samples, and after the last one.
    *
    * @generated from field: repeated svc.monitoring.v1.ExplainIncidentResponse.Gap gaps = 6;
    */
   gaps: ExplainIncidentResponse_Gap[];
 
   /**
-   * They cover the stretch without a break. All of them are recomputed.
+   * They cover the whole period. All of them are recomputed.
    *
    * @generated from field: repeated svc.monitoring.v1.ExplainAlertInstanceResponse.Segment segments = 7;
    */
   segments: ExplainAlertInstanceResponse_Segment[];
 
   /**
-   * Each step has `source` RECOMPUTED. It may begin before the stretch, by as much as a rule saved
-   * there would have looked back: `sustainedSeconds` and 90 s.
+   * Each step has `source` RECOMPUTED. The first may be before the period, by at most
+   * `sustainedSeconds` and 90 s.
    *
    * @generated from field: repeated svc.monitoring.v1.AlertInstance.Step path = 8;
    */
@@ -1035,8 +1035,8 @@ export type ExplainAlertInstanceResponse = Message<"svc.monitoring.v1.ExplainAle
 };
 
 /**
- * What stored samples lead to, in the order of their times. Notifications may have been others:
- * they follow the order in which samples arrived.
+ * The result of evaluating stored samples in the order of their times. Actual notifications may
+ * differ, because they follow the order in which samples arrived.
  *
  * @generated from message svc.monitoring.v1.ExplainAlertInstanceResponse
  */
@@ -1057,36 +1057,36 @@ export type ExplainAlertInstanceResponseJson = {
   labels?: { [key: string]: string };
 
   /**
-   * As the rule says now.
+   * Condition of the current rule.
    *
    * @generated from field: svc.monitoring.v1.ExplainIncidentResponse.Condition condition = 4;
    */
   condition?: ExplainIncidentResponse_ConditionJson;
 
   /**
-   * Every value of the metric within the stretch.
+   * Every value of the metric within the period.
    *
    * @generated from field: repeated svc.monitoring.v1.ExplainIncidentResponse.Sample samples = 5;
    */
   samples?: ExplainIncidentResponse_SampleJson[];
 
   /**
-   * Between two samples, and after the last one.
+   * Gaps between two samples, and after the last one.
    *
    * @generated from field: repeated svc.monitoring.v1.ExplainIncidentResponse.Gap gaps = 6;
    */
   gaps?: ExplainIncidentResponse_GapJson[];
 
   /**
-   * They cover the stretch without a break. All of them are recomputed.
+   * They cover the whole period. All of them are recomputed.
    *
    * @generated from field: repeated svc.monitoring.v1.ExplainAlertInstanceResponse.Segment segments = 7;
    */
   segments?: ExplainAlertInstanceResponse_SegmentJson[];
 
   /**
-   * Each step has `source` RECOMPUTED. It may begin before the stretch, by as much as a rule saved
-   * there would have looked back: `sustainedSeconds` and 90 s.
+   * Each step has `source` RECOMPUTED. The first may be before the period, by at most
+   * `sustainedSeconds` and 90 s.
    *
    * @generated from field: repeated svc.monitoring.v1.AlertInstance.Step path = 8;
    */
@@ -1101,7 +1101,7 @@ export const ExplainAlertInstanceResponseSchema: GenMessage<ExplainAlertInstance
   messageDesc(file_svc_monitoring_v1_alert, 14);
 
 /**
- * A time in which neither the state nor the data state changes.
+ * A span of time without a change of state or data state.
  *
  * @generated from message svc.monitoring.v1.ExplainAlertInstanceResponse.Segment
  */
@@ -1127,7 +1127,7 @@ export type ExplainAlertInstanceResponse_Segment = Message<"svc.monitoring.v1.Ex
   endUnixMs: bigint;
 
   /**
-   * Event that began it; empty = the stretch begins with it.
+   * Event that began it; empty = it begins with the period.
    *
    * @generated from field: string cause = 5;
    */
@@ -1135,7 +1135,7 @@ export type ExplainAlertInstanceResponse_Segment = Message<"svc.monitoring.v1.Ex
 };
 
 /**
- * A time in which neither the state nor the data state changes.
+ * A span of time without a change of state or data state.
  *
  * @generated from message svc.monitoring.v1.ExplainAlertInstanceResponse.Segment
  */
@@ -1161,7 +1161,7 @@ export type ExplainAlertInstanceResponse_SegmentJson = {
   endUnixMs?: string;
 
   /**
-   * Event that began it; empty = the stretch begins with it.
+   * Event that began it; empty = it begins with the period.
    *
    * @generated from field: string cause = 5;
    */
@@ -1249,7 +1249,7 @@ export type AlertRuleTemplate = Message<"svc.monitoring.v1.AlertRuleTemplate"> &
   description: string;
 
   /**
-   * Can be saved as is; it selects all VMs.
+   * Can be saved unchanged; it selects all VMs.
    *
    * @generated from field: svc.monitoring.v1.AlertRuleSpec spec = 3;
    */
@@ -1276,7 +1276,7 @@ export type AlertRuleTemplateJson = {
   description?: string;
 
   /**
-   * Can be saved as is; it selects all VMs.
+   * Can be saved unchanged; it selects all VMs.
    *
    * @generated from field: svc.monitoring.v1.AlertRuleSpec spec = 3;
    */
@@ -1498,8 +1498,8 @@ export const Notice_Kind = {
   RECIPIENT_BOUNCED: 3,
 
   /**
-   * Keys, CI connections or owners were added, or a credential was ended because it leaked or by
-   * an owner. Only for the project's owners, and for the member whose key it was.
+   * Keys, CI connections or owners were added, or a credential was ended by an owner or because
+   * it leaked. Visible only to the project's owners, and to the member whose key it was.
    *
    * @generated from enum value: ACCESS_CHANGED = 4;
    */
@@ -1554,7 +1554,7 @@ export const GetProjectOverviewRequestSchema: GenMessage<GetProjectOverviewReque
   messageDesc(file_svc_monitoring_v1_alert, 21);
 
 /**
- * The project in counts, as of one moment.
+ * Counts of the project at one moment.
  *
  * @generated from message svc.monitoring.v1.ProjectOverview
  */
@@ -1607,7 +1607,7 @@ export type ProjectOverview = Message<"svc.monitoring.v1.ProjectOverview"> & {
 };
 
 /**
- * The project in counts, as of one moment.
+ * Counts of the project at one moment.
  *
  * @generated from message svc.monitoring.v1.ProjectOverview
  */
@@ -1678,7 +1678,7 @@ export type ProjectOverview_VMCounts = Message<"svc.monitoring.v1.ProjectOvervie
   total: bigint;
 
   /**
-   * Of those, with expanded monitoring on.
+   * Number of those with expanded monitoring on.
    *
    * @generated from field: int64 expanded = 2;
    */
@@ -1697,7 +1697,7 @@ export type ProjectOverview_VMCountsJson = {
   total?: string;
 
   /**
-   * Of those, with expanded monitoring on.
+   * Number of those with expanded monitoring on.
    *
    * @generated from field: int64 expanded = 2;
    */
@@ -1712,7 +1712,7 @@ export const ProjectOverview_VMCountsSchema: GenMessage<ProjectOverview_VMCounts
   messageDesc(file_svc_monitoring_v1_alert, 22, 0);
 
 /**
- * Each VM is in exactly one.
+ * Each VM is counted in exactly one.
  *
  * @generated from message svc.monitoring.v1.ProjectOverview.TelemetryCounts
  */
@@ -1747,7 +1747,7 @@ export type ProjectOverview_TelemetryCounts = Message<"svc.monitoring.v1.Project
 };
 
 /**
- * Each VM is in exactly one.
+ * Each VM is counted in exactly one.
  *
  * @generated from message svc.monitoring.v1.ProjectOverview.TelemetryCounts
  */
@@ -1800,7 +1800,7 @@ export type ProjectOverview_IncidentCounts = Message<"svc.monitoring.v1.ProjectO
   firing: bigint;
 
   /**
-   * Of those: neither acknowledged nor snoozed.
+   * Open incidents that are neither acknowledged nor snoozed.
    *
    * @generated from field: int64 attention = 2;
    */
@@ -1817,7 +1817,7 @@ export type ProjectOverview_IncidentCounts = Message<"svc.monitoring.v1.ProjectO
   snoozed: bigint;
 
   /**
-   * Of the open ones, by severity.
+   * Open incidents by severity.
    *
    * @generated from field: int64 critical = 5;
    */
@@ -1846,7 +1846,7 @@ export type ProjectOverview_IncidentCountsJson = {
   firing?: string;
 
   /**
-   * Of those: neither acknowledged nor snoozed.
+   * Open incidents that are neither acknowledged nor snoozed.
    *
    * @generated from field: int64 attention = 2;
    */
@@ -1863,7 +1863,7 @@ export type ProjectOverview_IncidentCountsJson = {
   snoozed?: string;
 
   /**
-   * Of the open ones, by severity.
+   * Open incidents by severity.
    *
    * @generated from field: int64 critical = 5;
    */
@@ -1888,7 +1888,7 @@ export const ProjectOverview_IncidentCountsSchema: GenMessage<ProjectOverview_In
   messageDesc(file_svc_monitoring_v1_alert, 22, 2);
 
 /**
- * Each rule is in exactly one.
+ * Each rule is counted in exactly one.
  *
  * @generated from message svc.monitoring.v1.ProjectOverview.RuleCounts
  */
@@ -1901,7 +1901,7 @@ export type ProjectOverview_RuleCounts = Message<"svc.monitoring.v1.ProjectOverv
   applied: bigint;
 
   /**
-   * Its newest version waits to be applied.
+   * Its newest version is not applied yet.
    *
    * @generated from field: int64 pending = 2;
    */
@@ -1923,7 +1923,7 @@ export type ProjectOverview_RuleCounts = Message<"svc.monitoring.v1.ProjectOverv
 };
 
 /**
- * Each rule is in exactly one.
+ * Each rule is counted in exactly one.
  *
  * @generated from message svc.monitoring.v1.ProjectOverview.RuleCounts
  */
@@ -1936,7 +1936,7 @@ export type ProjectOverview_RuleCountsJson = {
   applied?: string;
 
   /**
-   * Its newest version waits to be applied.
+   * Its newest version is not applied yet.
    *
    * @generated from field: int64 pending = 2;
    */
@@ -2056,14 +2056,14 @@ export type ProjectOverview_Datacenter = Message<"svc.monitoring.v1.ProjectOverv
   state: ProjectOverview_Datacenter_State;
 
   /**
-   * Since when it is in this state; absent = it was in no other since it was first seen.
+   * Start of this state; absent = it has been in this state since it was first seen.
    *
    * @generated from field: optional int64 since_unix = 3;
    */
   sinceUnix?: bigint | undefined;
 
   /**
-   * VMs of the project in it.
+   * Number of the project's VMs in it.
    *
    * @generated from field: int64 vms = 4;
    */
@@ -2087,14 +2087,14 @@ export type ProjectOverview_DatacenterJson = {
   state?: ProjectOverview_Datacenter_StateJson;
 
   /**
-   * Since when it is in this state; absent = it was in no other since it was first seen.
+   * Start of this state; absent = it has been in this state since it was first seen.
    *
    * @generated from field: optional int64 since_unix = 3;
    */
   sinceUnix?: string;
 
   /**
-   * VMs of the project in it.
+   * Number of the project's VMs in it.
    *
    * @generated from field: int64 vms = 4;
    */
@@ -2187,7 +2187,7 @@ export const AlertService: GenService<{
     output: typeof ListAlertRulesResponseSchema;
   },
   /**
-   * Deletes a rule and retires its instances; no recovery is manufactured.
+   * Deletes a rule and retires its instances. No recovery is sent.
    *
    * @generated from rpc svc.monitoring.v1.AlertService.DeleteAlertRule
    */
@@ -2197,7 +2197,7 @@ export const AlertService: GenService<{
     output: typeof DeleteAlertRuleResponseSchema;
   },
   /**
-   * Rules to start from, one for each common need.
+   * Lists rule templates, one for each common need.
    *
    * @generated from rpc svc.monitoring.v1.AlertService.ListAlertRuleTemplates
    */
@@ -2207,7 +2207,7 @@ export const AlertService: GenService<{
     output: typeof ListAlertRuleTemplatesResponseSchema;
   },
   /**
-   * How each rule stands for each VM, fired or not.
+   * Lists the state of each rule for each VM, fired or not.
    *
    * @generated from rpc svc.monitoring.v1.AlertService.ListAlertInstances
    */
@@ -2217,7 +2217,7 @@ export const AlertService: GenService<{
     output: typeof ListAlertInstancesResponseSchema;
   },
   /**
-   * How a rule stands for one VM and series, since when, and the path that led there.
+   * Returns the state of a rule for one series of a VM, its start, and the path that led there.
    *
    * @generated from rpc svc.monitoring.v1.AlertService.GetAlertInstance
    */
@@ -2227,8 +2227,8 @@ export const AlertService: GenService<{
     output: typeof AlertInstanceSchema;
   },
   /**
-   * The path of an instance over a stretch of time, whether or not it fired: recomputed from stored
-   * samples by the rule as it is now. Saves nothing and notifies nobody.
+   * Recomputes the path of an instance over a period from stored samples, by the current rule,
+   * whether or not it fired. Saves nothing and notifies nobody.
    *
    * @generated from rpc svc.monitoring.v1.AlertService.ExplainAlertInstance
    */
@@ -2256,7 +2256,8 @@ export const AlertService: GenService<{
     output: typeof IncidentSchema;
   },
   /**
-   * Explains why it fired: the deciding samples, and whether stored history leads to the same.
+   * Explains why it fired: the deciding samples, and whether stored history leads to the same
+   * decision.
    *
    * @generated from rpc svc.monitoring.v1.AlertService.ExplainIncident
    */
@@ -2266,7 +2267,7 @@ export const AlertService: GenService<{
     output: typeof ExplainIncidentResponseSchema;
   },
   /**
-   * Records attention only: the incident keeps firing, and reminders continue.
+   * Records that somebody is looking. The incident keeps firing, and reminders continue.
    *
    * @generated from rpc svc.monitoring.v1.AlertService.AcknowledgeIncident
    */
@@ -2294,7 +2295,7 @@ export const AlertService: GenService<{
     output: typeof IncidentSchema;
   },
   /**
-   * AcknowledgeIncident for several at once: all that can be are, in one commit.
+   * Acknowledges several incidents at once, in one commit; each result says whether it was done.
    *
    * @generated from rpc svc.monitoring.v1.AlertService.AcknowledgeIncidents
    */
@@ -2304,7 +2305,7 @@ export const AlertService: GenService<{
     output: typeof AcknowledgeIncidentsResponseSchema;
   },
   /**
-   * SnoozeIncident for several at once: all that can be are, in one commit.
+   * Snoozes several incidents at once, in one commit; each result says whether it was done.
    *
    * @generated from rpc svc.monitoring.v1.AlertService.SnoozeIncidents
    */
@@ -2315,7 +2316,7 @@ export const AlertService: GenService<{
   },
   /**
    * Streams the open incidents, then every change. Ends with an error when the caller loses access
-   * or cannot keep up, or the service stops: call it again then.
+   * or cannot keep up, or when the service stops. Then call it again.
    *
    * @generated from rpc svc.monitoring.v1.AlertService.WatchIncidents
    */
@@ -2369,7 +2370,7 @@ export const AlertService: GenService<{
     output: typeof DeleteDestinationResponseSchema;
   },
   /**
-   * Resends verification mails to recipients. Those who unsubscribed get none.
+   * Resends verification mails to unconfirmed recipients, except those who unsubscribed.
    *
    * @generated from rpc svc.monitoring.v1.AlertService.VerifyDestination
    */
@@ -2442,7 +2443,7 @@ export const AlertService: GenService<{
     output: typeof ListNoticesResponseSchema;
   },
   /**
-   * The project in counts: what is watched, what fires, what is on its way, and its limits.
+   * Returns counts of the project: VMs, incidents, rules, deliveries, and its limits.
    *
    * @generated from rpc svc.monitoring.v1.AlertService.GetProjectOverview
    */

@@ -48,7 +48,7 @@ export type Delivery = Message<"svc.monitoring.v1.Delivery"> & {
   state: Delivery_State;
 
   /**
-   * Why it ended without being sent, e.g. `SNOOZED`.
+   * Why it ended unsent, e.g. `SNOOZED`.
    *
    * @generated from field: string reason = 6;
    */
@@ -118,7 +118,7 @@ export type DeliveryJson = {
   state?: Delivery_StateJson;
 
   /**
-   * Why it ended without being sent, e.g. `SNOOZED`.
+   * Why it ended unsent, e.g. `SNOOZED`.
    *
    * @generated from field: string reason = 6;
    */
@@ -263,7 +263,7 @@ export const Delivery_AttemptSchema: GenMessage<Delivery_Attempt, {jsonType: Del
   messageDesc(file_svc_monitoring_v1_delivery, 0, 0);
 
 /**
- * What was looked at before an attempt was opened, or before it was decided not to send.
+ * A check before an attempt was opened or the delivery was suppressed.
  *
  * @generated from message svc.monitoring.v1.Delivery.Check
  */
@@ -279,7 +279,7 @@ export type Delivery_Check = Message<"svc.monitoring.v1.Delivery.Check"> & {
   holds: boolean;
 
   /**
-   * Why it does not hold: a reason of the delivery, e.g. `SNOOZED`; empty when it holds.
+   * Why the check failed: a reason of the delivery, e.g. `SNOOZED`; empty = it passed.
    *
    * @generated from field: string reason = 3;
    */
@@ -287,7 +287,7 @@ export type Delivery_Check = Message<"svc.monitoring.v1.Delivery.Check"> & {
 };
 
 /**
- * What was looked at before an attempt was opened, or before it was decided not to send.
+ * A check before an attempt was opened or the delivery was suppressed.
  *
  * @generated from message svc.monitoring.v1.Delivery.Check
  */
@@ -303,7 +303,7 @@ export type Delivery_CheckJson = {
   holds?: boolean;
 
   /**
-   * Why it does not hold: a reason of the delivery, e.g. `SNOOZED`; empty when it holds.
+   * Why the check failed: a reason of the delivery, e.g. `SNOOZED`; empty = it passed.
    *
    * @generated from field: string reason = 3;
    */
@@ -341,7 +341,7 @@ export const Delivery_Check_Kind = {
   DESTINATION_NOT_PAUSED: 2,
 
   /**
-   * Mail: the recipient is one of the destination's, verified, and takes mail.
+   * Mail only: the recipient belongs to the destination, is verified, and accepts mail.
    *
    * @generated from enum value: RECIPIENT_ELIGIBLE = 3;
    */
@@ -355,7 +355,8 @@ export const Delivery_Check_Kind = {
   INCIDENT_FIRES: 4,
 
   /**
-   * No newer notification makes this one redundant. For a recovery: its firing may have arrived.
+   * No newer notification makes this one redundant. For a recovery: the firing was sent, or may
+   * have been.
    *
    * @generated from enum value: NOT_SUPERSEDED = 5;
    */
@@ -440,22 +441,22 @@ export type Delivery_Step = Message<"svc.monitoring.v1.Delivery.Step"> & {
   event: string;
 
   /**
-   * Of the attempt that it opened or ended; empty = none.
+   * Id of the attempt that it opened or ended; empty = none.
    *
    * @generated from field: string attempt_id = 3;
    */
   attemptId: string;
 
   /**
-   * Of `cleared` and `suppressed`, in their order; the first that does not hold is the last.
-   * Empty for steps recorded before checks were.
+   * Checks of `cleared` and `suppressed`, in their order, up to the first that failed. Empty for
+   * steps recorded before checks were recorded.
    *
    * @generated from field: repeated svc.monitoring.v1.Delivery.Check checks = 4;
    */
   checks: Delivery_Check[];
 
   /**
-   * State after it.
+   * State after the step.
    *
    * @generated from field: svc.monitoring.v1.Delivery.State state = 5;
    */
@@ -482,22 +483,22 @@ export type Delivery_StepJson = {
   event?: string;
 
   /**
-   * Of the attempt that it opened or ended; empty = none.
+   * Id of the attempt that it opened or ended; empty = none.
    *
    * @generated from field: string attempt_id = 3;
    */
   attemptId?: string;
 
   /**
-   * Of `cleared` and `suppressed`, in their order; the first that does not hold is the last.
-   * Empty for steps recorded before checks were.
+   * Checks of `cleared` and `suppressed`, in their order, up to the first that failed. Empty for
+   * steps recorded before checks were recorded.
    *
    * @generated from field: repeated svc.monitoring.v1.Delivery.Check checks = 4;
    */
   checks?: Delivery_CheckJson[];
 
   /**
-   * State after it.
+   * State after the step.
    *
    * @generated from field: svc.monitoring.v1.Delivery.State state = 5;
    */
@@ -587,7 +588,7 @@ export const Delivery_State = {
   WAITING: 4,
 
   /**
-   * The endpoint accepted it. It says nothing about who read it.
+   * The endpoint accepted it. That does not mean that anybody read it.
    *
    * @generated from enum value: SENT = 5;
    */

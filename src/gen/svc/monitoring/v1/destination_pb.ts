@@ -19,7 +19,7 @@ export const file_svc_monitoring_v1_destination: GenFile = /*@__PURE__*/
  */
 export type WebhookTarget = Message<"svc.monitoring.v1.WebhookTarget"> & {
   /**
-   * https. Write-only: responses hold the host and the last four characters.
+   * https URL. Write-only: responses contain only its host and its last four characters.
    *
    * @generated from field: string url = 1;
    */
@@ -31,7 +31,7 @@ export type WebhookTarget = Message<"svc.monitoring.v1.WebhookTarget"> & {
  */
 export type WebhookTargetJson = {
   /**
-   * https. Write-only: responses hold the host and the last four characters.
+   * https URL. Write-only: responses contain only its host and its last four characters.
    *
    * @generated from field: string url = 1;
    */
@@ -244,7 +244,7 @@ export const EmailRecipient_State = {
   STATE_UNSPECIFIED: 0,
 
   /**
-   * Has not confirmed the address: only verification mails are sent.
+   * Has not confirmed the address, so only verification mails are sent.
    *
    * @generated from enum value: INVITED = 1;
    */
@@ -572,7 +572,7 @@ export type CreateDestinationResponse = Message<"svc.monitoring.v1.CreateDestina
   webhookSecret: string;
 
   /**
-   * false: the request was answered before, and the secret cannot be read again.
+   * false: this answers a repeated request; the secret cannot be read again.
    *
    * @generated from field: bool secret_available = 3;
    */
@@ -596,7 +596,7 @@ export type CreateDestinationResponseJson = {
   webhookSecret?: string;
 
   /**
-   * false: the request was answered before, and the secret cannot be read again.
+   * false: this answers a repeated request; the secret cannot be read again.
    *
    * @generated from field: bool secret_available = 3;
    */
@@ -799,7 +799,7 @@ export type UpdateDestinationRequest = Message<"svc.monitoring.v1.UpdateDestinat
   displayName: string;
 
   /**
-   * Absent = unchanged. Must be of the destination's kind, which cannot change.
+   * Absent = unchanged. Must have the destination's kind, which cannot change.
    *
    * @generated from oneof svc.monitoring.v1.UpdateDestinationRequest.target
    */
@@ -944,7 +944,7 @@ export type VerifyDestinationResponse = Message<"svc.monitoring.v1.VerifyDestina
   mails: number;
 
   /**
-   * Unverified recipients who are not mailed now, because they were mailed a moment ago or too many
+   * Unverified recipients who are not mailed now, because they were mailed recently or too many
    * mails are queued. Their current links stay valid; try again later.
    *
    * @generated from field: int32 not_mailed = 3;
@@ -969,7 +969,7 @@ export type VerifyDestinationResponseJson = {
   mails?: number;
 
   /**
-   * Unverified recipients who are not mailed now, because they were mailed a moment ago or too many
+   * Unverified recipients who are not mailed now, because they were mailed recently or too many
    * mails are queued. Their current links stay valid; try again later.
    *
    * @generated from field: int32 not_mailed = 3;

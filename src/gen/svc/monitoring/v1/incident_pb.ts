@@ -158,7 +158,7 @@ export type Incident = Message<"svc.monitoring.v1.Incident"> & {
 
   /**
    * For a condition on a whole data center: its name and its silent VMs (at most 1,000; left out of
-   * lists and watches). `vm_name` is empty then.
+   * lists and watches). `vm_name` is empty in this case.
    *
    * @generated from field: string datacenter = 25;
    */
@@ -342,7 +342,7 @@ export type IncidentJson = {
 
   /**
    * For a condition on a whole data center: its name and its silent VMs (at most 1,000; left out of
-   * lists and watches). `vm_name` is empty then.
+   * lists and watches). `vm_name` is empty in this case.
    *
    * @generated from field: string datacenter = 25;
    */
@@ -1021,7 +1021,7 @@ export const WatchIncidentsResponse_Kind = {
   KIND_UNSPECIFIED: 0,
 
   /**
-   * A part of the open incidents, as of `sequence`.
+   * Part of the open incidents, as of `sequence`.
    *
    * @generated from enum value: SNAPSHOT = 1;
    */
@@ -1175,7 +1175,7 @@ export type AcknowledgeIncidentsRequest = Message<"svc.monitoring.v1.Acknowledge
   requestId: string;
 
   /**
-   * 1 to 200 incidents of the project, each once.
+   * 1 to 200 different incidents of the project.
    *
    * @generated from field: repeated string names = 3;
    */
@@ -1204,7 +1204,7 @@ export type AcknowledgeIncidentsRequestJson = {
   requestId?: string;
 
   /**
-   * 1 to 200 incidents of the project, each once.
+   * 1 to 200 different incidents of the project.
    *
    * @generated from field: repeated string names = 3;
    */
@@ -1353,7 +1353,7 @@ export const SnoozeIncidentsResponseSchema: GenMessage<SnoozeIncidentsResponse, 
   messageDesc(file_svc_monitoring_v1_incident, 11);
 
 /**
- * What an act came to for one of several incidents.
+ * Result for one of several incidents.
  *
  * @generated from message svc.monitoring.v1.IncidentResult
  */
@@ -1364,21 +1364,21 @@ export type IncidentResult = Message<"svc.monitoring.v1.IncidentResult"> & {
   name: string;
 
   /**
-   * The incident as it is now, without timeline and silent VMs; absent when there is none.
+   * The current incident, without timeline and silent VMs; absent = it does not exist.
    *
    * @generated from field: svc.monitoring.v1.Incident incident = 2;
    */
   incident?: Incident | undefined;
 
   /**
-   * Reason of the refusal, e.g. `INVALID_STATE` for one that has ended; empty = done.
+   * Reason of the refusal, e.g. `INVALID_STATE` for an ended incident; empty = done.
    *
    * @generated from field: string error_reason = 3;
    */
   errorReason: string;
 
   /**
-   * The refusal in words.
+   * Message of the refusal.
    *
    * @generated from field: string error_message = 4;
    */
@@ -1386,7 +1386,7 @@ export type IncidentResult = Message<"svc.monitoring.v1.IncidentResult"> & {
 };
 
 /**
- * What an act came to for one of several incidents.
+ * Result for one of several incidents.
  *
  * @generated from message svc.monitoring.v1.IncidentResult
  */
@@ -1397,21 +1397,21 @@ export type IncidentResultJson = {
   name?: string;
 
   /**
-   * The incident as it is now, without timeline and silent VMs; absent when there is none.
+   * The current incident, without timeline and silent VMs; absent = it does not exist.
    *
    * @generated from field: svc.monitoring.v1.Incident incident = 2;
    */
   incident?: IncidentJson;
 
   /**
-   * Reason of the refusal, e.g. `INVALID_STATE` for one that has ended; empty = done.
+   * Reason of the refusal, e.g. `INVALID_STATE` for an ended incident; empty = done.
    *
    * @generated from field: string error_reason = 3;
    */
   errorReason?: string;
 
   /**
-   * The refusal in words.
+   * Message of the refusal.
    *
    * @generated from field: string error_message = 4;
    */
@@ -1504,8 +1504,8 @@ export type ExplainIncidentResponse = Message<"svc.monitoring.v1.ExplainIncident
   condition?: ExplainIncidentResponse_Condition | undefined;
 
   /**
-   * Samples as they were when it fired, oldest first; thinned to at most 512, see
-   * `window_thinned`. Empty when silence fired it.
+   * Samples as they were when it fired, oldest first, thinned to at most 512 (`window_thinned`).
+   * Empty if it fired because of missing samples.
    *
    * @generated from field: repeated svc.monitoring.v1.ExplainIncidentResponse.Sample window = 3;
    */
@@ -1527,7 +1527,7 @@ export type ExplainIncidentResponse = Message<"svc.monitoring.v1.ExplainIncident
   recomputation?: ExplainIncidentResponse_Recomputation | undefined;
 
   /**
-   * The decision in words.
+   * Description of the decision.
    *
    * @generated from field: string summary = 7;
    */
@@ -1549,8 +1549,8 @@ export type ExplainIncidentResponseJson = {
   condition?: ExplainIncidentResponse_ConditionJson;
 
   /**
-   * Samples as they were when it fired, oldest first; thinned to at most 512, see
-   * `window_thinned`. Empty when silence fired it.
+   * Samples as they were when it fired, oldest first, thinned to at most 512 (`window_thinned`).
+   * Empty if it fired because of missing samples.
    *
    * @generated from field: repeated svc.monitoring.v1.ExplainIncidentResponse.Sample window = 3;
    */
@@ -1572,7 +1572,7 @@ export type ExplainIncidentResponseJson = {
   recomputation?: ExplainIncidentResponse_RecomputationJson;
 
   /**
-   * The decision in words.
+   * Description of the decision.
    *
    * @generated from field: string summary = 7;
    */

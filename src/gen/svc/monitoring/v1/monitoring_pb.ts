@@ -49,14 +49,14 @@ export type QueryVMMonitoringRequest = Message<"svc.monitoring.v1.QueryVMMonitor
   endTimeUnix?: bigint | undefined;
 
   /**
-   * At least 30. Range and step together are at most 10,000 points, both ends counted.
+   * At least 30. A range has at most 10,000 points, both ends counted.
    *
    * @generated from field: int32 step_seconds = 5;
    */
   stepSeconds: number;
 
   /**
-   * true: each point also has the least and the greatest value of its step.
+   * true: each point also has the smallest and the greatest value of its step.
    *
    * @generated from field: bool with_extremes = 6;
    */
@@ -96,14 +96,14 @@ export type QueryVMMonitoringRequestJson = {
   endTimeUnix?: string;
 
   /**
-   * At least 30. Range and step together are at most 10,000 points, both ends counted.
+   * At least 30. A range has at most 10,000 points, both ends counted.
    *
    * @generated from field: int32 step_seconds = 5;
    */
   stepSeconds?: number;
 
   /**
-   * true: each point also has the least and the greatest value of its step.
+   * true: each point also has the smallest and the greatest value of its step.
    *
    * @generated from field: bool with_extremes = 6;
    */
@@ -122,7 +122,7 @@ export const QueryVMMonitoringRequestSchema: GenMessage<QueryVMMonitoringRequest
  */
 export type QueryVMMonitoringResponse = Message<"svc.monitoring.v1.QueryVMMonitoringResponse"> & {
   /**
-   * The actual bounds and step: callers must use these.
+   * Actual bounds and step. Callers must use these instead of the requested ones.
    *
    * @generated from field: int64 start_time_unix = 1;
    */
@@ -139,7 +139,7 @@ export type QueryVMMonitoringResponse = Message<"svc.monitoring.v1.QueryVMMonito
   stepSeconds: number;
 
   /**
-   * Read it together with `series`.
+   * How complete and fresh `series` is. Always read both.
    *
    * @generated from field: svc.monitoring.v1.Quality quality = 4;
    */
@@ -156,7 +156,7 @@ export type QueryVMMonitoringResponse = Message<"svc.monitoring.v1.QueryVMMonito
  */
 export type QueryVMMonitoringResponseJson = {
   /**
-   * The actual bounds and step: callers must use these.
+   * Actual bounds and step. Callers must use these instead of the requested ones.
    *
    * @generated from field: int64 start_time_unix = 1;
    */
@@ -173,7 +173,7 @@ export type QueryVMMonitoringResponseJson = {
   stepSeconds?: number;
 
   /**
-   * Read it together with `series`.
+   * How complete and fresh `series` is. Always read both.
    *
    * @generated from field: svc.monitoring.v1.Quality quality = 4;
    */
@@ -281,8 +281,8 @@ export type Point = Message<"svc.monitoring.v1.Point"> & {
   value?: number | undefined;
 
   /**
-   * Least and greatest value observed in the step, by observations like those that `value` is made
-   * of. Only with `with_extremes`.
+   * Smallest and greatest value observed in the step, from the same kind of observations as
+   * `value`. Only with `with_extremes`.
    *
    * @generated from field: optional double min = 3;
    */
@@ -312,8 +312,8 @@ export type PointJson = {
   value?: number | "NaN" | "Infinity" | "-Infinity";
 
   /**
-   * Least and greatest value observed in the step, by observations like those that `value` is made
-   * of. Only with `with_extremes`.
+   * Smallest and greatest value observed in the step, from the same kind of observations as
+   * `value`. Only with `with_extremes`.
    *
    * @generated from field: optional double min = 3;
    */
@@ -356,7 +356,7 @@ export type Quality = Message<"svc.monitoring.v1.Quality"> & {
   datacenterState: string;
 
   /**
-   * Samples the range would hold at the source's interval, and samples it holds.
+   * Expected samples of the range at the source's interval, and observed samples.
    *
    * @generated from field: int64 expected_samples = 4;
    */
@@ -412,7 +412,7 @@ export type QualityJson = {
   datacenterState?: string;
 
   /**
-   * Samples the range would hold at the source's interval, and samples it holds.
+   * Expected samples of the range at the source's interval, and observed samples.
    *
    * @generated from field: int64 expected_samples = 4;
    */
@@ -529,8 +529,8 @@ export type Gap = Message<"svc.monitoring.v1.Gap"> & {
   endUnix: bigint;
 
   /**
-   * `NO_SAMPLES` (nothing came), `NOT_RUNNING` (the VM was off), `NOT_REPORTED` (rows came without
-   * it), or one of the reasons of `Quality`.
+   * `NO_SAMPLES` (nothing arrived), `NOT_RUNNING` (the VM was off), `NOT_REPORTED` (rows arrived
+   * without the metric), or one of the reasons of `Quality`.
    *
    * @generated from field: string reason = 3;
    */
@@ -554,8 +554,8 @@ export type GapJson = {
   endUnix?: string;
 
   /**
-   * `NO_SAMPLES` (nothing came), `NOT_RUNNING` (the VM was off), `NOT_REPORTED` (rows came without
-   * it), or one of the reasons of `Quality`.
+   * `NO_SAMPLES` (nothing arrived), `NOT_RUNNING` (the VM was off), `NOT_REPORTED` (rows arrived
+   * without the metric), or one of the reasons of `Quality`.
    *
    * @generated from field: string reason = 3;
    */
@@ -639,7 +639,7 @@ export type ListVMMonitoringRequest = Message<"svc.monitoring.v1.ListVMMonitorin
   pageSize: number;
 
   /**
-   * true: no metrics are read.
+   * true: metrics are left out, which is faster.
    *
    * @generated from field: bool inventory_only = 3;
    */
@@ -691,7 +691,7 @@ export type ListVMMonitoringRequestJson = {
   pageSize?: number;
 
   /**
-   * true: no metrics are read.
+   * true: metrics are left out, which is faster.
    *
    * @generated from field: bool inventory_only = 3;
    */
@@ -748,7 +748,7 @@ export type ListVMMonitoringResponse = Message<"svc.monitoring.v1.ListVMMonitori
   nextPageToken: string;
 
   /**
-   * VMs that fit the filters, on all pages together.
+   * Number of VMs that match the filters, on all pages.
    *
    * @generated from field: int32 total_size = 3;
    */
@@ -772,7 +772,7 @@ export type ListVMMonitoringResponseJson = {
   nextPageToken?: string;
 
   /**
-   * VMs that fit the filters, on all pages together.
+   * Number of VMs that match the filters, on all pages.
    *
    * @generated from field: int32 total_size = 3;
    */
@@ -844,7 +844,7 @@ export type VMMonitoring = Message<"svc.monitoring.v1.VMMonitoring"> & {
   datacenter: string;
 
   /**
-   * Observed with the last row.
+   * As of the last row.
    *
    * @generated from field: optional int32 vcpus = 5;
    */
@@ -861,7 +861,7 @@ export type VMMonitoring = Message<"svc.monitoring.v1.VMMonitoring"> & {
   expandedMonitoring: boolean;
 
   /**
-   * Only when observed within the last 90 seconds.
+   * Absent unless observed within the last 90 seconds.
    *
    * @generated from field: optional double cpu_utilization_pct = 8;
    */
@@ -905,7 +905,7 @@ export type VMMonitoringJson = {
   datacenter?: string;
 
   /**
-   * Observed with the last row.
+   * As of the last row.
    *
    * @generated from field: optional int32 vcpus = 5;
    */
@@ -922,7 +922,7 @@ export type VMMonitoringJson = {
   expandedMonitoring?: boolean;
 
   /**
-   * Only when observed within the last 90 seconds.
+   * Absent unless observed within the last 90 seconds.
    *
    * @generated from field: optional double cpu_utilization_pct = 8;
    */
@@ -1025,15 +1025,15 @@ export type ExpandedMonitoring = Message<"svc.monitoring.v1.ExpandedMonitoring">
   state: ExpandedMonitoring_State;
 
   /**
-   * End of the token; only while OFFERED.
+   * Expiry of the token; only while OFFERED.
    *
    * @generated from field: optional int64 token_expires_unix = 4;
    */
   tokenExpiresUnix?: bigint | undefined;
 
   /**
-   * Newest row with readings of the guest; absent = none in the history that is kept, or with
-   * `inventory_only`.
+   * Time of the newest row with readings of the guest; absent = none is stored, or `inventory_only`
+   * was set.
    *
    * @generated from field: optional int64 last_observed_unix = 5;
    */
@@ -1066,15 +1066,15 @@ export type ExpandedMonitoringJson = {
   state?: ExpandedMonitoring_StateJson;
 
   /**
-   * End of the token; only while OFFERED.
+   * Expiry of the token; only while OFFERED.
    *
    * @generated from field: optional int64 token_expires_unix = 4;
    */
   tokenExpiresUnix?: string;
 
   /**
-   * Newest row with readings of the guest; absent = none in the history that is kept, or with
-   * `inventory_only`.
+   * Time of the newest row with readings of the guest; absent = none is stored, or `inventory_only`
+   * was set.
    *
    * @generated from field: optional int64 last_observed_unix = 5;
    */

@@ -86,14 +86,14 @@ export type AlertRuleSpec = Message<"svc.monitoring.v1.AlertRuleSpec"> & {
   destinationNames: string[];
 
   /**
-   * Recovery needs samples on the good side of this; absent = of `threshold`.
+   * Recovery needs samples on the good side of this value; absent = `threshold`.
    *
    * @generated from field: optional double recovery_threshold = 12;
    */
   recoveryThreshold?: number | undefined;
 
   /**
-   * How long good samples must last; absent = one is enough.
+   * How long samples must stay good for a recovery; absent = one good sample is enough.
    *
    * @generated from field: optional int32 recovery_seconds = 13;
    */
@@ -177,14 +177,14 @@ export type AlertRuleSpecJson = {
   destinationNames?: string[];
 
   /**
-   * Recovery needs samples on the good side of this; absent = of `threshold`.
+   * Recovery needs samples on the good side of this value; absent = `threshold`.
    *
    * @generated from field: optional double recovery_threshold = 12;
    */
   recoveryThreshold?: number | "NaN" | "Infinity" | "-Infinity";
 
   /**
-   * How long good samples must last; absent = one is enough.
+   * How long samples must stay good for a recovery; absent = one good sample is enough.
    *
    * @generated from field: optional int32 recovery_seconds = 13;
    */
@@ -317,7 +317,7 @@ export type AlertRule = Message<"svc.monitoring.v1.AlertRule"> & {
   spec?: AlertRuleSpec | undefined;
 
   /**
-   * For `expectedVersion`.
+   * Pass it as `expectedVersion` of an edit.
    *
    * @generated from field: int64 version = 3;
    */
@@ -358,8 +358,8 @@ export type AlertRule = Message<"svc.monitoring.v1.AlertRule"> & {
   updatedBy: string;
 
   /**
-   * Instances that are not evaluated because the project's limit is reached; `sync_error` is
-   * INSTANCE_LIMIT then. The others are evaluated as before.
+   * Number of instances that are not evaluated because the project's limit is reached. `sync_error`
+   * is INSTANCE_LIMIT in this case. The other instances are evaluated as before.
    *
    * @generated from field: int64 unevaluated_instances = 10;
    */
@@ -383,7 +383,7 @@ export type AlertRuleJson = {
   spec?: AlertRuleSpecJson;
 
   /**
-   * For `expectedVersion`.
+   * Pass it as `expectedVersion` of an edit.
    *
    * @generated from field: int64 version = 3;
    */
@@ -424,8 +424,8 @@ export type AlertRuleJson = {
   updatedBy?: string;
 
   /**
-   * Instances that are not evaluated because the project's limit is reached; `sync_error` is
-   * INSTANCE_LIMIT then. The others are evaluated as before.
+   * Number of instances that are not evaluated because the project's limit is reached. `sync_error`
+   * is INSTANCE_LIMIT in this case. The other instances are evaluated as before.
    *
    * @generated from field: int64 unevaluated_instances = 10;
    */
@@ -483,7 +483,7 @@ export const AlertRule_SyncStatusSchema: GenEnum<AlertRule_SyncStatus, AlertRule
   enumDesc(file_svc_monitoring_v1_rule, 1, 0);
 
 /**
- * How a rule stands for one series of one VM: the state of its state machine, `alertInstance`.
+ * State of a rule for one series of one VM: its state machine `alertInstance`.
  *
  * @generated from message svc.monitoring.v1.AlertInstance
  */
@@ -550,7 +550,8 @@ export type AlertInstance = Message<"svc.monitoring.v1.AlertInstance"> & {
   path: AlertInstance_Step[];
 
   /**
-   * When it fires if every observation until then breaches; only while SUSTAINING and OBSERVED.
+   * Time at which it fires if every observation until then breaches. Only while SUSTAINING and
+   * OBSERVED.
    *
    * @generated from field: optional int64 fires_at_unix = 12;
    */
@@ -558,7 +559,7 @@ export type AlertInstance = Message<"svc.monitoring.v1.AlertInstance"> & {
 };
 
 /**
- * How a rule stands for one series of one VM: the state of its state machine, `alertInstance`.
+ * State of a rule for one series of one VM: its state machine `alertInstance`.
  *
  * @generated from message svc.monitoring.v1.AlertInstance
  */
@@ -625,7 +626,8 @@ export type AlertInstanceJson = {
   path?: AlertInstance_StepJson[];
 
   /**
-   * When it fires if every observation until then breaches; only while SUSTAINING and OBSERVED.
+   * Time at which it fires if every observation until then breaches. Only while SUSTAINING and
+   * OBSERVED.
    *
    * @generated from field: optional int64 fires_at_unix = 12;
    */
@@ -653,14 +655,14 @@ export type AlertInstance_Step = Message<"svc.monitoring.v1.AlertInstance.Step">
   event: string;
 
   /**
-   * When it happened, by the time of the observation that decided it.
+   * Time of the observation that decided it.
    *
    * @generated from field: int64 event_unix_ms = 2;
    */
   eventUnixMs: bigint;
 
   /**
-   * When the log recorded it; absent = it is not recorded.
+   * Time of its commit; absent = it is not recorded.
    *
    * @generated from field: optional int64 recorded_unix_ms = 3;
    */
@@ -698,14 +700,14 @@ export type AlertInstance_StepJson = {
   event?: string;
 
   /**
-   * When it happened, by the time of the observation that decided it.
+   * Time of the observation that decided it.
    *
    * @generated from field: int64 event_unix_ms = 2;
    */
   eventUnixMs?: string;
 
   /**
-   * When the log recorded it; absent = it is not recorded.
+   * Time of its commit; absent = it is not recorded.
    *
    * @generated from field: optional int64 recorded_unix_ms = 3;
    */
@@ -746,21 +748,21 @@ export const AlertInstance_Step_Source = {
   SOURCE_UNSPECIFIED: 0,
 
   /**
-   * The log recorded it, with the commit that fired the instance or one after it.
+   * Recorded in the log, by the commit that fired the instance or a later one.
    *
    * @generated from enum value: RECORDED = 1;
    */
   RECORDED: 1,
 
   /**
-   * The evaluator holds it. It is recorded if the instance fires.
+   * Held by the evaluator; it is recorded if the instance fires.
    *
    * @generated from enum value: EVALUATOR = 2;
    */
   EVALUATOR: 2,
 
   /**
-   * Decided again from stored samples. Nobody was notified because of it.
+   * Recomputed from stored samples. Nobody was notified because of it.
    *
    * @generated from enum value: RECOMPUTED = 3;
    */
@@ -808,7 +810,7 @@ export const AlertInstance_State = {
   FIRING: 3,
 
   /**
-   * Its rule was paused, edited or deleted, or its VM is gone. Lists leave it out.
+   * Its rule was paused, edited or deleted, or its VM was retired. Lists leave it out.
    *
    * @generated from enum value: RETIRED = 4;
    */

@@ -85,7 +85,8 @@ export type WebhookData = Message<"svc.monitoring.v1.WebhookData"> & {
   projectName: string;
 
   /**
-   * Empty in a test, as are the names and texts below; its numbers and times are absent.
+   * Empty in a test. In a test the names and texts below are empty too, and numbers and times are
+   * absent.
    *
    * @generated from field: string incident_name = 2;
    */
@@ -209,7 +210,7 @@ export type WebhookData = Message<"svc.monitoring.v1.WebhookData"> & {
   destinationName: string;
 
   /**
-   * Set while it fires and no data arrives: neither a recovery nor a value.
+   * Set while it fires and no data arrives. Missing data is neither a recovery nor a value.
    *
    * @generated from field: optional int64 data_missing_since_unix = 24;
    */
@@ -254,7 +255,8 @@ export type WebhookDataJson = {
   projectName?: string;
 
   /**
-   * Empty in a test, as are the names and texts below; its numbers and times are absent.
+   * Empty in a test. In a test the names and texts below are empty too, and numbers and times are
+   * absent.
    *
    * @generated from field: string incident_name = 2;
    */
@@ -378,7 +380,7 @@ export type WebhookDataJson = {
   destinationName?: string;
 
   /**
-   * Set while it fires and no data arrives: neither a recovery nor a value.
+   * Set while it fires and no data arrives. Missing data is neither a recovery nor a value.
    *
    * @generated from field: optional int64 data_missing_since_unix = 24;
    */

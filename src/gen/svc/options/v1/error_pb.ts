@@ -15,7 +15,7 @@ export const file_svc_options_v1_error: GenFile = /*@__PURE__*/
   fileDesc("ChpzdmMvb3B0aW9ucy92MS9lcnJvci5wcm90bxIOc3ZjLm9wdGlvbnMudjEihwEKCUVycm9ySW5mbxIOCgZyZWFzb24YASABKAkSOQoIbWV0YWRhdGEYAiADKAsyJy5zdmMub3B0aW9ucy52MS5FcnJvckluZm8uTWV0YWRhdGFFbnRyeRovCg1NZXRhZGF0YUVudHJ5EgsKA2tleRgBIAEoCRINCgV2YWx1ZRgCIAEoCToCOAFiBnByb3RvMw");
 
 /**
- * Detail of every error: why, in a word for programs.
+ * Detail of every error: its reason, for programs.
  *
  * @generated from message svc.options.v1.ErrorInfo
  */
@@ -36,7 +36,7 @@ export type ErrorInfo = Message<"svc.options.v1.ErrorInfo"> & {
 };
 
 /**
- * Detail of every error: why, in a word for programs.
+ * Detail of every error: its reason, for programs.
  *
  * @generated from message svc.options.v1.ErrorInfo
  */

@@ -56,7 +56,7 @@ export type Person = Message<"svc.project.v1.Person"> & {
   email: string;
 
   /**
-   * How this session began: `oidc`, `link`, `email` or `cli`.
+   * Kind of sign-in of this session: `oidc`, `link`, `email` or `cli`.
    *
    * @generated from field: string sign_in_method = 4;
    */
@@ -97,7 +97,7 @@ export type PersonJson = {
   email?: string;
 
   /**
-   * How this session began: `oidc`, `link`, `email` or `cli`.
+   * Kind of sign-in of this session: `oidc`, `link`, `email` or `cli`.
    *
    * @generated from field: string sign_in_method = 4;
    */
@@ -159,7 +159,8 @@ export type ServiceInfo = Message<"svc.project.v1.ServiceInfo"> & {
   samplingIntervalSeconds: number;
 
   /**
-   * true: it sends email. Otherwise links are handed over by people, and mail destinations fail.
+   * true: the service sends email. Otherwise people pass links on themselves, and mail destinations
+   * fail.
    *
    * @generated from field: bool has_mail = 3;
    */
@@ -171,7 +172,7 @@ export type ServiceInfo = Message<"svc.project.v1.ServiceInfo"> & {
   ciIssuers: ServiceInfo_CiIssuer[];
 
   /**
-   * Data centers in which VMs can be enrolled for expanded monitoring.
+   * Data centers whose VMs can be enrolled for expanded monitoring.
    *
    * @generated from field: repeated string expanded_datacenters = 5;
    */
@@ -202,7 +203,8 @@ export type ServiceInfoJson = {
   samplingIntervalSeconds?: number;
 
   /**
-   * true: it sends email. Otherwise links are handed over by people, and mail destinations fail.
+   * true: the service sends email. Otherwise people pass links on themselves, and mail destinations
+   * fail.
    *
    * @generated from field: bool has_mail = 3;
    */
@@ -214,7 +216,7 @@ export type ServiceInfoJson = {
   ciIssuers?: ServiceInfo_CiIssuerJson[];
 
   /**
-   * Data centers in which VMs can be enrolled for expanded monitoring.
+   * Data centers whose VMs can be enrolled for expanded monitoring.
    *
    * @generated from field: repeated string expanded_datacenters = 5;
    */
@@ -366,7 +368,7 @@ export type Session = Message<"svc.project.v1.Session"> & {
   name: string;
 
   /**
-   * How it began: `oidc`, `link`, `email` or `cli`.
+   * Kind of sign-in: `oidc`, `link`, `email` or `cli`.
    *
    * @generated from field: string sign_in_method = 2;
    */
@@ -392,7 +394,7 @@ export type Session = Message<"svc.project.v1.Session"> & {
   lastUsedUnix: bigint;
 
   /**
-   * End of the session, if it does not stay idle for too long before.
+   * Latest end of the session. It ends earlier if it is idle for too long.
    *
    * @generated from field: int64 expires_unix = 6;
    */
@@ -420,7 +422,7 @@ export type SessionJson = {
   name?: string;
 
   /**
-   * How it began: `oidc`, `link`, `email` or `cli`.
+   * Kind of sign-in: `oidc`, `link`, `email` or `cli`.
    *
    * @generated from field: string sign_in_method = 2;
    */
@@ -446,7 +448,7 @@ export type SessionJson = {
   lastUsedUnix?: string;
 
   /**
-   * End of the session, if it does not stay idle for too long before.
+   * Latest end of the session. It ends earlier if it is idle for too long.
    *
    * @generated from field: int64 expires_unix = 6;
    */
@@ -1675,7 +1677,7 @@ export const UnenrolVmResponseSchema: GenMessage<UnenrolVmResponse, {jsonType: U
   messageDesc(file_svc_project_v1_project, 31);
 
 /**
- * What a member may do, in rising order.
+ * Role of a member, in rising order.
  *
  * @generated from enum svc.project.v1.Role
  */
@@ -1702,14 +1704,14 @@ export const Role = {
 } as const;
 
 /**
- * What a member may do, in rising order.
+ * Role of a member, in rising order.
  *
  * @generated from enum svc.project.v1.Role
  */
 export type Role = (typeof Role)[keyof typeof Role] | UnknownEnum;
 
 /**
- * What a member may do, in rising order.
+ * Role of a member, in rising order.
  *
  * @generated from enum svc.project.v1.Role
  */
@@ -1738,7 +1740,7 @@ export const ProjectService: GenService<{
     output: typeof PersonSchema;
   },
   /**
-   * How this service is set up, as far as people who sign in need to know.
+   * Configuration of this service that signed-in people need to know.
    *
    * @generated from rpc svc.project.v1.ProjectService.GetServiceInfo
    */
@@ -1768,7 +1770,7 @@ export const ProjectService: GenService<{
     output: typeof ListSessionsResponseSchema;
   },
   /**
-   * Ends one of the caller's sessions, and the answers that it keeps open.
+   * Ends one of the caller's sessions and its open streams.
    *
    * @generated from rpc svc.project.v1.ProjectService.EndSession
    */
@@ -1858,7 +1860,7 @@ export const ProjectService: GenService<{
     output: typeof MemberSchema;
   },
   /**
-   * Returns a one-time token for the agent inside a VM, which may be new.
+   * Returns a one-time token for the agent inside a VM. The VM may be new.
    *
    * @generated from rpc svc.project.v1.ProjectService.EnrolVm
    */
