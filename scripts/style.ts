@@ -13,15 +13,21 @@ const FUNCTION_LINES_MAX = 70;
 interface Ban {
   readonly pattern: RegExp;
   readonly message: string;
+  /** Files that it is about; absent: all. */
+  readonly within?: RegExp;
   /** Files in which it is allowed: the port that owns it. */
-  readonly except: RegExp;
+  readonly except?: RegExp;
 }
+
+/** Code that runs in the browser. */
+const BROWSER = /^src\/dashboard\/(?!serving\/)/;
 
 const bans: readonly Ban[] = [
   {
     pattern: /\bDate\.now\(|new Date\(\)|performance\.now\(/,
     message: 'reads a clock: take a Clock (streams/platform/clock.ts)',
-    except: /^(streams\/platform\/clock\.ts|test\/|bench\/|scripts\/)/,
+    except:
+      /^(streams\/platform\/clock\.ts|src\/dashboard\/data\/clock\.ts|test\/|bench\/|scripts\/)/,
   },
   {
     pattern: /\bMath\.random\(|\brandomBytes\(|\brandomUUID\(/,
@@ -31,7 +37,8 @@ const bans: readonly Ban[] = [
   {
     pattern: /\bsetTimeout\(|\bsetInterval\(/,
     message: 'starts a timer: take a Clock (streams/platform/clock.ts)',
-    except: /^(streams\/platform\/clock\.ts|test\/|bench\/|scripts\/)/,
+    except:
+      /^(streams\/platform\/clock\.ts|src\/dashboard\/data\/clock\.ts|test\/|bench\/|scripts\/)/,
   },
   {
     pattern: /\bconsole\.(log|error|warn|info|debug)\(/,
@@ -67,6 +74,16 @@ const bans: readonly Ban[] = [
       'quotes a value that may hold a password: take quote (src/platform/settings/setting-kinds.ts)',
     except: /^scripts\/style\.ts$/,
   },
+  {
+    pattern: /(\?\?|\|\|)=? 0\b/,
+    message: 'makes a zero of what is absent: show that there is no reading',
+    within: BROWSER,
+  },
+  {
+    pattern: /\b(innerHTML|outerHTML|insertAdjacentHTML|dangerouslySetInnerHTML)\b/,
+    message: 'makes markup of text: return elements',
+    within: BROWSER,
+  },
 ];
 
 const badNames = /(^|\/)(utils?|helpers?|common|misc|manager)(\.|\/)/;
@@ -79,7 +96,7 @@ export function styleFindings(folder: string): string[] {
   });
   const files = listed
     .split('\n')
-    .filter((file) => file.endsWith('.ts') && !/(^|\/)gen\//.test(file));
+    .filter((file) => /\.tsx?$/.test(file) && !/(^|\/)gen\//.test(file));
   return files
     .filter((file) => existsSync(join(folder, file)))
     .flatMap((file) => fileFindings(file, readFileSync(join(folder, file), 'utf8')));
@@ -97,7 +114,8 @@ function fileFindings(file: string, text: string): string[] {
   for (const [i, line] of lines.entries()) {
     if (/^\s*(\/\/|\*|\/\*)/.test(line) && !/@ts-|biome-ignore|TODO|FIXME/.test(line)) continue;
     for (const ban of bans) {
-      if (ban.pattern.test(line) && !ban.except.test(file)) find(i + 1, ban.message);
+      const concerns = ban.within?.test(file) !== false && ban.except?.test(file) !== true;
+      if (concerns && ban.pattern.test(line)) find(i + 1, ban.message);
     }
   }
   for (const { line, length } of longFunctions(lines)) {

@@ -15,6 +15,12 @@ interface Check {
 
 const checks: readonly Check[] = [
   { name: 'types', run: () => command('tsc') },
+  { name: 'types of the dashboard', run: () => command('tsc', '-p', 'src/dashboard') },
+  {
+    name: "types of the dashboard's tests",
+    run: () => command('tsc', '-p', 'test/dashboard'),
+  },
+  { name: 'the dashboard is built', run: () => command('node', 'scripts/build-dashboard.mjs') },
   { name: 'lint and format', run: () => command('biome', 'check', '.') },
   { name: 'rooms, the direction of imports, circles', run: () => none(houseFindings()) },
   { name: 'style', run: () => none(styleFindings(process.cwd())) },

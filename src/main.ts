@@ -19,6 +19,7 @@ function processSurroundings(): Surroundings {
     stderr: (text) => void process.stderr.write(text),
     log: standardErrorLines(),
     isTerminal: process.stderr.isTTY === true,
+    isStdoutTerminal: process.stdout.isTTY === true,
     onSignal: (listener) => {
       const signals: StopSignal[] = ['SIGINT', 'SIGTERM', 'SIGHUP'];
       for (const signal of signals) process.on(signal, listener);

@@ -44,11 +44,11 @@ export function readCheckout(root: string): Checkout {
     .sort();
   const texts = new Map(
     paths
-      .filter((path) => floorOf(path) !== undefined && path.endsWith('.ts'))
+      .filter((path) => floorOf(path) !== undefined && /\.tsx?$/.test(path))
       .map((path) => [path, readFileSync(join(root, path), 'utf8')]),
   );
   const tests = paths
-    .filter((path) => /^test\/.*\.ts$/.test(path))
+    .filter((path) => /^test\/.*\.tsx?$/.test(path))
     .map((path) => ({ path, lines: linesOf(readFileSync(join(root, path), 'utf8')) }));
   return { root, paths, sources: sourcesOf(texts), tests };
 }

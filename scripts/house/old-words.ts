@@ -130,7 +130,7 @@ const TEXT_CHARACTERS_MAX = 100;
 /** Every use of an old word in the modules, documents and .proto files of a checkout. */
 export function findOldWords({ root, paths }: Checkout): OldWordHit[] {
   return paths
-    .filter((path) => /\.(ts|md|proto)$/.test(path) && !notSearched.test(path))
+    .filter((path) => /\.(tsx?|md|proto)$/.test(path) && !notSearched.test(path))
     .flatMap((path) => oldWordsIn(path, readFileSync(join(root, path), 'utf8')));
 }
 
@@ -146,6 +146,8 @@ export function oldWordsIn(path: string, source: string): OldWordHit[] {
     const comments = text.replace(/^[^\n]*?(\/\/|$)/gm, '');
     return linesIn(comments, 'prose', { path, line: 1, reader: 'people' });
   }
+  // Mostly elements; the texts of the pages are in modules without any.
+  if (path.endsWith('.tsx')) return linesIn(text, 'code', { path, line: 1, reader: 'code' });
   const isTest = /^(test|bench)\//.test(path);
   const parts = textParts(text);
   const header = parts.find(({ kind }) => kind === 'comment');

@@ -34,6 +34,7 @@ export const rooms: readonly Room[] = [
     isEdge: true,
   },
   { name: 'testing', purpose: 'Replays for the tests of other projects', isEdge: true },
+  { name: 'dashboard', purpose: 'The pages for the browser, and what serves them', isEdge: true },
   {
     name: 'service',
     purpose: 'Composition: opens every room, closes them in reverse',

@@ -29,6 +29,8 @@ export interface Surroundings {
   readonly log: (line: string) => void;
   /** true: a person reads standard error, so logs are text rather than JSON lines. */
   readonly isTerminal: boolean;
+  /** true: a person reads standard output; default: nobody knows who does. */
+  readonly isStdoutTerminal?: boolean;
   /** Calls `listener` on each such signal; returns its undo. */
   readonly onSignal: (listener: (signal: StopSignal) => void) => () => void;
   /** Ends the process at once, for a second signal during a stop. */

@@ -71,7 +71,7 @@ async function serve(
     log = startLog(config, surroundings, clock);
     const { settings } = config;
     service = await start({ settings, ports: { clock, random: systemRandom }, log });
-    surroundings.stdout(bannerOf(service, settings));
+    surroundings.stdout(bannerOf(service, settings, surroundings));
   } catch (error) {
     stop.forget();
     if (error instanceof ConfigError) {
@@ -107,7 +107,11 @@ function startLog({ settings, warnings }: Config, surroundings: Surroundings, cl
   return log;
 }
 
-function bannerOf(service: RunningService, settings: Settings): string {
+function bannerOf(
+  service: RunningService,
+  settings: Settings,
+  { isStdoutTerminal = false }: Surroundings,
+): string {
   return banner({
     version: programVersion,
     watches: service.watches,
@@ -116,7 +120,8 @@ function bannerOf(service: RunningService, settings: Settings): string {
     baseUrl: service.address,
     metricsUrl: service.metricsUrl,
     demoFile: service.demoFile,
-    hasSignInUrl: service.hasSignInUrl ?? false,
+    signInUrl: service.signInUrl,
+    isTerminal: isStdoutTerminal,
   });
 }
 
@@ -163,8 +168,10 @@ export interface BannerFacts {
   readonly metricsUrl: string | undefined;
   /** Path of demo.json, where the project demo exists. */
   readonly demoFile: string | undefined;
-  /** demo.json has a link by which the first owner signs in. */
-  readonly hasSignInUrl?: boolean;
+  /** A link by which the first owner signs in, once, where demo.json has one. */
+  readonly signInUrl?: string | undefined;
+  /** A person reads the banner: it may show the link. Elsewhere it would stand in a log. */
+  readonly isTerminal?: boolean;
 }
 
 export function banner(facts: BannerFacts): string {
@@ -176,7 +183,7 @@ export function banner(facts: BannerFacts): string {
   const metrics = metricsUrl ? `, own metrics on ${shownUrl(metricsUrl)}` : '';
   return [
     `svc ${version} ${watching}`,
-    `API on ${baseUrl}${metrics}`,
+    `dashboard and API on ${baseUrl}${metrics}`,
     ...(facts.demoFile ? demoLines(facts.demoFile, facts) : []),
     'Ctrl-C stops it; "svc help serve" lists the settings',
     '',
@@ -187,15 +194,22 @@ export function banner(facts: BannerFacts): string {
  * The key goes from the file to curl through a pipe: it is on no command line, in no environment,
  * and not on the screen. sed is enough because demo.json has one field a line.
  */
-function demoLines(demoFile: string, { baseUrl, hasSignInUrl }: BannerFacts): string[] {
+function demoLines(
+  demoFile: string,
+  { baseUrl, signInUrl, isTerminal = false }: BannerFacts,
+): string[] {
   const file = quote(resolve(demoFile));
-  const what = hasSignInUrl
-    ? 'address, keys and, as signInUrl, a link by which its owner signs in'
-    : 'address and keys';
+  const what =
+    signInUrl !== undefined
+      ? 'address, keys and, as signInUrl, a link by which its owner signs in'
+      : 'address and keys';
   const sed = `sed -n 's/.*"apiKey": "\\(.*\\)".*/authorization: Bearer \\1/p' ${file}`;
   const url = `${baseUrl}/svc.monitoring.v1.MonitoringService/ListVMMonitoring`;
   const body = `-d '{"projectName":"projects/demo"}'`;
   return [
+    ...(signInUrl !== undefined && isTerminal
+      ? ['to see this host, open this link, which works once:', `  ${signInUrl}`]
+      : []),
     `project demo: ${what} are in ${resolve(demoFile)}, readable by you only; try`,
     `  ${sed} | curl -sS -H @- -H 'content-type: application/json' ${body} ${url}`,
   ];

@@ -78,8 +78,8 @@ const collectorKey: NewCredential = {
 /** demo.json as this start leaves it. */
 export interface PreparedDemo {
   readonly path: string;
-  /** Is there a link in it by which the first owner signs in? */
-  readonly hasSignInUrl: boolean;
+  /** The link in it by which the first owner signs in; undefined when there is none. */
+  readonly signInUrl: string | undefined;
 }
 
 /** demo.json is there and works when this resolves. Throws what `submit` throws. */
@@ -97,7 +97,7 @@ export async function prepareDemo(options: DemoOptions): Promise<PreparedDemo> {
     ...(signInUrl !== undefined && { signInUrl }),
   };
   if (JSON.stringify(content) !== JSON.stringify(found)) write(path, content);
-  return { path, hasSignInUrl: signInUrl !== undefined };
+  return { path, signInUrl };
 }
 
 type Keys = Pick<DemoFile, 'apiKey' | 'collectorKey'>;

@@ -21,8 +21,8 @@ export interface RunningService {
   /** What it collects from, in words. */
   readonly watches: readonly string[];
   readonly demoFile: string | undefined;
-  /** Is there a link in demo.json by which the first owner signs in? */
-  readonly hasSignInUrl?: boolean;
+  /** Link in demo.json by which the first owner signs in, once; a secret. */
+  readonly signInUrl?: string | undefined;
   /** Resolves, with the fault, when the service cannot go on; never otherwise. */
   readonly fault: Promise<Error>;
   /** Reads again what may change on disk: the certificate. Throws `ConfigError`, keeping the old. */

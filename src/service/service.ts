@@ -32,6 +32,7 @@ import { restoredRoutes } from '../admin/restored-routes.ts';
 import { openAlerting } from '../alerting/open-alerting.ts';
 import { retentionPart, withAuditExport } from '../audit/open-audit.ts';
 import { openCi } from '../ci/open-ci.ts';
+import { openDashboard } from '../dashboard/serving/open-dashboard.ts';
 import { openDelivery } from '../delivery/open-delivery.ts';
 import { openIdentity } from '../identity/open-identity.ts';
 import { Closers } from '../platform/closers.ts';
@@ -135,7 +136,7 @@ async function build(options: ServiceOptions, closers: Closers): Promise<Running
     metricsUrl: api.metricsUrl,
     watches: collecting.watches,
     demoFile: demo?.path,
-    hasSignInUrl: demo?.hasSignInUrl ?? false,
+    signInUrl: demo?.signInUrl,
     fault: firstFault(host, storage, closers, clock),
     reload: () => http.reloadCertificate(),
     stop: () => closers.closeAll(),
@@ -261,6 +262,7 @@ async function openApi(options: ApiOptions) {
     ...{ ...parts, ...keylessCi, destinations, anonymousLimits, positions },
     ...{ ...openQueries(options), noteBrokenBody: countBrokenBodies(options.metrics) },
   };
+  const { addDashboardRoutes } = openDashboard({ ...options, ...identity });
   const http = await openHttpServer({
     ...options,
     isReader: createReaderCheck(rpc),
@@ -270,6 +272,7 @@ async function openApi(options: ApiOptions) {
       address.origin = servedOrigin;
       await addIdentityRoutes(app, anonymousLimits);
       await addRecipientRoutes(app);
+      await addDashboardRoutes(app);
       addFastWriteSamples(app, rpc);
       addExportRoutes(app, { ...rpc, exporter, origin });
       await addPromqlRoutes(app, { ...rpc, queries: rpc.promqlQueries });

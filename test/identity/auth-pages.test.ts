@@ -27,7 +27,7 @@ t.test('opening a link does nothing; its button signs in once, with a cookie', a
   for (const method of ['GET', 'HEAD'] as const) await browser.send('/auth/link', { method });
   const answer = await browser.post('/auth/link', { token });
   t.equal(answer.status, 303);
-  t.equal(answer.location, `${world.origin}/auth/signed-in`);
+  t.equal(answer.location, `${world.origin}/`);
   const [set = ''] = answer.headers.getSetCookie();
   t.match(set, /^svc_session=svc_session_\w+; Path=\/; Max-Age=604800; HttpOnly; SameSite=Lax$/);
   t.equal(sessionState(world.people, browser.cookies.get(COOKIE)), 'live');

@@ -297,7 +297,7 @@ t.test(
     t.ok(out.stdout.trimEnd().split('\n').length <= 5);
     t.match(
       out.stdout,
-      /watches this host \(DC-7\) every 30 s; .*\nAPI on http:\/\/127.0.0.1:8080/,
+      /watches this host \(DC-7\) every 30 s; .*\ndashboard and API on http:\/\/127.0.0.1:8080/,
     );
     t.match(out.stdout, `'/tmp/it'\\''s/demo.json' | curl`);
     t.match(out.log, /SVC_SERVICE_HOST is ignored: Kubernetes injects it/);

@@ -41,7 +41,7 @@ t.test(
   async (t) => {
     const world = await startWorld(t);
     const { path, prepare, read, live } = demoOf(t, world);
-    t.same(await prepare(), { path, hasSignInUrl: true });
+    t.same(await prepare(), { path, signInUrl: read().signInUrl });
     t.equal(statSync(path).mode & 0o777, 0o600);
     const first = read();
     t.match(first, { baseUrl: 'http://127.0.0.1:8080', projectName: 'projects/demo' });
@@ -204,7 +204,7 @@ t.test('keys near their end are replaced, and copies of the old work until that 
 
 t.test('the first owner signs in by the link in demo.json, once, and owns the demo', async (t) => {
   const world = await startWorld(t);
-  const { prepare, read, people } = demoOf(t, world);
+  const { path, prepare, read, people } = demoOf(t, world);
   const use = (url = '') =>
     people.signInByLink({ token: url.slice(url.indexOf('#') + 1), agent: 'test' });
   await prepare();
@@ -223,6 +223,6 @@ t.test('the first owner signs in by the link in demo.json, once, and owns the de
   t.match(members, [{ value: 'active', context: { person, role: 'OWNER' } }]);
   t.equal(members.length, 1, 'the same person at each start');
   t.equal(await outcomeOf(() => use(second)), 'CREDENTIAL_REVOKED');
-  t.match(await prepare(), { hasSignInUrl: false });
+  t.same(await prepare(), { path, signInUrl: undefined });
   t.notOk('signInUrl' in read(), 'from now on the operator makes links');
 });

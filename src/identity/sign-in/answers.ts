@@ -53,7 +53,7 @@ export function sendErrors(
   scope: FastifyInstance,
   log: Log,
   noteRefused: NoteRefused,
-  part: 'sign-in' | 'recipients' | 'leaks' = 'sign-in',
+  part: 'sign-in' | 'recipients' | 'leaks' | 'dashboard' = 'sign-in',
 ): void {
   scope.setErrorHandler((error: AuthError, request, reply) => {
     if (error instanceof SignInFailed) {

@@ -4,6 +4,7 @@
  * allowed by their digests (CSP level 3, section 2.3.1).
  */
 import { hash } from 'node:crypto';
+import { withReturn } from './request-fields.ts';
 
 export interface Page {
   readonly html: string;
@@ -26,14 +27,14 @@ button, a.button { display: inline-block; margin-top: .75rem; padding: .5rem 1re
 
 /**
  * Fills the field `token` from the address's fragment and hides `typed`. Removes the token from the
- * address bar and the history.
+ * address bar and the history; the path to return to stays, for a reload.
  */
 export const LINK_SCRIPT = `
 const token = location.hash.slice(1);
 if (token) {
   document.getElementById('token').value = token;
   document.getElementById('typed').hidden = true;
-  history.replaceState(null, '', location.pathname);
+  history.replaceState(null, '', location.pathname + location.search);
 }
 `;
 
@@ -62,19 +63,24 @@ export function signInPage(options: {
   }
   if (hasEmail) {
     parts.push(`<form method="post" action="/auth/email">
-<label for="email">Email address</label>
+${hidden('return', returnPath)}<label for="email">Email address</label>
 <input id="email" name="email" type="email" autocomplete="email" maxlength="254" required>
 <button>Send me a link</button>
 </form>`);
   }
+  const link = escaped(withReturn('/auth/link', returnPath));
   parts.push(
-    '<p>With a link from an operator (<code>svc admin login-link</code>), open that link.</p>',
+    `<p>With a link from the start of the service or from an operator (<code>svc admin login-link</code>), open that link, or <a href="${link}">enter it here</a>.</p>`,
   );
   return page({ title: 'Sign in', body: parts.join('\n') });
 }
 
-/** @param isSignedIn shows a warning, because that person would accept an invitation */
-export function linkPage({ isSignedIn }: { readonly isSignedIn: boolean }): Page {
+export function linkPage(options: {
+  /** Shows a warning, because that person would accept an invitation. */
+  readonly isSignedIn: boolean;
+  readonly returnPath: string;
+}): Page {
+  const { isSignedIn, returnPath } = options;
   const already =
     '<p>Somebody is signed in here. An invitation is accepted by that person: if it is not you, <a href="/auth/signed-in">sign out</a> first and open the link again.</p>\n';
   return page({
@@ -82,8 +88,8 @@ export function linkPage({ isSignedIn }: { readonly isSignedIn: boolean }): Page
     script: LINK_SCRIPT,
     body: `${isSignedIn ? already : ''}<p>Go on only if you asked for this link, or got it from somebody you trust.</p>
 <form method="post" action="/auth/link">
-<div id="typed"><label for="token">The part of the link after #</label>
-<input id="token" name="token" type="text" autocomplete="off" spellcheck="false" maxlength="200" required></div>
+${hidden('return', returnPath)}<div id="typed"><label for="token">The link, or the part of it after #</label>
+<input id="token" name="token" type="text" autocomplete="off" spellcheck="false" maxlength="1500" required></div>
 <button>Sign in</button>
 </form>`,
   });

@@ -6,7 +6,7 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { sendSentence } from './answers.ts';
 import { SignInFailed } from './identity-provider.ts';
 import { LOGIN_STATE_SECONDS } from './login-state.ts';
-import { locationOf, validateReturnPath } from './request-fields.ts';
+import { locationOf, validateReturnPath, withReturn } from './request-fields.ts';
 import type { AuthScope } from './scope.ts';
 import { clearCookie, cookieName, readCookie, setCookie } from './session-cookie.ts';
 import { agentOf } from './visitor.ts';
@@ -27,8 +27,7 @@ export function addProviderRoutes(scope: FastifyInstance, shared: AuthScope): vo
     async handler(request, reply) {
       const returnPath = validateReturnPath(request.query.return);
       if (!provider) {
-        const query = new URLSearchParams({ return: returnPath });
-        return reply.redirect(locationOf(origin(), `/auth/sign-in?${query}`), 303);
+        return reply.redirect(locationOf(origin(), withReturn('/auth/sign-in', returnPath)), 303);
       }
       const login = { state: randomText(), nonce: randomText(), verifier: randomText() };
       const redirectUri = locationOf(origin(), CALLBACK_PATH);

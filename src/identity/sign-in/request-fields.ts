@@ -77,20 +77,29 @@ const PATH_CHARS_MAX = 1024;
 /** Printable ASCII after one slash; `//` and `/\` begin an address. */
 const LOCAL = /^\/(?![/\\])[\x21-\x5b\x5d-\x7e]*$/;
 
-/** Return path of those who gave none. */
-export const SIGNED_IN_PATH = '/auth/signed-in';
+/** Return path of those who gave none: the dashboard. */
+const START_PATH = '/';
 
 /**
- * The path to return to after a sign-in, by default `SIGNED_IN_PATH`. It must be local: a path that
+ * The path to return to after a sign-in, by default the start page. It must be local: a path that
  * can become another address makes a sign-in page an open redirect (CWE-601). Throws INVALID_FIELD.
  */
 export function validateReturnPath(given: unknown): string {
-  if (given === undefined || given === '') return SIGNED_IN_PATH;
-  if (typeof given === 'string' && given.length <= PATH_CHARS_MAX && LOCAL.test(given)) {
-    return given;
-  }
+  if (given === undefined || given === '') return START_PATH;
+  if (typeof given === 'string' && isReturnPath(given)) return given;
   const message = 'return must be a path of this service that begins with one slash';
   throw invalidField('return', message);
+}
+
+export function isReturnPath(text: string): boolean {
+  return text.length <= PATH_CHARS_MAX && LOCAL.test(text);
+}
+
+/** The address of a page that comes before a return, such as `/auth/sign-in?return=%2Fprojects`. */
+export function withReturn(path: string, returnPath: string): string {
+  return returnPath === START_PATH
+    ? path
+    : `${path}?${new URLSearchParams({ return: returnPath })}`;
 }
 
 /**

@@ -10,8 +10,8 @@ export interface Letter {
 }
 
 /** The address at which a link's token is shown to the person who holds it, and to nobody else. */
-export function linkAddress(origin: string, token: string): string {
-  return `${origin}/auth/link#${token}`;
+export function linkAddress(origin: string, token: string, page = '/auth/link'): string {
+  return `${origin}${page}#${token}`;
 }
 
 export interface LinkToSend {
@@ -22,13 +22,14 @@ export interface LinkToSend {
   readonly nowMs: number;
 }
 
-export function signInLetter(link: LinkToSend): Letter {
+/** @param link `page`: the page that takes the link, with the path to return to in its query */
+export function signInLetter(link: LinkToSend & { readonly page?: string }): Letter {
   const host = hostOf(link.origin);
   return {
     subject: `Sign in to ${host}`,
     text: lines(
       `Somebody, probably you, asked for a link to sign in to ${host}:`,
-      linkAddress(link.origin, link.token),
+      linkAddress(link.origin, link.token, link.page),
       `It works once, ${lifetime(link)}. If it was not you, do nothing: without the link nobody gets in.`,
     ),
   };

@@ -1,0 +1,263 @@
+/**
+ * `npm run dashboard`, and a part of `prepare`: builds the dashboard into `dist/dashboard`. Plain
+ * JavaScript for any Node that runs npm (20 and newer), because `npm ci` runs it before ours counts.
+ *
+ *     src/dashboard/main.tsx  -> main-HASH.js and a chunk for each page, loaded when it is opened
+ *     src/dashboard/theme.ts  -> theme-HASH.js, a classic script that runs before anything is painted
+ *     style/main.css          -> style-HASH.css
+ *     each also as .br and .gz; manifest.json names them, LICENSES.txt what they contain
+ *
+ * The same sources give the same bytes.
+ */
+import { createHash } from 'node:crypto';
+import {
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs';
+import { dirname, join, relative } from 'node:path';
+import process from 'node:process';
+import { fileURLToPath, pathToFileURL } from 'node:url';
+import { brotliCompressSync, constants, gzipSync } from 'node:zlib';
+
+const root = fileURLToPath(new URL('..', import.meta.url));
+const sources = join(root, 'src/dashboard');
+/** Where the service looks for it. */
+export const dashboardFolder = join(root, 'dist/dashboard');
+
+/** Of packages that reach the browser. */
+const LICENSES = ['MIT', 'ISC'];
+
+const shared = {
+  absWorkingDir: root,
+  bundle: true,
+  minify: true,
+  metafile: true,
+  write: false,
+  outdir: join(root, 'dist/assets'),
+  target: ['chrome120', 'firefox120', 'safari17.5'],
+  charset: 'utf8',
+  legalComments: 'none',
+  logLevel: 'silent',
+  assetNames: '[name]-[hash]',
+  chunkNames: '[name]-[hash]',
+  entryNames: '[name]-[hash]',
+  loader: { '.svg': 'file' },
+};
+
+/**
+ * Builds into `folder`, which is replaced as a whole. Returns the manifest and esbuild's metafile.
+ * Throws when the sources have a fault, or a package another licence than MIT or ISC.
+ */
+export async function buildDashboard({ folder = dashboardFolder } = {}) {
+  const { build } = await import('esbuild');
+  const [app, classic] = await Promise.all([
+    build({
+      ...shared,
+      entryPoints: {
+        main: join(sources, 'main.tsx'),
+        style: join(sources, 'style/main.css'),
+        icon: join(sources, 'style/icon.svg'),
+      },
+      format: 'esm',
+      splitting: true,
+      jsx: 'automatic',
+      jsxImportSource: 'preact',
+    }),
+    build({ ...shared, entryPoints: { theme: join(sources, 'theme.ts') }, format: 'iife' }),
+  ]);
+  const outputs = { ...app.metafile.outputs, ...classic.metafile.outputs };
+  const inputs = { ...app.metafile.inputs, ...classic.metafile.inputs };
+  assertBrowserCode(Object.keys(inputs));
+  const manifest = { sources: sourcesDigest(), ...manifestOf(outputs) };
+  const files = [...app.outputFiles, ...classic.outputFiles].map(({ path, contents }) => ({
+    name: relative(shared.outdir, path),
+    contents: Buffer.from(contents),
+  }));
+  const licenses = licensesOf(outputs);
+  writeAll(folder, [
+    ...files.filter(({ name }) => Object.hasOwn(manifest.files, name)),
+    { name: 'manifest.json', contents: Buffer.from(`${JSON.stringify(manifest, null, 2)}\n`) },
+    { name: 'LICENSES.txt', contents: Buffer.from(licenses) },
+  ]);
+  return { manifest, metafile: { inputs, outputs } };
+}
+
+/**
+ * Types vanish in the build: what is left came by a value import. The server's code stays on the
+ * server, and the messages of src/gen with it: the browser speaks JSON, without their schemas.
+ */
+function assertBrowserCode(inputs) {
+  const alien = inputs.find(
+    (path) => !/^(src\/dashboard\/(?!serving\/)|node_modules\/)/.test(path),
+  );
+  if (alien) throw new Error(`The dashboard imports a value of ${alien}: import its types alone`);
+}
+
+/** Digest of all that the build reads of this project; the versions of packages are in the lock. */
+export function sourcesDigest() {
+  const digest = createHash('sha256');
+  const files = [
+    ...filesBelow(sources).filter((file) => !file.startsWith(join(sources, 'serving'))),
+    join(root, 'package-lock.json'),
+    fileURLToPath(import.meta.url),
+  ];
+  for (const file of files.sort()) {
+    digest
+      .update(`${relative(root, file)}\0`)
+      .update(readFileSync(file))
+      .update('\0');
+  }
+  return digest.digest('hex');
+}
+
+/** True when `dist/dashboard` was built from the sources as they are. */
+export function isCurrent(folder = dashboardFolder) {
+  const path = join(folder, 'manifest.json');
+  return existsSync(path) && JSON.parse(readFileSync(path, 'utf8')).sources === sourcesDigest();
+}
+
+function filesBelow(folder) {
+  return readdirSync(folder, { withFileTypes: true }).flatMap((entry) => {
+    const path = join(folder, entry.name);
+    return entry.isDirectory() ? filesBelow(path) : [path];
+  });
+}
+
+/**
+ * What the server needs to know of the files: their types, and which of them a page needs first.
+ * @returns {{
+ *   entries: Record<'main' | 'style' | 'theme' | 'icon', string>,
+ *   preload: string[],
+ *   pages: Record<string, string[]>,
+ *   files: Record<string, string>,
+ * }}
+ */
+function manifestOf(outputs) {
+  const names = new Map(
+    Object.keys(outputs).map((path) => [path, path.replace('dist/assets/', '')]),
+  );
+  const entry = (source, ending) => {
+    const found = Object.entries(outputs).find(
+      ([path, { entryPoint }]) => entryPoint === source && path.endsWith(ending),
+    );
+    if (!found) throw new Error(`The build made nothing of ${source}`);
+    return found[0];
+  };
+  const main = entry('src/dashboard/main.tsx', '.js');
+  const icon = [...names.keys()].find((path) => path.endsWith('.svg'));
+  const pages = Object.entries(outputs)
+    .filter(([, { entryPoint = '' }]) => /^src\/dashboard\/pages\/.*\.tsx$/.test(entryPoint))
+    .map(([path, { entryPoint }]) => [entryPoint, staticImports(outputs, path)]);
+  const files = [...names.values()].filter((name) => !isEmptyEntry(name)).sort();
+  return {
+    entries: {
+      main: names.get(main),
+      style: names.get(entry('src/dashboard/style/main.css', '.css')),
+      theme: names.get(entry('src/dashboard/theme.ts', '.js')),
+      icon: names.get(icon),
+    },
+    /** Chunks that the entry imports: announced by the shell, so that they load side by side. */
+    preload: staticImports(outputs, main)
+      .slice(1)
+      .map((path) => names.get(path)),
+    /** By the page's module: its chunk and those that it imports. */
+    pages: Object.fromEntries(
+      pages.map(([source, paths]) => [source, paths.map((path) => names.get(path))]).sort(),
+    ),
+    files: Object.fromEntries(files.map((name) => [name, typeOf(name)])),
+  };
+}
+
+/** esbuild makes a module of the address of an entry that is no script; nobody loads it. */
+function isEmptyEntry(name) {
+  return /^icon-[^.]*\.js$/.test(name);
+}
+
+/** The path and those that it imports at once, each once. */
+function staticImports(outputs, path, found = new Set()) {
+  if (found.has(path)) return [...found];
+  found.add(path);
+  for (const { path: imported, kind } of outputs[path]?.imports ?? []) {
+    if (kind === 'import-statement') staticImports(outputs, imported, found);
+  }
+  return [...found];
+}
+
+const TYPES = {
+  js: 'text/javascript; charset=utf-8',
+  css: 'text/css; charset=utf-8',
+  svg: 'image/svg+xml',
+};
+
+function typeOf(name) {
+  const type = TYPES[name.split('.').at(-1)];
+  if (!type) throw new Error(`The build made ${name}, of a kind that the service does not serve`);
+  return type;
+}
+
+/** The packages whose code is in the output, with their licences. */
+function licensesOf(outputs) {
+  const paths = Object.values(outputs).flatMap(({ inputs }) =>
+    Object.entries(inputs).flatMap(([path, { bytesInOutput }]) =>
+      bytesInOutput > 0 ? [path] : [],
+    ),
+  );
+  const folders = paths.flatMap((path) => {
+    const found = /^.*node_modules\/(?:@[^/]+\/)?[^/]+/.exec(path);
+    return found ? [found[0]] : [];
+  });
+  const parts = [...new Set(folders)].sort().map((folder) => {
+    const { name, version, license } = JSON.parse(
+      readFileSync(join(root, folder, 'package.json'), 'utf8'),
+    );
+    if (!LICENSES.includes(license)) {
+      throw new Error(`${name} has the licence ${license}: only ${LICENSES.join(' and ')} go out`);
+    }
+    const file = readdirSync(join(root, folder)).find((one) => /^licen[cs]e/i.test(one));
+    if (!file) throw new Error(`${name} has no licence file: its text must go out with it`);
+    return `${name} ${version} (${license})\n\n${readFileSync(join(root, folder, file), 'utf8')}`;
+  });
+  return parts.join(`\n${'-'.repeat(80)}\n\n`);
+}
+
+/** Writes beside the folder first: who reads meanwhile finds the old build or the new one. */
+function writeAll(folder, files) {
+  const next = `${folder}.new-${process.pid}`;
+  const old = `${folder}.old-${process.pid}`;
+  for (const path of [next, old]) rmSync(path, { recursive: true, force: true });
+  mkdirSync(next, { recursive: true });
+  for (const { name, contents } of files) {
+    const path = join(next, name);
+    mkdirSync(dirname(path), { recursive: true });
+    writeFileSync(path, contents);
+    if (/\.(json|txt)$/.test(name)) continue;
+    const quality = { params: { [constants.BROTLI_PARAM_QUALITY]: 11 } };
+    writeFileSync(`${path}.br`, brotliCompressSync(contents, quality));
+    writeFileSync(`${path}.gz`, gzipSync(contents, { level: 9 }));
+  }
+  if (existsSync(folder)) renameSync(folder, old);
+  renameSync(next, folder);
+  rmSync(old, { recursive: true, force: true });
+}
+
+/** The native program is an optional dependency: without it the service runs, without the pages. */
+function isWithoutEsbuild(error) {
+  return error?.code === 'ERR_MODULE_NOT_FOUND' || /could not be found/.test(error?.message ?? '');
+}
+
+if (import.meta.url === pathToFileURL(process.argv[1] ?? '').href) {
+  try {
+    await buildDashboard();
+  } catch (error) {
+    if (!isWithoutEsbuild(error)) throw error;
+    process.stderr.write(
+      'The dashboard is not built, because esbuild is not installed (--omit=optional?): ' +
+        'the service runs without its pages\n',
+    );
+  }
+}

@@ -1,0 +1,64 @@
+/** Links to the pages of the open project, by rooms; pages that the role may not open are left out. */
+import type { VNode } from 'preact';
+import { match } from '../router/location.ts';
+import { pathOf } from '../router/match.ts';
+import { type PageName, type PageRole, routes } from '../routes.ts';
+import { projectId, role } from './projects.ts';
+import { pageTitles, texts } from './texts.ts';
+
+/** One line for each room; a page below another, such as one incident, marks its room's page. */
+const rooms: readonly (readonly PageName[])[] = [
+  ['overview'],
+  ['vms'],
+  ['incidents', 'alertInstances', 'alertRules'],
+  ['destinations', 'deliveries'],
+  ['members', 'serviceAccounts'],
+  ['ciConnections'],
+  ['audit', 'machines'],
+];
+
+const ranks: readonly PageRole[] = ['SIGNED_IN', 'VIEWER', 'EDITOR', 'OWNER'];
+
+/** False as well while the role is not known and the page needs more than to read. */
+function mayOpen(page: PageName, has: PageRole | undefined): boolean {
+  const needed = routes.find((route) => route.page === page)?.role ?? 'OWNER';
+  return ranks.indexOf(has ?? 'VIEWER') >= ranks.indexOf(needed);
+}
+
+export function Navigation(): VNode | null {
+  const project = projectId.value;
+  if (project === undefined) return null;
+  const shown = rooms
+    .map((pages) => pages.filter((page) => mayOpen(page, role.value)))
+    .filter((pages) => pages.length > 0);
+  return (
+    <nav class="navigation" aria-label={texts.navigation}>
+      {shown.map((pages) => (
+        <ul key={pages[0]}>
+          {pages.map((page) => (
+            <li key={page}>
+              <PageLink page={page} project={project} />
+            </li>
+          ))}
+        </ul>
+      ))}
+    </nav>
+  );
+}
+
+function PageLink({ page, project }: { readonly page: PageName; readonly project: string }): VNode {
+  const path = pathOf(page, { project });
+  const open = match.value?.route;
+  const isOpen = open?.page === page;
+  const isAbove = page !== 'overview' && pathStartsWith(open?.path, page);
+  return (
+    <a href={path} {...(isOpen && { 'aria-current': 'page' })} {...(isAbove && { class: 'above' })}>
+      {pageTitles[page]}
+    </a>
+  );
+}
+
+function pathStartsWith(path: string | undefined, page: PageName): boolean {
+  const above = routes.find((route) => route.page === page)?.path;
+  return path?.startsWith(`${above}/`) === true;
+}

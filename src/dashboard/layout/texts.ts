@@ -1,0 +1,64 @@
+/** Texts of the frame around the pages. */
+import type { PageName } from '../routes.ts';
+import type { Theme } from './theme-choice.ts';
+
+/** Name of the program, in the header and at the end of each title. */
+export const PROGRAM = 'svc';
+
+export const texts = {
+  skipToContent: 'Skip to content',
+  navigation: 'Pages of the project',
+  project: 'Project',
+  chooseProject: 'Choose a project',
+  account: 'Your account',
+  theme: 'Theme',
+  loading: 'Loading…',
+  noSuchPage: 'There is no such page',
+  noSuchPageHelp: 'The address may be misspelt, or what it named has gone.',
+  home: 'Go to the start page',
+  pageMissing: 'The service was updated',
+  pageMissingHelp: 'This page cannot be loaded any more, or the service is away for the moment.',
+  reload: 'Reload',
+  pageFailed: 'This page failed',
+  pageFailedHelp: 'It is a fault of the dashboard; the service itself goes on.',
+  notBuilt: 'This page is not in this version. The command svc offers what it would show.',
+  projectsFailed: 'The projects cannot be read',
+  retry: 'Try again',
+  noProjects: 'You are a member of no project',
+  noProjectsHelp: 'Ask an owner of a project to invite you.',
+} as const;
+
+export const themeNames: Readonly<Record<Theme, string>> = {
+  system: 'As the system',
+  light: 'Light',
+  dark: 'Dark',
+};
+
+export const pageTitles: Readonly<Record<PageName, string>> = {
+  home: 'Projects',
+  account: 'Account',
+  overview: 'Overview',
+  vms: 'VMs',
+  vm: 'VM',
+  incidents: 'Incidents',
+  incident: 'Incident',
+  alertInstances: 'Alert instances',
+  alertInstance: 'Alert instance',
+  alertRules: 'Alert rules',
+  newAlertRule: 'New alert rule',
+  alertRule: 'Alert rule',
+  destinations: 'Destinations',
+  destination: 'Destination',
+  deliveries: 'Deliveries',
+  delivery: 'Delivery',
+  serviceAccounts: 'Service accounts',
+  serviceAccount: 'Service account',
+  members: 'Members',
+  personalKeys: 'Personal keys',
+  ciConnections: 'CI connections',
+  ciConnection: 'CI connection',
+  ciVerification: 'CI verification',
+  audit: 'Audit',
+  machines: 'State machines',
+  machine: 'State machine',
+};

@@ -1,0 +1,40 @@
+/**
+ * The module of each page. Each is a chunk of its own, loaded when the page is first opened; what
+ * several share becomes a chunk that they share. The build lists the chunks of each page by the
+ * literal import here, so that the shell can announce them before any script has run.
+ */
+import type { PageName } from '../routes.ts';
+import type { PageModule } from './page.ts';
+
+type LoadPage = () => Promise<PageModule>;
+
+const unwritten: LoadPage = () => import('./unwritten.tsx');
+
+export const pageModules: Readonly<Record<PageName, LoadPage>> = {
+  home: () => import('./identity/home.tsx'),
+  account: unwritten,
+  overview: unwritten,
+  vms: unwritten,
+  vm: unwritten,
+  incidents: unwritten,
+  incident: unwritten,
+  alertInstances: unwritten,
+  alertInstance: unwritten,
+  alertRules: unwritten,
+  newAlertRule: unwritten,
+  alertRule: unwritten,
+  destinations: unwritten,
+  destination: unwritten,
+  deliveries: unwritten,
+  delivery: unwritten,
+  serviceAccounts: unwritten,
+  serviceAccount: unwritten,
+  members: unwritten,
+  personalKeys: unwritten,
+  ciConnections: unwritten,
+  ciConnection: unwritten,
+  ciVerification: unwritten,
+  audit: unwritten,
+  machines: unwritten,
+  machine: unwritten,
+};

@@ -1,0 +1,48 @@
+/**
+ * The dashboard as `npm run dashboard` left it in `dist/dashboard`, read into memory once: what a
+ * browser asks for is then no file name of its own, and an update on disk never mixes two builds.
+ */
+import { existsSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+
+/** Written by scripts/build-dashboard.mjs. */
+interface Manifest {
+  readonly entries: Readonly<Record<'main' | 'style' | 'theme' | 'icon', string>>;
+  /** What `main` imports at once. */
+  readonly preload: readonly string[];
+  /** Content types by name. */
+  readonly files: Readonly<Record<string, string>>;
+}
+
+export const CODINGS = ['br', 'gzip'] as const;
+type Coding = (typeof CODINGS)[number];
+
+export interface Asset {
+  readonly contentType: string;
+  readonly bodies: Readonly<Record<Coding | 'identity', Buffer>>;
+}
+
+export interface BuiltDashboard {
+  readonly manifest: Pick<Manifest, 'entries' | 'preload'>;
+  /** By the name in the address, which has a digest of the content in it. */
+  readonly assets: ReadonlyMap<string, Asset>;
+  /** Licences of what the assets contain. */
+  readonly licenses: Buffer;
+}
+
+/** Where the build leaves it. */
+const BUILT = fileURLToPath(new URL('../../../dist/dashboard', import.meta.url));
+
+/** undefined: it was not built. Throws when it is there and cannot be read. */
+export function loadDashboard(folder = BUILT): BuiltDashboard | undefined {
+  if (!existsSync(join(folder, 'manifest.json'))) return undefined;
+  const read = (name: string): Buffer => readFileSync(join(folder, name));
+  // Our own build wrote it, and replaces the folder as a whole.
+  const manifest = JSON.parse(read('manifest.json').toString()) as Manifest;
+  const assets = Object.entries(manifest.files).map(([name, contentType]): [string, Asset] => {
+    const bodies = { identity: read(name), br: read(`${name}.br`), gzip: read(`${name}.gz`) };
+    return [name, { contentType, bodies }];
+  });
+  return { manifest, assets: new Map(assets), licenses: read('LICENSES.txt') };
+}

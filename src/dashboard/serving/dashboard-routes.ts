@@ -1,0 +1,102 @@
+/**
+ * The dashboard over HTTP: the shell at each path of routes.ts, to people with a session alone, and
+ * the assets, which hold no data and need none. Every other path stays what it was.
+ *
+ *     GET /projects/demo -> no session -> /auth/sign-in?return=/projects/demo -> back
+ *                        -> session    -> the shell -> GET /assets/... -> RPC
+ */
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import { addStrictHeaders, sendErrors, sendSentence } from '../../identity/sign-in/answers.ts';
+import { isReturnPath, locationOf } from '../../identity/sign-in/request-fields.ts';
+import type { Visitors } from '../../identity/sign-in/visitor.ts';
+import { isLocalName, nameOf } from '../../platform/http/hosts.ts';
+import { negotiateEncoding } from '../../platform/http/negotiation.ts';
+import type { Log } from '../../platform/log.ts';
+import type { Metrics } from '../../platform/metrics.ts';
+import { isLoopbackHost } from '../../platform/settings/setting-kinds.ts';
+import { routes } from '../routes.ts';
+import { type BuiltDashboard, CODINGS } from './built-dashboard.ts';
+import { SHELL_POLICY, shellOf } from './shell.ts';
+
+export interface DashboardRoutesDeps {
+  /** undefined: it was not built, and its pages say so. */
+  readonly built: BuiltDashboard | undefined;
+  readonly visitors: Pick<Visitors, 'sessionOf'>;
+  /** Origin for clients, asked while the server listens. */
+  readonly origin: () => string;
+  readonly log: Log;
+  readonly metrics: Metrics;
+}
+
+/** The name of an asset changes with its content: a browser that has it need not ask again. */
+const FOREVER = 'public, max-age=31536000, immutable';
+
+export async function addDashboardRoutes(
+  app: FastifyInstance,
+  deps: DashboardRoutesDeps,
+): Promise<void> {
+  const refused = deps.metrics.counter(
+    'svc_dashboard_refusals_total',
+    'Requests for pages of the dashboard that were refused',
+    ['cause'],
+  );
+  await app.register(async (scope) => {
+    addStrictHeaders(scope);
+    sendErrors(scope, deps.log, (cause) => refused.inc({ cause }), 'dashboard');
+    addPages(scope, deps);
+    if (deps.built) addAssets(scope, deps.built);
+  });
+}
+
+function addPages(scope: FastifyInstance, { built, visitors, origin }: DashboardRoutesDeps): void {
+  const shell = built && shellOf(built);
+  async function handler(request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> {
+    if (shell === undefined) {
+      const sentence =
+        'The dashboard is not built; the API works. ' +
+        'Run "npm run dashboard" in the project folder and start the service again';
+      return sendSentence(reply, 503, { title: 'Not built', sentence });
+    }
+    if (isOtherLoopbackName(request.headers.host, origin())) {
+      return reply.redirect(locationOf(origin(), request.url), 307);
+    }
+    if (!(await visitors.sessionOf(request, reply))) {
+      const query = new URLSearchParams({ return: isReturnPath(request.url) ? request.url : '/' });
+      return reply.redirect(locationOf(origin(), `/auth/sign-in?${query}`), 303);
+    }
+    reply.headers({ 'content-security-policy': SHELL_POLICY, 'referrer-policy': 'same-origin' });
+    return reply.type('text/html; charset=utf-8').send(shell);
+  }
+  for (const { path } of routes) {
+    scope.route({ method: 'GET', url: path, exposeHeadRoute: false, handler });
+  }
+}
+
+/**
+ * Does the request name this machine otherwise than the service's origin does, such as localhost for
+ * 127.0.0.1? Cookies and the check of Origin hold for one of the names. Another port is a tunnel's,
+ * and leads here only through it.
+ */
+function isOtherLoopbackName(host: string | undefined, origin: string): boolean {
+  const own = new URL(origin);
+  const name = nameOf(host ?? '');
+  if (host === undefined || name === undefined || !isLoopbackHost(own.hostname)) return false;
+  const isLocal = isLocalName(name) || isLoopbackHost(name);
+  return isLocal && name !== own.hostname && new URL(`${own.protocol}//${host}`).port === own.port;
+}
+
+function addAssets(scope: FastifyInstance, { assets, licenses }: BuiltDashboard): void {
+  scope.route<{ Params: { name: string } }>({
+    ...{ method: 'GET', url: '/assets/:name', exposeHeadRoute: false },
+    handler(request, reply) {
+      const { name } = request.params;
+      if (name === 'LICENSES.txt') return reply.type('text/plain; charset=utf-8').send(licenses);
+      const asset = assets.get(name);
+      if (!asset) return reply.callNotFound();
+      const coding = negotiateEncoding(request.headers['accept-encoding'], CODINGS);
+      if (coding !== 'identity') reply.header('content-encoding', coding);
+      reply.headers({ 'cache-control': FOREVER, vary: 'Accept-Encoding' });
+      return reply.type(asset.contentType).send(asset.bodies[coding]);
+    },
+  });
+}

@@ -1,0 +1,64 @@
+/**
+ * The build of the dashboard: what reaches the browser, how large it is, and under which licences.
+ * Sizes are those of `gzip -9`, in KiB.
+ */
+import { readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import t from 'tap';
+import { buildDashboard } from '../../scripts/build-dashboard.mjs';
+
+const folder = t.testdir({});
+const { manifest, metafile } = await buildDashboard({ folder: join(folder, 'dashboard') });
+const built = (name: string) => readFileSync(join(folder, 'dashboard', name));
+const packed = (names: readonly string[]) =>
+  names.reduce((sum, name) => sum + built(`${name}.gz`).length, 0) / 1024;
+const names = Object.keys(manifest.files);
+const { entries, preload, pages } = manifest;
+
+t.test('before the overview: at most 45 KB of scripts, 10 of styles, 12 requests', async (t) => {
+  for (const [page, chunks] of Object.entries(pages)) {
+    const scripts = [...new Set([entries.main, entries.theme, ...preload, ...chunks])];
+    // The document, the style, the icon, and the project's first two calls.
+    t.ok(scripts.length + 5 <= 12, `${page}: ${scripts.length} scripts`);
+    const [chunk = ''] = chunks;
+    t.ok(packed([chunk]) <= 30, `${page}: ${packed([chunk])} KB in its own chunk`);
+  }
+  t.ok(packed([entries.style]) <= 10, `${packed([entries.style])} KB of styles`);
+});
+
+t.test('all scripts together have at most 130 KB', async (t) => {
+  const scripts = names.filter((name) => name.endsWith('.js'));
+  t.ok(packed(scripts) <= 130, `${packed(scripts)} KB`);
+});
+
+t.test('every name has a digest of the content, and every file both packed forms', async (t) => {
+  for (const name of names) t.match(name, /^[\w]+-[A-Z0-9]{8}\.(js|css|svg)$/);
+  const there = names.flatMap((name) => [name, `${name}.br`, `${name}.gz`]);
+  t.same(
+    readdirSync(join(folder, 'dashboard')).sort(),
+    [...there, 'LICENSES.txt', 'manifest.json'].sort(),
+  );
+  const again = await buildDashboard({ folder: join(folder, 'again') });
+  t.same(again.manifest, manifest);
+});
+
+t.test('what is built in from packages is under MIT or ISC, with its text', async (t) => {
+  const inputs = Object.values(metafile.outputs).flatMap((file) => Object.keys(file.inputs));
+  const packages = new Set(
+    inputs.flatMap((path) => /node_modules\/((@[^/]+\/)?[^/]+)/.exec(path)?.[1] ?? []),
+  );
+  t.ok(packages.has('preact'));
+  const licenses = built('LICENSES.txt').toString();
+  for (const name of packages)
+    t.match(licenses, new RegExp(`^${name} [\\d.]+ \\((MIT|ISC)\\)$`, 'm'));
+});
+
+t.test(
+  'only code of the browser is in it: no value of the messages, nothing of the server',
+  async (t) => {
+    const alien = Object.keys(metafile.inputs).filter(
+      (path) => !/^(node_modules\/|src\/dashboard\/(?!serving\/))/.test(path),
+    );
+    t.same(alien, []);
+  },
+);
