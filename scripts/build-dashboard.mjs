@@ -93,7 +93,7 @@ export async function buildDashboard({ folder = dashboardFolder } = {}) {
  */
 function assertBrowserCode(inputs) {
   const alien = inputs.find(
-    (path) => !/^(src\/dashboard\/(?!serving\/)|node_modules\/)/.test(path),
+    (path) => !/^src\/dashboard\/(?!serving\/)|(^|\/)node_modules\//.test(path),
   );
   if (alien) throw new Error(`The dashboard imports a value of ${alien}: import its types alone`);
 }
