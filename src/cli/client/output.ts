@@ -2,8 +2,16 @@
  * Output of client commands: tables and facts for people, one JSON document for programs. Texts of
  * others are made harmless for a terminal; times are local, in ISO form with their offset.
  */
-import { type DescMessage, type MessageShape, toJson } from '@bufbuild/protobuf';
+import {
+  create,
+  type DescMessage,
+  type MessageInitShape,
+  type MessageShape,
+  toJson,
+} from '@bufbuild/protobuf';
 import { type Column, tableLines } from '../../platform/table.ts';
+import { EXIT_OK } from '../command.ts';
+import type { ActionContext } from './action.ts';
 import { printable } from './faults.ts';
 
 /** What was not observed, in a table: never a zero. */
@@ -39,6 +47,17 @@ export function json(value: unknown): string {
 /** A message as the API would send it: camelCase, defaults written, absent stays absent. */
 export function messageJson<D extends DescMessage>(schema: D, message: MessageShape<D>): unknown {
   return toJson(schema, message, { alwaysEmitImplicit: true });
+}
+
+/** Prints a message: as JSON for programs, as `text` for people. Returns the exit code of success. */
+export function printMessage<D extends DescMessage>(
+  { json: isJson, print }: Pick<ActionContext, 'json' | 'print'>,
+  schema: D,
+  message: MessageInitShape<D>,
+  text: () => string,
+): number {
+  print(isJson ? json(messageJson(schema, create(schema, message))) : text());
+  return EXIT_OK;
 }
 
 /** `2026-11-21T15:32:28+01:00`; '' for 0 and for absent. */

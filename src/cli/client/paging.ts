@@ -1,21 +1,65 @@
-/** Lists of the API to their end, page by page. */
+/** Lists of the API: to their end, or a page at a time. */
+import type { DescMessage, MessageShape } from '@bufbuild/protobuf';
+import type { ActionContext } from './action.ts';
+import type { Option } from './arguments.ts';
+import { UsageError } from './faults.ts';
+import { printMessage } from './output.ts';
 
-export const PAGE_SIZE = 500;
+const PAGE_SIZE = 500;
+
+/** What a list method is asked for, beside what is listed. */
+interface RequestedPage {
+  readonly pageSize: number;
+  /** '' = the first page. */
+  readonly pageToken: string;
+}
 
 /** Every item of a list, in the list's order. */
-export async function everyPage<T>(
-  ask: (pageToken: string) => Promise<{
-    readonly items: readonly T[];
-    /** Empty on the last page. */
-    readonly nextPageToken: string;
-  }>,
+export async function everyItem<A extends { readonly nextPageToken: string }, T>(
+  ask: (page: RequestedPage) => Promise<A>,
+  itemsOf: (answer: A) => readonly T[],
 ): Promise<T[]> {
   const all: T[] = [];
   let pageToken = '';
   do {
-    const { items, nextPageToken } = await ask(pageToken);
-    all.push(...items);
-    pageToken = nextPageToken;
+    const answer = await ask({ pageSize: PAGE_SIZE, pageToken });
+    all.push(...itemsOf(answer));
+    pageToken = answer.nextPageToken;
   } while (pageToken !== '');
   return all;
+}
+
+const ITEMS_DEFAULT = 50;
+
+/** Options of an action that shows one page. */
+export const pageOptions: readonly Option[] = [
+  { name: 'page-size', takes: 'N', help: `At most this many; default ${ITEMS_DEFAULT}` },
+  {
+    name: 'page-token',
+    takes: 'TOKEN',
+    help: 'Page token of an earlier answer: show the next page',
+  },
+];
+
+/** The page that is asked for. Throws `UsageError`. */
+export function pageAsked({ input }: Pick<ActionContext, 'input'>): RequestedPage {
+  const pageSize = input.number('page-size') ?? ITEMS_DEFAULT;
+  if (Number.isInteger(pageSize) && pageSize >= 1 && pageSize <= 1000) {
+    return { pageSize, pageToken: input.text('page-token') ?? '' };
+  }
+  throw new UsageError(`--page-size is a whole number from 1 to 1000, not ${pageSize}`);
+}
+
+/** Prints one page, and reports how to go on. Returns the exit code of success. */
+export function printPage<D extends DescMessage>(
+  context: ActionContext,
+  schema: D,
+  answer: MessageShape<D> & { readonly nextPageToken: string },
+  text: () => string,
+): number {
+  const { nextPageToken } = answer;
+  const code = printMessage(context, schema, answer as MessageShape<D>, text);
+  if (!context.json && nextPageToken)
+    context.report(`There are more: --page-token ${nextPageToken}`);
+  return code;
 }

@@ -1,5 +1,4 @@
 /** `svc credentials`: everything that gives access to a project without a sign-in. */
-import { create } from '@bufbuild/protobuf';
 import {
   AutomationService,
   type Credential,
@@ -9,9 +8,8 @@ import {
 } from '../../gen/svc/iam/v1/automation_pb.ts';
 import { projectOption, single } from '../client/action.ts';
 import { projectName } from '../client/names.ts';
-import { enumText, json, localTime, messageJson, table } from '../client/output.ts';
-import { everyPage, PAGE_SIZE } from '../client/paging.ts';
-import { EXIT_OK } from '../command.ts';
+import { enumText, localTime, printMessage, table } from '../client/output.ts';
+import { everyItem } from '../client/paging.ts';
 import { addressText } from './options.ts';
 
 const KINDS = [
@@ -37,20 +35,14 @@ runs the service, with "svc admin revoke-key". People who sign in are in "svc me
       projectName: await projectName(context, api),
       kinds: KINDS.filter((kind) => given.includes(kind)).map((kind) => Credential_Kind[kind]),
       includeEnded: context.input.isOn('all'),
-      pageSize: PAGE_SIZE,
     };
-    const credentials = await everyPage(async (pageToken) => {
-      const answer = await api.call(AutomationService.method.listCredentials, {
-        ...asked,
-        pageToken,
-      });
-      return { items: answer.credentials, nextPageToken: answer.nextPageToken };
-    });
-    if (context.json) {
-      const answer = create(ListCredentialsResponseSchema, { credentials });
-      context.print(json(messageJson(ListCredentialsResponseSchema, answer)));
-    } else context.print(credentialTable(credentials));
-    return EXIT_OK;
+    const credentials = await everyItem(
+      (page) => api.call(AutomationService.method.listCredentials, { ...asked, ...page }),
+      (answer) => answer.credentials,
+    );
+    return printMessage(context, ListCredentialsResponseSchema, { credentials }, () =>
+      credentialTable(credentials),
+    );
   },
 });
 

@@ -1,8 +1,3 @@
-/**
- * `svc keys`: personal keys, and those of service accounts. A secret is printed once, alone on
- * standard output; what else there is to say goes to standard error.
- */
-import { create } from '@bufbuild/protobuf';
 import {
   AutomationService,
   CreateKeyResponseSchema,
@@ -25,11 +20,11 @@ import {
   json,
   localTime,
   messageJson,
+  printMessage,
   shortName,
   table,
 } from '../client/output.ts';
-import { everyPage, PAGE_SIZE } from '../client/paging.ts';
-import { EXIT_OK } from '../command.ts';
+import { everyItem } from '../client/paging.ts';
 import {
   capabilitiesOf,
   capabilityOption,
@@ -86,16 +81,11 @@ const listAction: Action = {
     const api = context.api('person');
     const parent = await ownerOf(context, api);
     const includeEnded = context.input.isOn('all');
-    const keys = await everyPage(async (pageToken) => {
-      const page = { parent, pageSize: PAGE_SIZE, pageToken, includeEnded };
-      const answer = await api.call(method.listKeys, page);
-      return { items: answer.keys, nextPageToken: answer.nextPageToken };
-    });
-    if (context.json) {
-      const answer = create(ListKeysResponseSchema, { keys });
-      context.print(json(messageJson(ListKeysResponseSchema, answer)));
-    } else context.print(keyTable(keys));
-    return EXIT_OK;
+    const keys = await everyItem(
+      (page) => api.call(method.listKeys, { parent, ...page, includeEnded }),
+      (answer) => answer.keys,
+    );
+    return printMessage(context, ListKeysResponseSchema, { keys }, () => keyTable(keys));
   },
 };
 
@@ -173,8 +163,7 @@ function keyFacts(key: Key): string {
 }
 
 function printKey(context: ActionContext, key: Key): number {
-  context.print(context.json ? json(messageJson(KeySchema, key)) : keyFacts(key));
-  return EXIT_OK;
+  return printMessage(context, KeySchema, key, () => keyFacts(key));
 }
 
 const showAction: Action = {

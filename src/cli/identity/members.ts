@@ -1,6 +1,5 @@
 /** `svc members`: who is in a project, in which role, and who is invited. */
 
-import { create } from '@bufbuild/protobuf';
 import {
   Invitation_State,
   InviteMemberResponseSchema,
@@ -22,11 +21,11 @@ import {
   json,
   localTime,
   messageJson,
+  printMessage,
   shortName,
   table,
 } from '../client/output.ts';
-import { everyPage, PAGE_SIZE } from '../client/paging.ts';
-import { EXIT_OK } from '../command.ts';
+import { everyItem } from '../client/paging.ts';
 import { addressText, change, changeOptions, removal } from './options.ts';
 
 const { method } = ProjectService;
@@ -54,20 +53,18 @@ const listAction: Action = {
   options: [projectOption, { name: 'invitations', help: 'List the invitations instead' }],
   async run(context) {
     const api = context.api('person');
-    const page = { projectName: await projectName(context, api), pageSize: PAGE_SIZE };
-    if (context.input.isOn('invitations')) return listInvitations(context, api, page);
-    const members = await everyPage(async (pageToken) => {
-      const answer = await api.call(method.listMembers, { ...page, pageToken });
-      return { items: answer.members, nextPageToken: answer.nextPageToken };
-    });
-    if (context.json) {
-      const answer = create(ListMembersResponseSchema, { members });
-      context.print(json(messageJson(ListMembersResponseSchema, answer)));
-      return EXIT_OK;
-    }
-    const { memberName: mine } = await api.call(method.getProject, { name: page.projectName });
-    context.print(memberTable(members, mine));
-    return EXIT_OK;
+    const request = { projectName: await projectName(context, api) };
+    if (context.input.isOn('invitations')) return listInvitations(context, api, request);
+    const members = await everyItem(
+      (page) => api.call(method.listMembers, { ...request, ...page }),
+      (answer) => answer.members,
+    );
+    // The table alone marks the own membership.
+    const about = { name: request.projectName };
+    const mine = context.json ? '' : (await api.call(method.getProject, about)).memberName;
+    return printMessage(context, ListMembersResponseSchema, { members }, () =>
+      memberTable(members, mine),
+    );
   },
 };
 
@@ -90,17 +87,12 @@ function memberTable(members: readonly Member[], mine = ''): string {
 async function listInvitations(
   context: ActionContext,
   api: Api,
-  page: { readonly projectName: string; readonly pageSize: number },
+  request: { readonly projectName: string },
 ): Promise<number> {
-  const invitations = await everyPage(async (pageToken) => {
-    const answer = await api.call(method.listInvitations, { ...page, pageToken });
-    return { items: answer.invitations, nextPageToken: answer.nextPageToken };
-  });
-  if (context.json) {
-    const answer = create(ListInvitationsResponseSchema, { invitations });
-    context.print(json(messageJson(ListInvitationsResponseSchema, answer)));
-    return EXIT_OK;
-  }
+  const invitations = await everyItem(
+    (page) => api.call(method.listInvitations, { ...request, ...page }),
+    (answer) => answer.invitations,
+  );
   const rows = invitations.map((each) => [
     shortName(each.name),
     each.acceptedBy === '' || each.emailProven ? each.email : addressText('', each.email),
@@ -111,8 +103,9 @@ async function listInvitations(
     each.acceptedBy === '' ? '-' : shortName(each.acceptedBy),
   ]);
   const columns = ['invitation', 'email', 'role', 'state', 'invited by', 'expires', 'accepted by'];
-  context.print(table(columns, rows, 'There are no invitations'));
-  return EXIT_OK;
+  return printMessage(context, ListInvitationsResponseSchema, { invitations }, () =>
+    table(columns, rows, 'There are no invitations'),
+  );
 }
 
 const inviteAction: Action = {
@@ -176,9 +169,7 @@ const roleAction = change({
   send: (api, request, context) =>
     api.call(method.setMemberRole, { ...request, role: roleOf(context) }),
   show(context, member) {
-    const document = () => json(messageJson(MemberSchema, member));
-    context.print(context.json ? document() : memberTable([member]));
-    return EXIT_OK;
+    return printMessage(context, MemberSchema, member, () => memberTable([member]));
   },
 });
 

@@ -1,5 +1,4 @@
 /** `svc service-accounts`: identities of automation, which stay when their creator leaves. */
-import { create } from '@bufbuild/protobuf';
 import {
   AutomationService,
   ListPermissionTemplatesResponseSchema,
@@ -12,17 +11,8 @@ import { type Action, type ActionContext, family, projectOption } from '../clien
 import type { Api } from '../client/api.ts';
 import { UsageError } from '../client/faults.ts';
 import { projectName, requestId, resourceName } from '../client/names.ts';
-import {
-  enumText,
-  facts,
-  json,
-  localTime,
-  messageJson,
-  shortName,
-  table,
-} from '../client/output.ts';
-import { everyPage, PAGE_SIZE } from '../client/paging.ts';
-import { EXIT_OK } from '../command.ts';
+import { enumText, facts, localTime, printMessage, shortName, table } from '../client/output.ts';
+import { everyItem } from '../client/paging.ts';
 import {
   capabilityOption,
   change,
@@ -43,9 +33,7 @@ function accountName(context: ActionContext, api: Api): Promise<string> {
 }
 
 function printAccount(context: ActionContext, account: ServiceAccount): number {
-  const document = () => json(messageJson(ServiceAccountSchema, account));
-  context.print(context.json ? document() : accountFacts(account));
-  return EXIT_OK;
+  return printMessage(context, ServiceAccountSchema, account, () => accountFacts(account));
 }
 
 function accountFacts(account: ServiceAccount): string {
@@ -70,16 +58,13 @@ const listAction: Action = {
   async run(context) {
     const api = context.api('person');
     const project = await projectName(context, api);
-    const serviceAccounts = await everyPage(async (pageToken) => {
-      const page = { projectName: project, pageSize: PAGE_SIZE, pageToken };
-      const answer = await api.call(method.listServiceAccounts, page);
-      return { items: answer.serviceAccounts, nextPageToken: answer.nextPageToken };
-    });
-    if (context.json) {
-      const answer = create(ListServiceAccountsResponseSchema, { serviceAccounts });
-      context.print(json(messageJson(ListServiceAccountsResponseSchema, answer)));
-    } else context.print(accountTable(serviceAccounts));
-    return EXIT_OK;
+    const serviceAccounts = await everyItem(
+      (page) => api.call(method.listServiceAccounts, { projectName: project, ...page }),
+      (answer) => answer.serviceAccounts,
+    );
+    return printMessage(context, ListServiceAccountsResponseSchema, { serviceAccounts }, () =>
+      accountTable(serviceAccounts),
+    );
   },
 };
 
@@ -108,18 +93,15 @@ const templatesAction: Action = {
     const answer = await api.call(method.listPermissionTemplates, {
       projectName: await projectName(context, api),
     });
-    if (context.json) {
-      context.print(json(messageJson(ListPermissionTemplatesResponseSchema, answer)));
-      return EXIT_OK;
-    }
     const rows = answer.templates.map(({ template, displayName, capabilities, description }) => [
       template,
       displayName,
       capabilities.join(' '),
       description,
     ]);
-    context.print(table(['template', 'name', 'may do', 'what for'], rows, 'There are none'));
-    return EXIT_OK;
+    return printMessage(context, ListPermissionTemplatesResponseSchema, answer, () =>
+      table(['template', 'name', 'may do', 'what for'], rows, 'There are none'),
+    );
   },
 };
 

@@ -15,7 +15,15 @@ import { type Action, type ActionContext, projectOption } from '../client/action
 import type { Api } from '../client/api.ts';
 import { Fault, UsageError } from '../client/faults.ts';
 import { requestId, resourceName } from '../client/names.ts';
-import { enumText, facts, json, localTime, messageJson, table } from '../client/output.ts';
+import {
+  enumText,
+  facts,
+  json,
+  localTime,
+  messageJson,
+  printMessage,
+  table,
+} from '../client/output.ts';
 import { EXIT_OK } from '../command.ts';
 import { capabilityOption, change, changeOptions, nameOption, reasonOption } from './options.ts';
 
@@ -71,9 +79,9 @@ function verificationText(verification: CiVerification): string {
 }
 
 function printVerification(context: ActionContext, verification: CiVerification): number {
-  const document = () => json(messageJson(CiVerificationSchema, verification));
-  context.print(context.json ? document() : verificationText(verification));
-  return EXIT_OK;
+  return printMessage(context, CiVerificationSchema, verification, () =>
+    verificationText(verification),
+  );
 }
 
 export const reviewAction: Action = {

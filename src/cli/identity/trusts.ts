@@ -1,8 +1,3 @@
-/**
- * `svc trusts`: CI workflows that may exchange their identity for a token. A trust is never typed
- * in: `verify` makes a workflow show who it is, `review` shows what was seen, `approve` trusts that.
- */
-import { create } from '@bufbuild/protobuf';
 import {
   AutomationService,
   type CiConnection,
@@ -24,10 +19,11 @@ import {
   json,
   localTime,
   messageJson,
+  printMessage,
   shortName,
   table,
 } from '../client/output.ts';
-import { everyPage, PAGE_SIZE } from '../client/paging.ts';
+import { everyItem } from '../client/paging.ts';
 import { EXIT_FAULT, EXIT_OK } from '../command.ts';
 import {
   capabilitiesOf,
@@ -51,9 +47,12 @@ function trustName(context: ActionContext, api: Api): Promise<string> {
 }
 
 function printTrust(context: ActionContext, trust: CiConnection): number {
-  const document = () => json(messageJson(CiConnectionSchema, trust));
-  context.print(context.json ? document() : `${trustFacts(trust)}\n${claimTable(trust.claims)}`);
-  return EXIT_OK;
+  return printMessage(
+    context,
+    CiConnectionSchema,
+    trust,
+    () => `${trustFacts(trust)}\n${claimTable(trust.claims)}`,
+  );
 }
 
 function trustFacts(trust: CiConnection): string {
@@ -80,17 +79,12 @@ const listAction: Action = {
   options: [projectOption, { name: 'verifications', help: 'List the verifications instead' }],
   async run(context) {
     const api = context.api('person');
-    const page = { projectName: await projectName(context, api), pageSize: PAGE_SIZE };
-    if (context.input.isOn('verifications')) return listVerifications(context, api, page);
-    const connections = await everyPage(async (pageToken) => {
-      const answer = await api.call(method.listCiConnections, { ...page, pageToken });
-      return { items: answer.connections, nextPageToken: answer.nextPageToken };
-    });
-    if (context.json) {
-      const answer = create(ListCiConnectionsResponseSchema, { connections });
-      context.print(json(messageJson(ListCiConnectionsResponseSchema, answer)));
-      return EXIT_OK;
-    }
+    const request = { projectName: await projectName(context, api) };
+    if (context.input.isOn('verifications')) return listVerifications(context, api, request);
+    const connections = await everyItem(
+      (page) => api.call(method.listCiConnections, { ...request, ...page }),
+      (answer) => answer.connections,
+    );
     const rows = connections.map((trust) => [
       shortName(trust.name),
       trust.displayName,
@@ -101,8 +95,9 @@ const listAction: Action = {
       localTime(trust.lastExchangeUnix) || 'never',
     ]);
     const columns = ['trust', 'name', 'state', 'account', 'can do', 'repository', 'last exchange'];
-    context.print(table(columns, rows, 'No workflow is trusted in this project'));
-    return EXIT_OK;
+    return printMessage(context, ListCiConnectionsResponseSchema, { connections }, () =>
+      table(columns, rows, 'No workflow is trusted in this project'),
+    );
   },
 };
 
@@ -113,17 +108,15 @@ function claimOf({ claims }: CiConnection, name: string): string {
 async function listVerifications(
   context: ActionContext,
   api: Api,
-  page: { readonly projectName: string; readonly pageSize: number },
+  request: { readonly projectName: string },
 ): Promise<number> {
-  const verifications = await everyPage(async (pageToken) => {
-    const answer = await api.call(method.listCiVerifications, { ...page, pageToken });
-    return { items: answer.verifications, nextPageToken: answer.nextPageToken };
-  });
-  if (context.json) {
-    const answer = create(ListCiVerificationsResponseSchema, { verifications });
-    context.print(json(messageJson(ListCiVerificationsResponseSchema, answer)));
-  } else context.print(verificationTable(verifications));
-  return EXIT_OK;
+  const verifications = await everyItem(
+    (page) => api.call(method.listCiVerifications, { ...request, ...page }),
+    (answer) => answer.verifications,
+  );
+  return printMessage(context, ListCiVerificationsResponseSchema, { verifications }, () =>
+    verificationTable(verifications),
+  );
 }
 
 function verificationTable(verifications: readonly CiVerification[]): string {

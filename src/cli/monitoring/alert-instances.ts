@@ -1,8 +1,3 @@
-/**
- * The actions of `svc alerts` that are about alert instances: how each rule stands for each VM, and
- * the path of one of them, kept and recorded, or recomputed over a stretch of history.
- */
-import { create } from '@bufbuild/protobuf';
 import {
   AlertService,
   type ExplainAlertInstanceResponse,
@@ -24,19 +19,17 @@ import { projectName, resourceName } from '../client/names.ts';
 import {
   enumText,
   facts,
-  json,
   localTime,
-  messageJson,
   NOT_OBSERVED,
+  printMessage,
   shortName,
   table,
 } from '../client/output.ts';
-import { EXIT_OK } from '../command.ts';
+import { everyItem } from '../client/paging.ts';
 import { parseLabel } from './alert-spec.ts';
 import { labelsText } from './incident-texts.ts';
 
 const { method } = AlertService;
-const PAGE_SIZE = 500;
 
 const listAction: Action = {
   name: 'instances',
@@ -48,20 +41,14 @@ const listAction: Action = {
     const request = {
       projectName: await projectName(context, api),
       ruleName: rule === undefined ? '' : await named(context, api, 'alertRules', rule),
-      pageSize: PAGE_SIZE,
     };
-    const instances: AlertInstance[] = [];
-    let pageToken = '';
-    do {
-      const answer = await api.call(method.listAlertInstances, { ...request, pageToken });
-      instances.push(...answer.instances);
-      pageToken = answer.nextPageToken;
-    } while (pageToken !== '');
-    if (context.json) {
-      const answer = create(ListAlertInstancesResponseSchema, { instances });
-      context.print(json(messageJson(ListAlertInstancesResponseSchema, answer)));
-    } else context.print(instanceTable(instances));
-    return EXIT_OK;
+    const instances = await everyItem(
+      (page) => api.call(method.listAlertInstances, { ...request, ...page }),
+      (answer) => answer.instances,
+    );
+    return printMessage(context, ListAlertInstancesResponseSchema, { instances }, () =>
+      instanceTable(instances),
+    );
   },
 };
 
@@ -86,21 +73,20 @@ const showAction: Action = {
     'recomputed from stored samples, whether or not it fired.',
   async run(context) {
     const api = context.api('any');
-    const { input, ports, print } = context;
+    const { input, ports } = context;
     const instance = await instanceOf(context, api);
     const since = input.time('since');
     if (since === undefined) {
       if (input.isOn('until')) throw new UsageError('--until needs --since');
       const answer = await api.call(method.getAlertInstance, instance);
-      print(context.json ? json(messageJson(AlertInstanceSchema, answer)) : instanceText(answer));
-      return EXIT_OK;
+      return printMessage(context, AlertInstanceSchema, answer, () => instanceText(answer));
     }
     const until = input.time('until') ?? Math.floor(ports.clock.now() / 1000);
     const stretch = { startTimeUnix: BigInt(since), endTimeUnix: BigInt(until) };
     const answer = await api.call(method.explainAlertInstance, { ...instance, ...stretch });
-    const document = () => json(messageJson(ExplainAlertInstanceResponseSchema, answer));
-    print(context.json ? document() : recomputedText(answer));
-    return EXIT_OK;
+    return printMessage(context, ExplainAlertInstanceResponseSchema, answer, () =>
+      recomputedText(answer),
+    );
   },
 };
 

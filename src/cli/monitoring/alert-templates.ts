@@ -1,5 +1,3 @@
-/** `svc alerts templates`: rules to start from, and such a one as the base of a save or preview. */
-import { create } from '@bufbuild/protobuf';
 import {
   AlertService,
   ListAlertRuleTemplatesResponseSchema,
@@ -9,8 +7,7 @@ import { type Action, projectOption } from '../client/action.ts';
 import type { Api } from '../client/api.ts';
 import { UsageError } from '../client/faults.ts';
 import { projectName } from '../client/names.ts';
-import { json, messageJson, table } from '../client/output.ts';
-import { EXIT_OK } from '../command.ts';
+import { printMessage, table } from '../client/output.ts';
 import { conditionText } from './incident-texts.ts';
 
 export const templatesAction: Action = {
@@ -22,19 +19,16 @@ export const templatesAction: Action = {
     const api = context.api('any');
     const project = await projectName(context, api);
     const templates = await templatesOf(api, project);
-    if (context.json) {
-      const answer = create(ListAlertRuleTemplatesResponseSchema, { templates });
-      context.print(json(messageJson(ListAlertRuleTemplatesResponseSchema, answer)));
-      return EXIT_OK;
-    }
     const rows = templates.map(({ templateId, spec }) => [
       templateId,
       spec?.displayName ?? '',
       conditionText(spec),
     ]);
-    context.print(table(['template', 'name', 'condition'], rows, 'There are no templates'));
-    context.print(templates.map((one) => `\n${one.templateId}: ${one.description}\n`).join(''));
-    return EXIT_OK;
+    return printMessage(context, ListAlertRuleTemplatesResponseSchema, { templates }, () => {
+      const columns = ['template', 'name', 'condition'];
+      const about = templates.map((one) => `\n${one.templateId}: ${one.description}\n`);
+      return table(columns, rows, 'There are no templates') + about.join('');
+    });
   },
 };
 

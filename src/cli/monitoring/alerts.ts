@@ -1,6 +1,5 @@
 /** `svc alerts`: rules and incidents as tables; saving and previewing are files of their own. */
 
-import { create } from '@bufbuild/protobuf';
 import {
   AlertService,
   ListAlertRulesResponseSchema,
@@ -15,19 +14,15 @@ import {
   AlertRuleSpec_Severity,
 } from '../../gen/svc/monitoring/v1/rule_pb.ts';
 import { type Action, family, projectOption } from '../client/action.ts';
-import { UsageError } from '../client/faults.ts';
 import { projectName, resourceName } from '../client/names.ts';
-import { enumText, json, messageJson, shortName, table } from '../client/output.ts';
-import { EXIT_OK } from '../command.ts';
+import { enumText, printMessage, shortName, table } from '../client/output.ts';
+import { everyItem, pageAsked, pageOptions, printPage } from '../client/paging.ts';
 import { instanceActions } from './alert-instances.ts';
 import { deleteAction, saveAction } from './alert-save.ts';
 import { previewAction } from './alert-spec.ts';
 import { templatesAction } from './alert-templates.ts';
 import { conditionText, incidentTable } from './incident-texts.ts';
 import { incidentActions } from './incidents.ts';
-
-const PAGE_SIZE = 500;
-const INCIDENTS_DEFAULT = 50;
 
 const listAction: Action = {
   name: 'list',
@@ -36,19 +31,11 @@ const listAction: Action = {
   async run(context) {
     const api = context.api('any');
     const project = await projectName(context, api);
-    const rules: AlertRule[] = [];
-    let pageToken = '';
-    do {
-      const page = { projectName: project, pageSize: PAGE_SIZE, pageToken };
-      const answer = await api.call(AlertService.method.listAlertRules, page);
-      rules.push(...answer.rules);
-      pageToken = answer.nextPageToken;
-    } while (pageToken !== '');
-    if (context.json) {
-      const answer = create(ListAlertRulesResponseSchema, { rules });
-      context.print(json(messageJson(ListAlertRulesResponseSchema, answer)));
-    } else context.print(ruleTable(rules));
-    return EXIT_OK;
+    const rules = await everyItem(
+      (page) => api.call(AlertService.method.listAlertRules, { projectName: project, ...page }),
+      (answer) => answer.rules,
+    );
+    return printMessage(context, ListAlertRulesResponseSchema, { rules }, () => ruleTable(rules));
   },
 };
 
@@ -90,12 +77,7 @@ const incidentsAction: Action = {
     { name: 'vm', takes: 'NAME', help: 'Only this VM' },
     { name: 'since', takes: 'TIME', help: 'Fired at or after' },
     { name: 'until', takes: 'TIME', help: 'Fired before' },
-    { name: 'page-size', takes: 'N', help: `At most this many; default ${INCIDENTS_DEFAULT}` },
-    {
-      name: 'page-token',
-      takes: 'TOKEN',
-      help: 'Page token of an earlier answer: show the next page',
-    },
+    ...pageOptions,
   ],
   notes: 'Missing data and evaluation errors never end an incident: the column "data" shows them.',
   async run(context) {
@@ -113,24 +95,13 @@ const incidentsAction: Action = {
       vmName: await named('vms', vm),
       startTimeUnix: BigInt(input.time('since') ?? 0),
       endTimeUnix: BigInt(input.time('until') ?? 0),
-      pageSize: pageSizeOf(input.number('page-size')),
-      pageToken: input.text('page-token') ?? '',
+      ...pageAsked(context),
     });
-    if (context.json) context.print(json(messageJson(ListIncidentsResponseSchema, answer)));
-    else {
-      context.print(incidentTable(answer.incidents));
-      if (answer.nextPageToken)
-        context.report(`There are more: --page-token ${answer.nextPageToken}`);
-    }
-    return EXIT_OK;
+    return printPage(context, ListIncidentsResponseSchema, answer, () =>
+      incidentTable(answer.incidents),
+    );
   },
 };
-
-function pageSizeOf(given: number | undefined): number {
-  const size = given ?? INCIDENTS_DEFAULT;
-  if (Number.isInteger(size) && size >= 1 && size <= 1000) return size;
-  throw new UsageError(`--page-size is a whole number from 1 to 1000, not ${size}`);
-}
 
 export const alertsCommand = family(
   'alerts',

@@ -9,21 +9,17 @@ import {
   ListDeliveriesResponseSchema,
 } from '../../gen/svc/monitoring/v1/delivery_pb.ts';
 import { type Action, family, projectOption } from '../client/action.ts';
-import { UsageError } from '../client/faults.ts';
 import { projectName, resourceName } from '../client/names.ts';
 import {
   enumText,
   facts,
-  json,
   localTime,
-  messageJson,
   NOT_OBSERVED,
+  printMessage,
   shortName,
   table,
 } from '../client/output.ts';
-import { EXIT_OK } from '../command.ts';
-
-const DELIVERIES_DEFAULT = 50;
+import { pageAsked, pageOptions, printPage } from '../client/paging.ts';
 
 const listAction: Action = {
   name: 'list',
@@ -32,12 +28,7 @@ const listAction: Action = {
     projectOption,
     { name: 'incident', takes: 'NAME', help: 'Only this incident' },
     { name: 'destination', takes: 'NAME', help: 'Only this destination' },
-    { name: 'page-size', takes: 'N', help: `At most this many; default ${DELIVERIES_DEFAULT}` },
-    {
-      name: 'page-token',
-      takes: 'TOKEN',
-      help: 'Page token of an earlier answer: show the next page',
-    },
+    ...pageOptions,
   ],
   notes: 'SENT means that the endpoint accepted it, not that anybody read it.',
   async run(context) {
@@ -51,24 +42,13 @@ const listAction: Action = {
       projectName: await projectName(context, api),
       incidentName: await named('incidents', incident),
       destinationName: await named('destinations', destination),
-      pageSize: pageSizeOf(input.number('page-size')),
-      pageToken: input.text('page-token') ?? '',
+      ...pageAsked(context),
     });
-    if (context.json) context.print(json(messageJson(ListDeliveriesResponseSchema, answer)));
-    else {
-      context.print(deliveryTable(answer.deliveries));
-      if (answer.nextPageToken)
-        context.report(`There are more: --page-token ${answer.nextPageToken}`);
-    }
-    return EXIT_OK;
+    return printPage(context, ListDeliveriesResponseSchema, answer, () =>
+      deliveryTable(answer.deliveries),
+    );
   },
 };
-
-function pageSizeOf(given: number | undefined): number {
-  const size = given ?? DELIVERIES_DEFAULT;
-  if (Number.isInteger(size) && size >= 1 && size <= 1000) return size;
-  throw new UsageError(`--page-size is a whole number from 1 to 1000, not ${size}`);
-}
 
 function deliveryTable(deliveries: readonly Delivery[]): string {
   return table(
@@ -102,9 +82,7 @@ const showAction: Action = {
     const given = context.input.positional(0);
     const name = await resourceName(context, api, { collection: 'deliveries', given });
     const delivery = await api.call(AlertService.method.getDelivery, { name });
-    if (context.json) context.print(json(messageJson(DeliverySchema, delivery)));
-    else context.print(deliveryText(delivery));
-    return EXIT_OK;
+    return printMessage(context, DeliverySchema, delivery, () => deliveryText(delivery));
   },
 };
 

@@ -2,7 +2,7 @@
  * `svc destinations`: where notifications of incidents go. A signing secret is printed once, alone on
  * standard output; the URL of a chat is a secret too, and comes by standard input.
  */
-import { create, type MessageInitShape } from '@bufbuild/protobuf';
+import type { MessageInitShape } from '@bufbuild/protobuf';
 import { AlertService } from '../../gen/svc/monitoring/v1/alert_pb.ts';
 import {
   CreateDestinationResponseSchema,
@@ -27,10 +27,11 @@ import {
   json,
   localTime,
   messageJson,
+  printMessage,
   shortName,
   table,
 } from '../client/output.ts';
-import { everyPage, PAGE_SIZE } from '../client/paging.ts';
+import { everyItem } from '../client/paging.ts';
 import { EXIT_OK } from '../command.ts';
 import { change, changeOptions, nameOption } from '../identity/options.ts';
 
@@ -67,9 +68,7 @@ function destinationName(context: ActionContext, api: Api): Promise<string> {
 }
 
 function printDestination(context: ActionContext, destination: Destination): number {
-  const document = () => json(messageJson(DestinationSchema, destination));
-  context.print(context.json ? document() : destinationFacts(destination));
-  return EXIT_OK;
+  return printMessage(context, DestinationSchema, destination, () => destinationFacts(destination));
 }
 
 const listAction: Action = {
@@ -78,16 +77,14 @@ const listAction: Action = {
   options: [projectOption],
   async run(context) {
     const api = context.api('any');
-    const page = { projectName: await projectName(context, api), pageSize: PAGE_SIZE };
-    const destinations = await everyPage(async (pageToken) => {
-      const answer = await api.call(method.listDestinations, { ...page, pageToken });
-      return { items: answer.destinations, nextPageToken: answer.nextPageToken };
-    });
-    if (context.json) {
-      const answer = create(ListDestinationsResponseSchema, { destinations });
-      context.print(json(messageJson(ListDestinationsResponseSchema, answer)));
-    } else context.print(destinationTable(destinations));
-    return EXIT_OK;
+    const request = { projectName: await projectName(context, api) };
+    const destinations = await everyItem(
+      (page) => api.call(method.listDestinations, { ...request, ...page }),
+      (answer) => answer.destinations,
+    );
+    return printMessage(context, ListDestinationsResponseSchema, { destinations }, () =>
+      destinationTable(destinations),
+    );
   },
 };
 

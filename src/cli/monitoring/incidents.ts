@@ -13,7 +13,7 @@ import type { Api } from '../client/api.ts';
 import { UsageError } from '../client/faults.ts';
 import { resourceName } from '../client/names.ts';
 import { reportRequest } from '../client/once.ts';
-import { json, localTime, messageJson } from '../client/output.ts';
+import { json, localTime, messageJson, printMessage } from '../client/output.ts';
 import { EXIT_OK } from '../command.ts';
 import { change } from '../identity/options.ts';
 import { explanationText, incidentText } from './incident-texts.ts';
@@ -54,9 +54,9 @@ const explainAction: Action = {
     const api = context.api('any');
     const name = await incidentName(context, api);
     const answer = await api.call(method.explainIncident, { name });
-    const document = () => json(messageJson(ExplainIncidentResponseSchema, answer));
-    context.print(context.json ? document() : explanationText(answer));
-    return EXIT_OK;
+    return printMessage(context, ExplainIncidentResponseSchema, answer, () =>
+      explanationText(answer),
+    );
   },
 };
 

@@ -5,8 +5,7 @@ import {
 } from '../../gen/svc/monitoring/v1/monitoring_pb.ts';
 import { projectOption, single } from '../client/action.ts';
 import { projectName } from '../client/names.ts';
-import { json, messageJson, NOT_OBSERVED, table } from '../client/output.ts';
-import { EXIT_OK } from '../command.ts';
+import { NOT_OBSERVED, printMessage, table } from '../client/output.ts';
 
 export const limitsCommand = single({
   name: 'limits',
@@ -17,17 +16,14 @@ export const limitsCommand = single({
     const api = context.api('any');
     const request = { projectName: await projectName(context, api) };
     const answer = await api.call(MonitoringService.method.getProjectLimits, request);
-    if (context.json) {
-      context.print(json(messageJson(GetProjectLimitsResponseSchema, answer)));
-      return EXIT_OK;
-    }
     const rows = answer.limits.map(({ name, used, limit, unit, description }) => [
       ...[name, used === undefined ? NOT_OBSERVED : String(used), String(limit)],
       ...[unit, description],
     ]);
     const right = (title: string) => ({ title, align: 'right' as const });
     const columns = ['limit', right('used'), right('at most'), 'unit', 'of'];
-    context.print(table(columns, rows, 'This service reports no limits'));
-    return EXIT_OK;
+    return printMessage(context, GetProjectLimitsResponseSchema, answer, () =>
+      table(columns, rows, 'This service reports no limits'),
+    );
   },
 });

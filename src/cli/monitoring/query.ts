@@ -16,16 +16,7 @@ import { type Action, type ActionContext, projectOption } from '../client/action
 import type { Option } from '../client/arguments.ts';
 import { UsageError } from '../client/faults.ts';
 import { resourceName } from '../client/names.ts';
-import {
-  enumText,
-  facts,
-  json,
-  localTime,
-  messageJson,
-  NOT_OBSERVED,
-  table,
-} from '../client/output.ts';
-import { EXIT_OK } from '../command.ts';
+import { enumText, facts, localTime, NOT_OBSERVED, printMessage, table } from '../client/output.ts';
 
 const RANGE_SECONDS_DEFAULT = 3_600;
 /** Steps that people think in; the first that gives a screen of rows is taken. */
@@ -73,7 +64,7 @@ export const queryAction: Action = {
   ],
   notes: `"${NOT_OBSERVED}" stands for a step without an observation; it is not a zero. Times are the ends of the steps.`,
   async run(context) {
-    const { input, print } = context;
+    const { input } = context;
     const api = context.api('any');
     const { startUnix, endUnix, stepSeconds } = rangeOf(context);
     const metrics = input.list('metric');
@@ -85,9 +76,12 @@ export const queryAction: Action = {
       endTimeUnix: BigInt(endUnix),
       stepSeconds,
     });
-    if (context.json) print(json(messageJson(QueryVMMonitoringResponseSchema, answer)));
-    else print(`${qualityText(answer)}\n${seriesTable(answer)}`);
-    return EXIT_OK;
+    return printMessage(
+      context,
+      QueryVMMonitoringResponseSchema,
+      answer,
+      () => `${qualityText(answer)}\n${seriesTable(answer)}`,
+    );
   },
 };
 

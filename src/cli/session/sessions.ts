@@ -23,6 +23,7 @@ import {
   json,
   localTime,
   messageJson,
+  printMessage,
   shortName,
   table,
 } from '../client/output.ts';
@@ -37,9 +38,9 @@ const listAction: Action = {
   summary: 'List your sessions',
   async run(context) {
     const answer = await context.api('person').call(method.listSessions, {});
-    if (context.json) context.print(json(messageJson(ListSessionsResponseSchema, answer)));
-    else context.print(sessionTable(answer.sessions));
-    return EXIT_OK;
+    return printMessage(context, ListSessionsResponseSchema, answer, () =>
+      sessionTable(answer.sessions),
+    );
   },
 };
 
