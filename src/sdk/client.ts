@@ -19,7 +19,13 @@ import { AlertService } from '../gen/svc/monitoring/v1/alert_pb.ts';
 import { MonitoringService } from '../gen/svc/monitoring/v1/monitoring_pb.ts';
 import { confidentialOrigin, type TokenSource, tokenGetter } from './access.ts';
 import { createPrometheusQueries, type PrometheusQueries } from './prometheus-queries.ts';
-import { DEFAULT_RETRIES, type RetrySettings, retryWaitMs } from './retry.ts';
+import {
+  DEFAULT_RETRIES,
+  isRepeatable,
+  type RetrySettings,
+  reasonOf,
+  retryWaitMs,
+} from './retry.ts';
 
 export type ClientOptions = TokenSource & {
   /** Origin of the service, `https://monitoring.example.com`; plain http on this machine alone. */
@@ -103,8 +109,11 @@ function repeated(ports: {
       try {
         return await next(request);
       } catch (error) {
-        const call = { method: request.method, message: request.message, tries };
-        const waitMs = retryWaitMs(call, error, retries, random);
+        // Refused by the service itself, in so many words: nothing was done.
+        const mayRepeat =
+          isRepeatable(request.method, request.message) || reasonOf(error) !== undefined;
+        const rule = { ...retries, waitsForAbsent: true, random };
+        const waitMs = mayRepeat ? retryWaitMs(error, tries, rule) : undefined;
         if (waitMs === undefined || request.signal.aborted) throw error;
         await pause(clock, waitMs, request.signal);
         // Its time is over: what is known is the last answer.

@@ -1,5 +1,5 @@
 /**
- * Which calls go out again, and when. Again is always the very same message, its request id
+ * Which calls go out again, and when: of programs and of the command line. Again is always the very same message, its request id
  * included: a change whose answer is lost may have been made, and only under the same id is it not
  * made twice (API-02). What carries no request id and changes something is
  * repeated only where the service said that it did nothing.
@@ -19,27 +19,29 @@ export interface RetrySettings {
 
 export const DEFAULT_RETRIES: RetrySettings = { triesMax: 4, retryAfterMsMax: 30_000 };
 
+export interface RetryRule extends RetrySettings {
+  /** true: a service that nobody can reach is waited for; false: that is reported at once. */
+  readonly waitsForAbsent: boolean;
+  /** Makes waits up to a fifth longer, so that many clients do not come back at once. */
+  readonly random?: Random;
+}
+
 const BACK_OFF_MS_MAX = 30_000;
 
 /**
- * Milliseconds to wait before the call goes out again; undefined = it does not.
+ * Milliseconds to wait before a call may go out again; undefined = that would not help.
  *
  * @param tries made so far, at least 1
  */
-export function retryWaitMs(
-  call: { readonly method: DescMethod; readonly message: object; readonly tries: number },
-  error: unknown,
-  { triesMax, retryAfterMsMax }: RetrySettings,
-  random: Random,
-): number | undefined {
-  const { method, message, tries } = call;
-  if (!(error instanceof ConnectError) || tries >= triesMax) return undefined;
-  if (!isWorthIt(error) || !mayRepeat(method, message, error)) return undefined;
+export function retryWaitMs(error: unknown, tries: number, rule: RetryRule): number | undefined {
+  if (!(error instanceof ConnectError) || tries >= rule.triesMax) return undefined;
+  if (!isWorthIt(error, rule)) return undefined;
   const header = error.metadata.get('retry-after');
   const asked = header === null ? undefined : retryAfterMs(header);
-  if (asked !== undefined) return asked <= retryAfterMsMax ? asked : undefined;
-  // 0.5 s, 1 s, 2 s and so on, and up to a fifth more, so that many clients do not come back at once.
-  return Math.min(2 ** (tries - 1) * 500, BACK_OFF_MS_MAX) * (1 + fraction(random) / 5);
+  if (asked !== undefined) return asked <= rule.retryAfterMsMax ? asked : undefined;
+  // 0.5 s, 1 s, 2 s and so on.
+  const backOffMs = Math.min(2 ** (tries - 1) * 500, BACK_OFF_MS_MAX);
+  return rule.random ? backOffMs * (1 + fraction(rule.random) / 5) : backOffMs;
 }
 
 /** Seconds of a `Retry-After` in milliseconds; undefined where it is a date, which we never send. */
@@ -60,25 +62,43 @@ export function metadataOf(error: unknown): Readonly<Record<string, string>> {
 }
 
 /** 429, 503, a lost answer, or a change of ours that is still being finished. */
-function isWorthIt(error: ConnectError): boolean {
-  if (error.code === Code.ResourceExhausted || error.code === Code.Unavailable) return true;
-  return reasonOf(error) === 'IN_PROGRESS' || isLost(error);
+function isWorthIt(error: ConnectError, { waitsForAbsent }: RetryRule): boolean {
+  if (isUnreached(error)) return waitsForAbsent;
+  // Without the header it is our own bound on the size of an answer, which no wait changes.
+  const isLimited = error.code === Code.ResourceExhausted && error.metadata.has('retry-after');
+  return (
+    isLimited ||
+    error.code === Code.Unavailable ||
+    reasonOf(error) === 'IN_PROGRESS' ||
+    isWithoutAnswer(error)
+  );
 }
 
-function mayRepeat(method: DescMethod, message: object, error: ConnectError): boolean {
+/** True for a call that is not made twice when it is sent twice: a read, or one with a request id. */
+export function isRepeatable(method: DescMethod, message: object): boolean {
   if (method.methodKind !== 'unary') return false;
   if (!getOption(method, policy).mutation) return true;
-  if ('requestId' in message && message.requestId !== '') return true;
-  // Refused by the service itself, in so many words: nothing was done.
-  return reasonOf(error) !== undefined;
+  return 'requestId' in message && message.requestId !== '';
 }
 
-/** No answer came over the connection: whether the request arrived is not known. */
-function isLost(error: ConnectError): boolean {
+/** No answer of the service: the network's fault, our own patience, or a gateway in between. */
+export function isWithoutAnswer(error: ConnectError): boolean {
+  if (reasonOf(error) !== undefined) return false;
+  if (networkCodeOf(error) !== undefined) return true;
+  return error.code === Code.DeadlineExceeded || error.code === Code.Unavailable;
+}
+
+const UNREACHED = ['ECONNREFUSED', 'ENOTFOUND', 'EAI_AGAIN', 'EHOSTUNREACH', 'ENETUNREACH'];
+
+/** The request left this machine for nobody: nothing can have been done. */
+export function isUnreached(error: ConnectError): boolean {
+  return UNREACHED.includes(networkCodeOf(error) ?? '');
+}
+
+/** Code of the network error behind it, such as ECONNRESET. */
+export function networkCodeOf(error: ConnectError): string | undefined {
   for (let cause: unknown = error.cause; cause instanceof Error; cause = cause.cause) {
-    if ('code' in cause && typeof cause.code === 'string') return LOST.has(cause.code);
+    if ('code' in cause && typeof cause.code === 'string') return cause.code;
   }
-  return false;
+  return undefined;
 }
-
-const LOST = new Set(['ECONNRESET', 'ECONNREFUSED', 'EPIPE', 'ETIMEDOUT', 'EAI_AGAIN']);

@@ -9,8 +9,9 @@ import {
   type ExchangeCiTokenResponse,
   SubmitCiVerificationResponseSchema,
 } from '../../gen/svc/iam/v1/automation_pb.ts';
+import { retryWaitMs } from '../../sdk/retry.ts';
 import { type Action, type ActionContext, family } from '../client/action.ts';
-import { type Api, retryPauseMs } from '../client/api.ts';
+import { type Api, RETRIES } from '../client/api.ts';
 import { Fault, NoAnswer, UsageError } from '../client/faults.ts';
 import { json, messageJson } from '../client/output.ts';
 import { EXIT_OK } from '../command.ts';
@@ -106,7 +107,7 @@ async function withFresh<T>(
       return await call(assertion);
     } catch (error) {
       reportRefusal(context, error, assertion);
-      const waitMs = error instanceof NoAnswer ? 1_000 * tries : retryPauseMs(error, tries);
+      const waitMs = error instanceof NoAnswer ? 1_000 * tries : retryWaitMs(error, tries, RETRIES);
       if (waitMs === undefined || !source.isRenewable || tries === TRIES_MAX) throw error;
       context.report('The service did not answer usably; trying again with a fresh identity');
       await pause(context.ports.clock, waitMs);

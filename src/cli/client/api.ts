@@ -7,7 +7,6 @@ import {
   create,
   type DescMessage,
   type DescMethodUnary,
-  getOption,
   type JsonValue,
   type MessageInitShape,
   type MessageShape,
@@ -16,9 +15,16 @@ import { Code, ConnectError, type Transport } from '@connectrpc/connect';
 import { codeFromHttpStatus, errorFromJson } from '@connectrpc/connect/protocol-connect';
 import { createConnectTransport } from '@connectrpc/connect-node';
 import { pause } from '../../../streams/platform/pause.ts';
-import { policy } from '../../gen/svc/options/v1/policy_pb.ts';
 import { programVersion } from '../../platform/version.ts';
-import { reasonOf } from '../../sdk/retry.ts';
+import {
+  DEFAULT_RETRIES,
+  isRepeatable,
+  isUnreached,
+  isWithoutAnswer,
+  networkCodeOf,
+  type RetryRule,
+  retryWaitMs,
+} from '../../sdk/retry.ts';
 import type { ClientPorts } from '../command.ts';
 import type { Access } from './access.ts';
 import { NoAnswer } from './faults.ts';
@@ -32,10 +38,8 @@ export interface ApiOptions {
   readonly onAgain: (sentence: string) => void;
 }
 
-/** Tries of one call in all. */
-const TRIES_MAX = 4;
-/** A longer wait than this is reported instead of waited for. */
-const RETRY_AFTER_SECONDS_MAX = 30;
+/** At a terminal an absent service is reported at once. */
+export const RETRIES: RetryRule = { ...DEFAULT_RETRIES, waitsForAbsent: false };
 /** Answers are at most 4 MiB; anything larger is not of this service. */
 const ANSWER_BYTES_MAX = 16 * 1024 * 1024;
 
@@ -70,7 +74,7 @@ export class Api {
       try {
         return await this.#once(method, message as MessageInitShape<I>);
       } catch (error) {
-        const waitMs = mayRepeat && tries < TRIES_MAX ? retryPauseMs(error, tries) : undefined;
+        const waitMs = mayRepeat ? retryWaitMs(error, tries, RETRIES) : undefined;
         if (waitMs === undefined) throw this.#asFault(error, method, message);
         this.#options.onAgain(`${whatHappened(error)}; the same request is sent again`);
         await pause(this.#options.clock, waitMs);
@@ -95,7 +99,7 @@ export class Api {
   }
 
   #asFault(error: unknown, method: DescMethodUnary, message: object): unknown {
-    if (!isWithoutAnswer(error)) return error;
+    if (!(error instanceof ConnectError && isWithoutAnswer(error))) return error;
     const { endpoint } = this.#options.access;
     const sentence = `${endpoint} gave no answer: ${whatHappened(error)}`;
     const { requestId } = message as { requestId?: string };
@@ -109,52 +113,10 @@ export class Api {
   }
 }
 
-function isRepeatable(method: DescMethodUnary, message: object): boolean {
-  if (!getOption(method, policy).mutation) return true;
-  return 'requestId' in message && message.requestId !== '';
-}
-
-/** Milliseconds to wait before a call may go out again; undefined = that would not help. */
-export function retryPauseMs(error: unknown, tries: number): number | undefined {
-  if (!(error instanceof ConnectError)) return undefined;
-  const isBusy = error.code === Code.ResourceExhausted || error.code === Code.Unavailable;
-  const retryAfter = error.metadata.get('retry-after');
-  if (isBusy && retryAfter !== null) {
-    const seconds = Number(retryAfter);
-    return seconds >= 0 && seconds <= RETRY_AFTER_SECONDS_MAX ? seconds * 1000 : undefined;
-  }
-  const isSame = reasonOf(error) === 'IN_PROGRESS';
-  const mayHaveArrived = isWithoutAnswer(error) && !isUnreached(error);
-  return isSame || mayHaveArrived ? 2 ** (tries - 1) * 500 : undefined;
-}
-
-/** No answer of the service: the network's fault, our own patience, or a gateway in between. */
-function isWithoutAnswer(error: unknown): boolean {
-  if (!(error instanceof ConnectError)) return false;
-  if (reasonOf(error) !== undefined) return false;
-  if (nodeCode(error) !== undefined) return true;
-  return error.code === Code.DeadlineExceeded || error.code === Code.Unavailable;
-}
-
-const UNREACHED = ['ECONNREFUSED', 'ENOTFOUND', 'EAI_AGAIN', 'EHOSTUNREACH', 'ENETUNREACH'];
-
-/** The request left this machine for nobody: nothing can have been done. */
-function isUnreached(error: unknown): boolean {
-  return error instanceof ConnectError && UNREACHED.includes(nodeCode(error) ?? '');
-}
-
-/** Code of the network error behind it, such as ECONNRESET. */
-function nodeCode(error: ConnectError): string | undefined {
-  for (let cause: unknown = error.cause; cause instanceof Error; cause = cause.cause) {
-    if ('code' in cause && typeof cause.code === 'string') return cause.code;
-  }
-  return undefined;
-}
-
 function whatHappened(error: unknown): string {
   if (!(error instanceof ConnectError)) return String(error);
-  if (isUnreached(error)) return `nothing answers there (${nodeCode(error)})`;
-  if (nodeCode(error) !== undefined) return `the connection failed (${nodeCode(error)})`;
+  if (isUnreached(error)) return `nothing answers there (${networkCodeOf(error)})`;
+  if (networkCodeOf(error) !== undefined) return `the connection failed (${networkCodeOf(error)})`;
   if (error.code === Code.DeadlineExceeded) return '--timeout has elapsed';
   return error.rawMessage;
 }

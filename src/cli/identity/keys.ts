@@ -1,3 +1,7 @@
+/**
+ * `svc keys`: personal keys, and those of service accounts. A secret is printed once, alone on
+ * standard output; what else there is to say goes to standard error.
+ */
 import {
   AutomationService,
   CreateKeyResponseSchema,

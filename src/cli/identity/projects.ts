@@ -1,3 +1,4 @@
+/** `svc projects`: the projects that the signed-in person is a member of. */
 import {
   ListProjectsResponseSchema,
   ProjectService,

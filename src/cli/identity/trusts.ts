@@ -1,3 +1,7 @@
+/**
+ * `svc trusts`: CI workflows that may exchange their identity for a token. A trust is never typed
+ * in: `verify` makes a workflow show who it is, `review` shows what was seen, `approve` trusts that.
+ */
 import {
   AutomationService,
   type CiConnection,

@@ -1,3 +1,7 @@
+/**
+ * The actions of `svc alerts` that are about alert instances: how each rule stands for each VM, and
+ * the path of one of them, kept and recorded, or recomputed over a stretch of history.
+ */
 import {
   AlertService,
   type ExplainAlertInstanceResponse,

@@ -1,3 +1,4 @@
+/** `svc alerts templates`: rules to start from, and such a one as the base of a save or preview. */
 import {
   AlertService,
   ListAlertRuleTemplatesResponseSchema,
