@@ -4,9 +4,11 @@
  * everybody reads. What came before a step is the step before it, kept for the instances seen last
  * and read from the log again for the others.
  */
+
 import { isDeepStrictEqual } from 'node:util';
 import type { MachineDefinition } from '../../machines/platform/definition.ts';
 import type { CommitReader, InstanceKey } from '../../sqlite/platform/control/commit-reader.ts';
+import { BoundedCache } from '../../streams/platform/bounded-cache.ts';
 import { decodeCommit } from '../../streams/platform/commit/codec.ts';
 import type { Commit, Decision, InstanceStep } from '../../streams/platform/commit/commit.ts';
 import type { RecordedTransition } from '../../streams/platform/commit/projection.ts';
@@ -42,7 +44,7 @@ const KEPT_MAX = 10_000;
 
 export class StepChecker {
   readonly #options: StepCheckerOptions;
-  readonly #last = new Map<string, InstanceStep>();
+  readonly #last = new BoundedCache<string, InstanceStep>(KEPT_MAX);
 
   constructor(options: StepCheckerOptions) {
     this.#options = options;
@@ -149,12 +151,8 @@ export class StepChecker {
 
   #keep(project: string, step: InstanceStep): void {
     const key = keyOf(project, step);
-    this.#last.delete(key);
-    if (step.final) return;
-    this.#last.set(key, step);
-    if (this.#last.size <= KEPT_MAX) return;
-    const oldest = this.#last.keys().next();
-    if (!oldest.done) this.#last.delete(oldest.value);
+    if (step.final) this.#last.delete(key);
+    else this.#last.set(key, step);
   }
 }
 

@@ -2,6 +2,7 @@
  * Rate limiter: a token bucket for each key, in memory. A restart fills all buckets, which is little
  * compared with how long a restart takes.
  */
+import { BoundedCache } from '../../streams/platform/bounded-cache.ts';
 import type { Clock } from '../../streams/platform/clock.ts';
 
 export interface RateLimit {
@@ -23,8 +24,7 @@ const BUCKETS_MAX = 10_000;
 export class RateLimiter {
   readonly #clock: Pick<Clock, 'elapsed'>;
   readonly #limit: RateLimit;
-  /** Least recently used first. */
-  readonly #buckets = new Map<string, Bucket>();
+  readonly #buckets = new BoundedCache<string, Bucket>(BUCKETS_MAX);
 
   constructor(clock: Pick<Clock, 'elapsed'>, limit: RateLimit) {
     this.#clock = clock;
@@ -38,12 +38,7 @@ export class RateLimiter {
     const bucket = this.#buckets.get(key) ?? { tokens: burst, atMs: nowMs };
     const tokens = Math.min(burst, bucket.tokens + (nowMs - bucket.atMs) / refillMs);
     const isAllowed = tokens >= 1;
-    this.#buckets.delete(key);
     this.#buckets.set(key, { tokens: isAllowed ? tokens - 1 : tokens, atMs: nowMs });
-    if (this.#buckets.size > BUCKETS_MAX) {
-      const [oldest] = this.#buckets.keys();
-      if (oldest !== undefined) this.#buckets.delete(oldest);
-    }
     return isAllowed ? 0 : Math.max(1, (1 - tokens) * refillMs);
   }
 

@@ -3,8 +3,10 @@
  * markers, in the one order that history and evaluator both read. Ingest and the partition's owner
  * write it. It is read once a node, decoded once, and passed to every reader in step.
  */
+
 import { Buffer } from 'node:buffer';
 import { Subject } from 'rxjs';
+import { BoundedCache } from '../../streams/platform/bounded-cache.ts';
 import type { Clock } from '../../streams/platform/clock.ts';
 import { PARTITIONS, type Stream, type StreamSpec } from '../../streams/platform/stream.ts';
 import {
@@ -140,21 +142,20 @@ function place(message: StoredMessage, entry?: LogEntry): LoggedEntry {
 /** Entries kept until the log's reader meets them; it is rarely more than a few behind. */
 const WRITTEN_KEPT = 64;
 
+interface WrittenEntry {
+  readonly data: Uint8Array;
+  readonly entry: LogEntry;
+}
+
 /**
  * Entries that this process has just encoded and will read back: found by their bytes, so that
  * they need not be decoded again. Only equal bytes are taken for the same entry, whoever wrote
  * them and in whatever order they come.
  */
 class WrittenEntries {
-  readonly #kept = new Map<number, { readonly data: Uint8Array; readonly entry: LogEntry }>();
+  readonly #kept = new BoundedCache<number, WrittenEntry>(WRITTEN_KEPT);
 
   remember(data: Uint8Array, entry: LogEntry): void {
-    if (this.#kept.size >= WRITTEN_KEPT) {
-      for (const oldest of this.#kept.keys()) {
-        this.#kept.delete(oldest);
-        break;
-      }
-    }
     this.#kept.set(fingerprint(data), { data, entry });
   }
 

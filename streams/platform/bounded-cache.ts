@@ -11,6 +11,11 @@ export class BoundedCache<K, V> {
     return this.#entries.get(key);
   }
 
+  /** True also for an entry whose value is undefined. */
+  has(key: K): boolean {
+    return this.#entries.has(key);
+  }
+
   /** Makes the entry the newest, also when the key was there before. */
   set(key: K, value: V): void {
     this.#entries.delete(key);

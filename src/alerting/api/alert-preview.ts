@@ -2,6 +2,7 @@
  * `PreviewAlertRule`: validates the rule as a save would and evaluates it in the query threads.
  * Nothing is decided, committed or sent.
  */
+
 import type { MessageInitShape } from '@bufbuild/protobuf';
 import type { HandlerContext } from '@connectrpc/connect';
 import { evaluationRuleOf } from '../../../actors/alerting/rule-markers.ts';
@@ -19,6 +20,7 @@ import {
 } from '../../gen/svc/monitoring/v1/alert_pb.ts';
 import type { AlertRuleSpec } from '../../gen/svc/monitoring/v1/rule_pb.ts';
 import { within } from '../../platform/api/caller.ts';
+import { unixSeconds } from '../../platform/api/message-fields.ts';
 import { nameOf, parseProjectName } from '../../platform/api/resource-name.ts';
 import type { AlertPreview, AlertPreviews } from '../../telemetry/query/preview/alert-preview.ts';
 import { requestedSpec } from './rule-messages.ts';
@@ -87,8 +89,4 @@ function previewMessage(
     })),
     truncated: preview.truncated,
   };
-}
-
-function unixSeconds(ms: number): bigint {
-  return BigInt(Math.floor(ms / 1000));
 }

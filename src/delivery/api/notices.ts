@@ -1,4 +1,5 @@
 /** `ListNotices` of `AlertService`: notices about alerting itself, and about access. */
+
 import type { HandlerContext, ServiceImpl } from '@connectrpc/connect';
 import {
   type NoticeReader,
@@ -12,6 +13,7 @@ import {
   Notice_Kind,
 } from '../../gen/svc/monitoring/v1/alert_pb.ts';
 import { callerOf, within } from '../../platform/api/caller.ts';
+import { unixSeconds } from '../../platform/api/message-fields.ts';
 import { collect, mapPage } from '../../platform/api/paging.ts';
 import { nameOf, parseProjectName } from '../../platform/api/resource-name.ts';
 import { turnsOf } from '../../platform/api/slots.ts';
@@ -58,7 +60,7 @@ function noticeMessage(
       ? `projects/${project}`
       : nameOf(project, shown.subject.collection, shown.subject.id),
     text: isAccess ? sentencesOf(shown).join('\n') : shown.text,
-    raisedUnix: BigInt(Math.floor(raisedMs / 1000)),
-    ...(endedMs === null ? {} : { endedUnix: BigInt(Math.floor(endedMs / 1000)) }),
+    raisedUnix: unixSeconds(raisedMs),
+    ...(endedMs === null ? {} : { endedUnix: unixSeconds(endedMs) }),
   };
 }

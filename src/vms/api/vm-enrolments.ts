@@ -2,6 +2,7 @@
  * Methods of expanded monitoring: `EnrolVm` and `UnenrolVm` of `ProjectService`, for people, and
  * `EnrolAgent` of `AutomationService`, which the agent inside the guest calls once with its token.
  */
+
 import type { ServiceImpl } from '@connectrpc/connect';
 import type { Enrolments } from '../../../actors/vms/enrolments.ts';
 import type { AutomationService } from '../../gen/svc/iam/v1/automation_pb.ts';
@@ -11,6 +12,7 @@ import {
   UnenrolVmRequestSchema,
 } from '../../gen/svc/project/v1/project_pb.ts';
 import { actorOf, requestKeyOf, within } from '../../platform/api/caller.ts';
+import { unixSeconds } from '../../platform/api/message-fields.ts';
 import { nameOf, parseName } from '../../platform/api/resource-name.ts';
 
 export interface EnrolmentDeps {
@@ -36,7 +38,7 @@ export function enrolmentMethods({
         vmName: nameOf(project, 'vms', vm),
         enrolmentToken: offered.token ?? '',
         secretAvailable: offered.token !== null,
-        expiresUnix: BigInt(Math.floor(offered.expiresMs / 1000)),
+        expiresUnix: unixSeconds(offered.expiresMs),
         installCommand: installCommand(publicUrl()),
       };
     },
@@ -63,7 +65,7 @@ export function agentMethods({
         projectName: `projects/${project}`,
         vmName: nameOf(project, 'vms', vm),
         key,
-        expiresUnix: BigInt(Math.floor(expiresMs / 1000)),
+        expiresUnix: unixSeconds(expiresMs),
       };
     },
   };

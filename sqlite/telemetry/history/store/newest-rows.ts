@@ -5,6 +5,7 @@
  */
 
 import type { Statement } from 'better-sqlite3';
+import { BoundedCache } from '../../../../streams/platform/bounded-cache.ts';
 import { GAP_TOLERANCE_MS, RETENTION_MS } from '../../../../streams/telemetry/entry.ts';
 import { DamagedBytes } from '../../../../streams/telemetry/samples/byte-reader.ts';
 import type { LatestRow } from '../../../../streams/telemetry/samples/columns.ts';
@@ -34,7 +35,7 @@ export interface NewestRowsSources {
 export class NewestRows {
   readonly #sources: NewestRowsSources;
   /** Oldest first; undefined = no chunk within retention. */
-  readonly #stored = new Map<string, VmRows | undefined>();
+  readonly #stored = new BoundedCache<string, VmRows | undefined>(REMEMBERED_MAX);
 
   constructor(sources: NewestRowsSources) {
     this.#sources = sources;
@@ -61,10 +62,6 @@ export class NewestRows {
     if (!this.#stored.has(key)) {
       const days = Math.ceil(RETENTION_MS / 86_400_000);
       const rows = this.#sources.stored({ project, vm, atMs, days });
-      if (this.#stored.size >= REMEMBERED_MAX) {
-        const [oldest = ''] = this.#stored.keys();
-        this.#stored.delete(oldest);
-      }
       this.#stored.set(key, rows && newest(rows));
     }
     return this.#stored.get(key);

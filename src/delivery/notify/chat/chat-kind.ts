@@ -6,11 +6,13 @@
  * sends the full form; after a refusal for its size, the next attempt sends the short one. Both in
  * one attempt would be two messages within the time a service grants for one.
  */
+
 import type {
   AttemptOutcome,
   Channel,
   UrlTarget,
 } from '../../../../actors/delivery/notifier-port.ts';
+import { BoundedCache } from '../../../../streams/platform/bounded-cache.ts';
 import { type Answer, accepted, failed, refused } from '../http/outcomes.ts';
 import { requestTarget } from '../http/request-target.ts';
 import { type Message, messageOf } from '../message/message.ts';
@@ -100,8 +102,8 @@ function createChatSender(
   { exchange, guard }: ChannelDeps,
 ): Channel<UrlTarget> {
   const { judge, callUrl = (text: string) => text } = service;
-  /** Deliveries whose full form was refused for its size, oldest first. Lost at a restart. */
-  const shortened = new Set<string>();
+  /** Deliveries whose full form was refused for its size. Lost at a restart. */
+  const shortened = new BoundedCache<string, true>(SHORTENED_MAX);
   return {
     async attempt({ target, body, deadlineElapsedMs, deliveryId }) {
       const refusal = refuseChatUrl(service, target.url, guard);
@@ -114,7 +116,7 @@ function createChatSender(
       if (answer.kind === 'unanswered') return answer.outcome;
       const judged = judge(answer);
       if (judged.kind === 'tooLarge' && !isShort) {
-        remember(shortened, deliveryId);
+        shortened.set(deliveryId, true);
         return failed(answer, 'It refuses the message for its size: a short form is sent next');
       }
       if (judged.kind !== 'failed') shortened.delete(deliveryId);
@@ -122,12 +124,6 @@ function createChatSender(
     },
     close: () => Promise.resolve(),
   };
-}
-
-function remember(shortened: Set<string>, deliveryId: string): void {
-  shortened.add(deliveryId);
-  const [oldest] = shortened;
-  if (shortened.size > SHORTENED_MAX && oldest !== undefined) shortened.delete(oldest);
 }
 
 function outcomeOf(answer: Answer, judged: Judgement): AttemptOutcome {

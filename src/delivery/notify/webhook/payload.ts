@@ -3,6 +3,7 @@
  * and an absent value is left out instead of sent as zero. Texts are cut so that the body never
  * exceeds 16 KiB.
  */
+
 import { create, type MessageInitShape, toJsonString } from '@bufbuild/protobuf';
 import type { IncidentBody } from '../../../../actors/alerting/incident.ts';
 import type { ProjectView } from '../../../../actors/platform/host/host-port.ts';
@@ -13,6 +14,7 @@ import {
   WebhookBodySchema,
   type WebhookDataSchema,
 } from '../../../gen/svc/monitoring/v1/webhook_pb.ts';
+import { unixSeconds } from '../../../platform/api/message-fields.ts';
 import { nameOf } from '../../../platform/api/resource-name.ts';
 import { cutTo } from '../message/cut.ts';
 import type { RenderOptions } from '../message/notification-kind.ts';
@@ -63,10 +65,10 @@ function dataOf(view: ProjectView, delivery: DeliveryContext, publicUrl: string)
     ...ruleData(view, incident),
     ...vmData(view, incident),
     ...(incident.value === null ? {} : { value: incident.value }),
-    ...(incident.valueMs === null ? {} : { valueUnix: seconds(incident.valueMs) }),
-    startedUnix: seconds(incident.startedMs),
-    firedUnix: seconds(incident.firedMs),
-    ...(incident.recoveredMs === null ? {} : { recoveredUnix: seconds(incident.recoveredMs) }),
+    ...(incident.valueMs === null ? {} : { valueUnix: unixSeconds(incident.valueMs) }),
+    startedUnix: unixSeconds(incident.startedMs),
+    firedUnix: unixSeconds(incident.firedMs),
+    ...(incident.recoveredMs === null ? {} : { recoveredUnix: unixSeconds(incident.recoveredMs) }),
     ...missingData(incident),
     repeatNumber: delivery.event === 'REPEATED' ? delivery.occurrence : 0,
     url: `${publicUrl}/${incidentName}`,
@@ -105,7 +107,7 @@ function vmData(view: ProjectView, incident: IncidentBody): WebhookData {
 function missingData({ dataMissingSinceMs, dataMissingReason }: IncidentBody): WebhookData {
   if (dataMissingSinceMs === null) return {};
   return {
-    dataMissingSinceUnix: seconds(dataMissingSinceMs),
+    dataMissingSinceUnix: unixSeconds(dataMissingSinceMs),
     dataMissingReason: dataMissingReason ?? 'NO_DATA',
   };
 }
@@ -129,8 +131,4 @@ function fit(text: string): string {
 /** Bytes in the JSON document, escapes included. */
 function sentBytes(text: string): number {
   return Buffer.byteLength(JSON.stringify(text)) - 2;
-}
-
-function seconds(ms: number): bigint {
-  return BigInt(Math.floor(ms / 1000));
 }

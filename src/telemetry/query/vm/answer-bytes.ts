@@ -4,6 +4,7 @@
  * an answer and all alike, so that their JSON is put together as text, five times as quick as
  * through messages; the rest goes through the schema.
  */
+
 import { create, type MessageInitShape, toBinary, toJson } from '@bufbuild/protobuf';
 import { Refusal } from '../../../../streams/platform/refusal.ts';
 import { parseLabels } from '../../../../streams/telemetry/samples/series-key.ts';
@@ -17,6 +18,7 @@ import {
   Telemetry_State,
   VMMonitoring_State,
 } from '../../../gen/svc/monitoring/v1/monitoring_pb.ts';
+import { unixSeconds } from '../../../platform/api/message-fields.ts';
 import { ANSWER_BYTES_MAX } from '../../../platform/http-limits.ts';
 import type { VmAnswer } from './answer.ts';
 import type { InventoryEntry } from './inventory.ts';
@@ -177,8 +179,4 @@ function inventoryMessage(
     },
   }));
   return create(ListVMMonitoringResponseSchema, { vms, nextPageToken });
-}
-
-function unixSeconds(ms: number): bigint {
-  return BigInt(Math.floor(ms / 1000));
 }
