@@ -50,7 +50,7 @@ export async function watchInstanceLimit(
   }
 }
 
-/** Rules of which rows say that they have no room for some of their instances. */
+/** Rules whose rows say that some of their instances exceed the quota. */
 async function reportedBefore(view: ProjectView): Promise<Set<string>> {
   const rules = new Set<string>();
   for await (const { instance, context } of liveInstances(view, 'alertRule')) {

@@ -154,7 +154,10 @@ function lastSegment(name: string): string {
 /** Records read in one turn of the event loop. */
 const PAGE = 200;
 
-/** Every VM of the project that was ever retired, with the last time; it may be back since. */
+/**
+ * Every VM of the project that was ever retired, with the time of its last retirement; it may have
+ * returned since.
+ */
 export async function retiredVms(view: ProjectView): Promise<RetiredVm[]> {
   const found: RetiredVm[] = [];
   for await (const { id, body } of itemsInTurns(PAGE, (page) => view.records('vm', page))) {

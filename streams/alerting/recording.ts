@@ -48,7 +48,9 @@ export function formatRecording(entries: readonly LogEntry[]): string {
   return `${[RECORDING_HEADER, ...lines].join('\n')}\n`;
 }
 
-/** The line of an entry, as far as it is about one project; undefined when nothing of it is. */
+/**
+ * The line of an entry, reduced to one project; undefined when none of it belongs to the project.
+ */
 export function recordingLine(entry: LogEntry, project: string): string | undefined {
   const { batch, rules, tick, census } = formatEntry(entry);
   const own = <T extends { readonly project: string }>(all: readonly T[] = []): readonly T[] =>

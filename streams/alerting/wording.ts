@@ -1,6 +1,6 @@
 /** Quantities, times and conditions as people read them in messages. */
 
-/** How a value lies to a threshold, by operator. */
+/** Relation of a value to a threshold in words, by operator. */
 export const OPERATOR_WORDS: Readonly<Record<string, string>> = {
   GREATER_THAN: 'above',
   GREATER_THAN_OR_EQUAL: 'at or above',

@@ -1,6 +1,6 @@
 /**
- * The sink of live evaluation: commits what the edges of an entry decide, and takes rules from pending
- * to applied. Deciding twice is a no-op, so that an edge is tried until the stream answers.
+ * The sink of live evaluation: commits the decisions of an entry's edges, and takes rules from
+ * pending to applied. Deciding twice is a no-op, so an edge is retried until the stream answers.
  *
  *     edges        -> decisions, by project, in commits of bounded size
  *     rule marker  -> its pending rules are applied, then the edges that waited for them
@@ -30,8 +30,8 @@ const RETRY_MS = 100;
 const RETRY_MS_MAX = 5_000;
 
 /**
- * Bytes of deciding windows and steps that one decision may add up to, estimated: about 25 edges,
- * which is some 5 ms of the main thread to decide and as much to apply.
+ * Most estimated bytes of deciding windows and steps in one decision: about 25 edges, some 5 ms of
+ * the main thread to decide and as much to apply.
  */
 const COMMIT_ESTIMATE_MAX = 56 * 1024;
 
@@ -59,7 +59,9 @@ export class EdgeCommits {
     return Math.min(Number.POSITIVE_INFINITY, ...held);
   }
 
-  /** Each project by itself and in order; one that is at fault keeps no other from its edges. */
+  /**
+   * Handles each project by itself and in order; a fault of one project does not delay the others.
+   */
   async #commitEdges(edges: readonly Edge[], sequence: number, signal: AbortSignal): Promise<void> {
     const byProject = Map.groupBy(groupEdges(edges), ({ project }) => project);
     const inOrder = async (groups: readonly EdgeGroup[]): Promise<void> => {
@@ -107,8 +109,8 @@ export class EdgeCommits {
   }
 
   /**
-   * The marker has been folded: its rules are in force from here on. Resolves with the edges that
-   * waited for it.
+   * Called when the marker has been folded: its rules are in force from here on. Resolves with the
+   * edges that waited for it.
    */
   async #confirmRules(
     { upserts, removals }: LogEntry & { kind: 'rules' },

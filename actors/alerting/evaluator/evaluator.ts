@@ -77,19 +77,23 @@ export class Evaluator implements EvaluatorView {
     return state && inspectOne(state, series);
   }
 
-  /** A copy: what of the project's instances has room now, and what not. */
+  /**
+   * A copy of the project's instance counts: how many are evaluated, and how many exceed the quota.
+   */
   quota(project: string): InstanceQuota {
     const watched = this.#states.get(partitionOf(project))?.projects.get(project);
     if (!watched) return NO_INSTANCES;
     return { evaluated: watched.instances, unevaluated: new Map(watched.unevaluated) };
   }
 
-  /** Position in SAMPLES through which everything has been evaluated and committed. */
+  /** Position in SAMPLES up to which everything has been evaluated and committed. */
   throughSequence(): number {
     return Math.min(this.#evaluatedThrough, this.#commits.pendingFrom() - 1);
   }
 
-  /** Forgets everything and takes in what rows say at the log's floor. Before each `run`. */
+  /**
+   * Discards all state and loads what the rows say at the log's floor. Called before each `run`.
+   */
   async rebuild(): Promise<void> {
     this.#states.clear();
     this.#commits = new EdgeCommits(this.#deps);
@@ -101,9 +105,9 @@ export class Evaluator implements EvaluatorView {
   }
 
   /**
-   * Evaluates what the log's reader hands out, until `signal`. Subscribed when it returns: start
-   * the reader after it, at the log's first sequence. Rejects on a fault. Ends once none of it is
-   * under way any more.
+   * Evaluates the entries of the log's reader until `signal`. It has subscribed when it returns:
+   * start the reader afterwards, at the log's first sequence. Rejects on a fault. Ends once no work
+   * is under way.
    */
   async run(signal: AbortSignal): Promise<void> {
     if (signal.aborted) return;

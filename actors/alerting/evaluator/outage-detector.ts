@@ -34,9 +34,9 @@ interface OutageDeps extends OutagePorts {
 
 /** One sampling interval, ms: the time telemetry has to resume after a blind window. */
 const INTERVAL_MS = 30_000;
-/** How long a row refused for its clock shows that the clock is ahead, ms. */
+/** Time for which a row refused for its clock counts as evidence that the clock is ahead, ms. */
 const AHEAD_MS = 90_000;
-/** VMs whose data centers one tick names at most; the next ticks name the others. */
+/** Most VMs whose data centers one tick names; the next ticks name the others. */
 const PLACED_MAX = 2_000;
 
 export class OutageDetector {
@@ -94,8 +94,8 @@ export class OutageDetector {
   }
 
   /**
-   * The backlog has been read: VMs without a row in it are looked up in history, once, and rules
-   * on telemetry know from here on those that fell silent before the log's floor.
+   * Called when the backlog has been read. Looks up the VMs without a row in it in history, once.
+   * From then on rules on telemetry age know the VMs that fell silent before the log's floor.
    */
   async #lookUp(): Promise<void> {
     const { newest, onFault } = this.#deps;

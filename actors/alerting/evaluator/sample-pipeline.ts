@@ -105,17 +105,17 @@ export class SamplePipeline implements EvaluatorView {
     return this.#evaluator?.livenessReport(partition, atMs);
   }
 
-  /** Position in SAMPLES through which everything has been evaluated. */
+  /** Position in SAMPLES up to which everything has been evaluated. */
   throughSequence(): number {
     return this.#evaluator?.throughSequence() ?? 0;
   }
 
-  /** Has everything that was in the log at the last start been read and evaluated? */
+  /** True when everything that was in the log at the last start has been evaluated. */
   isCaughtUp(): boolean {
     return this.#evaluator !== undefined && this.throughSequence() >= this.#caughtUpAt;
   }
 
-  /** Partitions that the log has held an entry of since the start. */
+  /** Partitions with an entry in the log since the start. */
   partitions(): ReadonlySet<number> {
     return this.#partitions;
   }

@@ -1,6 +1,6 @@
 /**
- * Truncates the sample log: what is in chunks on disk, and older than the longest window that a
- * rule looks back over, is not needed by anybody any more.
+ * Truncates the sample log: entries that are in chunks on disk and older than the longest window of
+ * any rule are no longer needed.
  */
 import { FLOOR_MARGIN_MS } from '../../../streams/alerting/evaluation/fold.ts';
 import type { Clock } from '../../../streams/platform/clock.ts';
@@ -21,7 +21,7 @@ export interface SampleRetentionDeps {
   readonly onLost?: (error: StreamUnavailable) => void;
 }
 
-/** Kept at least, ms: a rule made today looks back over what came before it. */
+/** Least time that entries are kept, ms: a rule created today looks back over earlier samples. */
 const KEPT_MS_MIN = 4 * 3_600_000;
 const CHECK_MS = 600_000;
 
@@ -39,7 +39,7 @@ export async function retainSamples(deps: SampleRetentionDeps, signal: AbortSign
   }
 }
 
-/** Removes what neither history nor the evaluator needs any more. */
+/** Removes the entries that neither history nor the evaluator needs any longer. */
 async function truncateSamples(deps: SampleRetentionDeps): Promise<void> {
   const { clock, history, pipeline, stream } = deps;
   const state = await stream.state(SAMPLES_STREAM);

@@ -1,7 +1,7 @@
 /**
- * All VMs of this node as the evaluator hears them, whatever their project. Liveness reports are
- * made from it. It follows the log beside the fold, and registrations beside the log, so it is no
- * part of the fold: what it finds goes into ticks, which the fold follows.
+ * Liveness of all VMs of this node, whatever their project, from the rows that the evaluator reads.
+ * Liveness reports are made from it. It follows the log beside the fold, and registrations beside
+ * the log, so it is no part of the fold: its findings go into ticks, which the fold follows.
  *
  *     rows, stops (log) -+
  *     registrations     -+-> silent together, by data center -> report, written with the next tick
@@ -30,7 +30,10 @@ import { nextTurn } from '../../platform/time-slices.ts';
 import type { VmBody } from '../../vms/vm-body.ts';
 import { vmDirectoryOf } from '../../vms/vm-directory.ts';
 
-/** More of a data center's VMs than this share, and at least so many, are an outage of it. */
+/**
+ * A data center has an outage when more than this share of its VMs, and at least this number, are
+ * silent.
+ */
 const OUTAGE_SHARE = 0.3;
 const OUTAGE_VMS = 5;
 /** VMs taken from the directory in one turn of the event loop. */
@@ -48,7 +51,7 @@ export class VmLiveness {
     this.#host = host;
   }
 
-  /** Reads what is registered and follows it from here on. @returns its undo */
+  /** Reads the registered VMs and follows their changes. Returns a stop function. */
   async load(): Promise<() => void> {
     this.#projects.clear();
     const directory = vmDirectoryOf(this.#host);
@@ -65,7 +68,7 @@ export class VmLiveness {
     return undo;
   }
 
-  /** Takes in an entry of the log, before it is folded. */
+  /** Processes an entry of the log, before it is folded. */
   note(entry: LogEntry): void {
     if (entry.kind === 'batch') this.#noteRows(entry.batch);
     if (entry.kind !== 'tick') return;
@@ -81,7 +84,7 @@ export class VmLiveness {
     }
   }
 
-  /** Notes what history knows of a VM without a row in the log. */
+  /** Records the last observation from history of a VM without a row in the log. */
   recall(project: string, vm: string, { observedMs, columns }: LatestRow): void {
     const facts = this.#projects.get(project)?.get(vm);
     if (!facts) return;
@@ -91,7 +94,7 @@ export class VmLiveness {
     noteObserved(facts, observedMs, powerOf({ state: state[newest] ?? 0, stateReason: reason }));
   }
 
-  /** Outages as the log had them before a restart: they go on until rows say otherwise. */
+  /** Outages from before a restart, as the log has them: they last until rows end them. */
   adopt(outages: Iterable<Outage>): void {
     const known = [...outages].map((outage) => [outage.datacenter, outage] as const);
     this.#outages = new Map([...known, ...this.#outages]);
@@ -173,12 +176,14 @@ export class VmLiveness {
   }
 }
 
-/** Nothing is expected of a VM that was never heard, or that its owner stopped. */
+/**
+ * False for a VM that was never observed, or that its owner stopped: no rows are expected of it.
+ */
 function isExpected({ newestMs, power }: VmFacts): boolean {
   return Number.isFinite(newestMs) && power !== 'STOPPED';
 }
 
-/** Those that fell silent together, the most of them, are an outage where they are many. */
+/** The largest group of VMs that fell silent together, if it is large enough for an outage. */
 function begun(datacenter: string, live: number, silentMs: number[]): Outage | undefined {
   silentMs.sort((a, b) => a - b);
   let most = { count: 0, sinceMs: 0 };
@@ -193,8 +198,9 @@ function begun(datacenter: string, live: number, silentMs: number[]): Outage | u
 }
 
 /**
- * It ends when some are heard and few of all that were are still silent, or when none of those is
- * left. That alone recovers nothing: who was held has to be heard (`datacenter.ts`).
+ * The outage as of now; undefined when it has ended: some of its VMs send rows and few are still
+ * silent, or none of them is left. Its end recovers nothing by itself: a held VM has to send a row
+ * (`datacenter-outage.ts`).
  */
 function lasting(outage: Outage, live: number, silentMs: readonly number[]): Outage | undefined {
   const count = silentMs.filter((newestMs) => fellSilentIn(outage, newestMs)).length;
@@ -202,7 +208,9 @@ function lasting(outage: Outage, live: number, silentMs: readonly number[]): Out
   return isOver ? undefined : grown(outage, live, silentMs);
 }
 
-/** It comes in steps: many others who fall silent together while it lasts belong to it. */
+/**
+ * An outage grows in steps: VMs that fall silent while it lasts, if they are many, belong to it.
+ */
 function grown(outage: Outage, live: number, silentMs: readonly number[]): Outage {
   const others = silentMs.filter((newestMs) => !fellSilentIn(outage, newestMs));
   const later = begun(outage.datacenter, live, others);

@@ -164,7 +164,7 @@ export type Expr =
   | Unary
   | Paren;
 
-/** What the expression evaluates to. */
+/** Type of the expression's value. */
 export function typeOf(expr: Expr): ValueType {
   return foldOperators<ValueType>(expr, {
     leaf: typeOfLeaf,
@@ -216,7 +216,7 @@ export function inOrder(root: Expr, isWhole = (_: Operator): boolean => false): 
   return backwards.reverse();
 }
 
-/** What becomes of each part. */
+/** Actions for each kind of part. */
 export interface OperatorActions<T> {
   leaf(expr: Leaf): T;
   unary(node: Unary, operand: T): T;

@@ -1,7 +1,7 @@
 /**
- * The budget of one evaluation: memory, samples, and whether it is still wanted. Operators ask as
- * they work: before they take memory, and once a series at least, so that no query runs on after
- * its client has gone, and none takes more than its budget.
+ * The budget of one evaluation: memory, samples, and cancellation. Operators check it as they work:
+ * before they take memory, and at least once per series. So no query continues after its client has
+ * gone, and none exceeds its budget.
  */
 import { PromqlError } from './errors.ts';
 
@@ -12,16 +12,16 @@ export interface BudgetLimits {
   readonly samplesMax: number;
 }
 
-/** Undefined: go on. Else why not. */
+/** The reason to stop; undefined = continue. */
 export type Interrupted = () => 'timeout' | 'canceled' | undefined;
 
 const MESSAGES = {
   timeout: 'query timed out in expression evaluation',
   canceled: 'query was canceled in expression evaluation',
 };
-/** Samples between two looks at `interrupted`: a fraction of a millisecond of work. */
+/** Samples between two checks of `interrupted`: a fraction of a millisecond of work. */
 const CHECK_EVERY = 50_000;
-/** As long as one look at a label set takes, so many samples are looked at. */
+/** Cost of one look at a label set, in samples. */
 const SAMPLES_A_WORK = 10;
 
 export class Budget {
@@ -37,7 +37,7 @@ export class Budget {
     this.#interrupted = interrupted;
   }
 
-  /** Samples looked at so far. */
+  /** Samples read so far. */
   get samples(): number {
     return this.#samples;
   }
@@ -71,15 +71,15 @@ export class Budget {
   }
 
   /**
-   * Work on `count` series, or comparisons of two, that looks at no samples: sorting and grouping
-   * of hundreds of thousands take seconds. Checks now and then.
+   * Counts work on `count` series, or comparisons of two, that reads no samples: sorting and
+   * grouping of hundreds of thousands take seconds. Checks now and then.
    */
   takeWork(count = 1): void {
     this.#unchecked += count * SAMPLES_A_WORK;
     if (this.#unchecked >= CHECK_EVERY) this.check();
   }
 
-  /** Asks for memory before it is taken. Throws `PromqlError` execution past the limit. */
+  /** Requests memory before it is taken. Throws `PromqlError` execution past the limit. */
   takeBytes(count: number): void {
     this.#bytes += count;
     if (this.#bytes > this.#bytesPeak) this.#bytesPeak = this.#bytes;
@@ -88,7 +88,7 @@ export class Budget {
     throw new PromqlError('execution', message);
   }
 
-  /** Memory that nothing refers to any more. */
+  /** Releases memory that is no longer used. */
   giveBackBytes(count: number): void {
     this.#bytes -= count;
   }

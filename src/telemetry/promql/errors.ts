@@ -34,7 +34,7 @@ export function parseError(text: string, span: Span | null, message: string): Pr
   return new PromqlError('bad_data', `${place}: parse error: ${message}`, span);
 }
 
-/** Different texts of one kind; one more text after them says that there were others. */
+/** Most different texts of one kind; one more text reports that there were others. */
 const KEPT_MAX = 1000;
 
 export class Annotations {

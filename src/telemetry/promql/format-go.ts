@@ -1,4 +1,4 @@
-/** Numbers and texts as they stand in Prometheus's messages, which clients compare. */
+/** Numbers and texts in the form of Prometheus's messages, which clients compare. */
 
 /** Characters of a text that a message shows: more than any real label needs. */
 export const SHOWN_TEXT_MAX = 256;

@@ -1,12 +1,12 @@
 /**
- * Compensated summation: a sum and the error it has made so far, so that a long sum of readings is
- * right to the last digit. Neumaier's variant of Kahan's algorithm ("Rundungsfehleranalyse einiger
- * Verfahren zur Summation endlicher Summen", 1974), with Prometheus's rule for overflow.
+ * Compensated summation: a sum and its accumulated rounding error, so that a long sum of readings
+ * is exact to the last digit. Neumaier's variant of Kahan's algorithm ("Rundungsfehleranalyse
+ * einiger Verfahren zur Summation endlicher Summen", 1974), with Prometheus's rule for overflow.
  */
 export class KahanSum {
   /** Without the correction. */
   sum = 0;
-  /** What `sum` is still to be corrected by; 0 once the sum is infinite. */
+  /** Correction to add to `sum`; 0 once the sum is infinite. */
   correction = 0;
 
   reset(sum = 0, correction = 0): void {
@@ -27,13 +27,13 @@ export class KahanSum {
     this.sum = total;
   }
 
-  /** Adds what another one has summed. */
+  /** Adds the sum of another one. */
   merge(sum: number, correction: number): void {
     this.add(sum);
     this.correction += correction;
   }
 
-  /** Infinite or NaN wherever a value was. */
+  /** Infinite or NaN if any value was. */
   get total(): number {
     return this.sum + this.correction;
   }

@@ -20,8 +20,9 @@ export class Labels {
   }
 
   /**
-   * From pairs in any order; of one name the last prevails, empty values fall out. The pairs
-   * themselves are kept, which saves half of a label set's memory: many share them.
+   * A label set from pairs in any order. Of equal names the last wins; empty values are dropped.
+   * The pairs themselves are kept, which saves half of a label set's memory, because many sets
+   * share them.
    */
   static of(pairs: Iterable<LabelPair>): Labels {
     const byName = new Map<string, LabelPair>();
@@ -36,7 +37,7 @@ export class Labels {
   }
 
   /**
-   * Equal label sets have equal keys, different ones different keys. With lengths and not with
+   * Equal label sets have equal keys, different ones different keys. It contains lengths instead of
    * separators, because names and values may contain any character.
    */
   get key(): string {
@@ -71,7 +72,7 @@ export class Labels {
     return this.#nameless;
   }
 
-  /** With one label set, or with `value` '' removed. */
+  /** A copy with one label set, or removed if `value` is ''. */
   with(name: string, value: string): Labels {
     const { pairs } = this;
     const found = pairs.findIndex((pair) => pair[0] >= name);

@@ -1,6 +1,7 @@
 /**
- * A label matcher, compiled once an expression. Regular expressions are RE2 (linear in the text,
- * whatever a caller writes), anchored at both ends, with `.` matching line ends, as Prometheus's.
+ * A label matcher, compiled once per expression. Regular expressions are RE2 (linear in the length
+ * of the text, whatever the pattern), anchored at both ends, with `.` matching line ends, as in
+ * Prometheus.
  */
 import { RE2JS, RE2JSException } from 're2js';
 
@@ -18,7 +19,7 @@ export interface Matcher {
   readonly bytes: number;
 }
 
-/** Not a regular expression, or too large a one; `message` in the words of Go where it has some. */
+/** An invalid or too large regular expression; `message` uses Go's words where Go has some. */
 export class RegexpError extends Error {}
 
 /**
@@ -46,8 +47,8 @@ export function createMatcher(
 }
 
 /**
- * What the regular expressions of one expression may be together, and remember of texts. A text of
- * 16 KiB has room for a thousand of them, each within its own bound.
+ * Budget shared by the regular expressions of one expression: their total size, and their cache of
+ * texts. A text of 16 KiB can hold a thousand of them, each within its own bound.
  */
 export class RegexpBudget {
   #instructions = 0;
@@ -61,7 +62,7 @@ export class RegexpBudget {
     throw new RegexpError(`error parsing regexp: expression too large: ${limit}`);
   }
 
-  /** Is there room to remember one more text? */
+  /** True when one more text may be cached. */
   takeSeen(): boolean {
     if (this.#seen >= SEEN_MAX) return false;
     this.#seen++;
@@ -70,13 +71,13 @@ export class RegexpBudget {
 }
 
 /**
- * Instructions of a compiled expression: what one character of a text costs at worst, 30 ns each.
- * Lists of plain values (`a|b|c`) are none and have no bound but the expression's.
+ * Instructions of a compiled expression: the worst cost of one character of a text, 30 ns each.
+ * Lists of plain values (`a|b|c`) need none and are bounded only by the length of the expression.
  */
 const REGEXP_INSTRUCTIONS_MAX = 2_000;
 /** Ten of the largest; a dashboard's longest expression has some hundreds. */
 const INSTRUCTIONS_TOGETHER_MAX = 20_000;
-/** Texts whose answer is remembered, by all matchers of an expression. */
+/** Texts whose result is cached, for all matchers of an expression. */
 const SEEN_MAX = 20_000;
 
 // Measured on a heap: what an object, a compiled expression, an instruction, a text of a map takes.
@@ -115,7 +116,7 @@ function anchored(pattern: string, budget: RegexpBudget): Anchored {
   return { test, list: null, bytes };
 }
 
-/** Characters that stand for themselves, and punctuation that a backslash makes do so. */
+/** Literal characters, and punctuation that a backslash makes literal. */
 const PLAIN = /^(?:[^\\.+*?()|[\]{}^$]|\\[!-/:-@[-`{-~])*$/u;
 
 /** The texts of `a|b|c`, also in parentheses, with nothing special in them; else null. */

@@ -1,16 +1,16 @@
 /**
- * Merges series that become equal when labels are dropped or rewritten. Over all steps at once,
- * because Prometheus allows it as long as no step has two of them: the parts of one time line,
- * distinct before, are then one series.
+ * Merges series that become equal when labels are dropped or rewritten. It looks at all steps at
+ * once, because Prometheus allows equal series as long as no step has two of them: the parts then
+ * form one series.
  */
 import type { Budget } from './budget.ts';
 import { PromqlError } from './errors.ts';
 import { type SeriesColumn, takeColumn } from './values.ts';
 
 /**
- * Each label set once, where it first stood. Columns of equal labels become one new column; the
- * others are passed on as they are. Throws `PromqlError` execution where two have a value at the
- * same step (Prometheus 3.5, `rangeEval` and `cleanupMetricLabels`).
+ * The columns with each label set once, at its first place. Columns of equal labels become one new
+ * column; the others are passed on unchanged. Throws `PromqlError` execution where two have a value
+ * at the same step (Prometheus 3.5, `rangeEval` and `cleanupMetricLabels`).
  */
 export function mergeSeries(series: readonly SeriesColumn[], budget: Budget): SeriesColumn[] {
   const merged = new Map<string, SeriesColumn>();

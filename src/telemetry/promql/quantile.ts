@@ -5,8 +5,8 @@
 import { formatGo } from './format-go.ts';
 
 /**
- * Of `values[0..count)`, which it reorders. NaN for no values or φ NaN, -Inf for φ < 0, +Inf for
- * φ > 1 (Prometheus 3.5, `promql/quantile.go`).
+ * The quantile of `values[0..count)`, which it reorders. NaN for no values or φ NaN, -Inf for φ <
+ * 0, +Inf for φ > 1 (Prometheus 3.5, `promql/quantile.go`).
  */
 export function quantileOf(phi: number, values: Float64Array, count: number): number {
   if (count === 0 || Number.isNaN(phi)) return Number.NaN;
@@ -25,13 +25,13 @@ export function quantileOf(phi: number, values: Float64Array, count: number): nu
   return low * (1 - weight) + high * weight;
 }
 
-/** Warning text for a φ that is no quantile, undefined for one that is. */
+/** Warning text for an invalid φ; undefined for a valid one. */
 export function invalidQuantile(phi: number): string | undefined {
   if (phi >= 0 && phi <= 1) return undefined;
   return `quantile value should be between 0 and 1, got ${formatGo(phi)}`;
 }
 
-/** Moves NaNs to the front; answers how many there are. */
+/** Moves NaNs to the front and returns their number. */
 function gatherNaNs(values: Float64Array, count: number): number {
   let nans = 0;
   for (let i = 0; i < count; i++) {
@@ -43,7 +43,9 @@ function gatherNaNs(values: Float64Array, count: number): number {
   return nans;
 }
 
-/** Puts the value of rank `rank` at its place, none greater before it, none smaller after it. */
+/**
+ * Moves the value of rank `rank` to its place: none before it is greater, none after it is smaller.
+ */
 function select(values: Float64Array, rank: number, from: number, through: number): void {
   let low = from;
   let high = through;

@@ -1,15 +1,14 @@
 /**
- * Where the engine's samples come from. The side that owns the samples implements it, already
- * confined to one project: no expression can name a way out of it, because the engine never says
- * whose series it wants.
+ * The engine's source of samples, implemented by the side that owns them. It is already confined to
+ * one project: the engine never names a project, so no expression can reach another one.
  */
 import type { Budget } from './budget.ts';
 import type { Labels } from './labels.ts';
 import type { Matcher } from './matcher.ts';
 
 /**
- * A stretch of one series. The arrays may be shared with a cache: never write to them. They may
- * reach beyond what was asked for; the evaluator looks up its windows by time.
+ * A run of samples of one series. The arrays may be shared with a cache: never write to them. They
+ * may extend beyond the requested range; the evaluator finds its windows by time.
  */
 export interface SampleRun {
   /** Unix ms, strictly increasing. */

@@ -1,6 +1,6 @@
 /**
- * Values between operators, and the memory they take: whole columns, one element a step, for all
- * steps of the query at once. An instant query is a grid of one step. Absent is a bit of its own,
+ * Values between operators, and the memory they take: whole columns, one element per step, for all
+ * steps of the query at once. An instant query is a grid of one step. Absence is a separate bit,
  * because NaN is a value in PromQL.
  */
 
@@ -17,7 +17,7 @@ export interface Grid {
   readonly count: number;
 }
 
-/** One value a step. Only its maker may write to a column. */
+/** A column: one value per step. Only its creator may write to it. */
 export interface Column {
   readonly values: Float64Array;
   /** 1 where the step has a value; where it is 0 the value means nothing. */
@@ -77,9 +77,9 @@ export interface RangeSeries {
 export type ColumnArray = Float64Array | Uint8Array;
 
 const VALUE_BYTES = Float64Array.BYTES_PER_ELEMENT;
-/** Of an array besides its elements, with its share of the column that it belongs to. */
+/** Bytes of an array besides its elements, with its share of the column that it belongs to. */
 const ARRAY_BYTES = 250;
-/** A label set without its texts, and the key and the nameless set that it makes for itself. */
+/** Bytes of a label set without its texts, with its key and its nameless set. */
 const LABELS_BYTES = 400;
 const LABEL_PAIR_BYTES = 32;
 /** Its text is in the label, in the set's key and in the nameless set's key. */
@@ -106,7 +106,7 @@ export function takePresence(count: number, budget: Budget): Uint8Array {
   return new Uint8Array(count);
 }
 
-/** An empty column of `count` steps, its memory asked for. */
+/** An empty column of `count` steps, whose memory has been requested. */
 export function takeColumn(count: number, budget: Budget): Column {
   budget.takeBytes(columnBytes(count));
   return { values: new Float64Array(count), present: new Uint8Array(count) };
@@ -117,7 +117,7 @@ export function columnBytes(count: number): number {
   return count * (VALUE_BYTES + 1) + 2 * ARRAY_BYTES;
 }
 
-/** What was asked for to make the array. */
+/** Memory that was requested for the array. */
 export function arrayBytes(array: ColumnArray): number {
   return array.byteLength + ARRAY_BYTES;
 }
@@ -181,7 +181,7 @@ export function vectorOf(series: readonly SeriesColumn[]): VectorValue {
   return { type: 'vector', series };
 }
 
-/** Whether the column has a value at any step. */
+/** True when the column has a value at any step. */
 export function isAnyPresent(present: Uint8Array): boolean {
   return present.includes(1);
 }
@@ -228,7 +228,7 @@ export class PinnedArrays {
     return present;
   }
 
-  /** Gives back the memory of what an operator has read and did not hand on. */
+  /** Releases the memory of what an operator has read and did not pass on. */
   release(inputs: readonly Value[], output: Value | null, budget: Budget): void {
     const kept = new Set<object>();
     if (output !== null) visitArrays(output, (array) => kept.add(array));

@@ -7,7 +7,7 @@ import { createHash } from 'node:crypto';
 import type { MissingReason } from '../../../machines/alerting/incident.ts';
 import type { Edge, InstanceKey } from '../../telemetry/entry.ts';
 
-/** What an alert instance's row says of its past; all zero when there is no row. */
+/** The past of an alert instance according to its row; all zero without a row. */
 export interface DecidedInstance {
   /** Number of incidents it has had. */
   readonly ordinal: number;
@@ -25,7 +25,7 @@ export interface DecidedInstance {
   readonly evaluatorFailed?: boolean;
 }
 
-/** What an accepted edge belongs to; `ordinal` counts from 1. */
+/** The incident of an accepted edge; `ordinal` counts from 1. */
 export interface AcceptedEdge {
   readonly ordinal: number;
   readonly incidentId: string;

@@ -1,12 +1,12 @@
 /**
- * One observation moves one instance on: `timeline.ts` says what the sorted observations mean; here
- * that becomes events of the instance, and the values of a run are kept.
+ * Advances one instance by one observation: `timeline.ts` interprets the sorted observations; here
+ * the result becomes events of the instance, and the values of a run are kept.
  *
  *     rule on a reading       each value is a step of the timeline
- *     rule on telemetry age   time passes up to each observation, which then ends the silence
+ *     rule on telemetry age   time advances to each observation, which then ends the silence
  *
- * Silence that only time has proven is reported by ticks (`telemetry-silence.ts`) and not kept here:
- * a later observation may disprove it.
+ * Silence that only time has proven is reported by ticks (`telemetry-silence.ts`) and not kept
+ * here: a later observation may disprove it.
  */
 
 import { powerOf } from '../../telemetry/metrics/power.ts';
@@ -40,8 +40,8 @@ import {
 } from './timeline.ts';
 
 /**
- * Moves `current` on by one observation; false: it could have no effect. A rule that cannot be
- * evaluated affects no other: its instance stays as it was, with the reason in `failure`.
+ * Advances `current` by one observation; false: it could have no effect. A rule that cannot be
+ * evaluated affects no other rule: its instance stays unchanged, with the reason in `failure`.
  */
 export function advanceReading(instance: Instance, observedMs: number, value: number): boolean {
   const { current, rule } = instance;
@@ -56,7 +56,7 @@ export function advanceReading(instance: Instance, observedMs: number, value: nu
   return true;
 }
 
-/** Moves `current` on by one observation and notes what that brought about. */
+/** Advances `current` by one observation and records the result. */
 function advance(instance: Instance, observedMs: number, value: number): void {
   if (Number.isNaN(value) || observedMs < instance.sinceMs) return;
   const { current, events } = instance;
@@ -70,7 +70,7 @@ function advance(instance: Instance, observedMs: number, value: number): void {
   events.push(eventOf(instance, outcome, { observedMs, value }));
 }
 
-/** Moves `current` on by one value, and notes what that did to a run below firing. */
+/** Advances `current` by one value, and records its effect on a run below firing. */
 export function stepCurrent(
   instance: Instance,
   observation: { readonly observedMs: number; readonly value: number },
@@ -101,7 +101,7 @@ function eventOf(
   };
 }
 
-/** Moves `settled` on by one observation and keeps the values of its run. */
+/** Advances `settled` by one observation and keeps the values of its run. */
 export function settleReading(instance: Instance, observedMs: number, value: number): void {
   // A rule that cannot be evaluated fails when an observation arrives, not when it settles.
   if (Number.isNaN(value) || instance.failure !== undefined) return;
@@ -129,7 +129,7 @@ function isOpenOrReported({ reported, decided }: Instance): boolean {
   return reported !== undefined || decided !== undefined;
 }
 
-/** Takes in an observation newer than all others; `beforeMs`: the newest of those. */
+/** Adds an observation newer than all others; `beforeMs`: the newest of those. */
 export function appendAge(
   buffer: SeriesBuffer,
   { row, beforeMs }: { readonly row: BufferedRow; readonly beforeMs: number },
@@ -171,7 +171,7 @@ export function advanceAge(instance: Instance, row: BufferedRow): void {
   });
 }
 
-/** When the silence before an observation began to breach; undefined: it did not. */
+/** Time at which the silence before an observation began to breach; undefined: it did not. */
 function silenceBegun(instance: Instance, observedMs: number): number | undefined {
   const { current, rule, sinceMs } = instance;
   if (current.firing || current.phase !== GOOD || observedMs < sinceMs) return undefined;
@@ -179,7 +179,7 @@ function silenceBegun(instance: Instance, observedMs: number): number | undefine
   return observedMs > startMs ? startMs : undefined;
 }
 
-/** Moves `settled` on by one observation. */
+/** Advances `settled` by one observation. */
 export function settleAge(instance: Instance, row: BufferedRow): void {
   passTo(instance, instance.settled, row.observedMs);
   arrive(instance.settled, instance.rule.rule, observationOf(row), isOpenInstance(instance));
@@ -202,7 +202,7 @@ export function followFromBase(instance: Instance): void {
   concludeEntry(instance);
 }
 
-/** The event of a firing that time has just brought about in `current`. */
+/** The event of a firing that time alone has caused in `current`. */
 export function firedByAge({ current }: Instance): TimelineEvent {
   const { firedMs, startedMs, lastMs } = current;
   const value = (firedMs - lastMs) / 1000;

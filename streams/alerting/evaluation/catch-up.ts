@@ -1,6 +1,6 @@
 /**
- * Catch-up of new rules. A new rule, or a new revision of one, begins at its marker but knows what
- * was stored before: the past is folded into a state of its own, whose instances then join the
+ * Catch-up of new rules. A new rule, or a new revision of one, begins at its marker but knows the
+ * samples stored before it: the past is folded into a separate state, whose instances then join the
  * buffers of the live state. So a condition that still holds fires promptly, with its true start.
  */
 
@@ -33,7 +33,10 @@ import { copyTimeline } from './timeline.ts';
 
 export type RulesEntry = Extract<LogEntry, { kind: 'rules' }>;
 
-/** A marker whose new rules are being caught up: what is stored before it is taken, oldest first. */
+/**
+ * A marker whose new rules are being caught up. It takes the stored samples before it, oldest
+ * first.
+ */
 export interface CatchUp {
   /** false: no rule is new, and what came before is of no interest. */
   readonly isNeeded: boolean;
@@ -42,7 +45,7 @@ export interface CatchUp {
   join(): Steps<Instance[]>;
 }
 
-/** How far back the past of a marker reaches that was stored then, Unix ms. */
+/** Start of the past that a marker needs, Unix ms. */
 export function pastFromMs({ upserts }: RulesEntry, storedMs: number): number {
   const windowMs = Math.max(0, ...upserts.map(({ sustainedMs }) => sustainedMs));
   return storedMs - windowMs - GAP_TOLERANCE_MS - LATENESS_MS;
@@ -50,8 +53,8 @@ export function pastFromMs({ upserts }: RulesEntry, storedMs: number): number {
 
 /**
  * Puts the marker's rules in force and ends those it removes. A revision that is in force, or
- * older than it, changes nothing. In pieces, so that a long past can be taken in over many turns
- * of the event loop; nothing else may be folded until it has been joined.
+ * older, changes nothing. It works in pieces, so that a long past can be processed over many turns
+ * of the event loop. Nothing else may be folded until it has been joined.
  */
 export function beginCatchUp(state: EvaluationState, marker: RulesEntry): CatchUp {
   for (const removal of marker.removals) remove(state, removal);
@@ -118,7 +121,7 @@ function sinceOf(state: EvaluationState, rule: EvaluationRule, atMs: number) {
 /** Removed rules remembered; a resume of an older one says so itself (`fromMs`). */
 const PAUSED_MAX = 10_000;
 
-/** Takes a rule out of force, unless what is in force came after what the marker ends. */
+/** Takes a rule out of force, unless the revision in force is newer than what the marker ends. */
 function remove(
   state: EvaluationState,
   { project, rule, evaluationRevision: last }: RuleRemoval,

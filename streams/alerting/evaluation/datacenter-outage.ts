@@ -1,11 +1,11 @@
 /**
  * The one incident of a rule for the VMs of a data center that fell silent together. It is reported
- * in place of one incident for each VM, and holds those VMs from then on.
+ * instead of one incident for each VM, and holds those VMs from then on.
  *
- *     the outage is over, and a held VM was heard since it fired -> recovered; VMs still silent fire
- *                                                                   on their own
- *     no held VM was heard, whichever others were                -> it goes on
- *     every held VM was retired                                  -> retired
+ *     the outage is over, and a held VM was observed since it fired -> recovered; VMs still silent
+ *                                                                     fire on their own
+ *     no held VM was observed, whichever others were              -> it goes on
+ *     every held VM was retired                                   -> retired
  */
 
 import type { Edge, Outage } from '../../telemetry/entry.ts';
@@ -27,7 +27,9 @@ import { type EvaluationState, type WatchedProject, watchedVm } from './state.ts
 /** Key of a VM's buffer of telemetry age. */
 export const AGE_BUFFER = bufferKey({ metricId: AGE_METRIC, labels: '' });
 
-/** VMs of one data center that a rule holds in place of one incident each. Times are Unix ms. */
+/**
+ * VMs of one data center that a rule holds instead of raising one incident each. Times are Unix ms.
+ */
 export interface HeldVms {
   readonly rule: RuleInForce;
   readonly outage: Outage;
@@ -100,7 +102,7 @@ export function* openOutages(project: WatchedProject): Generator<OpenOutage> {
   }
 }
 
-/** True when the outage stands for this VM, silent ever since. */
+/** True when this VM counts for the outage: it has been silent ever since. */
 export function isHeldBy({ vms, incident }: OpenOutage, { vm, newestMs }: SeriesBuffer): boolean {
   const heldMs = vms.get(vm);
   return heldMs !== undefined && newestMs <= Math.max(incident.firedMs, heldMs);

@@ -1,7 +1,7 @@
 /**
- * Facts of a VM beside the observations in its buffers: when it was last heard, its power state as
- * reported by the hypervisor, and what liveness reports say of it. They outlive buffers, because rules
- * come and go, and a VM that fell silent before the log's floor has no row in the log at all.
+ * Facts of a VM beside the observations in its buffers: when it was last observed, its power state
+ * as reported by the hypervisor, and what liveness reports say of it. They outlive buffers, because
+ * rules come and go, and a VM that fell silent before the log's floor has no row in the log at all.
  */
 import type { MissingReason } from '../../../machines/alerting/incident.ts';
 import { GAP_TOLERANCE_MS, type Outage, TOGETHER_MS } from '../../telemetry/entry.ts';
@@ -30,7 +30,7 @@ export interface LastObservation extends VmRef {
 
 export type FactsByVm = Map<string, VmFacts>;
 
-/** Facts of a VM, made when missing. */
+/** Facts of a VM, created if missing. */
 export function factsOf(facts: FactsByVm, vm: string): VmFacts {
   let known = facts.get(vm);
   if (!known) {
@@ -48,7 +48,7 @@ export function factsOf(facts: FactsByVm, vm: string): VmFacts {
 }
 
 /**
- * Notes an observation. One without a power state leaves the known one in place, until the
+ * Records an observation. One without a power state leaves the known one in place, until the
  * hypervisor has been silent for longer than the tolerance.
  */
 export function noteObserved(
@@ -89,7 +89,9 @@ export function missingReason(
   return outage && fellSilentIn(outage, facts.newestMs) ? 'DATACENTER_STALE' : 'NO_DATA';
 }
 
-/** True when a VM last heard at `newestMs`, Unix ms, fell silent with the others of the outage. */
+/**
+ * True when a VM last observed at `newestMs`, Unix ms, fell silent with the others of the outage.
+ */
 export function fellSilentIn({ sinceMs, laterMs = [] }: Outage, newestMs: number): boolean {
   return [sinceMs, ...laterMs].some(
     (fromMs) => newestMs >= fromMs && newestMs <= fromMs + TOGETHER_MS,

@@ -97,9 +97,9 @@ function catchUp(
 }
 
 /**
- * What an entry changes: windows and sustained conditions. In steps of one VM; until the last the
- * state belongs to this entry alone. `joined`: instances of new rules that a marker's catch-up found
- * firing.
+ * Changes of an entry: windows and sustained conditions. It runs in steps of one VM; until the last
+ * step the state belongs to this entry alone. `joined`: instances of new rules that a marker's
+ * catch-up found firing.
  */
 export function* changesOf(
   state: EvaluationState,
@@ -116,7 +116,7 @@ export function* changesOf(
   }
 }
 
-/** The edges of an entry, from what it changed. In steps of one instance. */
+/** The edges of an entry, from its changes. It runs in steps of one instance. */
 export function* edgesOf(
   state: EvaluationState,
   entry: LogEntry,
@@ -139,8 +139,8 @@ export function timeOf(entry: LogEntry): number {
 }
 
 /**
- * Notes what rows and history know of VMs that fell silent before the log's floor, once all of the
- * log has been folded: rules on the age of telemetry evaluate them from here on.
+ * Records the facts, from rows and history, of VMs that fell silent before the log's floor, once
+ * all of the log has been folded. From then on rules on the age of telemetry evaluate them.
  */
 export function noteKnownVms(state: EvaluationState, observed: Iterable<LastObservation>): void {
   noteLastObservations(state, observed);

@@ -1,6 +1,6 @@
 /**
- * Soft instances on request. An instance that has never fired has no row: that it is idle,
- * sustaining, or without data before a firing is known here only.
+ * Soft instances on request. An instance that has never fired has no row, so its state (idle,
+ * sustaining, or without data) is known only here.
  */
 
 import { type Condition, conditionOf } from '../../../machines/alerting/alert-instance.ts';
@@ -26,7 +26,7 @@ export interface SoftInstance extends InstanceKey {
   readonly failure?: string;
 }
 
-/** What an instance is of, whichever revision its rule is in. */
+/** Key of an instance, independent of its rule's revision. */
 export type SeriesOfRule = Pick<InstanceKey, 'project' | 'rule' | 'vm' | 'labels'>;
 
 /** One instance, with the events of its machine that led to its state, oldest first. */
@@ -66,7 +66,7 @@ export function inspectOne(
   return undefined;
 }
 
-/** Which instances are asked for, and from where on. */
+/** Filter and start of a page of instances. */
 export interface InstancePage {
   /** Of this rule alone. */
   readonly rule?: string;
@@ -75,7 +75,7 @@ export interface InstancePage {
   readonly limit: number;
 }
 
-/** Where an instance stands in its project's order. */
+/** Position of an instance in its project's order. */
 export type InstancePosition = Omit<InstanceKey, 'project'>;
 
 /**

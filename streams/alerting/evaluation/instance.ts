@@ -26,7 +26,7 @@ export interface RuleInForce {
   readonly vms: ReadonlySet<string> | undefined;
 }
 
-/** Something the timeline did at an observation, with what decided it. */
+/** A change of the timeline at an observation, with the samples that decided it. */
 export interface TimelineEvent {
   readonly kind: 'fired' | 'recoverable';
   readonly observedMs: number;
@@ -113,7 +113,7 @@ export interface SeriesBuffer {
   suppressed: readonly Stretch[];
 }
 
-/** A stretch of time, its end exclusive, Unix ms. */
+/** A span of time, its end exclusive, Unix ms. */
 export interface Stretch {
   readonly fromMs: number;
   readonly untilMs: number;
@@ -200,7 +200,7 @@ export function isHealthChanged({ reported, failure }: Instance): boolean {
   return reported !== undefined && reported.failed !== (failure !== undefined);
 }
 
-/** What was observed in [fromMs, toMs]: settled values first, then those of the buffer. */
+/** Values observed in [fromMs, toMs]: settled values first, then those of the buffer. */
 export function observedIn(
   instance: Instance,
   range: { readonly fromMs: number; readonly toMs: number },

@@ -1,6 +1,6 @@
 /**
- * Missing data of open incidents: since when and why. It is a mark on the incident and never ends it:
- * recovery needs observed good samples.
+ * Missing data of open incidents: its start and its reason. It is a mark on the incident and never
+ * ends it: recovery needs observed good samples.
  */
 
 import type { Steps } from '../../platform/operators/map-in-slices.ts';
@@ -17,7 +17,7 @@ import {
 import { missingEdge } from './notification-diff.ts';
 import { type EvaluationState, projectFacts, type WatchedVm } from './state.ts';
 
-/** Edges of a tick: open incidents that have no fresh data, for a reason not reported yet. */
+/** Edges of a tick: open incidents without fresh data, for a reason not reported yet. */
 export function* missingEdges(state: EvaluationState, atMs: number): Steps<Edge[]> {
   const edges: Edge[] = [];
   for (const instance of state.open) {
@@ -62,7 +62,7 @@ function missingAt(state: EvaluationState, instance: Instance, atMs: number): Ed
   return missingEdge(instance, { sinceMs: missingMs, reason, nowMs: atMs });
 }
 
-/** Since when the instance has no data; undefined: it has, as far as anybody listened. */
+/** Start of the missing data; undefined: there is none, as far as observed. */
 function missingSince(
   { listeningSinceMs }: EvaluationState,
   { buffer }: Instance,

@@ -1,6 +1,6 @@
 /**
- * From timelines to edges: compares what an instance's observations say with what was reported of it,
- * and emits the difference. Nothing reported is taken back: a firing that a late observation
+ * From timelines to edges: compares what an instance's observations say with what was reported for
+ * it, and emits the difference. Nothing reported is taken back: a firing that a late observation
  * disproves is marked corrected, and ends like any other, by good observations.
  *
  *     a span of firing in the timeline that no reported incident overlaps -> fired (and recovered)
@@ -8,8 +8,8 @@
  *     a reported incident, not firing then according to the timeline      -> corrected
  *
  * A firing is reported once a breach reaches into the freshness horizon (now minus the tolerance).
- * One that ended before the horizon is recorded without notification (EVAL-06). One that is
- * neither fresh nor over waits for the observation that decides.
+ * One that ended before the horizon is recorded without notification (EVAL-06). One that is neither
+ * fresh nor over waits for the observation that decides.
  */
 
 import type { MissingReason } from '../../../machines/alerting/incident.ts';
@@ -36,7 +36,7 @@ import { settledThrough } from './series-buffer.ts';
 import type { EvaluationCounters, EvaluationState } from './state.ts';
 import { BREACH, isBreach, isGood } from './timeline.ts';
 
-/** A stretch of firing in the timeline; `endMs` Infinity while it lasts. */
+/** A span of firing in the timeline; `endMs` is Infinity while it lasts. */
 interface Span {
   readonly firedMs: number;
   readonly startedMs: number;
@@ -45,7 +45,7 @@ interface Span {
   end: TimelineEvent | undefined;
 }
 
-/** The difference of one instance, as it is found. */
+/** The difference of one instance while it is computed. */
 interface NotificationDiff {
   /** Time received of a batch, or of a tick or marker: what freshness is measured against. */
   readonly nowMs: number;
@@ -55,8 +55,8 @@ interface NotificationDiff {
 }
 
 /**
- * How much further than the longest duration of a rule a truncated log must reach back, ms, so that a
- * state rebuilt from it decides like one that was never stopped.
+ * Margin, ms, by which a truncated log must reach back further than the longest duration of a rule,
+ * so that a rebuilt state decides like one that was never stopped.
  */
 export const FLOOR_MARGIN_MS = 2 * LATENESS_MS + 3 * GAP_TOLERANCE_MS;
 
@@ -172,7 +172,7 @@ function reportSpan(instance: Instance, span: Span, diff: NotificationDiff): voi
   }
 }
 
-/** The span to report of a firing that lasts; undefined: none, as of now. */
+/** The span to report for a firing that lasts; undefined: none at present. */
 function presentOf(instance: Instance, span: Span, nowMs: number): Span | undefined {
   if (isAgeBuffer(instance.buffer)) return span;
   if (!isBreachFresh(instance, nowMs)) return undefined;
@@ -246,7 +246,7 @@ function isFresh({ buffer }: Instance, nowMs: number): boolean {
   return buffer.newestValueMs >= nowMs - GAP_TOLERANCE_MS;
 }
 
-/** True when a breach is recent: a run that good samples ended before is not the present. */
+/** True when a breach is recent. A run that good samples ended earlier does not count. */
 function isBreachFresh({ buffer, rule }: Instance, nowMs: number): boolean {
   for (let i = buffer.rows.length - 1; i >= 0; i--) {
     const observedMs = buffer.rows[i]?.row.observedMs ?? 0;
@@ -280,7 +280,7 @@ function forget(instance: Instance): void {
   if (nothingLeft && !instance.current.firing) instance.reported = undefined;
 }
 
-/** Notes a firing as reported from here on. */
+/** Records that a firing was reported. */
 export function remember(
   instance: Instance,
   { firedMs, startedMs }: { readonly firedMs: number; readonly startedMs: number },
@@ -309,7 +309,7 @@ export interface Firing {
   readonly nowMs: number;
 }
 
-/** The edge of a firing that `remember` noted. */
+/** The edge of a firing that `remember` recorded. */
 function firedEdge(instance: Instance, firing: Firing): Edge {
   const { reported, window, firedMs, startedMs, notify, nowMs } = firing;
   const key = keyOf(instance);
@@ -346,7 +346,7 @@ function recoveredEdge(instance: Instance, { reported, incident, end, nowMs }: R
   return { kind: 'recovered', key: keyOf(instance), atMs, observedMs, value, window };
 }
 
-/** The edge of an open incident without data: once for each silence and each reason of it. */
+/** The edge of an open incident without data: one for each silence and each of its reasons. */
 export function missingEdge(
   instance: Instance,
   { sinceMs, reason, nowMs }: { sinceMs: number; reason: MissingReason; nowMs: number },
@@ -359,8 +359,8 @@ export function missingEdge(
 }
 
 /**
- * Time of the next edge: the series' newest observation, or later, so that times grow strictly. Edges
- * that time decides bear `nowMs`, the time of the entry.
+ * Time of the next edge: the series' newest observation, or later, so that times strictly increase.
+ * Edges decided by time have `nowMs`, the time of the entry.
  */
 export function nextAt({ buffer }: Instance, reported: Reported, nowMs: number): number {
   reported.lastAtMs = Math.max(

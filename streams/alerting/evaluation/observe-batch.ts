@@ -64,7 +64,7 @@ function sorted(batch: SampleBatch, order: Uint32Array): Uint32Array {
   );
 }
 
-/** Takes the rows of a batch in. @returns what they changed */
+/** Folds the rows of a batch. @returns what they changed */
 export function observeBatch(state: EvaluationState, batch: SampleBatch): Changes {
   state.nowMs = batch.receivedMs;
   const plans: LayoutPlan[] = [];

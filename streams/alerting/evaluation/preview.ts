@@ -41,7 +41,7 @@ export interface PreviewedFiring {
   readonly endedMs?: number;
 }
 
-/** Where the samples of a preview must begin: a rate needs the observation before the first. */
+/** Start of the samples for a preview: a rate needs the observation before the first. */
 export function previewFromMs({ sustainedMs }: EvaluationRule, fromMs: number): number {
   return fromMs - sustainedMs - 2 * GAP_TOLERANCE_MS;
 }

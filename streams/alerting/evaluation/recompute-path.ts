@@ -1,7 +1,7 @@
 /**
- * The path of one instance over a stretch of stored samples, whether or not it fired: the same
- * pipeline and the same machine as live. The rule counts as applied where the stretch begins, as in a
- * preview (`preview.ts`).
+ * The path of one instance over a period of stored samples, whether or not it fired: the same
+ * pipeline and the same machine as live. The rule counts as applied at the start of the period, as
+ * in a preview (`preview.ts`).
  *
  *     rows -> pipeline -> edges, and edges below firing -> machine -> segments of one state
  *     gaps between values   -> data is missing, whatever the state; no recovery
@@ -51,7 +51,7 @@ export interface RecomputedGap {
   readonly endMs: number;
 }
 
-/** A time in which neither the condition nor the data state changes. Times are Unix ms. */
+/** A span without a change of condition or data state. Times are Unix ms. */
 export interface PathSegment {
   readonly condition: Condition;
   readonly isMissing: boolean;
@@ -135,7 +135,7 @@ function instanceIn(
   return [...buffers].find((buffer) => buffer.labels === labels)?.instances[0];
 }
 
-/** What an edge is to the machine; of a firing also what led to it. */
+/** The machine's event for an edge. For a firing also the events that led to it. */
 function observedEvents(edge: Edge): readonly ObservedEvent[] {
   const { atMs, observedMs: eventMs = atMs, value = null } = edge;
   if (edge.kind === 'recovered') return [{ type: 'recovered', eventMs, value }];
@@ -150,7 +150,7 @@ interface Stretch {
   readonly toMs: number;
 }
 
-/** Where nothing is known before the stretch, a gap begins with it. */
+/** If nothing is known before the period, it begins with a gap. */
 function gapsOf(valueTimes: readonly number[], { fromMs, toMs }: Stretch): RecomputedGap[] {
   const isKnown = (valueTimes[0] ?? toMs) <= fromMs;
   const times = [isKnown ? [] : fromMs - GAP_TOLERANCE_MS, valueTimes, toMs].flat();

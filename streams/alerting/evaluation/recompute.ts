@@ -1,7 +1,7 @@
 /**
- * Incidents decided again: the stored samples of one VM through the evaluation pipeline, from where
- * an incident's run began. The rule looks at nothing before that, because it may not have been in
- * force then. Earlier samples are evaluated all the same: a rate needs them.
+ * Recomputed incidents: the stored samples of one VM through the evaluation pipeline, from the
+ * start of an incident's run. The rule ignores earlier samples, because it may not have been in
+ * force then. They are evaluated all the same, because a rate needs them.
  */
 
 import {
@@ -27,7 +27,7 @@ export interface RecomputedFiring {
   readonly window: readonly ObservedValue[];
 }
 
-/** Where the samples must begin: a rate needs the observation before the first. */
+/** Start of the needed samples: a rate needs the observation before the first. */
 export function recomputeFromMs({ sustainedMs }: EvaluationRule, startedMs: number): number {
   return startedMs - sustainedMs - 2 * GAP_TOLERANCE_MS;
 }

@@ -1,6 +1,6 @@
 /**
- * Routes of rows: a buffer for each metric and label set that some rule watches, made with its first
- * row. The buffers that rows of one shape feed are looked up once for each VM, until rules change.
+ * Routes of rows: a buffer for each metric and label set that some rule watches, created with its
+ * first row. The buffers for rows of one shape are looked up once per VM, until rules change.
  */
 
 import { metricCatalogue } from '../../telemetry/metrics/catalogue.ts';
@@ -18,13 +18,16 @@ import {
   watchedVm,
 } from './state.ts';
 
-/** Shapes and routes remembered; beyond it they are computed again. */
+/** Most shapes and routes that are cached; others are computed again. */
 const PLANS_MAX = 10_000;
-/** And characters of their series keys: usual ones take a few thousand in all. */
+/** Most characters of their series keys; usual shapes take a few thousand in all. */
 const PLAN_CHARACTERS_MAX = 4 * 1024 * 1024;
 const ROUTES_MAX = 16;
 
-/** Opens the incidents that rows have open for rules now in force, and keeps the other seeds. */
+/**
+ * Opens the incidents that are open in rows and whose rules are now in force; keeps the other
+ * seeds.
+ */
 export function seedIncidents(state: EvaluationState): void {
   state.seeds = state.seeds.filter((seed) => {
     const { key } = seed;
@@ -103,8 +106,8 @@ function metricRoutes(
 }
 
 /**
- * The buffer, made when missing, with an instance for each rule that watches it, within the quota.
- * `isKept`: whatever the quota.
+ * The buffer, created if missing, with an instance for each rule that watches it, within the quota.
+ * `isKept`: regardless of the quota.
  */
 export function bufferOf(
   project: WatchedProject,

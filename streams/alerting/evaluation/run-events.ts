@@ -1,7 +1,7 @@
 /**
- * Edges below firing: what observations, or their absence, do to a run that has not fired. Each is an
- * event of the instance's machine with its own time. An instance keeps its newest ones, oldest first,
- * so that its machine can be run over them when somebody looks, and when it fires.
+ * Edges below firing: the effects of observations, or of their absence, on a run that has not
+ * fired. Each is an event of the instance's machine with its own time. An instance keeps its newest
+ * ones, oldest first, so that its machine can be run over them on request and when it fires.
  *
  *     first breach                -> breachStarted
  *     gap beyond the tolerance    -> dataMissing, at the end of the tolerance; the first observation
@@ -13,10 +13,16 @@ import { GAP_TOLERANCE_MS, LATENESS_MS } from '../../telemetry/entry.ts';
 import { type Instance, isAgeBuffer } from './instance.ts';
 import { BREACH, breachAfter, GOOD, type Timeline } from './timeline.ts';
 
-/** Events that an instance keeps; of more the oldest runs go. Some are recorded with a firing. */
+/**
+ * Most events that an instance keeps; beyond that the oldest runs are dropped. Some are recorded
+ * with a firing.
+ */
 const RUN_EVENTS_MAX = 16;
 
-/** Notes what an observation did to the run. @param before of the timeline, which was not firing */
+/**
+ * Records the effect of an observation on the run. @param before of the timeline, which was not
+ * firing
+ */
 export function noteStep(
   instance: Instance,
   before: Pick<Timeline, 'phase' | 'startMs' | 'lastMs'>,
@@ -32,18 +38,18 @@ export function noteStep(
   if (hadRun && !hasRun) noteEnd(instance, observedMs);
 }
 
-/** Notes the end of a run, also of one that fired: its firing may never be reported. */
+/** Records the end of a run, also of one that fired: its firing may never be reported. */
 export function noteEnd(instance: Instance, observedMs: number): void {
   note(instance, { type: 'breachEnded', eventMs: observedMs });
 }
 
-/** Notes a silence that an observation ended: time alone had begun the breach. */
+/** Records a silence that an observation ended: time alone had begun the breach. */
 export function noteSilence(instance: Instance, startMs: number, observedMs: number): void {
   note(instance, start(startMs));
   if (!instance.current.firing) noteEnd(instance, observedMs);
 }
 
-/** Takes back what observations after `settledMs` brought about: they are computed again. */
+/** Removes the events of observations after `settledMs`: they are computed again. */
 export function unnoteAfter(instance: Instance, settledMs: number): void {
   if (instance.runEvents.length === 0) return;
   const kept = instance.runEvents.filter(({ eventMs }) => eventMs <= settledMs);
@@ -52,7 +58,7 @@ export function unnoteAfter(instance: Instance, settledMs: number): void {
   instance.runEvents = kept;
 }
 
-/** Forgets what came before the end of the last incident: its machine has recorded that. */
+/** Drops the events before the end of the last incident: its machine has recorded them. */
 export function forgetRecorded(instance: Instance): void {
   if (instance.runEvents.length === 0) return;
   const last = instance.reported?.incidents.at(-1);
@@ -60,8 +66,9 @@ export function forgetRecorded(instance: Instance): void {
 }
 
 /**
- * What led to the firing just reported: the run that began at `startedMs`, and those shortly before
- * it that ended without one. No more than that, so that an evaluator rebuilt from its log finds the same.
+ * The events that led to the firing just reported: those of the run that began at `startedMs`, and
+ * of runs shortly before it that ended without firing. No others, so that an evaluator rebuilt from
+ * its log finds the same.
  */
 export function runBefore(
   { runEvents, reported }: Instance,
@@ -99,7 +106,7 @@ export function eventsOf(instance: Instance, nowMs: number): readonly ObservedEv
   return events;
 }
 
-/** Where the run that lasts began; undefined: there is none. */
+/** Start of the current run; undefined: there is none. */
 function runStart({ current, rule, buffer }: Instance, nowMs: number): number | undefined {
   // A firing of the past that is not reported yet: fresh data decides whether it still fires.
   if (current.firing) return current.startedMs;
@@ -120,7 +127,7 @@ function note(instance: Instance, event: RunEvent): void {
   }
 }
 
-/** Runs that began after the incident; of one that it is in, nothing. */
+/** Events of runs that began after the incident. */
 function afterIncident(events: readonly RunEvent[], recoveredMs: number): RunEvent[] {
   const first = events.findIndex(
     ({ type, eventMs }) => type === 'breachStarted' && eventMs > recoveredMs,

@@ -36,7 +36,7 @@ import { copyTimeline, interrupt } from './timeline.ts';
 
 const NOT_SUPPRESSED: readonly Stretch[] = [];
 
-/** What became of a row that was offered to a buffer. */
+/** Result of offering a row to a buffer. */
 export type Placement = 'placed' | 'duplicate' | 'conflict' | 'late' | 'clockBackwards';
 
 export function createBuffer(
@@ -58,7 +58,7 @@ export function createBuffer(
 
 const derived: Derived = { numerator: 0, denominator: 0, capacityChanged: false };
 
-/** Takes an observation in, wherever in time it belongs. `touch` gets the instances that moved. */
+/** Inserts an observation at its time. `touch` gets the instances that changed. */
 export function place(
   buffer: SeriesBuffer,
   arrival: { readonly input: BufferedInput; readonly receivedMs: number },
@@ -169,7 +169,7 @@ function settle(buffer: SeriesBuffer, row: BufferedRow, value: number): void {
   for (const instance of buffer.instances) settleInstance(instance, row, value);
 }
 
-/** Moves `settled` on by one observation and keeps the values of its run. */
+/** Advances `settled` by one observation and keeps the values of its run. */
 export function settleInstance(instance: Instance, row: BufferedRow, value: number): void {
   if (isAgeBuffer(instance.buffer)) settleAge(instance, row);
   else settleReading(instance, row.observedMs, value);

@@ -22,12 +22,12 @@ import type { SeriesKey } from '../../telemetry/samples/batch.ts';
 import { type FactsByVm, factsOf, type LastObservation, type VmFacts } from './facts.ts';
 import type { DecidedIncident, Instance, RuleInForce, SeriesBuffer, Stretch } from './instance.ts';
 
-/** What an instance's row says was decided: its last incident, open or not. */
+/** The last incident of an instance according to its row, open or not. */
 export interface SeedIncident extends DecidedIncident {
   readonly key: InstanceKey;
 }
 
-/** Where a fold starts when the log no longer holds what led there. */
+/** Start of a fold when the log no longer holds the entries that led there. */
 export interface EvaluationSeed {
   /** Rules in force at the log's floor. */
   readonly rules: readonly EvaluationRule[];
@@ -46,7 +46,7 @@ export interface EvaluationSeed {
   readonly isAlwaysListening?: boolean;
 }
 
-/** What was seen and not used, or not as it came; each a row, since this state was made. */
+/** Numbers of rows that were not used, or not as received, since this state was created. */
 export interface EvaluationCounters {
   /** Same series and time with another value: the first was kept. */
   conflicts: number;
@@ -64,7 +64,7 @@ export interface EvaluationCounters {
   failures: number;
 }
 
-/** Which series rows of one shape have, and where each metric's readings are in them. */
+/** Series of rows of one shape, and the slots of each metric's readings in them. */
 export interface LayoutPlan {
   readonly series: readonly SeriesKey[];
   /** Filled as metrics are asked for. */
@@ -93,7 +93,7 @@ export interface WatchedProject {
   readonly rules: Map<string, RuleInForce>;
   readonly vms: Map<string, WatchedVm>;
   readonly retired: ReadonlyMap<string, RetiredVm>;
-  /** Of every VM that was heard, or named by a liveness report or seed. */
+  /** Facts of every VM that was observed, or named by a liveness report or seed. */
   readonly facts: FactsByVm;
   /** Raised when rules change, or the quota has room again. */
   version: number;
@@ -104,7 +104,7 @@ export interface WatchedProject {
   readonly unevaluated: Map<string, number>;
 }
 
-/** What an entry changed: `edgesOf` compares it with what was reported. */
+/** Changes of an entry: `edgesOf` compares them with what was reported. */
 export interface Changes {
   readonly touched: readonly Instance[];
   /** VMs whose owners have just stopped them. */
@@ -265,7 +265,7 @@ function isOf({ rule: { rule } }: Instance, project: string, id: string): boolea
   return rule.project === project && rule.rule === id;
 }
 
-/** A project's quota from here on. Evaluated instances stay; others fill what is left of it. */
+/** Sets a project's quota. Evaluated instances stay; others use what is left of it. */
 export function setInstanceQuota(state: EvaluationState, limit: ProjectInstances): void {
   state.limits.set(limit.project, limit.instances);
   const project = state.projects.get(limit.project);
@@ -322,12 +322,12 @@ export function dropVm(project: WatchedProject, vm: WatchedVm): void {
   reofferQuota(project);
 }
 
-/** Series left out by the quota are looked at again with the next row of their VM. */
+/** Checks the series beyond the quota again with the next row of their VM. */
 function reofferQuota(project: WatchedProject): void {
   if (project.unevaluated.size > 0 && project.instances < project.instancesMax) project.version++;
 }
 
-/** Notes the rules that do not evaluate one series, in place of those noted before. */
+/** Records the rules that do not evaluate one series, replacing those recorded before. */
 export function noteUnevaluated(
   project: WatchedProject,
   vm: WatchedVm,
@@ -345,7 +345,7 @@ function forgetUnevaluated(project: WatchedProject, vm: WatchedVm): void {
   for (const buffer of vm.unevaluated.keys()) noteUnevaluated(project, vm, buffer, []);
 }
 
-/** The rule goes, as far as this VM is concerned. */
+/** Removes the rule for this VM only. */
 function withoutRule(project: WatchedProject, vm: WatchedVm, rule: string): void {
   for (const [buffer, rules] of vm.unevaluated) {
     if (!rules.includes(rule)) continue;

@@ -1,10 +1,10 @@
 /**
- * Stored samples of one VM as a log: the pipeline's source for previews and recomputed incidents. Rows
- * come one by one in the order of their times, each received when it was observed.
+ * Stored samples of one VM as a log: the pipeline's source for previews and recomputed incidents.
+ * Rows come one by one in the order of their times, each received when it was observed.
  *
  *     [ rows before the marker: its past | marker | rows, one batch each | last tick ]
  *
- * Nothing was missed: all that was stored is at hand, so no blind window begins.
+ * Stored samples are complete, so there is no blind window.
  */
 import { from, ignoreElements, map, tap } from 'rxjs';
 import { valuesNow } from '../../platform/operators/values-now.ts';
@@ -35,7 +35,7 @@ export interface StoredLog {
 const CHECKPOINT_ROWS = 512;
 const PARTITION = 0;
 
-/** Evaluates the samples, and hands each entry to `take`. Throws what `checkpoint` throws. */
+/** Evaluates the samples, and passes each entry to `take`. Throws what `checkpoint` throws. */
 export function evaluateStored(
   stored: StoredSamples,
   { markerMs, firstRow = 0, untilMs }: StoredLog,

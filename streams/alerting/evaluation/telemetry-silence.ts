@@ -1,12 +1,12 @@
 /**
  * Rules on the age of telemetry as time passes: the decisions of a tick.
  *
- *     a VM is silent until its rule's moment has passed      -> its instance fires
+ *     a VM is silent past its rule's limit                   -> its instance fires
  *     ... and many VMs of its data center fell silent, too   -> the data center's instance fires, one
  *                                                               for each rule; the VMs are held
  *                                                               (`datacenter-outage.ts`)
  *
- * Nothing fires before a silence of the whole data center could have been detected, nor before
+ * Nothing fires before an outage of the whole data center could have been detected, nor before
  * telemetry had time to resume after a blind window (EVAL-19).
  */
 
@@ -56,15 +56,17 @@ import { breachAfter, copyTimeline, elapse, emptyTimeline, GOOD } from './timeli
 const INTERVAL_MS = 30_000;
 /** VMs of a data center are sampled an interval apart: silence of all of them is seen by then, ms. */
 const SILENCE_MS = GAP_TOLERANCE_MS + INTERVAL_MS;
-/** How long an outage that is over suppresses silence of its time: until its rows settle, ms. */
+/**
+ * Time for which an ended outage still suppresses silence from its time, ms: until its rows settle.
+ */
 const RETAINED_MS = 2 * LATENESS_MS;
 
-/** The stretch until `atMs` in which nobody listened: silence due within it fires nothing. */
+/** The blind window that ended at `atMs`: silence that becomes due within it fires nothing. */
 export function blindWindow(lastTickMs: number, atMs: number): Stretch {
   return { fromMs: lastTickMs, untilMs: atMs + INTERVAL_MS };
 }
 
-/** Notes what rows and history know of VMs from before the log. */
+/** Records the facts of VMs from before the log, from rows and history. */
 export function noteLastObservations(
   state: EvaluationState,
   observed: Iterable<LastObservation>,
@@ -76,7 +78,7 @@ export function noteLastObservations(
   }
 }
 
-/** Adds instances of the rules on telemetry age for VMs that are known by facts alone. */
+/** Adds instances of the telemetry rules for VMs of which only facts are known. */
 export function* addSilentVms(state: EvaluationState): Steps<void> {
   for (const project of state.projects.values()) {
     const { length: all } = ageRules(project);
@@ -222,7 +224,7 @@ class Round {
   }
 }
 
-/** The stretch whose silence a whole data center's incident reports, or reported. */
+/** The span of silence that an incident of a whole data center reports, or has reported. */
 function suppressionOf(
   outage: Outage | undefined,
   reported: readonly OpenOutage[],

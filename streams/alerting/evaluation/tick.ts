@@ -15,7 +15,7 @@ import { isAgeBuffer } from './instance.ts';
 import { type Changes, dropBuffer, dropVm, type EvaluationState, projectFacts } from './state.ts';
 import { blindWindow, noteLastObservations, silenceEdges } from './telemetry-silence.ts';
 
-/** Lets time pass up to a tick. @returns what that changed */
+/** Advances time to a tick. @returns what that changed */
 export function* passTime(
   state: EvaluationState,
   { atMs, livenessReport }: Extract<LogEntry, { kind: 'tick' }>,

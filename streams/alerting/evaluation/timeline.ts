@@ -83,7 +83,7 @@ export interface Timeline {
   isDown: boolean;
 }
 
-/** What a step brought about. RECOVERABLE: good samples span enough to end a firing. */
+/** Result of a step. RECOVERABLE: good samples span enough to end a firing. */
 export const UNCHANGED = 0;
 export const FIRED = 1;
 const RECOVERABLE = 2;
@@ -114,8 +114,8 @@ export function copyTimeline(from: Timeline, to: Timeline): void {
 }
 
 /**
- * Moves `timeline` on by one observation, later than any before it. `tracksGood`: good samples
- * count although the timeline is not firing, because an incident was reported.
+ * Advances `timeline` by one observation, which is later than any before it. `tracksGood`: good
+ * samples count although the timeline is not firing, because an incident was reported.
  */
 export function step(
   timeline: Timeline,
@@ -154,7 +154,7 @@ function extend(timeline: Timeline, phase: Timeline['phase'], observedMs: number
   timeline.lastMs = observedMs;
 }
 
-/** Time for a VM that runs again to be heard regularly, ms (EVAL-15). */
+/** Time after a VM runs again in which its telemetry may still be irregular, ms (EVAL-15). */
 export const BOOT_GRACE_MS = 120_000;
 
 /** When the silence after the last observation becomes a breach, and when it fires. Unix ms. */
@@ -167,7 +167,7 @@ export function breachAfter(
   return { startMs, dueMs: startMs + rule.sustainedMs };
 }
 
-/** Lets time pass up to `nowMs` without an observation. @returns true when it fires now */
+/** Advances time to `nowMs` without an observation. @returns true when it fires now */
 export function elapse(
   timeline: Timeline,
   { rule, breachFromMs }: { readonly rule: EvaluationRule; readonly breachFromMs: number },
@@ -183,7 +183,7 @@ export function elapse(
   return true;
 }
 
-/** Takes an observation in, time having passed up to it. @returns true when it can end a firing */
+/** Adds an observation, after time has advanced to it. @returns true when it can end a firing */
 export function arrive(
   timeline: Timeline,
   rule: EvaluationRule,

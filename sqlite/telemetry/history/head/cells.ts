@@ -18,7 +18,7 @@ export class CellBlocks {
   #end = 0;
   #taken = 0;
 
-  /** Cells in blocks that are taken. */
+  /** Cells in allocated blocks. */
   get taken(): number {
     return this.#taken;
   }

@@ -1,7 +1,7 @@
 /**
  * The series that have a column in a VM's slab, in order. Sets are shared between VMs and grow by
- * one series at a time along recorded steps, so that like machines share one set and one mapping
- * from each layout.
+ * one series at a time along recorded steps, so that similar VMs share one set, and one mapping for
+ * each layout.
  */
 import type { Layout, SeriesKey } from '../../../../streams/telemetry/samples/batch.ts';
 import { WeakValues } from '../weak-values.ts';
@@ -28,7 +28,7 @@ export class ColumnSet {
     return mapping === 'incomplete' ? undefined : mapping;
   }
 
-  /** The set that has a column for every series of the layout as well. */
+  /** The set extended by a column for each missing series of the layout. */
   with(layout: Layout): ColumnSet {
     let set: ColumnSet = this;
     for (const key of layout.series) {

@@ -14,7 +14,7 @@ import {
 import { publishMissing } from './missing.ts';
 import { Slab, type SlabOutcome } from './slab.ts';
 
-/** Where in the log a batch stands. */
+/** Position of a batch in the log. */
 export interface LogPosition {
   readonly partition: number;
   readonly sequence: number;
@@ -39,12 +39,12 @@ export interface HeadVm {
   sinceFlush: number[] | undefined;
 }
 
-/** What the writing thread has to know to flush the VM. */
+/** Data that the writing thread needs to flush the VM. */
 export function targetOf({ slab, project, vm, refusedSequence }: HeadVm) {
   return { slot: slab.slot, project, vm, refusedSequence };
 }
 
-/** What became of the rows so far. */
+/** Counts of the rows so far, by result. */
 export interface HeadCounts {
   added: number;
   filled: number;
@@ -56,7 +56,7 @@ export interface HeadCounts {
   recovered: number;
 }
 
-/** Rows of one project that did not fit, and are to be read from the log again. */
+/** Rows of one project that did not fit. They are to be read from the log again. */
 export interface RefusedRows {
   readonly project: string;
   readonly partition: number;
@@ -68,7 +68,7 @@ export interface RefusedRows {
   toMs: number;
 }
 
-/** What a project has of the head, and may have, bytes. */
+/** Memory of the head that a project uses and may use, bytes. */
 export interface HeadQuota {
   readonly used: number;
   /** Now, beside what others have. */
@@ -100,7 +100,7 @@ export class Head {
     this.#memory = new HeadMemory(options);
   }
 
-  /** What another thread needs to read this head. */
+  /** Handle with which another thread reads this head. */
   get share(): HeadShare {
     return this.#memory.share;
   }
@@ -113,7 +113,7 @@ export class Head {
     return this.#memory.bytes;
   }
 
-  /** What the project has and may have. */
+  /** Memory that the project uses and may use. */
   quota(project: string): HeadQuota {
     const memory = this.#memory;
     const used = memory.usedBy(project);
@@ -128,9 +128,9 @@ export class Head {
   }
 
   /**
-   * Takes in a batch that is durable in the log at `position`. Repeating one is harmless. Rows that
-   * find no room are refused: they hold the floor and readers of their times get an error, until
-   * `takeAgain` has them. Nothing is thrown for them.
+   * Adds a batch that is durable in the log at `position`. Repeating it is harmless. Rows without
+   * space are refused: they hold the floor, and reads of their times fail, until `takeAgain` has
+   * added them. It does not throw for them.
    */
   append(batch: SampleBatch, position: LogPosition): void {
     this.pass(position);
@@ -145,10 +145,10 @@ export class Head {
   }
 
   /**
-   * Takes in what of a batch is of a project whose rows were refused. Call it for one entry after
+   * Adds the rows of a batch that were refused before, for one project. Call it for one entry after
    * the other, from `firstSequence` on.
    *
-   * @returns false: there is no room yet, or a flush of the project is under way; try this entry
+   * @returns false: there is no space yet, or a flush of the project is running; try this entry
    * again later
    */
   takeAgain(project: string, batch: SampleBatch, position: LogPosition): boolean {
@@ -173,13 +173,15 @@ export class Head {
     return true;
   }
 
-  /** No entry of the log before `sequence` has refused rows of the project any more. */
+  /**
+   * Called when no entry of the log before `sequence` has refused rows of the project any longer.
+   */
   tookThrough(project: string, sequence: number): void {
     const refused = this.#refused.get(project);
     if (refused !== undefined) this.#advance(refused, sequence + 1);
   }
 
-  /** Notes an entry of the log without rows, so that the floor can pass it. */
+  /** Records an entry of the log without rows, so that the floor can pass it. */
   pass({ partition, sequence }: LogPosition): void {
     const known = this.#partitions.get(partition);
     if (known === undefined || sequence > known) this.#partitions.set(partition, sequence);
@@ -194,7 +196,7 @@ export class Head {
     for (const vm of vms) vm.sinceFlush = [];
   }
 
-  /** The flush has put all rows up to `sequence` into chunks, durably enough to survive a kill. */
+  /** Called when a flush has stored all rows up to `sequence` in chunks, durable across a kill. */
   endFlush(vm: HeadVm, sequence: number): void {
     vm.slab.flushed(sequence);
     const since = vm.sinceFlush?.filter((one) => one > sequence) ?? [];
@@ -204,14 +206,14 @@ export class Head {
     vm.sinceFlush = undefined;
   }
 
-  /** The flush has failed: everything is as it was, and due again. */
+  /** Called when a flush has failed: everything is as before, and due again. */
   failFlush(vms: readonly HeadVm[]): void {
     for (const vm of vms) vm.sinceFlush = undefined;
   }
 
   /**
-   * Gives back memory that is not needed: of flushed rows all but the newest few, and everything of
-   * VMs whose newest row was observed before `expiredBeforeMs`, Unix ms: those leave the head.
+   * Releases memory: of flushed rows all but the newest few, and all data of VMs whose newest row
+   * was observed before `expiredBeforeMs`, Unix ms: those leave the head.
    */
   release(expiredBeforeMs: number): void {
     for (const vm of this.vms) {
@@ -307,7 +309,7 @@ export class Head {
     this.#publishRefused();
   }
 
-  /** What was refused before `sequence` is in. */
+  /** Called when the rows refused before `sequence` have been added. */
   #advance(refused: RefusedRows, sequence: number): void {
     refused.firstSequence = Math.max(refused.firstSequence, sequence);
     if (refused.firstSequence <= refused.lastSequence) return;
@@ -323,7 +325,7 @@ export class Head {
     publishMissing(this.share.missing, spans);
   }
 
-  /** The VM, made when it is new; undefined when no more fit. */
+  /** The VM, created if new; undefined when no more fit. */
   #vmOf(project: string, vm: string, partition: number): HeadVm | undefined {
     const key = `${project}\n${vm}`;
     const known = this.#vms.get(key);

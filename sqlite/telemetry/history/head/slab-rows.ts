@@ -33,12 +33,12 @@ export interface NewRow {
   readonly from: number;
 }
 
-/** A row on its way in. `columns[i]` is where `values[from + i]` goes. */
+/** A row to be written. `columns[i]` is the column of `values[from + i]`. */
 export interface SlabRow extends RowCodes, Omit<NewRow, 'boot' | 'stateReason' | 'layout'> {
   readonly columns: Uint32Array;
 }
 
-/** What a row of the same time as the one at `cell` would change there. */
+/** Changes that a row of the same time would make to the one at `cell`. */
 export function compareRow(
   cells: Float64Array,
   cell: number,
@@ -60,7 +60,7 @@ export function compareRow(
   return { fills, contradicts, marked: codes.conflicted };
 }
 
-/** Puts in what the row at `cell` lacks. */
+/** Fills values that the row at `cell` lacks. */
 export function fillRow(
   cells: Float64Array,
   cell: number,
@@ -102,7 +102,7 @@ const TEXTS_MIN = 4;
 /** Cells of an entry: the text's id, 0 = none, and its place. */
 const ENTRY_CELLS = 2;
 
-/** How the slab lets its table be changed. */
+/** Access of the table to the slab. */
 export interface TextChanges {
   /** Makes a change that readers see all of or nothing. */
   readonly write: (change: () => void) => void;
@@ -128,7 +128,7 @@ export class SlabTexts {
     return this.#numbers.size;
   }
 
-  /** Number of the text, made where it has none; 0 = ''. Throws `HeadFull`. */
+  /** Number of the text, assigned if it has none; 0 = ''. Throws `HeadFull`. */
   numberOf(text: string, changes: TextChanges): number {
     if (text === '') return 0;
     const known = this.#numbers.get(text);
@@ -147,7 +147,7 @@ export class SlabTexts {
     return place + 1;
   }
 
-  /** Lets go of the texts that no row has any more. */
+  /** Releases the texts that no row uses any longer. */
   keepOnly({ used, write }: TextChanges): void {
     const kept = used();
     const unused = this.#texts.flatMap((text, i) =>
@@ -164,13 +164,13 @@ export class SlabTexts {
     }
   }
 
-  /** Says in a VM's header where the table is. */
+  /** Writes the location of the table into a VM's header. */
   publish(header: number): void {
     this.#memory.cells[header + TEXT_TABLE] = this.#table;
     this.#memory.cells[header + TEXT_COUNT] = this.#texts.length;
   }
 
-  /** Gives back everything, when no header points to the table any more. */
+  /** Releases everything. Call it when no header points to the table any longer. */
   clear(): void {
     if (this.#table >= 0) this.#memory.free(this.#table, this.#cells, this.#account);
     for (const text of this.#texts) if (text) this.#memory.release(text, this.#account);

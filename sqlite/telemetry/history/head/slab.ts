@@ -1,7 +1,8 @@
 /**
- * One VM's rows in the head's memory: sorted by time, over a list of pages, with the texts that they
- * name. Only the writing thread touches it. Every change is made between `beginWrite` and `endWrite`
- * of the VM's sequence lock: the counter is odd meanwhile, so that a reader notices and retries.
+ * One VM's rows in the head's memory: sorted by time, over a list of pages, with the texts that
+ * they refer to. Only the writing thread uses it. Every change is made between `beginWrite` and
+ * `endWrite` of the VM's sequence lock: the counter is odd during a change, so that a reader
+ * notices and retries.
  */
 import type { Layout } from '../../../../streams/telemetry/samples/batch.ts';
 import { ColumnSet } from './column-set.ts';
@@ -35,13 +36,16 @@ import {
   writeRow,
 } from './slab-rows.ts';
 
-/** A page holds about 30 rows of a dozen values; wider rows take pages of twice, four times … */
+/**
+ * Cells of a page: about 30 rows of a dozen values; wider rows use pages of twice the size, four
+ * times, and so on.
+ */
 const PAGE_CELLS_MIN = 512;
 const PAGE_ROWS_MIN = 4;
-/** Newest rows that stay although flushed: `latest` and rates need more than one. */
+/** Newest rows that are kept although flushed: `latest` and rates need more than one. */
 const ROWS_KEPT = 4;
 const EMPTY = new ColumnSet();
-/** With so few texts it is not worth finding out which of them rows still use. */
+/** Number of texts below which unused ones are not searched for. */
 const TEXTS_USUAL = 2;
 
 /** `added`: a new row. `filled`: a row of that time got values it lacked. */
@@ -96,7 +100,7 @@ export class Slab {
     return this.#rows === 0 ? undefined : this.#timeAt(this.#rows - 1);
   }
 
-  /** Columns of the layout's series, made where they are missing. Throws `HeadFull`. */
+  /** Columns of the layout's series; missing ones are created. Throws `HeadFull`. */
   #columnsOf(layout: Layout): Uint32Array {
     const known = this.#set.mapping(layout);
     // A row may carry a state and no value: even then the VM needs its header and pages.
@@ -105,7 +109,7 @@ export class Slab {
     return this.#set.mapping(layout) as Uint32Array;
   }
 
-  /** Puts the row in its place by time, or into the row of the same time. Throws `HeadFull`. */
+  /** Inserts the row by its time, or merges it into the row of the same time. Throws `HeadFull`. */
   put(given: NewRow): SlabOutcome {
     const columns = this.#columnsOf(given.layout);
     if (given.boot !== this.#boot.text) {
@@ -136,7 +140,7 @@ export class Slab {
     return 'added';
   }
 
-  /** Says that all rows up to this sequence of the log are in. */
+  /** Records that all rows up to this sequence of the log have been added. */
   finish(sequence: number): void {
     const cells = this.#memory.cells;
     if (this.#header < 0 || (cells[this.#header + LAST_SEQUENCE] as number) >= sequence) return;
@@ -145,7 +149,10 @@ export class Slab {
     this.#endWrite();
   }
 
-  /** Says that all rows up to this sequence are in chunks on disk: they may be dropped when memory is short. */
+  /**
+   * Records that all rows up to this sequence are in chunks on disk: they may be dropped when
+   * memory is short.
+   */
   flushed(sequence: number): void {
     if (sequence <= this.#flushedSequence) return;
     this.#flushedSequence = sequence;
@@ -155,7 +162,7 @@ export class Slab {
     this.#endWrite();
   }
 
-  /** Earlier rows are read again, as of the entry `sequence`: they are in no chunk. */
+  /** Called when earlier rows are read again with the entry `sequence`: they are in no chunk. */
   reopen(sequence: number): void {
     if (sequence > this.#flushedSequence) return;
     this.#flushedSequence = sequence - 1;
@@ -165,7 +172,10 @@ export class Slab {
     this.#endWrite();
   }
 
-  /** Gives back the pages of flushed rows, the newest few excepted, and texts no row has any more. */
+  /**
+   * Releases the pages of flushed rows, except the newest few, and the texts that no row uses any
+   * longer.
+   */
   dropFlushed(): void {
     const pages: number[] = [];
     while (this.#pages.length > 1 && this.#rows - this.#rowsPerPage >= ROWS_KEPT) {
@@ -188,7 +198,7 @@ export class Slab {
     return true;
   }
 
-  /** Gives back everything, as of a VM that has never had a row. All rows must be flushed. */
+  /** Releases everything, as for a VM that never had a row. All rows must be flushed. */
   clear(): void {
     if (this.#header < 0) return;
     const [header, pages, keys] = [this.#header, this.#pages, this.#keys];
@@ -243,7 +253,10 @@ export class Slab {
     if (last === undefined) this.#publish();
   }
 
-  /** Same time again: what the row lacks is filled, what contradicts it is refused and marked. */
+  /**
+   * Merges a row of a known time: missing values are filled; contradicting ones are refused, and
+   * the row is marked.
+   */
   #fill(place: number, row: SlabRow): SlabOutcome {
     const { cells } = this.#memory;
     const cell = this.#cellOf(place);
@@ -255,7 +268,10 @@ export class Slab {
     return contradicts ? 'conflict' : 'filled';
   }
 
-  /** Moves to pages with a column for every series of the layout; columns without values go. */
+  /**
+   * Moves the rows to pages with a column for every series of the layout; columns without values
+   * are dropped.
+   */
   #rebuild(layout: Layout): void {
     this.dropFlushed();
     const kept = this.#set.keys.flatMap((_, column) => (this.#isUsed(column) ? [column] : []));
@@ -367,7 +383,7 @@ export class Slab {
     return low;
   }
 
-  /** Moves the rows from `at` on by one, page by page: a sender may bring a week newest first. */
+  /** Moves the rows from `at` by one place, page by page: a sender may send a week newest first. */
   #openPlace(at: number): void {
     const perPage = this.#rowsPerPage;
     const firstPage = Math.floor(at / perPage);

@@ -9,23 +9,23 @@ import { SupervisedThread, threadEntry } from '../threads/supervised-thread.ts';
 import type { FlushedVm, UpkeepReport } from './chunk-writer.ts';
 import type { HistoryShare } from './history-view.ts';
 
-/** How often is looked for what is due, ms. */
+/** Interval of checks for due work, ms. */
 const LOOK_MS = 10_000;
-/** Upkeep runs at every so many looks: once a minute. */
+/** Checks between two runs of upkeep: once a minute. */
 const LOOKS_A_UPKEEP = 6;
 const UPKEEP_STEPS_MAX = 64;
-/** VMs a transaction: about 60 ms of the writing thread. */
+/** VMs per transaction: about 60 ms of the writing thread. */
 const GROUP = 64;
-/** A fleet that is due at once is spread over so many looks: five minutes. */
+/** Checks over which a fleet that is due at once is spread: five minutes. */
 const LOOKS_A_FLEET = 30;
-/** A VM with so many pending rows is due before its time: one a second for a quarter of an hour. */
+/** Pending rows with which a VM is due early: one a second for a quarter of an hour. */
 const ROWS_DUE = 1024;
 /**
- * A project that has taken so much of what it may have is flushed before its time: more than a fleet
- * of the default size ever takes, less than where ingest refuses.
+ * Share of its memory with which a project is flushed early: more than a fleet of the default size
+ * ever uses, less than where ingest refuses.
  */
 const PRESSED_SHARE = 2 / 3;
-/** VMs of pressed projects that a look flushes: a second of the writing thread. */
+/** VMs of such projects that one check flushes: a second of the writing thread. */
 const PRESSED_A_LOOK = 1024;
 
 export interface FlusherOptions {
@@ -89,7 +89,7 @@ export class Flusher {
     return { ...this.#counts, ...(this.#fault !== undefined && { fault: this.#fault }) };
   }
 
-  /** Looks for what is due, again and again, until `close`. */
+  /** Checks for due work repeatedly, until `close`. */
   start(): void {
     this.#cancel = this.#options.clock.wakeAfter(LOOK_MS, () => {
       this.#looking = this.#look().finally(() => {

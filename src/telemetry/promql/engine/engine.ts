@@ -189,7 +189,7 @@ function instantData(value: Value, timeMs: number): ResultData {
   }
 }
 
-/** All that lies in the one window. */
+/** All samples in the one window. */
 function matrixOfRange({ series }: RangeValue, budget: Budget): MatrixData {
   return sorted(
     series.map(({ labels, runs }) => ({ labels, ...joined(runs, budget) })),
@@ -252,9 +252,9 @@ interface EvaluatorOptions {
 }
 
 /**
- * Evaluates one expression for all steps of a grid at once, from the leaves up: each node becomes a
- * value of whole columns, made by the operator of its kind. Parts that are the same at all steps
- * are computed at one step and spread; a subquery's inner expression gets a grid of its own.
+ * Evaluates one expression for all steps of a grid at once, from the leaves up: the operator of
+ * each node computes whole columns. Parts that are equal at all steps are computed at one step and
+ * repeated; a subquery's inner expression has its own grid.
  */
 class Evaluator {
   readonly #options: EvaluatorOptions;
@@ -271,7 +271,7 @@ class Evaluator {
     this.#fetched = new FetchedSeries(options.source, options.budget);
   }
 
-  /** The value of any part that is not a range. Throws `PromqlError`. */
+  /** The value of any part except a range. Throws `PromqlError`. */
   evaluate(expr: Expr, grid: Grid): Value {
     this.#budget.check();
     if (grid.count === 1 || !this.#plan.invariant.has(expr)) {
@@ -448,13 +448,13 @@ class Evaluator {
   }
 }
 
-/** What a range holds until its reader is done. */
+/** Memory that a range holds until its reader is done. */
 interface HeldRange extends CopiedRange {
   /** Whose arrays it may refer to. */
   readonly columns: VectorValue | null;
 }
 
-/** Functions over a range whose answer is one column, however many series the range has. */
+/** Functions over a range whose result is one column, however many series the range has. */
 const ONE_COLUMN: ReadonlySet<string> = new Set(['absent_over_time']);
 
 function settled(value: Value | OrChain | undefined): Value {

@@ -1,6 +1,6 @@
 /**
- * absent and absent_over_time: 1 where nothing was selected, under the labels that the selector
- * asked for by name. The one place where an absent sample becomes a value.
+ * absent and absent_over_time: 1 where nothing was selected, with the labels that the selector
+ * names. The only place where an absent sample becomes a value.
  */
 import type { Expr } from '../ast.ts';
 import { Labels, METRIC_NAME } from '../labels.ts';

@@ -1,6 +1,6 @@
 /**
- * A call's arguments in the type that the function's signature promises. The checker has refused
- * everything else, so that another type here is a fault of ours.
+ * A call's arguments in the types that the function's signature promises. The checker has refused
+ * all others, so a wrong type here is a bug.
  */
 import type { Call, Expr, Span } from '../ast.ts';
 import type { RangeValue, SeriesColumn } from '../values.ts';
@@ -37,8 +37,8 @@ export function bareArgument(call: Call, index: number): Expr {
 }
 
 /**
- * Where an annotation about an argument points to: into its parentheses, and for a subquery to the
- * start of the expression, both as in Prometheus 3.5.
+ * Position of an annotation about an argument: inside its parentheses, and for a subquery the start
+ * of the expression, both as in Prometheus 3.5.
  */
 export function argumentSpan({ call }: CallContext, index: number): Span {
   const expr = bareArgument(call, index);

@@ -4,7 +4,7 @@
  * `promql/quantile.go`).
  */
 
-/** Room for the buckets of one step, used again. Upper bounds rise; `length` of them count. */
+/** Buffer for the buckets of one step, reused. Upper bounds rise; `length` of them count. */
 export class BucketCounts {
   readonly uppers: Float64Array;
   readonly counts: Float64Array;
@@ -19,7 +19,7 @@ export class BucketCounts {
     this.length = 0;
   }
 
-  /** In order of upper bounds; counts of equal bounds ("1" and "1.0") add up. */
+  /** Buckets in order of upper bounds; counts of equal bounds ("1" and "1.0") are added. */
   push(upper: number, count: number): void {
     const last = this.length - 1;
     if (last >= 0 && this.uppers[last] === upper) {
@@ -40,7 +40,7 @@ export class BucketCounts {
   }
 }
 
-/** `corrected` where counts fell from bucket to bucket and were made to rise. */
+/** `corrected`: counts fell from one bucket to the next and were raised. */
 interface BucketQuantile {
   value: number;
   corrected: boolean;
@@ -75,7 +75,7 @@ function interpolateRank(rank: number, { uppers, counts, length }: BucketCounts)
   return lower + (upper - lower) * ((rank - below) / ((counts[at] as number) - below));
 }
 
-/** By halving, and not in turn, so that NaN counts behave as in Prometheus. */
+/** Bisection, not a linear search, so that NaN counts behave as in Prometheus. */
 function firstReaching(rank: number, counts: Float64Array, end: number): number {
   let low = 0;
   let high = end;
@@ -91,7 +91,7 @@ function firstReaching(rank: number, counts: Float64Array, end: number): number 
 const TOLERANCE = 1e-12;
 const SMALLEST_NORMAL = 2 ** -1022;
 
-/** Counts that fall are set to the one before; true where one fell by more than rounding. */
+/** Sets counts that fall to the count before; true when one fell by more than rounding. */
 function makeMonotonic({ counts, length }: BucketCounts): boolean {
   let forced = false;
   let before = counts[0] as number;
@@ -124,9 +124,9 @@ export function bucketFraction(lower: number, upper: number, buckets: BucketCoun
 }
 
 /**
- * Observations up to `value`, at most all of them. Where the lowest bucket has no end (its bound is
- * not positive) all of its observations lie below every value, as those of the highest lie above
- * (since Prometheus 3.6; before, the answer was NaN).
+ * Number of observations up to `value`, at most all of them. If the lowest bucket has no lower end
+ * (its bound is not positive), all of its observations lie below every value, as those of the
+ * highest lie above (since Prometheus 3.6; earlier versions answered NaN).
  */
 function rankOf(value: number, { uppers, counts, length, total }: BucketCounts): number {
   let below = 0;

@@ -1,6 +1,6 @@
 /**
- * The parts of a date, in UTC, of Unix seconds. Reckoned with plain arithmetic, because vectors
- * hold more seconds than a `Date` can, and no object is wanted for each element.
+ * The parts of a date, in UTC, from Unix seconds. Computed with plain arithmetic, because vectors
+ * may hold more seconds than a `Date` can, and an object for each element would be slow.
  */
 
 import { Labels } from '../labels.ts';

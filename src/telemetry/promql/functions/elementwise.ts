@@ -12,8 +12,8 @@ import type { CallContext, PromqlFunction } from './function.ts';
 type ElementFunction = (value: number, step: number) => number;
 
 /**
- * `compute` of each element of a vector, names dropped. Throws `PromqlError` execution where two
- * series become equal at one step.
+ * Applies `compute` to each element of a vector and drops names. Throws `PromqlError` execution
+ * where two series become equal at one step.
  */
 export function mapElements(
   context: CallContext,

@@ -1,7 +1,7 @@
 /**
- * max_over_time and min_over_time. Windows that overlap much are put together from the extremes of
- * what they share, so that each sample is looked at once. Minima are the maxima of the negated
- * values, which is exact.
+ * max_over_time and min_over_time. Windows that overlap much are combined from the extremes of
+ * shared segments, so that each sample is read once. Minima are the maxima of the negated values,
+ * which is exact.
  */
 import { type Column, giveBack, takeColumn, takeValues } from '../values.ts';
 import { overlapMuch, segmentsOf } from './window-segments.ts';
@@ -41,9 +41,9 @@ function scanKernel(sign: 1 | -1): BatchKernel {
 }
 
 /**
- * Each window as a tail of older stretches, their maxima taken from the end backwards, and a head
- * of newer ones, taken as they come ("two stacks"): three comparisons a stretch, however long the
- * windows are.
+ * Computes each window from a tail of older segments, their maxima taken from the end backwards,
+ * and a head of newer ones, taken as they arrive ("two stacks"): three comparisons per segment,
+ * however long the windows are.
  */
 function slideMaxima(windows: SeriesWindows, scan: SeriesKernel, out: Column): void {
   const { budget } = windows;

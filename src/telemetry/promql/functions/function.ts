@@ -1,6 +1,6 @@
 /**
- * The form of functions: each is an operator over whole columns, found in one table by its name.
- * Those over ranges are arithmetic over one window, which one driver slides.
+ * The form of functions: each is an operator over whole columns, found by name in one table.
+ * Functions over ranges are arithmetic over one window, which one driver slides.
  */
 
 import type { Call, Expr } from '../ast.ts';
@@ -8,7 +8,7 @@ import type { Budget } from '../budget.ts';
 import type { Annotations } from '../errors.ts';
 import type { Grid, RangeValue, Value, VectorValue } from '../values.ts';
 
-/** What a call may ask of the evaluator. */
+/** What a call may use of the evaluator. */
 export interface CallContext {
   readonly call: Call;
   readonly grid: Grid;

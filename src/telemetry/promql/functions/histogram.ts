@@ -1,7 +1,7 @@
 /**
- * histogram_quantile and histogram_fraction over classic histograms: series that differ in `le`
- * alone are the buckets of one. They are put in order once, then read step by step. What wants
- * native histograms finds none here and answers nothing.
+ * histogram_quantile and histogram_fraction over classic histograms: series that differ only in
+ * `le` are the buckets of one histogram. They are sorted once, then read step by step. Functions of
+ * native histograms find none here and return nothing.
  */
 
 import { goQuoteCut } from '../format-go.ts';

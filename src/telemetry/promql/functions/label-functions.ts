@@ -1,6 +1,6 @@
 /**
- * label_replace and label_join: the same samples under other labels (Prometheus 3.5,
- * `evalLabelReplace`, `evalLabelJoin`). Their names and their regular expression are checked before
+ * label_replace and label_join: the same samples with other labels (Prometheus 3.5,
+ * `evalLabelReplace`, `evalLabelJoin`). Label names and the regular expression are checked before
  * anything is read.
  */
 import type { Matcher, RE2JS } from 're2js';

@@ -1,6 +1,6 @@
 /**
- * The aggregations over time: one value of all samples in a window. Those that many dashboards ask
- * for are loops over a stretch of steps at once, the others arithmetic over one window (Prometheus
+ * The aggregations over time: one value from all samples in a window. Those that are common in
+ * dashboards are loops over many steps at once, the others arithmetic over one window (Prometheus
  * 3.5, `promql/functions.go`).
  */
 

@@ -1,7 +1,7 @@
 /**
- * Rates of change of a series: rate, increase and delta from a window's ends, extrapolated to the
- * window's limits; irate and idelta from its last two samples. All touch two samples a step,
- * however many the window holds (Prometheus 3.5, `extrapolatedRate` and `instantValue`).
+ * Rates of change of a series: rate, increase and delta from the ends of a window, extrapolated to
+ * its limits; irate and idelta from its last two samples. All read two samples per step, however
+ * many the window holds (Prometheus 3.5, `extrapolatedRate` and `instantValue`).
  */
 
 import type { Budget } from '../budget.ts';
@@ -88,14 +88,14 @@ function changeKernel({ isCounter, perSecond }: ChangeOptions): SeriesKernel {
   };
 }
 
-/** A sample is expected within the usual distance; a tenth more is still taken for jitter. */
+/** The next sample is expected within the average distance; up to a tenth more counts as jitter. */
 const TOLERATED_DISTANCE = 1.1;
 
 /**
- * The time that a change over `sampled` seconds stands for. Up to the window's limits, `toStart`
- * and `toEnd` seconds away, where samples come as close to them as they come to each other, else
- * half such a distance beyond; and not to before a counter was 0, `toZero` seconds ahead of the
- * first sample.
+ * The time, in seconds, to which a change over `sampled` seconds is extrapolated. It extends to the
+ * window's limits, `toStart` and `toEnd` seconds away, if the first and last samples are about one
+ * average distance from them; otherwise by half an average distance. It never extends to before a
+ * counter was 0, `toZero` seconds before the first sample.
  */
 function extrapolation(
   sampled: number,
@@ -137,7 +137,7 @@ function lastChangeKernel({ isCounter, perSecond }: ChangeOptions): SeriesKernel
 // as the run's values live: runs come out of a cache and are the same objects from query to query,
 // so that the increase over a window without a reset needs its two ends alone.
 
-/** What to add to the difference of two samples for the resets between them. */
+/** Correction for counter resets between two samples, to add to their difference. */
 interface Corrections {
   /** Samples that are looked at to know the resets, all windows together. */
   readonly samples: number;
@@ -150,7 +150,7 @@ interface Corrections {
   giveBack(): void;
 }
 
-/** The cheaper way for these windows: to know all resets of the runs, or to look at each window. */
+/** The cheaper method for these windows: find all resets of the runs, or scan each window. */
 function correctionsOf(
   runs: readonly SampleRun[],
   bounds: WindowBounds,
@@ -165,7 +165,7 @@ function correctionsOf(
 const NONE = new Int32Array(0);
 const resetsByValues = new WeakMap<Float64Array, Int32Array>();
 
-/** Places in `values` that are lower than the place before. */
+/** Indexes of `values` whose value is lower than the one before. */
 function resetsOf(values: Float64Array): Int32Array {
   const known = resetsByValues.get(values);
   if (known !== undefined) return known;
@@ -181,7 +181,7 @@ function resetsOf(values: Float64Array): Int32Array {
   return resets;
 }
 
-/** Of one reset: its position, and the value lost. */
+/** Position of one reset, and the value lost. */
 const RESET_BYTES = 12;
 
 class KnownResets implements Corrections {

@@ -1,5 +1,5 @@
 /**
- * The straight line through a window's samples: its slope (deriv) and what it will reach
+ * Linear regression over the samples of a window: its slope (deriv) and its extrapolated value
  * (predict_linear). Least squares with compensated sums (Prometheus 3.5, `linearRegression`).
  */
 import { KahanSum } from '../kahan.ts';

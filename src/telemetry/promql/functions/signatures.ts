@@ -1,6 +1,6 @@
 /**
- * The functions of PromQL and what they take: one row each, read by the checker and by the table of
- * implementations, so that neither can know one that the other does not. Source: Prometheus 3.5,
+ * Signatures of the PromQL functions: one row each, read by the checker and by the table of
+ * implementations, so that neither can have one that the other lacks. Source: Prometheus 3.5,
  * `promql/parser/functions.go`.
  */
 import type { FunctionSignature, ValueType } from '../ast.ts';

@@ -1,8 +1,8 @@
 /**
  * sum_over_time and avg_over_time: Kahan-Neumaier summation written out in the loop, because it is
- * most of what a dashboard costs. Windows that overlap much are put together from sums of what they
- * share; nothing is ever taken off a sum, which would keep the error of what is gone. What
- * overflows on the way is done again with care.
+ * most of the work of a dashboard. Windows that overlap much are combined from partial sums.
+ * Nothing is ever subtracted from a sum, because that would keep the rounding error of removed
+ * samples. Sums that overflow are computed again with more care.
  */
 
 import { KahanSum } from '../kahan.ts';
@@ -38,7 +38,7 @@ function summing(average: boolean): SeriesKernel {
   };
 }
 
-/** Sums to `out`, what they are still to be corrected by to `corrections`. */
+/** Writes sums to `out`, and their corrections to `corrections`. */
 function addUp(
   { values, base, bounds, step, untilStep }: WindowBatch,
   out: Column,
@@ -81,8 +81,8 @@ function samplesAt({ bounds }: { readonly bounds: WindowBounds }, step: number):
 }
 
 /**
- * The mean where the sum is too great for a double, though the mean is not: from the sample on that
- * makes it overflow, the running mean is kept instead (Prometheus 3.5, `funcAvgOverTime`).
+ * The mean when the sum exceeds a double but the mean does not: from the sample that makes it
+ * overflow, the running mean is kept instead (Prometheus 3.5, `funcAvgOverTime`).
  */
 function carefulAverage({ values, base, bounds }: WindowBatch, step: number): number {
   const from = (bounds.from[step] as number) - base;
@@ -109,9 +109,9 @@ function isInfinite(value: number): boolean {
 }
 
 /**
- * Each window as the sum of a tail of older stretches, summed from their end backwards, and a head
- * of newer ones, summed as they come ("two stacks"): three additions a stretch, however long the
- * windows are. False, and nothing of worth in `out`, where a sum is not finite.
+ * Computes each window as the sum of a tail of older segments, summed from their end backwards, and
+ * a head of newer ones, summed as they arrive ("two stacks"): three additions per segment, however
+ * long the windows are. Returns false, with `out` undefined, if a sum is not finite.
  */
 function slideSums(windows: SeriesWindows, average: boolean, out: Column): boolean {
   const { budget } = windows;

@@ -1,6 +1,6 @@
 /**
- * Every function of PromQL by its name. Starts up only when it has exactly the functions that the
- * checker knows.
+ * Every function of PromQL by its name. It throws at start unless it has exactly the functions that
+ * the checker knows.
  */
 import { absenceFunctions } from './absence.ts';
 import { calendarFunctions } from './calendar.ts';

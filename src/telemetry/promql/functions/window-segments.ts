@@ -1,11 +1,11 @@
 /**
- * Overlapping windows cut into the stretches that they share. Between two neighbouring limits of
- * any windows the samples come and go together, so that each stretch is aggregated once, and a
- * window is made of stretches instead of samples.
+ * Overlapping windows cut into the segments that they share. Between two neighbouring limits of any
+ * windows the samples enter and leave together, so each segment is aggregated once, and a window is
+ * combined from segments instead of samples.
  *
  *     windows   [-----------)
  *                   [-----------)
- *     stretches [---|-------|---)
+ *     segments  [---|-------|---)
  */
 import type { Budget } from '../budget.ts';
 import type { WindowBounds } from './windows.ts';
@@ -24,7 +24,7 @@ export interface WindowSegments {
 /** Of one window: two limits, and where it begins and ends. */
 const SEGMENT_BYTES = 4 * Int32Array.BYTES_PER_ELEMENT;
 
-/** Windows that a sample is part of, on average, from which on stretches are the cheaper way. */
+/** Average number of windows per sample from which segments are cheaper. */
 const OVERLAP_MIN = 3;
 
 export function overlapMuch({ from, to, count, visits }: WindowBounds): boolean {

@@ -1,7 +1,7 @@
 /**
- * The driver of all functions over ranges: finds each series' windows, hands them to a kernel and
- * makes columns of what it answers. A window within one run is a stretch of that run's arrays; one
- * that straddles runs is joined in a buffer that is used again. Nothing is allocated for a window.
+ * The driver of all functions over ranges: finds the windows of each series, passes them to a
+ * kernel, and makes columns of the results. A window within one run is a part of that run's arrays;
+ * one that spans runs is copied into a reused buffer. No window allocates memory.
  */
 import type { Budget } from '../budget.ts';
 import { PromqlError } from '../errors.ts';
@@ -97,10 +97,10 @@ function repeatFirst(column: Column): void {
   column.present.fill(column.present[0] as number);
 }
 
-/** Samples between two looks at the budget. */
+/** Samples between two checks of the budget. */
 const BATCH_SAMPLES = 50_000;
 
-/** A kernel over stretches of single runs, made to work over all runs of a series. */
+/** Makes a kernel over parts of single runs work over all runs of a series. */
 export function overRuns(kernel: BatchKernel): SeriesKernel {
   return ({ runs, bounds, range, budget }, out) => {
     const joined = new JoinedWindow(budget);
@@ -146,7 +146,7 @@ function lengthOf(runs: readonly SampleRun[], run: number): number {
   return (runs[run] as SampleRun).values.length;
 }
 
-/** Where the samples of a window that straddles runs are brought together. */
+/** Buffer for the samples of a window that spans runs. */
 class JoinedWindow {
   readonly #budget: Budget;
   timesMs: Float64Array = NONE;
@@ -242,7 +242,7 @@ export class WindowLocator {
     this.#budget.giveBackBytes(this.#bounds.count * BOUNDS_BYTES);
   }
 
-  /** Good until the next call, which writes into the same arrays. */
+  /** Valid until the next call, which writes into the same arrays. */
   locate(runs: readonly SampleRun[]): WindowBounds {
     const bounds = this.#bounds;
     if (haveSameTimes(runs, this.#runs)) return bounds;
@@ -291,7 +291,7 @@ function locateAfter(
   positions.fill(base, step);
 }
 
-/** Steps tried around the guess before the rest is halved. */
+/** Steps tried around the guess before the rest is bisected. */
 const NEAR = 4;
 
 /** The first place at or after `from` later than `limitMs`; there must be one. */

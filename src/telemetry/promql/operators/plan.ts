@@ -1,7 +1,7 @@
 /**
  * The plan of an expression, made before any sample is read: which parts have one value for all
- * steps, so that they are computed at one step and spread, and which selectors are written more
- * than once, so that they are read once.
+ * steps, so that they are computed at one step and repeated, and which selectors occur more than
+ * once, so that they are read once.
  */
 import {
   type AtModifier,
@@ -19,7 +19,7 @@ export interface Plan {
   readonly repeated: ReadonlySet<string>;
 }
 
-/** The time of the step is in their result even where it is not in their argument. */
+/** Functions whose result depends on the time of the step even if their argument does not. */
 const TIME_DEPENDENT: ReadonlySet<string> = new Set([
   'day_of_month',
   'day_of_week',

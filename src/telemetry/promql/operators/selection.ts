@@ -1,8 +1,8 @@
 /**
- * Selection: what selectors and subqueries find at each step of a query. First where they look,
- * once `offset` and `@` are applied; then the newest sample there (instant vectors), the samples of
- * a window (ranges), the values of an expression as samples (subqueries); last the series
- * themselves, each selection asked of the source once.
+ * Selection: the samples that selectors and subqueries find at each step of a query. In order: the
+ * times they read, after `offset` and `@`; the newest sample there (instant vectors); the samples
+ * of a window (ranges); the values of an expression as samples (subqueries); the series, each
+ * selection requested from the source once.
  */
 import type { AtModifier, Subquery } from '../ast.ts';
 import type { Budget } from '../budget.ts';
@@ -23,7 +23,9 @@ import {
 } from '../values.ts';
 import { matchersKey } from './plan.ts';
 
-/** The ends of the whole query, which `@ start()` and `@ end()` mean, also inside subqueries. */
+/**
+ * The bounds of the whole query: the meaning of `@ start()` and `@ end()`, also inside subqueries.
+ */
 export interface QueryRange {
   readonly startMs: number;
   readonly endMs: number;
@@ -98,7 +100,7 @@ interface Target {
   readonly present: Uint8Array;
 }
 
-/** Answers how many steps have a value. */
+/** Returns how many steps have a value. */
 function fill(target: Target, runs: readonly SampleRun[], selection: VectorSelection): number {
   const { values, present } = target;
   const { firstMs, stepMs, count } = selection.look;
@@ -138,17 +140,17 @@ function fill(target: Target, runs: readonly SampleRun[], selection: VectorSelec
 }
 
 const NOTHING = new Float64Array(0);
-/** Samples passed one by one before the place is searched for. */
+/** Samples that are skipped one by one before a search begins. */
 const SINGLE_STEPS = 8;
 
-/** Places around the guess that are looked at first: sources are some seconds late now and then. */
+/** Places around the guess that are checked first: sources are sometimes some seconds late. */
 const NEAR = 3;
 const GUESSED_MIN = 4 * NEAR;
 
 /**
- * The first index in [from, to) of a time after `timeMs`, else `to`. Samples come at a nearly even
- * pace: a guess from the ends is right but for a few places, and each place that halving would look
- * at in between is a wait for memory.
+ * The first index in [from, to) of a time after `timeMs`, else `to`. Samples are almost evenly
+ * spaced, so a guess from the ends is wrong by few places, and each place that bisection would read
+ * in between costs a wait for memory.
  */
 function firstAfter(times: Float64Array, timeMs: number, from: number, to: number): number {
   let low = from;
@@ -185,7 +187,7 @@ export interface CopiedRange {
   readonly copiedBytes: number;
 }
 
-/** Where a range looks at each step, and how far back. */
+/** Times that a range reads at each step, and the length of its window. */
 export interface Windows {
   readonly look: LookTimes;
   readonly rangeMs: number;
@@ -271,8 +273,8 @@ export function subqueryGrid(
 }
 
 /**
- * The columns as series of samples. A column with a value at every step is handed on as it is, with
- * one array of times for all of them.
+ * The columns as series of samples. A column with a value at every step is passed on unchanged,
+ * with one array of times for all of them.
  */
 export function rangeOfColumns(
   vector: VectorValue | null,

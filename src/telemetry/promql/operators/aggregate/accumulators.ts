@@ -1,7 +1,7 @@
 /**
- * The groups of an aggregation, and what is accumulated of each. Which series belong together is
- * settled once a query, by labels alone; then the members' columns come one after the other, and
- * each adds itself to all steps of its group at once.
+ * The groups of an aggregation and their accumulators. Series are assigned to groups once per
+ * query, by labels alone. Then the members' columns are processed one after the other, and each is
+ * added to all steps of its group at once.
  */
 import type { Aggregate } from '../../ast.ts';
 import type { Budget } from '../../budget.ts';
@@ -135,7 +135,7 @@ export class Sum implements Accumulator {
   }
 }
 
-/** What `total` = `sum` + `value` is to be corrected by (Neumaier; 0 once it is infinite). */
+/** Correction to add to `total` = `sum` + `value` (Neumaier; 0 once it is infinite). */
 function correctionAfter(correction: number, sum: number, value: number, total: number): number {
   if (total === Number.POSITIVE_INFINITY || total === Number.NEGATIVE_INFINITY) return 0;
   if (Math.abs(sum) >= Math.abs(value)) return correction + (sum - total + value);
@@ -148,7 +148,7 @@ export class Average implements Accumulator {
   readonly #column: Column;
   readonly #corrections: Float64Array;
   readonly #counts: Float64Array;
-  /** 1 where the mean is carried forward. Made when a sum overflows first. */
+  /** 1 where the running mean is kept instead of the sum. Created at the first overflow. */
   #carried: Uint8Array | null = null;
 
   constructor(count: number, budget: Budget) {

@@ -122,8 +122,8 @@ function scalarsOf(param: Value | null): Float64Array {
 }
 
 /**
- * Of all steps: NaN, the greatest above 1 and the least below 0. As in Prometheus NaN hides the
- * latter two unless they are infinite (Go's `math.Max` and `math.Min`).
+ * The invalid φ of all steps to warn of: NaN, the greatest above 1 and the least below 0. As in
+ * Prometheus, NaN hides the latter two unless they are infinite (Go's `math.Max` and `math.Min`).
  */
 function warnOfQuantiles(node: Aggregate, phis: Float64Array, annotations: Annotations): void {
   let least = 0;

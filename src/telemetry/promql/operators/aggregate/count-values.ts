@@ -1,6 +1,6 @@
 /**
- * `count_values`: a series for each value seen, with the value as a label. Columns of counts are
- * made as values turn up, each asked of the budget first.
+ * `count_values`: a series for each distinct value, with the value as a label. A column of counts
+ * is created when its value first appears, and its memory is requested from the budget first.
  */
 import type { Aggregate } from '../../ast.ts';
 import type { Budget } from '../../budget.ts';

@@ -1,7 +1,6 @@
 /**
  * `quantile` over the members present at each step. Columns are read in blocks of steps, so that
- * each is read forward and in one go, and the values of a step lie side by side where they are
- * needed.
+ * each is read forward in one pass, and the values of a step lie side by side.
  */
 import type { Budget } from '../../budget.ts';
 import { quantileOf } from '../../quantile.ts';

@@ -1,8 +1,8 @@
 /**
- * `topk` and `bottomk`. Each step keeps, a group, a heap of the k best so far with the worst of
- * them on top; heaps are places in one typed array, series are their numbers, and steps are worked
- * in blocks, so that no step makes an object. Which of equal values stay is settled as in
- * Prometheus: by its heap, and by the order of the series.
+ * `topk` and `bottomk`. Each step keeps one heap per group with the k best so far, the worst of
+ * them on top. Heaps are places in one typed array, series are indexes, and steps are processed in
+ * blocks, so no step allocates an object. Ties are decided as in Prometheus: by its heap, and by
+ * the order of the series.
  */
 import type { Budget } from '../../budget.ts';
 import { PromqlError } from '../../errors.ts';
@@ -20,9 +20,9 @@ export interface Ranking {
 }
 
 /**
- * The chosen series, each with its own values and present where it was chosen. For a single step
- * they are in order of rank, group by group. Throws `PromqlError` execution for a k that is no
- * number of series, at a step where there is one to choose.
+ * The chosen series, each with its own values, present where it was chosen. For a single step they
+ * are in order of rank, group by group. Throws `PromqlError` execution for an invalid k at a step
+ * that has series to choose from.
  */
 export function rank({ groups, ks, order }: Ranking, budget: Budget): SeriesColumn[] {
   const total = groups.reduce((sum, { members }) => sum + members.length, 0);
@@ -85,7 +85,7 @@ interface Limits {
 /** One more than the greatest integer of 64 bits. */
 const INT64_END = 2 ** 63;
 
-/** null where every k is below 1: nothing is kept, and none of them is looked at. */
+/** null where every k is below 1: nothing is kept, so no series is read. */
 function limits(ks: Float64Array, total: number): Limits | null {
   const places = new Int32Array(ks.length);
   let max = 0;
@@ -168,7 +168,7 @@ class Heaps {
     this.#moveDown(base, size);
   }
 
-  /** Calls `visit` for all that the first `heaps` heaps have kept. */
+  /** Calls `visit` for all entries of the first `heaps` heaps. */
   visit(heaps: number, visit: (index: number, heap: number) => void): void {
     for (let heap = 0; heap < heaps; heap++) {
       const base = heap * this.#capacity;
@@ -179,7 +179,7 @@ class Heaps {
     }
   }
 
-  /** What one heap has kept; equal values in the order of their places. */
+  /** Entries of one heap; equal values in the order of their places. */
   bestFirst(heap: number): Int32Array {
     const base = heap * this.#capacity;
     const places = Int32Array.from({ length: this.#sizes[heap] as number }, (_, i) => base + i);

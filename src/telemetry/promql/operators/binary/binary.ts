@@ -1,7 +1,7 @@
 /**
- * Binary operators but the set operators: scalar with scalar, vector with scalar, and vector with
- * vector, pair by pair of matching columns. The labels of a result, and what may match at all, are
- * settled once a pair; a step is arithmetic only.
+ * Binary operators except the set operators: scalar with scalar, vector with scalar, and vector
+ * with vector, pair by pair of matching columns. Labels of the result and the matching of series
+ * are determined once per pair; a step is arithmetic only.
  */
 import type { Binary, VectorMatching } from '../../ast.ts';
 import type { Budget } from '../../budget.ts';

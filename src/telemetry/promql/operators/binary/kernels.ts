@@ -1,7 +1,7 @@
 /**
- * Binary arithmetic over whole columns, one plain loop an operator, so that each stays monomorphic.
- * All steps are computed, also those without a value: that is cheaper than asking, and what stands
- * where nothing is present means nothing. Follows Go's `math`, as Prometheus does.
+ * Binary arithmetic over whole columns, one plain loop per operator, so that each stays
+ * monomorphic. All steps are computed, also those without a value: that is cheaper than a check,
+ * and values where nothing is present are ignored. Follows Go's `math`, as Prometheus does.
  */
 import type { BinaryOp } from '../../ast.ts';
 

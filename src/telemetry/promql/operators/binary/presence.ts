@@ -1,10 +1,8 @@
-/**
- * Where a column has values, combined over all steps at once. Arrays hold 0 or 1 and nothing else.
- */
+/** Presence of values, combined over all steps at once. Arrays hold only 0 and 1. */
 import type { Budget } from '../../budget.ts';
 import { type SeriesColumn, takePresence } from '../../values.ts';
 
-/** Leaves 1 in `target` where both have it. Answers whether any is left. */
+/** Keeps 1 in `target` where both have it. Returns whether any is left. */
 export function keepCommon(target: Uint8Array, other: Uint8Array): boolean {
   let any = 0;
   for (let i = 0; i < target.length; i++) {
@@ -15,7 +13,7 @@ export function keepCommon(target: Uint8Array, other: Uint8Array): boolean {
   return any !== 0;
 }
 
-/** Leaves 1 in `target` where `other` has none. Answers whether any is left. */
+/** Keeps 1 in `target` where `other` has 0. Returns whether any is left. */
 export function keepOthers(target: Uint8Array, other: Uint8Array): boolean {
   let any = 0;
   for (let i = 0; i < target.length; i++) {
@@ -26,7 +24,9 @@ export function keepOthers(target: Uint8Array, other: Uint8Array): boolean {
   return any !== 0;
 }
 
-/** Where any of the series has a value. For one series its own array: do not write to it. */
+/**
+ * Presence of any of the series. For one series it is that series' own array: do not write to it.
+ */
 export function anyPresence(
   series: readonly SeriesColumn[],
   count: number,

@@ -1,6 +1,7 @@
 /**
- * `and`, `or` and `unless`: each step keeps or drops a series by whether its match group is present
- * on the other side then. Values are never touched, so the results share them with the operands.
+ * `and`, `or` and `unless`: each step keeps or drops a series depending on the presence of its
+ * match group on the other side. Values are never changed, so the results share them with the
+ * operands.
  */
 import type { Binary, VectorMatching } from '../../ast.ts';
 import type { Budget } from '../../budget.ts';

@@ -1,6 +1,6 @@
 /**
- * Matching of the series of two vectors: once a query, never a step. A group holds the series
- * of both sides whose labels agree as far as `on` or `ignoring` looks at them.
+ * Matching of the series of two vectors, once per query and not per step. A group holds the series
+ * of both sides whose labels agree on the labels that `on` or `ignoring` compares.
  */
 import type { VectorMatching } from '../../ast.ts';
 import type { Budget } from '../../budget.ts';
@@ -72,7 +72,7 @@ const PLAIN_NAME = /^[a-zA-Z_][a-zA-Z0-9_]*$/;
 /** Labels in a message; an expression can make sets of hundreds. */
 const SHOWN_PAIRS_MAX = 30;
 
-/** A label set as it stands in Prometheus's messages; what is too long for one is cut. */
+/** A label set as written in Prometheus's messages; a very long one is cut. */
 function labelsText({ pairs }: Labels): string {
   const shown = pairs
     .slice(0, SHOWN_PAIRS_MAX)
@@ -102,8 +102,8 @@ export class MatchingFaults {
   }
 
   /**
-   * Series of one group on the side that must be unique. `others`: where the other side has any
-   * series at all; where it has none, Prometheus does not look.
+   * Checks series of one group on the side that must be unique. `others`: where the other side has
+   * any series at all; where it has none, Prometheus does not check.
    */
   noteOneSide(series: readonly SeriesColumn[], others: Uint8Array, budget: Budget): void {
     const clash = firstClash(series, others, budget);
@@ -119,7 +119,7 @@ export class MatchingFaults {
     );
   }
 
-  /** Series that would have the same result. `matched`: where they have a partner. */
+  /** Checks series that would have the same result. `matched`: where they have a partner. */
   noteResults(series: readonly SeriesColumn[], matched: Uint8Array, budget: Budget): void {
     const clash = firstClash(series, matched, budget);
     if (clash === null) return;
