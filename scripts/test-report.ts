@@ -12,6 +12,8 @@ export interface FileEnd {
   /** It had to be ended. */
   readonly timedOut: boolean;
   readonly elapsedMs: number;
+  /** What else is wrong. */
+  readonly message?: string;
 }
 
 /** Takes the output of one file. */

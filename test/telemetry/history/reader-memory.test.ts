@@ -1,6 +1,8 @@
 /**
  * The memory of a thread that reads history: as much as what is stored and in the head needs,
  * however many VMs, series and boots have come and gone.
+ *
+ * Own process: it measures the heap, and collects garbage on demand.
  */
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';

@@ -2,6 +2,8 @@
  * Merging and dropping in the background: the thread that takes samples in goes on meanwhile, how
  * far it is can be seen, a stop in the middle costs nothing, and pages that are damaged keep
  * nothing else from being merged or dropped.
+ *
+ * Own process: it measures how busy the main thread is.
  */
 import { closeSync, openSync, writeSync } from 'node:fs';
 import { join } from 'node:path';

@@ -2,6 +2,8 @@
  * The engine as its callers meet it: the forms of answers, what is refused before any work, and
  * that a query stops when it is asked to and takes no more than it was given. What expressions mean
  * is in the scripts.
+ *
+ * Own process: it measures memory outside of the heap.
  */
 import t from 'tap';
 import { Budget, type BudgetLimits } from '../../../src/telemetry/promql/budget.ts';
