@@ -1,9 +1,9 @@
 /** The line on top of every page: the project, the person's account, the theme. */
 import { signal } from '@preact/signals';
 import type { VNode } from 'preact';
+import { projectId, projectsState } from '../data/projects.ts';
 import { navigate } from '../router/location.ts';
 import { pathOf } from '../router/match.ts';
-import { projectId, projectsState } from './projects.ts';
 import { PROGRAM, texts, themeNames } from './texts.ts';
 import { chooseTheme, readTheme, themes } from './theme-choice.ts';
 
@@ -37,7 +37,7 @@ function ProjectSwitcher(): VNode | null {
       >
         {open === undefined && <option value="">{texts.chooseProject}</option>}
         {state.projects.map(({ name, displayName }) => {
-          const id = (name ?? '').replace(/^projects\//, '');
+          const id = name.replace(/^projects\//, '');
           return (
             <option key={id} value={id}>
               {displayName || id}

@@ -1,5 +1,9 @@
 /** The frame of every page: skip link, header, navigation, and the page in `main`. */
 import type { ComponentChildren, VNode } from 'preact';
+import { ConnectionBanner } from '../components/connection-banner.tsx';
+import { SessionDialog } from '../components/session-dialog.tsx';
+import { ShortcutList } from '../components/shortcut-list.tsx';
+import { Toasts } from '../components/toasts.tsx';
 import { Header } from './header.tsx';
 import { Navigation } from './navigation.tsx';
 import { texts } from './texts.ts';
@@ -13,6 +17,7 @@ export function Layout({ children }: { readonly children: ComponentChildren }): 
       <a class="skip" href={`#${MAIN_ID}`}>
         {texts.skipToContent}
       </a>
+      <ConnectionBanner />
       <Header />
       <div class="frame">
         <Navigation />
@@ -20,6 +25,9 @@ export function Layout({ children }: { readonly children: ComponentChildren }): 
           {children}
         </main>
       </div>
+      <SessionDialog />
+      <ShortcutList />
+      <Toasts />
     </>
   );
 }

@@ -1,9 +1,9 @@
 /** Links to the pages of the open project, by rooms; pages that the role may not open are left out. */
 import type { VNode } from 'preact';
+import { mayDo, projectId } from '../data/projects.ts';
 import { match } from '../router/location.ts';
 import { pathOf } from '../router/match.ts';
-import { type PageName, type PageRole, routes } from '../routes.ts';
-import { projectId, role } from './projects.ts';
+import { type PageName, routes } from '../routes.ts';
 import { pageTitles, texts } from './texts.ts';
 
 /** One line for each room; a page below another, such as one incident, marks its room's page. */
@@ -17,19 +17,16 @@ const rooms: readonly (readonly PageName[])[] = [
   ['audit', 'machines'],
 ];
 
-const ranks: readonly PageRole[] = ['SIGNED_IN', 'VIEWER', 'EDITOR', 'OWNER'];
-
 /** False as well while the role is not known and the page needs more than to read. */
-function mayOpen(page: PageName, has: PageRole | undefined): boolean {
-  const needed = routes.find((route) => route.page === page)?.role ?? 'OWNER';
-  return ranks.indexOf(has ?? 'VIEWER') >= ranks.indexOf(needed);
+function mayOpen(page: PageName): boolean {
+  return mayDo(routes.find((route) => route.page === page)?.role ?? 'OWNER');
 }
 
 export function Navigation(): VNode | null {
   const project = projectId.value;
   if (project === undefined) return null;
   const shown = rooms
-    .map((pages) => pages.filter((page) => mayOpen(page, role.value)))
+    .map((pages) => pages.filter((page) => mayOpen(page)))
     .filter((pages) => pages.length > 0);
   return (
     <nav class="navigation" aria-label={texts.navigation}>

@@ -1,8 +1,7 @@
 /** The start page: the projects to choose from. With one project it goes there at once. */
 import type { VNode } from 'preact';
 import { useEffect } from 'preact/hooks';
-import type { ProjectJson } from '../../../gen/svc/project/v1/project_pb.ts';
-import { loadProjects, projectsState } from '../../layout/projects.ts';
+import { loadProjects, type Project, projectsState } from '../../data/projects.ts';
 import { pageTitles, texts } from '../../layout/texts.ts';
 import { navigate } from '../../router/location.ts';
 import { pathOf } from '../../router/match.ts';
@@ -43,6 +42,6 @@ export function Page(): VNode {
   );
 }
 
-function overviewOf({ name = '' }: ProjectJson): string {
+function overviewOf({ name }: Project): string {
   return pathOf('overview', { project: name.replace(/^projects\//, '') });
 }

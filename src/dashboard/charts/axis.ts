@@ -1,0 +1,67 @@
+/**
+ * Axes of charts that are drawn as SVG: from values to positions, and round marks. Pure. The window
+ * and the slider below it share the time axis, so that a time stands at the same place in both.
+ */
+
+/** From a domain to pixels. */
+export interface Scale {
+  readonly from: number;
+  readonly to: number;
+  readonly fromPx: number;
+  readonly toPx: number;
+}
+
+/** Position of a value, px; the middle where the domain has no length. */
+export function position(scale: Scale, value: number): number {
+  const length = scale.to - scale.from;
+  const part = length === 0 ? 0.5 : (value - scale.from) / length;
+  return Math.round((scale.fromPx + part * (scale.toPx - scale.fromPx)) * 10) / 10;
+}
+
+/** Value of a position, within the domain. */
+export function valueAt(scale: Scale, px: number): number {
+  const length = scale.toPx - scale.fromPx;
+  const part = length === 0 ? 0 : (px - scale.fromPx) / length;
+  return scale.from + Math.min(1, Math.max(0, part)) * (scale.to - scale.from);
+}
+
+/** Round values within a domain, about `count` of them: 1, 2 or 5 times a power of ten apart. */
+export function roundMarks(from: number, to: number, count: number): number[] {
+  const length = to - from;
+  if (!(length > 0)) return [from];
+  const rough = length / count;
+  const power = 10 ** Math.floor(Math.log10(rough));
+  const step = [1, 2, 5, 10].map((times) => times * power).find((size) => size >= rough) ?? rough;
+  return marksFrom(from, to, step);
+}
+
+const TIME_STEPS_SECONDS = [
+  1, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1_800, 3_600, 7_200, 10_800, 21_600, 43_200, 86_400,
+];
+
+/** Round times within a range of Unix ms, at most `count` and one. */
+export function timeMarks(fromMs: number, toMs: number, count: number): number[] {
+  const rough = (toMs - fromMs) / 1_000 / count;
+  const seconds = TIME_STEPS_SECONDS.find((step) => step >= rough) ?? 86_400;
+  return toMs > fromMs ? marksFrom(fromMs, toMs, seconds * 1_000) : [fromMs];
+}
+
+function marksFrom(from: number, to: number, step: number): number[] {
+  const marks: number[] = [];
+  for (let i = Math.ceil(from / step - 1e-9); i * step <= to + step * 1e-9; i += 1) {
+    marks.push(Number((i * step).toPrecision(15)));
+  }
+  return marks;
+}
+
+/** A domain with a little air around its values; for shares of 100 within 0 to 100. */
+export function domainOf(values: readonly number[], unit: string): readonly [number, number] {
+  const least = Math.min(...values);
+  const greatest = Math.max(...values);
+  if (!Number.isFinite(least)) return [0, 1];
+  const air = (greatest - least || Math.abs(greatest) || 1) * 0.12;
+  const isShare = unit === 'percent' && least >= 0 && greatest <= 100;
+  return isShare
+    ? [Math.max(0, least - air), Math.min(100, greatest + air)]
+    : [least >= 0 ? Math.max(0, least - air) : least - air, greatest + air];
+}

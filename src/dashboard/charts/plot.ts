@@ -1,0 +1,303 @@
+/**
+ * The canvas of a history chart: uPlot, in a chunk of its own. It is given plain data and reports what
+ * is selected and pointed at; texts, keys and the table are in `history-chart.tsx`.
+ */
+import uPlot from 'uplot';
+import type { HistoryData } from './history-data.ts';
+
+export interface PlotOptions {
+  readonly width: number;
+  readonly height: number;
+  /** Texts of the axes. */
+  readonly formatValue: (value: number) => string;
+  readonly formatTime: (unix: number, isDay: boolean) => string;
+  /** A stretch was selected by dragging, Unix seconds. */
+  readonly onSelect: (startUnix: number, endUnix: number) => void;
+  /** Position of the time that is pointed at; undefined = none. */
+  readonly onPoint: (at: number | undefined) => void;
+  /** Limits drawn across, such as a rule's threshold. */
+  readonly limits?: readonly number[];
+}
+
+export interface Plot {
+  show(data: HistoryData): void;
+  resize(width: number): void;
+  /** Moves the cross hair to a position of `times`. */
+  pointAt(at: number): void;
+  destroy(): void;
+}
+
+/** Colours of series, in order: tokens of the style sheet. */
+const SERIES_COLOURS = 6;
+/** A drag shorter than this is a tap. */
+const DRAG_PX_MIN = 8;
+
+export function openPlot(element: HTMLElement, data: HistoryData, options: PlotOptions): Plot {
+  const colours = new Colours(element);
+  let shown = data;
+  const plot = new uPlot(
+    optionsOf(data, options, colours, () => shown),
+    alignedData(data),
+    element,
+  );
+  const stopTheme = colours.onChange(() => plot.redraw(false));
+  const stopTouch = selectByTouch(plot, options.onSelect);
+  return {
+    show(next) {
+      shown = next;
+      plot.setData(alignedData(next));
+    },
+    resize: (width) => plot.setSize({ width, height: options.height }),
+    pointAt(at) {
+      const time = shown.times[at];
+      const value = shown.columns[0]?.values[at];
+      if (time === undefined) return;
+      const top =
+        typeof value === 'number' ? plot.valToPos(value, 'y') : plot.over.clientHeight / 2;
+      plot.setCursor({ left: plot.valToPos(time, 'x'), top }, false);
+    },
+    destroy() {
+      stopTheme();
+      stopTouch();
+      plot.destroy();
+    },
+  };
+}
+
+/** Times, then for each column its values and, where it has them, its least and greatest. */
+function alignedData({ times, columns }: HistoryData): uPlot.AlignedData {
+  const series = columns.flatMap(({ values, least, greatest }) =>
+    least && greatest ? [values, least, greatest] : [values],
+  );
+  return [[...times], ...series.map((values) => [...values])];
+}
+
+function optionsOf(
+  data: HistoryData,
+  options: PlotOptions,
+  colours: Colours,
+  shown: () => HistoryData,
+): uPlot.Options {
+  const { formatValue, formatTime, limits = [] } = options;
+  const axis = {
+    stroke: () => colours.of('--text-weak'),
+    grid: { stroke: () => colours.of('--line'), width: 1 },
+    ticks: { show: false },
+    font: '12px system-ui, sans-serif',
+  };
+  return {
+    width: options.width,
+    height: options.height,
+    legend: { show: false },
+    cursor: { drag: { x: true, y: false, setScale: false }, points: { size: 8 } },
+    scales: {
+      x: { time: true, range: () => timeRange(shown().times) },
+      y: { range: (_, least, greatest) => valueRange(least, greatest, limits) },
+    },
+    axes: [
+      { ...axis, space: 90, values: (_, marks) => timeTexts(marks, formatTime) },
+      { ...axis, size: 64, gap: 6, values: (_, marks) => marks.map(formatValue) },
+    ],
+    series: [{}, ...data.columns.flatMap((column, i) => seriesOf(column, i, colours))],
+    bands: bandsOf(data, colours),
+    hooks: {
+      drawClear: [(plot) => drawGaps(plot, shown(), colours)],
+      draw: [(plot) => drawLimits(plot, limits, colours)],
+      setCursor: [({ cursor }) => options.onPoint(cursor.idx ?? undefined)],
+      setSelect: [
+        (plot) => {
+          const { left, width } = plot.select;
+          if (width < DRAG_PX_MIN) return;
+          options.onSelect(plot.posToVal(left, 'x'), plot.posToVal(left + width, 'x'));
+          plot.setSelect({ left: 0, width: 0, top: 0, height: 0 }, false);
+        },
+      ],
+    },
+  };
+}
+
+function seriesOf(
+  { lone, least }: HistoryData['columns'][number],
+  i: number,
+  colours: Colours,
+): uPlot.Series[] {
+  const stroke = (): string => colours.series(i);
+  // A value alone has no line: it is a dot, and the only dots that are drawn.
+  const points: uPlot.Series.Points = {
+    show: true,
+    size: 6,
+    fill: stroke,
+    filter: () => [...lone],
+  };
+  const line: uPlot.Series = { stroke, width: 1.75, spanGaps: false, points };
+  const edge: uPlot.Series = { width: 0, spanGaps: false, points: { show: false } };
+  return least ? [line, edge, edge] : [line];
+}
+
+/** Between greatest and least of each column that has them. */
+function bandsOf({ columns }: HistoryData, colours: Colours): uPlot.Band[] {
+  const bands: uPlot.Band[] = [];
+  let at = 1;
+  for (const [i, { least }] of columns.entries()) {
+    if (least) bands.push({ series: [at + 2, at + 1], fill: () => colours.band(i) });
+    at += least ? 3 : 1;
+  }
+  return bands;
+}
+
+/** Values with air above and below; the limits are in sight; from zero where nothing is below it. */
+function valueRange(
+  least: number | null,
+  greatest: number | null,
+  limits: readonly number[],
+): uPlot.Range.MinMax {
+  const values = [least, greatest, ...limits].filter((value) => value !== null);
+  if (values.length === 0) return [0, 1];
+  const low = Math.min(...values);
+  const high = Math.max(...values);
+  const air = (high - low || Math.abs(high) || 1) * 0.1;
+  return [
+    low >= 0 && low - air < (high - low) * 0.5 ? Math.max(0, low - air) : low - air,
+    high + air,
+  ];
+}
+
+/** All steps of the answer, also those without a reading. */
+function timeRange(times: readonly number[]): uPlot.Range.MinMax {
+  const [start] = times;
+  const end = times.at(-1);
+  return start === undefined || end === undefined ? [null, null] : [start, end];
+}
+
+/** The day where it changes, else the time of day. */
+function timeTexts(marks: number[], formatTime: PlotOptions['formatTime']): string[] {
+  const days = marks.map((mark) => formatTime(mark, true));
+  const isWide = new Set(days).size > 1;
+  return marks.map((mark, i) => {
+    const time = formatTime(mark, false);
+    return isWide && days[i] !== days[i - 1] ? `${days[i]} ${time}` : time;
+  });
+}
+
+/** Hatches each gap: an empty stretch could be mistaken for zero. */
+function drawGaps(plot: uPlot, { gaps, times }: HistoryData, colours: Colours): void {
+  const { ctx, bbox } = plot;
+  const end = times.at(-1);
+  ctx.save();
+  for (const { startUnix, endUnix } of gaps) {
+    const left = Math.max(bbox.left, plot.valToPos(startUnix, 'x', true));
+    const right = plot.valToPos(Math.min(endUnix, end ?? endUnix), 'x', true);
+    ctx.save();
+    ctx.beginPath();
+    ctx.rect(left, bbox.top, Math.max(0, right - left), bbox.height);
+    ctx.clip();
+    ctx.strokeStyle = colours.of('--line-strong');
+    ctx.lineWidth = devicePixelRatio;
+    ctx.beginPath();
+    const gapPx = 9 * devicePixelRatio;
+    for (let x = left - bbox.height; x < right; x += gapPx) {
+      ctx.moveTo(x, bbox.top + bbox.height);
+      ctx.lineTo(x + bbox.height, bbox.top);
+    }
+    ctx.stroke();
+    ctx.restore();
+  }
+  ctx.restore();
+}
+
+function drawLimits(plot: uPlot, limits: readonly number[], colours: Colours): void {
+  const { ctx, bbox } = plot;
+  ctx.save();
+  ctx.strokeStyle = colours.of('--critical');
+  ctx.lineWidth = 1.5 * devicePixelRatio;
+  ctx.setLineDash([6 * devicePixelRatio, 4 * devicePixelRatio]);
+  for (const limit of limits) {
+    const y = plot.valToPos(limit, 'y', true);
+    ctx.beginPath();
+    ctx.moveTo(bbox.left, y);
+    ctx.lineTo(bbox.left + bbox.width, y);
+    ctx.stroke();
+  }
+  ctx.restore();
+}
+
+/** uPlot selects by mouse alone: a finger that moves sideways selects too, up and down it scrolls. */
+function selectByTouch(plot: uPlot, onSelect: PlotOptions['onSelect']): () => void {
+  const { over } = plot;
+  let startPx: number | undefined;
+  const at = (event: PointerEvent): number =>
+    Math.min(over.clientWidth, Math.max(0, event.clientX - over.getBoundingClientRect().left));
+  const onDown = (event: PointerEvent): void => {
+    if (event.pointerType === 'touch') startPx = at(event);
+  };
+  const onMove = (event: PointerEvent): void => {
+    if (startPx === undefined) return;
+    const now = at(event);
+    const [left, width] = [Math.min(now, startPx), Math.abs(now - startPx)];
+    plot.setSelect({ left, width, top: 0, height: over.clientHeight }, false);
+    plot.setCursor({ left: now, top: over.clientHeight / 2 });
+  };
+  const onEnd = (event: PointerEvent): void => {
+    if (startPx === undefined) return;
+    const [left, right] = [startPx, at(event)].sort((a, b) => a - b);
+    startPx = undefined;
+    plot.setSelect({ left: 0, width: 0, top: 0, height: 0 }, false);
+    if (event.type === 'pointercancel' || left === undefined || right === undefined) return;
+    if (right - left >= DRAG_PX_MIN) onSelect(plot.posToVal(left, 'x'), plot.posToVal(right, 'x'));
+  };
+  over.addEventListener('pointerdown', onDown);
+  over.addEventListener('pointermove', onMove);
+  over.addEventListener('pointerup', onEnd);
+  over.addEventListener('pointercancel', onEnd);
+  return () => {
+    over.removeEventListener('pointerdown', onDown);
+    over.removeEventListener('pointermove', onMove);
+    over.removeEventListener('pointerup', onEnd);
+    over.removeEventListener('pointercancel', onEnd);
+  };
+}
+
+/** Colours of the style sheet as a canvas takes them: resolved for the theme that is on. */
+class Colours {
+  readonly #probe: HTMLElement;
+  #resolved = new Map<string, string>();
+
+  constructor(parent: HTMLElement) {
+    this.#probe = document.createElement('span');
+    this.#probe.hidden = true;
+    parent.append(this.#probe);
+  }
+
+  of(token: string): string {
+    const known = this.#resolved.get(token);
+    if (known !== undefined) return known;
+    this.#probe.style.color = `var(${token})`;
+    const colour = getComputedStyle(this.#probe).color;
+    this.#resolved.set(token, colour);
+    return colour;
+  }
+
+  series(i: number): string {
+    return this.of(`--series-${(i % SERIES_COLOURS) + 1}`);
+  }
+
+  band(i: number): string {
+    return this.of(`--band-${(i % SERIES_COLOURS) + 1}`);
+  }
+
+  /** Calls when the theme changes, by the person or by the system. */
+  onChange(call: () => void): () => void {
+    const forget = (): void => {
+      this.#resolved = new Map();
+      call();
+    };
+    const observer = new MutationObserver(forget);
+    observer.observe(document.documentElement, { attributeFilter: ['data-theme'] });
+    const system = matchMedia('(prefers-color-scheme: dark)');
+    system.addEventListener('change', forget);
+    return () => {
+      observer.disconnect();
+      system.removeEventListener('change', forget);
+    };
+  }
+}

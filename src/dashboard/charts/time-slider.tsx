@@ -1,0 +1,144 @@
+/**
+ * Goes through what happened, step by step, on the axis of time of the chart above it. Arrow keys
+ * move one step, also between steps of one millisecond; a drag goes to the nearest.
+ */
+import { ChevronLeft, ChevronRight } from 'lucide';
+import type { VNode } from 'preact';
+import { useRef } from 'preact/hooks';
+import { Icon } from '../components/icon.tsx';
+import { format } from '../data/preferences.ts';
+import { texts } from '../messages/en.ts';
+import { formatClock } from '../messages/format.ts';
+import { position, valueAt } from './axis.ts';
+import { useWidth } from './use-width.ts';
+import { timeScale } from './window-chart.tsx';
+import { nearestStep } from './window-data.ts';
+
+export interface SliderStep {
+  readonly ms: number;
+  /** What happened: `Breach started`. */
+  readonly name: string;
+}
+
+export interface TimeSliderProps {
+  /** Oldest first. */
+  readonly steps: readonly SliderStep[];
+  /** Position in `steps`. */
+  readonly at: number;
+  readonly onMove: (at: number) => void;
+  /** Bounds of the axis, Unix ms: those of the chart above. */
+  readonly startMs: number;
+  readonly endMs: number;
+  readonly label?: string;
+}
+
+const HEIGHT = 44;
+const MIDDLE = HEIGHT / 2;
+
+export function TimeSlider(props: TimeSliderProps): VNode {
+  const { steps, at, onMove, label = texts.chart.slider } = props;
+  const step = steps[at];
+  const move = (to: number): void => onMove(Math.min(steps.length - 1, Math.max(0, to)));
+  const keys: Readonly<Record<string, number>> = {
+    ArrowRight: at + 1,
+    ArrowUp: at + 1,
+    ArrowLeft: at - 1,
+    ArrowDown: at - 1,
+    Home: 0,
+    End: steps.length - 1,
+  };
+  return (
+    <div class="time-slider">
+      <div
+        class="slider-track"
+        role="slider"
+        tabIndex={0}
+        aria-label={label}
+        aria-valuemin={1}
+        aria-valuemax={steps.length}
+        aria-valuenow={at + 1}
+        aria-valuetext={step && stepText(step)}
+        onKeyDown={(event) => {
+          const to = keys[event.key];
+          if (to === undefined) return;
+          event.preventDefault();
+          move(to);
+        }}
+      >
+        <Track {...props} />
+      </div>
+      <div class="slider-foot">
+        <button
+          type="button"
+          class="quiet square"
+          aria-label={texts.chart.previousStep}
+          aria-disabled={at <= 0}
+          onClick={() => move(at - 1)}
+        >
+          <Icon node={ChevronLeft} />
+        </button>
+        <button
+          type="button"
+          class="quiet square"
+          aria-label={texts.chart.nextStep}
+          aria-disabled={at >= steps.length - 1}
+          onClick={() => move(at + 1)}
+        >
+          <Icon node={ChevronRight} />
+        </button>
+        <output>
+          <span class="weak">{texts.chart.stepOf(at + 1, steps.length)}</span>{' '}
+          {step && stepText(step)}
+        </output>
+      </div>
+    </div>
+  );
+}
+
+function Track({ steps, at, onMove, startMs, endMs }: TimeSliderProps): VNode {
+  const box = useRef<HTMLDivElement>(null);
+  const width = useWidth(box);
+  const scale = timeScale({ startMs, endMs }, width.value);
+  const times = steps.map(({ ms }) => ms);
+  const follow = (event: PointerEvent): void => {
+    if (!(event.currentTarget instanceof Element)) return;
+    const { left } = event.currentTarget.getBoundingClientRect();
+    onMove(nearestStep(times, valueAt(scale, event.clientX - left)));
+  };
+  const thumb = steps[at];
+  return (
+    <div ref={box}>
+      {width.value > 0 && (
+        <svg
+          width={width.value}
+          height={HEIGHT}
+          aria-hidden="true"
+          onPointerDown={(event) => {
+            event.currentTarget.setPointerCapture(event.pointerId);
+            follow(event);
+          }}
+          onPointerMove={(event) => {
+            if (event.currentTarget.hasPointerCapture(event.pointerId)) follow(event);
+          }}
+        >
+          <line class="track" x1={scale.fromPx} x2={scale.toPx} y1={MIDDLE} y2={MIDDLE} />
+          {steps.map(({ ms, name }, i) => (
+            <line
+              key={`${ms} ${name}`}
+              class={i <= at ? 'tick passed' : 'tick'}
+              x1={position(scale, ms)}
+              x2={position(scale, ms)}
+              y1={MIDDLE - 7}
+              y2={MIDDLE + 7}
+            />
+          ))}
+          {thumb && <circle class="thumb" cx={position(scale, thumb.ms)} cy={MIDDLE} r="9" />}
+        </svg>
+      )}
+    </div>
+  );
+}
+
+function stepText({ ms, name }: SliderStep): string {
+  return `${formatClock(ms, format.value, true)} ${name}`;
+}

@@ -1,0 +1,338 @@
+/**
+ * The deciding samples of an incident, or of an instance: each sample is a mark that can be reached
+ * by keyboard and read out, a square where it breaches and a circle where it is good. Thresholds,
+ * the sustained span, gaps and the recovery stand on the same axis of observation time.
+ */
+import { useSignal } from '@preact/signals';
+import type { VNode } from 'preact';
+import { useId, useRef } from 'preact/hooks';
+import { format } from '../data/preferences.ts';
+import { texts } from '../messages/en.ts';
+import { formatClock, formatDuration, formatReading } from '../messages/format.ts';
+import { position, roundMarks, type Scale, timeMarks } from './axis.ts';
+import { useWidth } from './use-width.ts';
+import {
+  type WindowData,
+  type WindowInput,
+  type WindowMark,
+  type WindowSpan,
+  windowData,
+} from './window-data.ts';
+
+export interface WindowChartProps extends WindowInput {
+  /** Read out as the chart's name: the metric and the VM. */
+  readonly label: string;
+  /** Drawn dashed: recomputed, and not what was recorded. */
+  readonly isRecomputed?: boolean;
+  /** Where the slider stands, Unix ms. */
+  readonly atMs?: number | undefined;
+  /** A sample was reached: the slider may follow. */
+  readonly onReach?: (ms: number) => void;
+  /** true: not every sample is in it. */
+  readonly isThinned?: boolean;
+}
+
+/** Left edge of the plot, px; the slider below begins there too. */
+export const PLOT_LEFT = 64;
+/** Free space at the right edge, px. */
+export const PLOT_RIGHT = 12;
+const TOP = 12;
+const BOTTOM = 48;
+const HEIGHT = 260;
+
+export function WindowChart(props: WindowChartProps): VNode {
+  const { label, condition, isThinned } = props;
+  const figure = useRef<HTMLElement>(null);
+  const width = useWidth(figure);
+  const data = windowData(props);
+  const active = useSignal(0);
+  const current = Math.min(active.value, Math.max(0, data.marks.length - 1));
+  const read = data.marks[current];
+  return (
+    <figure
+      ref={figure}
+      class={props.isRecomputed ? 'window-chart recomputed' : 'window-chart'}
+      aria-label={label}
+    >
+      {width.value > 0 && (
+        <Plot {...props} data={data} width={width.value} current={current} active={active} />
+      )}
+      <figcaption>
+        {read && <output>{sampleText(read, condition.unit)}</output>}
+        {isThinned && <span class="weak"> {texts.chart.thinned}</span>}
+      </figcaption>
+      <Legend data={data} hasRecoveryThreshold={hasOwnRecovery(props)} />
+    </figure>
+  );
+}
+
+interface PlotProps extends WindowChartProps {
+  readonly data: WindowData;
+  readonly width: number;
+  readonly current: number;
+  readonly active: { value: number };
+}
+
+function Plot(props: PlotProps): VNode {
+  const { data, width, condition, current, active, onReach, atMs } = props;
+  const patternId = useId();
+  const group = useRef<SVGGElement>(null);
+  const time = timeScale(data, width);
+  const value: Scale = {
+    from: data.least,
+    to: data.greatest,
+    fromPx: HEIGHT - BOTTOM,
+    toPx: TOP,
+  };
+  const reach = (to: number): void => {
+    const next = Math.min(data.marks.length - 1, Math.max(0, to));
+    active.value = next;
+    group.current?.querySelectorAll<SVGGElement>('[data-sample]')[next]?.focus();
+  };
+  const steps: Readonly<Record<string, () => void>> = {
+    ArrowRight: () => reach(current + 1),
+    ArrowLeft: () => reach(current - 1),
+    Home: () => reach(0),
+    End: () => reach(data.marks.length - 1),
+  };
+  const onKey = (event: KeyboardEvent): void => {
+    const step = steps[event.key];
+    if (step === undefined) return;
+    event.preventDefault();
+    step();
+  };
+  return (
+    // biome-ignore lint/a11y/noSvgWithoutTitle: the figure names it; a title would be a tooltip of all marks
+    <svg width={width} height={HEIGHT}>
+      <Patterns id={patternId} />
+      {data.spans.map((span) => (
+        <Span key={`${span.kind} ${span.startMs}`} span={span} time={time} patternId={patternId} />
+      ))}
+      <Axes data={data} unit={condition.unit} time={time} value={value} />
+      <Thresholds {...props} value={value} />
+      {data.lines.map((line) => (
+        <polyline
+          key={line[0]?.ms}
+          class="window-line"
+          points={line
+            .map((mark) => `${position(time, mark.ms)},${position(value, mark.value)}`)
+            .join(' ')}
+        />
+      ))}
+      <At atMs={atMs} time={time} />
+      <g ref={group}>
+        {data.marks.map((mark, i) => (
+          <Mark
+            key={mark.ms}
+            mark={mark}
+            x={position(time, mark.ms)}
+            y={position(value, mark.value)}
+            unit={condition.unit}
+            isCurrent={i === current}
+            onKey={onKey}
+            onReach={() => {
+              active.value = i;
+              onReach?.(mark.ms);
+            }}
+          />
+        ))}
+      </g>
+    </svg>
+  );
+}
+
+function At({ atMs, time }: { atMs: number | undefined; time: Scale }): VNode | null {
+  if (atMs === undefined || atMs < time.from || atMs > time.to) return null;
+  const x = position(time, atMs);
+  return <line class="window-at" x1={x} x2={x} y1={TOP} y2={HEIGHT - BOTTOM} />;
+}
+
+/** The axis of time, shared with the slider. */
+export function timeScale(data: { startMs: number; endMs: number }, width: number): Scale {
+  return { from: data.startMs, to: data.endMs, fromPx: PLOT_LEFT, toPx: width - PLOT_RIGHT };
+}
+
+interface MarkProps {
+  readonly mark: WindowMark;
+  readonly x: number;
+  readonly y: number;
+  readonly unit: string;
+  readonly isCurrent: boolean;
+  readonly onKey: (event: KeyboardEvent) => void;
+  readonly onReach: () => void;
+}
+
+function Mark({ mark, x, y, unit, isCurrent, onKey, onReach }: MarkProps): VNode {
+  const text = sampleText(mark, unit);
+  return (
+    // biome-ignore lint/a11y/noStaticElementInteractions: a sample is read out; SVG has no element for it
+    <g
+      class={mark.breaches ? 'sample breach' : 'sample good'}
+      data-sample=""
+      aria-label={text}
+      tabIndex={isCurrent ? 0 : -1}
+      onKeyDown={onKey}
+      onFocus={onReach}
+      onClick={onReach}
+    >
+      <title>{text}</title>
+      {mark.breaches ? (
+        <rect x={x - 4} y={y - 4} width="8" height="8" />
+      ) : (
+        <circle cx={x} cy={y} r="4" />
+      )}
+      {/* Around the mark: where a finger reaches it, and where the focus is seen. */}
+      <circle class="reach" cx={x} cy={y} r="9" />
+    </g>
+  );
+}
+
+function sampleText({ ms, value, breaches }: WindowMark, unit: string): string {
+  const verdict = breaches ? texts.chart.breaching : texts.chart.good;
+  const time = formatClock(ms, format.value, true);
+  return texts.chart.sample(time, formatReading(value, unit, format.value), verdict);
+}
+
+function Axes(props: { data: WindowData; unit: string; time: Scale; value: Scale }): VNode {
+  const { data, unit, time, value } = props;
+  const spanMs = data.endMs - data.startMs;
+  const timeCount = Math.max(2, Math.floor((time.toPx - time.fromPx) / 90));
+  return (
+    <g class="axes">
+      {roundMarks(data.least, data.greatest, 4).map((mark) => (
+        <g key={mark}>
+          <line
+            x1={time.fromPx}
+            x2={time.toPx}
+            y1={position(value, mark)}
+            y2={position(value, mark)}
+          />
+          <text x={PLOT_LEFT - 8} y={position(value, mark) + 4} text-anchor="end">
+            {formatReading(mark, unit, format.value)}
+          </text>
+        </g>
+      ))}
+      {timeMarks(data.startMs, data.endMs, timeCount).map((mark) => (
+        <text key={mark} x={position(time, mark)} y={HEIGHT - 8} text-anchor="middle">
+          {formatClock(mark, format.value, spanMs < 600_000)}
+        </text>
+      ))}
+    </g>
+  );
+}
+
+function hasOwnRecovery({ condition }: WindowChartProps): boolean {
+  const { threshold, recoveryThreshold } = condition;
+  return recoveryThreshold !== undefined && recoveryThreshold !== threshold;
+}
+
+function Thresholds(props: PlotProps & { value: Scale }): VNode {
+  const { condition, width, value } = props;
+  const { threshold, recoveryThreshold, unit } = condition;
+  const right = width - PLOT_RIGHT;
+  const line = (at: number, kind: string, name: string, below: boolean): VNode => {
+    const y = position(value, at);
+    return (
+      <g class={kind}>
+        <line x1={PLOT_LEFT} x2={right} y1={y} y2={y} />
+        <text x={right - 4} y={below ? y + 14 : y - 5} text-anchor="end">
+          {`${name} ${formatReading(at, unit, format.value)}`}
+        </text>
+      </g>
+    );
+  };
+  const hasRecovery = hasOwnRecovery(props) && recoveryThreshold !== undefined;
+  const isAbove = hasRecovery && recoveryThreshold > threshold;
+  return (
+    <>
+      {line(threshold, 'threshold', texts.chart.threshold, isAbove)}
+      {hasRecovery &&
+        line(recoveryThreshold, 'recovery-threshold', texts.chart.recoveryThreshold, !isAbove)}
+    </>
+  );
+}
+
+const spanNames: Readonly<Record<WindowSpan['kind'], string>> = {
+  sustained: texts.chart.sustained,
+  recovery: texts.chart.recovery,
+  tolerated: texts.chart.tolerated,
+  gap: texts.chart.interrupting,
+};
+
+function Span(props: { span: WindowSpan; time: Scale; patternId: string }): VNode {
+  const { span, time, patternId } = props;
+  const x = position(time, span.startMs);
+  const width = Math.max(1, position(time, span.endMs) - x);
+  const name = spanNames[span.kind];
+  const seconds = (span.endMs - span.startMs) / 1_000;
+  const from = formatClock(span.startMs, format.value, true);
+  const title = `${name}: ${formatDuration(seconds)}, ${from}`;
+  if (span.kind === 'gap' || span.kind === 'tolerated') {
+    return (
+      <g class={`span ${span.kind}`} aria-label={title}>
+        <title>{title}</title>
+        <rect
+          x={x}
+          y={TOP}
+          width={width}
+          height={HEIGHT - BOTTOM - TOP}
+          fill={`url(#${patternId}-${span.kind})`}
+        />
+      </g>
+    );
+  }
+  // A bracket below the plot: what was decided lies on the axis, not over the samples.
+  const y = HEIGHT - BOTTOM + 10;
+  return (
+    <g class={`span ${span.kind}`} aria-label={title}>
+      <title>{title}</title>
+      <path d={`M${x} ${y - 5}v10M${x + width} ${y - 5}v10M${x} ${y}h${width}`} />
+      {width > 60 && (
+        <text x={x + width / 2} y={y + 14} text-anchor="middle">
+          {name}
+        </text>
+      )}
+    </g>
+  );
+}
+
+function Patterns({ id }: { readonly id: string }): VNode {
+  return (
+    <defs>
+      <pattern
+        id={`${id}-gap`}
+        width="8"
+        height="8"
+        patternUnits="userSpaceOnUse"
+        patternTransform="rotate(45)"
+      >
+        <line class="hatch" x1="0" y1="0" x2="0" y2="8" stroke-width="2" />
+      </pattern>
+      <pattern id={`${id}-tolerated`} width="8" height="8" patternUnits="userSpaceOnUse">
+        <circle class="hatch-dot" cx="2" cy="2" r="1" />
+      </pattern>
+    </defs>
+  );
+}
+
+function Legend(props: { data: WindowData; hasRecoveryThreshold: boolean }): VNode {
+  const { data, hasRecoveryThreshold } = props;
+  const has = (kind: WindowSpan['kind']): boolean => data.spans.some((span) => span.kind === kind);
+  const entries = [
+    data.marks.some(({ breaches }) => breaches) && ['breach', texts.chart.breaching],
+    data.marks.some(({ breaches }) => !breaches) && ['good', texts.chart.good],
+    has('tolerated') && ['tolerated', texts.chart.tolerated],
+    has('gap') && ['gap', texts.chart.interrupting],
+    hasRecoveryThreshold && ['recovery-threshold', texts.chart.recoveryThreshold],
+  ].filter((entry) => entry !== false);
+  return (
+    <ul class="legend">
+      {entries.map(([kind, name]) => (
+        <li key={kind}>
+          <span class={`key ${kind}`} aria-hidden="true" />
+          {name}
+        </li>
+      ))}
+    </ul>
+  );
+}

@@ -1,0 +1,114 @@
+/**
+ * What the chart of deciding samples shows, from ExplainIncident or ExplainAlertInstance: pure. One
+ * axis of observation time; nothing here decides anything, it places what the service decided.
+ */
+import type { ResponseOf } from '../data/rpc-types.ts';
+import { domainOf } from './axis.ts';
+
+type Explanation = ResponseOf<'AlertService', 'explainIncident'>;
+export type Condition = NonNullable<Explanation['condition']>;
+export type Sample = Explanation['window'][number];
+export type Gap = Explanation['gaps'][number];
+
+export interface WindowInput {
+  readonly condition: Condition;
+  readonly samples: readonly Sample[];
+  readonly gaps: readonly Gap[];
+  /** First breaching observation of the run; undefined = there was none. */
+  readonly startedMs?: number | undefined;
+  /** Observation that completed the sustained duration. */
+  readonly firedMs?: number | undefined;
+  /** First good observation of the recovery, and the one that completed it. */
+  readonly recoveryStartedMs?: number | undefined;
+  readonly recoveredMs?: number | undefined;
+}
+
+export interface WindowMark {
+  readonly ms: number;
+  readonly value: number;
+  readonly breaches: boolean;
+}
+
+export interface WindowSpan {
+  readonly kind: 'sustained' | 'recovery' | 'tolerated' | 'gap';
+  readonly startMs: number;
+  readonly endMs: number;
+}
+
+export interface WindowData {
+  readonly startMs: number;
+  readonly endMs: number;
+  readonly least: number;
+  readonly greatest: number;
+  readonly marks: readonly WindowMark[];
+  /** Samples joined by lines: a new part begins after each gap that ends the run. */
+  readonly lines: readonly (readonly WindowMark[])[];
+  readonly spans: readonly WindowSpan[];
+}
+
+/** Places samples, gaps and spans; the domain holds both thresholds. */
+export function windowData(input: WindowInput): WindowData {
+  const { condition, samples } = input;
+  const marks = samples.map(({ observedUnixMs, value, breaches }) => ({
+    ms: Number(observedUnixMs),
+    value,
+    breaches,
+  }));
+  const spans = spansOf(input);
+  const times = [
+    ...marks.map(({ ms }) => ms),
+    ...spans.flatMap(({ startMs, endMs }) => [startMs, endMs]),
+  ];
+  const thresholds = [condition.threshold, condition.recoveryThreshold ?? condition.threshold];
+  const values = [...marks.map(({ value }) => value), ...thresholds];
+  const [least, greatest] = domainOf(values, condition.unit);
+  return {
+    startMs: times.length > 0 ? Math.min(...times) : 0,
+    endMs: times.length > 0 ? Math.max(...times) : 1,
+    least,
+    greatest,
+    marks,
+    lines: linesOf(marks, spans),
+    spans,
+  };
+}
+
+function spansOf(input: WindowInput): WindowSpan[] {
+  const { startedMs, firedMs, recoveryStartedMs, recoveredMs, gaps } = input;
+  const spans: WindowSpan[] = gaps.map(({ startUnixMs, endUnixMs, tolerated }) => ({
+    kind: tolerated ? 'tolerated' : 'gap',
+    startMs: Number(startUnixMs),
+    endMs: Number(endUnixMs),
+  }));
+  if (startedMs !== undefined && firedMs !== undefined && firedMs > startedMs) {
+    spans.push({ kind: 'sustained', startMs: startedMs, endMs: firedMs });
+  }
+  if (recoveryStartedMs !== undefined && recoveredMs !== undefined) {
+    spans.push({ kind: 'recovery', startMs: recoveryStartedMs, endMs: recoveredMs });
+  }
+  return spans;
+}
+
+function linesOf(marks: readonly WindowMark[], spans: readonly WindowSpan[]): WindowMark[][] {
+  const breaks = spans.filter(({ kind }) => kind === 'gap');
+  const lines: WindowMark[][] = [];
+  for (const [i, mark] of marks.entries()) {
+    const before = marks[i - 1];
+    const isBroken =
+      before === undefined ||
+      breaks.some(({ startMs, endMs }) => startMs >= before.ms && endMs <= mark.ms);
+    if (isBroken) lines.push([mark]);
+    else lines.at(-1)?.push(mark);
+  }
+  return lines;
+}
+
+/** Position of the step that is nearest to a time; the later one of two at the same distance. */
+export function nearestStep(stepsMs: readonly number[], ms: number): number {
+  let nearest = 0;
+  for (const [i, step] of stepsMs.entries()) {
+    const best = stepsMs[nearest] ?? step;
+    if (Math.abs(step - ms) <= Math.abs(best - ms)) nearest = i;
+  }
+  return nearest;
+}

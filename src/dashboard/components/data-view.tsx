@@ -1,0 +1,131 @@
+/**
+ * Around everything that a page loads: shows the value, or in words why there is none, and what to do
+ * next. A value that is older than it should be is marked with its time; it never looks live.
+ */
+import { useSignal } from '@preact/signals';
+import type { ComponentChildren, VNode } from 'preact';
+import { useEffect } from 'preact/hooks';
+import { nowMs, serverClock } from '../data/clock.ts';
+import { type Loader, shownOf } from '../data/loaded.ts';
+import { format } from '../data/preferences.ts';
+import type { RpcError } from '../data/rpc-error.ts';
+import { texts } from '../messages/en.ts';
+import { formatTime } from '../messages/format.ts';
+import { ErrorBox } from './error-box.tsx';
+import { NoticeBox } from './notice-box.tsx';
+import { ageText } from './time.tsx';
+
+export interface DataViewProps<T> {
+  readonly of: Loader<T>;
+  readonly children: (value: T) => ComponentChildren;
+  /** True when there is nothing to show; then `empty` is shown, with the next step. */
+  readonly isEmpty?: (value: T) => boolean;
+  readonly empty?: ComponentChildren;
+  /** What is missing of the value, one sentence each; empty when it is whole. */
+  readonly missing?: (value: T) => readonly string[];
+  /** How the place looks while nothing is there yet, in lines. */
+  readonly lines?: number;
+}
+
+// biome-ignore lint/suspicious/noShadowRestrictedNames: pages view data; no page reads bytes
+export function DataView<T>(props: DataViewProps<T>): VNode {
+  const { of: loader, children, isEmpty, empty, missing, lines = 3 } = props;
+  const shown = shownOf(loader.state.value);
+  switch (shown.kind) {
+    case 'loading':
+      return <Loading lines={lines} />;
+    case 'denied':
+      return <Denied error={shown.error} />;
+    case 'failed':
+      return <Failed error={shown.error} retryMs={shown.retryMs} reload={loader.reload} />;
+    case 'value': {
+      const { value, stale } = shown;
+      const gone = missing?.(value) ?? [];
+      return (
+        <div class={stale ? 'data stale' : 'data'} aria-busy={loader.state.value.isLoading}>
+          {stale && <Stale {...stale} reload={loader.reload} />}
+          {gone.length > 0 && (
+            <NoticeBox tone="warning" title={texts.view.partial} announce="status">
+              {gone.map((sentence) => (
+                <p key={sentence}>{sentence}</p>
+              ))}
+            </NoticeBox>
+          )}
+          {isEmpty?.(value) === true ? <div class="empty">{empty}</div> : children(value)}
+        </div>
+      );
+    }
+  }
+}
+
+const SHOW_LOADING_MS = 200;
+
+/** Nothing for 200 ms, because most answers are there by then; after it the place of the value. */
+export function Loading({ lines }: { readonly lines: number }): VNode {
+  const isShown = useSignal(false);
+  useEffect(
+    () =>
+      serverClock.wakeAfter(SHOW_LOADING_MS, () => {
+        isShown.value = true;
+      }),
+    [isShown],
+  );
+  return (
+    <div class="loading" role="status">
+      {isShown.value && <span class="visually-hidden">{texts.loading}</span>}
+      {Array.from({ length: lines }, (_, line) => (
+        <span key={line} class={isShown.value ? 'bone shown' : 'bone'} />
+      ))}
+    </div>
+  );
+}
+
+function Denied({ error }: { readonly error: RpcError }): VNode {
+  const { role } = error.metadata;
+  if (role === undefined) return <ErrorBox error={error} title={texts.view.deniedAny} />;
+  return (
+    <NoticeBox tone="warning" title={texts.view.denied(role)}>
+      {texts.view.deniedHelp}
+    </NoticeBox>
+  );
+}
+
+interface FailedProps {
+  readonly error: RpcError;
+  readonly retryMs: number | undefined;
+  readonly reload: () => void;
+}
+
+function Failed({ error, retryMs, reload }: FailedProps): VNode {
+  return (
+    <div class="failed">
+      <ErrorBox error={error} title={texts.view.failed} actions={<Retry reload={reload} />} />
+      {retryMs !== undefined && (
+        <p class="weak">
+          {texts.view.retryAt(ageText(Math.max(retryMs, nowMs.value), nowMs.value))}
+        </p>
+      )}
+    </div>
+  );
+}
+
+interface StaleProps {
+  readonly sinceMs: number;
+  readonly error: RpcError;
+  readonly reload: () => void;
+}
+
+function Stale({ sinceMs, error, reload }: StaleProps): VNode {
+  const time = formatTime(sinceMs, nowMs.peek(), format.value);
+  return (
+    <ErrorBox error={error} title={texts.view.stale(time)} actions={<Retry reload={reload} />} />
+  );
+}
+
+function Retry({ reload }: { readonly reload: () => void }): VNode {
+  return (
+    <button type="button" class="quiet" onClick={reload}>
+      {texts.retry}
+    </button>
+  );
+}

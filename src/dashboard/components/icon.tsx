@@ -1,0 +1,20 @@
+/** Icons: the nodes of lucide, painted by Preact. They decorate; the text beside them says it. */
+import type { IconNode } from 'lucide';
+import { h, type VNode } from 'preact';
+
+export function Icon({ node }: { readonly node: IconNode }): VNode {
+  return (
+    <svg
+      class="icon"
+      viewBox="0 0 24 24"
+      fill="none"
+      stroke="currentColor"
+      stroke-width="2"
+      stroke-linecap="round"
+      stroke-linejoin="round"
+      aria-hidden="true"
+    >
+      {node.map(([tag, attributes]) => h(tag, { ...attributes }))}
+    </svg>
+  );
+}

@@ -1,0 +1,53 @@
+/**
+ * A secret that the service shows once. It is held in memory alone: no storage, no address, no log.
+ * It closes only by saying that it is stored.
+ */
+import { useSignal } from '@preact/signals';
+import type { ComponentChildren, VNode } from 'preact';
+import { texts } from '../messages/en.ts';
+import { CopyButton } from './copy-button.tsx';
+import { NoticeBox } from './notice-box.tsx';
+
+export interface SecretOnceProps {
+  /** What it is: `Key of deploy-bot`. */
+  readonly label: string;
+  /** From the answer; undefined or empty where `secretAvailable` is false. */
+  readonly secret: string | undefined;
+  /** The person has stored it: forget it. */
+  readonly onStored: () => void;
+  /** Buttons to revoke and replace, where the secret cannot be shown. */
+  readonly replace?: ComponentChildren;
+}
+
+export function SecretOnce({ label, secret, onStored, replace }: SecretOnceProps): VNode {
+  const isVisible = useSignal(false);
+  if (secret === undefined || secret === '') {
+    return (
+      <NoticeBox tone="warning" title={texts.secret.unavailable} actions={replace}>
+        {texts.secret.unavailableHelp}
+      </NoticeBox>
+    );
+  }
+  return (
+    <section class="secret" aria-label={label}>
+      <h3>{label}</h3>
+      <p>{texts.secret.once}</p>
+      <output class="secret-text">{isVisible.value ? secret : '•'.repeat(24)}</output>
+      <div class="buttons">
+        <button
+          type="button"
+          class="quiet"
+          onClick={() => {
+            isVisible.value = !isVisible.value;
+          }}
+        >
+          {isVisible.value ? texts.secret.hide : texts.secret.show}
+        </button>
+        <CopyButton text={secret} />
+        <button type="button" onClick={onStored}>
+          {texts.secret.stored}
+        </button>
+      </div>
+    </section>
+  );
+}

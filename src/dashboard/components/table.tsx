@@ -1,0 +1,247 @@
+/**
+ * A table of any length. Rows scroll with the page, so that a phone has one scroll area; of a long
+ * table only the rows on the screen exist, while `aria-rowcount` and `aria-rowindex` say which ones
+ * they are. One row is in the tab order; arrow keys, `j` and `k` move on from it.
+ */
+import { useSignal } from '@preact/signals';
+import type { ComponentChildren, VNode } from 'preact';
+import { useEffect, useRef } from 'preact/hooks';
+import { texts } from '../messages/en.ts';
+import { useShortcuts } from './shortcuts.ts';
+import { type VisibleRows, visibleRows } from './visible-rows.ts';
+
+export interface Column<Row> {
+  readonly key: string;
+  readonly title: string;
+  readonly cell: (row: Row) => ComponentChildren;
+  /** Numbers stand right. */
+  readonly align?: 'right';
+  /** `hide`: not on a phone. `second`: on a phone in the second line of the row. */
+  readonly phone?: 'hide' | 'second';
+  /** `grow`: takes what is left over; at most one or two columns. */
+  readonly width?: 'grow';
+  readonly isSortable?: boolean;
+}
+
+export interface TableProps<Row> {
+  /** Read out as the table's name. */
+  readonly label: string;
+  readonly columns: readonly Column<Row>[];
+  readonly rows: readonly Row[];
+  readonly keyOf: (row: Row) => string;
+  /** Where a row leads; its first cell becomes the link. */
+  readonly href?: (row: Row) => string;
+  /** Rows in all, where more exist than are loaded; -1 = not known. */
+  readonly rowCount?: number;
+  readonly sort?: { readonly key: string; readonly descending: boolean };
+  readonly onSort?: (key: string) => void;
+  /** A box before each row, to choose several. */
+  readonly selection?: {
+    readonly has: (row: Row) => boolean;
+    readonly toggle: (row: Row) => void;
+    readonly label: (row: Row) => string;
+  };
+}
+
+export function Table<Row>(props: TableProps<Row>): VNode {
+  const { label, columns, rows, keyOf, rowCount = rows.length, selection } = props;
+  const element = useRef<HTMLTableElement>(null);
+  const visible = useVisibleRows(element, rows.length);
+  const active = useSignal(0);
+  const moveTo = (row: number): void => {
+    active.value = Math.min(rows.length - 1, Math.max(0, row));
+    focusRow(element.current, active.value);
+  };
+  useShortcuts([
+    { keys: 'j', name: texts.shortcut.down, run: () => moveTo(next(element.current, active, 1)) },
+    { keys: 'k', name: texts.shortcut.up, run: () => moveTo(next(element.current, active, -1)) },
+  ]);
+  const { first, end, abovePx, belowPx } = visible.value;
+  const span = columns.length + (selection ? 1 : 0);
+  const current = Math.min(Math.max(active.value, first), Math.max(first, end - 1));
+  return (
+    <table
+      ref={element}
+      class={rows.length > end - first ? 'table long' : 'table'}
+      aria-label={label}
+      aria-rowcount={rowCount < 0 ? -1 : rowCount + 1}
+      onKeyDown={(event) => {
+        const step = keySteps[event.key];
+        if (step === undefined || isTyping(event.target)) return;
+        event.preventDefault();
+        moveTo(step(rowOf(event.target) ?? active.peek(), rows.length));
+      }}
+    >
+      <Head {...props} />
+      <Spacer px={abovePx} span={span} />
+      <tbody>
+        {rows.slice(first, end).map((row, i) => (
+          <tr
+            key={keyOf(row)}
+            aria-rowindex={first + i + 2}
+            data-row={first + i}
+            onFocusIn={() => {
+              active.value = first + i;
+            }}
+          >
+            {selection && (
+              <td class="choose">
+                <label>
+                  <span class="visually-hidden">{selection.label(row)}</span>
+                  <input
+                    type="checkbox"
+                    checked={selection.has(row)}
+                    onChange={() => selection.toggle(row)}
+                  />
+                </label>
+              </td>
+            )}
+            <Cells {...props} row={row} isCurrent={first + i === current} />
+          </tr>
+        ))}
+      </tbody>
+      <Spacer px={belowPx} span={span} />
+    </table>
+  );
+}
+
+function Cells<Row>(props: TableProps<Row> & { row: Row; isCurrent: boolean }): VNode {
+  const { columns, row, href, isCurrent } = props;
+  return (
+    <>
+      {columns.map((column, i) => (
+        <td key={column.key} class={cellClass(column)} data-title={column.title}>
+          {i === 0 && href ? (
+            <a class="row-link" href={href(row)} tabIndex={isCurrent ? 0 : -1}>
+              {column.cell(row)}
+            </a>
+          ) : (
+            column.cell(row)
+          )}
+        </td>
+      ))}
+    </>
+  );
+}
+
+function Head<Row>({ columns, sort, onSort, selection }: TableProps<Row>): VNode {
+  return (
+    <thead>
+      <tr aria-rowindex={1}>
+        {selection && <td class="choose" />}
+        {columns.map((column) => {
+          const isSorted = sort?.key === column.key;
+          const order = sort?.descending === true ? 'descending' : 'ascending';
+          return (
+            <th
+              key={column.key}
+              scope="col"
+              class={cellClass(column)}
+              {...(isSorted && { 'aria-sort': order })}
+            >
+              {column.isSortable && onSort ? (
+                <button type="button" class="sort" onClick={() => onSort(column.key)}>
+                  {column.title}
+                  <span aria-hidden="true">{isSorted ? arrows[order] : ''}</span>
+                </button>
+              ) : (
+                column.title
+              )}
+            </th>
+          );
+        })}
+      </tr>
+    </thead>
+  );
+}
+
+const arrows = { ascending: ' ↑', descending: ' ↓' } as const;
+
+function cellClass<Row>({ align, phone, width }: Column<Row>): string {
+  return [align, phone && `phone-${phone}`, width].filter(Boolean).join(' ');
+}
+
+/** Stands for rows that are not painted; assistive technology knows of them by `aria-rowcount`. */
+function Spacer({ px, span }: { readonly px: number; readonly span: number }): VNode | null {
+  if (px === 0) return null;
+  return (
+    <tbody aria-hidden="true" class="spacer">
+      <tr>
+        <td class="spacer" colSpan={span} style={{ height: `${px}px` }} />
+      </tr>
+    </tbody>
+  );
+}
+
+const keySteps: Readonly<Record<string, (row: number, count: number) => number>> = {
+  ArrowDown: (row) => row + 1,
+  ArrowUp: (row) => row - 1,
+  PageDown: (row) => row + 10,
+  PageUp: (row) => row - 10,
+  Home: () => 0,
+  End: (_, count) => count - 1,
+};
+
+/** The row after the active one; the active one itself while the focus is elsewhere. */
+function next(table: HTMLTableElement | null, active: { peek(): number }, step: number): number {
+  return table?.contains(document.activeElement) ? active.peek() + step : active.peek();
+}
+
+function rowOf(target: EventTarget | null): number | undefined {
+  const row = target instanceof Element ? target.closest<HTMLElement>('tr[data-row]') : null;
+  return row === null ? undefined : Number(row.dataset.row);
+}
+
+function isTyping(target: EventTarget | null): boolean {
+  return target instanceof HTMLInputElement && target.type !== 'checkbox';
+}
+
+/** Scrolls to a row and gives it the focus; a row that is not painted yet, as soon as it is. */
+function focusRow(table: HTMLTableElement | null, row: number): void {
+  const focus = (): boolean => {
+    const link = table?.querySelector<HTMLElement>(`tr[data-row="${row}"] :is(a, button, input)`);
+    link?.focus({ preventScroll: true });
+    link?.closest('tr')?.scrollIntoView({ block: 'nearest' });
+    return link != null;
+  };
+  if (focus() || table === null) return;
+  const { topPx, rowPx } = measure(table);
+  window.scrollBy({ top: row * rowPx - topPx - window.innerHeight / 2 });
+  // The scroll event paints the rows; the frame after it has them.
+  requestAnimationFrame(() => requestAnimationFrame(focus));
+}
+
+function useVisibleRows(
+  element: { readonly current: HTMLTableElement | null },
+  rowCount: number,
+): { readonly value: VisibleRows } {
+  const visible = useSignal(visibleRows({ rowCount, rowPx: 44, topPx: 0, screenPx: 900 }));
+  useEffect(() => {
+    const update = (): void => {
+      if (element.current === null) return;
+      const { topPx, rowPx } = measure(element.current);
+      const now = visibleRows({ rowCount, rowPx, topPx, screenPx: window.innerHeight });
+      const { first, end, belowPx } = visible.peek();
+      if (now.first !== first || now.end !== end || now.belowPx !== belowPx) visible.value = now;
+    };
+    update();
+    window.addEventListener('scroll', update, { passive: true });
+    window.addEventListener('resize', update);
+    return () => {
+      window.removeEventListener('scroll', update);
+      window.removeEventListener('resize', update);
+    };
+  }, [element, rowCount, visible]);
+  return visible;
+}
+
+/** Height of a row, and how far the top of the screen is below the first row's top, px. */
+function measure(table: HTMLTableElement): { readonly topPx: number; readonly rowPx: number } {
+  const head = table.tHead?.getBoundingClientRect();
+  const row = table.querySelector('tr[data-row]')?.getBoundingClientRect();
+  const bodyTop = table.getBoundingClientRect().top + (head?.height ?? Number.NaN);
+  return {
+    topPx: Number.isNaN(bodyTop) ? -table.getBoundingClientRect().top : -bodyTop,
+    rowPx: row?.height ?? 44,
+  };
+}

@@ -1,0 +1,48 @@
+/**
+ * Times and ages. A time is local with the zone's name, or UTC where the person chose it; the tooltip
+ * has it to the millisecond in both. Ages count by the server's clock.
+ */
+import type { VNode } from 'preact';
+import { nowMs } from '../data/clock.ts';
+import { format } from '../data/preferences.ts';
+import { texts } from '../messages/en.ts';
+import { formatAge, formatExactTime, formatTime } from '../messages/format.ts';
+
+/** Unix seconds as the API writes them; undefined = absent. */
+type UnixText = string | undefined;
+
+/** Milliseconds of the API's Unix seconds; undefined where they are absent. */
+export function msOf(unix: UnixText): number | undefined {
+  return unix === undefined ? undefined : Number(unix) * 1_000;
+}
+
+/** A time in Unix milliseconds: `12:03:10 CET`, and the day where it is not today. */
+export function Time({ ms }: { readonly ms: number }): VNode {
+  return (
+    <time class="time" dateTime={new Date(ms).toISOString()} title={exact(ms)}>
+      {formatTime(ms, nowMs.peek(), format.value)}
+    </time>
+  );
+}
+
+/** How long ago, or ahead: `5 min ago`. Absent: `never`, or what `absent` says. */
+export function Age(props: { readonly ms: number | undefined; readonly absent?: string }): VNode {
+  const { ms, absent = texts.never } = props;
+  if (ms === undefined) return <span class="weak">{absent}</span>;
+  return (
+    <time class="time" dateTime={new Date(ms).toISOString()} title={exact(ms)}>
+      {ageText(ms, nowMs.value)}
+    </time>
+  );
+}
+
+/** `45 s ago`, `in 5 min`, `just now`. */
+export function ageText(ms: number, now: number): string {
+  const difference = now - ms;
+  if (Math.abs(difference) < 1_000) return texts.justNow;
+  return difference > 0 ? texts.ago(formatAge(difference)) : texts.ahead(formatAge(-difference));
+}
+
+function exact(ms: number): string {
+  return formatExactTime(ms, format.value);
+}

@@ -1,0 +1,228 @@
+/**
+ * Calls of the API: JSON over `fetch` in Connect's protocol. Only reads are repeated by themselves;
+ * a mutation is sent once for each press of a button, always with the same bytes, so that the
+ * service recognises it and the person knows what happened.
+ *
+ * Every answer has a position token. A request sends all tokens that no later answer has replaced,
+ * and is answered from a state that includes them: what was just saved is in the next list.
+ */
+import { browserMs, type Clock, learnServerTime, serverClock } from './clock.ts';
+import { connection } from './connection.ts';
+import { newId } from './new-id.ts';
+import { Positions } from './positions.ts';
+import { parseRpcError, RpcError, retryDelayMs } from './rpc-error.ts';
+import {
+  type MethodName,
+  type MutationName,
+  type ReadName,
+  type RequestOf,
+  type ResponseOf,
+  type ServiceName,
+  servicePackages,
+} from './rpc-types.ts';
+import { session } from './session.ts';
+
+/** Longest wait for an answer; the service gives up on a query after 10 s. */
+const ANSWER_MS_MAX = 25_000;
+const SEQUENCE_HEADER = 'svc-sequence';
+
+/** What a caller stands on. */
+export interface CallPorts {
+  readonly fetch: (path: string, init: RequestInit) => Promise<Response>;
+  readonly clock: Clock;
+  /** Notified of each answer, and of each failure to get one. */
+  readonly connection: { reached(): void; lost(): void };
+  /** Resolves when somebody is signed in again. */
+  readonly session: { ended(): Promise<void>; answered(): void; identified(name: string): void };
+}
+
+export interface ReadOptions {
+  readonly signal?: AbortSignal;
+  /** Called before each wait for another attempt. */
+  readonly onRetry?: (error: RpcError, retryAtMs: number) => void;
+}
+
+/** A mutation whose bytes are fixed: however often it is sent, it happens once. */
+export interface PreparedMutation<T> {
+  readonly requestId: string;
+  /** Sends it once. Throws an `RpcError`; `isDefinite` says whether it may have been saved. */
+  send(): Promise<T>;
+}
+
+export interface Caller {
+  /** Reads; repeats while the service cannot be reached, until `signal`. Throws an `RpcError`. */
+  read<S extends ServiceName, N extends ReadName<S>>(
+    service: S,
+    method: N,
+    request: RequestOf<S, N>,
+    options?: ReadOptions,
+  ): Promise<ResponseOf<S, N>>;
+  /** Fixes the bytes of a mutation, with a request id of its own. */
+  prepare<S extends ServiceName, N extends MutationName<S>>(
+    service: S,
+    method: N,
+    request: Omit<RequestOf<S, N>, 'requestId'>,
+  ): PreparedMutation<ResponseOf<S, N>>;
+  /** Asks once who is signed in, and lets the tab go on if it is the same person. */
+  probe(): Promise<void>;
+  /** Headers of a request, with the positions that its answer must include. */
+  headers(contentType: string): Record<string, string>;
+  /** Learns the position that an answer has reached. */
+  note(answer: Response): void;
+}
+
+export function createCaller(ports: CallPorts): Caller {
+  const positions = new Positions();
+
+  async function post(path: string, body: string, signal?: AbortSignal): Promise<unknown> {
+    const sent = positions.held();
+    const sentMs = browserMs();
+    const response = await exchange(ports, path, headersOf('application/json', sent), body, signal);
+    learnServerTime(response.headers.get('date'), sentMs);
+    ports.connection.reached();
+    positions.replace(sent, response.headers.get(SEQUENCE_HEADER));
+    const answer = await jsonOf(response);
+    if (!response.ok) throw parseRpcError(answer, response.headers.get('retry-after'));
+    ports.session.answered();
+    return answer;
+  }
+
+  return {
+    async read<S extends ServiceName, N extends ReadName<S>>(
+      service: S,
+      method: N,
+      request: RequestOf<S, N>,
+      options: ReadOptions = {},
+    ) {
+      const path = pathOf(service, method);
+      const body = JSON.stringify(request);
+      const answer = await repeat(ports, () => post(path, body, options.signal), options);
+      // The service's own types describe its answers; they are not checked a second time.
+      return answer as ResponseOf<S, N>;
+    },
+    prepare<S extends ServiceName, N extends MutationName<S>>(
+      service: S,
+      method: N,
+      request: Omit<RequestOf<S, N>, 'requestId'>,
+    ) {
+      const requestId = newId();
+      const body = JSON.stringify({ ...request, requestId });
+      return {
+        requestId,
+        async send() {
+          try {
+            return (await post(pathOf(service, method), body)) as ResponseOf<S, N>;
+          } catch (error) {
+            // The dialog opens; sending again stays with the person.
+            if (error instanceof RpcError && error.isSignedOut) void ports.session.ended();
+            throw error;
+          }
+        },
+      };
+    },
+    async probe() {
+      const answer = await post(pathOf('ProjectService', 'getSelf'), '{}');
+      ports.session.identified((answer as ResponseOf<'ProjectService', 'getSelf'>).name);
+    },
+    headers: (contentType) => headersOf(contentType, positions.held()),
+    note: (answer) => positions.replace([], answer.headers.get(SEQUENCE_HEADER)),
+  };
+}
+
+/** The dashboard's caller. */
+export const { read, prepare, probe, headers, note } = createCaller({
+  fetch: (path, init) => fetch(path, init),
+  clock: serverClock,
+  connection,
+  session,
+});
+
+/** Path of a method: `/svc.monitoring.v1.AlertService/ListIncidents`. */
+export function pathOf<S extends ServiceName>(service: S, method: MethodName<S>): string {
+  const name = method.charAt(0).toUpperCase() + method.slice(1);
+  return `/${servicePackages[service]}.${service}/${name}`;
+}
+
+/** Calls until there is an answer or a refusal; waits for a sign-in where that is what is missing. */
+async function repeat(
+  ports: CallPorts,
+  call: () => Promise<unknown>,
+  options: ReadOptions,
+): Promise<unknown> {
+  for (let attempt = 0; ; attempt += 1) {
+    try {
+      return await call();
+    } catch (error) {
+      if (!(error instanceof RpcError)) throw error;
+      if (error.isSignedOut) await ports.session.ended();
+      else if (!error.isRetryable) throw error;
+      else {
+        const delayMs = retryDelayMs(error, attempt);
+        options.onRetry?.(error, ports.clock.now() + delayMs);
+        await pause(ports.clock, delayMs, options.signal);
+      }
+    }
+  }
+}
+
+function headersOf(contentType: string, sent: readonly string[]): Record<string, string> {
+  return {
+    'content-type': contentType,
+    'connect-protocol-version': '1',
+    ...(sent.length > 0 && { [SEQUENCE_HEADER]: sent.join(',') }),
+  };
+}
+
+/** One request. Throws `NO_CONNECTION` or `NO_ANSWER`, or the reason of `signal`. */
+async function exchange(
+  ports: CallPorts,
+  path: string,
+  requestHeaders: Record<string, string>,
+  body: string,
+  signal?: AbortSignal,
+): Promise<Response> {
+  const limit = new AbortController();
+  const cancel = ports.clock.wakeAfter(ANSWER_MS_MAX, () => limit.abort());
+  const stop = signal === undefined ? limit.signal : AbortSignal.any([signal, limit.signal]);
+  try {
+    return await ports.fetch(path, {
+      method: 'POST',
+      headers: requestHeaders,
+      body,
+      signal: stop,
+      credentials: 'same-origin',
+      redirect: 'error',
+    });
+  } catch (cause) {
+    signal?.throwIfAborted();
+    ports.connection.lost();
+    const reason = limit.signal.aborted ? 'NO_ANSWER' : 'NO_CONNECTION';
+    throw new RpcError({ code: 'unknown', reason, message: String(cause) });
+  } finally {
+    cancel();
+  }
+}
+
+async function jsonOf(response: Response): Promise<unknown> {
+  try {
+    return await response.json();
+  } catch (cause) {
+    // A proxy's page, or an answer that broke off.
+    throw new RpcError({ code: 'unknown', reason: 'BAD_ANSWER', message: String(cause) });
+  }
+}
+
+function pause(clock: Clock, ms: number, signal: AbortSignal | undefined): Promise<void> {
+  return new Promise((resolve, reject) => {
+    const onAbort = (): void => {
+      cancel();
+      reject(signal?.reason);
+    };
+    const cancel = clock.wakeAfter(ms, () => {
+      signal?.removeEventListener('abort', onAbort);
+      resolve();
+    });
+    if (signal?.aborted) onAbort();
+    else signal?.addEventListener('abort', onAbort, { once: true });
+  });
+}

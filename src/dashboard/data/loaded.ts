@@ -1,0 +1,154 @@
+/**
+ * What a page knows of something it loads: the value, when it was true, and why a newer one is not
+ * there. `DataView` shows each of these states; nothing older than its last answer looks live.
+ */
+import { type Signal, signal } from '@preact/signals';
+import { useEffect, useMemo } from 'preact/hooks';
+import { type Clock, serverClock } from './clock.ts';
+import { RpcError } from './rpc-error.ts';
+import { visibility } from './visibility.ts';
+
+export interface Loaded<T> {
+  /** The last answer; stays while a newer one is awaited or cannot be had. */
+  readonly value: T | undefined;
+  /** When `value` came, server's time, Unix ms. */
+  readonly loadedMs: number | undefined;
+  readonly isLoading: boolean;
+  /** Why the newest attempt failed; undefined after an answer. */
+  readonly error: RpcError | undefined;
+  /** When the next attempt is made by itself; undefined = none is. */
+  readonly retryMs: number | undefined;
+}
+
+/** What is shown of it: which of its parts count, and in which order. */
+export type Shown<T> =
+  | { readonly kind: 'loading' }
+  | { readonly kind: 'denied'; readonly error: RpcError }
+  | { readonly kind: 'failed'; readonly error: RpcError; readonly retryMs: number | undefined }
+  | {
+      readonly kind: 'value';
+      readonly value: T;
+      /** Since when it is stale, and why; undefined = it is the last answer. */
+      readonly stale: { readonly sinceMs: number; readonly error: RpcError } | undefined;
+    };
+
+/** A refusal replaces the value: who lost access must not go on reading. A failure does not. */
+export function shownOf<T>(state: Loaded<T>): Shown<T> {
+  const { value, error, loadedMs, retryMs } = state;
+  if (error?.isDenied) return { kind: 'denied', error };
+  if (value !== undefined && loadedMs !== undefined && error?.reason !== 'NOT_FOUND') {
+    return { kind: 'value', value, stale: error && { sinceMs: loadedMs, error } };
+  }
+  if (error !== undefined) return { kind: 'failed', error, retryMs };
+  return { kind: 'loading' };
+}
+
+/** How a value is got. Throws an `RpcError`. */
+export type Load<T> = (options: {
+  readonly signal: AbortSignal;
+  readonly onRetry: (error: RpcError, retryAtMs: number) => void;
+}) => Promise<T>;
+
+export interface LoaderPorts {
+  readonly clock: Clock;
+  /** True while somebody can see the page. */
+  readonly visibility: { isVisible(): boolean; onVisible(call: () => void): () => void };
+}
+
+export interface Loader<T> {
+  readonly state: Signal<Loaded<T>>;
+  /** Loads now; a load that is under way is given up. */
+  reload(): void;
+  /** Replaces the value by what is known otherwise, such as the answer of a mutation. */
+  set(value: T): void;
+  /** Begins to load and to poll; the result stops both. */
+  start(): () => void;
+}
+
+/** A value that is loaded, and again each `pollSeconds` while the page is visible. */
+export function createLoader<T>(
+  load: Load<T>,
+  pollSeconds: number | undefined,
+  ports: LoaderPorts,
+): Loader<T> {
+  const state = signal<Loaded<T>>({ ...NOTHING, value: undefined });
+  let current = new AbortController();
+  let cancelPoll: () => void = () => undefined;
+  let isStarted = false;
+
+  const poll = (): void => {
+    if (!isStarted || pollSeconds === undefined) return;
+    cancelPoll = ports.clock.wakeAfter(pollSeconds * 1_000, () => {
+      // A hidden page loads when it is seen again.
+      if (ports.visibility.isVisible()) reload();
+    });
+  };
+
+  const reload = (): void => {
+    current.abort();
+    cancelPoll();
+    const own = new AbortController();
+    current = own;
+    state.value = { ...state.peek(), isLoading: true, retryMs: undefined };
+    const onRetry = (error: RpcError, retryMs: number): void => {
+      if (!own.signal.aborted) state.value = { ...state.peek(), error, retryMs };
+    };
+    const settle = (outcome: Partial<Loaded<T>>): void => {
+      if (own.signal.aborted) return;
+      state.value = { ...state.peek(), isLoading: false, retryMs: undefined, ...outcome };
+      poll();
+    };
+    load({ signal: own.signal, onRetry }).then(
+      (value) => settle({ value, loadedMs: ports.clock.now(), error: undefined }),
+      (error: unknown) => settle({ error: asRpcError(error) }),
+    );
+  };
+
+  return {
+    state,
+    reload,
+    set(value) {
+      state.value = { ...state.peek(), value, loadedMs: ports.clock.now(), error: undefined };
+    },
+    start() {
+      isStarted = true;
+      reload();
+      const forget = ports.visibility.onVisible(() => {
+        if (isDue(state.peek(), pollSeconds, ports.clock)) reload();
+      });
+      return () => {
+        isStarted = false;
+        forget();
+        cancelPoll();
+        current.abort();
+      };
+    },
+  };
+}
+
+const NOTHING = { loadedMs: undefined, isLoading: true, error: undefined, retryMs: undefined };
+
+function isDue(state: Loaded<unknown>, pollSeconds: number | undefined, clock: Clock): boolean {
+  if (pollSeconds === undefined || state.isLoading) return false;
+  return state.loadedMs === undefined || clock.now() - state.loadedMs >= pollSeconds * 1_000;
+}
+
+/** A fault of the dashboard itself is shown like a refusal, with its message. */
+function asRpcError(error: unknown): RpcError {
+  if (error instanceof RpcError) return error;
+  return new RpcError({ code: 'unknown', reason: 'INTERNAL', message: String(error) });
+}
+
+/**
+ * A loader for as long as the component is on the page. It starts anew when `key` changes: name the
+ * resource and the filters in it.
+ */
+export function useLoaded<T>(key: string, load: Load<T>, pollSeconds?: number): Loader<T> {
+  // `key` names all that `load` depends on.
+  const loader = useMemo(
+    () => createLoader(load, pollSeconds, { clock: serverClock, visibility }),
+    [key, pollSeconds],
+  );
+  useEffect(() => loader.start(), [loader]);
+  return loader;
+}

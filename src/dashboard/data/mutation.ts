@@ -1,0 +1,98 @@
+/**
+ * One change that a person makes. Its bytes and request id are fixed when it is made, and kept until
+ * the service has decided: while it is not known whether it was saved, it can only be sent again,
+ * the very same.
+ */
+import { type Signal, signal } from '@preact/signals';
+import { useEffect, useMemo } from 'preact/hooks';
+import { type PreparedMutation, prepare } from './call.ts';
+import { RpcError } from './rpc-error.ts';
+import type { MutationName, RequestOf, ResponseOf, ServiceName } from './rpc-types.ts';
+
+export type MutationState<T> =
+  | { readonly kind: 'idle' }
+  | { readonly kind: 'sending' }
+  /** It may have been saved: `sendAgain` finds out. */
+  | { readonly kind: 'unknown'; readonly error: RpcError }
+  /** The service decided against it; nothing was changed. */
+  | { readonly kind: 'refused'; readonly error: RpcError }
+  | { readonly kind: 'done'; readonly response: T };
+
+export interface Mutation<Request, T> {
+  readonly state: Signal<MutationState<T>>;
+  /** Sends a new change; ignored while one is under way or not known. True = saved. */
+  send(request: Request): Promise<boolean>;
+  /** The same bytes once more. True = saved. */
+  sendAgain(): Promise<boolean>;
+  /** Back to idle, for another change. What is not known stays so. */
+  reset(): void;
+}
+
+export function createMutation<Request, T>(
+  make: (request: Request) => PreparedMutation<T>,
+): Mutation<Request, T> {
+  const state = signal<MutationState<T>>({ kind: 'idle' });
+  let prepared: PreparedMutation<T> | undefined;
+
+  const transmit = async (mutation: PreparedMutation<T>): Promise<boolean> => {
+    state.value = { kind: 'sending' };
+    try {
+      const response = await mutation.send();
+      prepared = undefined;
+      state.value = { kind: 'done', response };
+      return true;
+    } catch (error) {
+      if (!(error instanceof RpcError)) throw error;
+      // Signed out, nothing was decided: after signing in the same bytes may go again.
+      if (error.isSignedOut || !error.isDefinite) state.value = { kind: 'unknown', error };
+      else {
+        prepared = undefined;
+        state.value = { kind: 'refused', error };
+      }
+      return false;
+    }
+  };
+
+  const isOpen = (): boolean => state.peek().kind === 'sending' || state.peek().kind === 'unknown';
+
+  return {
+    state,
+    async send(request) {
+      if (isOpen()) return false;
+      prepared = make(request);
+      return await transmit(prepared);
+    },
+    async sendAgain() {
+      if (prepared === undefined || state.peek().kind !== 'unknown') return false;
+      return await transmit(prepared);
+    },
+    reset() {
+      if (!isOpen()) state.value = { kind: 'idle' };
+    },
+  };
+}
+
+/** A mutation for as long as the component is on the page; leaving it while open is asked about. */
+export function useMutation<S extends ServiceName, N extends MutationName<S>>(
+  service: S,
+  method: N,
+): Mutation<Omit<RequestOf<S, N>, 'requestId'>, ResponseOf<S, N>> {
+  const mutation = useMemo(
+    () =>
+      createMutation((request: Omit<RequestOf<S, N>, 'requestId'>) =>
+        prepare(service, method, request),
+      ),
+    [service, method],
+  );
+  useEffect(() => askBeforeLeaving(mutation.state), [mutation]);
+  return mutation;
+}
+
+function askBeforeLeaving(state: Signal<MutationState<unknown>>): () => void {
+  const onLeave = (event: BeforeUnloadEvent): void => {
+    const { kind } = state.peek();
+    if (kind === 'sending' || kind === 'unknown') event.preventDefault();
+  };
+  window.addEventListener('beforeunload', onLeave);
+  return () => window.removeEventListener('beforeunload', onLeave);
+}

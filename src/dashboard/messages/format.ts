@@ -1,0 +1,164 @@
+/**
+ * Numbers, readings, times and durations as text, by `Intl`. Pure: language and zone come in, and
+ * what is absent is not formatted at all: the caller says so in words.
+ */
+
+/** How texts are written: a language, and a zone or the browser's own. */
+export interface Format {
+  readonly locale: string;
+  /** IANA name; undefined = the browser's. */
+  readonly timeZone: string | undefined;
+}
+
+/** English as the browser's user writes it: the texts are English, dates follow the region. */
+export function preferredLocale(languages: readonly string[]): string {
+  return languages.find((language) => /^en(-|$)/.test(language)) ?? 'en-GB';
+}
+
+const MINUTE = 60;
+const HOUR = 3_600;
+const DAY = 86_400;
+
+/** A reading with its unit: `93.2 %`, `3.1 GiB`, `12 MiB/s`. Units are those of the API. */
+export function formatReading(value: number, unit: string, { locale }: Format): string {
+  switch (unit) {
+    case 'percent':
+      return `${decimal(value, locale)} %`;
+    case 'bytes':
+      return bytes(value, locale);
+    case 'bytes_per_second':
+      return `${bytes(value, locale)}/s`;
+    case 'operations_per_second':
+      return `${decimal(value, locale)}/s`;
+    case 'seconds':
+      return formatDuration(value);
+    case 'boolean':
+      return value === 0 ? 'no' : 'yes';
+    default:
+      return decimal(value, locale);
+  }
+}
+
+/** Three significant digits, or all digits before the point. */
+function decimal(value: number, locale: string): string {
+  const digits =
+    Math.abs(value) >= 100 ? { maximumFractionDigits: 0 } : { maximumSignificantDigits: 3 };
+  return new Intl.NumberFormat(locale, digits).format(value);
+}
+
+const BYTE_UNITS = ['B', 'KiB', 'MiB', 'GiB', 'TiB', 'PiB'];
+
+function bytes(value: number, locale: string): string {
+  let power = 0;
+  let scaled = value;
+  while (Math.abs(scaled) >= 1024 && power < BYTE_UNITS.length - 1) {
+    scaled /= 1024;
+    power += 1;
+  }
+  return `${decimal(scaled, locale)} ${BYTE_UNITS[power]}`;
+}
+
+/** A count: `9,019`. */
+export function formatCount(value: number, { locale }: Format): string {
+  return new Intl.NumberFormat(locale).format(value);
+}
+
+/** `45 s`, `5 min`, `1 h 30 min`, `2 d 4 h`: the two largest units. */
+export function formatDuration(seconds: number): string {
+  const whole = Math.round(Math.abs(seconds));
+  const sign = seconds < 0 && whole > 0 ? '-' : '';
+  if (whole < MINUTE) return `${sign}${whole} s`;
+  if (whole < HOUR) return `${sign}${two(whole, MINUTE, 'min', 1, 's')}`;
+  if (whole < DAY) return `${sign}${two(whole, HOUR, 'h', MINUTE, 'min')}`;
+  return `${sign}${two(whole, DAY, 'd', HOUR, 'h')}`;
+}
+
+function two(
+  seconds: number,
+  large: number,
+  largeName: string,
+  small: number,
+  name: string,
+): string {
+  const count = Math.floor(seconds / large);
+  const rest = Math.floor((seconds % large) / small);
+  return rest === 0 ? `${count} ${largeName}` : `${count} ${largeName} ${rest} ${name}`;
+}
+
+/** The largest unit alone, as ages are read: `45 s`, `5 min`, `3 h`, `12 d`. */
+export function formatAge(ms: number): string {
+  const seconds = Math.max(0, Math.floor(ms / 1_000));
+  if (seconds < MINUTE) return `${seconds} s`;
+  if (seconds < HOUR) return `${Math.floor(seconds / MINUTE)} min`;
+  if (seconds < 2 * DAY) return `${Math.floor(seconds / HOUR)} h`;
+  return `${Math.floor(seconds / DAY)} d`;
+}
+
+/** A time as it stands in a row: the day only where it is not today. With the zone's name. */
+export function formatTime(ms: number, nowMs: number, format: Format): string {
+  const isToday = dayOf(ms, format) === dayOf(nowMs, format);
+  return formatter(format, {
+    ...(!isToday && { day: 'numeric', month: 'short', ...yearWhereOther(ms, nowMs, format) }),
+    hour: '2-digit',
+    minute: '2-digit',
+    second: '2-digit',
+    hourCycle: 'h23',
+    timeZoneName: 'short',
+  }).format(ms);
+}
+
+/** Hours and minutes (seconds where asked), without day and zone: for axes and banners. */
+export function formatClock(ms: number, format: Format, hasSeconds = false): string {
+  return formatter(format, {
+    hour: '2-digit',
+    minute: '2-digit',
+    ...(hasSeconds && { second: '2-digit' }),
+    hourCycle: 'h23',
+  }).format(ms);
+}
+
+/** A day without a time: `22 Nov`. */
+export function formatDay(ms: number, format: Format): string {
+  return formatter(format, { day: 'numeric', month: 'short' }).format(ms);
+}
+
+/** Everything that is known of a time, for the tooltip: to the millisecond, here and in UTC. */
+export function formatExactTime(ms: number, format: Format): string {
+  const shown = formatter(format, {
+    weekday: 'short',
+    year: 'numeric',
+    month: 'short',
+    day: 'numeric',
+    hour: '2-digit',
+    minute: '2-digit',
+    second: '2-digit',
+    fractionalSecondDigits: 3,
+    hourCycle: 'h23',
+    timeZoneName: 'short',
+  }).format(ms);
+  return `${shown} · ${new Date(ms).toISOString()}`;
+}
+
+function yearWhereOther(ms: number, nowMs: number, format: Format): { year?: 'numeric' } {
+  const year = formatter(format, { year: 'numeric' });
+  return year.format(ms) === year.format(nowMs) ? {} : { year: 'numeric' };
+}
+
+function dayOf(ms: number, format: Format): string {
+  return formatter(format, { year: 'numeric', month: '2-digit', day: '2-digit' }).format(ms);
+}
+
+// Making a formatter costs a hundred times what using it does.
+const formatters = new Map<string, Intl.DateTimeFormat>();
+
+function formatter(format: Format, options: Intl.DateTimeFormatOptions): Intl.DateTimeFormat {
+  const key = `${format.locale} ${format.timeZone} ${JSON.stringify(options)}`;
+  const known = formatters.get(key);
+  if (known !== undefined) return known;
+  const made = new Intl.DateTimeFormat(format.locale, {
+    ...options,
+    ...(format.timeZone !== undefined && { timeZone: format.timeZone }),
+  });
+  formatters.set(key, made);
+  return made;
+}

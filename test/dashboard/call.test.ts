@@ -1,0 +1,245 @@
+/**
+ * Calls of the dashboard: reads are repeated, mutations never by themselves; what is not known stays
+ * not known until the same bytes got a definite answer. The network is a function, time is virtual.
+ */
+import t from 'tap';
+import { type CallPorts, createCaller } from '../../src/dashboard/data/call.ts';
+import { createMutation } from '../../src/dashboard/data/mutation.ts';
+import { parseRpcError, RpcError, retryDelayMs } from '../../src/dashboard/data/rpc-error.ts';
+import { VirtualClock } from '../../streams/platform/clock.ts';
+
+type Answer = Response | Error;
+
+interface Sent {
+  readonly path: string;
+  readonly body: string;
+  readonly positions: string | null;
+}
+
+/** A caller whose requests are answered in turn, and what it sent. */
+function callerAnswering(...answers: readonly Answer[]) {
+  const sent: Sent[] = [];
+  const events: string[] = [];
+  const clock = new VirtualClock(Date.UTC(2026, 10, 23));
+  let signIn: () => void = () => undefined;
+  const ports: CallPorts = {
+    clock,
+    fetch: async (path, init) => {
+      const positions = new Headers(init.headers).get('svc-sequence');
+      sent.push({ path, body: String(init.body), positions });
+      const answer = answers[sent.length - 1];
+      if (answer === undefined) throw new Error('No answer is left');
+      if (answer instanceof Error) throw answer;
+      return answer;
+    },
+    connection: { reached: () => events.push('reached'), lost: () => events.push('lost') },
+    session: {
+      ended: () => {
+        events.push('ended');
+        return new Promise((resolve) => {
+          signIn = resolve;
+        });
+      },
+      answered: () => undefined,
+      identified: (name) => events.push(`identified ${name}`),
+    },
+  };
+  return { caller: createCaller(ports), sent, events, clock, signIn: () => signIn() };
+}
+
+function ok(body: object, position?: string): Response {
+  return Response.json(body, { ...(position && { headers: { 'svc-sequence': position } }) });
+}
+
+function refusal(status: number, code: string, reason: string, retryAfter?: string): Response {
+  const details = [
+    { type: 'svc.options.v1.ErrorInfo', value: '', debug: { reason, metadata: {} } },
+  ];
+  const headers = retryAfter === undefined ? {} : { 'retry-after': retryAfter };
+  return Response.json({ code, message: 'because', details }, { status, headers });
+}
+
+/** Lets everything run that waits for nothing but promises. */
+const settle = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
+
+t.test('a read goes to the path of its method, as JSON', async (t) => {
+  const { caller, sent } = callerAnswering(ok({ name: 'projects/p', role: 'OWNER' }));
+  const project = await caller.read('ProjectService', 'getProject', { name: 'projects/p' });
+  t.equal(project.role, 'OWNER');
+  t.match(sent[0], {
+    path: '/svc.project.v1.ProjectService/GetProject',
+    body: '{"name":"projects/p"}',
+  });
+});
+
+t.test('a read is repeated while the service cannot be reached, after growing waits', async (t) => {
+  const { caller, sent, clock, events } = callerAnswering(
+    new TypeError('fetch failed'),
+    new TypeError('fetch failed'),
+    ok({}),
+  );
+  const waits: number[] = [];
+  const start = clock.now();
+  const reading = caller.read(
+    'ProjectService',
+    'getProject',
+    { name: 'projects/p' },
+    {
+      onRetry: (error, atMs) => waits.push(atMs - start, error.reason === 'NO_CONNECTION' ? 1 : 0),
+    },
+  );
+  await settle();
+  t.same(waits, [1_000, 1]);
+  await clock.advance(999);
+  await settle();
+  t.equal(sent.length, 1, 'not before its time');
+  await clock.advance(1);
+  await settle();
+  await clock.advance(2_000);
+  await reading;
+  t.equal(sent.length, 3);
+  t.same(events, ['lost', 'lost', 'reached']);
+});
+
+t.test('waits before another attempt', async (t) => {
+  const error = (retryAfterMs?: number): RpcError =>
+    new RpcError({ code: 'unavailable', reason: 'NOT_READY', message: '', retryAfterMs });
+  const cases = [
+    { why: 'the first', attempt: 0, retryAfterMs: undefined, ms: 1_000 },
+    { why: 'doubled', attempt: 3, retryAfterMs: undefined, ms: 8_000 },
+    { why: 'at most 30 s', attempt: 40, retryAfterMs: undefined, ms: 30_000 },
+    { why: 'what the service asks for', attempt: 0, retryAfterMs: 7_000, ms: 7_000 },
+    { why: 'never at once', attempt: 0, retryAfterMs: 0, ms: 1_000 },
+    { why: 'never for hours', attempt: 0, retryAfterMs: 9_000_000, ms: 30_000 },
+  ];
+  for (const { why, attempt, retryAfterMs, ms } of cases) {
+    t.equal(retryDelayMs(error(retryAfterMs), attempt), ms, why);
+  }
+});
+
+t.test('a read that is refused is not repeated, and has the reason', async (t) => {
+  const { caller, sent } = callerAnswering(refusal(404, 'not_found', 'NOT_FOUND'));
+  await t.rejects(caller.read('ProjectService', 'getProject', { name: 'x' }), {
+    name: 'RpcError',
+    reason: 'NOT_FOUND',
+    code: 'not_found',
+    message: 'because',
+  });
+  t.equal(sent.length, 1);
+});
+
+t.test('a read waits for a sign-in, then is sent again', async (t) => {
+  const { caller, sent, events, signIn } = callerAnswering(
+    refusal(401, 'unauthenticated', 'CREDENTIAL_EXPIRED'),
+    ok({ name: 'projects/p' }),
+  );
+  const reading = caller.read('ProjectService', 'getProject', { name: 'projects/p' });
+  await settle();
+  t.same(events, ['reached', 'ended']);
+  signIn();
+  t.match(await reading, { name: 'projects/p' });
+  t.equal(sent.length, 2);
+});
+
+t.test('a read that nobody waits for any more stops, and its reason is the abort', async (t) => {
+  const { caller, sent } = callerAnswering(new TypeError('fetch failed'));
+  const gone = new AbortController();
+  const reading = caller.read('ProjectService', 'getProject', {}, { signal: gone.signal });
+  await settle();
+  gone.abort();
+  await t.rejects(reading, { name: 'AbortError' });
+  t.equal(sent.length, 1);
+});
+
+t.test('a request sends each position that no later answer includes', async (t) => {
+  const { caller, sent } = callerAnswering(ok({}, 'first'), ok({}, 'second'), ok({}));
+  for (let i = 0; i < 3; i += 1) await caller.read('ProjectService', 'getSelf', {});
+  t.same(
+    sent.map(({ positions }) => positions),
+    [null, 'first', 'second'],
+    'the answer to a request that sent a position includes it',
+  );
+});
+
+t.test('positions of calls that went on at once are all sent', async (t) => {
+  const { caller, sent } = callerAnswering(ok({}, 'one'), ok({}, 'two'), ok({}));
+  await Promise.all([
+    caller.read('ProjectService', 'getSelf', {}),
+    caller.read('ProjectService', 'getSelf', {}),
+  ]);
+  await caller.read('ProjectService', 'getSelf', {});
+  t.equal(sent[2]?.positions, 'one,two');
+});
+
+t.test(
+  'a mutation whose answer is lost is not known, and is sent again as the same bytes',
+  async (t) => {
+    const { caller, sent, clock } = callerAnswering(
+      new TypeError('fetch failed'),
+      refusal(503, 'unavailable', 'NOT_READY'),
+      ok({ name: 'projects/p/incidents/i' }),
+    );
+    const mutation = createMutation((note: string) =>
+      caller.prepare('AlertService', 'acknowledgeIncident', {
+        name: 'projects/p/incidents/i',
+        note,
+      }),
+    );
+    t.equal(await mutation.send('looking'), false);
+    t.match(mutation.state.value, { kind: 'unknown', error: { reason: 'NO_CONNECTION' } });
+    await clock.advance(60_000);
+    await settle();
+    t.equal(sent.length, 1, 'never by itself');
+    t.equal(await mutation.send('another'), false);
+    t.equal(sent.length, 1, 'no other change while one is not known');
+    t.equal(await mutation.sendAgain(), false);
+    t.equal(mutation.state.value.kind, 'unknown', 'NOT_READY decides nothing');
+    t.equal(await mutation.sendAgain(), true);
+    t.equal(mutation.state.value.kind, 'done');
+    t.equal(new Set(sent.map(({ body }) => body)).size, 1);
+    t.match(JSON.parse(sent[0]?.body ?? ''), { requestId: /^[0-9a-f-]{36}$/, note: 'looking' });
+  },
+);
+
+t.test('a mutation that is refused is known, and the next one has an id of its own', async (t) => {
+  const { caller, sent } = callerAnswering(
+    refusal(400, 'failed_precondition', 'INVALID_STATE'),
+    ok({}),
+  );
+  const mutation = createMutation(() =>
+    caller.prepare('AlertService', 'acknowledgeIncident', { name: 'i' }),
+  );
+  t.equal(await mutation.send(undefined), false);
+  t.match(mutation.state.value, { kind: 'refused', error: { reason: 'INVALID_STATE' } });
+  t.equal(await mutation.sendAgain(), false, 'nothing is left to send');
+  t.equal(await mutation.send(undefined), true);
+  const ids = sent.map(({ body }) => JSON.parse(body).requestId);
+  t.not(ids[0], ids[1]);
+});
+
+t.test('a mutation of somebody signed out opens the dialog and keeps its bytes', async (t) => {
+  const { caller, sent, events } = callerAnswering(
+    refusal(401, 'unauthenticated', 'CREDENTIAL_REVOKED'),
+    ok({}),
+  );
+  const mutation = createMutation(() =>
+    caller.prepare('AlertService', 'acknowledgeIncident', { name: 'i' }),
+  );
+  t.equal(await mutation.send(undefined), false);
+  t.equal(mutation.state.value.kind, 'unknown');
+  t.ok(events.includes('ended'));
+  t.equal(sent.length, 1, 'signing in does not send it: the person does');
+  t.equal(await mutation.sendAgain(), true);
+});
+
+t.test('an error without a reason of the service', async (t) => {
+  const cases = [
+    { why: 'a page of a proxy', body: 'Bad gateway', reason: 'BAD_ANSWER' },
+    { why: 'nothing', body: null, reason: 'BAD_ANSWER' },
+    { why: 'a fault of the service', body: { code: 'internal' }, reason: 'INTERNAL' },
+  ];
+  for (const { why, body, reason } of cases) {
+    const error = parseRpcError(body, null);
+    t.match(error, { reason, isDefinite: false }, why);
+  }
+});

@@ -1,0 +1,106 @@
+/** A session's end and return: what waits goes on for the same person, and for nobody else. */
+import t from 'tap';
+import { openDraft } from '../../src/dashboard/data/draft.ts';
+import { createSession, sessionState, signInPath } from '../../src/dashboard/data/session.ts';
+
+function sessionWithEvents() {
+  const events: string[] = [];
+  const session = createSession({
+    broadcast: () => events.push('broadcast'),
+    reload: () => events.push('reload'),
+  });
+  return { session, events };
+}
+
+t.test('what waited for a sign-in goes on when the same person is back', async (t) => {
+  const { session, events } = sessionWithEvents();
+  session.identified('people/ada');
+  const waiting = Promise.all([session.ended(), session.ended()]);
+  t.equal(sessionState.value, 'ended');
+  session.identified('people/ada');
+  await waiting;
+  t.equal(sessionState.value, 'active');
+  t.same(events, []);
+});
+
+t.test('another person gets a fresh page, and nothing that waited is sent', async (t) => {
+  const { session, events } = sessionWithEvents();
+  session.identified('people/ada');
+  let went = false;
+  void session.ended().then(() => {
+    went = true;
+  });
+  session.identified('people/bob');
+  await new Promise((resolve) => setImmediate(resolve));
+  t.same(events, ['reload']);
+  t.equal(went, false);
+  sessionState.value = 'active';
+});
+
+t.test('other tabs are woken once for each session', (t) => {
+  const { session, events } = sessionWithEvents();
+  session.answered();
+  session.answered();
+  t.same(events, ['broadcast']);
+  void session.ended();
+  session.identified('people/ada');
+  session.answered();
+  t.same(events, ['broadcast', 'broadcast']);
+  t.end();
+});
+
+t.test('the sign-in leads back to the page with its filters', (t) => {
+  t.equal(
+    signInPath('/projects/p/vms?search=web&state=RUNNING'),
+    '/auth/sign-in?return=%2Fprojects%2Fp%2Fvms%3Fsearch%3Dweb%26state%3DRUNNING',
+  );
+  t.end();
+});
+
+/** sessionStorage, as far as drafts use it. */
+function memoryStore() {
+  const kept = new Map<string, string>();
+  return {
+    kept,
+    getItem: (key: string) => kept.get(key) ?? null,
+    setItem: (key: string, value: string) => void kept.set(key, value),
+    removeItem: (key: string) => void kept.delete(key),
+  };
+}
+
+t.test('a draft survives a reload, without its secrets', (t) => {
+  const store = memoryStore();
+  const initial = { name: '', url: '' };
+  const draft = openDraft(store, 'destination', initial, ['url']);
+  draft.value.value = { name: 'Ops', url: 'https://hooks.example/secret' };
+  draft.keep();
+  t.notMatch([...store.kept.values()].join(), 'secret');
+  const reopened = openDraft(store, 'destination', initial, ['url']);
+  t.equal(reopened.isRestored, true);
+  t.same(reopened.value.value, { name: 'Ops', url: '' });
+  reopened.discard();
+  t.equal(store.kept.size, 0);
+  t.equal(openDraft(store, 'destination', initial).isRestored, false);
+  t.end();
+});
+
+t.test('a draft that cannot be read begins afresh', (t) => {
+  const store = memoryStore();
+  store.setItem('svc-draft:rule', '{broken');
+  t.match(openDraft(store, 'rule', { a: 1 }), { isRestored: false, value: { value: { a: 1 } } });
+  t.end();
+});
+
+t.test('a full store loses the draft and not the form', (t) => {
+  const full = {
+    ...memoryStore(),
+    setItem: () => {
+      throw new Error('QuotaExceededError');
+    },
+  };
+  const draft = openDraft(full, 'rule', { name: '' });
+  draft.value.value = { name: 'CPU' };
+  t.doesNotThrow(() => draft.keep());
+  t.equal(draft.value.value.name, 'CPU');
+  t.end();
+});

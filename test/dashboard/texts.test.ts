@@ -1,0 +1,144 @@
+/**
+ * Texts: every reason of the service has words and a next step, numbers and times are written as
+ * people read them, and ages count by the server's clock.
+ */
+import t from 'tap';
+import { narrowOffset, type OffsetBounds } from '../../src/dashboard/data/clock.ts';
+import { RpcError } from '../../src/dashboard/data/rpc-error.ts';
+import { explain, explanations } from '../../src/dashboard/messages/errors.ts';
+import {
+  formatAge,
+  formatClock,
+  formatDuration,
+  formatExactTime,
+  formatReading,
+  formatTime,
+  preferredLocale,
+} from '../../src/dashboard/messages/format.ts';
+import { pseudoLocalized } from '../../src/dashboard/messages/localized.ts';
+import { errorCatalogue } from '../../src/platform/errors.ts';
+
+const LOCAL_REASONS = ['NO_CONNECTION', 'NO_ANSWER', 'BAD_ANSWER', 'INTERNAL'];
+const BERLIN = { locale: 'en-GB', timeZone: 'Europe/Berlin' };
+
+t.test('every reason of the service has words and a next step, and no other', (t) => {
+  const reasons = [...Object.keys(errorCatalogue), ...LOCAL_REASONS];
+  t.same(Object.keys(explanations).sort(), reasons.sort());
+  for (const [reason, { what, next }] of Object.entries(explanations)) {
+    t.match(what, /^[A-Z].*[^.]$/, `${reason}: what happened, without a full stop`);
+    t.match(next, /^[A-Z].*\.$/, `${reason}: what to do, in a sentence`);
+  }
+  t.end();
+});
+
+t.test('a reason that a newer service has is shown as it is', (t) => {
+  const error = new RpcError({ code: 'aborted', reason: 'TOO_NEW', message: 'Do this' });
+  t.same(explain(error), { what: 'TOO_NEW', next: 'Do this' });
+  t.end();
+});
+
+t.test('readings are written with their unit', (t) => {
+  const cases = [
+    { value: 93.24, unit: 'percent', text: '93.2 %' },
+    { value: 0, unit: 'percent', text: '0 %' },
+    { value: 0.0012, unit: 'percent', text: '0.0012 %' },
+    { value: 3.1 * 1024 ** 3, unit: 'bytes', text: '3.1 GiB' },
+    { value: 1023, unit: 'bytes', text: '1,023 B' },
+    { value: -2048, unit: 'bytes', text: '-2 KiB' },
+    { value: 12_582_912, unit: 'bytes_per_second', text: '12 MiB/s' },
+    { value: 120, unit: 'operations_per_second', text: '120/s' },
+    { value: 3_700, unit: 'seconds', text: '1 h 1 min' },
+    { value: 0.52, unit: 'load', text: '0.52' },
+    { value: 1, unit: 'boolean', text: 'yes' },
+    { value: 1_234_567, unit: 'of a newer service', text: '1,234,567' },
+  ];
+  for (const { value, unit, text } of cases) {
+    t.equal(formatReading(value, unit, BERLIN), text, `${value} ${unit}`);
+  }
+  t.end();
+});
+
+t.test('durations and ages', (t) => {
+  t.same([0, 59, 60, 90, 3_600, 5_400, 90_000, 604_800].map(formatDuration), [
+    '0 s',
+    '59 s',
+    '1 min',
+    '1 min 30 s',
+    '1 h',
+    '1 h 30 min',
+    '1 d 1 h',
+    '7 d',
+  ]);
+  t.same([999, 45_000, 61_000, 7_200_000, 100_000_000, 200_000_000].map(formatAge), [
+    '0 s',
+    '45 s',
+    '1 min',
+    '2 h',
+    '27 h',
+    '2 d',
+  ]);
+  t.end();
+});
+
+t.test('times have their zone, and their day where it is not today', (t) => {
+  const now = Date.UTC(2026, 10, 23, 12, 0, 0);
+  t.equal(formatTime(Date.UTC(2026, 10, 23, 11, 3, 10), now, BERLIN), '12:03:10 CET');
+  t.equal(formatTime(Date.UTC(2026, 10, 22, 11, 3, 10), now, BERLIN), '22 Nov, 12:03:10 CET');
+  t.equal(formatTime(Date.UTC(2025, 6, 1, 0, 0, 0), now, BERLIN), '1 Jul 2025, 02:00:00 CEST');
+  t.equal(
+    formatTime(Date.UTC(2026, 10, 23, 11, 3, 10), now, { locale: 'en-GB', timeZone: 'UTC' }),
+    '11:03:10 UTC',
+  );
+  t.equal(
+    formatTime(Date.UTC(2026, 10, 22, 23, 30, 0), now, BERLIN),
+    '00:30:00 CET',
+    'today is the day of the zone',
+  );
+  t.match(
+    formatExactTime(Date.UTC(2026, 10, 23, 11, 3, 10, 42), BERLIN),
+    /12:03:10.042.*CET.*T11:03:10\.042Z$/,
+  );
+  t.equal(formatClock(Date.UTC(2026, 10, 23, 23, 5, 0), BERLIN), '00:05', 'midnight is 00, not 24');
+  t.end();
+});
+
+t.test('the language of numbers and dates is English, of the region of the browser', (t) => {
+  t.equal(preferredLocale(['de-DE', 'en-US', 'en-GB']), 'en-US');
+  t.equal(preferredLocale(['de-DE']), 'en-GB');
+  t.end();
+});
+
+t.test('the pseudo-locale reaches every text, also of functions and groups', (t) => {
+  const texts = pseudoLocalized({ a: 'Save', group: { b: (n: number) => `${n} rows` } });
+  t.equal(texts.a, '[Šávé··]');
+  t.equal(texts.group.b(3), '[3 röwš··]');
+  t.end();
+});
+
+t.test(
+  'the difference to the server is found from Date headers, whatever the browser says',
+  (t) => {
+    const hourMs = 3_600_000;
+    const start = Date.UTC(2026, 10, 23, 12, 0, 0);
+    let bounds: OffsetBounds | undefined;
+    // The browser is an hour ahead; each answer takes 80 ms; the header has whole seconds.
+    for (const atMs of [250, 1_900, 3_020, 4_960]) {
+      const serverMs = start + atMs;
+      bounds = narrowOffset(bounds, {
+        dateUnixMs: Math.floor(serverMs / 1_000) * 1_000,
+        sentMs: serverMs - 40 + hourMs,
+        receivedMs: serverMs + 40 + hourMs,
+      });
+    }
+    t.ok(bounds && bounds.least <= -hourMs && bounds.most >= -hourMs, 'the truth is in the bounds');
+    t.ok(bounds && bounds.most - bounds.least < 200, 'which four answers make narrow');
+    t.end();
+  },
+);
+
+t.test('a clock that is set anew is followed', (t) => {
+  const right = narrowOffset(undefined, { dateUnixMs: 10_000, sentMs: 10_400, receivedMs: 10_500 });
+  const set = { dateUnixMs: 20_000, sentMs: 3_620_400, receivedMs: 3_620_500 };
+  t.same(narrowOffset(right, set), narrowOffset(undefined, set));
+  t.end();
+});
