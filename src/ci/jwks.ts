@@ -12,9 +12,11 @@
  * request is under way, and all callers wait for it. Every attempt, also a failed one, delays the
  * next: neither an outage nor a storm of invented key ids becomes a storm of requests.
  */
+
 import { type CryptoKey, importJWK, type JWK } from 'jose';
 import { Agent, type Dispatcher } from 'undici';
 import type { CancelWakeUp, Clock } from '../../streams/platform/clock.ts';
+import { unlessAborted, withDeadline } from '../../streams/platform/deadline.ts';
 import { Refusal } from '../../streams/platform/refusal.ts';
 import { type PartHealth, ready } from '../platform/health.ts';
 import type { Log } from '../platform/log.ts';
@@ -232,14 +234,10 @@ class Keys implements IssuerKeys {
   /** Has its own deadline, which holds even if the fetch ignores its signal. */
   #fetched(): Promise<string> {
     const { clock, fetchKeys } = this.#options;
-    const given = new AbortController();
-    return new Promise<string>((resolve, reject) => {
-      const cancel = clock.wakeAfter(FETCH_MS, () => {
-        reject(new Error(`no answer within ${FETCH_MS / 1000} s`));
-        given.abort();
-      });
-      fetchKeys(given.signal).then(resolve, reject).finally(cancel);
-    });
+    const reason = () => new Error(`no answer within ${FETCH_MS / 1000} s`);
+    return withDeadline(clock, { ms: FETCH_MS, reason }, (signal) =>
+      unlessAborted(signal, fetchKeys(signal)),
+    );
   }
 
   #sinceAttemptMs(): number {

@@ -5,8 +5,8 @@
  */
 import type { Clock } from '../../streams/platform/clock.ts';
 import { pause } from '../../streams/platform/pause.ts';
-import { fraction, type Random } from '../../streams/platform/random.ts';
-import { type RetrySettings, retryAfterMs } from './retry.ts';
+import type { Random } from '../../streams/platform/random.ts';
+import { type RetrySettings, retryAfterMs, waitMsOf } from './retry.ts';
 
 export interface PrometheusQueries {
   /** The value at one time, default now. */
@@ -120,10 +120,8 @@ async function ask(
     const bearer = await token();
     const answer = await post(url, form, bearer, signal);
     const isBusy = answer.status === 429 || answer.status === 503;
-    if (!isBusy || tries >= retries.triesMax) return answer;
-    const waitMs =
-      retryAfterMs(answer.retryAfter ?? '') ?? 2 ** (tries - 1) * 500 * (1 + fraction(random) / 5);
-    if (waitMs > retries.retryAfterMsMax) return answer;
+    const waitMs = isBusy ? waitMsOf(answer.retryAfter, tries, { ...retries, random }) : undefined;
+    if (waitMs === undefined) return answer;
     await pause(clock, waitMs, signal);
     if (signal.aborted) return answer;
   }

@@ -34,10 +34,18 @@ const BACK_OFF_MS_MAX = 30_000;
  * @param tries made so far, at least 1
  */
 export function retryWaitMs(error: unknown, tries: number, rule: RetryRule): number | undefined {
-  if (!(error instanceof ConnectError) || tries >= rule.triesMax) return undefined;
-  if (!isWorthIt(error, rule)) return undefined;
-  const header = error.metadata.get('retry-after');
-  const asked = header === null ? undefined : retryAfterMs(header);
+  if (!(error instanceof ConnectError && isWorthIt(error, rule))) return undefined;
+  return waitMsOf(error.metadata.get('retry-after'), tries, rule);
+}
+
+/** As `retryWaitMs`, of an answer that is worth another try: by its `Retry-After`, null = none. */
+export function waitMsOf(
+  retryAfter: string | null,
+  tries: number,
+  rule: Omit<RetryRule, 'waitsForAbsent'>,
+): number | undefined {
+  if (tries >= rule.triesMax) return undefined;
+  const asked = retryAfter === null ? undefined : retryAfterMs(retryAfter);
   if (asked !== undefined) return asked <= rule.retryAfterMsMax ? asked : undefined;
   // 0.5 s, 1 s, 2 s and so on.
   const backOffMs = Math.min(2 ** (tries - 1) * 500, BACK_OFF_MS_MAX);

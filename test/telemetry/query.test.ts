@@ -1,7 +1,7 @@
 /** Queries on a virtual clock: how long each may take, and how its failures are reported. */
 import t from 'tap';
 import { HistoryError } from '../../sqlite/telemetry/history/history-error.ts';
-import { withDeadline } from '../../src/telemetry/query/threads/query-threads.ts';
+import { withQueryDeadline } from '../../src/telemetry/query/threads/query-threads.ts';
 import { VirtualClock } from '../../streams/platform/clock.ts';
 import { START_SECONDS, startRpcWorld, VM, withThreads } from '../support/api-in-process.ts';
 import { START_MS } from '../support/host-in-memory.ts';
@@ -20,7 +20,7 @@ t.test(
         return new Promise<void>(() => {});
       };
       const options = { clock, signal: never, ...(timeoutMs !== undefined && { timeoutMs }) };
-      const run = withDeadline(options, forever);
+      const run = withQueryDeadline(options, forever);
       const message = timeoutMs === undefined ? /10 seconds/ : /1\.5 seconds/;
       const refused = t.rejects(run, { reason: 'QUERY_TIMEOUT', message });
       await clock.advance((timeoutMs ?? 10_000) - 1);
@@ -36,7 +36,7 @@ t.test('A client that has gone ends its query', async (t) => {
   const clock = new VirtualClock(START_MS);
   const gone = new AbortController();
   const ended: AbortSignal[] = [];
-  const run = withDeadline({ clock, signal: gone.signal }, (signal) => {
+  const run = withQueryDeadline({ clock, signal: gone.signal }, (signal) => {
     ended.push(signal);
     return new Promise<void>(() => {});
   });

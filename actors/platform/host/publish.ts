@@ -3,10 +3,12 @@
  * bytes while the outcome is unknown, and judges by what the applier has read. The expected
  * sequence spares the stream a commit that comes too late; it decides nothing.
  */
+
 import type { InstanceStore } from '../../../sqlite/platform/control/instance-store.ts';
 import type { Clock } from '../../../streams/platform/clock.ts';
 import type { EncodedCommit } from '../../../streams/platform/commit/codec.ts';
 import { EVENTS_STREAM } from '../../../streams/platform/commit/events.ts';
+import { withDeadline } from '../../../streams/platform/deadline.ts';
 import { pause } from '../../../streams/platform/pause.ts';
 import { fraction, type Random } from '../../../streams/platform/random.ts';
 import { type Stream, StreamUnavailable } from '../../../streams/platform/stream.ts';
@@ -38,14 +40,12 @@ export async function publishCommit(
   encoded: EncodedCommit,
 ): Promise<number | undefined> {
   const { clock, applier } = options;
-  const overdue = new AbortController();
-  const cancel = clock.wakeAfter(PURSUE_MS, () => overdue.abort());
   applier.expect(encoded);
   try {
-    return await pursue(options, encoded, overdue.signal);
+    const limit = { ms: PURSUE_MS };
+    return await withDeadline(clock, limit, (overdue) => pursue(options, encoded, overdue));
   } finally {
     applier.unexpect(encoded.commit.id);
-    cancel();
   }
 }
 

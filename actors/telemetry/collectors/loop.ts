@@ -9,7 +9,9 @@
  * While the sink is unavailable, rows wait in a bounded queue with their own times, and reading
  * continues. Offering a row twice is harmless: ingest ignores repeats.
  */
+
 import type { CancelWakeUp, Clock } from '../../../streams/platform/clock.ts';
+import { withinTime } from '../../../streams/platform/deadline.ts';
 import type { FaultReason, ObservedRow, RowSink, Source, SourceFault } from './collector.ts';
 
 /** A fault as it is reported: its source, and how long it has lasted. */
@@ -123,15 +125,12 @@ class CollectorLoop implements Collector {
   async #stop(): Promise<void> {
     this.#cancelTick();
     this.#abort.abort();
-    const { promise: tooLong, resolve } = Promise.withResolvers<void>();
-    const cancel = this.#options.clock.wakeAfter(STOP_WAIT_MS, resolve);
     const ending = async (): Promise<void> => {
       await this.#round;
       await this.#deliver();
       await this.#options.source.close();
     };
-    await Promise.race([ending(), tooLong]);
-    cancel();
+    await withinTime(this.#options.clock, STOP_WAIT_MS, ending());
   }
 
   async #runRound(): Promise<void> {

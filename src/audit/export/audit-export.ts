@@ -12,11 +12,12 @@
  * when it is needed. So do the operator's acts on the machine itself, who has to mend the sink and may
  * have to revoke a key.
  */
+
 import type { Submission } from '../../../actors/platform/host/host-port.ts';
 import type { CommitReader, StoredCommit } from '../../../sqlite/platform/control/commit-reader.ts';
 import type { CancelWakeUp, Clock } from '../../../streams/platform/clock.ts';
 import type { Actor } from '../../../streams/platform/commit/commit.ts';
-import { pause } from '../../../streams/platform/pause.ts';
+import { withinTime } from '../../../streams/platform/deadline.ts';
 import { Refusal } from '../../../streams/platform/refusal.ts';
 import { type PartHealth, ready } from '../../platform/health.ts';
 import type { Log } from '../../platform/log.ts';
@@ -197,14 +198,9 @@ export class AuditExport {
   /** Exports what is there now, and ends; after `CLOSE_MS` without what the sink has not answered. */
   async close(): Promise<void> {
     this.#cancel();
-    const over = new AbortController();
     const { clock, log } = this.#options;
-    const isSettled = await Promise.race([
-      this.settled().then(() => true),
-      pause(clock, CLOSE_MS, over.signal).then(() => false),
-    ]);
-    over.abort();
-    if (!isSettled) {
+    const settled = this.settled().then(() => true);
+    if (!(await withinTime(clock, CLOSE_MS, settled))) {
       log.warn(
         { part: 'audit sink' },
         'The audit sink does not answer: the stop goes on without it',

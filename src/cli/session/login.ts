@@ -2,11 +2,12 @@
  * `svc login`: signs a person in on this machine, by their browser or by a one-time link. The command
  * line keeps a session of its own, in a file that only this user may read.
  */
+
 import { hash, timingSafeEqual } from 'node:crypto';
 import { once } from 'node:events';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { pause } from '../../../streams/platform/pause.ts';
+import { withinTime } from '../../../streams/platform/deadline.ts';
 import { parseSecret } from '../../platform/keys.ts';
 import { openAccess } from '../client/access.ts';
 import { type ActionContext, single } from '../client/action.ts';
@@ -105,14 +106,8 @@ async function byBrowser(context: ActionContext, endpoint: string): Promise<Stor
 }
 
 async function untilCode({ ports }: ActionContext, code: Promise<string>): Promise<string> {
-  const waiting = new AbortController();
-  const patience = pause(ports.clock, BROWSER_WAIT_MS, waiting.signal).then(() => undefined);
-  try {
-    const found = await Promise.race([code, patience]);
-    if (found !== undefined) return found;
-  } finally {
-    waiting.abort();
-  }
+  const found = await withinTime(ports.clock, BROWSER_WAIT_MS, code);
+  if (found !== undefined) return found;
   throw new Fault('No browser came back within 5 minutes', {
     exitCode: EXIT_DENIED,
     hint: 'Run it again, or sign in with a link: svc login --link -',

@@ -5,9 +5,11 @@
  * tokens of one position differ, and neither reveals how much happened in between. Only the service
  * knows which of several tokens is the latest, so a request may send them all.
  */
+
 import { createCipheriv, createDecipheriv } from 'node:crypto';
 import type { Host } from '../../../actors/platform/host/host-port.ts';
 import type { Clock } from '../../../streams/platform/clock.ts';
+import { withDeadline } from '../../../streams/platform/deadline.ts';
 import type { Random } from '../../../streams/platform/random.ts';
 import { invalidField, Refusal } from '../../../streams/platform/refusal.ts';
 import type { GateCaller, ProjectGate } from '../gate/project-gate.ts';
@@ -92,17 +94,11 @@ async function waitUntilApplied(
   sequence: number,
   signal: AbortSignal,
 ): Promise<void> {
-  const patience = new AbortController();
-  const cancel = clock.wakeAfter(SEQUENCE_WAIT_MS, () => patience.abort());
-  try {
-    await host.waitFor(sequence, AbortSignal.any([patience.signal, signal]));
-  } catch (error) {
-    throw patience.signal.aborted
-      ? new Refusal('NOT_READY', 'This node has not reached the position sent yet: try again')
-      : error;
-  } finally {
-    cancel();
-  }
+  const reason = () =>
+    new Refusal('NOT_READY', 'This node has not reached the position sent yet: try again');
+  await withDeadline(clock, { ms: SEQUENCE_WAIT_MS, reason, signal }, (ends) =>
+    host.waitFor(sequence, ends),
+  );
 }
 
 const NONCE_BYTES = 6;

@@ -13,7 +13,7 @@ import { threadEntry } from '../../../sqlite/telemetry/history/threads/supervise
 import type { Clock } from '../../../streams/platform/clock.ts';
 import { Refusal } from '../../../streams/platform/refusal.ts';
 import type { Log } from '../../platform/log.ts';
-import { QueryThreads, withDeadline } from '../query/threads/query-threads.ts';
+import { QueryThreads, withQueryDeadline } from '../query/threads/query-threads.ts';
 import type { ShardRequest } from './export-thread.ts';
 import type { ExportedVm, ExpositionFormat } from './exposition.ts';
 
@@ -84,7 +84,7 @@ export class Exporter {
       throw new Refusal('NOT_READY', 'The sample log is being read: this ends by itself');
     }
     const { clock } = this.#deps;
-    return await withDeadline({ clock, signal }, (ended) => this.#write(query, ended));
+    return await withQueryDeadline({ clock, signal }, (ended) => this.#write(query, ended));
   }
 
   async close(): Promise<void> {

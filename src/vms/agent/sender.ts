@@ -2,10 +2,12 @@
  * Sender of one batch, and the outcome for the batch: stored, refused for ever, denied for this key,
  * or to be sent again later. The request has the same bytes each time it is sent.
  */
+
 import { create, fromBinary, type JsonValue, toBinary } from '@bufbuild/protobuf';
 import { ConnectError } from '@connectrpc/connect';
 import { codeFromHttpStatus, errorFromJson } from '@connectrpc/connect/protocol-connect';
 import type { Clock } from '../../../streams/platform/clock.ts';
+import { withDeadline } from '../../../streams/platform/deadline.ts';
 import {
   type Rejected,
   WriteSamplesRequestSchema,
@@ -40,11 +42,8 @@ const BATCH_FIELD = /^(batchId|rows)\b/;
 /** Never rejects: every failure is an outcome. */
 export function createSender(clock: Clock): SendBatch {
   return async (enrolment, batch, signal) => {
-    const overdue = new AbortController();
-    const cancel = clock.wakeAfter(DEADLINE_MS, () =>
-      overdue.abort(new Error('no answer in time')),
-    );
-    try {
+    const reason = () => new Error('no answer in time');
+    const post = async (ends: AbortSignal) => {
       const answer = await fetch(enrolment.endpoint + PATH, {
         method: 'POST',
         headers: {
@@ -55,13 +54,14 @@ export function createSender(clock: Clock): SendBatch {
         body: encode(enrolment, batch),
         // A redirect would send the key to another address.
         redirect: 'manual',
-        signal: AbortSignal.any([signal, overdue.signal]),
+        signal: ends,
       });
       return outcomeOf(answer, await boundedBody(answer));
+    };
+    try {
+      return await withDeadline(clock, { ms: DEADLINE_MS, reason, signal }, post);
     } catch (error) {
       return { kind: 'later', message: `${new URL(enrolment.endpoint).host}: ${causeOf(error)}` };
-    } finally {
-      cancel();
     }
   };
 }

@@ -4,6 +4,7 @@
  * operator is notified and the mail waits), or to neither (it is retried). All attempts of a
  * delivery have the same Message-ID.
  */
+
 import type {
   AttemptOutcome,
   AttemptRequest,
@@ -11,6 +12,7 @@ import type {
   MailTarget,
 } from '../../../../actors/delivery/notifier-port.ts';
 import type { Clock } from '../../../../streams/platform/clock.ts';
+import { withDeadline } from '../../../../streams/platform/deadline.ts';
 import { createMailer, type Mail, type Mailer, MailFault } from '../../../platform/mail/mailer.ts';
 import { cutBytes, EXCERPT_BYTES_MAX, redact } from '../http/excerpt.ts';
 import { messageOf } from '../message/message.ts';
@@ -86,17 +88,15 @@ async function attempt(
   const { mailer, clock, host } = deps;
   const remainingMs = request.deadlineElapsedMs - clock.elapsed();
   if (remainingMs <= 0) return ourFailure('The deadline of the attempt passed before it was sent');
-  const deadline = new AbortController();
-  const cancel = clock.wakeAfter(remainingMs, () => deadline.abort());
-  try {
-    await mailer.send({ ...mailOf(request, host()), signal: deadline.signal });
-    return { kind: 'accepted' };
-  } catch (error) {
-    if (!(error instanceof MailFault)) throw error;
-    return outcomeOf(deps, error, deadline.signal.aborted);
-  } finally {
-    cancel();
-  }
+  return await withDeadline(clock, { ms: remainingMs }, async (signal) => {
+    try {
+      await mailer.send({ ...mailOf(request, host()), signal });
+      return { kind: 'accepted' };
+    } catch (error) {
+      if (!(error instanceof MailFault)) throw error;
+      return outcomeOf(deps, error, signal.aborted);
+    }
+  });
 }
 
 function mailOf(request: AttemptRequest<MailTarget>, host: string): Mail {

@@ -9,7 +9,7 @@ import { Refusal } from '../../../../streams/platform/refusal.ts';
 import { RETENTION_MS } from '../../../../streams/telemetry/entry.ts';
 import type { Log } from '../../../platform/log.ts';
 import { QUERY_MS_MAX } from '../threads/limits.ts';
-import { type QueryThreads, withDeadline } from '../threads/query-threads.ts';
+import { type QueryThreads, withQueryDeadline } from '../threads/query-threads.ts';
 import { errorAnswer } from './promql-json.ts';
 import type { PromqlAnswer, QueryRequest, ScheduledQueryRequest } from './query-request.ts';
 
@@ -43,7 +43,7 @@ export function createPromqlQueries(deps: PromqlQueriesDeps): PromqlQueries {
       const { timeoutMs = QUERY_MS_MAX } = request;
       const work = (ended: AbortSignal) => ask(deps, { ...request, timeoutMs }, ended);
       try {
-        return await withDeadline({ clock: deps.clock, signal, timeoutMs }, work);
+        return await withQueryDeadline({ clock: deps.clock, signal, timeoutMs }, work);
       } catch (error) {
         if (signal.aborted) throw error;
         return faultAnswer(error, deps.log);

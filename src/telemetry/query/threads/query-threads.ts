@@ -4,6 +4,7 @@
  * leaves the queue or is cancelled; a thread that does not notice is ended and replaced. A query
  * has 10 s from the moment that it may begin (LIMIT-03).
  */
+
 import { HistoryError } from '../../../../sqlite/telemetry/history/history-error.ts';
 import type { HistoryShare } from '../../../../sqlite/telemetry/history/store/history-view.ts';
 import {
@@ -11,6 +12,7 @@ import {
   type ThreadEnd,
 } from '../../../../sqlite/telemetry/history/threads/supervised-thread.ts';
 import type { Clock } from '../../../../streams/platform/clock.ts';
+import { unlessAborted, withDeadline } from '../../../../streams/platform/deadline.ts';
 import { Refusal } from '../../../../streams/platform/refusal.ts';
 import { FairQueue } from '../../../platform/gate/fair-queue.ts';
 import { HEAP_BYTES_MAX, QUERY_MS_MAX, THREADS } from './limits.ts';
@@ -205,23 +207,13 @@ export interface QueryDeadlineOptions {
  * the last two; the caller is not. Throws a `Refusal` QUERY_TIMEOUT, what `work` throws, or the
  * reason of `signal`.
  */
-export async function withDeadline<T>(
+export async function withQueryDeadline<T>(
   { clock, timeoutMs = QUERY_MS_MAX, signal }: QueryDeadlineOptions,
   work: (signal: AbortSignal) => Promise<T>,
 ): Promise<T> {
   signal.throwIfAborted();
-  const ended = new AbortController();
-  const { promise: end, reject } = Promise.withResolvers<never>();
-  ended.signal.addEventListener('abort', () => reject(ended.signal.reason));
-  const cancel = clock.wakeAfter(timeoutMs, () => ended.abort(timedOut(timeoutMs)));
-  const onAbort = () => ended.abort(signal.reason);
-  signal.addEventListener('abort', onAbort);
-  try {
-    return await Promise.race([end, work(ended.signal)]);
-  } finally {
-    cancel();
-    signal.removeEventListener('abort', onAbort);
-  }
+  const limit = { ms: timeoutMs, reason: () => timedOut(timeoutMs), signal };
+  return await withDeadline(clock, limit, (ends) => unlessAborted(ends, work(ends)));
 }
 
 function timedOut(timeoutMs: number): Refusal {
@@ -248,7 +240,7 @@ export async function runQuery(
   { project, method, argument, signal }: ThreadRequest,
 ): Promise<unknown> {
   try {
-    return await withDeadline({ clock, signal }, (ended) =>
+    return await withQueryDeadline({ clock, signal }, (ended) =>
       threads.call(project, method, () => argument, ended),
     );
   } catch (error) {

@@ -1,0 +1,50 @@
+/** Work within a time limit, on a virtual clock. */
+import t from 'tap';
+import { VirtualClock } from '../../streams/platform/clock.ts';
+import { unlessAborted, withDeadline, withinTime } from '../../streams/platform/deadline.ts';
+
+const never = new Promise<string>(() => {});
+
+t.test('work that ignores its signal is given up when its time is over', async (t) => {
+  const clock = new VirtualClock();
+  const limit = { ms: 1_000, reason: () => new Error('too slow') };
+  const run = withDeadline(clock, limit, (signal) => unlessAborted(signal, never));
+  const rejected = t.rejects(run, { message: 'too slow' });
+  await clock.advance(1_000);
+  await rejected;
+});
+
+t.test('the signal of the caller ends the work too, and its reason is passed on', async (t) => {
+  const clock = new VirtualClock();
+  const gone = new AbortController();
+  const run = withDeadline(clock, { ms: 1_000, signal: gone.signal }, (signal) =>
+    unlessAborted(signal, never),
+  );
+  gone.abort(new Error('the caller has gone'));
+  await t.rejects(run, { message: 'the caller has gone' });
+  const late = unlessAborted(gone.signal, never);
+  await t.rejects(late, { message: 'the caller has gone' }, 'aborted before');
+});
+
+t.test('work that ends in time leaves no wake-up behind', async (t) => {
+  const clock = new VirtualClock();
+  const seen: AbortSignal[] = [];
+  const work = (signal: AbortSignal) => {
+    seen.push(signal);
+    return Promise.resolve('done');
+  };
+  t.equal(await withDeadline(clock, { ms: 1_000 }, work), 'done');
+  t.equal(await withinTime(clock, 1_000, Promise.resolve('done')), 'done');
+  await clock.advance(2_000);
+  t.same(
+    seen.map(({ aborted }) => aborted),
+    [false],
+  );
+});
+
+t.test('a promise is waited for until its time is over', async (t) => {
+  const clock = new VirtualClock();
+  const waited = withinTime(clock, 1_000, never);
+  await clock.advance(1_000);
+  t.equal(await waited, undefined);
+});
