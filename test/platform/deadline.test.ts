@@ -6,7 +6,7 @@ import { unlessAborted, withDeadline, withinTime } from '../../streams/platform/
 const never = new Promise<string>(() => {});
 
 t.test('work that ignores its signal is given up when its time is over', async (t) => {
-  const clock = new VirtualClock();
+  const clock = new VirtualClock(0);
   const limit = { ms: 1_000, reason: () => new Error('too slow') };
   const run = withDeadline(clock, limit, (signal) => unlessAborted(signal, never));
   const rejected = t.rejects(run, { message: 'too slow' });
@@ -15,7 +15,7 @@ t.test('work that ignores its signal is given up when its time is over', async (
 });
 
 t.test('the signal of the caller ends the work too, and its reason is passed on', async (t) => {
-  const clock = new VirtualClock();
+  const clock = new VirtualClock(0);
   const gone = new AbortController();
   const run = withDeadline(clock, { ms: 1_000, signal: gone.signal }, (signal) =>
     unlessAborted(signal, never),
@@ -27,7 +27,7 @@ t.test('the signal of the caller ends the work too, and its reason is passed on'
 });
 
 t.test('work that ends in time leaves no wake-up behind', async (t) => {
-  const clock = new VirtualClock();
+  const clock = new VirtualClock(0);
   const seen: AbortSignal[] = [];
   const work = (signal: AbortSignal) => {
     seen.push(signal);
@@ -43,7 +43,7 @@ t.test('work that ends in time leaves no wake-up behind', async (t) => {
 });
 
 t.test('a promise is waited for until its time is over', async (t) => {
-  const clock = new VirtualClock();
+  const clock = new VirtualClock(0);
   const waited = withinTime(clock, 1_000, never);
   await clock.advance(1_000);
   t.equal(await waited, undefined);
