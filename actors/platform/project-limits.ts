@@ -32,26 +32,27 @@ export interface LimitDeclaration {
 const MIB = 1024 * 1024;
 
 const RATE_REFUSAL =
-  'the whole write is refused before anything of it is stored: `TOO_MANY_REQUESTS` (429) with `Retry-After`, when it fits';
-const ROW_REFUSAL = 'known ones go on; `LIMIT_EXCEEDED` in `rejected` names each row or series';
+  'the whole write is refused: `TOO_MANY_REQUESTS` (429), with the time at which it fits in `Retry-After`';
+const ROW_REFUSAL =
+  'known ones are still stored; each refused row or series is in `rejected` with `LIMIT_EXCEEDED`';
 
 /** Defaults of the first three: LIMIT-13 to LIMIT-15. */
 export const PROJECT_LIMITS = {
   rules: {
     ...{ unit: 'rules', default: 20, min: 0, max: 1_000 },
     help: 'Alert rules',
-    beyond: 'one more is not saved: `LIMIT_EXCEEDED` (400)',
+    beyond: 'another one is not saved: `LIMIT_EXCEEDED` (400)',
   },
   destinations: {
     ...{ unit: 'destinations', default: 5, min: 0, max: 100 },
     help: 'Destinations',
-    beyond: 'one more is not created: `LIMIT_EXCEEDED` (400)',
+    beyond: 'another one is not created: `LIMIT_EXCEEDED` (400)',
   },
   instances: {
     ...{ unit: 'instances', default: 10_000, min: 0, max: 200_000 },
     help: 'Alert instances evaluated at once: rules × VMs × label sets',
     beyond:
-      'a rule that needs more is not saved: `LIMIT_EXCEEDED` (400); what grows beyond by itself is not evaluated, and the rule and a notice say so',
+      'a rule that needs more is not saved: `LIMIT_EXCEEDED` (400). Instances that exceed it because VMs are added are not evaluated; the rule and a notice say so',
   },
   vms: {
     ...{ unit: 'VMs', default: 10_000, min: 0, max: 50_000 },
@@ -68,18 +69,18 @@ export const PROJECT_LIMITS = {
     ...{ unit: 'bytes', default: 256 * MIB, min: 0, max: 1024 * MIB },
     help: 'Memory for rows that are in no chunk yet, and for their texts',
     beyond:
-      'from three quarters on no new VM and no new series, from seven eighths on no row: `LIMIT_EXCEEDED` in `rejected`; where the memory of all projects is short, the whole write: `TOO_MANY_REQUESTS` (429) with `Retry-After`',
+      'above three quarters new VMs and series are refused, above seven eighths all rows: `LIMIT_EXCEEDED` in `rejected`. If the memory of all projects is short, the whole write is refused: `TOO_MANY_REQUESTS` (429) with `Retry-After`',
   },
   concurrency: {
     ...{ unit: 'calls', default: 8, min: 1, max: 256 },
-    help: 'Calls of one class that run at once, half of them for one caller; eight times as many wait',
+    help: 'Calls of one class that run at once, at most half of them for one caller; eight times as many may wait',
     beyond:
-      'who waits longer than 5 s, or finds no place to wait: `TOO_MANY_REQUESTS` (429) with `Retry-After`',
+      'calls that wait longer than 5 s, or find the queue full, are refused: `TOO_MANY_REQUESTS` (429) with `Retry-After`',
   },
   openStreams: {
     ...{ unit: 'streams', default: 100, min: 0, max: 1_000 },
-    help: 'Streams of incidents open at once, half of them for one caller',
-    beyond: 'one more is not opened: `TOO_MANY_REQUESTS` (429) with `Retry-After`',
+    help: 'Open streams of incidents, at most half of them for one caller',
+    beyond: 'another one is not opened: `TOO_MANY_REQUESTS` (429) with `Retry-After`',
   },
   samplesPerSecond: {
     // 10,000 VMs with 30 series send 10,000 a second; one process takes several million.

@@ -1,5 +1,5 @@
 /**
- * Stores rows for which history had no memory when they arrived. Their entries are still in the
+ * Stores rows that found no memory in history when they arrived. Their entries are still in the
  * log, because the floor waits for them, and are read again once there is memory. Until then every
  * read of their times fails, so that nobody takes an incomplete answer for a complete one.
  */
@@ -19,7 +19,7 @@ interface RefusedRows {
   readonly lastSequence: number;
 }
 
-/** History as far as this needs it; `sqlite/telemetry/history` implements it. */
+/** The part of history that this file uses; `sqlite/telemetry/history` implements it. */
 export interface RowRecovery {
   refused(): readonly RefusedRows[];
   /**

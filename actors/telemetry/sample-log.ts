@@ -29,7 +29,7 @@ export const samplesSpec: StreamSpec = {
   replicas: 1,
 };
 
-/** Entries a reader may be behind before reading waits for it. */
+/** Most entries that a reader may be behind; then reading waits for it. */
 const BACKLOG_MAX = 256;
 
 /** Appends one entry; durable when it resolves, with its sequence. Throws `StreamUnavailable`. */
@@ -61,7 +61,7 @@ export async function* pastEntries(
   }
 }
 
-/** The live log: one reader, and a subscriber that says when it is done with an entry. */
+/** The live log: one reader, and subscribers that report when they have handled an entry. */
 export class SampleLogReader {
   readonly entries = new Subject<LoggedEntry>();
   readonly #slices: TimeSlices;
@@ -148,9 +148,9 @@ interface WrittenEntry {
 }
 
 /**
- * Entries that this process has just encoded and will read back: found by their bytes, so that
- * they need not be decoded again. Only equal bytes are taken for the same entry, whoever wrote
- * them and in whatever order they come.
+ * Entries that this process has just encoded and will read back. They are found by their bytes, so
+ * that they need not be decoded again. Only equal bytes count as the same entry, whoever wrote them
+ * and in whatever order they arrive.
  */
 class WrittenEntries {
   readonly #kept = new BoundedCache<number, WrittenEntry>(WRITTEN_KEPT);

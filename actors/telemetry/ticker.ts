@@ -21,7 +21,7 @@ export interface TickerDeps {
   readonly onLost?: (error: StreamUnavailable) => void;
 }
 
-/** Half a sampling interval: a gap is noticed at most so much later than it could be. */
+/** Half a sampling interval: a gap is noticed at most this much later than possible. */
 export const TICK_MS = 15_000;
 
 /** Ticks until `signal`. Rejects on a fault that is not the stream's. */

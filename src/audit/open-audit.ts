@@ -25,27 +25,27 @@ export function withAuditExport(options: AuditOptions): RunningHost {
   if (path === null) return host;
   const commits = metrics.counter(
     'svc_audit_export_commits_total',
-    'Commits that the audit sink took',
+    'Commits written to the audit sink',
   );
   const failures = metrics.counter(
     'svc_audit_export_failures_total',
-    'Times that the audit sink could not take records',
+    'Failed writes to the audit sink',
   );
   const refused = metrics.counter(
     'svc_audit_export_refused_total',
-    'Changes that were refused because the audit sink could not take records',
+    'Changes refused because the audit sink could not be written',
   );
   const unconfirmed = metrics.counter(
     'svc_audit_export_unconfirmed_total',
-    'Changes that were committed and not answered as done, because the audit sink did not take them in time',
+    'Changes that were committed but not confirmed, because the audit sink was not written in time',
   );
   const cursorFailures = metrics.counter(
     'svc_audit_export_cursor_failures_total',
-    'Times that it could not be saved how far the audit sink is',
+    'Failed writes of the position of the audit sink',
   );
   const missed = metrics.counter(
     'svc_audit_export_missed_commits_total',
-    'Commits that were let go after their time before the audit sink had them',
+    'Commits removed by retention before they were written to the audit sink',
   );
   const reader = new CommitReader(options.controlPath);
   closers.add('audit reader', () => reader.close());
@@ -66,8 +66,11 @@ export function withAuditExport(options: AuditOptions): RunningHost {
     host.onApplied(() => exporter.noteApplied()),
   );
   health.watch({ kind: 'audit sink' }, () => exporter.health());
-  metrics.gauge('svc_audit_export_lag_commits', 'Commits that the audit sink lacks', [], (gauge) =>
-    gauge.set(exporter.lag()),
+  metrics.gauge(
+    'svc_audit_export_lag_commits',
+    'Commits not yet written to the audit sink',
+    [],
+    (gauge) => gauge.set(exporter.lag()),
   );
   return {
     ...host,
@@ -110,11 +113,9 @@ export function retentionPart(
   },
 ): Part {
   const { host, clock, lost, metrics, secrets, settings } = options;
-  const removed = metrics.counter(
-    'svc_retention_removed_total',
-    'Things removed after their retention',
-    ['kind'],
-  );
+  const removed = metrics.counter('svc_retention_removed_total', 'Records removed by retention', [
+    'kind',
+  ]);
   const deps = {
     ...{ host, clock, auditKeptMs: settings.auditRetentionDays * DAY_MS, owns: () => true },
     forgetExcerpts: (deliveries: readonly string[]) => secrets.excerpts.delete(deliveries),

@@ -105,7 +105,7 @@ function delivererPart(options: DeliveryOptions, guard: AddressGuard, sealed: Li
   );
   metrics.gauge(
     'svc_delivery_lanes',
-    'Destinations with something to send, or failing',
+    'Destinations that have something to send, or are failing',
     [],
     (gauge) => gauge.set(deliverer.queues()),
   );

@@ -100,7 +100,7 @@ function addProcessGauges(
     return (user + system) / 1e6;
   });
   metrics
-    .gauge('svc_build_info', 'Always 1; the labels say what runs', ['version', 'node'])
+    .gauge('svc_build_info', 'Always 1; the labels are the versions', ['version', 'node'])
     .set({ version, node: process.versions.node }, 1);
   return addEventLoopGauge(metrics);
 }

@@ -24,7 +24,7 @@ export type LostWork = (part: string) => () => void;
 export function countLostWork(metrics: Metrics): LostWork {
   const lost = metrics.counter(
     'svc_part_lost_work_total',
-    'Work that a part could not do because the stream did not answer',
+    'Work lost by a part because the stream did not answer',
     ['part'],
   );
   return (part) => () => lost.inc({ part });

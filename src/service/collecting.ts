@@ -65,7 +65,7 @@ export async function startCollecting(options: CollectingOptions): Promise<Colle
   );
   metrics.counter(
     'svc_collector_rows_dropped_total',
-    'Rows of the collectors of this node that were given up: ingest had refused rows for too long',
+    'Rows of the collectors of this node that were dropped because ingest refused rows for too long',
     [],
     () => collectors.reduce((sum, collector) => sum + collector.status().droppedRows, 0),
   );

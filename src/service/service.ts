@@ -221,15 +221,10 @@ async function startHost(base: RoomBase, { stream, store }: Storage): Promise<Ru
 /** The host's own numbers, read at each scrape: conflicts, retries and every kind of fault. */
 function countHost({ metrics }: RoomBase, host: RunningHost): void {
   const names = Object.keys(host.counters()) as (keyof HostCounters)[];
-  metrics.gauge(
-    'svc_host_events',
-    'What happened in the host since its start',
-    ['kind'],
-    (gauge) => {
-      const counters = host.counters();
-      for (const kind of names) gauge.set({ kind }, counters[kind]);
-    },
-  );
+  metrics.gauge('svc_host_events', 'Events in the host since its start', ['kind'], (gauge) => {
+    const counters = host.counters();
+    for (const kind of names) gauge.set({ kind }, counters[kind]);
+  });
 }
 
 type ApiOptions = RoomBase &
@@ -287,7 +282,7 @@ async function openApi(options: ApiOptions) {
 function countBrokenBodies(metrics: Metrics): (encoding: string) => void {
   const broken = metrics.counter(
     'svc_http_broken_bodies_total',
-    'Compressed request bodies that did not unpack',
+    'Compressed request bodies that could not be decompressed',
     ['encoding'],
   );
   return (encoding) => broken.inc({ encoding });

@@ -110,7 +110,7 @@ export function watchPermissions({
   }
   metrics.gauge(
     'svc_open_permissions',
-    '1 where others of this machine may read what is the service’s alone',
+    '1 = other users of this machine can read files that belong to the service',
     ['what'],
     (gauge) => {
       for (const { what, path } of watched) gauge.set({ what }, openModeOf(path) ? 1 : 0);

@@ -32,7 +32,7 @@ export function openIngest(options: IngestOptions) {
   const samples = metrics.counter('svc_samples_total', 'Samples received', ['outcome']);
   const refused = metrics.counter(
     'svc_samples_rejected_total',
-    'Samples and rows refused, by the reason that their sender was given',
+    'Refused samples and rows, by the reason given to the sender',
     ['reason'],
   );
   const ingestLimits = new IngestLimits(registry, {

@@ -65,7 +65,7 @@ export interface SourceFault {
   readonly vm?: string;
 }
 
-/** What one round of a source gave: rows, and what kept it from giving more. */
+/** Result of one round of a source: rows, and the faults that prevented others. */
 export interface Reading {
   readonly rows: readonly ObservedRow[];
   readonly faults: readonly SourceFault[];

@@ -14,7 +14,7 @@ import type { CancelWakeUp, Clock } from '../../../streams/platform/clock.ts';
 import { withinTime } from '../../../streams/platform/deadline.ts';
 import type { FaultReason, ObservedRow, RowSink, Source, SourceFault } from './collector.ts';
 
-/** A fault as it is reported: its source, and how long it has lasted. */
+/** A reported fault: its source, and its duration. */
 export interface CollectorFault extends SourceFault {
   readonly source: string;
   /** First seen without a break since, Unix ms. */
@@ -60,11 +60,14 @@ export interface Collector {
   status(): CollectorStatus;
 }
 
-/** Ten minutes at 30 s: beyond the evaluator's lateness bound rows are only of use to history. */
+/**
+ * Rounds that are queued, ten minutes at 30 s: older rows are beyond the evaluator's lateness bound
+ * and of use only to history.
+ */
 const WAITING_ROUNDS_MAX = 20;
-/** How long `stop()` waits for a sink or source that does not come back. */
+/** Longest wait of `stop()` for a sink or source that does not return. */
 const STOP_WAIT_MS = 5_000;
-/** How early a wake-up may be by the calendar. */
+/** Tolerance for a wake-up that is early by the calendar clock. */
 const TICK_EARLY_MS = 5;
 /** Faults that end with a delivery, not with a round. */
 const OF_DELIVERY: readonly FaultReason[] = ['SINK_FAILED', 'ROWS_DROPPED'];
@@ -198,7 +201,7 @@ class CollectorLoop implements Collector {
     this.#report({ reason: 'ROWS_DROPPED', message });
   }
 
-  /** Offers what waits, oldest first, one call at a time; stops at the first refusal. */
+  /** Offers the waiting rows, oldest first, one call at a time; stops at the first refusal. */
   #deliver(): Promise<void> {
     this.#delivery ??= this.#drain().finally(() => {
       this.#delivery = undefined;
@@ -256,7 +259,7 @@ export function delayToTick(nowMs: number, intervalMs: number, phaseMs: number):
   return delayMs < TICK_EARLY_MS ? delayMs + intervalMs : delayMs;
 }
 
-/** Where in the interval a source's ticks lie: spread by name (FNV-1a), the same every time. */
+/** Offset of a source's ticks within the interval: spread by name (FNV-1a), always the same. */
 export function phaseOf(name: string, intervalMs: number): number {
   let hash = 0x811c9dc5;
   for (const char of name) {
@@ -267,11 +270,14 @@ export function phaseOf(name: string, intervalMs: number): number {
 
 /** Between the first complete listing without a VM and the one that proves it gone, ms. */
 const ABSENT_MS = 60_000;
-/** More of the known VMs than this share, and at least so many, do not go at once. */
+/**
+ * If more than this share of the known VMs, and at least this number, are missing at once, none is
+ * retired.
+ */
 const DOUBTED_SHARE = 0.3;
 const DOUBTED_VMS = 5;
 
-/** What a complete listing says. */
+/** Result of a complete listing. */
 export interface Absent {
   /** VMs that it proves gone, each time until they are not known any more. */
   readonly gone: readonly string[];
@@ -289,10 +295,10 @@ export class Absences {
   }
 
   /**
-   * Takes a complete listing in.
+   * Processes a complete listing.
    *
    * @param known VMs that the source has reported, perhaps before a restart, and when another
-   *   sender last reported each, elapsed ms; -Infinity: never
+   * sender last reported each, elapsed ms; -Infinity: never
    */
   take(listed: ReadonlySet<string>, known: ReadonlyMap<string, number>): Absent {
     const now = this.#clock.elapsed();

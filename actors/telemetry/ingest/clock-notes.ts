@@ -16,9 +16,9 @@ interface Spell {
   lastMs: number;
 }
 
-/** Without such a row for so long, the next one begins another spell, ms. */
+/** Time without such a row after which the next one begins another spell, ms. */
 const SPELL_PAUSE_MS = 300_000;
-/** Spells of all projects at most: names of rows that are refused cost nothing else. */
+/** Most spells of all projects together: names in refused rows are stored nowhere else. */
 const NOTED_MAX = 50_000;
 
 export class ClockNotes {

@@ -1,7 +1,7 @@
 /**
- * Limits of one project: VMs, series and boot ids, each of which costs memory as long as history or
- * its head keeps it, and memory of the head. What exceeds a limit is named and refused, and the
- * rest is kept: known VMs and series are stored whatever else a batch brings.
+ * Limits of one project: VMs, series and boot ids, each of which uses memory as long as history or
+ * its head keeps it, and memory of the head. Rows and series beyond a limit are named and refused,
+ * and the rest is kept: known VMs and series are stored regardless of what else a batch contains.
  */
 
 import { Refusal } from '../../../streams/platform/refusal.ts';
@@ -15,7 +15,7 @@ import { isSameList } from './batch-answers.ts';
 import { type CheckedRows, checkedRows, type PlacedRow, withoutSeries } from './checked-rows.ts';
 import type { RejectedSample } from './ingest-port.ts';
 
-/** Distinct series of a VM within retention: some 30 of its own, and a few for each device. */
+/** Most distinct series of a VM within retention: some 30 of its own, and a few for each device. */
 const VM_SERIES_MAX = 512;
 
 /**
@@ -24,18 +24,21 @@ const VM_SERIES_MAX = 512;
  */
 const VM_TEXTS_MAX = 256;
 const TEXTS_KEPT_MS = 2 * 3_600_000;
-/** Part of its memory of the head from which on a project gets no more VMs and series. */
+/** Share of its memory of the head above which a project gets no more VMs and series. */
 const TIGHT_SHARE = 3 / 4;
-/** And the share from which its rows are refused: rows on their way to the head still fit. */
+/** Share above which its rows are refused; rows already on their way to the head still fit. */
 const FULL_SHARE = 7 / 8;
-/** Part from which on its writes are refused, where others leave it less than its own limit. */
+/** Share above which its writes are refused, if other projects leave it less than its own limit. */
 const SHARED_FULL_SHARE = 15 / 16;
-/** A look or two of history's background, which puts rows into chunks and gives their memory back. */
+/**
+ * Time of one or two rounds of history's background work, which moves rows into chunks and releases
+ * their memory.
+ */
 const SHARED_RETRY_SECONDS = 15;
-/** Every so often what one project has not reported within retention is forgotten, ms. */
+/** Interval at which data that one project has not reported within retention is dropped, ms. */
 const SWEEP_MS = 60_000;
 
-/** What a project has of the memory that new rows take, bytes. */
+/** Use of the memory for new rows by a project, bytes. */
 export interface RowMemory {
   /** `bound`: what it may have beside the others now; `own`: by its own limit. */
   quota(project: string): { readonly used: number; readonly bound: number; readonly own: number };
@@ -50,7 +53,7 @@ export interface IngestLimitsOptions {
   readonly onShortMemory?: (rows: number) => void;
 }
 
-/** Texts of one kind that a VM's rows have; a single one as long as it does not change. */
+/** Texts of one kind in a VM's rows; a single one as long as it does not change. */
 class RecentTexts {
   #last = '';
   /** With when each was last new, Unix ms. */
@@ -73,7 +76,7 @@ class RecentTexts {
   }
 }
 
-/** The VMs of a project that reported within retention, and how many series they have together. */
+/** The VMs of a project that reported within retention, and the number of their series. */
 interface KnownProject {
   readonly vms: Map<string, VmSeries>;
   series: number;
@@ -101,12 +104,15 @@ export class IngestLimits {
     this.#options = options;
   }
 
-  /** Distinct series of the project's VMs, as far as they reported since this node's start. */
+  /** Number of distinct series of the project's VMs that were reported since this node's start. */
   seriesOf(project: string): number {
     return this.#projects.get(project)?.series ?? 0;
   }
 
-  /** Label sets (mounts) that a VM has reported of a metric since the start; undefined: none. */
+  /**
+   * Number of label sets (mounts) of a metric that a VM has reported since the start; undefined:
+   * none.
+   */
   labelSets(project: string, vm: string, metricId: string): number | undefined {
     const derivation = metricCatalogue.get(metricId)?.derivation;
     const use = this.#projects.get(project)?.vms.get(vm);
@@ -117,8 +123,9 @@ export class IngestLimits {
   }
 
   /**
-   * `checked` itself when all of it is within the limits, as nearly always. Throws a `Refusal`
-   * TOO_MANY_REQUESTS when others leave no memory for it: nothing is taken, the sender keeps it.
+   * `checked` itself if all of it is within the limits, which is usual. Throws a `Refusal`
+   * TOO_MANY_REQUESTS if other projects leave no memory for it: nothing is stored, and the sender
+   * keeps it.
    */
   keepWithin(project: string, checked: CheckedRows, nowMs: number): CheckedRows {
     this.#sweep(nowMs);
@@ -158,7 +165,7 @@ export class IngestLimits {
     return checkedRows(kept, [...checked.rejected, ...rejected]);
   }
 
-  /** A text over its limit, for which the row is refused; else the series over theirs. */
+  /** A text beyond its limit, for which the row is refused; otherwise the series beyond theirs. */
   #surplusOf(
     row: IngestRow,
     { nowMs, isTight, known: project, seriesMax }: Room,
@@ -170,7 +177,7 @@ export class IngestLimits {
     if (!vm.boots.admit(row.boot, nowMs)) return { field: 'bootId' };
     if (!vm.stateReasons.admit(row.stateReason, nowMs)) return { field: 'stateReason' };
     if (known && isSameList(known.layout, row.series)) return {};
-    // What a VM had before a restart of this node is not new, however little of the quota is left.
+    // Series from before a restart of this node are not new, even if little of the quota is left.
     const free = isTight && known ? 0 : Math.max(0, seriesMax - project.series);
     const before = countOf(vm);
     const surplus =
@@ -258,7 +265,7 @@ function countIn(layout: readonly SeriesKey[], metricId: string, derivation: Der
   return count;
 }
 
-/** Notes another list of series. @returns those over the limit */
+/** Records another list of series. @returns those beyond the limit */
 function takeIn(
   vm: VmSeries,
   series: readonly SeriesKey[],

@@ -8,7 +8,7 @@ import type { Clock } from '../../../streams/platform/clock.ts';
 import { Refusal } from '../../../streams/platform/refusal.ts';
 import type { ProjectLimits } from '../../platform/project-limits.ts';
 
-/** What a bucket holds, in seconds of its rate. */
+/** Size of a bucket, in seconds of its rate. */
 const BURST_SECONDS = 10;
 /** Longest wait that a refusal names: the operator may give the project more meanwhile. */
 const RETRY_AFTER_SECONDS_MAX = 600;
@@ -38,28 +38,31 @@ export class IngestRates {
     this.#options = options;
   }
 
-  /** Before a body is read. Throws a `Refusal` TOO_MANY_REQUESTS; takes nothing. */
+  /** Checks before a body is read. Throws a `Refusal` TOO_MANY_REQUESTS; counts nothing. */
   checkBytes(project: string, bytes: number): void {
     this.#check('ingestBytesPerSecond', project, bytes);
   }
 
-  /** Counts a body that is taken in. */
+  /** Counts an accepted body. */
   spendBytes(project: string, bytes: number): void {
     this.#meter('ingestBytesPerSecond', project).spend(bytes);
   }
 
-  /** Takes back what was counted of a body that did not come. */
+  /** Reverts the count of a body that did not arrive. */
   returnBytes(project: string, bytes: number): void {
     this.#meter('ingestBytesPerSecond', project).giveBack(bytes);
   }
 
-  /** Before anything of a write is stored. Throws a `Refusal` TOO_MANY_REQUESTS, taking nothing. */
+  /**
+   * Checks and counts samples before a write is stored. Throws a `Refusal` TOO_MANY_REQUESTS,
+   * counting nothing.
+   */
   takeSamples(project: string, count: number): void {
     this.#check('samplesPerSecond', project, count);
     this.#meter('samplesPerSecond', project).spend(count);
   }
 
-  /** What the project has written a second, on average over the last ten, rounded. */
+  /** Current rate of the project, per second, on average over the last ten seconds, rounded. */
   used(project: string): Record<RateName, number> {
     return {
       samplesPerSecond: this.#meter('samplesPerSecond', project).rate(),
@@ -94,7 +97,7 @@ export class IngestRates {
 /** One bucket, and what went through it lately. */
 class Meter {
   readonly #clock: Pick<Clock, 'elapsed'>;
-  /** What has been taken and not filled up again; the bucket is empty when it is its size. */
+  /** Amount taken and not yet refilled; the bucket is empty when it equals its size. */
   #spent = 0;
   #filledAtMs: number;
   /** Of the ten seconds that began last, and of those before. */
@@ -106,7 +109,10 @@ class Meter {
     this.#window.startMs = this.#filledAtMs;
   }
 
-  /** Until this much may be taken, ms; 0 = now. More than a bucket holds may be when it is full. */
+  /**
+   * Time until this much may be taken, ms; 0 = now. More than a bucket holds may be taken when it
+   * is full.
+   */
   waitMs(amount: number, perSecond: number): number {
     this.#fill(perSecond);
     const size = perSecond * BURST_SECONDS;
@@ -138,7 +144,7 @@ class Meter {
     this.#filledAtMs = nowMs;
   }
 
-  /** Begins another window when this one is over. @returns how far into it we are, ms */
+  /** Begins another window if this one is over. @returns the time since its start, ms */
   #turnWindow(): number {
     const windowMs = BURST_SECONDS * 1000;
     const nowMs = this.#clock.elapsed();

@@ -43,7 +43,7 @@ export interface IngestDeps {
 
 /** Observation times remembered for each VM, to recognise a repeated row. */
 const TIMES_KEPT = 16;
-/** Every so often VMs of a project that were not heard within retention are forgotten, ms. */
+/** Interval at which VMs not reported within retention are forgotten, one project at a time, ms. */
 const SWEEP_MS = 60_000;
 
 export function createIngest(deps: IngestDeps): Ingest {
@@ -66,7 +66,7 @@ export function createIngest(deps: IngestDeps): Ingest {
     return partition;
   }
 
-  /** What of a request is kept, its VMs registered. */
+  /** The accepted part of a request, with its VMs registered. */
   async function admit({ project, reach, source, rows }: WriteRequest): Promise<CheckedRows> {
     const nowMs = deps.clock.now();
     const find = deps.registry.finder(project);
@@ -108,9 +108,9 @@ function sampleCount(rows: readonly IngestRow[]): number {
 }
 
 /**
- * Keeps what is sound. A row too far in the future would poison the watermark of its series, one
- * older than retention can be neither stored nor judged; a value that is not finite is missing, and
- * a label that is not one line would break every text that shows it.
+ * Keeps valid rows and values. A row too far in the future would spoil the watermark of its series;
+ * one older than retention can be neither stored nor evaluated. A value that is not finite is
+ * missing, and a label with line breaks would break every text that shows it.
  */
 function checkRows(within: CheckedRows, nowMs: number): CheckedRows {
   const isAllSound = within.rows.every(
@@ -135,7 +135,10 @@ function keepSound(within: CheckedRows, nowMs: number): CheckedRows {
   return checkedRows(kept, rejected);
 }
 
-/** What no sender can mean: the whole request is refused before anything of it is kept. */
+/**
+ * Throws for a row that no correct sender makes: the whole request is refused before any of it is
+ * stored.
+ */
 function assertRow({ series, values, vm }: IngestRow, row: number): void {
   const field = `rows[${row}]`;
   if (vm === '') throw invalidField(field, `${field} names no VM`);

@@ -11,10 +11,10 @@ import type { RegisteredVm } from '../../vms/vm-registry.ts';
 import { type CheckedRows, checkedRows, type PlacedRow, withoutSeries } from './checked-rows.ts';
 import type { RejectedSample, RejectReason } from './ingest-port.ts';
 
-/** What is registered of a VM; undefined = it is not known yet. */
+/** Registration of a VM; undefined = it is not known yet. */
 export type FindVm = (vm: string) => RegisteredVm | undefined;
 
-/** What of a request the sender may report: all of it, as nearly always, or what is left. */
+/** The part of a request that the sender may report, usually all of it. */
 export function withinReach(
   rows: readonly IngestRow[],
   reach: SenderReach | undefined,
@@ -23,7 +23,7 @@ export function withinReach(
   const isAgents = reach !== undefined && reach.vm !== null;
   let samples = 0;
   for (const row of rows) {
-    // Of an agent's rows each is looked at closely; of a collector's only those that may be beyond.
+    // Each row of an agent is checked closely; of a collector only those that may exceed its reach.
     const isBeyond = isAgents || rowBeyond(row, reach, find) || expandedOf(row.series).size > 0;
     if (isBeyond) return keepWithin(rows, reach, find);
     samples += row.values.length;
@@ -52,7 +52,7 @@ function keepWithin(
   return checkedRows(kept, rejected);
 }
 
-/** Without the rows of VMs that turned out, while they were registered, to be elsewhere. */
+/** Removes the rows of VMs that, during registration, proved to be in another data center. */
 export function withoutVms(checked: CheckedRows, vms: ReadonlySet<string>): CheckedRows {
   const rejected = [...checked.rejected];
   const kept: PlacedRow[] = [];
@@ -79,9 +79,9 @@ function rowBeyond(
 }
 
 /**
- * A guest may not report what the hypervisor reports; undefined when nothing is left. The boot id
- * is dropped too: where both observe the same millisecond it would replace the hypervisor's, and with
- * it what counters are worth.
+ * Removes what a guest may not report because the hypervisor does; undefined when nothing is left.
+ * The boot id is removed too: where both observe the same millisecond it would replace the
+ * hypervisor's, and counters would lose their meaning.
  */
 function expandedOnly(
   row: IngestRow,

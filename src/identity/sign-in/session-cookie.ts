@@ -94,7 +94,7 @@ export function createRotateCookie(deps: RotateCookieDeps): RotateCookie {
   const { people, origin, clock, log, metrics } = deps;
   const rotations = metrics.counter(
     'svc_session_rotations_total',
-    'Sessions that were to get a new secret',
+    'Rotations of session secrets, by result',
     ['outcome'],
   );
 

@@ -1,6 +1,6 @@
 /**
- * Who calls, as the handlers see it: put into the call's context by the access interceptor, never
- * read from the message. `within` is how a handler comes to a project: no other way exists.
+ * The caller, as handlers see it: put into the call's context by the access interceptor, never read
+ * from the message. `within` is the only way for a handler to get a project.
  */
 import { createHash } from 'node:crypto';
 import { type DescMessage, getOption, type MessageShape, toBinary } from '@bufbuild/protobuf';
@@ -13,7 +13,7 @@ import type { Authenticator } from '../access/authenticator.ts';
 import { admitTo, type CallTarget, enterProject, WRITE_POLICY } from '../access/authorize.ts';
 import type { CredentialPrincipal, HumanPrincipal, Principal } from '../access/principal.ts';
 
-/** Who was admitted, and whom to ask again. */
+/** The admitted caller, and the function that checks its access again. */
 interface AdmittedCaller {
   readonly principal: Principal;
   readonly authenticator: Pick<Authenticator, 'revalidate' | 'watch'>;
@@ -34,14 +34,14 @@ function admitted(context: HandlerContext): AdmittedCaller {
   return caller;
 }
 
-/** The caller, who is a person: the policy of the method has seen to it. */
+/** The caller, which is a person: the policy of the method has ensured it. */
 export function personOf(context: HandlerContext): HumanPrincipal {
   const caller = callerOf(context);
   if (caller.kind === 'human') return caller;
   throw new Error('A method for people ran for a credential');
 }
 
-/** The caller, which is a credential: the policy of the method has seen to it. */
+/** The caller, which is a credential: the policy of the method has ensured it. */
 export function credentialOf(context: HandlerContext): CredentialPrincipal {
   const caller = callerOf(context);
   if (caller.kind !== 'human') return caller;
@@ -85,7 +85,9 @@ function enterAs(declared: Policy, caller: Principal, target: CallTarget): void 
   enterProject(caller, declared, target);
 }
 
-/** Asserts that the caller may do in the project what needs more than the method itself does. */
+/**
+ * Asserts that the caller may do something in the project that needs more than the method itself.
+ */
 export function assertMay(
   context: HandlerContext,
   declared: Policy,
@@ -94,7 +96,7 @@ export function assertMay(
   enterAs(declared, callerOf(context), target);
 }
 
-/** Does the caller have what `declared` needs in the project, whatever this method needs? */
+/** True when the caller has what `declared` needs in the project, whatever this method needs. */
 export function may(context: HandlerContext, declared: Policy, project: string): boolean {
   try {
     assertMay(context, declared, { name: context.method.name, project });
@@ -105,7 +107,10 @@ export function may(context: HandlerContext, declared: Policy, project: string):
   }
 }
 
-/** May the caller do what needs `monitoring.write` in the project, whatever this method needs? */
+/**
+ * True when the caller may do what needs `monitoring.write` in the project, whatever this method
+ * needs.
+ */
 export function mayWrite(context: HandlerContext, project: string): boolean {
   return may(context, WRITE_POLICY, project);
 }

@@ -15,7 +15,7 @@ import type { Log } from '../log.ts';
 const STREAM_AWAY = 'The stream does not answer at the moment: send the same request again';
 
 /**
- * Around every handler.
+ * Wraps every handler.
  *
  * @param noteRefusal counts a call that would have exceeded a limit of its project
  */

@@ -25,13 +25,13 @@ import { callerKey } from './caller.ts';
 import { asConnectError } from './error-mapping.ts';
 import { noteCaller } from './slots.ts';
 
-/** The one version of the Connect protocol (API-12); absent is taken as it. */
+/** The only version of the Connect protocol (API-12); a missing version counts as this one. */
 const PROTOCOL_VERSION = '1';
 
 /** Address of the caller: behind a trusted proxy the one that it forwards for. */
 export const addressKey = createContextKey('', { description: 'address of the caller' });
 
-/** What to call when a call without a credential has succeeded. */
+/** Function to call when a call without a credential has succeeded. */
 const admissionKey = createContextKey<(() => void) | undefined>(undefined, {
   description: 'admission of a caller without a credential',
 });
@@ -65,7 +65,7 @@ export function requestGate(deps: GateDeps): (context: HandlerContext) => Promis
   };
 }
 
-/** The error that the caller sees; for a call that is over, that it is over. */
+/** The error that the caller sees; for a call that is over, an error that says so. */
 function callerError(error: unknown, { signal, method }: HandlerContext, log: Log): unknown {
   const { aborted, reason } = signal;
   // The client's own deadline has passed; the client is still there and learns so.
@@ -75,7 +75,7 @@ function callerError(error: unknown, { signal, method }: HandlerContext, log: Lo
   return asConnectError(error, method.name, log);
 }
 
-/** Gives what a call without a credential spent back to its address when it succeeds. */
+/** Reverts the count of a call without a credential when it succeeds. */
 export const noteAnonymousSuccess: Interceptor = (next) => async (request) => {
   const answer = await next(request);
   request.contextValues.get(admissionKey)?.();
@@ -83,8 +83,8 @@ export const noteAnonymousSuccess: Interceptor = (next) => async (request) => {
 };
 
 /**
- * The project whose rate the body counts against before it is read; a collector for all projects is
- * known by what its bodies hold alone.
+ * The project whose rate the body counts against, known before it is read. For a collector of all
+ * projects it is known only from the body.
  */
 function ratedProjectOf({ method }: HandlerContext, principal: Principal): string | undefined {
   if (method.name !== 'WriteSamples' || principal.kind === 'human') return undefined;

@@ -29,7 +29,7 @@ import { ANSWER_BYTES_MAX } from '../http-limits.ts';
 import { COMPRESSIONS } from './message-bytes.ts';
 import { turnsOf } from './slots.ts';
 
-/** Items that are encoded in one turn: some milliseconds of the largest ones. */
+/** Items encoded in one turn: some milliseconds for the largest ones. */
 const TURN_ITEMS = 100;
 
 /** One page of a list method. */
@@ -76,7 +76,9 @@ interface Parts {
   ) => Uint8Array;
 }
 
-/** Messages of one schema after one another are one message: lists are joined (protobuf, encoding). */
+/**
+ * Concatenated messages of one schema are one message whose lists are joined (protobuf, encoding).
+ */
 const binaryParts: Parts = {
   slice: ({ schema, field }, items) => toBinary(schema, messageOf(schema, { [field]: items })),
   end: ({ schema }, nextPageToken) => toBinary(schema, messageOf(schema, { nextPageToken })),
@@ -114,15 +116,15 @@ const slotKey = createContextKey<Slot | undefined>(undefined, { description: 'by
 /** Shorter answers are not worth compressing: what the framework does by default. */
 const COMPRESSED_BYTES_MIN = 1024;
 
-/** The format in which the caller wants the answer, as the framework has understood it. */
+/** The requested format, as the framework has parsed it. */
 export function formatOf({ responseHeader }: HandlerContext): 'json' | 'binary' {
   return responseHeader.get('content-type') === 'application/proto' ? 'binary' : 'json';
 }
 
 /**
- * Answers with these bytes: return what it returns. They must be a message of the schema in the
- * format of `formatOf`, of at most 4 MiB. Throws an Error when `passReadyBytes` was not called: a
- * bug.
+ * Answers with these bytes: return the result of this function. They must be a message of the
+ * schema in the format of `formatOf`, of at most 4 MiB. Throws an Error when `passReadyBytes` was
+ * not called: a bug.
  */
 export function readyAnswer<D extends DescMessage>(
   context: HandlerContext,
@@ -135,7 +137,7 @@ export function readyAnswer<D extends DescMessage>(
   return create(schema);
 }
 
-/** Puts itself around the handlers registered so far: call it after them, and once. */
+/** Wraps the handlers registered so far: call it after them, and once. */
 export function passReadyBytes(router: ConnectRouter): void {
   for (const [i, handler] of router.handlers.entries()) {
     const passing: UniversalHandlerFn = async (request) => {

@@ -1,4 +1,4 @@
-/** Bodies as bytes, whole and plain: how large they may be, what they may be packed with. */
+/** Bodies as whole, uncompressed bytes: their size limits and accepted compressions. */
 import { constants } from 'node:zlib';
 import { type DescMessage, type DescMethod, getOption } from '@bufbuild/protobuf';
 import { Code, ConnectError } from '@connectrpc/connect';
@@ -9,14 +9,14 @@ import { Policy_Access, policy } from '../../gen/svc/options/v1/policy_pb.ts';
 import { toConnectError } from '../errors.ts';
 import { ANONYMOUS_BODY_BYTES_MAX, BODY_BYTES_MAX } from '../http-limits.ts';
 
-/** What bodies may be compressed with, in both directions. */
+/** Accepted compressions of bodies, in both directions. */
 export const COMPRESSIONS: readonly Compression[] = [compressionGzip, compressionBrotli];
 
 /**
- * The same for requests: bytes that do not unpack are the caller's mistake, INVALID_FIELD. The
- * framework calls a body that breaks off its own fault, because zlib only lacks input then.
+ * The same for requests: bytes that cannot be decompressed are the caller's mistake, INVALID_FIELD.
+ * The framework reports a truncated body as its own fault, because zlib only misses input.
  *
- * @param noteBroken called with the encoding of each body that does not unpack
+ * @param noteBroken called with the encoding of each body that cannot be decompressed
  */
 export function requestCompressions(
   noteBroken: (encoding: string) => void,
@@ -43,9 +43,12 @@ function isCallersFault(error: unknown): boolean {
   return errno !== constants.Z_MEM_ERROR;
 }
 
-/** Of a request without a list: names and texts, with room to spare. */
+/** Largest body of a request without a list: names and texts, with space to spare. */
 const PLAIN_BODY_BYTES_MAX = 64 * 1024;
-/** Of one with a list: 200 VMs to retire, or thousands of names that a rule selects. */
+/**
+ * Largest body of a request with a list: 200 VMs to retire, or thousands of names that a rule
+ * selects.
+ */
 const LIST_BODY_BYTES_MAX = 256 * 1024;
 
 /**
@@ -64,7 +67,7 @@ export function bodyBytesMaxOf(method: DescMethod): number {
   return hasList(input) ? LIST_BODY_BYTES_MAX : PLAIN_BODY_BYTES_MAX;
 }
 
-/** Has the message a list, by itself or in a message of it? */
+/** True when the message, or a message inside it, has a list. */
 function hasList({ fields }: DescMessage, within: readonly DescMessage[] = []): boolean {
   return fields.some((field) => {
     if (field.fieldKind === 'list') return true;
@@ -73,7 +76,7 @@ function hasList({ fields }: DescMessage, within: readonly DescMessage[] = []): 
   });
 }
 
-/** All of a body. Throws what its source throws, which is where reading is bounded. */
+/** The whole body. Throws what its source throws; the source limits reading. */
 export async function readBytes(body: AsyncIterable<Uint8Array>): Promise<Uint8Array> {
   const chunks: Uint8Array[] = [];
   for await (const chunk of body) chunks.push(chunk);

@@ -9,7 +9,7 @@ export function optionalSeconds(ms: number | null | undefined): bigint | undefin
   return ms === null || ms === undefined ? undefined : unixSeconds(ms);
 }
 
-/** Sets the optional fields that are there: an absent one must not become a zero. */
+/** Sets the optional fields that are present: an absent one must not become a zero. */
 export function withPresent<M extends object>(
   message: M,
   fields: { [K in keyof M]?: M[K] | undefined },

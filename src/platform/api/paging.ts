@@ -43,7 +43,7 @@ function positionOf(kind: string, token: string): string | undefined {
   return String(position);
 }
 
-/** What a list method is asked for. */
+/** The page parameters of a list method. */
 interface RequestedPage {
   readonly pageSize: number;
   /** '' = the first page. */
@@ -57,9 +57,9 @@ interface AnsweredPage<T> {
   readonly nextPageToken: string;
 }
 
-/** Rows that one page of a filtered list looks at: a filter that fits nothing must end too. */
+/** Most rows that one page of a filtered list reads: a filter that matches nothing must end too. */
 const LOOKED_AT_MAX = 1_000;
-/** Rows that are read in one turn of the main thread: some milliseconds of the largest ones. */
+/** Rows read in one turn of the main thread: some milliseconds for the largest ones. */
 const TURN_ROWS = 100;
 
 /**

@@ -144,7 +144,7 @@ function errorResponse(error: ConnectError, before: Headers): UniversalServerRes
   return { status: codeToHttpStatus(error.code), header, body: createAsyncIterable([body]) };
 }
 
-/** What the parser complained about, in the caller's words; `field` absent = the body as a whole. */
+/** The fault that the parser found, in the caller's words; `field` absent = the body as a whole. */
 export interface ParseProblem {
   readonly field?: string;
   readonly message: string;

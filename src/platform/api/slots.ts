@@ -22,7 +22,7 @@ import {
 } from '../gate/project-gate.ts';
 import { callerKey, callerOf } from './caller.ts';
 
-/** Of one call: the place that it holds or will, and whose turns it takes. */
+/** The slot of one call: what it holds or will hold, and its project's turns. */
 export interface HeldSlot {
   readonly gate: ProjectGate;
   pass?: Pass;
@@ -43,12 +43,12 @@ export interface HeldSlot {
 
 const placeKey = createContextKey<HeldSlot | undefined>(undefined, { description: 'its place' });
 
-/** What is known of the place of a call, once the handler has begun. */
+/** The slot of a call, once the handler has begun. */
 export function heldSlotOf(values: ContextValues): HeldSlot | undefined {
   return values.get(placeKey);
 }
 
-/** Notes who calls; for `requestGate`. Throws an Error without `releaseSlots`: a bug. */
+/** Records the caller, for `requestGate`. Throws an Error without `releaseSlots`: a bug. */
 export function noteCaller(
   { values, method, signal }: HandlerContext,
   principal: Principal,
@@ -69,7 +69,9 @@ export function noteCaller(
   });
 }
 
-/** Takes the place of a credential's call. People take theirs later, and streams in their handler. */
+/**
+ * Takes the slot of a credential's call. People take theirs later, and streams in their handler.
+ */
 export async function takeSlot(held: HeldSlot): Promise<void> {
   const { gate, caller, kind, signal, isPerson } = held;
   if (!caller || !signal) throw new Error('A call takes a place before it was let in');
@@ -77,7 +79,7 @@ export async function takeSlot(held: HeldSlot): Promise<void> {
   hold(held, caller, await gate.enter(caller, kind, signal));
 }
 
-/** Takes the places of people's calls, once their messages have said for which project. */
+/** Takes the slots of people's calls, once their messages have named the project. */
 export function slotsOfPeople(gate: ProjectGate): Interceptor {
   return (next) => async (request) => {
     const principal = request.contextValues.get(callerKey)?.principal;
@@ -112,7 +114,7 @@ function hold(held: HeldSlot | undefined, { party }: GateCaller, pass: Pass): vo
 }
 
 /**
- * Takes a place among the open streams of a project, until the call ends. Throws a `Refusal`
+ * Takes one of the open streams of a project, until the call ends. Throws a `Refusal`
  * TOO_MANY_REQUESTS.
  */
 export async function openStream(
@@ -124,7 +126,7 @@ export async function openStream(
   return await gate.enter(caller, 'stream', context.signal);
 }
 
-/** What resolves at the next turn of this call's project: for answers that are made in slices. */
+/** Resolves at the next turn of this call's project: for answers that are made in slices. */
 export function turnsOf(context: HandlerContext): () => Promise<void> {
   const held = context.values.get(placeKey);
   if (!held) throw new Error('A handler asks for turns and has no place');
@@ -132,7 +134,7 @@ export function turnsOf(context: HandlerContext): () => Promise<void> {
   return () => held.gate.turn(party);
 }
 
-/** Gives places back once answers are made. Puts itself around the handlers: call it last, once. */
+/** Releases slots once answers are made. It wraps the registered handlers: call it last, once. */
 export function releaseSlots(router: ConnectRouter, gate: ProjectGate): void {
   for (const [i, handler] of router.handlers.entries()) {
     const releasing: UniversalHandlerFn = async (request) => {

@@ -39,7 +39,7 @@ export function openProjectBounds(options: {
   });
   metrics.gauge(
     'svc_gate_calls',
-    'Calls that run, and those that wait for a slot of their project',
+    'Calls that are running, or waiting for a slot of their project',
     ['class', 'state'],
     (gauge) => {
       for (const [kind, { running, waiting }] of Object.entries(gate.counts())) {

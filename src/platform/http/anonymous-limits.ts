@@ -52,7 +52,7 @@ export function createAnonymousLimits({
   const knownUntilMs = new BoundedCache<string, number>(KNOWN_MAX);
   const limited = metrics.counter(
     'svc_anonymous_limited_total',
-    'Requests answered 429 because callers without a valid credential sent too many',
+    'Requests refused with 429 because of too many requests without a valid credential',
     ['limit'],
   );
   const isKnown = (network: string) => (knownUntilMs.get(network) ?? 0) > clock.elapsed();

@@ -46,7 +46,7 @@ export function boundConnections(server: Server, bounds: ConnectionBounds): void
   metrics.gauge('svc_http_connections', 'Open connections', [], (gauge) => gauge.set(open));
   const refused = metrics.counter(
     'svc_http_connections_refused_total',
-    'Connections closed unread, because their address or all had too many',
+    'Connections closed without being read, because of the limit per address or in all',
     ['cause'],
   );
   server.maxConnections = totalMax;

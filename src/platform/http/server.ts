@@ -108,7 +108,7 @@ export async function openHttpServer(options: HttpServerOptions): Promise<HttpSe
 function createApp(options: HttpServerOptions, tls: TlsMaterial | undefined): FastifyInstance {
   const clientErrors = options.metrics.counter(
     'svc_http_client_errors_total',
-    'Connections ended because what arrived was no acceptable HTTP request',
+    'Connections closed because of an invalid HTTP request',
     ['code'],
   );
   const bounds = {
@@ -141,7 +141,7 @@ function guardEdge(app: FastifyInstance, options: HttpServerOptions, isTls: bool
   const { settings, metrics, clock } = options;
   const refused = metrics.counter(
     'svc_http_refused_total',
-    'Requests refused before any route, by what was wrong with how they came',
+    'Requests refused before routing, by cause',
     ['cause'],
   );
   guardRequests(app.server, { settings, noteRefused: (cause) => refused.inc({ cause }) });
@@ -163,7 +163,7 @@ function requestIds(random: Random): () => string {
 function addRequestRecords(app: FastifyInstance, { metrics, log }: HttpServerOptions): void {
   const requests = metrics.counter(
     'svc_http_requests_total',
-    'Requests answered; status 499: the client hung up before',
+    'Answered requests; status 499: the client closed the connection first',
     ['route', 'status'],
   );
   const seconds = metrics.histogram('svc_http_request_seconds', 'Time to answer', ['route']);

@@ -58,7 +58,7 @@ export class MailQueue {
   constructor(deps: MailQueueDeps) {
     this.#deps = deps;
     const { metrics } = deps;
-    this.#mails = metrics.counter('svc_mails_total', 'Mails asked for', ['kind', 'outcome']);
+    this.#mails = metrics.counter('svc_mails_total', 'Requested mails', ['kind', 'outcome']);
     metrics.gauge('svc_mails_waiting', 'Mails not yet sent', [], (gauge) =>
       gauge.set(this.#underWay()),
     );

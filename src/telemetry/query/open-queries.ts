@@ -54,7 +54,7 @@ export function openQueries(options: QueriesOptions): Queries {
   const { host, history, controlPath, clock, log, closers } = options;
   const failures = options.metrics.counter(
     'svc_query_part_failures_total',
-    'Metrics and VMs that were answered as failed beside others',
+    'Metrics and VMs that failed within a query whose others succeeded',
   );
   const common = {
     ...{ clock, history: history.share, controlPath },

@@ -49,7 +49,7 @@ export class GuestFileSystems {
   readonly #abort = new AbortController();
   readonly #asking = new Set<Promise<void>>();
   #cancel: CancelWakeUp = () => {};
-  /** When the last round of statistics was; elapsed time. */
+  /** Time of the last round of statistics, elapsed. */
   #roundMs = 0;
 
   constructor(options: GuestFileSystemsOptions) {
@@ -71,7 +71,9 @@ export class GuestFileSystems {
     this.#pump();
   }
 
-  /** What the VM's agent has said since the last call, at most one interval ago; else nothing. */
+  /**
+   * The answer of the VM's agent since the last call, at most one interval old; otherwise nothing.
+   */
   take(vm: string): readonly ObservedValue[] {
     const schedule = this.#vms.get(vm);
     const reading = schedule?.reading;

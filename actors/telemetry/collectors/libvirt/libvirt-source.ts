@@ -29,7 +29,7 @@ export interface LibvirtSourceOptions {
 }
 
 const DEADLINE_MS_MAX = 10_000;
-/** Rows made without letting other work go on between: some 5 ms. */
+/** Rows created in one turn of the event loop: some 5 ms. */
 const ROWS_A_TURN = 100;
 
 /** Yields a row for each domain of `uri`, whether it runs or not. */

@@ -49,7 +49,7 @@ export function virshFault(libvirt: Libvirt, outcome: CommandOutcome): SourceFau
 /** Bound on what libvirt's message may add to a log line or `/readyz`. */
 const MESSAGE_LENGTH_MAX = 300;
 
-/** What it printed, as a sentence; undefined: it has nothing to complain of. */
+/** The fault that virsh reported, as a sentence; undefined: none. */
 export function complaintOf(
   libvirt: Libvirt,
   outcome: CommandOutcome & { kind: 'exited' },
@@ -70,8 +70,8 @@ export function complaintOf(
 }
 
 /**
- * Whether libvirt can be watched from here: undefined = yes, else why not. Asked once at start on
- * a machine of which nobody said that it is a libvirt host, where "no" is no fault.
+ * The reason why libvirt cannot be watched from here; undefined = it can. Asked once at start on a
+ * machine that nobody configured as a libvirt host, where "no" is no fault.
  */
 export async function probeLibvirt(libvirt: Libvirt): Promise<SourceFault | undefined> {
   const call = { commands: 'list --all --name', readOnly: true, deadlineMs: PROBE_MS };
