@@ -8,8 +8,8 @@ import { Subject } from 'rxjs';
 
 import { createState, timeOf } from '../streams/alerting/evaluation/fold.ts';
 import { evaluate } from '../streams/alerting/evaluation/pipeline.ts';
-import type { LoggedEntry } from '../streams/telemetry/decode-entries.ts';
 import type { EvaluationRule, LogEntry } from '../streams/telemetry/entry.ts';
+import type { LoggedEntry } from '../streams/telemetry/entry-codec.ts';
 import { BatchBuilder } from '../streams/telemetry/samples/builder.ts';
 
 const VMS = 500;

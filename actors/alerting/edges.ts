@@ -10,11 +10,11 @@ import {
   acceptEdge,
   type DecidedInstance,
   instanceIdOf,
-} from '../../streams/alerting/evaluation/accept.ts';
+} from '../../streams/alerting/evaluation/notification-diff.ts';
 import { Refusal } from '../../streams/platform/refusal.ts';
 import type { Edge } from '../../streams/telemetry/entry.ts';
 import type { Draft, EventOf } from '../platform/host/host-port.ts';
-import { isOfRetiredVm } from '../vms/vm-body.ts';
+import { isOfRetiredVm } from '../vms/vm-directory.ts';
 import { incidentWindowRecord } from './incident.ts';
 
 declare module '../platform/host/rows.ts' {

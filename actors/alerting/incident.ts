@@ -6,7 +6,7 @@
 import type { AlertInstanceContext } from '../../machines/alerting/alert-instance-setup.ts';
 import type { MissingReason } from '../../machines/alerting/incident.ts';
 import type { RetireReason } from '../../machines/platform/effects.ts';
-import { instanceIdOf } from '../../streams/alerting/evaluation/accept.ts';
+import { instanceIdOf } from '../../streams/alerting/evaluation/notification-diff.ts';
 import type { ObservedValue } from '../../streams/telemetry/entry.ts';
 import type { Draft, RecordWrite } from '../platform/host/host-port.ts';
 

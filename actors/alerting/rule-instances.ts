@@ -10,7 +10,7 @@ import type { AlertInstanceContext } from '../../machines/alerting/alert-instanc
 import type { RetireReason } from '../../machines/platform/effects.ts';
 import type { Host, Instance, ProjectView } from '../platform/host/host-port.ts';
 import { liveInstances } from '../platform/host/live-instances.ts';
-import { isOfRetiredVm } from '../vms/vm-body.ts';
+import { isOfRetiredVm } from '../vms/vm-directory.ts';
 import { submitInParts } from './edges.ts';
 
 /** Instances changed by one commit. */

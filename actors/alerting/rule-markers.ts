@@ -17,7 +17,7 @@ import type { Draft, Instance, ProjectView } from '../platform/host/host-port.ts
 import { liveInstances } from '../platform/host/live-instances.ts';
 import { limitsOf } from '../platform/project-limits.ts';
 import { itemsInTurns } from '../platform/time-slices.ts';
-import type { VmBody } from '../vms/vm-body.ts';
+import type { VmBody } from '../vms/vm-directory.ts';
 
 /** The rule as evaluated; undefined when it is paused. */
 export function evaluationRuleOf(

@@ -15,8 +15,15 @@ import { BoundedCache } from '../../streams/platform/bounded-cache.ts';
 import type { Clock } from '../../streams/platform/clock.ts';
 import { Refusal } from '../../streams/platform/refusal.ts';
 import type { Host, Instance } from '../platform/host/host-port.ts';
-import { type ProofDeps, proveIdentity, type VerifiedAssertion } from './assertion.ts';
-import { contextDenial, deniedExchange, issuerDenial, refusedExchange } from './denial.ts';
+import {
+  contextDenial,
+  deniedExchange,
+  issuerDenial,
+  type ProofDeps,
+  proveIdentity,
+  refusedExchange,
+  type VerifiedAssertion,
+} from './assertion.ts';
 import { APART_MS, type RefusedExchange } from './refusal-notes.ts';
 import {
   assertAwaitingProof,

@@ -10,8 +10,8 @@ import { type Random, ulid } from '../../streams/platform/random.ts';
 import { activePeople, isLockedOut } from '../alerting/eligible.ts';
 import type { Draft, Host, ProjectView } from '../platform/host/host-port.ts';
 import { nextTurn } from '../platform/time-slices.ts';
+import { isHeld, recheck } from './audience.ts';
 import type { AttemptOutcome, Notifier, Target } from './notifier-port.ts';
-import { isHeld, recheck } from './recheck.ts';
 import type { OpenAttempt, WakeUp } from './wake-ups.ts';
 import type { WriteBatch } from './write-batch.ts';
 

@@ -9,6 +9,7 @@ import { activePeople, isOfMember, recipientsOf, whyNotTo } from '../alerting/el
 import { endNotice } from '../alerting/notices.ts';
 import type { Committed, Draft, Host, Instance, ProjectView } from '../platform/host/host-port.ts';
 import { RateLimiter } from '../platform/rate-limiter.ts';
+import { startTestDelivery } from './audience.ts';
 import { committedRow, destinationOf, livingRow, pausedNotice } from './destination-rows.ts';
 import type {
   Changed,
@@ -19,7 +20,6 @@ import type {
   Verifying,
   WithSecret,
 } from './destinations-port.ts';
-import { startTestDelivery } from './expand.ts';
 import {
   endBounceNotice,
   type Invitation,

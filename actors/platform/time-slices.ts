@@ -5,7 +5,7 @@
  */
 import type { Clock } from '../../streams/platform/clock.ts';
 import { type PageReader, pagesOf } from '../../streams/platform/commit/page.ts';
-import type { Pacer } from '../../streams/platform/operators/map-in-slices.ts';
+import type { Pacer } from '../../streams/platform/operators.ts';
 
 /** Work done in one turn before it yields, ms; no block may last 25 ms (API-31). */
 const SLICE_MS = 8;

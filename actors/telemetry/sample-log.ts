@@ -9,13 +9,13 @@ import { Subject } from 'rxjs';
 import { BoundedCache } from '../../streams/platform/bounded-cache.ts';
 import type { Clock } from '../../streams/platform/clock.ts';
 import { PARTITIONS, type Stream, type StreamSpec } from '../../streams/platform/stream.ts';
+import type { LogEntry } from '../../streams/telemetry/entry.ts';
 import {
   decoded,
+  encodeEntry,
   type LoggedEntry,
   type PlacedEntry,
-} from '../../streams/telemetry/decode-entries.ts';
-import type { LogEntry } from '../../streams/telemetry/entry.ts';
-import { encodeEntry } from '../../streams/telemetry/entry-codec.ts';
+} from '../../streams/telemetry/entry-codec.ts';
 import { TimeSlices } from '../platform/time-slices.ts';
 
 /** Stream of all partitions; more streams may share them in a later deployment. */

@@ -12,7 +12,7 @@ import { enrolmentIdOf } from '../identity/names.ts';
 import { sameDigest } from '../identity/sign-in-secrets.ts';
 import type { Draft, Host, Instance } from '../platform/host/host-port.ts';
 import { ShardPlaces } from './export-shards.ts';
-import type { VmBody } from './vm-body.ts';
+import type { VmBody } from './vm-directory.ts';
 
 /** Lifetime of an agent's key, ms; the VM must be enrolled again before its end. */
 const AGENT_KEY_MS = 365 * 86_400_000;

@@ -7,7 +7,7 @@
 import type { Actor } from '../../streams/platform/commit/commit.ts';
 import type { Committed, Draft, Host, RequestKey } from '../platform/host/host-port.ts';
 import { endAgentOf } from './enrolments.ts';
-import type { VmBody } from './vm-body.ts';
+import type { VmBody } from './vm-directory.ts';
 
 export interface RetireVms {
   readonly project: string;

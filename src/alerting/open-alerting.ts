@@ -1,6 +1,6 @@
 /** Opens the room of alerting: the evaluator over the sample log, and the rules it evaluates. */
 import { createAlerting } from '../../actors/alerting/alerting.ts';
-import { SamplePipeline } from '../../actors/alerting/evaluator/sample-pipeline.ts';
+import { SamplePipeline } from '../../actors/alerting/evaluator/evaluator.ts';
 import { retainSamples } from '../../actors/alerting/evaluator/sample-retention.ts';
 import { watchInstanceLimit } from '../../actors/alerting/instance-limit.ts';
 import { keepRules } from '../../actors/alerting/rule-keeper.ts';

@@ -3,8 +3,7 @@
  * and keyless CI over them.
  */
 import type { AssertionVerifier } from '../../actors/ci/assertion.ts';
-import type { AccessTokenClaims } from '../../actors/ci/exchange.ts';
-import { createKeylessCi } from '../../actors/ci/keyless-ci.ts';
+import { type AccessTokenClaims, createKeylessCi } from '../../actors/ci/exchange.ts';
 import type { Host } from '../../actors/platform/host/host-port.ts';
 import type { Clock } from '../../streams/platform/clock.ts';
 import type { OnceStore } from '../../streams/platform/once-store.ts';

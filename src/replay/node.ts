@@ -8,7 +8,7 @@ import { createHash } from 'node:crypto';
 import { decideEdge, submitInParts } from '../../actors/alerting/edges.ts';
 import { retireInstances } from '../../actors/alerting/rule-instances.ts';
 import { type AttemptDeps, openAttempt } from '../../actors/delivery/attempt.ts';
-import { expandAlerting } from '../../actors/delivery/expand.ts';
+import { expandAlerting } from '../../actors/delivery/audience.ts';
 import { recordOutcome } from '../../actors/delivery/outcome.ts';
 import { outstandingDeliveries } from '../../actors/delivery/wake-ups.ts';
 import { createHost, type RunningHost } from '../../actors/platform/host/host.ts';

@@ -5,7 +5,7 @@
  */
 import { VmLiveness } from '../../actors/alerting/evaluator/vm-liveness.ts';
 import type { Draft } from '../../actors/platform/host/host-port.ts';
-import type { VmBody } from '../../actors/vms/vm-body.ts';
+import type { VmBody } from '../../actors/vms/vm-directory.ts';
 import type { EvaluationState } from '../../streams/alerting/evaluation/state.ts';
 import type { LogEntry, RetiredVm } from '../../streams/telemetry/entry.ts';
 import type { SampleBatch } from '../../streams/telemetry/samples/batch.ts';

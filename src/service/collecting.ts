@@ -18,7 +18,7 @@ import {
 } from '../../actors/telemetry/collectors/loop.ts';
 import type { Ingest, RejectReason } from '../../actors/telemetry/ingest/ingest-port.ts';
 import type { IngestRow } from '../../actors/vms/sent-row.ts';
-import type { VmRegistry } from '../../actors/vms/vm-registry.ts';
+import type { VmRegistry } from '../../actors/vms/vm-directory.ts';
 import { RETIRE_MAX, retireVms } from '../../actors/vms/vm-retirement.ts';
 import type { Clock } from '../../streams/platform/clock.ts';
 import type { Random } from '../../streams/platform/random.ts';

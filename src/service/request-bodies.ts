@@ -14,7 +14,7 @@ import {
   type UniversalHandlerFn,
   type UniversalServerRequest,
 } from '@connectrpc/connect/protocol';
-import type { IngestRates } from '../../actors/telemetry/ingest/ingest-rates.ts';
+import type { IngestRates } from '../../actors/telemetry/ingest/ingest-limits.ts';
 import { invalidField } from '../../streams/platform/refusal.ts';
 import { policy } from '../gen/svc/options/v1/policy_pb.ts';
 import { asConnectError } from '../platform/api/error-mapping.ts';

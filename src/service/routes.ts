@@ -19,8 +19,8 @@ import type { EvaluatorView } from '../../actors/alerting/evaluator/evaluator-po
 import type { Destinations } from '../../actors/delivery/destinations-port.ts';
 import type { Host } from '../../actors/platform/host/host-port.ts';
 import type { ClockNotes } from '../../actors/telemetry/ingest/clock-notes.ts';
+import type { IngestRates } from '../../actors/telemetry/ingest/ingest-limits.ts';
 import type { Ingest } from '../../actors/telemetry/ingest/ingest-port.ts';
-import type { IngestRates } from '../../actors/telemetry/ingest/ingest-rates.ts';
 import type { SecretStore } from '../../sqlite/platform/secret-store.ts';
 import type { Clock } from '../../streams/platform/clock.ts';
 import { cutOffKey, type IncidentWatchDeps } from '../alerting/api/incident-watch.ts';

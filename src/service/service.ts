@@ -10,7 +10,7 @@
  */
 import { fastifyConnectPlugin } from '@connectrpc/connect-fastify';
 import type { FastifyInstance } from 'fastify';
-import { expandAlerting } from '../../actors/delivery/expand.ts';
+import { expandAlerting } from '../../actors/delivery/audience.ts';
 import type { HostCounters } from '../../actors/platform/host/counters.ts';
 import { createHost, type RunningHost } from '../../actors/platform/host/host.ts';
 import { runTimers } from '../../actors/platform/host/timers.ts';

@@ -12,7 +12,7 @@ import { assertSealedUnder } from '../../sqlite/platform/secret-store.ts';
 import type { Random } from '../../streams/platform/random.ts';
 import { readClientSecret } from '../identity/open-sign-in.ts';
 import { toDataFolderFault } from '../platform/data-folder.ts';
-import { listenOn, loadTls } from '../platform/http/listening.ts';
+import { listenOn, loadTls } from '../platform/http/server.ts';
 import type { Log } from '../platform/log.ts';
 import { findMasterKey } from '../platform/master-key.ts';
 import type { Metrics } from '../platform/metrics.ts';

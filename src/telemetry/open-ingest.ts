@@ -3,11 +3,10 @@
 import type { ProjectLimitsReader } from '../../actors/platform/project-limits-reader.ts';
 import { ClockNotes } from '../../actors/telemetry/ingest/clock-notes.ts';
 import { createIngest } from '../../actors/telemetry/ingest/ingest.ts';
-import { IngestLimits } from '../../actors/telemetry/ingest/ingest-limits.ts';
-import type { IngestRates } from '../../actors/telemetry/ingest/ingest-rates.ts';
+import { IngestLimits, type IngestRates } from '../../actors/telemetry/ingest/ingest-limits.ts';
 import { PartitionWriter } from '../../actors/telemetry/ingest/partition-writer.ts';
 import type { Datacenters } from '../../actors/vms/datacenters.ts';
-import type { VmRegistry } from '../../actors/vms/vm-registry.ts';
+import type { VmRegistry } from '../../actors/vms/vm-directory.ts';
 import type { History } from '../../sqlite/telemetry/history/store/store.ts';
 import type { Stream } from '../../streams/platform/stream.ts';
 import type { RoomBase } from '../platform/room-base.ts';

@@ -4,7 +4,7 @@ import type { ProjectLimitsReader } from '../../actors/platform/project-limits-r
 import type { Part } from '../../actors/platform/supervision.ts';
 import { Datacenters } from '../../actors/vms/datacenters.ts';
 import { createEnrolments, type Enrolments } from '../../actors/vms/enrolments.ts';
-import { VmRegistry } from '../../actors/vms/vm-registry.ts';
+import { VmRegistry } from '../../actors/vms/vm-directory.ts';
 import { hashKey, mintSecret, parseSecret } from '../platform/keys.ts';
 import type { LostWork, RoomBase } from '../platform/room-base.ts';
 

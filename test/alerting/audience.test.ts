@@ -3,8 +3,8 @@
  * fits, and what does not fit all the same is reported and keeps nothing else from being decided.
  */
 import t from 'tap';
+import { recheck } from '../../actors/delivery/audience.ts';
 import { createDestinations } from '../../actors/delivery/destinations.ts';
-import { recheck } from '../../actors/delivery/recheck.ts';
 import {
   COMMIT_BYTES_MAX,
   COMMIT_EVENTS_MAX,

@@ -5,12 +5,8 @@
  */
 import fc from 'fast-check';
 import t from 'tap';
-import {
-  createState,
-  fold,
-  inspect,
-  type LastObservation,
-} from '../../streams/alerting/evaluation/fold.ts';
+import { createState, fold, inspect } from '../../streams/alerting/evaluation/fold.ts';
+import type { LastObservation } from '../../streams/alerting/evaluation/state.ts';
 import type { Edge, EvaluationRule, LogEntry } from '../../streams/telemetry/entry.ts';
 import { agree, Decisions, decideAll } from '../support/evaluation-decisions.ts';
 import { type OracleSign, oracleSilence } from '../support/evaluation-oracle.ts';

@@ -13,9 +13,12 @@ import {
   evaluate,
   evaluateConditions,
 } from '../../streams/alerting/evaluation/pipeline.ts';
-import { decodeEntries, type LoggedEntry } from '../../streams/telemetry/decode-entries.ts';
 import type { EvaluationRule, LogEntry } from '../../streams/telemetry/entry.ts';
-import { encodeEntry } from '../../streams/telemetry/entry-codec.ts';
+import {
+  decodeEntries,
+  encodeEntry,
+  type LoggedEntry,
+} from '../../streams/telemetry/entry-codec.ts';
 import { DamagedBytes } from '../../streams/telemetry/samples/byte-reader.ts';
 import { batchOf, cpuRule, edgeLine, START_MS } from '../support/evaluation-scenario.ts';
 import { marbles } from '../support/marbles.ts';

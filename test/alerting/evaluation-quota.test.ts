@@ -3,8 +3,8 @@
  * function of the log, and a retired VM leaves without a word.
  */
 import t from 'tap';
-import { instanceIdOf } from '../../streams/alerting/evaluation/accept.ts';
 import { fold } from '../../streams/alerting/evaluation/fold.ts';
+import { instanceIdOf } from '../../streams/alerting/evaluation/notification-diff.ts';
 import type { EvaluationRule, LogEntry } from '../../streams/telemetry/entry.ts';
 import { decodeEntry, encodeEntry } from '../../streams/telemetry/entry-codec.ts';
 import { cpuRule, EvaluationWorld, PROJECT, START_MS } from '../support/evaluation-scenario.ts';

@@ -3,14 +3,14 @@
  * that a rebuilt evaluator is the one that never stopped.
  */
 import t from 'tap';
+import { beginCatchUp } from '../../streams/alerting/evaluation/catch-up.ts';
+import { changesOf, edgesOf } from '../../streams/alerting/evaluation/fold.ts';
 import {
   acceptEdge,
   incidentIdOf,
   instanceIdOf,
-} from '../../streams/alerting/evaluation/accept.ts';
-import { beginCatchUp } from '../../streams/alerting/evaluation/catch-up.ts';
-import { changesOf, edgesOf } from '../../streams/alerting/evaluation/fold.ts';
-import type { Steps } from '../../streams/platform/operators/map-in-slices.ts';
+} from '../../streams/alerting/evaluation/notification-diff.ts';
+import type { Steps } from '../../streams/platform/operators.ts';
 import type { EvaluationRule } from '../../streams/telemetry/entry.ts';
 import {
   cpuRule,

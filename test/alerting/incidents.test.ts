@@ -6,7 +6,7 @@
 import t from 'tap';
 import { decideEdge } from '../../actors/alerting/edges.ts';
 import { createIncidentActs } from '../../actors/alerting/incident-acts.ts';
-import { instanceIdOf } from '../../streams/alerting/evaluation/accept.ts';
+import { instanceIdOf } from '../../streams/alerting/evaluation/notification-diff.ts';
 import { VirtualClock } from '../../streams/platform/clock.ts';
 import {
   freshRequest,

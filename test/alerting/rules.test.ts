@@ -6,7 +6,7 @@ import t from 'tap';
 import type { IncidentBody, IncidentWindowBody } from '../../actors/alerting/incident.ts';
 import { retireInstances } from '../../actors/alerting/rule-instances.ts';
 import { pastEntries } from '../../actors/telemetry/sample-log.ts';
-import { instanceIdOf } from '../../streams/alerting/evaluation/accept.ts';
+import { instanceIdOf } from '../../streams/alerting/evaluation/notification-diff.ts';
 import {
   type AlertingWorld,
   by,

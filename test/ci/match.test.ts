@@ -4,7 +4,7 @@
  */
 import fc from 'fast-check';
 import t from 'tap';
-import { compareClaims } from '../../actors/ci/denial.ts';
+import { compareClaims } from '../../actors/ci/assertion.ts';
 import { digestOf } from '../../actors/ci/verifications.ts';
 import type { ObservedClaims } from '../../machines/ci/ci-verification.ts';
 import {

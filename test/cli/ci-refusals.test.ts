@@ -5,7 +5,7 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import t from 'tap';
-import type { DenialCause } from '../../actors/ci/denial.ts';
+import type { DenialCause } from '../../actors/ci/assertion.ts';
 import { startCliWorld } from '../support/cli-against-service.ts';
 import { prepareAccount, trustWorkflow } from '../support/trusted-workflow.ts';
 

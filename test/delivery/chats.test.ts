@@ -9,8 +9,7 @@ import t, { type Test } from 'tap';
 import { decodeChatBody, encodeChatBody } from '../../src/delivery/notify/chat/chat-kind.ts';
 import { discordService, escapeDiscord } from '../../src/delivery/notify/discord/discord.ts';
 import { AddressGuard } from '../../src/delivery/notify/http/address-guard.ts';
-import { createHttpExchange } from '../../src/delivery/notify/http/exchange.ts';
-import { requestTarget } from '../../src/delivery/notify/http/request-target.ts';
+import { createHttpExchange, requestTarget } from '../../src/delivery/notify/http/exchange.ts';
 import { notificationKinds, refuseUrl } from '../../src/delivery/notify/kinds.ts';
 import { escapeSlack, slackService } from '../../src/delivery/notify/slack/slack.ts';
 import {

@@ -7,7 +7,6 @@ import fc from 'fast-check';
 import t from 'tap';
 import type { AttemptOutcome, MailTarget, Target } from '../../actors/delivery/notifier-port.ts';
 import type { DeliveryContext } from '../../machines/delivery/delivery.ts';
-import { createContents } from '../../src/delivery/notify/contents.ts';
 import {
   chartInWords,
   drawChart,
@@ -21,6 +20,7 @@ import {
 } from '../../src/delivery/notify/email/email.ts';
 import { encodeLetter, renderLetter } from '../../src/delivery/notify/email/letter.ts';
 import { renderers } from '../../src/delivery/notify/kinds.ts';
+import { createContents } from '../../src/delivery/notify/notifier.ts';
 import { createLog } from '../../src/platform/log.ts';
 import { createMailer } from '../../src/platform/mail/mailer.ts';
 import { createMetrics } from '../../src/platform/metrics.ts';

@@ -9,9 +9,9 @@ import {
   cutBytes,
   EXCERPT_BYTES_MAX,
   excerptOf,
+  parseRetryAfter,
   redact,
-} from '../../src/delivery/notify/http/excerpt.ts';
-import { parseRetryAfter } from '../../src/delivery/notify/http/exchange.ts';
+} from '../../src/delivery/notify/http/exchange.ts';
 import { cutText, cutTo } from '../../src/delivery/notify/message/cut.ts';
 import { condition, duration, oneLine, quantity } from '../../streams/alerting/wording.ts';
 

@@ -3,7 +3,7 @@
  * of failures pause it, and after it was mended it is tried at once.
  */
 import t from 'tap';
-import { startTestDelivery } from '../../actors/delivery/expand.ts';
+import { startTestDelivery } from '../../actors/delivery/audience.ts';
 import { by } from '../support/alerting-on-host.ts';
 import { accepted, delivering, failed } from '../support/scripted-delivery.ts';
 

@@ -3,7 +3,7 @@
  * recovery if they may have heard of the firing.
  */
 import t from 'tap';
-import { startTestDelivery } from '../../actors/delivery/expand.ts';
+import { startTestDelivery } from '../../actors/delivery/audience.ts';
 import { SYSTEM_PROJECT } from '../../streams/platform/commit/commit.ts';
 import { by, PROJECT } from '../support/alerting-on-host.ts';
 import {

@@ -1,7 +1,7 @@
 /** Reads of deliveries over the wire: whose, how far, and what is kept from who may not write. */
 
 import t from 'tap';
-import { startTestDelivery } from '../../actors/delivery/expand.ts';
+import { startTestDelivery } from '../../actors/delivery/audience.ts';
 import { recordOutcome } from '../../actors/delivery/outcome.ts';
 import type { DestinationKind } from '../../machines/delivery/destination.ts';
 import { seededRandom } from '../../streams/platform/random.ts';

@@ -1,9 +1,8 @@
 /** Exchanges without an answer: whose fault it was, and nothing of names inside. */
 import t from 'tap';
 import { AddressGuard } from '../../src/delivery/notify/http/address-guard.ts';
-import { createHttpExchange } from '../../src/delivery/notify/http/exchange.ts';
+import { createHttpExchange, outcomeOfFault } from '../../src/delivery/notify/http/exchange.ts';
 import type { Resolve } from '../../src/delivery/notify/http/guarded-agent.ts';
-import { outcomeOfFault } from '../../src/delivery/notify/http/outcomes.ts';
 import { VirtualClock } from '../../streams/platform/clock.ts';
 
 t.test('an error says what is wrong, whose fault it is, and not where', (t) => {

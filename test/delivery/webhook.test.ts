@@ -14,8 +14,11 @@ import {
   type HttpExchangeDeps,
 } from '../../src/delivery/notify/http/exchange.ts';
 import type { Resolve } from '../../src/delivery/notify/http/guarded-agent.ts';
-import { formatSecret, signatureHeaders } from '../../src/delivery/notify/webhook/signature.ts';
-import { createWebhookSender } from '../../src/delivery/notify/webhook/webhook.ts';
+import {
+  createWebhookSender,
+  formatSecret,
+  signatureHeaders,
+} from '../../src/delivery/notify/webhook/webhook.ts';
 import { systemClock } from '../../streams/platform/clock.ts';
 import { codeBlock } from '../support/code-blocks.ts';
 

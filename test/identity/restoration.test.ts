@@ -10,8 +10,7 @@ import { enrolmentIdOf } from '../../actors/identity/names.ts';
 import { type EndedCounts, restored } from '../../actors/identity/restoration.ts';
 import type { EventOf, Host } from '../../actors/platform/host/host-port.ts';
 import type { MachineName } from '../../machines/audit/registry.ts';
-import { IdentityRows } from '../../src/identity/auth/identity-rows.ts';
-import { resolveToken } from '../../src/identity/auth/resolve-principal.ts';
+import { IdentityRows, resolveToken } from '../../src/identity/auth/authenticator.ts';
 import { mintKey } from '../../src/platform/keys.ts';
 import { SYSTEM_PROJECT } from '../../streams/platform/commit/commit.ts';
 import {

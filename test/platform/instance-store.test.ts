@@ -1,7 +1,7 @@
 /** The projection: what applying does, and reads whose pages hold while rows come and go. */
 
 import t, { type Test } from 'tap';
-import { Overlay } from '../../actors/platform/host/overlay.ts';
+import { Overlay } from '../../actors/platform/host/draft.ts';
 import { machineDefinitions } from '../../machines/audit/registry.ts';
 import type { MachineIndexes } from '../../machines/platform/definition.ts';
 import type { IndexedMachines } from '../../sqlite/platform/control/instance-indexes.ts';

@@ -5,7 +5,7 @@ import { seedOf } from '../../actors/alerting/rule-markers.ts';
 import { outstandingDeliveries } from '../../actors/delivery/wake-ups.ts';
 import type { Host, Page, ProjectView } from '../../actors/platform/host/host-port.ts';
 import { allInstances, liveInstances } from '../../actors/platform/host/live-instances.ts';
-import { instanceIdOf } from '../../streams/alerting/evaluation/accept.ts';
+import { instanceIdOf } from '../../streams/alerting/evaluation/notification-diff.ts';
 import { openAlertingWorld, PROJECT, RULE } from '../support/alerting-on-host.ts';
 
 const COUNT = 1_000;

@@ -1,10 +1,13 @@
 /** Our RxJS operators, by marble diagrams on virtual time: values, order, errors, subscriptions. */
 import { concatMap, from, map, NEVER, of, pipe, Subject, take, tap, throwError } from 'rxjs';
 import t from 'tap';
-import { mapInOrder } from '../../streams/platform/operators/map-in-order.ts';
-import { mapInSlices, type Steps } from '../../streams/platform/operators/map-in-slices.ts';
-import { oneAtATime } from '../../streams/platform/operators/one-at-a-time.ts';
-import { valuesNow } from '../../streams/platform/operators/values-now.ts';
+import {
+  mapInOrder,
+  mapInSlices,
+  oneAtATime,
+  type Steps,
+  valuesNow,
+} from '../../streams/platform/operators.ts';
 import { marbles } from '../support/marbles.ts';
 
 t.test('mapInOrder passes plain results at once', (t) => {

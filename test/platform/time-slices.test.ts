@@ -2,7 +2,7 @@
 import { lastValueFrom, of } from 'rxjs';
 import t from 'tap';
 import { TimeSlices } from '../../actors/platform/time-slices.ts';
-import { mapInSlices } from '../../streams/platform/operators/map-in-slices.ts';
+import { mapInSlices } from '../../streams/platform/operators.ts';
 
 t.test('work in steps lets others have a turn whenever one is used up', async (t) => {
   let nowMs = 0;

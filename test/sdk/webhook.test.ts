@@ -11,7 +11,7 @@ import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import Database from 'better-sqlite3';
 import t from 'tap';
-import { signatureHeaders } from '../../src/delivery/notify/webhook/signature.ts';
+import { signatureHeaders } from '../../src/delivery/notify/webhook/webhook.ts';
 import {
   DEDUPLICATION_MS_MIN,
   openSqliteDeduplicator,

@@ -3,7 +3,7 @@
  * disk can fail, and a process can die at a write: before it, or right after.
  */
 import Database from 'better-sqlite3';
-import type { HistoryWriter } from '../../actors/alerting/evaluator/sample-pipeline.ts';
+import type { HistoryWriter } from '../../actors/alerting/evaluator/evaluator.ts';
 import type { SealedValues } from '../../actors/delivery/sealed-values.ts';
 import {
   type InstanceStore,

@@ -4,12 +4,12 @@
  * its ports answer nothing and write nothing, and what it held in memory is gone with it.
  */
 import { createAlerting } from '../../actors/alerting/alerting.ts';
-import { SamplePipeline } from '../../actors/alerting/evaluator/sample-pipeline.ts';
+import { SamplePipeline } from '../../actors/alerting/evaluator/evaluator.ts';
 import { createIncidentActs } from '../../actors/alerting/incident-acts.ts';
 import { keepRules } from '../../actors/alerting/rule-keeper.ts';
+import { expandAlerting } from '../../actors/delivery/audience.ts';
 import { Deliverer } from '../../actors/delivery/deliverer.ts';
 import { createDestinations } from '../../actors/delivery/destinations.ts';
-import { expandAlerting } from '../../actors/delivery/expand.ts';
 import { createRecipientLinks } from '../../actors/delivery/recipient-links.ts';
 import { deliveriesSpec } from '../../actors/delivery/wake-ups.ts';
 import { createHost, type RunningHost } from '../../actors/platform/host/host.ts';
@@ -23,9 +23,9 @@ import { PartitionWriter } from '../../actors/telemetry/ingest/partition-writer.
 import { samplesSpec } from '../../actors/telemetry/sample-log.ts';
 import { tick } from '../../actors/telemetry/ticker.ts';
 import { Datacenters } from '../../actors/vms/datacenters.ts';
-import { VmRegistry } from '../../actors/vms/vm-registry.ts';
+import { VmRegistry } from '../../actors/vms/vm-directory.ts';
 import { machineDefinitions } from '../../machines/audit/registry.ts';
-import { createContents } from '../../src/delivery/notify/contents.ts';
+import { createContents } from '../../src/delivery/notify/notifier.ts';
 import type { Stream } from '../../streams/platform/stream.ts';
 import { Connection, type Wire } from './connection.ts';
 import type { Outside } from './endpoints.ts';

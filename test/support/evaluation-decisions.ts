@@ -4,12 +4,12 @@
  */
 
 import type { MissingReason } from '../../machines/alerting/incident.ts';
-import { acceptEdge, instanceIdOf } from '../../streams/alerting/evaluation/accept.ts';
 import {
   type EvaluationState,
   fold,
   type SeedIncident,
 } from '../../streams/alerting/evaluation/fold.ts';
+import { acceptEdge, instanceIdOf } from '../../streams/alerting/evaluation/notification-diff.ts';
 import type { Edge, LogEntry } from '../../streams/telemetry/entry.ts';
 import { edgeLine } from './evaluation-scenario.ts';
 

@@ -8,10 +8,7 @@ import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
-import {
-  type SignedAttempt,
-  signatureHeaders,
-} from '../../src/delivery/notify/webhook/signature.ts';
+import { type SignedAttempt, signatureHeaders } from '../../src/delivery/notify/webhook/webhook.ts';
 import { codeBlock } from './code-blocks.ts';
 import { until } from './program.ts';
 

@@ -5,8 +5,7 @@
 
 import type { Test } from 'tap';
 import type { AssertionVerifier, WorkflowIdentity } from '../../actors/ci/assertion.ts';
-import type { ExchangeOutcome } from '../../actors/ci/exchange.ts';
-import { createKeylessCi, type KeylessCi } from '../../actors/ci/keyless-ci.ts';
+import { createKeylessCi, type ExchangeOutcome, type KeylessCi } from '../../actors/ci/exchange.ts';
 import type { PairingCodes } from '../../actors/ci/verifications.ts';
 import type { EventOf } from '../../actors/platform/host/host-port.ts';
 import type { MachineName } from '../../machines/audit/registry.ts';

@@ -1,6 +1,6 @@
 /** Marble diagrams on virtual time; one frame is one ms. */
 import { TestScheduler } from 'rxjs/testing';
-import type { Pacer } from '../../streams/platform/operators/map-in-slices.ts';
+import type { Pacer } from '../../streams/platform/operators.ts';
 
 interface Assertions {
   same(found: unknown, wanted: unknown): void;

@@ -24,7 +24,7 @@ import type { AlertRuleContext, AlertRuleSpec } from '../../machines/alerting/al
 import type { MachineName } from '../../machines/audit/registry.ts';
 import type { DestinationContext } from '../../machines/delivery/destination.ts';
 import { limitsOf } from '../../src/delivery/notify/kinds.ts';
-import { instanceIdOf } from '../../streams/alerting/evaluation/accept.ts';
+import { instanceIdOf } from '../../streams/alerting/evaluation/notification-diff.ts';
 import { SYSTEM_PROJECT } from '../../streams/platform/commit/commit.ts';
 import { seededRandom } from '../../streams/platform/random.ts';
 import type { Edge } from '../../streams/telemetry/entry.ts';

@@ -4,13 +4,13 @@
  * history had no room for come from the log by themselves.
  */
 import t from 'tap';
-import { SamplePipeline } from '../../actors/alerting/evaluator/sample-pipeline.ts';
+import { SamplePipeline } from '../../actors/alerting/evaluator/evaluator.ts';
 import { PROJECT_LIMITS } from '../../actors/platform/project-limits.ts';
 import { createIngest } from '../../actors/telemetry/ingest/ingest.ts';
 import { IngestLimits } from '../../actors/telemetry/ingest/ingest-limits.ts';
 import { PartitionWriter } from '../../actors/telemetry/ingest/partition-writer.ts';
 import type { IngestRow } from '../../actors/vms/sent-row.ts';
-import { VmRegistry } from '../../actors/vms/vm-registry.ts';
+import { VmRegistry } from '../../actors/vms/vm-directory.ts';
 import { openHistory } from '../../sqlite/telemetry/history/store/store.ts';
 import { cpuRow, openAlertingWorld, START_MS } from '../support/alerting-on-host.ts';
 

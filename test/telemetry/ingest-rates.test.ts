@@ -4,7 +4,7 @@
  */
 import * as fc from 'fast-check';
 import t from 'tap';
-import { IngestRates } from '../../actors/telemetry/ingest/ingest-rates.ts';
+import { IngestRates } from '../../actors/telemetry/ingest/ingest-limits.ts';
 import { VirtualClock } from '../../streams/platform/clock.ts';
 import { Refusal } from '../../streams/platform/refusal.ts';
 

@@ -4,7 +4,7 @@ import { createIngest } from '../../actors/telemetry/ingest/ingest.ts';
 import { PartitionWriter } from '../../actors/telemetry/ingest/partition-writer.ts';
 import { Datacenters } from '../../actors/vms/datacenters.ts';
 import type { IngestRow } from '../../actors/vms/sent-row.ts';
-import { VmRegistry } from '../../actors/vms/vm-registry.ts';
+import { VmRegistry } from '../../actors/vms/vm-directory.ts';
 import { cpuRow, openAlertingWorld, PROJECT } from '../support/alerting-on-host.ts';
 
 async function watching(t: Test) {

@@ -6,7 +6,7 @@
 import fc from 'fast-check';
 import t from 'tap';
 import { SHARD_VMS_MAX, shardCount } from '../../actors/vms/export-shards.ts';
-import { VmRegistry } from '../../actors/vms/vm-registry.ts';
+import { VmRegistry } from '../../actors/vms/vm-directory.ts';
 import { itemsOf } from '../../streams/platform/commit/page.ts';
 import {
   type AlertingWorld,

@@ -3,15 +3,14 @@
  * A VM that comes back is a new VM.
  */
 import t from 'tap';
-import { recheck } from '../../actors/delivery/recheck.ts';
+import { recheck } from '../../actors/delivery/audience.ts';
 import type { ObservedRow, Reading, Source } from '../../actors/telemetry/collectors/collector.ts';
 import { Absences, startCollector } from '../../actors/telemetry/collectors/loop.ts';
 import { createIngest } from '../../actors/telemetry/ingest/ingest.ts';
 import { PartitionWriter } from '../../actors/telemetry/ingest/partition-writer.ts';
 import { pastEntries } from '../../actors/telemetry/sample-log.ts';
 import type { SenderReach } from '../../actors/vms/sent-row.ts';
-import type { VmBody } from '../../actors/vms/vm-body.ts';
-import { VmRegistry } from '../../actors/vms/vm-registry.ts';
+import { type VmBody, VmRegistry } from '../../actors/vms/vm-directory.ts';
 import { retireVms } from '../../actors/vms/vm-retirement.ts';
 import type { DeliveryContext } from '../../machines/delivery/delivery.ts';
 import { VirtualClock } from '../../streams/platform/clock.ts';

@@ -9,7 +9,7 @@ import { type Stream, StreamUnavailable } from '../../../streams/platform/stream
 import type { Host } from '../../platform/host/host-port.ts';
 import { liveInstances } from '../../platform/host/live-instances.ts';
 import { SAMPLES_STREAM } from '../../telemetry/sample-log.ts';
-import type { HistoryWriter, SamplePipeline } from './sample-pipeline.ts';
+import type { HistoryWriter, SamplePipeline } from './evaluator.ts';
 
 export interface SampleRetentionDeps {
   readonly host: Host;

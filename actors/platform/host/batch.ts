@@ -21,9 +21,8 @@ import {
   type StoredView,
 } from '../../../streams/platform/commit/projection.ts';
 import { Refusal } from '../../../streams/platform/refusal.ts';
-import { DecisionDraft, type Interpretation } from './draft.ts';
+import { DecisionDraft, type Interpretation, Overlay } from './draft.ts';
 import type { Submission } from './host-port.ts';
-import { Overlay } from './overlay.ts';
 
 /** A submission as the committer holds it; its answer's type is its caller's affair. */
 export type AnySubmission = Submission<unknown>;

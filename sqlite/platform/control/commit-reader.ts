@@ -9,7 +9,12 @@ import type {
   StoredInstance,
 } from '../../../streams/platform/commit/projection.ts';
 import { openDatabase, type SqliteDatabase } from '../database.ts';
-import { type InstanceRow, type TransitionRow, toInstance, toTransition } from './instance-rows.ts';
+import {
+  type InstanceRow,
+  type TransitionRow,
+  toInstance,
+  toTransition,
+} from './instance-reads.ts';
 import { instanceMigrations, TRANSITION_PLACES } from './instances-schema.ts';
 
 /** A commit as the projection keeps it. */

@@ -5,10 +5,9 @@
 import type { Clock } from '../../../streams/platform/clock.ts';
 import type { Append, AppendOutcome, StreamMessage } from '../../../streams/platform/stream.ts';
 import { migrate, openDatabase, type SqliteDatabase } from '../database.ts';
-import { ConsumerTable } from './consumer-table.ts';
 import { asUnavailable, GroupCommit } from './group-commit.ts';
-import { type MessageRange, MessageTable } from './message-table.ts';
 import { EMBEDDED_STREAM_AREA, embeddedStreamMigrations } from './schema.ts';
+import { ConsumerTable, type MessageRange, MessageTable } from './stream-tables.ts';
 
 // Rows removed in one transaction: a long truncation must not block the thread.
 const REMOVAL_ROWS = 256;

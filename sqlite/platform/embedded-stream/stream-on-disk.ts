@@ -1,7 +1,7 @@
 /** Messages of an embedded stream as its file lies on disk, where no service runs. Changes nothing. */
 import { openDatabase, type SqliteDatabase } from '../database.ts';
-import { MessageTable } from './message-table.ts';
 import { EMBEDDED_STREAM_AREA, embeddedStreamMigrations } from './schema.ts';
+import { MessageTable } from './stream-tables.ts';
 
 export class StreamOnDisk {
   readonly #database: SqliteDatabase;

@@ -5,7 +5,7 @@
 import type { MessageInitShape } from '@bufbuild/protobuf';
 import { evaluationRuleOf } from '../../../actors/alerting/rule-markers.ts';
 import type { Host } from '../../../actors/platform/host/host-port.ts';
-import type { VmBody } from '../../../actors/vms/vm-body.ts';
+import type { VmBody } from '../../../actors/vms/vm-directory.ts';
 import type { RecomputedPath } from '../../../streams/alerting/evaluation/recompute-path.ts';
 import { isBreach } from '../../../streams/alerting/evaluation/timeline.ts';
 import type { Clock } from '../../../streams/platform/clock.ts';

@@ -11,7 +11,7 @@ import type {
   SoftInstance,
 } from '../../../actors/alerting/evaluator/evaluator-port.ts';
 import type { Host, ProjectView } from '../../../actors/platform/host/host-port.ts';
-import { instanceIdOf } from '../../../streams/alerting/evaluation/accept.ts';
+import { instanceIdOf } from '../../../streams/alerting/evaluation/notification-diff.ts';
 import { type PageReader, pageOf, parsePageToken } from '../../../streams/platform/commit/page.ts';
 import { invalidField, Refusal } from '../../../streams/platform/refusal.ts';
 import { seriesKey } from '../../../streams/telemetry/samples/series-key.ts';

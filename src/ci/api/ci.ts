@@ -3,8 +3,7 @@
  * by a CI job that has only its platform's token, and accept no Authorization header.
  */
 import type { HandlerContext, ServiceImpl } from '@connectrpc/connect';
-import { ACCESS_TOKEN_MS } from '../../../actors/ci/exchange.ts';
-import type { KeylessCi } from '../../../actors/ci/keyless-ci.ts';
+import { ACCESS_TOKEN_MS, type KeylessCi } from '../../../actors/ci/exchange.ts';
 import { grantsOf } from '../../../actors/identity/grants.ts';
 import type { Host, Instance, ListOptions } from '../../../actors/platform/host/host-port.ts';
 import type { Clock } from '../../../streams/platform/clock.ts';

@@ -1,11 +1,30 @@
 /**
  * The notifier: opens a channel for every registered kind, and hands each attempt to the channel of
- * its target. All HTTP kinds share one guarded agent.
+ * its target. All HTTP kinds share one guarded agent. Below it the contents of attempts: bodies, URLs
+ * and secrets.
  */
-import type { AttemptOutcome, Channel, Notifier } from '../../../actors/delivery/notifier-port.ts';
+
+import { createHash } from 'node:crypto';
+import type { DeliveryContents } from '../../../actors/delivery/deliverer.ts';
+import type {
+  AttemptOutcome,
+  Channel,
+  Notifier,
+  Target,
+} from '../../../actors/delivery/notifier-port.ts';
+import {
+  type ListedValues,
+  type SealedValues,
+  urlIdOf,
+} from '../../../actors/delivery/sealed-values.ts';
+import type { ProjectView } from '../../../actors/platform/host/host-port.ts';
+import type { DeliveryContext } from '../../../machines/delivery/delivery.ts';
+import type { DestinationContext } from '../../../machines/delivery/destination.ts';
+import type { BodyStore, SecretStore } from '../../../sqlite/platform/secret-store.ts';
+import type { Clock } from '../../../streams/platform/clock.ts';
 import { createHttpExchange, type HttpExchangeDeps } from './http/exchange.ts';
 import { limitsOf, notificationKinds } from './kinds.ts';
-import type { MailServerDeps } from './message/notification-kind.ts';
+import type { MailServerDeps, Renderer } from './message/notification-kind.ts';
 
 export interface NotifierDeps extends HttpExchangeDeps {
   readonly mail?: MailServerDeps;
@@ -36,4 +55,96 @@ export function openNotifier({ mail, ...deps }: NotifierDeps): Notifier {
 function withoutChannel(kind: string): AttemptOutcome {
   const error = `This service is not set up to send to ${kind}`;
   return { kind: 'failed', unknown: false, ours: true, error };
+}
+
+// The contents of attempts: bodies are rendered once and stored sealed; URLs and secrets are unsealed
+// when an attempt opens, so that a rotation applies from the next attempt on.
+
+export interface ContentsDeps {
+  readonly sealed: SealedValues;
+  readonly bodies: BodyStore;
+  readonly clock: Clock;
+  /** Origin of links; called late, because it is known once the server listens. */
+  readonly publicUrl: () => string;
+  readonly renderers: Readonly<Record<string, Renderer | undefined>>;
+  /** Link by which a recipient unsubscribes with one click (RFC 8058). */
+  readonly unsubscribeUrl: (project: string, recipient: string) => string;
+}
+
+export function createContents(deps: ContentsDeps): DeliveryContents {
+  const { bodies } = deps;
+  return {
+    body(view, delivery, id) {
+      const kept = bodies.get(id);
+      const bytes = kept ?? render(deps, view, delivery, id);
+      const digest = createHash('sha256').update(bytes).digest('hex');
+      return { bytes, digest, isKept: kept !== undefined };
+    },
+    keep: (rendered) => bodies.putMissing(rendered),
+    target: (view, delivery) => targetOf(deps, view, delivery),
+    stored: () => bodies.ids(),
+    discard: (deliveryIds) => bodies.delete(deliveryIds),
+  };
+}
+
+function render(deps: ContentsDeps, view: ProjectView, delivery: DeliveryContext, id: string) {
+  const { kind } = destinationOf(view, delivery);
+  const renderer = deps.renderers[kind];
+  if (!renderer) throw new Error(`No renderer is registered for ${kind}`);
+  const nowMs = deps.clock.now();
+  return renderer(view, delivery, { id, publicUrl: deps.publicUrl(), nowMs });
+}
+
+function targetOf(deps: ContentsDeps, view: ProjectView, delivery: DeliveryContext): Target {
+  const destination = destinationOf(view, delivery);
+  const { kind } = destination;
+  if (kind === 'email') return recipientOf(deps, view, delivery);
+  const url = unsealed(deps, urlIdOf(delivery.destination, destination));
+  if (kind !== 'webhook') return { kind, url };
+  const secrets = signing(destination, deps.clock.now()).map(({ id }) => unsealed(deps, id));
+  return { kind, url, secrets };
+}
+
+/** The previous secret signs until its overlap ends, even if the timer of that is late. */
+function signing({ secrets, overlapEndsMs }: DestinationContext, nowMs: number) {
+  return overlapEndsMs !== null && nowMs >= overlapEndsMs ? secrets.slice(0, 1) : secrets;
+}
+
+function recipientOf(
+  { unsubscribeUrl }: ContentsDeps,
+  view: ProjectView,
+  { recipient }: DeliveryContext,
+): Target {
+  const row = recipient === null ? undefined : view.instance('recipient', recipient);
+  if (!row) throw new Error(`A mail is for the unknown recipient ${recipient}`);
+  const { address } = row.context;
+  return { kind: 'email', address, unsubscribeUrl: unsubscribeUrl(row.project, row.instance) };
+}
+
+function destinationOf(view: ProjectView, { destination }: DeliveryContext): DestinationContext {
+  const row = view.instance('destination', destination);
+  if (!row) throw new Error(`A delivery is for the unknown destination ${destination}`);
+  return row.context;
+}
+
+function unsealed({ sealed }: ContentsDeps, id: string): string {
+  const value = sealed.get(id);
+  if (value === undefined) throw new Error(`The sealed value ${id} does not exist`);
+  return value;
+}
+
+/** The sealed texts of destinations in the secret store. */
+export function sealedText(
+  store: Pick<SecretStore, 'put' | 'get' | 'delete' | 'ids'>,
+): ListedValues {
+  const purpose = 'destination';
+  return {
+    put: (id, value) => store.put(id, purpose, Buffer.from(value, 'utf8')),
+    get: (id) => {
+      const value = store.get(id, purpose);
+      return value && Buffer.from(value).toString('utf8');
+    },
+    delete: (id) => store.delete(id, purpose),
+    ids: () => store.ids(purpose),
+  };
 }

@@ -12,9 +12,12 @@ import {
   limitsOf,
   PROJECT_LIMITS,
 } from '../../../actors/platform/project-limits.ts';
-import type { IngestLimits, RowMemory } from '../../../actors/telemetry/ingest/ingest-limits.ts';
-import type { IngestRates } from '../../../actors/telemetry/ingest/ingest-rates.ts';
-import type { VmRegistry } from '../../../actors/vms/vm-registry.ts';
+import type {
+  IngestLimits,
+  IngestRates,
+  RowMemory,
+} from '../../../actors/telemetry/ingest/ingest-limits.ts';
+import type { VmRegistry } from '../../../actors/vms/vm-directory.ts';
 import { CALL_CLASSES, classRules } from './call-classes.ts';
 import type { ProjectGate } from './project-gate.ts';
 

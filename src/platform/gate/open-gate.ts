@@ -3,7 +3,7 @@
 import type { Host } from '../../../actors/platform/host/host-port.ts';
 import { DEFAULT_LIMITS, type ProjectLimits } from '../../../actors/platform/project-limits.ts';
 import { ProjectLimitsReader } from '../../../actors/platform/project-limits-reader.ts';
-import { IngestRates } from '../../../actors/telemetry/ingest/ingest-rates.ts';
+import { IngestRates } from '../../../actors/telemetry/ingest/ingest-limits.ts';
 import type { Clock } from '../../../streams/platform/clock.ts';
 import type { Metrics } from '../metrics.ts';
 import type { CallClass } from './call-classes.ts';

@@ -13,8 +13,8 @@ import type { ListenAddress } from '../settings/setting-kinds.ts';
 import type { Settings } from '../settings/settings.ts';
 import { clientErrorListener } from './fallbacks.ts';
 import type { HostNames } from './hosts.ts';
-import { listenOn, originOf } from './listening.ts';
 import { guardRequests } from './request-guard.ts';
+import { listenOn, originOf } from './server.ts';
 
 export interface MetricsServer {
   /** Where metrics are readable: `http://127.0.0.1:9464/metrics`. */

@@ -3,7 +3,7 @@
  * and the binary handler before it.
  */
 import type { Host } from '../../../actors/platform/host/host-port.ts';
-import type { IngestRates } from '../../../actors/telemetry/ingest/ingest-rates.ts';
+import type { IngestRates } from '../../../actors/telemetry/ingest/ingest-limits.ts';
 import type { SenderReach } from '../../../actors/vms/sent-row.ts';
 import { SYSTEM_PROJECT } from '../../../streams/platform/commit/commit.ts';
 import type { CredentialPrincipal } from '../../platform/access/principal.ts';

@@ -5,8 +5,8 @@
 import type { HandlerContext, ServiceImpl } from '@connectrpc/connect';
 import type { Host } from '../../../actors/platform/host/host-port.ts';
 import { asOneLine } from '../../../actors/platform/one-line.ts';
+import type { IngestRates } from '../../../actors/telemetry/ingest/ingest-limits.ts';
 import type { Ingest } from '../../../actors/telemetry/ingest/ingest-port.ts';
-import type { IngestRates } from '../../../actors/telemetry/ingest/ingest-rates.ts';
 import type { IngestRow } from '../../../actors/vms/sent-row.ts';
 import { RETIRE_MAX, retireVms } from '../../../actors/vms/vm-retirement.ts';
 import { invalidField, Refusal } from '../../../streams/platform/refusal.ts';

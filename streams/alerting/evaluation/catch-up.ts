@@ -4,7 +4,7 @@
  * buffers of the live state. So a condition that still holds fires promptly, with its true start.
  */
 
-import type { Steps } from '../../platform/operators/map-in-slices.ts';
+import type { Steps } from '../../platform/operators.ts';
 import {
   type EvaluationRule,
   GAP_TOLERANCE_MS,
@@ -12,12 +12,15 @@ import {
   type LogEntry,
   type RuleRemoval,
 } from '../../telemetry/entry.ts';
-import { followFromBase, stepCurrent } from './advance-instance.ts';
-import { concludeEntry, type Instance, isAgeBuffer, type SeriesBuffer } from './instance.ts';
-import { observeBatch } from './observe-batch.ts';
-import { bufferKey, seedIncidents } from './routes.ts';
-import { unnoteAfter } from './run-events.ts';
-import { settledThrough, settleInstance } from './series-buffer.ts';
+import {
+  concludeEntry,
+  type Instance,
+  isAgeBuffer,
+  type SeriesBuffer,
+  unnoteAfter,
+} from './instance.ts';
+import { bufferKey, observeBatch, seedIncidents } from './observe-batch.ts';
+import { followFromBase, settledThrough, settleInstance, stepCurrent } from './series-buffer.ts';
 import {
   addRule,
   type EvaluationState,

@@ -17,11 +17,11 @@ import {
   passDecided,
   type ReportedIncident,
   type RuleInForce,
+  runBefore,
   type SeriesBuffer,
 } from './instance.ts';
 import { nextAt, remember } from './notification-diff.ts';
-import { bufferKey, bufferOf } from './routes.ts';
-import { runBefore } from './run-events.ts';
+import { bufferKey, bufferOf } from './observe-batch.ts';
 import { type EvaluationState, type WatchedProject, watchedVm } from './state.ts';
 
 /** Key of a VM's buffer of telemetry age. */

@@ -10,28 +10,26 @@
  * so far: use it from one place.
  */
 
-import { allAtOnce, type Steps } from '../../platform/operators/map-in-slices.ts';
+import { allAtOnce, type Steps } from '../../platform/operators.ts';
 import type { Edge, LogEntry } from '../../telemetry/entry.ts';
 import { beginCatchUp, type RulesEntry } from './catch-up.ts';
-import type { LastObservation } from './facts.ts';
 import type { Instance } from './instance.ts';
 import { missingEdges, stoppedEdges } from './missing-data.ts';
 import { reconcile } from './notification-diff.ts';
-import { observeBatch } from './observe-batch.ts';
-import { seedIncidents } from './routes.ts';
+import { observeBatch, seedIncidents } from './observe-batch.ts';
 import {
   addRule,
   type Changes,
   type EvaluationSeed,
   type EvaluationState,
   emptyState,
+  type LastObservation,
   retireVm,
   setInstanceQuota,
 } from './state.ts';
 import { addSilentVms, noteLastObservations } from './telemetry-silence.ts';
 import { passTime } from './tick.ts';
 
-export type { LastObservation } from './facts.ts';
 export {
   type InspectedInstance,
   type InstancePage,

@@ -6,8 +6,7 @@
 import { type Condition, conditionOf } from '../../../machines/alerting/alert-instance.ts';
 import { type ObservedEvent, pathOf } from '../../../machines/alerting/alert-instance-path.ts';
 import { GAP_TOLERANCE_MS, type InstanceKey } from '../../telemetry/entry.ts';
-import { type Instance, isAgeBuffer, keyOf } from './instance.ts';
-import { eventsOf } from './run-events.ts';
+import { eventsOf, type Instance, isAgeBuffer, keyOf } from './instance.ts';
 import type { EvaluationState, WatchedVm } from './state.ts';
 
 type LiveState = Uppercase<Exclude<Condition, 'retired'>>;

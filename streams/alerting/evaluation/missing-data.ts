@@ -3,10 +3,9 @@
  * ends it: recovery needs observed good samples.
  */
 
-import type { Steps } from '../../platform/operators/map-in-slices.ts';
+import type { Steps } from '../../platform/operators.ts';
 import { type Edge, GAP_TOLERANCE_MS } from '../../telemetry/entry.ts';
 import { reportsState } from '../../telemetry/metrics/derive.ts';
-import { factsOf, missingReason, type VmFacts } from './facts.ts';
 import {
   decidedThroughMs,
   type Instance,
@@ -15,7 +14,14 @@ import {
   takeOver,
 } from './instance.ts';
 import { missingEdge } from './notification-diff.ts';
-import { type EvaluationState, projectFacts, type WatchedVm } from './state.ts';
+import {
+  type EvaluationState,
+  factsOf,
+  missingReason,
+  projectFacts,
+  type VmFacts,
+  type WatchedVm,
+} from './state.ts';
 
 /** Edges of a tick: open incidents without fresh data, for a reason not reported yet. */
 export function* missingEdges(state: EvaluationState, atMs: number): Steps<Edge[]> {

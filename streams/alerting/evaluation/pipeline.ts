@@ -35,20 +35,19 @@ import {
   pipe,
   tap,
 } from 'rxjs';
-import { mapInOrder } from '../../platform/operators/map-in-order.ts';
-import { inSlices, mapInSlices, type Pacer } from '../../platform/operators/map-in-slices.ts';
-import { oneAtATime } from '../../platform/operators/one-at-a-time.ts';
 import {
-  decodeEntries,
-  type LoggedEntry,
-  type PlacedEntry,
-} from '../../telemetry/decode-entries.ts';
+  inSlices,
+  mapInOrder,
+  mapInSlices,
+  oneAtATime,
+  type Pacer,
+} from '../../platform/operators.ts';
 import type { Edge, LogEntry } from '../../telemetry/entry.ts';
+import { decodeEntries, type LoggedEntry, type PlacedEntry } from '../../telemetry/entry-codec.ts';
 import { beginCatchUp, type RulesEntry } from './catch-up.ts';
-import type { LastObservation } from './facts.ts';
 import { changesOf, createState, edgesOf } from './fold.ts';
 import type { Instance } from './instance.ts';
-import type { Changes, EvaluationState } from './state.ts';
+import type { Changes, EvaluationState, LastObservation } from './state.ts';
 import { noteLastObservations } from './telemetry-silence.ts';
 
 /** What differs between the uses of the pipeline. */

@@ -7,7 +7,7 @@
  * Stored samples are complete, so there is no blind window.
  */
 import { from, ignoreElements, map, tap } from 'rxjs';
-import { valuesNow } from '../../platform/operators/values-now.ts';
+import { valuesNow } from '../../platform/operators.ts';
 
 import type { EvaluationRule, LogEntry } from '../../telemetry/entry.ts';
 import type { VmColumns } from '../../telemetry/samples/columns.ts';

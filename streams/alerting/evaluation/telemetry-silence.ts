@@ -10,12 +10,11 @@
  * telemetry had time to resume after a blind window (EVAL-19).
  */
 
-import type { Steps } from '../../platform/operators/map-in-slices.ts';
+import type { Steps } from '../../platform/operators.ts';
 import { type Edge, GAP_TOLERANCE_MS, LATENESS_MS, type Outage } from '../../telemetry/entry.ts';
 import { AGE_METRIC } from '../../telemetry/metrics/catalogue.ts';
-import type { Power } from '../../telemetry/metrics/power.ts';
+import type { Power } from '../../telemetry/metrics/derive.ts';
 import { VM_STATES } from '../../telemetry/samples/batch.ts';
-import { firedByAge, followFromBase } from './advance-instance.ts';
 import {
   AGE_BUFFER,
   endOutages,
@@ -26,13 +25,6 @@ import {
   outageEdges,
 } from './datacenter-outage.ts';
 import {
-  type FactsByVm,
-  factsOf,
-  fellSilentIn,
-  type LastObservation,
-  noteObserved,
-} from './facts.ts';
-import {
   type Instance,
   openIncident,
   passDecided,
@@ -41,10 +33,15 @@ import {
   type Stretch,
 } from './instance.ts';
 import { reconcile } from './notification-diff.ts';
-import { bufferOf } from './routes.ts';
-import { place } from './series-buffer.ts';
+import { bufferOf } from './observe-batch.ts';
+import { firedByAge, followFromBase, place } from './series-buffer.ts';
 import {
   type EvaluationState,
+  type FactsByVm,
+  factsOf,
+  fellSilentIn,
+  type LastObservation,
+  noteObserved,
   projectFacts,
   type WatchedProject,
   type WatchedVm,

@@ -3,16 +3,22 @@
  * the age of telemetry (`telemetry-silence.ts`), and forgets series that are long silent.
  */
 
-import type { Steps } from '../../platform/operators/map-in-slices.ts';
+import type { Steps } from '../../platform/operators.ts';
 import {
   GAP_TOLERANCE_MS,
   LATENESS_MS,
   type LivenessReport,
   type LogEntry,
 } from '../../telemetry/entry.ts';
-import { factsOf } from './facts.ts';
 import { isAgeBuffer } from './instance.ts';
-import { type Changes, dropBuffer, dropVm, type EvaluationState, projectFacts } from './state.ts';
+import {
+  type Changes,
+  dropBuffer,
+  dropVm,
+  type EvaluationState,
+  factsOf,
+  projectFacts,
+} from './state.ts';
 import { blindWindow, noteLastObservations, silenceEdges } from './telemetry-silence.ts';
 
 /** Advances time to a tick. @returns what that changed */

@@ -22,7 +22,7 @@ import {
   type ObservedValue,
   type Operator,
 } from '../../telemetry/entry.ts';
-import { powerAfter, type ReportedPowerState } from '../../telemetry/metrics/power.ts';
+import { powerAfter, type ReportedPowerState } from '../../telemetry/metrics/derive.ts';
 
 /** True when `value` satisfies the operator against `threshold`. Exact; NaN satisfies none. */
 function compares(value: number, operator: Operator, threshold: number): boolean {

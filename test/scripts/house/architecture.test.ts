@@ -39,7 +39,7 @@ t.test(
       'actors/telemetry/ingest/ingest.ts',
       'streams/alerting/evaluation/series-buffer.ts',
     ]);
-    t.same(numbers(row('What stops a message')).map(fileOf), ['actors/delivery/recheck.ts']);
+    t.same(numbers(row('What stops a message')).map(fileOf), ['actors/delivery/audience.ts']);
   },
 );
 

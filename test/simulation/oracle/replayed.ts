@@ -7,7 +7,7 @@
  * decided them. Silences are not: one that began and ended while nobody evaluated may go untold.
  */
 import { openInstanceStore } from '../../../sqlite/platform/control/instance-store.ts';
-import { instanceIdOf } from '../../../streams/alerting/evaluation/accept.ts';
+import { instanceIdOf } from '../../../streams/alerting/evaluation/notification-diff.ts';
 import { decodeCommit } from '../../../streams/platform/commit/codec.ts';
 import type { Edge } from '../../../streams/telemetry/entry.ts';
 import { projectionOf } from '../../support/counting-node.ts';

@@ -5,7 +5,6 @@
  * notices and retries.
  */
 import type { Layout } from '../../../../streams/telemetry/samples/batch.ts';
-import { ColumnSet } from './column-set.ts';
 import {
   COLUMNS,
   entryOf,
@@ -28,6 +27,7 @@ import {
   unpackCodes,
 } from './memory.ts';
 import {
+  ColumnSet,
   compareRow,
   fillRow,
   type NewRow,

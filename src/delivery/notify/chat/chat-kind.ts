@@ -13,8 +13,7 @@ import type {
   UrlTarget,
 } from '../../../../actors/delivery/notifier-port.ts';
 import { BoundedCache } from '../../../../streams/platform/bounded-cache.ts';
-import { type Answer, accepted, failed, refused } from '../http/outcomes.ts';
-import { requestTarget } from '../http/request-target.ts';
+import { type Answer, accepted, failed, refused, requestTarget } from '../http/exchange.ts';
 import { type Message, messageOf } from '../message/message.ts';
 import {
   type ChannelDeps,

@@ -1,5 +1,5 @@
 /** A chat service's judgement of a message: the meaning of its answer, before the outcome. */
-import type { Answer } from '../http/outcomes.ts';
+import type { Answer } from '../http/exchange.ts';
 
 export type Judgement =
   | { readonly kind: 'accepted' }

@@ -14,7 +14,7 @@ import type {
 import type { Clock } from '../../../../streams/platform/clock.ts';
 import { withDeadline } from '../../../../streams/platform/deadline.ts';
 import { createMailer, type Mail, type Mailer, MailFault } from '../../../platform/mail/mailer.ts';
-import { cutBytes, EXCERPT_BYTES_MAX, redact } from '../http/excerpt.ts';
+import { cutBytes, EXCERPT_BYTES_MAX, redact } from '../http/exchange.ts';
 import { messageOf } from '../message/message.ts';
 import type { MailServerDeps, NotificationKind } from '../message/notification-kind.ts';
 import { CHART_CID, decodeLetter, encodeLetter, escapeHtml, renderLetter } from './letter.ts';

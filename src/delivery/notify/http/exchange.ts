@@ -7,15 +7,13 @@ import type { Agent, Dispatcher } from 'undici';
 import type { AttemptOutcome } from '../../../../actors/delivery/notifier-port.ts';
 import type { Clock } from '../../../../streams/platform/clock.ts';
 import { pause } from '../../../../streams/platform/pause.ts';
-import { excerptOf, type Redactions } from './excerpt.ts';
+import { scrubSecrets } from '../../../platform/log.ts';
 import {
   createGuardedAgent,
   type GuardedAgentDeps,
   NoPublicAddress,
   ResolverSilent,
 } from './guarded-agent.ts';
-import { type Answer, GivenUp, outcomeOfFault } from './outcomes.ts';
-import { requestTarget } from './request-target.ts';
 
 const ANSWER_BYTES_READ_MAX = 16 * 1024;
 /** Interim answers (1xx) before the final one: some servers send a few. */
@@ -187,4 +185,275 @@ function parseDate(text: string): number | undefined {
   // The asctime form names no zone but means GMT, as the others.
   const ms = Date.parse(text.endsWith('GMT') ? text : `${text} GMT`);
   return Number.isNaN(ms) ? undefined : ms;
+}
+
+// The excerpt: the beginning of an endpoint's answer, redacted for people to read. An endpoint may echo the
+// request, so the URL's path and query (for chats they are the password) and the signing secrets
+// are removed first, then everything that looks like a credential.
+
+export const EXCERPT_BYTES_MAX = 4 * 1024;
+
+/** Secrets the excerpt must not show. */
+export interface Redactions {
+  readonly url?: string;
+  readonly secrets?: readonly string[];
+}
+
+const REDACTED = '[redacted]';
+/** A shorter part of a URL is a word like `api`, not a secret. */
+const PATH_PART_CHARS_MIN = 8;
+const WHOLE_PATH_CHARS_MIN = 4;
+/** As long as the shortest keys in use: 128 bits in hexadecimal. */
+const OPAQUE_CHARS_MIN = 32;
+const UUID = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
+
+/** Redacted text of at most 4 KiB. `isCut`: the answer was longer than these bytes. */
+export function excerptOf(answer: Uint8Array, redactions: Redactions, isCut: boolean): string {
+  const text = redact(Buffer.from(answer).toString('utf8'), redactions);
+  const kept = cutBytes(text, EXCERPT_BYTES_MAX);
+  // At the cut a secret may have lost its end, so that no pattern recognizes it.
+  return isCut && kept.length === text.length ? withoutLastWord(kept) : kept;
+}
+
+/** The longest prefix of a text that is at most `max` bytes of UTF-8. */
+export function cutBytes(text: string, max: number): string {
+  const bytes = Buffer.from(text, 'utf8');
+  if (bytes.length <= max) return text.toWellFormed();
+  let end = max;
+  // A byte 10xxxxxx continues a code point that began before it.
+  while (end > 0 && ((bytes[end] ?? 0) & 0xc0) === 0x80) end--;
+  return bytes.toString('utf8', 0, end);
+}
+
+/** Longer words are cut in the middle: no secret is that long. */
+const LAST_WORD_CHARS_MAX = 2_048;
+
+function withoutLastWord(text: string): string {
+  const endMin = Math.max(0, text.length - LAST_WORD_CHARS_MAX);
+  let end = text.length;
+  while (end > endMin && /\S/.test(text.charAt(end - 1))) end--;
+  return end === text.length ? text : `${text.slice(0, end)}…`;
+}
+
+/** The text without secrets and without invisible characters. Never throws. */
+export function redact(text: string, { url, secrets = [] }: Redactions): string {
+  const known = [
+    ...(url === undefined ? [] : secretParts(url)),
+    ...secrets.flatMap((secret) => [secret, secret.slice(6)]),
+  ].flatMap(spellings);
+  const printable = text.replaceAll(/[^\P{C}\n\t]/gu, ' ');
+  const withoutKnown = without(printable, known);
+  return scrubSecrets(withoutKnown)
+    .replaceAll(/\b(Basic\s{1,4})[^\s"'\\,]{6,}/gi, `$1${REDACTED}`)
+    .replaceAll(
+      /((?:token|secret|password|api[_-]?key|signature|\bsig)["']?\s{0,4}[:=]\s{0,4}["']?)[^\s"'\\,;&<]{4,}/gi,
+      `$1${REDACTED}`,
+    )
+    .replaceAll(/[\w+=-]+/g, (word) => (isOpaque(word) ? REDACTED : word));
+}
+
+/** True for a long run of letters and digits that nobody types and that is not a UUID. */
+function isOpaque(word: string): boolean {
+  const isMixed = /\d/.test(word) && /[a-z]/i.test(word);
+  return word.length >= OPAQUE_CHARS_MIN && isMixed && !UUID.test(word);
+}
+
+/**
+ * Replaces every occurrence of each part, ignoring case. Searches by index, not by a pattern built
+ * from the parts: the error of a pattern that does not compile quotes it in full.
+ */
+function without(text: string, parts: readonly string[]): string {
+  const folded = foldCase(text);
+  const isSecret = new Uint8Array(text.length);
+  for (const part of new Set(parts.map(foldCase))) {
+    if (part === '') continue;
+    for (let at = folded.indexOf(part); at >= 0; at = folded.indexOf(part, at + part.length)) {
+      isSecret.fill(1, at, at + part.length);
+    }
+  }
+  let kept = '';
+  for (let from = 0; from < text.length; ) {
+    const start = isSecret.indexOf(1, from);
+    if (start < 0) return kept + text.slice(from);
+    kept += text.slice(from, start) + REDACTED;
+    const end = isSecret.indexOf(0, start);
+    from = end < 0 ? text.length : end;
+  }
+  return kept;
+}
+
+/** Folds ASCII only, so that every character keeps its index. */
+function foldCase(text: string): string {
+  return text.replaceAll(/[A-Z]+/g, (letters) => letters.toLowerCase());
+}
+
+/** Path and query of a URL, whole and in parts; the whole text when it is not a URL. */
+function secretParts(text: string): string[] {
+  if (!URL.canParse(text)) return [text];
+  const target = requestTarget(text);
+  const { pathname, search, searchParams } = new URL(text);
+  const [path = ''] = target.split('?', 1);
+  const pieces = [...path.split('/'), ...search.slice(1).split(/[&=]/), ...searchParams.values()];
+  return [
+    ...[target, path, pathname].filter((part) => part.length >= WHOLE_PATH_CHARS_MIN),
+    ...pieces.filter((piece) => piece.length >= PATH_PART_CHARS_MIN),
+  ];
+}
+
+/** The forms in which an answer may contain the part: as it is, encoded, decoded, JSON, HTML. */
+function spellings(part: string): string[] {
+  return [
+    part,
+    decoded(part),
+    encodeURIComponent(part.toWellFormed()),
+    JSON.stringify(part).slice(1, -1),
+    part.replaceAll('/', '\\/'),
+    part.replaceAll('&', '&amp;'),
+  ];
+}
+
+function decoded(part: string): string {
+  try {
+    return decodeURIComponent(part);
+  } catch {
+    // A stray % is not an encoding.
+    return part;
+  }
+}
+
+// The outcome: shared by all HTTP kinds, in the same words. Answers map by the kind's own
+// judgement; exchanges without an answer map by the error codes of Node, c-ares, OpenSSL and undici:
+// was anything sent, whose fault is it, and what do people read. Error messages of those libraries
+// are not repeated: they name hosts and addresses, which not every reader may know.
+
+type Failed = Extract<AttemptOutcome, { kind: 'failed' }>;
+
+export interface Answer {
+  readonly kind: 'answered';
+  readonly httpStatus: number;
+  /** The first 16 KiB, unredacted: for the kind to judge, never to store. */
+  readonly text: string;
+  /** The first 4 KiB, redacted. */
+  readonly excerpt: string;
+  readonly retryAfterMs?: number;
+}
+
+/** Statuses of an endpoint that asks for less, or is in trouble itself (HOOK-16). */
+const SLOWING: ReadonlySet<number> = new Set([429, 502, 503, 504]);
+
+export function accepted({ httpStatus, excerpt }: Answer): AttemptOutcome {
+  return { kind: 'accepted', httpStatus, ...excerptField(excerpt) };
+}
+
+/** A retry can help. */
+export function failed(answer: Answer, error: string): Failed {
+  const { httpStatus, excerpt, retryAfterMs } = answer;
+  return {
+    ...{ kind: 'failed', unknown: false, httpStatus, error },
+    ...(retryAfterMs !== undefined && { retryAfterMs }),
+    ...(SLOWING.has(httpStatus) && { slows: true }),
+    ...excerptField(excerpt),
+  };
+}
+
+/** A retry cannot help. `pauses`: nor can any other message to that address. */
+export function refused(
+  { httpStatus, excerpt }: Answer,
+  error: string,
+  { pauses }: { readonly pauses: boolean },
+): AttemptOutcome {
+  return {
+    ...{ kind: 'refused', httpStatus, error, pauseDestination: pauses },
+    ...excerptField(excerpt),
+  };
+}
+
+function excerptField(excerpt: string) {
+  return excerpt === '' ? {} : { excerpt };
+}
+
+/** The reason we gave up an exchange, with which its signal aborts. */
+class GivenUp extends Error {}
+
+/** The outcome of an exchange that threw. Never throws. */
+export function outcomeOfFault(error: unknown): Failed {
+  if (error instanceof NoPublicAddress) return fault(error.message);
+  if (error instanceof ResolverSilent) return { ...fault(error.message), ours: true };
+  if (error instanceof GivenUp) return { ...fault(error.message), unknown: true };
+  const { code } = error as NodeJS.ErrnoException;
+  if (OF_THIS_HOST.has(code)) {
+    return { ...fault('This service could not open a connection'), ours: true };
+  }
+  const sentence = NOT_SENT.get(code);
+  if (sentence !== undefined) return fault(sentence);
+  if (isCertificateFault(code)) {
+    const problem = CERTIFICATES.get(code) ?? `the certificate is not valid${codeInBrackets(code)}`;
+    return fault(`TLS: ${problem}; fix the URL or the certificate`);
+  }
+  if (isTlsFault(code)) return fault(`TLS: the handshake failed${codeInBrackets(code)}`);
+  const broken = BROKEN.get(code) ?? `The request failed${codeInBrackets(code)}`;
+  return { ...fault(broken), unknown: true };
+}
+
+/** No more files, ports or memory, or a firewall on this machine: the operator has to fix it. */
+const OF_THIS_HOST: ReadonlySet<unknown> = new Set([
+  ...['EMFILE', 'ENFILE', 'ENOBUFS', 'ENOMEM', 'EADDRNOTAVAIL', 'EACCES', 'EPERM'],
+]);
+
+/** Without a connection nothing can have been accepted; with one nobody knows. */
+const NOT_SENT: ReadonlyMap<unknown, string> = new Map([
+  ['ECONNREFUSED', 'Connection refused'],
+  ['EHOSTUNREACH', 'The host cannot be reached'],
+  ['ENETUNREACH', 'The host cannot be reached'],
+  ['UND_ERR_CONNECT_TIMEOUT', 'No connection within 3 s'],
+]);
+
+const CERTIFICATES: ReadonlyMap<unknown, string> = new Map([
+  ['ERR_TLS_CERT_ALTNAME_INVALID', 'the certificate is for another name'],
+  ['CERT_HAS_EXPIRED', 'the certificate has expired'],
+  ['CERT_NOT_YET_VALID', 'the certificate is not valid yet'],
+  ['DEPTH_ZERO_SELF_SIGNED_CERT', 'the certificate is self-signed'],
+  ['SELF_SIGNED_CERT_IN_CHAIN', 'the authority of the certificate is not known'],
+  ['UNABLE_TO_GET_ISSUER_CERT', 'the authority of the certificate is not known'],
+  ['UNABLE_TO_GET_ISSUER_CERT_LOCALLY', 'the authority of the certificate is not known'],
+  ['UNABLE_TO_VERIFY_LEAF_SIGNATURE', 'the authority of the certificate is not known'],
+]);
+
+const BROKEN: ReadonlyMap<unknown, string> = new Map([
+  ['ECONNRESET', 'The connection ended before an answer'],
+  ['EPIPE', 'The connection ended before an answer'],
+  ['UND_ERR_SOCKET', 'The connection ended before an answer'],
+  ['UND_ERR_HEADERS_OVERFLOW', 'The headers of the answer are too long'],
+]);
+
+function isCertificateFault(code: unknown): boolean {
+  return /^(?:ERR_TLS_CERT|CERT_|DEPTH_ZERO|SELF_SIGNED|UNABLE_TO_)/.test(String(code));
+}
+
+/** True when the handshake failed: no byte of the request was sent. */
+function isTlsFault(code: unknown): boolean {
+  return code === 'EPROTO' || /^ERR_(?:SSL|TLS)_/.test(String(code));
+}
+
+/** The code when it has the form of one; other text could come from anybody. */
+function codeInBrackets(code: unknown): string {
+  return typeof code === 'string' && /^[A-Z][A-Z0-9_]{1,60}$/.test(code) ? ` (${code})` : '';
+}
+
+function fault(error: string): Failed {
+  return { kind: 'failed', unknown: false, error };
+}
+
+// The path and query of a URL, as the request line sends them: byte for byte where possible,
+// because a Teams workflow signs its address, and the URL parser would resolve dots and encode
+// again.
+
+/** Path and query as written; normalized by the parser when the text holds other characters. */
+export function requestTarget(text: string): string {
+  // The parser takes a backslash for a slash, so text with one is not cut as written.
+  const written = /^https?:\/\/[^/?#]+([^#]*)/i.exec(text);
+  const plain = /^[\x21-\x5b\x5d-\x7e]+$/.test(text);
+  const { pathname, search } = new URL(text);
+  if (!plain || written?.[1] === undefined) return pathname + search;
+  return written[1].startsWith('/') ? written[1] : `/${written[1]}`;
 }

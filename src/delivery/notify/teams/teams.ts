@@ -6,7 +6,7 @@
 import { oneLine } from '../../../../streams/alerting/wording.ts';
 import { type ChatBody, type ChatService, chatKind } from '../chat/chat-kind.ts';
 import { type Judgement, judgeByStatus, judgement } from '../chat/judgement.ts';
-import type { Answer } from '../http/outcomes.ts';
+import type { Answer } from '../http/exchange.ts';
 import { cutTo } from '../message/cut.ts';
 import type { Message } from '../message/message.ts';
 

@@ -1,17 +1,34 @@
-/** Webhooks: signed requests to any https URL (HOOK-01, HOOK-16). */
+/**
+ * Webhooks: signed requests to any https URL (HOOK-01, HOOK-16). First the kind and its sender, then
+ * the body, then the signatures.
+ */
+
+import { createHmac } from 'node:crypto';
+import { create, type MessageInitShape, toJsonString } from '@bufbuild/protobuf';
+import type { IncidentBody } from '../../../../actors/alerting/incident.ts';
 import type {
   AttemptOutcome,
   Channel,
   UrlTarget,
 } from '../../../../actors/delivery/notifier-port.ts';
-import { type Answer, accepted, failed, refused } from '../http/outcomes.ts';
+import type { ProjectView } from '../../../../actors/platform/host/host-port.ts';
+import type { DeliveryContext } from '../../../../machines/delivery/delivery.ts';
+import { metricCatalogue } from '../../../../streams/telemetry/metrics/catalogue.ts';
+import { parseLabels } from '../../../../streams/telemetry/samples/series-key.ts';
+import {
+  WebhookBodySchema,
+  type WebhookDataSchema,
+} from '../../../gen/svc/monitoring/v1/webhook_pb.ts';
+import { unixSeconds } from '../../../platform/api/message-fields.ts';
+import { nameOf } from '../../../platform/api/resource-name.ts';
+import { type Answer, accepted, failed, refused } from '../http/exchange.ts';
+import { cutTo } from '../message/cut.ts';
 import {
   type ChannelDeps,
   HTTP_LIMITS,
   type NotificationKind,
+  type RenderOptions,
 } from '../message/notification-kind.ts';
-import { renderWebhookBody } from './payload.ts';
-import { signatureHeaders } from './signature.ts';
 
 export const webhook: NotificationKind = {
   limits: HTTP_LIMITS,
@@ -51,4 +68,202 @@ function outcomeOf(answer: Answer): AttemptOutcome {
   const redirect = httpStatus >= 300 && httpStatus < 400;
   const hint = redirect ? ': redirects are not followed, fix the URL' : '';
   return failed(answer, `The endpoint answered ${httpStatus}${hint}`);
+}
+
+// The body of a webhook, rendered from its .proto message: that documents the fields in one place,
+// and an absent value is left out instead of sent as zero. Texts are cut so that the body never
+// exceeds 16 KiB.
+
+/** Bytes of a whole body. */
+export const WEBHOOK_BYTES_MAX = 16 * 1024;
+/** Bytes of one text as sent: names, ids and units. */
+const TEXT_BYTES_MAX = 1_024;
+/** Bytes of all labels as sent. */
+const LABELS_BYTES_MAX = 6 * 1024;
+
+type WebhookData = MessageInitShape<typeof WebhookDataSchema>;
+
+/** The body's bytes. Throws when the delivery's incident has no record: a bug. */
+export function renderWebhookBody(
+  view: ProjectView,
+  delivery: DeliveryContext,
+  { publicUrl, nowMs }: RenderOptions,
+): Uint8Array {
+  const isTest = delivery.event === 'TEST';
+  const body = create(WebhookBodySchema, {
+    type: isTest ? 'test' : `incident.${delivery.event.toLowerCase()}`,
+    timestamp: new Date(nowMs).toISOString(),
+    data: {
+      projectName: `projects/${view.project}`,
+      destinationName: nameOf(view.project, 'destinations', delivery.destination),
+      ...(isTest ? testData(view, delivery, publicUrl) : dataOf(view, delivery, publicUrl)),
+    },
+  });
+  const bytes = Buffer.from(toJsonString(WebhookBodySchema, body, { alwaysEmitImplicit: true }));
+  if (bytes.length > WEBHOOK_BYTES_MAX) {
+    throw new RangeError(`The body of a webhook has ${bytes.length} bytes`);
+  }
+  return bytes;
+}
+
+function testData(view: ProjectView, { destination }: DeliveryContext, publicUrl: string) {
+  return { url: `${publicUrl}/${nameOf(view.project, 'destinations', destination)}` };
+}
+
+function dataOf(view: ProjectView, delivery: DeliveryContext, publicUrl: string): WebhookData {
+  const incident = view.record('incident', delivery.incident)?.body;
+  if (!incident) throw new Error(`The incident ${delivery.incident} has no record`);
+  const incidentName = nameOf(view.project, 'incidents', incident.id);
+  return {
+    incidentName,
+    state: incident.state,
+    ...ruleData(view, incident),
+    ...vmData(view, incident),
+    ...(incident.value === null ? {} : { value: incident.value }),
+    ...(incident.valueMs === null ? {} : { valueUnix: unixSeconds(incident.valueMs) }),
+    startedUnix: unixSeconds(incident.startedMs),
+    firedUnix: unixSeconds(incident.firedMs),
+    ...(incident.recoveredMs === null ? {} : { recoveredUnix: unixSeconds(incident.recoveredMs) }),
+    ...missingData(incident),
+    repeatNumber: delivery.event === 'REPEATED' ? delivery.occurrence : 0,
+    url: `${publicUrl}/${incidentName}`,
+  };
+}
+
+function ruleData({ project }: ProjectView, incident: IncidentBody): WebhookData {
+  return {
+    ruleName: nameOf(project, 'alertRules', incident.rule),
+    ruleDisplayName: fit(incident.ruleDisplayName),
+    ruleVersion: BigInt(incident.ruleVersion),
+    severity: incident.severity,
+    metricId: incident.metricId,
+    unit: metricCatalogue.get(incident.metricId)?.unit ?? '',
+    operator: incident.operator,
+    threshold: incident.threshold,
+    sustainedSeconds: incident.sustainedSeconds,
+  };
+}
+
+/** The subject of the condition: a VM's series, or a whole data center. */
+function vmData(view: ProjectView, incident: IncidentBody): WebhookData {
+  const { datacenter, heldVmCount, vm: id } = incident;
+  const { labels, leftOut } = fitLabels(parseLabels(incident.labels));
+  const held = {
+    ...(datacenter !== undefined && { datacenter: fit(datacenter) }),
+    ...(heldVmCount !== undefined && { silentVmCount: heldVmCount }),
+    ...(leftOut > 0 && { labelsLeftOut: leftOut }),
+  };
+  if (id === '') return { labels, ...held };
+  const vm = view.record('vm', id)?.body;
+  const vmDisplayName = fit(vm?.displayName ?? id);
+  return { vmName: nameOf(view.project, 'vms', id), vmDisplayName, labels, ...held };
+}
+
+function missingData({ dataMissingSinceMs, dataMissingReason }: IncidentBody): WebhookData {
+  if (dataMissingSinceMs === null) return {};
+  return {
+    dataMissingSinceUnix: unixSeconds(dataMissingSinceMs),
+    dataMissingReason: dataMissingReason ?? 'NO_DATA',
+  };
+}
+
+function fitLabels(all: Readonly<Record<string, string>>) {
+  const labels: Record<string, string> = {};
+  let bytes = 0;
+  for (const [name, value] of Object.entries(all)) {
+    const kept = fit(value);
+    bytes += sentBytes(name) + sentBytes(kept) + '"":"",'.length;
+    if (bytes > LABELS_BYTES_MAX) break;
+    labels[name] = kept;
+  }
+  return { labels, leftOut: Object.keys(all).length - Object.keys(labels).length };
+}
+
+function fit(text: string): string {
+  return cutTo(text, TEXT_BYTES_MAX, sentBytes);
+}
+
+/** Bytes in the JSON document, escapes included. */
+function sentBytes(text: string): number {
+  return Buffer.byteLength(JSON.stringify(text)) - 2;
+}
+
+// The three signatures of a webhook request. `webhook-signature` is the Standard Webhooks form,
+// `svc-signature-v2` also covers the attempt id, `svc-signature` is the legacy one over the raw
+// body. Each scheme signs other content or uses another key, so no signature is valid under another
+// scheme. Pure: key bytes, ids, time and body in, header values out.
+
+export interface SignedAttempt {
+  readonly deliveryId: string;
+  readonly attemptId: string;
+  /** Unix seconds of this attempt. */
+  readonly timestampUnix: number;
+  readonly body: Uint8Array;
+  /** `whsec_...`, current first; a second one only during an overlap. */
+  readonly secrets: readonly string[];
+}
+
+const SECRET_PREFIX = 'whsec_';
+const SECRET_BYTES = 32;
+/** The current secret, and the previous one during an overlap. */
+const SECRETS_MAX = 2;
+
+/** A new webhook secret from 32 random bytes. Throws a `RangeError` for another length. */
+export function formatSecret(bytes: Uint8Array): string {
+  if (bytes.length !== SECRET_BYTES) {
+    throw new RangeError(`A webhook secret has ${SECRET_BYTES} bytes, not ${bytes.length}`);
+  }
+  return SECRET_PREFIX + Buffer.from(bytes).toString('base64');
+}
+
+/** Headers of the signed request, lower case. Throws for an empty or overlong list of secrets. */
+export function signatureHeaders(attempt: SignedAttempt): Record<string, string> {
+  const { deliveryId, attemptId, timestampUnix, secrets } = attempt;
+  if (secrets.length === 0 || secrets.length > SECRETS_MAX) {
+    throw new RangeError(
+      `A webhook is signed with 1 or ${SECRETS_MAX} secrets, not ${secrets.length}`,
+    );
+  }
+  const v1 = secrets.map((secret) => `v1,${standardSignature(attempt, secret)}`);
+  const v2 = secrets.map((secret) => `v2=${v2Signature(attempt, secret)}`);
+  // During an overlap the legacy signature stays with the previous secret (EVENT-10).
+  const legacySecret = secrets.at(-1) as string;
+  return {
+    'webhook-id': deliveryId,
+    'webhook-timestamp': String(timestampUnix),
+    'webhook-signature': v1.join(' '),
+    'svc-delivery-id': deliveryId,
+    'svc-attempt-id': attemptId,
+    'svc-signature-v2': [`t=${timestampUnix}`, `id=${deliveryId}`, `att=${attemptId}`, ...v2].join(
+      ',',
+    ),
+    'svc-signature': `sha256=${legacySignature(attempt.body, legacySecret)}`,
+  };
+}
+
+/** Standard Webhooks: HMAC-SHA256 over `<id>.<seconds>.<body>`, standard base64. */
+function standardSignature(attempt: SignedAttempt, secret: string): string {
+  return createHmac('sha256', keyOf(secret))
+    .update(`${attempt.deliveryId}.${attempt.timestampUnix}.`)
+    .update(attempt.body)
+    .digest('base64');
+}
+
+/** V2: HMAC-SHA256 over `v2.<delivery>.<attempt>.<seconds>.<body>`, hex. */
+function v2Signature(attempt: SignedAttempt, secret: string): string {
+  return createHmac('sha256', keyOf(secret))
+    .update(`v2.${attempt.deliveryId}.${attempt.attemptId}.${attempt.timestampUnix}.`)
+    .update(attempt.body)
+    .digest('hex');
+}
+
+/** Legacy: the key is the whole secret as text, so it differs from V2's key. */
+function legacySignature(body: Uint8Array, secret: string): string {
+  return createHmac('sha256', Buffer.from(secret, 'utf8')).update(body).digest('hex');
+}
+
+function keyOf(secret: string): Buffer {
+  if (!secret.startsWith(SECRET_PREFIX))
+    throw new RangeError('A webhook secret begins with whsec_');
+  return Buffer.from(secret.slice(SECRET_PREFIX.length), 'base64');
 }

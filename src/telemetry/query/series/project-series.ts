@@ -4,7 +4,7 @@
  * Projects share only decoded columns, which are reached through a VM.
  */
 import { recordsOf } from '../../../../actors/platform/host/host-port.ts';
-import type { VmBody } from '../../../../actors/vms/vm-body.ts';
+import type { VmBody } from '../../../../actors/vms/vm-directory.ts';
 import type { RecordReader } from '../../../../sqlite/platform/control/record-reader.ts';
 import {
   type ColumnLayout,

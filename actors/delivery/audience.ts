@@ -1,0 +1,313 @@
+/**
+ * Who is to be notified. Expands the effects of alert machines into steps and records of the same
+ * commit: the incident's record, and one delivery for each destination and recipient to notify. Ids
+ * are hashes of their content, so a second expansion is a no-op. A recipient who may not be written
+ * to gets a delivery that ends at once: it records the reason. Before every attempt the same is asked
+ * again (`recheck`).
+ */
+
+import { createHash } from 'node:crypto';
+import type { AlertInstanceContext } from '../../machines/alerting/alert-instance-setup.ts';
+import type {
+  DeliveryContext,
+  DeliveryInput,
+  DeliveryReason,
+} from '../../machines/delivery/delivery.ts';
+import type { Effect, NotificationEvent } from '../../machines/platform/effects.ts';
+import { type IsPersonActive, isMail, recipientsOf, whyNotTo } from '../alerting/eligible.ts';
+import { type IncidentBody, incidentRecord } from '../alerting/incident.ts';
+import { AUDIENCE_MAX } from '../alerting/rule-limits.ts';
+import type { Draft, EffectExpander, Instance, ProjectView } from '../platform/host/host-port.ts';
+import { allInstances } from '../platform/host/live-instances.ts';
+import type { VmBody } from '../vms/vm-directory.ts';
+
+declare module '../platform/host/rows.ts' {
+  interface RecordBodies {
+    delivery: Readonly<Record<string, never>>;
+  }
+}
+
+/**
+ * The host's expander. `applyRule` and `retireInstances` expand to nothing: the rule keeper derives
+ * that work from rule rows, in batches.
+ */
+export const expandAlerting: EffectExpander = (effect: Effect, source: Instance, draft: Draft) => {
+  if (source.machine !== 'alertInstance') return;
+  if (effect.type === 'recordIncident') draft.putRecord(incidentRecord(source.context, draft));
+  if (effect.type === 'notify') notify(effect.event, effect.occurrence, source, draft);
+};
+
+function notify(
+  event: NotificationEvent,
+  occurrence: number,
+  source: Instance<'alertInstance'>,
+  draft: Draft,
+): void {
+  const { incident, rule, evaluationRevision } = source.context;
+  if (!incident) return;
+  const isRecovery = event === 'RECOVERED';
+  const budget = { left: SUPERSEDED_MAX };
+  let notified = 0;
+  for (const { destination, recipient } of audienceOf(draft, rule, isRecovery)) {
+    const audience = { incident: incident.id, destination: destination.instance, recipient };
+    if (isRecovery && !wasNotified(audience, incident.repeats, draft, budget)) continue;
+    if (isRecovery && ++notified > AUDIENCE_MAX) break;
+    const about = { event, occurrence, alertInstance: source.instance, rule, evaluationRevision };
+    startDelivery(draft, deliveryIdOf({ ...audience, event, occurrence }), destination, {
+      ...about,
+      ...audience,
+    });
+  }
+}
+
+/**
+ * The destinations and recipients of a notification. A recovery goes to all who were notified, even
+ * if the rule no longer names them: those come last, as there may be more than fit in a commit.
+ */
+function audienceOf(draft: Draft, rule: string, isRecovery: boolean) {
+  const named = namedByRule(draft, rule).filter(({ final }) => !(isRecovery && final));
+  const others = isRecovery ? allInstances(draft, 'destination') : [];
+  const byId = new Map([...named, ...others].map((row) => [row.instance, row]));
+  return [...byId.values()].flatMap((destination) =>
+    recipientsOf(draft, destination).map((recipient) => ({ destination, recipient })),
+  );
+}
+
+function namedByRule(draft: Draft, rule: string): Instance<'destination'>[] {
+  const row = draft.instance('alertRule', rule);
+  if (!row) return [];
+  const { spec } = row.context;
+  return spec.destinationNames.flatMap(
+    (name) => draft.instance('destination', name.slice(name.lastIndexOf('/') + 1)) ?? [],
+  );
+}
+
+export interface TestDelivery {
+  readonly destination: string;
+  /** One of `recipientsOf(draft, destination)`. */
+  readonly recipient: string | null;
+  /** Unique id of this test, such as a ULID made for the request. */
+  readonly test: string;
+}
+
+/**
+ * Starts the delivery of a test message and returns its id. A delivery to a recipient who may not be
+ * written to ends at once, with the reason. Throws for an unknown destination: callers check first.
+ */
+export function startTestDelivery(draft: Draft, target: TestDelivery): string {
+  const { destination, recipient, test } = target;
+  const row = draft.instance('destination', destination);
+  if (!row) throw new Error(`A test is for the unknown destination ${destination}`);
+  const about = { event: 'TEST', occurrence: 1, destination, recipient } as const;
+  const id = deliveryIdOf({ ...about, incident: test });
+  const none = { incident: '', alertInstance: '', rule: '', evaluationRevision: 0 };
+  startDelivery(draft, id, row, { ...about, ...none });
+  return id;
+}
+
+function startDelivery(
+  draft: Draft,
+  id: string,
+  destination: Instance<'destination'>,
+  input: Omit<DeliveryInput, 'at' | 'project'>,
+): void {
+  if (draft.instance('delivery', id)) return;
+  draft.start('delivery', id, { at: draft.at, project: draft.project, ...input });
+  // Deliveries are listed newest first, and their ids, being hashes, have no order.
+  const sort = String(draft.at).padStart(15, '0');
+  draft.putRecord({ kind: 'delivery', id, body: {}, sort });
+  const reason = whyNever(draft, destination, input.recipient);
+  if (reason) draft.send('delivery', id, { type: 'suppressed', at: draft.at, reason });
+}
+
+/** The reason known when the delivery is created, so that no recheck is needed. */
+function whyNever(
+  draft: Draft,
+  destination: Instance<'destination'>,
+  recipient: string | null,
+): DeliveryReason | undefined {
+  if (destination.final) return 'DESTINATION_DELETED';
+  // A lock-out of the person is not in a project's view: the recheck finds it.
+  return isMail(destination) ? whyNotTo(draft, recipient, () => true) : undefined;
+}
+
+/** Most rows that a recovery ends, and attempts in them: its commit is bounded. */
+const SUPERSEDED_MAX = 60;
+
+/**
+ * True when this audience was, or may have been, notified of the firing. If not, its deliveries end
+ * here as superseded, as far as the budget goes: neither message is sent (EVAL-21). The others end at
+ * their recheck, since the incident has recovered.
+ */
+function wasNotified(
+  audience: Audience,
+  repeats: number,
+  draft: Draft,
+  budget: { left: number },
+): boolean {
+  const deliveries = [...firingDeliveries(draft, audience, repeats)];
+  if (deliveries.some(mayHaveArrived)) return true;
+  for (const { instance, final, context } of deliveries) {
+    const { attempts } = context;
+    if (final) continue;
+    budget.left -= 1 + attempts.length;
+    if (budget.left < 0) break;
+    draft.send('delivery', instance, { type: 'suppressed', at: draft.at, reason: 'SUPERSEDED' });
+  }
+  return false;
+}
+
+// The recheck before every attempt: whether this message must still be sent to this destination and
+// recipient. It runs inside the commit that opens the attempt, so that nothing can
+// change between the check and the opening (STATE-12, EVAL-20 to EVAL-22).
+
+/** Why a delivery ends without (another) attempt. */
+export type SuppressedReason = Exclude<DeliveryReason, 'EXPIRED' | 'REFUSED'>;
+
+/** The reason not to send; undefined when the attempt may be opened. */
+export function recheck(
+  view: ProjectView,
+  delivery: DeliveryContext,
+  isPersonActive: IsPersonActive,
+): SuppressedReason | undefined {
+  const destination = view.instance('destination', delivery.destination);
+  if (!destination || destination.final) return 'DESTINATION_DELETED';
+  if (destination.value === 'paused') return 'PAUSED';
+  const reason = isMail(destination) && whyNotTo(view, delivery.recipient, isPersonActive);
+  if (reason) return reason;
+  switch (delivery.event) {
+    case 'FIRING':
+    case 'REPEATED':
+      return recheckFiring(view, delivery);
+    case 'RECOVERED':
+      return recheckRecovered(view, delivery);
+    case 'TEST':
+      return undefined;
+  }
+}
+
+/**
+ * True when the delivery waits for its rule: while a version is pending, no firing of the rule is
+ * notified (EVAL-16). An edit of names alone ends no delivery.
+ */
+export function isHeld(view: ProjectView, { event, rule }: DeliveryContext): boolean {
+  if (event !== 'FIRING' && event !== 'REPEATED') return false;
+  return view.instance('alertRule', rule)?.value === 'pendingApplication';
+}
+
+/** A firing under way at the recovery has its outcome now: it may not have arrived. */
+function recheckRecovered(view: ProjectView, delivery: DeliveryContext) {
+  const repeats = repeatsOf(view, delivery);
+  // No longer known: the recovery is sent, as the firing may have been.
+  if (repeats === undefined) return undefined;
+  for (const firing of firingDeliveries(view, delivery, repeats)) {
+    if (mayHaveArrived(firing)) return undefined;
+  }
+  return 'SUPERSEDED';
+}
+
+/** Number of reminders of the delivery's incident; its instance may have fired again since. */
+function repeatsOf(view: ProjectView, delivery: DeliveryContext): number | undefined {
+  const { incident } = alertInstanceOf(view, delivery);
+  if (incident?.id === delivery.incident) return incident.repeats;
+  const record = view.record('incident', delivery.incident);
+  return (record?.body as Partial<IncidentBody> | undefined)?.repeats;
+}
+
+function alertInstanceOf(
+  view: ProjectView,
+  { alertInstance }: DeliveryContext,
+): AlertInstanceContext {
+  const row = view.instance('alertInstance', alertInstance);
+  if (!row) throw new Error(`Delivery for the unknown alert instance ${alertInstance}`);
+  return row.context;
+}
+
+function isRetired(view: ProjectView, vm: string): boolean {
+  const body = view.record('vm', vm)?.body as Partial<VmBody> | undefined;
+  return body?.retiredMs !== undefined;
+}
+
+/**
+ * True when a newer message makes this one redundant: after an outage only the newest reminder is
+ * sent, and no firing after a sent reminder.
+ */
+function isOutdated(view: ProjectView, delivery: DeliveryContext, repeats: number): boolean {
+  if (delivery.event === 'REPEATED') return delivery.occurrence < repeats;
+  for (const { value, context } of firingDeliveries(view, delivery, repeats)) {
+    if (value === 'sent' && context.event === 'REPEATED') return true;
+  }
+  return false;
+}
+
+function recheckFiring(view: ProjectView, delivery: DeliveryContext): SuppressedReason | undefined {
+  const { incident, vm } = alertInstanceOf(view, delivery);
+  if (incident?.id !== delivery.incident || incident.recoveredMs !== null) return 'SUPERSEDED';
+  if (isOutdated(view, delivery, incident.repeats)) return 'SUPERSEDED';
+  if (incident.retiredMs !== null) return incident.retireReason ?? 'RULE_CHANGED';
+  // Instances of a retired VM are retired in a later commit.
+  if (isRetired(view, vm)) return 'VM_DELETED';
+  const rule = view.instance('alertRule', delivery.rule);
+  if (!rule || rule.final) return 'RULE_DELETED';
+  const { evaluationRevision, spec } = rule.context;
+  if (delivery.evaluationRevision < evaluationRevision) {
+    return spec.enabled ? 'RULE_CHANGED' : 'RULE_PAUSED';
+  }
+  // A destination removed from the rule gets no more messages.
+  const isNamed = spec.destinationNames.some((name) => name.endsWith(`/${delivery.destination}`));
+  if (!isNamed) return 'RULE_CHANGED';
+  return incident.snoozedUntilMs !== null ? 'SNOOZED' : undefined;
+}
+
+/** One recipient of an incident's notifications. */
+export interface Audience {
+  readonly incident: string;
+  readonly destination: string;
+  /** Id of the mail recipient; null when the destination has no recipients. */
+  readonly recipient: string | null;
+}
+
+export interface Notification extends Audience {
+  readonly event: NotificationEvent;
+  readonly occurrence: number;
+}
+
+/** Delivery id: the same notification to the same recipient is the same delivery. */
+function deliveryIdOf({
+  event,
+  occurrence,
+  incident,
+  destination,
+  recipient,
+}: Notification): string {
+  const text = JSON.stringify([incident, event, occurrence, destination, recipient ?? '']);
+  return `dlv_${createHash('sha256').update(text).digest('hex').slice(0, 32)}`;
+}
+
+/**
+ * The deliveries to this audience about the firing, newest first: reminders, then the firing. Any of
+ * them may be missing, because destinations can be added to a rule at any time.
+ */
+function* firingDeliveries(
+  view: ProjectView,
+  { incident, destination, recipient }: Audience,
+  repeats: number,
+): Generator<Instance<'delivery'>> {
+  const audience = { incident, destination, recipient };
+  for (let occurrence = repeats; occurrence >= 0; occurrence--) {
+    const id =
+      occurrence === 0
+        ? deliveryIdOf({ ...audience, event: 'FIRING', occurrence: 1 })
+        : deliveryIdOf({ ...audience, event: 'REPEATED', occurrence });
+    const delivery = view.instance('delivery', id);
+    if (delivery) yield delivery;
+  }
+}
+
+/** True when an attempt was accepted, has an unknown outcome, or is under way. */
+function mayHaveArrived(delivery: Instance<'delivery'>): boolean {
+  const { attempts } = delivery.context;
+  return attempts.some(
+    ({ outcome }) => outcome === 'accepted' || outcome === 'unknown' || outcome === null,
+  );
+}
