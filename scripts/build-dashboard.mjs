@@ -150,9 +150,11 @@ function manifestOf(outputs) {
   };
   const main = entry('src/dashboard/main.tsx', '.js');
   const icon = [...names.keys()].find((path) => path.endsWith('.svg'));
-  const pages = Object.entries(outputs)
-    .filter(([, { entryPoint = '' }]) => /^src\/dashboard\/pages\/.*\.tsx$/.test(entryPoint))
-    .map(([path, { entryPoint }]) => [entryPoint, staticImports(outputs, path)]);
+  const first = staticImports(outputs, main);
+  const pages = pageModules().map(([page, module]) => {
+    const paths = staticImports(outputs, entry(module, '.js'));
+    return [page, paths.filter((path) => !first.includes(path)).map((path) => names.get(path))];
+  });
   const files = [...names.values()].filter((name) => !isEmptyEntry(name)).sort();
   return {
     entries: {
@@ -162,15 +164,26 @@ function manifestOf(outputs) {
       icon: names.get(icon),
     },
     /** Chunks that the entry imports: announced by the shell, so that they load side by side. */
-    preload: staticImports(outputs, main)
-      .slice(1)
-      .map((path) => names.get(path)),
-    /** By the page's module: its chunk and those that it imports. */
-    pages: Object.fromEntries(
-      pages.map(([source, paths]) => [source, paths.map((path) => names.get(path))]).sort(),
-    ),
+    preload: first.slice(1).map((path) => names.get(path)),
+    /** By the page: the chunk of its module, then those that it imports beyond what is loaded by then. */
+    pages: Object.fromEntries(pages),
     files: Object.fromEntries(files.map((name) => [name, typeOf(name)])),
   };
+}
+
+/** The module of each page, as pages/registry.ts writes them: read as text, since it is browser code. */
+function pageModules() {
+  const text = readFileSync(join(sources, 'pages/registry.ts'), 'utf8');
+  const addressOf = new Map(
+    [...text.matchAll(/^const (\w+): LoadPage = \(\) =>\s*import\('\.\/([^']+)'\);$/gm)].map(
+      ([, name, address]) => [name, address],
+    ),
+  );
+  const row = /^ {2}(\w+): (?:\(\) =>\s*import\('\.\/([^']+)'\)|(\w+)),$/gm;
+  return [...text.matchAll(row)].map(([, page, address, name]) => [
+    page,
+    `src/dashboard/pages/${address ?? addressOf.get(name)}`,
+  ]);
 }
 
 /** esbuild makes a module of the address of an entry that is no script; nobody loads it. */

@@ -6,6 +6,7 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import t from 'tap';
 import { buildDashboard } from '../../scripts/build-dashboard.mjs';
+import { routes } from '../../src/dashboard/routes.ts';
 
 const folder = t.testdir({});
 const { manifest, metafile } = await buildDashboard({ folder: join(folder, 'dashboard') });
@@ -16,6 +17,7 @@ const names = Object.keys(manifest.files);
 const { entries, preload, pages } = manifest;
 
 t.test('before the overview: at most 45 KB of scripts, 10 of styles, 12 requests', async (t) => {
+  t.same(Object.keys(pages).sort(), routes.map(({ page }) => page).sort());
   for (const [page, chunks] of Object.entries(pages)) {
     const scripts = [...new Set([entries.main, entries.theme, ...preload, ...chunks])];
     // The document, the style, the icon, and the project's first two calls.

@@ -23,6 +23,10 @@ const components = {
   'nats-server 2.15.1': debianProgram('nats-server', 'forky', '2.15.1'),
   'prometheus 3.5.3': debianProgram('prometheus', 'forky', '3.5.3'),
   'promtool 3.5.3': debianProgram('promtool', 'forky', '3.5.3'),
+  chromium: {
+    find: () => onPath('chromium'),
+    howToGet: 'install chromium, the package of Debian',
+  },
   curl: { find: () => onPath('curl'), howToGet: 'install curl' },
   go: {
     find: () => onPath('go'),

@@ -40,7 +40,9 @@ export interface SignInWorld extends World {
 export interface SignInWorldParts extends World {
   readonly log: Log;
   readonly metrics: Metrics;
+  readonly people: People;
   readonly mail: SignIn['mail'];
+  readonly rotateCookie: SignIn['rotateCookie'];
   readonly deriveKey: (purpose: string) => Uint8Array;
   readonly origin: () => string;
 }
@@ -88,7 +90,7 @@ export async function startSignInWorld(
     async addRoutes(app) {
       await signIn.addRoutes(app);
       const origin = () => address.current;
-      await addRoutes(app, { ...world, log, metrics, mail: signIn.mail, deriveKey, origin });
+      await addRoutes(app, { ...world, ...signIn, people, log, metrics, deriveKey, origin });
     },
   });
   address.current = server.baseUrl;

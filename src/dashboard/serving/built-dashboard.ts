@@ -5,12 +5,15 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import type { PageName } from '../routes.ts';
 
 /** Written by scripts/build-dashboard.mjs. */
 interface Manifest {
   readonly entries: Readonly<Record<'main' | 'style' | 'theme' | 'icon', string>>;
   /** What `main` imports at once. */
   readonly preload: readonly string[];
+  /** What the page's module is made of, beyond that. */
+  readonly pages: Readonly<Record<PageName, readonly string[]>>;
   /** Content types by name. */
   readonly files: Readonly<Record<string, string>>;
 }
@@ -24,7 +27,7 @@ export interface Asset {
 }
 
 export interface BuiltDashboard {
-  readonly manifest: Pick<Manifest, 'entries' | 'preload'>;
+  readonly manifest: Pick<Manifest, 'entries' | 'preload' | 'pages'>;
   /** By the name in the address, which has a digest of the content in it. */
   readonly assets: ReadonlyMap<string, Asset>;
   /** Licences of what the assets contain. */

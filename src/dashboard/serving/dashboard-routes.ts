@@ -49,8 +49,11 @@ export async function addDashboardRoutes(
 }
 
 function addPages(scope: FastifyInstance, { built, visitors, origin }: DashboardRoutesDeps): void {
-  const shell = built && shellOf(built);
-  async function handler(request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> {
+  async function answer(
+    shell: string | undefined,
+    request: FastifyRequest,
+    reply: FastifyReply,
+  ): Promise<FastifyReply> {
     if (shell === undefined) {
       const sentence =
         'The dashboard is not built; the API works. ' +
@@ -67,8 +70,12 @@ function addPages(scope: FastifyInstance, { built, visitors, origin }: Dashboard
     reply.headers({ 'content-security-policy': SHELL_POLICY, 'referrer-policy': 'same-origin' });
     return reply.type('text/html; charset=utf-8').send(shell);
   }
-  for (const { path } of routes) {
-    scope.route({ method: 'GET', url: path, exposeHeadRoute: false, handler });
+  for (const { path, page } of routes) {
+    const shell = built && shellOf(built, page);
+    scope.route({
+      ...{ method: 'GET', url: path, exposeHeadRoute: false },
+      handler: (request, reply) => answer(shell, request, reply),
+    });
   }
 }
 

@@ -2,6 +2,7 @@
  * The document that every page of the dashboard begins as: it names the scripts and the stylesheet,
  * and holds nothing of the person or the project.
  */
+import type { PageName } from '../routes.ts';
 import type { BuiltDashboard } from './built-dashboard.ts';
 
 /** Nothing inline, so there is no nonce; nothing of another origin; no text becomes markup. */
@@ -18,10 +19,16 @@ export const SHELL_POLICY = [
   "trusted-types 'none'",
 ].join('; ');
 
-/** The shell, the same for every page. Names of files come from the build: letters, digits, dashes. */
-export function shellOf({ manifest: { entries, preload } }: BuiltDashboard): string {
+/**
+ * The shell of a page: with the chunks of the page announced, so that they load beside the rest.
+ * Names of files come from the build: letters, digits, dashes.
+ */
+export function shellOf({ manifest }: BuiltDashboard, page: PageName): string {
+  const { entries, preload, pages } = manifest;
   const address = (name: string): string => `/assets/${name}`;
-  const announced = preload.map((name) => `<link rel="modulepreload" href="${address(name)}">`);
+  const announced = [...preload, ...pages[page]].map(
+    (name) => `<link rel="modulepreload" href="${address(name)}">`,
+  );
   return `<!doctype html>
 <html lang="en">
 <head>

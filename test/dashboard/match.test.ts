@@ -1,0 +1,34 @@
+/** Which page a path means, and the path of a page. */
+import t from 'tap';
+import { matchPath, pathOf } from '../../src/dashboard/router/match.ts';
+import { routes } from '../../src/dashboard/routes.ts';
+
+t.test('the paths of the table are told apart by the first row that matches', async (t) => {
+  const cases: readonly (readonly [string, string | undefined, object?])[] = [
+    ['/projects/demo', 'overview'],
+    ['/projects/demo/alertRules/new', 'newAlertRule'],
+    ['/projects/demo/alertRules/r1', 'alertRule', { rule: 'r1' }],
+    ['/projects/demo/incidents/01K', 'incident', { incident: '01K' }],
+    ['/projects/demo/destinations/d1', 'destination', { destination: 'd1' }],
+    ['/projects/demo/vms/a%2Fb', 'vm', { vm: 'a/b' }],
+    ['/projects/demo/vms/%zz', undefined],
+    ['/projects//vms', undefined],
+    ['/projects/demo/vms/', undefined],
+  ];
+  for (const [path, page, parameters = {}] of cases) {
+    const match = matchPath(path);
+    t.equal(match?.route.page, page, path);
+    if (page) t.same(match?.parameters, { project: 'demo', ...parameters }, path);
+  }
+});
+
+t.test('the path of a page leads to the page, whatever is in its parameters', async (t) => {
+  for (const { path, page } of routes) {
+    const names = path.split('/').filter((part) => part.startsWith(':'));
+    const parameters = Object.fromEntries(names.map((name) => [name.slice(1), 'a /%?#é']));
+    const match = matchPath(pathOf(page, parameters));
+    t.equal(match?.route.page, page);
+    t.same(match?.parameters, parameters);
+  }
+  t.throws(() => pathOf('vm', { project: 'demo' }), /vm needs vm/);
+});

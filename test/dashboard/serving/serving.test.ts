@@ -1,0 +1,219 @@
+/**
+ * The dashboard over HTTP: who gets the shell, with which headers, the way to the sign-in and back,
+ * and the assets. On a real server with real people; the dashboard is built for the test.
+ */
+import { join } from 'node:path';
+import { brotliDecompressSync, gunzipSync } from 'node:zlib';
+import t, { type Test } from 'tap';
+import { buildDashboard } from '../../../scripts/build-dashboard.mjs';
+import { routes } from '../../../src/dashboard/routes.ts';
+import { loadDashboard } from '../../../src/dashboard/serving/built-dashboard.ts';
+import { addDashboardRoutes } from '../../../src/dashboard/serving/dashboard-routes.ts';
+import { createVisitors } from '../../../src/identity/sign-in/visitor.ts';
+import { bodyOf, startMailServer } from '../../support/mail-server.ts';
+import { goToProvider, pathOf, startOidcWorld } from '../../support/openid-provider.ts';
+import { Browser, type SignInWorld, startSignInWorld } from '../../support/sign-in-server.ts';
+
+const INCIDENT = '/projects/demo/incidents/01K?step=3&range=6h';
+const folder = join(t.testdir({}), 'dashboard');
+const { manifest } = await buildDashboard({ folder });
+const dashboard = loadDashboard(folder);
+
+/** A service with the dashboard, or with one that was not built. */
+function start(
+  t: Test,
+  environment: Readonly<Record<string, string>> = {},
+  built = dashboard,
+): Promise<SignInWorld> {
+  const same = (people: SignInWorld['people']) => people;
+  return startSignInWorld(t, environment, same, (app, parts) =>
+    addDashboardRoutes(app, { ...parts, built, visitors: createVisitors(parts) }),
+  );
+}
+
+async function signIn(world: SignInWorld): Promise<Browser> {
+  const browser = new Browser(world);
+  const { token } = await world.operatorLink(await world.person('ada@example.com'));
+  await browser.post('/auth/link', { token });
+  return browser;
+}
+
+/** An attribute of the first element of a page that `pattern` finds. */
+function found(html: string, pattern: RegExp): string {
+  return (pattern.exec(html)?.[1] ?? '').replaceAll('&amp;', '&');
+}
+
+const RETURN_FIELD = /<input type="hidden" name="return" value="([^"]*)">/;
+
+t.test(
+  'every path of the table is the shell to who is signed in, and no other path is',
+  async (t) => {
+    const world = await start(t);
+    const browser = await signIn(world);
+    for (const { path } of routes) {
+      const answer = await browser.get(path.replaceAll(/:\w+/g, 'some-id'));
+      t.equal(answer.status, 200, path);
+      t.match(answer.text, `src="/assets/${manifest.entries.main}"`);
+    }
+    for (const path of ['/projects', '/projects/demo/', '/projects/demo/rules', '/index.html']) {
+      const answer = await browser.get(path);
+      t.equal(answer.status, 404, path);
+      t.match(answer.text, `There is nothing at ${path}`);
+    }
+    t.equal((await browser.post('/', {})).status, 404);
+  },
+);
+
+t.test('the shell has nothing inline, is not kept, and lets in nothing of elsewhere', async (t) => {
+  const world = await start(t);
+  const browser = await signIn(world);
+  const { headers, text } = await browser.get(INCIDENT);
+  t.equal(
+    headers.get('content-security-policy'),
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; " +
+      "connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'; " +
+      "require-trusted-types-for 'script'; trusted-types 'none'",
+  );
+  t.match(Object.fromEntries(headers), {
+    'content-type': 'text/html; charset=utf-8',
+    'cache-control': 'no-store',
+    'cross-origin-opener-policy': 'same-origin',
+    'cross-origin-resource-policy': 'same-origin',
+    'referrer-policy': 'same-origin',
+    'x-content-type-options': 'nosniff',
+    'x-frame-options': 'DENY',
+  });
+  t.notMatch(text, /<style|style=|<script>|\son\w+="|https?:/);
+  const addresses = [...text.matchAll(/(?:href|src)="([^"]+)"/g)].map(
+    ([, address = '']) => address,
+  );
+  t.ok(addresses.length >= 6);
+  for (const address of addresses) t.equal((await browser.get(address)).status, 200, address);
+});
+
+t.test('without a session a page leads to the sign-in, and a link leads back to it', async (t) => {
+  const world = await start(t);
+  const browser = new Browser(world);
+  const asked = await browser.get(INCIDENT);
+  t.equal(asked.status, 303);
+  t.equal(asked.headers.get('cache-control'), 'no-store');
+  t.equal(
+    asked.location,
+    `${world.origin}/auth/sign-in?${new URLSearchParams({ return: INCIDENT })}`,
+  );
+  const signInPage = await browser.get(pathOf(asked.location));
+  const linkPage = await browser.get(found(signInPage.text, /href="(\/auth\/link[^"]*)"/));
+  const back = found(linkPage.text, RETURN_FIELD);
+  t.equal(back, INCIDENT);
+  const { token } = await world.operatorLink(await world.person('ada@example.com'));
+  // As people paste it: the whole link.
+  const whole = `${world.origin}/auth/link#${token}`;
+  const answer = await browser.post('/auth/link', { token: whole, return: back });
+  t.equal(answer.location, `${world.origin}${INCIDENT}`);
+  t.equal((await browser.get(INCIDENT)).status, 200);
+});
+
+t.test('a mailed link leads back to the page that was asked for', async (t) => {
+  const server = await startMailServer(t);
+  const world = await start(t, { SVC_SMTP_URL: server.url, SVC_SMTP_FROM: 'svc@example.com' });
+  await world.person('ada@example.com');
+  const browser = new Browser(world);
+  const signInPage = await browser.get(pathOf((await browser.get(INCIDENT)).location));
+  const back = found(signInPage.text, RETURN_FIELD);
+  await browser.post('/auth/email', { email: 'ada@example.com', return: back });
+  await world.signIn.mail?.settled();
+  const [mail] = server.mails;
+  if (!mail) throw new Error('No mail was taken');
+  const link = new URL(/^http\S+$/m.exec(bodyOf(mail))?.[0] ?? '');
+  const other = new Browser(world);
+  const linkPage = await other.get(`${link.pathname}${link.search}`);
+  const form = { token: link.hash.slice(1), return: found(linkPage.text, RETURN_FIELD) };
+  t.equal((await other.post('/auth/link', form)).location, `${world.origin}${INCIDENT}`);
+});
+
+t.test('a sign-in at the provider leads back to the page that was asked for', async (t) => {
+  const world = await startOidcWorld(t, { isPublicClient: true });
+  await world.person('ada@example.com');
+  const browser = new Browser(world);
+  const page = await browser.get(`/auth/sign-in?${new URLSearchParams({ return: INCIDENT })}`);
+  const login = new URL(found(page.text, /href="(\/auth\/login[^"]*)"/), world.origin);
+  const back = login.searchParams.get('return') ?? '';
+  const { callback } = await goToProvider(world, browser, { return: back });
+  t.equal((await browser.get(pathOf(callback))).location, `${world.origin}${INCIDENT}`);
+});
+
+t.test('a sign-in leads to no other site, and one that would leaves the link unused', async (t) => {
+  const world = await start(t);
+  const { token } = await world.operatorLink(await world.person('ada@example.com'));
+  const browser = new Browser(world);
+  for (const target of ['//evil.example', '/\\evil.example', 'https://evil.example', 'x']) {
+    t.equal((await browser.post('/auth/link', { token, return: target })).status, 400, target);
+    const query = new URLSearchParams({ return: target });
+    t.equal((await browser.get(`/auth/link?${query}`)).status, 400);
+    const asked = { email: 'ada@example.com', return: target };
+    t.not((await browser.post('/auth/email', asked)).status, 202);
+  }
+  const answer = await browser.post('/auth/link', { token });
+  t.equal(answer.location, `${world.origin}/`, 'without a path: the start page');
+  const long = await new Browser(world).get(`/projects/demo/vms?search=${'a'.repeat(1100)}`);
+  t.equal(long.location, `${world.origin}/auth/sign-in?return=%2F`, 'too long to come back to');
+});
+
+t.test('another loopback name leads to the origin, whose cookies and Origin count', async (t) => {
+  const world = await start(t);
+  const { port } = new URL(world.address);
+  const local = new Browser({ address: `http://localhost:${port}`, origin: world.origin });
+  const answer = await local.get(INCIDENT);
+  t.equal(answer.status, 307);
+  t.equal(answer.location, `${world.origin}${INCIDENT}`);
+  const tunnel = await new Browser(world).get('/', { host: `localhost:${Number(port) - 1}` });
+  t.equal(tunnel.status, 303, 'another port is a tunnel: the origin is not reached there');
+});
+
+t.test('assets come packed as the browser takes them, and are kept for good', async (t) => {
+  const world = await start(t);
+  const browser = new Browser(world);
+  for (const [name, type] of Object.entries(manifest.files)) {
+    const plain = dashboard?.assets.get(name)?.bodies.identity.toString();
+    const answer = await browser.get(`/assets/${name}`, { 'accept-encoding': 'identity' });
+    t.equal(answer.text, plain, name);
+    t.match(Object.fromEntries(answer.headers), {
+      'content-type': type,
+      'cache-control': 'public, max-age=31536000, immutable',
+      vary: 'Accept-Encoding',
+      'x-content-type-options': 'nosniff',
+    });
+    t.equal(answer.headers.get('content-encoding'), null);
+    for (const [coding, unpack] of [
+      ['br', brotliDecompressSync],
+      ['gzip', gunzipSync],
+    ] as const) {
+      const packed = await browser.get(`/assets/${name}`, { 'accept-encoding': coding });
+      t.equal(packed.headers.get('content-encoding'), coding);
+      t.equal(packed.text, plain, 'as fetch unpacks it');
+      t.equal(unpack(dashboard?.assets.get(name)?.bodies[coding] ?? '').toString(), plain);
+    }
+  }
+  const both = await browser.get(`/assets/${manifest.entries.main}`, {
+    'accept-encoding': 'gzip, deflate, br',
+  });
+  t.equal(both.headers.get('content-encoding'), 'br');
+  t.match((await browser.get('/assets/LICENSES.txt')).text, /^preact /m);
+  for (const name of ['main-AAAAAAAA.js', 'manifest.json', '..%2fmanifest.json', '']) {
+    const answer = await browser.get(`/assets/${name}`);
+    t.equal(answer.status, 404, name);
+    t.notMatch(answer.headers.get('cache-control') ?? '', /immutable/);
+  }
+});
+
+t.test('a dashboard that was not built says which command to run; sign-in works', async (t) => {
+  t.equal(loadDashboard(join(folder, 'nothing')), undefined);
+  const world = await startSignInWorld(t, {}, undefined, (app, parts) =>
+    addDashboardRoutes(app, { ...parts, built: undefined, visitors: createVisitors(parts) }),
+  );
+  const browser = await signIn(world);
+  const answer = await browser.get(INCIDENT);
+  t.equal(answer.status, 503);
+  t.match(answer.text, /npm run dashboard/);
+  t.equal((await browser.get('/auth/signed-in')).status, 200);
+});
