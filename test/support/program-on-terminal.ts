@@ -1,0 +1,77 @@
+/**
+ * The program as a person starts it in a terminal: its output goes to a terminal of its own (by
+ * `script`), so that the banner shows the link by which the first owner signs in.
+ */
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { readFileSync } from 'node:fs';
+import { fileURLToPath } from 'node:url';
+import { componentPath } from './components.ts';
+import { until } from './program.ts';
+
+const program = fileURLToPath(new URL('../../bin/svc.js', import.meta.url));
+
+export interface ProgramOnTerminal {
+  /** All that was on the terminal so far. */
+  readonly shown: () => string;
+  /** Of the banner. */
+  readonly signInUrl: string;
+  readonly origin: string;
+  /** SIGTERM to the program; resolves once it has ended. */
+  stop(): Promise<void>;
+}
+
+type Teardown = { teardown(fn: () => unknown): unknown };
+
+/** Ends with the test. Throws, with what it showed, when its banner is not there in 30 s. */
+export async function startProgramOnTerminal(
+  t: Teardown,
+  folder: string,
+  settings: Readonly<Record<string, string>> = {},
+): Promise<ProgramOnTerminal> {
+  // "exec": the program is the child of "script", which is asked for its id below.
+  const command = `exec '${process.execPath}' '${program}' serve`;
+  const terminal = spawn(componentPath('script'), ['-qefc', command, '/dev/null'], {
+    env: {
+      ...{ PATH: process.env.PATH ?? '', HOME: process.env.HOME ?? '', SHELL: '/bin/sh' },
+      ...{ SVC_DATA: folder, SVC_LISTEN: '127.0.0.1:0', SVC_METRICS_LISTEN: 'off', ...settings },
+    },
+    stdio: ['ignore', 'pipe', 'pipe'],
+  });
+  let shown = '';
+  terminal.stdout.on('data', (chunk) => (shown += chunk));
+  terminal.stderr.on('data', (chunk) => (shown += chunk));
+  const ended = once(terminal, 'exit');
+  const end = (signal: 'SIGTERM' | 'SIGKILL') => {
+    for (const id of childrenOf(terminal.pid)) process.kill(id, signal);
+  };
+  // A test that times out has no teardown: nothing it started may outlive it.
+  process.once('exit', () => end('SIGKILL'));
+  const stop = async (): Promise<void> => {
+    if (terminal.exitCode !== null) return;
+    end('SIGTERM');
+    await ended;
+  };
+  t.teardown(stop);
+  const signInUrl = await until(
+    'the banner with its link',
+    () => {
+      if (terminal.exitCode !== null) throw new Error(`The program ended:\n${shown}`);
+      return shown.includes('Ctrl-C') ? /http\S+\/auth\/link#\S+/.exec(shown)?.[0] : undefined;
+    },
+    30,
+  ).catch((error: Error) => {
+    throw new Error(`${error.message}\n${shown}`);
+  });
+  return { shown: () => shown, signInUrl, origin: new URL(signInUrl).origin, stop };
+}
+
+/** Ids of the processes that a process has started; none when it is gone. */
+function childrenOf(id: number | undefined): number[] {
+  try {
+    const listed = readFileSync(`/proc/${id}/task/${id}/children`, 'utf8');
+    return listed.trim().split(/\s+/).filter(Boolean).map(Number);
+  } catch {
+    return [];
+  }
+}
