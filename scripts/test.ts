@@ -15,11 +15,14 @@ const JOBS = 3;
 /** Files that measure this machine's own CPU: nothing else may load it meanwhile. */
 const ALONE = 'test/e2e/alone/';
 
-/** Those that take longest, most of it waiting: with the others beside them it costs no time. */
+/** Those that take longest: many wait most of their time, and with others beside them it is free. */
 const FIRST = [
   'test/telemetry/collectors/lab.test.ts',
   'test/e2e/faults.test.ts',
+  'test/simulation/planted.test.ts',
   'test/platform/commit/model.test.ts',
+  'test/sdk/go.test.ts',
+  'test/identity/revocation.test.ts',
   'test/platform/commit-kill.test.ts',
   'test/service/service.test.ts',
   'test/e2e/agent.test.ts',
@@ -29,6 +32,7 @@ const FIRST = [
   'test/sdk/package.test.ts',
   'test/platform/stream-contract.test.ts',
   'test/e2e/ci.test.ts',
+  'test/scripts/test-batch.test.ts',
   'test/vms/agent.test.ts',
   'test/telemetry/history/kill.test.ts',
 ];
