@@ -174,6 +174,8 @@ t.test('of a long table only the rows on the screen are painted', (t) => {
   const end = visibleRows({ ...view, topPx: 10_000 * 40 - 800 });
   t.match(end, { end: 10_000, belowPx: 0 });
   t.equal(end.abovePx + (end.end - end.first) * 40, 400_000, 'the height never changes');
+  t.match(visibleRows({ ...view, topPx: -9_000 }), { first: 0, end: 10 }, 'below the screen');
+  t.match(visibleRows({ ...view, topPx: 900_000 }), { first: 9_990, end: 10_000 }, 'above it');
   t.match(visibleRows({ ...view, rowCount: 100, topPx: 5_000 }), { first: 0, end: 100 });
   t.end();
 });

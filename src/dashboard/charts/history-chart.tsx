@@ -42,13 +42,15 @@ export function HistoryChart(props: HistoryChartProps): VNode {
   const at = useSignal<number | undefined>(undefined);
   const { stepSeconds, columns } = data;
   const step = formatDuration(stepSeconds);
-  const isAverage = stepSeconds > SAMPLING_SECONDS;
+  const note = columns.some(({ least }) => least !== undefined)
+    ? texts.chart.averageWithExtremes(step)
+    : texts.chart.averageOf(step);
   return (
     <figure class="history-chart">
       <figcaption>
         <strong>{label}</strong>
-        <span class="weak">
-          {isAverage ? texts.chart.averageOf(step) : texts.chart.every(step)}
+        <span class="weak note">
+          {stepSeconds > SAMPLING_SECONDS ? note : texts.chart.every(step)}
         </span>
         <span class="chart-actions">
           {onReset && (
@@ -73,7 +75,9 @@ export function HistoryChart(props: HistoryChartProps): VNode {
       ) : (
         <Canvas {...props} at={at} />
       )}
-      <output class="reading">{readingText(data, at.value ?? data.times.length - 1, unit)}</output>
+      <output class="reading">
+        {at.value === undefined ? lastText(data, unit) : readingText(data, at.value, unit)}
+      </output>
       {columns.length > 1 && (
         <ul class="legend">
           {columns.map(({ name }, i) => (
@@ -207,6 +211,16 @@ export function readingText(data: HistoryData, at: number, unit: string): string
   return `${clock}: ${values.length > 0 ? values.join('; ') : texts.noReading}`;
 }
 
+/** The end of the range in words; where nothing is known of it, also the last reading and its time. */
+function lastText(data: HistoryData, unit: string): string {
+  const end = data.times.length - 1;
+  const text = readingText(data, end, unit);
+  const { last } = data;
+  if (last === undefined || last.timeUnix === data.times[end]) return text;
+  const time = formatTime(last.timeUnix * 1_000, nowMs.peek(), format.value);
+  return texts.chart.lastReading(text, formatReading(last.value, unit, format.value), time);
+}
+
 interface HistoryRow {
   readonly time: number;
   readonly at: number;
@@ -249,7 +263,9 @@ function HistoryTable(props: { data: HistoryData; unit: string; label: string })
   ];
   // Newest first, as everywhere else.
   const rows = data.times.map((time, at) => ({ time, at })).reverse();
-  return <Table label={label} columns={columns} rows={rows} keyOf={({ at }) => String(at)} />;
+  return (
+    <Table label={label} columns={columns} rows={rows} keyOf={({ at }) => String(at)} isPlain />
+  );
 }
 
 /** Gaps in words; a canvas cannot be read out. */

@@ -95,8 +95,8 @@ function optionsOf(
       y: { range: (_, least, greatest) => valueRange(least, greatest, limits) },
     },
     axes: [
-      { ...axis, space: 90, values: (_, marks) => timeTexts(marks, formatTime) },
-      { ...axis, size: 64, gap: 6, values: (_, marks) => marks.map(formatValue) },
+      { ...axis, size: 28, space: 90, values: (_, marks) => timeTexts(marks, formatTime) },
+      { ...axis, size: 64, gap: 6, values: (_, marks) => valueTexts(marks, shown(), formatValue) },
     ],
     series: [{}, ...data.columns.flatMap((column, i) => seriesOf(column, i, colours))],
     bands: bandsOf(data, colours),
@@ -160,6 +160,15 @@ function valueRange(
     low >= 0 && low - air < (high - low) * 0.5 ? Math.max(0, low - air) : low - air,
     high + air,
   ];
+}
+
+/** No scale where there is no value: it would say something about zero. */
+function valueTexts(
+  marks: number[],
+  { last }: HistoryData,
+  formatValue: PlotOptions['formatValue'],
+): string[] {
+  return marks.map((mark) => (last === undefined ? '' : formatValue(mark)));
 }
 
 /** All steps of the answer, also those without a reading. */

@@ -12,6 +12,8 @@ import { formatClock, formatDuration, formatReading } from '../messages/format.t
 import { position, roundMarks, type Scale, timeMarks } from './axis.ts';
 import { useWidth } from './use-width.ts';
 import {
+  type Condition,
+  nearestStep,
   type WindowData,
   type WindowInput,
   type WindowMark,
@@ -39,14 +41,16 @@ export const PLOT_RIGHT = 12;
 const TOP = 12;
 const BOTTOM = 48;
 const HEIGHT = 260;
+/** On a narrower chart the lines are named in the legend alone: text would hide samples. */
+const LABELS_WIDTH_MIN = 480;
 
 export function WindowChart(props: WindowChartProps): VNode {
   const { label, condition, isThinned } = props;
   const figure = useRef<HTMLElement>(null);
   const width = useWidth(figure);
   const data = windowData(props);
-  const active = useSignal(0);
-  const current = Math.min(active.value, Math.max(0, data.marks.length - 1));
+  const active = useSignal<number | undefined>(undefined);
+  const current = Math.min(active.value ?? startOf(props, data), data.marks.length - 1);
   const read = data.marks[current];
   return (
     <figure
@@ -61,8 +65,17 @@ export function WindowChart(props: WindowChartProps): VNode {
         {read && <output>{sampleText(read, condition.unit)}</output>}
         {isThinned && <span class="weak"> {texts.chart.thinned}</span>}
       </figcaption>
-      <Legend data={data} hasRecoveryThreshold={hasOwnRecovery(props)} />
+      <Legend data={data} condition={condition} />
     </figure>
+  );
+}
+
+/** The sample in the tab order at first: where the slider stands, else the newest. */
+function startOf({ atMs }: WindowChartProps, { marks }: WindowData): number {
+  if (atMs === undefined) return marks.length - 1;
+  return nearestStep(
+    marks.map(({ ms }) => ms),
+    atMs,
   );
 }
 
@@ -70,7 +83,7 @@ interface PlotProps extends WindowChartProps {
   readonly data: WindowData;
   readonly width: number;
   readonly current: number;
-  readonly active: { value: number };
+  readonly active: { value: number | undefined };
 }
 
 function Plot(props: PlotProps): VNode {
@@ -235,9 +248,11 @@ function Thresholds(props: PlotProps & { value: Scale }): VNode {
     return (
       <g class={kind}>
         <line x1={PLOT_LEFT} x2={right} y1={y} y2={y} />
-        <text x={right - 4} y={below ? y + 14 : y - 5} text-anchor="end">
-          {`${name} ${formatReading(at, unit, format.value)}`}
-        </text>
+        {width >= LABELS_WIDTH_MIN && (
+          <text x={right - 4} y={below ? y + 14 : y - 5} text-anchor="end">
+            {`${name} ${formatReading(at, unit, format.value)}`}
+          </text>
+        )}
       </g>
     );
   };
@@ -315,15 +330,22 @@ function Patterns({ id }: { readonly id: string }): VNode {
   );
 }
 
-function Legend(props: { data: WindowData; hasRecoveryThreshold: boolean }): VNode {
-  const { data, hasRecoveryThreshold } = props;
+function Legend({ data, condition }: { data: WindowData; condition: Condition }): VNode {
   const has = (kind: WindowSpan['kind']): boolean => data.spans.some((span) => span.kind === kind);
+  const { threshold, recoveryThreshold, unit } = condition;
+  const named = (name: string, at: number): string =>
+    `${name} ${formatReading(at, unit, format.value)}`;
   const entries = [
     data.marks.some(({ breaches }) => breaches) && ['breach', texts.chart.breaching],
     data.marks.some(({ breaches }) => !breaches) && ['good', texts.chart.good],
+    ['threshold', named(texts.chart.threshold, threshold)],
+    recoveryThreshold !== undefined &&
+      recoveryThreshold !== threshold && [
+        'recovery-threshold',
+        named(texts.chart.recoveryThreshold, recoveryThreshold),
+      ],
     has('tolerated') && ['tolerated', texts.chart.tolerated],
     has('gap') && ['gap', texts.chart.interrupting],
-    hasRecoveryThreshold && ['recovery-threshold', texts.chart.recoveryThreshold],
   ].filter((entry) => entry !== false);
   return (
     <ul class="legend">

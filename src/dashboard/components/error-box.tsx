@@ -18,7 +18,9 @@ export function ErrorBox({ error, title, actions }: ErrorBoxProps): VNode {
       {title !== undefined && <p>{what}.</p>}
       <p>{next}</p>
       <p class="weak">
-        {error.message !== '' && <span class="said">{error.message} </span>}
+        {!error.isDisconnected && error.message !== '' && (
+          <span class="said">{error.message} </span>
+        )}
         <code>{error.reason}</code>
         {error.metadata.correlation !== undefined && <code> {error.metadata.correlation}</code>}
       </p>

@@ -28,10 +28,11 @@ export interface ListFootProps {
 export function ListFoot({ listing, isLoading, onMore }: ListFootProps): VNode {
   const { items, nextPageToken, isSearchStopped } = listing;
   const isWhole = nextPageToken === '';
-  const count = isWhole ? texts.table.rows(items.length) : texts.table.rowsSoFar(items.length);
+  const text = formatCount(items.length, format.value);
+  const count = isWhole ? texts.table.rows(items.length, text) : texts.table.rowsSoFar(text);
   return (
     <div class="list-foot">
-      <span class="weak" title={formatCount(items.length, format.value)}>
+      <span class="weak">
         {count} {isSearchStopped && texts.table.searchedSoFar}
       </span>
       {!isWhole && (

@@ -46,7 +46,7 @@ export function Menu({ label = texts.more, items }: { label?: string; items: Men
             key={key}
             type="button"
             role="menuitem"
-            class="quiet"
+            class="bare"
             aria-disabled={blocked !== undefined}
             onClick={() => {
               if (blocked !== undefined) return;

@@ -35,6 +35,8 @@ export interface TableProps<Row> {
   readonly rowCount?: number;
   readonly sort?: { readonly key: string; readonly descending: boolean };
   readonly onSort?: (key: string) => void;
+  /** Figures alone: it stays a table on a phone, with narrow rows, and takes no keys. */
+  readonly isPlain?: boolean;
   /** A box before each row, to choose several. */
   readonly selection?: {
     readonly has: (row: Row) => boolean;
@@ -44,7 +46,7 @@ export interface TableProps<Row> {
 }
 
 export function Table<Row>(props: TableProps<Row>): VNode {
-  const { label, columns, rows, keyOf, rowCount = rows.length, selection } = props;
+  const { label, columns, rows, keyOf, rowCount = rows.length, selection, isPlain } = props;
   const element = useRef<HTMLTableElement>(null);
   const visible = useVisibleRows(element, rows.length);
   const active = useSignal(0);
@@ -52,17 +54,18 @@ export function Table<Row>(props: TableProps<Row>): VNode {
     active.value = Math.min(rows.length - 1, Math.max(0, row));
     focusRow(element.current, active.value);
   };
-  useShortcuts([
+  const moves = [
     { keys: 'j', name: texts.shortcut.down, run: () => moveTo(next(element.current, active, 1)) },
     { keys: 'k', name: texts.shortcut.up, run: () => moveTo(next(element.current, active, -1)) },
-  ]);
+  ];
+  useShortcuts(isPlain ? [] : moves);
   const { first, end, abovePx, belowPx } = visible.value;
   const span = columns.length + (selection ? 1 : 0);
   const current = Math.min(Math.max(active.value, first), Math.max(first, end - 1));
   return (
     <table
       ref={element}
-      class={rows.length > end - first ? 'table long' : 'table'}
+      class={classOf(isPlain === true, rows.length > end - first)}
       aria-label={label}
       aria-rowcount={rowCount < 0 ? -1 : rowCount + 1}
       onKeyDown={(event) => {
@@ -103,6 +106,10 @@ export function Table<Row>(props: TableProps<Row>): VNode {
       <Spacer px={belowPx} span={span} />
     </table>
   );
+}
+
+function classOf(isPlain: boolean, isLong: boolean): string {
+  return `table ${isPlain ? 'plain' : 'rows'}${isLong ? ' long' : ''}`;
 }
 
 function Cells<Row>(props: TableProps<Row> & { row: Row; isCurrent: boolean }): VNode {
@@ -199,7 +206,10 @@ function isTyping(target: EventTarget | null): boolean {
 /** Scrolls to a row and gives it the focus; a row that is not painted yet, as soon as it is. */
 function focusRow(table: HTMLTableElement | null, row: number): void {
   const focus = (): boolean => {
-    const link = table?.querySelector<HTMLElement>(`tr[data-row="${row}"] :is(a, button, input)`);
+    const cells = table?.querySelector<HTMLElement>(`tr[data-row="${row}"]`);
+    const link =
+      cells?.querySelector<HTMLElement>('.row-link') ??
+      cells?.querySelector<HTMLElement>('a, button, input');
     link?.focus({ preventScroll: true });
     link?.closest('tr')?.scrollIntoView({ block: 'nearest' });
     return link != null;

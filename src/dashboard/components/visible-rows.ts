@@ -27,8 +27,13 @@ export function visibleRows({ rowCount, rowPx, topPx, screenPx }: TableView): Vi
   if (rowCount <= WHOLE_ROWS_MAX || rowPx <= 0) {
     return { first: 0, end: Math.min(rowCount, WHOLE_ROWS_MAX), abovePx: 0, belowPx: 0 };
   }
-  const first = clamp(Math.floor(topPx / rowPx) - MARGIN_ROWS, 0, rowCount);
-  const end = clamp(Math.ceil((topPx + screenPx) / rowPx) + MARGIN_ROWS, first, rowCount);
+  // Some rows always, also of a table that is not on the screen: the keyboard begins at one of them.
+  const first = clamp(Math.floor(topPx / rowPx) - MARGIN_ROWS, 0, rowCount - MARGIN_ROWS);
+  const end = clamp(
+    Math.ceil((topPx + screenPx) / rowPx) + MARGIN_ROWS,
+    first + MARGIN_ROWS,
+    rowCount,
+  );
   return { first, end, abovePx: first * rowPx, belowPx: (rowCount - end) * rowPx };
 }
 

@@ -63,8 +63,8 @@ export const texts = localized({
     show: 'Show',
   },
   table: {
-    rows: (count: number) => (count === 1 ? '1 row' : `${count} rows`),
-    rowsSoFar: (count: number) => `${count} rows so far`,
+    rows: (count: number, text: string) => (count === 1 ? '1 row' : `${text} rows`),
+    rowsSoFar: (text: string) => `${text} rows so far.`,
     fresh: (count: number) => `${count} new`,
     loadMore: 'Load more',
     searchOn: 'Search on',
@@ -93,7 +93,10 @@ export const texts = localized({
     switchOff: 'They can be switched off on the page Account.',
   },
   chart: {
-    averageOf: (step: string) => `Average of ${step}, with lowest and highest`,
+    averageOf: (step: string) => `Average of ${step}`,
+    averageWithExtremes: (step: string) => `Average of ${step}, with lowest and highest`,
+    lastReading: (end: string, value: string, time: string) =>
+      `${end}. Last reading ${value}, ${time}`,
     every: (step: string) => `A reading every ${step}`,
     showTable: 'Show as table',
     showChart: 'Show as chart',

@@ -1,0 +1,256 @@
+/**
+ * What charts draw: nothing is drawn through a gap, a value alone is a dot, an absent reading is no
+ * zero, and the browser's own clock moves nothing. The answers are as the API writes them.
+ */
+import fc from 'fast-check';
+import t from 'tap';
+import {
+  domainOf,
+  position,
+  roundMarks,
+  timeMarks,
+  valueAt,
+} from '../../src/dashboard/charts/axis.ts';
+import { gapAt, type HistoryAnswer, historyData } from '../../src/dashboard/charts/history-data.ts';
+import { parseRange, STEPS_SECONDS, stepFor } from '../../src/dashboard/charts/range.ts';
+import { nearestStep, windowData } from '../../src/dashboard/charts/window-data.ts';
+
+const START = 1_763_900_000;
+
+type Value = number | null;
+
+/** An answer of one series with a value, or none, for each step. */
+function answerOf(values: readonly Value[], more: Partial<HistoryAnswer> = {}): HistoryAnswer {
+  const points = values.flatMap((value, i) =>
+    value === null ? [] : [{ timeUnix: String(START + i * 30), value }],
+  );
+  return {
+    startTimeUnix: String(START),
+    endTimeUnix: String(START + (values.length - 1) * 30),
+    stepSeconds: 30,
+    series: [{ metricId: 'cpu', unit: 'percent', labels: {}, points }],
+    ...more,
+  };
+}
+
+function qualityWith(gaps: { startUnix: string; endUnix: string; reason: string }[]) {
+  return {
+    quality: {
+      state: 'PARTIAL' as const,
+      datacenterState: 'LIVE',
+      expectedSamples: '0',
+      observedSamples: '0',
+      gaps,
+      metrics: [],
+      reasons: [],
+    },
+  };
+}
+
+t.test('each absent step is null, and zero stays zero', (t) => {
+  const { columns, times } = historyData(answerOf([0, null, null, 7]), 'cpu');
+  t.same(columns[0]?.values, [0, null, null, 7]);
+  t.same(times, [START, START + 30, START + 60, START + 90]);
+  t.end();
+});
+
+t.test('values without a neighbour are dots, at the edges too', (t) => {
+  const cases = [
+    { values: [1, null, 2, null, 3], lone: [0, 2, 4] },
+    { values: [1, 2, null, 3], lone: [3] },
+    { values: [1, 2, 3], lone: [] },
+    { values: [5], lone: [0] },
+    { values: [null, null], lone: [] },
+  ];
+  for (const { values, lone } of cases) {
+    t.same(historyData(answerOf(values), 'cpu').columns[0]?.lone, lone, JSON.stringify(values));
+  }
+  t.end();
+});
+
+t.test('every value is drawn: in a line with a neighbour, or as a dot', (t) => {
+  fc.assert(
+    fc.property(fc.array(fc.option(fc.double({ noNaN: true })), { minLength: 1 }), (values) => {
+      const column = historyData(answerOf(values), 'cpu').columns[0];
+      if (column === undefined) return false;
+      return column.values.every((value, i) => {
+        const isLone = column.lone.includes(i);
+        const hasNeighbour = [i - 1, i + 1].some((j) => (column.values[j] ?? null) !== null);
+        return value === null ? !isLone : isLone !== hasNeighbour;
+      });
+    }),
+  );
+  t.end();
+});
+
+t.test("the answer's own bounds and step hold, whatever was asked for", (t) => {
+  const answer = answerOf([1, 2, 3], { stepSeconds: 900, endTimeUnix: String(START + 1_800) });
+  answer.series[0]?.points.forEach((point, i) => {
+    point.timeUnix = String(START + i * 900);
+  });
+  const data = historyData(answer, 'cpu');
+  t.equal(data.stepSeconds, 900);
+  t.same(data.columns[0]?.values, [1, 2, 3]);
+  t.same(data.times, [START, START + 900, START + 1_800]);
+  t.end();
+});
+
+t.test('a point outside the bounds is left out', (t) => {
+  const answer = answerOf([1, 2]);
+  answer.series[0]?.points.push({ timeUnix: String(START + 600), value: 9 });
+  answer.series[0]?.points.push({ timeUnix: String(START - 600), value: 9 });
+  t.same(historyData(answer, 'cpu').columns[0]?.values, [1, 2]);
+  t.end();
+});
+
+t.test('lowest and highest are there only where the answer has them', (t) => {
+  t.equal(historyData(answerOf([1, 2]), 'cpu').columns[0]?.least, undefined);
+  const answer = answerOf([1, null, 3]);
+  answer.series[0]?.points.forEach((point) => {
+    point.min = 0;
+    point.max = 4;
+  });
+  t.match(historyData(answer, 'cpu').columns[0], { least: [0, null, 0], greatest: [4, null, 4] });
+  t.end();
+});
+
+t.test('a VM that went stale: the last reading has its own time, and the gap its reason', (t) => {
+  const gap = {
+    startUnix: String(START + 30),
+    endUnix: String(START + 9_999),
+    reason: 'NO_SAMPLES',
+  };
+  const data = historyData(answerOf([5, 6, null, null, null], qualityWith([gap])), 'cpu');
+  t.same(data.last, { timeUnix: START + 30, value: 6 });
+  t.same(data.gaps, [{ startUnix: START + 30, endUnix: START + 120, reason: 'NO_SAMPLES' }]);
+  t.equal(gapAt(data.gaps, START + 30), undefined, 'the last reading is none');
+  t.equal(gapAt(data.gaps, START + 60)?.reason, 'NO_SAMPLES');
+  t.end();
+});
+
+t.test('an answer without a series has times, and no value', (t) => {
+  const data = historyData(answerOf([null, null], { series: [] }), 'cpu');
+  t.match(data, { columns: [], last: undefined });
+  t.equal(data.times.length, 2);
+  t.end();
+});
+
+t.test('the smallest step with at most 720 points is asked for', (t) => {
+  const cases = [
+    { hours: 0.25, step: 30 },
+    { hours: 5.99, step: 30 },
+    { hours: 6, step: 60 },
+    { hours: 24, step: 300 },
+    { hours: 48, step: 300 },
+    { hours: 168, step: 900 },
+  ];
+  for (const { hours, step } of cases) t.equal(stepFor(hours * 3_600), step, `${hours} h`);
+  fc.assert(
+    fc.property(fc.integer({ min: 1, max: 604_800 }), (seconds) => {
+      const step = stepFor(seconds);
+      const smaller = STEPS_SECONDS.filter((each) => each < step);
+      const points = (of: number): number => Math.floor(seconds / of) + 1;
+      return points(step) <= 720 && smaller.every((each) => points(each) > 720);
+    }),
+  );
+  t.end();
+});
+
+t.test('ranges of the address', (t) => {
+  const now = 1_764_000_000.7;
+  const of = (query: string) => parseRange(new URLSearchParams(query), now);
+  t.same(of(''), { startUnix: 1_763_996_400, endUnix: 1_764_000_000, isLive: true });
+  t.match(of('range=6h'), { startUnix: 1_763_978_400, isLive: true });
+  t.same(of('from=100&to=200'), { startUnix: 100, endUnix: 200, isLive: false });
+  t.match(of('range=nonsense'), { startUnix: 1_763_996_400 });
+  t.match(of('from=200&to=100'), { isLive: true }, 'backwards means nothing');
+  t.match(of('from=1e3&to=2e3'), { isLive: true });
+  t.match(of('from=0&to=1000000'), { startUnix: 395_200 }, 'at most seven days');
+  t.end();
+});
+
+t.test('axes: positions and values are each other back, marks are round', (t) => {
+  const scale = { from: 100, to: 200, fromPx: 50, toPx: 850 };
+  t.equal(position(scale, 150), 450);
+  t.equal(valueAt(scale, 450), 150);
+  t.equal(valueAt(scale, -40), 100, 'never beyond the ends');
+  t.equal(position({ ...scale, to: 100 }, 100), 450, 'one time alone stands in the middle');
+  t.same(roundMarks(0, 100, 4), [0, 50, 100]);
+  t.same(roundMarks(0.1, 0.42, 4), [0.1, 0.2, 0.3, 0.4]);
+  t.same(timeMarks(10_000, 190_000, 4), [60_000, 120_000, 180_000]);
+  t.end();
+});
+
+t.test('the value axis holds every value with air, and a share stays within 0 to 100', (t) => {
+  t.same(domainOf([0, 100], 'percent'), [0, 100]);
+  const [least, greatest] = domainOf([20, 40], 'bytes');
+  t.ok(least < 20 && greatest > 40);
+  t.same(domainOf([5, 5], 'load').map(Math.sign), [1, 1], 'equal values are no empty axis');
+  t.end();
+});
+
+const CONDITION = {
+  metricId: 'cpu',
+  unit: 'percent',
+  operator: 'GREATER_THAN' as const,
+  threshold: 90,
+  sustainedSeconds: 60,
+  gapToleranceSeconds: 90,
+};
+
+function sampleAt(seconds: number, value: number) {
+  return { observedUnixMs: String(seconds * 1_000), value, breaches: value > 90 };
+}
+
+t.test('the window: a gap that ends the run ends the line, a tolerated one does not', (t) => {
+  const gap = (from: number, to: number, tolerated: boolean) => ({
+    startUnixMs: String(from * 1_000),
+    endUnixMs: String(to * 1_000),
+    tolerated,
+  });
+  const data = windowData({
+    condition: CONDITION,
+    samples: [0, 30, 100, 130, 400, 430].map((at) => sampleAt(at, 95)),
+    gaps: [gap(30, 100, true), gap(130, 400, false)],
+    startedMs: 400_000,
+    firedMs: 460_000,
+  });
+  t.same(
+    data.lines.map((line) => line.map(({ ms }) => ms / 1_000)),
+    [
+      [0, 30, 100, 130],
+      [400, 430],
+    ],
+  );
+  t.same(
+    data.spans.map(({ kind }) => kind),
+    ['tolerated', 'gap', 'sustained'],
+  );
+  t.match(data, { startMs: 0, endMs: 460_000 }, 'the axis reaches to the end of the span');
+  t.end();
+});
+
+t.test('the window holds both thresholds, also far from its samples', (t) => {
+  const data = windowData({
+    condition: { ...CONDITION, recoveryThreshold: 20 },
+    samples: [sampleAt(0, 95)],
+    gaps: [],
+  });
+  t.ok(data.least < 20 && data.greatest > 95);
+  t.end();
+});
+
+t.test('a window without samples, because silence fired it, can be drawn', (t) => {
+  const data = windowData({ condition: CONDITION, samples: [], gaps: [] });
+  t.same(data.marks, []);
+  t.ok(data.endMs > data.startMs && data.greatest > data.least);
+  t.end();
+});
+
+t.test('the slider goes to the nearest step; of steps at one time to the last', (t) => {
+  const steps = [0, 100, 100, 100, 300];
+  t.equal(nearestStep(steps, 40), 0);
+  t.equal(nearestStep(steps, 120), 3);
+  t.equal(nearestStep(steps, 999), 4);
+  t.end();
+});
