@@ -55,6 +55,12 @@ export async function resourceName(
   );
 }
 
+/** Reads the full name of what an action's first argument means, in a collection of a project. */
+export function firstNamed(collection: string) {
+  return (context: ActionContext, api: Api): Promise<string> =>
+    resourceName(context, api, { collection, given: context.input.positional(0) });
+}
+
 /** A new UUID (RFC 9562, version 4), for a request that has not been sent before. */
 export function newUuid(random: Random): string {
   const bytes = Buffer.from(random.bytes(16));

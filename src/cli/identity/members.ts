@@ -13,7 +13,7 @@ import {
 import { type Action, type ActionContext, family, projectOption } from '../client/action.ts';
 import type { Api } from '../client/api.ts';
 import type { Option } from '../client/arguments.ts';
-import { projectName, requestId, resourceName } from '../client/names.ts';
+import { firstNamed, projectName, requestId, resourceName } from '../client/names.ts';
 import { printSecret, reportRequest } from '../client/once.ts';
 import {
   enumText,
@@ -42,10 +42,7 @@ function roleOf({ input }: Pick<ActionContext, 'input'>): Role {
   return Role[ROLES.find((role) => role === given) ?? 'ROLE_UNSPECIFIED'];
 }
 
-function memberName(context: ActionContext, api: Api): Promise<string> {
-  const given = context.input.positional(0);
-  return resourceName(context, api, { collection: 'members', given });
-}
+const memberName = firstNamed('members');
 
 const listAction: Action = {
   name: 'list',

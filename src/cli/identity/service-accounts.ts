@@ -8,9 +8,8 @@ import {
   ServiceAccountSchema,
 } from '../../gen/svc/iam/v1/automation_pb.ts';
 import { type Action, type ActionContext, family, projectOption } from '../client/action.ts';
-import type { Api } from '../client/api.ts';
 import { UsageError } from '../client/faults.ts';
-import { projectName, requestId, resourceName } from '../client/names.ts';
+import { firstNamed, projectName, requestId } from '../client/names.ts';
 import { enumText, facts, localTime, printMessage, shortName, table } from '../client/output.ts';
 import { everyItem } from '../client/paging.ts';
 import {
@@ -27,10 +26,7 @@ import {
 const { method } = AutomationService;
 const ACCOUNT = [{ name: 'ACCOUNT' }] as const;
 
-function accountName(context: ActionContext, api: Api): Promise<string> {
-  const given = context.input.positional(0);
-  return resourceName(context, api, { collection: 'serviceAccounts', given });
-}
+const accountName = firstNamed('serviceAccounts');
 
 function printAccount(context: ActionContext, account: ServiceAccount): number {
   return printMessage(context, ServiceAccountSchema, account, () => accountFacts(account));

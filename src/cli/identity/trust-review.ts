@@ -12,9 +12,8 @@ import {
   CiVerificationSchema,
 } from '../../gen/svc/iam/v1/automation_pb.ts';
 import { type Action, type ActionContext, projectOption } from '../client/action.ts';
-import type { Api } from '../client/api.ts';
 import { Fault, UsageError } from '../client/faults.ts';
-import { requestId, resourceName } from '../client/names.ts';
+import { firstNamed, requestId } from '../client/names.ts';
 import {
   enumText,
   facts,
@@ -30,10 +29,7 @@ import { capabilityOption, change, changeOptions, nameOption, reasonOption } fro
 const { method } = AutomationService;
 const VERIFICATION = [{ name: 'SETUP-ID' }] as const;
 
-function verificationName(context: ActionContext, api: Api): Promise<string> {
-  const given = context.input.positional(0);
-  return resourceName(context, api, { collection: 'ciVerifications', given });
-}
+const verificationName = firstNamed('ciVerifications');
 
 /** Claims for people. What a token did not have is bound too: it must stay absent. */
 export function claimTable(claims: readonly CiClaim[]): string {

@@ -15,7 +15,7 @@ import {
 } from '../../gen/svc/iam/v1/automation_pb.ts';
 import { type Action, type ActionContext, family, projectOption } from '../client/action.ts';
 import type { Api } from '../client/api.ts';
-import { projectName, requestId, resourceName } from '../client/names.ts';
+import { firstNamed, projectName, requestId, resourceName } from '../client/names.ts';
 import { reportRequest } from '../client/once.ts';
 import {
   enumText,
@@ -45,10 +45,7 @@ import { approveAction, claimTable, rejectAction, reviewAction } from './trust-r
 const { method } = AutomationService;
 const TRUST = [{ name: 'TRUST' }] as const;
 
-function trustName(context: ActionContext, api: Api): Promise<string> {
-  const given = context.input.positional(0);
-  return resourceName(context, api, { collection: 'ciConnections', given });
-}
+const trustName = firstNamed('ciConnections');
 
 function printTrust(context: ActionContext, trust: CiConnection): number {
   return printMessage(

@@ -16,10 +16,9 @@ import {
   VerifyDestinationResponseSchema,
 } from '../../gen/svc/monitoring/v1/destination_pb.ts';
 import { type Action, type ActionContext, family, projectOption } from '../client/action.ts';
-import type { Api } from '../client/api.ts';
 import type { Option } from '../client/arguments.ts';
 import { UsageError } from '../client/faults.ts';
-import { projectName, requestId, resourceName } from '../client/names.ts';
+import { firstNamed, projectName, requestId } from '../client/names.ts';
 import { printSecret, reportRequest } from '../client/once.ts';
 import {
   enumText,
@@ -62,10 +61,7 @@ const recipientOption: Option = {
 /** As the API takes it. */
 type Target = NonNullable<MessageInitShape<typeof DestinationSchema>['target']>;
 
-function destinationName(context: ActionContext, api: Api): Promise<string> {
-  const given = context.input.positional(0);
-  return resourceName(context, api, { collection: 'destinations', given });
-}
+const destinationName = firstNamed('destinations');
 
 function printDestination(context: ActionContext, destination: Destination): number {
   return printMessage(context, DestinationSchema, destination, () => destinationFacts(destination));

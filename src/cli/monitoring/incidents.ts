@@ -9,9 +9,8 @@ import {
   IncidentSchema,
 } from '../../gen/svc/monitoring/v1/incident_pb.ts';
 import { type Action, type ActionContext, projectOption } from '../client/action.ts';
-import type { Api } from '../client/api.ts';
 import { UsageError } from '../client/faults.ts';
-import { resourceName } from '../client/names.ts';
+import { firstNamed } from '../client/names.ts';
 import { reportRequest } from '../client/once.ts';
 import { json, localTime, messageJson, printMessage } from '../client/output.ts';
 import { EXIT_OK } from '../command.ts';
@@ -21,10 +20,7 @@ import { explanationText, incidentText } from './incident-texts.ts';
 const { method } = AlertService;
 const positionals = [{ name: 'INCIDENT' }] as const;
 
-function incidentName(context: ActionContext, api: Api): Promise<string> {
-  const given = context.input.positional(0);
-  return resourceName(context, api, { collection: 'incidents', given });
-}
+const incidentName = firstNamed('incidents');
 
 function printIncident({ json: isJson, print }: ActionContext, incident: Incident): number {
   print(isJson ? json(messageJson(IncidentSchema, incident)) : incidentText(incident));
