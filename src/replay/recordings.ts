@@ -6,8 +6,8 @@
 import { readdirSync, readFileSync, statSync } from 'node:fs';
 import { basename, join } from 'node:path';
 import { gunzipSync } from 'node:zlib';
+import { parseTrace } from '../../actors/telemetry/collectors/bitbrains.ts';
 import type { ObservedRow, ObservedValue } from '../../actors/telemetry/collectors/collector.ts';
-import { parseTrace } from '../../actors/telemetry/collectors/replay/bitbrains.ts';
 import { parseRecording } from '../../streams/alerting/recording.ts';
 import type { LogEntry } from '../../streams/telemetry/entry.ts';
 

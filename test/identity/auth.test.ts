@@ -6,7 +6,6 @@ import fc from 'fast-check';
 import t, { type Test } from 'tap';
 import { KEY_LIFETIME_MS_MAX, type NewCredential } from '../../actors/identity/credentials.ts';
 import type { AuthenticatorOptions } from '../../src/identity/auth/authenticator.ts';
-import { issueCredential, revokeCredential } from '../../src/identity/auth/credentials.ts';
 import { createLastUsed } from '../../src/identity/auth/last-used.ts';
 import { createReadGate } from '../../src/platform/http/read-gate.ts';
 import { hashKey, mintKey, mintSecret, parseKey, parseSecret } from '../../src/platform/keys.ts';
@@ -16,6 +15,7 @@ import { type Random, seededRandom, systemRandom } from '../../streams/platform/
 import { Refusal } from '../../streams/platform/refusal.ts';
 import { testAnonymousLimits } from '../support/anonymous-limits.ts';
 import { testBounds } from '../support/bounds.ts';
+import { issueCredential, revokeCredential } from '../support/credentials.ts';
 import {
   authenticator,
   DAY_MS,

@@ -9,10 +9,10 @@ import { join } from 'node:path';
 import t, { type Test } from 'tap';
 import { KEY_LIFETIME_MS_MAX } from '../../actors/identity/credentials.ts';
 import { banner } from '../../src/cli/serve.ts';
-import { issueCredential } from '../../src/identity/auth/credentials.ts';
 import { parseKey } from '../../src/platform/keys.ts';
 import { silentLog } from '../../src/platform/log.ts';
 import { type DemoFile, prepareDemo } from '../../src/service/demo.ts';
+import { issueCredential } from '../support/credentials.ts';
 import {
   authenticator,
   DAY_MS,

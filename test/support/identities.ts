@@ -9,10 +9,10 @@ import type { People } from '../../actors/identity/people.ts';
 import type { EventOf, Host, InputOf, Instance } from '../../actors/platform/host/host-port.ts';
 import type { MachineName } from '../../machines/audit/registry.ts';
 import type { Role } from '../../machines/identity/membership.ts';
-import { issueCredential } from '../../src/identity/auth/credentials.ts';
 import type { Clock } from '../../streams/platform/clock.ts';
 import { SYSTEM_PROJECT } from '../../streams/platform/commit/commit.ts';
 import { type Random, ulid } from '../../streams/platform/random.ts';
+import { issueCredential } from './credentials.ts';
 import { tester } from './host-in-memory.ts';
 
 type NewCredential = Parameters<typeof issueCredential>[2];

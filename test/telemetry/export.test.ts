@@ -7,7 +7,6 @@ import { gunzipSync } from 'node:zlib';
 import type { FastifyInstance } from 'fastify';
 import t, { type Test } from 'tap';
 import { SHARD_VMS_MAX } from '../../actors/vms/export-shards.ts';
-import { revokeCredential } from '../../src/identity/auth/credentials.ts';
 import { parseKey } from '../../src/platform/keys.ts';
 import { addExportRoutes, scrapeTargets } from '../../src/telemetry/export/export-routes.ts';
 import { Exporter } from '../../src/telemetry/export/exporter.ts';
@@ -15,6 +14,7 @@ import { EXPANDED_SERIES } from '../../streams/telemetry/metrics/catalogue.ts';
 import { seriesCatalogue } from '../../streams/telemetry/metrics/series-catalogue.ts';
 import { type RpcWorld, startRpcWorld, type WorldParts } from '../support/api-in-process.ts';
 import { componentPath, needs } from '../support/components.ts';
+import { revokeCredential } from '../support/credentials.ts';
 import { START_MS, tester } from '../support/host-in-memory.ts';
 
 const ORIGIN = 'http://127.0.0.1:8080';

@@ -1,11 +1,11 @@
 /** Traces as a source, on a virtual clock; and what real traces contain (EVAL-23, EVAL-24). */
 import t from 'tap';
+import { loadTrace, parseTrace } from '../../../actors/telemetry/collectors/bitbrains.ts';
 import type { ObservedRow } from '../../../actors/telemetry/collectors/collector.ts';
 import { startCollector } from '../../../actors/telemetry/collectors/loop.ts';
-import { loadTrace, parseTrace } from '../../../actors/telemetry/collectors/replay/bitbrains.ts';
-import { createReplaySource } from '../../../actors/telemetry/collectors/replay/replay-source.ts';
 import { VirtualClock } from '../../../streams/platform/clock.ts';
 import { componentPath, needs } from '../../support/components.ts';
+import { createReplaySource } from '../../support/replay-source.ts';
 
 const never = new AbortController().signal;
 const START_MS = Date.UTC(2013, 6, 14, 22);

@@ -3,8 +3,8 @@
  * each row is a test of that name. What a limit cuts off is reported as such, never as a zero.
  */
 import t from 'tap';
-import { revokeCredential } from '../../../src/identity/auth/credentials.ts';
 import { parseKey } from '../../../src/platform/keys.ts';
+import { revokeCredential } from '../../support/credentials.ts';
 import { START_MS, tester } from '../../support/host-in-memory.ts';
 import { rowsOf, startPromqlServer } from '../../support/promql-server.ts';
 import { CPU, HOUR_AGO, NOW, startTwoVms } from '../../support/two-vms.ts';

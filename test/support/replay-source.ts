@@ -3,8 +3,9 @@
  * through the same loop and sink as live readings. On a virtual clock a test replays weeks in a
  * moment; on the system clock a demo shows last month at its pace, or faster.
  */
-import type { Clock } from '../../../../streams/platform/clock.ts';
-import type { ObservedRow, Source } from '../collector.ts';
+
+import type { ObservedRow, Source } from '../../actors/telemetry/collectors/collector.ts';
+import type { Clock } from '../../streams/platform/clock.ts';
 
 export interface ReplayOptions {
   readonly clock: Clock;

@@ -2,12 +2,12 @@
  * Issue and revocation of credentials, one commit each. The commit holds only the hash of the key; the
  * key itself is returned to the caller once.
  */
-import { type NewCredential, startCredential } from '../../../actors/identity/credentials.ts';
-import type { Host } from '../../../actors/platform/host/host-port.ts';
-import type { Clock } from '../../../streams/platform/clock.ts';
-import type { Actor } from '../../../streams/platform/commit/commit.ts';
-import type { Random } from '../../../streams/platform/random.ts';
-import { mintKey } from '../../platform/keys.ts';
+import { type NewCredential, startCredential } from '../../actors/identity/credentials.ts';
+import type { Host } from '../../actors/platform/host/host-port.ts';
+import { mintKey } from '../../src/platform/keys.ts';
+import type { Clock } from '../../streams/platform/clock.ts';
+import type { Actor } from '../../streams/platform/commit/commit.ts';
+import type { Random } from '../../streams/platform/random.ts';
 
 export interface IssuedCredential {
   readonly id: string;

@@ -5,7 +5,7 @@
  */
 import { readFile } from 'node:fs/promises';
 import { gunzipSync } from 'node:zlib';
-import type { ObservedRow, ObservedValue } from '../collector.ts';
+import type { ObservedRow, ObservedValue } from './collector.ts';
 
 export interface Trace {
   /** In the order of the file: times may repeat or go back. */
