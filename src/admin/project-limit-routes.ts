@@ -1,5 +1,5 @@
 /**
- * Limits of a project, and VMs that are no more, by the operator: what a project may take up, and
+ * Limits of a project, and VMs that no longer exist, by the operator: what a project may use, and
  * the end of a VM that no collector can report any more.
  */
 

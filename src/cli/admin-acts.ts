@@ -96,7 +96,7 @@ export interface AdminAct {
   readonly options?: readonly Option[];
   /** true: it changes something, and so goes out under a request id. */
   readonly isChange?: boolean;
-  /** What would do when the secret of an earlier answer is lost: of acts that make one. */
+  /** What to do when the secret of an earlier answer is lost; for acts that create one. */
   readonly ifLost?: (answer: unknown) => string;
   /** Path of the service's route. */
   readonly path: string;

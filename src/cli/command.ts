@@ -67,7 +67,7 @@ export type ChildEnd =
   /** It could not be started; `missing`: there is no such command. */
   | { readonly problem: string; readonly missing: boolean };
 
-/** Exit codes: success, a fault while running, arguments or settings that will not do. */
+/** Exit codes: success, a fault while running, invalid arguments or settings. */
 export const EXIT_OK = 0;
 export const EXIT_FAULT = 1;
 export const EXIT_USAGE = 2;

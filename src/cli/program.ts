@@ -82,7 +82,7 @@ function helpText(command: Command, action: string | undefined): string {
 
 /**
  * Runs `svc` with `argv` (without node and script). Resolves to the exit code: 0 done, 1 a fault
- * while running, 2 arguments or settings that will not do. Never rejects: what a command did not
+ * while running, 2 invalid arguments or settings. Never rejects: what a command did not
  * expect is reported on standard error.
  */
 export async function runProgram(

@@ -24,7 +24,7 @@ export interface MasterKeyOptions {
 
 /**
  * The key as it is, changing nothing; undefined where it is missing and may be made. Throws
- * `ConfigError` with what would do.
+ * `ConfigError` with what to do.
  */
 export function findMasterKey(
   options: Pick<MasterKeyOptions, 'file' | 'mustExist' | 'storePath'>,
@@ -44,7 +44,7 @@ export function findMasterKey(
   ]);
 }
 
-/** The key, made when it may be. Throws `ConfigError` with what would do. */
+/** The key, created if allowed. Throws `ConfigError` with what to do. */
 export function loadMasterKey(options: MasterKeyOptions): Uint8Array {
   const { file, random, log } = options;
   if (findMasterKey(options) === undefined) {

@@ -43,7 +43,7 @@ interface Login {
 }
 
 /**
- * The stream on NATS. Throws `ConfigError`, with the setting that will not do, when a file is unfit
+ * The stream on NATS. Throws `ConfigError`, with the invalid setting, when a file is unfit
  * or the servers refuse login or certificate; else what `openJetStream` throws.
  */
 export async function openNats(

@@ -11,7 +11,7 @@ import type { ObservedRow, ObservedValue } from '../../actors/telemetry/collecto
 import { parseRecording } from '../../streams/alerting/recording.ts';
 import type { LogEntry } from '../../streams/telemetry/entry.ts';
 
-/** A recording or trace that cannot be read; the message says where and what would do. */
+/** A recording or trace that cannot be read; the message says where, and what to do. */
 export class UnreadableRecording extends Error {
   constructor(message: string, options?: ErrorOptions) {
     super(message, options);

@@ -24,7 +24,7 @@ export const SECRETS_FILE = 'secrets.db';
 
 /**
  * Changes nothing that stays. Throws `ConfigError`, `WrongMasterKey` and `DataFolderUnusable` with
- * what would do.
+ * what to do.
  */
 export async function assertStartable(settings: Settings, random: Random): Promise<void> {
   const { tlsCertFile, tlsKeyFile, oidcClientSecretFile } = settings;

@@ -74,7 +74,7 @@ interface Found {
   readonly record: MemberRecord | undefined;
 }
 
-/** Another process acts on the same streams; the message names it and says what would do. */
+/** Another process acts on the same streams; the message names it and says what to do. */
 export class StreamsInUse extends Error {
   constructor(message: string) {
     super(message);

@@ -1,4 +1,4 @@
-/** What a page knows of what it loads: live, stale, failed or refused; and which rows it paints. */
+/** State of loaded data: live, stale, failed or refused; and which rows a page paints. */
 import t from 'tap';
 import { matchKey } from '../../src/dashboard/components/shortcuts.ts';
 import { visibleRows } from '../../src/dashboard/components/visible-rows.ts';

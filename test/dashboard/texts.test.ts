@@ -136,7 +136,7 @@ t.test(
   },
 );
 
-t.test('a clock that is set anew is followed', (t) => {
+t.test('a clock that is set again is followed', (t) => {
   const right = narrowOffset(undefined, { dateUnixMs: 10_000, sentMs: 10_400, receivedMs: 10_500 });
   const set = { dateUnixMs: 20_000, sentMs: 3_620_400, receivedMs: 3_620_500 };
   t.same(narrowOffset(right, set), narrowOffset(undefined, set));

@@ -118,7 +118,7 @@ t.test('tabs of a browser share one stream, and all see each change', async (t) 
 });
 
 t.test(
-  'when the tab with the stream is closed another one opens it, and all list anew',
+  'when the tab with the stream is closed another one opens it, and all list again',
   async (t) => {
     const browser = new Browser();
     const [first, second, third] = [browser.open(), browser.open(), browser.open()];
@@ -135,7 +135,7 @@ t.test(
   },
 );
 
-t.test('a stream that is silent is opened again, and all list anew', async (t) => {
+t.test('a stream that is silent is opened again, and all list again', async (t) => {
   const browser = new Browser();
   const tab = browser.open();
   await settle();

@@ -34,7 +34,7 @@ export interface ObservedRow {
 /** The sink of rows: ingest. Rejects when they are not durable; the same rows may be offered again. */
 export interface RowSink {
   observe(project: string, rows: readonly ObservedRow[]): Promise<void>;
-  /** These VMs are no more, by two complete listings. Rejects when it is not recorded. */
+  /** Retires VMs that two complete listings lack. Rejects when it is not recorded. */
   retire?(project: string, vms: readonly string[]): Promise<void>;
 }
 
@@ -59,7 +59,7 @@ export type FaultReason =
 
 export interface SourceFault {
   readonly reason: FaultReason;
-  /** What was tried, what was seen, what would do. */
+  /** What was tried, what was seen, and what to do. */
   readonly message: string;
   /** The one VM it is about; absent = the source as a whole. */
   readonly vm?: string;

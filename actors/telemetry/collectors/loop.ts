@@ -170,14 +170,14 @@ class CollectorLoop implements Collector {
     if (!sink.retire || !knownVms) return;
     const { gone, doubt } = this.#absences.take(listed, knownVms());
     if (doubt) {
-      const message = `${doubt.missing} of ${doubt.known} known VMs are not listed, and none is retired for that: bring them back, or say that they are no more with "svc admin vms retire ${project} VM"`;
+      const message = `${doubt.missing} of ${doubt.known} known VMs are not listed, so none was retired: bring them back, or retire them with "svc admin vms retire ${project} VM"`;
       this.#report({ reason: 'LISTING_DOUBTED', message }, before);
     }
     if (gone.length === 0) return;
     try {
       await sink.retire(project, gone);
     } catch (error) {
-      const message = `VMs that are no more were not retired: ${error}`;
+      const message = `VMs that no longer exist were not retired: ${error}`;
       this.#report({ reason: 'SINK_FAILED', message });
     }
   }

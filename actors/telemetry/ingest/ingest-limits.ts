@@ -1,8 +1,8 @@
 /**
- * What one project may send. Limits: VMs, series and boot ids, each of which uses memory as long as
- * history or its head keeps it, and memory of the head. Rows and series beyond a limit are named and
- * refused, and the rest is kept: known VMs and series are stored regardless of what else a batch
- * contains. Rates: samples and bytes a second, of which a write is accepted or refused whole.
+ * Limits of what a project may send: VMs, series and boot ids, each of which uses memory as long as
+ * history or its head keeps it, and memory of the head. Rows and series beyond a limit are named
+ * and refused, and the rest is kept: known VMs and series are stored regardless of what else a
+ * batch contains. Rates: samples and bytes a second, of which a write is accepted or refused whole.
  */
 
 import type { Clock } from '../../../streams/platform/clock.ts';

@@ -21,7 +21,7 @@ export interface Action {
   readonly takesCommand?: boolean;
   /** Further lines of the help text. */
   readonly notes?: string;
-  /** What would do about refusals, where the action knows better than the reason alone. */
+  /** What to do about refusals, where the action knows more than the reason. */
   readonly hints?: Hints;
   /** Resolves to the exit code. Throws `Fault` and what `Api.call` throws. */
   readonly run: (context: ActionContext) => Promise<number>;

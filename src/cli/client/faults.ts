@@ -7,7 +7,7 @@ import { ErrorInfoSchema } from '../../gen/svc/options/v1/error_pb.ts';
 import { errorCatalogue } from '../../platform/errors.ts';
 import { EXIT_FAULT, EXIT_USAGE } from '../command.ts';
 
-/** Not signed in, or not allowed: another credential, or another grant, would do. */
+/** Not signed in, or not allowed: another credential or grant is needed. */
 export const EXIT_DENIED = 3;
 /** There is no such thing in the project. */
 export const EXIT_NOT_FOUND = 4;
@@ -17,7 +17,7 @@ export const EXIT_UNCERTAIN = 5;
 /** A fault whose sentence says it all. */
 export class Fault extends Error {
   readonly exitCode: number;
-  /** What would do, a sentence or several lines. */
+  /** What to do, a sentence or several lines. */
   readonly hint: string | undefined;
 
   constructor(message: string, { exitCode = EXIT_FAULT, hint }: FaultOptions = {}) {
@@ -33,7 +33,7 @@ interface FaultOptions {
   readonly hint?: string | undefined;
 }
 
-/** The command line will not do. */
+/** The command line is invalid. */
 export class UsageError extends Fault {
   constructor(message: string, hint?: string) {
     super(message, { exitCode: EXIT_USAGE, hint });
@@ -65,7 +65,7 @@ const EXIT_OF: Partial<Record<Code, number>> = {
   [Code.NotFound]: EXIT_NOT_FOUND,
 };
 
-/** What would do about a refusal, by its reason. */
+/** What to do about a refusal, by its reason. */
 export type Hints = Readonly<Record<string, string>>;
 
 /** Where the catalogue's explanation does not speak to who sits at a terminal. */

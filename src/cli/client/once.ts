@@ -21,7 +21,7 @@ export function printSecret(
     readonly about: string;
     /** The whole answer as JSON. */
     readonly document: () => string;
-    /** What would do when the secret is lost. */
+    /** What to do when the secret is lost. */
     readonly ifLost: string;
   },
 ): number {

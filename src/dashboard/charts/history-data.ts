@@ -1,7 +1,7 @@
 /**
- * What a history chart draws, from the answer of QueryVMMonitoring: pure. The answer's own bounds and
- * step hold. Each step has a value or `null`; nothing is drawn through a `null`, and a value between
- * two of them is a dot, because a line of one point cannot be seen.
+ * Data of a history chart, from the answer of QueryVMMonitoring: pure. The answer's own bounds and
+ * step hold. Each step has a value or `null`; nothing is drawn through a `null`, and a value
+ * between two of them is a dot, because a line of one point cannot be seen.
  */
 import type { ResponseOf } from '../data/rpc-types.ts';
 

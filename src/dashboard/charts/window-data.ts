@@ -1,5 +1,5 @@
 /**
- * What the chart of deciding samples shows, from ExplainIncident or ExplainAlertInstance: pure. One
+ * Data of the chart of deciding samples, from ExplainIncident or ExplainAlertInstance: pure. One
  * axis of observation time; nothing here decides anything, it places what the service decided.
  */
 import type { ResponseOf } from '../data/rpc-types.ts';

@@ -1,6 +1,6 @@
 /**
- * What a page knows of something it loads: the value, when it was true, and why a newer one is not
- * there. `DataView` shows each of these states; nothing older than its last answer looks live.
+ * State of something that a page loads: the value, its time, and why there is no newer one.
+ * `DataView` shows each of these states; nothing older than its last answer looks live.
  */
 import { type Signal, signal } from '@preact/signals';
 import { useEffect, useMemo } from 'preact/hooks';
@@ -140,7 +140,7 @@ function asRpcError(error: unknown): RpcError {
 }
 
 /**
- * A loader for as long as the component is on the page. It starts anew when `key` changes: name the
+ * A loader for as long as the component is on the page. It starts again when `key` changes: name the
  * resource and the filters in it.
  */
 export function useLoaded<T>(key: string, load: Load<T>, pollSeconds?: number): Loader<T> {

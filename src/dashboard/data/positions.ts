@@ -1,6 +1,7 @@
 /**
- * How far this tab has seen the service's log. Each answer names its position in a token that only the
- * service can compare; what a request sends, its answer includes.
+ * Positions in the service's log that this tab has seen. Each answer names its position in a token
+ * that only the service can compare; an answer includes everything up to the positions that its
+ * request sends.
  */
 
 /** The tokens that no later answer includes; a request takes at most 32. */

@@ -1,5 +1,5 @@
 /**
- * What a person chose for this browser: time zone and shortcuts (the theme has a module of its own,
+ * Choices of a person for this browser: time zone and shortcuts (the theme has a module of its own,
  * because it is read before the first paint). Kept in localStorage for all tabs.
  */
 import { computed, type ReadonlySignal, type Signal, signal } from '@preact/signals';

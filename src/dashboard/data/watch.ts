@@ -6,7 +6,7 @@
  *
  *     service ──stream──> holder of the lock ──channel──> all tabs, itself included
  *
- * Whenever something may have been missed (a new stream, a new holder), tabs are told to list anew.
+ * Whenever something may have been missed (a new stream, a new holder), tabs are asked to list again.
  */
 import type { Clock } from './clock.ts';
 import type { ResponseOf } from './rpc-types.ts';

@@ -1,4 +1,4 @@
-/** What a page is to the frame: a module with one component, loaded when it is first opened. */
+/** A page, as the frame uses it: a module with one component, loaded when it is first opened. */
 import type { ComponentType } from 'preact';
 import type { PathParameters } from '../router/match.ts';
 

@@ -66,7 +66,7 @@ export interface HttpServer {
   close(): Promise<void>;
 }
 
-/** A listening server. Throws `ConfigError` when address or certificate will not do. */
+/** A listening server. Throws `ConfigError` when address or certificate is invalid. */
 export async function openHttpServer(options: HttpServerOptions): Promise<HttpServer> {
   const { settings, log, health } = options;
   const tlsFiles =

@@ -15,7 +15,7 @@ export interface Config {
   readonly warnings: readonly string[];
 }
 
-/** The settings will not do; `problems` has one sentence each, ready to print. */
+/** The settings are invalid; `problems` has one sentence each, ready to print. */
 export class ConfigError extends Error {
   readonly problems: readonly string[];
   constructor(problems: readonly string[]) {

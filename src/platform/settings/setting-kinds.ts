@@ -1,6 +1,6 @@
 /**
  * The kinds of value a setting can have: how its text is read, what it must look like. A parser
- * returns the checked value or throws `BadSetting` with what would do; it never sees a setting's
+ * returns the checked value or throws `BadSetting` with the accepted values; it never sees a setting's
  * name, so that the one sentence about a bad value is made in one place (`config.ts`).
  */
 import { isIP } from 'node:net';
@@ -8,7 +8,7 @@ import ipaddr from 'ipaddr.js';
 
 /** How a setting's text is read, and how help and documentation describe what it takes. */
 export interface Kind<T> {
-  /** What would do, as a phrase: `a whole number from 1 to 300`. */
+  /** The accepted values, as a phrase: `a whole number from 1 to 300`. */
   readonly takes: string;
   /** true: a flag without a value means `on`. */
   readonly isSwitch?: boolean;
@@ -19,7 +19,7 @@ export interface Kind<T> {
 }
 
 /**
- * A value that will not do; the message says why in a phrase without the setting's name. Parts of
+ * An invalid value; the message says why in a phrase without the setting's name. Parts of
  * the value stand in it by `quote` alone, which leaves out what may belong to a password.
  */
 export class BadSetting extends Error {

@@ -1,5 +1,5 @@
 /**
- * What stands in a slab's cells. Rows and texts: a row is written, compared with another of its time,
+ * Contents of a slab's cells: rows and texts: a row is written, compared with another of its time,
  * and filled from it; a VM's texts are held and released. Columns: which cell of a row a series has.
  */
 import type { Layout, SeriesKey } from '../../../../streams/telemetry/samples/batch.ts';
