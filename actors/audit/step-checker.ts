@@ -12,7 +12,7 @@ import { BoundedCache } from '../../streams/platform/bounded-cache.ts';
 import { decodeCommit } from '../../streams/platform/commit/codec.ts';
 import type { Commit, Decision, InstanceStep } from '../../streams/platform/commit/commit.ts';
 import type { RecordedTransition } from '../../streams/platform/commit/projection.ts';
-import { initialStep, nextStep, upcast } from '../platform/host/interpreter.ts';
+import { initialStep, nextStep, upcast } from '../platform/host/rows.ts';
 
 /** Bodies of commits, wherever the log lies. */
 export interface CommitBodies {

@@ -18,7 +18,7 @@ import { DELIVERY_LIFETIME_MS } from '../../machines/delivery/retry-schedule.ts'
 import { SYSTEM_PROJECT } from '../../streams/platform/commit/commit.ts';
 import type { Draft, ProjectView } from '../platform/host/host-port.ts';
 import { oneLine } from '../platform/one-line.ts';
-import { type KeyOwner, memberIdOf, parseOwner } from './names.ts';
+import { type KeyOwner, memberIdOf, parseOwner } from './grants.ts';
 
 declare module '../platform/host/rows.ts' {
   interface RecordBodies {

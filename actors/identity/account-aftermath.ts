@@ -9,7 +9,7 @@ import type { Draft, Host } from '../platform/host/host-port.ts';
 import { BATCH_STEPS_MAX, StepBatch } from '../platform/step-batch.ts';
 import { nextTurn } from '../platform/time-slices.ts';
 import type { IdentityChange } from './checks.ts';
-import { ownerName } from './names.ts';
+import { ownerName } from './grants.ts';
 
 declare module '../platform/host/rows.ts' {
   interface RecordBodies {

@@ -16,6 +16,7 @@ import type {
   RequestKey,
 } from '../platform/host/host-port.ts';
 import { noteAccessChange, shownActor } from './access-notices.ts';
+import { memberIdOf } from './grants.ts';
 import {
   higher,
   isOutdated,
@@ -25,7 +26,6 @@ import {
   noteFacts,
   revokeKeys,
 } from './membership-changes.ts';
-import { memberIdOf } from './names.ts';
 import {
   assertActive,
   contextOfPerson,

@@ -17,9 +17,8 @@ import {
   type NewCredential,
   startCredential,
 } from './credentials.ts';
-import { grantsOf } from './grants.ts';
+import { grantsOf, type KeyOwner, ownerName } from './grants.ts';
 import { isKeyLive } from './key-state.ts';
-import { type KeyOwner, ownerName } from './names.ts';
 
 /** Longest overlap of a rotated key with its successor, ms (LIMIT-12). */
 const OVERLAP_MS_MAX = 24 * 3_600_000;

@@ -11,9 +11,9 @@ import { type Actor, SYSTEM_PROJECT } from '../../streams/platform/commit/commit
 import type { Draft, Host, Instance } from '../platform/host/host-port.ts';
 import { noteAccessChange, shownOwner } from './access-notices.ts';
 import { describeCredential } from './credentials.ts';
+import { parseOwner } from './grants.ts';
 import { endInvitation, invitationOf } from './invitations.ts';
 import { isKeyLive } from './key-state.ts';
-import { parseOwner } from './names.ts';
 import { endIn } from './sessions.ts';
 import { sameDigest } from './sign-in-secrets.ts';
 

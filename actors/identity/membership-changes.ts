@@ -7,7 +7,7 @@ import type { Actor } from '../../streams/platform/commit/commit.ts';
 import { Refusal } from '../../streams/platform/refusal.ts';
 import type { Draft, Instance, ProjectView } from '../platform/host/host-port.ts';
 import { keepFormerOwner, noteAccessChange, shownActor } from './access-notices.ts';
-import { memberIdOf, ownerName } from './names.ts';
+import { memberIdOf, ownerName } from './grants.ts';
 
 /** Memberships of a project, those of people who left included. */
 export const MEMBERS_MAX = 1_000;

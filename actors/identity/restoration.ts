@@ -13,7 +13,7 @@ import { itemsOf } from '../../streams/platform/commit/page.ts';
 import { Refusal } from '../../streams/platform/refusal.ts';
 import type { Draft, EventOf, Host, Instance, RequestKey } from '../platform/host/host-port.ts';
 import { StepBatch } from '../platform/step-batch.ts';
-import { ownerName, parseOwner } from './names.ts';
+import { ownerName, parseOwner } from './grants.ts';
 
 declare module '../platform/host/rows.ts' {
   interface RecordBodies {

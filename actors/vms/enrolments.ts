@@ -8,7 +8,7 @@ import { ENROLMENT_TOKEN_MS, type EnrolmentContext } from '../../machines/vms/en
 import { invalidField, Refusal } from '../../streams/platform/refusal.ts';
 import type { IdentityChange } from '../identity/checks.ts';
 import { type MintedKey, startCredential } from '../identity/credentials.ts';
-import { enrolmentIdOf } from '../identity/names.ts';
+import { enrolmentIdOf } from '../identity/grants.ts';
 import { sameDigest } from '../identity/sign-in-secrets.ts';
 import type { Draft, Host, Instance } from '../platform/host/host-port.ts';
 import { ShardPlaces } from './export-shards.ts';

@@ -27,8 +27,13 @@ import type { Metrics } from '../platform/metrics.ts';
 import type { Settings } from '../platform/settings/settings.ts';
 import { AddressGuard } from './notify/http/address-guard.ts';
 import type { Resolve } from './notify/http/guarded-agent.ts';
-import { refuseUrl, renderers } from './notify/kinds.ts';
-import { createContents, openNotifier, sealedText } from './notify/notifier.ts';
+import {
+  createContents,
+  openNotifier,
+  refuseUrl,
+  renderers,
+  sealedText,
+} from './notify/notifier.ts';
 import { formatSecret } from './notify/webhook/webhook.ts';
 import { ownerMails } from './owner-mail.ts';
 import { createRecipientTokens } from './recipients/recipient-tokens.ts';

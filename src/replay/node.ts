@@ -21,7 +21,7 @@ import { VirtualClock } from '../../streams/platform/clock.ts';
 import type { Actor } from '../../streams/platform/commit/commit.ts';
 import { seededRandom } from '../../streams/platform/random.ts';
 import type { Edge } from '../../streams/telemetry/entry.ts';
-import { limitsOf } from '../delivery/notify/kinds.ts';
+import { limitsOf } from '../delivery/notify/notifier.ts';
 
 const replayActor: Actor = { kind: 'service', name: 'replay' };
 /** Edges decided by one commit; halved where they are too large together. */

@@ -17,9 +17,8 @@ import {
   hasAnybodySignedIn,
   isLinkOpen,
 } from '../../actors/identity/first-owner.ts';
-import { grantsOf } from '../../actors/identity/grants.ts';
+import { grantsOf, ownerName, parseOwner } from '../../actors/identity/grants.ts';
 import type { Members } from '../../actors/identity/members.ts';
-import { ownerName, parseOwner } from '../../actors/identity/names.ts';
 import type { People } from '../../actors/identity/people.ts';
 import type { Draft, Host } from '../../actors/platform/host/host-port.ts';
 import type { Clock } from '../../streams/platform/clock.ts';

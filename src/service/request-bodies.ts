@@ -23,7 +23,7 @@ import { type HeldSlot, heldSlotOf, takeSlot } from '../platform/api/slots.ts';
 import { toConnectError } from '../platform/errors.ts';
 import type { ProjectGate } from '../platform/gate/project-gate.ts';
 import type { Log } from '../platform/log.ts';
-import { takeBodyBytes } from '../telemetry/api/ingest-reach.ts';
+import { takeBodyBytes } from '../telemetry/api/ingest.ts';
 
 export interface RequestBodyDeps {
   readonly gate: ProjectGate;

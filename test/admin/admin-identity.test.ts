@@ -8,7 +8,7 @@ import { createServer } from 'node:http';
 import { userInfo } from 'node:os';
 import { join } from 'node:path';
 import t from 'tap';
-import { memberIdOf } from '../../actors/identity/names.ts';
+import { memberIdOf } from '../../actors/identity/grants.ts';
 import { SYSTEM_PROJECT } from '../../streams/platform/commit/commit.ts';
 import { reasonOf } from '../support/host-in-memory.ts';
 import { identitiesOf } from '../support/identities.ts';

@@ -4,7 +4,7 @@
  */
 import { randomUUID } from 'node:crypto';
 import t from 'tap';
-import { memberIdOf } from '../../actors/identity/names.ts';
+import { memberIdOf } from '../../actors/identity/grants.ts';
 import { machineDefinitions } from '../../machines/audit/registry.ts';
 import { type CallOptions, type RpcWorld, startRpcWorld, VM } from '../support/api-in-process.ts';
 import { keyOf, settle, shop, startPeopleWorld } from '../support/people-on-host.ts';

@@ -19,8 +19,7 @@ import {
   openEmail,
 } from '../../src/delivery/notify/email/email.ts';
 import { encodeLetter, renderLetter } from '../../src/delivery/notify/email/letter.ts';
-import { renderers } from '../../src/delivery/notify/kinds.ts';
-import { createContents } from '../../src/delivery/notify/notifier.ts';
+import { createContents, renderers } from '../../src/delivery/notify/notifier.ts';
 import { createLog } from '../../src/platform/log.ts';
 import { createMailer } from '../../src/platform/mail/mailer.ts';
 import { createMetrics } from '../../src/platform/metrics.ts';

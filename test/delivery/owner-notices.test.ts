@@ -10,8 +10,8 @@ import {
   noteAccessChange,
   sentencesOf,
 } from '../../actors/identity/access-notices.ts';
+import { memberIdOf } from '../../actors/identity/grants.ts';
 import { changeRole, join, leave } from '../../actors/identity/membership-changes.ts';
-import { memberIdOf } from '../../actors/identity/names.ts';
 import type { Draft } from '../../actors/platform/host/host-port.ts';
 import { ownerMails } from '../../src/delivery/owner-mail.ts';
 import { createMailer } from '../../src/platform/mail/mailer.ts';

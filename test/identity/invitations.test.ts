@@ -3,8 +3,8 @@
  * knows too, never signs in as somebody else.
  */
 import t, { type Test } from 'tap';
+import { memberIdOf } from '../../actors/identity/grants.ts';
 import { INVITATIONS_MAX } from '../../actors/identity/invitations.ts';
-import { memberIdOf } from '../../actors/identity/names.ts';
 import type { Host } from '../../actors/platform/host/host-port.ts';
 import { INVITATION_MS } from '../../machines/identity/invitation.ts';
 import { type Actor, SYSTEM_PROJECT } from '../../streams/platform/commit/commit.ts';

@@ -3,8 +3,8 @@
  * replaces, and reading very many keys.
  */
 import t from 'tap';
+import { type KeyOwner, ownerName } from '../../actors/identity/grants.ts';
 import { ACCOUNT_KEYS_MAX, KeyQuota, MEMBER_KEYS_MAX } from '../../actors/identity/keys.ts';
-import { type KeyOwner, ownerName } from '../../actors/identity/names.ts';
 import { change, project, startIdentities } from '../support/accounts-on-host.ts';
 import { DAY_MS } from '../support/host-in-memory.ts';
 

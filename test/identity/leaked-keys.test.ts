@@ -5,7 +5,7 @@
  */
 import fc from 'fast-check';
 import t, { type Test } from 'tap';
-import { memberIdOf } from '../../actors/identity/names.ts';
+import { memberIdOf } from '../../actors/identity/grants.ts';
 import { addLeakedKeysRoute, createLeakReports } from '../../src/identity/auth/leaked-keys.ts';
 import { mintSecret } from '../../src/platform/keys.ts';
 import { createMetrics } from '../../src/platform/metrics.ts';

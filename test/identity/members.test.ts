@@ -6,9 +6,9 @@
 
 import fc from 'fast-check';
 import t from 'tap';
+import { memberIdOf } from '../../actors/identity/grants.ts';
 import { PROJECTS_OF_PERSON_MAX } from '../../actors/identity/members.ts';
 import { MEMBERS_MAX, membershipOf } from '../../actors/identity/membership-changes.ts';
-import { memberIdOf } from '../../actors/identity/names.ts';
 import type { MachineName } from '../../machines/audit/registry.ts';
 import type { Role } from '../../machines/identity/membership.ts';
 import { SYSTEM_PROJECT } from '../../streams/platform/commit/commit.ts';

@@ -6,7 +6,7 @@
 import { copyFileSync } from 'node:fs';
 import { join } from 'node:path';
 import t from 'tap';
-import { enrolmentIdOf } from '../../actors/identity/names.ts';
+import { enrolmentIdOf } from '../../actors/identity/grants.ts';
 import { type EndedCounts, restored } from '../../actors/identity/restoration.ts';
 import type { EventOf, Host } from '../../actors/platform/host/host-port.ts';
 import type { MachineName } from '../../machines/audit/registry.ts';

@@ -5,7 +5,7 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import t from 'tap';
-import { memberIdOf } from '../../actors/identity/names.ts';
+import { memberIdOf } from '../../actors/identity/grants.ts';
 import { DAY_MS } from '../support/host-in-memory.ts';
 import { DAY, PROJECT, startKeysWorld } from '../support/keys-api.ts';
 

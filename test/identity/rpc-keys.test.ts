@@ -3,7 +3,7 @@
  */
 import { randomUUID } from 'node:crypto';
 import t from 'tap';
-import { memberIdOf } from '../../actors/identity/names.ts';
+import { memberIdOf } from '../../actors/identity/grants.ts';
 import { parseKey } from '../../src/platform/keys.ts';
 import { START_SECONDS } from '../support/api-in-process.ts';
 import { DAY_MS, HOUR_MS, tester } from '../support/host-in-memory.ts';

@@ -5,7 +5,7 @@
  */
 import { randomUUID } from 'node:crypto';
 import t, { type Test } from 'tap';
-import { memberIdOf } from '../../actors/identity/names.ts';
+import { memberIdOf } from '../../actors/identity/grants.ts';
 import type { Answer } from '../support/api-in-process.ts';
 import { startKeysWorld } from '../support/keys-api.ts';
 

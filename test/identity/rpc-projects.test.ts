@@ -4,7 +4,7 @@
  */
 import { randomUUID } from 'node:crypto';
 import t, { type Test } from 'tap';
-import { memberIdOf } from '../../actors/identity/names.ts';
+import { memberIdOf } from '../../actors/identity/grants.ts';
 import { INVITATION_MS } from '../../machines/identity/invitation.ts';
 import type { InvitationMail } from '../../src/identity/api/members.ts';
 import { type Answer, ORIGIN, type RpcWorld, startRpcWorld } from '../support/api-in-process.ts';

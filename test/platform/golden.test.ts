@@ -8,7 +8,7 @@ import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import t from 'tap';
-import { nextStep, upcast } from '../../actors/platform/host/interpreter.ts';
+import { nextStep, upcast } from '../../actors/platform/host/rows.ts';
 import { machineDefinitions } from '../../machines/audit/registry.ts';
 import type {
   MachineDefinition,

@@ -4,7 +4,7 @@
  */
 import t from 'tap';
 import { type AnyMachineSnapshot, initialTransition, transition } from 'xstate';
-import { initialStep, nextStep, upcast } from '../../actors/platform/host/interpreter.ts';
+import { initialStep, nextStep, upcast } from '../../actors/platform/host/rows.ts';
 import { machineDefinitions } from '../../machines/audit/registry.ts';
 import type { MachineDefinition } from '../../machines/platform/definition.ts';
 import { fraction, seededRandom } from '../../streams/platform/random.ts';

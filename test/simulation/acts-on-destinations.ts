@@ -1,6 +1,6 @@
 /** Acts of people on destinations and the recipients of mail. */
 
-import { memberIdOf } from '../../actors/identity/names.ts';
+import { memberIdOf } from '../../actors/identity/grants.ts';
 import type { Draft, Instance, ProjectView } from '../../actors/platform/host/host-port.ts';
 import type { MachineName } from '../../machines/audit/registry.ts';
 import type { MembershipContext } from '../../machines/identity/membership.ts';

@@ -7,7 +7,7 @@ import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import type { DescMethod, DescService } from '@bufbuild/protobuf';
 import type { Test } from 'tap';
-import { memberIdOf } from '../../actors/identity/names.ts';
+import { memberIdOf } from '../../actors/identity/grants.ts';
 import { addOperations } from '../../src/platform/http/operations.ts';
 import { createReaderCheck, createReadGate } from '../../src/platform/http/read-gate.ts';
 import { createMetrics } from '../../src/platform/metrics.ts';

@@ -4,7 +4,7 @@
  */
 
 import { createHash } from 'node:crypto';
-import { enrolmentIdOf, memberIdOf } from '../../actors/identity/names.ts';
+import { enrolmentIdOf, memberIdOf } from '../../actors/identity/grants.ts';
 import type { People } from '../../actors/identity/people.ts';
 import type { EventOf, Host, InputOf, Instance } from '../../actors/platform/host/host-port.ts';
 import type { MachineName } from '../../machines/audit/registry.ts';

@@ -1,6 +1,6 @@
 /** People on a real host, without the API, under a virtual clock. */
 import type { Test } from 'tap';
-import { memberIdOf } from '../../actors/identity/names.ts';
+import { memberIdOf } from '../../actors/identity/grants.ts';
 import type { IssuedLink } from '../../actors/identity/people-links.ts';
 import type { VouchedIdentity } from '../../actors/identity/people-sign-in.ts';
 import type { Host } from '../../actors/platform/host/host-port.ts';

@@ -23,7 +23,7 @@ import type { EventOf, ProjectView } from '../../actors/platform/host/host-port.
 import type { AlertRuleContext, AlertRuleSpec } from '../../machines/alerting/alert-rule.ts';
 import type { MachineName } from '../../machines/audit/registry.ts';
 import type { DestinationContext } from '../../machines/delivery/destination.ts';
-import { limitsOf } from '../../src/delivery/notify/kinds.ts';
+import { limitsOf } from '../../src/delivery/notify/notifier.ts';
 import { instanceIdOf } from '../../streams/alerting/evaluation/notification-diff.ts';
 import { SYSTEM_PROJECT } from '../../streams/platform/commit/commit.ts';
 import { seededRandom } from '../../streams/platform/random.ts';

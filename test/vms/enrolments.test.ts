@@ -5,7 +5,7 @@
 
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import t, { type Test } from 'tap';
-import { enrolmentIdOf } from '../../actors/identity/names.ts';
+import { enrolmentIdOf } from '../../actors/identity/grants.ts';
 import { runTimers } from '../../actors/platform/host/timers.ts';
 import type { VmBody } from '../../actors/vms/vm-directory.ts';
 import { parseKey, parseSecret } from '../../src/platform/keys.ts';

@@ -37,17 +37,21 @@ import type {
 } from '../../../streams/platform/commit/projection.ts';
 import { Refusal } from '../../../streams/platform/refusal.ts';
 import type { Draft, EffectExpander, StepOutcome } from './host-port.ts';
-import { initialStep, NewerRow, nextStep, type Step, upcast } from './interpreter.ts';
 import {
   type EventOf,
   type InputOf,
   type Instance,
+  initialStep,
+  NewerRow,
+  nextStep,
   type ProjectRecord,
   type ProjectView,
   type RecordKind,
   type RecordWrite,
+  type Step,
   typedInstance,
   typedView,
+  upcast,
 } from './rows.ts';
 
 /** Machines and what expands their effects: the same for every decision of a host. */

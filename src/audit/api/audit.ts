@@ -4,7 +4,7 @@
  * learn nothing of people but that they are people.
  */
 import type { HandlerContext, ServiceImpl } from '@connectrpc/connect';
-import { enrolmentIdOf } from '../../../actors/identity/names.ts';
+import { enrolmentIdOf } from '../../../actors/identity/grants.ts';
 import type { Host, ListOptions } from '../../../actors/platform/host/host-port.ts';
 import { machineDefinitions } from '../../../machines/audit/registry.ts';
 import type { MachineDefinition } from '../../../machines/platform/definition.ts';

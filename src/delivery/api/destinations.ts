@@ -36,7 +36,7 @@ import { actorOf, requestKeyOf, within } from '../../platform/api/caller.ts';
 import { unixSeconds } from '../../platform/api/message-fields.ts';
 import { findRow, listRows } from '../../platform/api/paging.ts';
 import { nameOf, parseName, parseProjectName } from '../../platform/api/resource-name.ts';
-import { isRegistered, notificationKinds } from '../notify/kinds.ts';
+import { isRegistered, notificationKinds } from '../notify/notifier.ts';
 
 export interface DestinationDeps {
   readonly host: Host;

@@ -1,15 +1,15 @@
 /**
  * The notifier: opens a channel for every registered kind, and hands each attempt to the channel of
- * its target. All HTTP kinds share one guarded agent. Below it the contents of attempts: bodies, URLs
- * and secrets.
+ * its target. All HTTP kinds share one guarded agent. Below it the contents of attempts (bodies, URLs
+ * and secrets) and the registered kinds.
  */
-
 import { createHash } from 'node:crypto';
 import type { DeliveryContents } from '../../../actors/delivery/deliverer.ts';
 import type {
   AttemptOutcome,
   Channel,
   Notifier,
+  SendingLimits,
   Target,
 } from '../../../actors/delivery/notifier-port.ts';
 import {
@@ -19,12 +19,22 @@ import {
 } from '../../../actors/delivery/sealed-values.ts';
 import type { ProjectView } from '../../../actors/platform/host/host-port.ts';
 import type { DeliveryContext } from '../../../machines/delivery/delivery.ts';
-import type { DestinationContext } from '../../../machines/delivery/destination.ts';
+import type {
+  DestinationContext,
+  DestinationKind,
+} from '../../../machines/delivery/destination.ts';
 import type { BodyStore, SecretStore } from '../../../sqlite/platform/secret-store.ts';
 import type { Clock } from '../../../streams/platform/clock.ts';
+import type { Destination } from '../../gen/svc/monitoring/v1/destination_pb.ts';
 import { createHttpExchange, type HttpExchangeDeps } from './http/exchange.ts';
-import { limitsOf, notificationKinds } from './kinds.ts';
-import type { MailServerDeps, Renderer } from './message/notification-kind.ts';
+import {
+  HTTP_LIMITS,
+  type MailServerDeps,
+  type NotificationKind,
+  type Renderer,
+  type UrlGuard,
+} from './message/notification-kind.ts';
+import * as registered from './registered-kinds.ts';
 
 export interface NotifierDeps extends HttpExchangeDeps {
   readonly mail?: MailServerDeps;
@@ -147,4 +157,31 @@ export function sealedText(
     delete: (id) => store.delete(id, purpose),
     ids: () => store.ids(purpose),
   };
+}
+
+// The registered kinds of destination, by name. The compiler compares them with the API's.
+
+/** A kind that the API can create: a case of the `target` of `Destination`. */
+export type KindName = NonNullable<Destination['target']['case']>;
+
+export const notificationKinds: Readonly<Record<KindName, NotificationKind>> = registered;
+
+/** The renderer of each kind. */
+export const renderers = Object.fromEntries(
+  Object.entries(notificationKinds).map(([name, { render }]) => [name, render]),
+) as Readonly<Record<KindName, Renderer>>;
+
+/** False for a kind whose folder was removed while destinations of it exist. */
+export function isRegistered(name: DestinationKind): name is KindName {
+  return Object.hasOwn(notificationKinds, name);
+}
+
+export function limitsOf(name: DestinationKind): SendingLimits {
+  return isRegistered(name) ? notificationKinds[name].limits : HTTP_LIMITS;
+}
+
+/** The reason a destination of the kind must not have this URL; undefined when it may. */
+export function refuseUrl(name: DestinationKind, url: string, guard: UrlGuard): string | undefined {
+  if (!isRegistered(name)) return `No kind of destination is named ${name}`;
+  return notificationKinds[name].refuseUrl?.(url, guard);
 }

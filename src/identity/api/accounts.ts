@@ -1,8 +1,7 @@
 /** Methods of `AutomationService` for service accounts, and their permission templates. */
 import type { HandlerContext, ServiceImpl } from '@connectrpc/connect';
 import type { Accounts, ChangedAccount } from '../../../actors/identity/accounts.ts';
-import { PERMISSION_TEMPLATES } from '../../../actors/identity/grants.ts';
-import { ownerName } from '../../../actors/identity/names.ts';
+import { ownerName, PERMISSION_TEMPLATES } from '../../../actors/identity/grants.ts';
 import type { Committed, Host, Instance } from '../../../actors/platform/host/host-port.ts';
 import {
   type AutomationService,

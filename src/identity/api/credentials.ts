@@ -5,14 +5,16 @@
  */
 import type { MessageInitShape } from '@bufbuild/protobuf';
 import type { HandlerContext, ServiceImpl } from '@connectrpc/connect';
-import { within as bounded, type Grants, grantsOf } from '../../../actors/identity/grants.ts';
-import { isKeyLive, keyEndMs, keyStateAt } from '../../../actors/identity/key-state.ts';
 import {
+  within as bounded,
   enrolmentIdOf,
+  type Grants,
+  grantsOf,
   type KeyOwner,
   ownerName,
   parseOwner,
-} from '../../../actors/identity/names.ts';
+} from '../../../actors/identity/grants.ts';
+import { isKeyLive, keyEndMs, keyStateAt } from '../../../actors/identity/key-state.ts';
 import { unprovenEmailOf } from '../../../actors/identity/people-index.ts';
 import type { Host, Instance, ListOptions } from '../../../actors/platform/host/host-port.ts';
 import type { CredentialContext } from '../../../machines/identity/credential.ts';

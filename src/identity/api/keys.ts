@@ -4,7 +4,13 @@
  * it.
  */
 import type { HandlerContext, ServiceImpl } from '@connectrpc/connect';
-import { within as bounded, grantsOf } from '../../../actors/identity/grants.ts';
+import {
+  within as bounded,
+  grantsOf,
+  type KeyOwner,
+  ownerName,
+  parseOwner,
+} from '../../../actors/identity/grants.ts';
 import {
   expiresWithinDays,
   isKeyLive,
@@ -12,7 +18,6 @@ import {
   keyStateAt,
 } from '../../../actors/identity/key-state.ts';
 import type { IssuedKey, Keys } from '../../../actors/identity/keys.ts';
-import { type KeyOwner, ownerName, parseOwner } from '../../../actors/identity/names.ts';
 import type { Host, Instance, ListOptions } from '../../../actors/platform/host/host-port.ts';
 import type { Clock } from '../../../streams/platform/clock.ts';
 import { Refusal } from '../../../streams/platform/refusal.ts';

@@ -1,9 +1,9 @@
 /** Messages of `ProjectService` from rows: times become Unix seconds, ids resource names. */
 import type { MessageInitShape } from '@bufbuild/protobuf';
+import { memberIdOf } from '../../../actors/identity/grants.ts';
 import { invitationOf } from '../../../actors/identity/invitations.ts';
 import type { Place, ProjectBody } from '../../../actors/identity/members.ts';
 import { membershipOf } from '../../../actors/identity/membership-changes.ts';
-import { memberIdOf } from '../../../actors/identity/names.ts';
 import { personByEmail, unprovenEmailOf } from '../../../actors/identity/people-index.ts';
 import type { Host, Instance } from '../../../actors/platform/host/host-port.ts';
 import type { Role as RoleName } from '../../../machines/identity/membership.ts';

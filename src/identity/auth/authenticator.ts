@@ -6,13 +6,14 @@
  */
 import { timingSafeEqual } from 'node:crypto';
 import type { AccessTokenClaims } from '../../../actors/ci/exchange.ts';
-import { type GrantedRows, grantsOf } from '../../../actors/identity/grants.ts';
 import {
   enrolmentIdOf,
+  type GrantedRows,
+  grantsOf,
   type KeyOwner,
   memberIdOf,
   parseOwner,
-} from '../../../actors/identity/names.ts';
+} from '../../../actors/identity/grants.ts';
 import type { People } from '../../../actors/identity/people.ts';
 import type { Host, Instance } from '../../../actors/platform/host/host-port.ts';
 import type { Role } from '../../../machines/identity/membership.ts';

@@ -7,8 +7,9 @@ import type { Host } from '../../../actors/platform/host/host-port.ts';
 import { asOneLine } from '../../../actors/platform/one-line.ts';
 import type { IngestRates } from '../../../actors/telemetry/ingest/ingest-limits.ts';
 import type { Ingest } from '../../../actors/telemetry/ingest/ingest-port.ts';
-import type { IngestRow } from '../../../actors/vms/sent-row.ts';
+import type { IngestRow, SenderReach } from '../../../actors/vms/sent-row.ts';
 import { RETIRE_MAX, retireVms } from '../../../actors/vms/vm-retirement.ts';
+import { SYSTEM_PROJECT } from '../../../streams/platform/commit/commit.ts';
 import { invalidField, Refusal } from '../../../streams/platform/refusal.ts';
 import { type SeriesKey, VM_STATES } from '../../../streams/telemetry/samples/batch.ts';
 import { isFreeLabelName, seriesKey } from '../../../streams/telemetry/samples/series-key.ts';
@@ -20,10 +21,10 @@ import {
   Row_State,
   type Value,
 } from '../../gen/svc/ingest/v1/ingest_pb.ts';
+import type { CredentialPrincipal } from '../../platform/access/principal.ts';
 import { credentialOf, requestKeyOf, within } from '../../platform/api/caller.ts';
 import { ID, nameOf, parseName, parseProjectName } from '../../platform/api/resource-name.ts';
 import { heldSlotOf } from '../../platform/api/slots.ts';
-import { projectExists, reachOf, takeBodyBytes, writesAnywhere } from './ingest-reach.ts';
 
 export const BATCH_ID_LENGTH_MAX = 128;
 export const TEXT_LENGTH_MAX = 200;
@@ -188,4 +189,33 @@ function checkText(field: string, text: string, lengthMax: number): void {
 
 function invalidValue(field: string, rest: string): Refusal {
   return invalidField(field, `${field} ${rest}`);
+}
+
+// The projects and machines that a credential may write to. Both ways in use it: the RPC framework
+// here and the binary handler before it.
+
+/** The machines that a credential reports. */
+export function reachOf({ name, kind, datacenter, vm }: CredentialPrincipal): SenderReach {
+  // An agent's key without a VM would be a fault of ours: it reports none, rather than any.
+  return { name, datacenter, vm: kind === 'vm' ? (vm ?? '') : null };
+}
+
+/** Is it a collector for all projects, which names the one it writes into? */
+export function writesAnywhere({ kind, project }: CredentialPrincipal): boolean {
+  return kind === 'col' && project === SYSTEM_PROJECT;
+}
+
+/** Counts bytes of a body against the project's rate. Throws a `Refusal` TOO_MANY_REQUESTS, counting nothing. */
+export function takeBodyBytes(
+  ingestRates: Pick<IngestRates, 'checkBytes' | 'spendBytes'>,
+  project: string,
+  bytes: number,
+): void {
+  ingestRates.checkBytes(project, bytes);
+  ingestRates.spendBytes(project, bytes);
+}
+
+/** Has somebody made this project? A collector for all projects must not make one by writing. */
+export function projectExists(host: Pick<Host, 'view'>, project: string): boolean {
+  return host.view(project).record('project', project) !== undefined;
 }

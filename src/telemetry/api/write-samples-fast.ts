@@ -26,7 +26,7 @@ import { SEQUENCE_HEADER, type SequenceDeps } from '../../platform/http/sequence
 import { BODY_BYTES_MAX } from '../../platform/http-limits.ts';
 import type { Log } from '../../platform/log.ts';
 import type { Metrics } from '../../platform/metrics.ts';
-import { projectExists, reachOf, writesAnywhere } from './ingest-reach.ts';
+import { projectExists, reachOf, writesAnywhere } from './ingest.ts';
 import { type PlainWrite, WriteSamplesDecoder } from './write-samples-decoder.ts';
 
 export interface FastWriteDeps extends SequenceDeps {

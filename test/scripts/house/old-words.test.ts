@@ -53,7 +53,7 @@ t.test('honest uses are left alone', async (t) => {
 t.test('a stored name is left alone in the file that maps it, and nowhere else', async (t) => {
   const module = "export const body = { kind: 'ownersTold', told: [], untold: [] };\n";
   t.same(oldWordsIn('actors/identity/access-notices.ts', module), []);
-  t.equal(oldWordsIn('actors/identity/names.ts', module).length, 2);
+  t.equal(oldWordsIn('actors/identity/grants.ts', module).length, 2);
 });
 
 t.test('parts of a module keep their lines; types are code', async (t) => {
