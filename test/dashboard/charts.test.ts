@@ -1,5 +1,5 @@
 /**
- * What charts draw: nothing is drawn through a gap, a value alone is a dot, an absent reading is no
+ * Drawing charts: nothing is drawn through a gap, a value alone is a dot, an absent reading is no
  * zero, and the browser's own clock moves nothing. The answers are as the API writes them.
  */
 import fc from 'fast-check';
