@@ -273,6 +273,7 @@ function fakeService(): Started {
     metricsUrl: undefined,
     watches: ['this host'],
     demoFile: "/tmp/it's/demo.json",
+    signInUrl: 'http://127.0.0.1:8080/auth/link#svc_link_1',
     fault,
     reload: () => void calls.push('reload'),
     stop: async () => void calls.push('stop'),
@@ -300,6 +301,7 @@ t.test(
       /watches this host \(DC-7\) every 30 s; .*\ndashboard and API on http:\/\/127.0.0.1:8080/,
     );
     t.match(out.stdout, `'/tmp/it'\\''s/demo.json' | curl`);
+    t.notMatch(out.stdout, 'svc_link', 'what is no terminal may be a log');
     t.match(out.log, /SVC_SERVICE_HOST is ignored: Kubernetes injects it/);
     signal('SIGHUP');
     signal('SIGTERM');
@@ -310,6 +312,16 @@ t.test(
     t.equal(listeners.size, 0);
   },
 );
+
+t.test('svc serve shows the link of the first owner on a terminal', async (t) => {
+  const { service, fail } = fakeService();
+  const { out, given } = surroundings();
+  const terminal = { ...given, isStdoutTerminal: true };
+  const code = createServeCommand(async () => service).run([], terminal);
+  fail(new Error('The end'));
+  await code;
+  t.match(out.stdout, '\n  http://127.0.0.1:8080/auth/link#svc_link_1\n');
+});
 
 t.test(
   'svc serve ends with exit code 1 when the service cannot go on, after stopping it',
