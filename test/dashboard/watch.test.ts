@@ -25,6 +25,7 @@ interface Stream {
 interface Tab {
   readonly watch: Watch;
   readonly seen: string[];
+  readonly status: () => string;
 }
 
 /** A browser: its tabs, the lock they agree by, and the streams that are open. */
@@ -43,12 +44,15 @@ class Browser {
   open(clock = this.clock): Tab {
     const number = this.tabs.length;
     const seen: string[] = [];
+    let status = '';
     const ports: WatchPorts = {
       clock,
       lock: (options, whileHeld) => this.#lock(options, whileHeld),
-      relay: (message) => {
-        for (const [i, tab] of this.tabs.entries()) if (i !== number) tab.watch.receive(message);
-      },
+      // As a BroadcastChannel does: later, to those who listen then.
+      relay: (message) =>
+        queueMicrotask(() => {
+          for (const [i, tab] of this.tabs.entries()) if (i !== number) tab.watch.receive(message);
+        }),
       stream: (signal, receive) =>
         new Promise((_resolve, reject) => {
           const fail = (): void => reject(new Error('broken'));
@@ -65,9 +69,11 @@ class Browser {
     const watch = openWatch(ports, {
       changed: (incidents) => seen.push(...incidents.map(({ name }) => name)),
       listAnew: () => seen.push('list'),
-      status: () => undefined,
+      status: (now) => {
+        status = now;
+      },
     });
-    const tab = { watch, seen };
+    const tab = { watch, seen, status: () => status };
     this.tabs.push(tab);
     return tab;
   }
@@ -113,8 +119,24 @@ t.test('tabs of a browser share one stream, and all see each change', async (t) 
   t.equal(browser.streams.length, 1);
   browser.streams[0]?.receive([]);
   browser.streams[0]?.receive(['a', 'b']);
+  await settle();
   for (const { seen } of tabs) t.same(seen, ['list', 'a', 'b']);
   for (const { watch } of tabs) watch.stop();
+});
+
+t.test('a tab that joins knows at once whether changes come', async (t) => {
+  const browser = new Browser();
+  const first = browser.open();
+  await settle();
+  const early = browser.open();
+  t.equal(early.status(), '', 'no stream stands yet');
+  browser.streams[0]?.receive([]);
+  await settle();
+  const late = browser.open();
+  await settle();
+  t.equal(late.status(), 'live');
+  t.same(late.seen, [], 'it has just listed');
+  for (const { watch } of [first, early, late]) watch.stop();
 });
 
 t.test(
@@ -124,12 +146,14 @@ t.test(
     const [first, second, third] = [browser.open(), browser.open(), browser.open()];
     await settle();
     browser.streams[0]?.receive(['a']);
+    await settle();
     first.watch.stop();
     await settle();
     t.equal(browser.streams.length, 1);
     t.not(browser.streams[0]?.tab, 0);
     browser.streams[0]?.receive([]);
     browser.streams[0]?.receive(['b']);
+    await settle();
     for (const { seen } of [second, third]) t.same(seen, ['list', 'a', 'list', 'b']);
     for (const { watch } of [second, third]) watch.stop();
   },
@@ -140,6 +164,7 @@ t.test('a stream that is silent is opened again, and all list again', async (t) 
   const tab = browser.open();
   await settle();
   browser.streams[0]?.receive(['a']);
+  await settle();
   await browser.clock.advance(SILENCE_MS_MAX - 1);
   t.equal(browser.opened.length, 1);
   await browser.clock.advance(1);
@@ -149,6 +174,7 @@ t.test('a stream that is silent is opened again, and all list again', async (t) 
   await settle();
   t.equal(browser.streams.length, 1);
   browser.streams[0]?.receive(['b']);
+  await settle();
   t.same(tab.seen.slice(-2), ['list', 'b']);
   tab.watch.stop();
 });
@@ -159,8 +185,10 @@ t.test('a holder of which nothing is heard loses the stream to another tab', asy
   const tab = browser.open();
   await settle();
   browser.streams[0]?.receive(['a']);
+  await settle();
   await browser.clock.advance(SILENCE_MS_MAX - 1);
   browser.streams[0]?.receive([]);
+  await settle();
   await browser.clock.advance(SILENCE_MS_MAX - 1);
   await settle();
   t.same(tab.seen, ['list', 'a'], 'a heartbeat counts as life');

@@ -13,12 +13,12 @@ export function SessionDialog(): VNode {
       isOpen={sessionState.value === 'ended'}
       actions={
         <>
-          <button type="button" class="quiet" onClick={() => void probe().catch(() => undefined)}>
-            {texts.session.check}
-          </button>
           <a class="button" href={signInPath(path)} target="_blank" rel="noopener">
             {texts.session.signIn}
           </a>
+          <button type="button" class="quiet" onClick={() => void probe().catch(() => undefined)}>
+            {texts.session.check}
+          </button>
         </>
       }
     >

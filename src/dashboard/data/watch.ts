@@ -22,7 +22,9 @@ export type Relayed =
   /** A stream has begun: what was before it may have been missed. */
   | { readonly kind: 'begun' }
   /** The stream broke. */
-  | { readonly kind: 'lost' };
+  | { readonly kind: 'lost' }
+  /** From a tab that joins: the holder answers by a heartbeat. */
+  | { readonly kind: 'joined' };
 
 /** Longest silence of a stream that works: the service sends a heartbeat each 30 s. */
 export const SILENCE_MS_MAX = 75_000;
@@ -66,7 +68,12 @@ export interface Watch {
 export function openWatch(ports: WatchPorts, events: WatchEvents): Watch {
   const stopped = new AbortController();
   let cancelSilence: () => void = () => undefined;
+  let isStreaming = false;
   const heard = (message: Relayed): void => {
+    if (message.kind === 'joined') {
+      if (isStreaming) ports.relay({ kind: 'heartbeat' });
+      return;
+    }
     cancelSilence();
     cancelSilence = ports.clock.wakeAfter(SILENCE_MS_MAX, onSilence);
     events.status(message.kind === 'lost' ? 'connecting' : 'live');
@@ -74,6 +81,7 @@ export function openWatch(ports: WatchPorts, events: WatchEvents): Watch {
     if (message.kind === 'begun') events.listAnew();
   };
   const publish = (message: Relayed): void => {
+    isStreaming = message.kind !== 'lost';
     ports.relay(message);
     heard(message);
   };
@@ -97,6 +105,7 @@ export function openWatch(ports: WatchPorts, events: WatchEvents): Watch {
           lead(ports, AbortSignal.any([lost, stopped.signal]), publish),
         );
       } catch {
+        isStreaming = false;
         // Taken by another tab, or given up to steal it: this tab follows, or asks again.
         if (!isSilent) await elapsed(ports.clock, RECONNECT_MS_MIN, stopped.signal);
       }
@@ -104,6 +113,7 @@ export function openWatch(ports: WatchPorts, events: WatchEvents): Watch {
   };
 
   cancelSilence = ports.clock.wakeAfter(SILENCE_MS_MAX, onSilence);
+  ports.relay({ kind: 'joined' });
   void compete();
   return {
     receive: heard,

@@ -1,7 +1,10 @@
 /** Links to the pages of the open project, by rooms; pages that the role may not open are left out. */
 import type { VNode } from 'preact';
+import { useEffect, useRef } from 'preact/hooks';
+import { useShortcuts } from '../components/shortcuts.ts';
 import { mayDo, projectId } from '../data/projects.ts';
-import { match } from '../router/location.ts';
+import { texts as componentTexts } from '../messages/en.ts';
+import { match, navigate, path } from '../router/location.ts';
 import { pathOf } from '../router/match.ts';
 import { type PageName, routes } from '../routes.ts';
 import { pageTitles, texts } from './texts.ts';
@@ -23,13 +26,29 @@ function mayOpen(page: PageName): boolean {
 }
 
 export function Navigation(): VNode | null {
+  const list = useRef<HTMLElement>(null);
   const project = projectId.value;
+  const goTo = (page: PageName) => () => {
+    if (project !== undefined) navigate(pathOf(page, { project }));
+  };
+  const { shortcut } = componentTexts;
+  useShortcuts([
+    { keys: 'g i', name: shortcut.incidents, run: goTo('incidents') },
+    { keys: 'g v', name: shortcut.vms, run: goTo('vms') },
+    { keys: 'g r', name: shortcut.rules, run: goTo('alertRules') },
+  ]);
+  // On a phone the links are one line, which scrolls: the open page is in sight.
+  const open = path.value;
+  useEffect(() => {
+    const link = open === '' ? null : list.current?.querySelector('[aria-current], .above');
+    link?.scrollIntoView({ block: 'nearest', inline: 'center' });
+  }, [open]);
   if (project === undefined) return null;
   const shown = rooms
     .map((pages) => pages.filter((page) => mayOpen(page)))
     .filter((pages) => pages.length > 0);
   return (
-    <nav class="navigation" aria-label={texts.navigation}>
+    <nav ref={list} class="navigation" aria-label={texts.navigation}>
       {shown.map((pages) => (
         <ul key={pages[0]}>
           {pages.map((page) => (

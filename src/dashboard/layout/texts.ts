@@ -10,7 +10,7 @@ export const texts = {
   navigation: 'Pages of the project',
   project: 'Project',
   chooseProject: 'Choose a project',
-  account: 'Your account',
+  account: 'Account',
   theme: 'Theme',
   loading: 'Loading…',
   noSuchPage: 'There is no such page',
@@ -29,7 +29,7 @@ export const texts = {
 } as const;
 
 export const themeNames: Readonly<Record<Theme, string>> = {
-  system: 'As the system',
+  system: 'System',
   light: 'Light',
   dark: 'Dark',
 };
