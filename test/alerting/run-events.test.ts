@@ -112,6 +112,18 @@ t.test('two firings in one batch have a run each', async (t) => {
   t.same(runs, [['breachStarted 0'], ['breachStarted 60']]);
 });
 
+t.test('a recorded firing leads to no other, whatever late samples show before it', async (t) => {
+  const world = new EvaluationWorld([cpuRule({ sustainedMs: 0 })]);
+  world.cpu(95, [150, 180, 330]);
+  const late = [
+    { at: 90, cpu: 95 },
+    { at: 120, cpu: 20 },
+    { at: 300, cpu: 20 },
+  ];
+  world.rows(late, 331);
+  t.same(firedRun(world), ['breachStarted 330'], 'the incident from 150 to 300 was reported');
+});
+
 t.test('silence of telemetry begins to breach by time, and ends with a sample', async (t) => {
   const rule = cpuRule({ metricId: 'telemetry_age_seconds', threshold: 120, sustainedMs: 600_000 });
   const world = new EvaluationWorld([rule]);

@@ -12,13 +12,7 @@ import {
   type LogEntry,
   type RuleRemoval,
 } from '../../telemetry/entry.ts';
-import {
-  concludeEntry,
-  type Instance,
-  isAgeBuffer,
-  type SeriesBuffer,
-  unnoteAfter,
-} from './instance.ts';
+import { concludeEntry, type Instance, isAgeBuffer, type SeriesBuffer } from './instance.ts';
 import { bufferKey, observeBatch, seedIncidents } from './observe-batch.ts';
 import { followFromBase, settledThrough, settleInstance, stepCurrent } from './series-buffer.ts';
 import {
@@ -191,13 +185,13 @@ function moveInto(live: SeriesBuffer, caughtUp: SeriesBuffer, instance: Instance
     const observedMs = row?.observedMs ?? 0;
     if (observedMs > boundaryMs) break;
     if (!row) break;
-    settleInstance(instance, row, caughtUp.values[i] ?? Number.NaN);
+    settleInstance(instance, row, { observedMs, value: caughtUp.values[i] ?? Number.NaN });
     throughMs = observedMs;
   }
   instance.buffer = live;
   instance.sinceMs = Math.max(instance.sinceMs, throughMs + 1);
   copyTimeline(instance.settled, instance.current);
-  unnoteAfter(instance, throughMs);
+  instance.pastRuns?.forgetOverAfter(throughMs);
   for (let i = live.settledRows; i < live.rows.length; i++) {
     const observedMs = live.rows[i]?.row.observedMs ?? 0;
     const value = live.values[i] ?? Number.NaN;

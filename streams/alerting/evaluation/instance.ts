@@ -18,6 +18,7 @@ import {
 } from '../../telemetry/entry.ts';
 import type { Derivation } from '../../telemetry/metrics/catalogue.ts';
 import type { InputRow, ObservedRow } from '../../telemetry/metrics/derive.ts';
+import { gapEvent, PastRuns, type PastStretch, startEvent } from './past-runs.ts';
 import {
   BREACH,
   breachAfter,
@@ -132,9 +133,6 @@ export interface Stretch {
   readonly untilMs: number;
 }
 
-/** Shared: most instances never had a run. */
-const NO_RUN_EVENTS: RunEvent[] = [];
-
 export interface Instance {
   readonly rule: RuleInForce;
   buffer: SeriesBuffer;
@@ -156,8 +154,8 @@ export interface Instance {
   held: Map<string, number> | undefined;
   /** What fired `current`, until it is reported: its run may be forgotten before it is fresh. */
   unreported: TimelineEvent | undefined;
-  /** Its newest edges below firing, oldest first; see `noteStep`. */
-  runEvents: RunEvent[];
+  /** Newest past runs below firing; undefined: most instances never had one. */
+  pastRuns: PastRuns | undefined;
   /** Of this entry, not yet reconciled with `reported`. */
   events: TimelineEvent[];
   /** The firing that was open before `events`, if any. */
@@ -181,7 +179,7 @@ export function createInstance(rule: RuleInForce, buffer: SeriesBuffer): Instanc
     decided: undefined,
     held: undefined,
     unreported: undefined,
-    runEvents: NO_RUN_EVENTS,
+    pastRuns: undefined,
     events: [],
     before: undefined,
     touched: false,
@@ -308,64 +306,54 @@ export function isAgeBuffer({ derivation }: Pick<SeriesBuffer, 'derivation'>): b
 }
 
 // Edges below firing: the effects of observations, or of their absence, on a run that has not
-// fired. Each is an event of the instance's machine with its own time. An instance keeps its newest
-// ones, oldest first, so that its machine can be run over them on request and when it fires.
+// fired. Each is an event of the instance's machine with its own time. The events are created only
+// when the machine is run over them: on request, and when the instance fires.
 //
 //     first breach                -> breachStarted
 //     gap beyond the tolerance    -> dataMissing, at the end of the tolerance; the first observation
 //                                    after it starts the run again, or ends it
 //     observation, no breach      -> breachEnded
+//
+// The timeline has the start of the current run. The instance keeps its newest past runs
+// (`past-runs.ts`) until its machine has recorded an incident after them.
 
-/**
- * Most events that an instance keeps; beyond that the oldest runs are dropped. Some are recorded
- * with a firing.
- */
+/** Most events of an instance; beyond that the oldest runs are left out. Some are recorded. */
 const RUN_EVENTS_MAX = 16;
 
-/**
- * Records the effect of an observation on the run. @param before of the timeline, which was not
- * firing
- */
-export function noteStep(
+/** Keeps a run below firing that an observation ended, or started again after a gap. */
+export function rememberRun(
   instance: Instance,
-  before: Pick<Timeline, 'phase' | 'startMs' | 'lastMs'>,
-  observedMs: number,
+  { startMs, lastMs }: Pick<Timeline, 'startMs' | 'lastMs'>,
+  overMs: number,
 ): void {
-  const { current } = instance;
-  const hadRun = before.phase === BREACH;
-  const hasRun = current.phase === BREACH;
-  if (hadRun && observedMs - before.lastMs > GAP_TOLERANCE_MS) note(instance, gap(before.lastMs));
-  if (hasRun && !(hadRun && current.startMs === before.startMs)) {
-    note(instance, start(current.startMs));
-  }
-  if (hadRun && !hasRun) noteEnd(instance, observedMs);
+  const gapSinceMs = overMs - lastMs > GAP_TOLERANCE_MS ? lastMs : Number.NaN;
+  remember(instance, { startMs, gapSinceMs, overMs, isEnd: instance.current.phase !== BREACH });
 }
 
-/** Records the end of a run, also of one that fired: its firing may never be reported. */
-export function noteEnd(instance: Instance, observedMs: number): void {
-  note(instance, { type: 'breachEnded', eventMs: observedMs });
+/** Keeps a firing that an observation ended, unless it was reported: its machine records that. */
+export function rememberFiring(
+  instance: Instance,
+  { startedMs: startMs, firedMs }: Pick<Timeline, 'startedMs' | 'firedMs'>,
+  overMs: number,
+): void {
+  if (openIncident(instance)?.firedMs === firedMs) return;
+  remember(instance, { startMs, gapSinceMs: Number.NaN, overMs, isEnd: true });
 }
 
-/** Records a silence that an observation ended: time alone had begun the breach. */
-export function noteSilence(instance: Instance, startMs: number, observedMs: number): void {
-  note(instance, start(startMs));
-  if (!instance.current.firing) noteEnd(instance, observedMs);
+/** Keeps a silence that an observation ended before it fired: time alone had begun the breach. */
+export function rememberSilence(instance: Instance, startMs: number, overMs: number): void {
+  remember(instance, { startMs, gapSinceMs: Number.NaN, overMs, isEnd: true });
 }
 
-/** Removes the events of observations after `settledMs`: they are computed again. */
-export function unnoteAfter(instance: Instance, settledMs: number): void {
-  if (instance.runEvents.length === 0) return;
-  const kept = instance.runEvents.filter(({ eventMs }) => eventMs <= settledMs);
-  // A gap is noted with the observation that ends it.
-  if (kept.at(-1)?.type === 'dataMissing') kept.pop();
-  instance.runEvents = kept;
+function remember(instance: Instance, stretch: PastStretch): void {
+  instance.pastRuns ??= new PastRuns();
+  instance.pastRuns.add(stretch);
 }
 
-/** Drops the events before the end of the last incident: its machine has recorded them. */
-export function forgetRecorded(instance: Instance): void {
-  if (instance.runEvents.length === 0) return;
-  const last = instance.reported?.incidents.at(-1);
-  if (last) instance.runEvents = afterIncident(instance.runEvents, last.recoveredMs);
+/** Drops the runs before the end of the last incident: its machine has recorded them. */
+export function forgetRecorded({ pastRuns, reported }: Instance): void {
+  const last = pastRuns && reported?.incidents.at(-1);
+  if (last) pastRuns.forgetBegunBy(last.recoveredMs);
 }
 
 /**
@@ -373,40 +361,41 @@ export function forgetRecorded(instance: Instance): void {
  * of runs shortly before it that ended without firing. No others, so that an evaluator rebuilt from
  * its log finds the same.
  */
-export function runBefore(
-  { runEvents, reported }: Instance,
-  startedMs: number,
-): readonly RunEvent[] {
-  const endedMs = reported?.incidents.at(-2)?.recoveredMs ?? Number.NEGATIVE_INFINITY;
-  const events = afterIncident(runEvents, endedMs);
-  const last = events.findLastIndex(
-    ({ type, eventMs }) => type === 'breachStarted' && eventMs === startedMs,
+export function runBefore(instance: Instance, startedMs: number): readonly RunEvent[] {
+  const { pastRuns, reported, current, buffer } = instance;
+  const started = startEvent(startedMs);
+  // Runs before a silence that time alone has proven may be older than the log.
+  const isSilent = isAgeBuffer(buffer) && current.lastMs < startedMs;
+  if (!pastRuns || isSilent) return [started];
+  const afterMs = reported?.incidents.at(-2)?.recoveredMs ?? Number.NEGATIVE_INFINITY;
+  const events = newest([...pastRuns.events({ afterMs, beforeMs: startedMs }), started]);
+  const first = events.findIndex(
+    ({ eventMs }, i) =>
+      eventMs >= startedMs - LATENESS_MS && (i === 0 || events[i - 1]?.type === 'breachEnded'),
   );
-  if (last < 0) return [start(startedMs)];
-  const isBegin = ({ eventMs }: RunEvent, i: number): boolean =>
-    eventMs >= startedMs - LATENESS_MS && (i === 0 || events[i - 1]?.type === 'breachEnded');
-  const first = events.findIndex(isBegin);
-  return events.slice(first < 0 || first > last ? last : first, last + 1);
+  return first < 0 ? [started] : events.slice(first);
 }
 
 /** The instance's events as of `nowMs`, from its open incident, or from its newest runs. */
 export function eventsOf(instance: Instance, nowMs: number): readonly ObservedEvent[] {
-  const { decided, reported, runEvents, buffer } = instance;
+  const { decided, reported, buffer } = instance;
   const incident = decided ?? reported?.incidents.at(-1);
   const recoveredMs = incident?.recoveredMs ?? Number.POSITIVE_INFINITY;
   if (incident && recoveredMs === Number.POSITIVE_INFINITY) {
-    return [start(incident.startedMs), sustained(incident)];
+    return [startEvent(incident.startedMs), sustained(incident)];
   }
-  const events: RunEvent[] = [...(incident ? afterIncident(runEvents, recoveredMs) : runEvents)];
+  const events = pastEvents(instance, incident ? recoveredMs : Number.NEGATIVE_INFINITY);
   const startMs = runStart(instance, nowMs);
-  if (startMs === undefined) return events;
-  const begun = events.findLast(({ type }) => type === 'breachStarted');
-  if (begun?.eventMs !== startMs || events.at(-1)?.type === 'breachEnded') {
-    events.push(start(startMs));
-  }
+  if (startMs === undefined) return newest(events);
+  const newestEvents = newest([...events, startEvent(startMs)]);
   const lastMs = buffer.newestValueMs;
-  if (!isAgeBuffer(buffer) && nowMs - lastMs > GAP_TOLERANCE_MS) events.push(gap(lastMs));
-  return events;
+  const isGap = !isAgeBuffer(buffer) && nowMs - lastMs > GAP_TOLERANCE_MS;
+  return isGap ? [...newestEvents, gapEvent(lastMs)] : newestEvents;
+}
+
+/** Events of past runs that began after `afterMs`, oldest first. */
+export function pastEvents({ pastRuns }: Instance, afterMs: number): readonly RunEvent[] {
+  return pastRuns?.events({ afterMs, beforeMs: Number.POSITIVE_INFINITY }) ?? [];
 }
 
 /** Start of the current run; undefined: there is none. */
@@ -419,31 +408,11 @@ function runStart({ current, rule, buffer }: Instance, nowMs: number): number | 
   return nowMs > startMs ? startMs : undefined;
 }
 
-function note(instance: Instance, event: RunEvent): void {
-  const { runEvents } = instance;
-  // The empty list is shared by all instances.
-  if (runEvents.length === 0) instance.runEvents = [event];
-  else runEvents.push(event);
-  while (runEvents.length > RUN_EVENTS_MAX) {
-    const next = runEvents.findIndex(({ type }, i) => i > 0 && type === 'breachStarted');
-    runEvents.splice(0, Math.max(1, next));
-  }
-}
-
-/** Events of runs that began after the incident. */
-function afterIncident(events: readonly RunEvent[], recoveredMs: number): RunEvent[] {
-  const first = events.findIndex(
-    ({ type, eventMs }) => type === 'breachStarted' && eventMs > recoveredMs,
-  );
-  return first < 0 ? [] : events.slice(first);
-}
-
-function start(eventMs: number): RunEvent {
-  return { type: 'breachStarted', eventMs };
-}
-
-function gap(sinceMs: number): RunEvent {
-  return { type: 'dataMissing', eventMs: sinceMs + GAP_TOLERANCE_MS, sinceMs, reason: 'NO_DATA' };
+/** The newest runs that fit into the bound as a whole. */
+function newest(events: readonly RunEvent[]): readonly RunEvent[] {
+  if (events.length <= RUN_EVENTS_MAX) return events;
+  const oldest = events.length - RUN_EVENTS_MAX;
+  return events.slice(events.findIndex(({ type }, i) => i >= oldest && type === 'breachStarted'));
 }
 
 /** As far as the state goes: who is notified, and of what, its row says. */

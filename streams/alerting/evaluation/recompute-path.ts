@@ -13,7 +13,7 @@ import {
   pathOf,
 } from '../../../machines/alerting/alert-instance-path.ts';
 import { type Edge, GAP_TOLERANCE_MS, type ObservedValue } from '../../telemetry/entry.ts';
-import { eventsOf, type Instance, isAgeBuffer } from './instance.ts';
+import { eventsOf, type Instance, isAgeBuffer, pastEvents } from './instance.ts';
 import type { EvaluatedEntry } from './pipeline.ts';
 import type { EvaluationState } from './state.ts';
 import { evaluateStored, type StoredSamples } from './stored-samples.ts';
@@ -93,7 +93,7 @@ class TakenEvents {
     const instance = instanceIn(state, this.#options);
     this.#instance = instance;
     if (!instance) return;
-    instance.runEvents.forEach(this.#add);
+    pastEvents(instance, this.#lastMs).forEach(this.#add);
     this.#takeValue(instance);
   }
 
@@ -112,10 +112,15 @@ class TakenEvents {
 
   /** Times of events grow: what is not later was taken before, but for a run that fires at once. */
   readonly #add = (event: ObservedEvent): void => {
-    const lastMs = this.#events.at(-1)?.eventMs ?? Number.NEGATIVE_INFINITY;
+    const lastMs = this.#lastMs;
     const firesAtOnce = event.type === 'sustained' && event.eventMs === lastMs;
     if (event.eventMs > lastMs || firesAtOnce) this.#events.push(event);
   };
+
+  /** Of the newest event taken, Unix ms. */
+  get #lastMs(): number {
+    return this.#events.at(-1)?.eventMs ?? Number.NEGATIVE_INFINITY;
+  }
 
   #takeValue({ buffer }: Instance): void {
     const { newestValueMs, values } = buffer;

@@ -7,7 +7,7 @@
  *     rows  [ base | ................ lateness window ................ newest ]
  *             ^ settled through here                current through here ^
  */
-import { GAP_TOLERANCE_MS, LATENESS_MS } from '../../telemetry/entry.ts';
+import { GAP_TOLERANCE_MS, LATENESS_MS, type ObservedValue } from '../../telemetry/entry.ts';
 import { type Derived, derive, powerOf, reportsState } from '../../telemetry/metrics/derive.ts';
 import {
   type BufferedInput,
@@ -18,17 +18,16 @@ import {
   isAgeBuffer,
   isHealthChanged,
   isOpenInstance,
-  noteEnd,
-  noteSilence,
-  noteStep,
   observedIn,
   openIncident,
   passDecided,
+  rememberFiring,
+  rememberRun,
+  rememberSilence,
   type SeriesBuffer,
   type Stretch,
   type TimelineEvent,
   takeOver,
-  unnoteAfter,
 } from './instance.ts';
 import {
   arrive,
@@ -112,7 +111,7 @@ export function refresh(buffer: SeriesBuffer, touch: (instance: Instance) => voi
     instance.events = kept;
     instance.recomputedFromMs ??= knownAfterMs;
     copyTimeline(settled, instance.current);
-    unnoteAfter(instance, settledMs);
+    instance.pastRuns?.forgetOverAfter(settledMs);
     advanceOverBuffer(buffer, instance);
     touch(instance);
   }
@@ -122,7 +121,10 @@ function advanceOverBuffer(buffer: SeriesBuffer, instance: Instance): void {
   for (let i = buffer.settledRows; i < buffer.rows.length; i++) {
     const row = buffer.rows[i]?.row;
     if (row && isAgeBuffer(buffer)) advanceAge(instance, row);
-    else advanceReading(instance, row?.observedMs ?? 0, buffer.values[i] ?? Number.NaN);
+    else {
+      const value = buffer.values[i] ?? Number.NaN;
+      advanceReading(instance, { observedMs: row?.observedMs ?? 0, value });
+    }
   }
 }
 
@@ -156,9 +158,10 @@ function append(
   }
   if (Number.isNaN(value)) return;
   buffer.newestValueMs = observedMs;
+  const observation = { observedMs, value };
   for (const instance of buffer.instances) {
     const { current, reported } = instance;
-    if (!advanceReading(instance, observedMs, value)) continue;
+    if (!advanceReading(instance, observation)) continue;
     const unreported = current.firing && openIncident(instance) === undefined;
     const missing = reported?.missing !== undefined;
     const changed = unreported || missing || isHealthChanged(instance);
@@ -181,13 +184,18 @@ function settleBefore(buffer: SeriesBuffer, limitMs: number): void {
 }
 
 function settle(buffer: SeriesBuffer, row: BufferedRow, value: number): void {
-  for (const instance of buffer.instances) settleInstance(instance, row, value);
+  const observation = { observedMs: row.observedMs, value };
+  for (const instance of buffer.instances) settleInstance(instance, row, observation);
 }
 
 /** Advances `settled` by one observation and keeps the values of its run. */
-export function settleInstance(instance: Instance, row: BufferedRow, value: number): void {
+export function settleInstance(
+  instance: Instance,
+  row: BufferedRow,
+  observation: ObservedValue,
+): void {
   if (isAgeBuffer(instance.buffer)) settleAge(instance, row);
-  else settleReading(instance, row.observedMs, value);
+  else settleReading(instance, observation);
 }
 
 function insert(buffer: SeriesBuffer, input: BufferedInput): Placement {
@@ -253,7 +261,7 @@ function beginAgain(buffer: SeriesBuffer, touch: (instance: Instance) => void): 
     } else instance.current.firing = false;
     if (instance.reported) instance.reported.incidents = incident ? [incident] : [];
     copyTimeline(instance.current, instance.settled);
-    unnoteAfter(instance, Number.NEGATIVE_INFINITY);
+    instance.pastRuns = undefined;
     instance.window = undefined;
     // The rule was in force before the clock went back.
     instance.sinceMs = Number.NEGATIVE_INFINITY;
@@ -277,12 +285,12 @@ function beginAgain(buffer: SeriesBuffer, touch: (instance: Instance) => void): 
  * Advances `current` by one observation; false: it could have no effect. A rule that cannot be
  * evaluated affects no other rule: its instance stays unchanged, with the reason in `failure`.
  */
-function advanceReading(instance: Instance, observedMs: number, value: number): boolean {
+function advanceReading(instance: Instance, observation: ObservedValue): boolean {
   const { current, rule } = instance;
   try {
     const quiet = current.phase === NONE && !current.firing && !isOpenOrReported(instance);
-    if (quiet && !isBreach(rule.rule, value)) return false;
-    advance(instance, observedMs, value);
+    if (quiet && !isBreach(rule.rule, observation.value)) return false;
+    advance(instance, observation);
     instance.failure = undefined;
   } catch (error) {
     instance.failure = error instanceof Error ? error.message : String(error);
@@ -291,39 +299,40 @@ function advanceReading(instance: Instance, observedMs: number, value: number): 
 }
 
 /** Advances `current` by one observation and records the result. */
-function advance(instance: Instance, observedMs: number, value: number): void {
-  if (Number.isNaN(value) || observedMs < instance.sinceMs) return;
+function advance(instance: Instance, observation: ObservedValue): void {
+  if (Number.isNaN(observation.value) || observation.observedMs < instance.sinceMs) return;
   const { current, events } = instance;
   const open = isOpenInstance(instance);
   const { firing, firedMs, startedMs } = current;
-  const outcome = stepCurrent(instance, { observedMs, value }, open);
+  const outcome = stepCurrent(instance, observation, open);
   if (outcome === UNCHANGED) return;
   if (events.length === 0 && instance.recomputedFromMs === undefined) {
     instance.before = firing ? { firedMs, startedMs } : undefined;
   }
-  events.push(eventOf(instance, outcome, { observedMs, value }));
+  events.push(eventOf(instance, outcome, observation));
 }
 
-/** Advances `current` by one value, and records its effect on a run below firing. */
+/** Advances `current` by one value, and keeps a run that ends with it. */
 export function stepCurrent(
   instance: Instance,
-  observation: { readonly observedMs: number; readonly value: number },
+  observation: ObservedValue,
   tracksGood: boolean,
 ): StepOutcome {
   const { current, rule } = instance;
-  const { phase, startMs, lastMs, firing } = current;
+  const { phase, startMs, lastMs, firing, firedMs, startedMs } = current;
   const outcome = step(current, rule.rule, observation, tracksGood);
-  const hasMoved = phase !== current.phase || startMs !== current.startMs;
-  if (firing && !current.firing) noteEnd(instance, observation.observedMs);
-  else if (hasMoved && !firing)
-    noteStep(instance, { phase, startMs, lastMs }, observation.observedMs);
+  if (firing) {
+    if (!current.firing) rememberFiring(instance, { startedMs, firedMs }, observation.observedMs);
+  } else if (phase === BREACH && (current.phase !== BREACH || current.startMs !== startMs)) {
+    rememberRun(instance, { startMs, lastMs }, observation.observedMs);
+  }
   return outcome;
 }
 
 function eventOf(
   instance: Instance,
   outcome: StepOutcome,
-  { observedMs, value }: { observedMs: number; value: number },
+  { observedMs, value }: ObservedValue,
 ): TimelineEvent {
   const { startMs } = instance.current;
   return {
@@ -336,14 +345,15 @@ function eventOf(
 }
 
 /** Advances `settled` by one observation and keeps the values of its run. */
-function settleReading(instance: Instance, observedMs: number, value: number): void {
+function settleReading(instance: Instance, observation: ObservedValue): void {
+  const { observedMs, value } = observation;
   // A rule that cannot be evaluated fails when an observation arrives, not when it settles.
   if (Number.isNaN(value) || instance.failure !== undefined) return;
   const { settled, rule } = instance;
   const quiet = settled.phase === NONE && !settled.firing && !isOpenOrReported(instance);
   if ((quiet && !isBreach(rule.rule, value)) || observedMs < instance.sinceMs) return;
   const open = isOpenInstance(instance);
-  step(settled, rule.rule, { observedMs, value }, open);
+  step(settled, rule.rule, observation, open);
   if (!keepsValues(settled, open)) {
     instance.window = undefined;
     return;
@@ -391,10 +401,14 @@ function advanceAge(instance: Instance, row: BufferedRow): void {
   };
   const silentFromMs = silenceBegun(instance, row.observedMs);
   if (passTo(instance, current, row.observedMs)) note(firedByAge(instance));
-  if (silentFromMs !== undefined) noteSilence(instance, silentFromMs, row.observedMs);
-  const wasFiring = current.firing;
+  const fired = current.firing
+    ? { startedMs: current.startedMs, firedMs: current.firedMs }
+    : undefined;
+  if (!fired && silentFromMs !== undefined) {
+    rememberSilence(instance, silentFromMs, row.observedMs);
+  }
   if (!arrive(current, rule.rule, observationOf(row), isOpenInstance(instance))) return;
-  if (wasFiring) noteEnd(instance, row.observedMs);
+  if (fired) rememberFiring(instance, fired, row.observedMs);
   const { startMs } = current;
   note({
     kind: 'recoverable',
@@ -424,7 +438,7 @@ export function followFromBase(instance: Instance): void {
   const { buffer, settled, current } = instance;
   copyTimeline(emptyTimeline(), settled);
   copyTimeline(settled, current);
-  unnoteAfter(instance, Number.NEGATIVE_INFINITY);
+  instance.pastRuns = undefined;
   for (const [i, { row }] of buffer.rows.entries()) {
     if (i >= buffer.settledRows) advanceAge(instance, row);
     else {

@@ -120,7 +120,7 @@ export function copyTimeline(from: Timeline, to: Timeline): void {
 export function step(
   timeline: Timeline,
   rule: EvaluationRule,
-  observation: { readonly observedMs: number; readonly value: number },
+  observation: ObservedValue,
   tracksGood: boolean,
 ): StepOutcome {
   const { observedMs, value } = observation;
