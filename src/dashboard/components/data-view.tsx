@@ -117,6 +117,8 @@ interface StaleProps {
 
 function Stale({ sinceMs, error, reload }: StaleProps): VNode {
   const time = formatTime(sinceMs, nowMs.peek(), format.value);
+  // The banner explains it once for the page, and goes on trying.
+  if (error.isDisconnected) return <p class="stale-since">{texts.view.stale(time)}</p>;
   return (
     <ErrorBox error={error} title={texts.view.stale(time)} actions={<Retry reload={reload} />} />
   );
