@@ -3,13 +3,19 @@
  * is checked inside the decision, at the project's head, so an earlier recovery wins. No act stops
  * the evaluation or ends the incident.
  */
-import type { Actor } from '../../streams/platform/commit/commit.ts';
+import { type Actor, COMMIT_BYTES_MAX } from '../../streams/platform/commit/commit.ts';
 import { invalidField, Refusal } from '../../streams/platform/refusal.ts';
 import type { Committed, Draft, EventOf, Host, RequestKey } from '../platform/host/host-port.ts';
 import { isPlainText } from '../platform/one-line.ts';
 
 /** Longest snooze, ms (API-25). */
 const SNOOZE_MS_MAX = 7 * 86_400_000;
+/** Incidents of one act. */
+export const INCIDENTS_MAX = 200;
+/** What an incident takes of a commit, about: its step, its instance's row and its record. */
+const INCIDENT_BYTES = 4 * 1024;
+/** Copies of a note among that. */
+const NOTE_COPIES = 4;
 /** Characters of a note. */
 const NOTE_CHARACTERS_MAX = 1_000;
 
@@ -26,7 +32,17 @@ export type Acknowledge = IncidentAct & { readonly note: string };
 /** `untilMs`: end of the snooze, Unix ms. */
 export type Snooze = IncidentAct & { readonly untilMs: number };
 
+/** Ids of incidents, each once, `INCIDENTS_MAX` at most. */
+export type ActOnSeveral = Omit<IncidentAct, 'id'> & { readonly ids: readonly string[] };
+
+/** What an act came to for one of several incidents; without a refusal it is done. */
+export interface ActResult {
+  readonly id: string;
+  readonly refusal?: { readonly reason: string; readonly message: string };
+}
+
 type Done = Promise<Committed<Record<string, never>>>;
+type DoneForSeveral = Promise<readonly ActResult[]>;
 
 /** Each throws a `Refusal`: NOT_FOUND, INVALID_STATE (it has ended), and those of the host. */
 export interface IncidentActs {
@@ -39,13 +55,22 @@ export interface IncidentActs {
   snooze(act: Snooze): Done;
   /** Ends the snooze. No-op without one. */
   unsnooze(act: IncidentAct): Done;
+  /**
+   * For several at once, in commits of bounded size: what cannot be done for one of them is its
+   * result, and the others are done. Throws INVALID_FIELD for what concerns them all. After another
+   * error a part may be done: a resend answers that part as before, and does the rest.
+   */
+  acknowledgeSeveral(act: ActOnSeveral & { readonly note: string }): DoneForSeveral;
+  snoozeSeveral(act: ActOnSeveral & { readonly untilMs: number }): DoneForSeveral;
 }
+
+type EventFor = (about: { at: number; by: string }) => EventOf<'alertInstance'>;
 
 export function createIncidentActs(host: Pick<Host, 'submit'>): IncidentActs {
   const submit = (
     { project, by, request, id }: IncidentAct,
     verb: string,
-    eventOf: (about: { at: number; by: string }) => EventOf<'alertInstance'>,
+    eventOf: EventFor,
   ): Done =>
     host.submit({
       ...{ project, by, request },
@@ -66,7 +91,70 @@ export function createIncidentActs(host: Pick<Host, 'submit'>): IncidentActs {
         return { type: 'snoozed', untilMs, ...about };
       }),
     unsnooze: (act) => submit(act, 'unsnoozed', (about) => ({ type: 'unsnoozed', ...about })),
+    async acknowledgeSeveral({ note, ...act }) {
+      checkNote(note);
+      const eventOf: EventFor = (about) => ({ type: 'acknowledged', note, ...about });
+      return await submitSeveral(host, act, 'acknowledged', eventOf, note);
+    },
+    snoozeSeveral: ({ untilMs, ...act }) =>
+      submitSeveral(host, act, 'snoozed', (about) => {
+        checkEnd(untilMs, about.at);
+        return { type: 'snoozed', untilMs, ...about };
+      }),
   };
+}
+
+async function submitSeveral(
+  host: Pick<Host, 'submit'>,
+  { ids, request, ...by }: ActOnSeveral,
+  verb: string,
+  eventOf: EventFor,
+  note = '',
+): DoneForSeveral {
+  const bytesEach = INCIDENT_BYTES + NOTE_COPIES * Buffer.byteLength(note);
+  const count = Math.max(1, Math.floor(COMMIT_BYTES_MAX / bytesEach));
+  const results: ActResult[] = [];
+  for (let from = 0; from < ids.length; from += count) {
+    // A part is a request of its own under the client's id, so that it too is committed once.
+    const scope = from === 0 ? request.scope : `${request.scope} from ${from}`;
+    const part = { ...by, ids: ids.slice(from, from + count), request: { ...request, scope } };
+    results.push(...(await submitPart(host, part, verb, eventOf)));
+  }
+  return results;
+}
+
+async function submitPart(
+  host: Pick<Host, 'submit'>,
+  { project, by, request, ids }: ActOnSeveral,
+  verb: string,
+  eventOf: EventFor,
+): DoneForSeveral {
+  const { answer } = await host.submit({
+    ...{ project, by, request },
+    decide(draft) {
+      const event = eventOf({ by: by.name, at: draft.at });
+      const results = ids.map((id): ActResult => {
+        const instance = firingOrRefusal(draft, id, verb);
+        if (instance instanceof Refusal) {
+          const { reason, message } = instance;
+          return { id, refusal: { reason, message } };
+        }
+        draft.send('alertInstance', instance, event);
+        return { id };
+      });
+      return { results };
+    },
+  });
+  return answer.results;
+}
+
+function firingOrRefusal(draft: Draft, id: string, verb: string): string | Refusal {
+  try {
+    return firingInstance(draft, id, verb);
+  } catch (error) {
+    if (error instanceof Refusal) return error;
+    throw error;
+  }
 }
 
 /** Id of the incident's alert instance. Throws unless the incident fires. */

@@ -32,6 +32,8 @@ export interface IncidentBody {
   readonly threshold: number;
   readonly sustainedSeconds: number;
   readonly vm: string;
+  /** Data center of the VM when it began; absent in records of older versions. */
+  readonly vmDatacenter?: string;
   /** Canonical label part of the series, '' or `{mountpoint="/"}`. */
   readonly labels: string;
   readonly state: IncidentState;
@@ -109,8 +111,13 @@ export function incidentRecord(
     snoozedUntilMs: incident.snoozedUntilMs,
     correctedAfterNotification: incident.correctedAfterNotification,
   };
-  const sort = String(incident.firedMs).padStart(15, '0');
+  const sort = incidentSort(incident.firedMs);
   return { kind: 'incident', id: incident.id, body: { ...body }, sort };
+}
+
+/** Sort key of incidents that fired then, Unix ms. */
+export function incidentSort(firedMs: number): string {
+  return String(Math.max(0, firedMs)).padStart(15, '0');
 }
 
 /** The rule's fields when the incident began: later edits do not change them. */
@@ -118,7 +125,9 @@ function ruleFacts(context: AlertInstanceContext, draft: Draft) {
   const rule = draft.instance('alertRule', context.rule);
   if (!rule) throw new Error(`Alert instance of the unknown rule ${context.rule}`);
   const { spec, version } = rule.context;
+  const vm = draft.record('vm', context.vm)?.body;
   return {
+    ...(vm && { vmDatacenter: vm.datacenter }),
     alertInstance: instanceIdOf(context),
     rule: context.rule,
     ruleVersion: version,

@@ -74,7 +74,7 @@ export async function openAttempt(
   const row = view.instance('delivery', delivery);
   if (!row || row.final) return { kind: 'notDue' };
   const context = row.context;
-  const isStill = recheck(view, context, activePeople(host)) === undefined;
+  const isStill = recheck(view, context, activePeople(host)).reason === undefined;
   if (isStill && isHeld(view, context)) return { kind: 'held' };
   const body = isStill ? await bodies.of(view, context, delivery) : undefined;
   let decidedMs = 0;
@@ -116,13 +116,13 @@ function openInDraft(
   if (delivery?.value !== 'queued' && delivery?.value !== 'rechecking') return 'notDue';
   const { at } = draft;
   const context = delivery.context;
-  const reason = recheck(draft, context, activePeople(host));
+  const { reason, checks } = recheck(draft, context, activePeople(host));
   if (!reason && isHeld(draft, context)) return 'held';
   if (!reason && bodyDigest === undefined) return 'notDue';
   if (delivery.value === 'queued') draft.send('delivery', id, { type: 'attemptDue', at });
   const event: DeliveryEvent = reason
-    ? { type: 'suppressed', at, reason }
-    : { type: 'cleared', at, attemptId, bodyDigest: bodyDigest ?? '' };
+    ? { type: 'suppressed', at, reason, checks }
+    : { type: 'cleared', at, attemptId, bodyDigest: bodyDigest ?? '', checks };
   // Not always `sending`: any event after 24 hours makes a delivery expire.
   const { value } = draft.send('delivery', id, event).instance;
   if (value === 'sending') return 'open';

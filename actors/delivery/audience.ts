@@ -9,6 +9,7 @@
 import { createHash } from 'node:crypto';
 import type { AlertInstanceContext } from '../../machines/alerting/alert-instance-setup.ts';
 import type {
+  DeliveryCheck,
   DeliveryContext,
   DeliveryInput,
   DeliveryReason,
@@ -164,25 +165,58 @@ function wasNotified(
 /** Why a delivery ends without (another) attempt. */
 export type SuppressedReason = Exclude<DeliveryReason, 'EXPIRED' | 'REFUSED'>;
 
-/** The reason not to send; undefined when the attempt may be opened. */
+/** What a recheck looked at, and what it came to. */
+export interface Recheck {
+  /** In the order in which they were made; with a reason the last one does not hold. */
+  readonly checks: readonly DeliveryCheck[];
+  /** The reason not to send; undefined when the attempt may be opened. */
+  readonly reason: SuppressedReason | undefined;
+}
+
+/** Looks at everything that could have changed, up to the first that no longer holds. */
 export function recheck(
   view: ProjectView,
   delivery: DeliveryContext,
   isPersonActive: IsPersonActive,
-): SuppressedReason | undefined {
+): Recheck {
+  const checks: DeliveryCheck[] = [];
+  for (const { check, reason } of checksOf(view, delivery, isPersonActive)) {
+    checks.push(check);
+    if (reason !== undefined) return { checks, reason };
+  }
+  return { checks, reason: undefined };
+}
+
+/** One check; without a reason it holds. */
+interface Checked {
+  readonly check: DeliveryCheck;
+  readonly reason?: SuppressedReason | undefined;
+}
+
+/** The checks of this delivery. What follows one that does not hold is not asked for. */
+function* checksOf(
+  view: ProjectView,
+  delivery: DeliveryContext,
+  isPersonActive: IsPersonActive,
+): Generator<Checked, void> {
   const destination = view.instance('destination', delivery.destination);
-  if (!destination || destination.final) return 'DESTINATION_DELETED';
-  if (destination.value === 'paused') return 'PAUSED';
-  const reason = isMail(destination) && whyNotTo(view, delivery.recipient, isPersonActive);
-  if (reason) return reason;
+  if (!destination || destination.final) {
+    yield { check: 'DESTINATION_EXISTS', reason: 'DESTINATION_DELETED' };
+    return;
+  }
+  yield { check: 'DESTINATION_EXISTS' };
+  const isPaused = destination.value === 'paused';
+  yield { check: 'DESTINATION_NOT_PAUSED', reason: isPaused ? 'PAUSED' : undefined };
+  if (isMail(destination)) {
+    const reason = whyNotTo(view, delivery.recipient, isPersonActive);
+    yield { check: 'RECIPIENT_ELIGIBLE', reason };
+  }
   switch (delivery.event) {
     case 'FIRING':
     case 'REPEATED':
-      return recheckFiring(view, delivery);
+      return yield* firingChecks(view, delivery);
     case 'RECOVERED':
-      return recheckRecovered(view, delivery);
-    case 'TEST':
-      return undefined;
+      yield { check: 'NOT_SUPERSEDED', reason: recheckRecovered(view, delivery) };
   }
 }
 
@@ -240,23 +274,35 @@ function isOutdated(view: ProjectView, delivery: DeliveryContext, repeats: numbe
   return false;
 }
 
-function recheckFiring(view: ProjectView, delivery: DeliveryContext): SuppressedReason | undefined {
+function* firingChecks(view: ProjectView, delivery: DeliveryContext): Generator<Checked, void> {
   const { incident, vm } = alertInstanceOf(view, delivery);
-  if (incident?.id !== delivery.incident || incident.recoveredMs !== null) return 'SUPERSEDED';
-  if (isOutdated(view, delivery, incident.repeats)) return 'SUPERSEDED';
-  if (incident.retiredMs !== null) return incident.retireReason ?? 'RULE_CHANGED';
-  // Instances of a retired VM are retired in a later commit.
-  if (isRetired(view, vm)) return 'VM_DELETED';
-  const rule = view.instance('alertRule', delivery.rule);
-  if (!rule || rule.final) return 'RULE_DELETED';
-  const { evaluationRevision, spec } = rule.context;
-  if (delivery.evaluationRevision < evaluationRevision) {
-    return spec.enabled ? 'RULE_CHANGED' : 'RULE_PAUSED';
+  if (incident?.id !== delivery.incident || incident.recoveredMs !== null) {
+    yield { check: 'INCIDENT_FIRES', reason: 'SUPERSEDED' };
+    return;
   }
+  yield { check: 'INCIDENT_FIRES' };
+  const isOld = isOutdated(view, delivery, incident.repeats);
+  yield { check: 'NOT_SUPERSEDED', reason: isOld ? 'SUPERSEDED' : undefined };
+  const retireReason = incident.retireReason ?? 'RULE_CHANGED';
+  const isRetiredIncident = incident.retiredMs !== null;
+  yield { check: 'INCIDENT_NOT_RETIRED', reason: isRetiredIncident ? retireReason : undefined };
+  // Instances of a retired VM are retired in a later commit.
+  yield { check: 'VM_EXISTS', reason: isRetired(view, vm) ? 'VM_DELETED' : undefined };
+  const rule = view.instance('alertRule', delivery.rule);
+  if (!rule || rule.final) {
+    yield { check: 'RULE_EXISTS', reason: 'RULE_DELETED' };
+    return;
+  }
+  yield { check: 'RULE_EXISTS' };
+  const { evaluationRevision, spec } = rule.context;
+  const isOther = delivery.evaluationRevision < evaluationRevision;
+  const whyOther = spec.enabled ? 'RULE_CHANGED' : 'RULE_PAUSED';
+  yield { check: 'RULE_UNCHANGED', reason: isOther ? whyOther : undefined };
   // A destination removed from the rule gets no more messages.
   const isNamed = spec.destinationNames.some((name) => name.endsWith(`/${delivery.destination}`));
-  if (!isNamed) return 'RULE_CHANGED';
-  return incident.snoozedUntilMs !== null ? 'SNOOZED' : undefined;
+  yield { check: 'DESTINATION_NAMED', reason: isNamed ? undefined : 'RULE_CHANGED' };
+  const isSnoozed = incident.snoozedUntilMs !== null;
+  yield { check: 'NOT_SNOOZED', reason: isSnoozed ? 'SNOOZED' : undefined };
 }
 
 /** One recipient of an incident's notifications. */

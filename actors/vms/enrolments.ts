@@ -62,6 +62,8 @@ export interface Enrolments {
    * @param system description of the guest by its agent, for display
    */
   enrol(token: string, system: string): Promise<EnrolledAgent>;
+  /** Can VMs of this data center be enrolled? */
+  isAvailableIn(datacenter: string): boolean;
 }
 
 export interface EnrolmentsDeps {
@@ -87,6 +89,7 @@ export function createEnrolments(deps: EnrolmentsDeps): Enrolments {
     offer: (request) => offer(deps, request),
     end: (request) => end(deps, request),
     enrol: (token, system) => enrol(deps, token, system),
+    isAvailableIn: (datacenter) => deps.datacenters.includes(datacenter),
   };
 }
 

@@ -76,6 +76,7 @@ const definitions: readonly MachineDefinition[] = [
     [
       'at',
       'eventMs',
+      'observedMs',
       'startedMs',
       'sinceMs',
       'untilMs',
@@ -110,10 +111,11 @@ const definitions: readonly MachineDefinition[] = [
       'unknown',
       'delayMs',
       'reason',
+      'checks',
       'createdMs',
       'nextAttemptMs',
     ],
-    { indexes: { incident: 'incident' } },
+    { indexes: { incident: 'incident', destination: 'destination', event: 'event' } },
   ),
   define(
     destinationMachine,

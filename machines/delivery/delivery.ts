@@ -26,6 +26,22 @@ export const DELIVERY_REASONS = [
 ] as const;
 export type DeliveryReason = (typeof DELIVERY_REASONS)[number];
 
+/** What is looked at before an attempt, as shown in audit and API. */
+export const DELIVERY_CHECKS = [
+  'DESTINATION_EXISTS',
+  'DESTINATION_NOT_PAUSED',
+  'RECIPIENT_ELIGIBLE',
+  'INCIDENT_FIRES',
+  'NOT_SUPERSEDED',
+  'INCIDENT_NOT_RETIRED',
+  'VM_EXISTS',
+  'RULE_EXISTS',
+  'RULE_UNCHANGED',
+  'DESTINATION_NAMED',
+  'NOT_SNOOZED',
+] as const;
+export type DeliveryCheck = (typeof DELIVERY_CHECKS)[number];
+
 export interface DeliveryInput {
   /** Unix ms of the commit that creates it. */
   readonly at: number;
@@ -70,7 +86,11 @@ interface Outcome {
   readonly attemptId?: string;
 }
 
-/** Times in Unix ms. `delayMs`: from now to the next attempt; null = no other attempt fits. */
+/**
+ * Times in Unix ms. `delayMs`: from now to the next attempt; null = no other attempt fits. `checks`:
+ * what was looked at, in that order; of `suppressed` the last one does not hold. Absent: events of
+ * older versions, and what was suppressed without a recheck.
+ */
 export type DeliveryEvent =
   | { readonly type: 'attemptDue'; readonly at: number }
   | {
@@ -78,8 +98,14 @@ export type DeliveryEvent =
       readonly at: number;
       readonly attemptId: string;
       readonly bodyDigest: string;
+      readonly checks?: readonly DeliveryCheck[];
     }
-  | { readonly type: 'suppressed'; readonly at: number; readonly reason: DeliveryReason }
+  | {
+      readonly type: 'suppressed';
+      readonly at: number;
+      readonly reason: DeliveryReason;
+      readonly checks?: readonly DeliveryCheck[];
+    }
   | ({ readonly type: 'accepted'; readonly httpStatus: number | null } & Outcome)
   | ({
       readonly type: 'attemptFailed';

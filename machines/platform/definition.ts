@@ -28,6 +28,10 @@ export interface MachineIndexes {
   readonly subject?: string;
   /** Incident that the instance belongs to. */
   readonly incident?: string;
+  /** Destination that the instance is for. */
+  readonly destination?: string;
+  /** What the instance is about, one of a few. */
+  readonly event?: string;
 }
 
 export type IndexName = keyof MachineIndexes;

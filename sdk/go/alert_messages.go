@@ -84,13 +84,13 @@ func (c *Client) UnsnoozeIncident(ctx context.Context, request *UnsnoozeIncident
 	return unary[Incident](ctx, c, method{service: "svc.monitoring.v1.AlertService", name: "UnsnoozeIncident", isMutation: true}, request)
 }
 
-// AcknowledgeIncidents: acknowledges several incidents at once, in one commit; each result says whether it was done.
+// AcknowledgeIncidents: acknowledgeIncident for several at once: all that can be are. A resend does what is left.
 // For people alone: with a session, and no key.
 func (c *Client) AcknowledgeIncidents(ctx context.Context, request *AcknowledgeIncidentsRequest) (*AcknowledgeIncidentsResponse, error) {
 	return unary[AcknowledgeIncidentsResponse](ctx, c, method{service: "svc.monitoring.v1.AlertService", name: "AcknowledgeIncidents", isMutation: true}, request)
 }
 
-// SnoozeIncidents: snoozes several incidents at once, in one commit; each result says whether it was done.
+// SnoozeIncidents: snoozeIncident for several at once: all that can be are. A resend does what is left.
 // For people alone: with a session, and no key.
 func (c *Client) SnoozeIncidents(ctx context.Context, request *SnoozeIncidentsRequest) (*SnoozeIncidentsResponse, error) {
 	return unary[SnoozeIncidentsResponse](ctx, c, method{service: "svc.monitoring.v1.AlertService", name: "SnoozeIncidents", isMutation: true}, request)

@@ -138,8 +138,8 @@ type ListIncidentsRequest struct {
 	// true: only those that need attention: firing, neither acknowledged nor snoozed.
 	Attention bool `json:"attention,omitempty"`
 
-	// Filter by data center, e.g. `DC-1`: incidents of the data center itself, and of VMs that are in
-	// it now; empty = all.
+	// Filter by data center, e.g. `DC-1`: incidents of the data center itself, and of VMs that were in
+	// it when they began; empty = all.
 	Datacenter string `json:"datacenter,omitempty"`
 }
 

@@ -22,7 +22,8 @@ import { CommitBodiesOfStream } from '../../streams/platform/commit/commit-bodie
 import { EVENTS_STREAM } from '../../streams/platform/commit/events.ts';
 import { invalidField, Refusal } from '../../streams/platform/refusal.ts';
 import type { Stream } from '../../streams/platform/stream.ts';
-import { definitionOf, parseInstanceName } from '../audit/api/audit.ts';
+import { definitionOf } from '../audit/api/audit.ts';
+import { instanceNameOf, parseInstanceName } from '../audit/api/instance-names.ts';
 import { compareSink, type SinkComparison } from '../audit/export/compare-sink.ts';
 import { ListTransitionsResponseSchema } from '../gen/svc/audit/v1/audit_pb.ts';
 import { collect, mapPage } from '../platform/api/paging.ts';
@@ -83,7 +84,11 @@ async function listTransitions(host: Pick<Host, 'view' | 'projects'>, body: Body
   const showActor = actorsForPeople(host);
   const read = (options: ListOptions) =>
     mapPage(view.transitions({ ...options, ...filter, descending: true }), (transition) =>
-      transitionMessage(transition, showActor),
+      transitionMessage(
+        transition,
+        showActor,
+        instanceNameOf(view, transition.machine, transition.instance),
+      ),
     );
   const { items: transitions, nextPageToken } = await collect('transitions', page, read, nextTurn);
   const message = create(ListTransitionsResponseSchema, { transitions, nextPageToken });

@@ -1,7 +1,6 @@
 /** The RPC services whose methods come from several rooms, each composed from those rooms. */
 
-import type { HandlerContext, ServiceImpl } from '@connectrpc/connect';
-import { Refusal } from '../../streams/platform/refusal.ts';
+import type { ServiceImpl } from '@connectrpc/connect';
 import { type AlertInstanceDeps, alertInstanceMethods } from '../alerting/api/alert-instances.ts';
 import { type AlertPreviewDeps, previewAlertRule } from '../alerting/api/alert-preview.ts';
 import {
@@ -11,6 +10,7 @@ import {
 } from '../alerting/api/alert-rules.ts';
 import { type IncidentWatchDeps, incidentWatch } from '../alerting/api/incident-watch.ts';
 import { type IncidentDeps, incidentMethods } from '../alerting/api/incidents.ts';
+import { type OverviewDeps, overviewMethods } from '../alerting/api/project-overview.ts';
 import { type CiDeps, ciMethods } from '../ci/api/ci.ts';
 import { type DeliveryDeps, deliveryMethods } from '../delivery/api/deliveries.ts';
 import { type DestinationDeps, destinationMethods } from '../delivery/api/destinations.ts';
@@ -23,9 +23,6 @@ import { credentialMethods } from '../identity/api/credentials.ts';
 import { type KeysDeps, keyMethods } from '../identity/api/keys.ts';
 import { memberMethods } from '../identity/api/members.ts';
 import { callerMethods, type ProjectDeps } from '../identity/api/projects.ts';
-import { personOf, within } from '../platform/api/caller.ts';
-import { parseProjectName } from '../platform/api/resource-name.ts';
-import { programVersion } from '../platform/version.ts';
 import { agentMethods, type EnrolmentDeps, enrolmentMethods } from '../vms/api/vm-enrolments.ts';
 
 export type AlertDeps = AlertRulesDeps &
@@ -33,6 +30,7 @@ export type AlertDeps = AlertRulesDeps &
   AlertPreviewDeps &
   IncidentWatchDeps &
   IncidentDeps &
+  OverviewDeps &
   DestinationDeps &
   DeliveryDeps;
 
@@ -49,16 +47,8 @@ export function alertService(deps: AlertDeps): ServiceImpl<typeof AlertService> 
     ...destinationMethods(deps),
     ...deliveryMethods(deps),
     ...noticeMethods(deps),
-    acknowledgeIncidents: notYet,
-    snoozeIncidents: notYet,
-    getProjectOverview: notYet,
+    ...overviewMethods(deps),
   };
-}
-
-/** Declared, and filled in by the commits that follow. */
-function notYet({ projectName }: { readonly projectName: string }, context: HandlerContext): never {
-  within(context, parseProjectName('projectName', projectName));
-  throw new Refusal('INVALID_STATE', `${context.method.name} is not there yet`);
 }
 
 export function automationService(deps: IdentityDeps): ServiceImpl<typeof AutomationService> {
@@ -72,13 +62,5 @@ export function automationService(deps: IdentityDeps): ServiceImpl<typeof Automa
 }
 
 export function projectService(deps: IdentityDeps): ServiceImpl<typeof ProjectService> {
-  return {
-    ...callerMethods(deps),
-    ...memberMethods(deps),
-    ...enrolmentMethods(deps),
-    getServiceInfo: (_request, context) => {
-      personOf(context);
-      return { version: programVersion };
-    },
-  };
+  return { ...callerMethods(deps), ...memberMethods(deps), ...enrolmentMethods(deps) };
 }

@@ -34,6 +34,7 @@ import { retentionPart, withAuditExport } from '../audit/open-audit.ts';
 import { openCi } from '../ci/open-ci.ts';
 import { openDashboard } from '../dashboard/serving/open-dashboard.ts';
 import { openDelivery } from '../delivery/open-delivery.ts';
+import { serviceInfoOf } from '../identity/api/service-info.ts';
 import { openIdentity } from '../identity/open-identity.ts';
 import { Closers } from '../platform/closers.ts';
 import { toDataFolderFault } from '../platform/data-folder.ts';
@@ -246,7 +247,8 @@ async function openApi(options: ApiOptions) {
   const exporter = new Exporter(options);
   closers.add('exports', () => exporter.close());
   const { projectCreation } = settings;
-  const parts = { ...options, ...identity, projectCreation };
+  const serviceInfo = serviceInfoOf(settings);
+  const parts = { ...options, ...identity, projectCreation, serviceInfo };
   const keylessCi = openCi({ ...options, tokens, publicUrl: origin });
   const { addRecipientRoutes, destinations } = options.delivery.openDestinations({
     ...{ origin, mail: identity.mail },

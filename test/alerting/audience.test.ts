@@ -162,7 +162,7 @@ t.test('what a recovery has no room to end, ends at its recheck', async (t) => {
   await world.recover(['vm-1']);
   const left = world.deliveries().filter(({ value }) => value === 'queued');
   t.equal(left.length, 40);
-  const reasons = left.map((one) => recheck(world.host.view(PROJECT), one, () => true));
+  const reasons = left.map((one) => recheck(world.host.view(PROJECT), one, () => true).reason);
   t.same([...new Set(reasons)], ['SUPERSEDED']);
 });
 

@@ -231,3 +231,23 @@ t.test('What cannot be shown is refused by its field', async (t) => {
     t.match(await world.call(method, request), answer, JSON.stringify(request));
   }
 });
+
+t.test(
+  'A run says when it fires if it goes on, and says nothing while nothing is seen',
+  async (t) => {
+    const world = await startRpcWorld(t);
+    const rule = await saveRule(world, { sustainedSeconds: 600 });
+    await world.write(cpu([120, 95], [60, 95]));
+    const { body } = await world.call('GetAlertInstance', of(rule));
+    t.match(body, { state: 'SUSTAINING', dataState: 'OBSERVED' });
+    t.equal(body.firesAtUnix, String(START_SECONDS - 120 + 600));
+    const list = async () =>
+      (await world.call('ListAlertInstances', { projectName: PROJECT })).body.instances;
+    t.match(await list(), [{ firesAtUnix: body.firesAtUnix }]);
+    await world.clock.advance(120_000);
+    await world.write([{ vm: 'vm-2', observedUnixMs: START_MS + 120_000, values: [] }]);
+    const [first] = await list();
+    t.match(first, { state: 'SUSTAINING', dataState: 'MISSING' });
+    t.notOk('firesAtUnix' in first, 'a gap promotes nothing');
+  },
+);

@@ -194,3 +194,32 @@ t.test('A feed holds so many changes and no more, and none once it has ended', (
   t.equal(following, 0, 'it follows no more');
   t.end();
 });
+
+t.test(
+  'A watch of changes alone begins with its position, and misses nothing after it',
+  async (t) => {
+    const world = await startWatched(t);
+    await world.rule();
+    await world.write([reading(0, 90)]);
+    const stream = await world.watch(bearer(world.keys.read), PROJECT, { changesOnly: true });
+    await stream.received(1);
+    t.match(stream.messages[0], { kind: 'HEARTBEAT', incidents: [], snapshotContinues: false });
+    const position = String(stream.messages[0].sequence);
+    t.equal(position, String(world.host.appliedSequence()));
+    await world.write([reading(1, 95, 'vm-2')]);
+    await world.write([reading(2, 5)]);
+    await stream.received(3);
+    t.match(stream.messages.slice(1), [
+      { kind: 'CHANGES', incidents: [{ state: 'FIRING', vmName: `${PROJECT}/vms/vm-2` }] },
+      { kind: 'CHANGES', incidents: [{ state: 'RECOVERED', vmName: `${PROJECT}/vms/vm-1` }] },
+    ]);
+    t.ok(Number(stream.messages[1].sequence) > Number(position));
+    const { incidentName = '' } = {
+      incidentName: stream.messages[1].incidents[0].alertInstanceName,
+    };
+    t.match(incidentName, /^projects\/demo\/alertInstances\//);
+    const found = await world.call('GetAlertInstance', { name: incidentName });
+    t.match(found.body, { name: incidentName, vmName: `${PROJECT}/vms/vm-2`, state: 'FIRING' });
+    stream.close();
+  },
+);

@@ -179,3 +179,138 @@ t.test('Every machine is listed and drawn for whoever may read', async (t) => {
     t.match(body, { machine, mermaid: /stateDiagram/, svg: /^<svg/ });
   }
 });
+
+t.test('Transitions are found by time, event, actor and request, in either order', async (t) => {
+  const world = await startAudited(t);
+  const { owner, requestId, keyRequestId } = world;
+  const person = { person: owner };
+  const startMs = world.clock.now();
+  await world.clock.advance(60_000);
+  for (const displayName of ['A', 'B', 'C']) {
+    const about = { name: world.account, requestId: randomUUID(), displayName };
+    await world.call('UpdateServiceAccount', about, person);
+    await world.clock.advance(60_000);
+  }
+  const found = async (filter: object, who: CallOptions = person) => {
+    const { status, body } = await list(world, filter, who);
+    if (status !== 200) throw new Error(JSON.stringify(body));
+    return body.transitions;
+  };
+  const edits = await found({ events: ['edited'] });
+  t.same(
+    edits.map(({ fields }: { fields: { displayName: string } }) => fields.displayName),
+    ['C', 'B', 'A'],
+  );
+  const oldest = await found({ events: ['edited', 'xstate.init'], oldestFirst: true });
+  t.same(oldest.slice(-3), edits.toReversed(), 'oldest first, of several events in one order');
+  t.equal(oldest[0].event, 'xstate.init');
+  const middle = {
+    startTimeUnixMs: String(startMs + 120_000),
+    endTimeUnixMs: String(startMs + 120_000),
+  };
+  t.same(await found(middle), [edits[1]], 'both ends are in the range');
+  t.same(await found({ startTimeUnixMs: String(startMs + 200_000) }), []);
+  t.match(await found({ requestId }), [{ machine: 'serviceAccount', event: 'xstate.init' }]);
+  t.match(await found({ requestId: keyRequestId }), [{ instanceName: world.keyName }]);
+  const mine = await found({ by: `people/${owner.person}`, events: ['edited'] });
+  t.same(mine, edits);
+  t.same(await found({ by: 'people/nobody' }), []);
+  t.match(edits[0], {
+    ...{ instanceName: world.account, fromStates: ['serviceAccount.active'] },
+    toStates: ['serviceAccount.active'],
+  });
+  t.same(JSON.parse(edits[0].eventJson), edits[0].fields, 'the fields are those of the JSON');
+  t.notOk('observedUnixMs' in edits[0], 'no observation decided it');
+  t.same(oldest[0].fromStates, [], 'a first step comes from nowhere');
+});
+
+t.test('Every page of a filtered list goes on where the one before it ended', async (t) => {
+  const world = await startAudited(t);
+  const person = { person: world.owner };
+  for (const displayName of ['A', 'B', 'C', 'D', 'E']) {
+    const about = { name: world.account, requestId: randomUUID(), displayName };
+    await world.call('UpdateServiceAccount', about, person);
+  }
+  for (const oldestFirst of [false, true]) {
+    const filter = { events: ['edited', 'xstate.init'], oldestFirst };
+    const whole = (await list(world, filter, person)).body.transitions;
+    const pages = [];
+    let pageToken = '';
+    do {
+      const page = { ...filter, pageSize: 2, pageToken };
+      const { body } = await list(world, page, person);
+      t.ok(body.transitions.length > 0, 'no page is empty');
+      pages.push(...body.transitions);
+      pageToken = body.nextPageToken;
+    } while (pageToken !== '');
+    t.same(pages, whole);
+  }
+  const { body } = await list(world, { pageSize: 1 }, person);
+  const turned = { pageSize: 1, pageToken: body.nextPageToken, oldestFirst: true };
+  t.match(await list(world, turned, person), { status: 400, reason: 'INVALID_FIELD' });
+});
+
+t.test('A filter is checked, and finds nothing by a name that is not shown', async (t) => {
+  const world = await startAudited(t);
+  const { owner, keys } = world;
+  const bad: [object, string][] = [
+    [{ startTimeUnixMs: '-1' }, 'startTimeUnixMs'],
+    [{ startTimeUnixMs: '5', endTimeUnixMs: '4' }, 'endTimeUnixMs'],
+    [{ events: Array.from({ length: 21 }, String) }, 'events'],
+    [{ by: 'x'.repeat(201) }, 'by'],
+    [{ requestId: 'x'.repeat(201) }, 'requestId'],
+  ];
+  for (const [filter, field] of bad) {
+    const answer = await list(world, filter, { person: owner });
+    t.match(answer, { status: 400, reason: 'INVALID_FIELD', metadata: { field } });
+  }
+  const rule = { ...{ projectName: PROJECT, id: randomUUID(), requestId: randomUUID() } };
+  const spec = {
+    ...{ displayName: 'CPU', metricId: 'cpu_utilization_pct', operator: 'GREATER_THAN' },
+    ...{ threshold: 90, severity: 'WARNING', allVms: true },
+  };
+  const saved = { ...rule, spec, expectedVersion: '0' };
+  await world.call('SaveAlertRule', saved, { person: owner });
+  const asKey = { key: keys.read };
+  const byName = { by: `people/${owner.person}`, machine: 'alertRule' };
+  t.same((await list(world, byName, asKey)).body, { transitions: [], nextPageToken: '' });
+  t.match((await list(world, { by: 'human', machine: 'alertRule' }, asKey)).body, {
+    transitions: [{ by: 'human', instanceName: `${PROJECT}/alertRules/${rule.id}` }],
+  });
+});
+
+t.test('A machine has its layout as data, by the ids that transitions name', async (t) => {
+  const world = await startRpcWorld(t);
+  const machine = async (name: string) =>
+    (await world.call('GetMachine', { projectName: PROJECT, machine: name })).body;
+  for (const name of machineDefinitions.keys()) {
+    const { layout, svg } = await machine(name);
+    const ids = new Set(layout.states.map(({ id }: { id: string }) => id));
+    t.match(svg, `width="${layout.width}" height="${layout.height}"`, 'the same drawing');
+    for (const { parentId, box, kind } of layout.states) {
+      t.ok(parentId === '' || ids.has(parentId));
+      t.ok(box.x + box.width <= layout.width && box.y + box.height <= layout.height);
+      t.not(kind, 'KIND_UNSPECIFIED');
+    }
+    for (const { fromState, toState, points, events } of layout.arrows) {
+      t.ok(ids.has(fromState) && ids.has(toState), `${fromState} ${toState}`);
+      t.ok(points.length >= 2 && events.length >= 1);
+    }
+    for (const { parentId, toState, points } of layout.starts) {
+      t.ok((parentId === '' || ids.has(parentId)) && ids.has(toState) && points.length >= 2);
+    }
+    t.ok(layout.starts.some(({ parentId }: { parentId: string }) => parentId === ''));
+  }
+  const { layout } = await machine('alertInstance');
+  const arrow = layout.arrows.find(
+    ({ fromState, toState }: { fromState: string; toState: string }) =>
+      fromState === 'alertInstance.firing' && toState === 'alertInstance.idle',
+  );
+  t.match(arrow.events, [{ event: 'recovered', guard: 'isOfThisIncident' }]);
+  const timers = layout.arrows.flatMap(({ events }: { events: { event: string }[] }) => events);
+  const end = 'xstate.after.snoozeEnd.alertInstance.firing.notification.snoozed';
+  t.match(
+    timers.find(({ event }: { event: string }) => event === end),
+    { label: 'after snoozeEnd' },
+  );
+});

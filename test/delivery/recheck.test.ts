@@ -288,3 +288,28 @@ t.test('EVAL-21: no recovery is sent where no firing was, though it fires again'
     ['FIRING sent', 'FIRING suppressed', 'RECOVERED suppressed'],
   );
 });
+
+t.test('each recheck records what it looked at, up to what no longer holds', async (t) => {
+  const world = await delivering(t);
+  world.notifier.answer = () => failed();
+  await world.fire(['vm-1']);
+  await world.until('it waits', () => only(world).value === 'waiting');
+  const untilMs = world.clock.now() + 9 * HOUR_MS;
+  await world.sendAlert('vm-1', { type: 'snoozed', untilMs, by: 'me' });
+  await world.pass(7_000, 500);
+  const about = { machine: 'delivery', limit: 100 };
+  const checks = world.host
+    .view(PROJECT)
+    .transitions(about)
+    .items.flatMap(({ event }) => ('checks' in event ? [[event.type, event.checks]] : []));
+  const all = [
+    ...['DESTINATION_EXISTS', 'DESTINATION_NOT_PAUSED', 'INCIDENT_FIRES', 'NOT_SUPERSEDED'],
+    ...['INCIDENT_NOT_RETIRED', 'VM_EXISTS', 'RULE_EXISTS', 'RULE_UNCHANGED'],
+    ...['DESTINATION_NAMED', 'NOT_SNOOZED'],
+  ];
+  t.same(checks, [
+    ['cleared', all],
+    ['suppressed', all],
+  ]);
+  t.equal(only(world).reason, 'SNOOZED', 'for which the last one does not hold');
+});

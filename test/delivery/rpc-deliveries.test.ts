@@ -110,3 +110,37 @@ t.test('Deliveries', async (t) => {
     t.match(await list({ destinationName: 'dst_hook' }), { code: 'invalid_argument' });
   });
 });
+
+t.test('A delivery has its path, and what each recheck looked at', async (t) => {
+  const world = await startRpcWorld(t);
+  const { hook, mail } = await withDestinations(world);
+  const attemptId = await attempt(world, hook);
+  const stepsOf = async (id: string) =>
+    (await world.call('GetDelivery', { name: `${PROJECT}/deliveries/${id}` })).body.steps;
+  t.match(await stepsOf(hook), [
+    { event: '', state: 'QUEUED', atUnixMs: String(START_SECONDS * 1000), checks: [] },
+    { event: 'attemptDue', state: 'RECHECKING', attemptId: '' },
+    { event: 'cleared', state: 'SENDING', attemptId, checks: [] },
+    { event: 'attemptFailed', state: 'WAITING', attemptId },
+  ]);
+  const checks = ['DESTINATION_EXISTS', 'DESTINATION_NOT_PAUSED', 'RECIPIENT_ELIGIBLE'] as const;
+  await world.host.submit({
+    ...{ project: 'demo', by },
+    decide: (draft) =>
+      void draft.send('delivery', mail, {
+        ...{ type: 'suppressed', at: draft.at, reason: 'RECIPIENT_UNSUBSCRIBED', checks },
+      }),
+  });
+  const [, last] = await stepsOf(mail);
+  t.match(last, { event: 'suppressed', state: 'SUPPRESSED' });
+  t.same(last.checks, [
+    { check: 'DESTINATION_EXISTS', holds: true, reason: '' },
+    { check: 'DESTINATION_NOT_PAUSED', holds: true, reason: '' },
+    { check: 'RECIPIENT_ELIGIBLE', holds: false, reason: 'RECIPIENT_UNSUBSCRIBED' },
+  ]);
+  const { deliveries } = (await world.call('ListDeliveries', { projectName: PROJECT })).body;
+  t.ok(
+    deliveries.every(({ steps }: { steps: [] }) => steps.length === 0),
+    'lists leave it out',
+  );
+});

@@ -6,7 +6,9 @@ import { randomUUID } from 'node:crypto';
 import t, { type Test } from 'tap';
 import { memberIdOf } from '../../actors/identity/grants.ts';
 import { INVITATION_MS } from '../../machines/identity/invitation.ts';
+import packageJson from '../../package.json' with { type: 'json' };
 import type { InvitationMail } from '../../src/identity/api/members.ts';
+import { serviceInfoOf } from '../../src/identity/api/service-info.ts';
 import { type Answer, ORIGIN, type RpcWorld, startRpcWorld } from '../support/api-in-process.ts';
 import type { SignedIn } from '../support/identities.ts';
 import { operator, outcomeOf } from '../support/people-on-host.ts';
@@ -309,3 +311,29 @@ t.test('no credential reaches a project method (API-21)', async (t) => {
     }
   }
 });
+
+t.test(
+  'who is signed in learns how the service is set up, and no address of its parts',
+  async (t) => {
+    const { people, as } = await startProjects(t);
+    const { status, body } = await as(people.stranger)('GetServiceInfo', {});
+    t.equal(status, 200);
+    t.same(body, {
+      ...{ version: packageJson.version, samplingIntervalSeconds: 30, hasMail: false },
+      ciIssuers: [
+        { name: 'github', kind: 'github', url: 'https://token.actions.githubusercontent.com' },
+      ],
+      ...{ expandedDatacenters: ['DC-1'], peopleCreateProjects: false },
+    });
+    t.match(serviceInfoOf({ ...INFO, smtpUrl: 'smtp://u:secret@mail.example' }), { hasMail: true });
+    t.notMatch(
+      JSON.stringify(serviceInfoOf({ ...INFO, smtpUrl: 'smtp://u:secret@m' })),
+      /secret|@m/,
+    );
+  },
+);
+
+const INFO = {
+  ...{ smtpUrl: null, ciIssuers: [], expandedDatacenters: [] },
+  projectCreation: 'operator',
+} as const;

@@ -33,6 +33,8 @@ const BODY_KIB: Readonly<Record<string, number>> = {
   ...{ WriteSamples: 1024, RetireVms: 256, SaveAlertRule: 256, PreviewAlertRule: 256 },
   ...{ CreateDestination: 256, UpdateDestination: 256, QueryVMMonitoring: 256 },
   ...{ CreateServiceAccount: 256, UpdateServiceAccount: 256, CreateKey: 256, ListCredentials: 256 },
+  ...{ AcknowledgeIncidents: 256, SnoozeIncidents: 256, ListTransitions: 256, ListIncidents: 256 },
+  ...{ ListAlertInstances: 256, ListDeliveries: 256, ListVMMonitoring: 256 },
   ...{ StartCiVerification: 256, ApproveCiVerification: 256, UpdateCiConnection: 256 },
 };
 const PACKERS = { gzip: gzipSync, br: brotliCompressSync };

@@ -3,7 +3,7 @@ import t from 'tap';
 import { retireInstances, rulesWithStaleInstances } from '../../actors/alerting/rule-instances.ts';
 import { seedOf } from '../../actors/alerting/rule-markers.ts';
 import { outstandingDeliveries } from '../../actors/delivery/wake-ups.ts';
-import type { Host, Page, ProjectView } from '../../actors/platform/host/host-port.ts';
+import type { Host, Page, ProjectReads } from '../../actors/platform/host/host-port.ts';
 import { allInstances, liveInstances } from '../../actors/platform/host/live-instances.ts';
 import { instanceIdOf } from '../../streams/alerting/evaluation/notification-diff.ts';
 import { openAlertingWorld, PROJECT, RULE } from '../support/alerting-on-host.ts';
@@ -20,7 +20,7 @@ function watched(host: Host) {
     most.inOneTurn = Math.max(most.inOneTurn, inTurn);
     return page;
   };
-  const view = (project: string): ProjectView => {
+  const view = (project: string): ProjectReads => {
     const inner = host.view(project);
     return {
       ...bound(inner),
@@ -30,7 +30,7 @@ function watched(host: Host) {
   return { host: { ...host, view }, view: view(PROJECT), most };
 }
 
-function bound(view: ProjectView): ProjectView {
+function bound(view: ProjectReads): ProjectReads {
   return {
     project: view.project,
     instance: (...asked) => view.instance(...asked),
@@ -39,6 +39,10 @@ function bound(view: ProjectView): ProjectView {
     records: (...asked) => view.records(...asked),
     countInstances: (...asked) => view.countInstances(...asked),
     transitions: (...asked) => view.transitions(...asked),
+    countByState: (...asked) => view.countByState(...asked),
+    incidents: (...asked) => view.incidents(...asked),
+    countIncidents: () => view.countIncidents(),
+    deliveries: (...asked) => view.deliveries(...asked),
   };
 }
 

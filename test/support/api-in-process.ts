@@ -29,6 +29,7 @@ import { openDatabase } from '../../sqlite/platform/database.ts';
 import { openEmbeddedStream } from '../../sqlite/platform/embedded-stream/embedded-stream.ts';
 import { openSecretStore, type SecretStore } from '../../sqlite/platform/secret-store.ts';
 import { type History, openHistory } from '../../sqlite/telemetry/history/store/store.ts';
+import { serviceInfoOf } from '../../src/identity/api/service-info.ts';
 import type { AccessTokens } from '../../src/identity/auth/access-tokens.ts';
 import { createAuthenticator } from '../../src/identity/auth/authenticator.ts';
 import { createIdentities } from '../../src/identity/open-identity.ts';
@@ -38,6 +39,7 @@ import { refuseTwoCredentials } from '../../src/platform/http/server.ts';
 import { BODY_BYTES_MAX, HEADER_BYTES_MAX } from '../../src/platform/http-limits.ts';
 import { hashKey } from '../../src/platform/keys.ts';
 import type { Log } from '../../src/platform/log.ts';
+import { ciIssuers } from '../../src/platform/settings/ci-issuers.ts';
 import { connectOptions, type RpcDeps, rpcRoutes } from '../../src/service/routes.ts';
 import { createIncidentRecomputations } from '../../src/telemetry/query/explain/recompute-incident.ts';
 import { QUERY_THREAD } from '../../src/telemetry/query/open-queries.ts';
@@ -108,6 +110,7 @@ export async function startRpcWorld(
     positions: testPositions({ ...parts, bounds }),
     enrolments: openEnrolments({ host, clock, random, datacenters: ['DC-1'] }),
     projectCreation: 'operator',
+    serviceInfo: serviceInfoOf(INFO_SETTINGS),
     anonymousLimits: testAnonymousLimits(t, clock),
     noteBrokenBody: (encoding) => void brokenBodies.push(encoding),
     publicUrl: () => ORIGIN,
@@ -151,6 +154,11 @@ export async function startRpcWorld(
   };
   return { ...seen, ...callsOf(app, keys, settled), settled, issue, stopRules: parts.stopRules };
 }
+
+const INFO_SETTINGS: Parameters<typeof serviceInfoOf>[0] = {
+  ...{ smtpUrl: null, projectCreation: 'operator', expandedDatacenters: ['DC-1'] },
+  ciIssuers: ciIssuers.parse('github'),
+};
 
 /** Makes a key: a collector's where it may collect, else one of a service account of its own. */
 function issuerOf(identities: ReturnType<typeof identitiesOf>) {

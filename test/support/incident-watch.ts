@@ -17,8 +17,11 @@ export async function startWatched(t: Test) {
   await world.app.listen({ host: '127.0.0.1', port: 0 });
   const { port } = world.app.server.address() as AddressInfo;
   const url = `http://127.0.0.1:${port}`;
-  const watch = (headers: Readonly<Record<string, string>>, projectName = PROJECT) =>
-    openStream(url, WATCH_PATH, { projectName }, headers);
+  const watch = (
+    headers: Readonly<Record<string, string>>,
+    projectName = PROJECT,
+    more: object = {},
+  ) => openStream(url, WATCH_PATH, { projectName, ...more }, headers);
   return { ...world, url, watch, stop: () => stopping.abort(), rule: () => saveRule(world) };
 }
 

@@ -2,7 +2,7 @@
  * Who writes in tests of WriteSamples: an authenticator that knows its callers by name, and the
  * projects there are.
  */
-import type { ProjectView } from '../../actors/platform/host/host-port.ts';
+import type { ProjectReads } from '../../actors/platform/host/host-port.ts';
 import type { Authenticator } from '../../src/platform/access/authenticator.ts';
 import type { CredentialPrincipal } from '../../src/platform/access/principal.ts';
 import { Refusal } from '../../streams/platform/refusal.ts';
@@ -22,7 +22,7 @@ const projects = new Set(['demo', 'second']);
 /** A project as far as writing asks for it. */
 export function view(project: string) {
   const record = (_kind: string, id: string) => (projects.has(id) ? { id } : undefined);
-  return { project, record } as unknown as ProjectView;
+  return { project, record } as unknown as ProjectReads;
 }
 
 function authenticateKey(authorization: string | undefined): CredentialPrincipal {

@@ -36,6 +36,7 @@ t.test('The inventory', async (t) => {
         ...{ name: VM, displayName: 'web', state: 'RUNNING', datacenter: 'DC-1', vcpus: 2 },
         telemetry: { state: 'LIVE', lastObservedUnix: at(0) },
         ...{ expandedMonitoring: false, cpuUtilizationPct: 0, memoryUsedBytes: 1024 },
+        expanded: { available: true, reason: '', state: 'OFF' },
       },
     ]);
     const [bare] = (await list(world, { inventoryOnly: true })).vms;
@@ -152,7 +153,9 @@ t.test('The inventory', async (t) => {
     );
   });
   await t.test('a VM whose storage is damaged is not live; the others are as they are', (t) => {
-    const known = { displayName: 'x', datacenter: 'DC-1', expandedMonitoring: false } as const;
+    const expanded = { isAvailable: true, state: 'OFF' };
+    const named = { displayName: 'x', datacenter: 'DC-1', expandedMonitoring: false } as const;
+    const known = { ...named, expanded };
     const vms = ['good', 'bad', 'new'].map((id) => ({ ...known, id, datacenterState: 'live' }));
     const history = {
       newest(_project: string, vm: string) {
@@ -163,7 +166,7 @@ t.test('The inventory', async (t) => {
     };
     // The part of a history view that the method uses.
     const { vmInventory } = vmMethods(history as unknown as Parameters<typeof vmMethods>[0]);
-    const call = { ...{ project: 'demo', nextPageToken: '', nowMs: START_MS }, vms };
+    const call = { ...{ project: 'demo', nextPageToken: '', totalSize: 3, nowMs: START_MS }, vms };
     const asked = { ...call, inventoryOnly: false, format: 'json' };
     const { result } = vmInventory?.(asked as never, () => false) ?? {};
     const { bytes, failures } = result as { bytes: Uint8Array; failures: object[] };

@@ -210,7 +210,8 @@ const METRICS = [
 function queryOf(vm: string, { start, end, step: by }: Grid): VmQuery {
   const range = { startMs: ms(start), endMs: ms(end), stepMs: by * 1000, retainedFromMs: 0 };
   const facts = { datacenter: 'live', expandedMonitoring: true, clockReasons: [] } as const;
-  return { project: 'demo', vm, metricIds: METRICS, range, nowMs: NOW, ...facts };
+  const withExtremes = false;
+  return { project: 'demo', vm, metricIds: METRICS, withExtremes, range, nowMs: NOW, ...facts };
 }
 
 t.test('Any history is answered step by step as the oracle says', async (t) => {

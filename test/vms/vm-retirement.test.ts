@@ -51,7 +51,8 @@ t.test('a retired VM ends its alerts as VM_DELETED: no recovery is manufactured'
   await retire(world, 'vm-1');
   const incident = world.incidents().find(({ vm }) => vm === 'vm-1');
   const before = world.deliveries().find((delivery) => delivery.incident === incident?.id);
-  const rechecked = () => recheck(world.host.view(PROJECT), before as DeliveryContext, () => true);
+  const rechecked = () =>
+    recheck(world.host.view(PROJECT), before as DeliveryContext, () => true).reason;
   t.equal(rechecked(), 'VM_DELETED');
   await world.until('it is retired', () => statesOf(world)['vm-1'] === 'RETIRED');
   t.same(statesOf(world), { 'vm-1': 'RETIRED', 'vm-2': 'FIRING' });

@@ -6,13 +6,25 @@ import type { MachineName } from '../../../machines/audit/registry.ts';
 import type { Effect } from '../../../machines/platform/effects.ts';
 import type { Actor, ChainStart, Commit } from '../../../streams/platform/commit/commit.ts';
 import type { DueTimer } from '../../../streams/platform/commit/projection.ts';
-import type { EventOf, InputOf, Instance, ProjectView, RecordKind, RecordWrite } from './rows.ts';
+import type {
+  EventOf,
+  InputOf,
+  Instance,
+  ProjectReads,
+  ProjectView,
+  RecordKind,
+  RecordWrite,
+} from './rows.ts';
 
 export type {
+  DeliveryFilter,
   DueTimer,
+  IncidentFilter,
+  IncidentStanding,
   ListOptions,
   Page,
   RecordedTransition,
+  TransitionFilter,
 } from '../../../streams/platform/commit/projection.ts';
 export {
   type ContextOf,
@@ -20,6 +32,7 @@ export {
   type InputOf,
   type Instance,
   isRecordOf,
+  type ProjectReads,
   type ProjectRecord,
   type ProjectView,
   type RecordBodies,
@@ -93,7 +106,7 @@ export interface Host {
    * same request).
    */
   submit<T>(submission: Submission<T>): Promise<Committed<T>>;
-  view(project: string): ProjectView;
+  view(project: string): ProjectReads;
   /** Every project that has a commit, `_system` included. */
   projects(): readonly string[];
   /** Any project's instance by its globally unique id: credentials are looked up this way. */

@@ -28,7 +28,7 @@ import { Committer, type CommitterOptions } from './committer.ts';
 import { createCounters, type HostCounters } from './counters.ts';
 import { DecisionDraft } from './draft.ts';
 import type { Committed, Draft, EffectExpander, Host, Submission } from './host-port.ts';
-import { typedInstance, typedView } from './rows.ts';
+import { typedInstance, typedReads } from './rows.ts';
 
 export interface HostOptions {
   readonly stream: Stream;
@@ -94,7 +94,7 @@ export function createHost(options: HostOptions): RunningHost {
         by,
         decide: (draft) => ({ fired: fire(draft, timer) }),
       }),
-    view: (project) => typedView(machines, store.view(project)),
+    view: (project) => typedReads(machines, store.view(project)),
     projects: () => store.projects(),
     findInstance(machine, instance) {
       const found = store.findInstance(machine, instance);

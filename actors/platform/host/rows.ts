@@ -22,12 +22,17 @@ import {
 } from '../../../machines/platform/transition.ts';
 import type { RecordChange, TimerRow } from '../../../streams/platform/commit/commit.ts';
 import type {
+  DeliveryFilter,
+  IncidentCount,
+  IncidentFilter,
   InstanceCount,
   InstanceFilter,
   ListOptions,
   Page,
   RecordedTransition,
+  StateCounts,
   StoredInstance,
+  StoredReads,
   StoredRecord,
   StoredView,
   TransitionFilter,
@@ -179,6 +184,10 @@ export interface RecordWrite<K extends RecordKind = RecordKind> extends RecordCh
   readonly body: Readonly<RecordBodies[K]> | null;
 }
 
+/** The kind of incidents' records, which their room declares. */
+type IncidentKind = Extract<RecordKind, 'incident'>;
+type PageStart = Omit<ListOptions, 'descending'>;
+
 /** Reads of one project's projection: synchronous, consistent within one turn of the event loop. */
 export interface ProjectView {
   readonly project: string;
@@ -192,8 +201,16 @@ export interface ProjectView {
   record<K extends RecordKind>(kind: K, id: string): ProjectRecord<K> | undefined;
   /** Ordered by `sort`, then id (byte order). */
   records<K extends RecordKind>(kind: K, options: ListOptions): Page<ProjectRecord<K>>;
-  /** Ordered by position; in a draft too, only what is applied. */
+  /** Ordered by position; in a draft too, only what is applied. See `StoredView.transitions`. */
   transitions(options: ListOptions & TransitionFilter): Page<RecordedTransition>;
+}
+
+/** What is applied, found by more indexes than decisions need; see `StoredReads`. */
+export interface ProjectReads extends ProjectView {
+  countByState(machine: MachineName, of: 'live' | { readonly endedSinceMs: number }): StateCounts;
+  incidents(filter: IncidentFilter, page: PageStart): Page<ProjectRecord<IncidentKind>>;
+  countIncidents(): readonly IncidentCount[];
+  deliveries(filter: DeliveryFilter, page: PageStart): Page<Instance<'delivery'>>;
 }
 
 /** The records of a project that a reader of the projection's file finds, typed by their kind. */
@@ -252,5 +269,22 @@ export function typedView(
     records: <K extends RecordKind>(kind: K, options: ListOptions) =>
       view.records(kind, options) as Page<ProjectRecord<K>>,
     transitions: (options) => view.transitions(options),
+  };
+}
+
+/** The same of all that is applied. */
+export function typedReads(
+  machines: ReadonlyMap<string, MachineDefinition>,
+  view: StoredReads,
+): ProjectReads {
+  return {
+    ...typedView(machines, view),
+    countByState: (machine, of) => view.countByState(machine, of),
+    incidents: (filter, page) => view.incidents(filter, page) as Page<ProjectRecord<IncidentKind>>,
+    countIncidents: () => view.countIncidents(),
+    deliveries(filter, options) {
+      const page = view.deliveries(filter, options);
+      return { ...page, items: page.items.map((item) => typedInstance(machines, item)) };
+    },
   };
 }

@@ -13,7 +13,9 @@ import type { SqliteDatabase } from '../database.ts';
 
 export type IndexedMachines = ReadonlyMap<string, Pick<MachineDefinition, 'indexes'>>;
 
-const INDEXES = ['owner', 'subject', 'incident'] as const satisfies readonly IndexName[];
+const INDEXES = [
+  ...(['owner', 'subject', 'incident', 'destination', 'event'] as const),
+] as const satisfies readonly IndexName[];
 
 /** Names of the index columns, in the order of `indexValues`. */
 export const INDEX_COLUMNS: readonly string[] = INDEXES;

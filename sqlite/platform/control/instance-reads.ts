@@ -20,11 +20,12 @@ import type {
   RecordedRequest,
   RecordedTransition,
   StoredInstance,
+  StoredReads,
   StoredRecord,
-  StoredView,
   TransitionFilter,
 } from '../../../streams/platform/commit/projection.ts';
 import type { SqliteDatabase } from '../database.ts';
+import { type FoundRows, foundRows } from './found-rows.ts';
 import { TRANSITION_PLACES } from './instances-schema.ts';
 
 /** How far the projection has come in EVENTS. */
@@ -62,6 +63,7 @@ export interface OldCommit extends ChainStart {
 /** Reads over `database`, which must have the schema; statements are prepared once. */
 export function instanceReads(database: SqliteDatabase) {
   const statements = prepareReads(database);
+  const found = foundRows(database, { toInstance, toRecord });
   return {
     position(): Position {
       const row = statements.position.get() as PositionRow;
@@ -94,7 +96,7 @@ export function instanceReads(database: SqliteDatabase) {
     },
     oldestCommits: (project: string, limit: number): OldCommit[] =>
       statements.oldestCommits.all(project, limit) as OldCommit[],
-    view: (project: string): StoredView => createView(statements, project),
+    view: (project: string): StoredReads => createView(statements, found, project),
     projects: (): string[] =>
       (statements.projects.all() as { project: string }[]).map((row) => row.project),
     findInstance(machine: string, instance: string): StoredInstance | undefined {
@@ -127,7 +129,7 @@ function anyProject(_project: string): boolean {
   return true;
 }
 
-function createView(statements: Statements, project: string): StoredView {
+function createView(statements: Statements, found: FoundRows, project: string): StoredReads {
   return {
     project,
     instance(machine, instance) {
@@ -154,6 +156,10 @@ function createView(statements: Statements, project: string): StoredView {
           : statements.countOwned.get(...about, owner);
       return (row as { count: number }).count;
     },
+    countByState: (machine, of) => found.countByState(project, machine, of),
+    incidents: (filter, page) => found.incidents(project, filter, page),
+    countIncidents: () => found.countIncidents(project),
+    deliveries: (filter, page) => found.deliveries(project, filter, page),
     transitions: (options) => listTransitions(statements, project, options),
   };
 }
@@ -203,17 +209,74 @@ function listTransitions(
   project: string,
   options: ListOptions & TransitionFilter,
 ): Page<RecordedTransition> {
-  const { limit, machine, instance, descending, sinceMs = 0, untilMs = TIME_END } = options;
+  const { limit, descending = false, sinceMs, untilMs } = options;
   const after = startOf(options, ['number'], [-1], [TIME_END]);
   const direction = descending ? 'descending' : 'ascending';
-  const filters = [machine, instance].filter((part) => part !== undefined);
-  const times = [sinceMs, untilMs];
-  const kind = machine === undefined ? 'project' : 'machine';
-  const filter = instance === undefined ? kind : (`${kind}Instance` as const);
-  const statement = statements.transitions[filter];
-  const rows = statement[direction].all(project, ...filters, ...times, ...after, limit + 1);
-  const page = pageOf(rows as TransitionRow[], limit, (row) => [row.id]);
-  return { ...page, items: page.items.map(toTransition) };
+  const firstId = sinceMs === undefined ? 0 : firstIdAt(statements, project, sinceMs);
+  const endId = untilMs === undefined ? TIME_END : firstIdAt(statements, project, untilMs + 1);
+  const rows = lookUps(options).flatMap(({ filter, values }) => {
+    const statement = statements.transitions[filter][direction];
+    return statement.all(project, ...values, firstId, endId, ...after, limit + 1);
+  }) as TransitionRow[];
+  const sign = descending ? -1 : 1;
+  const page = pageOf(
+    rows.sort((a, b) => sign * (a.id - b.id)),
+    limit,
+    (row) => [row.id],
+  );
+  const items = page.items.map(toTransition).filter((item) => isMeant(item, options));
+  return { ...page, items };
+}
+
+type TransitionLookUp = keyof Statements['transitions'];
+
+/** The lookups whose items together hold all that is meant: by the filter that leaves fewest. */
+function lookUps({
+  machine,
+  instance,
+  request,
+  events,
+  actor,
+}: TransitionFilter): { readonly filter: TransitionLookUp; readonly values: string[] }[] {
+  if (request !== undefined) return [{ filter: 'request', values: [request] }];
+  if (instance !== undefined) {
+    if (machine === undefined) return [{ filter: 'projectInstance', values: [instance] }];
+    return [{ filter: 'machineInstance', values: [machine, instance] }];
+  }
+  if (events) return [...new Set(events)].map((event) => ({ filter: 'event', values: [event] }));
+  if (actor !== undefined) return [{ filter: 'actor', values: [actor] }];
+  if (machine !== undefined) return [{ filter: 'machine', values: [machine] }];
+  return [{ filter: 'project', values: [] }];
+}
+
+function isMeant(
+  item: RecordedTransition,
+  { machine, instance, request, events, actor }: TransitionFilter,
+): boolean {
+  return (
+    (machine === undefined || item.machine === machine) &&
+    (instance === undefined || item.instance === instance) &&
+    (request === undefined || item.requestId === request) &&
+    (events === undefined || events.includes(String(item.event.type))) &&
+    (actor === undefined || item.by.name === actor)
+  );
+}
+
+/**
+ * The id at which transitions committed at `ms` or later begin. Times of a project's commits never
+ * fall, so that the commit is found in steps that halve what is left.
+ */
+function firstIdAt({ numbers, commitAt }: Statements, project: string, ms: number): number {
+  const range = numbers.get(project) as { readonly first: number | null; readonly last: number };
+  let [from, to] = [range.first ?? 0, range.first === null ? 0 : range.last + 1];
+  while (from < to) {
+    const middle = Math.floor((from + to) / 2);
+    const { at } = commitAt.get(project, middle) as { readonly at: number };
+    if (at < ms) from = middle + 1;
+    else to = middle;
+  }
+  const found = commitAt.get(project, from) as { readonly sequence: number } | undefined;
+  return found ? found.sequence * TRANSITION_PLACES : TIME_END;
 }
 
 // Beyond every time, and beyond every text of Unicode: where a descending list begins.
@@ -242,13 +305,23 @@ function prepareReads(database: SqliteDatabase) {
         ORDER BY ${key.map((column) => `${column} ${order}`).join(', ')} LIMIT ?`);
     return { ascending: read('>', 'ASC'), descending: read('<', 'DESC') };
   };
-  const transitions = (filter: string) =>
-    ordered(`SELECT * FROM transitions WHERE project = ?${filter} AND at BETWEEN ? AND ?`, ['id']);
+  // The index is named: of an id between two others the planner thinks too much.
+  const transitions = (index: string, filter: string) =>
+    ordered(
+      `SELECT * FROM transitions INDEXED BY transitions_of_${index}
+        WHERE project = ?${filter} AND id >= ? AND id < ?`,
+      ['id'],
+    );
   return {
     position: prepare('SELECT * FROM position'),
     head: prepare('SELECT number, hash, at, sequence FROM heads WHERE project = ?'),
     projects: prepare('SELECT project FROM heads WHERE number > 0 ORDER BY project'),
     commit: prepare('SELECT id, hash, sequence FROM commits WHERE project = ? AND number = ?'),
+    numbers: prepare(
+      'SELECT min(number) AS first, max(number) AS last FROM commits WHERE project = ?',
+    ),
+    commitAt: prepare(`SELECT sequence, header ->> 'at' AS at FROM commits
+      WHERE project = ? AND number >= ? ORDER BY number LIMIT 1`),
     request: prepare('SELECT * FROM requests WHERE project = ? AND scope = ? AND id = ?'),
     instance: prepare('SELECT * FROM instances WHERE instance = ? AND machine = ? AND project = ?'),
     anyInstance: prepare('SELECT * FROM instances WHERE instance = ? AND machine = ? LIMIT 1'),
@@ -282,10 +355,13 @@ function prepareReads(database: SqliteDatabase) {
     timers: prepare('SELECT * FROM timers WHERE due <= ? ORDER BY due, project'),
     dueTimes: prepare('SELECT due, project FROM timers ORDER BY due, project'),
     transitions: {
-      project: transitions(''),
-      machine: transitions(' AND machine = ?'),
-      machineInstance: transitions(' AND machine = ? AND instance = ?'),
-      projectInstance: transitions(' AND instance = ?'),
+      project: transitions('project', ''),
+      machine: transitions('machine', ' AND machine = ?'),
+      machineInstance: transitions('instance', ' AND machine = ? AND instance = ?'),
+      projectInstance: transitions('instance', ' AND instance = ?'),
+      event: transitions('event', " AND event ->> 'type' = ?"),
+      actor: transitions('actor', " AND actor ->> 'name' = ?"),
+      request: transitions('request', ' AND request = ?'),
     },
   };
 }

@@ -21,7 +21,7 @@ import {
   REQUEST_KEPT_MS,
   type RecordedRequest,
   type StoredInstance,
-  type StoredView,
+  type StoredReads,
 } from '../../../streams/platform/commit/projection.ts';
 import { migrate, type SqliteDatabase } from '../database.ts';
 import {
@@ -71,7 +71,7 @@ export interface InstanceStore {
   endedBefore(project: string, machine: string, page: EndedPage): EndedInstance[];
   /** See `RunningHost.oldestCommits`. */
   oldestCommits(project: string, limit: number): OldCommit[];
-  view(project: string): StoredView;
+  view(project: string): StoredReads;
   /** Every project that has a commit, in byte order. */
   projects(): string[];
   /** Any project's instance by its globally unique id. */
@@ -268,7 +268,7 @@ function prepareWrites(database: SqliteDatabase) {
       VALUES (?, ?, ?, ?, ?, ?)`),
     instance: prepare(`INSERT INTO instances (project, machine, instance, version, value, context,
       timers, final, created, updated, ${INDEX_COLUMNS.join(', ')})
-      VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+      VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ${INDEX_COLUMNS.map(() => '?').join(', ')})
       ON CONFLICT DO UPDATE SET version = excluded.version, value = excluded.value,
       context = excluded.context, timers = excluded.timers, final = excluded.final,
       updated = excluded.updated, ${INDEX_COLUMNS.map((column) => `${column} = excluded.${column}`)}`),

@@ -185,4 +185,45 @@ CREATE TABLE instance_indexes (
 ) STRICT, WITHOUT ROWID;
 `,
   },
+  {
+    id: 7,
+    sql: `
+-- Transitions by what caused them, each in the order of the log.
+CREATE INDEX transitions_of_event ON transitions (project, event ->> 'type');
+CREATE INDEX transitions_of_actor ON transitions (project, actor ->> 'name');
+CREATE INDEX transitions_of_request ON transitions (project, request) WHERE request IS NOT NULL;
+
+-- Instances by their state, and by two more fields that machines declare.
+ALTER TABLE instances ADD COLUMN state TEXT GENERATED ALWAYS AS (value ->> '$') VIRTUAL;
+ALTER TABLE instances ADD COLUMN destination TEXT;
+ALTER TABLE instances ADD COLUMN event TEXT;
+CREATE INDEX instances_of_destination
+  ON instances (project, machine, destination, state, created, instance)
+  WHERE destination IS NOT NULL;
+CREATE INDEX instances_of_event ON instances (project, machine, event, state, created, instance)
+  WHERE event IS NOT NULL;
+
+-- Records of incidents by how they stand: while one fires, whether somebody has taken notice.
+ALTER TABLE records ADD COLUMN standing TEXT GENERATED ALWAYS AS (
+  CASE WHEN kind <> 'incident' THEN NULL
+    WHEN body ->> 'state' <> 'FIRING' THEN body ->> 'state'
+    WHEN body ->> 'acknowledged' IS NULL
+      THEN iif(body ->> 'snoozedUntilMs' IS NULL, 'FIRING', 'SNOOZED')
+    ELSE iif(body ->> 'snoozedUntilMs' IS NULL, 'ACKNOWLEDGED', 'ACKNOWLEDGED_SNOOZED')
+  END) VIRTUAL;
+ALTER TABLE records ADD COLUMN severity TEXT GENERATED ALWAYS AS (body ->> 'severity') VIRTUAL;
+ALTER TABLE records ADD COLUMN rule TEXT GENERATED ALWAYS AS (body ->> 'rule') VIRTUAL;
+ALTER TABLE records ADD COLUMN vm TEXT GENERATED ALWAYS AS (body ->> 'vm') VIRTUAL;
+ALTER TABLE records ADD COLUMN place TEXT GENERATED ALWAYS AS (
+  coalesce(body ->> 'datacenter', body ->> 'vmDatacenter')) VIRTUAL;
+CREATE INDEX records_of_severity ON records (project, severity, standing, sort, id)
+  WHERE standing IS NOT NULL;
+CREATE INDEX records_of_rule ON records (project, rule, standing, sort, id)
+  WHERE standing IS NOT NULL;
+CREATE INDEX records_of_vm ON records (project, vm, standing, sort, id)
+  WHERE standing IS NOT NULL;
+CREATE INDEX records_of_place ON records (project, place, standing, sort, id)
+  WHERE standing IS NOT NULL;
+`,
+  },
 ];

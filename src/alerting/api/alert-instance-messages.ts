@@ -14,7 +14,6 @@ import type {
 } from '../../../actors/platform/host/host-port.ts';
 import { type Condition, conditionOf } from '../../../machines/alerting/alert-instance.ts';
 import { type PathStep, pathOf } from '../../../machines/alerting/alert-instance-path.ts';
-import { leafStates, type StateValueJson } from '../../../machines/platform/definition.ts';
 import { parseLabels } from '../../../streams/telemetry/samples/series-key.ts';
 import {
   type AlertInstance,
@@ -26,6 +25,7 @@ import {
 } from '../../gen/svc/monitoring/v1/rule_pb.ts';
 import { optionalSeconds, withPresent } from '../../platform/api/message-fields.ts';
 import { nameOf } from '../../platform/api/resource-name.ts';
+import { observedMsOf, stateIds } from '../../platform/api/transition-messages.ts';
 
 export type StepMessage = MessageInitShape<typeof AlertInstance_StepSchema>;
 
@@ -37,7 +37,7 @@ const STEPS_MAX = 100;
 
 /** An instance of a rule in force. @param row undefined: it has never fired */
 export function instanceMessage(soft: SoftInstance, row: InstanceRow | undefined): AlertInstance {
-  const { project, rule, vm, labels, lastObservedMs, missingSinceMs, lastValue } = soft;
+  const { project, rule, vm, labels, lastObservedMs, missingSinceMs, lastValue, firesAtMs } = soft;
   const isFiring = row !== undefined && conditionOf(row.value) === 'firing';
   const { state, sinceMs } = isFiring ? standingOf(row) : { ...soft, state: State[soft.state] };
   return withPresent(
@@ -50,6 +50,7 @@ export function instanceMessage(soft: SoftInstance, row: InstanceRow | undefined
       sinceUnix: optionalSeconds(sinceMs),
       ...{ lastValue, lastObservedUnix: optionalSeconds(lastObservedMs) },
       missingSinceUnix: optionalSeconds(missingSinceMs),
+      ...(!isFiring && { firesAtUnix: optionalSeconds(firesAtMs) }),
     },
   );
 }
@@ -126,19 +127,13 @@ function recordedSteps(view: ProjectView, instance: string): StepMessage[] {
 
 /** By the time of the observation that decided it; what people and timers do happens when recorded. */
 function stepOf({ event, atMs, from, to }: RecordedTransition): PathStep {
-  const times = [event.observedMs, event.eventMs, event.startedMs];
-  const eventMs = times.find((time) => typeof time === 'number') ?? atMs;
-  return { event: String(event.type), eventMs, from: from ?? to, to };
+  return { event: String(event.type), eventMs: observedMsOf(event) ?? atMs, from: from ?? to, to };
 }
 
 export function stepMessage({ event, eventMs, from, to }: PathStep, source: Source): StepMessage {
   return {
     ...{ event, eventUnixMs: BigInt(eventMs), source },
-    ...{ fromStates: stateIds(from), toStates: stateIds(to) },
+    fromStates: stateIds('alertInstance', from),
+    toStates: stateIds('alertInstance', to),
   };
-}
-
-/** As the machine's drawing has them. */
-function stateIds(value: StateValueJson): string[] {
-  return leafStates(value).map((state) => `alertInstance.${state}`);
 }

@@ -7,6 +7,7 @@ import { create } from '@bufbuild/protobuf';
 import type { HandlerContext, ServiceImpl } from '@connectrpc/connect';
 import type {
   EvaluatorView,
+  InstancePage,
   InstancePosition,
   SoftInstance,
 } from '../../../actors/alerting/evaluator/evaluator-port.ts';
@@ -25,11 +26,19 @@ import {
 import {
   type AlertInstance,
   AlertInstance_StepSchema,
+  AlertInstance_DataState as DataState,
+  AlertInstance_State as State,
 } from '../../gen/svc/monitoring/v1/rule_pb.ts';
 import { within } from '../../platform/api/caller.ts';
 import { listAnswer } from '../../platform/api/list-answer.ts';
+import { enumName } from '../../platform/api/message-fields.ts';
 import { collect, findRow, mapPage } from '../../platform/api/paging.ts';
-import { nameOf, parseName, parseProjectName } from '../../platform/api/resource-name.ts';
+import {
+  type Collection,
+  nameOf,
+  parseName,
+  parseProjectName,
+} from '../../platform/api/resource-name.ts';
 import { turnsOf } from '../../platform/api/slots.ts';
 import { type ExplainInstanceDeps, explainInstance } from './alert-instance-explain.ts';
 import {
@@ -64,12 +73,13 @@ async function listAlertInstances(
   context: HandlerContext,
 ) {
   const project = within(context, parseProjectName('projectName', request.projectName));
-  const rule = request.ruleName === '' ? undefined : idOf(context, request.ruleName);
+  const filter = instanceFilter(request, context);
+  const { states = STATES } = filter;
   const view = host.view(project);
-  const read: PageReader<AlertInstance> = ({ limit, after }) => {
+  const read: PageReader<AlertInstance | undefined> = ({ limit, after }) => {
     // One more than asked for: is there a next page?
     const found = evaluator.instances(project, {
-      ...(rule !== undefined && { rule }),
+      ...filter,
       ...(after !== undefined && { after: positionOf(after) }),
       limit: limit + 1,
     });
@@ -77,7 +87,11 @@ async function listAlertInstances(
       ...[one.vm, one.rule, one.labels],
       one.evaluationRevision,
     ]);
-    return mapPage(page, (soft) => instanceMessage(soft, rowOf(view, soft)));
+    return mapPage(page, (soft) => {
+      const message = instanceMessage(soft, rowOf(view, soft));
+      // Of one that fires the row decides, which may be ahead of the evaluator.
+      return states.some((name) => State[name] === message.state) ? message : undefined;
+    });
   };
   const page = await collect('alertInstances', request, read, turnsOf(context));
   return await listAnswer(context, {
@@ -85,6 +99,34 @@ async function listAlertInstances(
     field: 'instances',
     ...page,
   });
+}
+
+const STATES = ['IDLE', 'SUSTAINING', 'FIRING'] as const;
+const DATA_STATES = ['OBSERVED', 'MISSING'] as const;
+
+/** Throws INVALID_FIELD, and PROJECT_BOUNDARY for a rule or VM of another project. */
+function instanceFilter(
+  { ruleName, vmName, states, dataState }: ListAlertInstancesRequest,
+  context: HandlerContext,
+): Omit<InstancePage, 'limit'> {
+  const names = states.map((state) => {
+    const name = STATES.find((one) => State[one] === state);
+    if (name) return name;
+    throw invalidField(
+      'states',
+      `states holds ${enumName(State, state)}: a list has ${STATES.join(', ')}`,
+    );
+  });
+  const data = DATA_STATES.find((one) => DataState[one] === dataState);
+  if (data === undefined && dataState !== DataState.DATA_STATE_UNSPECIFIED) {
+    throw invalidField('dataState', `dataState is ${dataState}, which is none`);
+  }
+  return {
+    ...(ruleName !== '' && { rule: idOf(context, 'ruleName', ruleName, 'alertRules') }),
+    ...(vmName !== '' && { vm: idOf(context, 'vmName', vmName, 'vms') }),
+    ...(names.length > 0 && { states: names }),
+    ...(data && { dataState: data }),
+  };
 }
 
 /** Throws INVALID_FIELD for a token that this list did not make. */
@@ -172,8 +214,13 @@ function namedInstance(
   return { project, rule: rule.instance, vm, labels: seriesKey('', request.labels) };
 }
 
-function idOf(context: HandlerContext, ruleName: string): string {
-  const { project, id } = parseName('ruleName', ruleName, 'alertRules');
+function idOf(
+  context: HandlerContext,
+  field: string,
+  name: string,
+  collection: Collection,
+): string {
+  const { project, id } = parseName(field, name, collection);
   within(context, project);
   return id;
 }

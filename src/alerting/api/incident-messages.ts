@@ -46,6 +46,7 @@ export function incidentMessage(project: string, body: IncidentBody): Incident {
     heldVmCount: BigInt(body.heldVmCount ?? 0),
     sustainedSeconds: body.sustainedSeconds,
     repeats: body.repeats ?? 0,
+    alertInstanceName: nameOf(project, 'alertInstances', body.alertInstance),
   });
   if (acknowledged) {
     const { by, atMs, note } = acknowledged;

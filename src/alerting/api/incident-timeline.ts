@@ -32,7 +32,7 @@ import {
 } from '../../gen/svc/monitoring/v1/incident_pb.ts';
 import { unixSeconds } from '../../platform/api/message-fields.ts';
 import { nameOf } from '../../platform/api/resource-name.ts';
-import type { ShownActor } from '../../platform/api/transition-messages.ts';
+import { publicFields, type ShownActor } from '../../platform/api/transition-messages.ts';
 
 /** Most entries of one timeline. A longer one has `BEGIN` entries of its start, then its end. */
 const TIMELINE_MAX = 500;
@@ -79,7 +79,7 @@ function leftOut(fromMs: number, toMs: number): Entry {
   const detail =
     `What happened between ${utcTime(fromMs)} and ${utcTime(toMs)} is left out here: ` +
     'ListTransitions and ListDeliveries have all of it';
-  return entryOf(fromMs, { event: 'leftOut', detail });
+  return entryOf(fromMs, { event: 'leftOut', detail, fields: { fromMs, untilMs: toMs } });
 }
 
 interface Direction {
@@ -137,11 +137,14 @@ function isFiring({ event }: RecordedTransition): boolean {
 }
 
 function stepEntry(
-  { atMs, by, sequence }: RecordedTransition,
+  { atMs, by, sequence, event: step }: RecordedTransition,
   { event, detail }: Sentence,
   { showActor }: TimelineReader,
 ): KeyedEntry {
-  const entry = entryOf(atMs, { event, by: showActor(by).by, detail });
+  // The sentence has the note too.
+  const note = typeof step.note === 'string' ? { note: step.note } : {};
+  const fields = { ...publicFields('alertInstance', step), ...note };
+  const entry = entryOf(atMs, { event, by: showActor(by).by, detail, fields });
   return { key: `${sequence} ${event}`, atMs, entry };
 }
 
@@ -159,7 +162,9 @@ function deliveryEntry(
     mayWrite,
   });
   const deliveryName = nameOf(project, 'deliveries', instance);
-  const about = { event: String(value), by: 'deliverer', detail, deliveryName };
+  const { event, occurrence, reason, attempts } = context;
+  const fields = { event, occurrence, attempts: attempts.length, ...(reason && { reason }) };
+  const about = { event: String(value), by: 'deliverer', detail, deliveryName, fields };
   return { key: instance, atMs: updatedMs, entry: entryOf(updatedMs, about) };
 }
 

@@ -81,7 +81,7 @@ interface WatchMessage {
 
 async function* watchIncidents(
   deps: IncidentWatchDeps,
-  { projectName }: WatchIncidentsRequest,
+  { projectName, changesOnly }: WatchIncidentsRequest,
   context: HandlerContext,
 ): AsyncGenerator<WatchMessage, void, undefined> {
   const project = within(context, parseProjectName('projectName', projectName));
@@ -92,7 +92,8 @@ async function* watchIncidents(
     feed = new IncidentFeed(deps.host, project);
     undo = endWhenOver(deps, feed, project, context);
     const shown = new Map<string, number>();
-    yield* snapshot(deps.host, feed, { project, shown });
+    if (changesOnly) yield heartbeat(deps.host);
+    else yield* snapshot(deps.host, feed, { project, shown });
     yield* changes(deps, feed, { project, shown, signal: context.signal });
   } finally {
     undo?.();
@@ -126,6 +127,12 @@ function endWhenOver(
     stopping?.removeEventListener('abort', onStop);
     context.signal.removeEventListener('abort', onGone);
   };
+}
+
+/** Everything up to its position is known without this watch, and every later change follows. */
+function heartbeat(host: Host): WatchMessage {
+  const sequence = BigInt(host.appliedSequence());
+  return { kind: Kind.HEARTBEAT, incidents: [], snapshotContinues: false, sequence };
 }
 
 /** @param shown filled with the position at which each incident of the snapshot was read */

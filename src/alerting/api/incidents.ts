@@ -1,28 +1,48 @@
 /** The incident methods of `AlertService`: read, explain, acknowledge and snooze. */
 import type { DescMessage, MessageShape } from '@bufbuild/protobuf';
 import type { HandlerContext, ServiceImpl } from '@connectrpc/connect';
-import { createIncidentActs, type IncidentAct } from '../../../actors/alerting/incident-acts.ts';
+import { incidentSort } from '../../../actors/alerting/incident.ts';
+import {
+  type ActOnSeveral,
+  type ActResult,
+  createIncidentActs,
+  INCIDENTS_MAX,
+  type IncidentAct,
+} from '../../../actors/alerting/incident-acts.ts';
 import type {
   Host,
   ListOptions,
   ProjectRecord,
   ProjectView,
 } from '../../../actors/platform/host/host-port.ts';
+import {
+  INCIDENT_STANDINGS,
+  type IncidentFilter,
+  type IncidentStanding,
+} from '../../../streams/platform/commit/projection.ts';
 import { invalidField, Refusal } from '../../../streams/platform/refusal.ts';
 import type { AlertService } from '../../gen/svc/monitoring/v1/alert_pb.ts';
 import {
   AcknowledgeIncidentRequestSchema,
+  AcknowledgeIncidentsRequestSchema,
   type Incident,
   Incident_State,
   type ListIncidentsRequest,
   ListIncidentsResponseSchema,
   SnoozeIncidentRequestSchema,
+  SnoozeIncidentsRequestSchema,
   UnsnoozeIncidentRequestSchema,
 } from '../../gen/svc/monitoring/v1/incident_pb.ts';
+import { AlertRuleSpec_Severity } from '../../gen/svc/monitoring/v1/rule_pb.ts';
 import { actorOf, callerOf, mayWrite, requestKeyOf, within } from '../../platform/api/caller.ts';
 import { listAnswer } from '../../platform/api/list-answer.ts';
 import { collect, mapPage } from '../../platform/api/paging.ts';
-import { nameOf, parseName, parseProjectName } from '../../platform/api/resource-name.ts';
+import {
+  type Collection,
+  nameOf,
+  parseName,
+  parseProjectName,
+} from '../../platform/api/resource-name.ts';
 import { turnsOf } from '../../platform/api/slots.ts';
 import { actorForCredentials, actorsForPeople } from '../../platform/api/transition-messages.ts';
 import { type ExplainDeps, explain, heldVmsOf } from './incident-explain.ts';
@@ -39,7 +59,9 @@ type IncidentMethods =
   | 'explainIncident'
   | 'acknowledgeIncident'
   | 'snoozeIncident'
-  | 'unsnoozeIncident';
+  | 'unsnoozeIncident'
+  | 'acknowledgeIncidents'
+  | 'snoozeIncidents';
 
 export function incidentMethods(
   deps: IncidentDeps,
@@ -64,6 +86,17 @@ export function incidentMethods(
       await acts.unsnooze(aboutAct(context, UnsnoozeIncidentRequestSchema, request));
       return getIncident(host, request.name, context);
     },
+    async acknowledgeIncidents(request, context) {
+      const about = aboutSeveral(context, AcknowledgeIncidentsRequestSchema, request);
+      const done = await acts.acknowledgeSeveral({ ...about, note: request.note });
+      return { results: resultMessages(host, about.project, done) };
+    },
+    async snoozeIncidents(request, context) {
+      const about = aboutSeveral(context, SnoozeIncidentsRequestSchema, request);
+      const untilMs = untilMsOf(request.untilUnix);
+      const done = await acts.snoozeSeveral({ ...about, untilMs });
+      return { results: resultMessages(host, about.project, done) };
+    },
   };
 }
 
@@ -76,6 +109,44 @@ function aboutAct<D extends DescMessage>(
   const { project, id } = parseName('name', request.name, 'incidents');
   within(context, project);
   return { project, id, by: actorOf(context), request: requestKeyOf(context, schema, request) };
+}
+
+/** The same of an act on several incidents of one project. Throws INVALID_FIELD for their names. */
+function aboutSeveral<D extends DescMessage>(
+  context: HandlerContext,
+  schema: D,
+  request: MessageShape<D> & {
+    readonly projectName: string;
+    readonly names: readonly string[];
+    requestId: string;
+  },
+): ActOnSeveral {
+  const project = within(context, parseProjectName('projectName', request.projectName));
+  const { names } = request;
+  if (names.length === 0 || names.length > INCIDENTS_MAX) {
+    throw invalidField('names', `names has ${names.length} incidents: 1 to ${INCIDENTS_MAX}`);
+  }
+  const ids = names.map((name) => {
+    const named = parseName('names', name, 'incidents');
+    within(context, named.project);
+    if (named.project === project) return named.id;
+    throw invalidField('names', `names holds ${name}, which is not of projects/${project}`);
+  });
+  if (new Set(ids).size < ids.length) throw invalidField('names', 'names holds an incident twice');
+  return { project, ids, by: actorOf(context), request: requestKeyOf(context, schema, request) };
+}
+
+function resultMessages(host: Host, project: string, results: readonly ActResult[]) {
+  const view = host.view(project);
+  return results.map(({ id, refusal }) => {
+    const body = view.record('incident', id)?.body;
+    return {
+      name: nameOf(project, 'incidents', id),
+      errorReason: refusal?.reason ?? '',
+      errorMessage: refusal?.message ?? '',
+      ...(body && { incident: incidentMessage(project, body) }),
+    };
+  });
 }
 
 /** Clamps impossible times: the decision refuses them by its own clock. */
@@ -126,38 +197,85 @@ function fullIncident(
 
 async function listIncidents(host: Host, request: ListIncidentsRequest, context: HandlerContext) {
   const project = within(context, parseProjectName('projectName', request.projectName));
-  const wanted = incidentFilter(request, context);
+  const filter = incidentFilter(request, context);
   const view = host.view(project);
   const read = (options: ListOptions) =>
-    mapPage(view.records('incident', { ...options, descending: true }), (record) => {
-      const incident = incidentOf(record);
-      const isOf = isOfVm(view, record, request.vmName);
-      return isOf && wanted(incident) ? incident : undefined;
-    });
+    mapPage(view.incidents(filter, options), (record) =>
+      isOfVm(view, record, request.vmName) ? incidentOf(record) : undefined,
+    );
   const page = await collect('incidents', request, read, turnsOf(context));
   return await listAnswer(context, {
-    schema: ListIncidentsResponseSchema,
-    field: 'incidents',
-    ...page,
+    ...{ schema: ListIncidentsResponseSchema, field: 'incidents', items: page.items },
+    nextPageToken: page.nextPageToken,
   });
 }
 
-function incidentFilter(
-  request: ListIncidentsRequest,
-  context: HandlerContext,
-): (incident: Incident) => boolean {
-  const { state, ruleName, vmName, startTimeUnix, endTimeUnix } = request;
-  if (ruleName) within(context, parseName('ruleName', ruleName, 'alertRules').project);
-  if (vmName) within(context, parseName('vmName', vmName, 'vms').project);
+/** Throws INVALID_FIELD, and PROJECT_BOUNDARY for a rule or VM of another project. */
+function incidentFilter(request: ListIncidentsRequest, context: HandlerContext): IncidentFilter {
+  const { ruleName, vmName, startTimeUnix, endTimeUnix, datacenter } = request;
+  const rule = ruleName === '' ? undefined : idIn(context, 'ruleName', ruleName, 'alertRules');
+  const vm = vmName === '' ? undefined : idIn(context, 'vmName', vmName, 'vms');
   if (startTimeUnix < 0n) throw invalidField('startTimeUnix', `startTimeUnix is ${startTimeUnix}`);
   if (endTimeUnix < 0n || (endTimeUnix !== 0n && endTimeUnix < startTimeUnix)) {
     throw invalidField('endTimeUnix', `endTimeUnix ${endTimeUnix} is before ${startTimeUnix}`);
   }
-  return (incident) =>
-    (state === Incident_State.STATE_UNSPECIFIED || incident.state === state) &&
-    (ruleName === '' || incident.ruleName === ruleName) &&
-    incident.firedUnix >= startTimeUnix &&
-    (endTimeUnix === 0n || incident.firedUnix <= endTimeUnix);
+  if (datacenter.length > DATACENTER_MAX) {
+    const message = `datacenter has ${datacenter.length} characters: ${DATACENTER_MAX} at most`;
+    throw invalidField('datacenter', message);
+  }
+  return {
+    standings: standingsOf(request),
+    severities: severitiesOf(request),
+    ...(rule !== undefined && { rule }),
+    // Those of whole data centers are of no VM, and hold some.
+    ...(vm !== undefined && { vms: [vm, ''] }),
+    ...(datacenter !== '' && { place: datacenter }),
+    ...(startTimeUnix > 0n && { sortFrom: incidentSort(Number(startTimeUnix) * 1000) }),
+    // The whole second is in the range.
+    ...(endTimeUnix > 0n && { sortBefore: incidentSort((Number(endTimeUnix) + 1) * 1000) }),
+  };
+}
+
+const DATACENTER_MAX = 200;
+
+function idIn(
+  context: HandlerContext,
+  field: string,
+  name: string,
+  collection: Collection,
+): string {
+  const { project, id } = parseName(field, name, collection);
+  within(context, project);
+  return id;
+}
+
+function standingsOf({ state, attention }: ListIncidentsRequest): readonly IncidentStanding[] {
+  switch (state) {
+    case Incident_State.STATE_UNSPECIFIED:
+      return attention ? ['FIRING'] : INCIDENT_STANDINGS;
+    case Incident_State.FIRING:
+      return attention ? ['FIRING'] : OPEN_STANDINGS;
+    case Incident_State.RECOVERED:
+      return attention ? [] : ['RECOVERED'];
+    case Incident_State.RETIRED:
+      return attention ? [] : ['RETIRED'];
+    default:
+      throw invalidField('state', `state is ${state}, which is none`);
+  }
+}
+
+const OPEN_STANDINGS = INCIDENT_STANDINGS.filter(
+  (standing) => standing !== 'RECOVERED' && standing !== 'RETIRED',
+);
+const SEVERITIES = ['INFO', 'WARNING', 'CRITICAL'] as const;
+
+function severitiesOf({ severities }: ListIncidentsRequest): readonly string[] {
+  if (severities.length === 0) return SEVERITIES;
+  return severities.map((severity) => {
+    const name = SEVERITIES.find((one) => AlertRuleSpec_Severity[one] === severity);
+    if (name) return name;
+    throw invalidField('severities', `severities holds ${severity}: ${SEVERITIES.join(', ')}`);
+  });
 }
 
 /** True for an incident of the VM, or of a data center whose silent VMs include it. '' = any VM. */

@@ -4,8 +4,11 @@
  * learn nothing of people but that they are people.
  */
 import type { HandlerContext, ServiceImpl } from '@connectrpc/connect';
-import { enrolmentIdOf } from '../../../actors/identity/grants.ts';
-import type { Host, ListOptions } from '../../../actors/platform/host/host-port.ts';
+import type {
+  Host,
+  ListOptions,
+  TransitionFilter,
+} from '../../../actors/platform/host/host-port.ts';
 import { machineDefinitions } from '../../../machines/audit/registry.ts';
 import type { MachineDefinition } from '../../../machines/platform/definition.ts';
 import { invalidField, Refusal } from '../../../streams/platform/refusal.ts';
@@ -19,20 +22,19 @@ import { OWNER_POLICY, WRITE_POLICY } from '../../platform/access/authorize.ts';
 import { assertMay, callerOf, may, mayWrite, within } from '../../platform/api/caller.ts';
 import { listAnswer } from '../../platform/api/list-answer.ts';
 import { collect, mapPage } from '../../platform/api/paging.ts';
-import {
-  type Collection,
-  ID,
-  parseName,
-  parseProjectName,
-} from '../../platform/api/resource-name.ts';
+import { parseProjectName } from '../../platform/api/resource-name.ts';
 import { turnsOf } from '../../platform/api/slots.ts';
 import {
   actorForCredentials,
   actorsForPeople,
   transitionMessage,
 } from '../../platform/api/transition-messages.ts';
+import { chartOf } from '../drawing/chart.ts';
+import { type Layout, layoutOf } from '../drawing/layout.ts';
 import { toMermaid } from '../drawing/mermaid.ts';
-import { toSvg } from '../drawing/svg.ts';
+import { svgOf } from '../drawing/svg.ts';
+import { instanceNameOf, parseInstanceName } from './instance-names.ts';
+import { layoutMessage } from './machine-layout.ts';
 
 /** Machines of identities: their paths are for owners. */
 const IDENTITY_MACHINES: ReadonlySet<string> = new Set([
@@ -50,24 +52,8 @@ const IDENTITY_MACHINES: ReadonlySet<string> = new Set([
 /** Shown to those who may see the thing itself. */
 const WRITE_MACHINES: ReadonlySet<string> = new Set(['destination', 'recipient']);
 
-/** Where an instance of each machine lies among resource names. */
-const MACHINE_OF: Readonly<Partial<Record<Collection, string>>> = {
-  alertRules: 'alertRule',
-  alertInstances: 'alertInstance',
-  deliveries: 'delivery',
-  destinations: 'destination',
-  serviceAccounts: 'serviceAccount',
-  ciVerifications: 'ciVerification',
-  ciConnections: 'ciConnection',
-  members: 'membership',
-  invitations: 'invitation',
-  vms: 'enrolment',
-};
-/** A key lies below its owner: `projects/p/serviceAccounts/s/keys/k`, `projects/p/members/m/keys/k`. */
-const KEY_NAME = new RegExp(`^(projects/[^/]+)/(?:serviceAccounts|members)/${ID}/keys/(${ID})$`);
-
 export function auditService({ host }: { readonly host: Host }): ServiceImpl<typeof AuditService> {
-  const drawings = new Map<string, Promise<string>>();
+  const layouts = new Map<string, Promise<Layout>>();
   return {
     listMachines({ projectName }, context) {
       within(context, parseProjectName('projectName', projectName));
@@ -76,11 +62,13 @@ export function auditService({ host }: { readonly host: Host }): ServiceImpl<typ
     async getMachine({ projectName, machine }, context) {
       within(context, parseProjectName('projectName', projectName));
       const definition = definitionOf(machine);
+      const layout = await knownLayout(layouts, definition);
       return {
         ...summary(definition),
         definitionJson: JSON.stringify(definition.machine.definition),
         mermaid: toMermaid(definition),
-        svg: await drawingOf(drawings, definition),
+        svg: svgOf(definition, layout),
+        layout: layoutMessage(layout),
       };
     },
     listTransitions: (request, context) => listTransitions(host, request, context),
@@ -91,17 +79,17 @@ function summary({ name, version, description }: MachineDefinition) {
   return { machine: name, version, description };
 }
 
-/** A drawing takes tens of milliseconds and never changes while the program runs. */
-function drawingOf(
-  drawings: Map<string, Promise<string>>,
+/** A layout takes tens of milliseconds and never changes while the program runs. */
+function knownLayout(
+  layouts: Map<string, Promise<Layout>>,
   definition: MachineDefinition,
-): Promise<string> {
-  const known = drawings.get(definition.name);
+): Promise<Layout> {
+  const known = layouts.get(definition.name);
   if (known) return known;
-  const drawing = toSvg(definition);
-  drawings.set(definition.name, drawing);
-  drawing.catch(() => drawings.delete(definition.name));
-  return drawing;
+  const layout = layoutOf(chartOf(definition));
+  layouts.set(definition.name, layout);
+  layout.catch(() => layouts.delete(definition.name));
+  return layout;
 }
 
 /** Throws NOT_FOUND with those that there are. */
@@ -112,14 +100,14 @@ export function definitionOf(machine: string): MachineDefinition {
   throw new Refusal('NOT_FOUND', `There is no machine "${machine.slice(0, 100)}"; known: ${known}`);
 }
 
-/** Newest first. */
+/** Newest first, unless asked for otherwise. */
 async function listTransitions(
   host: Host,
   request: ListTransitionsRequest,
   context: HandlerContext,
 ) {
   const project = within(context, parseProjectName('projectName', request.projectName));
-  const filter = instanceFilter(context, request);
+  const filter = { ...instanceFilter(context, request), ...stepFilter(request) };
   const { machine } = filter;
   if (machine !== undefined) {
     definitionOf(machine);
@@ -130,19 +118,59 @@ async function listTransitions(
   const isWriter = mayWrite(context, project);
   const isHidden = (one: string): boolean =>
     (IDENTITY_MACHINES.has(one) && !isOwner) || (WRITE_MACHINES.has(one) && !isWriter);
-  const showActor =
-    callerOf(context).kind === 'human' ? actorsForPeople(host) : actorForCredentials;
+  const isPerson = callerOf(context).kind === 'human';
+  const showActor = isPerson ? actorsForPeople(host) : actorForCredentials;
+  const { by, oldestFirst } = request;
+  // Nothing is looked up by a name that the caller is not shown: not even that it is there.
+  const actor = by === '' || (!isPerson && HIDDEN_ACTOR.test(by)) ? {} : { actor: by };
   const view = host.view(project);
   const read = (options: ListOptions) =>
-    mapPage(view.transitions({ ...options, ...filter, descending: true }), (transition) =>
-      isHidden(transition.machine) ? undefined : transitionMessage(transition, showActor),
+    mapPage(
+      view.transitions({ ...options, ...filter, ...actor, descending: !oldestFirst }),
+      (transition) => {
+        if (isHidden(transition.machine)) return undefined;
+        if (by !== '' && showActor(transition.by).by !== by) return undefined;
+        const name = instanceNameOf(view, transition.machine, transition.instance);
+        return transitionMessage(transition, showActor, name);
+      },
     );
-  const page = await collect('transitions', request, read, turnsOf(context));
+  const kind = oldestFirst ? 'transitions, oldest first' : 'transitions';
+  const page = await collect(kind, request, read, turnsOf(context));
   return await listAnswer(context, {
-    schema: ListTransitionsResponseSchema,
-    field: 'transitions',
-    ...page,
+    ...{ schema: ListTransitionsResponseSchema, field: 'transitions', items: page.items },
+    nextPageToken: page.nextPageToken,
   });
+}
+
+/** Names of people and operators; credentials see only the kind, as which they may ask for them. */
+const HIDDEN_ACTOR = /^(people|operator)(\/|$)|^human$/;
+
+const EVENTS_MAX = 20;
+const TEXT_MAX = 200;
+
+/** When, which events and which request. Throws INVALID_FIELD. */
+function stepFilter(request: ListTransitionsRequest): TransitionFilter {
+  const { startTimeUnixMs: start, endTimeUnixMs: end, events, requestId } = request;
+  if (start < 0n) throw invalidField('startTimeUnixMs', `startTimeUnixMs is ${start}`);
+  if (end !== 0n && end < start) {
+    throw invalidField('endTimeUnixMs', `endTimeUnixMs ${end} is before startTimeUnixMs ${start}`);
+  }
+  if (events.length > EVENTS_MAX) {
+    throw invalidField('events', `events has ${events.length} names: ${EVENTS_MAX} at most`);
+  }
+  for (const [field, text] of [
+    ['requestId', requestId],
+    ['by', request.by],
+  ] as const) {
+    if (text.length <= TEXT_MAX) continue;
+    throw invalidField(field, `${field} has ${text.length} characters: ${TEXT_MAX} at most`);
+  }
+  return {
+    ...(start > 0n && { sinceMs: Number(start) }),
+    ...(end > 0n && { untilMs: Math.min(Number(end), Number.MAX_SAFE_INTEGER - 1) }),
+    ...(events.length > 0 && { events }),
+    ...(requestId !== '' && { request: requestId }),
+  };
 }
 
 /** What the path of a machine needs beyond `monitoring.read`. */
@@ -162,27 +190,4 @@ function instanceFilter(
   if (machine === '' || machine === named) return { machine: named, instance: id };
   const message = `instanceName is of machine ${named}, machine is ${machine}: leave one out`;
   throw invalidField('machine', message);
-}
-
-/** A resource name as the machine's instance that stands behind it. Throws INVALID_FIELD. */
-export function parseInstanceName(name: string): { project: string; id: string; machine: string } {
-  const field = 'instanceName';
-  const [, projectName, key] = KEY_NAME.exec(name) ?? [];
-  if (projectName !== undefined && key !== undefined) {
-    return { project: parseProjectName(field, projectName), id: key, machine: 'credential' };
-  }
-  const { collection, machine } = collectionIn(name);
-  const { project, id } = parseName(field, name, collection);
-  // Its enrolment has no resource name of its own, and an id that is made of the VM's.
-  if (collection === 'vms') return { project, id: enrolmentIdOf(project, id), machine };
-  return { project, id, machine };
-}
-
-function collectionIn(name: string): { collection: Collection; machine: string } {
-  const collections = Object.keys(MACHINE_OF) as Collection[];
-  const collection = collections.find((one) => name.split('/')[2] === one);
-  const machine = collection && MACHINE_OF[collection];
-  if (collection && machine) return { collection, machine };
-  const message = `instanceName names nothing that has a path here: one of ${collections.join(', ')}`;
-  throw invalidField('instanceName', message);
 }

@@ -34,6 +34,8 @@ export interface ChartArrow {
   readonly target: string | undefined;
   /** Name of the event, or `after <delay>`. */
   readonly event: string;
+  /** The event's type, as transitions record it. */
+  readonly type: string;
   /** Name of the guard that must hold. */
   readonly guard: string | undefined;
   readonly description: string;
@@ -77,6 +79,7 @@ function arrowOf(transition: AnyTransitionDefinition): ChartArrow {
     source: transition.source.id,
     target: transition.target?.[0]?.id,
     event: eventLabel(transition.eventType, transition.source.id),
+    type: transition.eventType,
     guard: guardName(transition.guard),
     description: transition.description ?? '',
   };

@@ -25,18 +25,29 @@ export interface PlacedState extends Box {
 export interface PlacedArrow {
   /** Two for a straight arrow; the corners between. */
   readonly points: readonly Point[];
+  /** Of the arrow of an initial state: the compound state that begins with it. */
+  readonly start: string | undefined;
   /** Arrows of one pair of states share a line; empty = the arrow of an initial state. */
   readonly arrows: readonly ChartArrow[];
   readonly label: Box | undefined;
 }
 
+export interface PlacedStart extends Point {
+  /** Id of the compound state. */
+  readonly parent: string;
+  /** Id of the state that is entered first. */
+  readonly initial: string;
+}
+
 export interface Layout {
+  /** Id of the machine's root, which holds the top states and is not among them. */
+  readonly root: string;
   readonly width: number;
   readonly height: number;
   /** Parents before their children. */
   readonly states: readonly PlacedState[];
   /** Where each compound state starts: the dots that initial arrows leave. */
-  readonly starts: readonly Point[];
+  readonly starts: readonly PlacedStart[];
   readonly arrows: readonly PlacedArrow[];
 }
 
@@ -168,8 +179,10 @@ function startEdges(root: ChartState): ElkExtendedEdge[] {
 }
 
 function startId(stateId: string): string {
-  return `${stateId}.[*]`;
+  return `${stateId}${START}`;
 }
+
+const START = '.[*]';
 
 function edgeId(index: number): string {
   return `edge.${index}`;
@@ -187,6 +200,7 @@ function readLayout(placed: ElkNode, { chart, stays, pairs }: Sources): Layout {
   const arrowsById = new Map(pairs.map(({ arrows }, i) => [edgeId(i), arrows]));
   return {
     ...size(placed),
+    root: chart.root.id,
     states: below.map((state) => ({
       ...(boxes.get(state.id) ?? noBox),
       state,
@@ -196,10 +210,11 @@ function readLayout(placed: ElkNode, { chart, stays, pairs }: Sources): Layout {
       const box = boxes.get(startId(id));
       return initial === undefined || !box
         ? []
-        : [{ x: box.x + START_RADIUS, y: box.y + START_RADIUS }];
+        : [{ parent: id, initial, x: box.x + START_RADIUS, y: box.y + START_RADIUS }];
     }),
     arrows: edgesIn(placed).map((edge) => ({
       points: pointsOf(edge),
+      start: edge.sources[0]?.endsWith(START) ? edge.sources[0].slice(0, -START.length) : undefined,
       arrows: arrowsById.get(edge.id) ?? [],
       label: edge.labels?.[0] && boxOf(edge.labels[0]),
     })),

@@ -7,6 +7,7 @@ import { type ChartArrow, chartOf, labelOf } from './chart.ts';
 import {
   HEADER,
   LABEL_SIZE,
+  type Layout,
   LINE,
   layoutOf,
   NAME_SIZE,
@@ -18,12 +19,16 @@ import {
 
 /** The machine's drawing as an SVG document. The same machine gives the same text. */
 export async function toSvg(definition: MachineDefinition): Promise<string> {
-  const chart = chartOf(definition);
-  const { width, height, states, starts, arrows } = await layoutOf(chart);
-  const title = `${chart.name}, version ${chart.version}`;
+  return svgOf(definition, await layoutOf(chartOf(definition)));
+}
+
+/** The same of a layout that is known. */
+export function svgOf(definition: MachineDefinition, layout: Layout): string {
+  const { width, height, states, starts, arrows } = layout;
+  const title = `${definition.name}, version ${definition.version}`;
   return [
     `<svg xmlns="http://www.w3.org/2000/svg" width="${width}" height="${height}" viewBox="0 0 ${width} ${height}" role="img" aria-label="${escaped(title)}">`,
-    `<title>${escaped(`${title}: ${chart.description}`)}</title>`,
+    `<title>${escaped(`${title}: ${definition.description}`)}</title>`,
     `<style>${style}</style>`,
     arrowHead,
     `<rect class="paper" width="${width}" height="${height}"/>`,

@@ -5,14 +5,15 @@
 import { create, type MessageInitShape } from '@bufbuild/protobuf';
 import type { HandlerContext, ServiceImpl } from '@connectrpc/connect';
 import type {
+  DeliveryFilter,
   Host,
   Instance,
   ListOptions,
-  ProjectRecord,
   ProjectView,
 } from '../../../actors/platform/host/host-port.ts';
 import type { DeliveryAttempt } from '../../../machines/delivery/delivery.ts';
 import type { SecretStore } from '../../../sqlite/platform/secret-store.ts';
+import { invalidField } from '../../../streams/platform/refusal.ts';
 import type { AlertService } from '../../gen/svc/monitoring/v1/alert_pb.ts';
 import {
   type Delivery,
@@ -35,6 +36,7 @@ import {
   parseProjectName,
 } from '../../platform/api/resource-name.ts';
 import { turnsOf } from '../../platform/api/slots.ts';
+import { deliverySteps } from './delivery-steps.ts';
 
 export interface DeliveryDeps {
   readonly host: Host;
@@ -56,17 +58,15 @@ function getDelivery(
   context: HandlerContext,
 ) {
   const row = findRow(host, context, { machine: 'delivery', name, collection: 'deliveries' });
-  if (!mayWrite(context, row.project)) return deliveryMessage(row);
-  return deliveryMessage(row, {
-    recipient: recipientAddress(host.view(row.project), row),
-    excerpts: secrets.excerpts.of(row.instance),
-  });
-}
-
-/** Ids to filter by; undefined = all. */
-interface Filter {
-  readonly incident: string | undefined;
-  readonly destination: string | undefined;
+  const view = host.view(row.project);
+  const message = deliveryMessage(
+    row,
+    mayWrite(context, row.project)
+      ? { recipient: recipientAddress(view, row), excerpts: secrets.excerpts.of(row.instance) }
+      : {},
+  );
+  message.steps = deliverySteps(view, row.instance);
+  return message;
 }
 
 async function listDeliveries(
@@ -75,22 +75,54 @@ async function listDeliveries(
   context: HandlerContext,
 ) {
   const project = within(context, parseProjectName('projectName', request.projectName));
-  const filter = {
-    incident: idIn(context, 'incidents', { incidentName: request.incidentName }),
-    destination: idIn(context, 'destinations', { destinationName: request.destinationName }),
-  };
+  const filter = deliveryFilter(request, context);
   const view = host.view(project);
   const isShown = mayWrite(context, project);
   const read = (options: ListOptions) =>
-    mapPage(view.records('delivery', { ...options, descending: true }), (record) => {
-      const row = deliveryOf(view, record, filter);
-      return row && deliveryMessage(row, isShown ? { recipient: recipientAddress(view, row) } : {});
-    });
+    mapPage(view.deliveries(filter, options), (row) =>
+      deliveryMessage(row, isShown ? { recipient: recipientAddress(view, row) } : {}),
+    );
   const page = await collect('deliveries', request, read, turnsOf(context));
   return await listAnswer(context, {
-    schema: ListDeliveriesResponseSchema,
-    field: 'deliveries',
-    ...page,
+    ...{ schema: ListDeliveriesResponseSchema, field: 'deliveries', items: page.items },
+    nextPageToken: page.nextPageToken,
+  });
+}
+
+/** Throws INVALID_FIELD, and PROJECT_BOUNDARY for an incident or destination of another project. */
+function deliveryFilter(request: ListDeliveriesRequest, context: HandlerContext): DeliveryFilter {
+  const { startTimeUnix: start, endTimeUnix: end } = request;
+  const incident = idIn(context, 'incidents', { incidentName: request.incidentName });
+  const destination = idIn(context, 'destinations', { destinationName: request.destinationName });
+  if (start < 0n) throw invalidField('startTimeUnix', `startTimeUnix is ${start}`);
+  if (end < 0n || (end !== 0n && end < start)) {
+    throw invalidField('endTimeUnix', `endTimeUnix ${end} is before ${start}`);
+  }
+  return {
+    states: chosen('states', Delivery_State, request.states).map((name) => name.toLowerCase()),
+    events: chosen('events', Delivery_Event, request.events),
+    ...(incident !== undefined && { incident }),
+    ...(destination !== undefined && { destination }),
+    ...(start > 0n && { sinceMs: Number(start) * 1000 }),
+    // The whole second is in the range.
+    ...(end > 0n && { untilMs: Number(end) * 1000 + 999 }),
+  };
+}
+
+/** Names of the chosen members, of all when none is chosen. Throws INVALID_FIELD for what is none. */
+function chosen<E extends number>(
+  field: string,
+  members: Readonly<Record<string, string | E>>,
+  values: readonly E[],
+): string[] {
+  const names = Object.entries(members)
+    .filter(([, value]) => typeof value === 'number' && value !== 0)
+    .map(([name]) => name);
+  if (values.length === 0) return names;
+  return values.map((value) => {
+    const name = names.find((one) => members[one] === value);
+    if (name !== undefined) return name;
+    throw invalidField(field, `${field} holds ${value}, which is none of ${names.join(', ')}`);
   });
 }
 
@@ -105,19 +137,6 @@ function idIn(
   const named = parseName(field, name, collection);
   within(context, named.project);
   return named.id;
-}
-
-/** The delivery of a record; undefined when the filter leaves it out. */
-function deliveryOf(
-  view: ProjectView,
-  { id }: ProjectRecord<'delivery'>,
-  { incident, destination }: Filter,
-): Instance<'delivery'> | undefined {
-  const delivery = view.instance('delivery', id);
-  if (!delivery) throw new Error(`The delivery ${id} is listed but does not exist`);
-  const context = delivery.context;
-  if (incident !== undefined && context.incident !== incident) return undefined;
-  return destination === undefined || context.destination === destination ? delivery : undefined;
 }
 
 /** Shown only to callers who may change destinations. */

@@ -26,17 +26,20 @@ import { ID, parseProjectName } from '../../platform/api/resource-name.ts';
 import { turnsOf } from '../../platform/api/slots.ts';
 import type { MemberDeps } from './members.ts';
 import { projectMessage } from './project-messages.ts';
+import type { serviceInfoOf } from './service-info.ts';
 
 export interface ProjectDeps extends MemberDeps {
   readonly people: People;
   /** Who may create projects. */
   readonly projectCreation: 'operator' | 'people';
+  readonly serviceInfo: ReturnType<typeof serviceInfoOf>;
 }
 
 type Service = ServiceImpl<typeof ProjectService>;
 
 type CallerMethods =
   | 'getSelf'
+  | 'getServiceInfo'
   | 'listSessions'
   | 'endSession'
   | 'signOutEverywhere'
@@ -47,6 +50,7 @@ type CallerMethods =
 export function callerMethods(deps: ProjectDeps): Pick<Service, CallerMethods> {
   return {
     getSelf: (_request, context) => getSelf(deps, context),
+    getServiceInfo: () => deps.serviceInfo,
     listSessions: (_request, context) => listSessions(deps, context),
     endSession: (request, context) => endSession(deps, request, context),
     signOutEverywhere: (request, context) => signOutEverywhere(deps, request, context),

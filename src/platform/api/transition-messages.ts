@@ -1,5 +1,5 @@
 /** Messages for recorded transitions: public fields only, and the actor. */
-
+import type { JsonObject } from '@bufbuild/protobuf';
 import { contextOfPerson, unprovenEmailOf } from '../../../actors/identity/people-index.ts';
 import type {
   Host,
@@ -7,6 +7,7 @@ import type {
   RecordedTransition,
 } from '../../../actors/platform/host/host-port.ts';
 import { machineDefinitions } from '../../../machines/audit/registry.ts';
+import { leafStates, type StateValueJson } from '../../../machines/platform/definition.ts';
 import { type Actor, SYSTEM_PROJECT } from '../../../streams/platform/commit/commit.ts';
 
 /** The actor of a step, as the caller may see it. */
@@ -47,12 +48,15 @@ function shownPerson(people: ProjectView, person: string): Omit<ShownActor, 'by'
   return { byDisplayName: displayName, byUnprovenEmail: unprovenEmailOf(people, person, email) };
 }
 
-/** A `svc.audit.v1.Transition`. */
+/** A `svc.audit.v1.Transition`. @param instanceName '' when the instance has none */
 export function transitionMessage(
   transition: RecordedTransition,
   showActor: (by: Actor) => ShownActor,
+  instanceName: string,
 ) {
   const { sequence, atMs, by, machine, instance, event, from, to, requestId } = transition;
+  const fields = publicFields(machine, event);
+  const observedMs = observedMsOf(event);
   return {
     sequence: BigInt(sequence),
     atUnixMs: BigInt(atMs),
@@ -60,22 +64,43 @@ export function transitionMessage(
     machine,
     instance,
     event: String(event.type),
-    eventJson: JSON.stringify(publicFields(machine, event)),
+    eventJson: JSON.stringify(fields),
+    fields,
     fromJson: from === null ? '' : JSON.stringify(from),
     toJson: JSON.stringify(to),
     requestId: requestId ?? '',
+    instanceName,
+    fromStates: from === null ? [] : stateIds(machine, from),
+    toStates: stateIds(machine, to),
+    ...(observedMs !== undefined && { observedUnixMs: BigInt(observedMs) }),
   };
+}
+
+/** When what the event says was observed, Unix ms; undefined for what no observation decides. */
+export function observedMsOf(event: RecordedTransition['event']): number | undefined {
+  const times = [event.observedMs, event.eventMs, event.startedMs];
+  return times.find((time) => typeof time === 'number');
+}
+
+/** Ids of the innermost states, as the machine's drawing has them. */
+export function stateIds(machine: string, value: StateValueJson): string[] {
+  return leafStates(value).map((state) => `${machine}.${state}`);
 }
 
 /**
  * Only what the machine declares public, in the event and in what an instance was created with: the
  * rest may name people, addresses or secrets.
  */
-export function publicFields(machine: string, event: Readonly<Record<string, unknown>>) {
+export function publicFields(
+  machine: string,
+  event: Readonly<Record<string, unknown>>,
+): JsonObject {
   const shown = new Set(machineDefinitions.get(machine)?.publicFields);
   const isShown = ([field]: [string, unknown]): boolean => field === 'type' || shown.has(field);
-  const fields = Object.fromEntries(Object.entries(event).filter(isShown));
+  // Events are stored as JSON: what they hold is nothing else.
+  const fields = Object.fromEntries(Object.entries(event).filter(isShown)) as JsonObject;
   const { input } = event;
   if (typeof input !== 'object' || input === null) return fields;
-  return { ...fields, input: Object.fromEntries(Object.entries(input).filter(isShown)) };
+  const shownInput = Object.fromEntries(Object.entries(input).filter(isShown)) as JsonObject;
+  return { ...fields, input: shownInput };
 }

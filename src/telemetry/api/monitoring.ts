@@ -3,30 +3,38 @@
  * carries what only the main thread knows: records, data centers, clocks, the time.
  */
 import type { HandlerContext, ServiceImpl } from '@connectrpc/connect';
-import type { Host, ListOptions, ProjectRecord } from '../../../actors/platform/host/host-port.ts';
+import { enrolmentIdOf } from '../../../actors/identity/grants.ts';
+import type { Host } from '../../../actors/platform/host/host-port.ts';
 import type { ClockNotes } from '../../../actors/telemetry/ingest/clock-notes.ts';
+import type { Enrolments } from '../../../actors/vms/enrolments.ts';
+import { type VmBody, vmDirectoryOf } from '../../../actors/vms/vm-directory.ts';
 import type { Clock } from '../../../streams/platform/clock.ts';
-import { Refusal } from '../../../streams/platform/refusal.ts';
+import { type PageReader, pageOf, parsePageToken } from '../../../streams/platform/commit/page.ts';
+import { invalidField, Refusal } from '../../../streams/platform/refusal.ts';
 import { metricCatalogue } from '../../../streams/telemetry/metrics/catalogue.ts';
+import { VM_STATES } from '../../../streams/telemetry/samples/batch.ts';
 import {
   type ListVMMonitoringRequest,
   ListVMMonitoringResponseSchema,
   type MonitoringService,
   type QueryVMMonitoringRequest,
   QueryVMMonitoringResponseSchema,
+  VMMonitoring_State,
+  VMMonitoringSchema,
 } from '../../gen/svc/monitoring/v1/monitoring_pb.ts';
 import { within } from '../../platform/api/caller.ts';
 import { formatOf, readyAnswer } from '../../platform/api/list-answer.ts';
 import { collect, mapPage } from '../../platform/api/paging.ts';
 import { parseName, parseProjectName } from '../../platform/api/resource-name.ts';
 import { turnsOf } from '../../platform/api/slots.ts';
-import type { ProjectLimitUse } from '../../platform/gate/limit-use.ts';
+import type { LimitUse, ProjectLimitUse } from '../../platform/gate/limit-use.ts';
 import type { KnownVm } from '../query/vm/inventory.ts';
 import { checkMetricIds, rangeOf } from '../query/vm/range.ts';
 import type { VmQueries } from '../query/vm/vm-queries.ts';
 
 export interface MonitoringDeps {
-  readonly host: Pick<Host, 'view'>;
+  readonly host: Pick<Host, 'view' | 'onApplied'>;
+  readonly enrolments: Pick<Enrolments, 'isAvailableIn'>;
   readonly vmQueries: VmQueries;
   readonly datacenters: { stateOf(name: string): 'live' | 'stale' };
   /** What ingest knows of the sources' clocks. */
@@ -39,11 +47,7 @@ export function monitoringService(deps: MonitoringDeps): ServiceImpl<typeof Moni
   return {
     queryVMMonitoring: (request, context) => queryVMMonitoring(deps, request, context),
     listVMMonitoring: (request, context) => listVMMonitoring(deps, request, context),
-    getVMMonitoring({ name }, context) {
-      const { project } = parseName('name', name, 'vms');
-      within(context, project);
-      throw new Refusal('INVALID_STATE', 'GetVMMonitoring is not there yet');
-    },
+    getVMMonitoring: ({ name }, context) => getVMMonitoring(deps, name, context),
     listMetricDescriptors({ projectName }, context) {
       within(context, parseProjectName('projectName', projectName));
       const descriptors = [...metricCatalogue.values()].map(
@@ -55,13 +59,17 @@ export function monitoringService(deps: MonitoringDeps): ServiceImpl<typeof Moni
     },
     getProjectLimits({ projectName }, context) {
       const project = within(context, parseProjectName('projectName', projectName));
-      const limits = deps.limitUse.of(project).map(({ limit, used, ...rest }) => ({
-        ...{ ...rest, limit: BigInt(limit) },
-        ...(used !== undefined && { used: BigInt(used) }),
-      }));
-      return { limits };
+      return { limits: limitMessages(deps.limitUse.of(project)) };
     },
   };
+}
+
+/** Limits as messages; what is not measured yet is absent. */
+export function limitMessages(limits: readonly LimitUse[]) {
+  return limits.map(({ limit, used, ...rest }) => ({
+    ...{ ...rest, limit: BigInt(limit) },
+    ...(used !== undefined && { used: BigInt(used) }),
+  }));
 }
 
 async function queryVMMonitoring(
@@ -80,12 +88,14 @@ async function queryVMMonitoring(
   };
   const nowMs = clock.now();
   const range = rangeOf(requested, nowMs);
-  const { datacenterState: datacenter, expandedMonitoring } = knownVm(datacenters, record);
+  const { expandedMonitoring } = record.body;
+  const datacenter = datacenters.stateOf(record.body.datacenter);
   // A range that goes up to now ends with its last whole step: what is wrong now belongs to it.
   const untilMs = Math.min(nowMs, range.endMs + range.stepMs);
   const clockReasons = clocks.within(project, vm, range.startMs - range.stepMs, untilMs);
   const facts = { nowMs, datacenter, expandedMonitoring, clockReasons };
-  const query = { project, vm, metricIds, range, ...facts };
+  const { withExtremes } = request;
+  const query = { project, vm, metricIds, withExtremes, range, ...facts };
   const bytes = await vmQueries.query({ query, format: formatOf(context) }, context.signal);
   return readyAnswer(context, QueryVMMonitoringResponseSchema, bytes);
 }
@@ -95,18 +105,40 @@ function secondsOf(time: bigint | undefined): number | undefined {
 }
 
 function knownVm(
-  datacenters: MonitoringDeps['datacenters'],
-  { id, body }: ProjectRecord<'vm'>,
+  { datacenters, enrolments, host }: MonitoringDeps,
+  project: string,
+  vm: string,
+  { displayName, datacenter, expandedMonitoring }: VmBody,
 ): KnownVm {
-  // Records of this kind are written by the registry alone.
-  const { displayName, datacenter, expandedMonitoring } = body;
-  const datacenterState = datacenters.stateOf(datacenter);
-  return { id, displayName, datacenter, datacenterState, expandedMonitoring };
+  const enrolment = host.view(project).instance('enrolment', enrolmentIdOf(project, vm));
+  const isOffered = enrolment?.value === 'offered';
+  const isOn = enrolment?.value === 'enrolled';
+  return {
+    ...{ id: vm, displayName, datacenter, expandedMonitoring },
+    datacenterState: datacenters.stateOf(datacenter),
+    expanded: {
+      isAvailable: enrolments.isAvailableIn(datacenter),
+      state: isOffered ? 'OFFERED' : isOn ? 'ON' : 'OFF',
+      ...(isOffered && { tokenExpiresMs: enrolment.context.expiresMs }),
+    },
+  };
 }
 
-/** No more: its history is still read by its name. */
-function isRetired({ body }: ProjectRecord<'vm'>): boolean {
-  return body.retiredMs !== undefined;
+async function getVMMonitoring(deps: MonitoringDeps, name: string, context: HandlerContext) {
+  const { project, id } = parseName('name', name, 'vms');
+  const body = deps.host.view(within(context, project)).record('vm', id)?.body;
+  if (!body || body.retiredMs !== undefined) {
+    throw new Refusal('NOT_FOUND', `There is no ${name}`);
+  }
+  const request = {
+    ...{ project, vms: [knownVm(deps, project, id, body)], nextPageToken: '' },
+    ...{ nowMs: deps.clock.now(), inventoryOnly: false, totalSize: undefined },
+    format: formatOf(context),
+  };
+  const bytes = await deps.vmQueries.inventory(request, context.signal);
+  // Looked at again: access may have ended while the history was read.
+  within(context, project);
+  return readyAnswer(context, VMMonitoringSchema, bytes);
 }
 
 /**
@@ -114,24 +146,79 @@ function isRetired({ body }: ProjectRecord<'vm'>): boolean {
  * not move the others between pages, and is of its own project alone.
  */
 async function listVMMonitoring(
-  { host, vmQueries, datacenters, clock }: MonitoringDeps,
+  deps: MonitoringDeps,
   request: ListVMMonitoringRequest,
   context: HandlerContext,
 ) {
   const project = within(context, parseProjectName('projectName', request.projectName));
-  const kind = `vms of ${project}`;
-  const read = (options: ListOptions) =>
-    mapPage(host.view(project).records('vm', options), (record) =>
-      isRetired(record) ? undefined : knownVm(datacenters, record),
+  const nowMs = deps.clock.now();
+  const ids = await filteredVms(deps, project, { request, nowMs, signal: context.signal });
+  const bodies = vmDirectoryOf(deps.host).vms(project);
+  const read: PageReader<KnownVm | undefined> = ({ limit, after }) => {
+    const from =
+      after === undefined ? 0 : firstAfter(ids, String(parsePageToken(after, ['string'])[0]));
+    return mapPage(
+      pageOf(ids.slice(from, from + limit + 1), limit, (id) => [id]),
+      (id) => {
+        const body = bodies.get(id);
+        return body && knownVm(deps, project, id, body);
+      },
     );
-  const page = await collect(kind, request, read, turnsOf(context));
-  const { items: vms, nextPageToken } = page;
+  };
+  const kind = `vms of ${project}`;
+  const { items: vms, nextPageToken } = await collect(kind, request, read, turnsOf(context));
   const call = {
-    ...{ project, vms, nextPageToken },
-    nowMs: clock.now(),
+    ...{ project, vms, nextPageToken, nowMs, totalSize: ids.length },
     inventoryOnly: request.inventoryOnly,
     format: formatOf(context),
   };
-  const bytes = await vmQueries.inventory(call, context.signal);
+  const bytes = await deps.vmQueries.inventory(call, context.signal);
   return readyAnswer(context, ListVMMonitoringResponseSchema, bytes);
+}
+
+const SEARCH_MAX = 100;
+
+/** Ids of the VMs that fit the filters, in their order. Throws INVALID_FIELD. */
+async function filteredVms(
+  { host, datacenters, vmQueries }: MonitoringDeps,
+  project: string,
+  about: { request: ListVMMonitoringRequest; nowMs: number; signal: AbortSignal },
+): Promise<readonly string[]> {
+  const { request, nowMs, signal } = about;
+  const { datacenter } = request;
+  for (const [field, text] of [
+    ['search', request.search],
+    ['datacenter', datacenter],
+  ] as const) {
+    if (text.length <= SEARCH_MAX) continue;
+    throw invalidField(field, `${field} has ${text.length} characters: ${SEARCH_MAX} at most`);
+  }
+  const wanted = request.states.map((state) => {
+    const name = VM_STATES.find((one) => VMMonitoring_State[one] === state);
+    if (name) return name;
+    throw invalidField('states', `states holds ${state}: ${VM_STATES.join(', ')}`);
+  });
+  const search = request.search.toLowerCase();
+  const bodies = vmDirectoryOf(host).vms(project);
+  const ids: string[] = [];
+  for (const [id, body] of bodies) {
+    if (body.retiredMs !== undefined) continue;
+    if (datacenter !== '' && body.datacenter !== datacenter) continue;
+    const text = search === '' ? '' : `${id}\n${body.displayName}`.toLowerCase();
+    if (text.includes(search)) ids.push(id);
+  }
+  // Ids are ASCII: this is the order of their bytes.
+  ids.sort();
+  if (wanted.length === 0) return ids;
+  const isStale = ids.map(
+    (id) => datacenters.stateOf(bodies.get(id)?.datacenter ?? '') === 'stale',
+  );
+  const { states } = await vmQueries.states({ project, ids, isStale, nowMs }, signal);
+  return ids.filter((_, i) => wanted.some((state) => state === states[i]));
+}
+
+/** Index of the first id behind `after`, which may be gone. */
+function firstAfter(ids: readonly string[], after: string): number {
+  const found = ids.findIndex((id) => id > after);
+  return found < 0 ? ids.length : found;
 }

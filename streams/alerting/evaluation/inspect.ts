@@ -9,7 +9,7 @@ import { GAP_TOLERANCE_MS, type InstanceKey } from '../../telemetry/entry.ts';
 import { eventsOf, type Instance, isAgeBuffer, keyOf } from './instance.ts';
 import type { EvaluationState, WatchedVm } from './state.ts';
 
-type LiveState = Uppercase<Exclude<Condition, 'retired'>>;
+export type LiveState = Uppercase<Exclude<Condition, 'retired'>>;
 
 export interface SoftInstance extends InstanceKey {
   readonly state: LiveState;
@@ -21,6 +21,8 @@ export interface SoftInstance extends InstanceKey {
   /** MISSING: the newest value is older than the gap tolerance, as of the log's last entry. */
   readonly dataState: 'OBSERVED' | 'MISSING';
   readonly missingSinceMs?: number;
+  /** When its run has lasted for long enough, Unix ms; only of an observed one that is SUSTAINING. */
+  readonly firesAtMs?: number;
   /** Why its rule could not be evaluated on the last observation. */
   readonly failure?: string;
 }
@@ -67,8 +69,12 @@ export function inspectOne(
 
 /** Filter and start of a page of instances. */
 export interface InstancePage {
-  /** Of this rule alone. */
+  /** Of this rule, or this VM, alone. */
   readonly rule?: string;
+  readonly vm?: string;
+  /** In one of these states, or in this data state, alone. */
+  readonly states?: readonly LiveState[];
+  readonly dataState?: SoftInstance['dataState'];
   /** Only those after this one. */
   readonly after?: InstancePosition;
   readonly limit: number;
@@ -84,11 +90,14 @@ export type InstancePosition = Omit<InstanceKey, 'project'>;
 export function inspectPage(
   state: EvaluationState,
   project: string,
-  { rule, after, limit }: InstancePage,
+  { rule, vm: only, states, dataState, after, limit }: InstancePage,
 ): SoftInstance[] {
   const vms = state.projects.get(project)?.vms ?? new Map<string, WatchedVm>();
   const found: SoftInstance[] = [];
-  for (const vm of [...vms.keys()]
+  const isMeant = (soft: SoftInstance): boolean =>
+    (states === undefined || states.includes(soft.state)) &&
+    (dataState === undefined || soft.dataState === dataState);
+  for (const vm of [...(only === undefined ? vms.keys() : [only])]
     .filter((each) => each !== '' && (!after || each >= after.vm))
     .sort()) {
     if (found.length >= limit) break;
@@ -97,7 +106,10 @@ export function inspectPage(
       .map((instance) => ({ instance, key: keyOf(instance) }))
       .filter(({ key }) => (rule === undefined || key.rule === rule) && isAfter(key, after))
       .sort((a, b) => compare(a.key, b.key));
-    for (const { instance } of instances) found.push(softInstance(instance, state.nowMs));
+    for (const { instance } of instances) {
+      const soft = softInstance(instance, state.nowMs);
+      if (isMeant(soft)) found.push(soft);
+    }
   }
   return found.slice(0, limit);
 }
@@ -120,9 +132,13 @@ function softInstance(instance: Instance, nowMs: number): SoftInstance {
   const ageMs = isAgeBuffer(instance.buffer) && observed ? nowMs - newestValueMs : undefined;
   const lastValue =
     ageMs === undefined ? values.findLast((value) => !Number.isNaN(value)) : ageMs / 1000;
+  const { state, sinceMs } = condition(instance, nowMs);
+  const isRun = state === 'SUSTAINING' && sinceMs !== undefined && !missing;
   return {
     ...keyOf(instance),
-    ...condition(instance, nowMs),
+    state,
+    ...(sinceMs === undefined ? {} : { sinceMs }),
+    ...(isRun ? { firesAtMs: sinceMs + instance.rule.rule.sustainedMs } : {}),
     ...(lastValue === undefined ? {} : { lastValue }),
     ...(observed ? { lastObservedMs: newestValueMs } : {}),
     dataState: missing ? 'MISSING' : 'OBSERVED',

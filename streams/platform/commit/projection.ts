@@ -53,6 +53,45 @@ export interface InstanceFilter {
   readonly incident?: string;
 }
 
+/** How an incident stands; while it fires, whether somebody has taken notice. */
+export const INCIDENT_STANDINGS = [
+  ...(['FIRING', 'ACKNOWLEDGED', 'SNOOZED', 'ACKNOWLEDGED_SNOOZED'] as const),
+  ...(['RECOVERED', 'RETIRED'] as const),
+] as const;
+export type IncidentStanding = (typeof INCIDENT_STANDINGS)[number];
+
+/** Which incidents are meant: each list is of alternatives. */
+export interface IncidentFilter {
+  readonly standings: readonly IncidentStanding[];
+  readonly severities: readonly string[];
+  readonly rule?: string;
+  /** VM ids; '' = of a whole data center. */
+  readonly vms?: readonly string[];
+  /** Data center of the incident, or of its VM when it began. */
+  readonly place?: string;
+  /** Sort keys from here on, up to and without there. */
+  readonly sortFrom?: string;
+  readonly sortBefore?: string;
+}
+
+/** Which deliveries are meant: each list is of alternatives. */
+export interface DeliveryFilter {
+  readonly states: readonly string[];
+  readonly events: readonly string[];
+  readonly destination?: string;
+  readonly incident?: string;
+  /** Created in this stretch, both ends in it, Unix ms. */
+  readonly sinceMs?: number;
+  readonly untilMs?: number;
+}
+
+/** Open incidents of one standing and severity. */
+export interface IncidentCount {
+  readonly standing: IncidentStanding;
+  readonly severity: string;
+  readonly count: number;
+}
+
 /** Which transitions are meant. Absent: all. */
 export interface TransitionFilter {
   readonly machine?: string;
@@ -60,7 +99,16 @@ export interface TransitionFilter {
   /** Committed in this stretch, both ends in it, Unix ms. */
   readonly sinceMs?: number;
   readonly untilMs?: number;
+  /** Types of events; empty: none is meant. */
+  readonly events?: readonly string[];
+  /** `Actor.name`. */
+  readonly actor?: string;
+  /** Client's id of the request that decided it. */
+  readonly request?: string;
 }
+
+/** Instances by their state; a state without any is absent. */
+export type StateCounts = ReadonlyMap<string, number>;
 
 /** What is counted: live instances or ended ones. */
 export type InstanceCount = InstanceFilter & { readonly final: boolean };
@@ -90,8 +138,26 @@ export interface StoredView {
   /** Ordered by `sort`, then id (byte order). */
   records(kind: string, options: ListOptions): Page<StoredRecord>;
   countInstances(machine: string, options: InstanceCount): number;
-  /** Ordered by position; in a draft too, only what is applied. */
+  /**
+   * Ordered by position; in a draft too, only what is applied. Of several filters one is looked up,
+   * and the others leave items out: a page may have fewer than `limit`, and a next one.
+   */
   transitions(options: ListOptions & TransitionFilter): Page<RecordedTransition>;
+}
+
+/** What is applied of a project's projection, found by more indexes than decisions need. */
+export interface StoredReads extends StoredView {
+  /** How many are in each state, of those in none that is final, or that ended since then, Unix ms. */
+  countByState(machine: string, of: 'live' | { readonly endedSinceMs: number }): StateCounts;
+  /** Newest first, by index. A page may have fewer than `limit`, and a next one. */
+  incidents(filter: IncidentFilter, options: Omit<ListOptions, 'descending'>): Page<StoredRecord>;
+  /** The open ones. */
+  countIncidents(): readonly IncidentCount[];
+  /** As `incidents`. */
+  deliveries(
+    filter: DeliveryFilter,
+    options: Omit<ListOptions, 'descending'>,
+  ): Page<StoredInstance>;
 }
 
 /** A timer with the instance it belongs to. */

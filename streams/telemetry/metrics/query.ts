@@ -47,6 +47,8 @@ export interface MetricQuery {
   readonly stepMs: number;
   /** Newest observation of the VM before the columns, Unix ms, where there is one: for ages. */
   readonly lastBeforeMs?: number | undefined;
+  /** true: each point also has the least and the greatest value of its step. */
+  readonly withExtremes?: boolean;
 }
 
 /**
@@ -224,6 +226,9 @@ export interface MetricPoint {
   /** End of the step it covers, Unix ms. */
   readonly timeMs: number;
   readonly value: number;
+  /** Of the observations in the step; of ages there are none. */
+  readonly min?: number;
+  readonly max?: number;
 }
 
 /** First and last point, both inclusive, and the step, Unix ms and ms. */
@@ -237,7 +242,7 @@ export interface StepGrid {
 function stepPoints(
   derivation: Derivation,
   { timesMs, numerators, denominators, values }: Omit<DerivedSeries, 'labels'>,
-  { startMs, endMs, stepMs }: StepGrid,
+  { startMs, endMs, stepMs, withExtremes = false }: StepGrid & Pick<MetricQuery, 'withExtremes'>,
 ): MetricPoint[] {
   const points: MetricPoint[] = [];
   let i = 0;
@@ -251,9 +256,21 @@ function stepPoints(
     }
     // A single reading keeps its value: weighing it could cost its last digit.
     const value = i === first + 1 ? (values[first] ?? Number.NaN) : quotient(derivation, sums);
-    if (!Number.isNaN(value)) points.push({ timeMs, value });
+    if (Number.isNaN(value)) continue;
+    points.push({ timeMs, value, ...(withExtremes && extremes(values, first, i)) });
   }
   return points;
+}
+
+/** Of the values at [first, end), of which one is a number. */
+function extremes(values: ArrayLike<number>, first: number, end: number) {
+  let [min, max] = [Number.POSITIVE_INFINITY, Number.NEGATIVE_INFINITY];
+  for (let i = first; i < end; i++) {
+    const value = values[i] ?? Number.NaN;
+    if (value < min) min = value;
+    if (value > max) max = value;
+  }
+  return { min, max };
 }
 
 /**

@@ -55,6 +55,7 @@ const alertRule = modelOf<AlertRuleContext>({
 const firing = {
   type: 'sustained',
   incidentId: 'inc_1',
+  observedMs: 0,
   value: 95,
 };
 
@@ -135,7 +136,13 @@ const delivery = modelOf<DeliveryContext>({
     const attemptId = `att_${attempts.length}`;
     return [soon, createdMs + 24 * HOUR].flatMap((at) => [
       { type: 'attemptDue', at },
-      { type: 'cleared', at, attemptId: `att_${attempts.length + 1}`, bodyDigest: 'd1' },
+      {
+        type: 'cleared',
+        at,
+        attemptId: `att_${attempts.length + 1}`,
+        bodyDigest: 'd1',
+        checks: [],
+      },
       { type: 'suppressed', at, reason: 'SNOOZED' },
       { type: 'accepted', at, httpStatus: 200 },
       { type: 'accepted', at, httpStatus: 200, attemptId },

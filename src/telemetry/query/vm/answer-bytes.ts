@@ -9,7 +9,7 @@ import { create, type MessageInitShape, toBinary, toJson } from '@bufbuild/proto
 import { Refusal } from '../../../../streams/platform/refusal.ts';
 import { parseLabels } from '../../../../streams/telemetry/samples/series-key.ts';
 import {
-  type ListVMMonitoringResponse,
+  ExpandedMonitoring_State,
   ListVMMonitoringResponseSchema,
   Quality_State,
   QualitySchema,
@@ -17,11 +17,12 @@ import {
   QueryVMMonitoringResponseSchema,
   Telemetry_State,
   VMMonitoring_State,
+  VMMonitoringSchema,
 } from '../../../gen/svc/monitoring/v1/monitoring_pb.ts';
 import { unixSeconds } from '../../../platform/api/message-fields.ts';
 import { ANSWER_BYTES_MAX } from '../../../platform/http-limits.ts';
 import type { VmAnswer } from './answer.ts';
-import type { InventoryEntry } from './inventory.ts';
+import type { Expanded, InventoryEntry } from './inventory.ts';
 import type { FailureReason, MetricAnswer } from './quality.ts';
 
 export type AnswerFormat = 'json' | 'binary';
@@ -42,16 +43,31 @@ export function answerBytes(answer: VmAnswer, format: AnswerFormat): Uint8Array<
   return bounded(bytes, points);
 }
 
+/** One VM's entry. */
+export function vmBytes(
+  project: string,
+  entry: InventoryEntry,
+  format: AnswerFormat,
+): Uint8Array<ArrayBuffer> {
+  const message = create(VMMonitoringSchema, vmMessage(project, entry));
+  return format === 'json'
+    ? textBytes(JSON.stringify(toJson(VMMonitoringSchema, message, JSON_OPTIONS)))
+    : toBinary(VMMonitoringSchema, message);
+}
+
 /** Throws a `Refusal` RESPONSE_TOO_LARGE. */
 export function inventoryBytes(
   page: {
     readonly project: string;
     readonly entries: readonly InventoryEntry[];
     readonly nextPageToken: string;
+    readonly totalSize: number;
   },
   format: AnswerFormat,
 ): Uint8Array<ArrayBuffer> {
-  const message = inventoryMessage(page.project, page.entries, page.nextPageToken);
+  const { nextPageToken, totalSize } = page;
+  const vms = page.entries.map((entry) => vmMessage(page.project, entry));
+  const message = create(ListVMMonitoringResponseSchema, { vms, nextPageToken, totalSize });
   const bytes =
     format === 'json'
       ? textBytes(JSON.stringify(toJson(ListVMMonitoringResponseSchema, message, JSON_OPTIONS)))
@@ -80,10 +96,11 @@ function seriesJson({ metricId, series }: Series): string[] {
   return series.map(({ unit, labels, points }) => {
     const head = JSON.stringify({ metricId, unit, labels: parseLabels(labels) }).slice(0, -1);
     let text = '';
-    for (const { timeMs, value } of points) {
+    for (const { timeMs, value, min, max } of points) {
       const separator = text === '' ? '' : ',';
+      const extremes = min === undefined ? '' : `,"min":${min},"max":${max}`;
       // A number in text is JSON as it stands: values are finite, and -0 is written as 0.
-      text += `${separator}{"timeUnix":"${Math.floor(timeMs / 1000)}","value":${value}}`;
+      text += `${separator}{"timeUnix":"${Math.floor(timeMs / 1000)}","value":${value}${extremes}}`;
     }
     return `${head},"points":[${text}]}`;
   });
@@ -159,17 +176,16 @@ function seriesMessages(answer: MetricAnswer) {
     metricId,
     unit,
     labels: parseLabels(labels),
-    points: points.map(({ timeMs, value }) => ({ timeUnix: unixSeconds(timeMs), value })),
+    points: points.map(({ timeMs, ...values }) => ({ timeUnix: unixSeconds(timeMs), ...values })),
   }));
 }
 
-/** A page of the inventory as a message. */
-function inventoryMessage(
+/** A VM of the inventory as a message's fields. */
+function vmMessage(
   project: string,
-  entries: readonly InventoryEntry[],
-  nextPageToken: string,
-): ListVMMonitoringResponse {
-  const vms = entries.map(({ id, state, telemetry, lastObservedMs, ...same }) => ({
+  { id, state, telemetry, lastObservedMs, expanded, ...same }: InventoryEntry,
+): MessageInitShape<typeof VMMonitoringSchema> {
+  return {
     ...same,
     name: `projects/${project}/vms/${id}`,
     state: VMMonitoring_State[state],
@@ -177,6 +193,16 @@ function inventoryMessage(
       state: Telemetry_State[telemetry],
       ...(lastObservedMs === undefined ? {} : { lastObservedUnix: unixSeconds(lastObservedMs) }),
     },
-  }));
-  return create(ListVMMonitoringResponseSchema, { vms, nextPageToken });
+    expanded: expandedMessage(expanded),
+  };
+}
+
+function expandedMessage({ isAvailable, state, tokenExpiresMs, lastObservedMs }: Expanded) {
+  return {
+    available: isAvailable,
+    reason: isAvailable ? '' : 'OTHER_DATACENTER',
+    state: ExpandedMonitoring_State[state],
+    ...(tokenExpiresMs !== undefined && { tokenExpiresUnix: unixSeconds(tokenExpiresMs) }),
+    ...(lastObservedMs !== undefined && { lastObservedUnix: unixSeconds(lastObservedMs) }),
+  };
 }

@@ -27,6 +27,7 @@ export interface VmQuery {
   readonly project: string;
   readonly vm: string;
   readonly metricIds: readonly string[];
+  readonly withExtremes: boolean;
   readonly range: QueryRange;
   readonly nowMs: number;
   readonly datacenter: 'live' | 'stale';
@@ -80,7 +81,7 @@ export function answerVmQuery(
 
 function answerMetrics(
   reader: RangeReader,
-  { metricIds, range }: VmQuery,
+  { metricIds, range, withExtremes }: VmQuery,
   isCancelled: () => boolean,
 ) {
   const metrics: MetricAnswer[] = [];
@@ -91,7 +92,8 @@ function answerMetrics(
     try {
       const columns = reader.columnsFor(metricId);
       const lastBeforeMs = metricId === AGE ? reader.newestBeforeRange() : undefined;
-      metrics.push({ metricId, ...queryMetric({ columns, metricId, ...range, lastBeforeMs }) });
+      const asked = { columns, metricId, ...range, lastBeforeMs, withExtremes };
+      metrics.push({ metricId, ...queryMetric(asked) });
     } catch (error) {
       if (error instanceof ReadCancelled) throw error;
       fault = error;

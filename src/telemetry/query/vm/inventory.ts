@@ -4,7 +4,10 @@
  */
 import { GAP_TOLERANCE_MS } from '../../../../streams/telemetry/entry.ts';
 import { metricCatalogue } from '../../../../streams/telemetry/metrics/catalogue.ts';
-import { deriveColumns } from '../../../../streams/telemetry/metrics/derive-columns.ts';
+import {
+  deriveColumns,
+  deriveDevices,
+} from '../../../../streams/telemetry/metrics/derive-columns.ts';
 import { VM_STATES, type VmState } from '../../../../streams/telemetry/samples/batch.ts';
 import type { LatestRow } from '../../../../streams/telemetry/samples/columns.ts';
 import { isLive } from './quality.ts';
@@ -15,6 +18,7 @@ export interface InventoryEntry {
   readonly displayName: string;
   readonly datacenter: string;
   readonly expandedMonitoring: boolean;
+  readonly expanded: Expanded;
   readonly state: VmState;
   readonly telemetry: 'LIVE' | 'STALE' | 'NEVER' | 'ERROR';
   /** Unix ms. */
@@ -24,6 +28,15 @@ export interface InventoryEntry {
   readonly memoryUsedBytes?: number;
 }
 
+/** Expanded monitoring of a VM; times are Unix ms. */
+export interface Expanded {
+  readonly isAvailable: boolean;
+  readonly state: 'OFF' | 'OFFERED' | 'ON';
+  readonly tokenExpiresMs?: number;
+  /** Newest reading from inside the guest. */
+  readonly lastObservedMs?: number;
+}
+
 /** A VM as its record and its data center say. */
 export interface KnownVm {
   readonly id: string;
@@ -31,6 +44,7 @@ export interface KnownVm {
   readonly datacenter: string;
   readonly datacenterState: 'live' | 'stale';
   readonly expandedMonitoring: boolean;
+  readonly expanded: Expanded;
 }
 
 /**
@@ -42,19 +56,43 @@ export function inventoryEntry(
   latest: LatestRow | 'unreadable' | undefined,
   { nowMs, inventoryOnly }: { readonly nowMs: number; readonly inventoryOnly: boolean },
 ): InventoryEntry {
-  if (!latest) return { ...named, state: 'UNKNOWN', telemetry: 'NEVER' };
-  if (latest === 'unreadable') return { ...named, state: 'UNKNOWN', telemetry: 'ERROR' };
+  const { state, telemetry } = standingOf(latest, { datacenterState, nowMs });
+  if (!latest || latest === 'unreadable') return { ...named, state, telemetry };
   const { vcpus, observedMs: lastObservedMs } = latest;
-  const live = isLive({ nowMs, lastObservedMs, datacenter: datacenterState });
-  const state = datacenterState === 'stale' ? undefined : VM_STATES[latest.state];
+  const live = telemetry === 'LIVE';
   return {
     ...named,
-    state: state ?? 'UNKNOWN',
-    telemetry: live ? 'LIVE' : 'STALE',
+    ...{ state, telemetry },
     lastObservedMs,
     ...(Number.isFinite(vcpus) ? { vcpus } : {}),
+    ...(inventoryOnly ? {} : { expanded: withObserved(named.expanded, latest) }),
     ...(live && !inventoryOnly ? newestValues(latest, nowMs) : {}),
   };
+}
+
+const EXPANDED = [...metricCatalogue.values()].filter(({ expanded }) => expanded);
+
+/** What the newest rows hold of the guest: they are a few of each source. */
+function withObserved(expanded: Expanded, { columns }: LatestRow): Expanded {
+  if (expanded.state === 'OFF') return expanded;
+  const times = EXPANDED.flatMap(({ derivation }) => [
+    ...deriveColumns(columns, derivation),
+    ...deriveDevices(columns, derivation),
+  ]).flatMap(({ timesMs }) => timesMs.at(-1) ?? []);
+  return times.length === 0 ? expanded : { ...expanded, lastObservedMs: Math.max(...times) };
+}
+
+/** How a VM is: its state as far as it is known now, and how fresh its telemetry is. */
+export function standingOf(
+  latest: LatestRow | 'unreadable' | undefined,
+  { datacenterState, nowMs }: Pick<KnownVm, 'datacenterState'> & { readonly nowMs: number },
+): Pick<InventoryEntry, 'state' | 'telemetry'> {
+  if (!latest) return { state: 'UNKNOWN', telemetry: 'NEVER' };
+  if (latest === 'unreadable') return { state: 'UNKNOWN', telemetry: 'ERROR' };
+  const { observedMs: lastObservedMs } = latest;
+  const live = isLive({ nowMs, lastObservedMs, datacenter: datacenterState });
+  const state = datacenterState === 'stale' ? undefined : VM_STATES[latest.state];
+  return { state: state ?? 'UNKNOWN', telemetry: live ? 'LIVE' : 'STALE' };
 }
 
 function newestValues(latest: LatestRow, nowMs: number) {

@@ -9,11 +9,12 @@ import type { HistoryView } from '../../../../sqlite/telemetry/history/store/his
 import type { ThreadMethod } from '../../../../sqlite/telemetry/history/threads/supervised-thread.ts';
 import type { Clock } from '../../../../streams/platform/clock.ts';
 import { Refusal, type RefusalReason } from '../../../../streams/platform/refusal.ts';
+import type { VmState } from '../../../../streams/telemetry/samples/batch.ts';
 import type { Log } from '../../../platform/log.ts';
 import { type QueryThreads, runQuery } from '../threads/query-threads.ts';
 import { answerVmQuery, type MetricFailure, type VmQuery } from './answer.ts';
-import { type AnswerFormat, answerBytes, inventoryBytes } from './answer-bytes.ts';
-import { inventoryEntry, type KnownVm } from './inventory.ts';
+import { type AnswerFormat, answerBytes, inventoryBytes, vmBytes } from './answer-bytes.ts';
+import { type InventoryEntry, inventoryEntry, type KnownVm, standingOf } from './inventory.ts';
 
 export interface VmQueries {
   /**
@@ -21,8 +22,10 @@ export interface VmQueries {
    * QUERY_TIMEOUT), a `HistoryError`, or the reason of `signal`.
    */
   query(request: VmQueryRequest, signal: AbortSignal): Promise<Uint8Array<ArrayBuffer>>;
-  /** `ListVMMonitoringResponse`; throws the same. */
+  /** `ListVMMonitoringResponse`, or `VMMonitoring` of an only one; throws the same. */
   inventory(request: VmInventoryRequest, signal: AbortSignal): Promise<Uint8Array<ArrayBuffer>>;
+  /** How VMs are, by what is newest of each; throws the same. */
+  states(request: VmStatesRequest, signal: AbortSignal): Promise<VmStates>;
 }
 
 export interface VmQueriesDeps {
@@ -53,6 +56,13 @@ export function createVmQueries(deps: VmQueriesDeps): VmQueries {
         { project, method: 'vmInventory', argument: request, signal },
       );
       return bytesOf(reply as VmReply, deps);
+    },
+    async states(request, signal) {
+      const { project } = request;
+      return (await runQuery(
+        { threads: listThreads, clock },
+        { project, method: 'vmStates', argument: request, signal },
+      )) as VmStates;
     },
   };
 }
@@ -87,7 +97,24 @@ export interface VmInventoryRequest {
   readonly nextPageToken: string;
   readonly nowMs: number;
   readonly inventoryOnly: boolean;
+  /** VMs on all pages together; undefined: one VM is answered by itself. */
+  readonly totalSize: number | undefined;
   readonly format: AnswerFormat;
+}
+
+/** Argument of `vmStates`. */
+export interface VmStatesRequest {
+  readonly project: string;
+  readonly ids: readonly string[];
+  /** Of each: is its data center stale? */
+  readonly isStale: readonly boolean[];
+  readonly nowMs: number;
+}
+
+/** Of each VM asked for, in that order. */
+export interface VmStates {
+  readonly states: readonly VmState[];
+  readonly telemetry: readonly InventoryEntry['telemetry'][];
 }
 
 /** What comes back: refusals, which a thread's faults do not carry, come as values. */
@@ -117,14 +144,33 @@ export const vmMethods = (history: HistoryView): Readonly<Record<string, ThreadM
         if (isCancelled()) throw new ReadCancelled();
         return inventoryEntry(vm, newestOf(history, request, vm.id, failures), request);
       });
-      return { bytes: inventoryBytes({ ...request, entries }, request.format), failures };
+      const { totalSize, format, project } = request;
+      const [first] = entries;
+      const bytes =
+        totalSize === undefined && first
+          ? vmBytes(project, first, format)
+          : inventoryBytes({ ...request, totalSize: totalSize ?? 0, entries }, format);
+      return { bytes, failures };
     }),
+  vmStates({ project, ids, isStale, nowMs }: VmStatesRequest, isCancelled) {
+    const states: VmState[] = [];
+    const telemetry: InventoryEntry['telemetry'][] = [];
+    for (const [i, id] of ids.entries()) {
+      if (isCancelled()) throw new ReadCancelled();
+      const latest = newestOf(history, { project, nowMs }, id, []);
+      const datacenterState = isStale[i] ? 'stale' : 'live';
+      const now = standingOf(latest, { datacenterState, nowMs });
+      states.push(now.state);
+      telemetry.push(now.telemetry);
+    }
+    return { result: { states, telemetry } satisfies VmStates };
+  },
 });
 
 /** One VM's damaged chunk is not the page's: it is noted, and the others are answered. */
 function newestOf(
   history: HistoryView,
-  { project, nowMs }: VmInventoryRequest,
+  { project, nowMs }: Pick<VmInventoryRequest, 'project' | 'nowMs'>,
   vm: string,
   failures: { vm: string; message: string }[],
 ) {

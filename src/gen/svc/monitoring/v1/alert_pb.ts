@@ -2295,7 +2295,7 @@ export const AlertService: GenService<{
     output: typeof IncidentSchema;
   },
   /**
-   * Acknowledges several incidents at once, in one commit; each result says whether it was done.
+   * AcknowledgeIncident for several at once: all that can be are. A resend does what is left.
    *
    * @generated from rpc svc.monitoring.v1.AlertService.AcknowledgeIncidents
    */
@@ -2305,7 +2305,7 @@ export const AlertService: GenService<{
     output: typeof AcknowledgeIncidentsResponseSchema;
   },
   /**
-   * Snoozes several incidents at once, in one commit; each result says whether it was done.
+   * SnoozeIncident for several at once: all that can be are. A resend does what is left.
    *
    * @generated from rpc svc.monitoring.v1.AlertService.SnoozeIncidents
    */

@@ -747,8 +747,8 @@ export type ListIncidentsRequest = Message<"svc.monitoring.v1.ListIncidentsReque
   attention: boolean;
 
   /**
-   * Filter by data center, e.g. `DC-1`: incidents of the data center itself, and of VMs that are in
-   * it now; empty = all.
+   * Filter by data center, e.g. `DC-1`: incidents of the data center itself, and of VMs that were in
+   * it when they began; empty = all.
    *
    * @generated from field: string datacenter = 11;
    */
@@ -820,8 +820,8 @@ export type ListIncidentsRequestJson = {
   attention?: boolean;
 
   /**
-   * Filter by data center, e.g. `DC-1`: incidents of the data center itself, and of VMs that are in
-   * it now; empty = all.
+   * Filter by data center, e.g. `DC-1`: incidents of the data center itself, and of VMs that were in
+   * it when they began; empty = all.
    *
    * @generated from field: string datacenter = 11;
    */

@@ -1,0 +1,198 @@
+/**
+ * Incidents and deliveries by index, newest first. Each alternative of a filter is a run of one index,
+ * already in order: a page is the newest keys of all runs, and only its rows are read. What the index
+ * does not hold of the filter is looked at in the rows, so that a page may have fewer than asked for.
+ */
+import {
+  comparePageKeys,
+  type PageKey,
+  pageOf,
+  parsePageToken,
+} from '../../../streams/platform/commit/page.ts';
+import type {
+  DeliveryFilter,
+  IncidentCount,
+  IncidentFilter,
+  ListOptions,
+  Page,
+  StateCounts,
+  StoredInstance,
+  StoredRecord,
+} from '../../../streams/platform/commit/projection.ts';
+import type { SqliteDatabase } from '../database.ts';
+
+// Beyond every time, and beyond every text of Unicode: where a descending list begins.
+const TIME_END = Number.MAX_SAFE_INTEGER;
+const TEXT_END = '\u{10FFFF}';
+
+type PageStart = Pick<ListOptions, 'limit' | 'after'>;
+
+export type FoundRows = ReturnType<typeof foundRows>;
+
+/** From a row, as SQLite gives it, to what it stands for. */
+interface Readers<I, R> {
+  readonly toInstance: (row: I) => StoredInstance;
+  readonly toRecord: (row: R) => StoredRecord;
+}
+
+/** Reads over `database`, which must have the schema; statements are prepared once. */
+export function foundRows<I, R>(database: SqliteDatabase, { toInstance, toRecord }: Readers<I, R>) {
+  const statements = prepareReads(database);
+  return {
+    incidents(project: string, filter: IncidentFilter, page: PageStart): Page<StoredRecord> {
+      const runs = incidentRuns(filter).map(({ index, values }) => ({
+        statement: statements.incidents[index],
+        values: [project, ...values, filter.sortFrom ?? '', filter.sortBefore ?? TEXT_END],
+      }));
+      const start = startOf(page, ['string', 'string'], [TEXT_END, TEXT_END]);
+      const found = newestKeys(runs, start, page.limit);
+      const rows = found.items.map(([, id]) => statements.record.get(project, String(id)));
+      const items = rows.map((row) => toRecord(row as R));
+      return { ...found, items: items.filter((item) => isMeantIncident(item, filter)) };
+    },
+    countIncidents: (project: string): IncidentCount[] =>
+      statements.countIncidents.all(project) as IncidentCount[],
+    deliveries(project: string, filter: DeliveryFilter, page: PageStart): Page<StoredInstance> {
+      const { sinceMs = 0, untilMs = TIME_END } = filter;
+      const runs = deliveryRuns(filter).map(({ index, values }) => ({
+        statement: statements.deliveries[index],
+        values: [project, ...values, sinceMs, untilMs],
+      }));
+      const start = startOf(page, ['number', 'string'], [TIME_END, TEXT_END]);
+      const found = newestKeys(runs, start, page.limit);
+      const rows = found.items.map(([, id]) => statements.delivery.get(String(id), project));
+      const items = rows.map((row) => toInstance(row as I));
+      return { ...found, items: items.filter((item) => isMeantDelivery(item, filter)) };
+    },
+    countByState(
+      project: string,
+      machine: string,
+      of: 'live' | { readonly endedSinceMs: number },
+    ): StateCounts {
+      const rows =
+        of === 'live'
+          ? statements.countLive.all(project, machine)
+          : statements.countEnded.all(project, machine, of.endedSinceMs);
+      const counts = rows as { readonly state: string; readonly count: number }[];
+      return new Map(counts.map(({ state, count }) => [state, count]));
+    },
+  };
+}
+
+interface Run {
+  readonly statement: { all(...values: (string | number)[]): unknown[] };
+  readonly values: readonly (string | number)[];
+}
+
+/** A page of the newest keys of all runs. No key is in two of them. */
+function newestKeys(runs: readonly Run[], start: PageKey, limit: number): Page<PageKey> {
+  const keys = runs.flatMap(
+    ({ statement, values }) =>
+      statement.all(...values, ...start, limit + 1) as { key: string | number; id: string }[],
+  );
+  const sorted = keys.map(({ key, id }) => [key, id]).sort((a, b) => comparePageKeys(b, a));
+  return pageOf<PageKey>(sorted, limit, (key) => key);
+}
+
+function startOf(
+  { limit, after }: PageStart,
+  shape: readonly ('string' | 'number')[],
+  last: PageKey,
+): PageKey {
+  if (!Number.isInteger(limit) || limit < 1) {
+    throw new RangeError(`A page of ${limit} items cannot be read: ask for 1 or more`);
+  }
+  return after === undefined ? last : parsePageToken(after, shape);
+}
+
+interface Lookup<I extends string> {
+  readonly index: I;
+  readonly values: readonly string[];
+}
+
+/** Of the fields that are given, the one that leaves fewest, with each standing. */
+function incidentRuns({
+  standings,
+  severities,
+  rule,
+  vms,
+  place,
+}: IncidentFilter): Lookup<'vm' | 'rule' | 'place' | 'severity'>[] {
+  const each = <I extends string>(index: I, values: readonly string[]): Lookup<I>[] =>
+    [...new Set(values)].flatMap((value) =>
+      [...new Set(standings)].map((standing) => ({ index, values: [value, standing] })),
+    );
+  if (vms) return each('vm', vms);
+  if (rule !== undefined) return each('rule', [rule]);
+  return place === undefined ? each('severity', severities) : each('place', [place]);
+}
+
+function isMeantIncident({ body }: StoredRecord, filter: IncidentFilter): boolean {
+  const { severities, rule, place } = filter;
+  return (
+    severities.includes(String(body.severity)) &&
+    (rule === undefined || body.rule === rule) &&
+    (place === undefined || (body.datacenter ?? body.vmDatacenter) === place)
+  );
+}
+
+function deliveryRuns({
+  states,
+  events,
+  incident,
+  destination,
+}: DeliveryFilter): Lookup<'incident' | 'destination' | 'event'>[] {
+  if (incident !== undefined) return [{ index: 'incident', values: [incident] }];
+  const index = destination === undefined ? 'event' : 'destination';
+  const values = destination === undefined ? events : [destination];
+  return [...new Set(values)].flatMap((value) =>
+    [...new Set(states)].map((state) => ({ index, values: [value, state] }) as const),
+  );
+}
+
+function isMeantDelivery({ value, context }: StoredInstance, filter: DeliveryFilter): boolean {
+  const { states, events, destination } = filter;
+  return (
+    states.includes(String(value)) &&
+    events.includes(String(context.event)) &&
+    (destination === undefined || context.destination === destination)
+  );
+}
+
+function prepareReads(database: SqliteDatabase) {
+  const prepare = (sql: string) => database.prepare<(string | number)[]>(sql);
+  const incidents = (field: string) =>
+    prepare(`SELECT sort AS key, id FROM records INDEXED BY records_of_${field}
+      WHERE project = ? AND ${field} = ? AND standing = ? AND sort >= ? AND sort < ?
+      AND (sort, id) < (?, ?) ORDER BY sort DESC, id DESC LIMIT ?`);
+  const deliveries = (field: string, more: string) =>
+    prepare(`SELECT created AS key, instance AS id FROM instances INDEXED BY instances_of_${field}
+      WHERE project = ? AND machine = 'delivery' AND ${field} = ? ${more}
+      AND created >= ? AND created <= ? AND (created, instance) < (?, ?)
+      ORDER BY created DESC, instance DESC LIMIT ?`);
+  return {
+    incidents: {
+      vm: incidents('vm'),
+      rule: incidents('rule'),
+      place: incidents('place'),
+      severity: incidents('severity'),
+    },
+    record: prepare("SELECT * FROM records WHERE project = ? AND kind = 'incident' AND id = ?"),
+    countIncidents: prepare(`SELECT standing, severity, count(*) AS count FROM records
+      INDEXED BY records_of_severity WHERE project = ? AND severity IN ('INFO', 'WARNING', 'CRITICAL')
+      AND standing IN ('FIRING', 'ACKNOWLEDGED', 'SNOOZED', 'ACKNOWLEDGED_SNOOZED')
+      GROUP BY severity, standing`),
+    deliveries: {
+      incident: deliveries('incident', ''),
+      destination: deliveries('destination', 'AND state = ?'),
+      event: deliveries('event', 'AND state = ?'),
+    },
+    delivery: prepare(
+      "SELECT * FROM instances WHERE instance = ? AND machine = 'delivery' AND project = ?",
+    ),
+    countLive: prepare(`SELECT state, count(*) AS count FROM instances
+      WHERE project = ? AND machine = ? AND final = 0 GROUP BY state`),
+    countEnded: prepare(`SELECT state, count(*) AS count FROM instances INDEXED BY instances_ended
+      WHERE project = ? AND machine = ? AND final = 1 AND updated >= ? GROUP BY state`),
+  };
+}
