@@ -161,7 +161,7 @@ type WatchIncidentsRequest struct {
 	ProjectName string `json:"projectName,omitempty"`
 
 	// true: no snapshot. The first message is a HEARTBEAT, and every change after its `sequence`
-	// follows: list the incidents with that number in the request header `svc-sequence`.
+	// follows. Incidents that are listed once it has come lack none of the changes before.
 	ChangesOnly bool `json:"changesOnly,omitempty"`
 }
 

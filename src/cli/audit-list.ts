@@ -37,6 +37,12 @@ export const auditListAction: Action = {
     },
     { name: 'machine', takes: 'NAME', help: 'Only this machine, such as credential or membership' },
     { name: 'correlation', takes: 'ID', help: 'The refusals with this correlation id' },
+    { name: 'since', takes: 'TIME', help: 'Committed at or after' },
+    { name: 'until', takes: 'TIME', help: 'Committed at or before' },
+    { name: 'by', takes: 'NAME', help: 'Caused by this one, as the list shows it' },
+    { name: 'event', takes: 'NAME', multiple: true, help: 'Only this event' },
+    { name: 'request', takes: 'ID', help: 'Decided by the request with this id' },
+    { name: 'oldest-first', help: 'From the oldest on' },
     {
       name: 'limit',
       takes: 'N',
@@ -50,7 +56,8 @@ or --instance names others.`,
     const limit = limitOf(context);
     const api = context.api('person');
     const correlation = context.input.text('correlation');
-    const filter = await filterOf(context, api, correlation !== undefined);
+    const instance = await instanceFilterOf(context, api, correlation !== undefined);
+    const filter = { ...instance, ...stepFilter(context) };
     const transitions =
       correlation === undefined
         ? (await newest(api, filter, limit)).transitions
@@ -65,13 +72,31 @@ or --instance names others.`,
   },
 };
 
-interface Filter {
+type Filter = InstanceFilter & ReturnType<typeof stepFilter>;
+
+interface InstanceFilter {
   readonly projectName: string;
   readonly instanceName: string;
   readonly machine: string;
 }
 
-async function filterOf(context: ActionContext, api: Api, isCorrelated: boolean): Promise<Filter> {
+/** Which steps, whatever they are of. */
+function stepFilter({ input }: ActionContext) {
+  const [since, until] = [input.time('since'), input.time('until')];
+  return {
+    startTimeUnixMs: BigInt(since ?? 0) * 1000n,
+    // The whole second.
+    endTimeUnixMs: until === undefined ? 0n : BigInt(until) * 1000n + 999n,
+    ...{ by: input.text('by') ?? '', events: [...input.list('event')] },
+    ...{ requestId: input.text('request') ?? '', oldestFirst: input.isOn('oldest-first') },
+  };
+}
+
+async function instanceFilterOf(
+  context: ActionContext,
+  api: Api,
+  isCorrelated: boolean,
+): Promise<InstanceFilter> {
   const { input } = context;
   const given = input.text('instance') ?? '';
   const machine = input.text('machine') ?? (isCorrelated && given === '' ? CORRELATED : '');

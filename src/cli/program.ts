@@ -24,6 +24,7 @@ import { deliveriesCommand } from './monitoring/deliveries.ts';
 import { destinationsCommand } from './monitoring/destinations.ts';
 import { limitsCommand } from './monitoring/limits.ts';
 import { monitoringCommand } from './monitoring/monitoring.ts';
+import { overviewCommand } from './monitoring/overview.ts';
 import { recordCommand } from './record.ts';
 import { replayCommand } from './replay.ts';
 import { serveCommand } from './serve.ts';
@@ -65,6 +66,7 @@ export const commands: readonly Command[] = [
   vmsCommand,
   monitoringCommand,
   limitsCommand,
+  overviewCommand,
   alertsCommand,
   destinationsCommand,
   deliveriesCommand,

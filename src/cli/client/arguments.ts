@@ -140,6 +140,11 @@ export class Input {
     return this.#given.get(name) ?? [];
   }
 
+  /** Numbers of an enum's members; the option's choices are their names. */
+  members<E extends number>(name: string, members: Readonly<Record<string, E>>): E[] {
+    return this.list(name).flatMap((text) => members[text] ?? []);
+  }
+
   number(name: string): number | undefined {
     const value = this.text(name);
     if (value === undefined) return undefined;

@@ -38,13 +38,30 @@ const { method } = AlertService;
 const listAction: Action = {
   name: 'instances',
   summary: 'List the state of each rule for each VM, fired or not',
-  options: [projectOption, { name: 'rule', takes: 'NAME', help: 'Only this rule' }],
+  options: [
+    projectOption,
+    { name: 'rule', takes: 'NAME', help: 'Only this rule' },
+    { name: 'vm', takes: 'NAME', help: 'Only this VM' },
+    {
+      ...{ name: 'state', takes: 'STATE', multiple: true },
+      ...{ choices: ['IDLE', 'SUSTAINING', 'FIRING'], help: 'Only this state' },
+    },
+    {
+      ...{ name: 'data', takes: 'STATE', choices: ['OBSERVED', 'MISSING'] },
+      help: 'Only while its data is so',
+    },
+  ],
   async run(context) {
     const api = context.api('any');
-    const rule = context.input.text('rule');
+    const { input } = context;
+    const rule = input.text('rule');
+    const vm = input.text('vm');
+    const [dataState = DataState.DATA_STATE_UNSPECIFIED] = input.members('data', DataState);
     const request = {
       projectName: await projectName(context, api),
       ruleName: rule === undefined ? '' : await named(context, api, 'alertRules', rule),
+      vmName: vm === undefined ? '' : await named(context, api, 'vms', vm),
+      ...{ states: input.members('state', State), dataState },
     };
     const instances = await everyItem(
       (page) => api.call(method.listAlertInstances, { ...request, ...page }),

@@ -66,6 +66,7 @@ function problemText({ syncError, unevaluatedInstances }: Problem): string {
 type Problem = Pick<AlertRule, 'syncError' | 'unevaluatedInstances'>;
 
 const STATES = ['FIRING', 'RECOVERED', 'RETIRED'] as const;
+const SEVERITIES = ['INFO', 'WARNING', 'CRITICAL'] as const;
 
 const incidentsAction: Action = {
   name: 'incidents',
@@ -75,6 +76,12 @@ const incidentsAction: Action = {
     { name: 'state', takes: 'STATE', choices: STATES, help: 'Only this state' },
     { name: 'rule', takes: 'NAME', help: 'Only this rule' },
     { name: 'vm', takes: 'NAME', help: 'Only this VM' },
+    { name: 'datacenter', takes: 'NAME', help: 'Only of this data center and its VMs' },
+    {
+      ...{ name: 'severity', takes: 'SEVERITY', multiple: true, choices: SEVERITIES },
+      help: 'Only this severity',
+    },
+    { name: 'attention', help: 'Only what fires and is neither acknowledged nor snoozed' },
     { name: 'since', takes: 'TIME', help: 'Fired at or after' },
     { name: 'until', takes: 'TIME', help: 'Fired before' },
     ...pageOptions,
@@ -95,6 +102,9 @@ const incidentsAction: Action = {
       vmName: await named('vms', vm),
       startTimeUnix: BigInt(input.time('since') ?? 0),
       endTimeUnix: BigInt(input.time('until') ?? 0),
+      severities: input.members('severity', AlertRuleSpec_Severity),
+      attention: input.isOn('attention'),
+      datacenter: input.text('datacenter') ?? '',
       ...pageAsked(context),
     });
     return printPage(context, ListIncidentsResponseSchema, answer, () =>

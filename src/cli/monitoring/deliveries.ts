@@ -3,8 +3,11 @@ import { AlertService } from '../../gen/svc/monitoring/v1/alert_pb.ts';
 import {
   type Delivery,
   type Delivery_Attempt,
+  type Delivery_Check,
+  Delivery_Check_Kind,
   Delivery_Event,
   Delivery_State,
+  type Delivery_Step,
   DeliverySchema,
   ListDeliveriesResponseSchema,
 } from '../../gen/svc/monitoring/v1/delivery_pb.ts';
@@ -28,6 +31,16 @@ const listAction: Action = {
     projectOption,
     { name: 'incident', takes: 'NAME', help: 'Only this incident' },
     { name: 'destination', takes: 'NAME', help: 'Only this destination' },
+    {
+      ...{ name: 'state', takes: 'STATE', multiple: true, choices: namesOf(Delivery_State) },
+      help: 'Only this state',
+    },
+    {
+      ...{ name: 'event', takes: 'EVENT', multiple: true, choices: namesOf(Delivery_Event) },
+      help: 'Only this event',
+    },
+    { name: 'since', takes: 'TIME', help: 'Created at or after' },
+    { name: 'until', takes: 'TIME', help: 'Created at or before' },
     ...pageOptions,
   ],
   notes: 'SENT means that the endpoint accepted it, not that anybody read it.',
@@ -42,6 +55,10 @@ const listAction: Action = {
       projectName: await projectName(context, api),
       incidentName: await named('incidents', incident),
       destinationName: await named('destinations', destination),
+      states: input.members('state', Delivery_State),
+      events: input.members('event', Delivery_Event),
+      startTimeUnix: BigInt(input.time('since') ?? 0),
+      endTimeUnix: BigInt(input.time('until') ?? 0),
       ...pageAsked(context),
     });
     return printPage(context, ListDeliveriesResponseSchema, answer, () =>
@@ -109,7 +126,30 @@ function deliveryText(delivery: Delivery): string {
     rows,
     'No attempt was made',
   );
-  return `${head}\n${attempts}${delivery.attempts.map(answerText).join('')}`;
+  const answers = delivery.attempts.map(answerText).join('');
+  return `${head}\n${attempts}${answers}\n${stepTable(delivery.steps)}`;
+}
+
+/** The path, with what the recheck before each attempt came to. */
+function stepTable(steps: readonly Delivery_Step[]): string {
+  const rows = steps.map(({ atUnixMs, event, state, checks }) => [
+    localTime(atUnixMs / 1000n),
+    event === '' ? 'created' : event,
+    enumText(Delivery_State, state),
+    checks.length === 0 ? '' : checksText(checks),
+  ]);
+  return table(['time', 'step', 'state', 'checked'], rows, 'Its steps are no longer recorded');
+}
+
+function checksText(checks: readonly Delivery_Check[]): string {
+  const failed = checks.find(({ holds }) => !holds);
+  if (!failed) return `all ${checks.length} hold`;
+  return `${enumText(Delivery_Check_Kind, failed.check)} does not hold (${failed.reason})`;
+}
+
+/** Names of an enum's members but its zero. */
+function namesOf(members: Readonly<Record<string, number>>): string[] {
+  return Object.keys(members).filter((name) => (members[name] ?? 0) > 0);
 }
 
 function answerText({ startedUnix, answerExcerpt }: Delivery_Attempt): string {

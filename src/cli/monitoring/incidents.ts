@@ -1,19 +1,28 @@
 /**
- * The actions of `svc alerts` that are about one incident: shown with its timeline, explained, and
- * what people do with it. The latter need a signed-in person.
+ * The actions of `svc alerts` that are about incidents: one shown with its timeline, explained, and
+ * what people do with one or several. The latter need a signed-in person.
  */
 import { AlertService } from '../../gen/svc/monitoring/v1/alert_pb.ts';
 import {
   ExplainIncidentResponseSchema,
   type Incident,
+  type IncidentResult,
+  IncidentResultSchema,
   IncidentSchema,
 } from '../../gen/svc/monitoring/v1/incident_pb.ts';
-import { type Action, type ActionContext, projectOption } from '../client/action.ts';
+import {
+  type Action,
+  type ActionContext,
+  projectOption,
+  requestIdOption,
+} from '../client/action.ts';
+import type { Api } from '../client/api.ts';
+import type { Option } from '../client/arguments.ts';
 import { UsageError } from '../client/faults.ts';
-import { firstNamed } from '../client/names.ts';
+import { firstNamed, projectName, requestId, resourceName } from '../client/names.ts';
 import { reportRequest } from '../client/once.ts';
-import { json, localTime, messageJson, printMessage } from '../client/output.ts';
-import { EXIT_OK } from '../command.ts';
+import { json, localTime, messageJson, printMessage, shortName, table } from '../client/output.ts';
+import { EXIT_FAULT, EXIT_OK } from '../command.ts';
 import { change } from '../identity/options.ts';
 import { explanationText, incidentText } from './incident-texts.ts';
 
@@ -70,14 +79,16 @@ const acknowledgeAction = change({
   show: printIncident,
 });
 
+const untilOptions: readonly Option[] = [
+  { name: 'for', takes: 'DURATION', help: 'So long from now, at most 7d' },
+  { name: 'until', takes: 'TIME', help: 'Until then, in place of --for' },
+];
+
 const snoozeAction = change({
   name: 'snooze',
   summary: 'Suppress notifications of a firing incident for a while; evaluation continues',
   positionals,
-  options: [
-    { name: 'for', takes: 'DURATION', help: 'Length of the snooze, at most 7d' },
-    { name: 'until', takes: 'TIME', help: 'End of the snooze, instead of --for' },
-  ],
+  options: untilOptions,
   notes: `
 If the incident still fires at the end, one notification is sent. Another snooze replaces the end.
 `,
@@ -114,10 +125,75 @@ const unsnoozeAction = change({
   show: printIncident,
 });
 
+const severalOptions: readonly Option[] = [
+  { name: 'incident', takes: 'NAME', multiple: true, help: 'One of the incidents, at most 200' },
+];
+
+/** Names of the project, of `--incident`. Throws `UsageError` without one. */
+async function severalOf(context: ActionContext, api: Api) {
+  const given = context.input.list('incident');
+  if (given.length === 0) throw new UsageError('--incident is missing: name one or more');
+  const project = await projectName(context, api);
+  const named = (one: string) =>
+    resourceName(context, api, { collection: 'incidents', given: one });
+  const names = await Promise.all(given.map(named));
+  return { projectName: project, names, requestId: requestId(context) };
+}
+
+/** Fails when one of them could not be done. */
+function printResults(context: ActionContext, results: readonly IncidentResult[]): number {
+  if (context.json) {
+    context.print(json({ results: results.map((one) => messageJson(IncidentResultSchema, one)) }));
+  } else {
+    const rows = results.map(({ name, errorReason, errorMessage }) => [
+      ...[shortName(name), errorReason === '' ? 'done' : errorReason, errorMessage],
+    ]);
+    context.print(table(['incident', 'result', 'problem'], rows, 'No incident was named'));
+  }
+  return results.every(({ errorReason }) => errorReason === '') ? EXIT_OK : EXIT_FAULT;
+}
+
+const acknowledgeSeveralAction: Action = {
+  name: 'ack-several',
+  summary: 'Take notice of several firing incidents at once, each with its result',
+  options: [
+    ...severalOptions,
+    { name: 'note', takes: 'TEXT', help: 'The same for all, at most 1,000 characters' },
+    ...[requestIdOption, projectOption],
+  ],
+  async run(context) {
+    const api = context.api('person');
+    const request = await severalOf(context, api);
+    reportRequest(context, `Acknowledging ${request.names.length} incidents`, request.requestId);
+    const note = context.input.text('note') ?? '';
+    const { results } = await api.call(method.acknowledgeIncidents, { ...request, note });
+    return printResults(context, results);
+  },
+};
+
+const snoozeSeveralAction: Action = {
+  name: 'snooze-several',
+  summary: 'Pause notifications of several firing incidents at once, each with its result',
+  options: [...severalOptions, ...untilOptions, requestIdOption, projectOption],
+  async run(context) {
+    const api = context.api('person');
+    const untilUnix = endOfSnooze(context);
+    const request = await severalOf(context, api);
+    const until = `until ${localTime(untilUnix)} (--until ${untilUnix})`;
+    const what = `Snoozing ${request.names.length} incidents ${until}`;
+    reportRequest(context, what, request.requestId);
+    const asked = { ...request, untilUnix: BigInt(untilUnix) };
+    const { results } = await api.call(method.snoozeIncidents, asked);
+    return printResults(context, results);
+  },
+};
+
 export const incidentActions: readonly Action[] = [
   showAction,
   explainAction,
   acknowledgeAction,
   snoozeAction,
   unsnoozeAction,
+  acknowledgeSeveralAction,
+  snoozeSeveralAction,
 ];

@@ -60,6 +60,7 @@ export const queryAction: Action = {
       help: 'Metric id; default cpu_utilization_pct and memory_used_bytes',
     },
     ...rangeOptions,
+    { name: 'extremes', help: 'Also the least and the greatest value of each step' },
     projectOption,
   ],
   notes: `"${NOT_OBSERVED}" stands for a step without an observation; it is not a zero. Times are the ends of the steps.`,
@@ -75,6 +76,7 @@ export const queryAction: Action = {
       startTimeUnix: BigInt(startUnix),
       endTimeUnix: BigInt(endUnix),
       stepSeconds,
+      withExtremes: input.isOn('extremes'),
     });
     return printMessage(
       context,

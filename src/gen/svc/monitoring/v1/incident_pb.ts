@@ -914,7 +914,7 @@ export type WatchIncidentsRequest = Message<"svc.monitoring.v1.WatchIncidentsReq
 
   /**
    * true: no snapshot. The first message is a HEARTBEAT, and every change after its `sequence`
-   * follows: list the incidents with that number in the request header `svc-sequence`.
+   * follows. Incidents that are listed once it has come lack none of the changes before.
    *
    * @generated from field: bool changes_only = 2;
    */
@@ -932,7 +932,7 @@ export type WatchIncidentsRequestJson = {
 
   /**
    * true: no snapshot. The first message is a HEARTBEAT, and every change after its `sequence`
-   * follows: list the incidents with that number in the request header `svc-sequence`.
+   * follows. Incidents that are listed once it has come lack none of the changes before.
    *
    * @generated from field: bool changes_only = 2;
    */
