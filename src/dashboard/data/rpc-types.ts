@@ -52,10 +52,20 @@ export type RequestOf<S extends ServiceName, N extends MethodName<S>> = Asked<
   JsonOf<Part<Methods<S>[N], 'input'>>
 >;
 
-/** Methods that change something: their request has a `requestId`. */
+/** Methods that change something: their request has a `requestId`, which in a list is a filter. */
 export type MutationName<S extends ServiceName> = {
-  [N in MethodName<S>]: 'requestId' extends keyof RequestOf<S, N> ? N : never;
+  [N in MethodName<S>]: 'requestId' extends Exclude<keyof RequestOf<S, N>, ListKeys<S, N>>
+    ? N
+    : never;
 }[MethodName<S>];
+
+/** All keys of a list's request, none of another's. */
+type ListKeys<S extends ServiceName, N extends MethodName<S>> = 'pageToken' extends keyof RequestOf<
+  S,
+  N
+>
+  ? keyof RequestOf<S, N>
+  : never;
 
 /** Methods that only read and answer once. */
 export type ReadName<S extends ServiceName> = {

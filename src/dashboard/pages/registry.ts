@@ -35,6 +35,6 @@ export const pageModules: Readonly<Record<PageName, LoadPage>> = {
   ciConnection: unwritten,
   ciVerification: unwritten,
   audit: unwritten,
-  machines: unwritten,
-  machine: unwritten,
+  machines: () => import('./audit/machines.tsx'),
+  machine: () => import('./audit/machine.tsx'),
 };

@@ -1,0 +1,85 @@
+/** All machines of the service, drawn; each leads to its own page. */
+import { useSignal } from '@preact/signals';
+import type { VNode } from 'preact';
+import { useEffect, useRef } from 'preact/hooks';
+// biome-ignore lint/suspicious/noShadowRestrictedNames: pages view data; no page reads bytes
+import { DataView } from '../../components/data-view.tsx';
+import { read } from '../../data/call.ts';
+import { useLoaded } from '../../data/loaded.ts';
+import { projectId } from '../../data/projects.ts';
+import type { ResponseOf } from '../../data/rpc-types.ts';
+import { pageTitles } from '../../layout/texts.ts';
+import { pathOf } from '../../router/match.ts';
+import { Drawing } from '../../statechart/drawing.tsx';
+import { NOTHING_MARKED } from '../../statechart/marking.ts';
+import type { PageProps } from '../page.ts';
+import { useMachine } from './machine-layouts.ts';
+import { texts } from './texts.ts';
+
+type Summary = ResponseOf<'AuditService', 'listMachines'>['machines'][number];
+
+export function Page({ parameters }: PageProps): VNode {
+  const projectName = `projects/${parameters.project}`;
+  const machines = useLoaded(projectName, (options) =>
+    read('AuditService', 'listMachines', { projectName }, options),
+  );
+  return (
+    <>
+      <h1>{pageTitles.machines}</h1>
+      <p class="weak">{texts.about}</p>
+      <DataView of={machines} isEmpty={(all) => all.machines.length === 0} empty={texts.noMachines}>
+        {(all) => (
+          <ul class="machine-cards">
+            {all.machines.map((machine) => (
+              <Card key={machine.machine} of={machine} />
+            ))}
+          </ul>
+        )}
+      </DataView>
+    </>
+  );
+}
+
+function Card({ of }: { readonly of: Summary }): VNode {
+  const place = useRef<HTMLDivElement>(null);
+  const isNear = useNear(place);
+  return (
+    <li>
+      <a href={pathOf('machine', { project: projectId.value ?? '', machine: of.machine })}>
+        {of.machine}
+      </a>
+      <div class="machine-sketch" ref={place} aria-hidden="true">
+        {isNear && <Sketch machine={of.machine} />}
+      </div>
+      <p class="weak">{of.description}</p>
+    </li>
+  );
+}
+
+/** A drawing is loaded when it is about to be seen: sixteen at once would delay the first ones. */
+function useNear(place: { readonly current: Element | null }): boolean {
+  const isNear = useSignal(false);
+  useEffect(() => {
+    if (place.current === null) return undefined;
+    const observer = new IntersectionObserver(
+      (entries) => {
+        if (entries.some(({ isIntersecting }) => isIntersecting)) isNear.value = true;
+      },
+      { rootMargin: '200px' },
+    );
+    observer.observe(place.current);
+    return () => observer.disconnect();
+  }, [isNear, place]);
+  return isNear.value;
+}
+
+function Sketch({ machine }: { readonly machine: string }): VNode | null {
+  const layout = useMachine(machine).state.value.value?.layout;
+  if (!layout) return null;
+  return (
+    // biome-ignore lint/a11y/noSvgWithoutTitle: hidden from those who do not see it; the link names it
+    <svg viewBox={`0 0 ${layout.width} ${layout.height}`}>
+      <Drawing layout={layout} marking={NOTHING_MARKED} isRecomputed={false} />
+    </svg>
+  );
+}

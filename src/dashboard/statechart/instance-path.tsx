@@ -1,0 +1,114 @@
+/**
+ * The steps of an instance beside the drawing of its machine. Each step has the time of what was
+ * observed and the time at which it was decided; choosing one moves the drawing to it.
+ */
+import { ChevronLeft, ChevronRight } from 'lucide';
+import type { VNode } from 'preact';
+import { Icon } from '../components/icon.tsx';
+import { Time } from '../components/time.tsx';
+import { eventName, type Layout, markingsOf, NOTHING_MARKED, type Step } from './marking.ts';
+import { Statechart } from './statechart.tsx';
+import { texts } from './texts.ts';
+
+export interface PathStep extends Step {
+  /** Time of the observation that decided it, Unix ms; undefined: none did. */
+  readonly observedMs?: number | undefined;
+  /** Time of the commit, Unix ms; undefined: it is not recorded. */
+  readonly decidedMs?: number | undefined;
+  /** Who or what caused it. */
+  readonly by?: string | undefined;
+  /** Recomputed from stored samples. */
+  readonly isRecomputed?: boolean;
+}
+
+export interface InstancePathProps {
+  readonly layout: Layout;
+  /** The machine, and of which instance. */
+  readonly label: string;
+  /** Oldest first. */
+  readonly steps: readonly PathStep[];
+  /** Position in `steps`. */
+  readonly at: number;
+  readonly onMove: (at: number) => void;
+}
+
+export function InstancePath({ layout, label, steps, at, onMove }: InstancePathProps): VNode {
+  const marking = markingsOf(layout, steps)[at] ?? NOTHING_MARKED;
+  const isRecomputed = steps[at]?.isRecomputed === true;
+  return (
+    <div class="instance-path">
+      <StepList steps={steps} at={at} onMove={onMove} />
+      <Statechart layout={layout} label={label} {...marking} isRecomputed={isRecomputed} />
+    </div>
+  );
+}
+
+type StepListProps = Pick<InstancePathProps, 'steps' | 'at' | 'onMove'>;
+
+/**
+ * The steps alone, for a page that has the drawing elsewhere.
+ * @public
+ */
+export function StepList({ steps, at, onMove }: StepListProps): VNode {
+  const move = (to: number): void => onMove(Math.min(steps.length - 1, Math.max(0, to)));
+  if (steps.length === 0) return <p class="weak">{texts.noSteps}</p>;
+  return (
+    <section class="step-list" aria-label={texts.steps}>
+      <div class="slider-foot">
+        <button
+          type="button"
+          class="quiet square"
+          aria-label={texts.previous}
+          aria-disabled={at <= 0}
+          onClick={() => move(at - 1)}
+        >
+          <Icon node={ChevronLeft} />
+        </button>
+        <button
+          type="button"
+          class="quiet square"
+          aria-label={texts.next}
+          aria-disabled={at >= steps.length - 1}
+          onClick={() => move(at + 1)}
+        >
+          <Icon node={ChevronRight} />
+        </button>
+        <output>{texts.step(at + 1, steps.length)}</output>
+      </div>
+      <ol>
+        {steps.map((step, i) => (
+          <li key={i}>
+            <button
+              type="button"
+              class={i <= at ? 'bare step passed' : 'bare step'}
+              {...(i === at && { 'aria-current': 'step' as const })}
+              onClick={() => move(i)}
+            >
+              <StepText step={step} />
+            </button>
+          </li>
+        ))}
+      </ol>
+    </section>
+  );
+}
+
+function StepText({ step }: { readonly step: PathStep }): VNode {
+  const { event, observedMs, decidedMs, by } = step;
+  return (
+    <>
+      <strong>{event === '' ? texts.created : eventName(event)}</strong>
+      <span class="weak">
+        {texts.observed} {observedMs === undefined ? texts.notObserved : <Time ms={observedMs} />}
+      </span>
+      <span class="weak">
+        {texts.decided} {decidedMs === undefined ? texts.notRecorded : <Time ms={decidedMs} />}
+      </span>
+      {by !== undefined && (
+        <span class="weak">
+          {texts.by} {by}
+        </span>
+      )}
+    </>
+  );
+}

@@ -1,0 +1,248 @@
+/**
+ * A machine as it is drawn: the states it is in, those it was in, and the arrows that were taken.
+ * One state is in the tab order; arrow keys go through the others, and what each means stands below.
+ * A mark is a word and a shape first, a colour after that. On a phone it is a tree of the states.
+ */
+import { type Signal, useSignal } from '@preact/signals';
+import { Download, Printer } from 'lucide';
+import type { ComponentChildren, VNode } from 'preact';
+import { useEffect, useRef } from 'preact/hooks';
+import { useWidth } from '../charts/use-width.ts';
+import { Icon } from '../components/icon.tsx';
+import { Drawing } from './drawing.tsx';
+import { type Layout, type LayoutState, type Marking, withAncestors } from './marking.ts';
+import { StateTree, WayList, waysFrom } from './state-tree.tsx';
+import { download, svgFileOf } from './svg-file.ts';
+import { texts } from './texts.ts';
+
+export interface StatechartProps {
+  readonly layout: Layout;
+  /** The machine, and of which instance: the name of the drawing and the title of its file. */
+  readonly label: string;
+  /** Ids of the innermost states it is in; a missing mark marks nothing. */
+  readonly current?: readonly string[];
+  /** Ids of the innermost states it was in. */
+  readonly visited?: readonly string[];
+  /** Ids of `arrowId`, as `markingsOf` finds them. */
+  readonly taken?: readonly string[];
+  /** Marks are recomputed, not recorded: drawn dashed. */
+  readonly isRecomputed?: boolean;
+}
+
+const NONE: readonly string[] = [];
+/** Below it names cannot be read: a wide drawing is rather scrolled. */
+const SCALE_MIN = 0.8;
+
+export function Statechart(props: StatechartProps): VNode {
+  const { layout, label, current = NONE, visited = NONE, taken = NONE, isRecomputed } = props;
+  const marking = { current, visited, taken };
+  const frame = useRef<HTMLDivElement>(null);
+  const width = useWidth(frame);
+  const reached = useSignal<string | undefined>(undefined);
+  useEffect(() => showCurrent(frame.current), [current.join(' '), width.value > 0]);
+  const scale = Math.min(1, Math.max(SCALE_MIN, width.value / layout.width));
+  return (
+    <figure class={isRecomputed ? 'statechart recomputed' : 'statechart'} aria-label={label}>
+      <div class="statechart-frame" ref={frame}>
+        {/* biome-ignore lint/a11y/noSvgWithoutTitle: the figure names it; each state has a title */}
+        <svg
+          width={layout.width * scale}
+          height={layout.height * scale}
+          viewBox={`0 0 ${layout.width} ${layout.height}`}
+          {...(width.value === 0 && { class: 'unplaced' })}
+        >
+          <Drawing
+            layout={layout}
+            marking={marking}
+            isRecomputed={isRecomputed === true}
+            wrapState={(state, shapes) => (
+              <StateGroup key={state.id} {...{ state, layout, marking, reached }}>
+                {shapes}
+              </StateGroup>
+            )}
+          />
+        </svg>
+      </div>
+      <div class="statechart-tree">
+        <StateTree layout={layout} marking={marking} />
+      </div>
+      <figcaption>
+        <p class="visually-hidden">
+          {summaryOf(layout, current)} {isRecomputed && texts.recomputed} {texts.keys}
+        </p>
+        <Reached {...{ layout, marking, reached }} />
+        <Legend marking={marking} isRecomputed={isRecomputed === true} />
+        <Actions frame={frame} label={label} />
+      </figcaption>
+    </figure>
+  );
+}
+
+function summaryOf(layout: Layout, current: readonly string[]): string {
+  if (current.length === 0) return texts.nowhere;
+  const names = layout.states.filter(({ id }) => current.includes(id)).map(({ name }) => name);
+  return texts.currently(names.join(', '));
+}
+
+/** Scrolls within the frame alone: the page stays where it is. */
+function showCurrent(frame: HTMLDivElement | null): void {
+  const tag = frame?.querySelector('.now-tag')?.getBoundingClientRect();
+  if (!frame || !tag) return;
+  const { left, width } = frame.getBoundingClientRect();
+  if (tag.left < left + 60 || tag.right > left + width) {
+    frame.scrollLeft += tag.left - left - width / 2;
+  }
+}
+
+interface StateGroupProps {
+  readonly state: LayoutState;
+  readonly layout: Layout;
+  readonly marking: Marking;
+  readonly reached: Signal<string | undefined>;
+  readonly children: ComponentChildren;
+}
+
+/** A state as something that can be reached and is read out. */
+function StateGroup({ state, layout, marking, reached, children }: StateGroupProps): VNode {
+  const ids = layout.states.map(({ id }) => id);
+  const inOrder = reached.value ?? marking.current[0] ?? ids[0];
+  const isCurrent = marking.current.includes(state.id);
+  const moves: Readonly<Record<string, string | undefined>> = {
+    ArrowDown: ids[ids.indexOf(state.id) + 1],
+    ArrowUp: ids[ids.indexOf(state.id) - 1],
+    ArrowRight: layout.states.find(({ parentId }) => parentId === state.id)?.id,
+    ArrowLeft: state.parentId,
+    Home: ids[0],
+    End: ids.at(-1),
+  };
+  return (
+    // biome-ignore lint/a11y/noStaticElementInteractions: a state is read out; SVG has no element for it
+    <g
+      class="state"
+      data-state={state.id}
+      aria-label={spokenOf(state, layout, marking)}
+      {...(isCurrent && { 'aria-current': 'true' as const })}
+      tabIndex={state.id === inOrder ? 0 : -1}
+      onFocus={() => {
+        reached.value = state.id;
+      }}
+      onClick={() => {
+        reached.value = state.id;
+      }}
+      onKeyDown={(event) => {
+        if (!Object.hasOwn(moves, event.key)) return;
+        event.preventDefault();
+        focusState(event.currentTarget, moves[event.key]);
+      }}
+    >
+      {children}
+    </g>
+  );
+}
+
+function focusState(from: SVGGElement, id: string | undefined): void {
+  const states = from.ownerSVGElement?.querySelectorAll<SVGGElement>('[data-state]') ?? [];
+  for (const state of states) if (state.dataset.state === id) state.focus();
+}
+
+/** `observed, inside sustaining, now`. */
+function spokenOf(state: LayoutState, layout: Layout, marking: Marking): string {
+  const parent = layout.states.find(({ id }) => id === state.parentId);
+  const isActive = withAncestors(layout, marking.current).has(state.id);
+  const isPassed = !isActive && withAncestors(layout, marking.visited).has(state.id);
+  const words = [
+    state.name,
+    parent && texts.inside(parent.name),
+    state.kind === 'FINAL' && texts.final,
+    state.kind === 'PARALLEL' && texts.parallel,
+    isActive && texts.now,
+    isPassed && texts.passed,
+  ];
+  return words.filter(Boolean).join(', ');
+}
+
+interface ReachedProps {
+  readonly layout: Layout;
+  readonly marking: Marking;
+  readonly reached: Signal<string | undefined>;
+}
+
+/** What the state that was reached means, and where its events lead. */
+function Reached({ layout, marking, reached }: ReachedProps): VNode {
+  const state = layout.states.find(({ id }) => id === reached.value);
+  return (
+    <div class="statechart-reached" aria-live="polite">
+      {state && (
+        <>
+          <p>
+            <strong>{state.name}</strong> {state.description}
+          </p>
+          <WayList ways={waysFrom(layout, state)} taken={new Set(marking.taken)} />
+        </>
+      )}
+    </div>
+  );
+}
+
+function Legend(props: { readonly marking: Marking; readonly isRecomputed: boolean }): VNode {
+  const { marking, isRecomputed } = props;
+  const hasPassed = marking.visited.some((id) => !marking.current.includes(id));
+  return (
+    <ul class="legend">
+      {marking.current.length > 0 && (
+        <li>
+          <span class="now-mark" aria-hidden="true">
+            {texts.now}
+          </span>{' '}
+          {texts.legendNow}
+        </li>
+      )}
+      {hasPassed && (
+        <li>
+          <span class="passed-mark" aria-hidden="true">
+            ✓
+          </span>{' '}
+          {texts.legendPassed}
+        </li>
+      )}
+      {marking.taken.length > 0 && (
+        <li>
+          <span class="taken-mark" aria-hidden="true" /> {texts.legendTaken}
+        </li>
+      )}
+      {isRecomputed && <li>{texts.legendRecomputed}</li>}
+    </ul>
+  );
+}
+
+interface ActionsProps {
+  readonly frame: { readonly current: HTMLDivElement | null };
+  readonly label: string;
+}
+
+function Actions({ frame, label }: ActionsProps): VNode {
+  const save = (): void => {
+    const drawing = frame.current?.querySelector('svg');
+    if (drawing) download(svgFileOf(drawing, label), `${fileNameOf(label)}.svg`);
+  };
+  return (
+    <div class="buttons chart-actions">
+      <button type="button" class="quiet" onClick={save}>
+        <Icon node={Download} />
+        {texts.download}
+      </button>
+      <button type="button" class="quiet" onClick={() => window.print()}>
+        <Icon node={Printer} />
+        {texts.print}
+      </button>
+    </div>
+  );
+}
+
+/** Letters, digits and hyphens: every file system takes them. */
+function fileNameOf(label: string): string {
+  return label
+    .replace(/[^A-Za-z0-9]+/g, '-')
+    .replace(/^-|-$/g, '')
+    .slice(0, 100);
+}

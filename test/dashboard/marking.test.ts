@@ -1,0 +1,145 @@
+/**
+ * Marks on the drawing of a machine. The machine itself is the oracle: every step of every machine
+ * is walked, and the drawing must show the states that it is in and the arrows that it took.
+ */
+import { create, toJson } from '@bufbuild/protobuf';
+import fc from 'fast-check';
+import t from 'tap';
+import { machineDefinitions } from '../../machines/audit/registry.ts';
+import type { MachineDefinition } from '../../machines/platform/definition.ts';
+import { layoutMessage } from '../../src/audit/api/machine-layout.ts';
+import { chartOf } from '../../src/audit/drawing/chart.ts';
+import * as room from '../../src/audit/drawing/layout.ts';
+import {
+  arrowId,
+  eventName,
+  type Layout,
+  markingsOf,
+  type Step,
+  startId,
+} from '../../src/dashboard/statechart/marking.ts';
+import * as painted from '../../src/dashboard/statechart/measures.ts';
+import { MachineLayoutSchema } from '../../src/gen/svc/audit/v1/audit_pb.ts';
+import { stateIds } from '../../src/platform/api/transition-messages.ts';
+import { models } from '../platform/machines/models.ts';
+import { type Edge, walk } from '../platform/machines/walk.ts';
+
+/** As it reaches the browser. */
+async function layoutOf(definition: MachineDefinition): Promise<Layout> {
+  const message = create(
+    MachineLayoutSchema,
+    layoutMessage(await room.layoutOf(chartOf(definition))),
+  );
+  return toJson(MachineLayoutSchema, message, { alwaysEmitImplicit: true }) as unknown as Layout;
+}
+
+interface Walked {
+  readonly name: string;
+  readonly layout: Layout;
+  /** Events that the machine took. */
+  readonly edges: readonly Edge[];
+}
+
+const machines: readonly Walked[] = await Promise.all(
+  [...machineDefinitions.values()].map(async (definition) => {
+    const { name } = definition;
+    const model = models.get(name);
+    if (!model) throw new Error(`${name} has no model`);
+    const edges = walk(definition, model).edges.filter(({ taken }) => taken.length > 0);
+    return { name, layout: await layoutOf(definition), edges };
+  }),
+);
+
+for (const { name, layout, edges } of machines) {
+  t.test(`${name}: each step marks the states it leads to and the arrows it takes`, (t) => {
+    const ids = new Set(layout.states.map(({ id }) => id));
+    const wrong = edges.filter((edge) => {
+      const step = stepOf(name, edge);
+      const [marking] = markingsOf(layout, [step]);
+      return !(
+        step.toStates.every((id) => ids.has(id)) &&
+        sameMembers(marking?.current, step.toStates) &&
+        sameMembers(marking?.taken, arrowsOf(edge))
+      );
+    });
+    t.ok(edges.length > 0);
+    t.same(wrong.map((edge) => [stepOf(name, edge), arrowsOf(edge)]).slice(0, 3), []);
+    t.end();
+  });
+}
+
+function stepOf(name: string, { event, from, to }: Edge): Step {
+  const [fromStates, toStates] = [from, to].map(({ value }) => stateIds(name, value));
+  return { event: event.type, fromStates: fromStates ?? [], toStates: toStates ?? [] };
+}
+
+function arrowsOf({ taken }: Edge): string[] {
+  return taken.map(({ source, eventType, target }) =>
+    arrowId(source.id, eventType, target?.[0]?.id),
+  );
+}
+
+function sameMembers(a: readonly string[] | undefined, b: readonly string[]): boolean {
+  return a !== undefined && new Set(a).symmetricDifference(new Set(b)).size === 0;
+}
+
+t.test('along any path the drawing is where the machine is, and keeps where it was', (t) => {
+  fc.assert(
+    fc.property(
+      fc.constantFrom(...machines),
+      fc.array(fc.nat(), { maxLength: 30 }),
+      (machine, picks) => {
+        const steps = pathThrough(machine, picks);
+        const was = new Set<string>();
+        return markingsOf(machine.layout, steps).every(({ current, visited }, i) => {
+          const { fromStates = [], toStates = [] } = steps[i] ?? {};
+          for (const id of [...fromStates, ...toStates]) was.add(id);
+          return sameMembers(current, toStates) && sameMembers(visited, [...was]);
+        });
+      },
+    ),
+  );
+  t.end();
+});
+
+/** Steps that follow on each other: each begins with the states in which the last one ended. */
+function pathThrough({ name, edges }: Walked, picks: readonly number[]): Step[] {
+  const steps: Step[] = [];
+  let at: readonly string[] | undefined;
+  for (const pick of picks) {
+    const possible = edges.filter(
+      ({ from }) => at === undefined || sameMembers(at, stateIds(name, from.value)),
+    );
+    const edge = possible[pick % possible.length];
+    if (!edge) break;
+    const step = stepOf(name, edge);
+    at = step.toStates;
+    steps.push(step);
+  }
+  return steps;
+}
+
+t.test('the step that creates an instance enters it by its starts', async (t) => {
+  const definition = machineDefinitions.get('alertInstance') as MachineDefinition;
+  const layout = await layoutOf(definition);
+  const step = { event: '', fromStates: [], toStates: ['alertInstance.sustaining.observed'] };
+  // Not by the start of the machine: that leads to idle.
+  t.same(markingsOf(layout, [step])[0]?.taken, [startId('alertInstance.sustaining')]);
+  const idle = { ...step, toStates: ['alertInstance.idle'] };
+  t.same(markingsOf(layout, [idle])[0]?.taken, [startId('')]);
+});
+
+t.test('texts are painted in the room that the layout made for them', (t) => {
+  const { NAME_SIZE, LABEL_SIZE, LINE, HEADER, START_RADIUS } = room;
+  t.same(painted, { NAME_SIZE, LABEL_SIZE, LINE, HEADER, START_RADIUS });
+  t.end();
+});
+
+t.test('a timer is called by its delay', (t) => {
+  t.equal(
+    eventName('xstate.after.snoozeEnd.alertInstance.firing.notification.snoozed'),
+    'after snoozeEnd',
+  );
+  t.equal(eventName('sustained'), 'sustained');
+  t.end();
+});
