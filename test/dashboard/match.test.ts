@@ -6,11 +6,10 @@ import { routes } from '../../src/dashboard/routes.ts';
 t.test('the paths of the table are told apart by the first row that matches', async (t) => {
   const cases: readonly (readonly [string, string | undefined, object?])[] = [
     ['/projects/demo', 'overview'],
-    ['/projects/demo/alertRules/new', 'newAlertRule'],
-    ['/projects/demo/alertRules/r1', 'alertRule', { rule: 'r1' }],
     ['/projects/demo/incidents/01K', 'incident', { incident: '01K' }],
-    ['/projects/demo/destinations/d1', 'destination', { destination: 'd1' }],
+    ['/projects/demo/deliveries/d1', 'delivery', { delivery: 'd1' }],
     ['/projects/demo/vms/a%2Fb', 'vm', { vm: 'a/b' }],
+    ['/projects/demo/nothing/d1', undefined],
     ['/projects/demo/vms/%zz', undefined],
     ['/projects//vms', undefined],
     ['/projects/demo/vms/', undefined],

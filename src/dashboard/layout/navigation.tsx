@@ -13,11 +13,9 @@ import { pageTitles, texts } from './texts.ts';
 const rooms: readonly (readonly PageName[])[] = [
   ['overview'],
   ['vms'],
-  ['incidents', 'alertInstances', 'alertRules'],
-  ['destinations', 'deliveries'],
-  ['members', 'serviceAccounts'],
-  ['ciConnections'],
-  ['audit', 'machines'],
+  ['incidents', 'alertInstances'],
+  ['deliveries'],
+  ['machines'],
 ];
 
 /** False as well while the role is not known and the page needs more than to read. */
@@ -35,7 +33,6 @@ export function Navigation(): VNode | null {
   useShortcuts([
     { keys: 'g i', name: shortcut.incidents, run: goTo('incidents') },
     { keys: 'g v', name: shortcut.vms, run: goTo('vms') },
-    { keys: 'g r', name: shortcut.rules, run: goTo('alertRules') },
   ]);
   // On a phone the links are one line, which scrolls: the open page is in sight.
   const open = path.value;

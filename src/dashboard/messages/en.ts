@@ -86,7 +86,6 @@ export const texts = localized({
     open: 'Open the row',
     incidents: 'Incidents',
     vms: 'VMs',
-    rules: 'Alert rules',
     acknowledge: 'Acknowledge',
     snooze: 'Snooze',
     help: 'This list',

@@ -40,11 +40,11 @@ t.test('from the banner to the pages', needs('chromium', 'script'), async (t) =>
     'the navigation has what an owner may open, and follows without a reload',
     async (t) => {
       const links = await page.getByRole('navigation').getByRole('link').allTextContents();
-      t.ok(links.includes('Incidents') && links.includes('Service accounts'), links.join());
+      t.ok(links.includes('Incidents') && links.includes('State machines'), links.join());
       const documents = requested.filter((address) => !/^\/(assets|svc)/.test(address)).length;
-      await page.getByRole('link', { name: 'Alert rules', exact: true }).click();
-      await page.getByRole('heading', { level: 1, name: 'Alert rules' }).waitFor();
-      t.equal(path(), '/projects/demo/alertRules');
+      await page.getByRole('link', { name: 'Deliveries', exact: true }).click();
+      await page.getByRole('heading', { level: 1, name: 'Deliveries' }).waitFor();
+      t.equal(path(), '/projects/demo/deliveries');
       t.equal(await page.evaluate('document.activeElement.id'), 'main', 'the focus goes along');
       await page.goBack();
       await page.getByRole('heading', { level: 1, name: 'Overview' }).waitFor();

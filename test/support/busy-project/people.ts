@@ -1,0 +1,46 @@
+/** People at a running service, as their browsers are: signed in by links, calling with a cookie. */
+import type { Answer } from '../program.ts';
+
+export interface Person {
+  /** Calls a method with the session's cookie. Throws unless it is answered 200. */
+  call(method: string, request: object): Promise<Record<string, unknown>>;
+  readonly cookie: { readonly name: string; readonly value: string };
+}
+
+/** Uses up a one-time link, a sign-in's or an invitation's. */
+export async function signInBy(link: string): Promise<Person> {
+  const { origin, hash } = new URL(link);
+  const answer = await fetch(`${origin}/auth/link`, {
+    method: 'POST',
+    headers: { accept: 'application/json', 'content-type': 'application/json', origin },
+    body: JSON.stringify({ token: hash.slice(1) }),
+  });
+  const text = await answer.text();
+  if (!answer.ok) throw new Error(`The link was answered ${answer.status}: ${text.slice(0, 300)}`);
+  const { session } = JSON.parse(text) as { session: { secret: string; cookieName: string } };
+  const cookie = { name: session.cookieName, value: session.secret };
+  return { cookie, call: (method, request) => call(origin, cookie, method, request) };
+}
+
+async function call(
+  origin: string,
+  cookie: Person['cookie'],
+  method: string,
+  request: object,
+): Promise<Record<string, unknown>> {
+  const answer = await fetch(`${origin}/svc.${method}`, {
+    method: 'POST',
+    headers: {
+      ...{ 'content-type': 'application/json', 'connect-protocol-version': '1', origin },
+      cookie: `${cookie.name}=${cookie.value}`,
+    },
+    body: JSON.stringify(request),
+  });
+  return bodyOf(method, { status: answer.status, body: JSON.parse(await answer.text()) });
+}
+
+/** Throws unless the answer is 200, with what was answered. */
+export function bodyOf(method: string, { status, body }: Pick<Answer, 'status' | 'body'>) {
+  if (status === 200) return body;
+  throw new Error(`${method} answered ${status}: ${JSON.stringify(body).slice(0, 300)}`);
+}
