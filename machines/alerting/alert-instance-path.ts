@@ -57,6 +57,38 @@ export function pathOf(events: readonly ObservedEvent[], from?: MachineRow): Ins
   return { steps, value: stateOf(snapshot), sinceMs };
 }
 
+/** Where an instance stands: the end of a path. */
+export type Standing = Pick<InstancePath, 'value' | 'sinceMs'>;
+
+/** Standings by order of event types; `sinceMs` is the position of an event, counted from 1. */
+const standings = new Map<string, Standing>();
+/** Far more than there are orders among the few events that the evaluator keeps. */
+const STANDINGS_MAX = 1_000;
+
+/**
+ * Where `events`, oldest first, lead without a row: what `pathOf` has, without the steps. What the
+ * machine does with these events depends on their order alone, so that it is run once for each order
+ * of types, with positions in place of times: a list of 10,000 instances asks often.
+ *
+ * @param events of runs; if the instance fires, its last run and `sustained` alone
+ */
+export function standingOf(events: readonly ObservedEvent[]): Standing {
+  const order = events.map(({ type }) => type).join();
+  let standing = standings.get(order);
+  if (!standing) {
+    standing = pathOf(
+      events.map((event, i) => ({
+        ...{ ...event, eventMs: i + 1 },
+        ...(event.type === 'sustained' && { startedMs: i }),
+      })),
+    );
+    if (standings.size >= STANDINGS_MAX) standings.clear();
+    standings.set(order, standing);
+  }
+  const { value, sinceMs: position } = standing;
+  return { value, sinceMs: position === null ? null : (events[position - 1]?.eventMs ?? null) };
+}
+
 function stateOf({ value }: AnyMachineSnapshot): StateValueJson {
   return value as StateValueJson;
 }

@@ -416,7 +416,7 @@ type RevokeKeyRequest struct {
 // ListKeysRequest is a message of the API.
 type ListKeysRequest struct {
 	// `projects/p/serviceAccounts/s` or `projects/p/members/m`. `projects/p/serviceAccounts/-` lists
-	// the keys of every service account, sorted by their end, earliest first.
+	// the keys of every service account, in the order of their creation.
 	Parent string `json:"parent,omitempty"`
 
 	PageSize int32 `json:"pageSize,omitempty"`
@@ -745,7 +745,7 @@ type CiRefusedExchangeCause struct {
 type CiRefusedExchangeClaim struct {
 	Claim string `json:"claim,omitempty"`
 
-	// Unspecified in records written before this field existed.
+	// Unspecified: the record does not say which.
 	Difference CiRefusedExchangeClaimDifference `json:"difference,omitempty"`
 }
 

@@ -231,6 +231,7 @@ t.test('EVAL-09: a sample from the future is refused; a clock going back is orde
   const firing = new EvaluationWorld([cpuRule({ sustainedMs: 0 })]);
   t.same(firing.rows([{ at: 7200, cpu: HIGH, sequence: 1 }]), ['fired at 7200 since 7200']);
   t.same(firing.rows([{ at: 3600, cpu: HIGH, sequence: 2 }], 7230), []);
+  t.match(firing.instance(), { state: 'FIRING' }, 'its incident stays open');
   t.same(firing.rows([{ at: 3630, cpu: LOW, sequence: 3 }], 7260), ['recovered at 3630'], 'once');
 
   const over = new EvaluationWorld([cpuRule({ sustainedMs: 0 })]);

@@ -172,6 +172,7 @@ t.test(
         const grows = events.every(({ eventMs }, i) => eventMs >= (events[i - 1]?.eventMs ?? 0));
         if (!grows || path.steps.length !== events.length) return false;
         if (soft && conditionOf(path.value).toUpperCase() !== soft.state) return false;
+        if (soft && path.sinceMs !== (soft.sinceMs ?? null)) return false;
       }
       return true;
     });

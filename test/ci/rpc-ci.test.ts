@@ -56,6 +56,7 @@ t.test('Connection set-up, steps (a) to (f), and the exchange', async (t) => {
       observed.claims.find(({ claim }: ClaimJson) => claim === 'environment'),
       {
         ...{ claim: 'environment', bound: true },
+        why: 'It identifies the workflow: every exchange must show the same value.',
       },
       'what is absent has no value',
     );
@@ -294,6 +295,14 @@ t.test(
       ...{ type: 'exchangeRefused', correlation: answer.metadata.correlation },
       ...{ codes: { IDENTITY_MISMATCH: 1 }, claims: ['ref'], refusals: 1 },
     });
+    const shown = (await world.ci('GetCiConnection', { name })).body.recentRefusals;
+    t.match(shown, [
+      {
+        ...{ correlationId: answer.metadata.correlation, claims: [{ claim: 'ref' }] },
+        causes: [{ code: 'IDENTITY_MISMATCH', refusals: 1 }],
+      },
+    ]);
+    t.notMatch(JSON.stringify(shown), /refs\/heads/, 'values stand in the log of the job alone');
   },
 );
 

@@ -20,7 +20,7 @@ t.test('client commands', async (t) => {
 
   await t.test('a command line that will not do is refused with what was meant', async (t) => {
     const lines: [string[], RegExp][] = [
-      [['monitoring'], /^svc monitoring: say what: vms, query, promql$/m],
+      [['monitoring'], /^svc monitoring: say what: vms, show, query, promql$/m],
       [['monitoring', 'vm'], /"vm" is not one of its actions: did you mean "svc monitoring vms"\?/],
       [['monitoring', 'vms', '--projct', 'x'], /--projct is unknown: did you mean --project\?/],
       [['monitoring', 'vms', 'x'], /"x" is an unexpected argument/],

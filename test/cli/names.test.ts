@@ -13,7 +13,7 @@ import { startRpcWorld } from '../support/api-in-process.ts';
 
 /** Ids, names of resources, addresses of the web, words of closed sets, proofs: each has its form. */
 const OF_A_FORM =
-  /^(name|(?!displayName)\w+Name|parent|id|\w+Id|expectedVersion|trustName|assertion|pairingCode|claimsDigest|enrolmentToken|issuer|template|datacenter|capabilities(\.values)?|(destination\.)?\w+\.url|spec\.(metricId|vmNames|destinationNames)|destination\.name)$/;
+  /^(name|names|(?!displayName)\w+Name|parent|id|\w+Id|expectedVersion|trustName|assertion|pairingCode|claimsDigest|enrolmentToken|issuer|template|datacenter|capabilities(\.values)?|(destination\.)?\w+\.url|spec\.(metricId|vmNames|destinationNames)|destination\.name)$/;
 const NOT_HERE = new Set([
   // Answered, and not read of a request.
   ...['destination.pausedReason', 'destination.host', 'destination.lastFour'],
@@ -43,6 +43,9 @@ const REQUESTS: Readonly<Record<string, (text: string) => object>> = {
   'SaveAlertRule spec.displayName': (displayName) => save({ displayName }),
   'SaveAlertRule spec.labels': (value) => save({ labels: { team: value } }),
   'AcknowledgeIncident note': (note) => named('incidents', { note }),
+  'AcknowledgeIncidents note': (note) => ({
+    ...{ projectName: PROJECT, names: [`${PROJECT}/incidents/x`], note },
+  }),
   'CreateDestination destination.displayName': (displayName) => ({
     ...{ projectName: PROJECT, destination: { displayName, ...webhook } },
   }),

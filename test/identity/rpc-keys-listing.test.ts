@@ -134,3 +134,30 @@ t.test('no file of the service and no line of its log has a key’s secret', asy
     t.notMatch(lines.join('\n'), secret.slice(-49));
   }
 });
+
+t.test('keys of every service account are one list, without those of members', async (t) => {
+  const { account, key, as, call, signedInAs } = await startKeysWorld(t);
+  const names = [await account(), await account()];
+  const made: string[] = [];
+  for (const name of names) made.push((await key(name)).body.key.name);
+  const parent = `${PROJECT}/serviceAccounts/-`;
+  const { body } = await call('ListKeys', { parent });
+  const listed: string[] = body.keys.map(({ name }: { name: string }) => name);
+  t.same(
+    listed.filter((name) => made.includes(name)),
+    made,
+  );
+  t.ok(listed.every((name) => name.includes('/serviceAccounts/')));
+  const pages = [];
+  let pageToken = '';
+  do {
+    const page = (await call('ListKeys', { parent, pageSize: 1, pageToken })).body;
+    pages.push(...page.keys);
+    pageToken = page.nextPageToken;
+  } while (pageToken !== '');
+  t.same(pages, body.keys);
+  const editor = await signedInAs('demo', 'EDITOR');
+  t.equal((await as(editor)('ListKeys', { parent })).reason, 'MISSING_CAPABILITY');
+  const elsewhere = { parent: 'projects/other/serviceAccounts/-' };
+  t.equal((await call('ListKeys', elsewhere)).reason, 'PROJECT_BOUNDARY');
+});

@@ -1,13 +1,20 @@
 /** Messages of keyless CI from rows: names for ids, seconds for milliseconds, no hashes. */
 import { create, type MessageInitShape } from '@bufbuild/protobuf';
 import { type Grants, within } from '../../../actors/identity/grants.ts';
-import type { Instance } from '../../../actors/platform/host/host-port.ts';
+import type {
+  Instance,
+  ProjectView,
+  RecordedTransition,
+} from '../../../actors/platform/host/host-port.ts';
 import type { CiRefusedProof, ObservedClaims } from '../../../machines/ci/ci-verification.ts';
+import { itemsOf } from '../../../streams/platform/commit/page.ts';
 import {
   type CiClaimSchema,
   type CiConnection,
   CiConnection_State,
   CiConnectionSchema,
+  type CiRefusedExchange,
+  CiRefusedExchangeSchema,
   type CiVerification,
   CiVerification_State,
   CiVerificationSchema,
@@ -91,6 +98,34 @@ export function connectionMessage(row: Instance<'ciConnection'>, grants: Grants)
   });
 }
 
+const REFUSALS_MAX = 10;
+/** Steps of a connection that are looked at for refusals: exchanges are among them. */
+const LOOKED_AT_MAX = 1_000;
+
+/** The newest notes of refused exchanges, newest first. */
+export function recentRefusals(view: ProjectView, connection: string): CiRefusedExchange[] {
+  const about = { machine: 'ciConnection', instance: connection, descending: true };
+  const found: CiRefusedExchange[] = [];
+  let lookedAt = 0;
+  for (const { event, atMs } of itemsOf(100, (page) => view.transitions({ ...page, ...about }))) {
+    if (event.type === 'exchangeRefused') found.push(refusedExchange(event, atMs));
+    if (found.length >= REFUSALS_MAX || ++lookedAt >= LOOKED_AT_MAX) break;
+  }
+  return found;
+}
+
+function refusedExchange(event: RecordedTransition['event'], atMs: number): CiRefusedExchange {
+  const { correlation, codes, claims } = event;
+  const named = Array.isArray(claims) ? claims : [];
+  return create(CiRefusedExchangeSchema, {
+    ...{ refusedUnix: unixSeconds(atMs), correlationId: String(correlation) },
+    causes: Object.entries(codes ?? {}).map(([code, count]) => ({
+      ...{ code, refusals: Number(count) },
+    })),
+    claims: named.map((claim) => ({ claim: String(claim) })),
+  });
+}
+
 type ClaimMessage = MessageInitShape<typeof CiClaimSchema>;
 
 /** Bound claims first, since they are what a reviewer approves. */
@@ -101,11 +136,13 @@ export function claimMessages(observed: {
   return [...listed(observed.bound, true), ...listed(observed.recorded, false)];
 }
 
+const WHY_BOUND = 'It identifies the workflow: every exchange must show the same value.';
+const WHY_RECORDED = 'It may differ from job to job: it is kept for the audit, and not compared.';
+
 /** An absent claim has no value, which differs from an empty one. */
 function listed(claims: ObservedClaims, bound: boolean): ClaimMessage[] {
   return Object.entries(claims).map(([claim, value]) => ({
-    claim,
-    bound,
+    ...{ claim, bound, why: bound ? WHY_BOUND : WHY_RECORDED },
     ...(value !== null && { value }),
   }));
 }

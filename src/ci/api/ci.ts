@@ -29,7 +29,12 @@ import { collect, findRow, listRows, mapPage } from '../../platform/api/paging.t
 import { parseName, parseProjectName } from '../../platform/api/resource-name.ts';
 import { turnsOf } from '../../platform/api/slots.ts';
 import { networkOf } from '../../platform/http/anonymous-limits.ts';
-import { claimMessages, connectionMessage, verificationMessage } from './ci-messages.ts';
+import {
+  claimMessages,
+  connectionMessage,
+  recentRefusals,
+  verificationMessage,
+} from './ci-messages.ts';
 import { workflowStep } from './ci-step.ts';
 
 export interface CiDeps {
@@ -202,7 +207,10 @@ function connectionMethods({ ci, host }: CiDeps) {
     },
     getCiConnection({ name }, context) {
       const about = { machine: 'ciConnection', name, collection: 'ciConnections' } as const;
-      return messageOf(host, findRow(host, context, about));
+      const row = findRow(host, context, about);
+      const message = messageOf(host, row);
+      message.recentRefusals = recentRefusals(host.view(row.project), row.instance);
+      return message;
     },
     async updateCiConnection(request, context) {
       const { project, id } = named(context, request.name);

@@ -43,11 +43,11 @@ const listAction: Action = {
     { name: 'rule', takes: 'NAME', help: 'Only this rule' },
     { name: 'vm', takes: 'NAME', help: 'Only this VM' },
     {
-      ...{ name: 'state', takes: 'STATE', multiple: true },
+      ...{ name: 'condition', takes: 'STATE', multiple: true },
       ...{ choices: ['IDLE', 'SUSTAINING', 'FIRING'], help: 'Only this state' },
     },
     {
-      ...{ name: 'data', takes: 'STATE', choices: ['OBSERVED', 'MISSING'] },
+      ...{ name: 'data-state', takes: 'STATE', choices: ['OBSERVED', 'MISSING'] },
       help: 'Only while its data is so',
     },
   ],
@@ -56,12 +56,12 @@ const listAction: Action = {
     const { input } = context;
     const rule = input.text('rule');
     const vm = input.text('vm');
-    const [dataState = DataState.DATA_STATE_UNSPECIFIED] = input.members('data', DataState);
+    const [dataState = DataState.DATA_STATE_UNSPECIFIED] = input.members('data-state', DataState);
     const request = {
       projectName: await projectName(context, api),
       ruleName: rule === undefined ? '' : await named(context, api, 'alertRules', rule),
       vmName: vm === undefined ? '' : await named(context, api, 'vms', vm),
-      ...{ states: input.members('state', State), dataState },
+      ...{ states: input.members('condition', State), dataState },
     };
     const instances = await everyItem(
       (page) => api.call(method.listAlertInstances, { ...request, ...page }),

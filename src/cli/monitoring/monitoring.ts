@@ -39,7 +39,7 @@ const vmsAction: Action = {
     { name: 'inventory-only', help: 'Without readings: quicker' },
     { name: 'search', takes: 'TEXT', help: 'Only VMs whose id or name has this text' },
     {
-      ...{ name: 'state', takes: 'STATE', multiple: true },
+      ...{ name: 'power', takes: 'STATE', multiple: true },
       ...{ choices: ['RUNNING', 'PAUSED', 'STOPPED', 'CRASHED', 'UNKNOWN'] },
       help: 'Only this state',
     },
@@ -62,7 +62,7 @@ const vmsAction: Action = {
       inventoryOnly: input.isOn('inventory-only'),
       pageToken: input.text('page-token') ?? '',
       ...{ search: input.text('search') ?? '', datacenter: input.text('datacenter') ?? '' },
-      states: input.members('state', VMMonitoring_State),
+      states: input.members('power', VMMonitoring_State),
     });
     const vms: VMMonitoring[] = [];
     let nextPageToken = '';
@@ -122,8 +122,8 @@ function reading(value: number | undefined, unit: number): string {
   return value === undefined ? NOT_OBSERVED : (value / unit).toFixed(1);
 }
 
-const vmAction: Action = {
-  name: 'vm',
+const showAction: Action = {
+  name: 'show',
   summary: 'Show one VM: telemetry, latest readings, and expanded monitoring',
   positionals: [{ name: 'VM' }],
   options: [projectOption],
@@ -169,7 +169,7 @@ function expandedText({
 
 export const monitoringCommand = family('monitoring', 'Read VMs, their metrics, and PromQL', [
   vmsAction,
-  vmAction,
+  showAction,
   queryAction,
   promqlAction,
 ]);

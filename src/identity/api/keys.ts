@@ -119,6 +119,7 @@ function keyRow({ host }: KeysDeps, owner: KeyOwner, key: string): Instance<'cre
 /** Oldest first; ended keys only on request. */
 async function listKeys(deps: KeysDeps, request: ListKeysRequest, context: HandlerContext) {
   const owner = assertMayManage(context, parseOwnerName('parent', request.parent));
+  if (isEveryAccount(owner)) return await listKeysOfAccounts(deps, owner, request, context);
   const view = deps.host.view(owner.project);
   const row = view.instance(owner.machine, owner.id);
   if (!row || row.final) throw new Refusal('NOT_FOUND', `There is no ${request.parent}`);
@@ -131,6 +132,32 @@ async function listKeys(deps: KeysDeps, request: ListKeysRequest, context: Handl
     );
   const { items, nextPageToken } = await collect(kind, request, read, turnsOf(context));
   return { keys: items.map((key) => keyMessage(deps, owner, key)), nextPageToken };
+}
+
+/** `projects/p/serviceAccounts/-`. */
+function isEveryAccount({ machine, id }: KeyOwner): boolean {
+  return machine === 'serviceAccount' && id === '-';
+}
+
+async function listKeysOfAccounts(
+  deps: KeysDeps,
+  { project }: KeyOwner,
+  request: ListKeysRequest,
+  context: HandlerContext,
+) {
+  const { includeEnded } = request;
+  const view = deps.host.view(project);
+  const kind = JSON.stringify(['keys of accounts', project, includeEnded]);
+  const filter = includeEnded ? {} : { final: false };
+  const read = (page: ListOptions) =>
+    mapPage(view.instances('credential', { ...page, ...filter }), (key) => {
+      const owner = parseOwner(key.context.owner);
+      if (owner?.machine !== 'serviceAccount') return undefined;
+      const isShown = includeEnded || isKeyLive(key, deps.clock.now());
+      return isShown ? keyMessage(deps, owner, key) : undefined;
+    });
+  const { items: keys, nextPageToken } = await collect(kind, request, read, turnsOf(context));
+  return { keys, nextPageToken };
 }
 
 const STATES: Readonly<Record<KeyState, Key_State>> = {

@@ -4,7 +4,7 @@
  */
 
 import { type Condition, conditionOf } from '../../../machines/alerting/alert-instance.ts';
-import { type ObservedEvent, pathOf } from '../../../machines/alerting/alert-instance-path.ts';
+import { type ObservedEvent, standingOf } from '../../../machines/alerting/alert-instance-path.ts';
 import { GAP_TOLERANCE_MS, type InstanceKey } from '../../telemetry/entry.ts';
 import { eventsOf, type Instance, isAgeBuffer, keyOf } from './instance.ts';
 import type { EvaluationState, WatchedVm } from './state.ts';
@@ -85,7 +85,7 @@ export type InstancePosition = Omit<InstanceKey, 'project'>;
 
 /**
  * A page of a project's instances in the order of VM, rule, labels and revision. Only VMs of the
- * page are looked at: all of 10,000 instances would be 20 ms of the thread for every page.
+ * page are looked at: all of 10,000 instances would be 10 ms of the thread for every page.
  */
 export function inspectPage(
   state: EvaluationState,
@@ -147,11 +147,11 @@ function softInstance(instance: Instance, nowMs: number): SoftInstance {
   };
 }
 
-/** The machine's state, run over what came since the instance was idle last. */
+/** The machine's state after what came since the instance was idle last. */
 function condition(instance: Instance, nowMs: number): Pick<SoftInstance, 'state' | 'sinceMs'> {
   const events = eventsOf(instance, nowMs);
   const idleAt = events.findLastIndex(({ type }) => type === 'breachEnded');
-  const { value, sinceMs } = pathOf(events.slice(idleAt + 1));
+  const { value, sinceMs } = standingOf(events.slice(idleAt + 1));
   const state = conditionOf(value).toUpperCase() as LiveState;
   return sinceMs === null ? { state } : { state, sinceMs };
 }

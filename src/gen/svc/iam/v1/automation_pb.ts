@@ -1416,7 +1416,7 @@ export const RevokeKeyRequestSchema: GenMessage<RevokeKeyRequest, {jsonType: Rev
 export type ListKeysRequest = Message<"svc.iam.v1.ListKeysRequest"> & {
   /**
    * `projects/p/serviceAccounts/s` or `projects/p/members/m`. `projects/p/serviceAccounts/-` lists
-   * the keys of every service account, sorted by their end, earliest first.
+   * the keys of every service account, in the order of their creation.
    *
    * @generated from field: string parent = 1;
    */
@@ -1446,7 +1446,7 @@ export type ListKeysRequest = Message<"svc.iam.v1.ListKeysRequest"> & {
 export type ListKeysRequestJson = {
   /**
    * `projects/p/serviceAccounts/s` or `projects/p/members/m`. `projects/p/serviceAccounts/-` lists
-   * the keys of every service account, sorted by their end, earliest first.
+   * the keys of every service account, in the order of their creation.
    *
    * @generated from field: string parent = 1;
    */
@@ -3272,7 +3272,7 @@ export type CiRefusedExchange_Claim = Message<"svc.iam.v1.CiRefusedExchange.Clai
   claim: string;
 
   /**
-   * Unspecified in records written before this field existed.
+   * Unspecified: the record does not say which.
    *
    * @generated from field: svc.iam.v1.CiRefusedExchange.Claim.Difference difference = 2;
    */
@@ -3291,7 +3291,7 @@ export type CiRefusedExchange_ClaimJson = {
   claim?: string;
 
   /**
-   * Unspecified in records written before this field existed.
+   * Unspecified: the record does not say which.
    *
    * @generated from field: svc.iam.v1.CiRefusedExchange.Claim.Difference difference = 2;
    */
