@@ -4,7 +4,7 @@
  * that led to it, each with its own time, so the recorded path is whole. Edges of an older evaluation revision, and edges
  * decided before (a replay), change nothing. Neither do those of a VM that was retired since.
  */
-import type { AlertInstanceContext } from '../../machines/alerting/alert-instance-setup.ts';
+import type { AlertInstanceContext } from '../../machines/alerting/alert-instance.ts';
 import type { AlertRuleContext } from '../../machines/alerting/alert-rule.ts';
 import {
   acceptEdge,

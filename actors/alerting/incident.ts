@@ -3,7 +3,7 @@
  * every commit that changes it. The samples that decided it are up to hundreds and never change, so
  * they are a separate record that lists of incidents and later commits leave out.
  */
-import type { AlertInstanceContext } from '../../machines/alerting/alert-instance-setup.ts';
+import type { AlertInstanceContext } from '../../machines/alerting/alert-instance.ts';
 import type { MissingReason } from '../../machines/alerting/incident.ts';
 import type { RetireReason } from '../../machines/platform/effects.ts';
 import { instanceIdOf } from '../../streams/alerting/evaluation/notification-diff.ts';

@@ -6,7 +6,7 @@
  * recovery is made up. Repeat interval: a changed one applies to firing instances too; the next
  * reminder comes one whole new interval after the change.
  */
-import type { AlertInstanceContext } from '../../machines/alerting/alert-instance-setup.ts';
+import type { AlertInstanceContext } from '../../machines/alerting/alert-instance.ts';
 import type { RetireReason } from '../../machines/platform/effects.ts';
 import type { Host, Instance, ProjectView } from '../platform/host/host-port.ts';
 import { liveInstances } from '../platform/host/live-instances.ts';

@@ -2,7 +2,7 @@
  * Log entries and seeds for the evaluator, made from rows: a rule as evaluated, the markers that put
  * rules in force and end retired VMs, and the seed of a state that starts at the log's floor.
  */
-import type { AlertInstanceContext } from '../../machines/alerting/alert-instance-setup.ts';
+import type { AlertInstanceContext } from '../../machines/alerting/alert-instance.ts';
 import type { AlertRuleContext } from '../../machines/alerting/alert-rule.ts';
 import type { Incident } from '../../machines/alerting/incident.ts';
 import type { EvaluationSeed } from '../../streams/alerting/evaluation/fold.ts';

@@ -7,7 +7,7 @@
  */
 
 import { createHash } from 'node:crypto';
-import type { AlertInstanceContext } from '../../machines/alerting/alert-instance-setup.ts';
+import type { AlertInstanceContext } from '../../machines/alerting/alert-instance.ts';
 import type {
   DeliveryCheck,
   DeliveryContext,

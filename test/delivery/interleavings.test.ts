@@ -8,7 +8,7 @@ import { cpSync, mkdtempSync, rmSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import fc from 'fast-check';
 import t from 'tap';
-import type { AlertInstanceContext } from '../../machines/alerting/alert-instance-setup.ts';
+import type { AlertInstanceContext } from '../../machines/alerting/alert-instance.ts';
 import type { DeliveryContext } from '../../machines/delivery/delivery.ts';
 import { type Commit, SYSTEM_PROJECT } from '../../streams/platform/commit/commit.ts';
 import { RULE } from '../support/alerting-on-host.ts';

@@ -2,7 +2,7 @@
  * The state at each point of the log of decisions: a plain reading of its steps, one after the
  * other, kept apart from how the service looks these things up.
  */
-import type { AlertInstanceContext } from '../../../machines/alerting/alert-instance-setup.ts';
+import type { AlertInstanceContext } from '../../../machines/alerting/alert-instance.ts';
 import type { AlertRuleContext } from '../../../machines/alerting/alert-rule.ts';
 import type { DeliveryContext } from '../../../machines/delivery/delivery.ts';
 import type { DestinationKind } from '../../../machines/delivery/destination.ts';
