@@ -79,6 +79,7 @@ function optionsOf(
   shown: () => HistoryData,
 ): uPlot.Options {
   const { formatValue, formatTime, limits = [] } = options;
+  const unit = data.columns[0]?.unit;
   const axis = {
     stroke: () => colours.of('--text-weak'),
     grid: { stroke: () => colours.of('--line'), width: 1 },
@@ -92,11 +93,17 @@ function optionsOf(
     cursor: { drag: { x: true, y: false, setScale: false }, points: { size: 8 } },
     scales: {
       x: { time: true, range: () => timeRange(shown().times) },
-      y: { range: (_, least, greatest) => valueRange(least, greatest, limits) },
+      y: {
+        range: (_, least, greatest) =>
+          unit === 'boolean' ? [-0.1, 1.1] : valueRange(least, greatest, limits),
+      },
     },
     axes: [
       { ...axis, size: 28, space: 90, values: (_, marks) => timeTexts(marks, formatTime) },
-      { ...axis, size: 64, gap: 6, values: (_, marks) => valueTexts(marks, shown(), formatValue) },
+      {
+        ...{ ...axis, size: 64, gap: 6, ...marksOf(unit) },
+        values: (_, marks) => valueTexts(marks, shown(), formatValue),
+      },
     ],
     series: [{}, ...data.columns.flatMap((column, i) => seriesOf(column, i, colours))],
     bands: bandsOf(data, colours),
@@ -132,6 +139,13 @@ function seriesOf(
   const line: uPlot.Series = { stroke, width: 1.75, spanGaps: false, points };
   const edge: uPlot.Series = { width: 0, spanGaps: false, points: { show: false } };
   return least ? [line, edge, edge] : [line];
+}
+
+/** Where the marks of a value axis stand, for units that do not count in tens. */
+function marksOf(unit: string | undefined): Pick<uPlot.Axis, 'splits' | 'incrs'> {
+  if (unit === 'boolean') return { splits: [0, 1] };
+  if (unit !== 'seconds') return {};
+  return { incrs: [1, 5, 10, 30, 60, 300, 600, 1_800, 3_600, 7_200, 21_600, 43_200, 86_400] };
 }
 
 /** Between greatest and least of each column that has them. */

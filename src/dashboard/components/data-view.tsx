@@ -27,7 +27,6 @@ export interface DataViewProps<T> {
   readonly lines?: number;
 }
 
-// biome-ignore lint/suspicious/noShadowRestrictedNames: pages view data; no page reads bytes
 export function DataView<T>(props: DataViewProps<T>): VNode {
   const { of: loader, children, isEmpty, empty, missing, lines = 3 } = props;
   const shown = shownOf(loader.state.value);

@@ -1,11 +1,10 @@
 /** The line on top of every page: the project, the person's account, the theme. */
-import { signal } from '@preact/signals';
 import type { VNode } from 'preact';
 import { projectId, projectsState } from '../data/projects.ts';
 import { navigate } from '../router/location.ts';
 import { pathOf } from '../router/match.ts';
-import { PROGRAM, texts, themeNames } from './texts.ts';
-import { chooseTheme, readTheme, themes } from './theme-choice.ts';
+import { PROGRAM, texts } from './texts.ts';
+import { ThemeSelect } from './theme-select.tsx';
 
 export function Header(): VNode {
   return (
@@ -17,7 +16,7 @@ export function Header(): VNode {
       <a class="account" href={pathOf('account')}>
         {texts.account}
       </a>
-      <ThemeSwitch />
+      <ThemeSelect label={texts.theme} />
     </header>
   );
 }
@@ -44,30 +43,6 @@ function ProjectSwitcher(): VNode | null {
             </option>
           );
         })}
-      </select>
-    </label>
-  );
-}
-
-const theme = signal(readTheme());
-
-function ThemeSwitch(): VNode {
-  return (
-    <label>
-      <span class="visually-hidden">{texts.theme}</span>
-      <select
-        value={theme.value}
-        onChange={({ currentTarget }) => {
-          const chosen = themes.find((one) => one === currentTarget.value) ?? 'system';
-          theme.value = chosen;
-          chooseTheme(chosen);
-        }}
-      >
-        {themes.map((one) => (
-          <option key={one} value={one}>
-            {themeNames[one]}
-          </option>
-        ))}
       </select>
     </label>
   );

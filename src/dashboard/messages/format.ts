@@ -33,6 +33,8 @@ export function formatReading(value: number, unit: string, { locale }: Format): 
     case 'seconds':
       return formatDuration(value);
     case 'boolean':
+      // A coarse step has the share of its readings that were true.
+      if (value > 0 && value < 1) return `${decimal(value * 100, locale)} %`;
       return value === 0 ? 'no' : 'yes';
     default:
       return decimal(value, locale);

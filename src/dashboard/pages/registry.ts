@@ -12,10 +12,10 @@ const unwritten: LoadPage = () => import('./unwritten.tsx');
 
 export const pageModules: Readonly<Record<PageName, LoadPage>> = {
   home: () => import('./identity/home.tsx'),
-  account: unwritten,
-  overview: unwritten,
-  vms: unwritten,
-  vm: unwritten,
+  account: () => import('./identity/account.tsx'),
+  overview: () => import('./platform/overview.tsx'),
+  vms: () => import('./vms/vms.tsx'),
+  vm: () => import('./vms/vm.tsx'),
   incidents: () => import('./alerting/incidents.tsx'),
   incident: () => import('./alerting/incident.tsx'),
   alertInstances: unwritten,

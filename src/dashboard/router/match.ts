@@ -47,6 +47,12 @@ function decoded(segment: string): string | undefined {
   }
 }
 
+/** The path of a page that this version may not have; undefined then. */
+export function pathIfAny(page: string, parameters: PathParameters = {}): string | undefined {
+  const route = routes.find((one) => one.page === page);
+  return route && pathOf(route.page, parameters);
+}
+
 /** The path of a page. Throws when a parameter of its route is missing: a fault of the caller. */
 export function pathOf(page: PageName, parameters: PathParameters = {}): string {
   const route = routes.find((one) => one.page === page);

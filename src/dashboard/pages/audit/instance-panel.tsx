@@ -1,6 +1,5 @@
 /** The path of one instance on the drawing of its machine. */
 import type { VNode } from 'preact';
-// biome-ignore lint/suspicious/noShadowRestrictedNames: pages view data; no page reads bytes
 import { DataView } from '../../components/data-view.tsx';
 import { useLoaded } from '../../data/loaded.ts';
 import { mayDo, projectId, projectName } from '../../data/projects.ts';

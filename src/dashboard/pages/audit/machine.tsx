@@ -3,7 +3,6 @@
  * of one instance on it, `step` the place on that path.
  */
 import type { VNode } from 'preact';
-// biome-ignore lint/suspicious/noShadowRestrictedNames: pages view data; no page reads bytes
 import { DataView } from '../../components/data-view.tsx';
 import { pageTitles } from '../../layout/texts.ts';
 import { query } from '../../router/location.ts';

@@ -2,7 +2,6 @@
 import { useSignal } from '@preact/signals';
 import type { VNode } from 'preact';
 import { useEffect, useRef } from 'preact/hooks';
-// biome-ignore lint/suspicious/noShadowRestrictedNames: pages view data; no page reads bytes
 import { DataView } from '../../components/data-view.tsx';
 import { read } from '../../data/call.ts';
 import { useLoaded } from '../../data/loaded.ts';

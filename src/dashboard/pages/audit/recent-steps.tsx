@@ -1,6 +1,5 @@
 /** The newest recorded steps of a machine's instances; each leads to its instance's path. */
 import type { VNode } from 'preact';
-// biome-ignore lint/suspicious/noShadowRestrictedNames: pages view data; no page reads bytes
 import { DataView } from '../../components/data-view.tsx';
 import { ListFoot } from '../../components/list-foot.tsx';
 import { type Column, Table } from '../../components/table.tsx';

@@ -1,0 +1,181 @@
+/** The person's account: who is signed in, what this browser shows, and the end of all sessions. */
+import { useSignal } from '@preact/signals';
+import type { VNode } from 'preact';
+import { useEffect, useId } from 'preact/hooks';
+import { ActionButton } from '../../components/action-button.tsx';
+import { DataView } from '../../components/data-view.tsx';
+import { Dialog } from '../../components/dialog.tsx';
+import { MutationStatus } from '../../components/mutation-status.tsx';
+import { msOf, Time } from '../../components/time.tsx';
+import { read } from '../../data/call.ts';
+import { nowMs } from '../../data/clock.ts';
+import { useLoaded } from '../../data/loaded.ts';
+import { useMutation } from '../../data/mutation.ts';
+import { format, preferences } from '../../data/preferences.ts';
+import type { ResponseOf } from '../../data/rpc-types.ts';
+import { signInPath } from '../../data/session.ts';
+import { pageTitles } from '../../layout/texts.ts';
+import { ThemeSelect } from '../../layout/theme-select.tsx';
+import { formatTime } from '../../messages/format.ts';
+import { pathOf } from '../../router/match.ts';
+import { texts as all } from './texts.ts';
+
+const texts = all.account;
+
+type Person = ResponseOf<'ProjectService', 'getSelf'>;
+
+export function Page(): VNode {
+  const self = useLoaded('self', (options) => read('ProjectService', 'getSelf', {}, options));
+  return (
+    <>
+      <h1>{pageTitles.account}</h1>
+      <DataView of={self} lines={4}>
+        {(person) => <Facts person={person} />}
+      </DataView>
+      <p>
+        <a href={`${pathOf('home')}?all`}>{texts.projects}</a>
+      </p>
+      <section aria-labelledby="browser">
+        <h2 id="browser">{texts.browser}</h2>
+        <ThisBrowser />
+      </section>
+      <section aria-labelledby="sessions">
+        <h2 id="sessions">{texts.sessions}</h2>
+        <SignOut />
+      </section>
+    </>
+  );
+}
+
+function Facts({ person }: { readonly person: Person }): VNode {
+  const { displayName, name, email, unprovenEmail, signInMethod, sessionExpiresUnix } = person;
+  const methods: Readonly<Record<string, string>> = texts.methods;
+  const ends = msOf(sessionExpiresUnix);
+  return (
+    <dl class="facts">
+      <div>
+        <dt>{texts.person}</dt>
+        <dd>
+          <strong>{displayName || name}</strong> {displayName !== '' && <code>{name}</code>}
+        </dd>
+      </div>
+      <div>
+        <dt>{texts.email}</dt>
+        <dd>{email || (unprovenEmail ? texts.unproven(unprovenEmail) : texts.noEmail)}</dd>
+      </div>
+      <div>
+        <dt>{texts.method}</dt>
+        <dd>{methods[signInMethod] ?? signInMethod}</dd>
+      </div>
+      <div>
+        <dt>{texts.until}</dt>
+        <dd>{ends !== undefined && <Time ms={ends} />}</dd>
+      </div>
+    </dl>
+  );
+}
+
+function ThisBrowser(): VNode {
+  const { zone, shortcuts } = preferences;
+  return (
+    <div class="settings">
+      <Setting title={texts.theme}>{(id) => <ThemeSelect id={id} />}</Setting>
+      <Setting
+        title={texts.zone}
+        help={texts.zoneHelp(formatTime(nowMs.value, nowMs.value, format.value))}
+      >
+        {(id) => (
+          <select
+            id={id}
+            value={zone.value}
+            onChange={({ currentTarget }) => {
+              zone.value = currentTarget.value === 'utc' ? 'utc' : 'local';
+            }}
+          >
+            <option value="local">{texts.local}</option>
+            <option value="utc">{texts.utc}</option>
+          </select>
+        )}
+      </Setting>
+      <Setting title={texts.shortcuts} help={texts.shortcutsHelp}>
+        {(id) => (
+          <select
+            id={id}
+            value={shortcuts.value}
+            onChange={({ currentTarget }) => {
+              shortcuts.value = currentTarget.value === 'off' ? 'off' : 'on';
+            }}
+          >
+            <option value="on">{texts.on}</option>
+            <option value="off">{texts.off}</option>
+          </select>
+        )}
+      </Setting>
+    </div>
+  );
+}
+
+interface SettingProps {
+  readonly title: string;
+  readonly help?: string;
+  readonly children: (id: string) => VNode;
+}
+
+function Setting({ title, help, children }: SettingProps): VNode {
+  const id = useId();
+  return (
+    <div class="form-field">
+      <label htmlFor={id}>{title}</label>
+      {children(id)}
+      {help !== undefined && <small class="effect">{help}</small>}
+    </div>
+  );
+}
+
+function SignOut(): VNode {
+  const isAsking = useSignal(false);
+  const signOut = useMutation('ProjectService', 'signOutEverywhere');
+  const { kind } = signOut.state.value;
+  useEffect(() => {
+    if (kind === 'done') window.location.assign(signInPath(pathOf('home')));
+  }, [kind]);
+  return (
+    <div class="buttons">
+      <form class="action" method="post" action="/auth/logout">
+        <button type="submit" class="quiet">
+          {texts.signOutHere}
+        </button>
+        <small class="effect">{texts.signOutHereEffect}</small>
+      </form>
+      <ActionButton
+        look="danger"
+        effect={texts.signOutEffect}
+        onPress={() => {
+          isAsking.value = true;
+        }}
+      >
+        {texts.signOut}
+      </ActionButton>
+      <Dialog
+        title={texts.signOutAsk}
+        isOpen={isAsking.value}
+        onClose={() => {
+          isAsking.value = false;
+        }}
+        actions={
+          <ActionButton
+            look="danger"
+            isBusy={kind === 'sending'}
+            onPress={() => void signOut.send({})}
+          >
+            {texts.signOut}
+          </ActionButton>
+        }
+      >
+        <p>{texts.signOutEffect}</p>
+        <p>{texts.signOutHelp}</p>
+        <MutationStatus of={signOut} />
+      </Dialog>
+    </div>
+  );
+}

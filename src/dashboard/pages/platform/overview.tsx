@@ -1,0 +1,125 @@
+/** The overview of a project: counts, what is worst, what is silent, and what to do first. */
+import type { VNode } from 'preact';
+import { DataView } from '../../components/data-view.tsx';
+import { NoticeBox } from '../../components/notice-box.tsx';
+import { Age, ageText, msOf } from '../../components/time.tsx';
+import { read } from '../../data/call.ts';
+import { nowMs } from '../../data/clock.ts';
+import { useLoaded } from '../../data/loaded.ts';
+import { format } from '../../data/preferences.ts';
+import { pageTitles } from '../../layout/texts.ts';
+import { formatCount } from '../../messages/format.ts';
+import { pathOf } from '../../router/match.ts';
+import type { PageProps } from '../page.ts';
+import { Counts, type Overview } from './counts.tsx';
+import { FirstSteps } from './first-steps.tsx';
+import { texts } from './texts.ts';
+import { WatchedVms } from './watched-vms.tsx';
+import { WorstIncidents } from './worst-incidents.tsx';
+
+const POLL_SECONDS = 15;
+const NOTICES_POLL_SECONDS = 60;
+
+export function Page({ parameters }: PageProps): VNode {
+  const { project = '' } = parameters;
+  const projectName = `projects/${project}`;
+  const loader = useLoaded(
+    `overview ${projectName}`,
+    (options) => read('AlertService', 'getProjectOverview', { projectName }, options),
+    POLL_SECONDS,
+  );
+  const known = loader.state.value.value;
+  const rules = known?.rules;
+  return (
+    <>
+      <h1>{pageTitles.overview}</h1>
+      <DataView of={loader} lines={4}>
+        {(overview) => (
+          <>
+            <StaleDatacenters overview={overview} />
+            <Counts overview={overview} project={project} />
+          </>
+        )}
+      </DataView>
+      <WorstIncidents project={project} />
+      <section aria-labelledby="watched">
+        <div class="section-head">
+          <h2 id="watched">{texts.watched}</h2>
+          <a href={pathOf('vms', { project })}>{texts.allVms}</a>
+        </div>
+        <WatchedVms project={project} />
+      </section>
+      <FirstSteps
+        project={project}
+        liveVms={known?.telemetry && Number(known.telemetry.live)}
+        rules={
+          rules &&
+          Number(rules.applied) +
+            Number(rules.pending) +
+            Number(rules.failed) +
+            Number(rules.paused)
+        }
+      />
+      <Notices projectName={projectName} />
+    </>
+  );
+}
+
+/** Nothing else on the page is of now where these stand. */
+function StaleDatacenters({ overview }: { readonly overview: Overview }): VNode {
+  const stale = overview.datacenters.filter(({ state }) => state === 'STALE');
+  return (
+    <>
+      {stale.map(({ name, sinceUnix, vms }) => {
+        const sinceMs = msOf(sinceUnix);
+        return (
+          <NoticeBox
+            key={name}
+            tone="warning"
+            announce="status"
+            title={texts.staleDatacenter(name)}
+          >
+            <p>
+              {sinceMs !== undefined && `${texts.staleSince(ageText(sinceMs, nowMs.value))} `}
+              {texts.staleVms(Number(vms), formatCount(Number(vms), format.value))}
+            </p>
+            <p>{texts.staleHelp}</p>
+          </NoticeBox>
+        );
+      })}
+    </>
+  );
+}
+
+/** What the service has to say to the project's people, while its cause lasts. */
+function Notices({ projectName }: { readonly projectName: string }): VNode | null {
+  const loader = useLoaded(
+    `notices ${projectName}`,
+    async (options) => {
+      const request = { projectName, pageSize: 50 };
+      const { notices } = await read('AlertService', 'listNotices', request, options);
+      return notices.filter(({ endedUnix }) => endedUnix === undefined);
+    },
+    NOTICES_POLL_SECONDS,
+  );
+  if (loader.state.value.value?.length === 0 && !loader.state.value.error) return null;
+  return (
+    <section aria-labelledby="notices">
+      <h2 id="notices">{texts.notices}</h2>
+      <DataView of={loader} lines={1}>
+        {(notices) => (
+          <ul class="plain-list">
+            {notices.map(({ name, text, raisedUnix }) => (
+              <li key={name}>
+                {text}{' '}
+                <span class="weak">
+                  <Age ms={msOf(raisedUnix)} />
+                </span>
+              </li>
+            ))}
+          </ul>
+        )}
+      </DataView>
+    </section>
+  );
+}

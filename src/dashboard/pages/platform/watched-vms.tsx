@@ -1,0 +1,142 @@
+/**
+ * The first few VMs with their readings. Of a VM that was just found, memory is there at once, and
+ * CPU with the second reading: then the page says when, and looks again at that moment.
+ */
+import type { VNode } from 'preact';
+import { useEffect } from 'preact/hooks';
+import { StateBadge } from '../../components/badges.tsx';
+import { DataView } from '../../components/data-view.tsx';
+import { type Column, Table } from '../../components/table.tsx';
+import { Age, msOf } from '../../components/time.tsx';
+import { read } from '../../data/call.ts';
+import { serverClock } from '../../data/clock.ts';
+import { type Load, useLoaded } from '../../data/loaded.ts';
+import { pathOf } from '../../router/match.ts';
+import { Reading, type Vm, VmState, vmIdOf } from '../vms/readings.tsx';
+import { texts as vmTexts } from '../vms/texts.ts';
+import { texts } from './texts.ts';
+
+const POLL_SECONDS = 15;
+const SHOWN_MAX = 5;
+/** The reading is taken, sent and stored after it is due, ms. */
+const ARRIVAL_MS = 2_000;
+
+interface Watched extends Vm {
+  /** When the second reading is due, server's time; undefined = it was there, or none is awaited. */
+  readonly secondMs: number | undefined;
+}
+
+export function WatchedVms({ project }: { readonly project: string }): VNode {
+  const projectName = `projects/${project}`;
+  const loader = useLoaded(
+    `watched ${projectName}`,
+    (options) => loadWatched(projectName, options),
+    POLL_SECONDS,
+  );
+  const due = loader.state.value.value
+    ?.flatMap(({ secondMs }) => secondMs ?? [])
+    .filter((ms) => ms + ARRIVAL_MS > serverClock.now());
+  const dueMs = due && due.length > 0 ? Math.min(...due) : undefined;
+  useEffect(() => {
+    if (dueMs === undefined) return undefined;
+    return serverClock.wakeAfter(dueMs + ARRIVAL_MS - serverClock.now(), loader.reload);
+  }, [dueMs, loader]);
+  return (
+    <DataView
+      of={loader}
+      lines={2}
+      isEmpty={(vms) => vms.length === 0}
+      empty={
+        <>
+          <strong>{texts.noVms}</strong>
+          <p>{texts.noVmsHelp}</p>
+        </>
+      }
+    >
+      {(vms) => (
+        <Table
+          label={texts.watched}
+          columns={columns}
+          rows={vms}
+          keyOf={({ name }) => name}
+          href={({ name }) => pathOf('vm', { project, vm: vmIdOf(name) })}
+        />
+      )}
+    </DataView>
+  );
+}
+
+async function loadWatched(
+  projectName: string,
+  options: Parameters<Load<Watched[]>>[0],
+): Promise<Watched[]> {
+  const request = { projectName, pageSize: SHOWN_MAX };
+  const { vms } = await read('MonitoringService', 'listVMMonitoring', request, options);
+  return await Promise.all(
+    vms.map(async (vm) => ({ ...vm, secondMs: await secondReadingMs(vm, options) })),
+  );
+}
+
+/** Asks for the readings of a live VM without CPU: only after exactly one is the second awaited. */
+async function secondReadingMs(
+  { name, cpuUtilizationPct, memoryUsedBytes, telemetry }: Vm,
+  options: Parameters<Load<Watched[]>>[0],
+): Promise<number | undefined> {
+  const observedMs = msOf(telemetry?.lastObservedUnix);
+  const isFresh = telemetry?.state === 'LIVE' && observedMs !== undefined;
+  if (!isFresh || cpuUtilizationPct !== undefined || memoryUsedBytes === undefined)
+    return undefined;
+  const nowUnix = Math.floor(serverClock.now() / 1_000);
+  const request = {
+    name,
+    metricIds: ['memory_used_bytes'],
+    startTimeUnix: String(nowUnix - 600),
+    endTimeUnix: String(nowUnix),
+    stepSeconds: 30,
+  };
+  const [answer, service] = await Promise.all([
+    read('MonitoringService', 'queryVMMonitoring', request, options),
+    read('ProjectService', 'getServiceInfo', {}, options),
+  ]);
+  const count = Number(answer.quality?.observedSamples);
+  return count <= 1 ? observedMs + service.samplingIntervalSeconds * 1_000 : undefined;
+}
+
+const columns: readonly Column<Watched>[] = [
+  {
+    key: 'name',
+    title: vmTexts.name,
+    width: 'grow',
+    cell: ({ displayName, name }) => displayName || vmIdOf(name),
+  },
+  { key: 'state', title: vmTexts.state, cell: (vm) => <VmState vm={vm} /> },
+  {
+    key: 'memory',
+    title: vmTexts.memory,
+    align: 'right',
+    phone: 'second',
+    cell: ({ memoryUsedBytes }) => <Reading value={memoryUsedBytes} unit="bytes" />,
+  },
+  {
+    key: 'cpu',
+    title: vmTexts.cpu,
+    align: 'right',
+    phone: 'second',
+    cell: ({ cpuUtilizationPct, secondMs }) => (
+      <Reading value={cpuUtilizationPct} unit="percent" secondMs={secondMs} />
+    ),
+  },
+  {
+    key: 'telemetry',
+    title: vmTexts.telemetry,
+    phone: 'hide',
+    cell: ({ telemetry }) => telemetry && <StateBadge value={telemetry.state} />,
+  },
+  {
+    key: 'observed',
+    title: vmTexts.observed,
+    align: 'right',
+    phone: 'hide',
+    cell: ({ telemetry }) => <Age ms={msOf(telemetry?.lastObservedUnix)} />,
+  },
+];

@@ -1,0 +1,97 @@
+/** The few incidents that are worst: by severity, the newest first; those that nobody saw to before. */
+import type { VNode } from 'preact';
+import { StateBadge } from '../../components/badges.tsx';
+import { DataView } from '../../components/data-view.tsx';
+import { type Column, Table } from '../../components/table.tsx';
+import { Age, msOf } from '../../components/time.tsx';
+import { read } from '../../data/call.ts';
+import { type Load, useLoaded } from '../../data/loaded.ts';
+import type { ResponseOf } from '../../data/rpc-types.ts';
+import { pathOf } from '../../router/match.ts';
+import { texts } from './texts.ts';
+
+type Incident = ResponseOf<'AlertService', 'listIncidents'>['incidents'][number];
+
+const POLL_SECONDS = 15;
+const SHOWN_MAX = 5;
+
+export function WorstIncidents({ project }: { readonly project: string }): VNode | null {
+  const projectName = `projects/${project}`;
+  const loader = useLoaded(
+    `worst ${projectName}`,
+    (options) => loadWorst(projectName, options),
+    POLL_SECONDS,
+  );
+  const { value, error } = loader.state.value;
+  // That nothing fires is said by the counts.
+  if (value?.length === 0 && !error) return null;
+  return (
+    <section aria-labelledby="worst">
+      <div class="section-head">
+        <h2 id="worst">{texts.worst}</h2>
+        <a href={pathOf('incidents', { project })}>{texts.allIncidents}</a>
+      </div>
+      <DataView of={loader} lines={3}>
+        {(incidents) => (
+          <Table
+            label={texts.worst}
+            columns={columns}
+            rows={incidents}
+            keyOf={({ name }) => name}
+            href={({ name }) => pathOf('incident', { project, incident: lastPart(name) })}
+          />
+        )}
+      </DataView>
+    </section>
+  );
+}
+
+/** From the worst severity down, until there are enough. */
+async function loadWorst(
+  projectName: string,
+  options: Parameters<Load<Incident[]>>[0],
+): Promise<Incident[]> {
+  const found: Incident[] = [];
+  for (const severity of ['CRITICAL', 'WARNING', 'INFO'] as const) {
+    const pageSize = SHOWN_MAX - found.length;
+    const request = { projectName, state: 'FIRING' as const, severities: [severity], pageSize };
+    const { incidents } = await read('AlertService', 'listIncidents', request, options);
+    found.push(...incidents);
+    if (found.length >= SHOWN_MAX) break;
+  }
+  return found;
+}
+
+const columns: readonly Column<Incident>[] = [
+  {
+    key: 'what',
+    title: texts.what,
+    width: 'grow',
+    cell: ({ ruleDisplayName, vmName, datacenter }) =>
+      `${ruleDisplayName}: ${vmName === '' ? datacenter : lastPart(vmName)}`,
+  },
+  {
+    key: 'severity',
+    title: texts.severity,
+    cell: ({ severity }) => <StateBadge value={severity} />,
+  },
+  {
+    key: 'since',
+    title: texts.since,
+    phone: 'second',
+    cell: ({ startedUnix }) => <Age ms={msOf(startedUnix)} />,
+  },
+  {
+    key: 'attention',
+    title: texts.attentionBy,
+    phone: 'second',
+    cell: ({ acknowledged, snoozedUntilUnix }) => {
+      if (snoozedUntilUnix !== undefined) return texts.snoozed;
+      return acknowledged === undefined ? texts.unattended : texts.acknowledged;
+    },
+  },
+];
+
+function lastPart(name: string): string {
+  return name.slice(name.lastIndexOf('/') + 1);
+}

@@ -1,0 +1,50 @@
+/** The order of VMs in the list, kept in the address: pure. What is absent stands last, both ways. */
+import { msOf } from '../../components/time.tsx';
+import type { Vm } from './readings.tsx';
+
+export interface Sort {
+  readonly key: string;
+  readonly descending: boolean;
+}
+
+type Value = number | string | undefined;
+
+const values: Readonly<Record<string, (vm: Vm) => Value>> = {
+  name: ({ displayName, name }) => (displayName || name).toLowerCase(),
+  cpu: ({ cpuUtilizationPct }) => cpuUtilizationPct,
+  memory: ({ memoryUsedBytes }) => memoryUsedBytes,
+  observed: ({ telemetry }) => msOf(telemetry?.lastObservedUnix),
+};
+
+const byName: Sort = { key: 'name', descending: false };
+
+/** `cpu` is smallest first, `-cpu` largest first. */
+export function parseSort(text: string | null): Sort {
+  const key = text?.replace(/^-/, '') ?? '';
+  return Object.hasOwn(values, key) ? { key, descending: text?.startsWith('-') === true } : byName;
+}
+
+/** The address's text after a press on a column's title; figures begin with the largest. */
+export function toggledSort(sort: Sort, key: string): string | undefined {
+  const isFigure = key !== 'name';
+  const descending = sort.key === key ? !sort.descending : isFigure;
+  if (key === byName.key && !descending) return undefined;
+  return descending ? `-${key}` : key;
+}
+
+export function sortVms(vms: readonly Vm[], { key, descending }: Sort): Vm[] {
+  const read = values[key] ?? values.name;
+  return vms
+    .map((vm) => ({ vm, value: read?.(vm) }))
+    .sort((a, b) => compare(a.value, b.value, descending))
+    .map(({ vm }) => vm);
+}
+
+function compare(a: Value, b: Value, descending: boolean): number {
+  if (a === undefined || b === undefined) return Number(a === undefined) - Number(b === undefined);
+  const order =
+    typeof a === 'string' && typeof b === 'string'
+      ? a.localeCompare(b, undefined, { numeric: true })
+      : Number(a) - Number(b);
+  return descending ? -order : order;
+}

@@ -1,0 +1,130 @@
+/** One VM: what is known of it now, its history, what fires on it, and expanded monitoring. */
+import type { ComponentChildren, VNode } from 'preact';
+import { StateBadge } from '../../components/badges.tsx';
+import { DataView } from '../../components/data-view.tsx';
+import { NoticeBox } from '../../components/notice-box.tsx';
+import { Age, ageText, msOf } from '../../components/time.tsx';
+import { read } from '../../data/call.ts';
+import { nowMs } from '../../data/clock.ts';
+import { useLoaded } from '../../data/loaded.ts';
+import { format } from '../../data/preferences.ts';
+import { pageTitles } from '../../layout/texts.ts';
+import { formatCount } from '../../messages/format.ts';
+import { pathOf } from '../../router/match.ts';
+import type { PageProps } from '../page.ts';
+import { useTitle } from '../title.ts';
+import { ExpandedMonitoring, expandedText } from './expanded-monitoring.tsx';
+import { Reading, type Vm, VmState } from './readings.tsx';
+import { texts as all } from './texts.ts';
+import { Instances, OpenIncidents } from './vm-alerts.tsx';
+import { VmHistory } from './vm-history.tsx';
+
+const texts = all.vm;
+const POLL_SECONDS = 30;
+
+export function Page({ parameters }: PageProps): VNode {
+  const { project = '', vm = '' } = parameters;
+  const name = `projects/${project}/vms/${vm}`;
+  const loader = useLoaded(
+    name,
+    (options) => read('MonitoringService', 'getVMMonitoring', { name }, options),
+    POLL_SECONDS,
+  );
+  const known = loader.state.value.value;
+  const title = known?.displayName || vm;
+  useTitle(title);
+  return (
+    <>
+      <p class="above-title">
+        <a href={pathOf('vms', { project })}>{pageTitles.vms}</a>
+      </p>
+      <h1 class="name">{title}</h1>
+      <DataView of={loader} lines={4}>
+        {(loaded) => (
+          <>
+            <Staleness vm={loaded} />
+            <Facts vm={loaded} />
+          </>
+        )}
+      </DataView>
+      {known !== undefined && (
+        <>
+          <OpenIncidents project={project} name={name} />
+          <VmHistory name={name} isExpanded={known.expandedMonitoring} />
+          <Instances project={project} name={name} />
+          <ExpandedMonitoring vm={known} title={title} onChanged={loader.reload} />
+        </>
+      )}
+    </>
+  );
+}
+
+/** Above everything: whether what follows is of now. */
+function Staleness({ vm }: { readonly vm: Vm }): VNode | null {
+  const observedMs = msOf(vm.telemetry?.lastObservedUnix);
+  switch (vm.telemetry?.state) {
+    case 'STALE':
+      return (
+        <NoticeBox
+          tone="warning"
+          announce="status"
+          title={texts.stale(ageText(observedMs ?? nowMs.value, nowMs.value))}
+        >
+          {texts.staleHelp}
+        </NoticeBox>
+      );
+    case 'NEVER':
+      return (
+        <NoticeBox tone="info" title={texts.never}>
+          {texts.neverHelp}
+        </NoticeBox>
+      );
+    case 'ERROR':
+      return (
+        <NoticeBox tone="error" title={texts.unreadable}>
+          {texts.unreadableHelp}
+        </NoticeBox>
+      );
+    default:
+      return null;
+  }
+}
+
+function Facts({ vm }: { readonly vm: Vm }): VNode {
+  const { telemetry, datacenter, vcpus, cpuUtilizationPct, memoryUsedBytes, name, expanded } = vm;
+  const cores =
+    vcpus === undefined ? '' : `, ${all.vcpus(vcpus, formatCount(vcpus, format.value))}`;
+  return (
+    <dl class="facts wide">
+      <Fact title={all.state}>
+        <VmState vm={vm} />
+      </Fact>
+      <Fact title={all.telemetry}>
+        {telemetry && <StateBadge value={telemetry.state} />}{' '}
+        <Age ms={msOf(telemetry?.lastObservedUnix)} />
+      </Fact>
+      <Fact title={all.cpu}>
+        <Reading value={cpuUtilizationPct} unit="percent" />
+      </Fact>
+      <Fact title={all.memory}>
+        <Reading value={memoryUsedBytes} unit="bytes" />
+      </Fact>
+      <Fact title={all.datacenter}>{`${datacenter}${cores}`}</Fact>
+      <Fact title={all.expanded.title}>
+        <a href="#expanded">{expanded && expandedText(expanded)}</a>
+      </Fact>
+      <Fact title={all.resourceName}>
+        <code>{name}</code>
+      </Fact>
+    </dl>
+  );
+}
+
+function Fact(props: { readonly title: string; readonly children: ComponentChildren }): VNode {
+  return (
+    <div>
+      <dt>{props.title}</dt>
+      <dd>{props.children}</dd>
+    </div>
+  );
+}

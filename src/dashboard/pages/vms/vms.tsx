@@ -1,0 +1,183 @@
+/** The project's VMs with their newest readings: all of them, filtered by the service. */
+import type { VNode } from 'preact';
+import { StateBadge } from '../../components/badges.tsx';
+import { DataView } from '../../components/data-view.tsx';
+import { Filters, SearchField, SelectFilter } from '../../components/filters.tsx';
+import { type Column, Table } from '../../components/table.tsx';
+import { Age, msOf } from '../../components/time.tsx';
+import { read } from '../../data/call.ts';
+import { type Load, useLoaded } from '../../data/loaded.ts';
+import { type Listing, loadPages } from '../../data/pages.ts';
+import { format } from '../../data/preferences.ts';
+import type { RequestOf } from '../../data/rpc-types.ts';
+import { pageTitles } from '../../layout/texts.ts';
+import { names } from '../../messages/en.ts';
+import { formatCount } from '../../messages/format.ts';
+import { query, setQuery } from '../../router/location.ts';
+import { pathOf } from '../../router/match.ts';
+import type { PageProps } from '../page.ts';
+import { Reading, type Vm, VmState, vmIdOf } from './readings.tsx';
+import { parseSort, sortVms, toggledSort } from './sort.ts';
+import { texts } from './texts.ts';
+
+type State = NonNullable<RequestOf<'MonitoringService', 'listVMMonitoring'>['states']>[number];
+
+const states = ['RUNNING', 'PAUSED', 'STOPPED', 'CRASHED', 'UNKNOWN'] as const satisfies State[];
+const POLL_SECONDS = 30;
+/** As many as one page of the list may have. */
+const PAGE_VMS_MAX = 1_000;
+
+interface VmListing extends Listing<Vm> {
+  /** VMs that fit the filters, loaded or not. */
+  readonly totalSize: number;
+}
+
+export function Page({ parameters }: PageProps): VNode {
+  const { project = '' } = parameters;
+  const projectName = `projects/${project}`;
+  const search = query.value.get('search') ?? '';
+  const state = states.find((one) => one === query.value.get('state'));
+  const datacenter = query.value.get('datacenter') ?? '';
+  const filter = { search, datacenter, states: state === undefined ? [] : [state] };
+  const isFiltered = search !== '' || datacenter !== '' || state !== undefined;
+  const loader = useLoaded(
+    `vms ${projectName} ${JSON.stringify(filter)}`,
+    (options) => loadVms({ projectName, ...filter }, options),
+    POLL_SECONDS,
+  );
+  return (
+    <>
+      <h1>{pageTitles.vms}</h1>
+      <Filters names={['search', 'state', 'datacenter']}>
+        <SearchField name="search" label={texts.list.search} />
+        <SelectFilter
+          name="state"
+          label={texts.state}
+          all={texts.list.allStates}
+          options={states.map((value) => ({ value, title: names[value] ?? value }))}
+        />
+        <Datacenters projectName={projectName} />
+      </Filters>
+      <DataView
+        of={loader}
+        lines={8}
+        isEmpty={({ items }) => items.length === 0}
+        empty={
+          isFiltered ? (
+            texts.list.noneFits
+          ) : (
+            <>
+              <strong>{texts.list.none}</strong>
+              <p>{texts.list.noneHelp}</p>
+            </>
+          )
+        }
+      >
+        {(listing) => <Vms listing={listing} project={project} />}
+      </DataView>
+    </>
+  );
+}
+
+async function loadVms(
+  request: RequestOf<'MonitoringService', 'listVMMonitoring'>,
+  options: Parameters<Load<VmListing>>[0],
+): Promise<VmListing> {
+  let totalSize = -1;
+  const listing = await loadPages<Vm>(async (pageToken) => {
+    const paged = { ...request, pageSize: PAGE_VMS_MAX, pageToken };
+    const answer = await read('MonitoringService', 'listVMMonitoring', paged, options);
+    totalSize = answer.totalSize;
+    return { items: answer.vms, nextPageToken: answer.nextPageToken };
+  }, VMS_MAX);
+  return { ...listing, totalSize };
+}
+
+/** Ten pages: more VMs than a project may have by default. */
+const VMS_MAX = 10_000;
+
+function Vms(props: { readonly listing: VmListing; readonly project: string }): VNode {
+  const { listing, project } = props;
+  const sort = parseSort(query.value.get('sort'));
+  const rows = sortVms(listing.items, sort);
+  return (
+    <>
+      <Table
+        label={pageTitles.vms}
+        columns={columns}
+        rows={rows}
+        rowCount={listing.totalSize}
+        keyOf={({ name }) => name}
+        href={({ name }) => pathOf('vm', { project, vm: vmIdOf(name) })}
+        sort={sort}
+        onSort={(key) => setQuery({ sort: toggledSort(sort, key) })}
+      />
+      <p class="weak">{texts.list.count(formatCount(listing.totalSize, format.value))}</p>
+    </>
+  );
+}
+
+const columns: readonly Column<Vm>[] = [
+  {
+    key: 'name',
+    title: texts.name,
+    width: 'grow',
+    isSortable: true,
+    cell: ({ displayName, name }) => displayName || vmIdOf(name),
+  },
+  { key: 'state', title: texts.state, cell: (vm) => <VmState vm={vm} /> },
+  {
+    key: 'cpu',
+    title: texts.cpu,
+    align: 'right',
+    phone: 'second',
+    isSortable: true,
+    cell: ({ cpuUtilizationPct }) => <Reading value={cpuUtilizationPct} unit="percent" />,
+  },
+  {
+    key: 'memory',
+    title: texts.memory,
+    align: 'right',
+    phone: 'second',
+    isSortable: true,
+    cell: ({ memoryUsedBytes }) => <Reading value={memoryUsedBytes} unit="bytes" />,
+  },
+  {
+    key: 'telemetry',
+    title: texts.telemetry,
+    phone: 'hide',
+    cell: ({ telemetry }) => telemetry && <StateBadge value={telemetry.state} />,
+  },
+  {
+    key: 'observed',
+    title: texts.observed,
+    align: 'right',
+    phone: 'hide',
+    isSortable: true,
+    cell: ({ telemetry }) => <Age ms={msOf(telemetry?.lastObservedUnix)} />,
+  },
+  {
+    key: 'datacenter',
+    title: texts.datacenter,
+    phone: 'hide',
+    cell: ({ datacenter }) => datacenter,
+  },
+];
+
+/** The filter by data center; left out while there is no choice. */
+function Datacenters({ projectName }: { readonly projectName: string }): VNode | null {
+  const overview = useLoaded(`datacenters ${projectName}`, (options) =>
+    read('AlertService', 'getProjectOverview', { projectName }, options),
+  );
+  const known = overview.state.value.value?.datacenters.map(({ name }) => name) ?? [];
+  if (known.length < 2 && !query.value.has('datacenter')) return null;
+  const options = known.map((value) => ({ value, title: value }));
+  return (
+    <SelectFilter
+      name="datacenter"
+      label={texts.datacenter}
+      all={texts.list.allDatacenters}
+      options={options}
+    />
+  );
+}

@@ -1,0 +1,184 @@
+/**
+ * The pages of VMs, of the project and of the account in Chromium: what a person sees in the first
+ * minute, what the pages say of readings that are absent, and expanded monitoring on and off.
+ */
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import t from 'tap';
+import { buildDashboard, isCurrent } from '../../../scripts/build-dashboard.mjs';
+import { startChromium } from '../../support/chromium.ts';
+import { needs } from '../../support/components.ts';
+import { MARKUP, writeVms } from '../../support/dashboard-vms.ts';
+import { type Demo, dataFolder } from '../../support/program.ts';
+import { startProgramOnTerminal } from '../../support/program-on-terminal.ts';
+
+const VMS = 500;
+const HOUR_MS = 3_600_000;
+
+t.test('the pages of VMs', needs('chromium', 'script'), async (t) => {
+  t.setTimeout(120_000);
+  if (!isCurrent()) await buildDashboard();
+  const folder = dataFolder(t);
+  const [chromium, service] = await Promise.all([
+    startChromium(t),
+    startProgramOnTerminal(t, folder),
+  ]);
+  const { origin, signInUrl } = service;
+  const { page, problems } = await chromium.visitor(origin);
+  const main = page.getByRole('main');
+  const text = async (): Promise<string> => (await main.innerText()).replace(/\s+/g, ' ');
+  const open = async (path: string, heading: string): Promise<void> => {
+    await page.goto(path);
+    await page.getByRole('heading', { level: 1, name: heading }).waitFor();
+  };
+  const axe = readFileSync(new URL(import.meta.resolve('axe-core/axe.min.js')), 'utf8');
+  const violations = (): Promise<unknown> =>
+    page.evaluate(
+      `(() => { const module = undefined, define = undefined; ${axe} })();
+       axe.run().then(({ violations }) => violations.map(({ id, nodes }) => [id, nodes[0].html]))`,
+    );
+
+  await t.test('link, button: this host, its memory, and CPU or when it comes', async (t) => {
+    await page.goto(signInUrl);
+    await page.getByRole('button', { name: 'Sign in' }).click();
+    await page.waitForURL(`${origin}/projects/demo`);
+    const row = main.getByRole('table', { name: 'VMs' }).getByRole('row').nth(1);
+    await row.getByText(/^\d[\d.]* [KMG]iB$/).waitFor();
+    t.match(await row.innerText(), /with the second reading, (in \d+ s|any moment now)|\d %/);
+    const steps = main.locator('.steps > li');
+    await steps.first().waitFor();
+    t.equal(await steps.count(), 5);
+    t.match(await steps.first().innerText(), /Done\s+Watch a VM/);
+    t.match(await steps.nth(1).innerText(), /To do\s+Save an alert rule/);
+    t.same(await violations(), []);
+    t.same(problems, []);
+  });
+
+  const demo = JSON.parse(readFileSync(join(folder, 'demo.json'), 'utf8')) as Demo;
+  await writeVms(demo, Date.now(), VMS - 4);
+
+  await t.test(
+    '500 VMs: all are counted, those on the screen exist, search finds one',
+    async (t) => {
+      await open('/projects/demo/vms?sort=-cpu', 'VMs');
+      const table = main.getByRole('table', { name: 'VMs' });
+      await table.getByRole('row').nth(20).waitFor();
+      t.equal(await table.getAttribute('aria-rowcount'), `${VMS + 1}`);
+      t.ok(Number(await page.evaluate('document.querySelectorAll("*").length')) <= 1_500);
+      await page.keyboard.press('/');
+      await page.keyboard.type('machine 49');
+      await page.waitForURL(/search=machine/);
+      await main.getByText('7 in all').waitFor();
+      t.equal(await table.getAttribute('aria-rowcount'), '8');
+      await page.goto('/projects/demo/vms?state=STOPPED');
+      await main.getByText('No VM fits these filters').waitFor();
+      t.same(problems, []);
+    },
+  );
+
+  await t.test('markup in the name of a VM stays text', async (t) => {
+    await open('/projects/demo/vms?search=markup', 'VMs');
+    await main.getByRole('link', { name: MARKUP }).click();
+    await page.getByRole('heading', { level: 1, name: MARKUP }).waitFor();
+    await page.waitForFunction('document.title.includes("onerror")');
+    t.equal(await main.locator('img').count(), 0);
+    t.same(problems, []);
+  });
+
+  await t.test('a gap is told with its reason, and a lone reading is in the table', async (t) => {
+    const nowUnix = Math.floor(Date.now() / 1_000);
+    const range = `from=${nowUnix - 45 * 60}&to=${nowUnix - 15 * 60}`;
+    await open(`/projects/demo/vms/gap-vm?${range}`, 'Gap');
+    const memory = main.locator('figure', { hasText: 'Memory used' }).first();
+    await memory.locator('canvas').waitFor();
+    t.equal(await memory.locator('.gaps li').count(), 2, 'before the lone reading, and after it');
+    t.match(await memory.innerText(), /No reading [\d:]+ \w+ to [\d:]+ \w+: nothing came/);
+    await memory.getByRole('button', { name: 'Show as table' }).click();
+    const values = await memory.locator('tbody td.right').allInnerTexts();
+    // Newest first: fifteen minutes before the lone reading, and seven of them observed.
+    const [from, to] = [values.indexOf('no reading'), values.lastIndexOf('no reading')];
+    const inside = values.slice(from, to);
+    t.ok(inside.length > 25, 'half of the half hour');
+    t.equal(inside.filter((value) => value !== 'no reading').length, 1, inside.join());
+    t.notOk(values.some((value) => value === '0 B'));
+    t.match(await text(), /Limitation: Guest-visible capacity minus free memory/);
+    t.match(await text(), /Without a reading in this range: Disk, written/);
+    t.same(await violations(), []);
+    t.same(problems, []);
+  });
+
+  await t.test('a VM that fell silent never looks live', async (t) => {
+    await open('/projects/demo/vms/stale-vm', 'Silent');
+    await main.getByText(/Stale: last observed 2\d min ago/).waitFor();
+    t.match(await text(), /State Running, 2\d min ago/);
+    t.match(await text(), /CPU no reading Memory no reading/);
+    await main.locator('figure').first().waitFor();
+    t.match(await main.locator('figure').first().innerText(), /no reading .*Last reading 1?\d/);
+    t.same(problems, []);
+  });
+
+  await t.test(
+    'the range is in the address, a coarse step says that it is an average',
+    async (t) => {
+      await open('/projects/demo/vms/gap-vm', 'Gap');
+      await main.getByRole('button', { name: '24 h' }).click();
+      await page.waitForURL(/range=24h/);
+      await main.getByText('Average of 5 min, with lowest and highest').first().waitFor();
+      t.equal(
+        await main.getByRole('button', { name: '24 h' }).getAttribute('aria-pressed'),
+        'true',
+      );
+      t.same(problems, []);
+    },
+  );
+
+  await t.test('a browser whose clock is an hour ahead shows the same ages', async (t) => {
+    const other = await chromium.visitor(origin, {
+      storageState: await page.context().storageState(),
+    });
+    await other.page.clock.install({ time: Date.now() + HOUR_MS });
+    await other.page.goto('/projects/demo/vms/stale-vm');
+    await other.page.getByText(/Stale: last observed 2\d min ago/).waitFor();
+    const first = other.page.locator('figure').first();
+    await first.locator('canvas').waitFor();
+    t.match(
+      await first.innerText(),
+      /Last reading/,
+      'the range ends with the service, not in an hour',
+    );
+    t.same(other.problems, []);
+  });
+
+  await t.test('expanded monitoring: a token once, until when, and off again', async (t) => {
+    await open('/projects/demo/vms/gap-vm', 'Gap');
+    const panel = main.getByRole('region', { name: 'Expanded monitoring' });
+    await panel.getByRole('button', { name: 'Switch on' }).click();
+    const secret = panel.getByRole('region', { name: 'Token of the agent' });
+    await secret.getByRole('button', { name: 'Show' }).click();
+    const token = await secret.locator('output').innerText();
+    t.ok(token.length > 20);
+    t.match(await panel.innerText(), /agent/);
+    await secret.getByRole('button', { name: 'I have stored it' }).click();
+    await panel.getByText(/The token works until/).waitFor();
+    const kept = await page.evaluate(
+      'JSON.stringify([{ ...localStorage }, { ...sessionStorage }])',
+    );
+    t.notOk(`${kept}${page.url()}${await page.content()}`.includes(token));
+    await panel.getByRole('button', { name: 'Withdraw the token' }).click();
+    await page.getByRole('dialog').getByRole('button', { name: 'Switch off' }).click();
+    await panel.getByRole('button', { name: 'Switch on' }).waitFor();
+    t.same(problems, []);
+  });
+
+  await t.test('the account: who it is, UTC, and the end of every session', async (t) => {
+    await open('/account', 'Account');
+    await main.getByText('a one-time link').waitFor();
+    await main.getByLabel('Times').selectOption('utc');
+    t.match(await text(), /Now it is [\d:]+ UTC/);
+    t.same(await violations(), []);
+    t.same(problems, []);
+    await main.getByRole('button', { name: 'Sign out everywhere' }).click();
+    await page.getByRole('dialog').getByRole('button', { name: 'Sign out everywhere' }).click();
+    await page.waitForURL(/\/auth\/sign-in/);
+  });
+});
