@@ -285,14 +285,22 @@ function isWithoutEsbuild(error) {
   return error?.code === 'ERR_MODULE_NOT_FOUND' || /could not be found/.test(error?.message ?? '');
 }
 
+/**
+ * `npm start` builds what has changed since, so that after "git pull" it shows what was pulled. Where
+ * that fails, the service starts with what is there, and its banner says what is wrong with it.
+ */
+const isBeforeStart = process.argv.includes('--if-changed');
+
 if (import.meta.url === pathToFileURL(process.argv[1] ?? '').href) {
   try {
-    await buildDashboard();
+    if (!isBeforeStart || !isCurrent()) await buildDashboard();
   } catch (error) {
-    if (!isWithoutEsbuild(error)) throw error;
+    if (!isBeforeStart && !isWithoutEsbuild(error)) throw error;
     process.stderr.write(
-      'The dashboard is not built, because esbuild is not installed (--omit=optional?): ' +
-        'the service runs without its pages\n',
+      isWithoutEsbuild(error)
+        ? 'The dashboard is not built, because esbuild is not installed (--omit=optional?): ' +
+            'the service runs without its pages\n'
+        : `The dashboard cannot be built: ${error.message}\n`,
     );
   }
 }

@@ -119,6 +119,7 @@ function bannerOf(
     sampleIntervalSeconds: settings.sampleIntervalSeconds,
     baseUrl: service.address,
     metricsUrl: service.metricsUrl,
+    dashboardFault: service.dashboardFault,
     demoFile: service.demoFile,
     signInUrl: service.signInUrl,
     isTerminal: isStdoutTerminal,
@@ -166,6 +167,8 @@ export interface BannerFacts {
   readonly sampleIntervalSeconds: number;
   readonly baseUrl: string;
   readonly metricsUrl: string | undefined;
+  /** Why the dashboard has no pages, and what would do; undefined: it has. */
+  readonly dashboardFault?: string | undefined;
   /** Path of demo.json, where the project demo exists. */
   readonly demoFile: string | undefined;
   /** A link by which the first owner signs in, once, where demo.json has one. */
@@ -176,6 +179,7 @@ export interface BannerFacts {
 
 export function banner(facts: BannerFacts): string {
   const { version, watches, datacenter, sampleIntervalSeconds, baseUrl, metricsUrl } = facts;
+  const { dashboardFault } = facts;
   const watching =
     watches.length > 0
       ? `watches ${watches.join(' and ')} (${datacenter}) every ${sampleIntervalSeconds} s; CPU and rates from the second reading on`
@@ -183,7 +187,8 @@ export function banner(facts: BannerFacts): string {
   const metrics = metricsUrl ? `, own metrics on ${shownUrl(metricsUrl)}` : '';
   return [
     `svc ${version} ${watching}`,
-    `dashboard and API on ${baseUrl}${metrics}`,
+    `${dashboardFault === undefined ? 'dashboard and API' : 'API'} on ${baseUrl}${metrics}`,
+    ...(dashboardFault === undefined ? [] : [dashboardFault]),
     ...(facts.demoFile ? demoLines(facts.demoFile, facts) : []),
     'Ctrl-C stops it; "svc help serve" lists the settings',
     '',

@@ -20,6 +20,8 @@ export interface RunningService {
   readonly metricsUrl: string | undefined;
   /** What it collects from, in words. */
   readonly watches: readonly string[];
+  /** Why the dashboard has no pages, and what would do; undefined: it has. */
+  readonly dashboardFault?: string | undefined;
   readonly demoFile: string | undefined;
   /** Link in demo.json by which the first owner signs in, once; a secret. */
   readonly signInUrl?: string | undefined;

@@ -135,6 +135,7 @@ async function build(options: ServiceOptions, closers: Closers): Promise<Running
   return {
     address: http.baseUrl,
     metricsUrl: api.metricsUrl,
+    dashboardFault: api.dashboardFault,
     watches: collecting.watches,
     demoFile: demo?.path,
     signInUrl: demo?.signInUrl,
@@ -259,7 +260,7 @@ async function openApi(options: ApiOptions) {
     ...{ ...parts, ...keylessCi, destinations, anonymousLimits, positions },
     ...{ ...openQueries(options), noteBrokenBody: countBrokenBodies(options.metrics) },
   };
-  const { addDashboardRoutes } = openDashboard({ ...options, ...identity });
+  const dashboard = openDashboard({ ...options, ...identity });
   const http = await openHttpServer({
     ...options,
     isReader: createReaderCheck(rpc),
@@ -269,7 +270,7 @@ async function openApi(options: ApiOptions) {
       address.origin = servedOrigin;
       await addIdentityRoutes(app, anonymousLimits);
       await addRecipientRoutes(app);
-      await addDashboardRoutes(app);
+      await dashboard.addDashboardRoutes(app);
       addFastWriteSamples(app, rpc);
       addExportRoutes(app, { ...rpc, exporter, origin });
       await addPromqlRoutes(app, { ...rpc, queries: rpc.promqlQueries });
@@ -278,7 +279,10 @@ async function openApi(options: ApiOptions) {
     },
   });
   closers.add('http', () => http.close());
-  return { http, metricsUrl: metricsServer?.url, ...identity };
+  return {
+    ...{ http, metricsUrl: metricsServer?.url, dashboardFault: dashboard.fault },
+    ...identity,
+  };
 }
 
 function countBrokenBodies(metrics: Metrics): (encoding: string) => void {

@@ -313,6 +313,17 @@ t.test(
   },
 );
 
+t.test('svc serve says why there is no dashboard, and which command to run', async (t) => {
+  const { service, fail } = fakeService();
+  const { out, given } = surroundings();
+  const dashboardFault = 'The dashboard is not built. Run "npm run dashboard"';
+  const code = createServeCommand(async () => ({ ...service, dashboardFault })).run([], given);
+  fail(new Error('The end'));
+  await code;
+  t.match(out.stdout, /\nAPI on http:\/\/127.0.0.1:8080\n/);
+  t.match(out.stdout, `\n${dashboardFault}\n`);
+});
+
 t.test('svc serve shows the link of the first owner on a terminal', async (t) => {
   const { service, fail } = fakeService();
   const { out, given } = surroundings();

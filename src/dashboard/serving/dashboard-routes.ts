@@ -15,12 +15,18 @@ import type { Log } from '../../platform/log.ts';
 import type { Metrics } from '../../platform/metrics.ts';
 import { isLoopbackHost } from '../../platform/settings/setting-kinds.ts';
 import { routes } from '../routes.ts';
-import { type BuiltDashboard, CODINGS } from './built-dashboard.ts';
+import {
+  BUILD_IT,
+  type BuiltDashboard,
+  CODINGS,
+  type NoDashboard,
+  noDashboard,
+} from './built-dashboard.ts';
 import { SHELL_POLICY, shellOf } from './shell.ts';
 
 export interface DashboardRoutesDeps {
-  /** undefined: it was not built, and its pages say so. */
-  readonly built: BuiltDashboard | undefined;
+  /** Or why there is none, which its pages say. */
+  readonly built: BuiltDashboard | NoDashboard;
   readonly visitors: Pick<Visitors, 'sessionOf'>;
   /** Origin for clients, asked while the server listens. */
   readonly origin: () => string;
@@ -44,7 +50,7 @@ export async function addDashboardRoutes(
     addStrictHeaders(scope);
     sendErrors(scope, deps.log, (cause) => refused.inc({ cause }), 'dashboard');
     addPages(scope, deps);
-    if (deps.built) addAssets(scope, deps.built);
+    if (typeof deps.built === 'object') addAssets(scope, deps.built);
   });
 }
 
@@ -54,11 +60,10 @@ function addPages(scope: FastifyInstance, { built, visitors, origin }: Dashboard
     request: FastifyRequest,
     reply: FastifyReply,
   ): Promise<FastifyReply> {
-    if (shell === undefined) {
-      const sentence =
-        'The dashboard is not built; the API works. ' +
-        'Run "npm run dashboard" in the project folder and start the service again';
-      return sendSentence(reply, 503, { title: 'Not built', sentence });
+    if (typeof built === 'string' || shell === undefined) {
+      const why = noDashboard[typeof built === 'string' ? built : 'NOT_BUILT'];
+      const sentence = `${why}; the API works. ${BUILD_IT}`;
+      return sendSentence(reply, 503, { title: 'No dashboard', sentence });
     }
     if (isOtherLoopbackName(request.headers.host, origin())) {
       return reply.redirect(locationOf(origin(), request.url), 307);
@@ -71,7 +76,7 @@ function addPages(scope: FastifyInstance, { built, visitors, origin }: Dashboard
     return reply.type('text/html; charset=utf-8').send(shell);
   }
   for (const { path, page } of routes) {
-    const shell = built && shellOf(built, page);
+    const shell = typeof built === 'object' ? shellOf(built, page) : undefined;
     scope.route({
       ...{ method: 'GET', url: path, exposeHeadRoute: false },
       handler: (request, reply) => answer(shell, request, reply),

@@ -3,7 +3,13 @@ import type { FastifyInstance } from 'fastify';
 import { createVisitors, type VisitorsDeps } from '../../identity/sign-in/visitor.ts';
 import type { Log } from '../../platform/log.ts';
 import type { Metrics } from '../../platform/metrics.ts';
-import { type BuiltDashboard, loadDashboard } from './built-dashboard.ts';
+import {
+  BUILD_IT,
+  type BuiltDashboard,
+  loadDashboard,
+  type NoDashboard,
+  noDashboard,
+} from './built-dashboard.ts';
 import { addDashboardRoutes } from './dashboard-routes.ts';
 
 export interface DashboardOptions extends VisitorsDeps {
@@ -15,19 +21,21 @@ export function openDashboard(options: DashboardOptions) {
   const built = load(options.log);
   const visitors = createVisitors(options);
   return {
+    /** Why there are no pages, in words; undefined: there are. */
+    fault: typeof built === 'string' ? `${noDashboard[built]}. ${BUILD_IT}` : undefined,
     addDashboardRoutes: (app: FastifyInstance): Promise<void> =>
       addDashboardRoutes(app, { ...options, built, visitors }),
   };
 }
 
-function load(log: Log): BuiltDashboard | undefined {
+function load(log: Log): BuiltDashboard | NoDashboard {
   const part = 'dashboard';
   try {
     const built = loadDashboard();
-    if (!built) log.warn({ part }, 'The dashboard is not built: run "npm run dashboard"');
+    if (typeof built === 'string') log.warn({ part }, `${noDashboard[built]}. ${BUILD_IT}`);
     return built;
   } catch (error) {
-    log.error({ err: error, part }, 'The dashboard cannot be read: run "npm run dashboard"');
-    return undefined;
+    log.error({ err: error, part }, `${noDashboard.UNREADABLE}. ${BUILD_IT}`);
+    return 'UNREADABLE';
   }
 }

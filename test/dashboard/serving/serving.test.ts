@@ -2,13 +2,17 @@
  * The dashboard over HTTP: who gets the shell, with which headers, the way to the sign-in and back,
  * and the assets. On a real server with real people; the dashboard is built for the test.
  */
+import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { brotliDecompressSync, gunzipSync } from 'node:zlib';
 import t, { type Test } from 'tap';
 import { buildDashboard } from '../../../scripts/build-dashboard.mjs';
 import { routes } from '../../../src/dashboard/routes.ts';
 import { loadDashboard } from '../../../src/dashboard/serving/built-dashboard.ts';
-import { addDashboardRoutes } from '../../../src/dashboard/serving/dashboard-routes.ts';
+import {
+  addDashboardRoutes,
+  type DashboardRoutesDeps,
+} from '../../../src/dashboard/serving/dashboard-routes.ts';
 import { createVisitors } from '../../../src/identity/sign-in/visitor.ts';
 import { bodyOf, startMailServer } from '../../support/mail-server.ts';
 import { goToProvider, pathOf, startOidcWorld } from '../../support/openid-provider.ts';
@@ -18,12 +22,13 @@ const INCIDENT = '/projects/demo/incidents/01K?step=3&range=6h';
 const folder = join(t.testdir({}), 'dashboard');
 const { manifest } = await buildDashboard({ folder });
 const dashboard = loadDashboard(folder);
+if (typeof dashboard === 'string') throw new Error(dashboard);
 
 /** A service with the dashboard, or with one that was not built. */
 function start(
   t: Test,
   environment: Readonly<Record<string, string>> = {},
-  built = dashboard,
+  built: DashboardRoutesDeps['built'] = dashboard,
 ): Promise<SignInWorld> {
   const same = (people: SignInWorld['people']) => people;
   return startSignInWorld(t, environment, same, (app, parts) =>
@@ -207,13 +212,25 @@ t.test('assets come packed as the browser takes them, and are kept for good', as
 });
 
 t.test('a dashboard that was not built says which command to run; sign-in works', async (t) => {
-  t.equal(loadDashboard(join(folder, 'nothing')), undefined);
-  const world = await startSignInWorld(t, {}, undefined, (app, parts) =>
-    addDashboardRoutes(app, { ...parts, built: undefined, visitors: createVisitors(parts) }),
-  );
-  const browser = await signIn(world);
+  t.equal(loadDashboard(join(folder, 'nothing')), 'NOT_BUILT');
+  const browser = await signIn(await start(t, {}, 'NOT_BUILT'));
   const answer = await browser.get(INCIDENT);
   t.equal(answer.status, 503);
+  t.match(answer.text, /not built; the API works/);
   t.match(answer.text, /npm run dashboard/);
   t.equal((await browser.get('/auth/signed-in')).status, 200);
+});
+
+t.test('a build of another version is not served, and says which command to run', async (t) => {
+  const older = t.testdir({});
+  const { overview: _, ...pages } = manifest.pages;
+  writeFileSync(join(older, 'manifest.json'), JSON.stringify({ ...manifest, pages }));
+  t.equal(loadDashboard(older), 'BUILT_FROM_OTHER_VERSION');
+  const browser = await signIn(await start(t, {}, 'BUILT_FROM_OTHER_VERSION'));
+  for (const path of [INCIDENT, '/projects/demo']) {
+    const answer = await browser.get(path);
+    t.equal(answer.status, 503);
+    t.match(answer.text, /built from another version of the program; the API works/);
+    t.match(answer.text, /npm run dashboard/);
+  }
 });
