@@ -4,11 +4,18 @@
  * they are a separate record that lists of incidents and later commits leave out.
  */
 import type { AlertInstanceContext } from '../../machines/alerting/alert-instance.ts';
+import type { AlertRuleContext } from '../../machines/alerting/alert-rule.ts';
 import type { MissingReason } from '../../machines/alerting/incident.ts';
 import type { RetireReason } from '../../machines/platform/effects.ts';
-import { instanceIdOf } from '../../streams/alerting/evaluation/notification-diff.ts';
-import type { ObservedValue } from '../../streams/telemetry/entry.ts';
-import type { Draft, RecordWrite } from '../platform/host/host-port.ts';
+import {
+  acceptEdge,
+  type DecidedInstance,
+  instanceIdOf,
+} from '../../streams/alerting/evaluation/notification-diff.ts';
+import { Refusal } from '../../streams/platform/refusal.ts';
+import type { Edge, ObservedValue } from '../../streams/telemetry/entry.ts';
+import type { Draft, EventOf, RecordWrite } from '../platform/host/host-port.ts';
+import { isOfRetiredVm } from '../vms/vm-directory.ts';
 
 declare module '../platform/host/rows.ts' {
   interface RecordBodies {
@@ -73,7 +80,7 @@ export interface IncidentWindowBody {
 }
 
 /** The record of the samples that decided an incident. */
-export function incidentWindowRecord(
+function incidentWindowRecord(
   incidentId: string,
   window: readonly ObservedValue[],
 ): RecordWrite<'incidentWindow'> {
@@ -148,4 +155,186 @@ function stateOf(incident: {
 }): IncidentState {
   if (incident.retiredMs !== null) return 'RETIRED';
   return incident.recoveredMs === null ? 'FIRING' : 'RECOVERED';
+}
+
+// Turns an edge of the evaluator into steps of the alert instance's machine. An instance that has
+// never fired has no row: the commit that fires it takes the machine through the edges below firing
+// that led to it, each with its own time, so the recorded path is whole. Edges of an older evaluation revision, and edges
+// decided before (a replay), change nothing. Neither do those of a VM that was retired since.
+
+declare module '../platform/host/rows.ts' {
+  interface RecordBodies {
+    datacenterCondition: DatacenterConditionBody;
+    incidentHeldVms: IncidentHeldVmsBody;
+  }
+}
+
+/** `rulePending`: to be decided once the rule, of unchanged evaluation, has been applied. */
+export type EdgeDecision = 'applied' | 'alreadyDecided' | 'ruleNotInForce' | 'rulePending';
+
+/** Decides one edge inside `draft`. Deciding it twice is a no-op. */
+export function decideEdge(draft: Draft, reported: Edge): EdgeDecision {
+  const rule = ruleInForce(draft, reported);
+  if (typeof rule === 'string') return rule;
+  const edge = reported.key.vm === '' ? ofDatacenter(draft, reported) : reported;
+  if (!edge) return 'alreadyDecided';
+  if (isOfRetiredVm(draft, edge.key)) return 'ruleNotInForce';
+  const id = instanceIdOf(edge.key);
+  const existing = draft.instance('alertInstance', id);
+  if (existing?.final) return 'ruleNotInForce';
+  const context = existing?.context;
+  const accepted = acceptEdge(decidedOf(context), edge);
+  if (!accepted) return 'alreadyDecided';
+  if (!existing) draft.start('alertInstance', id, { at: draft.at, ...edge.key });
+  for (const event of eventsOf(edge, accepted.incidentId, rule, draft.at)) {
+    draft.send('alertInstance', id, event);
+  }
+  if (edge.kind === 'fired') {
+    draft.putRecord(incidentWindowRecord(accepted.incidentId, edge.window));
+    if (edge.held) recordHeld(draft, accepted.incidentId, edge.held);
+  }
+  if (edge.kind === 'retired') beginGeneration(draft, reported);
+  return 'applied';
+}
+
+/**
+ * Body of a record of kind `datacenterCondition`, under the id of a rule's first alert instance for
+ * the data center. One whose VMs are all gone is retired for good; what comes later is another.
+ */
+interface DatacenterConditionBody {
+  /** Number of retirements. */
+  readonly generation: number;
+  /** Time of the edge that retired it last: all edges up to it are decided. */
+  readonly throughMs: number;
+}
+
+/** The edge with the condition's current generation; undefined when it was decided before. */
+function ofDatacenter(draft: Draft, edge: Edge): Edge | undefined {
+  const body = conditionOf(draft, edge);
+  if (!body) return edge;
+  if (edge.atMs <= body.throughMs) return undefined;
+  return { ...edge, key: { ...edge.key, generation: body.generation } };
+}
+
+function beginGeneration(draft: Draft, edge: Edge): void {
+  const { generation } = conditionOf(draft, edge) ?? { generation: 0 };
+  const body: DatacenterConditionBody = { generation: generation + 1, throughMs: edge.atMs };
+  draft.putRecord({ kind: 'datacenterCondition', id: instanceIdOf(edge.key), body: { ...body } });
+}
+
+function conditionOf(draft: Draft, { key }: Edge): DatacenterConditionBody | undefined {
+  // Records of this kind are written above alone.
+  return draft.record('datacenterCondition', instanceIdOf(key))?.body as
+    | DatacenterConditionBody
+    | undefined;
+}
+
+/** Most VMs named in the record of a data center's incident; the count has all of them. */
+export const HELD_VMS_MAX = 1_000;
+
+/** Body of a record of kind `incidentHeldVms`, under the incident's id; written with the firing. */
+export interface IncidentHeldVmsBody {
+  readonly datacenter: string;
+  /** Ids of the project's VMs that were silent then, sorted; the first 1,000 of them. */
+  readonly vms: readonly string[];
+  /** How many there were. */
+  readonly count: number;
+}
+
+function recordHeld(draft: Draft, id: string, { datacenter, vms }: Held): void {
+  const body: IncidentHeldVmsBody = {
+    ...{ datacenter, count: vms.length },
+    vms: vms.slice(0, HELD_VMS_MAX),
+  };
+  draft.putRecord({ kind: 'incidentHeldVms', id, body: { ...body } });
+  const incident = draft.record('incident', id);
+  if (!incident) throw new Error(`The incident ${id} has just been recorded and is not there`);
+  const { sort } = incident;
+  const updated = { ...incident.body, datacenter, heldVmCount: vms.length };
+  draft.putRecord({ kind: 'incident', id, body: updated, ...(sort !== undefined && { sort }) });
+}
+
+type Held = NonNullable<Extract<Edge, { kind: 'fired' }>['held']>;
+
+/** The instance's past according to its row; all zero without one. */
+function decidedOf(context: AlertInstanceContext | undefined): DecidedInstance {
+  if (!context) return { ordinal: 0, decidedThrough: 0, firing: false };
+  const { ordinal, decidedThrough, incident } = context;
+  if (!incident) return { ordinal, decidedThrough, firing: false };
+  const { startedMs, dataMissingReason } = incident;
+  return {
+    ...{ ordinal, decidedThrough, firing: isOpen(incident), startedMs },
+    dataMissing: incident.dataMissingSinceMs !== null,
+    ...(dataMissingReason === null ? {} : { missingReason: dataMissingReason }),
+    evaluatorFailed: incident.evaluatorError !== null,
+  };
+}
+
+/**
+ * The rule's context when the edge was evaluated under the revision now in force. While a version is
+ * pending nothing is notified; an edit of names alone loses no edge.
+ */
+function ruleInForce(
+  draft: Draft,
+  edge: Edge,
+): AlertRuleContext | 'ruleNotInForce' | 'rulePending' {
+  const rule = draft.instance('alertRule', edge.key.rule);
+  if (!rule) return 'ruleNotInForce';
+  const context = rule.context;
+  if (context.evaluationRevision !== edge.key.evaluationRevision) return 'ruleNotInForce';
+  if (rule.value === 'active') return context;
+  return rule.value === 'pendingApplication' ? 'rulePending' : 'ruleNotInForce';
+}
+
+function eventsOf(
+  edge: Edge,
+  incidentId: string,
+  { spec }: AlertRuleContext,
+  at: number,
+): EventOf<'alertInstance'>[] {
+  const { atMs: eventMs, observedMs = eventMs, value = null } = edge;
+  const decided = { at, eventMs };
+  const observed = { ...decided, observedMs, value };
+  switch (edge.kind) {
+    case 'fired': {
+      const { startedMs, notify } = edge;
+      const repeatIntervalMs = spec.repeatIntervalSeconds * 1000;
+      const fired = { ...observed, startedMs, incidentId, notify, repeatIntervalMs };
+      return [...edge.run.map((event) => ({ ...event, at })), { type: 'sustained', ...fired }];
+    }
+    case 'retired':
+      return [{ type: 'retired', at, reason: 'VM_DELETED' }];
+    case 'recovered':
+      return [{ type: 'recovered', ...observed, notify: edge.notify ?? true }];
+    case 'dataMissing':
+      return [{ type: 'dataMissing', ...decided, sinceMs: edge.sinceMs, reason: edge.reason }];
+    case 'dataObserved':
+      return [{ type: 'dataObserved', ...decided }];
+    case 'evaluatorFailed':
+      return [{ type: 'evaluatorFailed', at, reason: edge.reason }];
+    case 'evaluatorHealthy':
+      return [{ type: 'evaluatorHealthy', at }];
+    case 'corrected':
+      return [{ type: 'corrected', ...decided }];
+  }
+}
+
+function isOpen(incident: { recoveredMs: number | null; retiredMs: number | null }): boolean {
+  return incident.recoveredMs === null && incident.retiredMs === null;
+}
+
+/** Submits `items` in order, whole or in parts. Throws what `submit` throws for a single item. */
+export async function submitInParts<T>(
+  items: readonly T[],
+  submit: (part: readonly T[]) => Promise<unknown>,
+): Promise<void> {
+  try {
+    await submit(items);
+  } catch (error) {
+    const tooLarge = error instanceof Refusal && error.reason === 'REQUEST_TOO_LARGE';
+    if (!tooLarge || items.length < 2) throw error;
+    const middle = Math.ceil(items.length / 2);
+    await submitInParts(items.slice(0, middle), submit);
+    await submitInParts(items.slice(middle), submit);
+  }
 }

@@ -11,7 +11,7 @@ import type { RetireReason } from '../../machines/platform/effects.ts';
 import type { Host, Instance, ProjectView } from '../platform/host/host-port.ts';
 import { liveInstances } from '../platform/host/live-instances.ts';
 import { isOfRetiredVm } from '../vms/vm-directory.ts';
-import { submitInParts } from './edges.ts';
+import { submitInParts } from './incident.ts';
 
 /** Instances changed by one commit. */
 const BATCH = 100;

@@ -5,14 +5,20 @@
  * one pass in the log's order, a commit a turn, so that it may run inside a busy service; then every
  * transition and row once more (`row-checker.ts`), those that no commit made among them.
  */
+
+import { isDeepStrictEqual } from 'node:util';
 import type { MachineDefinition } from '../../machines/platform/definition.ts';
-import type { CommitReader } from '../../sqlite/platform/control/commit-reader.ts';
+import type {
+  CommitReader,
+  InstanceKey,
+  InstanceWithLast,
+  StoredTransition,
+} from '../../sqlite/platform/control/commit-reader.ts';
 import type { Clock } from '../../streams/platform/clock.ts';
 import { eventsStream } from '../../streams/platform/commit/events.ts';
 import { nextTurn } from '../platform/time-slices.ts';
 import { ProjectCheck, type ProjectCheckParts, type ProjectVerification } from './project-check.ts';
 import { FORGOTTEN_MACHINES, HISTORY_KEPT_MS } from './retention.ts';
-import { checkRows } from './row-checker.ts';
 import { type CommitBodies, StepChecker } from './step-checker.ts';
 
 export interface LogVerification {
@@ -37,7 +43,7 @@ export interface LogVerifierOptions {
   readonly onProgress?: (progress: VerifyProgress) => void;
 }
 
-const PAGE = 200;
+const COMMITS_PAGE = 200;
 /** How long the log keeps bodies, ms. */
 const RETENTION_MS = eventsStream().maxAgeMs ?? Number.POSITIVE_INFINITY;
 /** Nodes' clocks and the log's differ by no more, ms. */
@@ -70,7 +76,7 @@ async function checkCommits(options: LogVerifierOptions, projects: Projects): Pr
   let after = 0;
   let verified = 0;
   for (;;) {
-    const page = reader.commits({ after, through, limit: PAGE });
+    const page = reader.commits({ after, through, limit: COMMITS_PAGE });
     for (const commit of page) {
       signal?.throwIfAborted();
       await projects.of(commit.project).take(commit);
@@ -78,7 +84,7 @@ async function checkCommits(options: LogVerifierOptions, projects: Projects): Pr
       onProgress({ verified: ++verified, commits: count });
       after = commit.sequence;
     }
-    if (page.length < PAGE) return through;
+    if (page.length < COMMITS_PAGE) return through;
   }
 }
 
@@ -129,5 +135,110 @@ class Projects {
   reports(): ProjectVerification[] {
     const reports = [...this.#checks.values()].map((check) => check.report());
     return reports.sort((a, b) => (a.project < b.project ? -1 : 1));
+  }
+}
+
+// Checker of the projection's rows against the commits that they name. Each transition that audit
+// shows stands under a commit of its project and goes on where the one before it ended. Each
+// instance's row is what its last transition came to. No body is needed, so that rows older than
+// the log are checked too. One turn checks a page, on one state of the file.
+
+/** Takes what was looked at; `fault`: what does not hold, as a sentence. */
+export interface RowFindings {
+  transitionFault(project: string, sequence: number, fault: string): void;
+  /** @param sequence of its last transition's commit; undefined: it has none */
+  instance(project: string, sequence: number | undefined, fault: string | undefined): void;
+}
+
+export interface RowCheckOptions {
+  readonly reader: CommitReader;
+  readonly findings: RowFindings;
+  /** May the row of an instance that came to this be gone? `to` is JSON. */
+  readonly isForgotten: (row: { machine: string; at: number; to: string }) => boolean;
+  readonly signal?: AbortSignal | undefined;
+}
+
+const ROWS_PAGE = 500;
+
+/** Looks at every row. Rejects with the reason of `signal`, or a fault of reading. */
+async function checkRows(options: RowCheckOptions): Promise<void> {
+  const { reader, findings } = options;
+  await everyPage(options, (after) => reader.everyTransition({ after, limit: ROWS_PAGE }), {
+    placeOf: ({ id }) => id,
+    take(transition) {
+      const fault = faultOfTransition(options, transition);
+      if (fault === undefined) return;
+      findings.transitionFault(transition.project, transition.sequence, fault);
+    },
+  });
+  await everyPage(options, (after) => reader.everyInstance({ after, limit: ROWS_PAGE }), {
+    placeOf: ({ row }) => row,
+    take(row) {
+      findings.instance(row.project, row.last?.sequence, faultOfInstance(options, row));
+    },
+  });
+}
+
+async function everyPage<T>(
+  { signal }: RowCheckOptions,
+  read: (after: number) => readonly T[],
+  { placeOf, take }: { readonly placeOf: (one: T) => number; readonly take: (one: T) => void },
+): Promise<void> {
+  for (let after = Number.MIN_SAFE_INTEGER; ; ) {
+    signal?.throwIfAborted();
+    const page = read(after);
+    for (const one of page) take(one);
+    const last = page.at(-1);
+    if (last === undefined || page.length < ROWS_PAGE) return;
+    after = placeOf(last);
+    await nextTurn();
+  }
+}
+
+function faultOfTransition(
+  { reader, isForgotten }: RowCheckOptions,
+  transition: StoredTransition,
+): string | undefined {
+  const { project, commit, at, from, before, hasRow } = transition;
+  const name = `Audit shows a transition of ${nameOf(transition)}`;
+  if (commit?.project !== project) return `${name} that no commit of the project made`;
+  if (commit.at !== at) return `${name} at another time than its commit's`;
+  // The first that is left of an instance goes on from one that was let go.
+  const isFirstLeft = before === null && from !== null && reader.start(project) !== undefined;
+  if (!isFirstLeft && !isSameJson(from, before)) {
+    return `${name} that does not go on where the one before ended`;
+  }
+  if (hasRow) return undefined;
+  const last = reader.lastTransition(transition);
+  if (last && isForgotten({ machine: transition.machine, ...last })) return undefined;
+  return `${name}, and there is no row of it`;
+}
+
+function faultOfInstance({ reader }: RowCheckOptions, row: InstanceWithLast): string | undefined {
+  const { last } = row;
+  const name = `The row of ${nameOf(row)}`;
+  // Its transitions were let go with the commits of their time.
+  if (last === null && row.updated <= (reader.start(row.project)?.at ?? 0)) return undefined;
+  if (last === null) return `${name} comes from no commit: no transition of it is there`;
+  if (isSameJson(row.value, last.to) && row.updated === last.at) return undefined;
+  return `${name} is not what its last transition came to`;
+}
+
+function nameOf({ machine, instance }: InstanceKey): string {
+  return `${machine} ${instance}`;
+}
+
+/** As values: an object's keys may have been written in another order. */
+function isSameJson(one: string | null, other: string | null): boolean {
+  if (one === null || other === null || one === other) return one === other;
+  return isDeepStrictEqual(parsed(one), parsed(other));
+}
+
+/** What is no JSON equals nothing. */
+function parsed(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return Symbol('no JSON');
   }
 }

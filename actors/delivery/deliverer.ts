@@ -18,8 +18,7 @@ import {
   openAttempt,
   sendAttempt,
 } from './attempt.ts';
-import type { AttemptResult } from './destination-queues.ts';
-import { DestinationQueues, type Start } from './destination-queues.ts';
+import { type AttemptResult, DestinationQueues, type Start } from './destination-queues.ts';
 import type { AttemptOutcome } from './notifier-port.ts';
 import { isBounce, isOurs, recordLost, recordOutcome } from './outcome.ts';
 import { Sweeps } from './sweeps.ts';

@@ -5,10 +5,9 @@
  * checked inside the decision that adds one, so that concurrent requests cannot pass a limit
  * together; limits on the use of the service bound what a moment may bring.
  */
-
 import { invalidField, Refusal } from '../../streams/platform/refusal.ts';
 import type { LogEntry } from '../../streams/telemetry/entry.ts';
-import type { Draft, ProjectView } from './host/host-port.ts';
+import type { Draft, Host, ProjectView } from './host/host-port.ts';
 
 declare module './host/rows.ts' {
   interface RecordBodies {
@@ -181,4 +180,34 @@ export function limitExceeded(
     `${sentence}, or ask the operator for more ("svc admin limits set")`,
     Object.fromEntries(metadata),
   );
+}
+
+/**
+ * The limits of each project for code that looks at every request: read from the projection once,
+ * and again after a commit that changes them. Bounded by the number of projects.
+ */
+export class ProjectLimitsReader {
+  readonly #host: Pick<Host, 'view' | 'onApplied'>;
+  readonly #limits = new Map<string, ProjectLimits>();
+
+  constructor(host: Pick<Host, 'view' | 'onApplied'>) {
+    this.#host = host;
+    host.onApplied(({ commit: { project, decisions } }) => {
+      if (!this.#limits.has(project)) return;
+      const isChanged = decisions.some(({ records }) =>
+        records.some(({ kind }) => kind === LIMITS_KIND),
+      );
+      if (isChanged) this.#limits.delete(project);
+    });
+  }
+
+  /** What holds for the project now: what the operator has set, else the defaults. */
+  of(project: string): ProjectLimits {
+    let limits = this.#limits.get(project);
+    if (limits === undefined) {
+      limits = limitsOf(this.#host.view(project));
+      this.#limits.set(project, limits);
+    }
+    return limits;
+  }
 }

@@ -3,7 +3,6 @@
  * registration, liveness, exports and queries read: a project's records are read once and follow the
  * commits from then on. Below it the record itself, and the registration of VMs by their first row.
  */
-
 import type { Clock } from '../../streams/platform/clock.ts';
 import type { Commit } from '../../streams/platform/commit/commit.ts';
 import { itemsOf, type PageReader, pagesOf } from '../../streams/platform/commit/page.ts';
@@ -13,8 +12,7 @@ import {
   type ProjectRecord,
   type ProjectView,
 } from '../platform/host/host-port.ts';
-import type { ProjectLimits } from '../platform/project-limits.ts';
-import { ProjectLimitsReader } from '../platform/project-limits-reader.ts';
+import { type ProjectLimits, ProjectLimitsReader } from '../platform/project-limits.ts';
 import { nextTurn } from '../platform/time-slices.ts';
 import { ShardPlaces } from './export-shards.ts';
 import type { IngestRow, SenderReach } from './sent-row.ts';

@@ -17,6 +17,8 @@ export interface Measure {
   /** Of what people wrote; generated code apart. */
   readonly floors: Readonly<Record<Floor, Size>>;
   readonly all: Size;
+  /** Pages for the browser: part of the floor `src`. */
+  readonly dashboard: Size;
   readonly generated: Size;
   readonly tests: Size;
   readonly fileCircles: readonly (readonly string[])[];
@@ -46,6 +48,7 @@ export function measure(checkout: Checkout): Measure {
   return {
     floors: Object.fromEntries(floors.map((floor) => [floor, ofFloor(floor)])) as Measure['floors'],
     all: sizeOf(written),
+    dashboard: sizeOf(written.filter(({ path }) => path.startsWith('src/dashboard/'))),
     generated: sizeOf(all.filter(({ generated }) => generated)),
     tests: sizeOf(checkout.tests),
     fileCircles: fileCircles(checkout.sources),

@@ -7,12 +7,13 @@
  * A value is AES-256-GCM: version byte, 12-byte nonce, 16-byte tag, ciphertext. Purpose and id are
  * authenticated with it, so that a value moved to another row does not open.
  */
+
 import { createCipheriv, createDecipheriv } from 'node:crypto';
 import { existsSync } from 'node:fs';
 import Database, { type Statement } from 'better-sqlite3';
+import type { CancelWakeUp, Clock } from '../../streams/platform/clock.ts';
 import type { Random } from '../../streams/platform/random.ts';
 import { type Migration, openDatabase, type SqliteDatabase } from './database.ts';
-import { type Later, WalTruncator } from './wal-truncator.ts';
 
 export const MASTER_KEY_BYTES = 32;
 
@@ -334,4 +335,66 @@ function createSeal({ masterKey, random }: SecretStoreOptions): Seal {
 /** JSON keeps the two apart whatever they contain. */
 function boundTo(id: string, purpose: string): Uint8Array {
   return new TextEncoder().encode(JSON.stringify(['svc-sealed', VERSION, purpose, id]));
+}
+
+const DELAY_MS = 10_000;
+
+/** What is needed to truncate later. */
+export interface Later {
+  readonly clock: Clock;
+  /** Called when a truncation failed; it is retried. */
+  readonly onFault: (error: unknown) => void;
+}
+
+/**
+ * Truncates SQLite's write-ahead log after deletions. The log keeps pages as they were before, so
+ * deleted data stays on disk until a checkpoint writes the pages into the file and cuts the log to
+ * zero. That waits for the disk twice on the calling thread, so frequent deletions share one.
+ */
+class WalTruncator {
+  readonly #database: SqliteDatabase;
+  readonly #later: Later | undefined;
+  #cancel: CancelWakeUp | undefined;
+
+  /** @param later absent: every truncation happens at once */
+  constructor(database: SqliteDatabase, later: Later | undefined) {
+    this.#database = database;
+    this.#later = later;
+  }
+
+  /**
+   * Truncates the log before it returns. When another connection is reading, the truncation is
+   * scheduled instead. Throws `SqliteError` of better-sqlite3.
+   */
+  now(): void {
+    const [answer] = this.#database.pragma('wal_checkpoint(TRUNCATE)') as { busy: number }[];
+    if (answer?.busy === 1) this.#schedule();
+    else this.close();
+  }
+
+  /** Truncates the log within 10 s, once for all calls until then. */
+  soon(): void {
+    if (this.#later) this.#schedule();
+    else this.now();
+  }
+
+  /** Cancels a scheduled truncation: closing the last connection truncates the log. */
+  close(): void {
+    this.#cancel?.();
+    this.#cancel = undefined;
+  }
+
+  #schedule(): void {
+    this.#cancel ??= this.#later?.clock.wakeAfter(DELAY_MS, () => this.#retry());
+  }
+
+  #retry(): void {
+    this.#cancel = undefined;
+    try {
+      this.now();
+    } catch (error) {
+      this.#later?.onFault(error);
+      this.#schedule();
+    }
+  }
 }

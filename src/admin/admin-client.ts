@@ -2,8 +2,7 @@
 import { once } from 'node:events';
 import { type IncomingMessage, request } from 'node:http';
 import { createInterface } from 'node:readline';
-import type { AdminLine } from './admin-server.ts';
-import { openSocketPath } from './admin-server.ts';
+import { type AdminLine, openSocketPath } from './admin-server.ts';
 
 /** Nobody listens on the folder's socket: no service runs there. */
 export class NoService extends Error {}

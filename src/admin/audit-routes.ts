@@ -3,7 +3,6 @@
  * what. Changes of people, sessions, sign-in links and collectors of all projects are in no
  * project's audit, so only the operator can read them.
  */
-
 import { existsSync } from 'node:fs';
 import { create, toJson } from '@bufbuild/protobuf';
 import {
@@ -15,7 +14,7 @@ import type { Host, ListOptions } from '../../actors/platform/host/host-port.ts'
 import { nextTurn } from '../../actors/platform/time-slices.ts';
 import { machineDefinitions } from '../../machines/audit/registry.ts';
 import { CommitReader } from '../../sqlite/platform/control/commit-reader.ts';
-import { StreamOnDisk } from '../../sqlite/platform/embedded-stream/stream-on-disk.ts';
+import { StreamOnDisk } from '../../sqlite/platform/embedded-stream/stream-read.ts';
 import type { Clock } from '../../streams/platform/clock.ts';
 import { SYSTEM_PROJECT } from '../../streams/platform/commit/commit.ts';
 import { CommitBodiesOfStream } from '../../streams/platform/commit/commit-bodies.ts';

@@ -3,9 +3,7 @@
  * for addresses: whoever may open the socket could read the database as well. Every act is a commit
  * by `operator/<user>`, the user being the one who runs the command.
  */
-
-import type { Members } from '../../actors/identity/members.ts';
-import { projectRecord } from '../../actors/identity/members.ts';
+import { type Members, projectRecord } from '../../actors/identity/members.ts';
 import { MEMBERS_MAX, membershipOf } from '../../actors/identity/membership-changes.ts';
 import type { People } from '../../actors/identity/people.ts';
 import {

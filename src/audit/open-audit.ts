@@ -1,16 +1,21 @@
 /** Opens the room of audit: the export of commits to the sink of the settings, and their retention. */
 import { readFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { type FileHandle, open } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
 import { retain } from '../../actors/audit/retention.ts';
 import type { RunningHost } from '../../actors/platform/host/host.ts';
 import type { Part } from '../../actors/platform/supervision.ts';
 import { CommitReader } from '../../sqlite/platform/control/commit-reader.ts';
 import type { SecretStore } from '../../sqlite/platform/secret-store.ts';
-import { replaceFileDurably } from '../platform/durable-file.ts';
+import { replaceFileDurably, syncFolderSoon } from '../platform/durable-file.ts';
 import type { LostWork, RoomBase } from '../platform/room-base.ts';
 import type { Settings } from '../platform/settings/settings.ts';
-import { AuditExport, type CursorStore, type ExportedUpTo } from './export/audit-export.ts';
-import { fileSink } from './export/file-sink.ts';
+import {
+  AuditExport,
+  type AuditSink,
+  type CursorStore,
+  type ExportedUpTo,
+} from './export/audit-export.ts';
 
 export interface AuditOptions extends Omit<RoomBase, 'random' | 'settings'> {
   readonly settings: Pick<Settings, 'auditSink' | 'auditSinkRequired' | 'data'>;
@@ -123,4 +128,37 @@ export function retentionPart(
     onLost: lost('retention'),
   };
   return { name: 'retention', run: (signal) => retain(deps, signal) };
+}
+
+// The audit sink as a file that only grows. It is opened for each batch, so that whoever rotates it
+// renames it and no signal is needed: the next batch makes a new one.
+
+/** Mode 0600 when it is made; its folder must exist. */
+export function fileSink(path: string): AuditSink {
+  return {
+    async append(lines) {
+      const file = await open(path, 'a+', 0o600);
+      try {
+        const { size, isFile } = await statOf(file);
+        if (!isFile) throw new Error(`${path} is no file`);
+        // What a crash or a full disk has cut off stays as a line of its own.
+        await file.appendFile((await isCutOff(file, size)) ? `\n${lines}` : lines);
+        await file.sync();
+        if (size === 0) await syncFolderSoon(dirname(path));
+      } finally {
+        await file.close();
+      }
+    },
+  };
+}
+
+async function statOf(file: FileHandle) {
+  const found = await file.stat();
+  return { size: found.size, isFile: found.isFile() };
+}
+
+async function isCutOff(file: FileHandle, size: number): Promise<boolean> {
+  if (size === 0) return false;
+  const { buffer } = await file.read(Buffer.alloc(1), 0, 1, size - 1);
+  return buffer.toString() !== '\n';
 }

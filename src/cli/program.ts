@@ -4,6 +4,7 @@
  */
 import { withoutLogins } from '../../streams/platform/shown-url.ts';
 import { closestName } from '../platform/closest-name.ts';
+import { programVersion } from '../platform/version.ts';
 import { adminCommand } from './admin.ts';
 import { agentCommand } from './agent.ts';
 import { auditCommand } from './audit.ts';
@@ -15,14 +16,13 @@ import { historyCommand } from './history.ts';
 import { credentialsCommand } from './identity/credentials.ts';
 import { keysCommand } from './identity/keys.ts';
 import { membersCommand } from './identity/members.ts';
-import { projectsCommand } from './identity/projects.ts';
+import { limitsCommand, projectsCommand } from './identity/projects.ts';
 import { serviceAccountsCommand } from './identity/service-accounts.ts';
 import { trustsCommand } from './identity/trusts.ts';
 import { installCommand } from './install.ts';
 import { alertsCommand } from './monitoring/alerts.ts';
 import { deliveriesCommand } from './monitoring/deliveries.ts';
 import { destinationsCommand } from './monitoring/destinations.ts';
-import { limitsCommand } from './monitoring/limits.ts';
 import { monitoringCommand } from './monitoring/monitoring.ts';
 import { overviewCommand } from './monitoring/overview.ts';
 import { recordCommand } from './record.ts';
@@ -30,7 +30,6 @@ import { replayCommand } from './replay.ts';
 import { serveCommand } from './serve.ts';
 import { loginCommand } from './session/login.ts';
 import { logoutCommand, sessionsCommand, whoamiCommand } from './session/sessions.ts';
-import { versionCommand } from './version.ts';
 import { vmsCommand } from './vms.ts';
 
 const helpCommand: Command = {
@@ -41,6 +40,17 @@ const helpCommand: Command = {
     const command = name === undefined ? undefined : find(name);
     if (name !== undefined && !command) return unknown(name, stderr);
     stdout(command ? helpText(command, action) : overview());
+    return EXIT_OK;
+  },
+};
+
+/** `svc version`: this program's version and what it runs on, one line, for bug reports. */
+const versionCommand: Command = {
+  name: 'version',
+  summary: 'Print the version of the program and of Node',
+  help: () => 'Usage: svc version\n',
+  run: async (_args, { stdout }) => {
+    stdout(`svc ${programVersion} (node ${process.versions.node}, ${process.platform})\n`);
     return EXIT_OK;
   },
 };

@@ -36,10 +36,9 @@ import {
 } from './notify/notifier.ts';
 import { formatSecret } from './notify/webhook/webhook.ts';
 import { ownerMails } from './owner-mail.ts';
-import { createRecipientTokens } from './recipients/recipient-tokens.ts';
 import { addRecipientRoutes } from './recipients/routes.ts';
 import { createUnsubscribeCodes, unsubscribeUrl } from './recipients/unsubscribe-codes.ts';
-import { verificationMails } from './verification-mail.ts';
+import { createRecipientTokens, verificationMails } from './verification-mail.ts';
 
 export interface DeliveryOptions {
   readonly settings: Settings;

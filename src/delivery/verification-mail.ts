@@ -2,10 +2,14 @@
  * Verification mails, by which holders of addresses confirm them. Editors of destinations decide who
  * gets such mails, though only members can, so they are limited per address and per project.
  */
-import type { VerificationMails } from '../../actors/delivery/destinations-port.ts';
+import type {
+  RecipientTokens,
+  VerificationMails,
+} from '../../actors/delivery/destinations-port.ts';
 import type { Clock } from '../../streams/platform/clock.ts';
 import { type Random, ulid } from '../../streams/platform/random.ts';
 import { AddressLimits } from '../platform/http/anonymous-limits.ts';
+import { hashKey, mintSecret, parseSecret } from '../platform/keys.ts';
 import { verificationLetter } from '../platform/mail/letters.ts';
 import type { MailQueue } from '../platform/mail/mail-queue.ts';
 
@@ -49,5 +53,23 @@ export function verificationMails(deps: VerificationMailDeps): VerificationMails
         },
       });
     },
+  };
+}
+
+/** Prefix of a recipient's id; a secret holds the rest, letters and digits. */
+const ID_PREFIX = 'rcp_';
+
+/** Secrets of verification mails, in the form of all secrets of the service. */
+export function createRecipientTokens(ports: { clock: Clock; random: Random }): RecipientTokens {
+  return {
+    mint(recipient) {
+      const id = recipient.slice(ID_PREFIX.length);
+      return mintSecret('verify', { nowMs: ports.clock.now(), random: ports.random, id });
+    },
+    parse(text) {
+      const id = parseSecret('verify', text);
+      return id === undefined ? undefined : `${ID_PREFIX}${id}`;
+    },
+    hash: hashKey,
   };
 }

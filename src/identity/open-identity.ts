@@ -4,16 +4,12 @@
  */
 import type { FastifyInstance } from 'fastify';
 import { finishLeftovers } from '../../actors/identity/account-aftermath.ts';
-import type { Accounts } from '../../actors/identity/accounts.ts';
-import { createAccounts } from '../../actors/identity/accounts.ts';
+import { type Accounts, createAccounts } from '../../actors/identity/accounts.ts';
 import { completeClaimIndex } from '../../actors/identity/email-index.ts';
-import type { Keys } from '../../actors/identity/keys.ts';
-import { createKeys } from '../../actors/identity/keys.ts';
+import { createKeys, type Keys } from '../../actors/identity/keys.ts';
 import { noteLeaksOfPeople } from '../../actors/identity/leaks.ts';
-import type { Members } from '../../actors/identity/members.ts';
-import { createMembers } from '../../actors/identity/members.ts';
-import type { People, PeopleDeps } from '../../actors/identity/people.ts';
-import { createPeople } from '../../actors/identity/people.ts';
+import { createMembers, type Members } from '../../actors/identity/members.ts';
+import { createPeople, type People, type PeopleDeps } from '../../actors/identity/people.ts';
 import type { SignInSecrets } from '../../actors/identity/sign-in-secrets.ts';
 import type { RunningHost } from '../../actors/platform/host/host.ts';
 import type { Host } from '../../actors/platform/host/host-port.ts';

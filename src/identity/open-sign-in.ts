@@ -16,8 +16,7 @@ import { ConfigError } from '../platform/settings/config.ts';
 import type { Settings } from '../platform/settings/settings.ts';
 import { createIdentityProvider, type IdentityProvider } from './sign-in/identity-provider.ts';
 import { createLoginStates } from './sign-in/login-state.ts';
-import { addAuthRoutes } from './sign-in/routes.ts';
-import type { AuthRoutesDeps } from './sign-in/scope.ts';
+import { type AuthRoutesDeps, addAuthRoutes } from './sign-in/routes.ts';
 import { createRotateCookie, type RotateCookie } from './sign-in/session-cookie.ts';
 
 export interface SignInOptions {

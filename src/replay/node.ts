@@ -3,9 +3,8 @@
  * memory, under a clock that stands still unless it is moved. Notifications go through the real
  * recheck and the real attempt; only the endpoint is made up: it accepts at once.
  */
-
 import { createHash } from 'node:crypto';
-import { decideEdge, submitInParts } from '../../actors/alerting/edges.ts';
+import { decideEdge, submitInParts } from '../../actors/alerting/incident.ts';
 import { retireInstances } from '../../actors/alerting/rule-instances.ts';
 import { type AttemptDeps, openAttempt } from '../../actors/delivery/attempt.ts';
 import { expandAlerting } from '../../actors/delivery/audience.ts';

@@ -23,8 +23,25 @@ import type { IngestRates } from '../../actors/telemetry/ingest/ingest-limits.ts
 import type { Ingest } from '../../actors/telemetry/ingest/ingest-port.ts';
 import type { SecretStore } from '../../sqlite/platform/secret-store.ts';
 import type { Clock } from '../../streams/platform/clock.ts';
-import { cutOffKey, type IncidentWatchDeps } from '../alerting/api/incident-watch.ts';
+import { type AlertInstanceDeps, alertInstanceMethods } from '../alerting/api/alert-instances.ts';
+import { type AlertPreviewDeps, previewAlertRule } from '../alerting/api/alert-preview.ts';
+import {
+  type AlertRulesDeps,
+  alertRuleMethods,
+  alertTemplateMethods,
+} from '../alerting/api/alert-rules.ts';
+import {
+  cutOffKey,
+  type IncidentWatchDeps,
+  incidentWatch,
+} from '../alerting/api/incident-watch.ts';
+import { type IncidentDeps, incidentMethods } from '../alerting/api/incidents.ts';
+import { type OverviewDeps, overviewMethods } from '../alerting/api/project-overview.ts';
 import { auditService } from '../audit/api/audit.ts';
+import { type CiDeps, ciMethods } from '../ci/api/ci.ts';
+import { type DeliveryDeps, deliveryMethods } from '../delivery/api/deliveries.ts';
+import { type DestinationDeps, destinationMethods } from '../delivery/api/destinations.ts';
+import { noticeMethods } from '../delivery/api/notices.ts';
 import { AuditService } from '../gen/svc/audit/v1/audit_pb.ts';
 import { AutomationService } from '../gen/svc/iam/v1/automation_pb.ts';
 import { IngestService } from '../gen/svc/ingest/v1/ingest_pb.ts';
@@ -32,6 +49,11 @@ import { AlertService } from '../gen/svc/monitoring/v1/alert_pb.ts';
 import { MonitoringService } from '../gen/svc/monitoring/v1/monitoring_pb.ts';
 import { policy } from '../gen/svc/options/v1/policy_pb.ts';
 import { ProjectService } from '../gen/svc/project/v1/project_pb.ts';
+import { type AccountsDeps, accountMethods } from '../identity/api/accounts.ts';
+import { credentialMethods } from '../identity/api/credentials.ts';
+import { type KeysDeps, keyMethods } from '../identity/api/keys.ts';
+import { memberMethods } from '../identity/api/members.ts';
+import { callerMethods, type ProjectDeps } from '../identity/api/projects.ts';
 import type { Authenticator } from '../platform/access/authenticator.ts';
 import { mapErrors } from '../platform/api/error-mapping.ts';
 import {
@@ -54,13 +76,8 @@ import { monitoringService } from '../telemetry/api/monitoring.ts';
 import type { IncidentRecomputations } from '../telemetry/query/explain/recompute-incident.ts';
 import type { AlertPreviews } from '../telemetry/query/preview/alert-preview.ts';
 import type { VmQueries } from '../telemetry/query/vm/vm-queries.ts';
+import { agentMethods, type EnrolmentDeps, enrolmentMethods } from '../vms/api/vm-enrolments.ts';
 import { admitBodies } from './request-bodies.ts';
-import {
-  alertService,
-  automationService,
-  type IdentityDeps,
-  projectService,
-} from './rpc-services.ts';
 
 export interface RpcDeps
   extends IdentityDeps,
@@ -144,4 +161,45 @@ function register<S extends DescService>(
     };
     router.rpc(method, implement as MethodImpl<typeof method>, options);
   }
+}
+
+export type AlertDeps = AlertRulesDeps &
+  AlertInstanceDeps &
+  AlertPreviewDeps &
+  IncidentWatchDeps &
+  IncidentDeps &
+  OverviewDeps &
+  DestinationDeps &
+  DeliveryDeps;
+
+export type IdentityDeps = AccountsDeps & KeysDeps & CiDeps & ProjectDeps & EnrolmentDeps;
+
+/** The RPC services whose methods come from several rooms, each composed from those rooms. */
+function alertService(deps: AlertDeps): ServiceImpl<typeof AlertService> {
+  return {
+    previewAlertRule: (request, context) => previewAlertRule(deps, request, context),
+    ...alertRuleMethods(deps),
+    ...alertInstanceMethods(deps),
+    ...alertTemplateMethods(),
+    ...incidentWatch(deps),
+    ...incidentMethods(deps),
+    ...destinationMethods(deps),
+    ...deliveryMethods(deps),
+    ...noticeMethods(deps),
+    ...overviewMethods(deps),
+  };
+}
+
+function automationService(deps: IdentityDeps): ServiceImpl<typeof AutomationService> {
+  return {
+    ...accountMethods(deps),
+    ...keyMethods(deps),
+    ...credentialMethods(deps),
+    ...ciMethods(deps),
+    ...agentMethods(deps),
+  };
+}
+
+function projectService(deps: IdentityDeps): ServiceImpl<typeof ProjectService> {
+  return { ...callerMethods(deps), ...memberMethods(deps), ...enrolmentMethods(deps) };
 }

@@ -14,8 +14,8 @@ import { expandAlerting } from '../../actors/delivery/audience.ts';
 import type { HostCounters } from '../../actors/platform/host/counters.ts';
 import { createHost, type RunningHost } from '../../actors/platform/host/host.ts';
 import { runTimers } from '../../actors/platform/host/timers.ts';
-import { ProjectLimitsReader } from '../../actors/platform/project-limits-reader.ts';
-import type { Part } from '../../actors/platform/supervision.ts';
+import { ProjectLimitsReader } from '../../actors/platform/project-limits.ts';
+import { type Part, type Supervision, supervise } from '../../actors/platform/supervision.ts';
 import { machineDefinitions } from '../../machines/audit/registry.ts';
 import { type Clock, systemClock } from '../../streams/platform/clock.ts';
 import type { DueTimer } from '../../streams/platform/commit/projection.ts';
@@ -45,6 +45,7 @@ import {
   diskSpace,
   historyCheck,
   hostCheck,
+  partCheck,
   streamCheck,
 } from '../platform/health.ts';
 import { stopSignal } from '../platform/http/abort-signals.ts';
@@ -71,7 +72,6 @@ import { connectOptions, rpcRoutes } from './routes.ts';
 import type { RunningService, ServicePorts } from './running-service.ts';
 import { watchPermissions } from './start-checks.ts';
 import { openStorage, type Storage } from './storage.ts';
-import { superviseParts } from './supervise-parts.ts';
 
 export interface ServiceOptions {
   readonly settings: Settings;
@@ -315,4 +315,32 @@ async function watchForFault(host: RunningHost, clock: Clock, closers: Closers):
     await pause(clock, FAULT_CHECK_MS, watching.signal);
   }
   return new Promise<Error>(() => {});
+}
+
+// Supervises the running parts of all rooms. Each part runs until it is stopped, is restarted when it
+// fails, and reports its health to `/readyz`. A failing part stops no other.
+
+/** Parts are not ready until `start`; the closer stops them, last one first. */
+export function superviseParts(base: RoomBase, parts: readonly Part[]): { start(): void } {
+  const { clock, random, health, log, metrics, closers } = base;
+  const failures = metrics.counter('svc_part_failures_total', 'Failures of running parts', [
+    'part',
+  ]);
+  let supervision: Supervision | undefined;
+  closers.add('parts', () => supervision?.stop());
+  const running = { health: () => supervision?.health() ?? [] };
+  for (const { name } of parts) {
+    health.watch({ kind: name }, partCheck(running, { name, essential: true }));
+  }
+  return {
+    start() {
+      supervision = supervise({
+        ...{ parts, clock, random },
+        onFailure(part, error) {
+          failures.inc({ part: part.name });
+          log.error({ err: error, part: part.name }, 'A part failed and is restarted');
+        },
+      });
+    },
+  };
 }

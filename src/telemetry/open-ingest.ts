@@ -1,6 +1,5 @@
 /** Opens ingest: from rows of any sender to entries of the sample log, within the limits. */
-
-import type { ProjectLimitsReader } from '../../actors/platform/project-limits-reader.ts';
+import type { ProjectLimitsReader } from '../../actors/platform/project-limits.ts';
 import { ClockNotes } from '../../actors/telemetry/ingest/clock-notes.ts';
 import { createIngest } from '../../actors/telemetry/ingest/ingest.ts';
 import { IngestLimits, type IngestRates } from '../../actors/telemetry/ingest/ingest-limits.ts';

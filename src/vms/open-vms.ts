@@ -1,6 +1,6 @@
 /** Opens the room of VMs: the registry, the state of data centers, and enrolment of single VMs. */
 import type { Host } from '../../actors/platform/host/host-port.ts';
-import type { ProjectLimitsReader } from '../../actors/platform/project-limits-reader.ts';
+import type { ProjectLimitsReader } from '../../actors/platform/project-limits.ts';
 import type { Part } from '../../actors/platform/supervision.ts';
 import { Datacenters } from '../../actors/vms/datacenters.ts';
 import { createEnrolments, type Enrolments } from '../../actors/vms/enrolments.ts';

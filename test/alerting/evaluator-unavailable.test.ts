@@ -4,8 +4,8 @@
  * longer reaches back to the last observation, changes nothing of it.
  */
 import t from 'tap';
-import type { IncidentHeldVmsBody } from '../../actors/alerting/edges.ts';
 import type { EvaluatorDeps } from '../../actors/alerting/evaluator/evaluator.ts';
+import type { IncidentHeldVmsBody } from '../../actors/alerting/incident.ts';
 import { SAMPLES_STREAM } from '../../actors/telemetry/sample-log.ts';
 import { tick } from '../../actors/telemetry/ticker.ts';
 import { retireVms } from '../../actors/vms/vm-retirement.ts';

@@ -4,7 +4,7 @@
  * test/platform/machines.
  */
 import t from 'tap';
-import { decideEdge } from '../../actors/alerting/edges.ts';
+import { decideEdge } from '../../actors/alerting/incident.ts';
 import { createIncidentActs } from '../../actors/alerting/incident-acts.ts';
 import { instanceIdOf } from '../../streams/alerting/evaluation/notification-diff.ts';
 import { VirtualClock } from '../../streams/platform/clock.ts';

@@ -2,6 +2,7 @@
  * The audit sink when parts of it fail: a cursor, a read, an answer that does not come; what a change
  * that needs it is answered then, and what retention leaves for it.
  */
+
 import { readFileSync, writeFileSync } from 'node:fs';
 import t from 'tap';
 import {
@@ -12,8 +13,7 @@ import {
   type CursorStore,
 } from '../../src/audit/export/audit-export.ts';
 import { compareSink } from '../../src/audit/export/compare-sink.ts';
-import { fileSink } from '../../src/audit/export/file-sink.ts';
-import { cursorIn } from '../../src/audit/open-audit.ts';
+import { cursorIn, fileSink } from '../../src/audit/open-audit.ts';
 import { noCursor, others, person, startExportWorld } from '../support/audit-export-on-host.ts';
 import { reasonOf } from '../support/host-in-memory.ts';
 

@@ -2,6 +2,7 @@
  * The audit log's second place: what a line has, that none is missing whatever breaks off, and what
  * is refused while it cannot be written. Over a real host and its projection on disk.
  */
+
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { appendFileSync, mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
@@ -10,8 +11,7 @@ import { fileURLToPath } from 'node:url';
 import t from 'tap';
 import { type AuditSink, BACKLOG_MAX, STALLED_MS } from '../../src/audit/export/audit-export.ts';
 import { compareSink } from '../../src/audit/export/compare-sink.ts';
-import { fileSink } from '../../src/audit/export/file-sink.ts';
-import { withAuditExport } from '../../src/audit/open-audit.ts';
+import { fileSink, withAuditExport } from '../../src/audit/open-audit.ts';
 import { Closers } from '../../src/platform/closers.ts';
 import { createHealth } from '../../src/platform/health.ts';
 import { silentLog } from '../../src/platform/log.ts';

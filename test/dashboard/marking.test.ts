@@ -2,6 +2,7 @@
  * Marks on the drawing of a machine. The machine itself is the oracle: every step of every machine
  * is walked, and the drawing must show the states that it is in and the arrows that it took.
  */
+
 import { create, toJson } from '@bufbuild/protobuf';
 import fc from 'fast-check';
 import t from 'tap';
@@ -9,7 +10,7 @@ import { machineDefinitions } from '../../machines/audit/registry.ts';
 import type { MachineDefinition } from '../../machines/platform/definition.ts';
 import { layoutMessage } from '../../src/audit/api/machine-layout.ts';
 import { chartOf } from '../../src/audit/drawing/chart.ts';
-import * as room from '../../src/audit/drawing/layout.ts';
+import * as room from '../../src/audit/drawing/svg.ts';
 import {
   arrowId,
   eventName,

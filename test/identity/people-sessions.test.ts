@@ -2,10 +2,10 @@
  * Sessions end when they should, and not before; their secrets rotate, and the use of an old secret
  * reveals a theft.
  */
+
 import { createHash } from 'node:crypto';
 import t, { type Test } from 'tap';
 import type { IssuedLink } from '../../actors/identity/people-links.ts';
-import type { StartedSession } from '../../actors/identity/sessions.ts';
 import {
   CLI_SESSION_IDLE_MS,
   CLI_SESSION_MS,
@@ -13,6 +13,7 @@ import {
   ROTATION_GRACE_MS,
   SESSION_IDLE_MS,
   SESSION_MS,
+  type StartedSession,
 } from '../../actors/identity/sessions.ts';
 import { LINKS_MAX, SESSIONS_MAX } from '../../actors/identity/sign-ins.ts';
 import { GIVEN_UP_MAX } from '../../machines/identity/session.ts';

@@ -2,11 +2,15 @@
  * People: links that sign in once, accounts and addresses that
  * lead to one person each. Races are real: decisions of one host, submitted at once.
  */
+
 import { createHash } from 'node:crypto';
 import t, { type Test } from 'tap';
 import type { IssuedLink } from '../../actors/identity/people-links.ts';
-import type { StartedSession } from '../../actors/identity/sessions.ts';
-import { CLI_SESSION_MS, ROTATE_AFTER_MS } from '../../actors/identity/sessions.ts';
+import {
+  CLI_SESSION_MS,
+  ROTATE_AFTER_MS,
+  type StartedSession,
+} from '../../actors/identity/sessions.ts';
 import { mintSecret } from '../../src/platform/keys.ts';
 import { SYSTEM_PROJECT } from '../../streams/platform/commit/commit.ts';
 import { reasonOf } from '../support/host-in-memory.ts';

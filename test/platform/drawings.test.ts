@@ -1,4 +1,5 @@
 /** The committed drawings, and what a drawing of any machine must show. */
+
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -8,9 +9,13 @@ import { setup } from 'xstate';
 import { machineDefinitions } from '../../machines/audit/registry.ts';
 import { renderDrawings, staleFiles } from '../../scripts/draw/drawings.ts';
 import { chartOf, labelOf, statesIn } from '../../src/audit/drawing/chart.ts';
-import { layoutOf, type PlacedArrow, type PlacedState } from '../../src/audit/drawing/layout.ts';
 import { toMermaid } from '../../src/audit/drawing/mermaid.ts';
-import { toSvg } from '../../src/audit/drawing/svg.ts';
+import {
+  layoutOf,
+  type PlacedArrow,
+  type PlacedState,
+  toSvg,
+} from '../../src/audit/drawing/svg.ts';
 
 const definitions = [...machineDefinitions.values()];
 

@@ -1,11 +1,12 @@
 /** The projection: what applying does, and reads whose pages hold while rows come and go. */
-
 import t, { type Test } from 'tap';
 import { Overlay } from '../../actors/platform/host/draft.ts';
 import { machineDefinitions } from '../../machines/audit/registry.ts';
 import type { MachineIndexes } from '../../machines/platform/definition.ts';
-import type { IndexedMachines } from '../../sqlite/platform/control/instance-indexes.ts';
-import { openInstanceStore } from '../../sqlite/platform/control/instance-store.ts';
+import {
+  type IndexedMachines,
+  openInstanceStore,
+} from '../../sqlite/platform/control/instance-store.ts';
 import { instanceMigrations } from '../../sqlite/platform/control/instances-schema.ts';
 import { openDatabase } from '../../sqlite/platform/database.ts';
 import {

@@ -2,6 +2,7 @@
  * Behaviour of a JetStream server alone: restarts, elections, streams made by other hands. Each
  * trap has a test on real nats-servers of the oldest and the newest supported version.
  */
+
 import { spawnSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { createServer, type Socket } from 'node:net';
@@ -11,8 +12,8 @@ import { type JetStreamManager, jetstreamManager, RetentionPolicy } from '@nats-
 import { connect } from '@nats-io/transport-node';
 import t, { type Test } from 'tap';
 import { systemClock } from '../../streams/platform/clock.ts';
+import { isOlder } from '../../streams/platform/jetstream/connection.ts';
 import { openJetStream } from '../../streams/platform/jetstream/jetstream-stream.ts';
-import { isOlder } from '../../streams/platform/jetstream/server-check.ts';
 import {
   type Stream,
   type StreamMessage,

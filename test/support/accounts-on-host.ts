@@ -2,13 +2,11 @@
  * Service accounts and keys on a real host, without the API: an account, many keys at once, and a host
  * whose process ends between two commits.
  */
-
 import type { Test } from 'tap';
 import { createAccounts } from '../../actors/identity/accounts.ts';
 import { startCredential } from '../../actors/identity/credentials.ts';
 import { type KeyOwner, ownerName } from '../../actors/identity/grants.ts';
-import type { CreateKey } from '../../actors/identity/keys.ts';
-import { createKeys } from '../../actors/identity/keys.ts';
+import { type CreateKey, createKeys } from '../../actors/identity/keys.ts';
 import type { Host } from '../../actors/platform/host/host-port.ts';
 import type { MachineName } from '../../machines/audit/registry.ts';
 import { mintKey } from '../../src/platform/keys.ts';

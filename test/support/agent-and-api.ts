@@ -9,9 +9,13 @@ import type { Test } from 'tap';
 import type { HostFiles } from '../../actors/telemetry/collectors/host/host-source.ts';
 import type { WriteAnswer, WriteRequest } from '../../actors/telemetry/ingest/ingest-port.ts';
 import type { Log } from '../../src/platform/log.ts';
-import { type AgentOptions, type RunningAgent, startAgent } from '../../src/vms/agent/agent.ts';
+import {
+  type AgentOptions,
+  createGuestSource,
+  type RunningAgent,
+  startAgent,
+} from '../../src/vms/agent/agent.ts';
 import { writeEnrolment } from '../../src/vms/agent/enrolment-file.ts';
-import { createGuestSource } from '../../src/vms/agent/guest-source.ts';
 import { seededRandom } from '../../streams/platform/random.ts';
 import { START_SECONDS, startRpcWorld, VM } from './api-in-process.ts';
 import { dataFolder } from './program.ts';

@@ -3,7 +3,6 @@
  * evaluator and history in a folder of the test's own, under a virtual clock. Requests are injected
  * below the socket, so that nothing is mocked but the network.
  */
-
 import { join } from 'node:path';
 import { fastifyConnectPlugin } from '@connectrpc/connect-fastify';
 import { type FastifyInstance, fastify } from 'fastify';
@@ -16,7 +15,7 @@ import { expandAlerting } from '../../actors/delivery/audience.ts';
 import { createDestinations } from '../../actors/delivery/destinations.ts';
 import type { DestinationsDeps } from '../../actors/delivery/destinations-port.ts';
 import { createHost } from '../../actors/platform/host/host.ts';
-import { ProjectLimitsReader } from '../../actors/platform/project-limits-reader.ts';
+import { ProjectLimitsReader } from '../../actors/platform/project-limits.ts';
 import { ClockNotes } from '../../actors/telemetry/ingest/clock-notes.ts';
 import { createIngest } from '../../actors/telemetry/ingest/ingest.ts';
 import { IngestLimits } from '../../actors/telemetry/ingest/ingest-limits.ts';

@@ -2,11 +2,9 @@
  * Exports the projection in argv[2] to the file in argv[3], with the cursor in argv[4], and reports
  * each batch; for tests that kill it in the middle. The first batch after the first is never done.
  */
-
 import { CommitReader } from '../../sqlite/platform/control/commit-reader.ts';
 import { AuditExport } from '../../src/audit/export/audit-export.ts';
-import { fileSink } from '../../src/audit/export/file-sink.ts';
-import { cursorIn } from '../../src/audit/open-audit.ts';
+import { cursorIn, fileSink } from '../../src/audit/open-audit.ts';
 import { silentLog } from '../../src/platform/log.ts';
 import { systemClock } from '../../streams/platform/clock.ts';
 

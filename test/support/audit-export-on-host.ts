@@ -10,8 +10,7 @@ import {
   type CursorStore,
 } from '../../src/audit/export/audit-export.ts';
 import { compareSink } from '../../src/audit/export/compare-sink.ts';
-import { fileSink } from '../../src/audit/export/file-sink.ts';
-import { cursorIn } from '../../src/audit/open-audit.ts';
+import { cursorIn, fileSink } from '../../src/audit/open-audit.ts';
 import { silentLog } from '../../src/platform/log.ts';
 import type { Actor } from '../../streams/platform/commit/commit.ts';
 import { startWorld } from './host-in-memory.ts';

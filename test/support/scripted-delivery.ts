@@ -2,10 +2,9 @@
  * Sets up delivery: rules that are in force, incidents that fire and recover when a
  * test says so, and a deliverer whose endpoint answers from a script.
  */
-
 import { createHash } from 'node:crypto';
 import type { Test } from 'tap';
-import { decideEdge, submitInParts } from '../../actors/alerting/edges.ts';
+import { decideEdge, submitInParts } from '../../actors/alerting/incident.ts';
 import type { AnswerExcerpt } from '../../actors/delivery/attempt.ts';
 import {
   Deliverer,

@@ -5,9 +5,8 @@
 import fc from 'fast-check';
 import t from 'tap';
 import { ProjectShares } from '../../actors/platform/project-shares.ts';
-import { BatchAnswers } from '../../actors/telemetry/ingest/batch-answers.ts';
 import { ClockNotes } from '../../actors/telemetry/ingest/clock-notes.ts';
-import { RecentTimes } from '../../actors/telemetry/ingest/ingest.ts';
+import { BatchAnswers, RecentTimes } from '../../actors/telemetry/ingest/ingest.ts';
 import { cpuRow } from '../support/alerting-on-host.ts';
 
 const DAY = 86_400_000;

@@ -2,6 +2,7 @@
  * The agent against the real API on a real port, under a virtual clock: the service goes away and
  * comes back, answers get lost, keys end, and every row arrives once, at its own time.
  */
+
 import { once } from 'node:events';
 import { chmodSync, existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:http';
@@ -10,14 +11,13 @@ import { errorToJson } from '@connectrpc/connect/protocol-connect';
 import t from 'tap';
 import { setLimits } from '../../actors/platform/project-limits.ts';
 import { httpStatusOf, toConnectError } from '../../src/platform/errors.ts';
-import { bufferFolder } from '../../src/vms/agent/agent.ts';
+import { bufferFolder, createGuestSource } from '../../src/vms/agent/agent.ts';
 import {
   EnrolmentUnusable,
   enrolmentPath,
   readEnrolment,
   writeEnrolment,
 } from '../../src/vms/agent/enrolment-file.ts';
-import { createGuestSource } from '../../src/vms/agent/guest-source.ts';
 import { createSender, type SendBatch, type SendOutcome } from '../../src/vms/agent/sender.ts';
 import { readStatus } from '../../src/vms/agent/status-file.ts';
 import { VirtualClock } from '../../streams/platform/clock.ts';

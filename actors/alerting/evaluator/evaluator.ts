@@ -6,7 +6,6 @@
  *
  *     SAMPLES -> decode -> history.append -> fold -> edges -> commits
  */
-
 import { concatMap, from, fromEvent, lastValueFrom, takeUntil, tap } from 'rxjs';
 import { pastFromMs } from '../../../streams/alerting/evaluation/catch-up.ts';
 import {
@@ -40,7 +39,7 @@ import { isRetryable } from '../../platform/retryable.ts';
 import { TimeSlices } from '../../platform/time-slices.ts';
 import { type RowRecovery, recoverRows } from '../../telemetry/row-recovery.ts';
 import { pastEntries, SAMPLES_STREAM, SampleLogReader } from '../../telemetry/sample-log.ts';
-import { decideEdge, HELD_VMS_MAX, submitInParts } from '../edges.ts';
+import { decideEdge, HELD_VMS_MAX, submitInParts } from '../incident.ts';
 import { confirmRule, seedOf } from '../rule-markers.ts';
 import {
   type EvaluatorView,

@@ -4,7 +4,6 @@
  * and refused, and the rest is kept: known VMs and series are stored regardless of what else a
  * batch contains. Rates: samples and bytes a second, of which a write is accepted or refused whole.
  */
-
 import type { Clock } from '../../../streams/platform/clock.ts';
 import { Refusal } from '../../../streams/platform/refusal.ts';
 import { RETENTION_MS } from '../../../streams/telemetry/entry.ts';
@@ -14,7 +13,6 @@ import type { SeriesKey } from '../../../streams/telemetry/samples/batch.ts';
 import type { ProjectLimits } from '../../platform/project-limits.ts';
 import type { IngestRow } from '../../vms/sent-row.ts';
 import type { VmRegistry } from '../../vms/vm-directory.ts';
-import { isSameList } from './batch-answers.ts';
 import { type CheckedRows, checkedRows, type PlacedRow, withoutSeries } from './checked-rows.ts';
 import type { RejectedSample } from './ingest-port.ts';
 
@@ -444,4 +442,15 @@ class Meter {
     this.#window = { startMs, amount: 0, before };
     return nowMs - startMs;
   }
+}
+
+/** Of series: mostly the very same list, or one that differs early. */
+export function isSameList(
+  list: readonly string[],
+  before: readonly string[] | undefined,
+): boolean {
+  if (list === before) return true;
+  if (list.length !== before?.length) return false;
+  for (let i = 0; i < list.length; i++) if (list[i] !== before[i]) return false;
+  return true;
 }

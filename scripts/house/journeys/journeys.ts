@@ -5,7 +5,7 @@
  *
  * - in each of several rounds, and not in each of as many idle stretches: what only happens to
  *   run meanwhile (timers, probes) is on nobody's journey;
- * - not in two changes that have nothing to do with it as well: the road of every call and of every
+ * - not in two calls that have nothing to do with it as well: the road of every call and of every
  *   commit (HTTP, authentication, limits, committer, projection) is counted apart.
  *
  * Files stand in the order in which they are entered first.
@@ -145,28 +145,59 @@ async function assertionJourney(
   );
 }
 
-/** Functions that two unrelated changes of the project both enter. */
+/**
+ * Functions that at least two unrelated calls enter. Between them the calls have every kind of
+ * credential, of request and of answer that a journey has, so that what a journey does before its
+ * subject begins is not counted as its own.
+ */
 async function sharedRoad(service: TracedService, owner: Session): Promise<ReadonlySet<string>> {
-  const { projectName } = service.demo;
-  const destination = () =>
-    service.call('monitoring.v1.AlertService/CreateDestination', {
-      ...{ projectName, requestId: randomUUID() },
-      destination: { displayName: 'Another', webhook: { url: 'http://127.0.0.1:9000/' } },
-    });
-  const account = () => {
-    const request = {
-      projectName,
-      requestId: randomUUID(),
-      displayName: 'Another',
-      capabilities: ['monitoring.read'],
-    };
-    return service.call('iam.v1.AutomationService/CreateServiceAccount', request, owner);
+  const { projectName, baseUrl, apiKey, collectorKey } = service.demo;
+  const withKey = (key: string) => ({ authorization: `Bearer ${key}` });
+  const alerts = 'monitoring.v1.AlertService';
+  const automation = 'iam.v1.AutomationService';
+  const displayName = 'Another';
+  const mutation = () => ({ projectName, requestId: randomUUID() });
+  const read = async (path: string) => {
+    const url = `${baseUrl}/v1/monitoring/${projectName}/${path}`;
+    const answer = await fetch(url, { headers: withKey(apiKey) });
+    await answer.text();
+    if (!answer.ok) throw new Error(`${url} answered ${answer.status}`);
   };
-  await destination();
-  await account();
-  const first = placesOf(await ownEntries(service, destination));
-  const second = placesOf(await ownEntries(service, account));
-  return first.intersection(second);
+  const calls = [
+    () => {
+      const destination = { displayName, webhook: { url: 'http://127.0.0.1:9000/' } };
+      return service.call(`${alerts}/CreateDestination`, { ...mutation(), destination });
+    },
+    () => {
+      const request = { ...mutation(), displayName, capabilities: ['monitoring.read'] };
+      return service.call(`${automation}/CreateServiceAccount`, request, owner);
+    },
+    () => service.call(`${alerts}/ListDestinations`, { projectName }),
+    // Keys of collectors open one method beside the journey's own.
+    () => {
+      const request = { ...mutation(), vmNames: [randomUUID()] };
+      const method = 'ingest.v1.IngestService/RetireVms';
+      return service.call(method, request, withKey(collectorKey));
+    },
+    // Admitted, but no sample is in it.
+    () =>
+      service.call(
+        'ingest.v1.IngestService/WriteSamples',
+        { projectName, rows: [] },
+        withKey(collectorKey),
+      ),
+    // Resources that are no methods, read with a key.
+    () => read('promql/api/v1/status/buildinfo'),
+    () => read('export?shard=0'),
+  ];
+  const seen = new Map<string, number>();
+  for (const call of calls) {
+    await call();
+    for (const place of placesOf(await ownEntries(service, call))) {
+      seen.set(place, (seen.get(place) ?? 0) + 1);
+    }
+  }
+  return new Set([...seen].filter(([, count]) => count > 1).map(([place]) => place));
 }
 
 /**

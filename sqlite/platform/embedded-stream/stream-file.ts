@@ -2,10 +2,16 @@
  * One SQLite file with the streams that lie in it: the writer connection, its group commit, and
  * who wants to know about new messages. Everything else of the embedded adapter works on this.
  */
-import type { Clock } from '../../../streams/platform/clock.ts';
-import type { Append, AppendOutcome, StreamMessage } from '../../../streams/platform/stream.ts';
+import Database from 'better-sqlite3';
+import type { CancelWakeUp, Clock } from '../../../streams/platform/clock.ts';
+import {
+  type Append,
+  type AppendOutcome,
+  type StreamHealth,
+  type StreamMessage,
+  StreamUnavailable,
+} from '../../../streams/platform/stream.ts';
 import { migrate, openDatabase, type SqliteDatabase } from '../database.ts';
-import { asUnavailable, GroupCommit } from './group-commit.ts';
 import { EMBEDDED_STREAM_AREA, embeddedStreamMigrations } from './schema.ts';
 import { ConsumerTable, type MessageRange, MessageTable } from './stream-tables.ts';
 
@@ -105,4 +111,247 @@ function open(path: string): SqliteDatabase {
     // Short: waiting for a lock blocks the thread, and a refused append says so and can be repeated.
     busyTimeoutMs: 50,
   });
+}
+
+export interface GroupCommitOptions {
+  readonly database: SqliteDatabase;
+  readonly clock: Clock;
+  /** Blocks the thread so long in each commit: a slow disk, for measurements. */
+  readonly fsyncDelayMs: number;
+  /** Called inside a transaction before its first write. */
+  readonly begun: () => void;
+  /** Called inside a transaction after its last write. */
+  readonly beforeCommit: () => void;
+  readonly rolledBack: () => void;
+}
+
+interface Write {
+  readonly bytes: number;
+  /** Runs inside the transaction; again in a later one when this one was rolled back. */
+  readonly run: () => void;
+  readonly committed: () => void;
+  /** Absent: nobody waits for it, it stays queued until it is on disk. */
+  readonly failed?: (error: unknown) => void;
+}
+
+// A transaction of this size takes some milliseconds; more would block the loop for too long.
+const BATCH_WRITES_MAX = 512;
+const BATCH_BYTES_MAX = 1024 * 1024;
+const SLOW_COMMIT_MS = 2;
+const SLOW_COMMIT_GAP_MS_MAX = 5;
+const PROBE_INTERVAL_MS = 1000;
+const PROBE_BYTES = 16 * 1024;
+
+/**
+ * Group commit: the writes of one turn of the event loop share one transaction and one fsync.
+ * Nothing waits by a fixed time: a flush runs as soon as the loop is free. Only when the disk is
+ * slow (a commit over 2 ms) the next flush keeps a distance of a quarter of what commits take, so
+ * that the thread, which SQLite blocks meanwhile, does other work than committing, too.
+ */
+export class GroupCommit {
+  readonly #options: GroupCommitOptions;
+  readonly #begin: Database.Statement;
+  readonly #commit: Database.Statement;
+  readonly #rollback: Database.Statement;
+  readonly #probe: Database.Statement<[Uint8Array]>;
+  readonly #delay = new Int32Array(new SharedArrayBuffer(4));
+  #queue: Write[] = [];
+  /** So many of the next writes get a transaction each: one of them failed by its own fault. */
+  #alone = 0;
+  #scheduled = false;
+  #cancelWait: CancelWakeUp | undefined;
+  #cancelProbe: CancelWakeUp | undefined;
+  #commitMs = Number.POSITIVE_INFINITY;
+  #notBefore = 0;
+  #fault: string | undefined;
+  #closed = false;
+
+  constructor(options: GroupCommitOptions) {
+    const { database } = options;
+    this.#options = options;
+    this.#begin = database.prepare('BEGIN IMMEDIATE');
+    this.#commit = database.prepare('COMMIT');
+    this.#rollback = database.prepare('ROLLBACK');
+    this.#probe = database.prepare('INSERT OR REPLACE INTO stream_probe (id, data) VALUES (1, ?)');
+  }
+
+  /**
+   * Result of `write`, once the transaction it ran in is on disk. `write` is synchronous and may
+   * run in a transaction that is rolled back before. Throws `StreamUnavailable` when the disk or
+   * the database refused it, and what `write` throws.
+   */
+  submit<R>(write: () => R, bytes = 0): Promise<R> {
+    if (this.#closed) return Promise.reject(closedError());
+    return new Promise<R>((resolve, reject) => {
+      let result: R;
+      this.#enqueue({
+        bytes,
+        run: () => {
+          result = write();
+        },
+        committed: () => resolve(result),
+        failed: reject,
+      });
+    });
+  }
+
+  /** Like `submit` for a write nobody waits for: tried again until it is on disk. */
+  submitLazily(write: () => void): void {
+    if (!this.#closed) this.#enqueue({ bytes: 0, run: write, committed: () => {} });
+  }
+
+  health(): StreamHealth {
+    if (this.#fault === undefined) return { state: 'available' };
+    return { state: 'unavailable', reason: this.#fault };
+  }
+
+  /** Writes what is queued, then takes nothing more. */
+  close(): void {
+    if (this.#closed) return;
+    while (this.#queue.length > 0 && (this.#flush() === 'committed' || this.#alone > 0));
+    this.#closed = true;
+    this.#cancelWait?.();
+    this.#cancelProbe?.();
+    for (const write of this.#queue.splice(0)) write.failed?.(closedError());
+  }
+
+  #enqueue(write: Write): void {
+    this.#queue.push(write);
+    this.#schedule();
+  }
+
+  #schedule(): void {
+    if (this.#scheduled || this.#closed || this.#queue.length === 0) return;
+    this.#scheduled = true;
+    const waitMs = this.#notBefore - this.#options.clock.elapsed();
+    if (waitMs > 0) this.#cancelWait = this.#options.clock.wakeAfter(waitMs, () => this.#turn());
+    else setImmediate(() => this.#turn());
+  }
+
+  #turn(): void {
+    this.#scheduled = false;
+    this.#cancelWait = undefined;
+    if (this.#closed) return;
+    // After a failure the probe goes on, so that writes nobody waits for do not spin on the disk.
+    if (this.#flush() === 'committed') this.#schedule();
+  }
+
+  #flush(): 'committed' | 'failed' {
+    const batch = this.#takeBatch();
+    let begun = false;
+    let commitStartedMs: number | undefined;
+    try {
+      this.#begin.run();
+      begun = true;
+      this.#options.begun();
+      for (const write of batch) write.run();
+      this.#options.beforeCommit();
+      commitStartedMs = this.#options.clock.elapsed();
+      this.#commit.run();
+    } catch (error) {
+      // SQLite itself rolls back on some errors; a transaction of someone else is not ours to end.
+      if (begun && this.#options.database.inTransaction) this.#rollback.run();
+      this.#failed(batch, error, commitStartedMs !== undefined);
+      return 'failed';
+    }
+    if (this.#options.fsyncDelayMs > 0) Atomics.wait(this.#delay, 0, 0, this.#options.fsyncDelayMs);
+    this.#measured(commitStartedMs);
+    this.#recovered();
+    for (const write of batch) write.committed();
+    return 'committed';
+  }
+
+  #takeBatch(): Write[] {
+    if (this.#alone > 0) {
+      this.#alone -= 1;
+      return this.#queue.splice(0, 1);
+    }
+    let bytes = 0;
+    let count = 0;
+    for (const write of this.#queue) {
+      bytes += write.bytes;
+      if (count > 0 && (count >= BATCH_WRITES_MAX || bytes > BATCH_BYTES_MAX)) break;
+      count += 1;
+    }
+    return this.#queue.splice(0, count);
+  }
+
+  #measured(startedMs: number): void {
+    const endMs = this.#options.clock.elapsed();
+    const tookMs = endMs - startedMs;
+    // Near the shortest of late: a checkpoint, or a busy processor, makes no slow disk.
+    const known = Number.isFinite(this.#commitMs);
+    this.#commitMs = known ? this.#commitMs + (tookMs - this.#commitMs) / 16 : tookMs;
+    this.#commitMs = Math.min(this.#commitMs, tookMs);
+    const slow = this.#commitMs >= SLOW_COMMIT_MS;
+    this.#notBefore = slow ? endMs + Math.min(this.#commitMs / 4, SLOW_COMMIT_GAP_MS_MAX) : 0;
+  }
+
+  #failed(batch: Write[], error: unknown, committing: boolean): void {
+    this.#options.rolledBack();
+    const cause = asUnavailable(error, this.#options.database.name, committing);
+    if (cause instanceof StreamUnavailable) this.#refuse(batch, cause);
+    else this.#isolate(batch, cause);
+  }
+
+  #refuse(batch: Write[], cause: StreamUnavailable): void {
+    this.#queue.unshift(...batch.filter((write) => write.failed === undefined));
+    this.#fault = cause.message;
+    this.#cancelProbe ??= this.#options.clock.wakeAfter(PROBE_INTERVAL_MS, () => this.#tryAgain());
+    for (const write of batch) write.failed?.(cause);
+  }
+
+  /** A caller's or our own mistake in one write: the others must not fail with it. */
+  #isolate(batch: Write[], cause: unknown): void {
+    const [write] = batch;
+    if (batch.length > 1) {
+      this.#queue.unshift(...batch);
+      this.#alone = batch.length;
+    } else if (write?.failed !== undefined) {
+      write.failed(cause);
+    } else {
+      // Nobody waits for it, and repeating it cannot help: a fault of this program, not hidden.
+      setImmediate(() => {
+        throw cause;
+      });
+    }
+    this.#schedule();
+  }
+
+  #tryAgain(): void {
+    this.#cancelProbe = undefined;
+    if (this.#closed) return;
+    // As large as a small append: an update in place could succeed on a full disk.
+    const probe = () => void this.#probe.run(new Uint8Array(PROBE_BYTES));
+    this.#queue.unshift({ bytes: PROBE_BYTES, run: probe, committed: () => {}, failed: () => {} });
+    if (this.#flush() === 'committed') this.#schedule();
+  }
+
+  #recovered(): void {
+    this.#fault = undefined;
+    this.#cancelProbe?.();
+    this.#cancelProbe = undefined;
+  }
+}
+
+const UNAVAILABLE = /^SQLITE_(FULL|BUSY|LOCKED|IOERR|READONLY|CANTOPEN|CORRUPT|NOTADB|PROTOCOL)/;
+
+/** An error of SQLite that the disk or another connection caused, as the port's; others as they are. */
+function asUnavailable(error: unknown, file: string, committing = false): unknown {
+  if (!(error instanceof Database.SqliteError) || !UNAVAILABLE.test(error.code)) return error;
+  // A commit record may lie in the WAL although its fsync failed: only then it may have happened.
+  const unknown = committing && error.code.startsWith('SQLITE_IOERR');
+  const message = `Cannot write to ${file}: ${sentenceFor(error)} (${error.code})`;
+  return new StreamUnavailable(message, unknown ? 'unknown' : 'refused', { cause: error });
+}
+
+function sentenceFor(error: { code: string; message: string }): string {
+  if (error.code.startsWith('SQLITE_FULL')) return 'the disk is full, free some space';
+  if (/^SQLITE_(BUSY|LOCKED)/.test(error.code)) return 'another connection holds its lock';
+  if (error.code.startsWith('SQLITE_IOERR')) return 'reading or writing the disk failed';
+  return error.message;
+}
+
+function closedError(): StreamUnavailable {
+  return new StreamUnavailable('The stream is closed', 'refused');
 }

@@ -30,9 +30,8 @@ import {
   transitionMessage,
 } from '../../platform/api/transition-messages.ts';
 import { chartOf } from '../drawing/chart.ts';
-import { type Layout, layoutOf } from '../drawing/layout.ts';
 import { toMermaid } from '../drawing/mermaid.ts';
-import { svgOf } from '../drawing/svg.ts';
+import { type Layout, layoutOf, svgOf } from '../drawing/svg.ts';
 import { instanceNameOf, parseInstanceName } from './instance-names.ts';
 import { layoutMessage } from './machine-layout.ts';
 

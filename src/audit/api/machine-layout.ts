@@ -6,7 +6,7 @@ import {
   MachineLayout_State_Kind as StateKind,
 } from '../../gen/svc/audit/v1/audit_pb.ts';
 import { type ChartArrow, type ChartState, labelOf } from '../drawing/chart.ts';
-import type { Box, Layout, PlacedArrow, PlacedState, Point } from '../drawing/layout.ts';
+import type { Box, Layout, PlacedArrow, PlacedState, Point } from '../drawing/svg.ts';
 
 const KINDS: Readonly<Record<ChartState['kind'], StateKind>> = {
   atomic: StateKind.ATOMIC,

@@ -1,11 +1,24 @@
 /** `svc projects`: the projects that the signed-in person is a member of. */
+
+import {
+  GetProjectLimitsResponseSchema,
+  MonitoringService,
+} from '../../gen/svc/monitoring/v1/monitoring_pb.ts';
 import {
   ListProjectsResponseSchema,
   ProjectService,
   Role,
 } from '../../gen/svc/project/v1/project_pb.ts';
-import { type Action, family } from '../client/action.ts';
-import { enumText, localTime, printMessage, shortName, table } from '../client/output.ts';
+import { type Action, family, projectOption, single } from '../client/action.ts';
+import { projectName } from '../client/names.ts';
+import {
+  enumText,
+  localTime,
+  NOT_OBSERVED,
+  printMessage,
+  shortName,
+  table,
+} from '../client/output.ts';
 import { everyItem } from '../client/paging.ts';
 
 const listAction: Action = {
@@ -31,3 +44,25 @@ const listAction: Action = {
 };
 
 export const projectsCommand = family('projects', 'Your projects', [listAction]);
+
+/** `svc limits`: what a project may take up, and what it takes up now. Read only. */
+export const limitsCommand = single({
+  name: 'limits',
+  summary: 'Show the limits of a project and their current use',
+  options: [projectOption],
+  notes: `"${NOT_OBSERVED}" stands for what has not been measured; it is not a zero. The operator sets limits: svc admin limits set.`,
+  async run(context) {
+    const api = context.api('any');
+    const request = { projectName: await projectName(context, api) };
+    const answer = await api.call(MonitoringService.method.getProjectLimits, request);
+    const rows = answer.limits.map(({ name, used, limit, unit, description }) => [
+      ...[name, used === undefined ? NOT_OBSERVED : String(used), String(limit)],
+      ...[unit, description],
+    ]);
+    const right = (title: string) => ({ title, align: 'right' as const });
+    const columns = ['limit', right('used'), right('at most'), 'unit', 'of'];
+    return printMessage(context, GetProjectLimitsResponseSchema, answer, () =>
+      table(columns, rows, 'This service reports no limits'),
+    );
+  },
+});

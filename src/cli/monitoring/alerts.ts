@@ -1,8 +1,13 @@
 /** `svc alerts`: rules and incidents as tables; saving and previewing are files of their own. */
 
+import { create, type MessageInitShape } from '@bufbuild/protobuf';
+import { pause } from '../../../streams/platform/pause.ts';
 import {
   AlertService,
   ListAlertRulesResponseSchema,
+  type SaveAlertRuleRequestSchema,
+  type SaveAlertRuleResponse,
+  SaveAlertRuleResponseSchema,
 } from '../../gen/svc/monitoring/v1/alert_pb.ts';
 import {
   Incident_State,
@@ -13,13 +18,29 @@ import {
   AlertRule_SyncStatus,
   AlertRuleSpec_Severity,
 } from '../../gen/svc/monitoring/v1/rule_pb.ts';
-import { type Action, family, projectOption } from '../client/action.ts';
-import { projectName, resourceName } from '../client/names.ts';
-import { enumText, printMessage, shortName, table } from '../client/output.ts';
+import {
+  type Action,
+  type ActionContext,
+  family,
+  projectOption,
+  requestIdOption,
+} from '../client/action.ts';
+import type { Api } from '../client/api.ts';
+import { EXIT_NOT_FOUND, NoAnswer, refusalOf, UsageError } from '../client/faults.ts';
+import { newUuid, projectName, requestId, resourceName } from '../client/names.ts';
+import {
+  enumText,
+  facts,
+  json,
+  messageJson,
+  printMessage,
+  shortName,
+  table,
+} from '../client/output.ts';
 import { everyItem, pageAsked, pageOptions, printPage } from '../client/paging.ts';
+import { EXIT_FAULT, EXIT_OK } from '../command.ts';
 import { instanceActions } from './alert-instances.ts';
-import { deleteAction, saveAction } from './alert-save.ts';
-import { previewAction } from './alert-spec.ts';
+import { previewAction, readSpec, specOptions } from './alert-spec.ts';
 import { templatesAction } from './alert-templates.ts';
 import { conditionText, incidentTable } from './incident-texts.ts';
 import { incidentActions } from './incidents.ts';
@@ -112,6 +133,146 @@ const incidentsAction: Action = {
     );
   },
 };
+
+const WAIT_SECONDS_DEFAULT = 10;
+const LOOK_AGAIN_MS = 500;
+
+/**
+ * `svc alerts save` and `delete`. A save looks afterwards whether the rule is applied. Id, request
+ * id and version are printed before the request goes out, so that an uncertain save can be repeated
+ * exactly (API-02).
+ */
+const saveAction: Action = {
+  name: 'save',
+  summary: 'Create an alert rule, or edit one',
+  options: [
+    ...specOptions,
+    { name: 'id', takes: 'UUID', help: 'The rule to edit, or your own id for a new one' },
+    {
+      ...{ name: 'expected-version', takes: 'N' },
+      help: 'Version that the edit is based on, 0 = new; default: the current one',
+    },
+    { name: 'wait', takes: 'DURATION', help: 'How long to wait until it is applied; default 10s' },
+    requestIdOption,
+    projectOption,
+  ],
+  notes: `Without --id a new rule is created. With --id the flags override the fields of the current rule;
+an edit that happened in between is not overwritten. Exit code 1 when the rule is saved but not
+applied: it is not evaluated yet.`,
+  run: save,
+};
+
+async function save(context: ActionContext): Promise<number> {
+  const { input, ports } = context;
+  const api = context.api('any');
+  const project = await projectName(context, api);
+  const id = input.text('id') ?? newUuid(ports.random);
+  // A creation that is sent again must be what it was: not the rule that the first try made.
+  const isEdit = input.isOn('id') && input.number('expected-version') !== 0;
+  const name = `${project}/alertRules/${id}`;
+  const present = isEdit ? await presentRule(api, name) : undefined;
+  const spec = await readSpec(context, { api, project, base: present?.spec });
+  const version = input.number('expected-version') ?? Number(present?.version ?? 0);
+  if (!Number.isInteger(version) || version < 0) {
+    throw new UsageError('--expected-version is a whole number');
+  }
+  const request = {
+    ...{ projectName: project, id, spec, requestId: requestId(context) },
+    expectedVersion: String(version),
+  };
+  const again = `--id ${id} --request-id ${request.requestId} --expected-version ${version}`;
+  context.report(`Saving rule ${id} (request ${request.requestId}, on version ${version})`);
+  const answer = await callAndReport(api, request, again);
+  const ended = await untilApplied(context, api, answer);
+  if (context.json) context.print(json(messageJson(SaveAlertRuleResponseSchema, ended)));
+  else context.print(savedText(ended));
+  return ended.syncStatus === AlertRule_SyncStatus.APPLIED ? EXIT_OK : EXIT_FAULT;
+}
+
+const deleteAction: Action = {
+  name: 'delete',
+  summary: 'Delete an alert rule. Its firing incidents are retired, and no recovery is sent',
+  positionals: [{ name: 'RULE' }],
+  options: [
+    {
+      ...{ name: 'expected-version', takes: 'N' },
+      help: 'Version to delete; default: the current one',
+    },
+    requestIdOption,
+    projectOption,
+  ],
+  async run(context) {
+    const { input } = context;
+    const api = context.api('any');
+    const given = input.positional(0);
+    const name = await resourceName(context, api, { collection: 'alertRules', given });
+    const version = input.number('expected-version') ?? (await presentRule(api, name))?.version;
+    const request = { name, requestId: requestId(context), expectedVersion: String(version ?? 0) };
+    const about = `request ${request.requestId}, version ${request.expectedVersion}`;
+    context.report(`Deleting ${name} (${about})`);
+    await api.call(AlertService.method.deleteAlertRule, request);
+    context.print(context.json ? json({ name }) : `Deleted ${name}\n`);
+    return EXIT_OK;
+  },
+};
+
+type SaveRequest = MessageInitShape<typeof SaveAlertRuleRequestSchema>;
+
+/** The exact request can be sent again by hand only with all three of its ids. */
+async function callAndReport(api: Api, request: SaveRequest, again: string) {
+  try {
+    return await api.call(AlertService.method.saveAlertRule, request);
+  } catch (error) {
+    if (!(error instanceof NoAnswer)) throw error;
+    throw new NoAnswer(error.message, `To send the same request again, add:\n  ${again}`);
+  }
+}
+
+async function presentRule(api: Api, name: string): Promise<AlertRule | undefined> {
+  try {
+    return await api.call(AlertService.method.getAlertRule, { name });
+  } catch (error) {
+    if (refusalOf(error)?.exitCode === EXIT_NOT_FOUND) return undefined;
+    throw error;
+  }
+}
+
+/** Saved is not applied: the answer as it stands once the evaluator has it, or patience is over. */
+async function untilApplied(
+  { input, ports }: ActionContext,
+  api: Api,
+  saved: SaveAlertRuleResponse,
+): Promise<SaveAlertRuleResponse> {
+  const { clock } = ports;
+  const endMs = clock.elapsed() + (input.seconds('wait') ?? WAIT_SECONDS_DEFAULT) * 1000;
+  let answer = saved;
+  while (answer.syncStatus === AlertRule_SyncStatus.PENDING && clock.elapsed() < endMs) {
+    await pause(clock, LOOK_AGAIN_MS);
+    const rule = await api.call(AlertService.method.getAlertRule, { name: saved.name });
+    // A newer version is somebody else's: how that one stands says nothing of ours.
+    if (rule.version !== saved.version) break;
+    const { appliedVersion, syncStatus, syncError } = rule;
+    answer = create(SaveAlertRuleResponseSchema, {
+      ...answer,
+      appliedVersion,
+      syncStatus,
+      syncError,
+    });
+  }
+  return answer;
+}
+
+function savedText(answer: SaveAlertRuleResponse): string {
+  const { name, version, appliedVersion, syncStatus, syncError } = answer;
+  const isApplied = syncStatus === AlertRule_SyncStatus.APPLIED;
+  return facts([
+    ['rule', name],
+    ['version', String(version)],
+    ['applied', `${enumText(AlertRule_SyncStatus, syncStatus)} (version ${appliedVersion})`],
+    ['problem', syncError],
+    ['note', isApplied ? '' : 'saved, but this version is not evaluated yet'],
+  ]);
+}
 
 export const alertsCommand = family(
   'alerts',

@@ -1,5 +1,5 @@
 /**
- * Measures of a drawing, px: those of src/audit/drawing/layout.ts, which makes room for the texts with
+ * Measures of a drawing, px: those of src/audit/drawing/svg.ts, which makes room for the texts with
  * them and cannot be imported here, because it brings the whole of elkjs. A test compares the two.
  */
 export const NAME_SIZE = 14;

@@ -3,8 +3,7 @@
  * who may call it, and `within` decides.
  */
 import type { HandlerContext, ServiceImpl } from '@connectrpc/connect';
-import type { People } from '../../../actors/identity/people.ts';
-import { personOf as personIn } from '../../../actors/identity/people.ts';
+import { type People, personOf as personIn } from '../../../actors/identity/people.ts';
 import { unprovenEmailOf } from '../../../actors/identity/people-index.ts';
 import type { ListOptions } from '../../../actors/platform/host/host-port.ts';
 import { SYSTEM_PROJECT } from '../../../streams/platform/commit/commit.ts';

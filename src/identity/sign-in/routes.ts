@@ -7,18 +7,39 @@
  *     POST email -> mail -> GET link#token -> POST link -> session
  *     svc login -> GET cli -> POST cli -> 127.0.0.1:<port> -> POST link (JSON) -> session
  */
-import type { FastifyInstance, FastifyReply } from 'fastify';
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import type { People } from '../../../actors/identity/people.ts';
+import type { RateLimit } from '../../../actors/platform/rate-limiter.ts';
+import type { Clock } from '../../../streams/platform/clock.ts';
+import { type Random, ulid } from '../../../streams/platform/random.ts';
+import { invalidField, Refusal } from '../../../streams/platform/refusal.ts';
 import { AddressLimits } from '../../platform/http/anonymous-limits.ts';
-import { addStrictHeaders, sendErrors, sendSentence } from './answers.ts';
-import { addCliRoutes } from './cli-routes.ts';
-import { addLinkRoutes } from './link-routes.ts';
-import { addProviderRoutes } from './provider-routes.ts';
-import { readSmallBodies } from './request-fields.ts';
+import type { Log } from '../../platform/log.ts';
+import { parseAddress, signInLetter } from '../../platform/mail/letters.ts';
+import type { MailQueue } from '../../platform/mail/mail-queue.ts';
+import type { Metrics } from '../../platform/metrics.ts';
+import { addStrictHeaders, asksForJson, sendErrors, sendPage, sendSentence } from './answers.ts';
+import { type IdentityProvider, SignInFailed } from './identity-provider.ts';
+import { LOGIN_STATE_SECONDS, type LoginStates } from './login-state.ts';
+import { type CliRequest, cliPage, linkPage, signedInPage, signInPage } from './pages.ts';
+import {
+  fieldsOf,
+  locationOf,
+  readSmallBodies,
+  textField,
+  validateReturnPath,
+  withReturn,
+} from './request-fields.ts';
 import { assertSameSite } from './same-site.ts';
-import type { AuthRoutesDeps, AuthScope } from './scope.ts';
-import { keepsCookies } from './session-cookie.ts';
-import { addSessionRoutes } from './session-routes.ts';
-import { createVisitors } from './visitor.ts';
+import {
+  clearCookie,
+  cookieName,
+  keepsCookies,
+  type RotateCookie,
+  readCookie,
+  setCookie,
+} from './session-cookie.ts';
+import { agentOf, createVisitors, type Visitors } from './visitor.ts';
 
 export async function addAuthRoutes(app: FastifyInstance, deps: AuthRoutesDeps): Promise<void> {
   await app.register(
@@ -67,4 +88,273 @@ function refuseOtherSites(scope: FastifyInstance, origin: () => string): void {
     if (request.method === 'POST') assertSameSite(request, origin());
     return undefined;
   });
+}
+
+/** Routes of the sign-in page, the signed-in page and the sign-out. */
+function addSessionRoutes(scope: FastifyInstance, shared: AuthScope): void {
+  const { visitors, provider, mail, origin } = shared;
+  const get = { method: 'GET', exposeHeadRoute: false } as const;
+  scope.route<{ Querystring: { return?: unknown } }>({
+    ...{ ...get, url: '/sign-in' },
+    async handler(request, reply) {
+      const returnPath = validateReturnPath(request.query.return);
+      if (await visitors.sessionOf(request, reply)) {
+        return reply.redirect(locationOf(origin(), returnPath), 303);
+      }
+      const providerLabel = provider?.label;
+      const hasEmail = mail !== undefined;
+      return sendPage(reply, 200, signInPage({ providerLabel, hasEmail, returnPath }));
+    },
+  });
+  scope.route({
+    ...{ ...get, url: '/signed-in' },
+    async handler(request, reply) {
+      if (await visitors.sessionOf(request, reply)) return sendPage(reply, 200, signedInPage());
+      return reply.redirect(locationOf(origin(), '/auth/sign-in'), 303);
+    },
+  });
+  scope.post('/logout', async (request, reply) => {
+    const { everywhere } = fieldsOf(request, ['everywhere']);
+    const sessionsEnded = await visitors.end(request, reply, everywhere === true);
+    if (asksForJson(request)) return reply.send({ sessionsEnded });
+    const sentence = 'This browser is signed out';
+    return sendSentence(reply, 200, { title: 'Signed out', sentence, offersSignIn: true });
+  });
+}
+
+const CALLBACK_PATH = '/auth/callback';
+/** Many people may share an address; each sign-in is one request to the provider. */
+const CALLBACKS = { burst: 20, refillMs: 3_000 };
+/** In each of state, nonce and verifier. */
+const RANDOM_BYTES = 32;
+
+/**
+ * Sign-in at the identity provider: the redirect there, with state, nonce and PKCE sealed in a cookie
+ * of ten minutes, and the callback with the code. Only the browser that was redirected can return.
+ */
+function addProviderRoutes(scope: FastifyInstance, shared: AuthScope): void {
+  const { provider, loginStates, origin, random, visitors, limited } = shared;
+  const get = { method: 'GET', exposeHeadRoute: false } as const;
+  const randomText = () => Buffer.from(random.bytes(RANDOM_BYTES)).toString('base64url');
+
+  scope.route<{ Querystring: { return?: unknown } }>({
+    ...{ ...get, url: '/login' },
+    async handler(request, reply) {
+      const returnPath = validateReturnPath(request.query.return);
+      if (!provider) {
+        return reply.redirect(locationOf(origin(), withReturn('/auth/sign-in', returnPath)), 303);
+      }
+      const login = { state: randomText(), nonce: randomText(), verifier: randomText() };
+      const redirectUri = locationOf(origin(), CALLBACK_PATH);
+      const target = await provider.begin({ ...login, redirectUri });
+      const value = await loginStates.seal({ ...login, returnPath });
+      const cookie = { origin: origin(), purpose: 'login', value } as const;
+      reply.header('set-cookie', setCookie({ ...cookie, maxAgeSeconds: LOGIN_STATE_SECONDS }));
+      return reply.redirect(target.href, 303);
+    },
+  });
+
+  async function callback(request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> {
+    if (!provider) {
+      const sentence = 'This service has no identity provider: sign in with a link';
+      return sendSentence(reply, 404, { title: 'Not here', sentence });
+    }
+    // Refuses two cookies before the code is used up.
+    visitors.personOf(request);
+    const sealed = readCookie(request.headers.cookie, cookieName(origin(), 'login'));
+    // Used once, whatever the outcome.
+    reply.header('set-cookie', clearCookie(origin(), 'login'));
+    const begun = sealed === undefined ? undefined : await loginStates.open(sealed);
+    if (!begun) throw new SignInFailed('invalid', 'no sign-in was begun in this browser');
+    const identity = await provider.finish(new URL(request.url, origin()), begun);
+    const started = await shared.people.signInByIdentity(identity, agentOf(request));
+    await visitors.begin(request, reply, started);
+    shared.noteSignedIn('provider');
+    return reply.redirect(locationOf(origin(), begun.returnPath), 303);
+  }
+  scope.route({ ...get, url: '/callback', onRequest: limited(CALLBACKS), handler: callback });
+}
+
+const LINKS = { burst: 20, refillMs: 6_000 };
+const EMAIL_REQUESTS = { burst: 5, refillMs: 60_000 };
+/** Mails to one address, whoever requests them, so that nobody's mailbox is filled. */
+const MAILS_TO_ONE = { burst: 3, refillMs: 300_000 };
+const TOKEN_CHARS_MAX = 200;
+
+type LinkPageRequest = { Querystring: { return?: unknown } };
+
+/**
+ * Sign-in by a one-time link, and the mail that carries one. Opening a link has no effect: mail
+ * scanners open every link, and only people press buttons. A request for a mail is answered before
+ * its address is looked up.
+ */
+function addLinkRoutes(scope: FastifyInstance, shared: AuthScope): void {
+  const { people, visitors, origin, limited } = shared;
+  scope.route<LinkPageRequest>({
+    ...{ method: 'GET', url: '/link', exposeHeadRoute: false },
+    async handler(request, reply) {
+      const returnPath = validateReturnPath(request.query.return);
+      const isSignedIn = (await visitors.sessionOf(request, reply)) !== undefined;
+      return sendPage(reply, 200, linkPage({ isSignedIn, returnPath }));
+    },
+  });
+
+  scope.post('/link', { onRequest: limited(LINKS) }, async (request, reply) => {
+    const fields = fieldsOf(request, ['token', 'verifier', 'return']);
+    // Before the link is used up.
+    const returnPath = validateReturnPath(fields.return);
+    const token = tokenIn(textField(fields, 'token'));
+    const { verifier } = fields;
+    const presenter = visitors.personOf(request);
+    const started = await people.signInByLink({
+      ...{ token, agent: agentOf(request) },
+      ...(typeof verifier === 'string' && { verifier }),
+      ...(presenter !== undefined && { person: presenter }),
+    });
+    await visitors.begin(request, reply, started);
+    shared.noteSignedIn('link');
+    if (!asksForJson(request)) return reply.redirect(locationOf(origin(), returnPath), 303);
+    const { secret, person, expiresMs } = started;
+    const expiresUnix = String(Math.floor(expiresMs / 1000));
+    const cookie = cookieName(origin(), 'session');
+    return reply.send({ session: { secret, expiresUnix, person, cookieName: cookie } });
+  });
+
+  addEmailRoute(scope, shared);
+}
+
+/** People enter the whole link as well as what stands behind its `#`. */
+function tokenIn(entered: string): string {
+  return entered.slice(entered.indexOf('#') + 1).slice(0, TOKEN_CHARS_MAX);
+}
+
+function addEmailRoute(scope: FastifyInstance, shared: AuthScope): void {
+  const { mail, limited, clock, noteRefused } = shared;
+  const toOne = new AddressLimits(clock, MAILS_TO_ONE);
+  scope.post('/email', { onRequest: limited(EMAIL_REQUESTS) }, async (request, reply) => {
+    if (!mail) {
+      const sentence = 'This service sends no email: ask an operator for a link';
+      return sendSentence(reply, 404, { title: 'Not here', sentence });
+    }
+    const fields = fieldsOf(request, ['email', 'return']);
+    const returnPath = validateReturnPath(fields.return);
+    const email = parseAddress(textField(fields, 'email'));
+    if (email === undefined) noteRefused('no_address');
+    else if (toOne.takeFrom(email) > 0) noteRefused('mails_to_one');
+    else sendLink(mail, { email, returnPath }, shared);
+    const sentence =
+      'If the address is known here, a link is on its way to it. It may take a minute to arrive';
+    if (asksForJson(request)) return reply.code(202).send({});
+    return sendSentence(reply, 202, { title: 'Look at your mail', sentence });
+  });
+}
+
+function sendLink(
+  mail: MailQueue,
+  { email: to, returnPath }: { readonly email: string; readonly returnPath: string },
+  shared: AuthScope,
+): void {
+  const { people, origin, clock, random } = shared;
+  mail.add({
+    kind: 'sign-in',
+    async make() {
+      const link = await people.linkByEmail(to);
+      if (!link) return undefined;
+      const nowMs = clock.now();
+      const page = withReturn('/auth/link', returnPath);
+      const { token, expiresMs } = link;
+      const letter = signInLetter({ origin: origin(), page, token, expiresMs, nowMs });
+      const messageId = `<${ulid(nowMs, random)}@${new URL(origin()).hostname}>`;
+      return { to, ...letter, messageId };
+    },
+  });
+}
+
+const CLI_LINKS = { burst: 10, refillMs: 6_000 };
+
+/**
+ * Sign-in of the command line by the browser (RFC 8252, section 7.3). A signed-in person confirms, and
+ * the browser carries a one-time code to the port on which `svc login` listens. The code is useless
+ * without the verifier that the command line keeps (RFC 7636).
+ */
+function addCliRoutes(scope: FastifyInstance, shared: AuthScope): void {
+  const { visitors, origin, people, limited } = shared;
+  scope.route({
+    ...{ method: 'GET', url: '/cli', exposeHeadRoute: false },
+    async handler(request, reply) {
+      const requested = validateCliRequest(request.query as Readonly<Record<string, unknown>>);
+      if (await visitors.sessionOf(request, reply)) return sendPage(reply, 200, cliPage(requested));
+      const here = `/auth/cli?${new URLSearchParams({ ...requested, port: String(requested.port) })}`;
+      const query = new URLSearchParams({ return: here });
+      return reply.redirect(locationOf(origin(), `/auth/sign-in?${query}`), 303);
+    },
+  });
+  scope.post('/cli', { onRequest: limited(CLI_LINKS) }, async (request, reply) => {
+    const requested = validateCliRequest(fieldsOf(request, ['port', 'state', 'challenge']));
+    const session = await visitors.sessionOf(request, reply);
+    if (!session) {
+      throw new Refusal('MISSING_CREDENTIAL', 'You are not signed in: run svc login again');
+    }
+    const { person, session: id } = session;
+    const by = { kind: 'human', name: `people/${person}` } as const;
+    const { token } = await people.linkFor(by, person, 'cli', {
+      ...{ challenge: requested.challenge, session: id },
+    });
+    const query = new URLSearchParams({ state: requested.state, code: token });
+    return reply.redirect(`http://127.0.0.1:${requested.port}/?${query}`, 303);
+  });
+}
+
+const PORT = /^[1-9]\d{0,4}$/;
+const STATE = /^[\w-]{16,128}$/;
+/** SHA-256 in base64url. */
+const CHALLENGE = /^[\w-]{43}$/;
+
+/** Throws INVALID_FIELD. */
+function validateCliRequest(fields: Readonly<Record<string, unknown>>): CliRequest {
+  const port = Number(textOf(fields, 'port', PORT));
+  if (port > 65_535) throw bad('port');
+  return {
+    port,
+    state: textOf(fields, 'state', STATE),
+    challenge: textOf(fields, 'challenge', CHALLENGE),
+  };
+}
+
+function textOf(fields: Readonly<Record<string, unknown>>, name: string, form: RegExp): string {
+  const value = fields[name];
+  if (typeof value === 'string' && form.test(value)) return value;
+  throw bad(name);
+}
+
+function bad(field: string): Refusal {
+  const message = `${field} has not the form that svc login sends: run svc login again`;
+  return invalidField(field, message);
+}
+
+export interface AuthRoutesDeps {
+  readonly people: Omit<People, 'ensurePerson' | 'personByEmail' | 'setPersonDisabled'>;
+  /** Origin for clients, asked while the server listens. */
+  readonly origin: () => string;
+  /** undefined: none is configured. */
+  readonly provider: IdentityProvider | undefined;
+  readonly loginStates: LoginStates;
+  /** undefined: no mail server is configured. */
+  readonly mail: MailQueue | undefined;
+  readonly rotateCookie: RotateCookie;
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly log: Log;
+  readonly metrics: Metrics;
+}
+
+/** Shared by the groups of routes. */
+export interface AuthScope extends AuthRoutesDeps {
+  readonly visitors: Visitors;
+  /** Counts a session that has begun. */
+  readonly noteSignedIn: (by: 'provider' | 'link') => void;
+  /** Counts a refusal by its cause. */
+  readonly noteRefused: (cause: string) => void;
+  /** Hook for `onRequest` that answers 429 beyond a rate. */
+  readonly limited: (limit: RateLimit) => (request: FastifyRequest) => Promise<void>;
 }

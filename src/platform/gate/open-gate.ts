@@ -1,8 +1,10 @@
 /** The gate of calls and the rates of ingest, over the projects' limits and with their metrics. */
-
 import type { Host } from '../../../actors/platform/host/host-port.ts';
-import { DEFAULT_LIMITS, type ProjectLimits } from '../../../actors/platform/project-limits.ts';
-import { ProjectLimitsReader } from '../../../actors/platform/project-limits-reader.ts';
+import {
+  DEFAULT_LIMITS,
+  type ProjectLimits,
+  ProjectLimitsReader,
+} from '../../../actors/platform/project-limits.ts';
 import { IngestRates } from '../../../actors/telemetry/ingest/ingest-limits.ts';
 import type { Clock } from '../../../streams/platform/clock.ts';
 import type { Metrics } from '../metrics.ts';

@@ -3,21 +3,8 @@
  * one project: the engine never names a project, so no expression can reach another one.
  */
 import type { Budget } from './budget.ts';
-import type { Labels } from './labels.ts';
 import type { Matcher } from './matcher.ts';
-
-/**
- * A run of samples of one series. The arrays may be shared with a cache: never write to them. They
- * may extend beyond the requested range; the evaluator finds its windows by time.
- */
-export interface SampleRun {
-  /** Unix ms, strictly increasing. */
-  readonly timesMs: Float64Array;
-  /** As long as `timesMs`, each one a sample; NaN is a value. */
-  readonly values: Float64Array;
-  /** 1 where the sample is a stale marker: the series ended there. null = none is. */
-  readonly stale: Uint8Array | null;
-}
+import type { Labels, SampleRun } from './values.ts';
 
 export interface StoredSeries {
   /** With `__name__`. */

@@ -18,7 +18,6 @@ import {
 } from '../../telemetry/entry.ts';
 import type { Derivation } from '../../telemetry/metrics/catalogue.ts';
 import type { InputRow, ObservedRow } from '../../telemetry/metrics/derive.ts';
-import { gapEvent, PastRuns, type PastStretch, startEvent } from './past-runs.ts';
 import {
   BREACH,
   breachAfter,
@@ -422,4 +421,76 @@ function sustained(incident: { startedMs: number; firedMs?: number }): ObservedE
     ...{ type: 'sustained', eventMs: firedMs, startedMs, incidentId: '', value: null },
     ...{ notify: false, repeatIntervalMs: 0 },
   };
+}
+
+/** A stretch that is over. Times are Unix ms. */
+export interface PastStretch {
+  /** First breaching observation. */
+  readonly startMs: number;
+  /** Last observation before a gap; NaN: there was none. */
+  readonly gapSinceMs: number;
+  /** The observation that showed that it was over. */
+  readonly overMs: number;
+  /** It did not breach: the run ended with it. Otherwise the run begins again with it. */
+  readonly isEnd: boolean;
+}
+
+/** Of more stretches the oldest go. */
+const STRETCHES_MAX = 8;
+/** Numbers of each stretch: `startMs`, `gapSinceMs`, `overMs`, and 1 for an end. */
+const WIDTH = 4;
+
+/**
+ * Past runs of one instance below firing. They are kept as plain numbers, because 10,000 instances
+ * may flap; they become events of the machine on request, and when the instance fires.
+ *
+ * A run is kept in stretches. A gap beyond the tolerance ends a stretch; the observation after it
+ * starts the next one, or ends the run.
+ */
+class PastRuns {
+  /** Oldest stretch first. */
+  readonly #numbers: number[] = [];
+
+  /** @param stretch later than any before it */
+  add({ startMs, gapSinceMs, overMs, isEnd }: PastStretch): void {
+    this.#numbers.push(startMs, gapSinceMs, overMs, isEnd ? 1 : 0);
+    const excess = this.#numbers.length - STRETCHES_MAX * WIDTH;
+    if (excess > 0) this.#numbers.splice(0, excess);
+  }
+
+  /** Forgets the stretches that were not over at `timeMs` yet. */
+  forgetOverAfter(timeMs: number): void {
+    while ((this.#numbers.at(2 - WIDTH) ?? timeMs) > timeMs) this.#numbers.length -= WIDTH;
+  }
+
+  /** Forgets the stretches that had begun at `timeMs`. */
+  forgetBegunBy(timeMs: number): void {
+    const numbers = this.#numbers;
+    let count = 0;
+    while (count < numbers.length && (numbers[count] ?? 0) <= timeMs) count += WIDTH;
+    if (count > 0) numbers.splice(0, count);
+  }
+
+  /** Events of the stretches that began in the range, both ends exclusive; oldest first. */
+  events({ afterMs, beforeMs }: { readonly afterMs: number; readonly beforeMs: number }) {
+    const events: RunEvent[] = [];
+    for (let i = 0; i < this.#numbers.length; i += WIDTH) {
+      const [startMs = 0, gapSinceMs = 0, overMs = 0, isEnd] = this.#numbers.slice(i, i + WIDTH);
+      if (startMs <= afterMs || startMs >= beforeMs) continue;
+      events.push(startEvent(startMs));
+      if (!Number.isNaN(gapSinceMs)) events.push(gapEvent(gapSinceMs));
+      if (isEnd === 1) events.push({ type: 'breachEnded', eventMs: overMs });
+    }
+    return events;
+  }
+}
+
+/** A run begins at `eventMs`, Unix ms. */
+function startEvent(eventMs: number): RunEvent {
+  return { type: 'breachStarted', eventMs };
+}
+
+/** No observation since `sinceMs`, Unix ms: it is a gap from the end of the tolerance on. */
+function gapEvent(sinceMs: number): RunEvent {
+  return { type: 'dataMissing', eventMs: sinceMs + GAP_TOLERANCE_MS, sinceMs, reason: 'NO_DATA' };
 }

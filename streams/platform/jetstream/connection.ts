@@ -20,7 +20,6 @@ import {
 import type { Clock } from '../clock.ts';
 import { shownUrl } from '../shown-url.ts';
 import { type StreamHealth, StreamMisconfigured, StreamUnavailable } from '../stream.ts';
-import { assertServer } from './server-check.ts';
 
 export interface JetStreamConnectionOptions {
   /** `nats://host:port`, or several: any server of one cluster. */
@@ -365,4 +364,42 @@ function isNoResponders(error: unknown): boolean {
 
 function messageOf(error: unknown): string {
   return error instanceof Error ? error.message : String(error);
+}
+
+// Requirements on a nats-server, checked with its greeting at each connection: an older one would
+// ignore options without a word, and one without JetStream looks like an election that never ends.
+
+/** Oldest server with everything the adapter relies on; what Debian stable has. */
+const OLDEST_SERVER = '2.10.27';
+
+// Commits may be 256 KiB, and a message has headers beside its data.
+const PAYLOAD_BYTES_MIN = 512 * 1024;
+
+/** Throws `StreamMisconfigured` with what would do when the connected server does not. */
+function assertServer(nats: NatsConnection): void {
+  const info = nats.info;
+  if (info === undefined) throw new StreamUnavailable('The server sent no greeting', 'refused');
+  const where = `nats-server ${info.version} at ${nats.getServer()}`;
+  if (isOlder(info.version, OLDEST_SERVER)) {
+    throw new StreamMisconfigured(`${where} is too old: use ${OLDEST_SERVER} or newer`);
+  }
+  if (info.jetstream !== true) {
+    throw new StreamMisconfigured(`${where} has no JetStream: add jetstream {} to its settings`);
+  }
+  if (info.max_payload < PAYLOAD_BYTES_MIN) {
+    throw new StreamMisconfigured(
+      `${where} takes ${info.max_payload} bytes a message: set max_payload to at least ` +
+        `${PAYLOAD_BYTES_MIN}`,
+    );
+  }
+}
+
+/** Compares `major.minor.patch`; what follows (`-beta.1`) does not count. */
+export function isOlder(version: string, than: string): boolean {
+  const parts = version.split(/[.+-]/).map(Number);
+  for (const [i, bound] of than.split('.').map(Number).entries()) {
+    const part = parts[i] ?? 0;
+    if (part !== bound) return !(part > bound);
+  }
+  return false;
 }

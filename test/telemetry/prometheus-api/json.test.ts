@@ -1,7 +1,7 @@
 /** Answers of the PromQL URL as bytes: numbers, envelopes, limits and notes, compared as text. */
 import t from 'tap';
 import type { ResultData } from '../../../src/telemetry/promql/engine/engine.ts';
-import { Labels } from '../../../src/telemetry/promql/labels.ts';
+import { Labels } from '../../../src/telemetry/promql/values.ts';
 import {
   type EncodingOptions,
   encodeData,

@@ -4,7 +4,7 @@
  */
 import type { QueryResult } from '../../../src/telemetry/promql/engine/engine.ts';
 import { PromqlError } from '../../../src/telemetry/promql/errors.ts';
-import { compareLabels, Labels } from '../../../src/telemetry/promql/labels.ts';
+import { compareLabels, Labels } from '../../../src/telemetry/promql/values.ts';
 import { formatLabels } from './script/compare.ts';
 
 export interface AnswerPoint {

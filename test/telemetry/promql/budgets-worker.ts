@@ -6,9 +6,8 @@ import { parentPort, workerData } from 'node:worker_threads';
 import { Budget } from '../../../src/telemetry/promql/budget.ts';
 import { queryInstant } from '../../../src/telemetry/promql/engine/engine.ts';
 import { PromqlError } from '../../../src/telemetry/promql/errors.ts';
-import { Labels } from '../../../src/telemetry/promql/labels.ts';
 import type { SeriesSource, StoredSeries } from '../../../src/telemetry/promql/series-source.ts';
-import { STORED_SERIES_BYTES } from '../../../src/telemetry/promql/values.ts';
+import { Labels, STORED_SERIES_BYTES } from '../../../src/telemetry/promql/values.ts';
 
 export interface BudgetsWork {
   readonly vms: number;

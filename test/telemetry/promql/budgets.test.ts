@@ -3,14 +3,14 @@
  * sets, columns of one step, what functions need on the way, messages. And it looks whether it is
  * still wanted wherever it does something for each of many series.
  */
+
 import { once } from 'node:events';
 import { Worker } from 'node:worker_threads';
 import t from 'tap';
 import { Budget } from '../../../src/telemetry/promql/budget.ts';
 import { queryInstant, queryRange } from '../../../src/telemetry/promql/engine/engine.ts';
 import { Annotations } from '../../../src/telemetry/promql/errors.ts';
-import { Labels } from '../../../src/telemetry/promql/labels.ts';
-import { LABEL_VALUE_MAX } from '../../../src/telemetry/promql/values.ts';
+import { LABEL_VALUE_MAX, Labels } from '../../../src/telemetry/promql/values.ts';
 import type { BudgetsWork, Outcome } from './budgets-worker.ts';
 import { MemorySource } from './memory-source.ts';
 

@@ -8,7 +8,7 @@ import { join } from 'node:path';
 import { gunzipSync } from 'node:zlib';
 import { Budget } from '../../../src/telemetry/promql/budget.ts';
 import { queryRange } from '../../../src/telemetry/promql/engine/engine.ts';
-import { Labels } from '../../../src/telemetry/promql/labels.ts';
+import { Labels } from '../../../src/telemetry/promql/values.ts';
 import { type Answer, answerOf, answerOfApi, differencesOf } from './answer.ts';
 import { MemorySource } from './memory-source.ts';
 

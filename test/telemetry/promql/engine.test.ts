@@ -13,7 +13,7 @@ import {
   queryRange,
 } from '../../../src/telemetry/promql/engine/engine.ts';
 import type { PromqlErrorKind } from '../../../src/telemetry/promql/errors.ts';
-import { Labels } from '../../../src/telemetry/promql/labels.ts';
+import { Labels } from '../../../src/telemetry/promql/values.ts';
 import { MemorySource } from './memory-source.ts';
 
 const SERIES = 100;

@@ -2,22 +2,21 @@
  * Calls one function of PromQL without parser and evaluator: arguments are values, the answer is
  * what the function made of them.
  */
-
 import type { Expr, VectorSelector } from '../../../src/telemetry/promql/ast.ts';
 import { Budget } from '../../../src/telemetry/promql/budget.ts';
 import { Annotations } from '../../../src/telemetry/promql/errors.ts';
 import type { CallContext } from '../../../src/telemetry/promql/functions/function.ts';
 import { functionSignatures } from '../../../src/telemetry/promql/functions/signatures.ts';
 import { functionTable } from '../../../src/telemetry/promql/functions/table.ts';
-import { Labels } from '../../../src/telemetry/promql/labels.ts';
 import { createMatcher, type Matcher } from '../../../src/telemetry/promql/matcher.ts';
-import type {
-  Grid,
-  RangeSeries,
-  RangeValue,
-  SeriesColumn,
-  Value,
-  VectorValue,
+import {
+  type Grid,
+  Labels,
+  type RangeSeries,
+  type RangeValue,
+  type SeriesColumn,
+  type Value,
+  type VectorValue,
 } from '../../../src/telemetry/promql/values.ts';
 
 /** A number is a scalar at every step, an absent element of a column is null. */

@@ -2,16 +2,16 @@
  * Chains of operators as long as an expression may be: parsed, printed, described and evaluated
  * as short ones are, by steps whose number grows with the chain and on the stack of a main thread.
  */
+
 import { Parser } from '@lezer/common';
 import t from 'tap';
 import { Budget } from '../../../src/telemetry/promql/budget.ts';
 import { queryInstant, queryRange } from '../../../src/telemetry/promql/engine/engine.ts';
-import { Labels } from '../../../src/telemetry/promql/labels.ts';
 import { OrChain } from '../../../src/telemetry/promql/operators/binary/set-operators.ts';
 import { describeExpression } from '../../../src/telemetry/promql/parse/describe.ts';
 import { parseExpression } from '../../../src/telemetry/promql/parse/parse.ts';
 import { formatExpression, printExpression } from '../../../src/telemetry/promql/parse/print.ts';
-import type { Value } from '../../../src/telemetry/promql/values.ts';
+import { Labels, type Value } from '../../../src/telemetry/promql/values.ts';
 import { encodeData } from '../../../src/telemetry/query/promql/promql-json.ts';
 import { fraction, seededRandom } from '../../../streams/platform/random.ts';
 import { MemorySource } from './memory-source.ts';

@@ -4,14 +4,16 @@
  * end of a run is the rule and not the exception.
  */
 import type { Budget } from '../../../src/telemetry/promql/budget.ts';
-import type { Labels } from '../../../src/telemetry/promql/labels.ts';
 import type {
-  SampleRun,
   Selection,
   SeriesSource,
   StoredSeries,
 } from '../../../src/telemetry/promql/series-source.ts';
-import { STORED_SERIES_BYTES } from '../../../src/telemetry/promql/values.ts';
+import {
+  type Labels,
+  type SampleRun,
+  STORED_SERIES_BYTES,
+} from '../../../src/telemetry/promql/values.ts';
 
 /** `'stale'`: the series ended here (a stale marker). */
 export interface MemorySample {

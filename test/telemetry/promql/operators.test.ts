@@ -6,8 +6,8 @@
 import t from 'tap';
 import { Budget } from '../../../src/telemetry/promql/budget.ts';
 import { queryInstant, queryRange } from '../../../src/telemetry/promql/engine/engine.ts';
-import { Labels } from '../../../src/telemetry/promql/labels.ts';
 import type { Selection, SeriesSource } from '../../../src/telemetry/promql/series-source.ts';
+import { Labels } from '../../../src/telemetry/promql/values.ts';
 import { type MemorySample, MemorySource } from './memory-source.ts';
 
 const LIMITS = { bytesMax: 1e9, samplesMax: 1e9 };

@@ -3,10 +3,10 @@
  * grey band: a line across it would claim readings that nobody made.
  */
 
+import { crc32, deflateSync } from 'node:zlib';
 import { quantity, utcTime } from '../../../../streams/alerting/wording.ts';
 import type { ObservedValue } from '../../../../streams/telemetry/entry.ts';
 import type { WindowFacts } from '../message/message.ts';
-import { type Colour, Picture } from './png.ts';
 
 /** Size in the mail. The picture has twice as many pixels, for dense screens. */
 export const CHART_SHOWN = { width: 560, height: 140 } as const;
@@ -100,4 +100,101 @@ export function chartInWords({ window, threshold, unit }: WindowFacts): string {
     `${quantity(Math.min(...values), unit)}, highest ${quantity(Math.max(...values), unit)}, ` +
     `threshold ${quantity(threshold, unit)}.`
   );
+}
+
+// A PNG encoder for pictures of four colours (W3C PNG specification, third edition). Mail clients
+// drop inline SVG and block remote pictures, but all of them show a small attached PNG.
+
+export type Colour = 0 | 1 | 2 | 3;
+type Rgb = readonly [red: number, green: number, blue: number];
+
+/** Pixels, row by row, of four colours. Drawing outside is clipped. */
+export class Picture {
+  readonly width: number;
+  readonly height: number;
+  readonly #pixels: Uint8Array;
+
+  constructor(width: number, height: number) {
+    this.width = width;
+    this.height = height;
+    this.#pixels = new Uint8Array(width * height);
+  }
+
+  /** Fills a rectangle; both ends are inside. */
+  fill(from: readonly [number, number], to: readonly [number, number], colour: Colour): void {
+    const [x0, y0] = [clip(from[0], this.width), clip(from[1], this.height)];
+    const [x1, y1] = [clip(to[0], this.width), clip(to[1], this.height)];
+    for (let y = y0; y <= y1; y++) {
+      this.#pixels.fill(colour, y * this.width + x0, y * this.width + x1 + 1);
+    }
+  }
+
+  /** A line three pixels wide, drawn column by column: steep lines cost no more than flat ones. */
+  line(from: readonly [number, number], to: readonly [number, number], colour: Colour): void {
+    const [[x0, y0], [x1, y1]] = from[0] <= to[0] ? [from, to] : [to, from];
+    const slope = x1 === x0 ? 0 : (y1 - y0) / (x1 - x0);
+    for (let x = Math.round(x0); x <= Math.round(x1); x++) {
+      const enter = clamp(y0 + slope * (x - 0.5 - x0), y0, y1);
+      const leave = x1 === x0 ? y1 : clamp(y0 + slope * (x + 0.5 - x0), y0, y1);
+      this.fill([x - 1, Math.min(enter, leave) - 1], [x + 1, Math.max(enter, leave) + 1], colour);
+    }
+  }
+
+  dot([x, y]: readonly [number, number], reach: number, colour: Colour): void {
+    this.fill([x - reach, y - reach], [x + reach, y + reach], colour);
+  }
+
+  at(x: number, y: number): Colour {
+    return (this.#pixels[y * this.width + x] ?? 0) as Colour;
+  }
+
+  /** The file's bytes. */
+  encode(palette: readonly [Rgb, Rgb, Rgb, Rgb]): Uint8Array {
+    const header = Buffer.alloc(13);
+    header.writeUInt32BE(this.width, 0);
+    header.writeUInt32BE(this.height, 4);
+    // Bit depth 2, colour type 3 (palette); compression, filter and interlace methods are 0.
+    header.set([2, 3, 0, 0, 0], 8);
+    return Buffer.concat([
+      Buffer.from([0x89, 0x50, 0x4e, 0x47, 0x0d, 0x0a, 0x1a, 0x0a]),
+      chunk('IHDR', header),
+      chunk('PLTE', Buffer.from(palette.flat())),
+      chunk('IDAT', deflateSync(this.#scanlines())),
+      chunk('IEND', Buffer.alloc(0)),
+    ]);
+  }
+
+  /** Each row: the filter byte 0, then four pixels a byte, the first one in the highest bits. */
+  #scanlines(): Buffer {
+    const rowBytes = 1 + Math.ceil(this.width / 4);
+    const lines = Buffer.alloc(rowBytes * this.height);
+    const pixels = this.#pixels;
+    for (let y = 0; y < this.height; y++) {
+      let place = y * rowBytes + 1;
+      const end = (y + 1) * this.width;
+      for (let x = y * this.width; x < end; x += 4, place++) {
+        // Rows are whole bytes: pixels beyond the last column are 0.
+        const at = (offset: number) => (x + offset < end ? (pixels[x + offset] ?? 0) : 0);
+        lines[place] = (at(0) << 6) | (at(1) << 4) | (at(2) << 2) | at(3);
+      }
+    }
+    return lines;
+  }
+}
+
+function clamp(value: number, a: number, b: number): number {
+  return Math.min(Math.max(a, b), Math.max(Math.min(a, b), value));
+}
+
+function clip(value: number, size: number): number {
+  return Math.min(size - 1, Math.max(0, Math.round(value)));
+}
+
+function chunk(type: string, data: Uint8Array): Buffer {
+  const named = Buffer.concat([Buffer.from(type, 'latin1'), data]);
+  const frame = Buffer.alloc(named.length + 8);
+  frame.writeUInt32BE(data.length, 0);
+  frame.set(named, 4);
+  frame.writeUInt32BE(crc32(named), named.length + 4);
+  return frame;
 }

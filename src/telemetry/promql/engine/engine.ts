@@ -22,7 +22,6 @@ import type { Budget } from '../budget.ts';
 import { Annotations, PromqlError } from '../errors.ts';
 import type { CallContext, PromqlFunction } from '../functions/function.ts';
 import { functionTable } from '../functions/table.ts';
-import { compareLabels, Labels } from '../labels.ts';
 import { mergeSeries } from '../merge-series.ts';
 import { applyAggregate, unwrapped } from '../operators/aggregate/aggregate.ts';
 import { applyBinary } from '../operators/binary/binary.ts';
@@ -44,8 +43,10 @@ import { parseExpression } from '../parse/parse.ts';
 import type { SeriesSource } from '../series-source.ts';
 import {
   assertRoom,
+  compareLabels,
   constantScalar,
   type Grid,
+  Labels,
   PinnedArrays,
   type RangeSeries,
   type RangeValue,

@@ -3,9 +3,15 @@
  * names. The only place where an absent sample becomes a value.
  */
 import type { Expr } from '../ast.ts';
-import { Labels, METRIC_NAME } from '../labels.ts';
 import type { Matcher } from '../matcher.ts';
-import { giveBack, takePresence, takeValues, type VectorValue } from '../values.ts';
+import {
+  giveBack,
+  Labels,
+  METRIC_NAME,
+  takePresence,
+  takeValues,
+  type VectorValue,
+} from '../values.ts';
 import { bareArgument, rangeArgument, vectorArgument } from './arguments.ts';
 import type { CallContext, PromqlFunction } from './function.ts';
 import { WindowLocator } from './windows.ts';

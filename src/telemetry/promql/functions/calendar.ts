@@ -2,9 +2,7 @@
  * The parts of a date, in UTC, from Unix seconds. Computed with plain arithmetic, because vectors
  * may hold more seconds than a `Date` can, and an object for each element would be slow.
  */
-
-import { Labels } from '../labels.ts';
-import { takeColumn } from '../values.ts';
+import { Labels, takeColumn } from '../values.ts';
 import { vectorArgument } from './arguments.ts';
 import { mapElements } from './elementwise.ts';
 import type { PromqlFunction } from './function.ts';

@@ -1,9 +1,14 @@
 /**
  * Between scalars, vectors and times, and the order of a vector.
  */
-
-import { Labels } from '../labels.ts';
-import { type Grid, giveBack, type ScalarValue, takePresence, takeValues } from '../values.ts';
+import {
+  type Grid,
+  giveBack,
+  Labels,
+  type ScalarValue,
+  takePresence,
+  takeValues,
+} from '../values.ts';
 import { argumentAt, scalarArgument, vectorArgument } from './arguments.ts';
 import { mapElements } from './elementwise.ts';
 import type { CallContext, PromqlFunction } from './function.ts';

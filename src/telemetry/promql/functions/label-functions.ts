@@ -5,10 +5,9 @@
  */
 import type { Matcher, RE2JS } from 're2js';
 import { PromqlError } from '../errors.ts';
-import type { Labels } from '../labels.ts';
 import { compileRegexp, RegexpError } from '../matcher.ts';
 import { mergeSeries } from '../merge-series.ts';
-import { joinLabelValue, takeLabels, type VectorValue } from '../values.ts';
+import { joinLabelValue, type Labels, takeLabels, type VectorValue } from '../values.ts';
 import { stringArgument, vectorArgument } from './arguments.ts';
 import type { CallContext, PromqlFunction } from './function.ts';
 

@@ -3,11 +3,9 @@
  * its limits; irate and idelta from its last two samples. All read two samples per step, however
  * many the window holds (Prometheus 3.5, `extrapolatedRate` and `instantValue`).
  */
-
 import type { Budget } from '../budget.ts';
 import { goQuoteCut } from '../format-go.ts';
-import type { SampleRun } from '../series-source.ts';
-import type { RangeSeries } from '../values.ts';
+import type { RangeSeries, SampleRun } from '../values.ts';
 import { argumentSpan, rangeArgument } from './arguments.ts';
 import type { CallContext, PromqlFunction } from './function.ts';
 import { evaluateWindows, SampleCursor, type SeriesKernel, type WindowBounds } from './windows.ts';

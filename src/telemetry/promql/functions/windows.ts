@@ -5,12 +5,12 @@
  */
 import type { Budget } from '../budget.ts';
 import { PromqlError } from '../errors.ts';
-import type { SampleRun } from '../series-source.ts';
 import {
   type Column,
   giveBack,
   type RangeSeries,
   type RangeValue,
+  type SampleRun,
   type SeriesColumn,
   takeColumn,
   takeValues,

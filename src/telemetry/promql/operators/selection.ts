@@ -6,15 +6,16 @@
  */
 import type { AtModifier, Subquery } from '../ast.ts';
 import type { Budget } from '../budget.ts';
-import { compareLabels } from '../labels.ts';
-import type { SampleRun, Selection, SeriesSource, StoredSeries } from '../series-source.ts';
+import type { Selection, SeriesSource, StoredSeries } from '../series-source.ts';
 import {
   arrayBytes,
   assertRoom,
   columnBytes,
+  compareLabels,
   type Grid,
   type RangeSeries,
   type RangeValue,
+  type SampleRun,
   type SeriesColumn,
   stepTime,
   takeColumn,

@@ -16,7 +16,7 @@ import {
 } from '../ast.ts';
 import { type PromqlError, parseError } from '../errors.ts';
 import { goQuote } from '../format-go.ts';
-import { METRIC_NAME } from '../labels.ts';
+import { METRIC_NAME } from '../values.ts';
 
 /**
  * The same tree, frozen, with `matching` where both sides are vectors and nowhere else. Throws

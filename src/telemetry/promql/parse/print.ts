@@ -15,8 +15,8 @@ import {
 } from '../ast.ts';
 import { PromqlError } from '../errors.ts';
 import { goQuote } from '../format-go.ts';
-import { METRIC_NAME } from '../labels.ts';
 import type { Matcher } from '../matcher.ts';
+import { METRIC_NAME } from '../values.ts';
 import { formatDuration } from './literal.ts';
 
 /**

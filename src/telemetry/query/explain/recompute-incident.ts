@@ -11,7 +11,10 @@ import {
   recomputeFirings,
   recomputeFromMs,
 } from '../../../../streams/alerting/evaluation/recompute.ts';
-import type { RecomputedPath } from '../../../../streams/alerting/evaluation/recompute-path.ts';
+import {
+  type RecomputedPath,
+  recomputePath,
+} from '../../../../streams/alerting/evaluation/recompute-path.ts';
 import { duration, utcTime } from '../../../../streams/alerting/wording.ts';
 import type { Clock } from '../../../../streams/platform/clock.ts';
 import {
@@ -22,8 +25,8 @@ import {
 import { AGE_METRIC } from '../../../../streams/telemetry/metrics/catalogue.ts';
 import { seriesNamesOf } from '../../../../streams/telemetry/metrics/query.ts';
 import type { VmColumns } from '../../../../streams/telemetry/samples/columns.ts';
+import { readFromMs } from '../preview/alert-preview.ts';
 import { type QueryThreads, runQuery } from '../threads/query-threads.ts';
-import { type InstancePathRequest, recomputeInstancePath } from './instance-path.ts';
 
 /** What is asked; plain data, because it goes to a thread. Times are Unix ms. */
 export interface RecomputeRequest {
@@ -218,4 +221,34 @@ export function createIncidentRecomputations({
     path: (request, signal) =>
       run('recomputeInstancePath', request, signal) as Promise<RecomputedPath>,
   };
+}
+
+/** The request, checked; plain data, because it goes to a thread. Times are Unix ms. */
+export interface InstancePathRequest {
+  /** As it is evaluated now. */
+  readonly rule: EvaluationRule;
+  readonly vm: string;
+  /** Canonical label part, '' = of the VM. */
+  readonly labels: string;
+  /** The stretch, (fromMs, toMs]. */
+  readonly fromMs: number;
+  readonly toMs: number;
+  /** Nothing older is read. */
+  readonly retainedFromMs: number;
+}
+
+/** Throws `ReadCancelled` when `isCancelled` answers true, and a `HistoryError`. */
+function recomputeInstancePath(
+  history: Pick<HistoryView, 'read' | 'newestTime'>,
+  request: InstancePathRequest,
+  isCancelled: () => boolean,
+): RecomputedPath {
+  const { rule, vm, labels, fromMs, toMs } = request;
+  const names = seriesNamesOf(rule.metricId);
+  const range = { fromMs: readFromMs(history, request, vm), toMs };
+  const columns = history.read({ project: rule.project, vm, ...range, names }, isCancelled);
+  const checkpoint = (): void => {
+    if (isCancelled()) throw new ReadCancelled();
+  };
+  return recomputePath({ rule, vm, labels, columns, fromMs, toMs, checkpoint });
 }

@@ -3,7 +3,6 @@
  * and the parsed expressions that the thread keeps. A fault of an expression or its data is an
  * answer. What is thrown is a fault of history or of ours.
  */
-
 import { constants, gzipSync, zstdCompressSync } from 'node:zlib';
 import type { ThreadMethod } from '../../../../sqlite/telemetry/history/threads/supervised-thread.ts';
 import type { Clock } from '../../../../streams/platform/clock.ts';
@@ -11,11 +10,11 @@ import type { Expr } from '../../promql/ast.ts';
 import { Budget, type BudgetLimits } from '../../promql/budget.ts';
 import { type QueryDeps, queryInstant, queryRange } from '../../promql/engine/engine.ts';
 import { PromqlError } from '../../promql/errors.ts';
-import { compareLabels, type Labels } from '../../promql/labels.ts';
 import type { Matcher } from '../../promql/matcher.ts';
 import { describeExpression } from '../../promql/parse/describe.ts';
 import { parseExpression } from '../../promql/parse/parse.ts';
 import { formatExpression } from '../../promql/parse/print.ts';
+import { compareLabels, type Labels } from '../../promql/values.ts';
 import { ProjectCache, type ProjectCacheOptions, type Weighed } from '../series/project-series.ts';
 import type { HistorySeriesSource, SeriesThread } from '../series/series-thread.ts';
 import {

@@ -6,7 +6,7 @@
 import { ANSWER_BYTES_MAX } from '../../../platform/http-limits.ts';
 import type { QueryResult, ResultData, ResultSeries } from '../../promql/engine/engine.ts';
 import { PromqlError, type PromqlErrorKind } from '../../promql/errors.ts';
-import type { Labels } from '../../promql/labels.ts';
+import type { Labels } from '../../promql/values.ts';
 import type { QueryOperation } from './query-request.ts';
 
 /** Warnings, and infos, in one answer; more where the service's own alone are more. */

@@ -13,9 +13,9 @@ import {
 import type { ColumnView } from '../../../../sqlite/telemetry/history/columns/column-view.ts';
 import type { Segment } from '../../../../sqlite/telemetry/history/columns/segment.ts';
 import type { VmHistory } from '../../../../sqlite/telemetry/history/columns/vm-history.ts';
-import { type LabelPair, Labels } from '../../promql/labels.ts';
 import type { Matcher } from '../../promql/matcher.ts';
 import type { StoredSeries } from '../../promql/series-source.ts';
+import { type LabelPair, Labels } from '../../promql/values.ts';
 import type { ReadableKey, ReadableKeys } from './readable-series.ts';
 
 /** What a VM's labels are made of. */

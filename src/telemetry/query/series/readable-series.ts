@@ -24,7 +24,7 @@ import {
 } from '../../../../streams/telemetry/metrics/derive.ts';
 import { type SeriesKey, VM_STATES } from '../../../../streams/telemetry/samples/batch.ts';
 import { parseLabels, splitSeriesKey } from '../../../../streams/telemetry/samples/series-key.ts';
-import { type LabelPair, METRIC_NAME } from '../../promql/labels.ts';
+import { type LabelPair, METRIC_NAME } from '../../promql/values.ts';
 
 export type ReadableKind = 'stored' | 'observed' | 'vcpus' | 'running' | 'utilization' | 'memory';
 

@@ -14,10 +14,9 @@ import { DayColumns } from '../../../../sqlite/telemetry/history/columns/day-col
 import type { Segment } from '../../../../sqlite/telemetry/history/columns/segment.ts';
 import type { HistoryShare } from '../../../../sqlite/telemetry/history/store/history-view.ts';
 import type { Budget } from '../../promql/budget.ts';
-import type { Labels } from '../../promql/labels.ts';
 import type { Matcher } from '../../promql/matcher.ts';
 import type { Selection, SeriesSource, StoredSeries } from '../../promql/series-source.ts';
-import { STORED_SERIES_BYTES } from '../../promql/values.ts';
+import { type Labels, STORED_SERIES_BYTES } from '../../promql/values.ts';
 import { CACHE_BYTES_MAX, PLANS_BYTES_MAX, PROJECT_PLANS_BYTES_MAX } from '../threads/limits.ts';
 import {
   type LabelledVm,

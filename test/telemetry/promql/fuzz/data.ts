@@ -3,7 +3,7 @@
  * goes wrong there. Values are mostly small whole numbers and halves, so that sums are exact and a
  * difference between two engines is a difference in meaning, not in rounding.
  */
-import { compareLabels, Labels, METRIC_NAME } from '../../../../src/telemetry/promql/labels.ts';
+import { compareLabels, Labels, METRIC_NAME } from '../../../../src/telemetry/promql/values.ts';
 import type { MemorySample } from '../memory-source.ts';
 import type { Dice } from './dice.ts';
 

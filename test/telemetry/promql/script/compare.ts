@@ -12,7 +12,7 @@ import {
   compareLabels,
   type Labels,
   METRIC_NAME,
-} from '../../../../src/telemetry/promql/labels.ts';
+} from '../../../../src/telemetry/promql/values.ts';
 import type {
   AnnotationExpectation,
   Eval,

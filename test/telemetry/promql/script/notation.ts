@@ -3,7 +3,7 @@
  * (`metric{l="v"} 1 _ 2+3x4 stale`). Written again and not taken from the engine, whose parser is
  * under test. Every function throws `Error` with what it could not read.
  */
-import { type LabelPair, Labels, METRIC_NAME } from '../../../../src/telemetry/promql/labels.ts';
+import { type LabelPair, Labels, METRIC_NAME } from '../../../../src/telemetry/promql/values.ts';
 import type { SeriesLine, SeriesValues } from './script.ts';
 
 const UNITS_MS: Readonly<Record<string, number>> = {

@@ -10,7 +10,7 @@ import {
   queryRange,
 } from '../../../../src/telemetry/promql/engine/engine.ts';
 import { PromqlError } from '../../../../src/telemetry/promql/errors.ts';
-import { Labels } from '../../../../src/telemetry/promql/labels.ts';
+import { Labels } from '../../../../src/telemetry/promql/values.ts';
 import { MemorySource } from '../memory-source.ts';
 import { atVariant } from './at-variant.ts';
 import {

@@ -3,7 +3,7 @@
  * does. The language is the one of Prometheus's own tests (`promql/promqltest`), so that scripts
  * which others wrote run here unchanged.
  */
-import type { Labels } from '../../../../src/telemetry/promql/labels.ts';
+import type { Labels } from '../../../../src/telemetry/promql/values.ts';
 
 /** Values of a series one step after the other; null where there is none. */
 export type SeriesValues = readonly (number | 'stale' | null)[];

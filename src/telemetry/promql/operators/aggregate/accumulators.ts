@@ -5,10 +5,11 @@
  */
 import type { Aggregate } from '../../ast.ts';
 import type { Budget } from '../../budget.ts';
-import { Labels, METRIC_NAME } from '../../labels.ts';
 import {
   type Column,
   giveBack,
+  Labels,
+  METRIC_NAME,
   type SeriesColumn,
   takeColumn,
   takeLabels,

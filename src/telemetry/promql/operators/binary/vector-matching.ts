@@ -6,8 +6,7 @@ import type { VectorMatching } from '../../ast.ts';
 import type { Budget } from '../../budget.ts';
 import { PromqlError } from '../../errors.ts';
 import { goQuoteCut, SHOWN_TEXT_MAX } from '../../format-go.ts';
-import { type Labels, METRIC_NAME } from '../../labels.ts';
-import type { SeriesColumn } from '../../values.ts';
+import { type Labels, METRIC_NAME, type SeriesColumn } from '../../values.ts';
 
 export interface MatchGroup {
   readonly lhs: SeriesColumn[];
