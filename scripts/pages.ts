@@ -1,10 +1,11 @@
 /** The pages made from tables in the code: where they lie, and how their text comes about. */
-import { claimsPage } from '../src/ci/claims-page.ts';
-import { cliPage } from '../src/cli/cli-page.ts';
+
 import { commands } from '../src/cli/program.ts';
 import { settingsPage } from '../src/cli/settings-page.ts';
 import { errorsPage } from '../src/platform/errors.ts';
 import { limitsPage } from '../src/platform/gate/limit-use.ts';
+import { claimsPage } from './pages/claims-page.ts';
+import { cliPage } from './pages/cli-page.ts';
 
 export interface Page {
   readonly path: string;

@@ -8,9 +8,9 @@ import {
   isClientCommand,
   sharedOptions,
   usageOf,
-} from './client/action.ts';
-import type { Option } from './client/arguments.ts';
-import type { Command } from './command.ts';
+} from '../../src/cli/client/action.ts';
+import type { Option } from '../../src/cli/client/arguments.ts';
+import type { Command } from '../../src/cli/command.ts';
 
 const INTRODUCTION = `# The command line
 

@@ -1,8 +1,8 @@
 /** Generator of docs/ci-claims.md, which lists the use of every claim of each platform. */
 
-import type { IssuerKindName } from '../platform/settings/ci-issuers.ts';
-import { type ClaimMap, jwtClaims } from './claim-map.ts';
-import { issuerKinds } from './issuer-kinds.ts';
+import { type ClaimMap, jwtClaims } from '../../src/ci/claim-map.ts';
+import { issuerKinds } from '../../src/ci/issuer-kinds.ts';
+import type { IssuerKindName } from '../../src/platform/settings/ci-issuers.ts';
 
 const titles: Readonly<Record<IssuerKindName, string>> = {
   github: 'GitHub Actions',
