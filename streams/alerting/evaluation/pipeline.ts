@@ -1,6 +1,6 @@
 /**
  * The evaluation pipeline: from entries of a SAMPLES log to edges. Live evaluation, `svc replay`,
- * previews, recomputed incidents and the simulation subscribe to this one; they differ in source,
+ * previews, recomputed incidents and the simulation all subscribe to it; they differ in source,
  * pacer and sink alone.
  *
  *     entries$
@@ -52,21 +52,21 @@ import { noteLastObservations } from './telemetry-silence.ts';
 
 /** What differs between the uses of the pipeline. */
 export interface EvaluationPorts {
-  /** State of each partition; made when its first entry comes. */
+  /** State of each partition; created with its first entry. */
   readonly states: Map<number, EvaluationState>;
-  /** Passed by each decoded entry as it comes, however long the evaluation of others takes. */
+  /** Each decoded entry passes it as it arrives, while earlier ones may still be evaluated. */
   readonly arrive?: MonoTypeOperatorFunction<PlacedEntry>;
-  /** Passed by each entry right before it is evaluated. */
+  /** Each entry passes it right before it is evaluated. */
   readonly prepare?: MonoTypeOperatorFunction<PlacedEntry>;
-  /** Passed by each evaluated entry; the next one is evaluated after it. */
+  /** Each evaluated entry passes it; only then is the next one evaluated. */
   readonly handle?: MonoTypeOperatorFunction<EvaluatedEntry>;
-  /** Default: new rules know later entries alone. */
+  /** Absent: new rules know only the entries after their marker. */
   readonly past?: Past;
-  /** Default: all at once. */
+  /** Absent: each entry is evaluated in one turn. */
   readonly pacer?: Pacer;
 }
 
-/** What was before a marker: its new rules are folded over it. */
+/** The time before a marker, over which its new rules are folded. */
 export interface Past {
   /** Batches stored before it, oldest first, as far back as `pastFromMs`. */
   entries(marker: PlacedMarker): Observable<LogEntry>;
@@ -78,7 +78,7 @@ export interface PlacedMarker extends PlacedEntry {
   readonly entry: RulesEntry;
 }
 
-/** An entry, evaluated: what it led to. */
+/** An entry after its evaluation, with what it led to. */
 export interface EvaluatedEntry extends PlacedEntry {
   /** As of this entry; the next one changes it in place. */
   readonly state: EvaluationState;
@@ -106,7 +106,7 @@ interface CaughtUpEntry extends PlacedEntry {
   readonly joined: readonly Instance[];
 }
 
-const NOBODY: readonly Instance[] = [];
+const NO_INSTANCES: readonly Instance[] = [];
 
 /**
  * Puts the rules of markers in force. New ones are folded over the past first; entries that arrive
@@ -118,7 +118,7 @@ export function catchUpRules(
   const { states, past, pacer } = ports;
   return mapInOrder((placed) => {
     const state = stateOf(states, placed.partition);
-    if (!isMarker(placed)) return { ...placed, state, joined: NOBODY };
+    if (!isMarker(placed)) return { ...placed, state, joined: NO_INSTANCES };
     const { isNeeded, take, join } = beginCatchUp(state, placed.entry);
     const stored = isNeeded ? (past?.entries(placed) ?? EMPTY) : EMPTY;
     const joining = defer(() => {
@@ -126,6 +126,7 @@ export function catchUpRules(
       const joined = inSlices(join(), pacer);
       return isObservable(joined) ? joined : of(joined);
     });
+    // The past emits nothing; the join, which waits for its end, emits once.
     return concat(stored.pipe(tap(take), ignoreElements()), joining).pipe(
       map((joined) => ({ ...placed, state, joined })),
     );
