@@ -21,7 +21,6 @@ export const texts = {
   reload: 'Reload',
   pageFailed: 'This page failed',
   pageFailedHelp: 'It is a fault of the dashboard; the service itself goes on.',
-  notBuilt: 'This page is not in this version. The command svc offers what it would show.',
   projectsFailed: 'The projects cannot be read',
   retry: 'Try again',
   noProjects: 'You are a member of no project',

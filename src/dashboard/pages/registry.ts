@@ -8,8 +8,6 @@ import type { PageModule } from './page.ts';
 
 type LoadPage = () => Promise<PageModule>;
 
-const unwritten: LoadPage = () => import('./unwritten.tsx');
-
 export const pageModules: Readonly<Record<PageName, LoadPage>> = {
   home: () => import('./identity/home.tsx'),
   account: () => import('./identity/account.tsx'),
@@ -18,10 +16,10 @@ export const pageModules: Readonly<Record<PageName, LoadPage>> = {
   vm: () => import('./vms/vm.tsx'),
   incidents: () => import('./alerting/incidents.tsx'),
   incident: () => import('./alerting/incident.tsx'),
-  alertInstances: unwritten,
-  alertInstance: unwritten,
-  deliveries: unwritten,
-  delivery: unwritten,
+  alertInstances: () => import('./alerting/instances.tsx'),
+  alertInstance: () => import('./alerting/instance.tsx'),
+  deliveries: () => import('./delivery/deliveries.tsx'),
+  delivery: () => import('./delivery/delivery.tsx'),
   machines: () => import('./audit/machines.tsx'),
   machine: () => import('./audit/machine.tsx'),
 };

@@ -4,6 +4,7 @@
  */
 import { ChevronLeft, ChevronRight } from 'lucide';
 import type { VNode } from 'preact';
+import { useEffect, useRef } from 'preact/hooks';
 import { Icon } from '../components/icon.tsx';
 import { Time } from '../components/time.tsx';
 import { eventName, type Layout, markingsOf, NOTHING_MARKED, type Step } from './marking.ts';
@@ -50,6 +51,8 @@ type StepListProps = Pick<InstancePathProps, 'steps' | 'at' | 'onMove'>;
  * @public
  */
 export function StepList({ steps, at, onMove }: StepListProps): VNode {
+  const list = useRef<HTMLOListElement>(null);
+  useEffect(() => showStep(list.current, at), [at, steps.length]);
   const move = (to: number): void => onMove(Math.min(steps.length - 1, Math.max(0, to)));
   if (steps.length === 0) return <p class="weak">{texts.noSteps}</p>;
   return (
@@ -75,7 +78,7 @@ export function StepList({ steps, at, onMove }: StepListProps): VNode {
         </button>
         <output>{texts.step(at + 1, steps.length)}</output>
       </div>
-      <ol>
+      <ol ref={list}>
         {steps.map((step, i) => (
           <li key={i}>
             <button
@@ -93,14 +96,26 @@ export function StepList({ steps, at, onMove }: StepListProps): VNode {
   );
 }
 
+/** Scrolls within the list alone: the page stays where it is. */
+function showStep(list: HTMLOListElement | null, at: number): void {
+  const step = list?.children[at];
+  if (!list || !(step instanceof HTMLElement)) return;
+  const top = step.offsetTop - list.offsetTop;
+  const isShown =
+    top >= list.scrollTop && top + step.offsetHeight <= list.scrollTop + list.clientHeight;
+  if (!isShown) list.scrollTop = top - list.clientHeight / 2;
+}
+
 function StepText({ step }: { readonly step: PathStep }): VNode {
   const { event, observedMs, decidedMs, by } = step;
   return (
     <>
-      <strong>{event === '' ? texts.created : eventName(event)}</strong>
-      <span class="weak">
-        {texts.observed} {observedMs === undefined ? texts.notObserved : <Time ms={observedMs} />}
-      </span>
+      <strong>{eventName(event)}</strong>
+      {observedMs !== undefined && (
+        <span class="weak">
+          {texts.observed} <Time ms={observedMs} />
+        </span>
+      )}
       <span class="weak">
         {texts.decided} {decidedMs === undefined ? texts.notRecorded : <Time ms={decidedMs} />}
       </span>

@@ -3,6 +3,7 @@
  * step took. Pure: it finds states and arrows by the ids of the service, and decides no transition.
  */
 import type { ResponseOf } from '../data/rpc-types.ts';
+import { texts } from './texts.ts';
 
 /** Boxes and lines of a machine, as the service laid them out. */
 export type Layout = NonNullable<ResponseOf<'AuditService', 'getMachine'>['layout']>;
@@ -42,6 +43,7 @@ export function startId(parentId: string): string {
 
 /** What an event is called: of a timer `after snoozeEnd`, whose own name has the state's id in it. */
 export function eventName(event: string): string {
+  if (event === '' || event === 'xstate.init') return texts.created;
   const [, delay] = /^xstate\.after\.([^.]+)\./.exec(event) ?? [];
   return delay === undefined ? event : `after ${delay}`;
 }

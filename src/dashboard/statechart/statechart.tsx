@@ -39,8 +39,10 @@ export function Statechart(props: StatechartProps): VNode {
   const frame = useRef<HTMLDivElement>(null);
   const width = useWidth(frame);
   const reached = useSignal<string | undefined>(undefined);
+  const isWhole = useSignal(false);
   useEffect(() => showCurrent(frame.current), [current.join(' '), width.value > 0]);
-  const scale = Math.min(1, Math.max(SCALE_MIN, width.value / layout.width));
+  const fit = Math.min(1, width.value / layout.width);
+  const scale = isWhole.value ? fit : Math.max(SCALE_MIN, fit);
   return (
     <figure class={isRecomputed ? 'statechart recomputed' : 'statechart'} aria-label={label}>
       <div class="statechart-frame" ref={frame}>
@@ -72,7 +74,12 @@ export function Statechart(props: StatechartProps): VNode {
         </p>
         <Reached {...{ layout, marking, reached }} />
         <Legend marking={marking} isRecomputed={isRecomputed === true} />
-        <Actions frame={frame} label={label} />
+        <Actions
+          frame={frame}
+          label={label}
+          isWhole={isWhole}
+          isWide={width.value > 0 && fit < SCALE_MIN}
+        />
       </figcaption>
     </figure>
   );
@@ -122,7 +129,7 @@ function StateGroup({ state, layout, marking, reached, children }: StateGroupPro
       data-state={state.id}
       aria-label={spokenOf(state, layout, marking)}
       {...(isCurrent && { 'aria-current': 'true' as const })}
-      tabIndex={state.id === inOrder ? 0 : -1}
+      tabindex={state.id === inOrder ? 0 : -1}
       onFocus={() => {
         reached.value = state.id;
       }}
@@ -218,15 +225,31 @@ function Legend(props: { readonly marking: Marking; readonly isRecomputed: boole
 interface ActionsProps {
   readonly frame: { readonly current: HTMLDivElement | null };
   readonly label: string;
+  /** The drawing is as wide as its place, though its texts become small. */
+  readonly isWhole: Signal<boolean>;
+  /** It is wider than its place. */
+  readonly isWide: boolean;
 }
 
-function Actions({ frame, label }: ActionsProps): VNode {
+function Actions({ frame, label, isWhole, isWide }: ActionsProps): VNode {
   const save = (): void => {
     const drawing = frame.current?.querySelector('svg');
     if (drawing) download(svgFileOf(drawing, label), `${fileNameOf(label)}.svg`);
   };
   return (
     <div class="buttons chart-actions">
+      {isWide && (
+        <button
+          type="button"
+          class="quiet"
+          aria-pressed={isWhole.value}
+          onClick={() => {
+            isWhole.value = !isWhole.value;
+          }}
+        >
+          {texts.whole}
+        </button>
+      )}
       <button type="button" class="quiet" onClick={save}>
         <Icon node={Download} />
         {texts.download}

@@ -6,7 +6,7 @@ import { serverClock } from '../data/clock.ts';
 
 const NAMESPACE = 'http://www.w3.org/2000/svg';
 /** Attributes that belong to the page. */
-const OF_THE_PAGE = /^(class|id|role|tabindex|style|aria-.*|data-.*|on.*)$/;
+const OF_THE_PAGE = /^(class|id|role|tabindex|style|aria-.*|data-.*|on.*)$/i;
 /** A browser reads the file at once; afterwards it would only take memory. */
 const KEPT_MS = 60_000;
 

@@ -8,6 +8,7 @@ export const texts = localized({
   legendPassed: 'where it was',
   legendTaken: 'the step taken',
   legendRecomputed: 'dashed: recomputed from stored samples, not recorded',
+  whole: 'Fit to the page',
   download: 'Download SVG',
   print: 'Print',
   currently: (states: string) => `It is in ${states}.`,
@@ -29,6 +30,9 @@ export const texts = localized({
   decided: 'Decided',
   by: 'By',
   notRecorded: 'not recorded',
-  notObserved: 'no observation decided it',
   noSteps: 'No step is recorded.',
+  noLayout: 'The service sent no drawing of this machine.',
+  labelOf: (machine: string, instance: string) => `${machine}: ${instance}`,
+  pathCut: 'The path is longer than what is shown here; these are its first steps.',
+  noPath: 'Nothing is recorded of this instance.',
 });

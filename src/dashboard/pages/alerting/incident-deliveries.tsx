@@ -51,7 +51,7 @@ export function IncidentDeliveries(props: {
           <>
             <Table
               label={texts.deliveries.label}
-              columns={columns}
+              columns={deliveryColumns}
               rows={listing.items}
               keyOf={({ name }) => name}
               href={({ name }) => `/${name}`}
@@ -73,7 +73,8 @@ export function IncidentDeliveries(props: {
   );
 }
 
-const columns: readonly Column<Delivery>[] = [
+/** What a row says of a delivery, here and in the list of all. */
+export const deliveryColumns: readonly Column<Delivery>[] = [
   {
     key: 'event',
     title: texts.deliveries.event,

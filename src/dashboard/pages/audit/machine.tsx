@@ -6,20 +6,24 @@ import type { VNode } from 'preact';
 import { DataView } from '../../components/data-view.tsx';
 import { pageTitles } from '../../layout/texts.ts';
 import { query } from '../../router/location.ts';
+import { type Machine, useMachine } from '../../statechart/machine.ts';
 import { Statechart } from '../../statechart/statechart.tsx';
 import type { PageProps } from '../page.ts';
+import { useTitle } from '../title.ts';
 import { InstancePanel } from './instance-panel.tsx';
-import { type Machine, useMachine } from './machine-layouts.ts';
 import { RecentSteps } from './recent-steps.tsx';
 import { texts } from './texts.ts';
 
 export function Page({ parameters }: PageProps): VNode {
-  const machine = useMachine(parameters.machine ?? '');
+  const projectName = `projects/${parameters.project}`;
+  const name = parameters.machine ?? '';
+  const machine = useMachine(projectName, name);
+  useTitle(name);
   const instance = query.value.get('instance');
   return (
     <>
       <h1>
-        {pageTitles.machine} {parameters.machine}
+        {pageTitles.machine} {name}
       </h1>
       <DataView of={machine} lines={8}>
         {(value) => (
@@ -33,7 +37,11 @@ export function Page({ parameters }: PageProps): VNode {
                 <RecentSteps machine={value.machine} />
               </>
             ) : (
-              <InstancePanel of={value} instance={instance} />
+              <InstancePanel
+                projectName={projectName}
+                machine={value.machine}
+                instance={instance}
+              />
             )}
           </>
         )}

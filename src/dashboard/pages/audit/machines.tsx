@@ -5,22 +5,22 @@ import { useEffect, useRef } from 'preact/hooks';
 import { DataView } from '../../components/data-view.tsx';
 import { read } from '../../data/call.ts';
 import { useLoaded } from '../../data/loaded.ts';
-import { projectId } from '../../data/projects.ts';
+import { projectId, projectName } from '../../data/projects.ts';
 import type { ResponseOf } from '../../data/rpc-types.ts';
 import { pageTitles } from '../../layout/texts.ts';
 import { pathOf } from '../../router/match.ts';
 import { Drawing } from '../../statechart/drawing.tsx';
+import { useMachine } from '../../statechart/machine.ts';
 import { NOTHING_MARKED } from '../../statechart/marking.ts';
 import type { PageProps } from '../page.ts';
-import { useMachine } from './machine-layouts.ts';
 import { texts } from './texts.ts';
 
 type Summary = ResponseOf<'AuditService', 'listMachines'>['machines'][number];
 
 export function Page({ parameters }: PageProps): VNode {
-  const projectName = `projects/${parameters.project}`;
-  const machines = useLoaded(projectName, (options) =>
-    read('AuditService', 'listMachines', { projectName }, options),
+  const project = `projects/${parameters.project}`;
+  const machines = useLoaded(project, (options) =>
+    read('AuditService', 'listMachines', { projectName: project }, options),
   );
   return (
     <>
@@ -73,7 +73,7 @@ function useNear(place: { readonly current: Element | null }): boolean {
 }
 
 function Sketch({ machine }: { readonly machine: string }): VNode | null {
-  const layout = useMachine(machine).state.value.value?.layout;
+  const layout = useMachine(projectName.value ?? '', machine).state.value.value?.layout;
   if (!layout) return null;
   return (
     // biome-ignore lint/a11y/noSvgWithoutTitle: hidden from those who do not see it; the link names it

@@ -89,7 +89,7 @@ const columns: readonly Column<Transition>[] = [
   {
     key: 'states',
     title: texts.states,
-    cell: ({ toStates }) => toStates.map((id) => id.split('.').slice(1).join('.')).join(', '),
+    cell: ({ toStates }) => toStates.map((id) => id.split('.').slice(-2).join(' ')).join(', '),
     phone: 'second',
   },
   {

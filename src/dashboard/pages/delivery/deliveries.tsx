@@ -1,0 +1,114 @@
+/** The notifications of a project, newest first, with what came of each. */
+import type { VNode } from 'preact';
+import { DataView } from '../../components/data-view.tsx';
+import { Filters, SelectFilter } from '../../components/filters.tsx';
+import { ListFoot } from '../../components/list-foot.tsx';
+import { Table } from '../../components/table.tsx';
+import { read } from '../../data/call.ts';
+import { useLoaded } from '../../data/loaded.ts';
+import { type Listing, loadPages } from '../../data/pages.ts';
+import type { RequestOf, ResponseOf } from '../../data/rpc-types.ts';
+import { pageTitles } from '../../layout/texts.ts';
+import { names } from '../../messages/en.ts';
+import { query } from '../../router/location.ts';
+import { deliveryColumns } from '../alerting/incident-deliveries.tsx';
+import { notificationNames } from '../alerting/incident-texts.ts';
+import type { PageProps } from '../page.ts';
+import { texts } from './texts.ts';
+
+type Delivery = ResponseOf<'AlertService', 'listDeliveries'>['deliveries'][number];
+type Request = RequestOf<'AlertService', 'listDeliveries'>;
+
+const ROWS = 200;
+const POLL_SECONDS = 30;
+const STATES = [
+  ...['QUEUED', 'RECHECKING', 'SENDING', 'WAITING'],
+  ...['SENT', 'SUPPRESSED', 'EXPIRED', 'FAILED'],
+] as const;
+const EVENTS = ['FIRING', 'REPEATED', 'RECOVERED', 'TEST'] as const;
+const FILTERS = ['state', 'event', 'incident', 'destination', 'from', 'to'];
+
+export function Page({ parameters }: PageProps): VNode {
+  const request = requestOf(`projects/${parameters.project}`, query.value);
+  const loadPage =
+    (options: Parameters<typeof read>[3]) =>
+    async (pageToken: string): Promise<{ items: Delivery[]; nextPageToken: string }> => {
+      const page = { ...request, pageSize: ROWS, pageToken };
+      const answer = await read('AlertService', 'listDeliveries', page, options);
+      return { items: answer.deliveries, nextPageToken: answer.nextPageToken };
+    };
+  const list = useLoaded<Listing<Delivery>>(
+    JSON.stringify(request),
+    (options) => loadPages(loadPage(options), ROWS),
+    POLL_SECONDS,
+  );
+  return (
+    <>
+      <h1>{pageTitles.deliveries}</h1>
+      <Filters names={FILTERS}>
+        <SelectFilter name="state" label={texts.list.state} options={optionsOf(STATES, names)} />
+        <SelectFilter
+          name="event"
+          label={texts.list.event}
+          options={optionsOf(EVENTS, notificationNames)}
+        />
+        {request.incidentName && <span class="weak">{texts.list.ofIncident}</span>}
+        {request.destinationName && <span class="weak">{texts.list.ofDestination}</span>}
+      </Filters>
+      <DataView
+        of={list}
+        isEmpty={({ items, nextPageToken }) => items.length === 0 && nextPageToken === ''}
+        empty={<Empty />}
+      >
+        {(listing) => (
+          <>
+            <Table
+              label={texts.list.label}
+              columns={deliveryColumns}
+              rows={listing.items}
+              keyOf={({ name }) => name}
+              href={({ name }) => `/${name}`}
+              rowCount={listing.nextPageToken === '' ? listing.items.length : -1}
+            />
+            <ListFoot
+              listing={listing}
+              isLoading={list.state.value.isLoading}
+              onMore={() => void loadPages(loadPage({}), ROWS, listing).then(list.set)}
+            />
+            <p class="weak">{texts.sentMeaning}</p>
+          </>
+        )}
+      </DataView>
+    </>
+  );
+}
+
+/** Filters of the address: `?state=FAILED&event=FIRING&incident=id&from=unix&to=unix`. */
+function requestOf(projectName: string, parameters: URLSearchParams): Request {
+  const incident = parameters.get('incident');
+  const destination = parameters.get('destination');
+  const [from, to] = ['from', 'to'].map((name) => parameters.get(name) ?? '');
+  return {
+    projectName,
+    states: STATES.filter((state) => state === parameters.get('state')),
+    events: EVENTS.filter((event) => event === parameters.get('event')),
+    ...(incident !== null && { incidentName: `${projectName}/incidents/${incident}` }),
+    ...(destination !== null && { destinationName: `${projectName}/destinations/${destination}` }),
+    ...(/^\d+$/.test(from ?? '') && { startTimeUnix: from }),
+    ...(/^\d+$/.test(to ?? '') && { endTimeUnix: to }),
+  };
+}
+
+function optionsOf(values: readonly string[], titles: Readonly<Record<string, string>>) {
+  return values.map((value) => ({ value, title: titles[value] ?? value }));
+}
+
+function Empty(): VNode {
+  if (FILTERS.some((name) => query.value.has(name))) return <p>{texts.list.nothingFound}</p>;
+  return (
+    <>
+      <p>{texts.list.none}</p>
+      <p class="weak">{texts.list.noneHelp}</p>
+    </>
+  );
+}
