@@ -1,6 +1,7 @@
 /**
  * `npm run generate`: TypeScript from the .proto files, and every page that is made from a table
  * in the code. With `--check` nothing is written; what is stale is named and the exit code is 1.
+ * With `--baseline`, at a release, it also keeps what the messages are from then on compared with.
  */
 import { execFileSync } from 'node:child_process';
 import { existsSync, globSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
@@ -8,11 +9,15 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { goFiles } from './go-messages.ts';
 import { type Page, pages } from './pages.ts';
+import { RELEASED_MESSAGES } from './released-messages.ts';
 
 const check = process.argv.includes('--check');
 const stale = [...generateMessages(), ...generatePages(pages), ...generateGo()];
 for (const file of stale) process.stdout.write(`${check ? 'stale' : 'written'} ${file}\n`);
 process.exitCode = check && stale.length > 0 ? 1 : 0;
+if (process.argv.includes('--baseline')) {
+  execFileSync('buf', ['build', '--exclude-source-info', '--output', RELEASED_MESSAGES]);
+}
 
 /** src/gen from src/proto, by way of a scratch folder so that a check writes nothing here. */
 function generateMessages(): string[] {

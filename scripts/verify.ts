@@ -5,6 +5,7 @@
 import { spawnSync } from 'node:child_process';
 import { readCheckout } from './house/checkout.ts';
 import { circleFindings, placeFindings } from './house/plan.ts';
+import { RELEASED_MESSAGES } from './released-messages.ts';
 import { styleFindings } from './style.ts';
 import { supplyFindings } from './supply/findings.ts';
 
@@ -29,6 +30,10 @@ const checks: readonly Check[] = [
   {
     name: 'generated code is current',
     run: () => command('node', 'scripts/generate.ts', '--check'),
+  },
+  {
+    name: 'messages of the last release still work',
+    run: () => command('buf', 'breaking', '--against', RELEASED_MESSAGES),
   },
   { name: 'drawings are current', run: () => command('node', 'scripts/draw.ts', '--check') },
 ];

@@ -6,6 +6,7 @@
  * decided.
  */
 import { createHash } from 'node:crypto';
+import type { CiClaimDifference } from '../../machines/ci/ci-connection.ts';
 import type { ObservedClaims } from '../../machines/ci/ci-verification.ts';
 import type { OnceStore } from '../../streams/platform/once-store.ts';
 import { Refusal } from '../../streams/platform/refusal.ts';
@@ -336,8 +337,15 @@ export function deniedExchange({ cause, message, claims }: Denial, correlation?:
 export function refusedExchange({ reason, metadata }: Refusal): RefusedExchange {
   const { cause = '', claims = '[]' } = metadata;
   if (reason === 'EXCHANGE_DENIED') {
-    const listed: readonly { readonly claim: string }[] = JSON.parse(claims);
-    return { code: cause, claims: listed.map(({ claim }) => claim) };
+    return { code: cause, differences: differencesIn(JSON.parse(claims)) };
   }
-  return { code: cause === '' ? reason : `${reason} ${cause}`, claims: [] };
+  return { code: cause === '' ? reason : `${reason} ${cause}`, differences: [] };
+}
+
+/** Without the values, which stand in the log of the job alone. */
+export function differencesIn(claims: readonly ClaimDifference[]): CiClaimDifference[] {
+  return claims.map(({ claim, got }) => ({
+    claim,
+    difference: got === null ? 'MISSING' : 'DIFFERENT',
+  }));
 }

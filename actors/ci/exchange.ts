@@ -22,6 +22,7 @@ import {
   type DenialCause,
   defaultIssuer,
   deniedExchange,
+  differencesIn,
   type ProofDeps,
   proveIdentity,
   refusedExchange,
@@ -170,8 +171,8 @@ function deny(
   denial: Denial,
 ): Refusal {
   count(connection ? denial.cause : 'UNKNOWN_TRUST');
-  const claims = denial.claims.map(({ claim }) => claim);
-  return deniedExchange(denial, noteRefusal(notes, connection, { code: denial.cause, claims }));
+  const note = { code: denial.cause, differences: differencesIn(denial.claims) };
+  return deniedExchange(denial, noteRefusal(notes, connection, note));
 }
 
 /** The correlation id: that of the note, if there is a connection to note it on. */

@@ -5,6 +5,7 @@
  * service writes held notes; a killed process loses the refusals of the last minute at most. Each
  * refusal carries the correlation id of the note that counts it.
  */
+import type { CiClaimDifference } from '../../machines/ci/ci-connection.ts';
 import type { CancelWakeUp, Clock } from '../../streams/platform/clock.ts';
 import { type Random, ulid } from '../../streams/platform/random.ts';
 import type { Draft, Host, Instance } from '../platform/host/host-port.ts';
@@ -15,8 +16,7 @@ export const APART_MS = 60_000;
 export interface RefusedExchange {
   /** Reason and cause, e.g. `IDENTITY_MISMATCH`: one of about two dozen. */
   readonly code: string;
-  /** Names of the claims that differ. */
-  readonly claims: readonly string[];
+  readonly differences: readonly CiClaimDifference[];
 }
 
 export interface RefusalNotesDeps {
@@ -33,7 +33,8 @@ interface Note {
   readonly correlation: string;
   /** Refusals of each code. */
   readonly codes: Map<string, number>;
-  readonly claims: Set<string>;
+  /** By claim and difference. */
+  readonly differences: Map<string, CiClaimDifference>;
 }
 
 interface Held {
@@ -60,18 +61,19 @@ export class RefusalNotes {
    * Notes a refused exchange, now or in the next note, and returns the id of that note. Callers do
    * not wait for the write: its duration would reveal that the connection exists.
    */
-  add(connection: Instance<'ciConnection'>, { code, claims }: RefusedExchange): string {
+  add(connection: Instance<'ciConnection'>, { code, differences }: RefusedExchange): string {
     const { instance: id, project } = connection;
     const held = this.#held.get(id);
     if (held) {
       const { note } = held;
       note.codes.set(code, (note.codes.get(code) ?? 0) + 1);
-      for (const claim of claims) note.claims.add(claim);
+      for (const one of differences) note.differences.set(keyOf(one), one);
       return note.correlation;
     }
     const note: Note = {
       ...{ project, connection: id, correlation: this.correlation() },
-      ...{ codes: new Map([[code, 1]]), claims: new Set(claims) },
+      codes: new Map([[code, 1]]),
+      differences: new Map(differences.map((one) => [keyOf(one), one])),
     };
     const waitMs = this.#waitMs(connection);
     if (waitMs > 0) this.#hold(note, waitMs);
@@ -131,6 +133,14 @@ export class RefusalNotes {
   }
 }
 
+function keyOf({ claim, difference }: CiClaimDifference): string {
+  return `${claim} ${difference}`;
+}
+
+function byKey([a]: readonly [string, unknown], [b]: readonly [string, unknown]): number {
+  return a < b ? -1 : 1;
+}
+
 function refusalsIn({ codes }: Note): number {
   return [...codes.values()].reduce((sum, count) => sum + count, 0);
 }
@@ -144,9 +154,10 @@ function noteInDraft(draft: Draft, note: Note, evenIfEarly: boolean): number {
   const { lastRefusalMs } = row.context;
   const sinceMs = draft.at - (lastRefusalMs ?? Number.NEGATIVE_INFINITY);
   if (sinceMs < APART_MS && !evenIfEarly) return APART_MS - sinceMs;
-  const claims = [...note.claims].sort();
+  const differences = [...note.differences].sort(byKey).map(([, one]) => one);
+  const claims = [...new Set(differences.map(({ claim }) => claim))];
   const codes = Object.fromEntries(note.codes);
-  const about = { correlation, codes, claims, refusals: refusalsIn(note) };
+  const about = { correlation, codes, claims, differences, refusals: refusalsIn(note) };
   draft.send('ciConnection', connection, { type: 'exchangeRefused', at: draft.at, ...about });
   return 0;
 }

@@ -54,6 +54,8 @@ export interface SubmittedProof {
 
 /** The claims of a workflow, and the digest that an approval must name. */
 export interface ObservedProof {
+  /** Name of the issuer. */
+  readonly issuer: string;
   readonly bound: ObservedClaims;
   readonly recorded: ObservedClaims;
   readonly digest: string;
@@ -140,7 +142,7 @@ function assertNotLocked(
 async function noteRefusedProof(
   { host }: SubmitProofDeps,
   { project, instance }: Instance<'ciVerification'>,
-  { codeHash, code, claims }: RefusedExchange & { readonly codeHash: string },
+  { codeHash, code, differences }: RefusedExchange & { readonly codeHash: string },
 ): Promise<void> {
   await host.submit({
     project,
@@ -150,6 +152,7 @@ async function noteRefusedProof(
       if (!row || !isAwaitingProof(row, draft.at) || !isCodeOf(row, codeHash)) return;
       const { lastRefusal } = contextOf(row);
       if (lastRefusal && draft.at < lastRefusal.atMs + APART_MS) return;
+      const claims = differences.map(({ claim }) => claim);
       draft.send(MACHINE, instance, { type: 'proofRefused', at: draft.at, code, claims });
     },
   });
@@ -162,10 +165,12 @@ function observationOf({ claims }: VerifiedAssertion): CiObservation {
 
 async function observe(
   { host }: SubmitProofDeps,
-  { project, instance }: Instance<'ciVerification'>,
+  row: Instance<'ciVerification'>,
   codeHash: string,
   observation: CiObservation,
 ): Promise<ObservedProof> {
+  const { project, instance } = row;
+  const { issuer } = contextOf(row);
   await host.submit({
     project,
     by: { kind: 'ci', name: `projects/${project}/ciVerifications/${instance}` },
@@ -177,7 +182,7 @@ async function observe(
     },
   });
   const { bound, recorded, digest } = observation;
-  return { bound, recorded, digest };
+  return { issuer, bound, recorded, digest };
 }
 
 /** For the reviewer, who should know that somebody guesses codes. */

@@ -231,6 +231,7 @@ const definitions: readonly MachineDefinition[] = [
       'correlation',
       'codes',
       'claims',
+      'differences',
       'refusals',
       'reason',
       'disabledReason',

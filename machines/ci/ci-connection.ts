@@ -38,6 +38,12 @@ export interface CiConnectionContext extends Omit<CiConnectionInput, 'at'> {
   readonly lastRefusalMs: number | null;
 }
 
+/** A claim with another value than the approved one, or missing from the token. */
+export interface CiClaimDifference {
+  readonly claim: string;
+  readonly difference: 'DIFFERENT' | 'MISSING';
+}
+
 /** Times in Unix ms. */
 export type CiConnectionEvent =
   | {
@@ -79,6 +85,8 @@ export type CiConnectionEvent =
       readonly codes: Readonly<Record<string, number>>;
       /** Names of the claims that differ. */
       readonly claims: readonly string[];
+      /** How each differs, in both ways if two refusals did; absent in notes of older versions. */
+      readonly differences?: readonly CiClaimDifference[];
       /** Of all codes together. */
       readonly refusals: number;
     };

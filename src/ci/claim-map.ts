@@ -91,6 +91,38 @@ export function readIdentity(
   };
 }
 
+/** A claim as it was observed. */
+interface ClaimUse {
+  readonly bound: boolean;
+  /** true: the token had it. */
+  readonly present: boolean;
+}
+
+/**
+ * Why a claim is bound or only recorded, in a sentence or two.
+ *
+ * @param map of the issuer's kind; undefined = its issuer is no longer configured
+ */
+export function reasonOf(map: ClaimMap | undefined, claim: string, use: ClaimUse): string {
+  const rules = map?.rules.filter((rule) => rule.claim === claim).map(({ why }) => `${why}.`) ?? [];
+  const when = map?.boundWhen?.[claim];
+  const conditions = when === undefined ? [] : [`It is bound ${when}.`];
+  return [ownReason(map, claim, use), ...conditions, ...new Set(rules)].join(' ');
+}
+
+function ownReason(map: ClaimMap | undefined, claim: string, { bound, present }: ClaimUse): string {
+  if (!bound)
+    return 'It may differ from job to job: it is kept for review and audit, not compared.';
+  if (!present) return 'The approved token does not have it, and it must stay absent.';
+  if (map?.owner.includes(claim)) {
+    return 'It is an id of the owner, which no renaming changes: every exchange must show it.';
+  }
+  if (map?.names.includes(claim)) {
+    return 'It is a name under the ids of the owner: after a renaming a new approval is needed.';
+  }
+  return 'It identifies the workflow: every exchange must show the same value.';
+}
+
 /** Names of claims in the payload that the map does not know. */
 export function unknownClaims(
   map: ClaimMap,

@@ -61,7 +61,7 @@ export function openCi(options: CiOptions): Pick<CiDeps, 'ci' | 'issuerKind'> {
     },
   });
   options.closers.add('keyless CI', () => ci.close());
-  const issuerKind = (name: string): string | undefined =>
+  const issuerKind: CiDeps['issuerKind'] = (name) =>
     settings.ciIssuers.find((issuer) => issuer.name === name)?.kind;
   return { ci, issuerKind };
 }

@@ -6,6 +6,7 @@ import { denied, notesOf } from '../support/ci-exchanges.ts';
 import { owner, PROJECT, refusalOf, startCiWorld } from '../support/keyless-ci-on-host.ts';
 
 const MINUTE_MS = 60_000;
+const REF_DIFFERS = { claim: 'ref', difference: 'DIFFERENT' } as const;
 
 t.test(
   'A refused exchange is recorded, once a minute for each connection, with the count',
@@ -46,6 +47,27 @@ t.test(
       { correlation: third.correlation, refusals: 1 },
       'at once again',
     );
+  },
+);
+
+t.test(
+  'A note says of each claim whether it is another one, is missing, or was both',
+  async (t) => {
+    const world = await startCiWorld(t);
+    const id = await world.connect();
+    await denied(world, id, { bound: { ref: 'x' } });
+    for (const ref of ['x', null]) await denied(world, id, { bound: { ref } });
+    await denied(world, id, { bound: { event_name: null } });
+    await world.clock.advance(MINUTE_MS);
+    await world.ci.settled();
+    const [first, second] = notesOf(world, id);
+    t.match(first, { claims: ['ref'], differences: [REF_DIFFERS] });
+    t.same(second?.claims, ['event_name', 'ref']);
+    t.same(second?.differences, [
+      { claim: 'event_name', difference: 'MISSING' },
+      REF_DIFFERS,
+      { claim: 'ref', difference: 'MISSING' },
+    ]);
   },
 );
 
@@ -139,7 +161,7 @@ t.test(
     });
     t.ok(row);
     if (!row) return;
-    const refused = { code: 'IDENTITY_MISMATCH', claims: ['ref'] };
+    const refused = { code: 'IDENTITY_MISMATCH', differences: [REF_DIFFERS] };
     const correlation = notes.add(row, refused);
     await notes.settled();
     t.match(correlation, /^[0-9A-Z]{26}$/);

@@ -18,6 +18,7 @@ interface ClaimJson {
   readonly claim: string;
   readonly value?: string;
   readonly bound: boolean;
+  readonly why: string;
 }
 
 const claimsIn = ({ metadata }: Answer): { claim: string }[] => JSON.parse(metadata.claims ?? '[]');
@@ -56,10 +57,16 @@ t.test('Connection set-up, steps (a) to (f), and the exchange', async (t) => {
       observed.claims.find(({ claim }: ClaimJson) => claim === 'environment'),
       {
         ...{ claim: 'environment', bound: true },
-        why: 'It identifies the workflow: every exchange must show the same value.',
+        why: 'The approved token does not have it, and it must stay absent.',
       },
       'what is absent has no value',
     );
+    const whys = new Map(observed.claims.map(({ claim, why }: ClaimJson) => [claim, why]));
+    t.match(whys.get('repository_id'), /^It is an id of the owner/);
+    t.match(whys.get('repository'), /after a renaming a new approval is needed/);
+    t.match(whys.get('event_name'), / Accepted events are push, workflow_dispatch, schedule\.$/);
+    t.match(whys.get('actor'), /^It may differ from job to job/);
+    t.match(whys.get('job_workflow_sha'), / It is bound where the job is in a workflow of another/);
   });
   const shown = (await ci('GetCiVerification', { name: verification.name })).body;
   await t.test('review: each observed claim, and what to think about', async (t) => {
@@ -298,10 +305,23 @@ t.test(
     const shown = (await world.ci('GetCiConnection', { name })).body.recentRefusals;
     t.match(shown, [
       {
-        ...{ correlationId: answer.metadata.correlation, claims: [{ claim: 'ref' }] },
+        ...{
+          correlationId: answer.metadata.correlation,
+          claims: [{ claim: 'ref', difference: 'DIFFERENT' }],
+        },
         causes: [{ code: 'IDENTITY_MISMATCH', refusals: 1 }],
       },
     ]);
+    await world.host.submit({
+      ...{ project: 'demo', by: { kind: 'service', name: 'keyless CI' } },
+      decide(draft) {
+        const note = { correlation: 'older', codes: { IDENTITY_MISMATCH: 1 }, refusals: 1 };
+        const event = { type: 'exchangeRefused', at: draft.at, ...note, claims: ['ref'] } as const;
+        draft.send('ciConnection', about.instance, event);
+      },
+    });
+    const [older] = (await world.ci('GetCiConnection', { name })).body.recentRefusals;
+    t.same(older.claims, [{ claim: 'ref', difference: 'DIFFERENCE_UNSPECIFIED' }]);
     t.notMatch(JSON.stringify(shown), /refs\/heads/, 'values stand in the log of the job alone');
   },
 );

@@ -14,6 +14,7 @@ import type {
   ProjectView,
   RecordedTransition,
 } from '../../../actors/platform/host/host-port.ts';
+import type { CiClaimDifference } from '../../../machines/ci/ci-connection.ts';
 import type { CiRefusedProof, ObservedClaims } from '../../../machines/ci/ci-verification.ts';
 import type { Clock } from '../../../streams/platform/clock.ts';
 import { itemsOf } from '../../../streams/platform/commit/page.ts';
@@ -26,6 +27,7 @@ import {
   CiConnection_State,
   CiConnectionSchema,
   type CiRefusedExchange,
+  CiRefusedExchange_Claim_Difference,
   CiRefusedExchangeSchema,
   type CiVerification,
   CiVerification_State,
@@ -47,6 +49,9 @@ import { collect, findRow, listRows, mapPage } from '../../platform/api/paging.t
 import { nameOf, parseName, parseProjectName } from '../../platform/api/resource-name.ts';
 import { turnsOf } from '../../platform/api/slots.ts';
 import { networkOf } from '../../platform/http/anonymous-limits.ts';
+import type { IssuerKindName } from '../../platform/settings/ci-issuers.ts';
+import { type ClaimMap, reasonOf } from '../claim-map.ts';
+import { issuerKinds } from '../issuer-kinds.ts';
 import { workflowStep } from './ci-step.ts';
 
 export interface CiDeps {
@@ -56,7 +61,7 @@ export interface CiDeps {
   /** Origin of the API, without a slash at its end. */
   readonly publicUrl: () => string;
   /** Kind of platform of a configured issuer, e.g. `github`. */
-  readonly issuerKind: (issuer: string) => string | undefined;
+  readonly issuerKind: (issuer: string) => IssuerKindName | undefined;
 }
 
 type CiMethods = Pick<
@@ -104,7 +109,7 @@ async function exchange(
 }
 
 async function submitProof(
-  { ci }: CiDeps,
+  deps: CiDeps,
   request: SubmitCiVerificationRequest,
   context: HandlerContext,
 ) {
@@ -114,8 +119,15 @@ async function submitProof(
   checkGiven('pairingCode', pairingCode, 'the value of the secret SVC_SETUP_CODE');
   checkGiven('assertion', assertion, 'the identity token that the CI platform gave to the job');
   const network = networkOf(context.values.get(addressKey));
-  const observed = await ci.submitProof({ setupId, pairingCode, assertion, network });
-  return { claims: claimMessages(observed), claimsDigest: observed.digest };
+  const observed = await deps.ci.submitProof({ setupId, pairingCode, assertion, network });
+  const claims = claimMessages(observed, claimMapOf(deps, observed.issuer));
+  return { claims, claimsDigest: observed.digest };
+}
+
+/** Claim map of a configured issuer. */
+function claimMapOf({ issuerKind }: CiDeps, issuer: string): ClaimMap | undefined {
+  const kind = issuerKind(issuer);
+  return kind && issuerKinds[kind].claims;
 }
 
 /** No cache may store an answer with a secret (RFC 6749, section 5.1). */
@@ -138,7 +150,7 @@ function checkGiven(field: string, value: string, what: string): void {
 }
 
 async function start(deps: CiDeps, request: StartCiVerificationRequest, context: HandlerContext) {
-  const { ci, host, clock } = deps;
+  const { ci, host } = deps;
   const named = parseName('serviceAccountName', request.serviceAccountName, 'serviceAccounts');
   const project = within(context, named.project);
   const { answer } = await ci.start({
@@ -151,7 +163,7 @@ async function start(deps: CiDeps, request: StartCiVerificationRequest, context:
   const { verification: setupId, pairingCode } = answer;
   forbidStoring(context);
   const row = existing(host, project, 'ciVerification', setupId);
-  const verification = verificationMessage(row, clock.now());
+  const verification = verificationMessage(deps, row);
   const { audience, expiresUnix } = verification;
   const platform = deps.issuerKind(verification.issuer);
   return {
@@ -163,20 +175,20 @@ async function start(deps: CiDeps, request: StartCiVerificationRequest, context:
 }
 
 function verificationMethods(deps: CiDeps) {
-  const { ci, host, clock } = deps;
+  const { ci, host } = deps;
   const read = (project: string, id: string): CiVerification =>
-    verificationMessage(existing(host, project, 'ciVerification', id), clock.now());
+    verificationMessage(deps, existing(host, project, 'ciVerification', id));
   return {
     getCiVerification({ name }, context) {
       const about = { machine: 'ciVerification', name, collection: 'ciVerifications' } as const;
-      return verificationMessage(findRow(host, context, about), clock.now());
+      return verificationMessage(deps, findRow(host, context, about));
     },
     async listCiVerifications(request, context) {
       const project = within(context, parseProjectName('projectName', request.projectName));
       const view = host.view(project);
       const list = (options: ListOptions) =>
         mapPage(view.instances('ciVerification', { ...options, descending: true }), (row) =>
-          verificationMessage(row, clock.now()),
+          verificationMessage(deps, row),
         );
       const page = await collect('ciVerification', request, list, turnsOf(context));
       return { verifications: page.items, nextPageToken: page.nextPageToken };
@@ -191,7 +203,7 @@ function verificationMethods(deps: CiDeps) {
         capabilities: request.capabilities,
         digest: request.claimsDigest,
       });
-      return readConnection(host, project, answer.connection);
+      return readConnection(deps, project, answer.connection);
     },
     async rejectCiVerification(request, context) {
       const { project, id } = parseName('name', request.name, 'ciVerifications');
@@ -206,7 +218,8 @@ function verificationMethods(deps: CiDeps) {
   } satisfies Partial<CiMethods>;
 }
 
-function connectionMethods({ ci, host }: CiDeps) {
+function connectionMethods(deps: CiDeps) {
+  const { ci, host } = deps;
   const named = (context: HandlerContext, name: string) => {
     const { project, id } = parseName('name', name, 'ciConnections');
     return { project: within(context, project), id };
@@ -214,13 +227,13 @@ function connectionMethods({ ci, host }: CiDeps) {
   return {
     async listCiConnections(request, context) {
       const page = await listRows(host, context, 'ciConnection', request);
-      const connections = page.items.map((row) => messageOf(host, row));
+      const connections = page.items.map((row) => messageOf(deps, row));
       return { connections, nextPageToken: page.nextPageToken };
     },
     getCiConnection({ name }, context) {
       const about = { machine: 'ciConnection', name, collection: 'ciConnections' } as const;
       const row = findRow(host, context, about);
-      const message = messageOf(host, row);
+      const message = messageOf(deps, row);
       message.recentRefusals = recentRefusals(host.view(row.project), row.instance);
       return message;
     },
@@ -231,7 +244,7 @@ function connectionMethods({ ci, host }: CiDeps) {
         ...change(context, project, UpdateCiConnectionRequestSchema, request),
         ...{ connection: id, displayName, capabilities: capabilities?.values },
       });
-      return readConnection(host, project, id);
+      return readConnection(deps, project, id);
     },
     async disableCiConnection(request, context) {
       const { project, id } = named(context, request.name);
@@ -240,7 +253,7 @@ function connectionMethods({ ci, host }: CiDeps) {
         ...change(context, project, DisableCiConnectionRequestSchema, request),
         ...{ connection: id, reason },
       });
-      return readConnection(host, project, id);
+      return readConnection(deps, project, id);
     },
     async enableCiConnection(request, context) {
       const { project, id } = named(context, request.name);
@@ -248,7 +261,7 @@ function connectionMethods({ ci, host }: CiDeps) {
         ...change(context, project, EnableCiConnectionRequestSchema, request),
         connection: id,
       });
-      return readConnection(host, project, id);
+      return readConnection(deps, project, id);
     },
     async deleteCiConnection(request, context) {
       const { project, id } = named(context, request.name);
@@ -273,15 +286,16 @@ function change(
 type RequestKeyArguments =
   Parameters<typeof requestKeyOf> extends [unknown, ...infer Rest] ? Rest : never;
 
-function readConnection(host: Pick<Host, 'view'>, project: string, id: string): CiConnection {
-  return messageOf(host, existing(host, project, 'ciConnection', id));
+function readConnection(deps: CiDeps, project: string, id: string): CiConnection {
+  return messageOf(deps, existing(deps.host, project, 'ciConnection', id));
 }
 
-function messageOf(host: Pick<Host, 'view'>, row: Instance<'ciConnection'>): CiConnection {
+function messageOf(deps: CiDeps, row: Instance<'ciConnection'>): CiConnection {
   const { serviceAccount: id } = row.context;
   const { project } = row;
-  const view = host.view(project);
-  return connectionMessage(row, grantsOf(view, { project, machine: 'serviceAccount', id }));
+  const view = deps.host.view(project);
+  const grants = grantsOf(view, { project, machine: 'serviceAccount', id });
+  return connectionMessage(row, grants, claimMapOf(deps, row.context.issuer));
 }
 
 /** A row that was just committed. */
@@ -311,7 +325,8 @@ const CONNECTION_STATES: Readonly<Record<string, CiConnection_State>> = {
 };
 
 /** @param nowMs decides whether it has expired, also before its timer has fired */
-function verificationMessage(row: Instance<'ciVerification'>, nowMs: number): CiVerification {
+function verificationMessage(deps: CiDeps, row: Instance<'ciVerification'>): CiVerification {
+  const nowMs = deps.clock.now();
   const { project, instance } = row;
   const context = row.context;
   const { observation, observedMs, connection, lastRefusal } = context;
@@ -329,7 +344,8 @@ function verificationMessage(row: Instance<'ciVerification'>, nowMs: number): Ci
     expiresUnix: unixSeconds(context.expiresMs),
     createdBy: context.createdBy,
     ...(observedMs !== null && { observedUnix: unixSeconds(observedMs) }),
-    claims: observation === null ? [] : claimMessages(observation),
+    claims:
+      observation === null ? [] : claimMessages(observation, claimMapOf(deps, context.issuer)),
     claimsDigest: observation?.digest ?? '',
     warnings: [...(observation?.warnings ?? [])],
     connectionName: connection === null ? '' : nameOf(project, 'ciConnections', connection),
@@ -343,7 +359,11 @@ function refusalMessage({ code, atMs, claims }: CiRefusedProof) {
 }
 
 /** @param grants present grants of its service account */
-function connectionMessage(row: Instance<'ciConnection'>, grants: Grants): CiConnection {
+function connectionMessage(
+  row: Instance<'ciConnection'>,
+  grants: Grants,
+  map: ClaimMap | undefined,
+): CiConnection {
   const { project, instance } = row;
   const context = row.context;
   const { lastExchangeMs } = context;
@@ -359,7 +379,7 @@ function connectionMessage(row: Instance<'ciConnection'>, grants: Grants): CiCon
     issuer: context.issuer,
     issuerUrl: context.issuerUrl,
     audience: context.audience,
-    claims: claimMessages({ bound: context.bound, recorded: {} }),
+    claims: claimMessages({ bound: context.bound, recorded: {} }, map),
     createdUnix: unixSeconds(context.createdMs),
     updatedUnix: unixSeconds(context.updatedMs),
     createdBy: context.createdBy,
@@ -386,34 +406,43 @@ function recentRefusals(view: ProjectView, connection: string): CiRefusedExchang
 }
 
 function refusedExchange(event: RecordedTransition['event'], atMs: number): CiRefusedExchange {
-  const { correlation, codes, claims } = event;
-  const named = Array.isArray(claims) ? claims : [];
+  const { correlation, codes } = event;
   return create(CiRefusedExchangeSchema, {
     ...{ refusedUnix: unixSeconds(atMs), correlationId: String(correlation) },
     causes: Object.entries(codes ?? {}).map(([code, count]) => ({
       ...{ code, refusals: Number(count) },
     })),
-    claims: named.map((claim) => ({ claim: String(claim) })),
+    claims: differingClaims(event),
   });
+}
+
+/** Of notes without the differences the names alone. */
+function differingClaims({ claims, differences }: RecordedTransition['event']) {
+  if (Array.isArray(differences)) {
+    return (differences as CiClaimDifference[]).map(({ claim, difference }) => ({
+      ...{ claim, difference: CiRefusedExchange_Claim_Difference[difference] },
+    }));
+  }
+  return Array.isArray(claims) ? claims.map((claim) => ({ claim: String(claim) })) : [];
 }
 
 type ClaimMessage = MessageInitShape<typeof CiClaimSchema>;
 
 /** Bound claims first, since they are what a reviewer approves. */
-function claimMessages(observed: {
-  readonly bound: ObservedClaims;
-  readonly recorded: ObservedClaims;
-}): ClaimMessage[] {
+function claimMessages(
+  observed: { readonly bound: ObservedClaims; readonly recorded: ObservedClaims },
+  map: ClaimMap | undefined,
+): ClaimMessage[] {
+  const listed = (claims: ObservedClaims, bound: boolean) =>
+    Object.entries(claims).map(([claim, value]) => claimMessage(map, { claim, value, bound }));
   return [...listed(observed.bound, true), ...listed(observed.recorded, false)];
 }
 
-const WHY_BOUND = 'It identifies the workflow: every exchange must show the same value.';
-const WHY_RECORDED = 'It may differ from job to job: it is kept for the audit, and not compared.';
-
 /** An absent claim has no value, which differs from an empty one. */
-function listed(claims: ObservedClaims, bound: boolean): ClaimMessage[] {
-  return Object.entries(claims).map(([claim, value]) => ({
-    ...{ claim, bound, why: bound ? WHY_BOUND : WHY_RECORDED },
-    ...(value !== null && { value }),
-  }));
+function claimMessage(
+  map: ClaimMap | undefined,
+  { claim, value, bound }: { claim: string; value: string | null; bound: boolean },
+): ClaimMessage {
+  const why = reasonOf(map, claim, { bound, present: value !== null });
+  return { ...{ claim, bound, why }, ...(value !== null && { value }) };
 }
