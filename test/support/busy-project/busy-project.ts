@@ -78,12 +78,12 @@ export async function startBusyProject(
   const elsewhereKey = await collectorKey(folder, 'DC-2');
   const people = await invitePeople(program);
   note('people are signed in');
-  const telling: Telling = { nowMs: Date.now(), hasMarkup, mounts, areMountsFull };
   const markup = (text: string): string => (hasMarkup ? `<b>${text}</b>` : text);
   const destinations = await createDestinations(program, endpoint, markup);
   await saveRules(program, destinations, markup);
   note('rules are applied');
   const agents = await enrolAgents(people.owner, program);
+  const telling: Telling = { nowMs: Date.now(), hasMarkup, mounts, areMountsFull };
   const senders = { elsewhereKey, agents, vms };
   await writeHistory(program, senders, telling);
   note(`readings of ${vms} VMs are written`);

@@ -97,8 +97,9 @@ function testMessage(
       { name: 'Project', value: projectNameOf(view) },
       { name: 'Destination', value: displayName },
     ],
-    url: `${publicUrl}/${nameOf(view.project, 'destinations', delivery.destination)}`,
-    linkText: 'Open the destination',
+    // Where its delivery is listed: a message does not know its own name.
+    url: `${publicUrl}/projects/${view.project}/deliveries`,
+    linkText: 'Open the deliveries',
   };
 }
 

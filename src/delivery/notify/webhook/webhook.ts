@@ -90,13 +90,14 @@ export function renderWebhookBody(
   { publicUrl, nowMs }: RenderOptions,
 ): Uint8Array {
   const isTest = delivery.event === 'TEST';
+  const deliveriesUrl = `${publicUrl}/projects/${view.project}/deliveries`;
   const body = create(WebhookBodySchema, {
     type: isTest ? 'test' : `incident.${delivery.event.toLowerCase()}`,
     timestamp: new Date(nowMs).toISOString(),
     data: {
       projectName: `projects/${view.project}`,
       destinationName: nameOf(view.project, 'destinations', delivery.destination),
-      ...(isTest ? testData(view, delivery, publicUrl) : dataOf(view, delivery, publicUrl)),
+      ...(isTest ? { url: deliveriesUrl } : dataOf(view, delivery, publicUrl)),
     },
   });
   const bytes = Buffer.from(toJsonString(WebhookBodySchema, body, { alwaysEmitImplicit: true }));
@@ -104,10 +105,6 @@ export function renderWebhookBody(
     throw new RangeError(`The body of a webhook has ${bytes.length} bytes`);
   }
   return bytes;
-}
-
-function testData(view: ProjectView, { destination }: DeliveryContext, publicUrl: string) {
-  return { url: `${publicUrl}/${nameOf(view.project, 'destinations', destination)}` };
 }
 
 function dataOf(view: ProjectView, delivery: DeliveryContext, publicUrl: string): WebhookData {
