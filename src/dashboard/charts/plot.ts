@@ -101,7 +101,7 @@ function optionsOf(
     axes: [
       { ...axis, size: 28, space: 90, values: (_, marks) => timeTexts(marks, formatTime) },
       {
-        ...{ ...axis, size: 64, gap: 6, ...marksOf(unit) },
+        ...{ ...axis, size: 72, gap: 6, ...marksOf(unit) },
         values: (_, marks) => valueTexts(marks, shown(), formatValue),
       },
     ],

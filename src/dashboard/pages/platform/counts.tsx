@@ -37,7 +37,8 @@ export function Counts(props: { readonly overview: Overview; readonly project: s
 function tilesOf({ incidents, vms, telemetry, rules, deliveries }: Overview): Tile[] {
   const tiles: Tile[] = [];
   if (incidents) {
-    const { firing, attention, ...parts } = incidents;
+    const { firing, attention, critical, warning, info, acknowledged, snoozed } = incidents;
+    const parts = { critical, warning, info, acknowledged, snoozed };
     const title = Number(firing) === 0 ? texts.nothingFires : texts.firing(...counted(firing));
     const tone = Number(attention) > 0 ? 'bad' : undefined;
     tiles.push({ page: 'incidents', title, parts, tone });

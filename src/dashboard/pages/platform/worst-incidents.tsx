@@ -8,6 +8,7 @@ import { read } from '../../data/call.ts';
 import { type Load, useLoaded } from '../../data/loaded.ts';
 import type { ResponseOf } from '../../data/rpc-types.ts';
 import { pathOf } from '../../router/match.ts';
+import { useVms, vmNamesOf } from '../alerting/vm-names.ts';
 import { texts } from './texts.ts';
 
 type Incident = ResponseOf<'AlertService', 'listIncidents'>['incidents'][number];
@@ -22,6 +23,7 @@ export function WorstIncidents({ project }: { readonly project: string }): VNode
     (options) => loadWorst(projectName, options),
     POLL_SECONDS,
   );
+  const names = vmNamesOf(useVms(projectName).state.value.value);
   const { value, error } = loader.state.value;
   // That nothing fires is said by the counts.
   if (value?.length === 0 && !error) return null;
@@ -35,7 +37,7 @@ export function WorstIncidents({ project }: { readonly project: string }): VNode
         {(incidents) => (
           <Table
             label={texts.worst}
-            columns={columns}
+            columns={columnsOf(names)}
             rows={incidents}
             keyOf={({ name }) => name}
             href={({ name }) => pathOf('incident', { project, incident: lastPart(name) })}
@@ -62,13 +64,13 @@ async function loadWorst(
   return found;
 }
 
-const columns: readonly Column<Incident>[] = [
+const columnsOf = (names: ReadonlyMap<string, string>): readonly Column<Incident>[] => [
   {
     key: 'what',
     title: texts.what,
     width: 'grow',
     cell: ({ ruleDisplayName, vmName, datacenter }) =>
-      `${ruleDisplayName}: ${vmName === '' ? datacenter : lastPart(vmName)}`,
+      `${ruleDisplayName}: ${vmName === '' ? datacenter : names.get(vmName) || lastPart(vmName)}`,
   },
   {
     key: 'severity',

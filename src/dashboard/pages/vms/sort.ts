@@ -1,5 +1,4 @@
 /** The order of VMs in the list, kept in the address: pure. What is absent stands last, both ways. */
-import { msOf } from '../../components/time.tsx';
 import type { Vm } from './readings.tsx';
 
 export interface Sort {
@@ -13,8 +12,12 @@ const values: Readonly<Record<string, (vm: Vm) => Value>> = {
   name: ({ displayName, name }) => (displayName || name).toLowerCase(),
   cpu: ({ cpuUtilizationPct }) => cpuUtilizationPct,
   memory: ({ memoryUsedBytes }) => memoryUsedBytes,
-  observed: ({ telemetry }) => msOf(telemetry?.lastObservedUnix),
+  observed: ({ telemetry }) => numberOf(telemetry?.lastObservedUnix),
 };
+
+function numberOf(text: string | undefined): number | undefined {
+  return text === undefined ? undefined : Number(text);
+}
 
 const byName: Sort = { key: 'name', descending: false };
 

@@ -1,5 +1,5 @@
 /** What fires on a VM, and how each alert rule stands for it. */
-import type { VNode } from 'preact';
+import type { ComponentChildren, VNode } from 'preact';
 import { StateBadge } from '../../components/badges.tsx';
 import { DataView } from '../../components/data-view.tsx';
 import { type Column, Table } from '../../components/table.tsx';
@@ -156,12 +156,12 @@ const instanceColumns: readonly Column<InstanceRow>[] = [
 ];
 
 /** The rule, as a link where this version has its page. */
-function RuleLink({ row }: { readonly row: InstanceRow }): VNode {
+function RuleLink({ row }: { readonly row: InstanceRow }): ComponentChildren {
   const { ruleName, ruleDisplayName, labels } = row;
   const [, project = '', , rule = ''] = ruleName.split('/');
   const path = pathIfAny('alertRule', { project, rule });
   const text = `${ruleDisplayName}${labelText(labels)}`;
-  return path === undefined ? <>{text}</> : <a href={path}>{text}</a>;
+  return path === undefined ? text : <a href={path}>{text}</a>;
 }
 
 /** ` /var` of a mount; empty where the rule watches the VM as a whole. */
