@@ -87,9 +87,11 @@ function sameMembers(a: readonly string[] | undefined, b: readonly string[]): bo
 t.test('along any path the drawing is where the machine is, and keeps where it was', (t) => {
   fc.assert(
     fc.property(
-      fc.constantFrom(...machines),
+      // Not the machine itself: a counterexample is printed, and its edges are thousands.
+      fc.nat({ max: machines.length - 1 }),
       fc.array(fc.nat(), { maxLength: 30 }),
-      (machine, picks) => {
+      (index, picks) => {
+        const machine = machines[index] as Walked;
         const steps = pathThrough(machine, picks);
         const was = new Set<string>();
         return markingsOf(machine.layout, steps).every(({ current, visited }, i) => {
