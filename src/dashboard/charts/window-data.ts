@@ -21,6 +21,14 @@ export interface WindowInput {
   /** First good observation of the recovery, and the one that completed it. */
   readonly recoveryStartedMs?: number | undefined;
   readonly recoveredMs?: number | undefined;
+  /** Bounds of the axis; left out, it is as long as what is in it. What lies outside is left out. */
+  readonly axis?: Axis | undefined;
+}
+
+/** Bounds of an axis of time, Unix ms. */
+export interface Axis {
+  readonly startMs: number;
+  readonly endMs: number;
 }
 
 export interface WindowMark {
@@ -48,13 +56,11 @@ export interface WindowData {
 
 /** Places samples, gaps and spans; the domain holds both thresholds. */
 export function windowData(input: WindowInput): WindowData {
-  const { condition, samples } = input;
-  const marks = samples.map(({ observedUnixMs, value, breaches }) => ({
-    ms: Number(observedUnixMs),
-    value,
-    breaches,
-  }));
-  const spans = spansOf(input);
+  const { condition, samples, axis } = input;
+  const marks = samples
+    .map(({ observedUnixMs, value, breaches }) => ({ ms: Number(observedUnixMs), value, breaches }))
+    .filter(({ ms }) => axis === undefined || (ms >= axis.startMs && ms <= axis.endMs));
+  const spans = spansOf(input).flatMap((span) => (axis ? withinAxis(span, axis) : span));
   const times = [
     ...marks.map(({ ms }) => ms),
     ...spans.flatMap(({ startMs, endMs }) => [startMs, endMs]),
@@ -63,14 +69,24 @@ export function windowData(input: WindowInput): WindowData {
   const values = [...marks.map(({ value }) => value), ...thresholds];
   const [least, greatest] = domainOf(values, condition.unit);
   return {
-    startMs: times.length > 0 ? Math.min(...times) : 0,
-    endMs: times.length > 0 ? Math.max(...times) : 1,
+    startMs: axis?.startMs ?? (times.length > 0 ? Math.min(...times) : 0),
+    endMs: axis?.endMs ?? (times.length > 0 ? Math.max(...times) : 1),
     least,
     greatest,
     marks,
     lines: linesOf(marks, spans),
     spans,
   };
+}
+
+/** The part of a span that is on the axis; none, where no part is. */
+function withinAxis(span: WindowSpan, { startMs, endMs }: Axis): WindowSpan[] {
+  if (span.endMs < startMs || span.startMs > endMs) return [];
+  const clipped = {
+    startMs: Math.max(span.startMs, startMs),
+    endMs: Math.min(span.endMs, endMs),
+  };
+  return [{ ...span, ...clipped }];
 }
 
 function spansOf(input: WindowInput): WindowSpan[] {

@@ -2,7 +2,7 @@
  * The watch of a project's incidents in this browser: `watch.ts` on the service's stream, Web Locks
  * and a BroadcastChannel.
  */
-import { headers, note, pathOf } from './call.ts';
+import { headers, note, pathOf, probe } from './call.ts';
 import { serverClock } from './clock.ts';
 import { connection } from './connection.ts';
 import { EnvelopeReader, encodeEnvelope } from './envelopes.ts';
@@ -24,7 +24,14 @@ export function watchIncidents(projectName: string, events: WatchEvents): Watch 
       lock: (options, whileHeld) => holdLock(name, options, whileHeld),
       relay: (message) => channel.postMessage(message),
     },
-    events,
+    {
+      ...events,
+      status(state) {
+        events.status(state);
+        // A page that loads nothing by itself would not notice that the service is away.
+        if (state === 'connecting') probe().catch(() => undefined);
+      },
+    },
   );
   // Only tabs of this origin can post here.
   channel.onmessage = (event: MessageEvent<Relayed>) => watch.receive(event.data);

@@ -3,6 +3,7 @@
  * acknowledgement on a phone, the list as it changes, what was typed when a session ends. The
  * program runs as a user starts it, with readings of its own.
  */
+import type { Locator, Page, Request } from 'playwright-core';
 import t, { type Test } from 'tap';
 import { buildDashboard, isCurrent } from '../../../scripts/build-dashboard.mjs';
 import { type Chromium, startChromium, type Visitor } from '../../support/chromium.ts';
@@ -13,66 +14,292 @@ import {
   untilFiring,
   writeReadings,
 } from '../../support/incidents-to-show.ts';
-import { dataFolder, type Program, startProgram } from '../../support/program.ts';
+import {
+  dataFolder,
+  type Program,
+  runInProcess,
+  startProgram,
+  until,
+} from '../../support/program.ts';
 
 const SETTINGS = { SVC_COLLECT: 'none' };
 const MARKUP = '<img src=x onerror=alert(1)><b>bold</b>';
 const PHONE = { viewport: { width: 360, height: 740 }, hasTouch: true, isMobile: true };
 
-t.test('incidents', needs('chromium'), async (t) => {
-  if (!isCurrent()) await buildDashboard();
-  const chromium = await startChromium(t);
-  const program = await startProgram(t, dataFolder(t), SETTINGS);
-  await saveRule(program, { displayName: MARKUP });
-  await writeReadings(program, [breach('vm-1', MARKUP), breach('vm-2')]);
-  const firing = await untilFiring(program, 2);
-  const first = firing.find(({ vmName }) => vmName.endsWith('/vm-1'))?.name ?? '';
-  const { owner, phone } = await signedIn(t, chromium, program, first);
+t.test(
+  'from the link of a notification to the list after an outage',
+  needs('chromium'),
+  async (t) => {
+    if (!isCurrent()) await buildDashboard();
+    const chromium = await startChromium(t);
+    const data = dataFolder(t);
+    const program = await startProgram(t, data, SETTINGS);
+    await saveRule(program, { displayName: MARKUP });
+    await writeReadings(program, [breach('vm-1', MARKUP), breach('vm-2')]);
+    const firing = await untilFiring(program, 2);
+    const first = firing.find(({ vmName }) => vmName.endsWith('/vm-1'))?.name ?? '';
+    const { owner, phone } = await signedIn(t, chromium, program, first);
 
-  await t.test('on a phone, two touches acknowledge', async (t) => {
-    const { page } = phone;
-    await page.getByRole('heading', { level: 1, name: MARKUP }).waitFor();
-    const facts = page.locator('.incident-facts');
-    const words = await facts.innerText();
-    for (const said of ['Critical', 'Firing', '97 %', '> 90 %', MARKUP, 'ago']) {
-      t.ok(words.includes(said), `the first screen says ${said}`);
-    }
-    const acknowledge = page.locator('.sticky-acts').getByRole('button', { name: 'Acknowledge' });
-    const box = await acknowledge.boundingBox();
-    t.ok(box && box.height >= 44, 'a finger hits it');
-    t.ok(box && box.y + box.height <= 740, 'and it is on the screen');
-    await acknowledge.tap();
-    await page.getByLabel('Note for the others').fill(MARKUP);
-    await page.getByRole('dialog').getByRole('button', { name: 'Acknowledge' }).tap();
-    await page.locator('.note-text').waitFor();
-    t.equal(await page.locator('.note-text').innerText(), MARKUP, 'markup stays text');
-    const [acknowledged] = await listIncidents(program, { vmName: vmNamed(program, 'vm-1') });
-    t.equal(acknowledged?.acknowledged?.note, MARKUP);
-    t.equal(await page.evaluate('document.documentElement.scrollWidth'), 360);
-    t.same(phone.problems, []);
-  });
+    await t.test('on a phone, two touches acknowledge', async (t) => {
+      const { page } = phone;
+      await page.getByRole('heading', { level: 1, name: MARKUP }).waitFor();
+      const facts = page.locator('.incident-facts');
+      const words = await facts.innerText();
+      for (const said of ['Critical', 'Firing', '97 %', '> 90 %', MARKUP, 'ago']) {
+        t.ok(words.includes(said), `the first screen says ${said}`);
+      }
+      const acknowledge = page.locator('.sticky-acts').getByRole('button', { name: 'Acknowledge' });
+      const box = await acknowledge.boundingBox();
+      t.ok(box && box.height >= 44, 'a finger hits it');
+      t.ok(box && box.y + box.height <= 740, 'and it is on the screen');
+      await acknowledge.tap();
+      await page.getByLabel('Note for the others').fill(MARKUP);
+      await page.getByRole('dialog').getByRole('button', { name: 'Acknowledge' }).tap();
+      await page.locator('.note-text').waitFor();
+      t.equal(await page.locator('.note-text').innerText(), MARKUP, 'markup stays text');
+      const [acknowledged] = await listIncidents(program, { vmName: vmNamed(program, 'vm-1') });
+      t.equal(acknowledged?.acknowledged?.note, MARKUP);
+      t.equal(await page.evaluate('document.documentElement.scrollWidth'), 360);
+      t.same(phone.problems, []);
+    });
 
-  await t.test('and two touches snooze; it says who is not notified until when', async (t) => {
-    const { page } = phone;
-    await page.locator('.sticky-acts').getByRole('button', { name: 'Snooze' }).tap();
-    const dialog = page.getByRole('dialog');
-    t.match(await dialog.innerText(), /Nobody is notified until \d\d:\d\d; evaluation goes on/);
-    await dialog.getByRole('button', { name: '4 h' }).tap();
-    await page.getByRole('button', { name: 'End the snooze' }).waitFor();
-    const [snoozed] = await listIncidents(program, { vmName: vmNamed(program, 'vm-1') });
-    t.ok(snoozed?.snoozedUntilUnix, 'the service has it');
-    t.same(phone.problems, []);
-  });
+    await t.test('and two touches snooze; it says who is not notified until when', async (t) => {
+      const { page } = phone;
+      await page.locator('.sticky-acts').getByRole('button', { name: 'Snooze' }).tap();
+      const dialog = page.getByRole('dialog');
+      t.match(await dialog.innerText(), /Nobody is notified until \d\d:\d\d; evaluation goes on/);
+      await dialog.getByRole('button', { name: '4 h' }).tap();
+      await page.getByRole('button', { name: 'End the snooze' }).waitFor();
+      const [snoozed] = await listIncidents(program, { vmName: vmNamed(program, 'vm-1') });
+      t.ok(snoozed?.snoozedUntilUnix, 'the service has it');
+      t.same(phone.problems, []);
+    });
 
-  await t.test('the list shows what others did, and the worst first', async (t) => {
-    const { page } = owner;
-    await page.goto('/projects/demo/incidents');
-    const rows = page.locator('tr[data-row]');
-    await rows.nth(1).waitFor();
-    t.match(await page.getByRole('table').innerText(), /Acknowledged/);
-    t.same(owner.problems, []);
-  });
-});
+    await t.test(
+      'the list shows what others did; new incidents wait behind a button',
+      async (t) => {
+        const { page } = owner;
+        await page.goto('/projects/demo/incidents');
+        await row(page, 'vm-2').waitFor();
+        t.match(await page.getByRole('table').innerText(), /Acknowledged/);
+        t.ok((await row(page, MARKUP).count()) > 0, 'markup stays text');
+        await watched(page);
+        await writeReadings(program, [breach('vm-3')]);
+        await page.getByRole('button', { name: '1 new' }).click();
+        await row(page, 'vm-3').waitFor();
+        await writeReadings(program, [breach('vm-2', 'vm-2', 10)]);
+        await row(page, 'vm-2').getByText('Recovered').waitFor();
+        t.pass('what has ended is marked where it stands');
+        t.same(owner.problems, []);
+      },
+    );
+
+    await t.test('filters are in the address, and the service decides what matches', async (t) => {
+      const { page } = owner;
+      await page.getByLabel('Attention').selectOption({ label: 'Nobody is on it' });
+      await row(page, 'Acknowledged').first().waitFor({ state: 'detached' });
+      await row(page, 'vm-3').waitFor();
+      t.equal(new URL(page.url()).search, '?attention=true');
+      await page.goto('/projects/demo/incidents?severity=INFO');
+      await page.getByText('No incident matches these filters.').waitFor();
+      await page.getByRole('button', { name: 'Clear filters' }).last().click();
+      await row(page, 'vm-3').waitFor();
+      t.equal(new URL(page.url()).search, '');
+      t.same(owner.problems, []);
+    });
+
+    await t.test('by keyboard: a for several, j and s for one', async (t) => {
+      const { page } = owner;
+      await writeReadings(program, [breach('vm-4'), breach('vm-5')]);
+      await untilFiring(program, 4);
+      await page.reload();
+      await row(page, 'vm-4').getByRole('checkbox').check();
+      await row(page, 'vm-5').getByRole('checkbox').check();
+      await page.keyboard.press('a');
+      const dialog = page.getByRole('dialog');
+      await dialog.getByRole('heading', { name: 'Acknowledge 2 incidents' }).waitFor();
+      await dialog.getByRole('button', { name: 'Acknowledge' }).click();
+      await row(page, 'vm-4').getByText('Acknowledged').waitFor();
+      await row(page, 'vm-5').getByText('Acknowledged').waitFor();
+      const firing = await listIncidents(program, { state: 'FIRING' });
+      t.equal(firing.filter(({ acknowledged }) => acknowledged !== undefined).length, 3);
+      await page.keyboard.press('j');
+      await page.keyboard.press('s');
+      await dialog.getByRole('heading', { name: 'Snooze this incident' }).waitFor();
+      await page.keyboard.press('Escape');
+      t.same(owner.problems, []);
+    });
+
+    await t.test('the slider moves chart, statechart and steps together', async (t) => {
+      const { page } = owner;
+      await page.goto(`/${first}`);
+      const slider = page.getByRole('slider');
+      await slider.waitFor();
+      t.match(await slider.getAttribute('aria-valuetext'), /Snoozed/, 'it stands at the last step');
+      t.equal(await page.locator('.sample.breach').count(), 1, 'each deciding sample is a mark');
+      await slider.press('Home');
+      t.match(await slider.getAttribute('aria-valuetext'), /Breach started/);
+      const states = async () => {
+        const ids = await page.locator('.statechart .state[aria-current]').evaluateAll(idsOfStates);
+        return ids.toSorted();
+      };
+      t.same(await states(), ['alertInstance.sustaining.observed']);
+      await slider.press('ArrowRight');
+      t.match(await slider.getAttribute('aria-valuetext'), /Fired/);
+      t.same(await states(), [
+        'alertInstance.firing.attention.unacknowledged',
+        'alertInstance.firing.data.observed',
+        'alertInstance.firing.notification.notifying',
+      ]);
+      await page.getByRole('tab', { name: 'Recomputed' }).click();
+      await page.locator('.window-chart.recomputed').waitFor();
+      t.equal(await page.locator('.statechart.recomputed').count(), 1, 'dashed: not recorded');
+      t.same(owner.problems, []);
+    });
+
+    await t.test(
+      'eight tabs: one stream, all load; no change is lost with its leader',
+      async (t) => {
+        const context = owner.page.context();
+        await owner.page.goto('/projects/demo/incidents');
+        const streams = new Map<Request, Page>();
+        const isStream = (request: Request) => request.url().endsWith('/WatchIncidents');
+        const tabs = [owner.page];
+        for (let i = 1; i < 8; i += 1) tabs.push(await context.newPage());
+        for (const tab of tabs) {
+          tab.on('request', (request) => isStream(request) && streams.set(request, tab));
+          tab.on('requestfinished', (request) => streams.delete(request));
+          tab.on('requestfailed', (request) => streams.delete(request));
+          await tab.goto('/projects/demo/incidents');
+          await row(tab, 'vm-3').waitFor();
+        }
+        const leading = () => [...streams.values()].filter((tab) => !tab.isClosed());
+        const leader = await until('a tab leads', () => leading()[0]);
+        t.equal(leading().length, 1, 'one stream for all');
+        const others = tabs.filter((tab) => tab !== leader);
+        await leader.close();
+        await writeReadings(program, [breach('vm-3', 'vm-3', 10)]);
+        for (const tab of others) {
+          // Marked where it stands, or left out of the list that was loaded anew.
+          const stillFires = row(tab, 'vm-3').filter({ hasNotText: 'Recovered' });
+          await stillFires.waitFor({ state: 'detached' });
+        }
+        t.pass('every tab has the change');
+        await until('another tab leads', () => leading()[0]);
+        t.equal(leading().length, 1);
+        await Promise.all(others.map((tab) => tab.close()));
+      },
+    );
+
+    await t.test('a session that ends in an edit keeps the draft; all tabs go on', async (t) => {
+      const context = phone.page.context();
+      const [edit, other] = [await context.newPage(), await context.newPage()];
+      await writeReadings(program, [breach('vm-6')]);
+      const sixth = await until('vm-6 fires', async () => {
+        const [one] = await listIncidents(program, { vmName: vmNamed(program, 'vm-6') });
+        return one?.name;
+      });
+      await other.goto('/projects/demo/incidents');
+      await row(other, 'vm-6').waitFor();
+      await edit.goto(`/${sixth}`);
+      await edit.locator('.sticky-acts').getByRole('button', { name: 'Acknowledge' }).tap();
+      await edit.getByLabel('Note for the others').fill('I am looking');
+      await endSessions(data);
+      await edit.getByRole('dialog').getByRole('button', { name: 'Acknowledge' }).tap();
+      await edit.getByRole('heading', { name: 'You are signed out' }).waitFor();
+      await edit.getByText('You were signed out before it was saved').waitFor();
+      const signIn = await context.newPage();
+      await signIn.goto(await loginLink(data));
+      await signIn.getByRole('button', { name: 'Sign in' }).click();
+      await signIn.waitForURL(`${program.demo.baseUrl}/projects/demo`);
+      await edit
+        .getByRole('heading', { name: 'You are signed out' })
+        .waitFor({ state: 'detached' });
+      t.equal(await edit.getByLabel('Note for the others').inputValue(), 'I am looking');
+      await edit.getByRole('button', { name: 'Send again' }).tap();
+      await edit.locator('.note-text').waitFor();
+      const [saved] = await listIncidents(program, { vmName: vmNamed(program, 'vm-6') });
+      t.equal(saved?.acknowledged?.note, 'I am looking', 'saved once, as it was typed');
+      await other
+        .getByText('I am looking')
+        .or(row(other, 'vm-6').getByText('Acknowledged'))
+        .waitFor();
+      t.pass('the other tab goes on and has it');
+      for (const tab of [edit, other, signIn]) await tab.close();
+    });
+
+    await t.test(
+      'while the service is away a banner says since when; then the list is right',
+      async (t) => {
+        const { baseUrl } = program.demo;
+        const away = await chromium.visitor(baseUrl);
+        await away.page.clock.install();
+        const link = new URL(await loginLink(data));
+        link.searchParams.set('return', '/projects/demo/incidents');
+        await away.page.goto(link.href);
+        await away.page.getByRole('button', { name: 'Sign in' }).click();
+        await row(away.page, 'vm-6').waitFor();
+        await program.stop();
+        await away.page.getByText('Not connected since').waitFor();
+        // A minute, by the browser's clock.
+        for (let i = 0; i < 6; i += 1) await away.page.clock.fastForward(10_000);
+        t.ok(await row(away.page, 'vm-6').isVisible(), 'what was known stays, under the banner');
+        const again = await startProgram(t, data, {
+          ...SETTINGS,
+          SVC_LISTEN: new URL(baseUrl).host,
+        });
+        await writeReadings(again, [breach('vm-6', 'vm-6', 10), breach('vm-7')]);
+        await until('vm-7 fires', async () => {
+          const [one] = await listIncidents(again, { vmName: vmNamed(again, 'vm-7') });
+          return one;
+        });
+        await until('the list is right', async () => {
+          await away.page.clock.fastForward(10_000);
+          const texts = await away.page.locator('tr[data-row]').allInnerTexts();
+          return texts.some((text) => text.includes('vm-7')) ? texts : undefined;
+        });
+        await away.page.getByText('Not connected since').waitFor({ state: 'detached' });
+        const stillFires = row(away.page, 'vm-6').filter({ hasNotText: 'Recovered' });
+        await stillFires.waitFor({ state: 'detached' });
+        t.pass('and the banner is gone');
+      },
+    );
+  },
+);
+
+function row(page: Page, name: string): Locator {
+  return page.locator('tr[data-row]').filter({ hasText: name });
+}
+
+/** Resolves once the page follows the changes: what happens from then on is not missed. */
+function watched(page: Page): Promise<unknown> {
+  return page.waitForFunction('navigator.locks.query().then(({ held }) => held.length === 1)');
+}
+
+/** Runs in the page. */
+function idsOfStates(states: { dataset?: { state?: string } }[]): string[] {
+  return states.map(({ dataset }) => dataset?.state ?? '');
+}
+
+/** `svc admin` beside the program, as its operator. */
+async function admin(data: string, ...args: string[]): Promise<unknown> {
+  const { code, text, stdout } = await runInProcess(['admin', ...args, '--data', data, '--json']);
+  if (code !== 0) throw new Error(text);
+  return JSON.parse(stdout);
+}
+
+async function onlyPerson(data: string): Promise<string> {
+  const [one] = (await admin(data, 'people', 'list')) as { person: string }[];
+  return one?.person ?? '';
+}
+
+async function endSessions(data: string): Promise<void> {
+  await admin(data, 'sessions', 'end', await onlyPerson(data));
+}
+
+async function loginLink(data: string): Promise<string> {
+  return ((await admin(data, 'login-link', await onlyPerson(data))) as { link: string }).link;
+}
 
 function breach(vm: string, displayName = vm, percent = 97) {
   return { vm, displayName, percent, atMs: Date.now() };

@@ -11,6 +11,7 @@ import { type Listing, loadPages } from '../../data/pages.ts';
 import type { ResponseOf } from '../../data/rpc-types.ts';
 import { notificationNames, texts } from './incident-texts.ts';
 import { idOf } from './incident-words.ts';
+import { ResourceLink } from './resource-link.tsx';
 
 type Delivery = ResponseOf<'AlertService', 'listDeliveries'>['deliveries'][number];
 
@@ -54,7 +55,6 @@ export function IncidentDeliveries(props: {
               columns={deliveryColumns}
               rows={listing.items}
               keyOf={({ name }) => name}
-              href={({ name }) => `/${name}`}
             />
             {listing.nextPageToken !== '' && (
               <ListFoot
@@ -78,7 +78,9 @@ export const deliveryColumns: readonly Column<Delivery>[] = [
   {
     key: 'event',
     title: texts.deliveries.event,
-    cell: ({ event }) => notificationNames[event] ?? event,
+    cell: ({ name, event }) => (
+      <ResourceLink name={name}>{notificationNames[event] ?? event}</ResourceLink>
+    ),
   },
   {
     key: 'outcome',

@@ -21,6 +21,7 @@ import {
   titleOf,
   valueText,
 } from './incident-words.ts';
+import { ResourceLink } from './resource-link.tsx';
 
 export interface IncidentFactsProps {
   readonly incident: Incident;
@@ -59,7 +60,7 @@ export function IncidentFacts(props: IncidentFactsProps): VNode {
         </Fact>
         <Attention {...props} />
         <Fact title={texts.page.rule}>
-          <a href={`/${incident.ruleName}`}>{titleOf(incident)}</a>{' '}
+          <ResourceLink name={incident.ruleName}>{titleOf(incident)}</ResourceLink>{' '}
           <span class="weak">{incident.metricId}</span>
         </Fact>
       </dl>
@@ -80,7 +81,7 @@ function Fact(props: { readonly title: string; readonly children: ComponentChild
 function Where({ incident, vmNames }: IncidentFactsProps): VNode {
   const place = placeOf(incident, vmNames);
   if (incident.vmName !== '') {
-    return <a href={`/${incident.vmName}`}>{place}</a>;
+    return <ResourceLink name={incident.vmName}>{place}</ResourceLink>;
   }
   const count = formatCount(Number(incident.heldVmCount), format.value);
   return (
@@ -91,7 +92,7 @@ function Where({ incident, vmNames }: IncidentFactsProps): VNode {
       <ul>
         {incident.heldVms.map((name) => (
           <li key={name}>
-            <a href={`/${name}`}>{vmNames.get(name) || idOf(name)}</a>
+            <ResourceLink name={name}>{vmNames.get(name) || idOf(name)}</ResourceLink>
           </li>
         ))}
       </ul>

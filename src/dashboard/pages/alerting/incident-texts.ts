@@ -131,11 +131,39 @@ export const texts = localized({
     long: 'Only the last 24 hours are recomputed.',
     path: 'State of the alert instance',
     now: 'Then in',
-    tooOld: 'Samples are kept for 7 days: only the deciding samples are shown.',
+    tooOld: 'Samples are stored for 7 days: only those kept when it fired are shown.',
+    whole: 'Show the whole incident',
+    decision: 'Show the decision alone',
   },
   history: {
     title: 'Readings since then',
   },
+});
+
+/** Names of the events of an alert instance, and of the ends of deliveries. */
+export const eventNames: Readonly<Record<string, string>> = localized({
+  breachStarted: 'Breach started',
+  breachEnded: 'Breach ended',
+  sustained: 'Fired',
+  recovered: 'Recovered',
+  retired: 'Retired',
+  dataMissing: 'Data missing',
+  dataObserved: 'Data observed again',
+  evaluatorFailed: 'Evaluation failed',
+  evaluatorHealthy: 'Evaluation works again',
+  acknowledged: 'Acknowledged',
+  snoozed: 'Snoozed',
+  unsnoozed: 'Snooze ended early',
+  snoozeEnded: 'Snooze over',
+  repeated: 'Reminder',
+  repeatDue: 'Reminder',
+  repeatIntervalChanged: 'Repeat interval changed',
+  corrected: 'Corrected by late samples',
+  leftOut: 'Left out here',
+  sent: 'Notification accepted',
+  suppressed: 'Notification suppressed',
+  expired: 'Notification expired',
+  failed: 'Notification failed',
 });
 
 /** What a notification was about. */

@@ -1,16 +1,27 @@
 /** One incident: what it is and what can be done, then why it fires and who was notified. */
 import type { VNode } from 'preact';
-import { useEffect, useRef } from 'preact/hooks';
+import { useEffect, useMemo, useRef } from 'preact/hooks';
 import { DataView } from '../../components/data-view.tsx';
 import { read } from '../../data/call.ts';
-import { useLoaded } from '../../data/loaded.ts';
+import { serverClock } from '../../data/clock.ts';
+import { type Loader, useLoaded } from '../../data/loaded.ts';
+import type { Incident as IncidentOfList } from '../../data/watch.ts';
 import { watchIncidents } from '../../data/watch-incidents.ts';
 import type { PageProps } from '../page.ts';
 import { useTitle } from '../title.ts';
-import { IncidentActs } from './incident-acts.tsx';
+import { IncidentActs, unixOf } from './incident-acts.tsx';
 import { IncidentDeliveries } from './incident-deliveries.tsx';
 import { IncidentFacts } from './incident-facts.tsx';
-import { titleOf } from './incident-words.ts';
+import {
+  type Explanation,
+  type Recomputed,
+  recordedSteps,
+  stretchOf,
+  type Transition,
+} from './incident-path.ts';
+import { IncidentStory } from './incident-story.tsx';
+import { IncidentTimeline } from './incident-timeline.tsx';
+import { placeOf, titleOf } from './incident-words.ts';
 import { useVms, vmNamesOf } from './vm-names.ts';
 
 /** The watch brings what changes; this finds what it could not. */
@@ -40,32 +51,104 @@ export function Page({ parameters }: PageProps): VNode {
     });
     return () => watch.stop();
   }, [projectName, name]);
+  const vmNames = vmNamesOf(vms.state.value.value);
   return (
     <DataView of={loader} lines={6}>
-      {(explanation) => {
-        const { incident, condition } = explanation;
-        if (incident === undefined) return null;
-        return (
-          <div class="incident">
-            <IncidentFacts
-              incident={incident}
-              unit={condition?.unit ?? ''}
-              vmNames={vmNamesOf(vms.state.value.value)}
-              people={new Map()}
-            />
-            <IncidentActs
-              incident={incident}
-              onSaved={(saved) => {
-                // The answer to a change has neither timeline nor silent VMs.
-                const { timeline, heldVms } = incident;
-                loader.set({ ...explanation, incident: { ...saved, timeline, heldVms } });
-                loader.reload();
-              }}
-            />
-            <IncidentDeliveries projectName={projectName} incidentName={name} />
-          </div>
-        );
-      }}
+      {(explanation) =>
+        explanation.incident && (
+          <Incident
+            projectName={projectName}
+            explanation={explanation}
+            incident={explanation.incident}
+            vmNames={vmNames}
+            onSaved={(incident) => {
+              loader.set({ ...explanation, incident });
+              loader.reload();
+            }}
+          />
+        )
+      }
     </DataView>
   );
+}
+
+interface IncidentProps {
+  readonly projectName: string;
+  readonly explanation: Explanation;
+  readonly incident: IncidentOfList;
+  readonly vmNames: ReadonlyMap<string, string>;
+  readonly onSaved: (incident: IncidentOfList) => void;
+}
+
+function Incident(props: IncidentProps): VNode {
+  const { projectName, explanation, incident, vmNames, onSaved } = props;
+  const transitions = useTransitions(projectName, incident);
+  const stored = useStored(incident);
+  const recorded = transitions.state.value.value ?? [];
+  const named = recorded.filter(({ byDisplayName }) => byDisplayName !== '');
+  const people = new Map(named.map(({ by, byDisplayName }) => [by, byDisplayName]));
+  const unit = explanation.condition?.unit ?? '';
+  const place = placeOf(incident, vmNames);
+  return (
+    <div class="incident">
+      <IncidentFacts incident={incident} unit={unit} vmNames={vmNames} people={people} />
+      <IncidentActs
+        incident={incident}
+        onSaved={(saved) => {
+          // The answer to a change has neither timeline nor silent VMs.
+          const { timeline, heldVms } = incident;
+          onSaved({ ...saved, timeline, heldVms });
+        }}
+      />
+      <IncidentStory
+        explanation={explanation}
+        steps={recordedSteps(recorded)}
+        stored={stored.isStored ? stored.loader : undefined}
+        label={place}
+      />
+      <IncidentDeliveries projectName={projectName} incidentName={incident.name} />
+      <IncidentTimeline incident={incident} people={people} />
+    </div>
+  );
+}
+
+/** A long incident has more steps: the page of the audit log has all of them. */
+const STEPS_MAX = 1_000;
+
+/** The instance's transitions from the firing on, oldest first; again when the incident changes. */
+function useTransitions(
+  projectName: string,
+  incident: IncidentOfList,
+): Loader<readonly Transition[]> {
+  const { alertInstanceName, firedUnix, timeline } = incident;
+  const key = `steps ${incident.name} ${incident.state} ${timeline.length}`;
+  return useLoaded(key, async (options) => {
+    const request = {
+      ...{ projectName, instanceName: alertInstanceName, oldestFirst: true },
+      // The time of the firing in whole seconds: not after it.
+      ...{ startTimeUnixMs: `${firedUnix}000`, pageSize: STEPS_MAX },
+    };
+    return (await read('AuditService', 'listTransitions', request, options)).transitions;
+  });
+}
+
+/** What stored samples lead to; loaded once, and again when the incident has ended. */
+function useStored(incident: IncidentOfList): {
+  readonly isStored: boolean;
+  readonly loader: Loader<Recomputed | undefined>;
+} {
+  const { alertInstanceName, name, vmName, state } = incident;
+  const key = `stored ${name} ${state}`;
+  const stretch = useMemo(() => stretchOf(incident, serverClock.now()), [key]);
+  const isStored = stretch !== undefined && vmName !== '';
+  const loader = useLoaded<Recomputed | undefined>(key, async (options) => {
+    if (!stretch || !isStored) return undefined;
+    const { startMs, endMs } = stretch;
+    const request = {
+      ...{ name: alertInstanceName },
+      ...{ startTimeUnix: unixOf(startMs), endTimeUnix: unixOf(endMs) },
+    };
+    return await read('AlertService', 'explainAlertInstance', request, options);
+  });
+  return { isStored, loader };
 }

@@ -129,7 +129,7 @@ function Bar({ chosen, rows, onOpen }: BarProps): VNode {
       </ActionButton>
       <button
         type="button"
-        class="quiet"
+        class="quiet choose-many"
         onClick={() => {
           chosen.value = new Set(rows.slice(0, NAMES_MAX).map(({ name }) => name));
         }}

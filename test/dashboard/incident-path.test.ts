@@ -1,0 +1,218 @@
+/**
+ * The path of an incident, as its slider goes through it. The oracle is the machine itself, run over
+ * the events up to each step; what it records reaches the page through the messages of the API.
+ */
+import { create, toJson } from '@bufbuild/protobuf';
+import fc from 'fast-check';
+import t from 'tap';
+import { alertInstanceMachine } from '../../machines/alerting/alert-instance.ts';
+import { machineDefinitions } from '../../machines/audit/registry.ts';
+import type { MachineEvent, StateValueJson } from '../../machines/platform/definition.ts';
+import { firstTransition, nextTransition } from '../../machines/platform/transition.ts';
+import { layoutMessage } from '../../src/audit/api/machine-layout.ts';
+import { chartOf } from '../../src/audit/drawing/chart.ts';
+import { layoutOf } from '../../src/audit/drawing/svg.ts';
+import {
+  decisionAxis,
+  recordedSteps,
+  recordedWindow,
+  stepAt,
+  stretchOf,
+  type Transition,
+  timeOf,
+} from '../../src/dashboard/pages/alerting/incident-path.ts';
+import { type Layout, markingsOf } from '../../src/dashboard/statechart/marking.ts';
+import { MachineLayoutSchema, TransitionSchema } from '../../src/gen/svc/audit/v1/audit_pb.ts';
+import { stateIds, transitionMessage } from '../../src/platform/api/transition-messages.ts';
+
+const NAME = 'alertInstance';
+const START_MS = Date.UTC(2026, 10, 23, 12);
+
+/** A step that the host recorded: the event as it was committed, and the states around it. */
+interface Recorded {
+  readonly event: MachineEvent;
+  readonly from: StateValueJson | null;
+  readonly to: StateValueJson;
+}
+
+/** Runs the machine over events; what a state does not take is not recorded, as in the host. */
+function run(events: readonly MachineEvent[]): Recorded[] {
+  let { snapshot } = firstTransition(alertInstanceMachine, { at: START_MS });
+  const recorded: Recorded[] = [
+    { event: { type: 'xstate.init', at: START_MS }, from: null, to: snapshot.value },
+  ];
+  for (const event of events) {
+    const next = nextTransition(alertInstanceMachine, snapshot, event);
+    if (!next) continue;
+    recorded.push({ event, from: snapshot.value, to: next.snapshot.value });
+    snapshot = next.snapshot;
+  }
+  return recorded;
+}
+
+/** As ListTransitions answers them in the browser. */
+function answered(recorded: readonly Recorded[]): Transition[] {
+  return recorded.map(({ event, from, to }, i) => {
+    const by = { kind: 'service', name: 'evaluator' } as const;
+    const transition = {
+      ...{ sequence: i + 1, atMs: event.at, by, machine: NAME, instance: 'i', event, from, to },
+      ...{ requestId: null },
+    };
+    const shown = () => ({ by: 'evaluator', byDisplayName: '', byUnprovenEmail: '' });
+    const message = create(TransitionSchema, transitionMessage(transition as never, shown, 'i'));
+    return toJson(TransitionSchema, message, {
+      alwaysEmitImplicit: true,
+    }) as unknown as Transition;
+  });
+}
+
+async function drawnLayout(): Promise<Layout> {
+  const definition = machineDefinitions.get(NAME);
+  if (!definition) throw new Error(`There is no machine ${NAME}`);
+  const message = create(MachineLayoutSchema, layoutMessage(await layoutOf(chartOf(definition))));
+  return toJson(MachineLayoutSchema, message, { alwaysEmitImplicit: true }) as unknown as Layout;
+}
+
+/** An event with all that it says. */
+type Sent = MachineEvent & Readonly<Record<string, unknown>>;
+
+type Kind = 'run' | 'fire' | 'recover' | 'missing' | 'observed' | 'acknowledge' | 'snooze' | 'fail';
+
+const kind = fc.constantFrom<Kind>(
+  ...(['run', 'fire', 'recover', 'missing', 'observed'] as const),
+  ...(['acknowledge', 'snooze', 'fail'] as const),
+);
+
+/** What evaluator and people send at the `i`th minute; the machine refuses what cannot be. */
+function eventsAt(one: Kind, i: number): readonly Sent[] {
+  const eventMs = START_MS + (i + 1) * 60_000;
+  const at = eventMs + 800;
+  const startedMs = eventMs - 30_000;
+  const fired = { at, eventMs, startedMs, value: 95, notify: true, repeatIntervalMs: 0 };
+  const events: Readonly<Record<Kind, readonly Sent[]>> = {
+    run: [{ type: 'breachStarted', at, eventMs }],
+    // The commit that fires records the run too, within one millisecond.
+    fire: [
+      { type: 'breachStarted', at, eventMs: startedMs },
+      { type: 'sustained', incidentId: `i${i}`, ...fired },
+    ],
+    recover: [{ type: 'recovered', at, eventMs, value: 10 }],
+    missing: [{ type: 'dataMissing', at, eventMs, sinceMs: startedMs, reason: 'NO_DATA' }],
+    observed: [{ type: 'dataObserved', at, eventMs }],
+    acknowledge: [{ type: 'acknowledged', at, by: 'people/p', note: '' }],
+    snooze: [{ type: 'snoozed', at, untilMs: at + 3_600_000 }],
+    fail: [{ type: 'evaluatorFailed', at, reason: 'r' }],
+  };
+  return events[one];
+}
+
+function eventsOf(kinds: readonly Kind[]): readonly Sent[] {
+  return kinds.flatMap(eventsAt);
+}
+
+t.test(
+  'the states at each step are those of the machine, run over the events so far',
+  async (t) => {
+    const layout = await drawnLayout();
+    let longest = 0;
+    fc.assert(
+      fc.property(fc.array(kind, { maxLength: 12 }), (kinds) => {
+        const recorded = run(eventsOf(kinds));
+        const firing = recorded.findIndex(({ event }) => event.type === 'sustained');
+        const steps = recordedSteps(answered(recorded));
+        if (firing < 0) return steps.length === 0;
+        const shown = markingsOf(layout, steps).map(({ current }) => current.toSorted());
+        // The incident: what its commit recorded of the run, and all until its end.
+        const end = recorded.findIndex(({ event }, i) => i > firing && event.type === 'recovered');
+        const { at } = (recorded[firing] as Recorded).event;
+        const first = recorded.findIndex(({ event, from }) => event.at === at && from !== null);
+        const own = recorded.slice(first, end < 0 ? undefined : end + 1);
+        longest = Math.max(longest, own.length);
+        const lived = own.map(({ to }) => stateIds(NAME, to).toSorted());
+        return JSON.stringify(shown) === JSON.stringify(lived);
+      }),
+      { numRuns: 500 },
+    );
+    t.ok(longest > 5, 'incidents of many steps were among them');
+  },
+);
+
+t.test('three steps of one commit stand at three times of observation', (t) => {
+  const steps = recordedSteps(answered(run(eventsOf(['fire', 'acknowledge', 'recover']))));
+  t.same(
+    steps.map((step) => [step.event, timeOf(step) - START_MS]),
+    [
+      ['breachStarted', 30_000],
+      ['sustained', 60_000],
+      ['acknowledged', 120_800],
+      ['recovered', 180_000],
+    ],
+    'and what no observation decided, where it was decided',
+  );
+  t.same(new Set(steps.slice(0, 2).map(({ decidedMs }) => decidedMs)).size, 1);
+  t.equal(stepAt(steps, START_MS), 0, 'before the first step: the first');
+  t.equal(stepAt(steps, START_MS + 100_000), 1, 'between steps: the one before');
+  t.end();
+});
+
+const CONDITION = {
+  ...{ metricId: 'cpu_utilization_pct', unit: 'percent', operator: 'GREATER_THAN' as const },
+  ...{ threshold: 90, sustainedSeconds: 60, gapToleranceSeconds: 90 },
+};
+
+function sample(seconds: number, value: number) {
+  return { observedUnixMs: String(START_MS + seconds * 1_000), value, breaches: value > 90 };
+}
+
+t.test('the chart has the kept samples, then those that are still stored, each once', (t) => {
+  const steps = recordedSteps(answered(run(eventsOf(['fire', 'recover']))));
+  const explanation = {
+    ...{ window: [sample(30, 95), sample(60, 96)], gaps: [], windowThinned: false, summary: '' },
+    condition: CONDITION,
+  };
+  const stored = {
+    samples: [sample(0, 10), sample(30, 95), sample(60, 96), sample(90, 12), sample(120, 10)],
+    gaps: [],
+  };
+  const window = recordedWindow(explanation as never, steps, stored as never);
+  t.same(
+    window?.samples.map(({ observedUnixMs }) => Number(observedUnixMs) - START_MS),
+    [30_000, 60_000, 90_000, 120_000],
+  );
+  t.match(window, {
+    startedMs: START_MS + 30_000,
+    firedMs: START_MS + 60_000,
+    recoveryStartedMs: START_MS + 90_000,
+    recoveredMs: START_MS + 120_000,
+  });
+  const after7Days = recordedWindow(explanation as never, steps, undefined);
+  t.same(after7Days?.samples, explanation.window, 'after seven days the kept ones alone');
+  t.end();
+});
+
+t.test('at most a day is recomputed, and nothing that is not stored any more', (t) => {
+  const incident = { startedUnix: String(START_MS / 1_000) };
+  const hour = 3_600_000;
+  t.same(stretchOf(incident, START_MS + hour), {
+    startMs: START_MS - 300_000,
+    endMs: START_MS + hour,
+  });
+  t.same(stretchOf(incident, START_MS + 50 * hour), {
+    startMs: START_MS - 300_000,
+    endMs: START_MS - 300_000 + 24 * hour,
+  });
+  t.equal(stretchOf(incident, START_MS + 7 * 24 * hour), undefined);
+  t.end();
+});
+
+t.test('around the decision is a part of the axis, also of an incident of days', (t) => {
+  const whole = { startMs: START_MS, endMs: START_MS + 86_400_000 };
+  const window = { condition: CONDITION, samples: [], gaps: [] };
+  const firedMs = START_MS + 3_660_000;
+  t.same(decisionAxis({ ...window, startedMs: START_MS + 3_600_000, firedMs }, whole), {
+    startMs: START_MS + 3_300_000,
+    endMs: START_MS + 3_960_000,
+  });
+  t.equal(decisionAxis(window, whole), undefined);
+  t.end();
+});
