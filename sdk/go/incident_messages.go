@@ -148,6 +148,8 @@ type ListIncidentsResponse struct {
 	// Newest first.
 	Incidents []Incident `json:"incidents,omitempty"`
 
+	// Empty = the last page. Where two filters leave few of thousands, a page may be short, and with a
+	// small page size even empty: follow the token.
 	NextPageToken string `json:"nextPageToken,omitempty"`
 }
 

@@ -80,6 +80,38 @@ t.test('svc alerts show, explain, ack, snooze, unsnooze', async (t) => {
     t.match(await asKey('show', id), { code: 0, stdout: / human +Somebody acknowledged it/ });
     t.not((await asKey('ack', id)).code, 0);
   });
+  await t.test('several are acknowledged or snoozed at once, each with its result', async (t) => {
+    const both = ['--incident', id, '--incident', 'inc_none'];
+    const done = await svc('ack-several', ...both, '--note', 'ours');
+    t.equal(done.code, 1, 'one of them is not there');
+    t.match(done.stdout, new RegExp(`^${id} +done`, 'm'));
+    t.match(done.stdout, /^inc_none +NOT_FOUND +\S/m);
+    t.match(
+      (await svc('show', id)).stdout,
+      /acknowledged by people\/\S+: on it/,
+      'the first stays',
+    );
+    const snoozed = await svc('snooze-several', '--incident', id, '--for', '1h', '--json');
+    t.match(snoozed, { code: 0, json: { results: [{ name: incident.name, errorReason: '' }] } });
+    t.match(await svc('ack-several'), { code: 2, stderr: /--incident is missing/ });
+    const list = async (...filter: string[]) => (await svc('incidents', ...filter, '--json')).json;
+    t.match(await list('--severity', 'CRITICAL'), { incidents: [{ name: incident.name }] });
+    t.same((await list('--severity', 'INFO')).incidents, []);
+    t.same((await list('--attention')).incidents, [], 'it is snoozed');
+    t.same((await list('--datacenter', 'nowhere')).incidents, []);
+  });
+  await t.test('overview counts it, and a VM is shown with its telemetry', async (t) => {
+    const overview = await world.svc(['overview'], { env });
+    t.match(overview, {
+      code: 0,
+      stdout: /^incidents +1 firing, 0 attention, 1 acknowledged, 1 s/m,
+    });
+    const json = (await world.svc(['overview', '--json'], { env })).json;
+    t.match(json, { incidents: { firing: '1', critical: '1', snoozed: '1' } });
+    const { vms } = (await world.svc(['monitoring', 'vms', '--json'], { env })).json;
+    const shown = await world.svc(['monitoring', 'show', vms[0].name, '--json'], { env });
+    t.match(shown, { code: 0, json: { name: vms[0].name, expanded: { available: Boolean } } });
+  });
   await t.test('an incident that is not there is said not to be', async (t) => {
     t.match(await svc('show', 'inc_none'), { stderr: /NOT_FOUND|There is no/ });
   });

@@ -17,6 +17,7 @@ import {
 import type { Decision, InstanceStep } from '../../streams/platform/commit/commit.ts';
 import { itemsOf } from '../../streams/platform/commit/page.ts';
 import {
+  INCIDENT_STANDINGS,
   type InstanceFilter,
   type ListOptions,
   REQUEST_KEPT_MS,
@@ -234,6 +235,89 @@ t.test('a file of an older program, or with other indexes, is indexed when it is
   t.same(ids('delivery', { owner: 'y' }, reopened), ['d']);
   t.same(ids('delivery', { incident: 'x' }, reopened), [], 'its declaration is gone');
   t.same(ids('credential', { owner: 'x' }, reopened), []);
+  t.end();
+});
+
+t.test('an incident of an older program has the data center of its VM, if that is there', (t) => {
+  const database = openDatabase({
+    ...{ path: ':memory:', synchronous: 'NORMAL' },
+    ...{ migrations: instanceMigrations.slice(0, 6), area: 'instances' },
+  });
+  t.teardown(() => database.close());
+  const insert = database.prepare('INSERT INTO records VALUES (?, ?, ?, ?, ?)');
+  const put = (project: string, kind: string, id: string, body: object) =>
+    insert.run(project, kind, id, id, JSON.stringify(body));
+  put('a', 'vm', 'vm-1', { datacenter: 'DC-9' });
+  put('p', 'vm', 'vm-1', { datacenter: 'DC-1' });
+  put('q', 'vm', 'vm-2', { datacenter: 'DC-1' });
+  const fires = { state: 'FIRING', severity: 'INFO', acknowledged: null, snoozedUntilMs: null };
+  put('p', 'incident', 'a', { ...fires, vm: 'vm-1', value: 0.1 });
+  put('p', 'incident', 'gone', { ...fires, vm: 'vm-2' });
+  put('p', 'incident', 'known', { ...fires, vm: 'vm-1', vmDatacenter: 'DC-2' });
+  put('p', 'incident', 'whole', { ...fires, vm: '', datacenter: 'DC-1' });
+  const view = openInstanceStore(database).view('p');
+  const all = { standings: INCIDENT_STANDINGS, severities: ['INFO'] };
+  const ids = (place: string) =>
+    view.incidents({ ...all, place }, { limit: 9 }).items.map(({ id }) => id);
+  t.same(ids('DC-1'), ['whole', 'a'], 'and not by a VM of another project');
+  t.same(ids('DC-2'), ['known']);
+  t.equal(view.record('incident', 'a')?.body.value, 0.1);
+  t.end();
+});
+
+t.test('incidents: what is rare is one page among 9,019 others, also by two filters', (t) => {
+  const { store, database } = createChain(t);
+  const insert = database.prepare('INSERT INTO records VALUES (?, ?, ?, ?, ?)');
+  const shown = { acknowledged: null, snoozedUntilMs: null };
+  const put = (i: number, fields: object) => {
+    const body = { state: 'FIRING', severity: 'INFO', rule: `r${i % 2}`, vm: `vm-${i}`, ...shown };
+    insert.run(
+      'p',
+      'incident',
+      `i${i}`,
+      String(i).padStart(6, '0'),
+      JSON.stringify({ ...body, ...fields }),
+    );
+  };
+  database.transaction(() => {
+    for (let i = 0; i < 9_019; i++) put(i, {});
+    put(9_019, { state: 'RECOVERED', severity: 'CRITICAL' });
+    for (let i = 9_020; i < 9_120; i++) put(i, { severity: 'WARNING' });
+  })();
+  const view = store.view('p');
+  const all = { standings: INCIDENT_STANDINGS, severities: ['INFO', 'WARNING', 'CRITICAL'] };
+  const find = (filter: object) => view.incidents({ ...all, ...filter }, { limit: 50 });
+  const recovered = find({ standings: ['RECOVERED'] });
+  t.match(recovered, { items: [{ id: 'i9019' }], next: undefined });
+  const both = { rule: 'r0', severities: ['WARNING'] };
+  const severities = find(both).items.map(({ body }) => body.severity);
+  t.same(severities, Array(50).fill('WARNING'), 'by the index of the rule, then looked at');
+  const none = find({ rule: 'r0', severities: ['CRITICAL'] });
+  t.same(none.items, []);
+  t.match(none.next, /./, 'a bounded look, which goes on');
+  const { items, next } = find({ vms: ['vm-9019'], severities: ['CRITICAL'] });
+  t.match({ ids: items.map(({ id }) => id), next }, { ids: ['i9019'], next: undefined });
+  t.equal(find({ standings: ['RETIRED'] }).items.length, 0);
+  t.end();
+});
+
+t.test('deliveries of an incident are those of the states and events that are meant', (t) => {
+  const { store, apply } = createChain(t);
+  const delivery = (id: string, to: string, event: string) =>
+    stepOf(id, { machine: 'delivery', to, context: { incident: 'x', destination: 'd', event } });
+  apply('p', {
+    steps: [delivery('a', 'sent', 'FIRING'), delivery('b', 'queued', 'FIRING')],
+  });
+  apply('p', { steps: [delivery('c', 'sent', 'RECOVERED')] });
+  const ids = (filter: object) => {
+    const all = { states: ['sent', 'queued'], events: ['FIRING', 'RECOVERED'], incident: 'x' };
+    const { items } = store.view('p').deliveries({ ...all, ...filter }, { limit: 9 });
+    return items.map(({ instance }) => instance).sort();
+  };
+  t.same(ids({}), ['a', 'b', 'c']);
+  t.same(ids({ states: ['sent'] }), ['a', 'c']);
+  t.same(ids({ states: ['sent'], events: ['FIRING'] }), ['a']);
+  t.same(ids({ destination: 'other' }), []);
   t.end();
 });
 

@@ -226,4 +226,18 @@ CREATE INDEX records_of_place ON records (project, place, standing, sort, id)
   WHERE standing IS NOT NULL;
 `,
   },
+  {
+    id: 8,
+    sql: `
+-- Incidents that began before their VM's data center was recorded: that of the VM today, so that
+-- the filter finds them. Of a VM that is gone nothing is known.
+UPDATE records SET body = json_set(body, '$.vmDatacenter', (
+    SELECT vms.body ->> 'datacenter' FROM records AS vms
+    WHERE vms.project = records.project AND vms.kind = 'vm' AND vms.id = records.body ->> 'vm'))
+  WHERE kind = 'incident' AND body ->> 'datacenter' IS NULL AND body ->> 'vmDatacenter' IS NULL
+  AND EXISTS (
+    SELECT 1 FROM records AS vms
+    WHERE vms.project = records.project AND vms.kind = 'vm' AND vms.id = records.body ->> 'vm');
+`,
+  },
 ];

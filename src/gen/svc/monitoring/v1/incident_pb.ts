@@ -847,6 +847,9 @@ export type ListIncidentsResponse = Message<"svc.monitoring.v1.ListIncidentsResp
   incidents: Incident[];
 
   /**
+   * Empty = the last page. Where two filters leave few of thousands, a page may be short, and with a
+   * small page size even empty: follow the token.
+   *
    * @generated from field: string next_page_token = 2;
    */
   nextPageToken: string;
@@ -864,6 +867,9 @@ export type ListIncidentsResponseJson = {
   incidents?: IncidentJson[];
 
   /**
+   * Empty = the last page. Where two filters leave few of thousands, a page may be short, and with a
+   * small page size even empty: follow the token.
+   *
    * @generated from field: string next_page_token = 2;
    */
   nextPageToken?: string;
