@@ -57,13 +57,13 @@ export function pathOf(events: readonly ObservedEvent[], from?: MachineRow): Ins
   return { steps, value: stateOf(snapshot), sinceMs };
 }
 
-/** Where an instance stands: the end of a path. */
-export type Standing = Pick<InstancePath, 'value' | 'sinceMs'>;
+/** The end of a path: what its steps led to. */
+export type PathEnd = Pick<InstancePath, 'value' | 'sinceMs'>;
 
-/** Standings by order of event types; `sinceMs` is the position of an event, counted from 1. */
-const standings = new Map<string, Standing>();
+/** Ends by order of event types; `sinceMs` is the position of an event, counted from 1. */
+const pathEnds = new Map<string, PathEnd>();
 /** Far more than there are orders among the few events that the evaluator keeps. */
-const STANDINGS_MAX = 1_000;
+const PATH_ENDS_MAX = 1_000;
 
 /**
  * Where `events`, oldest first, lead without a row: what `pathOf` has, without the steps. What the
@@ -72,20 +72,20 @@ const STANDINGS_MAX = 1_000;
  *
  * @param events of runs; if the instance fires, its last run and `sustained` alone
  */
-export function standingOf(events: readonly ObservedEvent[]): Standing {
+export function pathEndOf(events: readonly ObservedEvent[]): PathEnd {
   const order = events.map(({ type }) => type).join();
-  let standing = standings.get(order);
-  if (!standing) {
-    standing = pathOf(
+  let end = pathEnds.get(order);
+  if (!end) {
+    end = pathOf(
       events.map((event, i) => ({
         ...{ ...event, eventMs: i + 1 },
         ...(event.type === 'sustained' && { startedMs: i }),
       })),
     );
-    if (standings.size >= STANDINGS_MAX) standings.clear();
-    standings.set(order, standing);
+    if (pathEnds.size >= PATH_ENDS_MAX) pathEnds.clear();
+    pathEnds.set(order, end);
   }
-  const { value, sinceMs: position } = standing;
+  const { value, sinceMs: position } = end;
   return { value, sinceMs: position === null ? null : (events[position - 1]?.eventMs ?? null) };
 }
 

@@ -20,7 +20,7 @@ export type {
   DeliveryFilter,
   DueTimer,
   IncidentFilter,
-  IncidentStanding,
+  IncidentStatus,
   ListOptions,
   Page,
   RecordedTransition,

@@ -110,9 +110,9 @@ interface Lookup<I extends string> {
   readonly values: readonly string[];
 }
 
-/** Of the fields that are given, the one that leaves fewest, with each standing. */
+/** Of the fields that are given, the one that leaves fewest, with each status. */
 function incidentRuns({
-  standings,
+  statuses,
   severities,
   rule,
   vms,
@@ -120,7 +120,7 @@ function incidentRuns({
 }: IncidentFilter): Lookup<'vm' | 'rule' | 'place' | 'severity'>[] {
   const each = <I extends string>(index: I, values: readonly string[]): Lookup<I>[] =>
     [...new Set(values)].flatMap((value) =>
-      [...new Set(standings)].map((standing) => ({ index, values: [value, standing] })),
+      [...new Set(statuses)].map((status) => ({ index, values: [value, status] })),
     );
   if (vms) return each('vm', vms);
   if (rule !== undefined) return each('rule', [rule]);
@@ -178,7 +178,7 @@ function prepareReads(database: SqliteDatabase) {
       severity: incidents('severity'),
     },
     record: prepare("SELECT * FROM records WHERE project = ? AND kind = 'incident' AND id = ?"),
-    countIncidents: prepare(`SELECT standing, severity, count(*) AS count FROM records
+    countIncidents: prepare(`SELECT standing AS status, severity, count(*) AS count FROM records
       INDEXED BY records_of_severity WHERE project = ? AND severity IN ('INFO', 'WARNING', 'CRITICAL')
       AND standing IN ('FIRING', 'ACKNOWLEDGED', 'SNOOZED', 'ACKNOWLEDGED_SNOOZED')
       GROUP BY severity, standing`),

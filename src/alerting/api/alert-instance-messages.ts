@@ -39,7 +39,7 @@ const STEPS_MAX = 100;
 export function instanceMessage(soft: SoftInstance, row: InstanceRow | undefined): AlertInstance {
   const { project, rule, vm, labels, lastObservedMs, missingSinceMs, lastValue, firesAtMs } = soft;
   const isFiring = row !== undefined && conditionOf(row.value) === 'firing';
-  const { state, sinceMs } = isFiring ? standingOf(row) : { ...soft, state: State[soft.state] };
+  const { state, sinceMs } = isFiring ? firingState(row) : { ...soft, state: State[soft.state] };
   return withPresent(
     create(AlertInstanceSchema, {
       ...{ state, ...subject({ project, rule, vm, labels }) },
@@ -59,7 +59,7 @@ export function instanceMessage(soft: SoftInstance, row: InstanceRow | undefined
 export function endedMessage(row: InstanceRow): AlertInstance {
   const { project, instance } = row;
   const { incident, ...context } = row.context;
-  const { state, sinceMs } = standingOf(row);
+  const { state, sinceMs } = firingState(row);
   const missingSinceMs = incident?.dataMissingSinceMs ?? null;
   return withPresent(
     create(AlertInstanceSchema, {
@@ -90,7 +90,7 @@ export function subject({ project, rule, vm, labels }: Subject) {
   };
 }
 
-function standingOf(row: InstanceRow) {
+function firingState(row: InstanceRow) {
   return { state: stateMember(conditionOf(row.value)), sinceMs: row.context.sinceMs };
 }
 

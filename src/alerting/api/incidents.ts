@@ -16,9 +16,9 @@ import type {
   ProjectView,
 } from '../../../actors/platform/host/host-port.ts';
 import {
-  INCIDENT_STANDINGS,
+  INCIDENT_STATUSES,
   type IncidentFilter,
-  type IncidentStanding,
+  type IncidentStatus,
 } from '../../../streams/platform/commit/projection.ts';
 import { invalidField, Refusal } from '../../../streams/platform/refusal.ts';
 import type { AlertService } from '../../gen/svc/monitoring/v1/alert_pb.ts';
@@ -224,7 +224,7 @@ function incidentFilter(request: ListIncidentsRequest, context: HandlerContext):
     throw invalidField('datacenter', message);
   }
   return {
-    standings: standingsOf(request),
+    statuses: statusesOf(request),
     severities: severitiesOf(request),
     ...(rule !== undefined && { rule }),
     // Those of whole data centers are of no VM, and hold some.
@@ -249,12 +249,12 @@ function idIn(
   return id;
 }
 
-function standingsOf({ state, attention }: ListIncidentsRequest): readonly IncidentStanding[] {
+function statusesOf({ state, attention }: ListIncidentsRequest): readonly IncidentStatus[] {
   switch (state) {
     case Incident_State.STATE_UNSPECIFIED:
-      return attention ? ['FIRING'] : INCIDENT_STANDINGS;
+      return attention ? ['FIRING'] : INCIDENT_STATUSES;
     case Incident_State.FIRING:
-      return attention ? ['FIRING'] : OPEN_STANDINGS;
+      return attention ? ['FIRING'] : OPEN_STATUSES;
     case Incident_State.RECOVERED:
       return attention ? [] : ['RECOVERED'];
     case Incident_State.RETIRED:
@@ -264,8 +264,8 @@ function standingsOf({ state, attention }: ListIncidentsRequest): readonly Incid
   }
 }
 
-const OPEN_STANDINGS = INCIDENT_STANDINGS.filter(
-  (standing) => standing !== 'RECOVERED' && standing !== 'RETIRED',
+const OPEN_STATUSES = INCIDENT_STATUSES.filter(
+  (status) => status !== 'RECOVERED' && status !== 'RETIRED',
 );
 const SEVERITIES = ['INFO', 'WARNING', 'CRITICAL'] as const;
 

@@ -108,9 +108,9 @@ function incidentCounts(view: ProjectReads): Overview['incidents'] {
     BigInt(counts.filter(isMeant).reduce((total, { count }) => total + count, 0));
   return {
     firing: sum(() => true),
-    attention: sum(({ standing }) => standing === 'FIRING'),
-    acknowledged: sum(({ standing }) => standing.startsWith('ACKNOWLEDGED')),
-    snoozed: sum(({ standing }) => standing.endsWith('SNOOZED')),
+    attention: sum(({ status }) => status === 'FIRING'),
+    acknowledged: sum(({ status }) => status.startsWith('ACKNOWLEDGED')),
+    snoozed: sum(({ status }) => status.endsWith('SNOOZED')),
     critical: sum(({ severity }) => severity === 'CRITICAL'),
     warning: sum(({ severity }) => severity === 'WARNING'),
     info: sum(({ severity }) => severity === 'INFO'),

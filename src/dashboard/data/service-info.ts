@@ -1,11 +1,11 @@
-/** What the service says of itself to people: version, sampling interval, what can be done in it. */
+/** Information on the service for people: version, sampling interval, what can be done in it. */
 import { read } from './call.ts';
 import { type Loader, useLoaded } from './loaded.ts';
 import type { ResponseOf } from './rpc-types.ts';
 
 export type ServiceInfo = ResponseOf<'ProjectService', 'getServiceInfo'>;
 
-/** It changes only when the service starts anew. */
+/** It changes only when the service restarts. */
 export function useServiceInfo(): Loader<ServiceInfo> {
   return useLoaded('serviceInfo', (options) =>
     read('ProjectService', 'getServiceInfo', {}, options),

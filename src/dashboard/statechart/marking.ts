@@ -1,5 +1,5 @@
 /**
- * What is marked on a machine's drawing: the states it is in, those it was in, and the arrows that a
+ * The marks on a machine's drawing: the states it is in, those it was in, and the arrows that a
  * step took. Pure: it finds states and arrows by the ids of the service, and decides no transition.
  */
 import type { ResponseOf } from '../data/rpc-types.ts';

@@ -4,7 +4,7 @@
  */
 
 import { type Condition, conditionOf } from '../../../machines/alerting/alert-instance.ts';
-import { type ObservedEvent, standingOf } from '../../../machines/alerting/alert-instance-path.ts';
+import { type ObservedEvent, pathEndOf } from '../../../machines/alerting/alert-instance-path.ts';
 import { GAP_TOLERANCE_MS, type InstanceKey } from '../../telemetry/entry.ts';
 import { eventsOf, type Instance, isAgeBuffer, keyOf } from './instance.ts';
 import type { EvaluationState, WatchedVm } from './state.ts';
@@ -151,7 +151,7 @@ function softInstance(instance: Instance, nowMs: number): SoftInstance {
 function condition(instance: Instance, nowMs: number): Pick<SoftInstance, 'state' | 'sinceMs'> {
   const events = eventsOf(instance, nowMs);
   const idleAt = events.findLastIndex(({ type }) => type === 'breachEnded');
-  const { value, sinceMs } = standingOf(events.slice(idleAt + 1));
+  const { value, sinceMs } = pathEndOf(events.slice(idleAt + 1));
   const state = conditionOf(value).toUpperCase() as LiveState;
   return sinceMs === null ? { state } : { state, sinceMs };
 }

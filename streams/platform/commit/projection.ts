@@ -53,16 +53,16 @@ export interface InstanceFilter {
   readonly incident?: string;
 }
 
-/** How an incident stands; while it fires, whether somebody has taken notice. */
-export const INCIDENT_STANDINGS = [
+/** The status of an incident; while it fires, whether somebody has taken notice. */
+export const INCIDENT_STATUSES = [
   ...(['FIRING', 'ACKNOWLEDGED', 'SNOOZED', 'ACKNOWLEDGED_SNOOZED'] as const),
   ...(['RECOVERED', 'RETIRED'] as const),
 ] as const;
-export type IncidentStanding = (typeof INCIDENT_STANDINGS)[number];
+export type IncidentStatus = (typeof INCIDENT_STATUSES)[number];
 
 /** Which incidents are meant: each list is of alternatives. */
 export interface IncidentFilter {
-  readonly standings: readonly IncidentStanding[];
+  readonly statuses: readonly IncidentStatus[];
   readonly severities: readonly string[];
   readonly rule?: string;
   /** VM ids; '' = of a whole data center. */
@@ -85,9 +85,9 @@ export interface DeliveryFilter {
   readonly untilMs?: number;
 }
 
-/** Open incidents of one standing and severity. */
+/** Open incidents of one status and severity. */
 export interface IncidentCount {
-  readonly standing: IncidentStanding;
+  readonly status: IncidentStatus;
   readonly severity: string;
   readonly count: number;
 }

@@ -18,14 +18,14 @@ import {
   HISTORY_MS,
   type Row,
   rowOf,
+  type Scenario,
   STEP_MS,
   story,
-  type Telling,
   vmId,
 } from './readings.ts';
 
 export interface BusyOptions {
-  /** Default 500; at least 100, of which the story is told. */
+  /** Default 500; at least 100, of which the first have a story. */
   readonly vms?: number;
   /** Names, labels, notes and mounts contain markup, which must stay text. */
   readonly hasMarkup?: boolean;
@@ -55,7 +55,7 @@ type Scope = { teardown(end: () => unknown): unknown };
 const ALERTS = 'monitoring.v1.AlertService';
 /** A request has 1 MiB at most. */
 const REQUEST_BYTES = 900_000;
-/** VMs that something happens to: their whole hour is told. */
+/** VMs that something happens to: their whole hour is written. */
 const STORY_VMS = 100;
 /** Of the others, so much is written. */
 const CALM_MS = 5 * 60_000;
@@ -83,9 +83,9 @@ export async function startBusyProject(
   await saveRules(program, destinations, markup);
   note('rules are applied');
   const agents = await enrolAgents(people.owner, program);
-  const telling: Telling = { nowMs: Date.now(), hasMarkup, mounts, areMountsFull };
+  const scenario: Scenario = { nowMs: Date.now(), hasMarkup, mounts, areMountsFull };
   const senders = { elsewhereKey, agents, vms };
-  await writeHistory(program, senders, telling);
+  await writeHistory(program, senders, scenario);
   note(`readings of ${vms} VMs are written`);
   await actOn(people, program, markup);
   note('incidents are acted on');
@@ -94,7 +94,7 @@ export async function startBusyProject(
     empty: 'projects/lab',
     report: () => {
       const nowMs = Date.now();
-      return writeRounds(program, senders, [nowMs], { ...telling, nowMs });
+      return writeRounds(program, senders, [nowMs], { ...scenario, nowMs });
     },
   };
 }
@@ -221,30 +221,30 @@ interface Senders {
 }
 
 /** An hour of the VMs of the story, some minutes of the others, in the order of time. */
-async function writeHistory(program: Program, senders: Senders, telling: Telling): Promise<void> {
+async function writeHistory(program: Program, senders: Senders, scenario: Scenario): Promise<void> {
   const times = Array.from(
     { length: HISTORY_MS / STEP_MS + 1 },
-    (_, step) => telling.nowMs - HISTORY_MS + step * STEP_MS,
+    (_, step) => scenario.nowMs - HISTORY_MS + step * STEP_MS,
   );
-  const calmFrom = times.findIndex((atMs) => telling.nowMs - atMs <= CALM_MS);
-  await writeRounds(program, { ...senders, vms: STORY_VMS }, times.slice(0, calmFrom), telling);
-  await writeRounds(program, senders, times.slice(calmFrom, -1), telling);
+  const calmFrom = times.findIndex((atMs) => scenario.nowMs - atMs <= CALM_MS);
+  await writeRounds(program, { ...senders, vms: STORY_VMS }, times.slice(0, calmFrom), scenario);
+  await writeRounds(program, senders, times.slice(calmFrom, -1), scenario);
   // Who fires and recovers in what the evaluator reads at once is never reported: it has to fire
   // before the last round, which brings the recoveries.
   await untilFiring(program, [...story.cpuRecovered, ...story.diskRecovered]);
-  await writeRounds(program, senders, times.slice(-1), telling);
+  await writeRounds(program, senders, times.slice(-1), scenario);
 }
 
 async function writeRounds(
   program: Program,
   { elsewhereKey, agents, vms }: Senders,
   times: readonly number[],
-  telling: Telling,
+  scenario: Scenario,
 ): Promise<void> {
   const [here, elsewhere]: [Row[], Row[]] = [[], []];
   for (const atMs of times) {
     for (let n = 0; n < vms; n++) {
-      const row = rowOf(n, atMs, telling);
+      const row = rowOf(n, atMs, scenario);
       const isElsewhere = (story.elsewhere as readonly number[]).includes(n);
       if (row) (isElsewhere ? elsewhere : here).push(row);
     }

@@ -1,5 +1,5 @@
 /**
- * What the VMs of a busy project report: an hour of readings, every 30 s, up to now. Most are calm.
+ * The readings of the VMs of a busy project: an hour, every 30 s, up to now. Most are calm.
  * Some breach, recover, stop reporting, miss a quarter of an hour but for one reading, or report from
  * inside the guest. A function of VM and time: nothing is drawn by chance.
  */
@@ -49,7 +49,7 @@ function displayNameOf(n: number, hasMarkup: boolean): string {
   return hasMarkup ? `<b>${name}</b>` : name;
 }
 
-export interface Telling {
+export interface Scenario {
   readonly nowMs: number;
   readonly hasMarkup: boolean;
   /** File systems of each VM; beyond the first all are full or all are calm. */
@@ -58,19 +58,19 @@ export interface Telling {
 }
 
 /** One VM's row at a time; undefined: it reported nothing then. */
-export function rowOf(n: number, atMs: number, telling: Telling): Row | undefined {
-  const agoMs = telling.nowMs - atMs;
+export function rowOf(n: number, atMs: number, scenario: Scenario): Row | undefined {
+  const agoMs = scenario.nowMs - atMs;
   if (isSilent(n, agoMs)) return undefined;
   const isStopped = isOneOf(story.stopped, n);
   return {
     vmName: vmId(n),
-    displayName: displayNameOf(n, telling.hasMarkup),
+    displayName: displayNameOf(n, scenario.hasMarkup),
     observedUnixMs: BigInt(atMs + (n % 50) * 7),
     bootId: `b0075eed-0000-4000-8000-${String(n).padStart(12, '0')}`,
     sequence: BigInt(Math.floor(atMs / STEP_MS)),
     vcpus: 2 ** (1 + (n % 4)),
     state: isStopped ? 3 : 1,
-    values: isStopped ? [] : valuesOf(n, atMs, telling),
+    values: isStopped ? [] : valuesOf(n, atMs, scenario),
   };
 }
 
@@ -100,12 +100,12 @@ function isSilent(n: number, agoMs: number): boolean {
   return n === story.gap && isInGap && !isLone;
 }
 
-function valuesOf(n: number, atMs: number, telling: Telling): NonNullable<Row['values']> {
-  const agoMs = telling.nowMs - atMs;
+function valuesOf(n: number, atMs: number, scenario: Scenario): NonNullable<Row['values']> {
+  const agoMs = scenario.nowMs - atMs;
   const total = 2 ** (32 + (n % 3));
   const memory = memoryRatio(n, atMs, agoMs);
   // Counters that grow with the time of day, so that their rates vary.
-  const seconds = (atMs - (telling.nowMs - 8 * HISTORY_MS)) / 1000;
+  const seconds = (atMs - (scenario.nowMs - 8 * HISTORY_MS)) / 1000;
   const traffic = seconds * (40_000 + 900 * (n % 37)) + 2e6 * wave(n, atMs, 11 * MINUTE_MS);
   const device = { device: 'vda' };
   const card = { interface: 'eth0' };
@@ -117,11 +117,11 @@ function valuesOf(n: number, atMs: number, telling: Telling): NonNullable<Row['v
     { series: 'svc_vm_disk_written_bytes_total', labels: device, value: Math.round(traffic * 3) },
     { series: 'svc_vm_network_receive_bytes_total', labels: card, value: Math.round(traffic) },
     { series: 'svc_vm_network_transmit_bytes_total', labels: card, value: Math.round(traffic / 2) },
-    ...filesystems(n, agoMs, telling),
+    ...filesystems(n, agoMs, scenario),
   ];
 }
 
-function filesystems(n: number, agoMs: number, { mounts, areMountsFull, hasMarkup }: Telling) {
+function filesystems(n: number, agoMs: number, { mounts, areMountsFull, hasMarkup }: Scenario) {
   return Array.from({ length: mounts }, (_, mount) => {
     const name = mount === 0 ? '/' : `/srv/${hasMarkup ? '<i>' : ''}data${mount}`;
     const labels = { mountpoint: name, fstype: 'ext4' };

@@ -86,7 +86,7 @@ export const deliveryColumns: readonly Column<Delivery>[] = [
     key: 'outcome',
     title: texts.deliveries.outcome,
     cell: ({ state, reason }) => (
-      <span class="standing">
+      <span class="badges">
         <StateBadge value={state} />
         {reason !== '' && <code class="weak">{reason}</code>}
       </span>

@@ -124,7 +124,7 @@ function columnsOf(
       key: 'state',
       title: texts.list.state,
       phone: 'second',
-      cell: (incident) => <Standing incident={incident} />,
+      cell: (incident) => <Status incident={incident} />,
     },
   ];
 }
@@ -140,10 +140,10 @@ function Value({ incident, unit }: { incident: Incident; unit: string }): VNode 
 }
 
 /** The state, and what somebody did about it. */
-function Standing({ incident }: { readonly incident: Incident }): VNode {
+function Status({ incident }: { readonly incident: Incident }): VNode {
   const untilMs = snoozedUntilMs(incident, nowMs.value);
   return (
-    <span class="standing">
+    <span class="badges">
       <StateBadge value={incident.state} />
       {incident.dataState === 'MISSING' && isOpen(incident) && <StateBadge value="MISSING" />}
       {incident.acknowledged && <span class="weak">{texts.act.acknowledged}</span>}

@@ -184,7 +184,7 @@ const segmentColumns: readonly Column<Segment>[] = [
     key: 'state',
     title: texts.recomputed,
     cell: ({ state, dataState }) => (
-      <span class="standing">
+      <span class="badges">
         <StateBadge value={state} />
         {dataState === 'MISSING' && <StateBadge value="MISSING" />}
       </span>

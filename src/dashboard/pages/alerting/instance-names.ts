@@ -1,5 +1,5 @@
 /**
- * How an alert instance is named: by its resource name once it has fired, before by rule, VM and
+ * The name of an alert instance: by its resource name once it has fired, before by rule, VM and
  * labels in the query. Pure.
  */
 import type { RequestOf, ResponseOf } from '../../data/rpc-types.ts';

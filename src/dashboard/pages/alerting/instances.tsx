@@ -145,7 +145,7 @@ function columnsOf({ vmNames, rules, unitFor }: Words): readonly Column<AlertIns
       key: 'state',
       title: texts.state,
       cell: ({ state, dataState }) => (
-        <span class="standing">
+        <span class="badges">
           <StateBadge value={state} />
           {dataState === 'MISSING' && <StateBadge value="MISSING" />}
         </span>

@@ -41,7 +41,7 @@ export function useIncidents(request: IncidentsRequest): IncidentsOnPage {
   const waiting = useSignal(0);
   const status = useSignal<'live' | 'connecting'>('live');
   const isLoadingMore = useSignal(false);
-  // A list that is loaded anew is as long as it was.
+  // A list that is loaded again keeps its length.
   const shownRows = useRef(PAGE_SIZE);
   const latest = useRef(request);
   latest.current = request;

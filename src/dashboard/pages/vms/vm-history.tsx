@@ -108,7 +108,7 @@ function Group({ name, group }: { readonly name: string; readonly group: MetricG
 
 type Answers = ReadonlyMap<string, HistoryAnswer>;
 
-/** One question for each metric: an answer's gaps are those of all that was asked for in it. */
+/** One request for each metric: the gaps in an answer are common to all metrics of its request. */
 async function loadGroup(
   name: string,
   group: MetricGroup,

@@ -56,7 +56,7 @@ export function inventoryEntry(
   latest: LatestRow | 'unreadable' | undefined,
   { nowMs, inventoryOnly }: { readonly nowMs: number; readonly inventoryOnly: boolean },
 ): InventoryEntry {
-  const { state, telemetry } = standingOf(latest, { datacenterState, nowMs });
+  const { state, telemetry } = statusOf(latest, { datacenterState, nowMs });
   if (!latest || latest === 'unreadable') return { ...named, state, telemetry };
   const { vcpus, observedMs: lastObservedMs } = latest;
   const live = telemetry === 'LIVE';
@@ -83,7 +83,7 @@ function withObserved(expanded: Expanded, { columns }: LatestRow): Expanded {
 }
 
 /** How a VM is: its state as far as it is known now, and how fresh its telemetry is. */
-export function standingOf(
+export function statusOf(
   latest: LatestRow | 'unreadable' | undefined,
   { datacenterState, nowMs }: Pick<KnownVm, 'datacenterState'> & { readonly nowMs: number },
 ): Pick<InventoryEntry, 'state' | 'telemetry'> {

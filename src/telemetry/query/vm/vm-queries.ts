@@ -14,7 +14,7 @@ import type { Log } from '../../../platform/log.ts';
 import { type QueryThreads, runQuery } from '../threads/query-threads.ts';
 import { answerVmQuery, type MetricFailure, type VmQuery } from './answer.ts';
 import { type AnswerFormat, answerBytes, inventoryBytes, vmBytes } from './answer-bytes.ts';
-import { type InventoryEntry, inventoryEntry, type KnownVm, standingOf } from './inventory.ts';
+import { type InventoryEntry, inventoryEntry, type KnownVm, statusOf } from './inventory.ts';
 
 export interface VmQueries {
   /**
@@ -159,7 +159,7 @@ export const vmMethods = (history: HistoryView): Readonly<Record<string, ThreadM
       if (isCancelled()) throw new ReadCancelled();
       const latest = newestOf(history, { project, nowMs }, id, []);
       const datacenterState = isStale[i] ? 'stale' : 'live';
-      const now = standingOf(latest, { datacenterState, nowMs });
+      const now = statusOf(latest, { datacenterState, nowMs });
       states.push(now.state);
       telemetry.push(now.telemetry);
     }
