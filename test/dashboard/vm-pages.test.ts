@@ -1,4 +1,4 @@
-/** What the pages of VMs and the overview decide without a browser: first steps, order, groups. */
+/** Decisions of the pages of VMs and the overview, without a browser: first steps, order, groups. */
 import t from 'tap';
 import {
   firstSteps,
