@@ -39,7 +39,12 @@ interface Recorded {
 function run(events: readonly MachineEvent[]): Recorded[] {
   let { snapshot } = firstTransition(alertInstanceMachine, { at: START_MS });
   const recorded: Recorded[] = [
-    { event: { type: 'xstate.init', at: START_MS }, from: null, to: snapshot.value },
+    // The commit of its first event creates the instance.
+    {
+      event: { type: 'xstate.init', at: events[0]?.at ?? START_MS },
+      from: null,
+      to: snapshot.value,
+    },
   ];
   for (const event of events) {
     const next = nextTransition(alertInstanceMachine, snapshot, event);
