@@ -9,8 +9,8 @@ import { read } from '../../data/call.ts';
 import { useLoaded } from '../../data/loaded.ts';
 import { type Listing, loadPages } from '../../data/pages.ts';
 import type { ResponseOf } from '../../data/rpc-types.ts';
+import { useDestinationTitles } from '../delivery/use-destinations.ts';
 import { notificationNames, texts } from './incident-texts.ts';
-import { idOf } from './incident-words.ts';
 import { ResourceLink } from './resource-link.tsx';
 
 type Delivery = ResponseOf<'AlertService', 'listDeliveries'>['deliveries'][number];
@@ -23,6 +23,7 @@ export function IncidentDeliveries(props: {
   readonly incidentName: string;
 }): VNode {
   const { projectName, incidentName } = props;
+  const titleOf = useDestinationTitles(projectName);
   const loadPage =
     (options: Parameters<typeof read>[3]) =>
     async (pageToken: string): Promise<{ items: Delivery[]; nextPageToken: string }> => {
@@ -52,7 +53,7 @@ export function IncidentDeliveries(props: {
           <>
             <Table
               label={texts.deliveries.label}
-              columns={deliveryColumns}
+              columns={deliveryColumns(titleOf)}
               rows={listing.items}
               keyOf={({ name }) => name}
             />
@@ -73,43 +74,47 @@ export function IncidentDeliveries(props: {
   );
 }
 
-/** What a row says of a delivery, here and in the list of all. */
-export const deliveryColumns: readonly Column<Delivery>[] = [
-  {
-    key: 'event',
-    title: texts.deliveries.event,
-    cell: ({ name, event }) => (
-      <ResourceLink name={name}>{notificationNames[event] ?? event}</ResourceLink>
-    ),
-  },
-  {
-    key: 'outcome',
-    title: texts.deliveries.outcome,
-    cell: ({ state, reason }) => (
-      <span class="badges">
-        <StateBadge value={state} />
-        {reason !== '' && <code class="weak">{reason}</code>}
-      </span>
-    ),
-  },
-  {
-    key: 'to',
-    title: texts.deliveries.to,
-    width: 'grow',
-    phone: 'second',
-    cell: ({ recipient, destinationName }) => recipient || idOf(destinationName),
-  },
-  {
-    key: 'attempts',
-    title: texts.deliveries.attempts,
-    align: 'right',
-    phone: 'second',
-    cell: ({ attempts }) => attempts.length,
-  },
-  {
-    key: 'when',
-    title: texts.deliveries.when,
-    phone: 'second',
-    cell: ({ createdUnix }) => <Age ms={msOf(createdUnix)} />,
-  },
-];
+/** The columns of a list of deliveries. `titleOf`: how a destination is called. */
+export function deliveryColumns(
+  titleOf: (destinationName: string) => string,
+): readonly Column<Delivery>[] {
+  return [
+    {
+      key: 'event',
+      title: texts.deliveries.event,
+      cell: ({ name, event }) => (
+        <ResourceLink name={name}>{notificationNames[event] ?? event}</ResourceLink>
+      ),
+    },
+    {
+      key: 'outcome',
+      title: texts.deliveries.outcome,
+      cell: ({ state, reason }) => (
+        <span class="badges">
+          <StateBadge value={state} />
+          {reason !== '' && <code class="weak">{reason}</code>}
+        </span>
+      ),
+    },
+    {
+      key: 'to',
+      title: texts.deliveries.to,
+      width: 'grow',
+      phone: 'second',
+      cell: ({ recipient, destinationName }) => recipient || titleOf(destinationName),
+    },
+    {
+      key: 'attempts',
+      title: texts.deliveries.attempts,
+      align: 'right',
+      phone: 'second',
+      cell: ({ attempts }) => attempts.length,
+    },
+    {
+      key: 'when',
+      title: texts.deliveries.when,
+      phone: 'second',
+      cell: ({ createdUnix }) => <Age ms={msOf(createdUnix)} />,
+    },
+  ];
+}

@@ -15,6 +15,7 @@ import { deliveryColumns } from '../alerting/incident-deliveries.tsx';
 import { notificationNames } from '../alerting/incident-texts.ts';
 import type { PageProps } from '../page.ts';
 import { texts } from './texts.ts';
+import { useDestinationTitles } from './use-destinations.ts';
 
 type Delivery = ResponseOf<'AlertService', 'listDeliveries'>['deliveries'][number];
 type Request = RequestOf<'AlertService', 'listDeliveries'>;
@@ -29,7 +30,8 @@ const EVENTS = ['FIRING', 'REPEATED', 'RECOVERED', 'TEST'] as const;
 const FILTERS = ['state', 'event', 'incident', 'destination', 'from', 'to'];
 
 export function Page({ parameters }: PageProps): VNode {
-  const request = requestOf(`projects/${parameters.project}`, query.value);
+  const projectName = `projects/${parameters.project}`;
+  const request = requestOf(projectName, query.value);
   const loadPage =
     (options: Parameters<typeof read>[3]) =>
     async (pageToken: string): Promise<{ items: Delivery[]; nextPageToken: string }> => {
@@ -42,6 +44,7 @@ export function Page({ parameters }: PageProps): VNode {
     (options) => loadPages(loadPage(options), ROWS),
     POLL_SECONDS,
   );
+  const titleOf = useDestinationTitles(projectName);
   return (
     <>
       <h1>{pageTitles.deliveries}</h1>
@@ -64,7 +67,7 @@ export function Page({ parameters }: PageProps): VNode {
           <>
             <Table
               label={texts.list.label}
-              columns={deliveryColumns}
+              columns={deliveryColumns(titleOf)}
               rows={listing.items}
               keyOf={({ name }) => name}
               href={({ name }) => `/${name}`}

@@ -15,6 +15,7 @@ import { idOf } from '../alerting/incident-words.ts';
 import type { PageProps } from '../page.ts';
 import { Attempts, type Delivery } from './attempts.tsx';
 import { texts } from './texts.ts';
+import { useDestinationTitles } from './use-destinations.ts';
 
 /** While it is under way its next step is seconds away. */
 const POLL_SECONDS = 10;
@@ -31,7 +32,7 @@ export function Page({ parameters }: PageProps): VNode {
     <DataView of={delivery} lines={8}>
       {(value) => (
         <>
-          <Facts delivery={value} />
+          <Facts delivery={value} projectName={projectName} />
           <h2>{texts.attempts}</h2>
           <Attempts delivery={value} />
           <h2>{texts.path}</h2>
@@ -47,7 +48,9 @@ export function Page({ parameters }: PageProps): VNode {
   );
 }
 
-function Facts({ delivery }: { readonly delivery: Delivery }): VNode {
+function Facts(props: { readonly delivery: Delivery; readonly projectName: string }): VNode {
+  const { delivery, projectName } = props;
+  const titleOf = useDestinationTitles(projectName);
   const { event, state, reason, incidentName, destinationName, recipient } = delivery;
   const createdMs = msOf(delivery.createdUnix);
   const nextMs = msOf(delivery.nextAttemptUnix);
@@ -63,7 +66,7 @@ function Facts({ delivery }: { readonly delivery: Delivery }): VNode {
         <Fact title={texts.incident}>
           {incidentName === '' ? texts.test : <a href={`/${incidentName}`}>{idOf(incidentName)}</a>}
         </Fact>
-        <Fact title={texts.destination}>{idOf(destinationName)}</Fact>
+        <Fact title={texts.destination}>{titleOf(destinationName)}</Fact>
         {recipient !== '' && <Fact title={texts.recipient}>{recipient}</Fact>}
         {createdMs !== undefined && (
           <Fact title={texts.created}>
