@@ -17,7 +17,7 @@ import {
 import type { Decision, InstanceStep } from '../../streams/platform/commit/commit.ts';
 import { itemsOf } from '../../streams/platform/commit/page.ts';
 import {
-  INCIDENT_STANDINGS,
+  INCIDENT_STATUSES,
   type InstanceFilter,
   type ListOptions,
   REQUEST_KEPT_MS,
@@ -256,7 +256,7 @@ t.test('an incident of an older program has the data center of its VM, if that i
   put('p', 'incident', 'known', { ...fires, vm: 'vm-1', vmDatacenter: 'DC-2' });
   put('p', 'incident', 'whole', { ...fires, vm: '', datacenter: 'DC-1' });
   const view = openInstanceStore(database).view('p');
-  const all = { standings: INCIDENT_STANDINGS, severities: ['INFO'] };
+  const all = { statuses: INCIDENT_STATUSES, severities: ['INFO'] };
   const ids = (place: string) =>
     view.incidents({ ...all, place }, { limit: 9 }).items.map(({ id }) => id);
   t.same(ids('DC-1'), ['whole', 'a'], 'and not by a VM of another project');
@@ -285,9 +285,9 @@ t.test('incidents: what is rare is one page among 9,019 others, also by two filt
     for (let i = 9_020; i < 9_120; i++) put(i, { severity: 'WARNING' });
   })();
   const view = store.view('p');
-  const all = { standings: INCIDENT_STANDINGS, severities: ['INFO', 'WARNING', 'CRITICAL'] };
+  const all = { statuses: INCIDENT_STATUSES, severities: ['INFO', 'WARNING', 'CRITICAL'] };
   const find = (filter: object) => view.incidents({ ...all, ...filter }, { limit: 50 });
-  const recovered = find({ standings: ['RECOVERED'] });
+  const recovered = find({ statuses: ['RECOVERED'] });
   t.match(recovered, { items: [{ id: 'i9019' }], next: undefined });
   const both = { rule: 'r0', severities: ['WARNING'] };
   const severities = find(both).items.map(({ body }) => body.severity);
@@ -297,7 +297,7 @@ t.test('incidents: what is rare is one page among 9,019 others, also by two filt
   t.match(none.next, /./, 'a bounded look, which goes on');
   const { items, next } = find({ vms: ['vm-9019'], severities: ['CRITICAL'] });
   t.match({ ids: items.map(({ id }) => id), next }, { ids: ['i9019'], next: undefined });
-  t.equal(find({ standings: ['RETIRED'] }).items.length, 0);
+  t.equal(find({ statuses: ['RETIRED'] }).items.length, 0);
   t.end();
 });
 
