@@ -7,7 +7,7 @@
 import type { AlertRuleSpec } from '../../machines/alerting/alert-rule.ts';
 import type { Clock } from '../../streams/platform/clock.ts';
 import type { Commit } from '../../streams/platform/commit/commit.ts';
-import { pause } from '../../streams/platform/pause.ts';
+import { pause, Sleep } from '../../streams/platform/pause.ts';
 import { partitionOf, type Stream } from '../../streams/platform/stream.ts';
 import { type LogEntry, OPERATORS, type RetiredVm } from '../../streams/telemetry/entry.ts';
 import { EVALUATED_METRICS } from '../../streams/telemetry/metrics/catalogue.ts';
@@ -39,22 +39,19 @@ type Work = { readonly project: string } & (
 /** Runs until `signal`. Rejects on a fault that a restart may fix. */
 export async function keepRules(deps: RuleKeeperDeps, signal: AbortSignal): Promise<void> {
   const waiting: Work[] = [];
-  let wake = (): void => {};
+  const idle = new Sleep(deps.clock);
   const undo = deps.host.onApplied(({ commit }) => {
     waiting.push(...workOf(commit));
-    wake();
+    idle.wake();
   });
-  const stop = (): void => wake();
-  signal.addEventListener('abort', stop, { once: true });
   try {
     waiting.push(...(await outstandingRules(deps.host)), ...(await unmarked(deps)));
     while (!signal.aborted) {
       const work = waiting.shift();
       if (work) await keep(deps, work, signal);
-      else await new Promise<void>((resolve) => (wake = resolve));
+      else await idle.pause(Number.POSITIVE_INFINITY, signal);
     }
   } finally {
-    signal.removeEventListener('abort', stop);
     undo();
   }
 }

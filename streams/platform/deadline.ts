@@ -24,12 +24,21 @@ export async function withDeadline<T>(
 export async function unlessAborted<T>(signal: AbortSignal, promise: Promise<T>): Promise<T> {
   const { promise: aborted, reject } = Promise.withResolvers<never>();
   const onAbort = () => reject(signal.reason);
-  signal.addEventListener('abort', onAbort);
   if (signal.aborted) onAbort();
+  return callingOnAbort(signal, onAbort, Promise.race([aborted, promise]));
+}
+
+/** As `promise`. `onAbort` is called if `signal` aborts before it settles; it may settle it. */
+export async function callingOnAbort<T>(
+  signal: AbortSignal | undefined,
+  onAbort: () => void,
+  promise: Promise<T>,
+): Promise<T> {
+  signal?.addEventListener('abort', onAbort);
   try {
-    return await Promise.race([aborted, promise]);
+    return await promise;
   } finally {
-    signal.removeEventListener('abort', onAbort);
+    signal?.removeEventListener('abort', onAbort);
   }
 }
 

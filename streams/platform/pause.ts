@@ -1,16 +1,37 @@
-/** Waiting on the clock port, in a way that an abort ends at once. */
+/** Waiting on the clock port, in a way that an event or an abort ends at once. */
 import type { Clock } from './clock.ts';
 
 /** Resolves after `ms` of elapsed time, or as soon as `signal` aborts; never rejects. */
 export function pause(clock: Clock, ms: number, signal?: AbortSignal): Promise<void> {
-  return new Promise((resolve) => {
-    if (signal?.aborted) return resolve();
-    const end = (): void => {
-      cancel();
-      signal?.removeEventListener('abort', end);
-      resolve();
-    };
-    const cancel = clock.wakeAfter(ms, end);
-    signal?.addEventListener('abort', end, { once: true });
-  });
+  return new Sleep(clock).pause(ms, signal);
+}
+
+/** Pauses that `wake` ends early: all that are under way, and none that begins later. */
+export class Sleep {
+  readonly #clock: Clock;
+  readonly #ends = new Set<() => void>();
+
+  constructor(clock: Clock) {
+    this.#clock = clock;
+  }
+
+  /** As `pause`. @param ms Infinity: no time ends it */
+  pause(ms: number, signal?: AbortSignal): Promise<void> {
+    return new Promise((resolve) => {
+      if (signal?.aborted) return resolve();
+      const end = (): void => {
+        cancel?.();
+        this.#ends.delete(end);
+        signal?.removeEventListener('abort', end);
+        resolve();
+      };
+      const cancel = Number.isFinite(ms) ? this.#clock.wakeAfter(ms, end) : undefined;
+      this.#ends.add(end);
+      signal?.addEventListener('abort', end, { once: true });
+    });
+  }
+
+  wake(): void {
+    for (const end of [...this.#ends]) end();
+  }
 }

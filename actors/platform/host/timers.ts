@@ -6,7 +6,7 @@
 import type { Clock } from '../../../streams/platform/clock.ts';
 import type { Actor, Commit } from '../../../streams/platform/commit/commit.ts';
 import type { DueTimer } from '../../../streams/platform/commit/projection.ts';
-import { pause } from '../../../streams/platform/pause.ts';
+import { pause, Sleep } from '../../../streams/platform/pause.ts';
 import { isRetryable } from '../retryable.ts';
 import type { RunningHost } from './host.ts';
 
@@ -39,12 +39,12 @@ interface Fault {
 export async function runTimers(options: TimersOptions, signal: AbortSignal): Promise<void> {
   const { host, clock } = options;
   const faults = new Map<string, Fault>();
-  const alarm = new Alarm();
+  const alarm = new Alarm(clock);
   const forget = host.onApplied(({ commit }) => alarm.notice(commit));
   try {
     while (!signal.aborted) {
       const due = dueNow(options, faults);
-      if (due.length === 0) await alarm.sleep(clock, sleepMs(options, faults), signal);
+      if (due.length === 0) await alarm.sleep(sleepMs(options, faults), signal);
       else if (!(await fireAll(options, due, faults))) await pause(clock, UNAVAILABLE_MS, signal);
     }
   } finally {
@@ -102,22 +102,22 @@ function keyOf({ project, machine, instance, id }: DueTimer): string {
 
 /** Sleeping until a time that an applied commit can bring forward. */
 class Alarm {
-  #wakesMs = Number.POSITIVE_INFINITY;
-  #asleep: AbortController | undefined;
+  readonly #clock: Clock;
+  readonly #sleep: Sleep;
+  #wakesMs = Number.NEGATIVE_INFINITY;
 
-  async sleep(clock: Clock, ms: number, signal: AbortSignal): Promise<void> {
-    const asleep = new AbortController();
-    this.#asleep = asleep;
-    this.#wakesMs = clock.now() + ms;
-    await pause(clock, ms, AbortSignal.any([signal, asleep.signal]));
-    this.#asleep = undefined;
+  constructor(clock: Clock) {
+    this.#clock = clock;
+    this.#sleep = new Sleep(clock);
   }
 
-  notice(commit: Commit): void {
-    if (this.#asleep === undefined) return;
-    const earlier = commit.decisions.some((decision) =>
-      decision.steps.some((step) => step.timers.some((timer) => timer.dueMs < this.#wakesMs)),
-    );
-    if (earlier) this.#asleep.abort();
+  sleep(ms: number, signal: AbortSignal): Promise<void> {
+    this.#wakesMs = this.#clock.now() + ms;
+    return this.#sleep.pause(ms, signal);
+  }
+
+  notice({ decisions }: Commit): void {
+    const timers = decisions.flatMap(({ steps }) => steps).flatMap((step) => step.timers);
+    if (timers.some(({ dueMs }) => dueMs < this.#wakesMs)) this.#sleep.wake();
   }
 }

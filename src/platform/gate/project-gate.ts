@@ -9,6 +9,7 @@
 import type { ProjectLimits } from '../../../actors/platform/project-limits.ts';
 import type { Clock } from '../../../streams/platform/clock.ts';
 import { SYSTEM_PROJECT } from '../../../streams/platform/commit/commit.ts';
+import { callingOnAbort } from '../../../streams/platform/deadline.ts';
 import { Refusal } from '../../../streams/platform/refusal.ts';
 import type { Principal } from '../access/principal.ts';
 import { BODY_BYTES_MAX } from '../http-limits.ts';
@@ -170,14 +171,7 @@ class Gate implements ProjectGate {
     const cancel = this.#options.clock.wakeAfter(WAIT_MS_MAX, () =>
       leave(() => this.#refusal(kind, slots, 'project')),
     );
-    const onAbort = () => leave(() => signal.reason);
-    signal.addEventListener('abort', onAbort);
-    try {
-      await promise;
-    } finally {
-      cancel();
-      signal.removeEventListener('abort', onAbort);
-    }
+    await callingOnAbort(signal, () => leave(() => signal.reason), promise).finally(cancel);
   }
 
   #queue(kind: CallClass, party: string): CallQueue {

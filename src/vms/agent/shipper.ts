@@ -4,6 +4,7 @@
  * return in the same second.
  */
 import type { Clock } from '../../../streams/platform/clock.ts';
+import { Sleep } from '../../../streams/platform/pause.ts';
 import { fraction, type Random } from '../../../streams/platform/random.ts';
 import type { StoredEnrolment } from './enrolment-file.ts';
 import type { BufferedBatch, RowBuffer } from './row-buffer.ts';
@@ -31,15 +32,16 @@ export class Shipper {
   #failures = 0;
   /** Key that was refused. */
   #deniedKey: string | undefined;
-  #wake: () => void = () => {};
+  readonly #sleep: Sleep;
 
   constructor(options: ShipperOptions) {
     this.#options = options;
+    this.#sleep = new Sleep(options.clock);
   }
 
   /** To be called when a row was appended, or the enrolment may have changed. */
   notice(): void {
-    if (this.#failures === 0 || this.#isReplaced()) this.#wake();
+    if (this.#failures === 0 || this.#isReplaced()) this.#sleep.wake();
   }
 
   /** Sends until `signal`; unsent batches stay in the buffer. Rejects with what the disk throws. */
@@ -47,7 +49,7 @@ export class Shipper {
     while (!signal.aborted) {
       const batch = this.#options.buffer.next();
       const pauseMs = batch ? await this.#offer(batch, signal) : Number.POSITIVE_INFINITY;
-      if (pauseMs > 0) await this.#pause(pauseMs, signal);
+      if (pauseMs > 0) await this.#sleep.pause(pauseMs, signal);
     }
   }
 
@@ -99,21 +101,5 @@ export class Shipper {
     } catch {
       return false;
     }
-  }
-
-  #pause(ms: number, signal: AbortSignal): Promise<void> {
-    const { clock } = this.#options;
-    return new Promise((resolve) => {
-      if (signal.aborted) return resolve();
-      const end = (): void => {
-        cancel();
-        signal.removeEventListener('abort', end);
-        this.#wake = () => {};
-        resolve();
-      };
-      const cancel = Number.isFinite(ms) ? clock.wakeAfter(ms, end) : () => {};
-      signal.addEventListener('abort', end, { once: true });
-      this.#wake = end;
-    });
   }
 }

@@ -18,6 +18,7 @@ import {
   type NodeConnectionOptions,
 } from '@nats-io/transport-node';
 import type { Clock } from '../clock.ts';
+import { Sleep } from '../pause.ts';
 import { shownUrl } from '../shown-url.ts';
 import { type StreamHealth, StreamMisconfigured, StreamUnavailable } from '../stream.ts';
 
@@ -52,7 +53,7 @@ export class JetStreamConnection {
   readonly answerMs: number;
   readonly #leaderMs: number;
   readonly #onBroken = new Set<() => void>();
-  readonly #onRestored = new Set<() => void>();
+  readonly #untilRestored: Sleep;
   #broken: string | undefined;
   #fault: string | undefined;
   #closed = false;
@@ -95,6 +96,7 @@ export class JetStreamConnection {
     this.nats = nats;
     this.manager = manager;
     this.clock = options.clock;
+    this.#untilRestored = new Sleep(options.clock);
     this.answerMs = options.answerMs ?? 5_000;
     this.#leaderMs = options.leaderMs ?? 10_000;
     this.js = jetstream(nats, { timeout: this.answerMs });
@@ -165,16 +167,7 @@ export class JetStreamConnection {
 
   /** Resolves after `ms`, or as soon as the connection is restored or closed. */
   pause(ms: number): Promise<void> {
-    return new Promise((resolve) => {
-      const done = () => {
-        cancel();
-        this.#onRestored.delete(done);
-        resolve();
-      };
-      const cancel = this.clock.wakeAfter(ms, done);
-      this.#onRestored.add(done);
-      if (this.#closed) done();
-    });
+    return this.#closed ? Promise.resolve() : this.#untilRestored.pause(ms);
   }
 
   /**
@@ -190,7 +183,7 @@ export class JetStreamConnection {
     if (this.#closed) return;
     this.#closed = true;
     this.#breakOff('The stream is closed');
-    this.#restore();
+    this.#untilRestored.wake();
     await this.nats.close();
   }
 
@@ -220,16 +213,12 @@ export class JetStreamConnection {
       // A cluster in the middle of an upgrade, or a downgrade: health says which server it is.
       this.#broken = messageOf(error);
     }
-    this.#restore();
+    this.#untilRestored.wake();
   }
 
   #breakOff(reason: string): void {
     this.#broken = reason;
     for (const broken of [...this.#onBroken]) broken();
-  }
-
-  #restore(): void {
-    for (const restored of [...this.#onRestored]) restored();
   }
 
   #assertConnected(): void {

@@ -2,6 +2,7 @@
  * A few reading threads with a bounded queue: one request a thread at a time, so that a long read
  * delays only the requests behind it when all threads are busy.
  */
+import { callingOnAbort } from '../../../../streams/platform/deadline.ts';
 import { HistoryError } from '../history-error.ts';
 import { SupervisedThread, threadEntry } from '../threads/supervised-thread.ts';
 import type { HistoryShare } from './history-view.ts';
@@ -81,14 +82,12 @@ export class ReadPool {
   async #turn(signal: AbortSignal | undefined): Promise<void> {
     const { promise, resolve } = Promise.withResolvers<void>();
     this.#waiting.push(resolve);
-    const onAbort = () => {
+    const leave = () => {
       // Taken out of the queue, so that no wake-up is spent on one who has gone.
       const place = this.#waiting.indexOf(resolve);
       if (place >= 0) this.#waiting.splice(place, 1);
       resolve();
     };
-    signal?.addEventListener('abort', onAbort);
-    await promise;
-    signal?.removeEventListener('abort', onAbort);
+    await callingOnAbort(signal, leave, promise);
   }
 }

@@ -7,6 +7,7 @@
 import { setPriority } from 'node:os';
 import { parentPort, type ResourceLimits, Worker, workerData } from 'node:worker_threads';
 import type { Clock } from '../../../../streams/platform/clock.ts';
+import { callingOnAbort } from '../../../../streams/platform/deadline.ts';
 import { DamagedBytes } from '../../../../streams/telemetry/samples/byte-reader.ts';
 import { HistoryError, type HistoryErrorReason, ReadCancelled } from '../history-error.ts';
 
@@ -112,16 +113,12 @@ export class SupervisedThread {
       this.#pending.get(id)?.reject(signal?.reason);
       this.#stopLater(id, worker);
     };
-    try {
-      return await new Promise<unknown>((resolve, reject) => {
-        this.#pending.set(id, { resolve, reject });
-        worker.ref();
-        signal?.addEventListener('abort', onAbort);
-        worker.postMessage({ id, method, argument } satisfies ThreadCall);
-      });
-    } finally {
-      signal?.removeEventListener('abort', onAbort);
-    }
+    const answer = new Promise<unknown>((resolve, reject) => {
+      this.#pending.set(id, { resolve, reject });
+      worker.ref();
+      worker.postMessage({ id, method, argument } satisfies ThreadCall);
+    });
+    return callingOnAbort(signal, onAbort, answer);
   }
 
   /** Ends the thread after the calls it has; harmless on a second call. */

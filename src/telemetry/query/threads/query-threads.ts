@@ -12,7 +12,11 @@ import {
   type ThreadEnd,
 } from '../../../../sqlite/telemetry/history/threads/supervised-thread.ts';
 import type { Clock } from '../../../../streams/platform/clock.ts';
-import { unlessAborted, withDeadline } from '../../../../streams/platform/deadline.ts';
+import {
+  callingOnAbort,
+  unlessAborted,
+  withDeadline,
+} from '../../../../streams/platform/deadline.ts';
 import { Refusal } from '../../../../streams/platform/refusal.ts';
 import { FairQueue } from '../../../platform/gate/fair-queue.ts';
 import { HEAP_BYTES_MAX, QUERY_MS_MAX, THREADS } from './limits.ts';
@@ -161,12 +165,7 @@ export class QueryThreads {
     const leave = () => {
       if (this.#queue.remove(project, entry)) reject(signal.reason);
     };
-    signal.addEventListener('abort', leave);
-    try {
-      return await promise;
-    } finally {
-      signal.removeEventListener('abort', leave);
-    }
+    return callingOnAbort(signal, leave, promise);
   }
 
   /** One thread is always left for the others, where there is more than one. */
