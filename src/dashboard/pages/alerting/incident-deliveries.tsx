@@ -9,9 +9,9 @@ import { read } from '../../data/call.ts';
 import { useLoaded } from '../../data/loaded.ts';
 import { type Listing, loadPages } from '../../data/pages.ts';
 import type { ResponseOf } from '../../data/rpc-types.ts';
-import { useDestinationTitles } from '../delivery/use-destinations.ts';
 import { notificationNames, texts } from './incident-texts.ts';
 import { ResourceLink } from './resource-link.tsx';
+import { useDestinationTitles } from './use-destinations.ts';
 
 type Delivery = ResponseOf<'AlertService', 'listDeliveries'>['deliveries'][number];
 

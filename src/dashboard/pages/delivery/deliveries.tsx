@@ -13,9 +13,9 @@ import { names } from '../../messages/en.ts';
 import { query } from '../../router/location.ts';
 import { deliveryColumns } from '../alerting/incident-deliveries.tsx';
 import { notificationNames } from '../alerting/incident-texts.ts';
+import { useDestinationTitles } from '../alerting/use-destinations.ts';
 import type { PageProps } from '../page.ts';
 import { texts } from './texts.ts';
-import { useDestinationTitles } from './use-destinations.ts';
 
 type Delivery = ResponseOf<'AlertService', 'listDeliveries'>['deliveries'][number];
 type Request = RequestOf<'AlertService', 'listDeliveries'>;

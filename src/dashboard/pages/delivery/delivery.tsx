@@ -12,10 +12,10 @@ import { pageTitles } from '../../layout/texts.ts';
 import { RecordedPath } from '../../statechart/recorded-path.tsx';
 import { notificationNames } from '../alerting/incident-texts.ts';
 import { idOf } from '../alerting/incident-words.ts';
+import { useDestinationTitles } from '../alerting/use-destinations.ts';
 import type { PageProps } from '../page.ts';
 import { Attempts, type Delivery } from './attempts.tsx';
 import { texts } from './texts.ts';
-import { useDestinationTitles } from './use-destinations.ts';
 
 /** While it is under way its next step is seconds away. */
 const POLL_SECONDS = 10;

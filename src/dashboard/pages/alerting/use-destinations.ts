@@ -4,7 +4,7 @@ import { useLoaded } from '../../data/loaded.ts';
 import { loadPages } from '../../data/pages.ts';
 import { mayDo } from '../../data/projects.ts';
 import type { ResponseOf } from '../../data/rpc-types.ts';
-import { idOf } from '../alerting/incident-words.ts';
+import { idOf } from './incident-words.ts';
 
 type Destination = ResponseOf<'AlertService', 'listDestinations'>['destinations'][number];
 
