@@ -1,6 +1,7 @@
 /** Options, texts and the change action that the commands for identities share. */
 import { create } from '@bufbuild/protobuf';
 import { CapabilityListSchema } from '../../gen/svc/iam/v1/automation_pb.ts';
+import type { Caller } from '../client/access.ts';
 import {
   type Action,
   type ActionContext,
@@ -79,9 +80,31 @@ function changedCapabilities({ input }: Pick<ActionContext, 'input'>) {
   return { capabilities: create(CapabilityListSchema, { values }) };
 }
 
-interface ChangedThing<T> extends Omit<Action, 'run'> {
+/** A kind of thing that actions show and change. */
+export interface ResourceKind<T> extends Required<Pick<Action, 'positionals'>> {
   /** Full name of the thing that is meant. */
   readonly nameOf: (context: ActionContext, api: Api) => Promise<string>;
+  /** Prints its state and returns the exit code. */
+  readonly show: (context: ActionContext, thing: T) => number;
+}
+
+/** The action `show`. @param caller who may look */
+export function showing<T>(
+  { nameOf, show, positionals }: ResourceKind<T>,
+  summary: string,
+  get: (api: Api, request: { readonly name: string }) => Promise<T>,
+  caller: Caller = 'person',
+): Action {
+  return {
+    ...{ name: 'show', summary, positionals, options: [projectOption] },
+    async run(context) {
+      const api = context.api(caller);
+      return show(context, await get(api, { name: await nameOf(context, api) }));
+    },
+  };
+}
+
+interface ChangeOf<T> extends Omit<Action, 'run'>, Pick<ResourceKind<T>, 'nameOf'> {
   readonly send: (
     api: Api,
     request: { readonly name: string; readonly requestId: string },
@@ -89,14 +112,14 @@ interface ChangedThing<T> extends Omit<Action, 'run'> {
   ) => Promise<T>;
 }
 
-/** An action that changes a thing; `show` prints its new state and returns the exit code. */
+/** An action that changes a thing, and shows its new state. */
 export function change<T>({
   nameOf,
   send,
   show,
   options = [],
   ...about
-}: ChangedThing<T> & { readonly show: (context: ActionContext, thing: T) => number }): Action {
+}: ChangeOf<T> & Pick<ResourceKind<T>, 'show'>): Action {
   return {
     ...about,
     ...changeOptions(...options),
@@ -109,11 +132,7 @@ export function change<T>({
 }
 
 /** An action after which the thing is gone; `done` is said before its name. */
-export function removal({
-  done,
-  send,
-  ...about
-}: ChangedThing<unknown> & { readonly done: string }) {
+export function removal({ done, send, ...about }: ChangeOf<unknown> & { readonly done: string }) {
   return change({
     ...about,
     async send(api, request, context) {

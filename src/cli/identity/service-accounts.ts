@@ -19,14 +19,18 @@ import {
   editOptions,
   editsOf,
   nameOption,
+  type ResourceKind,
   reasonOption,
   removal,
+  showing,
 } from './options.ts';
 
 const { method } = AutomationService;
-const ACCOUNT = [{ name: 'ACCOUNT' }] as const;
-
-const accountName = firstNamed('serviceAccounts');
+const accountKind: ResourceKind<ServiceAccount> = {
+  positionals: [{ name: 'ACCOUNT' }],
+  nameOf: firstNamed('serviceAccounts'),
+  show: printAccount,
+};
 
 function printAccount(context: ActionContext, account: ServiceAccount): number {
   return printMessage(context, ServiceAccountSchema, account, () => accountFacts(account));
@@ -129,55 +133,40 @@ const createAction: Action = {
   },
 };
 
-const showAction: Action = {
-  name: 'show',
-  summary: 'Show one service account',
-  positionals: ACCOUNT,
-  options: [projectOption],
-  async run(context) {
-    const api = context.api('person');
-    const name = await accountName(context, api);
-    return printAccount(context, await api.call(method.getServiceAccount, { name }));
-  },
-};
+const showAction = showing(accountKind, 'Show one service account', (api, request) =>
+  api.call(method.getServiceAccount, request),
+);
 
 const updateAction = change({
+  ...accountKind,
   name: 'update',
   summary: 'Change the name, or what the account may do',
-  positionals: ACCOUNT,
   options: editOptions,
   notes: 'A removed capability takes effect on the next request of each key and token.',
-  nameOf: accountName,
   send: (api, request, context) =>
     api.call(method.updateServiceAccount, { ...request, ...editsOf(context) }),
-  show: printAccount,
 });
 
 const disableAction = change({
+  ...accountKind,
   name: 'disable',
   summary: 'Stop all keys and tokens of an account at once',
-  positionals: ACCOUNT,
   options: [reasonOption],
-  nameOf: accountName,
   send: (api, request, { input }) =>
     api.call(method.disableServiceAccount, { ...request, reason: input.text('reason') ?? '' }),
-  show: printAccount,
 });
 
 const enableAction = change({
+  ...accountKind,
   name: 'enable',
   summary: 'Let the keys of an account work again',
-  positionals: ACCOUNT,
-  nameOf: accountName,
   send: (api, request) => api.call(method.enableServiceAccount, request),
-  show: printAccount,
 });
 
 const deleteAction = removal({
+  ...accountKind,
   name: 'delete',
   summary: 'Delete an account for good, with its keys and CI trusts',
-  positionals: ACCOUNT,
-  nameOf: accountName,
   send: (api, request) => api.call(method.deleteServiceAccount, request),
   done: 'Deleted',
 });

@@ -37,15 +37,19 @@ import {
   editOptions,
   editsOf,
   nameOption,
+  type ResourceKind,
   reasonOption,
   removal,
+  showing,
 } from './options.ts';
 import { approveAction, claimTable, rejectAction, reviewAction } from './trust-review.ts';
 
 const { method } = AutomationService;
-const TRUST = [{ name: 'TRUST' }] as const;
-
-const trustName = firstNamed('ciConnections');
+const trustKind: ResourceKind<CiConnection> = {
+  positionals: [{ name: 'TRUST' }],
+  nameOf: firstNamed('ciConnections'),
+  show: printTrust,
+};
 
 function printTrust(context: ActionContext, trust: CiConnection): number {
   return printMessage(
@@ -136,17 +140,11 @@ function verificationTable(verifications: readonly CiVerification[]): string {
   );
 }
 
-const showAction: Action = {
-  name: 'show',
-  summary: 'Show a trust and the claims that it requires',
-  positionals: TRUST,
-  options: [projectOption],
-  async run(context) {
-    const api = context.api('person');
-    const name = await trustName(context, api);
-    return printTrust(context, await api.call(method.getCiConnection, { name }));
-  },
-};
+const showAction = showing(
+  trustKind,
+  'Show a trust and the claims that it requires',
+  (api, request) => api.call(method.getCiConnection, request),
+);
 
 const verifyAction: Action = {
   name: 'verify',
@@ -204,41 +202,34 @@ function nextSteps(setupId: string): string {
 }
 
 const updateAction = change({
+  ...trustKind,
   name: 'update',
   summary: 'Change the name or the permissions; issued tokens stop working',
-  positionals: TRUST,
   options: editOptions,
-  nameOf: trustName,
   send: (api, request, context) =>
     api.call(method.updateCiConnection, { ...request, ...editsOf(context) }),
-  show: printTrust,
 });
 
 const disableAction = change({
+  ...trustKind,
   name: 'disable',
   summary: 'Stop exchanges and tokens at once: the emergency brake',
-  positionals: TRUST,
   options: [reasonOption],
-  nameOf: trustName,
   send: (api, request, { input }) =>
     api.call(method.disableCiConnection, { ...request, reason: input.text('reason') ?? '' }),
-  show: printTrust,
 });
 
 const enableAction = change({
+  ...trustKind,
   name: 'enable',
   summary: 'Let the workflow exchange again',
-  positionals: TRUST,
-  nameOf: trustName,
   send: (api, request) => api.call(method.enableCiConnection, request),
-  show: printTrust,
 });
 
 const deleteAction = removal({
+  ...trustKind,
   name: 'delete',
   summary: 'Delete a trust for good',
-  positionals: TRUST,
-  nameOf: trustName,
   send: (api, request) => api.call(method.deleteCiConnection, request),
   done: 'Deleted',
 });

@@ -23,7 +23,7 @@ import { firstNamed, projectName, requestId, resourceName } from '../client/name
 import { reportRequest } from '../client/once.ts';
 import { json, localTime, messageJson, printMessage, shortName, table } from '../client/output.ts';
 import { EXIT_FAULT, EXIT_OK } from '../command.ts';
-import { change } from '../identity/options.ts';
+import { change, type ResourceKind, showing } from '../identity/options.ts';
 import { explanationText, incidentText } from './incident-texts.ts';
 
 const { method } = AlertService;
@@ -36,17 +36,18 @@ function printIncident({ json: isJson, print }: ActionContext, incident: Inciden
   return EXIT_OK;
 }
 
-const showAction: Action = {
-  name: 'show',
-  summary: 'Show one incident and its timeline',
+const incidentKind: ResourceKind<Incident> = {
   positionals,
-  options: [projectOption],
-  async run(context) {
-    const api = context.api('any');
-    const name = await incidentName(context, api);
-    return printIncident(context, await api.call(method.getIncident, { name }));
-  },
+  nameOf: incidentName,
+  show: printIncident,
 };
+
+const showAction = showing(
+  incidentKind,
+  'Show one incident and its timeline',
+  (api, request) => api.call(method.getIncident, request),
+  'any',
+);
 
 const explainAction: Action = {
   name: 'explain',
@@ -66,17 +67,15 @@ const explainAction: Action = {
 };
 
 const acknowledgeAction = change({
+  ...incidentKind,
   name: 'ack',
   summary: 'Acknowledge a firing incident; it keeps firing, and reminders continue',
-  positionals,
   options: [{ name: 'note', takes: 'TEXT', help: 'Note for others, at most 1,000 characters' }],
-  nameOf: incidentName,
   send(api, request, context) {
     reportRequest(context, `Acknowledging ${request.name}`, request.requestId);
     const note = context.input.text('note') ?? '';
     return api.call(method.acknowledgeIncident, { ...request, note });
   },
-  show: printIncident,
 });
 
 const untilOptions: readonly Option[] = [
@@ -85,21 +84,19 @@ const untilOptions: readonly Option[] = [
 ];
 
 const snoozeAction = change({
+  ...incidentKind,
   name: 'snooze',
   summary: 'Suppress notifications of a firing incident for a while; evaluation continues',
-  positionals,
   options: untilOptions,
   notes: `
 If the incident still fires at the end, one notification is sent. Another snooze replaces the end.
 `,
-  nameOf: incidentName,
   send(api, request, context) {
     const untilUnix = endOfSnooze(context);
     const until = `until ${localTime(untilUnix)} (--until ${untilUnix})`;
     reportRequest(context, `Snoozing ${request.name} ${until}`, request.requestId);
     return api.call(method.snoozeIncident, { ...request, untilUnix: BigInt(untilUnix) });
   },
-  show: printIncident,
 });
 
 /** Unix seconds. Throws `UsageError` unless one of the two is given. */
@@ -114,15 +111,13 @@ function endOfSnooze({ input, ports }: ActionContext): number {
 }
 
 const unsnoozeAction = change({
+  ...incidentKind,
   name: 'unsnooze',
   summary: 'End the snooze of an incident now; one notification is sent',
-  positionals,
-  nameOf: incidentName,
   send(api, request, context) {
     reportRequest(context, `Ending the snooze of ${request.name}`, request.requestId);
     return api.call(method.unsnoozeIncident, request);
   },
-  show: printIncident,
 });
 
 const severalOptions: readonly Option[] = [
