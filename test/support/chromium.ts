@@ -23,7 +23,7 @@ const ARGUMENTS = [
 export interface Visitor {
   readonly page: Page;
   /** What went wrong so far, a line each. */
-  readonly problems: readonly string[];
+  readonly problems: string[];
   /** Addresses that were asked for so far, in order, without their origin. */
   readonly requested: readonly string[];
 }
