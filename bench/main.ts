@@ -9,6 +9,7 @@ import { run as anonymousCost } from './anonymous-cost.ts';
 import { run as authentication } from './authentication.ts';
 import { run as ciTokens } from './ci-tokens.ts';
 import { run as commits } from './commits.ts';
+import { run as dashboard } from './dashboard.ts';
 import { run as evaluator } from './evaluator.ts';
 import { run as exchange } from './exchange.ts';
 import { run as exportShard } from './export.ts';
@@ -39,6 +40,7 @@ const benches: Readonly<Record<string, () => Promise<void>>> = {
   'ci-tokens': ciTokens,
   'anonymous-cost': anonymousCost,
   authentication,
+  dashboard,
 };
 
 const names = process.argv.slice(2);

@@ -1,12 +1,13 @@
 /**
- * `npm run screens [-- --to FOLDER] [--page NAME…]`: pictures of every page of the dashboard and of
+ * `npm run screens [-- --to FOLDER] [--page NAME…] [--readme]`: pictures of every page of the dashboard and of
  * the states of its data, light and dark, 360 and 1280 px wide, for a person to judge. The service
  * and the project in it are real, see test/support/busy-project. It asserts nothing, but reports what
- * went wrong in the browser.
+ * went wrong in the browser. `--readme` takes the picture of the README alone.
  */
 import { mkdirSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
 import type { Page } from 'playwright-core';
 import { withScope } from '../bench/support/scope.ts';
@@ -22,6 +23,7 @@ const { values: given } = parseArgs({
   options: {
     to: { type: 'string', default: join(tmpdir(), 'svc-screens') },
     page: { type: 'string', multiple: true },
+    readme: { type: 'boolean', default: false },
   },
 });
 
@@ -75,7 +77,7 @@ async function scenesOf(busy: BusyProject): Promise<Scene[]> {
     ...empty,
     ...missing,
     ...asViewer,
-    ...lists.flatMap(({ page, path }): Scene[] => [
+    ...lists.slice(0, 3).flatMap(({ page, path }): Scene[] => [
       {
         ...{ name: `${page}-loading`, path, person: owner },
         prepare: (browser) => browser.route(RPC, () => {}),
@@ -91,7 +93,7 @@ async function scenesOf(busy: BusyProject): Promise<Scene[]> {
         async act(browser) {
           await showsItsData(browser);
           await browser.context().setOffline(true);
-          await browser.waitForTimeout(2_000);
+          await browser.getByText('Not connected').first().waitFor({ timeout: 40_000 });
         },
       },
     ]),
@@ -122,6 +124,16 @@ async function take(visitor: Visitor, busy: BusyProject, scene: Scene, folder: s
   }
 }
 
+/** The picture of the README: the incident page, as wide as it is shown there. */
+async function takeForReadme({ page }: Visitor, scene: Scene): Promise<void> {
+  const path = fileURLToPath(new URL('../docs/images/incident.png', import.meta.url));
+  await page.context().addCookies([{ ...scene.person.cookie, url: new URL(scene.path).origin }]);
+  await page.setViewportSize({ width: 1080, height: 1080 });
+  await page.goto(scene.path);
+  await showsItsData(page);
+  await page.screenshot({ path });
+}
+
 await withScope(async (scope) => {
   const startedMs = Date.now();
   const log = (text: string): void => {
@@ -138,6 +150,12 @@ await withScope(async (scope) => {
   );
   scope.teardown(() => clearInterval(reports));
   const scenes = await scenesOf(busy);
+  if (given.readme) {
+    const incident = scenes.find(({ name }) => name === 'incident');
+    if (!incident) throw new Error('There is no page of an incident');
+    const path = busy.origin + incident.path;
+    return takeForReadme(await chromium.visitor(busy.origin), { ...incident, path });
+  }
   const wanted = given.page;
   const chosen = scenes.filter(({ name }) => !wanted || wanted.some((one) => name.startsWith(one)));
   for (const [done, scene] of chosen.entries()) {

@@ -7,6 +7,7 @@ import { serverClock } from '../../data/clock.ts';
 import { type Loader, useLoaded } from '../../data/loaded.ts';
 import type { Incident as IncidentOfList } from '../../data/watch.ts';
 import { watchIncidents } from '../../data/watch-incidents.ts';
+import { pageTitles } from '../../layout/texts.ts';
 import type { PageProps } from '../page.ts';
 import { useTitle } from '../title.ts';
 import { IncidentActs, unixOf } from './incident-acts.tsx';
@@ -53,22 +54,25 @@ export function Page({ parameters }: PageProps): VNode {
   }, [projectName, name]);
   const vmNames = vmNamesOf(vms.state.value.value);
   return (
-    <DataView of={loader} lines={6}>
-      {(explanation) =>
-        explanation.incident && (
-          <Incident
-            projectName={projectName}
-            explanation={explanation}
-            incident={explanation.incident}
-            vmNames={vmNames}
-            onSaved={(incident) => {
-              loader.set({ ...explanation, incident });
-              loader.reload();
-            }}
-          />
-        )
-      }
-    </DataView>
+    <>
+      {value === undefined && <h1>{pageTitles.incident}</h1>}
+      <DataView of={loader} lines={6}>
+        {(explanation) =>
+          explanation.incident && (
+            <Incident
+              projectName={projectName}
+              explanation={explanation}
+              incident={explanation.incident}
+              vmNames={vmNames}
+              onSaved={(incident) => {
+                loader.set({ ...explanation, incident });
+                loader.reload();
+              }}
+            />
+          )
+        }
+      </DataView>
+    </>
   );
 }
 

@@ -105,6 +105,7 @@ function columnsOf(
     {
       key: 'where',
       title: texts.list.where,
+      width: 'grow',
       phone: 'second',
       cell: (incident) => placeOf(incident, names),
     },

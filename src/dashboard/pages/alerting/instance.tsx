@@ -31,7 +31,14 @@ const POLL_SECONDS = 30;
 export function Page({ parameters }: PageProps): VNode {
   const projectName = `projects/${parameters.project}`;
   const named = instanceIn(projectName, parameters.instance ?? '', query.value);
-  if (!named) return <p role="alert">{texts.notNamed}</p>;
+  if (!named) {
+    return (
+      <>
+        <h1>{pageTitles.alertInstance}</h1>
+        <p role="alert">{texts.notNamed}</p>
+      </>
+    );
+  }
   return <InstancePage projectName={projectName} named={named} />;
 }
 
@@ -46,26 +53,29 @@ function InstancePage(props: { projectName: string; named: NamedInstance }): VNo
   const vms = useVms(projectName);
   const metrics = useMetrics(projectName);
   return (
-    <DataView of={instance} lines={8}>
-      {(value) => {
-        const spec = rules.get(value.ruleName)?.spec;
-        const rule = spec?.displayName || idOf(value.ruleName);
-        const vm = vmNamesOf(vms.state.value.value).get(value.vmName) || idOf(value.vmName);
-        const place = [vm, ...Object.values(value.labels)].join(' · ');
-        const unit = unitOf(metrics.state.value.value, spec?.metricId ?? '');
-        return (
-          <>
-            <Facts instance={value} rule={rule} place={place} unit={unit} />
-            <InstanceEvaluation
-              projectName={projectName}
-              named={named}
-              decided={value.path}
-              label={texts.drawing(rule, place)}
-            />
-          </>
-        );
-      }}
-    </DataView>
+    <>
+      {instance.state.value.value === undefined && <h1>{pageTitles.alertInstance}</h1>}
+      <DataView of={instance} lines={8}>
+        {(value) => {
+          const spec = rules.get(value.ruleName)?.spec;
+          const rule = spec?.displayName || idOf(value.ruleName);
+          const vm = vmNamesOf(vms.state.value.value).get(value.vmName) || idOf(value.vmName);
+          const place = [vm, ...Object.values(value.labels)].join(' · ');
+          const unit = unitOf(metrics.state.value.value, spec?.metricId ?? '');
+          return (
+            <>
+              <Facts instance={value} rule={rule} place={place} unit={unit} />
+              <InstanceEvaluation
+                projectName={projectName}
+                named={named}
+                decided={value.path}
+                label={texts.drawing(rule, place)}
+              />
+            </>
+          );
+        }}
+      </DataView>
+    </>
   );
 }
 

@@ -29,22 +29,25 @@ export function Page({ parameters }: PageProps): VNode {
     POLL_SECONDS,
   );
   return (
-    <DataView of={delivery} lines={8}>
-      {(value) => (
-        <>
-          <Facts delivery={value} projectName={projectName} />
-          <h2>{texts.attempts}</h2>
-          <Attempts delivery={value} />
-          <h2>{texts.path}</h2>
-          <RecordedPath
-            projectName={projectName}
-            machine="delivery"
-            instanceName={name}
-            pollSeconds={POLL_SECONDS}
-          />
-        </>
-      )}
-    </DataView>
+    <>
+      {delivery.state.value.value === undefined && <h1>{pageTitles.delivery}</h1>}
+      <DataView of={delivery} lines={8}>
+        {(value) => (
+          <>
+            <Facts delivery={value} projectName={projectName} />
+            <h2>{texts.attempts}</h2>
+            <Attempts delivery={value} />
+            <h2>{texts.path}</h2>
+            <RecordedPath
+              projectName={projectName}
+              machine="delivery"
+              instanceName={name}
+              pollSeconds={POLL_SECONDS}
+            />
+          </>
+        )}
+      </DataView>
+    </>
   );
 }
 

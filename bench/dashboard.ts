@@ -1,0 +1,71 @@
+/**
+ * How soon the dashboard is there for somebody with a slow phone and a slow line: Chromium slowed
+ * down four times, 1.6 Mbit/s with 150 ms of delay, an empty cache, over a project of 500 VMs.
+ * Times are from the navigation: the first paint, and when the page shows
+ * all of its data and answers to the pointer.
+ */
+import { buildDashboard, isCurrent } from '../scripts/build-dashboard.mjs';
+import { type BusyProject, startBusyProject } from '../test/support/busy-project/busy-project.ts';
+import { exampleOfEachPage } from '../test/support/busy-project/examples.ts';
+import { showsItsData } from '../test/support/busy-project/shown.ts';
+import { startChromium } from '../test/support/chromium.ts';
+import { type Scope, withScope } from './support/scope.ts';
+
+const CPU_SLOWDOWN = 4;
+/** 1.6 Mbit/s, and what a request waits for at least. */
+const LINE = { bytesPerSecond: 200_000, delayMs: 150 } as const;
+const AIMS: Readonly<Record<string, string>> = {
+  overview: 'paint < 1.0 s, data < 2.5 s',
+  vms: 'paint < 1.0 s, data < 2.5 s',
+};
+
+/** Runs and prints the tables. */
+export async function run(): Promise<void> {
+  if (!isCurrent()) await buildDashboard();
+  console.table(await withScope(measurePages));
+}
+
+async function measurePages(scope: Scope) {
+  const browser = await startChromium(scope);
+  const busy = await startBusyProject(scope);
+  const rows = [];
+  for (const { page, path } of await exampleOfEachPage(busy)) {
+    if (!['overview', 'vms', 'vm', 'incidents', 'incident'].includes(page)) continue;
+    rows.push({ page, ...(await measure(browser, busy, path)), aim: AIMS[page] ?? '' });
+  }
+  return rows;
+}
+
+type Browser = Awaited<ReturnType<typeof startChromium>>;
+
+async function measure(browser: Browser, busy: BusyProject, path: string) {
+  const { page, requested } = await browser.visitor(busy.origin);
+  await page.context().addCookies([{ ...busy.owner.cookie, url: busy.origin }]);
+  const devtools = await page.context().newCDPSession(page);
+  await devtools.send('Emulation.setCPUThrottlingRate', { rate: CPU_SLOWDOWN });
+  await devtools.send('Network.enable');
+  await devtools.send('Network.emulateNetworkConditions', {
+    ...{ offline: false, latency: LINE.delayMs },
+    ...{ downloadThroughput: LINE.bytesPerSecond, uploadThroughput: LINE.bytesPerSecond },
+  });
+  await page.goto(path);
+  await showsItsData(page);
+  const seen = await page.evaluate<{ paintMs: number; dataMs: number; transferred: number }>(SEEN);
+  await page.context().close();
+  return {
+    'first paint s': (seen.paintMs / 1000).toFixed(2),
+    'data s': (seen.dataMs / 1000).toFixed(2),
+    requests: requested.length,
+    'KB received': Math.round(seen.transferred / 1024),
+  };
+}
+
+/** Runs in the page. */
+const SEEN = `({
+  paintMs: performance.getEntriesByName('first-contentful-paint')[0]?.startTime ?? NaN,
+  dataMs: performance.now(),
+  transferred: performance.getEntriesByType('resource')
+    .reduce((sum, { transferSize }) => sum + transferSize, 0),
+})`;
+
+if (import.meta.main) await run();
