@@ -67,8 +67,7 @@ import { bodyBytesMaxOf, requestCompressions } from '../platform/api/message-byt
 import { completeResponses } from '../platform/api/response-mapping.ts';
 import { releaseSlots, slotsOfPeople } from '../platform/api/slots.ts';
 import type { ProjectLimitUse } from '../platform/gate/limit-use.ts';
-import type { ProjectBounds } from '../platform/gate/open-gate.ts';
-import type { ProjectGate } from '../platform/gate/project-gate.ts';
+import type { ProjectBounds, ProjectGate } from '../platform/gate/project-gate.ts';
 import { ANSWER_BYTES_MAX, BODY_BYTES_MAX } from '../platform/http-limits.ts';
 import type { Log } from '../platform/log.ts';
 import { ingestService } from '../telemetry/api/ingest.ts';

@@ -39,7 +39,7 @@ import { openIdentity } from '../identity/open-identity.ts';
 import { Closers } from '../platform/closers.ts';
 import { toDataFolderFault } from '../platform/data-folder.ts';
 import { ProjectLimitUse } from '../platform/gate/limit-use.ts';
-import { openProjectBounds, type ProjectBounds } from '../platform/gate/open-gate.ts';
+import { openProjectBounds, type ProjectBounds } from '../platform/gate/project-gate.ts';
 import {
   createHealth,
   diskSpace,

@@ -11,7 +11,7 @@ import {
   PROJECT_LIMITS,
   setLimits,
 } from '../../actors/platform/project-limits.ts';
-import { openProjectBounds } from '../../src/platform/gate/open-gate.ts';
+import { openProjectBounds } from '../../src/platform/gate/project-gate.ts';
 import { createMetrics } from '../../src/platform/metrics.ts';
 import { systemClock } from '../../streams/platform/clock.ts';
 import { cookieHeaders, type RpcWorld, startRpcWorld } from '../support/api-in-process.ts';

@@ -1,7 +1,7 @@
 /** The bounds of projects as a service without any set limits has them, for tests of what is behind. */
 import { DEFAULT_LIMITS, type ProjectLimits } from '../../actors/platform/project-limits.ts';
 import { IngestRates } from '../../actors/telemetry/ingest/ingest-limits.ts';
-import type { ProjectBounds } from '../../src/platform/gate/open-gate.ts';
+import type { ProjectBounds } from '../../src/platform/gate/project-gate.ts';
 import { createProjectGate } from '../../src/platform/gate/project-gate.ts';
 import type { Clock } from '../../streams/platform/clock.ts';
 

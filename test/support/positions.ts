@@ -1,5 +1,5 @@
 /** Position tokens for test worlds: the real ones, under a key that is no secret. */
-import type { ProjectBounds } from '../../src/platform/gate/open-gate.ts';
+import type { ProjectBounds } from '../../src/platform/gate/project-gate.ts';
 import {
   createPositions,
   type Positions,

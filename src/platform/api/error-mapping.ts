@@ -9,7 +9,7 @@ import { Refusal } from '../../../streams/platform/refusal.ts';
 import { StreamMisconfigured, StreamUnavailable } from '../../../streams/platform/stream.ts';
 import { toConnectError } from '../errors.ts';
 import { classOfMethod } from '../gate/call-classes.ts';
-import type { ProjectBounds } from '../gate/open-gate.ts';
+import type { ProjectBounds } from '../gate/project-gate.ts';
 import type { Log } from '../log.ts';
 
 const STREAM_AWAY = 'The stream does not answer at the moment: send the same request again';

@@ -6,13 +6,20 @@
  *
  *     body under way -> slot of its party and class -> fair turn -> handler -> slot released
  */
-import type { ProjectLimits } from '../../../actors/platform/project-limits.ts';
+import type { Host } from '../../../actors/platform/host/host-port.ts';
+import {
+  DEFAULT_LIMITS,
+  type ProjectLimits,
+  ProjectLimitsReader,
+} from '../../../actors/platform/project-limits.ts';
+import { IngestRates } from '../../../actors/telemetry/ingest/ingest-limits.ts';
 import type { Clock } from '../../../streams/platform/clock.ts';
 import { SYSTEM_PROJECT } from '../../../streams/platform/commit/commit.ts';
 import { callingOnAbort } from '../../../streams/platform/deadline.ts';
 import { Refusal } from '../../../streams/platform/refusal.ts';
 import type { Principal } from '../access/principal.ts';
 import { BODY_BYTES_MAX } from '../http-limits.ts';
+import type { Metrics } from '../metrics.ts';
 import { CALL_CLASSES, type CallClass, classRules, type Slots } from './call-classes.ts';
 import { CallQueue, FairTurns } from './fair-queue.ts';
 
@@ -260,4 +267,60 @@ function takeBack(counts: Map<string, UnderWay>, key: string, bytes: number): vo
   const left = sum(counts.get(key), { bytes: -bytes, bodies: -1 });
   if (left.bodies > 0) counts.set(key, left);
   else counts.delete(key);
+}
+
+/** What bounds the calls of a project. */
+export interface ProjectBounds {
+  readonly gate: ProjectGate;
+  readonly ingestRates: IngestRates;
+  /** Counts a call that a limit of its project refused. */
+  readonly noteRefusal: (limit: string, kind: CallClass) => void;
+}
+
+/** The gate and the rates of ingest, over the limits that hold for each project now, with metrics. */
+export function openProjectBounds(options: {
+  readonly host: Pick<Host, 'view' | 'onApplied'>;
+  readonly clock: Clock;
+  readonly metrics: Metrics;
+}): ProjectBounds {
+  const { host, clock, metrics } = options;
+  const limits = new ProjectLimitsReader(host);
+  const refusals = metrics.counter(
+    'svc_limit_refusals_total',
+    'Calls refused because a project had reached a limit',
+    ['limit', 'class'],
+  );
+  const noteRefusal = (limit: string, kind: CallClass): void => {
+    refusals.inc({ limit, class: kind });
+  };
+  const gate = createProjectGate({
+    clock,
+    limits: (party) => limitsOfParty(limits, party),
+    onRefusal: noteRefusal,
+  });
+  metrics.gauge(
+    'svc_gate_calls',
+    'Calls that are running, or waiting for a slot of their project',
+    ['class', 'state'],
+    (gauge) => {
+      for (const [kind, { running, waiting }] of Object.entries(gate.counts())) {
+        gauge.set({ class: kind, state: 'running' }, running);
+        gauge.set({ class: kind, state: 'waiting' }, waiting);
+      }
+    },
+  );
+  const ingestRates = new IngestRates({
+    clock,
+    limits: (project) => limits.of(project),
+    onRefusal: (limit) => noteRefusal(limit, 'write'),
+  });
+  return { gate, ingestRates, noteRefusal };
+}
+
+const PROJECT_PARTY = /^projects\/([^/]+)$/;
+
+/** A person, and a collector for all projects, have what a project has by default. */
+function limitsOfParty(limits: ProjectLimitsReader, party: string): ProjectLimits {
+  const project = PROJECT_PARTY.exec(party)?.[1];
+  return project === undefined ? DEFAULT_LIMITS : limits.of(project);
 }
