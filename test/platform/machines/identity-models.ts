@@ -121,6 +121,7 @@ const ciConnection = modelOf<CiConnectionContext>({
     {
       ...{ type: 'exchangeRefused', at, correlation: 'x', codes: { DIFFERENT: 1 }, refusals: 1 },
       claims: ['ref'],
+      differences: [{ claim: 'ref', difference: 'DIFFERENT' }],
     },
     { type: 'deleted', at, by },
     { type: 'tokensEnded', at, reason: 'RESTORED', by },

@@ -226,7 +226,7 @@ t.test('sorting and grouping check whether the query was cancelled', async (t) =
     'conversions.ts': 'sort(a)',
     'ranking.ts': 'topk(6000, a)',
     'accumulators.ts': 'sum by (vm) (a)',
-    'quantile.ts': 'quantile by (vm) (0.5, a)',
+    'aggregate.ts': 'quantile by (vm) (0.5, a)',
     'vector-matching.ts': 'a and b',
     'merge-series.ts': '-a',
     'binary.ts': 'a * on() group_left(c) (b{vm="1"})',
