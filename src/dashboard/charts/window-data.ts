@@ -49,7 +49,7 @@ export interface WindowData {
   readonly least: number;
   readonly greatest: number;
   readonly marks: readonly WindowMark[];
-  /** Samples joined by lines: a new part begins after each gap that ends the run. */
+  /** Samples joined by lines: a new part begins after each gap, tolerated or not. */
   readonly lines: readonly (readonly WindowMark[])[];
   readonly spans: readonly WindowSpan[];
 }
@@ -106,7 +106,7 @@ function spansOf(input: WindowInput): WindowSpan[] {
 }
 
 function linesOf(marks: readonly WindowMark[], spans: readonly WindowSpan[]): WindowMark[][] {
-  const breaks = spans.filter(({ kind }) => kind === 'gap');
+  const breaks = spans.filter(({ kind }) => kind === 'gap' || kind === 'tolerated');
   const lines: WindowMark[][] = [];
   for (const [i, mark] of marks.entries()) {
     const before = marks[i - 1];
