@@ -1,5 +1,5 @@
 /**
- * How soon the dashboard is there for somebody with a slow phone and a slow line: Chromium slowed
+ * Time until the dashboard is there for somebody with a slow phone and a slow line: Chromium slowed
  * down four times, 1.6 Mbit/s with 150 ms of delay, an empty cache, over a project of 500 VMs.
  * Times are from the navigation: the first paint, and when the page shows
  * all of its data and answers to the pointer.

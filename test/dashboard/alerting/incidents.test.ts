@@ -180,7 +180,7 @@ t.test(
         await leader.close();
         await writeReadings(program, [breach('vm-3', 'vm-3', 10)]);
         for (const tab of others) {
-          // Marked where it stands, or left out of the list that was loaded anew.
+          // Marked where it stands, or left out of the list that was loaded again.
           const stillFires = row(tab, 'vm-3').filter({ hasNotText: 'Recovered' });
           await stillFires.waitFor({ state: 'detached' });
         }
