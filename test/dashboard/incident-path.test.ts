@@ -14,8 +14,10 @@ import { chartOf } from '../../src/audit/drawing/chart.ts';
 import { layoutOf } from '../../src/audit/drawing/svg.ts';
 import {
   decisionAxis,
+  historyRange,
   recordedSteps,
   recordedWindow,
+  seriesOf,
   stepAt,
   stretchOf,
   type Transition,
@@ -220,4 +222,48 @@ t.test('around the decision is a part of the axis, also of an incident of days',
   });
   t.equal(decisionAxis(window, whole), undefined);
   t.end();
+});
+
+t.test(
+  'the history shows the incident and what is around it, as far as it is stored',
+  async (t) => {
+    const nowUnix = START_MS / 1_000;
+    const day = 86_400;
+    const range = (startedUnix: number, recoveredUnix?: number) =>
+      historyRange(
+        {
+          startedUnix: String(startedUnix),
+          ...(recoveredUnix !== undefined && { recoveredUnix: String(recoveredUnix) }),
+        },
+        START_MS,
+      );
+    t.same(
+      range(nowUnix - 600),
+      { startUnix: nowUnix - 2_400, endUnix: nowUnix },
+      'open: half an hour before it until now',
+    );
+    t.same(
+      range(nowUnix - 3 * day, nowUnix - 2 * day),
+      { startUnix: nowUnix - 3.25 * day, endUnix: nowUnix - 1.75 * day },
+      'a quarter of its length on both sides',
+    );
+    t.same(
+      range(nowUnix - 30 * day),
+      { startUnix: nowUnix - 7 * day, endUnix: nowUnix },
+      'no more than is stored',
+    );
+    t.equal(range(nowUnix - 9 * day, nowUnix - 7 * day), undefined, 'nothing of it is stored');
+  },
+);
+
+t.test('the history of an incident has the series of exactly its labels', async (t) => {
+  const series = [{}, { mountpoint: '/' }, { mountpoint: '/var' }].map((labels) => ({
+    ...{ metricId: 'disk_used_pct', unit: 'percent', labels, points: [] },
+  }));
+  const answer = { startTimeUnix: '0', endTimeUnix: '60', stepSeconds: 30, series };
+  const labelsFor = (labels: Record<string, string>) =>
+    seriesOf(answer, labels).series.map((one) => one.labels);
+  t.same(labelsFor({ mountpoint: '/var' }), [{ mountpoint: '/var' }]);
+  t.same(labelsFor({}), [{}]);
+  t.same(labelsFor({ mountpoint: '/gone' }), []);
 });

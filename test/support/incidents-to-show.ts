@@ -71,6 +71,7 @@ export interface ShownIncident {
   readonly state: string;
   readonly acknowledged?: { readonly note: string };
   readonly snoozedUntilUnix?: string;
+  readonly startedUnix: string;
 }
 
 export async function listIncidents(program: Program, filter: Json = {}): Promise<ShownIncident[]> {

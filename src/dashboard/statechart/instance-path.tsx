@@ -16,7 +16,7 @@ export interface PathStep extends Step {
   readonly observedMs?: number | undefined;
   /** Time of the commit, Unix ms; undefined: it is not recorded. */
   readonly decidedMs?: number | undefined;
-  /** Who or what caused it. */
+  /** Who or what caused it; undefined or empty: it is not known. */
   readonly by?: string | undefined;
   /** Recomputed from stored samples. */
   readonly isRecomputed?: boolean;
@@ -119,7 +119,7 @@ function StepText({ step }: { readonly step: PathStep }): VNode {
       <span class="weak">
         {texts.decided} {decidedMs === undefined ? texts.notRecorded : <Time ms={decidedMs} />}
       </span>
-      {by !== undefined && (
+      {by !== undefined && by !== '' && (
         <span class="weak">
           {texts.by} {by}
         </span>

@@ -2,6 +2,7 @@
  * The path of the alert instance through one incident, and what its chart shows: pure. Steps and
  * samples are placed as the service recorded or recomputed them; nothing is decided here.
  */
+import type { HistoryAnswer } from '../../charts/history-data.ts';
 import { type Axis, type WindowInput, windowData } from '../../charts/window-data.ts';
 import type { ResponseOf } from '../../data/rpc-types.ts';
 import type { Incident } from '../../data/watch.ts';
@@ -103,6 +104,38 @@ export function stretchOf(
   if (startMs <= nowMs - RETENTION_MS) return undefined;
   const endMs = Math.min(endedMs, nowMs, startMs + STRETCH_MS_MAX);
   return { startMs: wholeSecond(startMs), endMs: wholeSecond(endMs) };
+}
+
+/** Least time that the history shows before the breach, ms. */
+const BEFORE_MS = 30 * 60_000;
+
+/**
+ * What the history shows, in Unix seconds: the incident, with a quarter of its length or half an hour
+ * on both sides, as far as readings are stored. undefined: none of it is stored any more.
+ */
+export function historyRange(
+  incident: Pick<Incident, 'startedUnix' | 'recoveredUnix' | 'retiredUnix'>,
+  nowMs: number,
+): { readonly startUnix: number; readonly endUnix: number } | undefined {
+  const startedMs = Number(incident.startedUnix) * 1_000;
+  const ended = incident.recoveredUnix ?? incident.retiredUnix;
+  const endedMs = ended === undefined ? nowMs : Number(ended) * 1_000;
+  if (endedMs <= nowMs - RETENTION_MS) return undefined;
+  const aroundMs = Math.max(BEFORE_MS, (endedMs - startedMs) / 4);
+  const startMs = Math.max(nowMs - RETENTION_MS, startedMs - aroundMs);
+  const endMs = Math.min(nowMs, endedMs + aroundMs);
+  return { startUnix: Math.ceil(startMs / 1_000), endUnix: Math.floor(endMs / 1_000) };
+}
+
+/** An answer with the one series that an incident is about: that of exactly its labels. */
+export function seriesOf(answer: HistoryAnswer, labels: Incident['labels']): HistoryAnswer {
+  const keys = Object.keys(labels);
+  const series = answer.series.filter(
+    (one) =>
+      Object.keys(one.labels).length === keys.length &&
+      keys.every((key) => one.labels[key] === labels[key]),
+  );
+  return { ...answer, series };
 }
 
 function wholeSecond(ms: number): number {

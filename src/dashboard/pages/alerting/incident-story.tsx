@@ -41,6 +41,8 @@ export interface IncidentStoryProps {
 
 export function IncidentStory(props: IncidentStoryProps): VNode {
   const { explanation, stored } = props;
+  // Read here: the drawing stays as the tabs change.
+  const machine = useMachine(String(projectName.value), 'alertInstance');
   const isRecomputed = query.value.get('story') === 'recomputed' && stored !== undefined;
   return (
     <section aria-label={texts.window.title}>
@@ -48,7 +50,7 @@ export function IncidentStory(props: IncidentStoryProps): VNode {
       {explanation.summary !== '' && <p class="summary">{explanation.summary}</p>}
       <Agreement explanation={explanation} />
       {stored === undefined ? (
-        <Recorded {...props} />
+        <Recorded {...props} machine={machine} />
       ) : (
         <Tabs
           label={texts.window.tabs}
@@ -60,9 +62,9 @@ export function IncidentStory(props: IncidentStoryProps): VNode {
           onOpen={(key) => setQuery({ story: key === 'recomputed' ? key : undefined })}
         >
           {isRecomputed ? (
-            <FromStored stored={stored} label={props.label} />
+            <FromStored stored={stored} label={props.label} machine={machine} />
           ) : (
-            <Recorded {...props} />
+            <Recorded {...props} machine={machine} />
           )}
         </Tabs>
       )}
@@ -90,10 +92,14 @@ function Agreement({ explanation }: { readonly explanation: Explanation }): VNod
   );
 }
 
-function Recorded({ explanation, steps, stored, label }: IncidentStoryProps): VNode {
+type Machine = ReturnType<typeof useMachine>;
+
+function Recorded(props: IncidentStoryProps & { readonly machine: Machine }): VNode {
+  const { explanation, steps, stored, label, machine } = props;
   const window = recordedWindow(explanation, steps, stored?.state.value.value);
   return (
     <Story
+      machine={machine}
       label={label}
       steps={steps}
       window={window}
@@ -106,6 +112,7 @@ function Recorded({ explanation, steps, stored, label }: IncidentStoryProps): VN
 function FromStored(props: {
   readonly stored: Loader<Recomputed | undefined>;
   readonly label: string;
+  readonly machine: Machine;
 }): VNode {
   return (
     <DataView of={props.stored} lines={6}>
@@ -114,6 +121,7 @@ function FromStored(props: {
           <>
             <p class="weak">{texts.window.recomputedHelp}</p>
             <Story
+              machine={props.machine}
               label={props.label}
               steps={recomputedSteps(recomputed)}
               window={recomputedWindow(recomputed)}
@@ -133,6 +141,7 @@ function isWide(): boolean {
 }
 
 interface StoryProps {
+  readonly machine: Machine;
   readonly label: string;
   readonly steps: readonly PathStep[];
   readonly window: WindowInput | undefined;
@@ -140,8 +149,8 @@ interface StoryProps {
   readonly isRecomputed: boolean;
 }
 
-function Story({ label, steps, window: samples, isThinned, isRecomputed }: StoryProps): VNode {
-  const machine = useMachine(String(projectName.value), 'alertInstance');
+function Story(props: StoryProps): VNode {
+  const { machine, label, steps, window: samples, isThinned, isRecomputed } = props;
   const moved = useSignal<number | undefined>(undefined);
   // At first where it has come to; it stays there as steps are added.
   const at = Math.min(moved.value ?? steps.length - 1, steps.length - 1);

@@ -53,6 +53,7 @@ export const texts = localized({
     snoozeTitle: (count: number) =>
       count === 1 ? 'Snooze this incident' : `Snooze ${count} incidents`,
     acknowledged: 'Acknowledged',
+    acknowledgedBy: (name: string) => `Acknowledged by ${name}`,
     snoozed: (until: string) => `Snoozed until ${until}`,
     unsnoozed: 'The snooze is ended',
     ended: 'It has ended',
@@ -136,7 +137,10 @@ export const texts = localized({
     decision: 'Show the decision alone',
   },
   history: {
-    title: 'Readings since then',
+    title: 'Readings around it',
+    tooOld: 'Readings are stored for 7 days: those of this incident are gone.',
+    none: (reason: string | undefined) =>
+      reason === undefined ? 'No reading in this range.' : `No reading in this range: ${reason}.`,
   },
 });
 

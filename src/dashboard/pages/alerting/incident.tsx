@@ -13,6 +13,7 @@ import { useTitle } from '../title.ts';
 import { IncidentActs, unixOf } from './incident-acts.tsx';
 import { IncidentDeliveries } from './incident-deliveries.tsx';
 import { IncidentFacts } from './incident-facts.tsx';
+import { IncidentHistory } from './incident-history.tsx';
 import {
   type Explanation,
   type Recomputed,
@@ -110,6 +111,9 @@ function Incident(props: IncidentProps): VNode {
         stored={stored.isStored ? stored.loader : undefined}
         label={place}
       />
+      {incident.vmName !== '' && (
+        <IncidentHistory incident={incident} condition={explanation.condition} />
+      )}
       <IncidentDeliveries projectName={projectName} incidentName={incident.name} />
       <IncidentTimeline incident={incident} people={people} />
     </div>

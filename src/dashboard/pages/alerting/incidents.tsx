@@ -28,6 +28,7 @@ import {
   untilText,
   valueText,
 } from './incident-words.ts';
+import { usePeopleNames } from './people-names.ts';
 import { SeveralActs } from './several-acts.tsx';
 import { useIncidents } from './use-incidents.ts';
 import { unitOf, useMetrics, useVms, vmNamesOf } from './vm-names.ts';
@@ -38,6 +39,11 @@ export function Page({ parameters }: PageProps): VNode {
   const list = useIncidents(request);
   const vms = useVms(projectName);
   const metrics = useMetrics(projectName);
+  const shown = list.loader.state.value.value?.items ?? [];
+  const people = usePeopleNames(
+    projectName,
+    shown.flatMap(({ acknowledged }) => (acknowledged ? [acknowledged.by] : [])),
+  );
   const chosen = useSignal<ReadonlySet<string>>(new Set());
   const names = vmNamesOf(vms.state.value.value);
   const unitFor = (metricId: string): string => unitOf(metrics.state.value.value, metricId);
@@ -61,7 +67,7 @@ export function Page({ parameters }: PageProps): VNode {
           <>
             <Table
               label={texts.list.label}
-              columns={columnsOf(names, unitFor)}
+              columns={columnsOf(names, unitFor, people)}
               rows={listing.items}
               keyOf={({ name }) => name}
               href={({ name }) => `/${name}`}
@@ -93,6 +99,7 @@ export function Page({ parameters }: PageProps): VNode {
 function columnsOf(
   names: ReadonlyMap<string, string>,
   unitFor: (metricId: string) => string,
+  people: ReadonlyMap<string, string>,
 ): readonly Column<Incident>[] {
   return [
     { key: 'what', title: texts.list.what, width: 'grow', cell: titleOf },
@@ -125,7 +132,7 @@ function columnsOf(
       key: 'state',
       title: texts.list.state,
       phone: 'second',
-      cell: (incident) => <Status incident={incident} />,
+      cell: (incident) => <Status incident={incident} people={people} />,
     },
   ];
 }
@@ -140,14 +147,23 @@ function Value({ incident, unit }: { incident: Incident; unit: string }): VNode 
   );
 }
 
+interface StatusProps {
+  readonly incident: Incident;
+  readonly people: ReadonlyMap<string, string>;
+}
+
 /** The state, and what somebody did about it. */
-function Status({ incident }: { readonly incident: Incident }): VNode {
+function Status({ incident, people }: StatusProps): VNode {
+  const { acknowledged } = incident;
+  const by = acknowledged && people.get(acknowledged.by);
   const untilMs = snoozedUntilMs(incident, nowMs.value);
   return (
     <span class="badges">
       <StateBadge value={incident.state} />
       {incident.dataState === 'MISSING' && isOpen(incident) && <StateBadge value="MISSING" />}
-      {incident.acknowledged && <span class="weak">{texts.act.acknowledged}</span>}
+      {acknowledged && (
+        <span class="weak">{by ? texts.act.acknowledgedBy(by) : texts.act.acknowledged}</span>
+      )}
       {untilMs !== undefined && (
         <span class="weak">{texts.act.snoozed(untilText(untilMs, nowMs.value, format.value))}</span>
       )}
