@@ -42,7 +42,10 @@ export function foundRows<I, R>(database: SqliteDatabase, { toInstance, toRecord
     incidents(project: string, filter: IncidentFilter, page: PageStart): Page<StoredRecord> {
       const runs = incidentRuns(filter).map(({ index, values }) => ({
         statement: statements.incidents[index],
-        values: [project, ...values, filter.sortFrom ?? '', filter.sortBefore ?? TEXT_END],
+        values: [
+          ...[project, ...values, filter.sortFrom ?? '', filter.sortBefore ?? TEXT_END],
+          ...[filter.rule ?? null, filter.place ?? null],
+        ],
       }));
       const start = startOf(page, ['string', 'string'], [TEXT_END, TEXT_END]);
       const found = newestKeys(runs, start, page.limit);
@@ -80,8 +83,8 @@ export function foundRows<I, R>(database: SqliteDatabase, { toInstance, toRecord
 }
 
 interface Run {
-  readonly statement: { all(...values: (string | number)[]): unknown[] };
-  readonly values: readonly (string | number)[];
+  readonly statement: { all(...values: (string | number | null)[]): unknown[] };
+  readonly values: readonly (string | number | null)[];
 }
 
 /** A page of the newest keys of all runs. No key is in two of them. */
@@ -110,30 +113,17 @@ interface Lookup<I extends string> {
   readonly values: readonly string[];
 }
 
-/** Of the fields that are given, the one that leaves fewest, with each status. */
-function incidentRuns({
-  statuses,
-  severities,
-  rule,
-  vms,
-  place,
-}: IncidentFilter): Lookup<'vm' | 'rule' | 'place' | 'severity'>[] {
-  const each = <I extends string>(index: I, values: readonly string[]): Lookup<I>[] =>
-    [...new Set(values)].flatMap((value) =>
-      [...new Set(statuses)].map((status) => ({ index, values: [value, status] })),
-    );
-  if (vms) return each('vm', vms);
-  if (rule !== undefined) return each('rule', [rule]);
-  return place === undefined ? each('severity', severities) : each('place', [place]);
+/** Each VM, or else each severity, with each status. */
+function incidentRuns({ statuses, severities, vms }: IncidentFilter): Lookup<'vm' | 'severity'>[] {
+  const index = vms ? 'vm' : 'severity';
+  return [...new Set(vms ?? severities)].flatMap((value) =>
+    [...new Set(statuses)].map((status) => ({ index, values: [value, status] }) as const),
+  );
 }
 
-function isMeantIncident({ body }: StoredRecord, filter: IncidentFilter): boolean {
-  const { severities, rule, place } = filter;
-  return (
-    severities.includes(String(body.severity)) &&
-    (rule === undefined || body.rule === rule) &&
-    (place === undefined || (body.datacenter ?? body.vmDatacenter) === place)
-  );
+/** Rule and place are compared where the keys are read; the index of VMs has no severity. */
+function isMeantIncident({ body }: StoredRecord, { severities }: IncidentFilter): boolean {
+  return severities.includes(String(body.severity));
 }
 
 function deliveryRuns({
@@ -160,10 +150,11 @@ function isMeantDelivery({ value, context }: StoredInstance, filter: DeliveryFil
 }
 
 function prepareReads(database: SqliteDatabase) {
-  const prepare = (sql: string) => database.prepare<(string | number)[]>(sql);
+  const prepare = (sql: string) => database.prepare<(string | number | null)[]>(sql);
   const incidents = (field: string) =>
     prepare(`SELECT sort AS key, id FROM records INDEXED BY records_of_${field}
       WHERE project = ? AND ${field} = ? AND standing = ? AND sort >= ? AND sort < ?
+      AND rule IS coalesce(?, rule) AND place IS coalesce(?, place)
       AND (sort, id) < (?, ?) ORDER BY sort DESC, id DESC LIMIT ?`);
   const deliveries = (field: string, more: string) =>
     prepare(`SELECT created AS key, instance AS id FROM instances INDEXED BY instances_of_${field}
@@ -173,8 +164,6 @@ function prepareReads(database: SqliteDatabase) {
   return {
     incidents: {
       vm: incidents('vm'),
-      rule: incidents('rule'),
-      place: incidents('place'),
       severity: incidents('severity'),
     },
     record: prepare("SELECT * FROM records WHERE project = ? AND kind = 'incident' AND id = ?"),

@@ -30,6 +30,10 @@ import {
   type StoredInstance,
   type StoredReads,
 } from '../../../streams/platform/commit/projection.ts';
+import {
+  RECORD_INDEXES,
+  recordIndexValues,
+} from '../../../streams/platform/commit/record-indexes.ts';
 import { migrate, type SqliteDatabase } from '../database.ts';
 import {
   type EndedInstance,
@@ -245,8 +249,16 @@ function applyTruncation(
 
 function applyRecords(writes: Writes, project: string, decision: Decision): void {
   for (const { kind, id, body, sort } of decision.records) {
-    if (body === null) writes.removeRecord.run(project, kind, id);
-    else writes.record.run(project, kind, id, sort ?? '', JSON.stringify(body));
+    if (body === null) {
+      writes.removeRecord.run(project, kind, id);
+      continue;
+    }
+    const values = recordIndexValues({ kind, body });
+    const columns = RECORD_INDEXES.map((index) => values[index]);
+    const text = JSON.stringify(body);
+    // Most writes of a record leave it at its places: then its indexes need not be written.
+    const { changes } = writes.recordBody.run(text, project, kind, id, sort ?? '', ...columns);
+    if (changes === 0) writes.record.run(project, kind, id, sort ?? '', text, ...columns);
   }
 }
 
@@ -278,8 +290,13 @@ function prepareWrites(database: SqliteDatabase) {
       VALUES (?, ?, ?, ?, ?, ?)`),
     transition: prepare(`INSERT INTO transitions (id, project, machine, instance, at, actor, event,
       from_state, to_state, request) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`),
-    record: prepare(`INSERT INTO records (project, kind, id, sort, body) VALUES (?, ?, ?, ?, ?)
-      ON CONFLICT DO UPDATE SET sort = excluded.sort, body = excluded.body`),
+    recordBody: prepare(`UPDATE records INDEXED BY records_by_id SET body = ?
+      WHERE project = ? AND kind = ? AND id = ? AND sort = ? AND ${RECORD_INDEXES.map((column) => `${column} IS ?`).join(' AND ')}`),
+    record:
+      prepare(`INSERT INTO records (project, kind, id, sort, body, ${RECORD_INDEXES.join(', ')})
+      VALUES (?, ?, ?, ?, ?, ${RECORD_INDEXES.map(() => '?').join(', ')})
+      ON CONFLICT DO UPDATE SET sort = excluded.sort, body = excluded.body,
+      ${RECORD_INDEXES.map((column) => `${column} = excluded.${column}`)}`),
     removeRecord: prepare('DELETE FROM records WHERE project = ? AND kind = ? AND id = ?'),
     forget: prepare(`DELETE FROM instances
       WHERE project = ? AND machine = ? AND instance = ? AND final = 1`),
