@@ -72,11 +72,13 @@ export function IncidentStory(props: IncidentStoryProps): VNode {
   );
 }
 
-/** Whether evaluating again what is stored leads to the same. */
+/** A notice where evaluating again what is stored does not lead to the same, or cannot be done. */
 function Agreement({ explanation }: { readonly explanation: Explanation }): VNode | null {
   const { recomputation } = explanation;
   if (recomputation === undefined) return null;
   const { status, detail } = recomputation;
+  // That it agrees is the summary's last sentence.
+  if (status === 'AGREES') return null;
   if (status === 'DIFFERS') {
     return (
       <NoticeBox tone="warning" title={texts.window.differs}>
@@ -84,7 +86,6 @@ function Agreement({ explanation }: { readonly explanation: Explanation }): VNod
       </NoticeBox>
     );
   }
-  if (status !== 'NOT_POSSIBLE') return <p class="weak">{texts.window.agrees}</p>;
   return (
     <NoticeBox tone="info" title={texts.window.notPossible}>
       {detail}

@@ -123,7 +123,6 @@ export const texts = localized({
     tabs: 'Recorded or recomputed',
     chart: (metric: string, vm: string) => `Deciding samples of ${metric}, ${vm}`,
     slider: 'Time within the incident',
-    agrees: 'Evaluating the stored samples again leads to the same decision.',
     differs: 'Evaluating the stored samples again leads to another decision.',
     notPossible: 'The samples are no longer stored: only what was kept when it fired is shown.',
     noSamples: 'It fired because samples were missing: there are none to draw.',
