@@ -284,7 +284,7 @@ t.test('incidents of older files and of commits are found alike, by each status'
   t.teardown(() => older.close());
   const { apply, database } = createChain(t);
   // Each a rewrite of the same record, so that every change of its places is seen.
-  const columns = 'SELECT standing, severity, rule, vm, place FROM records ORDER BY id';
+  const columns = 'SELECT status, severity, rule, vm, place FROM records ORDER BY id';
   const written = bodies.map((body, i) => {
     const insert = older.prepare('INSERT INTO records VALUES (?, ?, ?, ?, ?)');
     insert.run('p', 'incident', `i${i}`, '1', JSON.stringify(body));
@@ -293,14 +293,14 @@ t.test('incidents of older files and of commits are found alike, by each status'
   });
   openInstanceStore(older);
   t.same(written, older.prepare(columns).all());
-  const standings = written.map((row) => (row as { standing: string }).standing);
-  t.same(standings, [
+  const statuses = written.map((row) => (row as { status: string }).status);
+  t.same(statuses, [
     ...['FIRING', 'SNOOZED', 'ACKNOWLEDGED', 'ACKNOWLEDGED_SNOOZED'],
     ...['RECOVERED', 'RETIRED', 'FIRING'],
   ]);
   apply('p', { records: [{ kind: 'note', id: 'n', sort: '1', body: open }] });
-  const note = database.prepare("SELECT standing, rule FROM records WHERE id = 'n'").get();
-  t.same(note, { standing: null, rule: null }, 'other kinds are in no index of incidents');
+  const note = database.prepare("SELECT status, rule FROM records WHERE id = 'n'").get();
+  t.same(note, { status: null, rule: null }, 'other kinds are in no index of incidents');
   t.end();
 });
 

@@ -153,7 +153,7 @@ function prepareReads(database: SqliteDatabase) {
   const prepare = (sql: string) => database.prepare<(string | number | null)[]>(sql);
   const incidents = (field: string) =>
     prepare(`SELECT sort AS key, id FROM records INDEXED BY records_of_${field}
-      WHERE project = ? AND ${field} = ? AND standing = ? AND sort >= ? AND sort < ?
+      WHERE project = ? AND ${field} = ? AND status = ? AND sort >= ? AND sort < ?
       AND rule IS coalesce(?, rule) AND place IS coalesce(?, place)
       AND (sort, id) < (?, ?) ORDER BY sort DESC, id DESC LIMIT ?`);
   const deliveries = (field: string, more: string) =>
@@ -167,10 +167,10 @@ function prepareReads(database: SqliteDatabase) {
       severity: incidents('severity'),
     },
     record: prepare("SELECT * FROM records WHERE project = ? AND kind = 'incident' AND id = ?"),
-    countIncidents: prepare(`SELECT standing AS status, severity, count(*) AS count FROM records
+    countIncidents: prepare(`SELECT status, severity, count(*) AS count FROM records
       INDEXED BY records_of_severity WHERE project = ? AND severity IN ('INFO', 'WARNING', 'CRITICAL')
-      AND standing IN ('FIRING', 'ACKNOWLEDGED', 'SNOOZED', 'ACKNOWLEDGED_SNOOZED')
-      GROUP BY severity, standing`),
+      AND status IN ('FIRING', 'ACKNOWLEDGED', 'SNOOZED', 'ACKNOWLEDGED_SNOOZED')
+      GROUP BY severity, status`),
     deliveries: {
       incident: deliveries('incident', ''),
       destination: deliveries('destination', 'AND state = ?'),

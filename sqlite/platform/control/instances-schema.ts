@@ -219,13 +219,13 @@ UPDATE records SET body = json_set(body, '$.vmDatacenter', (
 
 -- Records of incidents by how they stand: while one fires, whether somebody has taken notice. The
 -- columns are written with a record, see record-indexes.ts; here for those that are there already.
-ALTER TABLE records ADD COLUMN standing TEXT;
+ALTER TABLE records ADD COLUMN status TEXT;
 ALTER TABLE records ADD COLUMN severity TEXT;
 ALTER TABLE records ADD COLUMN rule TEXT;
 ALTER TABLE records ADD COLUMN vm TEXT;
 ALTER TABLE records ADD COLUMN place TEXT;
 UPDATE records SET
-  standing = CASE WHEN body ->> 'state' <> 'FIRING' THEN body ->> 'state'
+  status = CASE WHEN body ->> 'state' <> 'FIRING' THEN body ->> 'state'
     WHEN body ->> 'acknowledged' IS NULL
       THEN iif(body ->> 'snoozedUntilMs' IS NULL, 'FIRING', 'SNOOZED')
     ELSE iif(body ->> 'snoozedUntilMs' IS NULL, 'ACKNOWLEDGED', 'ACKNOWLEDGED_SNOOZED')
@@ -236,10 +236,10 @@ UPDATE records SET
   place = coalesce(body ->> 'datacenter', body ->> 'vmDatacenter')
   WHERE kind = 'incident';
 -- Rules and places are few, so that they are compared within the index; VMs are thousands.
-CREATE INDEX records_of_severity ON records (project, severity, standing, sort, id, rule, place)
-  WHERE standing IS NOT NULL;
-CREATE INDEX records_of_vm ON records (project, vm, standing, sort, id)
-  WHERE standing IS NOT NULL;
+CREATE INDEX records_of_severity ON records (project, severity, status, sort, id, rule, place)
+  WHERE status IS NOT NULL;
+CREATE INDEX records_of_vm ON records (project, vm, status, sort, id)
+  WHERE status IS NOT NULL;
 `,
   },
 ];

@@ -6,7 +6,7 @@
 import type { IncidentStatus, StoredRecord } from './projection.ts';
 
 /** Index columns of a record, in the order in which the projection has them. */
-export const RECORD_INDEXES = ['standing', 'severity', 'rule', 'vm', 'place'] as const;
+export const RECORD_INDEXES = ['status', 'severity', 'rule', 'vm', 'place'] as const;
 
 /** Value of each index column; null: the record is not found by it. */
 export type RecordIndexValues = Readonly<Record<(typeof RECORD_INDEXES)[number], string | null>>;
@@ -17,13 +17,13 @@ export function recordIndexValues({ kind, body }: Pick<StoredRecord, 'kind' | 'b
 }
 
 const NOT_INDEXED: RecordIndexValues = {
-  ...{ standing: null, severity: null, rule: null, vm: null, place: null },
+  ...{ status: null, severity: null, rule: null, vm: null, place: null },
 };
 
 const indexesOf: Readonly<Record<string, (body: StoredRecord['body']) => RecordIndexValues>> = {
-  // All but the standing stay as they are for the incident's life.
+  // All but the status stay as they are for the incident's life.
   incident: (body) => ({
-    standing: standingOf(body),
+    status: statusOf(body),
     severity: textOf(body.severity),
     rule: textOf(body.rule),
     vm: textOf(body.vm),
@@ -31,8 +31,8 @@ const indexesOf: Readonly<Record<string, (body: StoredRecord['body']) => RecordI
   }),
 };
 
-/** An open incident's standing says whether somebody has taken notice. */
-function standingOf({ state, acknowledged, snoozedUntilMs }: StoredRecord['body']) {
+/** An open incident's status says whether somebody has taken notice. */
+function statusOf({ state, acknowledged, snoozedUntilMs }: StoredRecord['body']) {
   if (state !== 'FIRING') return textOf(state);
   // Bodies of older programs lack fields that have not happened.
   const isAcknowledged = (acknowledged ?? null) !== null;
