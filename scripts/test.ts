@@ -1,5 +1,5 @@
 /**
- * `npm test [FILE or FOLDER ...]`: three processes each run one test file after another, those that
+ * `npm test [FILE or FOLDER ...]`: four processes each run one test file after another, those that
  * take longest first, so that the end waits for none of them. Each file is reported as `node FILE`
  * would report it, without the time that each would need to load the program.
  */
@@ -10,8 +10,8 @@ import { runFiles, TestProcess } from './test-process.ts';
 import { Report } from './test-report.ts';
 
 const ROOT = fileURLToPath(new URL('..', import.meta.url));
-/** One more than the cores of a small machine: some tests wait. */
-const JOBS = 3;
+/** Twice the cores of a small machine: the longest tests mostly wait. */
+const JOBS = 4;
 /** Files that measure this machine's own CPU: nothing else may load it meanwhile. */
 const ALONE = 'test/e2e/alone/';
 
