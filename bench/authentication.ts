@@ -23,6 +23,7 @@ import { systemClock } from '../streams/platform/clock.ts';
 import { systemRandom } from '../streams/platform/random.ts';
 import { identitiesOf } from '../test/support/identities.ts';
 import { type Demo, startProgram } from '../test/support/program.ts';
+import { secretsIn } from '../test/support/secrets-in-memory.ts';
 import { seedKeys } from './support/exchange-seed.ts';
 import { processCost } from './support/process-cost.ts';
 import { type Scope, withScope } from './support/scope.ts';
@@ -66,7 +67,7 @@ async function measureAlone(scope: Scope, keys: number): Promise<Row[]> {
   });
   const sealed = new Map<string, Uint8Array>();
   const tokens = await openAccessTokens({
-    secrets: { get: (id) => sealed.get(id), put: (id, _, value) => void sealed.set(id, value) },
+    secrets: secretsIn(sealed),
     clock: systemClock,
     issuer: () => ORIGIN,
   });

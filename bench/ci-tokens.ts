@@ -13,6 +13,7 @@ import { openAccessTokens } from '../src/identity/auth/access-tokens.ts';
 import { silentLog } from '../src/platform/log.ts';
 import { systemClock } from '../streams/platform/clock.ts';
 import { startCiIssuer } from '../test/support/ci-issuer.ts';
+import { secretsIn } from '../test/support/secrets-in-memory.ts';
 
 const TIMES = 3_000;
 const AT_ONCE = 64;
@@ -34,7 +35,7 @@ export async function run(): Promise<void> {
     });
     const sealed = new Map<string, Uint8Array>();
     const tokens = await openAccessTokens({
-      secrets: { get: (id) => sealed.get(id), put: (id, _, value) => void sealed.set(id, value) },
+      secrets: secretsIn(sealed),
       clock: systemClock,
       issuer: () => 'https://monitoring.example.com',
     });

@@ -5,9 +5,7 @@
  * is the median of several.
  */
 import { Subject } from 'rxjs';
-
-import { createState, timeOf } from '../streams/alerting/evaluation/fold.ts';
-import { evaluate } from '../streams/alerting/evaluation/pipeline.ts';
+import { createState, evaluate, timeOf } from '../streams/alerting/evaluation/pipeline.ts';
 import type { EvaluationRule, LogEntry } from '../streams/telemetry/entry.ts';
 import type { LoggedEntry } from '../streams/telemetry/entry-codec.ts';
 import { BatchBuilder } from '../streams/telemetry/samples/builder.ts';

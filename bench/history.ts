@@ -288,8 +288,8 @@ async function longestBlock(work: () => Promise<void>): Promise<number> {
 async function openLog(folder: string): Promise<Stream> {
   const log = openEmbeddedStream({ storage: join(folder, 'samples.db'), clock: systemClock });
   const subjects = ['svc.samples.>'];
-  const spec = { name: STREAM, subjects, retention: 'log', duplicateWindowMs: 0, replicas: 1 };
-  await log.ensure({ ...spec, retention: 'log', replicas: 1 });
+  const spec = { name: STREAM, subjects, retention: 'log', duplicateWindowMs: 0 };
+  await log.ensure({ ...spec, retention: 'log' });
   return log;
 }
 

@@ -64,7 +64,7 @@ async function measureServer(
 
 /** @param share one of so many appends is made: a slow disk needs fewer for a figure */
 async function measure(adapter: string, stream: Stream, share: number): Promise<Row> {
-  const spec = { retention: 'log', duplicateWindowMs: 120_000, replicas: 1 } as const;
+  const spec = { retention: 'log', duplicateWindowMs: 120_000 } as const;
   await stream.ensure({ ...spec, name: 'SAMPLES_0', subjects: ['svc.samples.*'] });
   await stream.ensure({ ...spec, name: 'EVENTS', subjects: ['svc.events.*.*'] });
   const single = await singleAppends(stream);

@@ -92,22 +92,44 @@ export async function buildDashboard({ folder = dashboardFolder } = {}) {
 const FOUNDATION = ['components', 'data', 'layout', 'messages', 'router'];
 
 /**
+ * Pages that people open one after the other: they are one chunk, which packs better than its parts.
+ * Left out are pages on which somebody on call arrives, which wait for nothing but their own.
+ */
+const TOGETHER = [
+  ['overview', 'notices', 'limits'],
+  ['alertRules', 'newAlertRule', 'alertRule'],
+  ['destinations', 'newDestination', 'destination'],
+  ['members', 'memberKeys', 'serviceAccounts', 'serviceAccount'],
+  ['ciConnections', 'ciConnection', 'ciVerification'],
+];
+
+/**
  * esbuild makes a chunk for each set of pages that share a module: a dozen requests before the first
- * page. The entry and all pages import the whole foundation, so that it is one chunk.
+ * page. The entry and all pages import the whole foundation, so that it is one chunk; pages of a group
+ * import each other.
  */
 const foundationFirst = {
   name: 'foundation-first',
   setup(build) {
-    const pages = pageModules().map(([, module]) => join(root, module));
-    const begins = new Set([join(sources, 'main.tsx'), ...pages]);
+    const pages = pageModules().map(([page, module]) => [page, join(root, module)]);
+    const begins = new Set([join(sources, 'main.tsx'), ...pages.map(([, path]) => path)]);
     build.onLoad({ filter: /\.tsx$/ }, ({ path }) => {
       if (!begins.has(path)) return undefined;
-      const files = FOUNDATION.flatMap((folder) => filesBelow(join(sources, folder))).sort();
+      const foundation = FOUNDATION.flatMap((folder) => filesBelow(join(sources, folder))).sort();
+      const files = [...foundation, ...pagesWith(path, pages)];
       const imports = files.map((file) => `import ${JSON.stringify(file)};`).join(' ');
       return { contents: `${imports} ${readFileSync(path, 'utf8')}`, loader: 'tsx' };
     });
   },
 };
+
+/** Modules of the other pages of its group. */
+function pagesWith(path, pages) {
+  const names = pages.flatMap(([page, module]) => (module === path ? [page] : []));
+  const group = TOGETHER.find((one) => names.some((name) => one.includes(name))) ?? [];
+  const others = pages.filter(([page, module]) => group.includes(page) && module !== path);
+  return [...new Set(others.map(([, module]) => module))];
+}
 
 /**
  * Types vanish in the build: what is left came by a value import. The server's code stays on the

@@ -2,7 +2,8 @@
  * `npm run screens [-- --to FOLDER] [--page NAME…] [--readme]`: pictures of every page of the dashboard and of
  * the states of its data, light and dark, 360 and 1280 px wide, for a person to judge. The service
  * and the project in it are real, see test/support/busy-project. It asserts nothing, but reports what
- * went wrong in the browser. `--readme` takes the picture of the README alone.
+ * went wrong in the browser. `--readme` takes the pictures of the README and of the guides alone, into
+ * docs/images; with `--page` those of them whose names begin so.
  */
 import { mkdirSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -63,17 +64,28 @@ async function scenesOf(busy: BusyProject): Promise<Scene[]> {
       ...{ name: `${page}-missing`, person: owner },
       path: path.replace(/[^/]+$/, '00000000-0000-4000-8000-000000000000'),
     }));
-  const asViewer = examples
+  // Somebody's own pages are others for each person.
+  const asViewer = (await exampleOfEachPage(busy, viewer))
     .filter(({ role }) => role === 'VIEWER')
     .map(({ page, path }) => ({ name: `${page}-viewer`, path, person: viewer }));
+  const ci = await ciStepsOf(busy);
   return [
     ...pages,
+    ...ci,
     { name: 'vm-gap', path: vm(40), person: owner },
     { name: 'vm-stale', path: vm(30), person: owner },
     { name: 'vm-stopped', path: vm(70), person: owner },
     { name: 'vm-token', path: vm(51), person: owner },
     { name: 'vm-off', path: vm(80), person: owner },
     { name: 'vm-unavailable', path: vm(60), person: owner },
+    {
+      ...{ name: 'audit-step', path: `/${project}/audit`, person: owner },
+      act: (browser) => browser.getByRole('row').nth(1).getByRole('link').first().click(),
+    },
+    {
+      ...{ name: 'audit-export', path: `/${project}/audit`, person: owner },
+      act: (browser) => browser.getByRole('button', { name: 'Export' }).click(),
+    },
     ...empty,
     ...missing,
     ...asViewer,
@@ -97,6 +109,21 @@ async function scenesOf(busy: BusyProject): Promise<Scene[]> {
         },
       },
     ]),
+  ];
+}
+
+/** Steps of the CI wizard, beside the review, which is the example. */
+async function ciStepsOf({ owner, name: project }: BusyProject): Promise<Scene[]> {
+  const { verifications } = await owner.call('iam.v1.AutomationService/ListCiVerifications', {
+    projectName: project,
+  });
+  const path = (state: string): string =>
+    `/${(verifications as { name: string; state: string }[]).find((one) => one.state === state)?.name}`;
+  return [
+    { name: 'ciConnections-start', path: `/${project}/ciConnections?step=account`, person: owner },
+    { name: 'ciVerification-setUp', path: path('AWAITING_PROOF'), person: owner },
+    { name: 'ciVerification-wait', path: `${path('AWAITING_PROOF')}?step=wait`, person: owner },
+    { name: 'ciVerification-cleanUp', path: path('APPROVED'), person: owner },
   ];
 }
 
@@ -124,14 +151,91 @@ async function take(visitor: Visitor, busy: BusyProject, scene: Scene, folder: s
   }
 }
 
-/** The picture of the README: the incident page, as wide as it is shown there. */
-async function takeForReadme({ page }: Visitor, scene: Scene): Promise<void> {
-  const path = fileURLToPath(new URL('../docs/images/incident.png', import.meta.url));
-  await page.context().addCookies([{ ...scene.person.cookie, url: new URL(scene.path).origin }]);
-  await page.setViewportSize({ width: 1080, height: 1080 });
-  await page.goto(scene.path);
+/** A picture of the documents: of a page, or of what it shows after some steps. */
+interface Picture {
+  /** Its file in docs/images, without the ending. */
+  readonly name: string;
+  /** Name of the scene, such as a page. */
+  readonly scene: string;
+  /** Query of the address, with the `?` before it. */
+  readonly query?: string;
+  /** Of the window; 1280 by 800 unless given. */
+  readonly size?: { readonly width: number; readonly height: number };
+  /** After its data are shown. */
+  readonly act?: (page: Page) => Promise<unknown>;
+}
+
+/** No higher than what is worth seeing: each file stays small. */
+function lower(height: number): { readonly width: number; readonly height: number } {
+  return { width: 1280, height };
+}
+
+const pictures: readonly Picture[] = [
+  { name: 'incident', scene: 'incident', size: { width: 1080, height: 900 } },
+  { name: 'overview', scene: 'overview', size: lower(640) },
+  { name: 'vm', scene: 'vm', size: lower(720) },
+  { name: 'rule', scene: 'newAlertRule', query: '?template=cpu' },
+  {
+    ...{ name: 'rule-preview', scene: 'newAlertRule', query: '?template=cpu' },
+    ...{ size: lower(720), act: previewRule },
+  },
+  { name: 'destination', scene: 'destination', size: lower(560) },
+  { name: 'incidents', scene: 'incidents', size: lower(600) },
+  { name: 'incident-phone', scene: 'incident', size: { width: 360, height: 740 } },
+  { name: 'snooze', scene: 'incident', act: (page) => press(page, 'Snooze') },
+  { name: 'delivery', scene: 'delivery' },
+  { name: 'members', scene: 'members' },
+  { name: 'invite', scene: 'members', act: (page) => press(page, 'Invite a member') },
+  { name: 'keys', scene: 'memberKeys', size: lower(560) },
+  { name: 'service-accounts', scene: 'serviceAccounts', size: lower(560) },
+  { name: 'ci-set-up', scene: 'ciConnections-start', size: lower(720), act: startVerification },
+  { name: 'ci-review', scene: 'ciVerification', size: lower(640), act: toStart },
+  { name: 'ci-connection', scene: 'ciConnection', size: lower(640) },
+  { name: 'audit', scene: 'audit', size: lower(560) },
+];
+
+/** The pairing code is there, hidden as it always is at first. */
+async function startVerification(page: Page): Promise<void> {
+  await page.getByLabel('Service account', { exact: true }).selectOption({ label: 'Deploy bot' });
+  await page.getByLabel('Name of the connection').fill('Nightly build');
+  await press(page, 'Start the verification');
+  await page.getByText('Pairing code').first().waitFor();
   await showsItsData(page);
-  await page.screenshot({ path });
+  await toStart(page);
+}
+
+/** Of a page that has led the eye to the step that is next. */
+function toStart(page: Page): Promise<unknown> {
+  return page.evaluate('window.scrollTo(0, 0)');
+}
+
+/** A rule that fires on some VMs of the last hour, down to its preview. */
+async function previewRule(page: Page): Promise<void> {
+  await page.getByLabel('For at least', { exact: true }).fill('3 min');
+  await page.getByText('This is the rule as it stands above.').waitFor();
+  await showsItsData(page);
+  await page.evaluate("document.querySelector('.rule-preview').scrollIntoView()");
+}
+
+function press(page: Page, button: string): Promise<void> {
+  return page.getByRole('button', { name: button }).first().click();
+}
+
+/** As the owner sees it, light. */
+async function takePicture(
+  { page }: Visitor,
+  busy: BusyProject,
+  { name, size = lower(800), query = '', scene, act }: Picture,
+): Promise<void> {
+  const found = (await scenesOf(busy)).find((one) => one.name === scene);
+  if (!found) throw new Error(`There is no scene ${scene}`);
+  await page.context().addCookies([{ ...busy.owner.cookie, url: busy.origin }]);
+  await page.setViewportSize(size);
+  await page.goto(found.path + query);
+  await showsItsData(page);
+  await act?.(page);
+  const path = fileURLToPath(new URL(`../docs/images/${name}.png`, import.meta.url));
+  await page.screenshot({ path, animations: 'disabled' });
 }
 
 await withScope(async (scope) => {
@@ -149,15 +253,20 @@ await withScope(async (scope) => {
     30_000,
   );
   scope.teardown(() => clearInterval(reports));
-  const scenes = await scenesOf(busy);
-  if (given.readme) {
-    const incident = scenes.find(({ name }) => name === 'incident');
-    if (!incident) throw new Error('There is no page of an incident');
-    const path = busy.origin + incident.path;
-    return takeForReadme(await chromium.visitor(busy.origin), { ...incident, path });
-  }
   const wanted = given.page;
-  const chosen = scenes.filter(({ name }) => !wanted || wanted.some((one) => name.startsWith(one)));
+  const isWanted = ({ name }: { readonly name: string }): boolean =>
+    !wanted || wanted.some((one) => name.startsWith(one));
+  if (given.readme) {
+    for (const picture of pictures.filter(isWanted)) {
+      const visitor = await chromium.visitor(busy.origin);
+      await takePicture(visitor, busy, picture);
+      await visitor.page.context().close();
+      log(`docs/images/${picture.name}.png`);
+    }
+    return;
+  }
+  const scenes = await scenesOf(busy);
+  const chosen = scenes.filter(isWanted);
   for (const [done, scene] of chosen.entries()) {
     const visitor = await chromium.visitor(busy.origin);
     const failed = await take(visitor, busy, scene, given.to).then(

@@ -5,7 +5,7 @@
  * come from file descriptor 3; a mark in the output follows each.
  */
 import { readSync } from 'node:fs';
-import { type RegisterHooksOptions, registerHooks } from 'node:module';
+import { flushCompileCache, type RegisterHooksOptions, registerHooks } from 'node:module';
 import { join } from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
 import { isDeepStrictEqual } from 'node:util';
@@ -62,7 +62,11 @@ async function run(file: string): Promise<void> {
     testdir: join(ROOT, '.tap/fixtures', file.replaceAll('/', '-')),
   };
   const root = new Test(options);
-  root.cb = () => import(pathToFileURL(join(ROOT, file)).href);
+  root.cb = async () => {
+    await import(pathToFileURL(join(ROOT, file)).href);
+    // For the processes that the tests start: those that are killed never write what they compiled.
+    flushCompileCache();
+  };
   root.pipe(process.stdout, { end: false });
   Reflect.set(globalThis, ROOT_TEST, root);
   const uncaught = (error: unknown) => void innermost(root).threw(error);

@@ -13,7 +13,7 @@ import type { FileEnd, FileReport, Report } from './test-report.ts';
 
 const ROOT = fileURLToPath(new URL('..', import.meta.url));
 /** Of a file, in all. */
-const TIMEOUT_MS = 180_000;
+const TIMEOUT_MS = 300_000;
 /** Time to see which test hangs, before it is killed. */
 const LAST_WORDS_MS = 5_000;
 
@@ -40,7 +40,7 @@ export class TestProcess {
       env: {
         ...process.env,
         NODE_COMPILE_CACHE: join(ROOT, '.tap/compiled'),
-        TAP_TIMEOUT: '120',
+        TAP_TIMEOUT: '240',
       },
       stdio: ['ignore', 'pipe', 'inherit', 'pipe'],
       // A group of its own, so that what it has started can be ended with it.

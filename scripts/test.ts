@@ -1,7 +1,8 @@
 /**
  * `npm test [FILE or FOLDER ...]`: four processes each run one test file after another, those that
  * take longest first, so that the end waits for none of them. Each file is reported as `node FILE`
- * would report it, without the time that each would need to load the program.
+ * would report it, without the time that each would need to load the program. Those below `test/long`
+ * are run only when they are named: `npm run test:long`, or all by `npm test test`.
  */
 import { globSync } from 'node:fs';
 import { normalize } from 'node:path';
@@ -14,12 +15,16 @@ const ROOT = fileURLToPath(new URL('..', import.meta.url));
 const JOBS = 4;
 /** Files that measure this machine's own CPU: nothing else may load it meanwhile. */
 const ALONE = 'test/e2e/alone/';
+/** Soaks, whose code `npm test` runs for a shorter time: left out unless they are named. */
+const LONG = 'test/long/';
 
 /** Those that take longest: many wait most of their time, and with others beside them it is free. */
 const FIRST = [
-  'test/telemetry/collectors/lab.test.ts',
+  'test/long/telemetry/collectors/lab.test.ts',
+  'test/long/e2e/members.test.ts',
+  'test/long/dashboard/everywhere/accessibility.test.ts',
   'test/e2e/faults.test.ts',
-  'test/simulation/planted.test.ts',
+  'test/e2e/members.test.ts',
   'test/platform/commit/model.test.ts',
   'test/sdk/go.test.ts',
   'test/identity/revocation.test.ts',
@@ -39,7 +44,10 @@ const FIRST = [
 
 function selected(wanted: readonly string[]): string[] {
   const all = globSync('test/**/*.test.ts', { cwd: ROOT }).sort();
-  const files = wanted.length === 0 ? all : wanted.flatMap((name) => named(all, normalize(name)));
+  const files =
+    wanted.length === 0
+      ? all.filter((file) => !file.startsWith(LONG))
+      : wanted.flatMap((name) => named(all, normalize(name)));
   const forgotten = FIRST.filter((file) => !all.includes(file));
   if (forgotten.length > 0) throw new Error(`To be run first, but not there: ${forgotten.join()}`);
   const chosen = new Set(files);

@@ -2,10 +2,10 @@
  * Saves and deletes rules. Every limit and version is checked inside the decision, at the project's
  * head, so that two clients cannot race past them.
  */
-import type { AlertRuleContext, AlertRuleSpec } from '../../machines/alerting/alert-rule.ts';
+import type { AlertRuleSpec } from '../../machines/alerting/alert-rule.ts';
 import type { Actor } from '../../streams/platform/commit/commit.ts';
 import { invalidField, Refusal } from '../../streams/platform/refusal.ts';
-import type { Committed, Draft, Host, Instance, RequestKey } from '../platform/host/host-port.ts';
+import type { Committed, Draft, Host, RequestKey } from '../platform/host/host-port.ts';
 import { checkLimit } from '../platform/project-limits.ts';
 import { checkAudience, checkInstances, type KnownInstances } from './rule-limits.ts';
 
@@ -16,6 +16,10 @@ interface Caller {
   readonly request: RequestKey;
 }
 
+/**
+ * Creates a rule, or replaces all of its spec. A resent request with the same id and content
+ * answers as the first did.
+ */
 export interface SaveRule extends Caller {
   /** The rule's id: a UUID made by the client. */
   readonly id: string;
@@ -24,11 +28,19 @@ export interface SaveRule extends Caller {
   readonly spec: AlertRuleSpec;
 }
 
+/**
+ * Deletes the version that the caller has seen. Its firing incidents are retired, and nothing more
+ * of it is sent.
+ */
 export interface DeleteRule extends Caller {
   readonly id: string;
   readonly expectedVersion: string;
 }
 
+/**
+ * Changes of rules. They resolve once the change is committed; the evaluator applies it a moment
+ * later.
+ */
 export interface Alerting {
   /**
    * Saves a rule. Throws a `Refusal`: STALE_VERSION (with `currentVersion`), LIMIT_EXCEEDED,
@@ -46,6 +58,7 @@ export interface AlertingDeps {
   readonly known?: KnownInstances;
 }
 
+/** Wraps the host. It keeps nothing, so that any number of them may exist. */
 export function createAlerting({ host, known }: AlertingDeps): Alerting {
   return {
     saveRule: ({ project, by, request, ...save }) =>
@@ -78,7 +91,7 @@ function saveInDraft(
   if (row?.final) {
     throw new Refusal('INVALID_STATE', 'The rule was deleted; save it under a new id');
   }
-  checkReferences(draft, spec, row && contextOf(row).spec);
+  checkReferences(draft, spec, row?.context.spec);
   if (!row) {
     checkVersion(expectedVersion, 0);
     checkLimit(draft, 'rules');
@@ -86,12 +99,12 @@ function saveInDraft(
     draft.start('alertRule', id, { at: draft.at, rule: id, project: draft.project, spec, by });
     return 1;
   }
-  const context = contextOf(row);
+  const context = row.context;
   checkVersion(expectedVersion, context.version);
   const evaluationChanged = !sameEvaluation(context.spec, spec);
   if (evaluationChanged) checkInstances(draft, { id, spec }, known);
   const event = { type: 'edited', at: draft.at, spec, by, evaluationChanged } as const;
-  return contextOf(draft.send('alertRule', id, event).instance).version;
+  return draft.send('alertRule', id, event).instance.context.version;
 }
 
 function deleteInDraft(
@@ -101,7 +114,7 @@ function deleteInDraft(
 ): void {
   const row = draft.instance('alertRule', id);
   if (!row || row.final) throw notFound('alert rule', id);
-  checkVersion(expectedVersion, contextOf(row).version);
+  checkVersion(expectedVersion, row.context.version);
   draft.send('alertRule', id, { type: 'deleted', at: draft.at, by });
 }
 
@@ -159,10 +172,6 @@ function sameEvaluation(before: AlertRuleSpec, after: AlertRuleSpec): boolean {
       spec.recoverySeconds ?? 0,
     ]);
   return evaluated(before) === evaluated(after);
-}
-
-function contextOf(row: Instance<'alertRule'>): AlertRuleContext {
-  return row.context;
 }
 
 function notFound(what: string, id: string): Refusal {

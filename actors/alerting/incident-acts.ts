@@ -6,7 +6,7 @@
 import { type Actor, COMMIT_BYTES_MAX } from '../../streams/platform/commit/commit.ts';
 import { invalidField, Refusal } from '../../streams/platform/refusal.ts';
 import type { Committed, Draft, EventOf, Host, RequestKey } from '../platform/host/host-port.ts';
-import { isPlainText } from '../platform/one-line.ts';
+import { isPlainText } from '../platform/plain-text.ts';
 
 /** Longest snooze, ms (API-25). */
 const SNOOZE_MS_MAX = 7 * 86_400_000;
@@ -19,6 +19,7 @@ const NOTE_COPIES = 4;
 /** Characters of a note. */
 const NOTE_CHARACTERS_MAX = 1_000;
 
+/** One act of a caller on one incident. Resending it with the same request key changes nothing. */
 export interface IncidentAct {
   /** Project id. */
   readonly project: string;
@@ -28,6 +29,7 @@ export interface IncidentAct {
   readonly id: string;
 }
 
+/** An acknowledgement; `note` is free text, '' for none. */
 export type Acknowledge = IncidentAct & { readonly note: string };
 /** `untilMs`: end of the snooze, Unix ms. */
 export type Snooze = IncidentAct & { readonly untilMs: number };
@@ -66,6 +68,10 @@ export interface IncidentActs {
 
 type EventFor = (about: { at: number; by: string }) => EventOf<'alertInstance'>;
 
+/**
+ * Wraps the host. Each act throws a `Refusal` NOT_FOUND, or INVALID_STATE for an incident that does
+ * not fire.
+ */
 export function createIncidentActs(host: Pick<Host, 'submit'>): IncidentActs {
   const submit = (
     { project, by, request, id }: IncidentAct,

@@ -24,6 +24,10 @@ declare module '../platform/host/rows.ts' {
   }
 }
 
+/**
+ * RECOVERED by observed good samples; RETIRED when its rule was changed, paused or deleted, or its
+ * VM deleted.
+ */
 export type IncidentState = 'FIRING' | 'RECOVERED' | 'RETIRED';
 
 /** Body of a record of kind `incident`. Times are Unix ms; null = has not happened. */

@@ -7,6 +7,7 @@
 import { INSTANCE_LIMIT } from '../../machines/alerting/alert-rule.ts';
 import type { Clock } from '../../streams/platform/clock.ts';
 import { itemsOf } from '../../streams/platform/commit/page.ts';
+import type { Ownership } from '../../streams/platform/ownership.ts';
 import { pause } from '../../streams/platform/pause.ts';
 import type { Draft, Host, ProjectView } from '../platform/host/host-port.ts';
 import { liveInstances } from '../platform/host/live-instances.ts';
@@ -15,9 +16,11 @@ import { isRetryable } from '../platform/retryable.ts';
 import type { EvaluatorView } from './evaluator/evaluator-port.ts';
 import { endNotice, raiseNotice } from './notices.ts';
 
+/** The evaluator's counts, and the host that records their changes. */
 export interface InstanceLimitDeps {
   readonly host: Host;
   readonly clock: Clock;
+  readonly ownership: Pick<Ownership, 'owns'>;
   readonly evaluator: Pick<EvaluatorView, 'quota'>;
   /** false: the evaluator is still reading what was stored, and its counts say nothing yet. */
   readonly isCaughtUp: () => boolean;
@@ -33,14 +36,13 @@ export async function watchInstanceLimit(
   deps: InstanceLimitDeps,
   signal: AbortSignal,
 ): Promise<void> {
-  const { host, clock, isCaughtUp, onLost } = deps;
+  const { host, clock, ownership, isCaughtUp, onLost } = deps;
   const reported = new Map<string, Set<string>>();
-  for (const project of host.projects())
-    reported.set(project, await reportedBefore(host.view(project)));
   while (!signal.aborted) {
     for (const project of isCaughtUp() ? host.projects() : []) {
       try {
-        await report(deps, project, setOf(reported, project));
+        if (!ownership.owns(project)) reported.delete(project);
+        else await report(deps, project, await reportedOf(host, reported, project));
       } catch (error) {
         if (!isRetryable(error)) throw error;
         onLost?.(error);
@@ -110,11 +112,13 @@ function subjectOf(id: string) {
   return { collection: 'alertRules', id } as const;
 }
 
-function setOf(sets: Map<string, Set<string>>, key: string): Set<string> {
-  let found = sets.get(key);
-  if (!found) {
-    found = new Set();
-    sets.set(key, found);
-  }
-  return found;
+/** Rules of the project that are reported, from its rows when this member begins to act for it. */
+async function reportedOf(
+  host: Host,
+  reported: Map<string, Set<string>>,
+  project: string,
+): Promise<Set<string>> {
+  const known = reported.get(project) ?? (await reportedBefore(host.view(project)));
+  reported.set(project, known);
+  return known;
 }

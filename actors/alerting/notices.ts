@@ -5,7 +5,7 @@
  */
 import type { AccessNotice } from '../identity/access-notices.ts';
 import type { Draft } from '../platform/host/host-port.ts';
-import { oneLine } from '../platform/one-line.ts';
+import { oneLine } from '../platform/plain-text.ts';
 
 declare module '../platform/host/rows.ts' {
   interface RecordBodies {
@@ -13,6 +13,7 @@ declare module '../platform/host/rows.ts' {
   }
 }
 
+/** Causes of notices. The name is part of the API, and of the records of earlier versions. */
 export type NoticeKind = 'INSTANCE_LIMIT' | 'DESTINATION_PAUSED' | 'RECIPIENT_BOUNCED';
 
 /** Body of a record of kind `notice`. Times are Unix ms. */
@@ -26,6 +27,7 @@ export interface NoticeBody {
   readonly endedMs: number | null;
 }
 
+/** The resource that a notice is about. */
 export interface NoticeSubject {
   readonly collection: 'alertRules' | 'destinations';
   readonly id: string;

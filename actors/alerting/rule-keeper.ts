@@ -1,32 +1,37 @@
 /**
  * The rule keeper: appends the log markers that rows call for (a pending rule with the current limit,
- * a new limit, a retired VM), and retires the instances that became outdated. Everything is derived
- * from rows, at the start for all of them and then for those a commit changes, so a crash loses
- * nothing.
+ * a new limit, a retired VM), and retires the instances that became outdated, of the projects that this
+ * member acts for. Everything is derived from rows, for all of them at the start and whenever it begins
+ * to act for more, and then for those a commit changes: a crash, its own or another's, loses nothing.
  */
 import type { AlertRuleSpec } from '../../machines/alerting/alert-rule.ts';
 import type { Clock } from '../../streams/platform/clock.ts';
 import type { Commit } from '../../streams/platform/commit/commit.ts';
+import type { Ownership } from '../../streams/platform/ownership.ts';
 import { pause, Sleep } from '../../streams/platform/pause.ts';
-import { partitionOf, type Stream } from '../../streams/platform/stream.ts';
-import { type LogEntry, OPERATORS, type RetiredVm } from '../../streams/telemetry/entry.ts';
+import { partitionOf, type Stream, StreamUnavailable } from '../../streams/platform/stream.ts';
+import { OPERATORS, type RetiredVm, type RulesEntry } from '../../streams/telemetry/entry.ts';
 import { EVALUATED_METRICS } from '../../streams/telemetry/metrics/catalogue.ts';
 import type { Host, Instance } from '../platform/host/host-port.ts';
 import { liveInstances } from '../platform/host/live-instances.ts';
 import { LIMITS_KIND, limitsMarker, limitsOf } from '../platform/project-limits.ts';
 import { isRetryable } from '../platform/retryable.ts';
-import { appendEntry, pastEntries } from '../telemetry/sample-log.ts';
+import { appendEntry, pastMarkers } from '../telemetry/sample-log.ts';
 import { adoptRepeatInterval, retireInstances, rulesWithStaleInstances } from './rule-instances.ts';
 import { retiredVmOf, retiredVms, retirementMarker, ruleMarker } from './rule-markers.ts';
 
+/** Rows on one side, the sample log on the other; the rule keeper carries from one to the other. */
 export interface RuleKeeperDeps {
   readonly host: Host;
   readonly stream: Stream;
   readonly clock: Clock;
+  readonly ownership: Ownership;
 }
 
 /** Wait after the stream failed to answer, ms. */
 const RETRY_MS = 500;
+/** Between two looks whether work that was left to others is this member's after all, ms. */
+const LEFT_MS = 2_000;
 /** Age after which the evaluator knows a retired VM from its record, ms. */
 const RETIREMENT_MARKED_MS = 86_400_000;
 
@@ -40,19 +45,32 @@ type Work = { readonly project: string } & (
 export async function keepRules(deps: RuleKeeperDeps, signal: AbortSignal): Promise<void> {
   const waiting: Work[] = [];
   const idle = new Sleep(deps.clock);
-  const undo = deps.host.onApplied(({ commit }) => {
-    waiting.push(...workOf(commit));
-    idle.wake();
-  });
+  // Projects whose work was left to their owner: this member, if it was none for a moment alone.
+  const left = new Set<string>();
+  let isIncomplete = true;
+  const undo = [
+    deps.host.onApplied(({ commit }) => {
+      waiting.push(...workOf(commit));
+      idle.wake();
+    }),
+    deps.ownership.onChange(() => {
+      isIncomplete = true;
+      idle.wake();
+    }),
+  ];
   try {
-    waiting.push(...(await outstandingRules(deps.host)), ...(await unmarked(deps)));
     while (!signal.aborted) {
+      if (isIncomplete || [...left].some(deps.ownership.owns)) {
+        isIncomplete = false;
+        left.clear();
+        waiting.push(...(await outstandingRules(deps)), ...(await unmarked(deps)));
+      }
       const work = waiting.shift();
-      if (work) await keep(deps, work, signal);
-      else await idle.pause(Number.POSITIVE_INFINITY, signal);
+      if (!work) await idle.pause(left.size > 0 ? LEFT_MS : Number.POSITIVE_INFINITY, signal);
+      else if (!(await keep(deps, work, signal))) left.add(work.project);
     }
   } finally {
-    undo();
+    for (const end of undo) end();
   }
 }
 
@@ -75,9 +93,9 @@ function workOf({ project, decisions }: Commit): Work[] {
   return work;
 }
 
-async function outstandingRules(host: Host): Promise<Work[]> {
+async function outstandingRules({ host, ownership }: RuleKeeperDeps): Promise<Work[]> {
   const work: Work[] = [];
-  for (const project of host.projects()) {
+  for (const project of host.projects().filter(ownership.owns)) {
     const view = host.view(project);
     const rules = new Set<string>();
     for await (const { instance, value } of liveInstances(view, 'alertRule')) {
@@ -90,12 +108,11 @@ async function outstandingRules(host: Host): Promise<Work[]> {
 }
 
 /** Work whose marker a crash lost: deleted rules still in force, retired VMs, limits. */
-async function unmarked({ host, stream, clock }: RuleKeeperDeps): Promise<Work[]> {
+async function unmarked({ host, stream, clock, ownership }: RuleKeeperDeps): Promise<Work[]> {
   const inForce = new Map<string, { readonly project: string; readonly rule: string }>();
   const generations = new Map<string, number>();
   const limits = new Map<string, number>();
-  for await (const { entry } of pastEntries(stream, { sequence: 1 }, { kind: 'rules' })) {
-    if (entry.kind !== 'rules') continue;
+  for await (const entry of pastMarkers(stream)) {
     for (const { project, rule } of entry.upserts) {
       inForce.set(`${project}/${rule}`, { project, rule });
     }
@@ -106,9 +123,10 @@ async function unmarked({ host, stream, clock }: RuleKeeperDeps): Promise<Work[]
     for (const { project, instances } of entry.limits ?? []) limits.set(project, instances);
   }
   const work: Work[] = [...inForce.values()]
+    .filter(({ project }) => ownership.owns(project))
     .filter(({ project, rule }) => host.view(project).instance('alertRule', rule)?.final)
     .map((rule) => ({ kind: 'rule', ...rule }));
-  for (const project of host.projects()) {
+  for (const project of host.projects().filter(ownership.owns)) {
     const marked = limits.get(project);
     if (marked !== undefined && marked !== limitsOf(host.view(project)).instances) {
       work.push({ kind: 'limits', project });
@@ -123,22 +141,28 @@ async function unmarked({ host, stream, clock }: RuleKeeperDeps): Promise<Work[]
   return work;
 }
 
-async function keep(deps: RuleKeeperDeps, work: Work, signal: AbortSignal): Promise<void> {
-  while (!signal.aborted) {
+/** Returns false when this member does not act for the project, and has not done it. */
+async function keep(deps: RuleKeeperDeps, work: Work, signal: AbortSignal): Promise<boolean> {
+  while (!signal.aborted && deps.ownership.owns(work.project)) {
     try {
       await keepOnce(deps, work);
-      return;
+      return true;
     } catch (error) {
       if (!isRetryable(error)) throw error;
       await pause(deps.clock, RETRY_MS, signal);
     }
   }
+  return false;
 }
 
 async function keepOnce(deps: RuleKeeperDeps, work: Work): Promise<void> {
-  const { host, stream, clock } = deps;
+  const { host, stream, clock, ownership } = deps;
   const { project } = work;
-  const mark = (entry: LogEntry) => appendEntry(stream, partitionOf(project), entry);
+  const partition = partitionOf(project);
+  const epoch = ownership.epochOf(partition);
+  if (epoch === undefined) throw new StreamUnavailable('Another member may act for it', 'refused');
+  const mark = (entry: RulesEntry) =>
+    appendEntry(stream, partition, { ...entry, ...(epoch > 0 && { epoch }) });
   switch (work.kind) {
     case 'rule':
       return keepRule(deps, work, mark);
@@ -154,7 +178,7 @@ async function keepOnce(deps: RuleKeeperDeps, work: Work): Promise<void> {
 async function keepRule(
   { host, clock }: RuleKeeperDeps,
   { project, rule }: { readonly project: string; readonly rule: string },
-  mark: (entry: LogEntry) => Promise<unknown>,
+  mark: (entry: RulesEntry) => Promise<unknown>,
 ): Promise<void> {
   const view = host.view(project);
   const row = view.instance('alertRule', rule);
@@ -179,7 +203,7 @@ function whyNot({ metricId, operator }: AlertRuleSpec): string | undefined {
 }
 
 /** Ends the evaluation of the version before the failed one. */
-function withoutRule(project: string, row: Instance<'alertRule'>, atMs: number): LogEntry {
+function withoutRule(project: string, row: Instance<'alertRule'>, atMs: number): RulesEntry {
   const context = row.context;
   const evaluationRevision = context.evaluationRevision - 1;
   const removals = [{ project, rule: row.instance, evaluationRevision }];

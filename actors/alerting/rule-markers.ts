@@ -5,13 +5,13 @@
 import type { AlertInstanceContext } from '../../machines/alerting/alert-instance.ts';
 import type { AlertRuleContext } from '../../machines/alerting/alert-rule.ts';
 import type { Incident } from '../../machines/alerting/incident.ts';
-import type { EvaluationSeed } from '../../streams/alerting/evaluation/fold.ts';
+import type { EvaluationSeed } from '../../streams/alerting/evaluation/state.ts';
 import {
   type EvaluationRule,
   GAP_TOLERANCE_MS,
-  type LogEntry,
   type Operator,
   type RetiredVm,
+  type RulesEntry,
 } from '../../streams/telemetry/entry.ts';
 import type { Draft, Instance, ProjectView } from '../platform/host/host-port.ts';
 import { liveInstances } from '../platform/host/live-instances.ts';
@@ -46,7 +46,7 @@ export function evaluationRuleOf(
 }
 
 /** The log entry that puts the rule's desired revision in force, or ends its evaluation. */
-export function ruleMarker(project: string, row: Instance<'alertRule'>, atMs: number): LogEntry {
+export function ruleMarker(project: string, row: Instance<'alertRule'>, atMs: number): RulesEntry {
   const context = row.context;
   const { evaluationRevision } = context;
   const evaluated = row.final ? undefined : evaluationRuleOf(project, context);
@@ -179,6 +179,6 @@ export function retiredVmOf(
 }
 
 /** The entry that ends the evaluation of these VMs, all in projects of one partition. */
-export function retirementMarker(retired: readonly RetiredVm[], atMs: number): LogEntry {
+export function retirementMarker(retired: readonly RetiredVm[], atMs: number): RulesEntry {
   return { kind: 'rules', atMs, upserts: [], removals: [], retired };
 }

@@ -8,7 +8,7 @@ import { invalidField, Refusal } from '../../streams/platform/refusal.ts';
 import { OPERATORS, type Operator } from '../../streams/telemetry/entry.ts';
 import { AGE_METRIC, EVALUATED_METRICS } from '../../streams/telemetry/metrics/catalogue.ts';
 import { isFreeLabelName } from '../../streams/telemetry/samples/series-key.ts';
-import { isOneLine, NOT_ONE_LINE } from '../platform/one-line.ts';
+import { isOneLine, NOT_ONE_LINE } from '../platform/plain-text.ts';
 
 const SEVERITIES = ['INFO', 'WARNING', 'CRITICAL'] as const;
 

@@ -6,6 +6,7 @@
 import type { AlertRuleSpec } from '../../machines/alerting/alert-rule.ts';
 import { metricCatalogue } from '../../streams/telemetry/metrics/catalogue.ts';
 
+/** A rule to start from, as `ListAlertRuleTemplates` shows it. */
 export interface RuleTemplate {
   readonly id: string;
   /** Purpose, then limitation. */

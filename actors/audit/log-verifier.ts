@@ -16,22 +16,26 @@ import type {
 } from '../../sqlite/platform/control/commit-reader.ts';
 import type { Clock } from '../../streams/platform/clock.ts';
 import { eventsStream } from '../../streams/platform/commit/events.ts';
+import { pagesAfter } from '../../streams/platform/commit/page.ts';
 import { nextTurn } from '../platform/time-slices.ts';
 import { ProjectCheck, type ProjectCheckParts, type ProjectVerification } from './project-check.ts';
 import { FORGOTTEN_MACHINES, HISTORY_KEPT_MS } from './retention.ts';
 import { type CommitBodies, StepChecker } from './step-checker.ts';
 
+/** The result for all projects, `_system` included. */
 export interface LogVerification {
   /** false: the log could not be read here, so that the bodies of all commits are unproven. */
   readonly hasLog: boolean;
   readonly projects: readonly ProjectVerification[];
 }
 
+/** Commits done, of all that there were at the start. */
 export interface VerifyProgress {
   readonly verified: number;
   readonly commits: number;
 }
 
+/** What is compared. Nothing is written; `signal` ends the work between two commits. */
 export interface LogVerifierOptions {
   readonly reader: CommitReader;
   /** null: the log is elsewhere. */
@@ -73,19 +77,21 @@ export async function verifyLog(options: LogVerifierOptions): Promise<LogVerific
 async function checkCommits(options: LogVerifierOptions, projects: Projects): Promise<number> {
   const { reader, signal, onProgress = () => {} } = options;
   const { count, last: through } = reader.extent();
-  let after = 0;
   let verified = 0;
-  for (;;) {
-    const page = reader.commits({ after, through, limit: COMMITS_PAGE });
+  const pages = pagesAfter(
+    0,
+    (after) => reader.commits({ after, through, limit: COMMITS_PAGE }),
+    ({ sequence }) => sequence,
+  );
+  for (const page of pages) {
     for (const commit of page) {
       signal?.throwIfAborted();
       await projects.of(commit.project).take(commit);
       await nextTurn();
       onProgress({ verified: ++verified, commits: count });
-      after = commit.sequence;
     }
-    if (page.length < COMMITS_PAGE) return through;
   }
+  return through;
 }
 
 /** A head says how long its chain is: commits that were cut off at the end are missed by it. */
@@ -150,6 +156,7 @@ export interface RowFindings {
   instance(project: string, sequence: number | undefined, fault: string | undefined): void;
 }
 
+/** What the rows are compared with. */
 export interface RowCheckOptions {
   readonly reader: CommitReader;
   readonly findings: RowFindings;
@@ -184,14 +191,11 @@ async function everyPage<T>(
   read: (after: number) => readonly T[],
   { placeOf, take }: { readonly placeOf: (one: T) => number; readonly take: (one: T) => void },
 ): Promise<void> {
-  for (let after = Number.MIN_SAFE_INTEGER; ; ) {
-    signal?.throwIfAborted();
-    const page = read(after);
+  signal?.throwIfAborted();
+  for (const page of pagesAfter(Number.MIN_SAFE_INTEGER, read, placeOf)) {
     for (const one of page) take(one);
-    const last = page.at(-1);
-    if (last === undefined || page.length < ROWS_PAGE) return;
-    after = placeOf(last);
     await nextTurn();
+    signal?.throwIfAborted();
   }
 }
 

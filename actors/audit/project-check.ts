@@ -34,6 +34,7 @@ export interface Broken {
   readonly detail: string;
 }
 
+/** The result for one project: counts, and the first thing that does not hold. */
 export interface ProjectVerification {
   readonly project: string;
   /** The last of those older commits that were let go after their time; null: all are there. */
@@ -52,6 +53,7 @@ export interface ProjectVerification {
   readonly broken: Broken | null;
 }
 
+/** The sources of one project's commits, headers and bodies. */
 export interface ProjectCheckParts {
   readonly reader: Pick<CommitReader, 'start'>;
   /** null: the log is elsewhere, and headers are all there is. */
@@ -63,6 +65,7 @@ export interface ProjectCheckParts {
   } | null;
 }
 
+/** Takes the commits of one project in their order, then says what it found. */
 export class ProjectCheck {
   readonly #project: string;
   readonly #parts: ProjectCheckParts;

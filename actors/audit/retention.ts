@@ -33,6 +33,7 @@ export const HISTORY_KEPT_MS = 90 * 86_400_000;
 /** Machines whose ended instances go. */
 export const FORGOTTEN_MACHINES: ReadonlySet<string> = new Set(['alertInstance', 'delivery']);
 
+/** What is looked through, and for how long commits are kept. */
 export interface RetentionDeps {
   readonly host: Pick<
     RunningHost,
@@ -44,13 +45,14 @@ export interface RetentionDeps {
   /** Is this node the one that acts for the project? */
   readonly owns: (project: string) => boolean;
   /** Deletes what endpoints answered to these deliveries, which go next. */
-  readonly forgetExcerpts: (deliveries: readonly string[]) => void;
+  readonly forgetExcerpts: (deliveries: readonly string[]) => Promise<void>;
   /** So many things have gone, by kind. */
   readonly onRemoved?: (kind: RetainedKind, count: number) => void;
   /** The stream did not answer: what is left goes the next time. */
   readonly onLost?: () => void;
 }
 
+/** Kinds of things that are kept for a time, as metrics name them. */
 export type RetainedKind = 'incident' | 'delivery' | 'alertInstance' | 'notice' | 'commit';
 
 /** How often it is looked for what is due, ms. */
@@ -143,7 +145,7 @@ class ProjectRetention {
       if (!after) return;
       const due = ended.map(({ instance }) => instance).filter((id) => isDue(view, id));
       // First, so that a crash leaves none whose delivery nobody knows any more.
-      if (machine === 'delivery' && due.length > 0) forgetExcerpts(due);
+      if (machine === 'delivery' && due.length > 0) await forgetExcerpts(due);
       await this.#inBatches(machine, due, (draft, id) => {
         if (isDue(draft, id)) forget(draft, id);
       });

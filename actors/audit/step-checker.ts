@@ -31,6 +31,7 @@ export interface StepCheck {
   readonly fault: string | undefined;
 }
 
+/** The three places that record a step: the log, the transitions, the rows. */
 export interface StepCheckerOptions {
   readonly reader: CommitReader;
   readonly bodies: CommitBodies;
@@ -42,6 +43,9 @@ export interface StepCheckerOptions {
 /** Instances whose last step is kept; one takes about a kilobyte. */
 const KEPT_MAX = 10_000;
 
+/**
+ * Checks commits in the order of the log. It remembers the last step of instances, within a bound.
+ */
 export class StepChecker {
   readonly #options: StepCheckerOptions;
   readonly #last = new BoundedCache<string, InstanceStep>(KEPT_MAX);

@@ -74,6 +74,7 @@ export interface AssertionVerifier {
   ): Promise<VerifiedAssertion>;
 }
 
+/** Who verifies assertions, and where their ids are used up. */
 export interface ProofDeps {
   readonly host: Pick<Host, 'view'>;
   readonly assertions: AssertionVerifier;
@@ -144,6 +145,7 @@ export type DenialCause =
   /** Connection and service account have no permission in common any more. */
   | 'NO_PERMISSION_LEFT';
 
+/** Why an exchange is denied; `claims` is what differs, for the job's log. */
 export interface Denial {
   readonly cause: DenialCause;
   readonly message: string;
@@ -263,6 +265,7 @@ function quoted(text: string): string {
   return JSON.stringify(text.length > 100 ? `${text.slice(0, 100)}...` : text);
 }
 
+/** What comparing the shown claims with the approved ones came to. */
 export type Comparison =
   | { readonly isSame: true }
   | {

@@ -28,10 +28,12 @@ export interface CiChange {
   readonly request: RequestKey;
 }
 
+/** A change of the connection with this id. */
 export interface NamedConnection extends CiChange {
   readonly connection: string;
 }
 
+/** New name or permissions. Permissions beyond those of the service account are refused. */
 export interface EditConnection extends NamedConnection {
   /** undefined = unchanged. */
   readonly displayName: string | undefined;
@@ -74,6 +76,10 @@ function editedPermissions(
   return choosePermissions(chosen, grants, 'the service account may do');
 }
 
+/**
+ * Refuses every exchange and every outstanding token from the next request on. Throws a `Refusal`
+ * NOT_FOUND, INVALID_FIELD.
+ */
 export async function disableConnection(
   { host }: Deps,
   request: NamedConnection & { readonly reason: string },
@@ -85,6 +91,10 @@ export async function disableConnection(
   });
 }
 
+/**
+ * Allows exchanges again; tokens from before stay ended. Owners get a notice of it. Throws a
+ * `Refusal` NOT_FOUND.
+ */
 export function enableConnection({ host }: Deps, request: NamedConnection): Changed {
   return change(host, request, (draft, { instance }) => {
     const enabled = { type: 'enabled', at: draft.at, by: request.by.name } as const;
@@ -93,6 +103,7 @@ export function enableConnection({ host }: Deps, request: NamedConnection): Chan
   });
 }
 
+/** Ends the connection for good, and its tokens with it. Throws a `Refusal` NOT_FOUND. */
 export function deleteConnection({ host }: Deps, request: NamedConnection): Changed {
   return change(host, request, (draft, { instance }) => {
     draft.send(MACHINE, instance, { type: 'deleted', at: draft.at, by: request.by.name });

@@ -9,7 +9,6 @@
  * project which names exist; names are no secret. Nobody waits for the note of a refusal. States are
  * checked again inside the commit, so that no token is made after a revocation was acknowledged.
  */
-import type { CiConnectionContext } from '../../machines/ci/ci-connection.ts';
 import type { Clock } from '../../streams/platform/clock.ts';
 import { type Random, ulid } from '../../streams/platform/random.ts';
 import { Refusal } from '../../streams/platform/refusal.ts';
@@ -82,6 +81,7 @@ export type ExchangeOutcome =
   | 'NOT_READY'
   | DenialCause;
 
+/** What an exchange needs besides the proof: rows to compare with, and who signs the token. */
 export interface ExchangeDeps extends ProofDeps {
   readonly host: Pick<Host, 'view' | 'submit'>;
   readonly clock: Clock;
@@ -93,6 +93,7 @@ export interface ExchangeDeps extends ProofDeps {
   readonly count: (outcome: ExchangeOutcome) => void;
 }
 
+/** What a workflow sends; nothing in it is trusted before the assertion was verified. */
 export interface ExchangeRequest {
   readonly project: string;
   /** Id of the connection, as the caller gives it. */
@@ -100,6 +101,7 @@ export interface ExchangeRequest {
   readonly assertion: string;
 }
 
+/** What the workflow gets. */
 export interface Exchanged {
   /** A bearer for 15 minutes; shown once. */
   readonly accessToken: string;
@@ -130,7 +132,7 @@ async function prove(
   connection: Instance<'ciConnection'> | undefined,
 ): Promise<VerifiedAssertion> {
   const { issuer, audience } = connection
-    ? contextOf(connection)
+    ? connection.context
     : { issuer: defaultIssuer(deps.assertions), audience: deps.audienceOf(project) };
   try {
     return await proveIdentity(deps, assertion, { issuer, audience });
@@ -204,18 +206,14 @@ function commitExchange(
       const { recorded } = verified.claims;
       const event = { type: 'exchanged', at: draft.at, token, expiresMs, recorded } as const;
       const { instance } = draft.send(MACHINE, id, event);
-      return { token, expiresMs, tokenEpoch: contextOf(instance).tokenEpoch };
+      return { token, expiresMs, tokenEpoch: instance.context.tokenEpoch };
     },
   });
 }
 
 function grantsOfConnection(view: ProjectView, connection: Instance<'ciConnection'>): Grants {
-  const { serviceAccount: id } = contextOf(connection);
+  const { serviceAccount: id } = connection.context;
   return grantsOf(view, { project: view.project, machine: 'serviceAccount', id });
-}
-
-function contextOf({ context }: Instance<'ciConnection'>): CiConnectionContext {
-  return context;
 }
 
 // Keyless CI put together, as the API sees it: verifications, connections, the exchange, and notes of refusals. A
@@ -259,6 +257,7 @@ export interface KeylessCi {
   close(): Promise<void>;
 }
 
+/** Ports of all parts of this room together. */
 export type KeylessCiOptions = Omit<
   ExchangeDeps & SubmitProofDeps & VerificationsDeps,
   'notes' | 'wrongCodes' | 'audienceOf'
@@ -268,6 +267,10 @@ export type KeylessCiOptions = Omit<
     readonly publicUrl: () => string;
   };
 
+/**
+ * Opens the room: verifications, connections and exchanges. `close` writes the notes of refusals
+ * that are still held.
+ */
 export function createKeylessCi(options: KeylessCiOptions): KeylessCi {
   // Unique for each deployment and project: a token for one cannot be used in another.
   const audienceOf = (project: string): string => `${options.publicUrl()}/projects/${project}`;

@@ -13,12 +13,17 @@ import type { Draft, Host, Instance } from '../platform/host/host-port.ts';
 /** Least time between two notes of one connection or verification, ms. */
 export const APART_MS = 60_000;
 
+/**
+ * One refusal, without anything that the stranger could have chosen but the code and the claims
+ * that were compared.
+ */
 export interface RefusedExchange {
   /** Reason and cause, e.g. `IDENTITY_MISMATCH`: one of about two dozen. */
   readonly code: string;
   readonly differences: readonly CiClaimDifference[];
 }
 
+/** The host that notes are committed by. */
 export interface RefusalNotesDeps {
   readonly host: Pick<Host, 'submit' | 'view'>;
   readonly clock: Clock;
@@ -42,6 +47,10 @@ interface Held {
   readonly cancel: CancelWakeUp;
 }
 
+/**
+ * Notes of one node. At most one is held for each connection, so that memory is bounded by their
+ * number.
+ */
 export class RefusalNotes {
   readonly #deps: RefusalNotesDeps;
   /** By id of the connection: at most one each. */

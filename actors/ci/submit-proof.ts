@@ -27,7 +27,6 @@ import {
 import { APART_MS, type RefusedExchange } from './refusal-notes.ts';
 import {
   assertAwaitingProof,
-  contextOf,
   digestOf,
   isAwaitingProof,
   type PairingCodes,
@@ -35,6 +34,7 @@ import {
 
 const MACHINE = 'ciVerification';
 
+/** What checks a proof, and counts wrong codes. */
 export interface SubmitProofDeps extends ProofDeps {
   readonly host: Pick<Host, 'view' | 'findInstance' | 'submit'>;
   readonly clock: Clock;
@@ -44,6 +44,7 @@ export interface SubmitProofDeps extends ProofDeps {
   readonly countWrongCode: (outcome: 'WRONG' | 'LOCKED') => void;
 }
 
+/** What a workflow's verification step sends. */
 export interface SubmittedProof {
   readonly setupId: string;
   readonly pairingCode: string;
@@ -61,6 +62,10 @@ export interface ObservedProof {
   readonly digest: string;
 }
 
+/**
+ * Resolves with what was observed, for a person to review. Throws a `Refusal`; a wrong code, an
+ * unknown setup id and a used code are refused alike.
+ */
 export async function submitProof(
   deps: SubmitProofDeps,
   { setupId, pairingCode, assertion, network }: SubmittedProof,
@@ -103,7 +108,7 @@ async function prove(
   row: Instance<'ciVerification'>,
   assertion: string,
 ): Promise<Proof> {
-  const context = contextOf(row);
+  const context = row.context;
   try {
     const verified = await proveIdentity(deps, assertion, context);
     const denial = issuerDenial(context, verified) ?? contextDenial(verified.claims);
@@ -150,7 +155,7 @@ async function noteRefusedProof(
     decide(draft) {
       const row = draft.instance(MACHINE, instance);
       if (!row || !isAwaitingProof(row, draft.at) || !isCodeOf(row, codeHash)) return;
-      const { lastRefusal } = contextOf(row);
+      const { lastRefusal } = row.context;
       if (lastRefusal && draft.at < lastRefusal.atMs + APART_MS) return;
       const claims = differences.map(({ claim }) => claim);
       draft.send(MACHINE, instance, { type: 'proofRefused', at: draft.at, code, claims });
@@ -170,7 +175,7 @@ async function observe(
   observation: CiObservation,
 ): Promise<ObservedProof> {
   const { project, instance } = row;
-  const { issuer } = contextOf(row);
+  const { issuer } = row.context;
   await host.submit({
     project,
     by: { kind: 'ci', name: `projects/${project}/ciVerifications/${instance}` },
@@ -208,7 +213,7 @@ async function noteWrongCode(
 
 /** Compares digests in constant time. */
 function isCodeOf(row: Instance<'ciVerification'>, codeHash: string): boolean {
-  const stored = Buffer.from(contextOf(row).codeHash, 'hex');
+  const stored = Buffer.from(row.context.codeHash, 'hex');
   const shown = Buffer.from(codeHash, 'hex');
   return stored.length === shown.length && timingSafeEqual(stored, shown);
 }

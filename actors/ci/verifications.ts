@@ -29,6 +29,7 @@ const MACHINE = 'ciVerification';
 /** Verifications of a project that wait for proof or review, at most. */
 export const OPEN_VERIFICATIONS_MAX = 50;
 
+/** Makes and hashes pairing codes; their form is defined in `src/platform/keys.ts`. */
 export interface PairingCodes {
   /** @param id of the verification that the code is for */
   mint(id: string): { readonly text: string; readonly hash: string };
@@ -36,6 +37,7 @@ export interface PairingCodes {
   hash(text: string): string;
 }
 
+/** What verifications need; `assertions` knows the configured issuers. */
 export interface VerificationsDeps {
   readonly host: Pick<Host, 'submit'>;
   readonly clock: Clock;
@@ -45,6 +47,7 @@ export interface VerificationsDeps {
   readonly audienceOf: (project: string) => string;
 }
 
+/** Asks to trust a workflow of an issuer, as a service account. */
 export interface StartVerification extends CiChange {
   /** Id of an active service account. */
   readonly serviceAccount: string;
@@ -54,6 +57,7 @@ export interface StartVerification extends CiChange {
   readonly issuer: string;
 }
 
+/** The new verification. A resent request gets its id again, but not the code. */
 export interface StartedVerification {
   /** Id, also called the setup id. */
   readonly verification: string;
@@ -61,6 +65,7 @@ export interface StartedVerification {
   readonly pairingCode?: string;
 }
 
+/** Approves exactly what was reviewed: the digest must be that of the present observation. */
 export interface ApproveVerification extends CiChange {
   readonly verification: string;
   /** '' = the verification's. */
@@ -70,11 +75,16 @@ export interface ApproveVerification extends CiChange {
   readonly digest: string;
 }
 
+/** Ends a verification without a connection; `reason` is for people. */
 export interface RejectVerification extends CiChange {
   readonly verification: string;
   readonly reason: string;
 }
 
+/**
+ * Starts a verification, which waits for its proof until it expires. Throws a `Refusal` NOT_FOUND,
+ * INVALID_FIELD, LIMIT_EXCEEDED.
+ */
 export async function startVerification(
   deps: VerificationsDeps,
   request: StartVerification,
@@ -132,6 +142,10 @@ function assertBelowMax(
   throw new Refusal('LIMIT_EXCEEDED', `The project has ${max} ${what}`, { limit: String(max) });
 }
 
+/**
+ * Makes the connection from the observed claims, in the commit that ends the verification. Throws a
+ * `Refusal`, among them for a digest that is not that of the observation.
+ */
 export async function approveVerification(
   { host, clock, random }: VerificationsDeps,
   request: ApproveVerification,
@@ -176,7 +190,7 @@ function connectionInput(
   row: Instance<'ciVerification'>,
   { displayName, capabilities, digest, by }: ApproveVerification,
 ): CiConnectionInput {
-  const context = contextOf(row);
+  const context = row.context;
   const { project, serviceAccount, issuer, issuerUrl, audience } = context;
   const { bound } = reviewed(context, digest);
   const started = choosePermissions(
@@ -241,7 +255,7 @@ function existing(view: Pick<ProjectView, 'instance'>, id: string): Instance<'ci
 
 /** Throws INVALID_STATE when the verification is over, also before its timer has fired. */
 function assertOpen(row: Instance<'ciVerification'>, nowMs: number): void {
-  const { expiresMs, reason, connection } = contextOf(row);
+  const { expiresMs, reason, connection } = row.context;
   const isLate = nowMs >= expiresMs;
   if (!row.final && !isLate) return;
   const endings: Readonly<Record<string, string>> = {
@@ -255,7 +269,7 @@ function assertOpen(row: Instance<'ciVerification'>, nowMs: number): void {
 
 /** true while the verification accepts a proof. */
 export function isAwaitingProof(row: Instance<'ciVerification'>, nowMs: number): boolean {
-  return row.value === 'awaitingProof' && nowMs < contextOf(row).expiresMs;
+  return row.value === 'awaitingProof' && nowMs < row.context.expiresMs;
 }
 
 /** Throws INVALID_STATE when the verification is over, or its code was used. */
@@ -267,10 +281,6 @@ export function assertAwaitingProof(row: Instance<'ciVerification'>, nowMs: numb
     'The pairing code was used: it is good for one observation, which waits for review. To have another one observed, reject this verification and start a new one',
     { state: String(row.value) },
   );
-}
-
-export function contextOf({ context }: Instance<'ciVerification'>): CiVerificationContext {
-  return context;
 }
 
 /**

@@ -10,19 +10,19 @@ import { type Random, ulid } from '../../streams/platform/random.ts';
 import { activePeople, isLockedOut } from '../alerting/eligible.ts';
 import type { Draft, Host, ProjectView } from '../platform/host/host-port.ts';
 import { nextTurn } from '../platform/time-slices.ts';
-import { isHeld, recheck } from './audience.ts';
+import { isAudienceBusy, isHeld, recheck } from './audience.ts';
 import type { AttemptOutcome, Notifier, Target } from './notifier-port.ts';
-import type { OpenAttempt, WakeUp } from './wake-ups.ts';
+import { type DueAttempt, nextAttemptOf, type OpenAttempt } from './work-queue.ts';
 import type { WriteBatch } from './write-batch.ts';
 
 /** The parts of an attempt outside its row: secrets and bodies are never in a commit. */
 export interface DeliveryContents extends BodySource {
-  /** Target of the delivery, unsealed. Throws when its value is not in the sealed store. */
-  target(view: ProjectView, delivery: DeliveryContext): Target;
+  /** Target of the delivery, unsealed. Rejects when its value is not in the sealed store. */
+  target(view: ProjectView, delivery: DeliveryContext): Promise<Target>;
   /** Ids of deliveries whose body is stored. */
   stored(): readonly string[];
   /** Deletes the stored bodies of deliveries that have ended. No-op for those without one. */
-  discard(ids: readonly string[]): void;
+  discard(ids: readonly string[]): Promise<void>;
 }
 
 /** The endpoint's redacted answer, stored beside the rows, never in a commit, so it can be deleted. */
@@ -32,6 +32,7 @@ export interface AnswerExcerpt {
   readonly excerpt: string;
 }
 
+/** What an attempt needs: rows to recheck, the body, and the notifier that sends. */
 export interface AttemptDeps {
   readonly host: Host;
   readonly clock: Clock;
@@ -44,18 +45,20 @@ export interface AttemptDeps {
   readonly onFault: (what: string, error: unknown) => void;
 }
 
+/** The service itself, as the audit log names it for every attempt. */
 export const delivererActor: Actor = { kind: 'service', name: 'deliverer' };
 
 /**
- * `notDue`: the delivery ended or moved on meanwhile, or another wake-up will retry it. `held`: due
- * when the rule's pending version is applied.
+ * `notDue`: the delivery ended or moved on meanwhile. `held`: due when the rule's pending version is
+ * applied. `busy`: as many attempts to the destination are open as may be, or one to this audience is.
  */
 export type Opened =
   | { readonly kind: 'open'; readonly attempt: Attempt }
   | { readonly kind: 'suppressed' }
-  | { readonly kind: 'held' }
-  | { readonly kind: 'notDue' };
+  | { readonly kind: 'held' | 'busy' | 'notDue' }
+  | { readonly kind: 'faulty'; readonly error: unknown };
 
+/** An attempt that was opened by a commit, and may be sent until its deadline. */
 export interface Attempt extends OpenAttempt {
   readonly context: DeliveryContext;
   readonly body: Uint8Array;
@@ -63,35 +66,82 @@ export interface Attempt extends OpenAttempt {
   readonly deadlineMs: number;
 }
 
-/** One commit: rechecks, then opens the attempt or ends the delivery with the reason. */
-export async function openAttempt(
+/** Opens one attempt; see `openAttempts`. */
+export async function openAttempt(deps: AttemptDeps, due: DueAttempt): Promise<Opened> {
+  const [opened = NOT_DUE] = await openAttempts(deps, due.project, [due]);
+  if (opened.kind === 'faulty') throw opened.error;
+  return opened;
+}
+
+/**
+ * One commit for all: rechecks each, then opens its attempt or ends its delivery with the reason.
+ * Bodies are on disk before it, in one write.
+ */
+export async function openAttempts(
   deps: AttemptDeps,
-  { project, delivery }: WakeUp,
-): Promise<Opened> {
-  const { bodies, clock, host, random } = deps;
-  const attemptId = `att_${ulid(clock.now(), random)}`;
-  const view = host.view(project);
-  const row = view.instance('delivery', delivery);
-  if (!row || row.final) return { kind: 'notDue' };
-  const context = row.context;
-  const isStill = recheck(view, context, activePeople(host)).reason === undefined;
-  if (isStill && isHeld(view, context)) return { kind: 'held' };
-  const body = isStill ? await bodies.of(view, context, delivery) : undefined;
+  project: string,
+  dues: readonly DueAttempt[],
+): Promise<Opened[]> {
+  const { clock, host, notifier } = deps;
+  const prepared = await Promise.all(
+    dues.map((due) =>
+      prepare(deps, due).catch((error: unknown) => ({ kind: 'faulty', error }) as const),
+    ),
+  );
+  if (!prepared.some(({ kind }) => kind === 'prepared')) return prepared as Opened[];
   let decidedMs = 0;
   const { answer } = await host.submit({
     project,
     by: delivererActor,
     decide(draft) {
       decidedMs = clock.elapsed();
-      return openInDraft(host, draft, { delivery, attemptId, bodyDigest: body?.digest });
+      return prepared.map((each) =>
+        each.kind === 'prepared' ? openInDraft(host, draft, each) : undefined,
+      );
     },
   });
-  if (answer !== 'open') return { kind: answer };
-  if (!body) return { kind: 'notDue' };
-  const kind = kindOf(host.view(project), context);
-  const deadlineMs = decidedMs + deps.notifier.limitsOf(kind).attemptMs;
-  const attempt = { project, delivery, attemptId, context, body: body.bytes, deadlineMs };
-  return { kind: 'open', attempt };
+  const view = host.view(project);
+  return prepared.map((each, i): Opened => {
+    if (each.kind !== 'prepared') return each;
+    const kind = answer[i];
+    if (kind !== 'open') return { kind: kind ?? 'notDue' };
+    const { delivery, attemptId, context, body } = each;
+    if (!body) return NOT_DUE;
+    const deadlineMs = decidedMs + notifier.limitsOf(kindOf(view, context)).attemptMs;
+    const attempt = { project, delivery, attemptId, context, body: body.bytes, deadlineMs };
+    return { kind: 'open', attempt };
+  });
+}
+
+const NOT_DUE: Opened = { kind: 'notDue' };
+
+/** An attempt that may be opened; without a body its delivery is to be ended. */
+interface Prepared {
+  readonly kind: 'prepared';
+  readonly delivery: string;
+  /** Number of the attempt among those of its delivery, from 1. */
+  readonly number: number;
+  readonly attemptId: string;
+  readonly context: DeliveryContext;
+  readonly body: RenderedBody | undefined;
+}
+
+/** Renders and stores the body of what is to be sent, as things are now. */
+async function prepare(
+  { bodies, clock, host, random }: AttemptDeps,
+  { project, delivery, attempt: number }: DueAttempt,
+): Promise<Prepared | Opened> {
+  const view = host.view(project);
+  const row = view.instance('delivery', delivery);
+  if (!row || nextAttemptOf(row) !== number) return NOT_DUE;
+  const { context } = row;
+  const isStill = recheck(view, context, activePeople(host)).reason === undefined;
+  if (isStill && isHeld(view, context)) return { kind: 'held' };
+  const attemptId = `att_${ulid(clock.now(), random)}`;
+  const body = isStill ? await bodies.of(view, context, delivery) : undefined;
+  // Spares a decision; the commit asks again.
+  if (body && isBusy(view, context, delivery)) return { kind: 'busy' };
+  return { kind: 'prepared', delivery, number, attemptId, context, body };
 }
 
 /** Kind of the delivery's destination. Throws without one: a bug, as rows are never removed. */
@@ -101,32 +151,38 @@ export function kindOf(view: ProjectView, { destination }: DeliveryContext): Des
   return row.context.kind;
 }
 
-interface Opening {
-  readonly delivery: string;
-  readonly attemptId: string;
-  readonly bodyDigest: string | undefined;
-}
-
 function openInDraft(
   host: Host,
   draft: Draft,
-  { delivery: id, attemptId, bodyDigest }: Opening,
-): Opened['kind'] {
+  { delivery: id, number, attemptId, body }: Prepared,
+): Exclude<Opened['kind'], 'faulty'> {
   const delivery = draft.instance('delivery', id);
-  if (delivery?.value !== 'queued' && delivery?.value !== 'rechecking') return 'notDue';
+  if (!delivery || nextAttemptOf(delivery) !== number) return 'notDue';
   const { at } = draft;
   const context = delivery.context;
   const { reason, checks } = recheck(draft, context, activePeople(host));
   if (!reason && isHeld(draft, context)) return 'held';
-  if (!reason && bodyDigest === undefined) return 'notDue';
+  if (!reason && !body) return 'notDue';
+  if (!reason && isBusy(draft, context, id)) return 'busy';
   if (delivery.value === 'queued') draft.send('delivery', id, { type: 'attemptDue', at });
   const event: DeliveryEvent = reason
     ? { type: 'suppressed', at, reason, checks }
-    : { type: 'cleared', at, attemptId, bodyDigest: bodyDigest ?? '', checks };
+    : { type: 'cleared', at, attemptId, bodyDigest: body?.digest ?? '', checks };
   // Not always `sending`: any event after 24 hours makes a delivery expire.
   const { value } = draft.send('delivery', id, event).instance;
   if (value === 'sending') return 'open';
   return value === 'suppressed' ? 'suppressed' : 'notDue';
+}
+
+/**
+ * The bounds that hold over all members, because the commit that opens an attempt counts. An attempt
+ * that is only suppressed needs no place.
+ */
+function isBusy(view: ProjectView, delivery: DeliveryContext, id: string): boolean {
+  const { destination } = delivery;
+  const cap = view.instance('destination', destination)?.context.attemptCap ?? 0;
+  if (view.countInstances('delivery', { destination, state: 'sending' }) >= cap) return true;
+  return isAudienceBusy(view, delivery, id);
 }
 
 /** Sends the attempt. Resolves with the outcome, also after a fault of this service. */
@@ -147,7 +203,7 @@ export async function sendAttempt(deps: AttemptDeps, attempt: Attempt): Promise<
   }
   let target: Target;
   try {
-    target = contents.target(view, context);
+    target = await contents.target(view, context);
   } catch (error) {
     deps.onFault(`reading the destination of ${deliveryId}`, error);
     const message = 'The address or the secret of the destination could not be read';
@@ -191,22 +247,29 @@ export interface RenderedBody {
   readonly isKept: boolean;
 }
 
+/** Where bodies are stored and rendered. A body is rendered once and never changes. */
 export interface BodySource {
   /** The stored body, or a newly rendered one. */
-  body(view: ProjectView, delivery: DeliveryContext, id: string): RenderedBody;
-  /** Stores bodies in one write. */
-  keep(bodies: readonly KeptBody[]): void;
+  body(view: ProjectView, delivery: DeliveryContext, id: string): Promise<RenderedBody>;
+  /**
+   * Stores bodies in one write.
+   *
+   * @returns ids of the deliveries that had one already, which stays
+   */
+  keep(bodies: readonly KeptBody[]): Promise<readonly string[]>;
 }
 
+/** A rendered body that is to be stored. */
 export interface KeptBody {
   readonly deliveryId: string;
   readonly body: Uint8Array;
 }
 
+/** Bodies on their way to disk: those that come together share one write. */
 export class Bodies {
   readonly #source: BodySource;
   #waiting: KeptBody[] = [];
-  #write: Promise<void> | undefined;
+  #write: Promise<readonly string[]> | undefined;
 
   constructor(source: BodySource) {
     this.#source = source;
@@ -217,21 +280,23 @@ export class Bodies {
    * and when the body differs from that of earlier attempts.
    */
   async of(view: ProjectView, delivery: DeliveryContext, id: string): Promise<RenderedBody> {
-    const body = this.#source.body(view, delivery, id);
+    const body = await this.#source.body(view, delivery, id);
     if (delivery.bodyDigest !== null && delivery.bodyDigest !== body.digest) {
       throw new Error(`The stored body of ${id} is not the one of its earlier attempts`);
     }
-    if (!body.isKept) await this.#keep({ deliveryId: id, body: body.bytes });
-    return body;
+    if (body.isKept) return body;
+    const others = await this.#keep({ deliveryId: id, body: body.bytes });
+    // Another member rendered it at the same moment, and was first.
+    return others.includes(id) ? this.#source.body(view, delivery, id) : body;
   }
 
-  #keep(body: KeptBody): Promise<void> {
+  #keep(body: KeptBody): Promise<readonly string[]> {
     this.#waiting.push(body);
     this.#write ??= nextTurn().then(() => {
       const bodies = this.#waiting;
       this.#waiting = [];
       this.#write = undefined;
-      this.#source.keep(bodies);
+      return this.#source.keep(bodies);
     });
     return this.#write;
   }

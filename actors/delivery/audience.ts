@@ -83,6 +83,7 @@ function namedByRule(draft: Draft, rule: string): Instance<'destination'>[] {
   );
 }
 
+/** A test of a destination, asked for by a person. */
 export interface TestDelivery {
   readonly destination: string;
   /** One of `recipientsOf(draft, destination)`. */
@@ -298,7 +299,7 @@ function* firingChecks(view: ProjectView, delivery: DeliveryContext): Generator<
   const isOther = delivery.evaluationRevision < evaluationRevision;
   const whyOther = spec.enabled ? 'RULE_CHANGED' : 'RULE_PAUSED';
   yield { check: 'RULE_UNCHANGED', reason: isOther ? whyOther : undefined };
-  // A destination removed from the rule gets no more messages.
+  // A destination that was taken off the rule gets no more messages that it fires.
   const isNamed = spec.destinationNames.some((name) => name.endsWith(`/${delivery.destination}`));
   yield { check: 'DESTINATION_NAMED', reason: isNamed ? undefined : 'RULE_CHANGED' };
   const isSnoozed = incident.snoozedUntilMs !== null;
@@ -313,6 +314,7 @@ export interface Audience {
   readonly recipient: string | null;
 }
 
+/** One notification of an incident, and whom it goes to. */
 export interface Notification extends Audience {
   readonly event: NotificationEvent;
   readonly occurrence: number;
@@ -348,6 +350,27 @@ function* firingDeliveries(
     const delivery = view.instance('delivery', id);
     if (delivery) yield delivery;
   }
+}
+
+/**
+ * True while another message about the incident is on its way to the same audience: they are sent one
+ * after the other. Older reminders are superseded, so they are not looked at.
+ */
+export function isAudienceBusy(view: ProjectView, delivery: DeliveryContext, id: string): boolean {
+  if (delivery.event === 'TEST') return false;
+  const repeats = repeatsOf(view, delivery) ?? 0;
+  const others = [
+    { event: 'FIRING', occurrence: 1 },
+    { event: 'RECOVERED', occurrence: 1 },
+    { event: 'REPEATED', occurrence: repeats },
+    { event: 'REPEATED', occurrence: repeats - 1 },
+  ] as const;
+  return others.some(({ event, occurrence }) => {
+    if (occurrence < 1) return false;
+    const { incident, destination, recipient } = delivery;
+    const other = deliveryIdOf({ incident, destination, recipient, event, occurrence });
+    return other !== id && view.instance('delivery', other)?.value === 'sending';
+  });
 }
 
 /** True when an attempt was accepted, has an unknown outcome, or is under way. */

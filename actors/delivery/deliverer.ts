@@ -1,58 +1,59 @@
 /**
- * The deliverer: takes wake-ups, keeps a queue for each destination, and runs attempts. A commit that
- * rechecks everything opens an attempt; it is sent under a deadline that starts with that commit; a
- * second commit ends it. After a crash the outcome is recorded as `unknown`, and the attempt is
- * retried under the same delivery id: at-least-once delivery, never more often than the rows say.
+ * The deliverer: takes attempts that are due from the work queue and runs them. A commit that rechecks
+ * everything opens an attempt; it is sent under a deadline that starts with that commit; a second
+ * commit ends it. Attempts that run at the same time share their commits. After a crash the outcome is
+ * recorded as `unknown`, and the attempt is retried under the same delivery id: at-least-once
+ * delivery, never more often than the rows say.
  */
+import { once } from 'node:events';
 import type { Commit } from '../../streams/platform/commit/commit.ts';
+import type { Ownership } from '../../streams/platform/ownership.ts';
 import { pause } from '../../streams/platform/pause.ts';
-import type { Stream } from '../../streams/platform/stream.ts';
+import type { Consumer, Delivery, Stream } from '../../streams/platform/stream.ts';
 import { isRetryable } from '../platform/retryable.ts';
-import { TimeSlices } from '../platform/time-slices.ts';
+import { nextTurn, TimeSlices } from '../platform/time-slices.ts';
 import {
   type AnswerExcerpt,
   type AttemptDeps,
   Bodies,
   type DeliveryContents,
-  kindOf,
-  openAttempt,
+  type Opened,
+  openAttempts,
   sendAttempt,
 } from './attempt.ts';
-import { type AttemptResult, DestinationQueues, type Start } from './destination-queues.ts';
+import { Dispatcher } from './dispatcher.ts';
 import type { AttemptOutcome } from './notifier-port.ts';
-import { isBounce, isOurs, recordLost, recordOutcome } from './outcome.ts';
-import { Sweeps } from './sweeps.ts';
-import { DELIVERIES_STREAM, parseWakeUp, type WakeUp, wakeOnCommit } from './wake-ups.ts';
+import { type EndedAttempt, recordLost, recordOutcomes } from './outcome.ts';
+import { Places } from './places.ts';
+import { ProjectBatches } from './project-batches.ts';
+import { type DueAttempt, deliveriesConsumer, parseDue } from './work-queue.ts';
 import { WriteBatch } from './write-batch.ts';
 
 export type { DeliveryContents } from './attempt.ts';
 
+/** Wake-ups, rows, and what becomes of attempts. */
 export interface DelivererDeps extends Omit<AttemptDeps, 'contents' | 'bodies' | 'excerpts'> {
   readonly stream: Stream;
+  readonly ownership: Ownership;
+  /** False for a member that may not reach endpoints: others send what it dispatches. */
+  readonly delivers: boolean;
   readonly contents: DeliveryContents;
   /** Keeps excerpts of answers in one write. */
-  readonly keepExcerpts: (excerpts: readonly AnswerExcerpt[]) => void;
+  readonly keepExcerpts: (excerpts: readonly AnswerExcerpt[]) => Promise<void>;
   readonly onAttempt: (outcome: AttemptOutcome['kind'] | 'suppressed', durationMs: number) => void;
 }
 
 const RETRY_MS = 500;
+/** When a due attempt that could not be opened is handed to a member again, ms. */
+const AGAIN_MS = 1_000;
 
-/** Events of a destination that make its earlier failures meaningless. */
-const FIXED: ReadonlySet<string> = new Set(['retargeted', 'resumed']);
-
-/** The end of an attempt, as its destination's queue takes it. */
-interface Ended {
-  readonly result: AttemptResult;
-  /** How long the endpoint asked for no attempt, ms. */
-  readonly restMs?: number;
-}
-
-const NOTHING_SENT: Ended = { result: 'neutral' };
-
+/** One for each process. Stopping it waits for the attempts under way, and starts no other. */
 export class Deliverer {
   readonly #deps: DelivererDeps & AttemptDeps;
-  readonly #queues = new DestinationQueues();
-  readonly #sweeps: Sweeps;
+  readonly #dispatcher: Dispatcher;
+  readonly #places: Places;
+  readonly #openings: ProjectBatches<DueAttempt, Opened>;
+  readonly #endings: ProjectBatches<EndedAttempt, undefined>;
   readonly #slices: TimeSlices;
   /** Ids of ended deliveries whose bodies are to be deleted. */
   readonly #discards: WriteBatch<string>;
@@ -60,10 +61,7 @@ export class Deliverer {
   readonly #attempts = new Set<Promise<void>>();
   /** Deliveries with an open attempt of this process, until its outcome is committed. */
   readonly #open = new Set<string>();
-  /** Kinds of destination that this process cannot send to, already logged. */
-  readonly #unsendable = new Set<string>();
   #stopped = false;
-  #cancelWake: (() => void) | undefined;
 
   constructor(deps: DelivererDeps) {
     const { clock, contents, onFault } = deps;
@@ -72,11 +70,19 @@ export class Deliverer {
       onFault: (count, error) => onFault(`keeping ${count} excerpts of answers`, error),
     });
     this.#deps = { ...deps, excerpts: this.#excerpts, bodies: new Bodies(contents) };
+    this.#places = new Places(clock);
+    this.#openings = new ProjectBatches(
+      (project, dues) => openAttempts(this.#deps, project, dues),
+      nextTurn,
+    );
+    this.#endings = new ProjectBatches(async (project, ended) => {
+      await recordOutcomes(this.#deps, project, ended);
+      return ended.map(() => undefined);
+    });
     this.#slices = new TimeSlices(clock);
-    this.#sweeps = new Sweeps({
+    this.#dispatcher = new Dispatcher({
       ...deps,
       isOpen: (delivery) => this.#open.has(delivery),
-      onDue: (wakeUp) => this.#enqueue(wakeUp),
       onLost: (attempt) => this.#persist(() => recordLost(this.#deps, attempt)),
     });
     // Bodies that a crash keeps from being deleted are found at the next start.
@@ -86,145 +92,107 @@ export class Deliverer {
     });
   }
 
-  /** Runs until `signal`, then waits until the attempts under way are recorded. */
+  /** Runs until `signal`, then waits until the attempts under way are recorded. Once only. */
   async run(signal: AbortSignal): Promise<void> {
-    const { host, stream, onFault } = this.#deps;
-    this.#stopped = false;
-    const consumer = await stream.consume({
-      stream: DELIVERIES_STREAM,
-      durable: 'deliverer',
-      ackWaitMs: 30_000,
-      maxAckPending: 256,
-    });
-    const undo = [
-      wakeOnCommit(host, stream, (error) => onFault('wake-up', error)),
-      host.onApplied(({ commit }) => this.#follow(commit)),
-    ];
+    const { delivers, host, stream } = this.#deps;
+    const consumer = delivers ? await stream.consume(deliveriesConsumer) : nothing(signal);
+    const unfollow = host.onApplied(({ commit }) => this.#follow(commit));
     const stop = (): void => {
       this.#stopped = true;
-      void this.#sweeps.stop();
+      this.#places.refuseAll();
+      void this.#dispatcher.stop();
       void consumer.close();
     };
     signal.addEventListener('abort', stop, { once: true });
     try {
       if (signal.aborted) return;
       await this.#discardLeftOver();
-      await this.#sweeps.start();
-      for await (const message of consumer) {
-        this.#takeWakeUp(message.data);
-        message.ack().catch((error: unknown) => onFault('acknowledging a wake-up', error));
-      }
+      await this.#dispatcher.start();
+      for await (const message of consumer) this.#take(message);
     } finally {
       this.#stopped = true;
+      this.#places.refuseAll();
       signal.removeEventListener('abort', stop);
-      this.#cancelWake?.();
       await consumer.close();
-      await Promise.all([...this.#attempts, this.#sweeps.stop()]);
-      for (const end of undo) end();
-      this.#discards.flush();
-      this.#excerpts.flush();
+      await Promise.all([...this.#attempts, this.#dispatcher.stop()]);
+      unfollow();
+      await Promise.all([this.#discards.flush(), this.#excerpts.flush()]);
     }
   }
 
   /** Attempts under way now. */
   inFlight(): number {
-    return this.#queues.inFlight;
+    return this.#open.size - this.#places.count;
   }
 
   /** Destinations with something to send, or with recent failures. */
   queues(): number {
-    return this.#queues.size;
+    return this.#dispatcher.queues();
   }
 
-  #takeWakeUp(data: Uint8Array): void {
-    try {
-      this.#enqueue(parseWakeUp(data));
-    } catch (error) {
-      this.#deps.onFault('wake-up that cannot be read', error);
-    }
-  }
-
-  #enqueue({ project, delivery }: WakeUp): void {
-    const view = this.#deps.host.view(project);
-    const row = view.instance('delivery', delivery);
-    if (!row || row.final || this.#open.has(delivery)) return;
-    const context = row.context;
-    const kind = kindOf(view, context);
-    if (!this.#canSend(kind)) return;
-    const { destination, incident, recipient } = context;
-    const job = { project, delivery, incident, recipient };
-    this.#queues.add(destination, job, this.#deps.notifier.limitsOf(kind));
-    this.#pump();
-  }
-
-  /**
-   * False for a kind that this process is not set up for, logged once. Its deliveries wait for a
-   * process that is, or expire after 24 hours: attempts that cannot succeed would only use up the
-   * retry schedule.
-   */
-  #canSend(kind: string): boolean {
-    if (this.#deps.notifier.sendsTo(kind)) return true;
-    if (!this.#unsendable.has(kind)) {
-      this.#unsendable.add(kind);
-      const error = new Error('Its deliveries wait until they expire');
-      this.#deps.onFault(`sending to ${kind}, which this service is not set up for,`, error);
-    }
-    return false;
-  }
-
-  /** Starts every attempt that may start, and wakes up when the next one may. */
-  #pump(): void {
-    this.#cancelWake?.();
-    if (this.#stopped) return;
-    const { clock } = this.#deps;
-    for (let start = this.#next(); start; start = this.#next()) this.#begin(start);
-    const wakeAtMs = this.#queues.wakeAtMs(clock.elapsed());
-    if (wakeAtMs === undefined) return;
-    this.#cancelWake = clock.wakeAfter(wakeAtMs - clock.elapsed(), () => this.#pump());
-  }
-
-  #next(): Start | undefined {
-    return this.#queues.next(this.#deps.clock.elapsed());
-  }
-
-  #begin(start: Start): void {
-    const { clock, onFault } = this.#deps;
-    const attempt = this.#attempt(start.job)
-      .catch((error: unknown): Ended => {
-        onFault(`delivery ${start.job.delivery}`, error);
-        return NOTHING_SENT;
-      })
-      .then(({ result, restMs }) => {
-        this.#attempts.delete(attempt);
-        this.#queues.end(start, result, clock.elapsed(), restMs);
-        this.#pump();
-      });
+  /** Settles the message once there is nothing left to do about it. */
+  #take(message: Delivery): void {
+    const { onFault } = this.#deps;
+    const attempt = this.#run(message)
+      .catch((error: unknown) => onFault('settling a due attempt', error))
+      .then(() => void this.#attempts.delete(attempt));
     this.#attempts.add(attempt);
   }
 
-  async #attempt(job: WakeUp): Promise<Ended> {
-    const { clock, onAttempt } = this.#deps;
-    this.#open.add(job.delivery);
+  async #run(message: Delivery): Promise<void> {
+    let due: DueAttempt;
     try {
-      const opened = await openAttempt(this.#deps, job);
-      if (opened.kind === 'suppressed') onAttempt('suppressed', 0);
-      if (opened.kind === 'held') this.#sweeps.hold();
-      if (opened.kind !== 'open') return this.#notSent(job);
-      const startedMs = clock.elapsed();
-      const outcome = await sendAttempt(this.#deps, opened.attempt);
-      onAttempt(outcome.kind, clock.elapsed() - startedMs);
-      await this.#persist(() => recordOutcome(this.#deps, opened.attempt, outcome));
-      return endedBy(outcome);
+      due = parseDue(message.data);
+    } catch (error) {
+      this.#deps.onFault('due attempt that cannot be read', error);
+      return message.term();
+    }
+    // Stopping: for another member, at once. A copy of what is open here: nothing to do.
+    if (this.#stopped) return message.nak(0);
+    if (this.#open.has(due.delivery)) return message.ack();
+    this.#open.add(due.delivery);
+    try {
+      await this.#attempt(due);
+    } catch (error) {
+      this.#deps.onFault(`delivery ${due.delivery}`, error);
+      if (isRetryable(error)) return message.nak(AGAIN_MS);
     } finally {
-      this.#open.delete(job.delivery);
+      this.#open.delete(due.delivery);
+    }
+    return message.ack();
+  }
+
+  async #attempt(due: DueAttempt): Promise<void> {
+    const { clock, onAttempt } = this.#deps;
+    const opened = await this.#openInPlace(due);
+    if (opened.kind === 'suppressed') onAttempt('suppressed', 0);
+    if (opened.kind === 'busy') this.#dispatcher.noteBusy(due);
+    if (opened.kind === 'faulty') throw opened.error;
+    if (opened.kind !== 'open') return this.#notSent(due);
+    const startedMs = clock.elapsed();
+    const outcome = await sendAttempt(this.#deps, opened.attempt);
+    const durationMs = clock.elapsed() - startedMs;
+    onAttempt(outcome.kind, durationMs);
+    const { project, delivery, attemptId } = opened.attempt;
+    const ended = { project, delivery, attemptId, outcome, durationMs };
+    await this.#persist(async () => void (await this.#endings.add(project, ended)));
+  }
+
+  /** Opens the attempt, waiting for a place at its destination. */
+  async #openInPlace(due: DueAttempt): Promise<Opened> {
+    while (true) {
+      const opened = await this.#openings.add(due.project, due);
+      if (opened.kind !== 'busy' || this.#stopped) return opened;
+      const row = this.#deps.host.view(due.project).instance('delivery', due.delivery);
+      const hasPlace = row && (await this.#places.wait(row.context.destination));
+      if (!hasPlace) return opened;
     }
   }
 
   /** The delivery may have ended while its body was being stored: then that goes too. */
-  #notSent({ project, delivery }: WakeUp): Ended {
+  #notSent({ project, delivery }: DueAttempt): void {
     const row = this.#deps.host.view(project).instance('delivery', delivery);
     if (row?.final) this.#discards.add(delivery);
-    return NOTHING_SENT;
   }
 
   /** Repeats until the stream answers: the outcome of a sent attempt must not be lost. */
@@ -240,20 +208,17 @@ export class Deliverer {
     }
   }
 
-  /**
-   * Follows commits: deletes the body of a delivery that ended, drops the queue of a deleted
-   * destination, and resets the queue of a fixed one.
-   */
-  #follow({ project, decisions }: Commit): void {
-    const nowMs = this.#deps.clock.elapsed();
-    for (const { machine, instance, event, final, to } of decisions.flatMap(({ steps }) => steps)) {
-      if (machine === 'delivery' && final) this.#discards.add(instance);
-      if (machine === 'alertRule' && to === 'active') this.#sweeps.release();
-      if (machine !== 'destination') continue;
-      if (final) this.#queues.retire(project, instance, nowMs);
-      if (!FIXED.has(event.type)) continue;
-      this.#queues.reset(project, instance);
-      this.#pump();
+  /** One member deletes the body of each delivery that ended; all give the places of ended attempts on. */
+  #follow({ decisions, project }: Commit): void {
+    const isOwner = this.#deps.ownership.owns(project);
+    for (const step of decisions.flatMap(({ steps }) => steps)) {
+      const { machine, instance, event, from, final, context } = step;
+      if (machine !== 'delivery') continue;
+      if (final && isOwner) this.#discards.add(instance);
+      if (from !== 'sending') continue;
+      const destination = String(context.destination);
+      if (event.failing === true) this.#places.refuse(destination);
+      else this.#places.free(destination);
     }
   }
 
@@ -271,10 +236,15 @@ export class Deliverer {
   }
 }
 
-function endedBy(outcome: AttemptOutcome): Ended {
-  if (outcome.kind === 'accepted') return { result: 'healthy' };
-  // `slows` counts even when our own mail server says it.
-  if (isBounce(outcome) || (isOurs(outcome) && !outcome.slows)) return NOTHING_SENT;
-  const restMs = outcome.kind === 'failed' && outcome.slows ? (outcome.retryAfterMs ?? 0) : 0;
-  return { result: 'failing', restMs };
+/** The consumer of a member that delivers nothing: without messages until `signal`. */
+function nothing(signal: AbortSignal): Consumer {
+  return {
+    close: () => Promise.resolve(),
+    [Symbol.asyncIterator]: () => ({
+      async next() {
+        if (!signal.aborted) await once(signal, 'abort');
+        return { done: true, value: undefined };
+      },
+    }),
+  };
 }

@@ -1,12 +1,15 @@
 /**
- * All destination queues of this process, and whose turn it is. Projects take turns, and so do a
- * project's destinations, so no backlog starves another. A waiting delivery holds no slot, and the
- * first attempt of a destination does not compete for shared slots, so a hanging endpoint delays
- * nobody else. Mails take longer and share one server, so they have slots of their own.
+ * The destination queues of the projects that this process acts for, and whose turn it is. Projects
+ * take turns, and so do a project's destinations, so no backlog starves another. A waiting delivery
+ * holds no slot, and the first attempt of a destination does not compete for shared slots, so a
+ * hanging endpoint delays nobody else. Mails take longer and share one server, so they have slots of
+ * their own.
  */
+import type { AttemptEnd } from '../../machines/delivery/attempt-cap.ts';
 import type { SendingLimits, SlotKind } from './notifier-port.ts';
+import type { DueAttempt } from './work-queue.ts';
 
-/** Most attempts in flight in this process. */
+/** Most attempts in flight of those that this process published. */
 interface Caps {
   /** In all, which also bounds the destinations that have a first attempt. */
   readonly total: number;
@@ -17,17 +20,17 @@ interface Caps {
 
 /** `mail`: below the 50 connections of one client that a mail server commonly takes (Postfix). */
 const CAPS = {
-  web: { total: 512, more: 64, moreOfProject: 32 },
+  web: { total: 640, more: 384, moreOfProject: 160 },
   mail: { total: 32, more: 16, moreOfProject: 8 },
 } as const satisfies Readonly<Record<SlotKind, Caps>>;
 
-/** A delivery whose attempt may start now. */
-export interface Start {
-  readonly job: QueuedDelivery;
-  readonly destination: string;
-  readonly slots: SlotKind;
+/** Limits of a destination's queue. But for the cap they never change. */
+export interface QueueLimits extends Pick<SendingLimits, 'slots' | 'spacingMs'> {
+  /** Attempts that may be in flight at a time. */
+  readonly cap: number;
 }
 
+/** All queues of a process. A delivery is in at most one of them, once. */
 export class DestinationQueues {
   readonly #pools: Readonly<Record<SlotKind, Pool>> = {
     web: new Pool(CAPS.web),
@@ -44,27 +47,41 @@ export class DestinationQueues {
     return this.#all().reduce((sum, { size }) => sum + size, 0);
   }
 
-  /** Queues a delivery. No-op when it is queued already. The limits of a destination never change. */
-  add(
-    destination: string,
-    job: QueuedDelivery,
-    { slots, spacingMs }: Pick<SendingLimits, 'slots' | 'spacingMs'>,
-  ): void {
-    this.#pools[slots].add(destination, job, spacingMs);
+  /** True when the delivery's destination has a queue. */
+  has(job: QueuedDelivery): boolean {
+    return this.#poolOf(job) !== undefined;
+  }
+
+  /** Makes the queue of the delivery's destination, which has none. */
+  open(job: QueuedDelivery, { slots, ...limits }: QueueLimits): void {
+    this.#pools[slots].open(job, limits);
+  }
+
+  /** Queues a delivery. No-op when it is queued already. Throws when its destination has no queue. */
+  add(job: QueuedDelivery): void {
+    const queue = this.#poolOf(job)?.queueOf(job);
+    if (!queue) throw new Error(`${job.delivery} is for a destination without a queue`);
+    queue.add(job);
   }
 
   /** Takes the next delivery that may start. @param nowMs elapsed time, ms */
-  next(nowMs: number): Start | undefined {
-    for (const slots of ['web', 'mail'] as const) {
-      const taken = this.#pools[slots].next(nowMs);
-      if (taken) return { ...taken, slots };
-    }
-    return undefined;
+  next(nowMs: number): QueuedDelivery | undefined {
+    return this.#pools.web.next(nowMs) ?? this.#pools.mail.next(nowMs);
   }
 
-  /** Records the end of a started attempt; see `DestinationQueue.end`. */
-  end({ slots, ...taken }: Start, result: AttemptResult, nowMs: number, restMs = 0): void {
-    this.#pools[slots].end(taken, result, nowMs, restMs);
+  /** Records the end of a delivery's attempt; see `DestinationQueue.end`. */
+  end(job: QueuedDelivery, result: AttemptResult, nowMs: number, restMs = 0): void {
+    this.#poolOf(job)?.end(job, result, nowMs, restMs);
+  }
+
+  setCap(project: string, destination: string, cap: number): void {
+    const place = { project, destination };
+    this.#poolOf(place)?.queueOf(place)?.setCap(cap);
+  }
+
+  /** Drops the queues of all other projects. */
+  keepProjects(isKept: (project: string) => boolean): void {
+    for (const pool of this.#all()) pool.keepProjects(isKept);
   }
 
   /** The destination is deleted: its queue is dropped once it is empty, failing or not. */
@@ -83,6 +100,10 @@ export class DestinationQueues {
     return times.length === 0 ? undefined : Math.min(...times);
   }
 
+  #poolOf(place: Place): Pool | undefined {
+    return this.#all().find((pool) => pool.queueOf(place));
+  }
+
   #all(): readonly Pool[] {
     return Object.values(this.#pools);
   }
@@ -96,7 +117,7 @@ interface ProjectQueues {
   busy: number;
 }
 
-type Taken = Omit<Start, 'slots'>;
+type Place = Pick<QueuedDelivery, 'project' | 'destination'>;
 
 /** The queues that share slots. */
 class Pool {
@@ -114,19 +135,30 @@ class Pool {
     return [...this.#projects.values()].reduce((sum, { queues }) => sum + queues.size, 0);
   }
 
-  add(destination: string, job: QueuedDelivery, spacingMs: number): void {
-    let project = this.#projects.get(job.project);
+  queueOf({ project, destination }: Place): DestinationQueue | undefined {
+    return this.#projects.get(project)?.queues.get(destination);
+  }
+
+  open({ project: id, destination }: Place, limits: Omit<QueueLimits, 'slots'>): void {
+    let project = this.#projects.get(id);
     if (!project) {
       project = { queues: new Map(), inFlight: 0, busy: 0 };
-      this.#projects.set(job.project, project);
+      this.#projects.set(id, project);
     }
-    const queue = project.queues.get(destination) ?? new DestinationQueue(spacingMs);
-    project.queues.set(destination, queue);
-    queue.add(job);
+    project.queues.set(destination, new DestinationQueue(limits));
+  }
+
+  keepProjects(isKept: (project: string) => boolean): void {
+    for (const [id, { inFlight, busy }] of this.#projects) {
+      if (isKept(id)) continue;
+      this.#projects.delete(id);
+      this.inFlight -= inFlight;
+      this.#busy -= busy;
+    }
   }
 
   /** First attempts of destinations start before any second one. */
-  next(nowMs: number): Taken | undefined {
+  next(nowMs: number): QueuedDelivery | undefined {
     const { total, more } = this.#caps;
     if (this.inFlight >= total) return undefined;
     const first = this.#take(nowMs, true);
@@ -134,7 +166,7 @@ class Pool {
     return this.#take(nowMs, false);
   }
 
-  #take(nowMs: number, isFirst: boolean): Taken | undefined {
+  #take(nowMs: number, isFirst: boolean): QueuedDelivery | undefined {
     for (const [id, project] of this.#projects) {
       const isFull = project.inFlight - project.busy >= this.#caps.moreOfProject;
       if (!isFirst && isFull) continue;
@@ -147,13 +179,14 @@ class Pool {
     return undefined;
   }
 
-  end({ job, destination }: Taken, result: AttemptResult, nowMs: number, restMs: number): void {
+  end(job: QueuedDelivery, result: AttemptResult, nowMs: number, restMs: number): void {
     const project = this.#projects.get(job.project);
-    const queue = project?.queues.get(destination);
-    if (!project || !queue) throw new Error(`${job.delivery} ended and was not under way`);
-    queue.end(job, result, nowMs, restMs);
-    this.#count(project, -1, queue.inFlight === 0 ? -1 : 0);
-    if (queue.isIdle(nowMs)) this.#forget(job.project, destination);
+    const queue = project?.queues.get(job.destination);
+    if (!project || !queue) return;
+    if (queue.end(job, result, nowMs, restMs)) {
+      this.#count(project, -1, queue.inFlight === 0 ? -1 : 0);
+    }
+    if (queue.isIdle(nowMs)) this.#forget(job.project, job.destination);
   }
 
   retire(project: string, destination: string, nowMs: number): void {
@@ -191,13 +224,17 @@ class Pool {
   }
 }
 
-function nextOf({ queues }: ProjectQueues, nowMs: number, isFirst: boolean): Taken | undefined {
+function nextOf(
+  { queues }: ProjectQueues,
+  nowMs: number,
+  isFirst: boolean,
+): QueuedDelivery | undefined {
   for (const [destination, queue] of queues) {
     if (isFirst && queue.inFlight > 0) continue;
     const job = queue.take(nowMs);
     if (!job) continue;
     moveLast(queues, destination, queue);
-    return { job, destination };
+    return job;
   }
   return undefined;
 }
@@ -207,29 +244,33 @@ function moveLast<T>(map: Map<string, T>, key: string, value: T): void {
   map.set(key, value);
 }
 
-const IN_FLIGHT_MAX = 8;
+/** From this cap on, attempts are published before they have a place. */
+const AHEAD_CAP_MIN = 16;
 const BREAKER_FAILURES = 5;
 const BREAKER_MS = 30_000;
 const BREAKER_MS_MAX = 900_000;
 
 /** `neutral`: nothing was sent (suppressed, no longer due, or a fault of this service). */
-export type AttemptResult = 'healthy' | 'failing' | 'neutral';
+export type AttemptResult = AttemptEnd['result'];
 
-export interface QueuedDelivery {
-  readonly project: string;
-  readonly delivery: string;
+/** What a queue knows of a delivery; everything else is read from its row when its turn comes. */
+export interface QueuedDelivery extends DueAttempt {
+  readonly destination: string;
   /** Deliveries of one incident to one recipient are sent one after the other. */
   readonly incident: string;
   readonly recipient: string | null;
+  /** See `publishDue`. */
+  readonly again: string;
 }
 
+/** The queue of one destination. Failures in a row open its breaker; a success closes it. */
 export class DestinationQueue {
   readonly #waiting = new Map<string, QueuedDelivery>();
   /** `orderOf` of each delivery in flight. */
   readonly #ordered = new Set<string>();
   readonly #inFlight = new Set<string>();
   readonly #spacingMs: number;
-  #limit = 1;
+  #cap: number;
   #straightFailures = 0;
   #breakerMs = BREAKER_MS;
   #openUntilMs = 0;
@@ -241,9 +282,9 @@ export class DestinationQueue {
   /** In flight since before the destination was fixed: their results no longer count. */
   readonly #outdated = new Set<string>();
 
-  /** @param spacingMs between the starts of two attempts, ms; 0 = none */
-  constructor(spacingMs = 0) {
+  constructor({ spacingMs, cap }: Omit<QueueLimits, 'slots'>) {
     this.#spacingMs = spacingMs;
+    this.#cap = cap;
   }
 
   /** Attempts under way now. */
@@ -258,7 +299,8 @@ export class DestinationQueue {
 
   /** Takes the next delivery that may start now. @param nowMs elapsed time, ms */
   take(nowMs: number): QueuedDelivery | undefined {
-    if (nowMs < this.#closedUntilMs() || this.#inFlight.size >= this.#limit) return undefined;
+    if (nowMs < this.#closedUntilMs() || this.#inFlight.size >= widthOf(this.#cap))
+      return undefined;
     for (const job of this.#waiting.values()) {
       if (this.#ordered.has(orderOf(job))) continue;
       this.#waiting.delete(job.delivery);
@@ -271,15 +313,19 @@ export class DestinationQueue {
     return undefined;
   }
 
+  /** How many may be in flight from now on, as the destination's row says. */
+  setCap(cap: number): void {
+    this.#cap = cap;
+  }
+
   /**
-   * Records the end of an attempt. Throws when the delivery was not taken: a bug.
+   * Records the end of an attempt, or of a delivery that waits. @returns whether it was in flight
    *
    * @param restMs how long the endpoint asked for no attempt, ms
    */
-  end(job: QueuedDelivery, result: AttemptResult, nowMs: number, restMs = 0): void {
-    if (!this.#inFlight.delete(job.delivery)) {
-      throw new Error(`${job.delivery} ended and was not under way`);
-    }
+  end(job: QueuedDelivery, result: AttemptResult, nowMs: number, restMs = 0): boolean {
+    this.#waiting.delete(job.delivery);
+    if (!this.#inFlight.delete(job.delivery)) return false;
     this.#ordered.delete(orderOf(job));
     const isOutdated = this.#outdated.delete(job.delivery);
     if (!isOutdated && result === 'healthy') this.#recover();
@@ -288,6 +334,7 @@ export class DestinationQueue {
     // An attempt that sent nothing needs no spacing after it.
     const isLast = this.#last.delivery === job.delivery;
     if (result === 'neutral' && isLast) this.#nextStartMs = this.#last.beforeMs;
+    return true;
   }
 
   /** The destination is deleted: waiting deliveries end at their recheck, so no breaker is needed. */
@@ -297,10 +344,9 @@ export class DestinationQueue {
     this.#restUntilMs = 0;
   }
 
-  /** The destination was fixed: earlier failures do not count, and attempts in flight block nothing. */
+  /** The destination was fixed: earlier failures do not count, nor those in flight now. */
   reset(): void {
     for (const delivery of this.#inFlight) this.#outdated.add(delivery);
-    this.#limit = Math.min(this.#inFlight.size + 1, IN_FLIGHT_MAX);
     this.#straightFailures = 0;
     this.#breakerMs = BREAKER_MS;
     this.#openUntilMs = 0;
@@ -324,20 +370,23 @@ export class DestinationQueue {
   }
 
   #recover(): void {
-    this.#limit = Math.min(this.#limit + 1, IN_FLIGHT_MAX);
     this.#straightFailures = 0;
     this.#breakerMs = BREAKER_MS;
     this.#openUntilMs = 0;
   }
 
   #fail(nowMs: number): void {
-    this.#limit = 1;
     this.#straightFailures++;
     // Failures of attempts already in flight when the breaker opened do not extend it.
     if (this.#straightFailures < BREAKER_FAILURES || nowMs < this.#openUntilMs) return;
     this.#openUntilMs = nowMs + this.#breakerMs;
     this.#breakerMs = Math.min(this.#breakerMs * 2, BREAKER_MS_MAX);
   }
+}
+
+/** Attempts that may be published: with a wide cap, as many again wait where they will be opened. */
+function widthOf(cap: number): number {
+  return cap < AHEAD_CAP_MIN ? cap : cap * 2;
 }
 
 function orderOf({ incident, recipient }: QueuedDelivery): string {

@@ -22,6 +22,7 @@ export function committedRow(
   throw new Error(`The destination ${id} was committed and is not there`);
 }
 
+/** The context of a destination's row, in its newest version. */
 export function destinationOf({
   context,
 }: Pick<Instance<'destination'>, 'context'>): DestinationContext {

@@ -22,16 +22,19 @@ export type NewTarget =
   /** Each the verified address of a member of the project. */
   | { readonly kind: 'email'; readonly addresses: readonly string[] };
 
+/** A new destination. The kind of its target never changes. */
 export interface CreateDestination extends Caller {
   readonly displayName: string;
   readonly target: NewTarget;
 }
 
+/** A change of the destination with this id. */
 export interface OneDestination extends Caller {
   /** The destination's id. */
   readonly id: string;
 }
 
+/** New name or target. What is absent stays as it is. */
 export interface UpdateDestination extends OneDestination {
   /** Absent = unchanged. */
   readonly displayName?: string;
@@ -39,22 +42,26 @@ export interface UpdateDestination extends OneDestination {
   readonly target?: NewTarget;
 }
 
+/** Nothing is sent to it until it is resumed. */
 export interface PauseDestination extends OneDestination {
   /** In words, for people. */
   readonly reason: string;
 }
 
+/** A new signing secret; during the overlap both sign, so that receivers can change over. */
 export interface RotateSecret extends OneDestination {
   /** How long the current secret also signs, ms; 0 = older secrets are discarded at once. */
   readonly overlapMs: number;
 }
 
+/** The destination after the change. */
 export interface Changed {
   /** As committed. */
   readonly destination: Instance<'destination'>;
   readonly sequence: number;
 }
 
+/** The destination, and its signing secret where there is a new one. */
 export interface WithSecret extends Changed {
   /**
    * `whsec_...`, in the first response only; undefined for a repeated request, and for a destination
@@ -63,6 +70,7 @@ export interface WithSecret extends Changed {
   readonly webhookSecret?: string;
 }
 
+/** How many recipients were mailed a link, and how many could not be mailed now. */
 export interface Verifying extends Changed {
   readonly mails: number;
   readonly notMailed: number;
@@ -102,6 +110,7 @@ export interface Destinations {
   sendTest(act: OneDestination): Promise<Committed<{ readonly deliveries: readonly string[] }>>;
 }
 
+/** Where rows, secrets and links come from. */
 export interface DestinationsDeps {
   readonly host: Host;
   readonly clock: Clock;

@@ -42,6 +42,7 @@ import {
 } from './recipients.ts';
 import { forget, submitSealed, urlIdOf } from './sealed-values.ts';
 
+/** Wraps the host. It counts tests of destinations, so that there is one for each process. */
 export function createDestinations(deps: DestinationsDeps): Destinations {
   const tests = testLimits(deps.clock);
   return {
@@ -68,11 +69,11 @@ const NO_ADDRESS: KeptAddress = { urlId: null, urlDigest: '', host: '', lastFour
 
 async function create(deps: DestinationsDeps, creation: CreateDestination): Promise<WithSecret> {
   const { project, by, request, displayName } = creation;
-  const { kind, address, invitations } = prepare(deps, creation.target, 'destination');
+  const { kind, address, invitations } = await prepare(deps, creation.target, 'destination');
   const id = `dst_${ulidOf(deps)}`;
   const secretId = kind === 'webhook' ? `whs_${ulidOf(deps)}` : null;
   const webhookSecret = secretId === null ? undefined : deps.makeSecret(deps.random);
-  if (secretId !== null) deps.sealed.put(secretId, webhookSecret ?? '');
+  if (secretId !== null) await deps.sealed.put(secretId, webhookSecret ?? '');
   const ours = [address.urlId, secretId];
   const { answer, ...committed } = await submitSealed(deps.sealed, ours, () =>
     deps.host.submit({
@@ -85,7 +86,7 @@ async function create(deps: DestinationsDeps, creation: CreateDestination): Prom
       },
     }),
   );
-  if (answer.id !== id) forget(deps.sealed, ours);
+  if (answer.id !== id) await forget(deps.sealed, ours);
   else mailAll(deps, project, invitations, answer.invited);
   const destination = committedRow(deps.host, project, answer.id);
   const isFirst = answer.id === id && webhookSecret !== undefined;
@@ -95,7 +96,7 @@ async function create(deps: DestinationsDeps, creation: CreateDestination): Prom
 
 async function change(deps: DestinationsDeps, update: UpdateDestination): Promise<Changed> {
   const { project, by, request, id, displayName, target } = update;
-  const prepared = target && prepare(deps, target, '');
+  const prepared = target && (await prepare(deps, target, ''));
   const ours = [prepared?.address.urlId ?? null];
   const { answer, replayed, sequence } = await submitSealed(deps.sealed, ours, () =>
     deps.host.submit({
@@ -116,8 +117,8 @@ async function change(deps: DestinationsDeps, update: UpdateDestination): Promis
       },
     }),
   );
-  if (answer.urlId !== ours[0]) forget(deps.sealed, ours);
-  forget(deps.sealed, answer.discarded);
+  if (answer.urlId !== ours[0]) await forget(deps.sealed, ours);
+  await forget(deps.sealed, answer.discarded);
   if (prepared && !replayed) mailAll(deps, project, prepared.invitations, answer.invited);
   return { destination: committedRow(deps.host, project, id), sequence };
 }
@@ -166,12 +167,12 @@ async function deleteDestination(
       return { sealed: [...(context.kind === 'email' ? [] : [urlIdOf(id, context)]), ...secrets] };
     },
   });
-  forget(deps.sealed, answer.sealed);
+  await forget(deps.sealed, answer.sealed);
   return { ...committed, answer: {} };
 }
 
 /** Checks a target and seals its URL. Throws a `Refusal`, with nothing sealed. */
-function prepare(deps: DestinationsDeps, target: NewTarget, path: string): Prepared {
+async function prepare(deps: DestinationsDeps, target: NewTarget, path: string): Promise<Prepared> {
   const within = (field: string) => (path === '' ? field : `${path}.${field}`);
   if ('addresses' in target) {
     const { tokens } = mailOf(deps);
@@ -185,7 +186,7 @@ function prepare(deps: DestinationsDeps, target: NewTarget, path: string): Prepa
     throw new Refusal('INVALID_FIELD', refusal, { field: within(`${kind}.url`) });
   }
   const urlId = `url_${ulidOf(deps)}`;
-  deps.sealed.put(urlId, url);
+  await deps.sealed.put(urlId, url);
   const urlDigest = createHash('sha256').update(url).digest('hex');
   const address = { urlId, urlDigest, host: new URL(url).host, lastFour: url.slice(-4) };
   return { kind, address, invitations: new Map() };
@@ -238,7 +239,7 @@ async function rotateSecret(
   const { host, sealed, random } = deps;
   const secretId = `whs_${ulid(deps.clock.now(), random)}`;
   const webhookSecret = deps.makeSecret(random);
-  sealed.put(secretId, webhookSecret);
+  await sealed.put(secretId, webhookSecret);
   const { answer, sequence } = await submitSealed(sealed, [secretId], () =>
     host.submit({
       ...{ project, by, request },
@@ -255,10 +256,10 @@ async function rotateSecret(
       },
     }),
   );
-  forget(sealed, answer.discarded);
+  await forget(sealed, answer.discarded);
   const destination = committedRow(host, project, id);
   if (answer.secretId === secretId) return { destination, sequence, webhookSecret };
-  forget(sealed, [secretId]);
+  await forget(sealed, [secretId]);
   return { destination, sequence };
 }
 
@@ -327,6 +328,7 @@ function isAsked(host: Pick<Host, 'view'>, view: ProjectView) {
 const TESTS_TO_ONE = { burst: 10, refillMs: 60_000 };
 const TESTS_OF_PROJECT = { burst: 30, refillMs: 20_000 };
 
+/** Limiters of tests, by destination and by project. */
 export type TestLimits = ReturnType<typeof testLimits>;
 
 /** Limits of tests: each calls somebody's endpoint, or mails every recipient. */

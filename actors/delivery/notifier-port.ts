@@ -7,6 +7,7 @@ import type { DestinationKind } from '../../machines/delivery/destination.ts';
 /** The target of one attempt, read when it opens: a rotation or a new URL applies from then on. */
 export type Target = UrlTarget | MailTarget;
 
+/** An endpoint that is reached by URL: webhooks and chats. */
 export interface UrlTarget {
   readonly kind: DestinationKind;
   readonly url: string;
@@ -14,6 +15,7 @@ export interface UrlTarget {
   readonly secrets?: readonly string[];
 }
 
+/** A mail recipient, with the link that every mail to them must have. */
 export interface MailTarget {
   readonly kind: 'email';
   readonly address: string;
@@ -28,10 +30,13 @@ export interface SendingLimits {
   /** Longest duration of one attempt, ms. */
   readonly attemptMs: number;
   readonly slots: SlotKind;
+  /** Attempts to one destination that may be open at a time, at most. */
+  readonly attemptsMax: number;
   /** Between the starts of two attempts to one destination, ms; 0 = none. */
   readonly spacingMs: number;
 }
 
+/** All that sending one attempt takes; the notifier reads nothing else. */
 export interface AttemptRequest<T extends Target = Target> {
   readonly deliveryId: string;
   readonly attemptId: string;
@@ -48,6 +53,7 @@ export interface AttemptRequest<T extends Target = Target> {
   readonly deadlineElapsedMs: number;
 }
 
+/** What became of an attempt. It is never thrown: a fault of the network is an outcome. */
 export type AttemptOutcome =
   | { readonly kind: 'accepted'; readonly httpStatus?: number; readonly excerpt?: string }
   /** A retry can help. `unknown`: the endpoint may have accepted (timeout after sending). */
@@ -85,6 +91,7 @@ export interface Channel<T extends Target = Target> {
   close(): Promise<void>;
 }
 
+/** Sends to every kind of destination that this service is configured for. */
 export interface Notifier extends Channel {
   /** True when this service is configured to send to the kind. */
   sendsTo(kind: DestinationKind): boolean;

@@ -3,6 +3,8 @@
  * recipient are updated, and problems that people must fix become notices. The outcome names its
  * attempt, so it cannot be taken for another's.
  */
+
+import { type AttemptEnd, nextAttemptCap } from '../../machines/delivery/attempt-cap.ts';
 import type { DeliveryContext, DeliveryEvent } from '../../machines/delivery/delivery.ts';
 import type { DestinationContext } from '../../machines/delivery/destination.ts';
 import { retryDelayMs } from '../../machines/delivery/retry-schedule.ts';
@@ -12,36 +14,54 @@ import type { Draft } from '../platform/host/host-port.ts';
 import { type AttemptDeps, delivererActor } from './attempt.ts';
 import type { AttemptOutcome } from './notifier-port.ts';
 import { noteBounce } from './recipients.ts';
-import type { OpenAttempt } from './wake-ups.ts';
+import type { OpenAttempt } from './work-queue.ts';
 
-type RecordDeps = Pick<AttemptDeps, 'host' | 'random'>;
+type RecordDeps = Pick<AttemptDeps, 'host' | 'random' | 'notifier'>;
 
-/** Commits the end of the attempt. */
-export async function recordOutcome(
-  { host, random }: RecordDeps,
-  { project, delivery, attemptId }: OpenAttempt,
-  outcome: AttemptOutcome,
+/** An attempt that has ended. */
+export interface EndedAttempt extends OpenAttempt {
+  readonly outcome: AttemptOutcome;
+  /** How long it took, ms. */
+  readonly durationMs: number;
+}
+
+/** Commits the ends of attempts of a project, all in one commit. */
+export async function recordOutcomes(
+  { host, random, notifier }: RecordDeps,
+  project: string,
+  ended: readonly EndedAttempt[],
 ): Promise<void> {
-  const jitter = fraction(random);
+  const jitters = ended.map(() => fraction(random));
   await host.submit({
     project,
     by: delivererActor,
     decide(draft) {
-      const row = draft.instance('delivery', delivery);
-      if (row?.value !== 'sending') return;
-      const context = row.context;
-      const event = outcomeEvent(outcome, context, draft.at, jitter);
-      const { changed } = draft.send('delivery', delivery, { ...event, attemptId });
-      if (!changed) return;
-      if (isBounce(outcome)) recordBounce(draft, context, outcome.error);
-      else updateDestination(draft, context.destination, outcome);
+      for (const [i, end] of ended.entries()) recordEnd(draft, end, jitters[i] ?? 0, notifier);
     },
   });
 }
 
+function recordEnd(
+  draft: Draft,
+  { delivery, attemptId, outcome, durationMs }: EndedAttempt,
+  jitter: number,
+  notifier: RecordDeps['notifier'],
+): void {
+  const row = draft.instance('delivery', delivery);
+  if (row?.value !== 'sending') return;
+  const { context } = row;
+  const event = outcomeEvent(outcome, context, draft.at, jitter);
+  const { changed } = draft.send('delivery', delivery, { ...event, attemptId });
+  if (!changed) return;
+  if (isBounce(outcome)) recordBounce(draft, context, outcome.error);
+  else updateDestination(draft, context.destination, outcome);
+  const end = { result: resultOf(outcome), durationMs };
+  changeCap(draft, context.destination, end, notifier);
+}
+
 /** Commits an unknown outcome for an attempt whose process died. */
 export async function recordLost(
-  { host, random }: RecordDeps,
+  { host, random }: Pick<RecordDeps, 'host' | 'random'>,
   { project, delivery, attemptId }: OpenAttempt,
 ): Promise<void> {
   const jitter = fraction(random);
@@ -59,7 +79,7 @@ export async function recordLost(
 }
 
 /** True when the address takes no mail: the server and other recipients are not affected. */
-export function isBounce(
+function isBounce(
   outcome: AttemptOutcome,
 ): outcome is Extract<AttemptOutcome, { kind: 'refused' }> {
   return outcome.kind === 'refused' && outcome.bounced === true;
@@ -72,15 +92,18 @@ function outcomeEvent(
   jitter: number,
 ): Extract<DeliveryEvent, { type: 'accepted' | 'refused' | 'attemptFailed' }> {
   const httpStatus = outcome.httpStatus ?? null;
+  const failing = resultOf(outcome) === 'failing' ? ({ failing: true } as const) : {};
   switch (outcome.kind) {
     case 'accepted':
       return { type: 'accepted', at, httpStatus };
     case 'refused':
-      return { type: 'refused', at, httpStatus, error: outcome.error };
+      return { type: 'refused', at, httpStatus, error: outcome.error, ...failing };
     case 'failed': {
-      const { unknown, error, retryAfterMs } = outcome;
+      const { unknown, error, slows, retryAfterMs } = outcome;
+      const rest = slows && retryAfterMs !== undefined ? { restMs: retryAfterMs } : {};
       const delayMs = delayOf(context, at, jitter, retryAfterMs);
-      return { type: 'attemptFailed', at, unknown, httpStatus, error, delayMs };
+      const known = { type: 'attemptFailed', at, unknown, httpStatus, error, delayMs } as const;
+      return { ...known, ...failing, ...rest };
     }
   }
 }
@@ -101,10 +124,28 @@ function recordBounce(draft: Draft, { recipient }: DeliveryContext, reason: stri
 }
 
 /** True for a fault of this service: the destination is not to blame. */
-export function isOurs(
-  outcome: AttemptOutcome,
-): outcome is Extract<AttemptOutcome, { kind: 'failed' }> {
+function isOurs(outcome: AttemptOutcome): outcome is Extract<AttemptOutcome, { kind: 'failed' }> {
   return outcome.kind === 'failed' && outcome.ours === true;
+}
+
+/** What the end of an attempt says of its endpoint. */
+function resultOf(outcome: AttemptOutcome): AttemptEnd['result'] {
+  if (outcome.kind === 'accepted') return 'healthy';
+  // `slows` counts even when our own mail server says it.
+  return isBounce(outcome) || (isOurs(outcome) && !outcome.slows) ? 'neutral' : 'failing';
+}
+
+/** The cap is part of the destination's row, and is written only when it changes. */
+function changeCap(
+  draft: Draft,
+  id: string,
+  end: AttemptEnd,
+  { limitsOf }: Pick<AttemptDeps['notifier'], 'limitsOf'>,
+): void {
+  const { attemptCap: cap, kind } = contextOf(draft, id);
+  const attemptCap = nextAttemptCap(cap, end, limitsOf(kind).attemptsMax);
+  if (attemptCap === cap) return;
+  draft.send('destination', id, { type: 'attemptCapChanged', at: draft.at, attemptCap });
 }
 
 /** After a 410, or days of failures, the destination is paused until somebody resumes it. */
@@ -112,6 +153,7 @@ function updateDestination(draft: Draft, id: string, outcome: AttemptOutcome): v
   if (isOurs(outcome)) return;
   const { at } = draft;
   if (outcome.kind === 'accepted') {
+    if (contextOf(draft, id).failingSinceMs === null) return;
     draft.send('destination', id, { type: 'attemptAccepted', at });
     return;
   }

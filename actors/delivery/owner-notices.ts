@@ -9,6 +9,7 @@ import { DELIVERY_LIFETIME_MS } from '../../machines/delivery/retry-schedule.ts'
 import type { Clock } from '../../streams/platform/clock.ts';
 import { type Actor, type Commit, SYSTEM_PROJECT } from '../../streams/platform/commit/commit.ts';
 import { itemsOf } from '../../streams/platform/commit/page.ts';
+import type { Ownership } from '../../streams/platform/ownership.ts';
 import { pause } from '../../streams/platform/pause.ts';
 import { activePeople } from '../alerting/eligible.ts';
 import type { NoticeBody } from '../alerting/notices.ts';
@@ -25,6 +26,7 @@ import { allInstances } from '../platform/host/live-instances.ts';
 /** A notice as mailed. An `AccessNotice` holds only the changes its reader may see. */
 export type MailedNotice = NoticeBody | AccessNotice;
 
+/** One mail of a notice to one person. */
 export interface OwnerMail {
   readonly to: string;
   /** Project id. */
@@ -38,9 +40,11 @@ export interface OwnerMail {
   readonly key: string;
 }
 
+/** The host that has the notices, and who mails them. */
 export interface OwnerNoticesDeps {
   readonly host: Host;
   readonly clock: Clock;
+  readonly ownership: Pick<Ownership, 'owns'>;
   /** Resolves with false when the server will never take it. Rejects when a retry can help. */
   readonly send: (mail: OwnerMail) => Promise<boolean>;
   readonly onFault: (what: string, error: unknown) => void;
@@ -95,9 +99,11 @@ class OwnerNotices {
   }
 
   async mailDue(signal: AbortSignal): Promise<void> {
-    const { clock, host } = this.#deps;
+    const { clock, host, ownership } = this.#deps;
     for (const [project, fromMs] of [...this.#due]) {
       if (signal.aborted) return;
+      // Still due, should this member come to act for it.
+      if (!ownership.owns(project)) continue;
       if (clock.elapsed() < fromMs) continue;
       this.#due.delete(project);
       if (project === SYSTEM_PROJECT) continue;

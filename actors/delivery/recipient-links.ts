@@ -9,6 +9,7 @@ import type { Host } from '../platform/host/host-port.ts';
 import type { RecipientLinks, RecipientTokens } from './destinations-port.ts';
 import { endBounceNotice, recipientOf } from './recipients.ts';
 
+/** The host, and the form of the links. */
 export interface RecipientLinksDeps {
   readonly host: Pick<Host, 'submit' | 'view' | 'findInstance'>;
   readonly tokens: RecipientTokens;
@@ -17,6 +18,10 @@ export interface RecipientLinksDeps {
 const byVerificationLink: Actor = { kind: 'service', name: 'verification link' };
 const byUnsubscribeLink: Actor = { kind: 'service', name: 'unsubscribe link' };
 
+/**
+ * Wraps the host. Using a link twice is harmless; a dead one throws the same `Refusal` whatever the
+ * cause.
+ */
 export function createRecipientLinks({ host, tokens }: RecipientLinksDeps): RecipientLinks {
   return {
     async confirm(token) {

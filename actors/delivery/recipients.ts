@@ -43,6 +43,7 @@ export function recipientRows(view: ProjectView, destination: string): Instance<
     .sort((a, b) => (recipientOf(a).address < recipientOf(b).address ? -1 : 1));
 }
 
+/** The context of a recipient's row, in its newest version. */
 export function recipientOf({ context }: Pick<Instance<'recipient'>, 'context'>): RecipientContext {
   return context;
 }
@@ -99,6 +100,10 @@ function membershipsOf(
   });
 }
 
+/**
+ * Removes recipients inside a decision. Their waiting deliveries are suppressed when their turn
+ * comes.
+ */
 export function removeRecipients(
   draft: Draft,
   rows: readonly Instance<'recipient'>[],
@@ -180,6 +185,9 @@ export function invite(
   return new Map(addresses.map((address) => [address, invitationTo(tokens, newId())]));
 }
 
+/**
+ * A new verification link for a recipient: its token goes into the mail, its hash into the commit.
+ */
 export function invitationTo(tokens: RecipientTokens, id: string): Invitation {
   const { text: token, hash: tokenHash } = tokens.mint(id);
   return { id, token, tokenHash };

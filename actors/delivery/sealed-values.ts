@@ -1,21 +1,27 @@
 /**
  * The sealed values of destinations: URLs that are secrets, and signing secrets. They are stored
  * outside the log, never in a commit, and sealed before the commit that names them. What a crash
- * leaves sealed without a destination that refers to it is deleted at the next start.
+ * leaves sealed without a destination that refers to it is deleted by a sweep.
  */
 import type { DestinationContext } from '../../machines/delivery/destination.ts';
 import type { Clock } from '../../streams/platform/clock.ts';
+import { SYSTEM_PROJECT } from '../../streams/platform/commit/commit.ts';
+import { pause } from '../../streams/platform/pause.ts';
 import { Refusal } from '../../streams/platform/refusal.ts';
 import type { Host } from '../platform/host/host-port.ts';
 import { allInstances } from '../platform/host/live-instances.ts';
 import { destinationOf } from './destination-rows.ts';
 
+/** Values by id, encrypted on disk. Writes are durable when they return. */
 export interface SealedValues {
-  put(id: string, value: string): void;
+  put(id: string, value: string): Promise<void>;
   get(id: string): string | undefined;
-  delete(id: string): void;
+  delete(id: string): Promise<void>;
+  /** Resolves when `get` has what any member had written: a commit may come before its values. */
+  caughtUp(): Promise<void>;
 }
 
+/** The same, for the sweep at the start, which looks for values that nothing refers to. */
 export interface ListedValues extends SealedValues {
   ids(): readonly string[];
 }
@@ -29,8 +35,11 @@ export function urlIdOf(destination: string, { urlId }: Pick<DestinationContext,
 }
 
 /** Deletes sealed values. No-op for ids that are null or not sealed. */
-export function forget(sealed: SealedValues, ids: readonly (string | null)[]): void {
-  for (const id of ids) if (id !== null) sealed.delete(id);
+export async function forget(
+  sealed: Pick<SealedValues, 'delete'>,
+  ids: readonly (string | null)[],
+): Promise<void> {
+  await Promise.all(ids.map((id) => (id === null ? undefined : sealed.delete(id))));
 }
 
 /**
@@ -45,31 +54,79 @@ export async function submitSealed<T>(
   try {
     return await submit();
   } catch (error) {
-    if (error instanceof Refusal) forget(sealed, ids);
+    if (error instanceof Refusal) await forget(sealed, ids);
     throw error;
   }
 }
 
 /**
  * Deletes the previous secret of each rotation when its overlap ends. An overlap that ends while
- * this is not running is handled by `forgetOrphans`.
+ * this is not running is handled by `sweepSealed`.
  *
  * @returns a function that stops it
  */
 export function forgetOverlapped(
-  { host, sealed }: { readonly host: Host; readonly sealed: SealedValues },
+  {
+    host,
+    sealed,
+    owns,
+  }: {
+    readonly host: Host;
+    readonly sealed: SealedValues;
+    /** Does this member act for the project? Every one hears of the commit. */
+    readonly owns: (project: string) => boolean;
+  },
   onFault: (error: unknown) => void,
 ): () => void {
   return host.onApplied(({ commit }) => {
+    if (!owns(commit.project)) return;
     for (const { machine, event } of commit.decisions.flatMap(({ steps }) => steps)) {
       if (machine !== 'destination' || event.type !== 'overlapEnded') continue;
+      if (typeof event.secretId === 'string') forget(sealed, [event.secretId]).catch(onFault);
+    }
+  });
+}
+
+/** Between two sweeps, ms; the first is at once. */
+const SWEEP_MS = 3_600_000;
+
+export interface SealedSweepDeps {
+  readonly host: Pick<Host, 'projects' | 'view' | 'findInstance'>;
+  readonly clock: Clock;
+  readonly sealed: ListedValues;
+  readonly bodies: {
+    ids(): string[];
+    delete(deliveries: readonly string[]): Promise<void>;
+  };
+  /** Removes traces of deletions from what members share. */
+  readonly sweep: () => Promise<void>;
+  readonly owns: (project: string) => boolean;
+  readonly onOrphans: (count: number) => void;
+  readonly onFault: (error: unknown) => void;
+}
+
+/**
+ * Deletes what no commit refers to any more, at once and then every hour, on the member that acts for
+ * `_system`: what was sealed for a change that never came, and bodies of deliveries that ended while
+ * the member that sent them died. Runs until `signal`.
+ */
+export async function sweepSealed(deps: SealedSweepDeps, signal: AbortSignal): Promise<void> {
+  const { host, clock, bodies, owns, onOrphans, onFault, sweep } = deps;
+  while (!signal.aborted) {
+    if (owns(SYSTEM_PROJECT)) {
       try {
-        if (typeof event.secretId === 'string') forget(sealed, [event.secretId]);
+        const count = await forgetOrphans(deps);
+        if (count > 0) onOrphans(count);
+        await bodies.delete(
+          bodies.ids().filter((id) => host.findInstance('delivery', id)?.final === true),
+        );
+        await sweep();
       } catch (error) {
         onFault(error);
       }
     }
-  });
+    await pause(clock, SWEEP_MS, signal);
+  }
 }
 
 /** Younger values may belong to a change whose commit is still under way, ms. */
@@ -84,7 +141,7 @@ const DIGITS = '0123456789ABCDEFGHJKMNPQRSTVWXYZ';
  *
  * @returns the number of deleted values
  */
-export function forgetOrphans({
+export async function forgetOrphans({
   host,
   clock,
   sealed,
@@ -92,7 +149,7 @@ export function forgetOrphans({
   readonly host: Pick<Host, 'projects' | 'view'>;
   readonly clock: Pick<Clock, 'now'>;
   readonly sealed: ListedValues;
-}): number {
+}): Promise<number> {
   const rows = host
     .projects()
     .flatMap((project) => allInstances(host.view(project), 'destination'));
@@ -105,7 +162,7 @@ export function forgetOrphans({
   );
   const beforeMs = clock.now() - ORPHAN_AGE_MS;
   const orphans = sealed.ids().filter((id) => !used.has(id) && createdMs(id) < beforeMs);
-  forget(sealed, orphans);
+  await forget(sealed, orphans);
   return orphans.length;
 }
 

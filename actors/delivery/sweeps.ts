@@ -1,42 +1,46 @@
 /**
- * Sweeps over the delivery rows: deliveries that are due but lost their wake-up are queued, and
- * attempts left open by a dead process are ended. A sweep runs every half minute, and earlier when an
- * attempt elsewhere counts as lost or a rule's version was applied. Many rows are handled over many
- * turns of the event loop.
+ * Sweeps over the delivery rows of a project's owner: attempts that are due and were lost are
+ * dispatched, and attempts left open by a dead process are ended. A sweep runs every half minute, and
+ * earlier when an attempt elsewhere counts as lost, or when this process begins to act for other
+ * projects. Many rows are handled over many turns of the event loop.
  */
 import type { CancelWakeUp, Clock } from '../../streams/platform/clock.ts';
-import type { Host } from '../platform/host/host-port.ts';
+import type { Ownership } from '../../streams/platform/ownership.ts';
+import type { Host, Instance } from '../platform/host/host-port.ts';
 import { TimeSlices } from '../platform/time-slices.ts';
 import { kindOf } from './attempt.ts';
 import type { Notifier } from './notifier-port.ts';
-import { outstandingDeliveries, type RecordedAttempt, type WakeUp } from './wake-ups.ts';
+import { outstandingDeliveries, type RecordedAttempt } from './work-queue.ts';
 
+/** The rows that are swept, and who takes what is found. */
 export interface SweepsDeps {
   readonly host: Host;
   readonly clock: Clock;
+  readonly ownership: Ownership;
   readonly notifier: Pick<Notifier, 'limitsOf'>;
   /** True when this process has an attempt of the delivery under way. */
   readonly isOpen: (delivery: string) => boolean;
-  readonly onDue: (wakeUp: WakeUp) => void;
+  readonly onBegin: () => void;
+  readonly onDue: (row: Instance<'delivery'>) => void;
   readonly onLost: (attempt: RecordedAttempt) => Promise<void>;
   readonly onFault: (what: string, error: unknown) => void;
 }
 
-/** How often rows are swept for lost wake-ups and dead attempts, ms. */
+/** How often rows are swept for lost messages and dead attempts, ms. */
 const SWEEP_MS = 30_000;
 /** An attempt counts as lost this long after its deadline: clocks differ, and commits take time. */
 const LOST_GRACE_MS = 5_000;
 
+/** Runs from the start until `stop`; two sweeps never overlap. */
 export class Sweeps {
   readonly #deps: SweepsDeps;
   readonly #slices: TimeSlices;
-  #stopped = true;
+  #isStopped = true;
   #sweeping: Promise<void> = Promise.resolve();
   #cancel: CancelWakeUp | undefined;
-  /** True when a delivery waits for its rule's pending version. */
-  #isHolding = false;
-  /** A version was applied since the last sweep began: deliveries that waited for it are due. */
-  #isReleased = false;
+  #unfollow: (() => void) | undefined;
+  /** Since the last sweep began, this process has begun or ended to act for something. */
+  #isChanged = false;
 
   constructor(deps: SweepsDeps) {
     this.#deps = deps;
@@ -45,37 +49,30 @@ export class Sweeps {
 
   /** Resolves after the first sweep, or rejects with its fault. Later faults go to `onFault`. */
   async start(): Promise<void> {
-    this.#stopped = false;
+    this.#isStopped = false;
+    this.#unfollow = this.#deps.ownership.onChange(() => this.#noteChange());
     this.#after(await this.#sweep());
   }
 
   /** Resolves when no sweep is under way, and starts no more. */
   async stop(): Promise<void> {
-    this.#stopped = true;
+    this.#isStopped = true;
     this.#cancel?.();
+    this.#unfollow?.();
     await this.#sweeping;
   }
 
-  /** Notes that a delivery waits for a rule's version. */
-  hold(): void {
-    this.#isHolding = true;
-  }
-
-  /** Notes that a version was applied: sweeps soon if a delivery waits for one. */
-  release(): void {
-    if (!this.#isHolding) return;
-    this.#isHolding = false;
-    this.#isReleased = true;
+  #noteChange(): void {
+    this.#isChanged = true;
     if (!this.#cancel) return;
     this.#cancel();
     this.#after(0);
   }
 
   #after(ms: number): void {
-    if (this.#stopped) return;
-    this.#cancel = this.#deps.clock.wakeAfter(this.#isReleased ? 0 : ms, () => {
+    if (this.#isStopped) return;
+    this.#cancel = this.#deps.clock.wakeAfter(this.#isChanged ? 0 : ms, () => {
       this.#cancel = undefined;
-      this.#isReleased = false;
       const swept = this.#sweep().catch((error: unknown) => {
         this.#deps.onFault('sweep', error);
         return SWEEP_MS;
@@ -86,14 +83,18 @@ export class Sweeps {
 
   /** A faulty row delays no other. Returns the wait before the next sweep, ms. */
   async #sweep(): Promise<number> {
-    const { host, isOpen, onDue, onLost } = this.#deps;
-    const { due, sending } = await outstandingDeliveries(host);
-    for (const wakeUp of due) await this.#handle(wakeUp, () => onDue(wakeUp));
+    const { host, ownership, isOpen, onBegin, onDue, onLost } = this.#deps;
+    this.#isChanged = false;
+    onBegin();
+    const { due, sending } = await outstandingDeliveries(host, (project) =>
+      ownership.owns(project),
+    );
+    for (const row of due) await this.#handle(row.instance, () => onDue(row));
     let nextMs = SWEEP_MS;
     for (const attempt of sending.filter(({ delivery }) => !isOpen(delivery))) {
       const lostInMs = this.#lostInMs(attempt);
       if (lostInMs > 0) nextMs = Math.min(nextMs, lostInMs);
-      else await this.#handle(attempt, () => onLost(attempt));
+      else await this.#handle(attempt.delivery, () => onLost(attempt));
     }
     return nextMs;
   }
@@ -108,9 +109,9 @@ export class Sweeps {
     return lostAfterMs - Math.abs(clock.now() - startedMs);
   }
 
-  async #handle({ delivery }: WakeUp, work: () => void | Promise<void>): Promise<void> {
+  async #handle(delivery: string, work: () => void | Promise<void>): Promise<void> {
     await this.#slices.yieldIfDue();
-    if (this.#stopped) return;
+    if (this.#isStopped) return;
     try {
       await work();
     } catch (error) {

@@ -7,18 +7,23 @@ import type { CancelWakeUp, Clock } from '../../streams/platform/clock.ts';
 const WAIT_MS = 1_000;
 const ITEMS_MAX = 64;
 
+/** The write that items share, and who learns when it fails. */
 export interface WriteBatchDeps<T> {
   readonly clock: Clock;
   /** Writes all items at once. */
-  readonly write: (items: readonly T[]) => void;
+  readonly write: (items: readonly T[]) => Promise<void>;
   /** Called when a write fails: its items are dropped. */
   readonly onFault: (count: number, error: unknown) => void;
 }
 
+/**
+ * Collects items; the first one of a batch starts its second of waiting. `flush` writes at once.
+ */
 export class WriteBatch<T> {
   readonly #deps: WriteBatchDeps<T>;
   #waiting: T[] = [];
   #cancel: CancelWakeUp | undefined;
+  #writing: Promise<unknown> = Promise.resolve();
 
   constructor(deps: WriteBatchDeps<T>) {
     this.#deps = deps;
@@ -26,19 +31,23 @@ export class WriteBatch<T> {
 
   add(item: T): void {
     this.#waiting.push(item);
-    if (this.#waiting.length >= ITEMS_MAX) this.flush();
-    else this.#cancel ??= this.#deps.clock.wakeAfter(WAIT_MS, () => this.flush());
+    if (this.#waiting.length >= ITEMS_MAX) void this.flush();
+    else this.#cancel ??= this.#deps.clock.wakeAfter(WAIT_MS, () => void this.flush());
   }
 
-  /** Writes what waits now: before the process ends. */
-  flush(): void {
+  /** Writes what waits now, and resolves when nothing is being written: before the process ends. */
+  async flush(): Promise<void> {
     this.#cancel?.();
     this.#cancel = undefined;
     const items = this.#waiting;
     this.#waiting = [];
-    if (items.length === 0) return;
+    if (items.length > 0) this.#writing = Promise.all([this.#writing, this.#write(items)]);
+    await this.#writing;
+  }
+
+  async #write(items: readonly T[]): Promise<void> {
     try {
-      this.#deps.write(items);
+      await this.#deps.write(items);
     } catch (error) {
       this.#deps.onFault(items.length, error);
     }

@@ -17,7 +17,7 @@
 import { DELIVERY_LIFETIME_MS } from '../../machines/delivery/retry-schedule.ts';
 import { SYSTEM_PROJECT } from '../../streams/platform/commit/commit.ts';
 import type { Draft, ProjectView } from '../platform/host/host-port.ts';
-import { oneLine } from '../platform/one-line.ts';
+import { oneLine } from '../platform/plain-text.ts';
 import { type KeyOwner, memberIdOf, parseOwner } from './grants.ts';
 
 declare module '../platform/host/rows.ts' {
@@ -49,6 +49,7 @@ export interface AccessNotice {
   readonly leaks?: { readonly run: number; readonly lastMs: number };
 }
 
+/** An owner who lost the role, or the membership, and must still learn of changes up to then. */
 export interface FormerOwner {
   /** Id of the membership. */
   readonly member: string;
@@ -62,6 +63,7 @@ export interface FormerOwner {
  */
 export type AccessMatter = 'KEY' | 'LEAK' | 'ACCESS';
 
+/** One change, as the notice lists it. */
 export interface AccessChange {
   readonly atMs: number;
   /** A sentence, on one line; no secret. */
@@ -82,6 +84,7 @@ const LEAKS_APART_MS = 60_000;
 const SWIFT_LEAKS = 3;
 /** After this long without a leak, ms, a new run begins. */
 const LEAKS_FORGOTTEN_MS = 3_600_000;
+/** Changes that one notice lists at most; the others are counted. */
 export const LISTED_MAX = 20;
 /** Ids in `moreFor`, to bound the record. */
 const MORE_FOR_MAX = 100;

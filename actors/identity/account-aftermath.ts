@@ -23,6 +23,7 @@ const SERVICE: Actor = { kind: 'service', name: 'service/accounts' };
 /** Kind of the record. */
 export const AFTERMATH = 'accountAftermath';
 
+/** What is left to do after a service account was disabled or deleted. */
 export interface Aftermath {
   readonly account: string;
   readonly what: 'disabled' | 'deleted';

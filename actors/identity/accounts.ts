@@ -20,6 +20,7 @@ import {
 } from './checks.ts';
 import { PERMISSION_TEMPLATES } from './grants.ts';
 
+/** A new service account, with the permissions of a template or with its own. */
 export interface CreateAccount extends IdentityChange {
   /** Chosen by the service; absent = a new one. */
   readonly account?: string;
@@ -29,6 +30,7 @@ export interface CreateAccount extends IdentityChange {
   readonly capabilities: readonly string[];
 }
 
+/** New name or permissions. Less takes effect on the next request of any key or token. */
 export interface UpdateAccount extends IdentityChange {
   readonly account: string;
   /** undefined = unchanged. */
@@ -36,6 +38,7 @@ export interface UpdateAccount extends IdentityChange {
   readonly capabilities: readonly string[] | undefined;
 }
 
+/** A change of the service account with this id. */
 export interface NamedAccount extends IdentityChange {
   readonly account: string;
 }
@@ -65,12 +68,17 @@ export interface Accounts {
   delete(request: NamedAccount): Promise<Committed<ChangedAccount>>;
 }
 
+/** The host that decides, and what makes new ids. */
 export interface AccountsDeps {
   readonly host: Pick<Host, 'submit' | 'view'>;
   readonly clock: Clock;
   readonly random: Random;
 }
 
+/**
+ * Wraps the host. What an account's end leaves to do is also continued by the account's next
+ * change.
+ */
 export function createAccounts(deps: AccountsDeps): Accounts {
   const { host } = deps;
   return {

@@ -2,7 +2,7 @@
 import type { Actor } from '../../streams/platform/commit/commit.ts';
 import { invalidField } from '../../streams/platform/refusal.ts';
 import type { RequestKey } from '../platform/host/host-port.ts';
-import { isOneLine, NOT_ONE_LINE } from '../platform/one-line.ts';
+import { isOneLine, NOT_ONE_LINE } from '../platform/plain-text.ts';
 import { CAPABILITIES } from './grants.ts';
 
 /** Fields of every change: where, by whom, and which of the client's requests. */

@@ -5,6 +5,7 @@ import { noteAccessChange, shownActor, shownOwner } from './access-notices.ts';
 
 /** Longest and usual lifetime of a key, ms (IDN-06). */
 export const KEY_LIFETIME_MS_MAX = 365 * 86_400_000;
+/** Lifetime of a key whose request names none, ms: 90 days. */
 export const KEY_LIFETIME_MS_DEFAULT = 90 * 86_400_000;
 
 /** A new secret in the form of our keys. */
@@ -17,6 +18,7 @@ export interface MintedKey {
   readonly lastFour: string;
 }
 
+/** A credential to start. Its secret was made before; only the hash comes here. */
 export interface NewCredential {
   readonly project: string;
   readonly kind: CredentialInput['kind'];

@@ -7,7 +7,7 @@ import { type Actor, SYSTEM_PROJECT } from '../../streams/platform/commit/commit
 import type { Draft, Host, Instance } from '../platform/host/host-port.ts';
 import { itemsInTurns } from '../platform/time-slices.ts';
 import { noteName } from './invitations.ts';
-import { claimEmail, claimOf, contextOfPerson, invitedPersonId } from './people-index.ts';
+import { claimEmail, claimOf, invitedPersonId } from './people-index.ts';
 import { isByOperator } from './people-sign-in.ts';
 
 declare module '../platform/host/rows.ts' {
@@ -59,6 +59,6 @@ async function claimOfInvitation(
 /** true for a person without a proven address and without a noted claim. */
 function isUnmarked(view: Pick<Draft, 'instance' | 'record'>, person: string): boolean {
   const row = view.instance('person', person);
-  if (!row || contextOfPerson(row).email !== '') return false;
+  if (row?.context.email !== '') return false;
   return claimOf(view, person) === undefined;
 }

@@ -17,6 +17,7 @@ declare module '../platform/host/rows.ts' {
   }
 }
 
+/** What makes a person, a member and a link. */
 export interface FirstOwnerDeps {
   readonly host: Pick<Host, 'view' | 'submit'>;
   readonly people: Pick<People, 'linkFor'>;

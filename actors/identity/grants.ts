@@ -64,6 +64,7 @@ export interface PermissionTemplate {
   readonly capabilities: readonly string[];
 }
 
+/** Templates by id. Changing one changes no account that was made from it. */
 export const PERMISSION_TEMPLATES: readonly PermissionTemplate[] = [
   {
     id: 'metrics-scraper',
@@ -100,6 +101,7 @@ export function parseOwner(name: string): KeyOwner | undefined {
   return { project, id, machine: collection === 'members' ? 'membership' : 'serviceAccount' };
 }
 
+/** Resource name of the identity that a key acts for. */
 export function ownerName({ project, machine, id }: KeyOwner): string {
   const collection = machine === 'membership' ? 'members' : 'serviceAccounts';
   return `projects/${project}/${collection}/${id}`;

@@ -2,7 +2,6 @@
  * Invitations: offered by an owner or the operator, and accepted once, by the holder of the link or
  * the proven owner of the address. One at a time for each address: a new one replaces the old.
  */
-import type { InvitationContext } from '../../machines/identity/invitation.ts';
 import type { Role } from '../../machines/identity/membership.ts';
 import type { Clock } from '../../streams/platform/clock.ts';
 import { type Actor, SYSTEM_PROJECT } from '../../streams/platform/commit/commit.ts';
@@ -22,13 +21,11 @@ import {
   isOutdated,
   join,
   KEYS_A_DECISION,
-  membershipOf,
   noteFacts,
   revokeKeys,
 } from './membership-changes.ts';
 import {
   assertActive,
-  contextOfPerson,
   emailKey,
   memberFactsOf,
   parseEmail,
@@ -49,12 +46,14 @@ export const INVITATIONS_MAX = 100;
 /** Record of the open invitation to an address, by the digest of the address. */
 const TO_ADDRESS = 'invitationTo';
 
+/** The host, and the form of the links. */
 export interface InvitationDeps {
   readonly host: Host;
   readonly clock: Clock;
   readonly secrets: SignInSecrets;
 }
 
+/** Invites an address to a project in a role. */
 export interface Invite {
   readonly project: string;
   readonly by: Actor;
@@ -63,12 +62,14 @@ export interface Invite {
   readonly request?: RequestKey;
 }
 
+/** The open invitation, and its link where it was made by this request. */
 export interface Invited {
   readonly invitation: Instance<'invitation'>;
   /** `svc_inv_...`; null when this answers a resent request, as it cannot be read again. */
   readonly token: string | null;
 }
 
+/** Invitations of all projects; each lives in its project's chain. */
 export interface Invitations {
   /** Throws a `Refusal`: INVALID_FIELD, INVALID_STATE (a member already), LIMIT_EXCEEDED. */
   invite(request: Invite): Promise<Invited>;
@@ -96,6 +97,9 @@ export interface Invitations {
   noteName(person: string): Promise<void>;
 }
 
+/**
+ * Wraps the host. Limits and the one open invitation for each address are checked in the decision.
+ */
 export function createInvitations(deps: InvitationDeps): Invitations {
   const { host } = deps;
   return {
@@ -177,7 +181,7 @@ function openFor({ host, clock }: InvitationDeps, email: string): Instance<'invi
   const nowMs = clock.now();
   return host
     .findInstancesOf('invitation', email)
-    .filter((row) => row.value === 'pending' && nowMs < invitationOf(row).expiresMs);
+    .filter((row) => row.value === 'pending' && nowMs < row.context.expiresMs);
 }
 
 function openTo(view: Pick<ProjectView, 'record' | 'instance'>, email: string) {
@@ -198,7 +202,7 @@ async function accept(
     decide(draft) {
       const row = draft.instance('invitation', invitation);
       if (!row) throw notFound(invitation);
-      const { expiresMs, person: acceptedBy, role } = invitationOf(row);
+      const { expiresMs, person: acceptedBy, role } = row.context;
       if (acceptedBy === person) return;
       if (row.value === 'accepted' || row.value === 'revoked') {
         throw new Refusal('CREDENTIAL_REVOKED', 'The invitation was accepted or withdrawn');
@@ -211,7 +215,7 @@ async function accept(
       endInvitation(draft, row, { type: 'accepted', at: draft.at, person });
       // An invitation never lowers a role.
       const present = draft.instance('membership', memberIdOf(project, person));
-      const has = present?.value === 'active' ? membershipOf(present).role : role;
+      const has = present?.value === 'active' ? present.context.role : role;
       join(draft, { person, ...facts }, higher(role, has), by);
     },
   });
@@ -224,7 +228,7 @@ export function endInvitation(
   event: EventOf<'invitation'>,
 ): void {
   draft.send('invitation', row.instance, event);
-  const id = emailKey(invitationOf(row).email);
+  const id = emailKey(row.context.email);
   if (draft.record(TO_ADDRESS, id)?.body.invitation === row.instance) {
     draft.putRecord({ kind: TO_ADDRESS, id, body: null });
   }
@@ -236,7 +240,7 @@ export async function noteName(
   person: string,
 ): Promise<void> {
   const system = host.view(SYSTEM_PROJECT);
-  const facts = memberFactsOf(system, person, contextOfPerson(personRow(system, person)));
+  const facts = memberFactsOf(system, person, personRow(system, person).context);
   for (const row of host.findInstancesOf('membership', person)) {
     if (!isOutdated(row, facts)) continue;
     await host.submit({
@@ -271,10 +275,6 @@ export async function revokeAllKeys(
     });
     count = answer;
   }
-}
-
-export function invitationOf(row: Instance<'invitation'>): InvitationContext {
-  return row.context;
 }
 
 function notFound(invitation: string): Refusal {

@@ -4,6 +4,7 @@
  */
 import type { Instance } from '../platform/host/host-port.ts';
 
+/** `rotating`: replaced, and still good until its overlap ends. */
 export type KeyState = 'active' | 'rotating' | 'revoked' | 'expired';
 
 /** Days before a key's end at which a warning is shown. */
@@ -19,6 +20,7 @@ export function keyStateAt({ value, context }: Instance<'credential'>, nowMs: nu
   return nowMs >= keyEndMs({ context }) ? 'revoked' : state;
 }
 
+/** True when the key lets its holder in at that moment, Unix ms. */
 export function isKeyLive(key: Instance<'credential'>, nowMs: number): boolean {
   const state = keyStateAt(key, nowMs);
   return state === 'active' || state === 'rotating';

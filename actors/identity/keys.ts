@@ -25,6 +25,7 @@ const OVERLAP_MS_MAX = 24 * 3_600_000;
 /** Longest chain of successors that is followed; a day's overlaps make far fewer. */
 const SUCCESSORS_MAX = 1_000;
 
+/** A key for a service account or a member, with no more than its owner's permissions. */
 export interface CreateKey extends IdentityChange {
   /** In the change's project. */
   readonly owner: KeyOwner;
@@ -34,6 +35,7 @@ export interface CreateKey extends IdentityChange {
   readonly lifetimeMs: number | undefined;
 }
 
+/** A successor for a key, with the same permissions. */
 export interface RotateKey extends IdentityChange {
   readonly owner: KeyOwner;
   readonly key: string;
@@ -43,12 +45,14 @@ export interface RotateKey extends IdentityChange {
   readonly lifetimeMs: number | undefined;
 }
 
+/** Ends a key at once; `reason` is for people. */
 export interface RevokeKey extends IdentityChange {
   readonly owner: KeyOwner;
   readonly key: string;
   readonly reason: string;
 }
 
+/** A new key. `sequence` is the position in EVENTS of its commit. */
 export interface IssuedKey {
   /** Id of the new key. */
   readonly key: string;
@@ -70,12 +74,14 @@ export interface Keys {
   revoke(request: RevokeKey): Promise<Committed<{ readonly key: string }>>;
 }
 
+/** The host, and what makes secrets. */
 export interface KeysDeps {
   readonly host: Pick<Host, 'submit'>;
   /** Makes a personal or service-account key. */
   readonly mint: (kind: 'pk' | 'sk') => MintedKey;
 }
 
+/** Wraps the host. Numbers of keys are checked in the decision that adds one. */
 export function createKeys(deps: KeysDeps): Keys {
   const quota = new KeyQuota();
   return {

@@ -12,7 +12,7 @@ import type { Draft, Host, Instance } from '../platform/host/host-port.ts';
 import { noteAccessChange, shownOwner } from './access-notices.ts';
 import { describeCredential } from './credentials.ts';
 import { parseOwner } from './grants.ts';
-import { endInvitation, invitationOf } from './invitations.ts';
+import { endInvitation } from './invitations.ts';
 import { isKeyLive } from './key-state.ts';
 import { endIn } from './sessions.ts';
 import { sameDigest } from './sign-in-secrets.ts';
@@ -222,10 +222,10 @@ const ENDINGS: { readonly [Kind in FoundSecret['kind']]: Ending<MachineOf[Kind]>
     isOpen: (row, found, nowMs) =>
       isHash(row.context.tokenHash, found) &&
       row.value === 'pending' &&
-      nowMs < invitationOf(row).expiresMs,
+      nowMs < row.context.expiresMs,
     end(draft, row, by) {
       endInvitation(draft, row, { type: 'revoked', at: draft.at, by: by.name });
-      const { email } = invitationOf(row);
+      const { email } = row.context;
       noteLeak(draft, `The invitation of ${email} leaked, and was withdrawn`, null);
     },
     nameOf: ({ project, instance }) => `projects/${project}/invitations/${instance}`,

@@ -6,14 +6,14 @@ import type { Role } from '../../machines/identity/membership.ts';
 import { type Actor, SYSTEM_PROJECT } from '../../streams/platform/commit/commit.ts';
 import { invalidField, Refusal } from '../../streams/platform/refusal.ts';
 import type { Draft, Host, ProjectView, RequestKey } from '../platform/host/host-port.ts';
-import { isOneLine, NOT_ONE_LINE } from '../platform/one-line.ts';
+import { isOneLine, NOT_ONE_LINE } from '../platform/plain-text.ts';
 import {
   createInvitations,
   type InvitationDeps,
   type Invitations,
   revokeAllKeys,
 } from './invitations.ts';
-import { changeRole, join, leave, membershipOf } from './membership-changes.ts';
+import { changeRole, join, leave } from './membership-changes.ts';
 import { assertActive, memberFactsOf, shownName } from './people-index.ts';
 
 declare module '../platform/host/rows.ts' {
@@ -43,6 +43,7 @@ interface MemberChange {
   readonly request?: RequestKey;
 }
 
+/** Projects, memberships and invitations. Each change is decided at the head of its project. */
 export interface Members {
   readonly invitations: Invitations;
   /**
@@ -74,6 +75,7 @@ export interface Members {
   removeMember(request: MemberChange & { readonly reason: string }): Promise<void>;
 }
 
+/** Wraps the host, and the invitations with it. */
 export function createMembers(deps: InvitationDeps): Members {
   const { host } = deps;
   return {
@@ -245,7 +247,7 @@ function checkCount(owned: number): void {
 function placesOf(host: Pick<Host, 'findInstancesOf'>, person: string): Place[] {
   return host.findInstancesOf('membership', person).flatMap((row) => {
     if (row.value !== 'active') return [];
-    const role: Role = membershipOf(row).role;
+    const role: Role = row.context.role;
     return [{ project: row.project, member: row.instance, role }];
   });
 }

@@ -2,7 +2,7 @@
  * Changes of memberships inside a decision of their project: joining, changing the role, leaving. A
  * project keeps at least one owner. Leaving revokes the member's personal keys.
  */
-import type { MembershipContext, Role } from '../../machines/identity/membership.ts';
+import type { Role } from '../../machines/identity/membership.ts';
 import type { Actor } from '../../streams/platform/commit/commit.ts';
 import { Refusal } from '../../streams/platform/refusal.ts';
 import type { Draft, Instance, ProjectView } from '../platform/host/host-port.ts';
@@ -57,7 +57,7 @@ type Named = Pick<MemberFacts, 'displayName' | 'email'>;
 
 /** true when an active membership has another name or address than the person. */
 export function isOutdated(row: Instance<'membership'>, { displayName, email }: Named): boolean {
-  const before = membershipOf(row);
+  const before = row.context;
   const isSame = before.displayName === displayName && before.email === email;
   return row.value === 'active' && !isSame;
 }
@@ -72,11 +72,11 @@ export function noteFacts(draft: Draft, id: string, { displayName, email }: Name
 /** Throws NOT_FOUND, and INVALID_STATE for the last owner. */
 export function changeRole(draft: Draft, id: string, role: Role, by: Actor): void {
   const before = activeMember(draft, id);
-  if (membershipOf(before).role === role) return;
-  if (membershipOf(before).role === 'OWNER') assertAnotherOwner(draft, id);
+  if (before.context.role === role) return;
+  if (before.context.role === 'OWNER') assertAnotherOwner(draft, id);
   draft.send('membership', id, { type: 'roleChanged', at: draft.at, role, by: by.name });
   if (role === 'OWNER') noteNewOwner(draft, id, by);
-  else if (membershipOf(before).role === 'OWNER') noteLostOwner(draft, id, `became ${role}`, by);
+  else if (before.context.role === 'OWNER') noteLostOwner(draft, id, `became ${role}`, by);
 }
 
 /** Notifies the other owners; a project's first owner has none. */
@@ -97,7 +97,7 @@ function noteLostOwner(draft: Draft, id: string, what: string, by: Actor): void 
 }
 
 function shownMember(member: Instance<'membership'>): string {
-  const { displayName, email, person } = membershipOf(member);
+  const { displayName, email, person } = member.context;
   const address = email === '' ? '' : `, ${email}`;
   return `${displayName} (people/${person}${address})`;
 }
@@ -108,11 +108,10 @@ function shownMember(member: Instance<'membership'>): string {
  */
 export function leave(draft: Draft, id: string, reason: string, by: Actor): void {
   const before = activeMember(draft, id);
-  if (membershipOf(before).role === 'OWNER') assertAnotherOwner(draft, id);
+  if (before.context.role === 'OWNER') assertAnotherOwner(draft, id);
   draft.send('membership', id, { type: 'removed', at: draft.at, reason, by: by.name });
   revokeKeys(draft, id, 'MEMBER_REMOVED', by);
-  if (membershipOf(before).role === 'OWNER')
-    noteLostOwner(draft, id, 'is not a member any more', by);
+  if (before.context.role === 'OWNER') noteLostOwner(draft, id, 'is not a member any more', by);
 }
 
 /** Revokes up to 200 personal keys of a member; returns how many. */
@@ -126,10 +125,6 @@ export function revokeKeys(draft: Draft, member: string, reason: string, by: Act
   return live.items.length;
 }
 
-export function membershipOf(row: Instance<'membership'>): MembershipContext {
-  return row.context;
-}
-
 function activeMember(draft: Draft, id: string): Instance<'membership'> {
   const row = draft.instance('membership', id);
   if (row?.value === 'active') return row;
@@ -139,7 +134,7 @@ function activeMember(draft: Draft, id: string): Instance<'membership'> {
 function hasOtherOwner(view: Pick<ProjectView, 'instances'>, id: string): boolean {
   const { items } = view.instances('membership', { final: false, limit: MEMBERS_MAX });
   return items.some(
-    (row) => row.instance !== id && row.value === 'active' && membershipOf(row).role === 'OWNER',
+    (row) => row.instance !== id && row.value === 'active' && row.context.role === 'OWNER',
   );
 }
 

@@ -12,7 +12,7 @@ import { createHash } from 'node:crypto';
 import type { LinkedIdentity, PersonContext } from '../../machines/identity/person.ts';
 import { Refusal } from '../../streams/platform/refusal.ts';
 import type { Draft, Instance, ProjectView } from '../platform/host/host-port.ts';
-import { isOneLine, oneLine } from '../platform/one-line.ts';
+import { isOneLine, oneLine } from '../platform/plain-text.ts';
 
 declare module '../platform/host/rows.ts' {
   interface RecordBodies {
@@ -74,6 +74,9 @@ export function emailKey(email: string): string {
   return digest(['email', email]);
 }
 
+/**
+ * Id of the person whom an account at an identity provider is linked with; undefined: nobody yet.
+ */
 export function personByIdentity(
   view: Records,
   { issuer, subject }: LinkedIdentity,
@@ -115,14 +118,11 @@ export function invitedPersonId(invitation: string): string {
   return createHash('sha256').update(`invited ${invitation}`).digest('hex').slice(0, 26);
 }
 
+/** The row of a person. Throws a `Refusal` NOT_FOUND. */
 export function personRow(view: Pick<ProjectView, 'instance'>, person: string): Instance<'person'> {
   const row = view.instance('person', person);
   if (row) return row;
   throw new Refusal('NOT_FOUND', `There is no person ${person}`);
-}
-
-export function contextOfPerson(row: Instance<'person'>): PersonContext {
-  return row.context;
 }
 
 /** Name and address of a person. */
@@ -149,13 +149,14 @@ export function memberFactsOf(
 /** Throws NOT_FOUND and IDENTITY_DISABLED. */
 export function assertActive(view: Pick<ProjectView, 'instance'>, person: string): PersonContext {
   const row = personRow(view, person);
-  if (row.value === 'active') return contextOfPerson(row);
+  if (row.value === 'active') return row.context;
   throw new Refusal(
     'IDENTITY_DISABLED',
     'The person is locked out: ask the operator for the reason',
   );
 }
 
+/** A person to make, with the address and account by which they are found. */
 export interface NewPerson {
   readonly id: string;
   readonly displayName: string;
@@ -173,7 +174,7 @@ export function startPerson(draft: Draft, { id, identity, ...about }: NewPerson)
 
 /** Throws LIMIT_EXCEEDED. */
 export function linkIdentity(draft: Draft, person: string, identity: LinkedIdentity): void {
-  const { identities } = contextOfPerson(personRow(draft, person));
+  const { identities } = personRow(draft, person).context;
   if (identities.length >= IDENTITIES_MAX) {
     throw new Refusal('LIMIT_EXCEEDED', `A person has at most ${IDENTITIES_MAX} accounts`, {
       limit: String(IDENTITIES_MAX),
@@ -218,7 +219,7 @@ export function rename(
   person: string,
   to: { readonly displayName: string; readonly email: string },
 ): void {
-  const before = contextOfPerson(personRow(draft, person));
+  const before = personRow(draft, person).context;
   const holder = personByEmail(draft, to.email);
   const isFree = to.email !== '' && (holder === undefined || holder === person);
   const email = isFree ? to.email : before.email;

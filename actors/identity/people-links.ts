@@ -54,6 +54,7 @@ const METHOD: Readonly<Record<Purpose, SignInMethod>> = {
 
 const SERVICE: Actor = { kind: 'service', name: 'service/sign-in' };
 
+/** A link that was made now; its token is nowhere else. */
 export interface IssuedLink {
   /** Id of the link. */
   readonly link: string;
@@ -73,6 +74,7 @@ export interface CliConfirmation {
   readonly session: string;
 }
 
+/** One-time links. Each is good for one use, within 2 minutes to 7 days by its purpose. */
 export interface Links {
   /**
    * A one-time link for the person of an address; `undefined` when nobody active has it. Callers must
@@ -89,12 +91,14 @@ export interface Links {
   linkOnRequest(by: Actor, person: string, request: RequestKey): Promise<RequestedLink>;
 }
 
+/** The host, and the form of the links. */
 export interface LinksDeps {
   readonly host: Host;
   readonly clock: Clock;
   readonly secrets: SignInSecrets;
 }
 
+/** Wraps the host; links live in the chain of `_system`. */
 export function createLinks(deps: LinksDeps): Links {
   const { host } = deps;
   return {
@@ -175,6 +179,7 @@ async function issue(
   return { ...answer, token: answer.link === id ? text : null };
 }
 
+/** A link as its holder shows it; `verifier` is PKCE's, for the command line. */
 export interface UseOfLink {
   readonly link: string;
   readonly token: string;
@@ -266,6 +271,7 @@ function checkVerifier(challenge: string | null, verifier: string | undefined): 
   throw new Refusal('MALFORMED_CREDENTIAL', 'The code was not made for this command line');
 }
 
+/** The refusal of a text that is no link of this service. */
 export function unknownLink(): Refusal {
   return new Refusal(
     'MALFORMED_CREDENTIAL',

@@ -7,7 +7,6 @@
  *     invitation link:   person (_system) -> accepted, member (project) -> session (_system)
  *     verified address:  person and session (_system) -> accepted, member (project)
  */
-import type { InvitationContext } from '../../machines/identity/invitation.ts';
 import type { LinkedIdentity, PersonContext } from '../../machines/identity/person.ts';
 import type { SignInMethod } from '../../machines/identity/session.ts';
 import { type Actor, SYSTEM_PROJECT } from '../../streams/platform/commit/commit.ts';
@@ -61,6 +60,7 @@ interface LinkRequest {
   readonly person?: string;
 }
 
+/** Every way in which a person's session begins. */
 export interface SignIns {
   /**
    * Signs in the holder of a one-time link or of an invitation (and makes them a person and a member).
@@ -77,11 +77,16 @@ export interface SignIns {
   signInByIdentity(identity: VouchedIdentity, agent: string): Promise<StartedSession>;
 }
 
+/** What sign-in needs of sessions and invitations. */
 export interface SignInsDeps extends SessionsDeps {
   readonly random: Random;
   readonly invitations: Pick<Invitations, 'openFor' | 'accept' | 'revokeKeysOf' | 'noteName'>;
 }
 
+/**
+ * Wraps the host. Joining projects follows the session's begin, so that a crash between both is
+ * made up for at the next sign-in.
+ */
 export function createSignIns(deps: SignInsDeps): SignIns {
   return {
     async signInByLink(request) {
@@ -136,7 +141,7 @@ function assertOpen(
 ): void {
   const isUsed = system.record(INVITATION_USED, row.instance) !== undefined;
   if (isUsed || row.value === 'revoked') throw usedInvitation(isUsed ? 'USED' : 'REVOKED');
-  if (row.value !== 'expired' && atMs < invitationOf(row).expiresMs) return;
+  if (row.value !== 'expired' && atMs < row.context.expiresMs) return;
   throw new Refusal('CREDENTIAL_EXPIRED', 'The invitation has expired: ask for a new one');
 }
 
@@ -153,7 +158,7 @@ async function personOfInvitation(
   row: Instance<'invitation'>,
   presenter: string | undefined,
 ): Promise<string> {
-  const { email, invitedBy, person: acceptedBy } = invitationOf(row);
+  const { email, invitedBy, person: acceptedBy } = row.context;
   const isVouched = isByOperator(invitedBy);
   const id = invitedPersonId(row.instance);
   if (acceptedBy !== null) {
@@ -190,7 +195,7 @@ function isSomebody(
 ): boolean {
   if (hasSignIns(system, person)) return true;
   const { email } = assertActive(system, person);
-  return email !== '' && !isByOperator(invitationOf(invitation).invitedBy);
+  return email !== '' && !isByOperator(invitation.context.invitedBy);
 }
 
 /** true for an operator's invitation, whose address counts as proven. */
@@ -318,10 +323,6 @@ async function endKeysOfBefore({ host, invitations }: SignInsDeps, person: strin
     by: humanOf(person),
     decide: (draft) => draft.putRecord({ kind: KEYS_TO_END, id: person, body: null }),
   });
-}
-
-function invitationOf(row: Instance<'invitation'>): InvitationContext {
-  return row.context;
 }
 
 function humanOf(person: string): Actor {

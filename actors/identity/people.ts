@@ -12,6 +12,7 @@ import { createSignIns, type SignIns, type SignInsDeps } from './people-sign-in.
 import { createSessions, type Sessions } from './sessions.ts';
 import { endSignIns } from './sign-ins.ts';
 
+/** Everything that is done with people, by themselves and by the operator. */
 export interface People extends SignIns, Links, Sessions {
   /** Id of the person with a verified address. */
   personByEmail(email: string): string | undefined;
@@ -35,6 +36,7 @@ export interface People extends SignIns, Links, Sessions {
 
 export type PeopleDeps = SignInsDeps;
 
+/** Puts the parts together; they share one host and one form of secrets. */
 export function createPeople(deps: PeopleDeps): People {
   const { host } = deps;
   return {

@@ -92,6 +92,7 @@ interface Done {
   readonly doneMs: number;
 }
 
+/** What a call has ended, and the credentials that the operator should look at. */
 export interface Restoration extends Done {
   /** In all projects, also before a crash. */
   readonly ended: EndedCounts;

@@ -15,7 +15,6 @@
 import {
   canRotateSecret,
   GIVEN_UP_MAX,
-  type SessionContext,
   type SignInMethod,
 } from '../../machines/identity/session.ts';
 import type { Clock } from '../../streams/platform/clock.ts';
@@ -31,9 +30,11 @@ const DAY_MS = 24 * HOUR_MS;
 
 /** Absolute end of a session after its begin, ms. */
 export const SESSION_MS = 7 * DAY_MS;
+/** Longest life of a command line's session, ms: 30 days, whatever its use. */
 export const CLI_SESSION_MS = 30 * DAY_MS;
 /** Idle time after which a session is over, ms. */
 export const SESSION_IDLE_MS = 12 * HOUR_MS;
+/** Time without use that ends a command line's session, ms: 7 days. */
 export const CLI_SESSION_IDLE_MS = 7 * DAY_MS;
 /** Age at which a secret rotates with the next request, ms. */
 export const ROTATE_AFTER_MS = HOUR_MS;
@@ -76,6 +77,7 @@ export interface ListedSession {
   readonly expiresMs: number;
 }
 
+/** Sessions of people, in browsers and command lines. */
 export interface Sessions {
   /** The session of a cookie's secret; notes that it was seen. Throws a `Refusal`, as a key does. */
   sessionOf(secret: string): LiveSession;
@@ -106,6 +108,7 @@ export interface Sessions {
   ): Promise<number>;
 }
 
+/** The host, the form of secrets, and where last-seen times are kept. */
 export interface SessionsDeps {
   readonly host: Host;
   readonly clock: Clock;
@@ -139,6 +142,9 @@ export function startSession(draft: Draft, { id, agent, ...about }: NewSession):
   return expiresMs;
 }
 
+/**
+ * Wraps the host. Rotations under way are held in memory, so that there is one for each process.
+ */
 export function createSessions(deps: SessionsDeps): Sessions {
   const { host } = deps;
   /** Rotations under way, so that concurrent requests get one new secret. */
@@ -181,7 +187,7 @@ export function createSessions(deps: SessionsDeps): Sessions {
         ...{ project: SYSTEM_PROJECT, by: { kind: 'human', name: `people/${person}` }, request },
         decide(draft) {
           const row = draft.instance('session', session);
-          if (!row || contextOf(row).person !== person) {
+          if (!row || row.context.person !== person) {
             throw new Refusal('NOT_FOUND', `You have no session ${session}`);
           }
           endIn(draft, row, 'SIGNED_OUT');
@@ -212,7 +218,7 @@ function sessionOf(
   const view = host.view(SYSTEM_PROJECT);
   const id = secrets.parse('session', secret);
   const row = id === undefined ? undefined : view.instance('session', id);
-  const context = row && contextOf(row);
+  const context = row?.context;
   const digest = secrets.hash(secret);
   // Also compared for an unknown session, so that the duration is the same.
   const isCurrent = sameDigest(context?.hash, digest);
@@ -246,12 +252,12 @@ function sessionOf(
 /** Throws CREDENTIAL_REVOKED or CREDENTIAL_EXPIRED unless the session is the person's and goes on. */
 export function assertSessionOf(draft: Draft, id: string, person: string): void {
   const row = draft.instance('session', id);
-  if (!row || contextOf(row).person !== person) throw over('SIGNED_OUT');
+  if (!row || row.context.person !== person) throw over('SIGNED_OUT');
   assertLive(row, draft.at);
 }
 
 function assertLive(row: Instance<'session'>, nowMs: number): void {
-  const { expiresMs, endedReason } = contextOf(row);
+  const { expiresMs, endedReason } = row.context;
   if (row.value === 'ended') throw over(endedReason ?? 'SIGNED_OUT');
   if (row.value === 'active' && nowMs < expiresMs) return;
   throw new Refusal('CREDENTIAL_EXPIRED', 'The session is over: sign in again');
@@ -283,7 +289,7 @@ async function rotate({ host, secrets }: SessionsDeps, session: string): Promise
       const row = draft.instance('session', session);
       if (!row) throw new Refusal('NOT_FOUND', `There is no session ${session}`);
       assertLive(row, draft.at);
-      const { person, method, rotatedMs, expiresMs, previous } = contextOf(row);
+      const { person, method, rotatedMs, expiresMs, previous } = row.context;
       assertActive(draft, person);
       // The last new secret was never used: its answer was lost.
       const dueMs = previous?.isNewUnseen ? ROTATION_GRACE_MS : ROTATE_AFTER_MS;
@@ -294,7 +300,7 @@ async function rotate({ host, secrets }: SessionsDeps, session: string): Promise
           'The secret of the session has just been rotated by another request',
         );
       }
-      if (!canRotateSecret(contextOf(row))) {
+      if (!canRotateSecret(row.context)) {
         throw new Refusal('LIMIT_EXCEEDED', 'None of the last new secrets was used: use one', {
           limit: String(GIVEN_UP_MAX),
         });
@@ -320,7 +326,7 @@ async function end({ host }: SessionsDeps, id: string, reason: string, by: Actor
 
 /** Ends a session and its codes in a decision of `_system`; false when it was over. */
 export function endIn(draft: Draft, row: Instance<'session'>, reason: string): boolean {
-  revokeLinks(draft, contextOf(row).person, reason, row.instance);
+  revokeLinks(draft, row.context.person, reason, row.instance);
   return draft.send('session', row.instance, { type: 'ended', at: draft.at, reason }).changed;
 }
 
@@ -330,7 +336,7 @@ function sessionsOf({ host, clock, lastSeen }: SessionsDeps, person: string): Li
   return signInsOf(view, person).sessions.flatMap((session) => {
     const row = view.instance('session', session);
     if (!row) return [];
-    const { method, agent, createdMs, rotatedMs, expiresMs } = contextOf(row);
+    const { method, agent, createdMs, rotatedMs, expiresMs } = row.context;
     const lastUsedMs = Math.max(rotatedMs, lastSeen.of(session) ?? 0);
     const isOver = nowMs >= expiresMs || nowMs - lastUsedMs >= idleMaxMs(method);
     return isOver ? [] : [{ session, method, agent, createdMs, lastUsedMs, expiresMs }];
@@ -338,11 +344,7 @@ function sessionsOf({ host, clock, lastSeen }: SessionsDeps, person: string): Li
 }
 
 function actorOf(row: Instance<'session'>): Actor {
-  return { kind: 'human', name: `people/${contextOf(row).person}` };
-}
-
-function contextOf(row: Instance<'session'>): SessionContext {
-  return row.context;
+  return { kind: 'human', name: `people/${row.context.person}` };
 }
 
 function over(cause: string): Refusal {

@@ -4,6 +4,7 @@ import { timingSafeEqual } from 'node:crypto';
 /** Sign-in link, invitation, session. */
 export type SignInSecretKind = 'link' | 'inv' | 'session';
 
+/** Makes, recognises and hashes secrets. Nothing of a secret but its hash is ever stored. */
 export interface SignInSecrets {
   /** A new secret with 256 random bits. `id`: of an existing row that it belongs to. */
   mint(

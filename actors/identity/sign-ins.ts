@@ -17,6 +17,7 @@ export const LINKS_MAX = 10;
 
 const KIND = 'signIns';
 
+/** The body of one person's record; its ids are those of rows. */
 export interface SignIns {
   /** Ids, oldest first. */
   readonly sessions: readonly string[];

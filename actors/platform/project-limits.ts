@@ -6,7 +6,7 @@
  * together; limits on the use of the service bound what a moment may bring.
  */
 import { invalidField, Refusal } from '../../streams/platform/refusal.ts';
-import type { LogEntry } from '../../streams/telemetry/entry.ts';
+import type { RulesEntry } from '../../streams/telemetry/entry.ts';
 import type { Draft, Host, ProjectView } from './host/host-port.ts';
 
 declare module './host/rows.ts' {
@@ -15,6 +15,7 @@ declare module './host/rows.ts' {
   }
 }
 
+/** One row of the table; `help` and `beyond` are what operators and documents read of it. */
 export interface LimitDeclaration {
   /** What is counted: `rules`, `samples/s`, `bytes`. */
   readonly unit: string;
@@ -94,8 +95,10 @@ export const PROJECT_LIMITS = {
   },
 } as const satisfies Readonly<Record<string, LimitDeclaration>>;
 
+/** Names of limits, as the admin commands and the API have them. */
 export type LimitName = keyof typeof PROJECT_LIMITS;
 
+/** Every limit with the value in force: the default, or what an operator has set. */
 export type ProjectLimits = Readonly<Record<LimitName, number>>;
 
 /** In the order in which they are shown. */
@@ -106,6 +109,7 @@ export const DEFAULT_LIMITS = Object.fromEntries(
   LIMIT_NAMES.map((name) => [name, PROJECT_LIMITS[name].default]),
 ) as ProjectLimits;
 
+/** Kind of the record that holds what an operator has set; what is not in it has its default. */
 export const LIMITS_KIND = 'projectLimits';
 const ID = 'limits';
 
@@ -138,7 +142,7 @@ export function setLimits(draft: Draft, change: Partial<ProjectLimits>): Project
 }
 
 /** The log entry that brings the project's bound on instances to the evaluator. */
-export function limitsMarker(view: ProjectView, atMs: number): LogEntry {
+export function limitsMarker(view: ProjectView, atMs: number): RulesEntry {
   const limits = [{ project: view.project, instances: limitsOf(view).instances }];
   return { kind: 'rules', atMs, upserts: [], removals: [], limits };
 }

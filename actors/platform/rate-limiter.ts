@@ -5,6 +5,7 @@
 import { BoundedCache } from '../../streams/platform/bounded-cache.ts';
 import type { Clock } from '../../streams/platform/clock.ts';
 
+/** A token bucket: it starts full, and each call takes one token. */
 export interface RateLimit {
   /** Calls allowed at once. */
   readonly burst: number;
@@ -21,6 +22,10 @@ interface Bucket {
 /** About 2 MB. Beyond it, the least recently used keys start with a full bucket. */
 const BUCKETS_MAX = 10_000;
 
+/**
+ * Buckets by key, full for a key that is new. The keys used longest ago are forgotten first, which
+ * fills their buckets.
+ */
 export class RateLimiter {
   readonly #clock: Pick<Clock, 'elapsed'>;
   readonly #limit: RateLimit;

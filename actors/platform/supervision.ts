@@ -27,6 +27,7 @@ export interface PartHealth {
   readonly lastError: string | null;
 }
 
+/** The parts, in the order in which they start. */
 export interface SupervisionOptions {
   readonly parts: readonly Part[];
   readonly clock: Clock;
@@ -35,6 +36,7 @@ export interface SupervisionOptions {
   readonly onFailure: (part: PartHealth, error: unknown) => void;
 }
 
+/** The running parts. Restarts go on until `stop`. */
 export interface Supervision {
   /** One for each part, in the order given. */
   health(): PartHealth[];

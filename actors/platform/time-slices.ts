@@ -10,6 +10,7 @@ import type { Pacer } from '../../streams/platform/operators.ts';
 /** Work done in one turn before it yields, ms; no block may last 25 ms (API-31). */
 const SLICE_MS = 8;
 
+/** One for everything that shares a thread's turns: they have one slice between them. */
 export class TimeSlices implements Pacer {
   readonly #clock: Clock;
   #startedMs: number | undefined;

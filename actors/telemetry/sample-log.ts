@@ -9,7 +9,7 @@ import { Subject } from 'rxjs';
 import { BoundedCache } from '../../streams/platform/bounded-cache.ts';
 import type { Clock } from '../../streams/platform/clock.ts';
 import { PARTITIONS, type Stream, type StreamSpec } from '../../streams/platform/stream.ts';
-import type { LogEntry } from '../../streams/telemetry/entry.ts';
+import { isStale, type LogEntry, type RulesEntry } from '../../streams/telemetry/entry.ts';
 import {
   decoded,
   encodeEntry,
@@ -26,7 +26,6 @@ export const samplesSpec: StreamSpec = {
   subjects: ['svc.samples.>'],
   retention: 'log',
   duplicateWindowMs: 120_000,
-  replicas: 1,
 };
 
 /** Most entries that a reader may be behind; then reading waits for it. */
@@ -58,6 +57,20 @@ export async function* pastEntries(
     for await (const message of read) yield decoded(place(message));
   } finally {
     await read.close();
+  }
+}
+
+/** Markers of rules in the log, but for those whose writer's lease had ended: see `isStale`. */
+export async function* pastMarkers(stream: Stream): AsyncGenerator<RulesEntry> {
+  const epochs = new Map<number, number>();
+  for await (const { entry, partition } of pastEntries(
+    stream,
+    { sequence: 1 },
+    { kind: 'rules' },
+  )) {
+    if (entry.kind !== 'rules' || isStale(entry, epochs.get(partition) ?? 0)) continue;
+    epochs.set(partition, entry.epoch ?? 0);
+    yield entry;
   }
 }
 

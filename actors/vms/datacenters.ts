@@ -7,15 +7,23 @@
 import type { Clock } from '../../streams/platform/clock.ts';
 import { SYSTEM_PROJECT } from '../../streams/platform/commit/commit.ts';
 import { itemsOf } from '../../streams/platform/commit/page.ts';
+import type { Ownership } from '../../streams/platform/ownership.ts';
 import { pause } from '../../streams/platform/pause.ts';
 import type { Host } from '../platform/host/host-port.ts';
 import { isRetryable } from '../platform/retryable.ts';
 
+/** The silence that makes a data center stale, and the host that records it. */
 export interface DatacentersDeps {
   readonly host: Host;
   readonly clock: Clock;
+  /** The data center of this node. */
+  readonly datacenter: string;
   /** Silence after which a data center is stale: 3 sampling intervals, ms. */
   readonly silenceMs: number;
+  /** How long ago rows of data centers arrived at other members, ms. Absent: there are none. */
+  readonly heardElsewhere?: () => ReadonlyMap<string, number>;
+  /** Does this member act for `_system`? Every member hears all rows, and that one commits. */
+  readonly ownership: Pick<Ownership, 'owns'>;
   /** Called when a change of state could not be committed; the next check tries again. */
   readonly onLost?: (error: unknown) => void;
 }
@@ -29,6 +37,10 @@ interface Heard {
   readonly reported: boolean;
 }
 
+/**
+ * When each data center was last heard of, by this node. After a restart each has a whole silence
+ * of time.
+ */
 export class Datacenters {
   readonly #deps: DatacentersDeps;
   readonly #heard = new Map<string, Heard>();
@@ -39,14 +51,32 @@ export class Datacenters {
     this.#deps = deps;
   }
 
-  /** Rows from a collector of this data center arrived now. */
-  reported(datacenter: string): void {
+  /** Rows from a collector of a data center arrived now; undefined = of this node's own. */
+  readonly reported = (datacenter = this.#deps.datacenter): void => {
     this.#heard.set(datacenter, this.#now(true));
+  };
+
+  /** How long ago rows of data centers arrived here, ms. */
+  ages(): Record<string, number> {
+    const elapsedMs = this.#deps.clock.elapsed();
+    const reported = [...this.#heard].filter(([, heard]) => heard.reported);
+    return Object.fromEntries(reported.map(([name, heard]) => [name, elapsedMs - heard.elapsedMs]));
   }
 
-  #now(reported: boolean): Heard {
+  #now(reported: boolean, agoMs = 0): Heard {
     const { clock } = this.#deps;
-    return { elapsedMs: clock.elapsed(), atMs: clock.now(), reported };
+    return { elapsedMs: clock.elapsed() - agoMs, atMs: clock.now() - agoMs, reported };
+  }
+
+  /** Takes in what other members have heard since: rows of a data center may arrive at any of them. */
+  #hearOthers(): void {
+    for (const [datacenter, agoMs] of this.#deps.heardElsewhere?.() ?? []) {
+      const there = this.#now(true, agoMs);
+      const here = this.#heard.get(datacenter);
+      if (here === undefined || !here.reported || here.elapsedMs < there.elapsedMs) {
+        this.#heard.set(datacenter, there);
+      }
+    }
   }
 
   /** Its committed state; `live` for one that was never stale. */
@@ -66,7 +96,10 @@ export class Datacenters {
       if (!this.#heard.has(datacenter)) this.#heard.set(datacenter, this.#now(false));
     }
     while (!signal.aborted) {
-      for (const [datacenter, last] of this.#heard) await this.#check(datacenter, last);
+      this.#hearOthers();
+      for (const [datacenter, last] of this.#heard) {
+        if (this.#deps.ownership.owns(SYSTEM_PROJECT)) await this.#check(datacenter, last);
+      }
       await pause(this.#deps.clock, checkMs, signal);
     }
   }

@@ -23,11 +23,13 @@ export interface VmChange extends IdentityChange {
   readonly vm: string;
 }
 
+/** Offers enrolment of a VM, which ends an offer that was open. */
 export interface OfferEnrolment extends VmChange {
   /** '' = the known VM's own. */
   readonly datacenter: string;
 }
 
+/** The token for the guest, good for one use. */
 export interface OfferedEnrolment {
   /** null when this answers a resent request, as the token cannot be read again. */
   readonly token: string | null;
@@ -66,6 +68,7 @@ export interface Enrolments {
   isAvailableIn(datacenter: string): boolean;
 }
 
+/** The host, and the data centers that allow it. */
 export interface EnrolmentsDeps {
   readonly host: Pick<Host, 'submit' | 'findInstance'>;
   /** Data centers with expanded monitoring. */
@@ -74,6 +77,7 @@ export interface EnrolmentsDeps {
   readonly secrets: EnrolmentSecrets;
 }
 
+/** Makes and parses tokens and keys of agents. */
 export interface EnrolmentSecrets {
   /** A token that contains the id of its enrolment. */
   mintToken(enrolment: string): MintedKey;
@@ -84,6 +88,7 @@ export interface EnrolmentSecrets {
   hash(text: string): string;
 }
 
+/** Wraps the host; enrolments of a VM are decided one after another at its project's head. */
 export function createEnrolments(deps: EnrolmentsDeps): Enrolments {
   return {
     offer: (request) => offer(deps, request),
@@ -122,7 +127,7 @@ async function end(deps: EnrolmentsDeps, request: VmChange): Promise<void> {
       if (!enrolment) {
         throw new Refusal('NOT_FOUND', `The VM ${vm} has never been enrolled in ${draft.project}`);
       }
-      revokeKey(draft, contextOf(enrolment), 'UNENROLLED', by.name);
+      revokeKey(draft, enrolment.context, 'UNENROLLED', by.name);
       draft.send('enrolment', id, { type: 'unenrolled', at: draft.at, by: by.name });
       putUnwatched(draft, vm, vmBody(draft, vm));
       return {};
@@ -141,7 +146,7 @@ async function enrol(
   // Also compared for an unknown enrolment, so that the duration is the same. Costs no commit.
   const isKnown = sameDigest(found?.context.tokenHash, digest);
   if (!found || !isKnown) throw uselessToken();
-  const { project, vm } = contextOf(found);
+  const { project, vm } = found.context;
   const minted = secrets.mintKey();
   const { answer } = await host.submit({
     project,
@@ -150,7 +155,7 @@ async function enrol(
     decide(draft) {
       const enrolment = draft.instance('enrolment', found.instance);
       if (!enrolment || !isUsable(enrolment, digest, draft.at)) throw uselessToken();
-      const context = contextOf(enrolment);
+      const context = enrolment.context;
       const before = vmBody(draft, vm);
       const datacenter = reportedDatacenter(before) ?? context.datacenter;
       assertExpanded(datacenters, datacenter);
@@ -181,7 +186,7 @@ export function endAgentOf(draft: Draft, vm: string, by: string): void {
   const id = enrolmentIdOf(draft.project, vm);
   const enrolment = draft.instance('enrolment', id);
   if (!enrolment) return;
-  revokeKey(draft, contextOf(enrolment), 'VM_DELETED', by);
+  revokeKey(draft, enrolment.context, 'VM_DELETED', by);
   draft.send('enrolment', id, { type: 'unenrolled', at: draft.at, by });
 }
 
@@ -293,10 +298,6 @@ function putUnwatched(draft: Draft, vm: string, before: VmBody | undefined): voi
 function vmBody(draft: Draft, vm: string): VmBody | undefined {
   // Records of this kind are always written as `VmBody`.
   return draft.record('vm', vm)?.body;
-}
-
-function contextOf({ context }: Instance<'enrolment'>): EnrolmentContext {
-  return context;
 }
 
 function vmName(project: string, vm: string): string {

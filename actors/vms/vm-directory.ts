@@ -45,6 +45,7 @@ class ProjectVms {
   }
 }
 
+/** One for each host. Reading is from memory; a change is seen when its commit is applied. */
 export class VmDirectory {
   readonly #host: DirectoryHost;
   readonly #projects = new Map<string, ProjectVms>();
@@ -219,6 +220,7 @@ function isSame(before: VmBody, after: VmBody): boolean {
 // collector reports. The VM directory knows what is registered, so only a new VM or a new name
 // costs a commit. Identity is the id alone; a re-created domain is a new VM.
 
+/** The host that registers, and how many VMs a project may have. */
 export interface VmRegistryDeps {
   readonly host: Host;
   readonly clock: Clock;
@@ -248,6 +250,7 @@ interface Sender {
   readonly source: string | undefined;
 }
 
+/** Registers VMs with their first row, and keeps their names and data centers current. */
 export class VmRegistry {
   readonly #deps: VmRegistryDeps;
   readonly #directory: VmDirectory;
@@ -459,6 +462,7 @@ interface Heard {
   readonly collectorMs: number;
 }
 
+/** VMs that two senders report, in memory: for a warning, and to know whose absence counts. */
 export class OtherSenders {
   readonly #clock: Clock;
   readonly #heard = new Map<string, Map<string, Heard>>();

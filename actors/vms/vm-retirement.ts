@@ -9,6 +9,7 @@ import type { Committed, Draft, Host, RequestKey } from '../platform/host/host-p
 import { endAgentOf } from './enrolments.ts';
 import type { VmBody } from './vm-directory.ts';
 
+/** Which VMs go, and on whose word. */
 export interface RetireVms {
   readonly project: string;
   readonly by: Actor;
@@ -21,6 +22,7 @@ export interface RetireVms {
   readonly source?: string;
 }
 
+/** What became of each VM that was named. */
 export interface RetiredVms {
   /** Retired by this; one that had been before is not among them. */
   readonly retired: readonly string[];

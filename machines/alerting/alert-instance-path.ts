@@ -23,6 +23,7 @@ export type ObservedEvent =
   | RunEvent
   | WithoutCommit<Named<'sustained' | 'recovered' | 'dataObserved' | 'corrected'>>;
 
+/** One event and the states on both sides of it. States are xstate's, as JSON. */
 export interface PathStep {
   readonly event: string;
   /** When it happened, Unix ms. */
@@ -31,6 +32,7 @@ export interface PathStep {
   readonly to: StateValueJson;
 }
 
+/** A path, and where it has come to. */
 export interface InstancePath {
   /** One for each event that the state before took, oldest first. */
   readonly steps: readonly PathStep[];

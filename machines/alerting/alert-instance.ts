@@ -18,6 +18,7 @@ import {
   retireIncident,
 } from './incident.ts';
 
+/** The top state of the chart. `sustaining`: it breaches, and not yet for long enough. */
 export type Condition = 'idle' | 'sustaining' | 'firing' | 'retired';
 
 /** The condition that a state of the machine is in: the name of the top state. */
@@ -26,6 +27,7 @@ export function conditionOf(value: StateValueJson): Condition {
   return (typeof value === 'string' ? value : Object.keys(value)[0]) as Condition;
 }
 
+/** The series that the instance is about; none of it ever changes. */
 export interface AlertInstanceInput {
   /** Unix ms of the commit that creates it. */
   readonly at: number;
@@ -39,6 +41,7 @@ export interface AlertInstanceInput {
   readonly generation?: number;
 }
 
+/** What the row of an instance keeps, besides its state. */
 export interface AlertInstanceContext {
   readonly project: string;
   readonly rule: string;
@@ -70,6 +73,10 @@ interface Decided extends At {
   readonly eventMs: number;
 }
 
+/**
+ * Events of the evaluator carry the time at which they happened; events of people that of their
+ * commit.
+ */
 export type AlertInstanceEvent =
   /** A run begins at `eventMs`: the first observation that breaches, or the first after a gap. */
   | ({ readonly type: 'breachStarted' } & Decided)
@@ -442,6 +449,7 @@ const data = chart.createStateConfig({
   },
 });
 
+/** The chart. `docs/machines` has it as a drawing. */
 export const alertInstanceMachine = chart.createMachine({
   id: 'alertInstance',
   description: "A rule's condition on one series of one VM, and the incident it raises.",

@@ -27,6 +27,7 @@ export interface AlertRuleSpec {
   readonly labels?: Readonly<Record<string, string>>;
 }
 
+/** A new rule, as it was saved first. */
 export interface AlertRuleInput {
   /** Unix ms of the commit that creates it. */
   readonly at: number;
@@ -37,6 +38,7 @@ export interface AlertRuleInput {
   readonly by: string;
 }
 
+/** What the row of a rule keeps: desired and applied version, and why they differ. */
 export interface AlertRuleContext {
   readonly rule: string;
   readonly spec: AlertRuleSpec;
@@ -173,6 +175,7 @@ const deleted = {
   ],
 } as const;
 
+/** The chart. A deleted rule is final. */
 export const alertRuleMachine = chart.createMachine({
   id: 'alertRule',
   description: 'An alert rule: its desired version, and what of it the evaluator has applied.',

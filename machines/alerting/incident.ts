@@ -45,6 +45,7 @@ export interface Incident {
   readonly repeats: number;
 }
 
+/** Who has seen the incident, when, and what they wrote. */
 export interface Acknowledgement {
   readonly by: string;
   readonly atMs: number;

@@ -7,6 +7,7 @@ import { alertInstanceMachine, conditionOf } from '../alerting/alert-instance.ts
 import { alertRuleMachine } from '../alerting/alert-rule.ts';
 import { ciConnectionMachine } from '../ci/ci-connection.ts';
 import { ciVerificationMachine } from '../ci/ci-verification.ts';
+import { ATTEMPT_CAP_MIN } from '../delivery/attempt-cap.ts';
 import { deliveryMachine } from '../delivery/delivery.ts';
 import { destinationMachine } from '../delivery/destination.ts';
 import { recipientMachine } from '../delivery/recipient.ts';
@@ -54,6 +55,7 @@ type TypesOf<Machines extends Readonly<Record<string, AnyStateMachine>>> = {
  */
 export interface MachineTypes extends TypesOf<typeof machines> {}
 
+/** Names of machines, as rows, commits and the API have them. */
 export type MachineName = keyof MachineTypes;
 
 const definitions: readonly MachineDefinition[] = [
@@ -119,19 +121,20 @@ const definitions: readonly MachineDefinition[] = [
   ),
   define(
     destinationMachine,
-    3,
+    4,
     [
       'at',
       'kind',
       'displayName',
       'reason',
       'pausedReason',
+      'attemptCap',
       'overlapMs',
       'overlapEndsMs',
       'createdMs',
       'updatedMs',
     ],
-    { upcasters: { 1: withOverlapEndAndUrlId, 2: withLastFailure } },
+    { upcasters: { 1: withOverlapEndAndUrlId, 2: withLastFailure, 3: withAttemptCap } },
   ),
   define(recipientMachine, 1, [
     'at',
@@ -349,6 +352,11 @@ function withOverlapEndAndUrlId({ value, context }: MachineRow): MachineRow {
 function withLastFailure({ value, context }: MachineRow): MachineRow {
   const { failingSinceMs } = context;
   return { value, context: { ...context, lastFailedMs: failingSinceMs ?? null } };
+}
+
+/** Version 3 of a destination did not say how many attempts may be open: its process knew. */
+function withAttemptCap({ value, context }: MachineRow): MachineRow {
+  return { value, context: { ...context, attemptCap: ATTEMPT_CAP_MIN } };
 }
 
 /** Version 1 of a credential did not say who made it, nor was it bound to a data center or VM. */

@@ -7,6 +7,7 @@
 import { assertEvent, assign, setup } from 'xstate';
 import type { ObservedClaims } from './ci-verification.ts';
 
+/** What an approval makes a connection of. */
 export interface CiConnectionInput {
   /** Unix ms of the commit that creates it. */
   readonly at: number;
@@ -27,6 +28,7 @@ export interface CiConnectionInput {
   readonly createdBy: string;
 }
 
+/** What the row of a connection keeps, besides its state. */
 export interface CiConnectionContext extends Omit<CiConnectionInput, 'at'> {
   readonly tokenEpoch: number;
   /** Why it is disabled; null = it is not. */
@@ -148,6 +150,7 @@ const always = {
   },
 } as const;
 
+/** The chart. Being disabled can be undone, being deleted cannot. */
 export const ciConnectionMachine = chart.createMachine({
   id: 'ciConnection',
   description: 'A CI workflow that may act as a service account, as it was observed and approved.',

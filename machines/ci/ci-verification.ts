@@ -12,6 +12,7 @@ export const CI_VERIFICATION_MS = 30 * 60_000;
 /** Claims as observed, by name; a claim that the token did not have is null. */
 export type ObservedClaims = Readonly<Record<string, string | null>>;
 
+/** What a verification is started with. */
 export interface CiVerificationInput {
   /** Unix ms of the commit that creates it. */
   readonly at: number;
@@ -50,6 +51,7 @@ export interface CiRefusedProof {
   readonly claims: readonly string[];
 }
 
+/** What the row of a verification keeps; the pairing code is there as its hash alone. */
 export interface CiVerificationContext extends Omit<CiVerificationInput, 'at'> {
   readonly createdMs: number;
   /** End of both waits, Unix ms. */
@@ -143,6 +145,7 @@ const rejected = {
   actions: 'noteRejected',
 } as const;
 
+/** The chart. Every way ends in a final state, at the latest when it expires. */
 export const ciVerificationMachine = chart.createMachine({
   id: 'ciVerification',
   description: 'Proof of which CI workflow a project is about to trust. It grants nothing.',

@@ -24,6 +24,7 @@ export const DELIVERY_REASONS = [
   'EXPIRED',
   'REFUSED',
 ] as const;
+/** One of `DELIVERY_REASONS`: why a delivery ended without being accepted. */
 export type DeliveryReason = (typeof DELIVERY_REASONS)[number];
 
 /** What is looked at before an attempt, as shown in audit and API. */
@@ -40,8 +41,10 @@ export const DELIVERY_CHECKS = [
   'DESTINATION_NAMED',
   'NOT_SNOOZED',
 ] as const;
+/** One of `DELIVERY_CHECKS`. They are made again for every attempt, in the commit that opens it. */
 export type DeliveryCheck = (typeof DELIVERY_CHECKS)[number];
 
+/** One notification of one incident to one destination, or a test. */
 export interface DeliveryInput {
   /** Unix ms of the commit that creates it. */
   readonly at: number;
@@ -59,6 +62,7 @@ export interface DeliveryInput {
   readonly recipient: string | null;
 }
 
+/** What the row of a delivery keeps, its attempts among it. */
 export interface DeliveryContext extends Omit<DeliveryInput, 'at'> {
   readonly createdMs: number;
   /** Oldest first; the last one is open while its outcome is null. */
@@ -70,6 +74,7 @@ export interface DeliveryContext extends Omit<DeliveryInput, 'at'> {
   readonly nextAttemptMs: number | null;
 }
 
+/** One attempt; times are Unix ms. */
 export interface DeliveryAttempt {
   readonly attemptId: string;
   readonly startedMs: number;
@@ -89,7 +94,8 @@ interface Outcome {
 /**
  * Times in Unix ms. `delayMs`: from now to the next attempt; null = no other attempt fits. `checks`:
  * what was looked at, in that order; of `suppressed` the last one does not hold. Absent: events of
- * older versions, and what was suppressed without a recheck.
+ * older versions, and what was suppressed without a recheck. `failing`: the endpoint is to blame, so
+ * that its queue slows down; `restMs`: how long it asked for no attempt.
  */
 export type DeliveryEvent =
   | { readonly type: 'attemptDue'; readonly at: number }
@@ -113,11 +119,14 @@ export type DeliveryEvent =
       readonly httpStatus: number | null;
       readonly error: string;
       readonly delayMs: number | null;
+      readonly failing?: true;
+      readonly restMs?: number;
     } & Outcome)
   | ({
       readonly type: 'refused';
       readonly httpStatus: number | null;
       readonly error: string;
+      readonly failing?: true;
     } & Outcome)
   | ({ readonly type: 'attemptLost'; readonly delayMs: number | null } & Outcome);
 
@@ -199,6 +208,9 @@ const retryOrExpire = (description: string) =>
     },
   ] as const;
 
+/**
+ * The chart. Its delays are those of retries (24 hours in all), and survive a restart as timers.
+ */
 export const deliveryMachine = chart.createMachine({
   id: 'delivery',
   description: 'One notification to one destination, tried for at most 24 hours.',

@@ -4,6 +4,7 @@
  * an overlap discards the oldest at once.
  */
 import { assertEvent, assign, setup } from 'xstate';
+import { ATTEMPT_CAP_MIN } from './attempt-cap.ts';
 
 /** Longest overlap of a rotation, ms (LIMIT-12: up to 24 hours). */
 const SECRET_OVERLAP_MS_MAX = 24 * 3_600_000;
@@ -54,6 +55,8 @@ export interface DestinationContext extends Omit<DestinationInput, 'at' | 'secre
   readonly failingSinceMs: number | null;
   /** Last failed attempt of those, Unix ms; null = none. */
   readonly lastFailedMs: number | null;
+  /** Attempts to it that may be open at a time, over all members. */
+  readonly attemptCap: number;
   readonly createdMs: number;
   readonly updatedMs: number;
 }
@@ -74,6 +77,7 @@ export type DestinationEvent =
   | { readonly type: 'resumed'; readonly at: number; readonly by: string }
   | { readonly type: 'attemptFailed'; readonly at: number; readonly error: string }
   | { readonly type: 'attemptAccepted'; readonly at: number }
+  | { readonly type: 'attemptCapChanged'; readonly at: number; readonly attemptCap: number }
   | { readonly type: 'deleted'; readonly at: number; readonly by: string }
   | {
       readonly type: 'renamed';
@@ -95,6 +99,12 @@ export type DestinationEvent =
 
 const notFailing = { failingSinceMs: null, lastFailedMs: null } as const;
 
+/**
+ * An endpoint that was fixed is tried carefully, though not only after an attempt from before the fix
+ * has ended.
+ */
+const fixed = { ...notFailing, attemptCap: ATTEMPT_CAP_MIN + 1 } as const;
+
 const base = setup({
   types: {
     context: {} as DestinationContext,
@@ -107,13 +117,17 @@ const base = setup({
       return { pausedReason: event.reason, updatedMs: event.at };
     }),
     resume: assign(({ event }) => ({
-      ...notFailing,
+      ...fixed,
       pausedReason: null,
       updatedMs: event.at,
     })),
     noteFailing: assign(({ event }) => ({ failingSinceMs: event.at, lastFailedMs: event.at })),
     noteFailed: assign(({ event }) => ({ lastFailedMs: event.at })),
     noteAccepted: assign(notFailing),
+    changeCap: assign(({ event }) => {
+      assertEvent(event, 'attemptCapChanged');
+      return { attemptCap: event.attemptCap };
+    }),
     giveUp: assign(({ event }) => {
       assertEvent(event, 'attemptFailed');
       const pausedReason = `Every attempt of the last 3 days failed: ${event.error}`;
@@ -126,7 +140,7 @@ const base = setup({
     retarget: assign(({ event }) => {
       assertEvent(event, 'retargeted');
       const { urlId, urlDigest, host, lastFour, at: updatedMs } = event;
-      return { ...notFailing, urlId, urlDigest, host, lastFour, updatedMs };
+      return { ...fixed, urlId, urlDigest, host, lastFour, updatedMs };
     }),
     takeSecret: assign(({ context, event }) => {
       assertEvent(event, 'secretRotated');
@@ -178,6 +192,11 @@ const retargeted = {
 const renamed = {
   description: 'Somebody changed its display name.',
   actions: 'rename',
+} as const;
+
+const attemptCapChanged = {
+  description: 'Attempts ended quickly, slowly or badly: more or fewer may be open at a time.',
+  actions: 'changeCap',
 } as const;
 
 const secretRotated = {
@@ -234,6 +253,7 @@ export const destinationMachine = chart.createMachine({
           guard: 'isFailing',
           actions: 'noteAccepted',
         },
+        attemptCapChanged,
         renamed,
         retargeted,
         secretRotated,
@@ -249,6 +269,7 @@ export const destinationMachine = chart.createMachine({
           target: 'active',
           actions: 'resume',
         },
+        attemptCapChanged,
         renamed,
         retargeted,
         secretRotated,
@@ -291,6 +312,7 @@ function initialContext(input: DestinationInput | undefined): DestinationContext
     overlapEndsMs: null,
     pausedReason: null,
     ...notFailing,
+    attemptCap: ATTEMPT_CAP_MIN,
     createdMs,
     updatedMs: createdMs,
   };

@@ -104,6 +104,17 @@ const keptNames: readonly {
     reason: 'A key of the file format of recordings, which users keep',
   },
   {
+    name: /[lL]anes?(?![a-z])|(?<=[a-z])Lanes?(?![a-z])/g,
+    paths:
+      /^(src\/dashboard\/pages\/alerting\/rules\/.*|test\/dashboard\/(alerting\/preview|rule-preview)\.test\.ts)$/,
+    reason: 'A row in the drawing of a preview: one swimlane for each alert instance',
+  },
+  {
+    name: /(?<=`test\/dashboard\/rule-preview\.test\.ts`:.*)\blane\b/g,
+    paths: /^docs\/requirements\.md$/,
+    reason: 'The same, in the names of its tests',
+  },
+  {
     name: /\blines\.question\b/g,
     paths: /^src\/cli\/client\/ports\.ts$/,
     reason: 'A method of node:readline',

@@ -9,6 +9,12 @@ func (c *Client) PreviewAlertRule(ctx context.Context, request *PreviewAlertRule
 	return unary[PreviewAlertRuleResponse](ctx, c, method{service: "svc.monitoring.v1.AlertService", name: "PreviewAlertRule"}, request)
 }
 
+// ReplayAlertRule: estimates which notifications a rule would have sent over stored history. Saves and sends
+// nothing.
+func (c *Client) ReplayAlertRule(ctx context.Context, request *ReplayAlertRuleRequest) (*ReplayAlertRuleResponse, error) {
+	return unary[ReplayAlertRuleResponse](ctx, c, method{service: "svc.monitoring.v1.AlertService", name: "ReplayAlertRule"}, request)
+}
+
 // SaveAlertRule: creates or edits a rule. Waits up to 500 ms for it to be applied.
 func (c *Client) SaveAlertRule(ctx context.Context, request *SaveAlertRuleRequest) (*SaveAlertRuleResponse, error) {
 	return unary[SaveAlertRuleResponse](ctx, c, method{service: "svc.monitoring.v1.AlertService", name: "SaveAlertRule", isMutation: true}, request)
@@ -189,6 +195,15 @@ type PreviewAlertRuleRequest struct {
 
 	// Length of history before now, 1 to 604,800.
 	HistorySeconds int32 `json:"historySeconds,omitempty"`
+
+	// Also answer the `trace` of this VM, one of the rule's. Full VM resource name; empty = no trace.
+	TraceVMName string `json:"traceVmName,omitempty"`
+
+	// Labels of the traced series, such as its mount; empty = the series of the VM.
+	TraceLabels map[string]string `json:"traceLabels,omitempty"`
+
+	// true: also answer `instances`.
+	WithInstances bool `json:"withInstances,omitempty"`
 }
 
 // PreviewAlertRuleResponse is a message of the API.
@@ -197,7 +212,7 @@ type PreviewAlertRuleResponse struct {
 
 	HistoryStatus PreviewedHistoryStatus `json:"historyStatus,omitempty"`
 
-	// Observation times with a value of the metric, over all selected VMs.
+	// Sampling intervals with a value of the metric, over all selected VMs; never more than expected.
 	EvaluatedSamples int64 `json:"evaluatedSamples,string,omitempty"`
 
 	// Sampling intervals of the VMs within the requested history, since each was first known.
@@ -208,6 +223,28 @@ type PreviewAlertRuleResponse struct {
 
 	// true: the list is incomplete.
 	Truncated bool `json:"truncated,omitempty"`
+
+	// The traced series over the history, or over its last 86,400 s where it is longer. Absent when
+	// it was not asked for or its history could not be read. `rule_name` and `path` are empty.
+	Trace *ExplainAlertInstanceResponse `json:"trace,omitempty"`
+
+	// At most 200: those that would have fired first, then the others, VM by VM.
+	Instances []PreviewAlertRuleResponseInstance `json:"instances,omitempty"`
+
+	// Instances beyond these 200.
+	InstancesOmitted int64 `json:"instancesOmitted,string,omitempty"`
+
+	// VMs without a value of the metric in the history, or whose history could not be read. Nothing
+	// is known of them.
+	UnknownVMs int64 `json:"unknownVms,string,omitempty"`
+
+	// Their names, 20 at most.
+	UnknownVMNames []string `json:"unknownVmNames,omitempty"`
+
+	// Bounds of the history.
+	StartUnixMs int64 `json:"startUnixMs,string,omitempty"`
+
+	EndUnixMs int64 `json:"endUnixMs,string,omitempty"`
 }
 
 // PreviewAlertRuleResponseFiring is a message of the API.
@@ -225,8 +262,102 @@ type PreviewAlertRuleResponseFiring struct {
 	EndUnix *int64 `json:"endUnix,string,omitempty"`
 }
 
+// PreviewAlertRuleResponseInstance: one series of one VM over the history.
+type PreviewAlertRuleResponseInstance struct {
+	// Full VM resource name.
+	VMName string `json:"vmName,omitempty"`
+
+	Labels map[string]string `json:"labels,omitempty"`
+
+	// Number of times it would have fired; all of them, however long the lists are.
+	Firings int32 `json:"firings,omitempty"`
+
+	// Without a break up to the end of the history, or of the VM.
+	Segments []ExplainAlertInstanceResponseSegment `json:"segments,omitempty"`
+
+	// true: only the newest 100 segments are listed; of the time before them nothing is said.
+	SegmentsTruncated bool `json:"segmentsTruncated,omitempty"`
+}
+
 // PreviewedHistory: coverage of the requested history. It is a message because its values share names with others.
 type PreviewedHistory struct{}
+
+// ReplayAlertRuleRequest is a message of the API.
+type ReplayAlertRuleRequest struct {
+	// `projects/p`.
+	ProjectName string `json:"projectName,omitempty"`
+
+	// As in a save. Replayed even if `enabled` is false.
+	Spec *AlertRuleSpec `json:"spec,omitempty"`
+
+	// Length of history before now, 1 to 86,400.
+	HistorySeconds int32 `json:"historySeconds,omitempty"`
+
+	// At most 20 of the VMs that the rule selects. Empty = all of them, if they are at most 20.
+	VMNames []string `json:"vmNames,omitempty"`
+}
+
+// ReplayAlertRuleResponse: an estimate. The rule counts as applied where the history begins. Samples are evaluated in the
+// order of their times; each destination accepts at once, as it is now; nobody acknowledges or
+// snoozes. Whether a whole data center is silent is judged by the replayed VMs alone.
+type ReplayAlertRuleResponse struct {
+	// Oldest first, at most 500, with at most 2 MiB of bodies.
+	Notifications []ReplayAlertRuleResponseNotification `json:"notifications,omitempty"`
+
+	// true: there were more; the list has the first ones.
+	Truncated bool `json:"truncated,omitempty"`
+
+	// The replayed period.
+	StartTimeUnix int64 `json:"startTimeUnix,string,omitempty"`
+
+	EndTimeUnix int64 `json:"endTimeUnix,string,omitempty"`
+
+	// Full resource names of the replayed VMs.
+	VMNames []string `json:"vmNames,omitempty"`
+
+	// VMs whose history could not be read. They are left out, so nothing is known of them.
+	UnreadVMNames []string `json:"unreadVmNames,omitempty"`
+
+	// Sampling intervals with a reading that the metric needs, over all replayed VMs; never more than
+	// expected.
+	ObservedSamples int64 `json:"observedSamples,string,omitempty"`
+
+	// Sampling intervals of the VMs within the period, since each was first known.
+	ExpectedSamples int64 `json:"expectedSamples,string,omitempty"`
+}
+
+// ReplayAlertRuleResponseNotification is a message of the API.
+type ReplayAlertRuleResponseNotification struct {
+	// Time at which it would have been sent; for one that is not sent, at which it would have been
+	// queued.
+	AtUnix int64 `json:"atUnix,string,omitempty"`
+
+	// Never TEST.
+	Event DeliveryEvent `json:"event,omitempty"`
+
+	// Full VM resource name; empty for a condition of a whole data center.
+	VMName string `json:"vmName,omitempty"`
+
+	Labels map[string]string `json:"labels,omitempty"`
+
+	// Full resource name. Present only for callers who may change destinations.
+	DestinationName *string `json:"destinationName,omitempty"`
+
+	// SENT or SUPPRESSED.
+	Outcome DeliveryState `json:"outcome,omitempty"`
+
+	// Reason if not sent, e.g. `PAUSED`, `SUPERSEDED`, `RECIPIENT_NOT_VERIFIED`; else empty.
+	Reason string `json:"reason,omitempty"`
+
+	// Text that would have been sent: a JSON document, for mail subject and text. Names and links of
+	// the rule and the incident in it lead nowhere. Present only for what is sent, and only for
+	// callers who may change destinations.
+	Body *string `json:"body,omitempty"`
+
+	// Address of the mail recipient. Present only for mail, and only for callers who may change
+	// destinations.
+	Recipient *string `json:"recipient,omitempty"`
+}
 
 // SaveAlertRuleRequest is a message of the API.
 type SaveAlertRuleRequest struct {

@@ -631,6 +631,10 @@ type CiVerification struct {
 	// Number of wrong pairing codes; those of the last minute may be missing. Five from one source
 	// lock out that source alone, for ten minutes.
 	WrongCodes int32 `json:"wrongCodes,omitempty"`
+
+	// Step to paste into the workflow, as StartCiVerification answers it. Only in GetCiVerification,
+	// while a proof is awaited; empty otherwise.
+	WorkflowStep string `json:"workflowStep,omitempty"`
 }
 
 // GetCiVerificationRequest is a message of the API.
@@ -718,6 +722,12 @@ type CiConnection struct {
 
 	// Refused exchanges, newest first, at most 10; one per minute is kept. Only in GetCiConnection.
 	RecentRefusals []CiRefusedExchange `json:"recentRefusals,omitempty"`
+
+	// Time of the newest recorded refusal; absent = none.
+	LastRefusalUnix *int64 `json:"lastRefusalUnix,string,omitempty"`
+
+	// Reason given by whoever disabled it; empty = not disabled.
+	DisabledReason string `json:"disabledReason,omitempty"`
 }
 
 // CiRefusedExchange: refused exchanges of a connection that are recorded together. Claim values are only in the job's

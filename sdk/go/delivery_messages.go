@@ -30,6 +30,12 @@ type Delivery struct {
 
 	// Its path, oldest first, at most 500 steps. Only in GetDelivery.
 	Steps []DeliveryStep `json:"steps,omitempty"`
+
+	// Of its incident, as that recorded them. Empty for a test; the VM also for a condition of a whole
+	// data center.
+	RuleDisplayName string `json:"ruleDisplayName,omitempty"`
+
+	VMName string `json:"vmName,omitempty"`
 }
 
 // DeliveryAttempt is a message of the API.

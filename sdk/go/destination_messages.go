@@ -78,6 +78,29 @@ type Destination struct {
 
 	// Webhooks only: the previous secret also signs until this time.
 	SecretOverlapEndsUnix *int64 `json:"secretOverlapEndsUnix,string,omitempty"`
+
+	// First failed attempt since one was accepted, the URL changed or it was resumed; absent = none.
+	// After 24 hours without a failure the next one counts as the first.
+	FailingSinceUnix *int64 `json:"failingSinceUnix,string,omitempty"`
+
+	// The newest delivery to it. Only in GetDestination and ListDestinations; absent = none yet.
+	LastDelivery *LastDelivery `json:"lastDelivery,omitempty"`
+}
+
+// LastDelivery is a message of the API.
+type LastDelivery struct {
+	// `projects/p/deliveries/d`.
+	Name string `json:"name,omitempty"`
+
+	State DeliveryState `json:"state,omitempty"`
+
+	CreatedUnix int64 `json:"createdUnix,string,omitempty"`
+
+	// Start of its last attempt; absent = none yet.
+	AttemptedUnix *int64 `json:"attemptedUnix,string,omitempty"`
+
+	// What went wrong with that attempt; empty = nothing, or it is under way.
+	Error string `json:"error,omitempty"`
 }
 
 // CreateDestinationRequest is a message of the API.

@@ -104,7 +104,7 @@ type Quality struct {
 	// `LIVE` or `STALE`.
 	DatacenterState string `json:"datacenterState,omitempty"`
 
-	// Expected samples of the range at the source's interval, and observed samples.
+	// Sampling intervals of the range, and those in which there is an observation: never more.
 	ExpectedSamples int64 `json:"expectedSamples,string,omitempty"`
 
 	ObservedSamples int64 `json:"observedSamples,string,omitempty"`

@@ -4,11 +4,10 @@
  * by `operator/<user>`, the user being the one who runs the command.
  */
 import { type Members, projectRecord } from '../../actors/identity/members.ts';
-import { MEMBERS_MAX, membershipOf } from '../../actors/identity/membership-changes.ts';
+import { MEMBERS_MAX } from '../../actors/identity/membership-changes.ts';
 import type { People } from '../../actors/identity/people.ts';
 import {
   claimOf,
-  contextOfPerson,
   emailOrNone,
   parseEmail,
   personByClaim,
@@ -175,7 +174,7 @@ function listProjects(host: Host): ListedProject[] {
     const view = host.view(project);
     if (!view.record('project', project)) return [];
     const rows = view.instances('membership', { limit: MEMBERS_MAX }).items;
-    const active = rows.filter(({ value }) => value === 'active').map(membershipOf);
+    const active = rows.filter(({ value }) => value === 'active').map(({ context }) => context);
     const owners = active.filter(({ role }) => role === 'OWNER');
     const names = owners.map(({ displayName }) => displayName).sort();
     return [{ project, ...projectFacts(host, project), members: active.length, owners: names }];
@@ -215,7 +214,7 @@ async function loginLink(
 ): Promise<MadeLink> {
   const person = personOf(deps, body);
   const { token, expiresMs } = await deps.people.linkOnRequest(by, person, request);
-  const { displayName } = contextOfPerson(personRow(deps.host.view(SYSTEM_PROJECT), person));
+  const { displayName } = personRow(deps.host.view(SYSTEM_PROJECT), person).context;
   return { ...shownLink(deps.publicUrl, token), expiresMs, whom: displayName };
 }
 
@@ -228,7 +227,7 @@ function listPeople({ host, members }: IdentityRouteDeps): ListedPerson[] {
   const system = host.view(SYSTEM_PROJECT);
   const people = [...itemsOf(1_000, (page) => system.instances('person', page))];
   return people.map((row) => {
-    const { displayName, email, disabledReason, createdMs } = contextOfPerson(row);
+    const { displayName, email, disabledReason, createdMs } = row.context;
     return {
       ...{ person: row.instance, displayName, email, disabledReason, createdMs },
       claimedEmail: claimOf(system, row.instance) ?? '',
@@ -263,7 +262,7 @@ async function endSessions(
 /** As the person is now; the sessions are those that the act ended. */
 function changedPerson(host: Host, person: string, sessions: number): ChangedPerson {
   const row = personRow(host.view(SYSTEM_PROJECT), person);
-  const { displayName } = contextOfPerson(row);
+  const { displayName } = row.context;
   return { person, displayName, state: String(row.value), sessions };
 }
 

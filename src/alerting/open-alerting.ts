@@ -10,6 +10,8 @@ import type { ClockNotes } from '../../actors/telemetry/ingest/clock-notes.ts';
 import type { IngestLimits } from '../../actors/telemetry/ingest/ingest-limits.ts';
 import { tick } from '../../actors/telemetry/ticker.ts';
 import type { History } from '../../sqlite/telemetry/history/store/store.ts';
+import type { Membership } from '../../streams/platform/membership/membership.ts';
+import type { Ownership } from '../../streams/platform/ownership.ts';
 import type { Stream } from '../../streams/platform/stream.ts';
 import { faulty, ready } from '../platform/health.ts';
 import type { LostWork, RoomBase } from '../platform/room-base.ts';
@@ -18,6 +20,8 @@ export interface AlertingOptions extends RoomBase {
   readonly host: RunningHost;
   readonly stream: Stream;
   readonly history: History;
+  readonly member: Membership;
+  readonly ownership: Ownership;
   readonly clocks: ClockNotes;
   readonly ingestLimits: IngestLimits;
   readonly lost: LostWork;
@@ -25,9 +29,11 @@ export interface AlertingOptions extends RoomBase {
 
 export function openAlerting(options: AlertingOptions) {
   const { host, stream, history, clock, clocks, ingestLimits, metrics, log, health } = options;
+  const { member, ownership } = options;
   const edgeFaults = metrics.counter('svc_edge_faults_total', 'Edges that could not be decided');
   const evaluator = new SamplePipeline({
-    ...{ host, stream, clock, history, recovery: history },
+    ...{ host, stream, clock, history, ownership, recovery: history },
+    decidedBy: (partition) => member.decidedBy(partition),
     clockAhead: (sinceMs) => clocks.ahead(sinceMs),
     onFault(what, error) {
       edgeFaults.inc();
@@ -50,7 +56,8 @@ export function openAlerting(options: AlertingOptions) {
 }
 
 function partsOf(options: AlertingOptions, pipeline: SamplePipeline): Part[] {
-  const { lost } = options;
+  const { lost, member } = options;
+  const memberFloors = () => member.floors();
   const livenessReport = (partition: number, atMs: number) =>
     pipeline.livenessReport(partition, atMs);
   return [
@@ -64,13 +71,16 @@ function partsOf(options: AlertingOptions, pipeline: SamplePipeline): Part[] {
     {
       name: 'sample retention',
       run: (signal) =>
-        retainSamples({ ...options, pipeline, onLost: lost('sample retention') }, signal),
+        retainSamples(
+          { ...options, pipeline, memberFloors, onLost: lost('sample retention') },
+          signal,
+        ),
     },
   ];
 }
 
 function instanceLimitPart(options: AlertingOptions, evaluator: SamplePipeline): Part {
-  const { host, clock, lost, metrics } = options;
+  const { host, clock, lost, metrics, ownership } = options;
   metrics.gauge(
     'svc_unevaluated_instances',
     "Alert instances that are not evaluated, because their project's limit is reached",
@@ -83,6 +93,6 @@ function instanceLimitPart(options: AlertingOptions, evaluator: SamplePipeline):
     },
   );
   const isCaughtUp = () => evaluator.isCaughtUp();
-  const deps = { host, clock, evaluator, isCaughtUp, onLost: lost('instance limit') };
+  const deps = { host, clock, ownership, evaluator, isCaughtUp, onLost: lost('instance limit') };
   return { name: 'instance limit', run: (signal) => watchInstanceLimit(deps, signal) };
 }

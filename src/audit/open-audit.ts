@@ -6,7 +6,8 @@ import { retain } from '../../actors/audit/retention.ts';
 import type { RunningHost } from '../../actors/platform/host/host.ts';
 import type { Part } from '../../actors/platform/supervision.ts';
 import { CommitReader } from '../../sqlite/platform/control/commit-reader.ts';
-import type { SecretStore } from '../../sqlite/platform/secret-store.ts';
+import type { SecretStore } from '../../sqlite/platform/secrets/secret-store.ts';
+import type { Ownership } from '../../streams/platform/ownership.ts';
 import { replaceFileDurably, syncFolderSoon } from '../platform/durable-file.ts';
 import type { LostWork, RoomBase } from '../platform/room-base.ts';
 import type { Settings } from '../platform/settings/settings.ts';
@@ -114,15 +115,16 @@ export function retentionPart(
   options: Pick<RoomBase, 'settings' | 'clock' | 'metrics'> & {
     readonly host: RunningHost;
     readonly secrets: Pick<SecretStore, 'excerpts'>;
+    readonly ownership: Ownership;
     readonly lost: LostWork;
   },
 ): Part {
-  const { host, clock, lost, metrics, secrets, settings } = options;
+  const { host, clock, lost, metrics, ownership, secrets, settings } = options;
   const removed = metrics.counter('svc_retention_removed_total', 'Records removed by retention', [
     'kind',
   ]);
   const deps = {
-    ...{ host, clock, auditKeptMs: settings.auditRetentionDays * DAY_MS, owns: () => true },
+    ...{ host, clock, auditKeptMs: settings.auditRetentionDays * DAY_MS, owns: ownership.owns },
     forgetExcerpts: (deliveries: readonly string[]) => secrets.excerpts.delete(deliveries),
     onRemoved: (kind: string, count: number) => removed.inc({ kind }, count),
     onLost: lost('retention'),

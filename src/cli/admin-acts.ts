@@ -11,6 +11,7 @@ import {
   type LimitName,
   PROJECT_LIMITS,
 } from '../../actors/platform/project-limits.ts';
+import type { SnapshotManifest } from '../../streams/platform/snapshots.ts';
 import { TRANSITIONS_PATH } from '../admin/audit-routes.ts';
 import {
   COLLECTOR_PATHS,
@@ -24,6 +25,7 @@ import {
   type RetiredVmAnswer,
 } from '../admin/project-limit-routes.ts';
 import { RESTORED_PATH } from '../admin/restored-routes.ts';
+import { SNAPSHOT_PATH } from '../admin/snapshot-routes.ts';
 import { ListTransitionsResponseSchema } from '../gen/svc/audit/v1/audit_pb.ts';
 import type { Input, Option, Positional } from './client/arguments.ts';
 import { localTime, NOT_OBSERVED, table } from './client/output.ts';
@@ -210,6 +212,20 @@ function keyTable(keys: readonly ListedCollectorKey[]): string {
     'There are no keys of collectors: "svc admin collector-key create" makes one',
   );
 }
+
+export const snapshotActs: readonly AdminAct[] = [
+  {
+    name: 'snapshot',
+    summary: 'On NATS: write a snapshot now, with which a new or long absent member begins',
+    path: SNAPSHOT_PATH,
+    ask: () => ({}),
+    render(answer) {
+      const { id, position, chunks, compressedBytes } = answer as SnapshotManifest;
+      const size = `${(compressedBytes / 1024 ** 2).toFixed(1)} MiB in ${chunks} chunks`;
+      return `snapshot ${id} of EVENTS at ${position.applied}: ${size}\n`;
+    },
+  },
+];
 
 export const restoredActs: readonly AdminAct[] = [
   {

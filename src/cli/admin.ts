@@ -17,7 +17,14 @@ import {
 } from '../admin/identity-routes.ts';
 import { closestName } from '../platform/closest-name.ts';
 import { ConfigError, loadConfig } from '../platform/settings/config.ts';
-import { type AdminAct, auditActs, collectorActs, limitActs, restoredActs } from './admin-acts.ts';
+import {
+  type AdminAct,
+  auditActs,
+  collectorActs,
+  limitActs,
+  restoredActs,
+  snapshotActs,
+} from './admin-acts.ts';
 import { requestIdOption } from './client/action.ts';
 import { type Input, type Option, parseInput } from './client/arguments.ts';
 import { printable, UsageError } from './client/faults.ts';
@@ -25,6 +32,8 @@ import { newUuid } from './client/names.ts';
 import { json, localTime, table } from './client/output.ts';
 import { processPorts } from './client/ports.ts';
 import { type Command, EXIT_FAULT, EXIT_OK, EXIT_USAGE, type Surroundings } from './command.ts';
+import { memberActs } from './member-acts.ts';
+import { streamActs } from './stream-acts.ts';
 
 const sharedOptions: readonly Option[] = [
   {
@@ -388,4 +397,7 @@ const acts: readonly AdminAct[] = [
   ...auditActs,
   ...limitActs,
   ...restoredActs,
+  ...snapshotActs,
+  ...streamActs,
+  ...memberActs,
 ];

@@ -32,6 +32,7 @@ import { EXIT_NOT_FOUND, Fault, UsageError } from './client/faults.ts';
 import { projectName } from './client/names.ts';
 import { json, messageJson } from './client/output.ts';
 import { processPorts } from './client/ports.ts';
+import { ProgressLine } from './client/progress-line.ts';
 import { EXIT_FAULT, EXIT_OK, EXIT_USAGE, type Surroundings } from './command.ts';
 import { transitionTable } from './transition-table.ts';
 
@@ -127,8 +128,10 @@ function controlIn(folder: string): string {
 async function verify(asked: Asked, surroundings: Surroundings): Promise<number> {
   if (asked.sinks.length > 0) return verifySink(asked, surroundings);
   const { folder, json } = asked;
-  const progress = new ProgressLine(surroundings);
-  const result = await askOrRead(folder, surroundings, (line) => progress.show(line));
+  const progress = new ProgressLine(surroundings, 'verified', 'commits');
+  const result = await askOrRead(folder, surroundings, ({ verified, commits }) =>
+    progress.show(verified, commits),
+  );
   progress.end();
   const text = json ? `${JSON.stringify(result, null, 2)}\n` : verificationText(result);
   surroundings.stdout(text);
@@ -155,30 +158,6 @@ async function askOrRead(
     return await verifyOnDisk(paths, { clock: client.clock, onProgress });
   } catch (error) {
     throw toDataFolderFault(error, paths.control);
-  }
-}
-
-/** How far it is: a line that changes on a terminal, a line for each quarter otherwise. */
-class ProgressLine {
-  readonly #surroundings: Surroundings;
-  #shown = 0;
-
-  constructor(surroundings: Surroundings) {
-    this.#surroundings = surroundings;
-  }
-
-  show({ verified, commits }: VerifyProgress): void {
-    const { isTerminal, stderr } = this.#surroundings;
-    const percent = commits === 0 ? 100 : Math.floor((100 * verified) / commits);
-    const isLast = verified === commits;
-    if (percent < this.#shown + (isTerminal ? 1 : 25) && !isLast) return;
-    this.#shown = percent;
-    const text = `verified ${verified} of ${commits} commits (${percent} %)`;
-    stderr(isTerminal ? `\r${text}` : `${text}\n`);
-  }
-
-  end(): void {
-    if (this.#surroundings.isTerminal && this.#shown > 0) this.#surroundings.stderr('\n');
   }
 }
 

@@ -18,7 +18,8 @@ import {
 } from '../admin/history-routes.ts';
 import { DataFolderUnusable, toDataFolderFault } from '../platform/data-folder.ts';
 import { ConfigError, loadConfig } from '../platform/settings/config.ts';
-import { tableLines } from '../platform/table.ts';
+import { bytesText, count, tableLines } from '../platform/table.ts';
+import { ProgressLine } from './client/progress-line.ts';
 import { type Command, EXIT_FAULT, EXIT_OK, EXIT_USAGE, type Surroundings } from './command.ts';
 
 const USAGE = `Usage: svc history stats [--data FOLDER] [--json]
@@ -94,12 +95,11 @@ async function stats({ folder, json }: Asked, surroundings: Surroundings): Promi
 }
 
 async function check({ folder, json }: Asked, surroundings: Surroundings): Promise<number> {
-  const progress = new ProgressLine(surroundings);
-  const onProgress = (line: unknown) => progress.show(line as CheckProgress);
-  const ask = async () => (await askService(folder, HISTORY_CHECK_PATH, onProgress)) as CheckReport;
-  const report = await askOrRead(folder, surroundings, ask, (history) =>
-    history.check((line) => progress.show(line)),
-  );
+  const progress = new ProgressLine(surroundings, 'checked', 'chunks');
+  const onProgress = ({ checked, chunks }: CheckProgress) => progress.show(checked, chunks);
+  const onLine = (line: unknown) => onProgress(line as CheckProgress);
+  const ask = async () => (await askService(folder, HISTORY_CHECK_PATH, onLine)) as CheckReport;
+  const report = await askOrRead(folder, surroundings, ask, (history) => history.check(onProgress));
   progress.end();
   surroundings.stdout(json ? jsonText(report) : checkText(report));
   return report.damaged.length === 0 ? EXIT_OK : EXIT_FAULT;
@@ -138,29 +138,6 @@ async function askOrRead<T>(
     }
   } catch (error) {
     throw toDataFolderFault(error, path);
-  }
-}
-
-/** How far a check is: a line that changes on a terminal, a line for each quarter otherwise. */
-class ProgressLine {
-  readonly #surroundings: Surroundings;
-  #shown = 0;
-
-  constructor(surroundings: Surroundings) {
-    this.#surroundings = surroundings;
-  }
-
-  show({ checked, chunks }: CheckProgress): void {
-    const { isTerminal, stderr } = this.#surroundings;
-    const percent = chunks === 0 ? 100 : Math.floor((100 * checked) / chunks);
-    if (percent < this.#shown + (isTerminal ? 1 : 25)) return;
-    this.#shown = percent;
-    const text = `checked ${checked} of ${chunks} chunks (${percent} %)`;
-    stderr(isTerminal ? `\r${text}` : `${text}\n`);
-  }
-
-  end(): void {
-    if (this.#surroundings.isTerminal && this.#shown > 0) this.#surroundings.stderr('\n');
   }
 }
 
@@ -260,18 +237,4 @@ function timeText(timeMs: number): string {
   const date = new Date(timeMs);
   if (Number.isNaN(date.getTime())) return '?';
   return date.toISOString().slice(0, 19).replace('T', ' ');
-}
-
-/** `1,234,567`. */
-function count(value: number): string {
-  return value.toLocaleString('en-US');
-}
-
-const UNITS = ['bytes', 'KiB', 'MiB', 'GiB', 'TiB'] as const;
-
-/** `41.2 MiB`. */
-function bytesText(bytes: number): string {
-  const power = Math.min(UNITS.length - 1, bytes < 1 ? 0 : Math.floor(Math.log2(bytes) / 10));
-  const value = bytes / 1024 ** power;
-  return `${power === 0 ? count(value) : value.toFixed(1)} ${UNITS[power]}`;
 }

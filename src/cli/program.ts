@@ -8,6 +8,7 @@ import { programVersion } from '../platform/version.ts';
 import { adminCommand } from './admin.ts';
 import { agentCommand } from './agent.ts';
 import { auditCommand } from './audit.ts';
+import { backupCommand, restoreCommand } from './backup.ts';
 import { authCommand } from './ci/auth.ts';
 import { beforeDashes } from './client/action.ts';
 import { type Command, EXIT_FAULT, EXIT_OK, EXIT_USAGE, type Surroundings } from './command.ts';
@@ -29,6 +30,7 @@ import { recordCommand } from './record.ts';
 import { replayCommand } from './replay.ts';
 import { serveCommand } from './serve.ts';
 import { loginCommand } from './session/login.ts';
+import { infoCommand } from './session/service-info.ts';
 import { logoutCommand, sessionsCommand, whoamiCommand } from './session/sessions.ts';
 import { vmsCommand } from './vms.ts';
 
@@ -62,10 +64,13 @@ export const commands: readonly Command[] = [
   agentCommand,
   historyCommand,
   auditCommand,
+  backupCommand,
+  restoreCommand,
   adminCommand,
   loginCommand,
   logoutCommand,
   whoamiCommand,
+  infoCommand,
   sessionsCommand,
   projectsCommand,
   membersCommand,

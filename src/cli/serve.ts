@@ -6,32 +6,36 @@
 import { resolve } from 'node:path';
 import { SchemaMismatch } from '../../sqlite/platform/database.ts';
 import { FolderLocked } from '../../sqlite/platform/lock-file.ts';
-import { WrongMasterKey } from '../../sqlite/platform/secret-store.ts';
+import { WrongMasterKey } from '../../sqlite/platform/secrets/seal.ts';
 import { type Clock, systemClock } from '../../streams/platform/clock.ts';
 import { HistoryMismatch } from '../../streams/platform/commit/chain.ts';
 import { UnknownCommitFormat } from '../../streams/platform/commit/codec.ts';
 import { systemRandom } from '../../streams/platform/random.ts';
 import { shownUrl, withoutLogins } from '../../streams/platform/shown-url.ts';
-import { StreamsInUse } from '../../streams/platform/sole-process.ts';
 import { StreamMisconfigured, StreamUnavailable } from '../../streams/platform/stream.ts';
+import { BackupFault } from '../admin/backup/manifest.ts';
 import { DataFolderUnusable } from '../platform/data-folder.ts';
 import { createLog, type Log } from '../platform/log.ts';
 import { type Config, ConfigError, loadConfig } from '../platform/settings/config.ts';
 import type { Settings } from '../platform/settings/settings.ts';
 import { programVersion } from '../platform/version.ts';
-import type { RunningService, StartService } from '../service/running-service.ts';
+import {
+  type RunningService,
+  type StartService,
+  StartStopped,
+} from '../service/running-service.ts';
 import { type Command, EXIT_FAULT, EXIT_OK, EXIT_USAGE, type Surroundings } from './command.ts';
 import { settingsHelp } from './settings-page.ts';
 
 /** Faults of a start whose message says all that an operator needs: no stack trace beside it. */
 const faultsWithSentence = [
   FolderLocked,
+  BackupFault,
   DataFolderUnusable,
   WrongMasterKey,
   SchemaMismatch,
   StreamMisconfigured,
   StreamUnavailable,
-  StreamsInUse,
   HistoryMismatch,
   UnknownCommitFormat,
 ];
@@ -70,10 +74,15 @@ async function serve(
     const config = loadConfig(args, surroundings.environment);
     log = startLog(config, surroundings, clock);
     const { settings } = config;
-    service = await start({ settings, ports: { clock, random: systemRandom }, log });
+    const ports = { clock, random: systemRandom };
+    service = await start({ settings, ports, log, stopped: stop.signal });
     surroundings.stdout(bannerOf(service, settings, surroundings));
   } catch (error) {
     stop.forget();
+    if (error instanceof StartStopped) {
+      surroundings.stderr(`${error.message}\n`);
+      return EXIT_OK;
+    }
     if (error instanceof ConfigError) {
       surroundings.stderr(refusal(error.problems));
       return EXIT_USAGE;
@@ -141,6 +150,7 @@ function reload(service: RunningService, log: Log): void {
 /** The first stop signal, as a promise; a later one, if it is another press of the keys, exits. */
 function stopRequests(surroundings: Surroundings, clock: Clock) {
   const { promise: requested, resolve } = Promise.withResolvers<'SIGINT' | 'SIGTERM'>();
+  const stopped = new AbortController();
   let firstMs: number | undefined;
   let onReload = (): void => {};
   const forget = surroundings.onSignal((signal) => {
@@ -148,10 +158,12 @@ function stopRequests(surroundings: Surroundings, clock: Clock) {
     else if (firstMs === undefined) {
       firstMs = clock.elapsed();
       resolve(signal);
+      stopped.abort();
     } else if (clock.elapsed() - firstMs > SAME_SIGNAL_MS) surroundings.exitNow(EXIT_FAULT);
   });
   return {
     requested,
+    signal: stopped.signal,
     forget,
     onReload: (listener: () => void) => {
       onReload = listener;

@@ -13,6 +13,10 @@ watchSession(probe);
 startShortcuts();
 // Who is signed in now: a sign-in after this session's end must be theirs too.
 probe().catch(() => undefined);
+// What the browser says of its network is tried out: a service on the same machine needs none.
+for (const change of ['offline', 'online']) {
+  window.addEventListener(change, () => void probe().catch(() => undefined));
+}
 void loadProjects();
 render(
   <Layout>

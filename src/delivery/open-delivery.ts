@@ -9,14 +9,15 @@ import type { Destinations, DestinationsDeps } from '../../actors/delivery/desti
 import { notifyOwners, type OwnerMail } from '../../actors/delivery/owner-notices.ts';
 import { createRecipientLinks } from '../../actors/delivery/recipient-links.ts';
 import {
-  forgetOrphans,
   forgetOverlapped,
   type ListedValues,
+  sweepSealed,
 } from '../../actors/delivery/sealed-values.ts';
 import type { Host } from '../../actors/platform/host/host-port.ts';
 import type { Part } from '../../actors/platform/supervision.ts';
-import type { SecretStore } from '../../sqlite/platform/secret-store.ts';
+import type { SecretStore } from '../../sqlite/platform/secrets/secret-store.ts';
 import type { Clock } from '../../streams/platform/clock.ts';
+import type { Ownership } from '../../streams/platform/ownership.ts';
 import type { Random } from '../../streams/platform/random.ts';
 import type { Stream } from '../../streams/platform/stream.ts';
 import type { Closers } from '../platform/closers.ts';
@@ -44,7 +45,11 @@ export interface DeliveryOptions {
   readonly settings: Settings;
   readonly host: Host;
   readonly stream: Stream;
-  readonly secrets: Pick<SecretStore, 'put' | 'get' | 'delete' | 'ids' | 'bodies' | 'excerpts'>;
+  readonly ownership: Ownership;
+  readonly secrets: Pick<
+    SecretStore,
+    'put' | 'get' | 'delete' | 'ids' | 'bodies' | 'excerpts' | 'caughtUp' | 'sweep'
+  >;
   readonly deriveKey: (purpose: string) => Uint8Array;
   readonly clock: Clock;
   readonly random: Random;
@@ -67,7 +72,11 @@ export function openDelivery(options: DeliveryOptions) {
   });
   const sealed = sealedText(options.secrets);
   return {
-    parts: [delivererPart(options, guard, sealed), ...ownerNoticeParts(options)],
+    parts: [
+      delivererPart(options, guard, sealed),
+      sealedPart(options, sealed),
+      ...ownerNoticeParts(options),
+    ],
     openDestinations: (api: Pick<DestinationParts, 'mail' | 'origin'>) =>
       openDestinations({ ...options, ...api, guard, sealed }),
   };
@@ -92,7 +101,7 @@ function delivererPart(options: DeliveryOptions, guard: AddressGuard, sealed: Li
     'Faults of this service while delivering',
   );
   const deliverer = new Deliverer({
-    ...{ ...options, notifier, contents },
+    ...{ ...options, notifier, contents, delivers: mayDeliver(settings) },
     keepExcerpts: (excerpts) => secrets.excerpts.put(excerpts),
     onFault(what, error) {
       faults.inc();
@@ -115,6 +124,40 @@ function delivererPart(options: DeliveryOptions, guard: AddressGuard, sealed: Li
   return { name: 'deliverer', run: (signal) => deliverer.run(signal) };
 }
 
+function mayDeliver({ roles }: Settings): boolean {
+  return roles.includes('all') || roles.includes('deliver');
+}
+
+/** Ends what is sealed and no longer needed: the previous secret of a rotation, and orphans. */
+function sealedPart(options: DeliveryOptions, sealed: ListedValues): Part {
+  const { host, clock, log, metrics, ownership, secrets } = options;
+  const faults = metrics.counter(
+    'svc_destination_faults_total',
+    'Old secrets of destinations that could not be deleted',
+  );
+  const deps = {
+    ...{ host, clock, sealed, bodies: secrets.bodies, owns: ownership.owns },
+    sweep: () => secrets.sweep(),
+    onOrphans: (count: number) =>
+      log.info({ count, part: 'destinations' }, 'Orphaned secrets were deleted'),
+    onFault(error: unknown) {
+      faults.inc();
+      log.error({ err: error, part: 'destinations' }, 'An old secret could not be deleted');
+    },
+  };
+  return {
+    name: 'secrets of destinations',
+    async run(signal) {
+      const stop = forgetOverlapped(deps, deps.onFault);
+      try {
+        await sweepSealed(deps, signal);
+      } finally {
+        stop();
+      }
+    },
+  };
+}
+
 /** Empty without a mail server: then people read notices in the project only. */
 function ownerNoticeParts(options: DeliveryOptions): Part[] {
   const { host, clock, closers, log, metrics, publicUrl: origin, settings } = options;
@@ -126,7 +169,7 @@ function ownerNoticeParts(options: DeliveryOptions): Part[] {
   ]);
   const send = ownerMails({ mailer, origin });
   const deps = {
-    ...{ host, clock },
+    ...{ host, clock, ownership: options.ownership },
     async send(mail: OwnerMail) {
       const isTaken = await send(mail);
       mails.inc({ outcome: isTaken ? 'sent' : 'refused' });
@@ -150,7 +193,6 @@ export interface DestinationParts
   readonly mail: MailQueue | undefined;
 }
 
-/** Also deletes sealed values without a destination: the host must have caught up. */
 export function openDestinations(parts: DestinationParts): {
   readonly destinations: Destinations;
   /** Adds the pages behind the links of mails. */
@@ -166,16 +208,6 @@ export function openDestinations(parts: DestinationParts): {
     makeSecret: (source) => formatSecret(source.bytes(32)),
     ...(mail && { mail: { tokens, mails: verificationMails({ ...ports, mail, displayNameOf }) } }),
   };
-  const faults = ports.metrics.counter(
-    'svc_destination_faults_total',
-    'Old secrets of destinations that could not be deleted',
-  );
-  forgetOverlapped(ports, (error) => {
-    faults.inc();
-    ports.log.error({ err: error, part: 'destinations' }, 'An old secret could not be deleted');
-  });
-  const count = forgetOrphans(ports);
-  if (count > 0) ports.log.info({ count, part: 'destinations' }, 'Orphaned secrets were deleted');
   const codes = createUnsubscribeCodes(deriveKey(UNSUBSCRIBE_PURPOSE));
   const links = createRecipientLinks({ host, tokens });
   return {

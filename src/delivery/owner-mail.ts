@@ -5,7 +5,7 @@
 import type { NoticeBody } from '../../actors/alerting/notices.ts';
 import type { OwnerMail } from '../../actors/delivery/owner-notices.ts';
 import { type AccessNotice, sentencesOf } from '../../actors/identity/access-notices.ts';
-import { oneLine } from '../../actors/platform/one-line.ts';
+import { oneLine } from '../../actors/platform/plain-text.ts';
 import type { Letter } from '../platform/mail/letters.ts';
 import { type Mailer, MailFault } from '../platform/mail/mailer.ts';
 

@@ -13,9 +13,12 @@ import { createPeople, type People, type PeopleDeps } from '../../actors/identit
 import type { SignInSecrets } from '../../actors/identity/sign-in-secrets.ts';
 import type { RunningHost } from '../../actors/platform/host/host.ts';
 import type { Host } from '../../actors/platform/host/host-port.ts';
-import type { SecretStore } from '../../sqlite/platform/secret-store.ts';
+import type { SecretStore } from '../../sqlite/platform/secrets/secret-store.ts';
 import type { Clock } from '../../streams/platform/clock.ts';
-import { pause } from '../../streams/platform/pause.ts';
+import { SYSTEM_PROJECT } from '../../streams/platform/commit/commit.ts';
+import type { Membership } from '../../streams/platform/membership/membership.ts';
+import type { Ownership } from '../../streams/platform/ownership.ts';
+import { Sleep } from '../../streams/platform/pause.ts';
 import type { AnonymousLimits } from '../platform/http/anonymous-limits.ts';
 import { hashKey, mintKey, mintSecret, parseSecret } from '../platform/keys.ts';
 import type { Log } from '../platform/log.ts';
@@ -27,9 +30,14 @@ import { inviteMail } from './invite-mail.ts';
 import { openSignIn, type SignInOptions } from './open-sign-in.ts';
 import { readSessionCookie } from './sign-in/session-cookie.ts';
 
+/** A member that has not heard from the others for so long does not authenticate, ms: one lease. */
+const KEY_LEAD_MS = 6_000;
+
 export interface IdentityOptions extends Omit<SignInOptions, 'people'> {
   readonly host: RunningHost;
-  readonly secrets: Pick<SecretStore, 'get' | 'put' | 'lastUsed'>;
+  readonly member: Pick<Membership, 'refusal'>;
+  readonly ownership: Pick<Ownership, 'owns' | 'onChange'>;
+  readonly secrets: Pick<SecretStore, 'get' | 'update' | 'lastUsed' | 'isShared'>;
 }
 
 /** Closed by `closers`. Throws like `openSignIn` and `openAccessTokens`. */
@@ -37,7 +45,8 @@ export async function openIdentity(options: IdentityOptions) {
   const { host, clock, log, closers, secrets, origin } = options;
   const lastUsed = createLastUsed({ store: secrets.lastUsed, clock, log });
   closers.add('last used', () => lastUsed.close());
-  const tokens = await openAccessTokens({ secrets, clock, issuer: origin });
+  const leadMs = secrets.isShared ? KEY_LEAD_MS : 0;
+  const tokens = await openAccessTokens({ secrets, clock, leadMs, issuer: origin });
   const onFault = reportFaults(options);
   const identities = createIdentities({ ...options, lastSeen: lastUsed, onFault });
   const { people } = identities;
@@ -46,6 +55,7 @@ export async function openIdentity(options: IdentityOptions) {
   const sessions = { people, readCookie: readSessionCookie, origin };
   const authenticator = createAuthenticator({
     ...{ host, clock, tokens, sessions, noteUse: lastUsed.note },
+    refusal: () => options.member.refusal(),
   });
   closers.add('authenticator', () => authenticator.close());
   closers.add('account ends', keepFinishingAccounts(options));
@@ -103,11 +113,13 @@ function createSignInSecrets({
   };
 }
 
-/** Between two runs of a repair, ms; the first run is at once. */
+/** Between two runs of a repair, ms; it also runs as soon as this member begins to act. */
 const REPAIR_EVERY_MS = 10 * 60_000;
 
 interface RepairOptions<H> {
   readonly host: H;
+  /** The member that acts for `_system` repairs for all. */
+  readonly ownership: Pick<Ownership, 'owns' | 'onChange'>;
   readonly clock: Clock;
   readonly log: Log;
 }
@@ -146,23 +158,26 @@ function keepNotingLeaks(
 }
 
 function keepRepairing(
-  { clock, log }: Pick<RepairOptions<unknown>, 'clock' | 'log'>,
+  { clock, log, ownership }: Pick<RepairOptions<unknown>, 'clock' | 'log' | 'ownership'>,
   { repair, onFault }: { readonly repair: () => Promise<void>; readonly onFault: string },
 ): () => Promise<void> {
   const stopping = new AbortController();
   const { signal } = stopping;
+  const between = new Sleep(clock);
+  const undo = ownership.onChange(() => between.wake());
   const run = async (): Promise<void> => {
     while (!signal.aborted) {
       try {
-        await repair();
+        if (ownership.owns(SYSTEM_PROJECT)) await repair();
       } catch (error) {
         log.warn({ err: error, part: 'accounts' }, onFault);
       }
-      await pause(clock, REPAIR_EVERY_MS, signal);
+      await between.pause(REPAIR_EVERY_MS, signal);
     }
   };
   const running = run();
   return async () => {
+    undo();
     stopping.abort();
     await running;
   };

@@ -189,6 +189,16 @@ export function streamCheck(stream: Pick<Stream, 'health'>): HealthCheck {
   };
 }
 
+/** What members share of secrets: behind, a webhook may lack its secret for a while. */
+export function secretsCheck(secrets: { fault(): string | undefined }): HealthCheck {
+  return () => {
+    const fault = secrets.fault();
+    if (fault === undefined) return ready;
+    const summary = 'Secrets that other members write do not arrive here';
+    return { state: 'degraded', reason: `${summary}: ${fault}`, summary };
+  };
+}
+
 /** The projection: behind, it must not decide; stopped, only a restart of the program helps. */
 export function hostCheck(host: { health(): ApplierHealth }): HealthCheck {
   return () => {

@@ -6,7 +6,7 @@
 import { hkdfSync } from 'node:crypto';
 import { existsSync, mkdirSync, readFileSync, statSync } from 'node:fs';
 import { dirname } from 'node:path';
-import { MASTER_KEY_BYTES } from '../../sqlite/platform/secret-store.ts';
+import { MASTER_KEY_BYTES } from '../../sqlite/platform/secrets/seal.ts';
 import type { Random } from '../../streams/platform/random.ts';
 import { writeFileDurably } from './durable-file.ts';
 import type { Log } from './log.ts';
@@ -30,7 +30,7 @@ export function findMasterKey(
   options: Pick<MasterKeyOptions, 'file' | 'mustExist' | 'storePath'>,
 ): Uint8Array | undefined {
   const { file, mustExist, storePath } = options;
-  if (existsSync(file)) return read(file);
+  if (existsSync(file)) return readMasterKey(file);
   if (mustExist) {
     throw new ConfigError([
       `SVC_MASTER_KEY_FILE ${file} does not exist: make it with "head -c 32 /dev/urandom | base64"`,
@@ -56,7 +56,7 @@ export function loadMasterKey(options: MasterKeyOptions): Uint8Array {
     );
   }
   warnWhenReadable(file, log);
-  return read(file);
+  return readMasterKey(file);
 }
 
 /** 32 bytes that only this purpose is sealed under, the same on every node (RFC 5869). */
@@ -72,7 +72,8 @@ function create(file: string, random: Random): void {
   writeFileDurably({ path: file, content, exclusive: true });
 }
 
-function read(file: string): Uint8Array {
+/** The key in the file. Throws `ConfigError` where it cannot be read or is none. */
+export function readMasterKey(file: string): Uint8Array {
   let content: string;
   try {
     content = readFileSync(file, 'utf8').trim();

@@ -16,9 +16,12 @@ import {
 } from '@nats-io/transport-node';
 import type { Clock } from '../../streams/platform/clock.ts';
 import { type NatsRefusal, NatsRefused } from '../../streams/platform/jetstream/connection.ts';
-import { openJetStream } from '../../streams/platform/jetstream/jetstream-stream.ts';
+import {
+  type JetStream,
+  openJetStream,
+} from '../../streams/platform/jetstream/jetstream-stream.ts';
 import type { Random } from '../../streams/platform/random.ts';
-import { type Stream, StreamUnavailable } from '../../streams/platform/stream.ts';
+import { StreamUnavailable } from '../../streams/platform/stream.ts';
 import { ConfigError } from './settings/config.ts';
 import type { NatsServers } from './settings/setting-kinds.ts';
 import type { Settings } from './settings/settings.ts';
@@ -34,6 +37,7 @@ type NatsSettings = Pick<
   | 'natsCaFile'
   | 'natsCertFile'
   | 'natsKeyFile'
+  | 'streamReplicas'
 >;
 
 /** How this program shows who it is, and the setting to look at when that is refused. */
@@ -49,8 +53,8 @@ interface Login {
 export async function openNats(
   settings: NatsSettings,
   ports: { readonly clock: Clock; readonly random: Random },
-): Promise<Stream> {
-  const { natsUrl } = settings;
+): Promise<JetStream> {
+  const { natsUrl, streamReplicas: replicas } = settings;
   if (natsUrl === null) throw new ConfigError(['SVC_NATS_URL is not given']);
   const login = loginOf(settings, natsUrl);
   const tls = tlsOf(settings, natsUrl);
@@ -58,6 +62,7 @@ export async function openNats(
   try {
     return await openJetStream({
       ...{ ...ports, url: natsUrl.servers },
+      ...(replicas !== null && { replicas }),
       security: { ...(authenticator && { authenticator }), ...(tls && { tls }) },
     });
   } catch (error) {

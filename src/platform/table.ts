@@ -1,4 +1,4 @@
-/** A table for people: columns as wide as their widest cell, numbers to the right. */
+/** A table for people: columns as wide as their widest cell, numbers to the right; its numbers. */
 
 export interface Column {
   readonly title: string;
@@ -22,4 +22,18 @@ export function tableLines(
       .join('  ')
       .trimEnd();
   return [line(columns.map(({ title }) => title)), ...rows.map(line)];
+}
+
+/** `1,234,567`. */
+export function count(value: number): string {
+  return value.toLocaleString('en-US');
+}
+
+const UNITS = ['bytes', 'KiB', 'MiB', 'GiB', 'TiB'] as const;
+
+/** `41.2 MiB`. */
+export function bytesText(bytes: number): string {
+  const power = Math.min(UNITS.length - 1, bytes < 1 ? 0 : Math.floor(Math.log2(bytes) / 10));
+  const value = bytes / 1024 ** power;
+  return `${power === 0 ? count(value) : value.toFixed(1)} ${UNITS[power]}`;
 }

@@ -6,17 +6,17 @@
 import { createHash } from 'node:crypto';
 import { decideEdge, submitInParts } from '../../actors/alerting/incident.ts';
 import { retireInstances } from '../../actors/alerting/rule-instances.ts';
-import { type AttemptDeps, openAttempt } from '../../actors/delivery/attempt.ts';
+import { type AttemptDeps, openAttempt, type RenderedBody } from '../../actors/delivery/attempt.ts';
 import { expandAlerting } from '../../actors/delivery/audience.ts';
-import { recordOutcome } from '../../actors/delivery/outcome.ts';
-import { outstandingDeliveries } from '../../actors/delivery/wake-ups.ts';
+import { recordOutcomes } from '../../actors/delivery/outcome.ts';
+import { nextAttemptOf, outstandingDeliveries } from '../../actors/delivery/work-queue.ts';
 import { createHost, type RunningHost } from '../../actors/platform/host/host.ts';
 import type { Draft } from '../../actors/platform/host/host-port.ts';
 import { machineDefinitions } from '../../machines/audit/registry.ts';
 import { openInstanceStore } from '../../sqlite/platform/control/instance-store.ts';
 import { openDatabase } from '../../sqlite/platform/database.ts';
 import { openEmbeddedStream } from '../../sqlite/platform/embedded-stream/embedded-stream.ts';
-import { VirtualClock } from '../../streams/platform/clock.ts';
+import { type Clock, VirtualClock } from '../../streams/platform/clock.ts';
 import type { Actor } from '../../streams/platform/commit/commit.ts';
 import { seededRandom } from '../../streams/platform/random.ts';
 import type { Edge } from '../../streams/telemetry/entry.ts';
@@ -26,7 +26,13 @@ const replayActor: Actor = { kind: 'service', name: 'replay' };
 /** Edges decided by one commit; halved where they are too large together. */
 const EDGES_MAX = 50;
 const TIMERS_MAX = 500;
-const EMPTY = { bytes: new Uint8Array(), digest: createHash('sha256').digest('hex'), isKept: true };
+/** The body of what is not shown. */
+export const EMPTY: RenderedBody = {
+  bytes: new Uint8Array(),
+  digest: createHash('sha256').digest('hex'),
+  isKept: true,
+};
+const NO_BODIES: AttemptDeps['bodies'] = { of: () => Promise.resolve(EMPTY) };
 
 export class ReplayNode {
   readonly host: RunningHost;
@@ -49,8 +55,15 @@ export class ReplayNode {
     this.#close = parts.close;
   }
 
-  /** A node whose clock stands at `startMs`, Unix ms. */
-  static async open(project: string, startMs: number): Promise<ReplayNode> {
+  /**
+   * A node whose clock stands at `startMs`, Unix ms.
+   * @param bodiesAt renders what is sent, by the node's clock; default: it is empty
+   */
+  static async open(
+    project: string,
+    startMs: number,
+    bodiesAt: (clock: Clock) => AttemptDeps['bodies'] = () => NO_BODIES,
+  ): Promise<ReplayNode> {
     const clock = new VirtualClock(startMs);
     const random = seededRandom(1);
     const database = openDatabase({ path: ':memory:', synchronous: 'NORMAL', migrations: [] });
@@ -72,8 +85,8 @@ export class ReplayNode {
           attempt: () => Promise.resolve({ kind: 'accepted', httpStatus: 200 }),
           close: () => Promise.resolve(),
         },
-        contents: { target: () => ({ kind: 'webhook', url: '', secrets: [] }) },
-        bodies: { of: () => Promise.resolve(EMPTY) },
+        contents: { target: async () => ({ kind: 'webhook', url: '', secrets: [] }) },
+        bodies: bodiesAt(clock),
         excerpts: { add: () => {} },
         onFault: (_, error) => {
           throw error;
@@ -87,8 +100,8 @@ export class ReplayNode {
     });
   }
 
-  submit<T>(decide: (draft: Draft) => T): Promise<{ readonly answer: T }> {
-    return this.host.submit({ project: this.#project, by: replayActor, decide });
+  submit<T>(decide: (draft: Draft) => T, project = this.#project): Promise<{ readonly answer: T }> {
+    return this.host.submit({ project, by: replayActor, decide });
   }
 
   /** Moves the clock to `atMs`, firing on the way what falls due: reminders above all. */
@@ -133,11 +146,14 @@ export class ReplayNode {
 
   async #deliver(): Promise<void> {
     const { due } = await outstandingDeliveries(this.host);
-    for (const wakeUp of due) {
-      const opened = await openAttempt(this.#attempts, wakeUp);
+    for (const row of due) {
+      const { project, instance: delivery } = row;
+      const attempt = nextAttemptOf(row) ?? 1;
+      const opened = await openAttempt(this.#attempts, { project, delivery, attempt });
       if (opened.kind !== 'open') continue;
       const outcome = { kind: 'accepted', httpStatus: 200 } as const;
-      await recordOutcome(this.#attempts, opened.attempt, outcome);
+      const ended = { ...opened.attempt, outcome, durationMs: 0 };
+      await recordOutcomes(this.#attempts, project, [ended]);
     }
   }
 }

@@ -35,14 +35,16 @@ export function recordedMs({ originMs, factor }: Pace, evaluatorMs: number): num
 
 /**
  * The log of rows in the order in which they arrived: each when it was observed, or, where its time
- * goes back, with the row before it.
+ * goes back, with the row before it. Ticks reach from the first row to the last, or over `span`,
+ * which is in the evaluator's time.
  */
 export function* logOf(
   project: string,
   rows: readonly ObservedRow[],
   pace: Pace,
+  span?: { readonly fromMs: number; readonly untilMs: number },
 ): Generator<LogEntry> {
-  let tickMs = Number.NaN;
+  let tickMs = span?.fromMs ?? Number.NaN;
   let arrivedMs = Number.NEGATIVE_INFINITY;
   let builder = new BatchBuilder();
   for (const [index, row] of rows.entries()) {
@@ -58,6 +60,7 @@ export function* logOf(
     add(builder, { project, row, observedMs, index });
   }
   if (builder.count > 0) yield { kind: 'batch', batch: builder.build(arrivedMs) };
+  for (; span && tickMs <= span.untilMs; tickMs += TICK_MS) yield { kind: 'tick', atMs: tickMs };
 }
 
 function add(

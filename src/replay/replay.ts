@@ -6,15 +6,19 @@
  *
  * Nothing is sent anywhere and no file is written. The report has the recording's own times.
  */
-import { concatMap, from, lastValueFrom, map } from 'rxjs';
+import { concatMap, from, lastValueFrom, map, takeWhile } from 'rxjs';
 import { VmLiveness } from '../../actors/alerting/evaluator/vm-liveness.ts';
 import { ruleMarker } from '../../actors/alerting/rule-markers.ts';
 import type { Draft } from '../../actors/platform/host/host-port.ts';
 import type { VmBody } from '../../actors/vms/vm-directory.ts';
 import type { AlertRuleSpec } from '../../machines/alerting/alert-rule.ts';
-import { createState, timeOf } from '../../streams/alerting/evaluation/fold.ts';
-import { type EvaluatedEntry, evaluate } from '../../streams/alerting/evaluation/pipeline.ts';
-import type { EvaluationState } from '../../streams/alerting/evaluation/state.ts';
+import {
+  createState,
+  type EvaluatedEntry,
+  evaluate,
+  timeOf,
+} from '../../streams/alerting/evaluation/pipeline.ts';
+import type { EvaluationState, LastObservation } from '../../streams/alerting/evaluation/state.ts';
 import type { EvaluationRule, LogEntry, RetiredVm } from '../../streams/telemetry/entry.ts';
 import { metricCatalogue } from '../../streams/telemetry/metrics/catalogue.ts';
 import type { SampleBatch } from '../../streams/telemetry/samples/batch.ts';
@@ -66,9 +70,12 @@ export async function replayRecording(options: ReplayOptions): Promise<ReplayRes
   const node = await ReplayNode.open(project, startMs);
   try {
     const surroundings = await surround(node, project, entries);
+    await nameDestinations(node, project, paced);
     const markers = await saveRules(node, project, paced, startMs);
     const run = { node, surroundings, rows: 0, samples: 0, lastMs: startMs };
-    await replayLog(run, [...markers, ...entries], onProgress);
+    await replayLog(run, [...markers, ...entries], {
+      ...(onProgress && { onProgress: (count) => onProgress(count / entries.length) }),
+    });
     const result = incidentsOf(node.host.view(project), pace);
     const spanMs = Math.round((run.lastMs - startMs) * pace.factor);
     return { ...result, rows: run.rows, samples: run.samples, spanMs };
@@ -77,7 +84,7 @@ export async function replayRecording(options: ReplayOptions): Promise<ReplayRes
   }
 }
 
-interface Run {
+export interface Run {
   readonly node: ReplayNode;
   readonly surroundings: Surroundings;
   rows: number;
@@ -85,13 +92,27 @@ interface Run {
   lastMs: number;
 }
 
-async function replayLog(
+export interface LogOptions {
+  /** Called with the number of entries that are done. */
+  readonly onProgress?: (count: number) => void;
+  /** The log before, which new rules know; made twice. Absent: there is no such time. */
+  readonly past?: () => Iterable<LogEntry>;
+  /** Called after each entry: true ends the replay there. What it throws does too. */
+  readonly isOver?: () => boolean;
+}
+
+/** Replays the entries in their order, each to its end before the next one is asked for. */
+export async function replayLog(
   run: Run,
-  log: readonly LogEntry[],
-  onProgress: ReplayOptions['onProgress'],
+  log: Iterable<LogEntry>,
+  { onProgress, past, isOver = () => false }: LogOptions,
 ): Promise<void> {
-  const state = createState();
-  const replayed = from(log).pipe(
+  // Stored samples are complete: there is no time in which nobody listened before them.
+  const state = createState(past && { rules: [], firing: [], isAlwaysListening: true });
+  if (past) state.listeningSinceMs = Number.NEGATIVE_INFINITY;
+  for (const entry of past?.() ?? []) run.surroundings.complete(entry, state);
+  const gate = { decided: Promise.withResolvers<void>() };
+  const replayed = from(oneByOne(log, gate)).pipe(
     map((entry, i) => ({ sequence: i + 1, partition: 0, storedMs: timeOf(entry), entry })),
     evaluate({
       states: new Map([[0, state]]),
@@ -101,12 +122,27 @@ async function replayLog(
       handle: concatMap(async (evaluated) => {
         await decide(run, evaluated);
         const { sequence } = evaluated;
-        if (sequence % PROGRESS_EVERY === 0) onProgress?.(sequence / log.length);
+        if (sequence % PROGRESS_EVERY === 0) onProgress?.(sequence);
+        gate.decided.resolve();
         return evaluated;
       }),
+      ...(past && { past: { entries: () => from(past()), observed: run.surroundings.observed } }),
     }),
+    takeWhile(() => !isOver()),
   );
   await lastValueFrom(replayed, { defaultValue: undefined });
+}
+
+/** The entries, each when the one before is decided: a log need not be in memory as a whole. */
+async function* oneByOne(
+  log: Iterable<LogEntry>,
+  gate: { decided: PromiseWithResolvers<void> },
+): AsyncGenerator<LogEntry> {
+  for (const entry of log) {
+    gate.decided = Promise.withResolvers();
+    yield entry;
+    await gate.decided.promise;
+  }
 }
 
 /** Lets time pass up to the entry, then decides its edges. */
@@ -133,11 +169,33 @@ async function confirmRules(node: ReplayNode, upserts: readonly EvaluationRule[]
   }
 }
 
+/** Makes the destinations that the rules name: endpoints that accept everything. */
+async function nameDestinations(
+  node: ReplayNode,
+  project: string,
+  rules: readonly AlertRuleSpec[],
+): Promise<void> {
+  await node.submit((draft) => {
+    for (const id of new Set(rules.flatMap((spec) => spec.destinationNames.map(lastSegment)))) {
+      startDestination(draft, { id, project, kind: 'webhook', displayName: id });
+    }
+  });
+}
+
+/** A destination that is nowhere: it has neither URL nor secret. */
+export function startDestination(
+  draft: Draft,
+  { id, ...named }: { id: string; project: string; kind: string; displayName: string },
+): void {
+  const address = { urlDigest: '', host: '', lastFour: '', urlId: null, secretId: null };
+  draft.start('destination', id, { at: draft.at, ...named, ...address });
+}
+
 /**
- * Saves the rules and the destinations they name, as a project would have them at the beginning.
+ * Saves the rules, as a project would have them at the beginning.
  * @returns the markers that put them in force
  */
-async function saveRules(
+export async function saveRules(
   node: ReplayNode,
   project: string,
   rules: readonly AlertRuleSpec[],
@@ -145,11 +203,6 @@ async function saveRules(
 ): Promise<LogEntry[]> {
   await node.submit((draft) => {
     const { at } = draft;
-    for (const id of new Set(rules.flatMap((spec) => spec.destinationNames.map(lastSegment)))) {
-      const address = { urlDigest: '', host: '', lastFour: '', urlId: null, secretId: null };
-      const named = { at, project, kind: 'webhook' as const, displayName: id };
-      draft.start('destination', id, { ...named, ...address });
-    }
     for (const [i, spec] of rules.entries()) {
       const destinationNames = spec.destinationNames.map((name) => fullName(project, name));
       const own = { ...spec, destinationNames };
@@ -174,7 +227,7 @@ function fullName(project: string, name: string): string {
   return `projects/${project}/destinations/${lastSegment(name)}`;
 }
 
-function lastSegment(name: string): string {
+export function lastSegment(name: string): string {
   return name.slice(name.lastIndexOf('/') + 1);
 }
 
@@ -256,20 +309,26 @@ export interface Surroundings {
   complete(entry: LogEntry, state: EvaluationState): LogEntry;
   /** Registers the VMs that the entry retires or brings back. To be called after it is decided. */
   follow(entry: LogEntry): Promise<void>;
+  /** VMs of a project as far as they were observed up to `atMs`, Unix ms. */
+  observed(project: string, atMs: number): Iterable<LastObservation>;
 }
 
-/** Registers the VMs of the entries, and follows what becomes of them. */
-async function surround(
+/**
+ * Registers the VMs of the entries, and follows what becomes of them.
+ * @param known VMs by id, also such as no entry has; the others are named by their ids
+ */
+export async function surround(
   node: ReplayNode,
   project: string,
   entries: readonly LogEntry[],
+  known: ReadonlyMap<string, Partial<VmBody>> = new Map(),
 ): Promise<Surroundings> {
   const liveness = new VmLiveness(node.host);
   await liveness.load();
-  const vms = [...vmsOf(project, entries)];
+  const vms = [...vmsOf(project, entries).union(known)];
   for (let start = 0; start < vms.length; start += BATCH) {
     await node.submit((draft) => {
-      for (const id of vms.slice(start, start + BATCH)) register(draft, id, {});
+      for (const id of vms.slice(start, start + BATCH)) register(draft, id, known.get(id) ?? {});
     });
   }
   const hasReports = entries.some((entry) => entry.kind === 'tick' && entry.livenessReport);
@@ -285,6 +344,7 @@ async function surround(
       if (entry.kind === 'rules' && entry.retired) await retire(node, entry.retired, gone);
       if (entry.kind === 'batch' && gone.size > 0) await takeBack(node, entry.batch, gone);
     },
+    observed: (of, atMs) => liveness.lastOf(of, atMs),
   };
 }
 

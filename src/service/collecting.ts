@@ -4,7 +4,7 @@
  */
 
 import type { Host } from '../../actors/platform/host/host-port.ts';
-import { asOneLine } from '../../actors/platform/one-line.ts';
+import { asOneLine } from '../../actors/platform/plain-text.ts';
 import type { ObservedRow, RowSink, Source } from '../../actors/telemetry/collectors/collector.ts';
 import { runCommand } from '../../actors/telemetry/collectors/command.ts';
 import { createHostSource } from '../../actors/telemetry/collectors/host/host-source.ts';

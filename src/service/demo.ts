@@ -3,7 +3,7 @@
  * a collector's key, a sign-in link for the first owner, and `demo.json` with all of them, readable
  * only by this machine's user. It runs at every start and leaves what works alone. A crash between
  * the commit and the file leaves keys that nobody has; the next start revokes them in the commit that
- * makes new ones. Keys near their end are replaced but not revoked: copies work until their own end.
+ * makes new ones. Of several members one has the demo: the first that makes it. Keys near their end are replaced but not revoked: copies work until their own end.
  */
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -49,6 +49,8 @@ export interface DemoOptions extends FirstSignInDeps {
   readonly dataFolder: string;
   readonly baseUrl: string;
   readonly log: Log;
+  /** Other processes may have made the demo, with a demo.json in their own folders. */
+  readonly isShared: boolean;
 }
 
 /** Who makes all of it; and whom the collector's key acts for. */
@@ -81,12 +83,16 @@ export interface PreparedDemo {
   readonly signInUrl: string | undefined;
 }
 
-/** demo.json is there and works when this resolves. Throws what `submit` throws. */
-export async function prepareDemo(options: DemoOptions): Promise<PreparedDemo> {
+/**
+ * demo.json is there and works when this resolves; undefined: another member has it. Throws what
+ * `submit` throws.
+ */
+export async function prepareDemo(options: DemoOptions): Promise<PreparedDemo | undefined> {
   const { dataFolder, baseUrl, log } = options;
   const path = join(dataFolder, 'demo.json');
   const found = readDemoFile(path, log);
   const keys = await workingKeys(options, found);
+  if (keys === undefined) return undefined;
   if (keys !== found) log.info({ path }, 'Keys of the project demo were made');
   const asked = { by: BY, project: DEMO_PROJECT, shown: found?.signInUrl, baseUrl };
   const signInUrl = await firstSignInUrl(options, asked);
@@ -101,8 +107,11 @@ export async function prepareDemo(options: DemoOptions): Promise<PreparedDemo> {
 
 type Keys = Pick<DemoFile, 'apiKey' | 'collectorKey'>;
 
-/** Those found, or new ones where one of them does not work any more. */
-async function workingKeys(options: DemoOptions, found: DemoFile | undefined): Promise<Keys> {
+/** Those found, or new ones where one of them does not work any more; undefined: another has some. */
+async function workingKeys(
+  options: DemoOptions,
+  found: DemoFile | undefined,
+): Promise<Keys | undefined> {
   const { host, clock, random } = options;
   if (
     found &&
@@ -114,11 +123,17 @@ async function workingKeys(options: DemoOptions, found: DemoFile | undefined): P
   const ports = { nowMs: clock.now(), random };
   const keys = { apiKey: mintKey('sk', ports), collectorKey: mintKey('col', ports) };
   const kept = found ? [found.apiKey, found.collectorKey].map((key) => parseKey(key)?.id) : [];
-  await host.submit({
+  const isFirst = options.isShared && found === undefined;
+  const { answer: isMade } = await host.submit({
     project: DEMO_PROJECT,
     by: BY,
-    decide: (draft) => decide(draft, keys, new Set(kept)),
+    decide(draft) {
+      if (isFirst && draft.record('project', DEMO_PROJECT)) return false;
+      decide(draft, keys, new Set(kept));
+      return true;
+    },
   });
+  if (!isMade) return undefined;
   return { apiKey: keys.apiKey.text, collectorKey: keys.collectorKey.text };
 }
 
@@ -127,7 +142,7 @@ function decide(
   draft: Draft,
   keys: { readonly apiKey: MintedKey; readonly collectorKey: MintedKey },
   kept: ReadonlySet<string | undefined>,
-): null {
+): void {
   if (!draft.record('project', DEMO_PROJECT)) {
     const body = { displayName: 'Demo', createdMs: draft.at };
     draft.putRecord({ kind: 'project', id: DEMO_PROJECT, body });
@@ -146,7 +161,6 @@ function decide(
   }
   startCredential(draft, keys.apiKey, apiKeyOf(account));
   startCredential(draft, keys.collectorKey, collectorKey);
-  return null;
 }
 
 /** Id of the demo's service account, which is made when there is none or somebody deleted it. */

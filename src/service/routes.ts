@@ -21,7 +21,7 @@ import type { Host } from '../../actors/platform/host/host-port.ts';
 import type { ClockNotes } from '../../actors/telemetry/ingest/clock-notes.ts';
 import type { IngestRates } from '../../actors/telemetry/ingest/ingest-limits.ts';
 import type { Ingest } from '../../actors/telemetry/ingest/ingest-port.ts';
-import type { SecretStore } from '../../sqlite/platform/secret-store.ts';
+import type { SecretStore } from '../../sqlite/platform/secrets/secret-store.ts';
 import type { Clock } from '../../streams/platform/clock.ts';
 import { type AlertInstanceDeps, alertInstanceMethods } from '../alerting/api/alert-instances.ts';
 import { type AlertPreviewDeps, previewAlertRule } from '../alerting/api/alert-preview.ts';
@@ -70,6 +70,8 @@ import type { ProjectLimitUse } from '../platform/gate/limit-use.ts';
 import type { ProjectBounds, ProjectGate } from '../platform/gate/project-gate.ts';
 import { ANSWER_BYTES_MAX, BODY_BYTES_MAX } from '../platform/http-limits.ts';
 import type { Log } from '../platform/log.ts';
+import { type RuleReplayDeps, replayAlertRule } from '../replay/api/replay-alert-rule.ts';
+import type { RuleReplays } from '../replay/open-rule-replays.ts';
 import { ingestService } from '../telemetry/api/ingest.ts';
 import { monitoringService } from '../telemetry/api/monitoring.ts';
 import type { IncidentRecomputations } from '../telemetry/query/explain/recompute-incident.ts';
@@ -92,6 +94,7 @@ export interface RpcDeps
   readonly ingest: Ingest;
   readonly vmQueries: VmQueries;
   readonly alertPreviews: AlertPreviews;
+  readonly ruleReplays: RuleReplays;
   readonly incidentRecomputations: IncidentRecomputations;
   readonly clocks: Pick<ClockNotes, 'within'>;
   readonly datacenters: { stateOf(name: string): 'live' | 'stale' };
@@ -165,6 +168,7 @@ function register<S extends DescService>(
 export type AlertDeps = AlertRulesDeps &
   AlertInstanceDeps &
   AlertPreviewDeps &
+  RuleReplayDeps &
   IncidentWatchDeps &
   IncidentDeps &
   OverviewDeps &
@@ -177,6 +181,7 @@ export type IdentityDeps = AccountsDeps & KeysDeps & CiDeps & ProjectDeps & Enro
 function alertService(deps: AlertDeps): ServiceImpl<typeof AlertService> {
   return {
     previewAlertRule: (request, context) => previewAlertRule(deps, request, context),
+    replayAlertRule: (request, context) => replayAlertRule(deps, request, context),
     ...alertRuleMethods(deps),
     ...alertInstanceMethods(deps),
     ...alertTemplateMethods(),

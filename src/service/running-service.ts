@@ -11,6 +11,8 @@ export interface StartOptions {
   readonly settings: Settings;
   readonly ports: { readonly clock: Clock; readonly random: Random };
   readonly log: Log;
+  /** Aborts when the program is asked to stop: until then a start waits for NATS. */
+  readonly stopped?: AbortSignal;
 }
 
 /** A running service. */
@@ -31,6 +33,14 @@ export interface RunningService {
   reload(): void;
   /** Resolves once everything acknowledged is safe and every part is closed. */
   stop(): Promise<void>;
+}
+
+/** The program was asked to stop while its start waited for NATS. */
+export class StartStopped extends Error {
+  constructor() {
+    super('Stopped while waiting for NATS');
+    this.name = 'StartStopped';
+  }
 }
 
 export type StartService = (options: StartOptions) => Promise<RunningService>;

@@ -10,25 +10,39 @@
  */
 import { fastifyConnectPlugin } from '@connectrpc/connect-fastify';
 import type { FastifyInstance } from 'fastify';
+import type { SamplePipeline } from '../../actors/alerting/evaluator/evaluator.ts';
+import { sampleFloor } from '../../actors/alerting/evaluator/sample-retention.ts';
 import { expandAlerting } from '../../actors/delivery/audience.ts';
+import { deliveriesSpec } from '../../actors/delivery/work-queue.ts';
+import { withRevocationBarrier } from '../../actors/identity/revocation-barrier.ts';
 import type { HostCounters } from '../../actors/platform/host/counters.ts';
+import { hasNewerRows } from '../../actors/platform/host/formats.ts';
 import { createHost, type RunningHost } from '../../actors/platform/host/host.ts';
 import { runTimers } from '../../actors/platform/host/timers.ts';
 import { ProjectLimitsReader } from '../../actors/platform/project-limits.ts';
 import { type Part, type Supervision, supervise } from '../../actors/platform/supervision.ts';
+import { samplesSpec } from '../../actors/telemetry/sample-log.ts';
+import type { Datacenters } from '../../actors/vms/datacenters.ts';
 import { machineDefinitions } from '../../machines/audit/registry.ts';
 import { type Clock, systemClock } from '../../streams/platform/clock.ts';
+import { eventsStream } from '../../streams/platform/commit/events.ts';
 import type { DueTimer } from '../../streams/platform/commit/projection.ts';
+import { SHARES, type Share } from '../../streams/platform/membership/roster.ts';
 import { pause } from '../../streams/platform/pause.ts';
-import { systemRandom, ulid } from '../../streams/platform/random.ts';
+import { systemRandom } from '../../streams/platform/random.ts';
 import { openAdminServer } from '../admin/admin-server.ts';
 import { auditRoutes, transitionRoutes } from '../admin/audit-routes.ts';
+import { backedUpStreams } from '../admin/backup/backed-up-streams.ts';
+import { backupRoutes } from '../admin/backup/backup-routes.ts';
 import { collectorRoutes } from '../admin/collector-routes.ts';
 import { historyRoutes } from '../admin/history-routes.ts';
 import { identityRoutes } from '../admin/identity-routes.ts';
+import { memberRoutes } from '../admin/member-routes.ts';
 import { projectLimitRoutes } from '../admin/project-limit-routes.ts';
 import { recordingRoutes } from '../admin/recording-routes.ts';
 import { restoredRoutes } from '../admin/restored-routes.ts';
+import { snapshotRoutes } from '../admin/snapshot-routes.ts';
+import { streamRoutes } from '../admin/stream-routes.ts';
 import { openAlerting } from '../alerting/open-alerting.ts';
 import { retentionPart, withAuditExport } from '../audit/open-audit.ts';
 import { openCi } from '../ci/open-ci.ts';
@@ -37,6 +51,7 @@ import { openDelivery } from '../delivery/open-delivery.ts';
 import { serviceInfoOf } from '../identity/api/service-info.ts';
 import { openIdentity } from '../identity/open-identity.ts';
 import { Closers } from '../platform/closers.ts';
+import { watchCopies } from '../platform/copies-check.ts';
 import { toDataFolderFault } from '../platform/data-folder.ts';
 import { ProjectLimitUse } from '../platform/gate/limit-use.ts';
 import { openProjectBounds, type ProjectBounds } from '../platform/gate/project-gate.ts';
@@ -46,19 +61,25 @@ import {
   historyCheck,
   hostCheck,
   partCheck,
+  secretsCheck,
   streamCheck,
 } from '../platform/health.ts';
 import { stopSignal } from '../platform/http/abort-signals.ts';
 import { createAnonymousLimits } from '../platform/http/anonymous-limits.ts';
-import { openConfiguredMetricsServer } from '../platform/http/metrics-server.ts';
+import {
+  type MetricsServer,
+  openConfiguredMetricsServer,
+} from '../platform/http/metrics-server.ts';
 import { createReaderCheck, createReadGate } from '../platform/http/read-gate.ts';
 import { createPositions, SEQUENCE_PURPOSE } from '../platform/http/sequence.ts';
-import { openHttpServer } from '../platform/http/server.ts';
+import { openHttpServer, ServiceAddress } from '../platform/http/server.ts';
 import type { Log } from '../platform/log.ts';
+import { watchMembership } from '../platform/membership-check.ts';
 import { createMetrics, type Metrics } from '../platform/metrics.ts';
 import { countLostWork, type RoomBase } from '../platform/room-base.ts';
 import type { Settings } from '../platform/settings/settings.ts';
 import { programVersion } from '../platform/version.ts';
+import { openRuleReplays } from '../replay/open-rule-replays.ts';
 import { addFastWriteSamples } from '../telemetry/api/write-samples-fast.ts';
 import { addExportRoutes } from '../telemetry/export/export-routes.ts';
 import { Exporter } from '../telemetry/export/exporter.ts';
@@ -70,15 +91,24 @@ import { startCollecting } from './collecting.ts';
 import { prepareDemo } from './demo.ts';
 import { connectOptions, rpcRoutes } from './routes.ts';
 import type { RunningService, ServicePorts } from './running-service.ts';
+import { openSnapshots } from './snapshots.ts';
 import { watchPermissions } from './start-checks.ts';
+import { createStartWait } from './start-wait.ts';
 import { openStorage, type Storage } from './storage.ts';
 
 export interface ServiceOptions {
   readonly settings: Settings;
   readonly log: Log;
   readonly ports?: ServicePorts;
+  /**
+   * Aborts when the program is asked to stop. With it a start waits for NATS; without it a NATS that
+   * is not there is `StreamUnavailable`.
+   */
+  readonly stopped?: AbortSignal;
 }
 
+/** Interval of the check whether a new member has caught up, ms. */
+const CAUGHT_UP_MS = 100;
 /** Interval of the check that the projection still runs, ms. */
 const FAULT_CHECK_MS = 1_000;
 
@@ -97,7 +127,7 @@ export async function createService(options: ServiceOptions): Promise<RunningSer
 }
 
 async function build(options: ServiceOptions, closers: Closers): Promise<RunningService> {
-  const { settings, log, ports = {} } = options;
+  const { settings, log, ports = {}, stopped } = options;
   const { clock = systemClock, random = systemRandom } = ports;
   const metrics = createMetrics({ clock, version: programVersion });
   closers.add('metrics', () => metrics.close());
@@ -106,31 +136,39 @@ async function build(options: ServiceOptions, closers: Closers): Promise<Running
   const base: RoomBase = { settings, log, clock, random, metrics, health, closers };
 
   watchPermissions(base);
-  const storage = await openStorage({ ...base, ...ports });
+  const openMetrics = metricsListener(base);
+  const wait = createStartWait({ ...base, openMetrics, ...(stopped && { stopped }) });
+  const storage = await openStorage({ ...base, ...ports, wait });
+  if (storage.copies) watchCopies(base, storage.copies);
+  watchMembership(base, storage.member);
   const admin = await openAdmin(base, storage);
-  const host = withAuditExport({ ...base, ...storage, host: await startHost(base, storage) });
+  const exported = withAuditExport({ ...base, ...storage, host: await startHost(base, storage) });
+  const host = withRevocationBarrier(exported, { ...base, ...storage });
   const bounds = openProjectBounds({ ...base, host });
-  // The address of the service is known once it listens; notifications link to it.
-  const address = { origin: () => settings.publicUrl ?? '' };
-  const origin = (): string => address.origin();
+  const address = new ServiceAddress(settings.publicUrl);
+  const { origin } = address;
   const rooms = openRooms({ ...base, ...storage, ...bounds, host, origin, ports });
-  const api = await openApi({ ...base, ...storage, ...bounds, ...rooms, host, address, origin });
+  const shared = { ...base, ...storage, ...bounds, ...rooms };
+  const api = await openApi({ ...shared, host, address, origin, openMetrics });
   const { http } = api;
   rooms.start();
   admin?.add(identityRoutes({ ...api, host, publicUrl: http.baseUrl }));
   admin?.add(collectorRoutes({ ...base, ...api, host }));
   admin?.add(transitionRoutes(host));
   admin?.add(restoredRoutes(host));
+  admin?.add(snapshotRoutes(rooms.snapshots));
   admin?.add(projectLimitRoutes({ ...rooms, host }));
   admin?.add(recordingRoutes({ ...base, ...storage, projects: () => host.projects() }));
 
-  const demoOptions = { ...base, ...api, host, dataFolder: settings.data };
+  const isShared = !storage.member.isAlone;
+  const demoOptions = { ...base, ...api, host, isShared, dataFolder: settings.data };
   const demo = settings.demo
     ? await prepareDemo({ ...demoOptions, baseUrl: http.baseUrl })
     : undefined;
   const { ingest, registry } = rooms;
   const collecting = await startCollecting({ ...base, ingest, registry, host });
   closers.add('collectors', () => collecting.stop());
+  wait.started();
   closers.add('readiness', () => health.stopping('The service is stopping'));
   return {
     address: http.baseUrl,
@@ -139,7 +177,7 @@ async function build(options: ServiceOptions, closers: Closers): Promise<Running
     watches: collecting.watches,
     demoFile: demo?.path,
     signInUrl: demo?.signInUrl,
-    fault: firstFault(host, storage, closers, clock),
+    fault: watchForFault(host, clock, closers),
     reload: () => http.reloadCertificate(),
     stop: () => closers.closeAll(),
   };
@@ -174,16 +212,57 @@ function openRooms(options: RoomOptions) {
   });
   health.watch({ kind: 'history' }, historyCheck(history));
   const retention = retentionPart({ ...options, lost });
+  const snapshots = options.member.isAlone
+    ? undefined
+    : openSnapshots({ ...options, node: options.member.node });
   const { start } = superviseParts(options, [
     ...[...alertingParts, ...vmParts, timersPart(options), ...delivery.parts, retention],
+    ...(snapshots === undefined ? [] : [snapshots.part]),
+    membershipPart({ ...options, ...alerting, ...vms }),
   ]);
-  return { ...vms, ...intake, ...alerting, delivery, limitUse, start };
+  const keeper = snapshots?.keeper;
+  return { ...vms, ...intake, ...alerting, delivery, limitUse, snapshots: keeper, start };
+}
+
+/**
+ * Says on each record of this member how far it has come, and takes its part in the cluster once it has
+ * caught up.
+ */
+function membershipPart(
+  options: RoomOptions & {
+    readonly evaluator: SamplePipeline;
+    readonly datacenters: Datacenters;
+  },
+): Part {
+  const { member, host, clock, history, evaluator, datacenters, origin } = options;
+  return {
+    name: 'membership',
+    async run(signal) {
+      member.report(() => ({
+        address: origin() || null,
+        applied: host.appliedSequence(),
+        decided: evaluator.throughSequence(),
+        floor: sampleFloor({ history, pipeline: evaluator }),
+        heard: datacenters.ages(),
+        unfit: unfitShares(options),
+      }));
+      while (!evaluator.isCaughtUp() && !signal.aborted) await pause(clock, CAUGHT_UP_MS, signal);
+      if (!signal.aborted) member.begin();
+      await pause(clock, Number.POSITIVE_INFINITY, signal);
+    },
+  };
+}
+
+/** Shares with rows that this program is too old for; only where another version is, or was. */
+function unfitShares({ member, store }: RoomOptions): Share[] {
+  if (member.members().every(({ version }) => version === programVersion)) return [];
+  return SHARES.filter((share) => hasNewerRows(store, share));
 }
 
 /** Fires the timers of every machine. */
-function timersPart({ host, clock, log }: RoomOptions): Part {
+function timersPart({ host, clock, log, ownership }: RoomOptions): Part {
   const timers = {
-    ...{ host, clock, owns: () => true },
+    ...{ host, clock, ownership },
     onFault: (timer: DueTimer, error: unknown) =>
       log.error({ err: error, instance: timer.instance }, 'A timer did not fire'),
   };
@@ -193,7 +272,19 @@ function timersPart({ host, clock, log }: RoomOptions): Part {
 /** The service runs without operator commands too: some file systems have no sockets. */
 async function openAdmin({ settings, log, clock, closers }: RoomBase, storage: Storage) {
   try {
-    const routes = { ...historyRoutes(storage.history), ...auditRoutes({ ...storage, clock }) };
+    const embedded = [eventsStream(), samplesSpec, deliveriesSpec];
+    const routes = {
+      ...historyRoutes(storage.history),
+      ...auditRoutes({ ...storage, clock }),
+      ...backupRoutes({
+        ...{ ...storage, clock, folder: settings.data },
+        ...(!storage.member.isAlone && {
+          remote: { stream: storage.stream, specs: backedUpStreams },
+        }),
+      }),
+      ...streamRoutes({ ...storage, embedded }),
+      ...memberRoutes(storage.member),
+    };
     const admin = await openAdminServer({ folder: settings.data, routes, log });
     closers.add('admin socket', () => admin.close());
     return admin;
@@ -203,11 +294,13 @@ async function openAdmin({ settings, log, clock, closers }: RoomBase, storage: S
   }
 }
 
-async function startHost(base: RoomBase, { stream, store }: Storage): Promise<RunningHost> {
+async function startHost(
+  base: RoomBase,
+  { stream, store, secrets, member }: Storage,
+): Promise<RunningHost> {
   const { settings, clock, random, health, closers } = base;
-  const node = `node-${ulid(clock.now(), random)}`;
   const host = createHost({
-    ...{ stream, store, clock, random, node },
+    ...{ stream, store, clock, random, node: member.node },
     machines: machineDefinitions,
     expand: expandAlerting,
   });
@@ -215,7 +308,10 @@ async function startHost(base: RoomBase, { stream, store }: Storage): Promise<Ru
   health.watch({ kind: 'commits' }, hostCheck(host));
   health.watch({ kind: 'disk' }, diskSpace(settings.data));
   closers.add('host', () => host.stop());
+  if (secrets.isShared) health.watch({ kind: 'secrets' }, secretsCheck(secrets));
   await host.start();
+  // A commit is only acted on with the values that it names.
+  await secrets.caughtUp();
   countHost(base, host);
   return host;
 }
@@ -231,20 +327,36 @@ function countHost({ metrics }: RoomBase, host: RunningHost): void {
 
 type ApiOptions = RoomBase &
   Omit<ReturnType<typeof openRooms>, 'start'> &
-  Pick<Storage, 'history' | 'secrets' | 'deriveKey' | 'onceStore' | 'controlPath'> &
+  Pick<
+    Storage,
+    'history' | 'secrets' | 'deriveKey' | 'onceStore' | 'controlPath' | 'member' | 'ownership'
+  > &
   ProjectBounds & {
     readonly host: RunningHost;
-    /** Set once the server listens. */
-    readonly address: { origin: () => string };
+    readonly address: ServiceAddress;
     readonly origin: () => string;
+    readonly openMetrics: ReturnType<typeof metricsListener>;
   };
+
+/** Opens the listener of the service's own metrics, once. */
+function metricsListener(base: RoomBase): () => Promise<MetricsServer | undefined> {
+  let opening: Promise<MetricsServer | undefined> | undefined;
+  const open = async () => {
+    const server = await openConfiguredMetricsServer(base);
+    if (server) base.closers.add('metrics listener', () => server.close());
+    return server;
+  };
+  return () => {
+    opening ??= open();
+    return opening;
+  };
+}
 
 /** The API, and the listener of the service's own metrics. */
 async function openApi(options: ApiOptions) {
-  const { closers, settings, address, origin } = options;
+  const { closers, settings, origin } = options;
   const { addIdentityRoutes, tokens, ...identity } = await openIdentity(options);
-  const metricsServer = await openConfiguredMetricsServer(options);
-  if (metricsServer) closers.add('metrics listener', () => metricsServer.close());
+  const metricsServer = await options.openMetrics();
   const exporter = new Exporter(options);
   closers.add('exports', () => exporter.close());
   const { projectCreation } = settings;
@@ -255,10 +367,14 @@ async function openApi(options: ApiOptions) {
     ...{ origin, mail: identity.mail },
   });
   const anonymousLimits = createAnonymousLimits(options);
-  const positions = createPositions({ ...options, key: options.deriveKey(SEQUENCE_PURPOSE) });
+  const positions = createPositions({
+    ...{ ...options, samples: options.evaluator.stored },
+    key: options.deriveKey(SEQUENCE_PURPOSE),
+  });
   const rpc = {
     ...{ ...parts, ...keylessCi, destinations, anonymousLimits, positions },
-    ...{ ...openQueries(options), noteBrokenBody: countBrokenBodies(options.metrics) },
+    ...{ ...openQueries(options), ruleReplays: openRuleReplays(options) },
+    ...{ noteBrokenBody: countBrokenBodies(options.metrics) },
   };
   const dashboard = openDashboard({ ...options, ...identity });
   const http = await openHttpServer({
@@ -266,8 +382,7 @@ async function openApi(options: ApiOptions) {
     isReader: createReaderCheck(rpc),
     readGate: createReadGate(rpc),
     hasMetrics: settings.metricsOnApi,
-    addRoutes: async (app: FastifyInstance, servedOrigin) => {
-      address.origin = servedOrigin;
+    addRoutes: async (app: FastifyInstance) => {
       await addIdentityRoutes(app, anonymousLimits);
       await addRecipientRoutes(app);
       await dashboard.addDashboardRoutes(app);
@@ -294,18 +409,7 @@ function countBrokenBodies(metrics: Metrics): (encoding: string) => void {
   return (encoding) => broken.inc({ encoding });
 }
 
-/** Resolves with a fault that only a restart can cure. */
-function firstFault(
-  host: RunningHost,
-  { lost }: Pick<Storage, 'lost'>,
-  closers: Closers,
-  clock: Clock,
-): Promise<Error> {
-  const stopped = watchForFault(host, clock, closers);
-  return lost === undefined ? stopped : Promise.race([stopped, lost]);
-}
-
-/** Resolves once the projection has stopped for good. */
+/** Resolves with a fault that only a restart can cure: once the projection has stopped for good. */
 async function watchForFault(host: RunningHost, clock: Clock, closers: Closers): Promise<Error> {
   const watching = new AbortController();
   closers.add('fault watch', () => watching.abort());

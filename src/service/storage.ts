@@ -6,10 +6,12 @@
  *     secrets.db  sealed values, bodies      control.db  instances, records, timers (from EVENTS)
  *     events.db   EVENTS, DELIVERIES         samples.db  SAMPLES    history.db  chunks
  *     claims.db   what may happen once (on NATS: a stream)
+ *
+ * On NATS, members share what is sealed on a stream too, and `secrets.db` follows it.
  */
 import { hostname } from 'node:os';
-import { join, resolve } from 'node:path';
-import { deliveriesSpec } from '../../actors/delivery/wake-ups.ts';
+import { join } from 'node:path';
+import { deliveriesSpec } from '../../actors/delivery/work-queue.ts';
 import { SAMPLES_STREAM, samplesSpec } from '../../actors/telemetry/sample-log.ts';
 import {
   assertMadeFrom,
@@ -21,24 +23,41 @@ import { openDatabase } from '../../sqlite/platform/database.ts';
 import { openEmbeddedStream } from '../../sqlite/platform/embedded-stream/embedded-stream.ts';
 import { type FolderLock, lockFolder } from '../../sqlite/platform/lock-file.ts';
 import { openOnceStore } from '../../sqlite/platform/once-store.ts';
-import { openSecretStore, type SecretStore } from '../../sqlite/platform/secret-store.ts';
+import { keyIdOf } from '../../sqlite/platform/secrets/seal.ts';
+import { assertSharedKey, sealedSpec } from '../../sqlite/platform/secrets/sealed-stream.ts';
+import { openSecretStore, type SecretStore } from '../../sqlite/platform/secrets/secret-store.ts';
+import { openSharedSecrets } from '../../sqlite/platform/secrets/shared-secrets.ts';
 import { HISTORY_FILE } from '../../sqlite/telemetry/history/history-file.ts';
 import { type History, openHistory } from '../../sqlite/telemetry/history/store/store.ts';
 import type { Clock } from '../../streams/platform/clock.ts';
 import { eventsStream } from '../../streams/platform/commit/events.ts';
+import type { JetStream } from '../../streams/platform/jetstream/jetstream-stream.ts';
 import { onceSpec, openStreamOnceStore } from '../../streams/platform/jetstream/once-store.ts';
+import type { StreamCopies } from '../../streams/platform/jetstream/stream-copies.ts';
+import {
+  joinCluster,
+  type Membership,
+  type MembershipOptions,
+  soleMember,
+} from '../../streams/platform/membership/membership.ts';
+import { clusterSpec } from '../../streams/platform/membership/roster.ts';
 import type { OnceStore } from '../../streams/platform/once-store.ts';
-import { type Random, systemRandom } from '../../streams/platform/random.ts';
-import { becomeSoleProcess } from '../../streams/platform/sole-process.ts';
+import type { Ownership } from '../../streams/platform/ownership.ts';
+import { type Random, systemRandom, ulid } from '../../streams/platform/random.ts';
+import { snapshotsStream } from '../../streams/platform/snapshots.ts';
 import type { Stream } from '../../streams/platform/stream.ts';
+import { assertNoUnfinishedRestore } from '../admin/backup/restore.ts';
 import type { Closers } from '../platform/closers.ts';
 import { toDataFolderFault } from '../platform/data-folder.ts';
 import type { Log } from '../platform/log.ts';
-import { deriveKey, loadMasterKey } from '../platform/master-key.ts';
+import { deriveKey, findMasterKey, loadMasterKey } from '../platform/master-key.ts';
 import { openNats } from '../platform/nats.ts';
 import type { Settings } from '../platform/settings/settings.ts';
+import { programVersion } from '../platform/version.ts';
 import { reportHistoryGap } from '../telemetry/history-gap.ts';
+import { joinFromSnapshot } from './joining.ts';
 import { assertStartable, SECRETS_FILE } from './start-checks.ts';
+import type { StartWait } from './start-wait.ts';
 
 /** Samples have a file, and a writer, of their own: the largest part, truncated by itself. */
 function fileOf(folder: string, stream: string): string {
@@ -55,16 +74,24 @@ export interface StorageOptions {
   readonly stream?: Stream;
   /** Artificial time of each embedded disk write, ms: for measurements. */
   readonly fsyncDelayMs?: number;
+  /** What a stream that is not there yet is waited for by. */
+  readonly wait: Pick<StartWait, 'until' | 'over'>;
 }
 
 export interface Storage {
   readonly stream: Stream;
-  /** Resolves when another process has taken over the stream; absent: none can. */
-  readonly lost?: Promise<Error>;
+  /** Copies of the streams on NATS; absent: embedded, or a stream of the caller's. */
+  readonly copies?: StreamCopies;
+  /** This process among those that share the stream. */
+  readonly member: Membership;
+  /** For which projects it acts: the same, for parts that need no more of it. */
+  readonly ownership: Ownership;
   readonly store: InstanceStore;
   readonly secrets: SecretStore;
   /** A key of 32 bytes for one purpose, from the master key. */
   readonly deriveKey: (purpose: string) => Uint8Array;
+  /** Names the master key. */
+  readonly keyId: string;
   readonly history: History;
   readonly onceStore: OnceStore;
   /** The projection's file, for threads that read it themselves. */
@@ -74,20 +101,26 @@ export interface Storage {
 /**
  * All of it, open; what was opened is closed by `closers`, in reverse. Whatever may refuse the start
  * is looked at before anything is made or written. Throws `DataFolderUnusable` with the file that
- * cannot be used, `StreamsInUse`, and the faults of its parts.
+ * cannot be used, and the faults of its parts.
  */
 export async function openStorage(options: StorageOptions): Promise<Storage> {
   const { settings, clock, closers } = options;
   const folder = settings.data;
   const lock = await using(folder, () => lockFolder(folder));
   closers.add('folder lock', () => lock.release());
+  assertNoUnfinishedRestore(folder);
   await assertStartable(settings, options.random);
   const path = join(folder, 'control.db');
-  const { stream, lost } = await openSoleStream(options, lock, path);
-  const { secrets, deriveOwn } = await using(join(folder, SECRETS_FILE), () =>
-    openSecrets(options),
+  const { stream, copies } = await openComparedStream(options, path);
+  const member = await openMembership(options, stream, lock);
+  closers.add('membership', () => member.leave());
+  const { secrets, deriveOwn, keyId } = await using(join(folder, SECRETS_FILE), () =>
+    openSecrets(options, stream),
   );
   closers.add('secrets', () => secrets.close());
+  if (isShared(options)) {
+    await using(path, () => joinFromSnapshot({ stream, controlPath: path, log: options.log }));
+  }
   const store = await using(path, () => openProjection(path, closers));
   const samples = await using(fileOf(folder, SAMPLES_STREAM), () => stream.ensure(samplesSpec));
   await using(fileOf(folder, deliveriesSpec.name), () => stream.ensure(deliveriesSpec));
@@ -96,41 +129,59 @@ export async function openStorage(options: StorageOptions): Promise<Storage> {
     openHistory({ folder, clock, logIdentity: samples.identity }),
   );
   closers.add('history', () => history.close());
-  await reportHistoryGap({ history, stream, samples }, options.log);
-  const opened = { stream, store, secrets, history, onceStore, controlPath: path };
-  return { ...opened, deriveKey: deriveOwn, ...(lost && { lost }) };
+  await reportHistoryGap({ history, stream, samples, nowMs: clock.now() }, options.log);
+  await options.wait.over();
+  const opened = { stream, store, secrets, keyId, history, onceStore, controlPath: path };
+  const asMember = { member, ownership: member, ...(copies && { copies }) };
+  return { ...opened, ...asMember, deriveKey: deriveOwn };
 }
 
 /**
- * The stream, for this process alone. Embedded, the folder's lock sees to that; a shared one is
- * compared with what is needed, and taken, before anything is made on it.
+ * The stream. One that others share is compared with what is needed before anything is made on it.
  */
-async function openSoleStream(
+async function openComparedStream(
   options: StorageOptions,
-  lock: FolderLock,
   controlPath: string,
-): Promise<{ readonly stream: Stream; readonly lost?: Promise<Error> }> {
-  const { settings, clock, closers, log } = options;
-  const stream = options.stream ?? (await openStream(options));
-  if (!options.stream) closers.add('stream', () => stream.close());
+): Promise<Pick<Storage, 'stream' | 'copies'>> {
+  const { settings, wait } = options;
+  const stream: OnServers = options.stream ?? (await wait.until(() => openStream(options)));
+  if (!options.stream) options.closers.add('stream', () => stream.close());
   if (!isShared(options)) return { stream };
-  const events = await stream.compare(eventsStream());
-  for (const spec of [samplesSpec, deliveriesSpec, onceSpec]) await stream.compare(spec);
+  const { copies } = stream;
+  const where = placeOf(settings);
+  const events = await wait.until(() => stream.compare(eventsStream()));
+  const specs = [samplesSpec, deliveriesSpec, onceSpec, sealedSpec, snapshotsStream(), clusterSpec];
+  for (const spec of specs) await stream.compare(spec);
+  await assertSharedKey({ ...options, stream, where, masterKey: findMasterKey(keyFile(settings)) });
   const bound = await using(controlPath, () => boundStream(controlPath));
   if (bound !== undefined) assertMadeFrom(bound, events?.identity);
-  const sole = await becomeSoleProcess({
-    // Not the port's: services that are handed one seed are still two.
-    ...{ stream, clock, random: systemRandom },
+  return { stream, ...(copies && { copies }) };
+}
+
+/** Takes its place among the processes that share the stream; alone on an embedded one. */
+async function openMembership(
+  { settings, stream: shared, clock, log, wait }: StorageOptions,
+  stream: Stream,
+  lock: FolderLock,
+): Promise<Membership> {
+  // Not the port's randomness: services that are handed one seed are still two.
+  const node = `node-${ulid(clock.now(), systemRandom)}`;
+  if (!isShared({ settings, ...(shared && { stream: shared }) })) return soleMember(node);
+  const options: MembershipOptions = {
+    ...{ stream, clock },
     self: {
-      ...{ host: hostname(), pid: process.pid, startedMs: clock.now() },
-      ...{ dataFolder: resolve(settings.data), publicUrl: settings.publicUrl },
+      ...{ node, host: hostname(), pid: process.pid, startedMs: clock.now() },
+      version: programVersion,
       ...(lock.identity !== undefined && { lock: lock.identity }),
     },
-    where: settings.natsUrl ? `NATS at ${settings.natsUrl.servers.join(', ')}` : 'The stream',
-    onWait: (sentence) => log.warn({ part: 'stream' }, sentence),
-  });
-  closers.add('lease of the stream', () => sole.release());
-  return sole;
+    onLost: (error) => log.debug({ err: error, part: 'membership' }, 'The roster is out of reach'),
+  };
+  return wait.until(() => joinCluster(options));
+}
+
+/** What the streams are on, for sentences. */
+function placeOf({ natsUrl }: Settings): string {
+  return natsUrl ? `NATS at ${natsUrl.servers.join(', ')}` : 'The stream';
 }
 
 /** Several processes could reach it; embedded, the data folder's lock keeps all but one away. */
@@ -163,24 +214,35 @@ async function openOnce(options: StorageOptions, stream: Stream): Promise<OnceSt
   return store;
 }
 
-function openSecrets({ settings, clock, random, log }: StorageOptions) {
-  const path = join(settings.data, SECRETS_FILE);
-  const masterKey = loadMasterKey({
-    file: settings.masterKeyFile,
-    mustExist: settings.masterKeyFileGiven,
-    storePath: path,
-    random,
-    log,
-  });
+/** Where the nodes share a stream they share what is sealed; one alone has its file. */
+async function openSecrets(options: StorageOptions, stream: Stream) {
+  const { settings, clock, random, log } = options;
+  const key = keyFile(settings);
+  const path = key.storePath;
+  const masterKey = loadMasterKey({ ...key, random, log });
   const onFault = (error: unknown): void =>
-    log.error({ err: error, part: 'secrets' }, 'What was deleted is still in the log of the file');
-  return {
-    secrets: openSecretStore({ path, masterKey, random, later: { clock, onFault } }),
-    deriveOwn: (purpose: string) => deriveKey(masterKey, purpose),
-  };
+    log.error(
+      { err: error, part: 'secrets' },
+      'Secrets were not kept, shared or deleted as they must',
+    );
+  const secrets = isShared(options)
+    ? await openSharedSecrets({
+        ...{ path, masterKey, random, stream, clock, onFault, where: placeOf(settings) },
+      })
+    : openSecretStore({ path, masterKey, random, later: { clock, onFault } });
+  const deriveOwn = (purpose: string) => deriveKey(masterKey, purpose);
+  return { secrets, deriveOwn, keyId: keyIdOf(masterKey) };
 }
 
-async function openStream(options: StorageOptions): Promise<Stream> {
+/** Where the master key lies, and what is sealed under it. */
+function keyFile({ data, masterKeyFile: file, masterKeyFileGiven: mustExist }: Settings) {
+  return { file, mustExist, storePath: join(data, SECRETS_FILE) };
+}
+
+/** A stream that may be on servers. */
+type OnServers = Stream & Partial<Pick<JetStream, 'copies'>>;
+
+async function openStream(options: StorageOptions): Promise<OnServers> {
   const { settings, clock, random, fsyncDelayMs } = options;
   if (settings.natsUrl) return openNats(settings, { clock, random });
   return openEmbeddedStream({

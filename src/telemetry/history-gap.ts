@@ -6,10 +6,17 @@
 import { SAMPLES_STREAM } from '../../actors/telemetry/sample-log.ts';
 import type { StoredStatistics } from '../../sqlite/telemetry/history/store/stored-statistics.ts';
 import type { Stream, StreamState } from '../../streams/platform/stream.ts';
+import { RETENTION_MS } from '../../streams/telemetry/entry.ts';
 import type { Log } from '../platform/log.ts';
 
 export interface HistoryGapOptions {
-  readonly history: { newestFloor(): number; stored(): Promise<StoredStatistics> };
+  readonly history: {
+    newestFloor(): number;
+    stored(): Promise<StoredStatistics>;
+    noteLost(stretch: { readonly fromMs: number; readonly toMs: number }): void;
+  };
+  /** Unix ms. */
+  readonly nowMs: number;
   readonly stream: Pick<Stream, 'read'>;
   /** Of the sample log. */
   readonly samples: Pick<StreamState, 'firstSequence'>;
@@ -39,11 +46,23 @@ async function findHistoryGap(options: HistoryGapOptions): Promise<HistoryGap | 
   };
 }
 
-/** Warns the operator once a start, until history has caught up and moved its floors. */
+/**
+ * How much older than the newest chunk the oldest row in no chunk may be, ms: a VM's rows wait for an
+ * hour, and a fleet is put into chunks over minutes.
+ */
+const UNFLUSHED_MS = 2 * 3_600_000;
+
+/**
+ * Warns the operator once a start, until history has caught up and moved its floors. Queries say
+ * `HISTORY_LOST` where they find nothing in that stretch, for as long as it is within retention.
+ */
 export async function reportHistoryGap(options: HistoryGapOptions, log: Log): Promise<void> {
   const gap = await findHistoryGap(options);
   if (gap === undefined) return;
   const { afterMs, beforeMs } = gap;
+  const toMs = beforeMs ?? options.nowMs;
+  const fromMs = (afterMs ?? options.nowMs - RETENTION_MS) - UNFLUSHED_MS;
+  options.history.noteLost({ fromMs, toMs });
   const from = afterMs === undefined ? 'all of it' : `from ${timeText(afterMs)}`;
   const to = beforeMs === undefined ? 'to now' : `to ${timeText(beforeMs)}`;
   log.warn(

@@ -1,7 +1,7 @@
 /** Opens ingest: from rows of any sender to entries of the sample log, within the limits. */
 import type { ProjectLimitsReader } from '../../actors/platform/project-limits.ts';
 import { ClockNotes } from '../../actors/telemetry/ingest/clock-notes.ts';
-import { createIngest } from '../../actors/telemetry/ingest/ingest.ts';
+import { countSamples, createIngest } from '../../actors/telemetry/ingest/ingest.ts';
 import { IngestLimits, type IngestRates } from '../../actors/telemetry/ingest/ingest-limits.ts';
 import { PartitionWriter } from '../../actors/telemetry/ingest/partition-writer.ts';
 import type { Datacenters } from '../../actors/vms/datacenters.ts';
@@ -10,8 +10,7 @@ import type { History } from '../../sqlite/telemetry/history/store/store.ts';
 import type { Stream } from '../../streams/platform/stream.ts';
 import type { RoomBase } from '../platform/room-base.ts';
 
-export interface IngestOptions
-  extends Pick<RoomBase, 'settings' | 'clock' | 'metrics' | 'closers'> {
+export interface IngestOptions extends Pick<RoomBase, 'clock' | 'metrics' | 'closers'> {
   readonly stream: Stream;
   readonly history: History;
   readonly registry: VmRegistry;
@@ -21,9 +20,9 @@ export interface IngestOptions
 }
 
 export function openIngest(options: IngestOptions) {
-  const { settings, clock, stream, history, registry, datacenters, closers, metrics } = options;
+  const { clock, stream, history, registry, datacenters, closers, metrics } = options;
   const { projectLimits, ingestRates: rates } = options;
-  history.boundProjects((project) => projectLimits.of(project).headBytes);
+  history.boundProjects(projectLimits);
   const writer = new PartitionWriter({ stream, clock });
   closers.add('sample writer', () => writer.settled());
   const clocks = new ClockNotes();
@@ -40,12 +39,8 @@ export function openIngest(options: IngestOptions) {
   });
   const ingest = createIngest({
     ...{ clock, writer, registry, limits: ingestLimits, rates, clocks },
-    onRows: (datacenter) => datacenters.reported(datacenter ?? settings.datacenter),
-    onSamples(accepted, rejected) {
-      samples.inc({ outcome: 'accepted' }, accepted);
-      if (rejected.length > 0) samples.inc({ outcome: 'rejected' }, rejected.length);
-      for (const { reason } of rejected) refused.inc({ reason });
-    },
+    onRows: datacenters.reported,
+    onSamples: countSamples({ samples, refused }),
   });
   return { ingest, ingestLimits, clocks };
 }

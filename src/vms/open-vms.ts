@@ -5,11 +5,13 @@ import type { Part } from '../../actors/platform/supervision.ts';
 import { Datacenters } from '../../actors/vms/datacenters.ts';
 import { createEnrolments, type Enrolments } from '../../actors/vms/enrolments.ts';
 import { VmRegistry } from '../../actors/vms/vm-directory.ts';
+import type { Membership } from '../../streams/platform/membership/membership.ts';
 import { hashKey, mintSecret, parseSecret } from '../platform/keys.ts';
 import type { LostWork, RoomBase } from '../platform/room-base.ts';
 
 export interface VmsOptions extends Pick<RoomBase, 'settings' | 'clock' | 'random'> {
   readonly host: Host;
+  readonly member: Pick<Membership, 'owns' | 'heardElsewhere'>;
   readonly projectLimits: ProjectLimitsReader;
   readonly lost: LostWork;
 }
@@ -20,10 +22,11 @@ const DATACENTER_CHECK_MS = 5_000;
 const SILENT_INTERVALS = 3;
 
 export function openVms(options: VmsOptions) {
-  const { settings, host, clock, projectLimits: limits, lost } = options;
+  const { settings, host, clock, member, projectLimits: limits, lost } = options;
   const datacenters = new Datacenters({
-    ...{ host, clock, onLost: lost('datacenters') },
+    ...{ host, clock, datacenter: settings.datacenter, onLost: lost('datacenters') },
     silenceMs: SILENT_INTERVALS * settings.sampleIntervalSeconds * 1000,
+    ...{ ownership: member, heardElsewhere: () => member.heardElsewhere() },
   });
   const registry = new VmRegistry({ host, clock, datacenter: settings.datacenter, limits });
   const enrolments = openEnrolments({ ...options, datacenters: settings.expandedDatacenters });

@@ -10,6 +10,7 @@ export const OPERATOR_WORDS: Readonly<Record<string, string>> = {
   NOT_EQUAL: 'other than',
 };
 
+/** A rule's condition in the terms in which it is put into words. */
 export interface Condition {
   readonly metricId: string;
   readonly operator: string;

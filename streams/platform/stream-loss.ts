@@ -10,6 +10,11 @@ export function streamLosses(existing: StreamSpec, wanted: StreamSpec): string[]
   if (existing.retention !== wanted.retention) {
     losses.push(`retention is ${existing.retention}, needed is ${wanted.retention}`);
   }
+  if ((existing.lastOfSubject ?? false) !== (wanted.lastOfSubject ?? false)) {
+    const kept = (spec: StreamSpec) =>
+      spec.lastOfSubject ? 'the newest message' : 'every message';
+    losses.push(`of a subject it keeps ${kept(existing)}, needed is ${kept(wanted)}`);
+  }
   const missing = wanted.subjects.filter((subject) => !existing.subjects.includes(subject));
   if (missing.length > 0) {
     losses.push(`subjects are ${existing.subjects.join(', ')}, missing is ${missing.join(', ')}`);

@@ -16,11 +16,19 @@ export interface StreamSpec {
   readonly retention: 'log' | 'workQueue';
   /** Age in ms after which messages go; absent = kept until truncated. */
   readonly maxAgeMs?: number;
+  /**
+   * Of each subject only the newest message is kept: the stream is a table, a subject a row. Who reads
+   * from its begin meets every row, and then the changes; rows that changed in between may be met in
+   * their last form alone. Absent = false.
+   */
+  readonly lastOfSubject?: boolean;
   /** How long a message id is remembered for de-duplication, ms. */
   readonly duplicateWindowMs: number;
-  /** Copies in a cluster, 1 or 3; the embedded adapter ignores it. */
-  readonly replicas: 1 | 3;
 }
+
+/** Copies of a stream on servers: one survives no loss of a server, 3 survive one, 5 survive two. */
+export const COPIES = [1, 3, 5] as const;
+export type Copies = (typeof COPIES)[number];
 
 /** What a stream holds now. An empty stream has `firstSequence = lastSequence + 1`. */
 export interface StreamState {
@@ -29,6 +37,12 @@ export interface StreamState {
   readonly firstSequence: number;
   readonly lastSequence: number;
   readonly messages: number;
+}
+
+/** What a stream is made to continue: the identity of a copy, and the sequence it begins at. */
+export interface StreamOrigin {
+  readonly identity: string;
+  readonly firstSequence: number;
 }
 
 export interface StreamMessage {
@@ -141,8 +155,9 @@ export interface Stream {
   /**
    * Makes the stream, or compares the existing one. Throws `StreamMisconfigured` when an existing
    * stream differs in a way that would lose something (older servers ignore options silently).
+   * @param origin what one that is made continues: for restoring a copy. Absent: it is a new one.
    */
-  ensure(spec: StreamSpec): Promise<StreamState>;
+  ensure(spec: StreamSpec, origin?: StreamOrigin): Promise<StreamState>;
   /** Compares an existing stream as `ensure` does; undefined where there is none. Makes nothing. */
   compare(spec: StreamSpec): Promise<StreamState | undefined>;
   state(stream: string): Promise<StreamState>;

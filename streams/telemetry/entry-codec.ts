@@ -17,7 +17,7 @@ const BATCH = 1;
 const TICK = 2;
 const RULES = 3;
 const RECORD_START = 5;
-/** A tick is its time, followed by the liveness report if there is one. */
+/** A tick is its time, followed by its epoch and its liveness report, if there are any, as JSON. */
 const TIME_BYTES = 8;
 
 /** The entry as bytes of its own. */
@@ -32,8 +32,12 @@ export function encodeEntry(entry: LogEntry): Uint8Array {
   if (entry.kind === 'tick') {
     const time = Buffer.alloc(TIME_BYTES);
     time.writeDoubleLE(entry.atMs);
-    const { livenessReport } = entry;
-    return record(TICK, livenessReport ? Buffer.concat([time, jsonBytes(livenessReport)]) : time);
+    const { livenessReport, epoch } = entry;
+    const isBare = livenessReport === undefined && epoch === undefined;
+    return record(
+      TICK,
+      isBare ? time : Buffer.concat([time, jsonBytes({ epoch, ...livenessReport })]),
+    );
   }
   const { kind: _, ...marker } = entry;
   return record(RULES, jsonBytes(marker));
@@ -52,9 +56,14 @@ export function decodeEntry(bytes: Uint8Array): LogEntry {
   if (body.length < TIME_BYTES) throw malformed('a tick is at least 8 bytes long');
   const tick = { kind: 'tick' as const, atMs: body.readDoubleLE(0) };
   if (body.length === TIME_BYTES) return tick;
+  const { epoch, ...report } = JSON.parse(body.toString('utf8', TIME_BYTES)) as {
+    readonly epoch?: number;
+  } & Partial<LivenessReport>;
   return {
     ...tick,
-    livenessReport: JSON.parse(body.toString('utf8', TIME_BYTES)) as LivenessReport,
+    ...(epoch !== undefined && { epoch }),
+    // All of its fields are there, or none.
+    ...(report.outages && { livenessReport: report as LivenessReport }),
   };
 }
 

@@ -7,6 +7,7 @@ import type { RunEvent } from '../../machines/alerting/alert-instance-path.ts';
 import type { MissingReason } from '../../machines/alerting/incident.ts';
 import type { SampleBatch, VmRef } from './samples/batch.ts';
 
+/** Comparisons of a value with a threshold, under their names in the API. */
 export const OPERATORS = [
   'GREATER_THAN',
   'GREATER_THAN_OR_EQUAL',
@@ -16,6 +17,7 @@ export const OPERATORS = [
   'NOT_EQUAL',
 ] as const;
 
+/** One of `OPERATORS`. */
 export type Operator = (typeof OPERATORS)[number];
 
 /** What the evaluator needs of a rule; everything else of it (name, destinations) is not here. */
@@ -42,12 +44,18 @@ export interface EvaluationRule {
   readonly fromMs?: number;
 }
 
+/**
+ * One entry of a partition's SAMPLES log. Their order decides: of samples and rules, of ticks and
+ * retirements.
+ */
 export type LogEntry =
   | { readonly kind: 'batch'; readonly batch: SampleBatch }
   /** Time passes: written by the partition's owner, what gaps are measured against. Unix ms. */
   | {
       readonly kind: 'tick';
       readonly atMs: number;
+      /** Epoch of the lease under which it was written; see `isStale`. Absent = 0. */
+      readonly epoch?: number;
       /** Absent: it could not be made, and the last report still holds. */
       readonly livenessReport?: LivenessReport;
     }
@@ -55,6 +63,8 @@ export type LogEntry =
   | {
       readonly kind: 'rules';
       readonly atMs: number;
+      /** As a tick's. */
+      readonly epoch?: number;
       readonly upserts: readonly EvaluationRule[];
       readonly removals: readonly RuleRemoval[];
       /** Instances that may be evaluated from here on; a project never named has no bound. */
@@ -62,6 +72,18 @@ export type LogEntry =
       /** Retired VMs: observations of them up to `atMs` are history alone. */
       readonly retired?: readonly RetiredVm[];
     };
+
+/** An entry that puts rules in force, or ends them. */
+export type RulesEntry = LogEntry & { readonly kind: 'rules' };
+
+/**
+ * Was it written under an earlier lease than an entry before it in the log? Its writer was on its way
+ * when another member took over: the entry counts for nobody.
+ * @param epoch of the newest lease under which an entry of the partition was written
+ */
+export function isStale(entry: LogEntry, epoch: number): boolean {
+  return entry.kind !== 'batch' && (entry.epoch ?? 0) < epoch;
+}
 
 /** VM liveness across all projects: facts that only the partition's owner can see, across all VMs. */
 export interface LivenessReport {
@@ -73,6 +95,7 @@ export interface LivenessReport {
   readonly clockAhead: readonly VmRef[];
 }
 
+/** VMs of one data center that fell silent together, which is one event and not one for each VM. */
 export interface Outage {
   readonly datacenter: string;
   /**
@@ -95,12 +118,14 @@ export interface RuleRemoval {
   readonly evaluationRevision?: number;
 }
 
+/** A project's quota of instances, from this place of the log on. */
 export interface ProjectInstances {
   readonly project: string;
   /** How many of the project's instances are evaluated at most. */
   readonly instances: number;
 }
 
+/** A VM that is gone. Its rows up to `atMs` still belong to it, and are evaluated no more. */
 export interface RetiredVm {
   readonly project: string;
   readonly vm: string;
@@ -189,7 +214,10 @@ export const GAP_TOLERANCE_MS = 90_000;
 /** VMs whose last observations lie no further apart fell silent together, ms. */
 export const TOGETHER_MS = 120_000;
 
-/** How late a sample may be behind its own series' watermark and still change decisions. */
+/**
+ * How far behind the watermark of its own series a late sample may be and still change decisions,
+ * ms; one beyond it is too late for alerting. See EVAL-05.
+ */
 export const LATENESS_MS = 300_000;
 
 /** How far ahead of the receiver's clock a sample may be before it is refused. */

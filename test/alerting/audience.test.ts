@@ -12,6 +12,7 @@ import {
 } from '../../streams/platform/commit/commit.ts';
 import { by, freshRequest, PROJECT, RULE } from '../support/alerting-on-host.ts';
 import { openDeliveryWorld } from '../support/scripted-delivery.ts';
+import { sealedIn } from '../support/sealed-in-memory.ts';
 
 type World = Awaited<ReturnType<typeof openDeliveryWorld>>;
 
@@ -26,7 +27,7 @@ async function withMails(t: Parameters<typeof openDeliveryWorld>[0]) {
   let minted = 0;
   const destinations = createDestinations({
     ...world,
-    sealed: { put: () => {}, get: () => undefined, delete: () => {} },
+    sealed: sealedIn(new Map()),
     refuseUrl: () => undefined,
     makeSecret: () => '',
     mail: {

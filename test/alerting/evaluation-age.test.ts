@@ -5,10 +5,12 @@
  */
 import fc from 'fast-check';
 import t from 'tap';
-import { createState, fold, inspect } from '../../streams/alerting/evaluation/fold.ts';
+import { inspect } from '../../streams/alerting/evaluation/inspect.ts';
+import { createState } from '../../streams/alerting/evaluation/pipeline.ts';
 import type { LastObservation } from '../../streams/alerting/evaluation/state.ts';
 import type { Edge, EvaluationRule, LogEntry } from '../../streams/telemetry/entry.ts';
 import { agree, Decisions, decideAll } from '../support/evaluation-decisions.ts';
+import { fold } from '../support/evaluation-fold.ts';
 import { type OracleSign, oracleSilence } from '../support/evaluation-oracle.ts';
 import { batchOf, cpuRule, PROJECT, START_MS } from '../support/evaluation-scenario.ts';
 

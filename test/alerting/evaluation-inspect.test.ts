@@ -1,6 +1,6 @@
 /** Pages of soft instances: in order, none lost, none twice, and only the page's VMs are looked at. */
 import t from 'tap';
-import { type InstancePosition, inspectPage } from '../../streams/alerting/evaluation/fold.ts';
+import { type InstancePosition, inspectPage } from '../../streams/alerting/evaluation/inspect.ts';
 import { cpuRule, EvaluationWorld, PROJECT } from '../support/evaluation-scenario.ts';
 
 const VMS = 30;

@@ -4,9 +4,9 @@
  */
 import { concatMap, from, map, NEVER, of, pipe, tap } from 'rxjs';
 import t from 'tap';
-import { createState } from '../../streams/alerting/evaluation/fold.ts';
 import {
   catchUpRules,
+  createState,
   type EvaluatedEntry,
   type EvaluationPorts,
   emitEdges,
@@ -16,6 +16,7 @@ import {
 import type { EvaluationRule, LogEntry } from '../../streams/telemetry/entry.ts';
 import {
   decodeEntries,
+  decodeEntry,
   encodeEntry,
   type LoggedEntry,
 } from '../../streams/telemetry/entry-codec.ts';
@@ -137,6 +138,29 @@ t.test('catchUpRules takes over what is known of VMs without a row in the log', 
     .pipe(placed, evaluate({ states, past }), lines)
     .subscribe((line) => line && fired.push(line));
   t.same(fired, ['fired at 60 since 60'], 'it was silent from its last observation on');
+  t.end();
+});
+
+t.test('what an owner wrote whose lease had ended counts for nobody', (t) => {
+  const other = cpuRule({ rule: 'other', sustainedMs: 0 });
+  const under = (epoch: number, entry: LogEntry) => ({ ...entry, epoch });
+  const log = {
+    a: run.a,
+    n: under(7, tick(15)),
+    // Hours ahead, by a clock that is wrong: it would end the run.
+    s: under(6, tick(9_000)),
+    m: under(6, marker(20, other)),
+    o: tick(9_000),
+    b: run.b,
+    c: run.c,
+  };
+  marbles(t, ({ cold, expectObservable }) => {
+    const fired = cold('ansmobc|', log).pipe(placed, evaluate({ states: ruled() }), lines);
+    expectObservable(fired).toBe('xxxxxxf|', edges);
+  });
+  t.same(decodeEntry(encodeEntry(log.n)), log.n, 'an epoch comes back from the log');
+  const reported = { ...log.n, livenessReport: { outages: [], placed: [], clockAhead: [] } };
+  t.same(decodeEntry(encodeEntry(reported)), reported);
   t.end();
 });
 

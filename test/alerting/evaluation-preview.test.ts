@@ -273,11 +273,11 @@ t.test('A preview fires when the live fold does, over any history of any metric'
     world.append(batches);
     if (how.isFlushed) await world.flush();
     const wanted = live(batches, rule, fromMs);
-    const { firings, evaluatedSamples } = world.preview(rule, vm, fromMs);
+    const { firings, evaluated } = world.preview(rule, vm, fromMs);
     const name = `${metricId} ${kinds.indexOf(kind)}`;
     seen.set(name, (seen.get(name) ?? 0) + firings.length);
     assert.deepEqual(firings.toSorted(byStart), wanted.firings.toSorted(byStart), metricId);
-    assert.equal(evaluatedSamples, wanted.evaluatedSamples, metricId);
+    assert.equal(evaluated.count, wanted.evaluatedSamples, metricId);
   });
   await fc.assert(property, OPTIONS);
   t.equal(seen.size, kinds.length);
@@ -307,9 +307,9 @@ const readings = (cpu: number, from: number, to: number) =>
 
 t.test('A condition that holds where the window begins fires with its true start', async (t) => {
   const samples = [...readings(95, 0, 1200), ...readings(10, 1230, 1500)];
-  const { spans, evaluatedSamples } = await previewOf(t.testdir(), samples, { from: 300 });
+  const { spans, evaluated } = await previewOf(t.testdir(), samples, { from: 300 });
   t.same(spans, [[0, 1230]]);
-  t.equal(evaluatedSamples, 40, 'what is in the window, and not what was caught up');
+  t.equal(evaluated.count, 40, 'what is in the window, and not what was caught up');
 });
 
 t.test('A firing that is over before the window is none of the preview', async (t) => {

@@ -8,9 +8,11 @@
  */
 import fc from 'fast-check';
 import t from 'tap';
-import { createState, type EvaluationState, fold } from '../../streams/alerting/evaluation/fold.ts';
+import { createState } from '../../streams/alerting/evaluation/pipeline.ts';
+import type { EvaluationState } from '../../streams/alerting/evaluation/state.ts';
 import type { Edge, EvaluationRule } from '../../streams/telemetry/entry.ts';
 import { type Arrivals, arrivals } from '../support/evaluation-arrivals.ts';
+import { fold } from '../support/evaluation-fold.ts';
 import {
   OracleObservations,
   type OracleSample,

@@ -3,10 +3,10 @@
  * function of the log, and a retired VM leaves without a word.
  */
 import t from 'tap';
-import { fold } from '../../streams/alerting/evaluation/fold.ts';
 import { instanceIdOf } from '../../streams/alerting/evaluation/notification-diff.ts';
 import type { EvaluationRule, LogEntry } from '../../streams/telemetry/entry.ts';
 import { decodeEntry, encodeEntry } from '../../streams/telemetry/entry-codec.ts';
+import { fold } from '../support/evaluation-fold.ts';
 import { cpuRule, EvaluationWorld, PROJECT, START_MS } from '../support/evaluation-scenario.ts';
 
 const HIGH = 95;
@@ -127,7 +127,7 @@ t.test('a retired VM leaves silently; what was observed before is history alone'
   t.same(evaluated(world), ['b']);
   t.same(observe(world, 35, ['a'], HIGH), [], 'a buffered row of before');
   t.same(world.rows([{ at: 40, vm: 'a', cpu: LOW }], 60), []);
-  t.equal(world.state.counters.late, 2);
+  t.equal(world.state.counters.tooLate, 2);
   t.same(
     world.tick(600).filter((line) => line.endsWith('on a')),
     [],

@@ -12,17 +12,15 @@
  */
 import fc from 'fast-check';
 import t from 'tap';
-import {
-  createState,
-  type EvaluationState,
-  FLOOR_MARGIN_MS,
-  fold,
-  inspect,
-} from '../../streams/alerting/evaluation/fold.ts';
+import { inspect } from '../../streams/alerting/evaluation/inspect.ts';
 import { openIncident } from '../../streams/alerting/evaluation/instance.ts';
+import { FLOOR_MARGIN_MS } from '../../streams/alerting/evaluation/notification-diff.ts';
+import { createState } from '../../streams/alerting/evaluation/pipeline.ts';
+import type { EvaluationState } from '../../streams/alerting/evaluation/state.ts';
 import type { EvaluationRule, LogEntry } from '../../streams/telemetry/entry.ts';
 import { type Arrivals, arrivals } from '../support/evaluation-arrivals.ts';
 import { agree, Decisions, decideAll, type Made } from '../support/evaluation-decisions.ts';
+import { fold } from '../support/evaluation-fold.ts';
 import { PROJECT, START_MS } from '../support/evaluation-scenario.ts';
 
 const OPTIONS = { seed: 20_261_121, numRuns: 300 };

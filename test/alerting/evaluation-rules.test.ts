@@ -4,12 +4,12 @@
  */
 import t from 'tap';
 import { beginCatchUp } from '../../streams/alerting/evaluation/catch-up.ts';
-import { changesOf, edgesOf } from '../../streams/alerting/evaluation/fold.ts';
 import {
   acceptEdge,
   incidentIdOf,
   instanceIdOf,
 } from '../../streams/alerting/evaluation/notification-diff.ts';
+import { changesOf, edgesOf } from '../../streams/alerting/evaluation/pipeline.ts';
 import type { Steps } from '../../streams/platform/operators.ts';
 import type { EvaluationRule } from '../../streams/telemetry/entry.ts';
 import {

@@ -4,6 +4,7 @@
  */
 import t from 'tap';
 import { tick } from '../../actors/telemetry/ticker.ts';
+import { soleOwner } from '../../streams/platform/ownership.ts';
 import {
   type AlertingWorld,
   type AppendFault,
@@ -298,4 +299,53 @@ t.test('an edge that cannot be decided is a fault of its own, and stops no other
   );
   t.equal(world.incidents('other').length, 1);
   t.match(faults, [/an edge of .* in demo/]);
+});
+
+/** An evaluator whose member can be made the owner, beside one that decides or is dead. */
+async function beside(t: Parameters<typeof openAlertingWorld>[0]) {
+  const world = await openAlertingWorld(t);
+  world.startRules();
+  const hook = await world.addDestination();
+  const member = { isOwner: true, decided: 0 };
+  const ownership = {
+    ...soleOwner,
+    owns: () => member.isOwner,
+    epochOf: () => (member.isOwner ? 1 : undefined),
+  };
+  const running = await world.startEvaluator(undefined, {
+    ownership,
+    decidedBy: () => member.decided,
+  });
+  await world.saveRule({ destinationNames: [hook] });
+  await world.until('the rule is applied', () => world.rule().value === 'active');
+  world.run((signal) => tick(world, signal));
+  return { ...world, ...running, member };
+}
+
+t.test('a member that takes over decides what the owner before it has not', async (t) => {
+  const world = await beside(t);
+  world.member.isOwner = false;
+  await observe(world, 95, 4);
+  t.match(world.evaluator.instances(PROJECT), [{ state: 'FIRING' }], 'it evaluates all along');
+  t.same(world.incidents(), [], 'and decides nothing');
+  const through = world.evaluator.throughSequence();
+  t.ok(through > 0, 'what others are to decide holds nothing up');
+  world.member.isOwner = true;
+  t.ok(world.evaluator.throughSequence() < through, 'what it has to decide now does');
+  await world.pass(15_000);
+  t.match(world.incidents(), [{ state: 'FIRING', startedMs: START_MS }]);
+  t.same(events(world), ['FIRING']);
+  t.ok(world.evaluator.throughSequence() >= through);
+});
+
+t.test('what the owner says to have decided, its successor does not decide again', async (t) => {
+  const world = await beside(t);
+  world.member.isOwner = false;
+  await observe(world, 95, 4);
+  world.member.decided = world.evaluator.throughSequence();
+  await observe(world, 95, 1);
+  world.member.isOwner = true;
+  world.member.decided = 0;
+  await world.pass(30_000, 15_000);
+  t.same(world.incidents(), [], 'the edge is gone: here nobody had decided it after all');
 });

@@ -173,13 +173,13 @@ t.test('What is missing is reported: it is no zero, no firing and no recovery', 
   await world.write(rows(600, 0, () => 95, 'vm-2'));
   t.match(
     (await preview(world, { allVms: false, vmNames: [OTHER] })).body,
-    { historyStatus: 'PARTIAL', evaluatedSamples: '21', expectedSamples: '20' },
+    { historyStatus: 'PARTIAL', evaluatedSamples: '21', expectedSamples: '21' },
     'a VM is expected to have reported since it is known',
   );
   t.match((await preview(world)).body, { historyStatus: 'PARTIAL', queryStatus: 'OK' });
   t.match((await preview(world, { metricId: 'memory_used_bytes' })).body, {
     ...{ historyStatus: 'NONE', queryStatus: 'OK', wouldHaveFired: [] },
-    ...{ evaluatedSamples: '0', expectedSamples: '140' },
+    ...{ evaluatedSamples: '0', expectedSamples: '141' },
   });
 });
 
@@ -210,7 +210,7 @@ t.test('History that cannot be read is PARTIAL or FAILED, not quiet', async (t) 
   await world.history.flush();
   damage(world, 'vm-1');
   const { body } = await preview(world);
-  t.match(body, { queryStatus: 'PARTIAL', historyStatus: 'PARTIAL', expectedSamples: '120' });
+  t.match(body, { queryStatus: 'PARTIAL', historyStatus: 'PARTIAL', expectedSamples: '121' });
   const names = body.wouldHaveFired.map((one: { vmName: string }) => one.vmName);
   t.same(names, [OTHER, OTHER]);
   t.match(world.lines.join(), /"vms":1.*"vm":"vm-1".*Chunk \d+/, 'the log says which');
@@ -278,6 +278,8 @@ t.test('What cannot be previewed is refused by its field, as a save refuses it',
       ['spec.vmNames', { allVms: false, vmNames: ['vm-1'] }],
       ['spec.vmNames', { allVms: false, vmNames: ['projects/demo/vms/x/vm-1'] }],
       ['spec.vmNames', { allVms: false, vmNames: ['projects/dem0/vms/vm-1'] }],
+      ['traceVmName', {}, { traceVmName: OTHER }],
+      ['traceVmName', {}, { traceVmName: 'projects/dem0/vms/vm-1' }],
     ];
   for (const [field, change, request] of cases) {
     const answer = await preview(world, change, request);
@@ -363,4 +365,101 @@ t.test('A preview looks at a VM for as long as it was there', async (t) => {
   await world.clock.advance(3_600_000);
   const { body } = await preview(world, silence);
   t.equal(body.expectedSamples, '120', 'of vm-2 alone: the other was retired before the window');
+});
+
+interface Segment {
+  readonly state: string;
+  readonly dataState: string;
+  readonly startUnixMs: string;
+  readonly endUnixMs: string;
+}
+
+/** State, data state and how many seconds before now it ended, of each segment. */
+const brief = (segments: readonly Segment[]) =>
+  segments.map(({ state, dataState, endUnixMs }) => {
+    return `${state} ${dataState} ${(START_MS - Number(endUnixMs)) / 1000}`;
+  });
+
+t.test('The trace of a preview is the path that ExplainAlertInstance answers', async (t) => {
+  const world = await startRpcWorld(t);
+  await world.write(rows(3600, 0, (at) => (at > 1200 || at < 900 ? busyTwice(at) : undefined)));
+  const id = '00000000-0000-4000-8000-000000000001';
+  const saved = await world.call('SaveAlertRule', {
+    ...{ projectName: 'projects/demo', id, requestId: id.replace('1', '2'), expectedVersion: '0' },
+    spec,
+  });
+  t.equal(saved.status, 200);
+  const { body } = await preview(world, {}, { traceVmName: VM });
+  const explained = await world.call('ExplainAlertInstance', {
+    ...{ ruleName: saved.body.name, vmName: VM },
+    ...{ startTimeUnix: ago(3600), endTimeUnix: ago(0) },
+  });
+  t.equal(explained.status, 200);
+  const { ruleName, path, ...readings } = explained.body;
+  t.equal(ruleName, saved.body.name);
+  t.ok(path.length > 0);
+  t.match(body.trace, { ...readings, ruleName: '', path: [] });
+  t.same(brief(body.trace.segments), [
+    'IDLE OBSERVED 2400',
+    'SUSTAINING OBSERVED 2100',
+    'FIRING OBSERVED 1800',
+    'IDLE OBSERVED 1140',
+    'IDLE MISSING 870',
+    'IDLE OBSERVED 600',
+    'SUSTAINING OBSERVED 300',
+    'FIRING OBSERVED 0',
+  ]);
+  t.equal(body.trace.samples.length, 109);
+  t.match(body, { startUnixMs: String(START_MS - 3_600_000), endUnixMs: String(START_MS) });
+  const whole = await preview(world, {}, { traceVmName: VM, historySeconds: 604_800 });
+  const [first] = whole.body.trace.segments;
+  t.match(first, { dataState: 'MISSING', startUnixMs: String(START_MS - 86_400_000) });
+});
+
+t.test(
+  'Instances of a preview: each series with its segments, those that fire first',
+  async (t) => {
+    const world = await startRpcWorld(t);
+    await world.write(rows(3600, 0, () => 20));
+    await world.write(rows(3600, 0, (at) => (at >= 2400 || at < 600 ? 95 : undefined), 'vm-2'));
+    await world.write(rows(3600, 0, () => undefined, 'vm-3'));
+    t.same((await preview(world)).body.instances, [], 'only on request');
+    const { body } = await preview(world, {}, { withInstances: true });
+    t.match(body, {
+      instances: [
+        { vmName: OTHER, firings: 1, segmentsTruncated: false },
+        { vmName: VM, firings: 0, segmentsTruncated: false },
+      ],
+      ...{ instancesOmitted: '0', unknownVms: '1', unknownVmNames: ['projects/demo/vms/vm-3'] },
+    });
+    t.equal(body.instances.length, 2, 'of the third VM nothing is known');
+    t.same(
+      brief(body.instances[0].segments),
+      [
+        'IDLE OBSERVED 3600',
+        'SUSTAINING OBSERVED 3300',
+        'FIRING OBSERVED 2310',
+        'FIRING MISSING 570',
+        'FIRING OBSERVED 0',
+      ].slice(1),
+    );
+    t.same(brief(body.instances[1].segments), ['IDLE OBSERVED 0']);
+    const explained = await preview(world, {}, { withInstances: true, traceVmName: OTHER });
+    t.same(explained.body.trace.segments, body.instances[0].segments, 'one fold, one answer');
+  },
+);
+
+t.test('A list of instances is bounded, and counts what it leaves out', async (t) => {
+  const world = await startRpcWorld(t);
+  const fleet = Array.from({ length: 205 }, (_, i) => rows(0, 0, () => 10, `vm-${i}`)[0]);
+  await world.write(fleet as SampleRow[]);
+  await world.write(rows(3600, 0, (at) => ((at / 30) % 2 === 0 ? 95 : 10), 'vm-204'));
+  const request = { withInstances: true };
+  const { body } = await preview(world, { sustainedSeconds: 0 }, request);
+  t.equal(body.instances.length, 200);
+  t.match(body, { instancesOmitted: '5' });
+  const [first] = body.instances;
+  t.match(first, { vmName: 'projects/demo/vms/vm-204', firings: 60, segmentsTruncated: true });
+  t.equal(first.segments.length, 100);
+  t.equal(first.segments.at(-1).endUnixMs, body.endUnixMs, 'the newest are listed');
 });

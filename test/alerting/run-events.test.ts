@@ -6,10 +6,11 @@ import fc from 'fast-check';
 import t from 'tap';
 import { conditionOf } from '../../machines/alerting/alert-instance.ts';
 import { type ObservedEvent, pathOf } from '../../machines/alerting/alert-instance-path.ts';
-import { createState, fold } from '../../streams/alerting/evaluation/fold.ts';
 import { inspect, inspectOne } from '../../streams/alerting/evaluation/inspect.ts';
+import { createState } from '../../streams/alerting/evaluation/pipeline.ts';
 import type { EvaluationState } from '../../streams/alerting/evaluation/state.ts';
 import { arrivals } from '../support/evaluation-arrivals.ts';
+import { fold } from '../support/evaluation-fold.ts';
 import {
   cpuRule,
   EvaluationWorld,

@@ -5,7 +5,7 @@
 import t, { type Test } from 'tap';
 import { retainSamples } from '../../actors/alerting/evaluator/sample-retention.ts';
 import { SAMPLES_STREAM } from '../../actors/telemetry/sample-log.ts';
-import { FLOOR_MARGIN_MS } from '../../streams/alerting/evaluation/fold.ts';
+import { FLOOR_MARGIN_MS } from '../../streams/alerting/evaluation/notification-diff.ts';
 import { type AlertingWorld, openAlertingWorld } from '../support/alerting-on-host.ts';
 
 const HOUR_MS = 3_600_000;
@@ -25,7 +25,11 @@ async function eightHours(t: Test): Promise<AlertingWorld> {
 /** The first sequence kept after one check, at 7 h 10 min. */
 async function firstKept(
   world: AlertingWorld,
-  needed: { readonly floor: number; readonly through: number },
+  needed: {
+    readonly floor: number;
+    readonly through: number;
+    readonly others?: readonly number[];
+  },
 ): Promise<number> {
   world.run((signal) =>
     retainSamples(
@@ -36,6 +40,7 @@ async function firstKept(
           partitions: () => new Set([PARTITION]),
           throughSequence: () => needed.through,
         },
+        memberFloors: () => needed.others ?? [],
       },
       signal,
     ),
@@ -54,6 +59,11 @@ t.test('entries older than four hours go once they are in chunks and evaluated',
 t.test('what is in no chunk yet is kept, however old', async (t) => {
   const world = await eightHours(t);
   t.equal(await firstKept(world, { floor: 2, through: 8 }), 2);
+});
+
+t.test('what another member still needs is kept, however old', async (t) => {
+  const world = await eightHours(t);
+  t.equal(await firstKept(world, { floor: 9, through: 8, others: [7, 3, 9] }), 3);
 });
 
 t.test('what is not evaluated yet is kept, however old', async (t) => {

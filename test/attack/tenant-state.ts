@@ -16,7 +16,7 @@ const LISTS = {
 /** When something was last used, heard of or tried is no change that anybody has made. */
 const MOVING = new Set([
   ...['lastUsedUnix', 'lastExchangeUnix', 'lastObservedUnix', 'telemetry'],
-  ...['timeline', 'attemptsLeft', 'lastRefusal'],
+  ...['timeline', 'attemptsLeft', 'lastRefusal', 'lastRefusalUnix'],
 ]);
 
 /** A line for each list. */

@@ -45,7 +45,7 @@ async function retainOnce(world: DeliveryWorld, more: Partial<RetentionDeps> = {
     retain(
       {
         ...{ host: world.host, clock: world.clock, auditKeptMs: 400 * DAY_MS, owns: () => true },
-        forgetExcerpts: (ids) => void excerpts.push(...ids),
+        forgetExcerpts: async (ids) => void excerpts.push(...ids),
         onRemoved: (kind, count) => {
           removed[kind] = (removed[kind] ?? 0) + count;
         },
@@ -278,7 +278,7 @@ t.test('A running part looks every hour, and leaves projects of other nodes alon
   await world.rest();
   const deps = {
     ...{ host: world.host, clock: world.clock, auditKeptMs: 400 * DAY_MS },
-    forgetExcerpts: () => {},
+    forgetExcerpts: async () => {},
   };
   const others = world.run((signal) => retain({ ...deps, owns: () => false }, signal));
   world.clock.jump(HISTORY_KEPT_MS - 30 * 60_000);

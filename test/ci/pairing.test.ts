@@ -3,7 +3,6 @@
  * Over a real host, with tokens that show exactly what a test says.
  */
 import t from 'tap';
-import { contextOf } from '../../actors/ci/verifications.ts';
 import type { Instance } from '../../actors/platform/host/host-port.ts';
 import {
   ACCOUNT,
@@ -51,8 +50,8 @@ t.test('A pairing code is good for one observation', async (t) => {
       t.match(await refusalOf(world.ci.submitProof(proof)), used);
     }
     t.equal(world.burned.size, burned, 'no assertion is burned for it');
-    t.match(contextOf(row(world, started.setupId)), { lastRefusal: null, observation: { digest } });
-    t.match(contextOf(row(world, started.setupId)).observation, { bound: BOUND });
+    t.match(row(world, started.setupId).context, { lastRefusal: null, observation: { digest } });
+    t.match(row(world, started.setupId).context.observation, { bound: BOUND });
     const approved = world.ci.approve({ ...change(world), ...approval });
     t.equal(await causeOf(approved), 'EXCHANGED', 'what was reviewed can be approved still');
   });
@@ -132,7 +131,7 @@ t.test('Five wrong codes lock their source, and never the verification', async (
     ]);
     t.match(await submit(pairingCode, NETWORK, nobody), locked, 'and learns of no right code');
   });
-  t.ok(contextOf(row(world, setupId)).wrongCodes > 0, 'the reviewer sees that somebody guesses');
+  t.ok(row(world, setupId).context.wrongCodes > 0, 'the reviewer sees that somebody guesses');
   const { items } = world.host.view(PROJECT).transitions({
     ...{ machine: 'ciVerification', instance: setupId, limit: 100 },
   });

@@ -42,6 +42,8 @@ t.test('Connection set-up, steps (a) to (f), and the exchange', async (t) => {
       const lifetime = Number(verification.expiresUnix) - Number(verification.createdUnix);
       t.equal(lifetime, 1800, 'workflow verification validity: 30 minutes');
       t.notMatch(started.workflowStep, pairingCode);
+      const read = (await ci('GetCiVerification', { name: verification.name })).body;
+      t.equal(read.workflowStep, started.workflowStep, 'it can be read again; the code cannot');
     },
   );
   const observed = (
@@ -71,6 +73,7 @@ t.test('Connection set-up, steps (a) to (f), and the exchange', async (t) => {
   const shown = (await ci('GetCiVerification', { name: verification.name })).body;
   await t.test('review: each observed claim, and what to think about', async (t) => {
     t.match(shown, { state: 'OBSERVED', claims: observed.claims, observedUnix: /^\d+$/ });
+    t.equal(shown.workflowStep, '', 'the code is used up, and so is the step');
     t.equal(shown.claimsDigest, observed.claimsDigest);
     t.match(shown.warnings, [/branch is not protected/, /repository is public/]);
   });
@@ -302,7 +305,9 @@ t.test(
       ...{ type: 'exchangeRefused', correlation: answer.metadata.correlation },
       ...{ codes: { IDENTITY_MISMATCH: 1 }, claims: ['ref'], refusals: 1 },
     });
-    const shown = (await world.ci('GetCiConnection', { name })).body.recentRefusals;
+    const { lastRefusalUnix, recentRefusals: shown } = (await world.ci('GetCiConnection', { name }))
+      .body;
+    t.equal(lastRefusalUnix, shown[0].refusedUnix);
     t.match(shown, [
       {
         ...{

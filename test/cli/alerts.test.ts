@@ -14,7 +14,7 @@ const VM = 'projects/demo/vms/vm-1';
 t.test('svc alerts', async (t) => {
   const world = await startCliWorld(t);
   const at = Math.floor(Date.now() / 1000) - 60;
-  await writeReadings(world, [{ at, memory: 1, index: 0 }]);
+  await writeReadings(world, [{ at, memory: 1.5420543861, index: 0 }]);
   const env = { SVC_API_KEY: world.demo.apiKey, SVC_PROJECT: 'demo' };
   const svc = (...args: string[]) => world.svc(args, { as: 'nobody', env });
   const condition = ['--metric', 'memory_used_bytes', '--operator', 'GREATER_THAN', '--threshold'];
@@ -62,6 +62,7 @@ t.test('svc alerts', async (t) => {
     const known = async () => (await svc('alerts', 'instances', '--rule', rule)).stdout;
     const shown = new RegExp(`^${rule} +vm-1 +SUSTAINING .* never fired`, 'm');
     await until('it sustains', async () => shown.test(await known()) || undefined);
+    t.match(await known(), / OBSERVED +1\.54205 /, 'rounded for people');
     const of = ['--rule', rule, '--vm', 'vm-1'];
     const kept = await svc('alerts', 'instance', ...of);
     t.match(kept.stdout, /breachStarted +idle +sustaining.observed +EVALUATOR/, kept.stderr);
@@ -153,8 +154,40 @@ t.test('svc alerts', async (t) => {
     t.match(quiet.json, { queryStatus: 'OK', evaluatedSamples: '1', wouldHaveFired: [] });
     const never = ['--metric', 'load_1m', '--operator', 'LESS_THAN', '--threshold', '9'];
     t.match(await svc(...preview, ...never), { code: 0, stdout: /^Nothing was observed/m });
+    const seen = await svc(...preview, ...condition, '0', '--instances', '--trace', 'vm-1');
+    t.match(seen.stdout, /^vm-1 +1 +FIRING +observed$/m);
+    t.match(seen.stdout, /^Trace of vm-1\nfrom .*\n(.*\n)*.* FIRING +OBSERVED +sustained$/m);
+    const unseen = await svc(...preview, ...never, '--trace', 'vm-1', '--trace-label', 'a=b');
+    t.match(unseen.stdout, /^nothing known +vm-1$/m);
+    t.match(unseen.stdout, /^Trace of vm-1\n(.*\n)*.* IDLE +MISSING/m);
+    t.match(await svc(...preview, ...condition, '0', '--trace-label', 'a=b'), {
+      ...{ code: 2, stderr: /--trace-label needs --trace/ },
+    });
     const refused = await svc(...preview, ...condition, '5', '--history', '8d');
     t.match(refused, { code: 1, stderr: /INVALID_FIELD: historySeconds is 691200/ });
+    t.same((await svc('alerts', 'list', '--json')).json, before);
+  });
+
+  await t.test('a replay prints what would have been sent, and saves nothing', async (t) => {
+    const url = 'https://example.com/hook';
+    const kind = ['--kind', 'webhook', '--url', url, '--name', 'Hook'];
+    const created = await svc('destinations', 'create', ...kind, '--json');
+    const { name } = created.json.destination;
+    const before = (await svc('alerts', 'list', '--json')).json;
+    const rule = ['--name', 'Replay', '--severity', 'INFO', '--all-vms', '--destination', name];
+    const replay = ['alerts', 'replay', ...rule, ...condition];
+    const id = name.slice(name.lastIndexOf('/') + 1);
+    const fires = await svc(...replay, '0', '--history', '1h', '--only', 'vm-1', '--bodies');
+    t.match(fires, { code: 0, stdout: /^estimate +destinations accept at once/ });
+    t.match(fires.stdout, /^VMs +1\nsamples +1 observed of \d expected$/m);
+    t.match(fires.stdout, new RegExp(`FIRING +vm-1 +${id} +- +SENT$`, 'm'));
+    t.match(fires.stdout, /^\{"type":"incident.firing".*"vmName":"projects\/demo\/vms\/vm-1"/m);
+    const { json } = await svc(...replay, '5', '--json');
+    t.match(json, { notifications: [], truncated: false, observedSamples: '1' });
+    t.match(await svc(...replay, '5'), { stdout: /^Nothing would have been sent$/m });
+    t.match(await svc(...replay, '5', '--history', '2d'), {
+      ...{ code: 1, stderr: /INVALID_FIELD: historySeconds is 172800/ },
+    });
     t.same((await svc('alerts', 'list', '--json')).json, before);
   });
 

@@ -53,7 +53,8 @@ t.test('svc deliveries', async (t) => {
   await t.test('the list says how far each is, and is narrowed', async (t) => {
     const hook = destination.name.slice(destination.name.lastIndexOf('/') + 1);
     const list = await svc('deliveries', 'list', '--destination', hook);
-    t.match(list.stdout, new RegExp(`^${id} +FIRING +WAITING +${hook} +- +\\S+ +1 +\\S+`, 'm'));
+    const row = `^${id} +FIRING +WAITING +Memory +vm-1 +${hook} +- +\\S+ +1 +\\S+`;
+    t.match(list.stdout, new RegExp(row, 'm'));
     const none = await svc('deliveries', 'list', '--incident', 'inc_none');
     t.equal(none.stdout, 'There are no matching deliveries\n');
     t.match(await svc('deliveries', 'list', '--page-size', '0'), { code: 2, stderr: /1 to 1000/ });

@@ -144,6 +144,8 @@ async function keys(t: Test, world: CliWorld): Promise<void> {
     t.match(old.stdout, /^state +ROTATING$/m);
     t.match(old.stdout, new RegExp(`^successor +${rotated.key.name}$`, 'm'));
     t.match(old.stdout, /^works until +\d{4}-\S+, WITHIN A DAY$/m);
+    const everywhere = await svc(['keys', 'list', '--service-account', '-']);
+    t.match(everywhere.stdout, new RegExp(`^\\w+ +${id} `, 'm'), 'with its account');
     const listed = (await svc(['keys', 'list', ...of])).stdout;
     t.match(listed, /^key .* works until +warning /);
     const soon = new Date(Date.now() + 2 * 3_600_000).getTime();

@@ -37,8 +37,9 @@ t.test('svc alerts show, explain, ack, snooze, unsnooze', async (t) => {
     t.match(stdout, /^state +FIRING$/m);
     t.match(stdout, /^condition +memory_used_bytes above 5 B for 90 s$/m);
     t.match(stdout, /^data +OBSERVED$/m);
-    t.match(stdout, /^time +what +by$/m);
+    t.match(stdout, /^time +what +by +fields$/m);
     t.match(stdout, / sustained +evaluator +Fired: memory_used_bytes above 5 B for 90 s, since /);
+    t.match(stdout, / sustained .* value=\S+/, 'and the fields of each step');
     t.match((await svc('show', id, '--json')).json, {
       ...{ name: incident.name, timeline: [{ event: 'sustained' }] },
     });
@@ -69,7 +70,7 @@ t.test('svc alerts show, explain, ack, snooze, unsnooze', async (t) => {
     t.match(snoozed, { code: 0, stdout: /snoozed until \S+$/m, stderr: /--until \d+/ });
     const unsnoozed = await svc('unsnooze', id);
     t.equal(unsnoozed.code, 0, unsnoozed.stderr);
-    t.notMatch(unsnoozed.stdout, /snoozed until/);
+    t.notMatch(unsnoozed.stdout, /^attention .*snoozed until/m);
     t.match(unsnoozed.stdout, / snoozed +people\/\S+ +Snoozed until /);
     t.match(await svc('snooze', id, '--for', '8d'), { code: 1, stderr: /seven days/ });
     t.match(await svc('snooze', id), { code: 2, stderr: /either --for or --until/ });

@@ -17,6 +17,7 @@ const OF_A_FORM =
 const NOT_HERE = new Set([
   // Answered, and not read of a request.
   ...['destination.pausedReason', 'destination.host', 'destination.lastFour'],
+  ...['destination.lastDelivery.name', 'destination.lastDelivery.error'],
   // What a guest says it runs, for later versions.
   'system',
   // Read by what reads the address of an invitation, where there is a mail server.

@@ -37,6 +37,15 @@ t.test('svc login, logout and whoami', async (t) => {
     },
   );
 
+  await t.test('info prints the service and what it offers', async (t) => {
+    const ran = await world.svc(['info'], { as: 'linked' });
+    t.match(ran.stdout, /^version +\S+$/m);
+    t.match(ran.stdout, /^sampling interval +\d+ s$/m);
+    t.match(ran.stdout, /^sends email +(yes|no)$/m);
+    const { json } = await world.svc(['info', '--json'], { as: 'linked' });
+    t.ok(ran.stdout.includes(json.version), 'as the service says it');
+  });
+
   await t.test('a session whose secret has changed is kept with the new one', async (t) => {
     const gateway = await startGateway(t, world.endpoint);
     const path = join(world.homeOf('linked'), '.config/svc/session.json');

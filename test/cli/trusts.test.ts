@@ -4,6 +4,7 @@
  */
 import t from 'tap';
 import { startCliWorld } from '../support/cli-against-service.ts';
+import { until } from '../support/program.ts';
 import { prepareAccount } from '../support/trusted-workflow.ts';
 
 t.test('svc trusts', async (t) => {
@@ -121,6 +122,18 @@ t.test('svc trusts', async (t) => {
     const shown = await svc(['trusts', 'show', id]);
     t.match(shown.stdout, /^audience +http\S+\/projects\/acme$/m);
     t.match(shown.stdout, /^repository_owner_id +65 +yes$/m);
+    t.notMatch(shown.stdout, /refus/, 'nothing was refused');
+  });
+
+  await t.test('a refused exchange is shown with the claim that differs', async (t) => {
+    platform.job.claims = { ref: 'refs/heads/dev' };
+    t.equal((await exchange()).code, 3);
+    platform.job.claims = {};
+    const { stdout } = await until('the refusal is noted', async () => {
+      const shown = await svc(['trusts', 'show', id]);
+      return /^last refusal +\d/m.test(shown.stdout) ? shown : undefined;
+    });
+    t.match(stdout, /^\d{4}-\S+ +IDENTITY_MISMATCH +ref DIFFERENT +[0-9A-Z]{26}$/m);
   });
 
   await t.test('an edit of permissions ends the tokens given out before', async (t) => {
@@ -141,7 +154,7 @@ t.test('svc trusts', async (t) => {
     'disabling stops exchanges, enabling lets them again, deleting is for good',
     async (t) => {
       t.match(await svc(['trusts', 'disable', id, '--reason', 'Leak']), {
-        stdout: /^state +DISABLED$/m,
+        stdout: /^state +DISABLED\ndisabled because +Leak$/m,
       });
       t.match(await exchange(), { code: 3, stderr: /cause: CONNECTION_DISABLED/ });
       t.match(await svc(['trusts', 'enable', id]), { stdout: /^state +ENABLED$/m });

@@ -71,6 +71,19 @@ t.test(
   },
 );
 
+t.test('systemd finds no fault in the unit of a nats-server', needs('systemd-analyze'), (t) => {
+  const sample = new URL('../../docs/operations/nats-cluster/nats-server.service', import.meta.url);
+  const path = join(dataFolder(t), 'nats-server.service');
+  // The program of the sample is not on every machine.
+  const text = readFileSync(sample, 'utf8').replace('/usr/bin/nats-server', '/bin/true');
+  writeFileSync(path, text);
+  const { stdout, stderr } = spawnSync(componentPath('systemd-analyze'), ['verify', path], {
+    ...{ encoding: 'utf8', timeout: 20_000 },
+  });
+  t.equal(stdout + stderr, '');
+  t.end();
+});
+
 t.test('install writes the unit where it is asked to, and --dry-run nowhere', async (t) => {
   const isHidden = hiddenPath([process.execPath, program]) !== undefined;
   const commands = { agent: ['agent', 'install'], service: ['install'] };

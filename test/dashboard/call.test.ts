@@ -5,6 +5,7 @@
 import t from 'tap';
 import { type CallPorts, createCaller } from '../../src/dashboard/data/call.ts';
 import { createMutation } from '../../src/dashboard/data/mutation.ts';
+import { createRequestIds, type RequestIdStore } from '../../src/dashboard/data/request-ids.ts';
 import { parseRpcError, RpcError, retryDelayMs } from '../../src/dashboard/data/rpc-error.ts';
 import { VirtualClock } from '../../streams/platform/clock.ts';
 
@@ -16,8 +17,27 @@ interface Sent {
   readonly positions: string | null;
 }
 
+/** A tab's storage. */
+function memory(): RequestIdStore {
+  const kept = new Map<string, string>();
+  return {
+    getItem: (key) => kept.get(key) ?? null,
+    setItem: (key, value) => void kept.set(key, value),
+    removeItem: (key) => void kept.delete(key),
+    key: (i) => [...kept.keys()][i] ?? null,
+    get length() {
+      return kept.size;
+    },
+  };
+}
+
 /** A caller whose requests are answered in turn, and what it sent. */
 function callerAnswering(...answers: readonly Answer[]) {
+  return callerOfTab(memory(), answers);
+}
+
+/** The same in a tab that may have had others before: a reload makes another caller. */
+function callerOfTab(tab: RequestIdStore, answers: readonly Answer[]) {
   const sent: Sent[] = [];
   const events: string[] = [];
   const clock = new VirtualClock(Date.UTC(2026, 10, 23));
@@ -43,6 +63,7 @@ function callerAnswering(...answers: readonly Answer[]) {
       answered: () => undefined,
       identified: (name) => events.push(`identified ${name}`),
     },
+    requestIds: createRequestIds(() => tab),
   };
   return { caller: createCaller(ports), sent, events, clock, signIn: () => signIn() };
 }
@@ -200,6 +221,38 @@ t.test(
     t.match(JSON.parse(sent[0]?.body ?? ''), { requestId: /^[0-9a-f-]{36}$/, note: 'looking' });
   },
 );
+
+t.test('a creation whose answer is missing keeps its id over a reload', async (t) => {
+  const tab = memory();
+  const service = { projectName: 'projects/p', destination: { displayName: 'Pager' } };
+  const ids: string[] = [];
+  /** A page of the tab sends it once; the id that it had. */
+  const create = async (answer: Answer, request: typeof service): Promise<string> => {
+    const { caller } = callerOfTab(tab, [answer]);
+    const { requestId, send } = caller.prepare('AlertService', 'createDestination', request);
+    await send().catch(() => undefined);
+    ids.push(requestId);
+    return requestId;
+  };
+  const lost = new TypeError('fetch failed');
+  const first = await create(lost, service);
+  t.equal(await create(refusal(503, 'unavailable', 'NOT_READY'), service), first);
+  t.equal(await create(ok({}), service), first, 'the same, until there is an answer');
+  t.not(await create(lost, service), first, 'then it would be another one');
+  const other = { ...service, destination: { displayName: 'Chat' } };
+  t.equal(new Set([...ids, await create(lost, other)]).size, 3, 'as something else is');
+  const refused = await create(refusal(400, 'failed_precondition', 'INVALID_STATE'), other);
+  t.not(await create(lost, other), refused, 'what was refused is over');
+  t.notOk(
+    [...Array(tab.length).keys()].some((i) => tab.getItem(tab.key(i) ?? '')?.includes('Chat')),
+  );
+
+  const { caller } = callerOfTab(tab, [lost, ok({})]);
+  const acknowledge = () => caller.prepare('AlertService', 'acknowledgeIncident', { name: 'i' });
+  const one = acknowledge();
+  await t.rejects(one.send());
+  t.not(acknowledge().requestId, one.requestId, 'what is done again makes nothing twice');
+});
 
 t.test('a mutation that is refused is known, and the next one has an id of its own', async (t) => {
   const { caller, sent } = callerAnswering(

@@ -22,7 +22,7 @@ import {
   stretchOf,
   type Transition,
   timeOf,
-} from '../../src/dashboard/pages/alerting/incident-path.ts';
+} from '../../src/dashboard/pages/alerting/incidents/incident-path.ts';
 import { type Layout, markingsOf } from '../../src/dashboard/statechart/marking.ts';
 import { MachineLayoutSchema, TransitionSchema } from '../../src/gen/svc/audit/v1/audit_pb.ts';
 import { stateIds, transitionMessage } from '../../src/platform/api/transition-messages.ts';

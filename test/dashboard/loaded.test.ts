@@ -2,8 +2,8 @@
 import t from 'tap';
 import { matchKey } from '../../src/dashboard/components/shortcuts.ts';
 import { visibleRows } from '../../src/dashboard/components/visible-rows.ts';
+import { type Listing, loadPages } from '../../src/dashboard/data/listing.ts';
 import { createLoader, type Load, shownOf } from '../../src/dashboard/data/loaded.ts';
-import { type Listing, loadPages } from '../../src/dashboard/data/pages.ts';
 import { RpcError } from '../../src/dashboard/data/rpc-error.ts';
 import { VirtualClock } from '../../streams/platform/clock.ts';
 

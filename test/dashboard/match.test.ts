@@ -3,7 +3,7 @@ import t from 'tap';
 import { matchPath, pathOf } from '../../src/dashboard/router/match.ts';
 import { routes } from '../../src/dashboard/routes.ts';
 
-t.test('the paths of the table are told apart by the first row that matches', async (t) => {
+t.test('the first row of the table that matches a path decides its page', async (t) => {
   const cases: readonly (readonly [string, string | undefined, object?])[] = [
     ['/projects/demo', 'overview'],
     ['/projects/demo/incidents/01K', 'incident', { incident: '01K' }],

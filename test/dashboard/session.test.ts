@@ -80,6 +80,8 @@ t.test('a draft survives a reload, without its secrets', (t) => {
   t.same(reopened.value.value, { name: 'Ops', url: '' });
   reopened.discard();
   t.equal(store.kept.size, 0);
+  reopened.keep();
+  t.equal(store.kept.size, 0, 'nor is it kept by who hears of it late');
   t.equal(openDraft(store, 'destination', initial).isRestored, false);
   t.end();
 });

@@ -1,12 +1,12 @@
 /** Decisions of the pages of VMs and the overview, without a browser: first steps, order, groups. */
 import t from 'tap';
+import type { Vm } from '../../src/dashboard/data/catalogue.ts';
 import {
   firstSteps,
   hasOpenSteps,
   type StepFacts,
 } from '../../src/dashboard/pages/platform/steps.ts';
 import { metricGroups } from '../../src/dashboard/pages/vms/metric-groups.ts';
-import type { Vm } from '../../src/dashboard/pages/vms/readings.tsx';
 import { parseSort, sortVms, toggledSort } from '../../src/dashboard/pages/vms/sort.ts';
 
 const nothing: StepFacts = {

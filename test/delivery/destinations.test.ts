@@ -6,7 +6,11 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import t from 'tap';
 import { raiseNotice } from '../../actors/alerting/notices.ts';
-import { forgetOrphans, forgetOverlapped } from '../../actors/delivery/sealed-values.ts';
+import {
+  forgetOrphans,
+  forgetOverlapped,
+  sweepSealed,
+} from '../../actors/delivery/sealed-values.ts';
 import type { DestinationContext } from '../../machines/delivery/destination.ts';
 import { ulid } from '../../streams/platform/random.ts';
 import {
@@ -16,6 +20,7 @@ import {
   openAlertingWorld,
   PROJECT,
 } from '../support/alerting-on-host.ts';
+import { sealedIn } from '../support/sealed-in-memory.ts';
 
 function creationOf(request: ReturnType<typeof freshRequest>, url: string) {
   const target = { kind: 'webhook' as const, url };
@@ -150,12 +155,10 @@ t.test('another URL is sealed before it counts, and the one before is forgotten'
 
 t.test('a rotation: at most two secrets live, each shown once, old ones deleted', async (t) => {
   const world = await openAlertingWorld(t);
-  const sealed = {
-    put: (key: string, value: string) => void world.sealed.set(key, value),
-    get: (key: string) => world.sealed.get(key),
-    delete: (key: string) => void world.sealed.delete(key),
-  };
-  t.teardown(forgetOverlapped({ host: world.host, sealed }, (error) => t.error(error)));
+  const sealed = sealedIn(world.sealed);
+  t.teardown(
+    forgetOverlapped({ host: world.host, sealed, owns: () => true }, (error) => t.error(error)),
+  );
   world.startTimers();
   const { id, url, secret } = await withHook(world);
   const rotation = { ...caller(), id, overlapMs: HOUR_MS };
@@ -188,21 +191,46 @@ t.test('a rotation: at most two secrets live, each shown once, old ones deleted'
   t.same(valuesIn(world), [url, fourth].sort());
 });
 
+t.test('one member sweeps: what nobody needs goes, and others leave it alone', async (t) => {
+  const world = await openAlertingWorld(t);
+  await withHook(world);
+  const orphan = `url_${ulid(world.clock.now() - 2 * HOUR_MS, world.random)}`;
+  world.sealed.set(orphan, 'left');
+  const owner = { isUs: false };
+  const counts: number[] = [];
+  let sweeps = 0;
+  const ending = new AbortController();
+  const sweeping = sweepSealed(
+    {
+      ...{ host: world.host, clock: world.clock, sealed: sealedIn(world.sealed) },
+      bodies: { ids: () => [], delete: async () => {} },
+      sweep: async () => void sweeps++,
+      owns: () => owner.isUs,
+      onOrphans: (count) => void counts.push(count),
+      onFault: (error) => t.error(error),
+    },
+    ending.signal,
+  );
+  await world.pass(HOUR_MS, HOUR_MS);
+  t.ok(world.sealed.has(orphan));
+  owner.isUs = true;
+  await world.pass(HOUR_MS, HOUR_MS);
+  t.notOk(world.sealed.has(orphan));
+  t.same([counts, sweeps, world.sealed.size], [[1], 1, 2]);
+  ending.abort();
+  await sweeping;
+});
+
 t.test('what a crash left sealed is forgotten at the next start, and nothing else', async (t) => {
   const world = await openAlertingWorld(t);
-  const sealed = {
-    put: (key: string, value: string) => void world.sealed.set(key, value),
-    get: (key: string) => world.sealed.get(key),
-    delete: (key: string) => void world.sealed.delete(key),
-    ids: () => [...world.sealed.keys()],
-  };
+  const sealed = sealedIn(world.sealed);
   const sweep = () => forgetOrphans({ host: world.host, clock: world.clock, sealed });
   const idOf = (kind: string) => `${kind}_${ulid(world.clock.now(), world.random)}`;
   const orphans = [idOf('url'), idOf('whs'), `${idOf('dst')}/url`];
   for (const id of orphans) world.sealed.set(id, 'left');
   world.sealed.set('of another form', 'kept');
   world.clock.jump(2 * HOUR_MS);
-  t.equal(sweep(), 0, 'without any destination the log may be lost');
+  t.equal(await sweep(), 0, 'without any destination the log may be lost');
   t.equal(world.sealed.size, 4);
   const { id, url, secret } = await withHook(world);
   await world.destinations.rotateSecret({ ...caller(), id, overlapMs: HOUR_MS });
@@ -211,7 +239,7 @@ t.test('what a crash left sealed is forgotten at the next start, and nothing els
   const young = idOf('url');
   world.sealed.set(young, 'under way');
   world.clock.jump(HOUR_MS - 60_000);
-  t.equal(sweep(), 3);
+  t.equal(await sweep(), 3);
   for (const orphan of orphans) t.notOk(world.sealed.has(orphan));
   t.ok(world.sealed.has(young) && world.sealed.has('of another form'));
   t.ok(valuesIn(world).includes(url) && valuesIn(world).includes(secret), 'both secrets sign');

@@ -7,6 +7,7 @@ import fc from 'fast-check';
 import t from 'tap';
 import type { AttemptOutcome, MailTarget, Target } from '../../actors/delivery/notifier-port.ts';
 import type { DeliveryContext } from '../../machines/delivery/delivery.ts';
+import type { BodyStore } from '../../sqlite/platform/secrets/secret-store.ts';
 import {
   chartInWords,
   drawChart,
@@ -28,6 +29,7 @@ import { type MailServer, startMailServer, type TakenMail } from '../support/mai
 import { messageNamed, names, windowOf } from '../support/messages.ts';
 import { type MimePart, parseMail } from '../support/mime.ts';
 import { caller, startRecipientsWorld } from '../support/recipients-with-mail-server.ts';
+import { sealedIn } from '../support/sealed-in-memory.ts';
 import { Browser } from '../support/sign-in-server.ts';
 
 const unsubscribeUrl = `https://svc.example.com/v1/recipients/unsubscribe?code=${'k'.repeat(90)}`;
@@ -71,7 +73,12 @@ async function send(
 }
 
 /** A store in which nothing lies yet. */
-const noBodies = { putMissing: () => {}, get: () => undefined, ids: () => [], delete: () => {} };
+const noBodies: BodyStore = {
+  putMissing: async () => [],
+  get: () => undefined,
+  ids: () => [],
+  delete: async () => {},
+};
 
 function email(target?: Target): MailTarget {
   return target && 'address' in target
@@ -166,12 +173,12 @@ t.test(
     const delivery = view.instance('delivery', deliveryId)?.context as unknown as DeliveryContext;
     const contents = createContents({
       ...{ clock, renderers, bodies: noBodies, unsubscribeUrl: world.unsubscribeUrl },
-      sealed: { put: () => {}, get: (key) => sealed.get(key), delete: () => {} },
+      sealed: sealedIn(sealed),
       publicUrl: () => world.origin,
     });
-    const { bytes } = contents.body(view, delivery, deliveryId);
+    const { bytes } = await contents.body(view, delivery, deliveryId);
     server.mails.length = 0;
-    const target = contents.target(view, delivery);
+    const target = await contents.target(view, delivery);
     t.same(await send(server, { deliveryId, incident: '', bytes, target }), { kind: 'accepted' });
     const mail = only(server.mails);
     t.match(mail.headers.get('subject'), /^Test: /);

@@ -138,7 +138,7 @@ async function runStep(
   world: DeliveryWorld & { hook: string; mail: string },
   name: string,
 ): Promise<void> {
-  if (name === 'turns') return world.settle(3);
+  if (name === 'turns') return world.settle(5);
   if (name === 'seconds') return world.pass(20_000, 5_000);
   if (name === 'release') return world.notifier.release(accepted, 2);
   if (name === 'fail') return world.notifier.release(failed(), 2);
@@ -178,7 +178,7 @@ t.test('EVAL-22: no attempt is opened after what ends its reason was acknowledge
       });
       return true;
     }),
-    { numRuns: 40, examples: [[FIRES_AGAIN]] },
+    { numRuns: 60, examples: [[FIRES_AGAIN]] },
   );
   t.ok(opened > 80, `${opened} attempts were opened`);
 });
@@ -246,7 +246,7 @@ t.test('locked out between the decision and its commit: nothing is sent', async 
     async submit(submission: Parameters<typeof world.host.submit>[0]) {
       const committed = await world.host.submit(submission);
       // As if it had been acknowledged while the attempt's commit was on its way.
-      if (committed.answer === 'open') await lockOut();
+      if ([committed.answer].flat().includes('open')) await lockOut();
       return committed;
     },
   } as typeof world.host;
@@ -271,7 +271,7 @@ t.test(
       async submit(submission: Parameters<typeof world.host.submit>[0]) {
         const committed = await world.host.submit(submission);
         // As if it had been acknowledged while the attempt's commit was on its way.
-        if (committed.answer === 'open') {
+        if ([committed.answer].flat().includes('open')) {
           await world.toDestination(hook, { type: 'deleted', by: 'me' });
         }
         return committed;

@@ -36,6 +36,7 @@ import { seriesKey } from '../../streams/telemetry/samples/series-key.ts';
 import { by, freshRequest, PROJECT, START_MS } from '../support/alerting-on-host.ts';
 import { names } from '../support/messages.ts';
 import { openDeliveryWorld } from '../support/scripted-delivery.ts';
+import { sealedIn } from '../support/sealed-in-memory.ts';
 
 const options = { id: 'dlv_1', publicUrl: 'https://svc.example.com', nowMs: START_MS };
 const kinds = Object.keys(notificationKinds) as KindName[];
@@ -217,11 +218,11 @@ t.test('a body is rendered once, whatever changes after it', async (t) => {
   const world = await firing(t);
   const kept = new Map<string, Uint8Array>();
   const contents = contentsOf(world, kept);
-  const first = contents.body(world.view, world.delivery, 'dlv_1');
+  const first = await contents.body(world.view, world.delivery, 'dlv_1');
   t.equal(first.isKept, false);
-  contents.keep([{ deliveryId: 'dlv_1', body: first.bytes }]);
+  await contents.keep([{ deliveryId: 'dlv_1', body: first.bytes }]);
   await world.change({ ruleDisplayName: 'Another name' });
-  const again = contents.body(world.view, world.delivery, 'dlv_1');
+  const again = await contents.body(world.view, world.delivery, 'dlv_1');
   t.same([again.isKept, again.digest], [true, first.digest]);
 });
 
@@ -229,23 +230,27 @@ t.test('secrets are those of the moment: two in an overlap, then the new one alo
   const world = await firing(t);
   const { clock, destinations, delivery, view } = world;
   const contents = contentsOf(world, new Map());
-  const secrets = () => {
-    const target = contents.target(view, delivery);
+  const secrets = async () => {
+    const target = await contents.target(view, delivery);
     return 'secrets' in target ? (target.secrets ?? []) : [];
   };
   const rotate = (overlapMs: number) =>
     destinations.rotateSecret({
       ...{ project: PROJECT, by, request: freshRequest(), id: delivery.destination, overlapMs },
     });
-  const [first] = secrets();
+  const [first] = await secrets();
   const { webhookSecret: second } = await rotate(60_000);
-  t.same(secrets(), [second, first], 'the current one first: the legacy signature is by the last');
+  t.same(
+    await secrets(),
+    [second, first],
+    'the current one first: the legacy signature is by the last',
+  );
   // No timer runs here: its lateness does not lengthen the overlap.
   await clock.advance(60_000);
-  t.same(secrets(), [second]);
+  t.same(await secrets(), [second]);
   await rotate(60_000);
   const { webhookSecret: last } = await rotate(0);
-  t.same(secrets(), [last], 'at once: no older one signs');
+  t.same(await secrets(), [last], 'at once: no older one signs');
 });
 
 t.test(
@@ -297,14 +302,15 @@ type World = Awaited<ReturnType<typeof firing>>;
 
 function contentsOf({ clock, sealed }: World, kept: Map<string, Uint8Array>) {
   return createContents({
-    ...{ clock, sealed: { put: () => {}, get: (id) => sealed.get(id), delete: () => {} } },
+    ...{ clock, sealed: sealedIn(sealed) },
     bodies: {
-      putMissing: (bodies) => {
+      putMissing: async (bodies) => {
         for (const { deliveryId, body } of bodies) kept.set(deliveryId, body);
+        return [];
       },
       get: (id) => kept.get(id),
       ids: () => [...kept.keys()],
-      delete: (ids) => {
+      delete: async (ids) => {
         for (const id of ids) kept.delete(id);
       },
     },

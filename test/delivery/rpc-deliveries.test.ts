@@ -2,10 +2,11 @@
 
 import t from 'tap';
 import { startTestDelivery } from '../../actors/delivery/audience.ts';
-import { recordOutcome } from '../../actors/delivery/outcome.ts';
+import { recordOutcomes } from '../../actors/delivery/outcome.ts';
 import type { DestinationKind } from '../../machines/delivery/destination.ts';
 import { seededRandom } from '../../streams/platform/random.ts';
 import { type RpcWorld, START_SECONDS, startRpcWorld } from '../support/api-in-process.ts';
+import { failed, ScriptedNotifier } from '../support/scripted-delivery.ts';
 
 const PROJECT = 'projects/demo';
 const by = { kind: 'operator', name: 'test' } as const;
@@ -52,10 +53,11 @@ async function attempt(world: RpcWorld, delivery: string): Promise<string> {
     },
   });
   await world.clock.advance(1_500);
-  await recordOutcome(
-    { host, random: seededRandom(1) },
-    { project: 'demo', delivery, attemptId },
-    { kind: 'failed', unknown: false, httpStatus: 503, error: 'The endpoint answered 503' },
+  const outcome = failed({ httpStatus: 503, error: 'The endpoint answered 503' });
+  await recordOutcomes(
+    { host, random: seededRandom(1), notifier: new ScriptedNotifier() },
+    'demo',
+    [{ project: 'demo', delivery, attemptId, outcome, durationMs: 1_500 }],
   );
   world.secrets.excerpts.put([{ deliveryId: delivery, attemptId, excerpt: 'We are busy' }]);
   return attemptId;
@@ -123,6 +125,19 @@ t.test('A delivery has its path, and what each recheck looked at', async (t) => 
     { event: 'cleared', state: 'SENDING', attemptId, checks: [] },
     { event: 'attemptFailed', state: 'WAITING', attemptId },
   ]);
+  const name = `${PROJECT}/destinations/dst_hook`;
+  const listed = (await world.call('ListDestinations', { projectName: PROJECT })).body.destinations;
+  const lastDelivery = {
+    ...{ name: `${PROJECT}/deliveries/${hook}`, state: 'WAITING' },
+    ...{ createdUnix: String(START_SECONDS), attemptedUnix: String(START_SECONDS) },
+    error: 'The endpoint answered 503',
+  };
+  t.match(
+    listed.find((one: { name: string }) => one.name === name),
+    { lastDelivery },
+    'its destination has it, with what went wrong',
+  );
+  t.match((await world.call('GetDestination', { name })).body, { lastDelivery });
   const checks = ['DESTINATION_EXISTS', 'DESTINATION_NOT_PAUSED', 'RECIPIENT_ELIGIBLE'] as const;
   await world.host.submit({
     ...{ project: 'demo', by },

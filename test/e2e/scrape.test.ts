@@ -174,7 +174,16 @@ t.test(
       t.ok(compared > 2 * VMS, `${job}: ${compared} samples`);
     }
     await instantsAgree(t, query, ours);
-    t.notMatch(server.log(), /level=(WARN|ERROR)/, 'and it has nothing to complain about');
+    // Of a scrape that was not answered in time it notes that its series ended, and then refuses readings
+    // from before that: on a busy machine half a second is not always enough.
+    const missed = await query('min_over_time(up[10m]) == 0');
+    const complaints = server
+      .log()
+      .split('\n')
+      .filter((line) => /level=(WARN|ERROR)/.test(line));
+    const expected = missed.length > 0 ? /out-of-order samples/ : /^$/;
+    const others = complaints.filter((line) => !expected.test(line));
+    t.same(others, [], 'and it has nothing to complain about');
   },
 );
 

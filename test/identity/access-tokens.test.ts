@@ -12,6 +12,7 @@ import {
   SIGNING_KEY_MS,
 } from '../../src/identity/auth/access-tokens.ts';
 import { VirtualClock } from '../../streams/platform/clock.ts';
+import { secretsIn } from '../support/secrets-in-memory.ts';
 
 const START_MS = Date.UTC(2026, 10, 1, 12, 0, 0, 250);
 const ISSUER = 'https://monitoring.example.com';
@@ -20,13 +21,7 @@ function world() {
   const clock = new VirtualClock(START_MS);
   const values = new Map<string, Uint8Array>();
   const puts: string[] = [];
-  const secrets = {
-    get: (id: string, purpose: string) => values.get(`${id} ${purpose}`),
-    put: (id: string, purpose: string, value: Uint8Array) => {
-      puts.push(id);
-      values.set(`${id} ${purpose}`, value);
-    },
-  };
+  const secrets = secretsIn(values, () => puts.push('write'));
   const issuer = { url: ISSUER };
   const open = (bounds: { cachedMax?: number } = {}) =>
     openAccessTokens({ secrets, clock, issuer: () => issuer.url, ...bounds });
@@ -83,7 +78,7 @@ async function forgeries() {
   const { open, claims } = world();
   const tokens = await open();
   const genuine = await tokens.sign(claims());
-  const jwk = tokens.jwks().keys[0] as { kid: string; x: string };
+  const jwk = (await tokens.jwks()).keys[0] as { kid: string; x: string };
   const forger = await generateKeyPair('EdDSA', { extractable: true });
   const { kid } = jwk;
   const payload = decodeJwt(genuine);
@@ -140,7 +135,7 @@ t.test('a token of ours for another purpose is refused', async (t) => {
   await tokens.sign(claims());
   const [stored] = [...values.values()];
   const [{ jwk }] = JSON.parse(Buffer.from(stored ?? []).toString());
-  const kid = (tokens.jwks().keys[0] as { kid: string }).kid;
+  const kid = ((await tokens.jwks()).keys[0] as { kid: string }).kid;
   const payload = { client_id: 'c', token_epoch: 1, sub: 'c', aud: 'projects/demo', jti: 'j' };
   const make = async (change: object, typ = 'at+jwt') =>
     new SignJWT({ iss: ISSUER, ...payload, ...change })
@@ -178,7 +173,7 @@ t.test('another public URL ends the tokens issued under the old one', async (t) 
 t.test('the key is made once, at first use, and sealed before it signs', async (t) => {
   const { open, claims, puts, values } = world();
   const tokens = await open();
-  t.same(tokens.jwks(), { keys: [] });
+  t.same(await tokens.jwks(), { keys: [] });
   t.equal(values.size, 0);
   const [first = '', second = ''] = await Promise.all([
     tokens.sign(claims({ token: 'a' })),
@@ -198,7 +193,7 @@ t.test('a key signs for 90 days; the one before verifies until its tokens are ov
   await clock.advance(1_000);
   const next = await tokens.sign(claims({ token: 'next' }));
   t.not(decodeProtectedHeader(last).kid, decodeProtectedHeader(next).kid);
-  t.equal(tokens.jwks().keys.length, 2);
+  t.equal((await tokens.jwks()).keys.length, 2);
   const stored = [...values.values()].map((value) => JSON.parse(Buffer.from(value).toString()));
   t.same(
     stored[0].map(({ jwk }: { jwk: object }) => 'd' in jwk),
@@ -211,7 +206,7 @@ t.test('a key signs for 90 days; the one before verifies until its tokens are ov
     t.equal((await one.verify(next)).token, 'next');
   }
   await clock.advance(ACCESS_TOKEN_MS + 60_000);
-  t.equal(tokens.jwks().keys.length, 1, 'the old key is no longer listed');
+  t.equal((await tokens.jwks()).keys.length, 1, 'the old key is no longer listed');
   await t.rejects(restarted.verify(last), expired);
 });
 
@@ -246,4 +241,55 @@ t.test('verified tokens are remembered in bounded number, the oldest go first', 
   t.equal(await looks(50), 1);
   t.equal(await looks(1), 0);
   t.equal(await looks(0), 1, 'the oldest one made room');
+});
+
+/** Two members whose stores are one, each with elapsed time of its own. */
+async function members(count = 2) {
+  const { clock, puts, values } = world();
+  const secrets = secretsIn(values, () => puts.push('write'));
+  const open = () => openAccessTokens({ secrets, clock, issuer: () => ISSUER, leadMs: 6_000 });
+  return { clock, puts, open, all: await Promise.all(Array.from({ length: count }, open)) };
+}
+
+const kidOf = (text: string) => decodeProtectedHeader(text).kid;
+
+t.test('members that start at once make one key, and it signs 6 s later', async (t) => {
+  const { clock, puts, all } = await members();
+  const [a, b] = all;
+  if (!a || !b) throw new Error('two were opened');
+  t.equal(puts.length, 1);
+  t.same(await a.jwks(), await b.jwks());
+  const { claims } = world();
+  let isSigned = false;
+  const signing = a.sign(claims()).then((text) => {
+    isSigned = true;
+    return text;
+  });
+  await clock.advance(5_999);
+  t.notOk(isSigned, 'not before every member verifies by it');
+  await clock.advance(1);
+  t.equal((await b.verify(await signing)).token, 'token-1', 'one signs, the other verifies');
+});
+
+t.test('members that replace a key at once have one, published before it signs', async (t) => {
+  const { clock, all, open } = await members();
+  const { claims } = world();
+  const sign = (one: (typeof all)[number]) =>
+    one.sign(claims({ expiresMs: Math.floor(clock.now() / 1000) * 1000 + ACCESS_TOKEN_MS }));
+  await clock.advance(6_000);
+  const old = kidOf(await sign(all[0] as (typeof all)[number]));
+  await clock.advance(SIGNING_KEY_MS);
+  const during = await Promise.all(all.map(sign));
+  t.same(during.map(kidOf), [old, old], 'the old one signs until the new one may');
+  for (const one of all) t.equal((await one.jwks()).keys.length, 2, 'one new key, published');
+  await clock.advance(6_000);
+  const after = await Promise.all(all.map(sign));
+  t.equal(new Set(after.map(kidOf)).size, 1);
+  t.not(kidOf(after[0] ?? ''), old);
+  const joined = await open();
+  for (const text of [...during, ...after]) {
+    for (const one of [...all, joined]) t.equal((await one.verify(text)).token, 'token-1');
+  }
+  await clock.advance(ACCESS_TOKEN_MS + 60_000);
+  t.equal((await joined.jwks()).keys.length, 1);
 });

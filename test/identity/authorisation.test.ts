@@ -47,7 +47,7 @@ const groups: readonly Group[] = [
       ...['Alert/ExplainIncident', 'Alert/ListNotices', 'Alert/GetProjectOverview'],
       'Monitoring/GetVMMonitoring',
       'Alert/ListAlertRuleTemplates',
-      'Alert/PreviewAlertRule',
+      ...['Alert/PreviewAlertRule', 'Alert/ReplayAlertRule'],
       'Monitoring/GetProjectLimits',
       ...['Audit/ListMachines', 'Audit/GetMachine', 'Audit/ListTransitions'],
     ],

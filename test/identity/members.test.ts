@@ -8,7 +8,7 @@ import fc from 'fast-check';
 import t from 'tap';
 import { memberIdOf } from '../../actors/identity/grants.ts';
 import { PROJECTS_OF_PERSON_MAX } from '../../actors/identity/members.ts';
-import { MEMBERS_MAX, membershipOf } from '../../actors/identity/membership-changes.ts';
+import { MEMBERS_MAX } from '../../actors/identity/membership-changes.ts';
 import type { MachineName } from '../../machines/audit/registry.ts';
 import type { Role } from '../../machines/identity/membership.ts';
 import { SYSTEM_PROJECT } from '../../streams/platform/commit/commit.ts';
@@ -236,7 +236,7 @@ t.test('whatever several people do at once, what must hold holds', async (t) => 
           if (what === 'leave') await world.members.removeMember({ ...change, reason: 'LEFT' });
           if (what === 'demote') await world.members.setRole({ ...change, role: 'VIEWER' });
           if (what === 'disable' && row) {
-            const { person } = membershipOf(row);
+            const { person } = row.context;
             await world.people.setPersonDisabled(operator, person, b > 1 ? 'test' : null);
           }
         };
@@ -257,9 +257,7 @@ function assertHolds({ host, faults }: PeopleWorld): void {
   const all = <M extends MachineName>(machine: M) =>
     system.instances(machine, { limit: 1_000 }).items;
   const members = host.view('web').instances('membership', { limit: 1_000 }).items;
-  const owners = members.filter(
-    (row) => row.value === 'active' && membershipOf(row).role === 'OWNER',
-  );
+  const owners = members.filter((row) => row.value === 'active' && row.context.role === 'OWNER');
   if (owners.length === 0) throw new Error('The project has no owner');
   const keys = all('person').flatMap(({ context }) =>
     context.identities.map(({ subject }) => subject),

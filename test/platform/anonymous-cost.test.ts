@@ -31,6 +31,7 @@ const unary = methods.filter(({ methodKind }) => methodKind === 'unary');
 /** Of the methods that need more than 64 KiB: rows, and lists of names. */
 const BODY_KIB: Readonly<Record<string, number>> = {
   ...{ WriteSamples: 1024, RetireVms: 256, SaveAlertRule: 256, PreviewAlertRule: 256 },
+  ...{ ReplayAlertRule: 256 },
   ...{ CreateDestination: 256, UpdateDestination: 256, QueryVMMonitoring: 256 },
   ...{ CreateServiceAccount: 256, UpdateServiceAccount: 256, CreateKey: 256, ListCredentials: 256 },
   ...{ AcknowledgeIncidents: 256, SnoozeIncidents: 256, ListTransitions: 256, ListIncidents: 256 },

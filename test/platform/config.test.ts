@@ -72,6 +72,8 @@ t.test(
       ],
       [[], { SVC_COLLECT: 'libvirt,host' }, { collect: ['host', 'libvirt'] }],
       [[], { SVC_COLLECT: 'none' }, { collect: [] }],
+      [[], {}, { roles: ['all'] }],
+      [[], { SVC_ROLES: 'none' }, { roles: ['none'] }],
       [[], {}, { metricsOnApi: false }],
       [[], { SVC_METRICS_ON_API: 'on' }, { metricsOnApi: true }],
       [[], { SVC_METRICS_LISTEN: 'off' }, { metricsListen: null, metricsListenGiven: true }],

@@ -24,7 +24,6 @@ const LOG: StreamSpec = {
   subjects: ['log.*'],
   retention: 'log',
   duplicateWindowMs: 60_000,
-  replicas: 1,
 };
 
 function append(stream: Stream, bytes = 100, messageId?: string) {

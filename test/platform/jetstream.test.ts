@@ -29,7 +29,6 @@ const SPEC: StreamSpec = {
   subjects: ['log.>'],
   retention: 'log',
   duplicateWindowMs: 60_000,
-  replicas: 1,
 };
 const FROM_BEGIN = { stream: 'LOG', from: { sequence: 1 } } as const;
 
@@ -246,7 +245,7 @@ for (const version of VERSIONS) {
       const cases = {
         'max_msgs is 10': { ...base, max_msgs: 10 },
         'max_bytes is 5000': { ...base, max_bytes: 5_000 },
-        'max_msgs_per_subject is 1': { ...base, max_msgs_per_subject: 1 },
+        'of a subject it keeps the newest message': { ...base, max_msgs_per_subject: 1 },
         'storage is memory': { ...base, storage: 'memory' as const },
         'age limit is 60000 ms': { ...base, max_age: 60e9, duplicate_window: 60e9 },
         'duplicate window is 1000 ms': { ...base, duplicate_window: 1e9 },
@@ -304,10 +303,14 @@ for (const version of VERSIONS) {
     });
 
     t.test('the sample settings are valid and sync each write', async (t) => {
-      const sample = fileURLToPath(new URL('../../docs/operations/nats.conf', import.meta.url));
-      const check = spawnSync(program, ['-t', '--config', sample], { encoding: 'utf8' });
-      t.equal(check.status, 0, check.stderr);
-      t.match(readFileSync(sample, 'utf8'), /^ {2}sync_interval: always$/m);
+      const inCluster = ['server', 'local-1', 'local-2', 'local-3'];
+      for (const name of ['nats', ...inCluster.map((one) => `nats-cluster/${one}`)]) {
+        const path = new URL(`../../docs/operations/${name}.conf`, import.meta.url);
+        const sample = fileURLToPath(path);
+        const check = spawnSync(program, ['-t', '--config', sample], { encoding: 'utf8' });
+        t.equal(check.status, 0, check.stderr);
+        t.match(readFileSync(sample, 'utf8'), /^ {2}sync_interval: always$/m);
+      }
     });
 
     t.test('a server without JetStream, or with a small max_payload, is refused', async (t) => {

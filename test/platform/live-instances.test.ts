@@ -2,7 +2,7 @@
 import t from 'tap';
 import { retireInstances, rulesWithStaleInstances } from '../../actors/alerting/rule-instances.ts';
 import { seedOf } from '../../actors/alerting/rule-markers.ts';
-import { outstandingDeliveries } from '../../actors/delivery/wake-ups.ts';
+import { outstandingDeliveries } from '../../actors/delivery/work-queue.ts';
 import type { Host, Page, ProjectReads } from '../../actors/platform/host/host-port.ts';
 import { allInstances, liveInstances } from '../../actors/platform/host/live-instances.ts';
 import { instanceIdOf } from '../../streams/alerting/evaluation/notification-diff.ts';
@@ -112,7 +112,7 @@ t.test('deliveries are swept a page a turn, over large and small projects alike'
   }
   const { host, most } = watched(world.host);
   const { due, sending } = await outstandingDeliveries(host);
-  t.equal(new Set(due.map(({ delivery }) => delivery)).size, 440);
+  t.equal(new Set(due.map(({ instance }) => instance)).size, 440);
   t.same(sending, []);
   t.ok(most.inOneTurn <= 200, `${most.inOneTurn} rows in one turn`);
 });

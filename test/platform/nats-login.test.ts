@@ -24,7 +24,6 @@ const certificate = (name: string) =>
 const pair = `cert_file: "${certificate('nats.pem')}", key_file: "${certificate('nats.key')}"`;
 const spec: StreamSpec = {
   ...{ name: 'LOG', subjects: ['log.>'], retention: 'log', duplicateWindowMs: 60_000 },
-  replicas: 1,
 };
 
 /** A user's nkey, and its credentials in an account of an operator made for the test. */
@@ -241,6 +240,22 @@ for (const { name, server: settings, good, bad, url = {} } of ways) {
     }
   });
 }
+
+t.test('several addresses with one login, of which one is away', needs(newest), async (t) => {
+  const folder = dataFolder(t);
+  const server = await startNatsServer({
+    ...{ program: componentPath(newest), folder, settings: userAndPassword },
+  });
+  t.teardown(() => server.kill());
+  const away = `nats://svc:${encoded}@127.0.0.1:${await freePort()}`;
+  const there = server.url.replace('://', `://svc:${encoded}@`);
+  const stream = await open(t, settingsOf('', `${away},${there}`, {}));
+  t.match(await stream.ensure(spec), { messages: 0 });
+  const none = `${away},nats://svc:${encoded}@127.0.0.1:${await freePort()}`;
+  const refused = await open(t, settingsOf('', none, {})).catch((error) => error);
+  t.match(refused, { name: 'StreamUnavailable', message: /nats:\/\/127.*, nats:\/\/127/ });
+  assertNoSecret(t, `${refused.stack} ${refused.cause?.stack} ${JSON.stringify(refused)}`);
+});
 
 t.test('a certificate that is for another host', needs(newest), async (t) => {
   const settings = `tls { ${pair} }`;

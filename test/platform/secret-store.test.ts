@@ -18,12 +18,11 @@ import { join } from 'node:path';
 import Database from 'better-sqlite3';
 import t, { type Test } from 'tap';
 import { FolderLocked, lockFolder } from '../../sqlite/platform/lock-file.ts';
+import { SealBroken, WrongMasterKey } from '../../sqlite/platform/secrets/seal.ts';
 import {
+  type LocalSecretStore,
   openSecretStore,
-  SealBroken,
-  type SecretStore,
-  WrongMasterKey,
-} from '../../sqlite/platform/secret-store.ts';
+} from '../../sqlite/platform/secrets/secret-store.ts';
 import { writeFileDurably } from '../../src/platform/durable-file.ts';
 import { createLog } from '../../src/platform/log.ts';
 import { loadMasterKey } from '../../src/platform/master-key.ts';
@@ -42,7 +41,7 @@ const bytes = (text: string): Uint8Array => new TextEncoder().encode(text);
 const text = (value: Uint8Array | undefined): string | undefined =>
   value && new TextDecoder().decode(value);
 
-function open(path: string, masterKey = keyA): SecretStore {
+function open(path: string, masterKey = keyA): LocalSecretStore {
   return openSecretStore({ path, masterKey, random: seededRandom(7) });
 }
 
@@ -51,10 +50,10 @@ t.test(
   async (t) => {
     const path = join(folder(t), 'secrets.db');
     const store = open(path);
-    store.put('sec_1', 'webhook', bytes('whsec_one'));
-    store.put('sec_1', 'url', bytes('https://hooks/T/secret'));
-    store.put('sec_1', 'webhook', bytes('whsec_two'));
-    store.put('sec_2', 'webhook', bytes(''));
+    await store.put('sec_1', 'webhook', bytes('whsec_one'));
+    await store.put('sec_1', 'url', bytes('https://hooks/T/secret'));
+    await store.put('sec_1', 'webhook', bytes('whsec_two'));
+    await store.put('sec_2', 'webhook', bytes(''));
     t.same(store.ids('webhook'), ['sec_1', 'sec_2']);
     store.close();
     const again = open(path);
@@ -63,8 +62,8 @@ t.test(
     t.equal(text(again.get('sec_1', 'url')), 'https://hooks/T/secret');
     t.equal(text(again.get('sec_2', 'webhook')), '', 'an empty value is a value');
     t.equal(again.get('sec_3', 'webhook'), undefined);
-    again.delete('sec_1', 'webhook');
-    again.delete('sec_1', 'webhook');
+    await again.delete('sec_1', 'webhook');
+    await again.delete('sec_1', 'webhook');
     t.equal(again.get('sec_1', 'webhook'), undefined);
     t.equal(text(again.get('sec_1', 'url')), 'https://hooks/T/secret');
   },
@@ -73,8 +72,8 @@ t.test(
 t.test('no secret is readable in the files of the store', async (t) => {
   const where = folder(t);
   const store = open(join(where, 'secrets.db'));
-  store.put('sec_1', 'webhook', bytes('whsec_readable'));
-  store.bodies.putMissing([{ deliveryId: 'dlv_1', body: bytes('{"vm":"readable"}') }]);
+  await store.put('sec_1', 'webhook', bytes('whsec_readable'));
+  await store.bodies.putMissing([{ deliveryId: 'dlv_1', body: bytes('{"vm":"readable"}') }]);
   store.close();
   for (const name of readdirSync(where)) {
     t.notOk(readFileSync(join(where, name)).includes('readable'), name);
@@ -91,9 +90,9 @@ t.test('nothing of what was deleted is left in the files of the store', async (t
   const ids = Array.from({ length: 64 }, (_, i) => `dlv_${i}`);
   // A long one, whose row has pages of its own.
   const long = 'x'.repeat(20_000);
-  for (const id of ids) store.put(id, 'webhook', bytes(`whsec_${id}`));
-  store.bodies.putMissing(ids.map((deliveryId) => ({ deliveryId, body: bytes(long) })));
-  store.excerpts.put(
+  for (const id of ids) await store.put(id, 'webhook', bytes(`whsec_${id}`));
+  await store.bodies.putMissing(ids.map((deliveryId) => ({ deliveryId, body: bytes(long) })));
+  await store.excerpts.put(
     ids.map((deliveryId) => ({ deliveryId, attemptId: `att_${deliveryId}`, excerpt: 'no' })),
   );
   const reader = new Database(path, { readonly: true });
@@ -106,22 +105,22 @@ t.test('nothing of what was deleted is left in the files of the store', async (t
     return sealed.filter((value) => files.some((file) => file.includes(value.subarray(0, 32))));
   };
   t.equal(left().length, 3 * ids.length + 1);
-  store.delete('dlv_0', 'webhook');
+  await store.delete('dlv_0', 'webhook');
   t.equal(left().length, 3 * ids.length, 'a secret at once');
   const blocker = new Database(path, { readonly: true });
   blocker.exec('BEGIN; SELECT count(*) FROM bodies');
-  for (const id of ids) store.bodies.delete([id]);
-  store.excerpts.delete(ids);
+  for (const id of ids) await store.bodies.delete([id]);
+  await store.excerpts.delete(ids);
   t.equal(left().length, 3 * ids.length, 'bodies and answers together');
   await clock.advance(10_000);
   t.equal(left().length, 3 * ids.length, 'while somebody reads');
   blocker.close();
   await clock.advance(10_000);
   t.equal(left().length, ids.length);
-  for (const id of ids) store.delete(id, 'webhook');
+  for (const id of ids) await store.delete(id, 'webhook');
   t.equal(left().length, 1, 'only what detects a wrong key');
   t.same(faults, []);
-  store.put('sec_1', 'webhook', bytes('whsec_later'));
+  await store.put('sec_1', 'webhook', bytes('whsec_later'));
   t.equal(text(store.get('sec_1', 'webhook')), 'whsec_later');
   store.close();
 });
@@ -157,7 +156,7 @@ t.test('a value that was moved to another row, changed or cut does not open', as
   const path = join(folder(t), 'secrets.db');
   const store = open(path);
   for (const id of ['moved', 'purpose', 'changed', 'cut', 'version']) {
-    store.put(id, 'webhook', bytes(`secret of ${id}`));
+    await store.put(id, 'webhook', bytes(`secret of ${id}`));
   }
   store.close();
   const database = new Database(path);
@@ -182,14 +181,14 @@ t.test('a delivery keeps the body it was given first, until it is deleted', asyn
   const store = open(join(folder(t), 'secrets.db'));
   t.teardown(() => store.close());
   const { bodies } = store;
-  bodies.putMissing([
+  await bodies.putMissing([
     { deliveryId: 'dlv_1', body: bytes('first') },
     { deliveryId: 'dlv_2', body: bytes('other') },
   ]);
-  bodies.putMissing([{ deliveryId: 'dlv_1', body: bytes('second') }]);
+  await bodies.putMissing([{ deliveryId: 'dlv_1', body: bytes('second') }]);
   t.equal(text(bodies.get('dlv_1')), 'first');
   t.same(bodies.ids().sort(), ['dlv_1', 'dlv_2']);
-  bodies.delete(['dlv_1', 'dlv_unknown']);
+  await bodies.delete(['dlv_1', 'dlv_unknown']);
   t.equal(bodies.get('dlv_1'), undefined);
   t.equal(text(bodies.get('dlv_2')), 'other');
 });
@@ -201,8 +200,8 @@ t.test('excerpts of answers are kept sealed by attempt, and go with their delive
   const kept = (deliveryId: string, attemptId: string, excerpt: string) => ({
     ...{ deliveryId, attemptId, excerpt },
   });
-  excerpts.put([kept('dlv_1', 'att_1', 'first readable'), kept('dlv_1', 'att_2', 'second')]);
-  excerpts.put([kept('dlv_1', 'att_1', 'recorded twice'), kept('dlv_2', 'att_3', 'other')]);
+  await excerpts.put([kept('dlv_1', 'att_1', 'first readable'), kept('dlv_1', 'att_2', 'second')]);
+  await excerpts.put([kept('dlv_1', 'att_1', 'recorded twice'), kept('dlv_2', 'att_3', 'other')]);
   t.same(
     [...excerpts.of('dlv_1')],
     [
@@ -213,7 +212,7 @@ t.test('excerpts of answers are kept sealed by attempt, and go with their delive
   store.close();
   t.notOk(readFileSync(path).includes('first readable'));
   const again = open(path);
-  again.excerpts.delete(['dlv_1', 'dlv_unknown']);
+  await again.excerpts.delete(['dlv_1', 'dlv_unknown']);
   t.same([again.excerpts.of('dlv_1').size, again.excerpts.of('dlv_2').size], [0, 1]);
   const database = new Database(path);
   database.exec("UPDATE excerpts SET attempt_id = 'att_4'");

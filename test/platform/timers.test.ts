@@ -1,9 +1,11 @@
 /** The actor that fires timers, on a virtual clock: order, ownership, faults, outages. */
+
 import t, { type Test } from 'tap';
 import type { RunningHost } from '../../actors/platform/host/host.ts';
 import { runTimers } from '../../actors/platform/host/timers.ts';
 import { VirtualClock } from '../../streams/platform/clock.ts';
 import type { DueTimer } from '../../streams/platform/commit/projection.ts';
+import { soleOwner } from '../../streams/platform/ownership.ts';
 import { StreamUnavailable } from '../../streams/platform/stream.ts';
 import { COUNTER_RESET_MS } from '../support/counter-machine.ts';
 import { add, countingNode } from '../support/counting-node.ts';
@@ -34,8 +36,9 @@ async function startedTimers(
   };
   const end = new AbortController();
   const { owns = () => true } = options;
+  const ownership = { ...soleOwner, owns };
   const onFault = (timer: DueTimer) => void faults.push(timer.instance);
-  const running = runTimers({ host, clock, owns, onFault }, end.signal);
+  const running = runTimers({ host, clock, ownership, onFault }, end.signal);
   t.teardown(async () => {
     end.abort();
     await running;

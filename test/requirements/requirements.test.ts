@@ -33,7 +33,7 @@ const requirements: readonly Requirement[] = [
 /** Names as they stand in the source, with `…` for what a name takes from a table. */
 function namesIn(file: string): Set<string> {
   const text = readFileSync(join(root, file), 'utf8');
-  const calls = text.matchAll(/\btest\(\s*(['"`])((?:\\.|(?!\1).)*)\1/gs);
+  const calls = text.matchAll(/\b(?:test\(|walk\(\s*t,)\s*(['"`])((?:\\.|(?!\1).)*)\1/gs);
   return new Set(
     [...calls].map(([, , name = '']) => name.replace(/\$\{.*?\}/g, '…').replace(/\\(.)/g, '$1')),
   );

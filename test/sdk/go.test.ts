@@ -75,6 +75,8 @@ t.test('the programs of the guide work against the service', needs('go'), async 
       /^VMs with memory 1$/m,
       /^shards 1$/m,
       /^would have fired 0 times$/m,
+      /^looked at 1 series, nothing known of 0$/m,
+      /^would have sent 0 notifications$/m,
       /^saved version 1 (APPLIED|PENDING)$/m,
       /^the latest version is 1$/m,
     ]) {

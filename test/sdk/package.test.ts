@@ -114,6 +114,8 @@ t.test('the programs of the guide do what it says', async (t) => {
     /^memory of One 2000000000$/m,
     /^steps of One [1-9]\d* of 11$/m,
     /^would have fired 0 times$/m,
+    /^looked at 1 series, nothing known of 0$/m,
+    /^would have sent 0 notifications$/m,
     /^saved version 1n (in force|not in force yet)$/m,
     /^the latest version is 1$/m,
   ]) {

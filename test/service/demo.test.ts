@@ -29,7 +29,9 @@ function demoOf(t: Test, world: World) {
   const path = join(dataFolder, 'demo.json');
   const { people, members } = peopleOf(world);
   const prepare = (baseUrl = 'http://127.0.0.1:8080') =>
-    prepareDemo({ ...world, people, members, dataFolder, baseUrl, log: silentLog });
+    prepareDemo({
+      ...{ ...world, people, members, dataFolder, baseUrl, log: silentLog, isShared: false },
+    });
   const read = (): DemoFile => JSON.parse(readFileSync(path, 'utf8'));
   const live = () =>
     world.host.view('demo').instances('credential', { final: false, limit: 100 }).items.length;

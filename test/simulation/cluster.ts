@@ -1,19 +1,22 @@
 /**
- * The life of the service's process: started, killed, asked to stop, frozen, and started again, as
- * the seed has it. Whoever wants something of the service asks here, and gets an answer, a refusal,
+ * The members of a deployment, one or several, on one server of streams. Whoever wants something of
+ * the service asks here: one member, as a load balancer would pick it, gives an answer, a refusal,
  * or nothing.
  */
-import { HistoryMismatch } from '../../streams/platform/commit/chain.ts';
+import { SAMPLES_STREAM } from '../../actors/telemetry/sample-log.ts';
 import { Refusal } from '../../streams/platform/refusal.ts';
 import { StreamUnavailable } from '../../streams/platform/stream.ts';
+import { decodeEntry, encodeEntry } from '../../streams/telemetry/entry-codec.ts';
 import type { Wire } from './connection.ts';
 import type { Dice } from './dice.ts';
 import type { Outside } from './endpoints.ts';
-import { type FaultRates, NO_FAULTS } from './faults.ts';
-import { Machine } from './machine.ts';
+import type { FaultRates } from './faults.ts';
+import type { LogServer } from './log-server.ts';
+import type { Vault } from './machine.ts';
 import type { Mailbox } from './mailbox.ts';
+import { Member, type Trouble } from './member.ts';
 import type { Planted } from './planted.ts';
-import { type Doors, isInjected, Process } from './process.ts';
+import { type Doors, isInjected } from './process.ts';
 import type { World } from './world.ts';
 
 export type Answer<T> =
@@ -24,82 +27,104 @@ export type Answer<T> =
 
 export interface ClusterOptions {
   readonly world: World;
-  readonly wire: Wire;
+  readonly server: LogServer;
+  readonly members: number;
   readonly outside: Outside;
   readonly mailbox: Mailbox;
   readonly planted: Planted | undefined;
   readonly onBug: (what: string, error: unknown) => void;
 }
 
+/** A lease that has ended is looked for among so many of the newest entries. */
+const STALE_AMONG = 150;
+/** A stale tick is older than now by so much at most, ms. */
+const STALE_MS_MAX = 20_000;
+/** Longest time without a leader, ms. */
+const LEADERLESS_MS_MAX = 15_000;
+
 export class Cluster {
-  readonly machine: Machine;
+  readonly members: readonly Member[];
+  /** When the server, or a stream of it, answered nobody. */
+  readonly leaderless: Trouble[] = [];
   readonly #options: ClusterOptions;
   readonly #dice: Dice;
-  #process: Process | undefined;
-  readonly #started: Process[] = [];
   #isWell = false;
 
-  constructor(options: ClusterOptions) {
+  constructor(options: ClusterOptions, faults: FaultRates) {
+    const { world, server, members } = options;
     this.#options = options;
-    this.machine = new Machine(options.wire);
-    this.#dice = options.world.dice.fork('cluster');
+    this.#dice = world.dice.fork('cluster');
+    const vault: Vault = { sealed: new Map(), bodies: new Map() };
+    this.members = Array.from({ length: members }, (_, i) => {
+      const name = `member-${i + 1}`;
+      const dice = world.dice.fork(`wire of ${name}`);
+      const wire: Wire = { name, world, server, dice, faults, outageUntilMs: 0 };
+      return new Member({ ...options, wire, vault });
+    });
   }
 
-  /** Undefined while it is down or on its way up. */
-  get doors(): Doors | undefined {
-    return this.#process?.isAlive ? this.#process.doors : undefined;
-  }
-
-  /** Starts the process, and keeps it running until `shutDown`; begins the faults. */
+  /** Starts the members, and keeps them running until `shutDown`; begins the faults. */
   start(faults: FaultRates): void {
-    this.#watch();
-    this.#often(faults.killEveryMs, () => this.#kill());
-    this.#often(faults.restartEveryMs, () => this.#restart());
-    this.#often(faults.outageEveryMs, () => this.#outage());
-    this.#often(faults.clockJumpEveryMs, () => this.#jump());
-    this.#often(faults.freezeEveryMs, () => this.#freeze());
+    for (const member of this.members) member.start(faults);
+    this.#often(faults.leaderEveryMs, () => this.#loseLeader());
+    this.#often(faults.staleTickEveryMs, () => this.#writeStaleTick());
     this.#often(faults.endpointEveryMs, () => this.#options.outside.change());
   }
 
   /** No faults from now on. */
   heal(): void {
-    const { wire, outside } = this.#options;
+    const { outside, server } = this.#options;
     this.#isWell = true;
-    wire.faults = NO_FAULTS;
-    wire.outageUntilMs = 0;
-    this.machine.skew.ms = 0;
+    server.clock.skewMs = 0;
+    for (const stream of server.all()) stream.leaderlessUntilMs = 0;
     outside.heal();
-    if (this.#process) this.#process.frozenUntilMs = 0;
+    for (const member of this.members) member.heal();
   }
 
-  /** Ends it in good order. */
+  /** Ends all of them in good order. */
   async shutDown(): Promise<void> {
-    const process = this.#process;
-    this.#process = undefined;
-    await process?.stop();
-  }
-
-  /** Asks the process that is up now; `silence` when there is none, or no answer in time. */
-  async ask<T>(request: (doors: Doors) => Promise<T>, patienceMs: number): Promise<Answer<T>> {
-    const { world } = this.#options;
-    const { doors } = this;
-    if (!doors) return { kind: 'silence' };
-    const answer = request(doors).then(
-      (value): Answer<T> => ({ kind: 'answered', value }),
-      (error: unknown): Answer<T> => this.#refusal(error),
-    );
-    const silence = world.wait(patienceMs).then((): Answer<T> => ({ kind: 'silence' }));
-    return Promise.race([answer, silence]);
+    await Promise.all(this.members.map((member) => member.shutDown()));
   }
 
   /** Forgets every process, once all is judged. */
   async discard(): Promise<void> {
-    for (const process of this.#started) {
-      process.kill();
-      process.discard();
-    }
+    for (const member of this.members) member.discard();
     for (let i = 0; i < 3; i++) await new Promise<void>((resolve) => setImmediate(resolve));
-    this.machine.close();
+    for (const { machine } of this.members) machine.close();
+  }
+
+  /** Was a stream without a leader in that stretch of elapsed time? */
+  isLeaderlessIn(fromMs: number, untilMs: number): boolean {
+    return this.leaderless.some((each) => each.fromMs < untilMs && each.untilMs > fromMs);
+  }
+
+  /** What one of the members shows, of those that are up. */
+  someDoors(dice: Dice): Doors | undefined {
+    const up = this.members.flatMap(({ doors }) => (doors ? [doors] : []));
+    return up.length === 0 ? undefined : dice.pick(up);
+  }
+
+  /**
+   * Asks a member, any one where none is given; `silence` when it is down, or gives no answer in
+   * time. One that stands still finds the request when it goes on.
+   */
+  async ask<T>(
+    request: (doors: Doors) => Promise<T>,
+    patienceMs: number,
+    member = this.#dice.pick(this.members),
+  ): Promise<Answer<T>> {
+    const { world } = this.#options;
+    const { process } = member;
+    const doors = process?.doors;
+    if (!doors) return { kind: 'silence' };
+    const answer = world.wait(this.#dice.between(0, 2), process).then(() =>
+      request(doors).then(
+        (value): Answer<T> => ({ kind: 'answered', value }),
+        (error: unknown): Answer<T> => this.#refusal(error),
+      ),
+    );
+    const silence = world.wait(patienceMs).then((): Answer<T> => ({ kind: 'silence' }));
+    return Promise.race([answer, silence]);
   }
 
   #refusal<T>(error: unknown): Answer<T> {
@@ -113,86 +138,47 @@ export class Cluster {
     return { kind: 'silence' };
   }
 
-  /** Starts a process whenever there is none. */
-  #watch(): void {
-    const { world } = this.#options;
-    if (!this.#process?.isAlive) this.#startProcess();
-    const health = this.doors?.host.health();
-    if (health?.state === 'stopped') {
-      this.#options.onBug('the host has stopped for good', new Error(health.reason));
+  /** One stream, or all, until a new leader is elected, whose clock is another. */
+  #loseLeader(): void {
+    const { world, server } = this.#options;
+    const dice = this.#dice;
+    const all = server.all();
+    if (all.length === 0) return;
+    const lost = dice.chance(0.5) ? all : [dice.pick(all)];
+    const untilMs = world.elapsedMs + dice.between(500, LEADERLESS_MS_MAX);
+    world.count('stream leader lost');
+    for (const stream of lost) stream.leaderlessUntilMs = untilMs;
+    this.leaderless.push({ fromMs: world.elapsedMs, untilMs });
+    const skewMs = Math.round(dice.between(-3_000, 3_000));
+    const names = lost.map(({ spec }) => spec.name).join(', ');
+    world.trace(() => `${names}: no leader until ${Math.round(untilMs)}, then ${skewMs} ms ahead`);
+    world.in(untilMs - world.elapsedMs, () => {
+      if (!this.#isWell) server.clock.skewMs = skewMs;
+    });
+  }
+
+  /** Somebody whose lease has ended writes a tick all the same, by a clock that is behind. */
+  #writeStaleTick(): void {
+    const { world, server } = this.#options;
+    if (!server.has(SAMPLES_STREAM)) return;
+    const stream = server.get(SAMPLES_STREAM);
+    if (stream.leaderlessUntilMs > world.elapsedMs) return;
+    const epochs = new Map<string, number>();
+    for (const { subject, data } of stream.messages.slice(-STALE_AMONG).reverse()) {
+      const entry = decodeEntry(data);
+      if (entry.kind === 'batch') continue;
+      const { epoch = 0 } = entry;
+      const newest = epochs.get(subject) ?? epoch;
+      epochs.set(subject, newest);
+      if (epoch >= newest) continue;
+      world.count('stale tick');
+      world.trace(() => `a tick of epoch ${epoch} is written, after those of ${newest}`);
+      const atMs = Math.round(world.nowMs - this.#dice.between(0, STALE_MS_MAX));
+      const tick = encodeEntry({ kind: 'tick', atMs, epoch });
+      const arrival = { sentElapsedMs: world.elapsedMs, twice: false, idsFirst: true };
+      stream.store({ stream: SAMPLES_STREAM, subject, data: tick }, arrival);
+      return;
     }
-    world.in(this.#isWell ? 200 : this.#dice.between(200, 20_000), () => this.#watch());
-  }
-
-  #startProcess(): void {
-    const { world } = this.#options;
-    const process = new Process({
-      ...this.#options,
-      machine: this.machine,
-      number: this.#started.length + 1,
-    });
-    this.#process = process;
-    this.#started.push(process);
-    const { length: number } = this.#started;
-    world.trace(() => `process ${number} starts`);
-    process.start().then(
-      () => world.trace(() => `process ${number} is up`),
-      (error: unknown) => {
-        if (error instanceof HistoryMismatch || !isInjected(error)) {
-          this.#options.onBug('the start', error);
-        }
-        process.kill();
-      },
-    );
-  }
-
-  #kill(): void {
-    const { world } = this.#options;
-    if (!this.#process?.isAlive) return;
-    world.count('killed');
-    world.trace(() => 'the process is killed');
-    this.#process.kill();
-  }
-
-  #restart(): void {
-    const process = this.#process;
-    if (!process?.isAlive || !process.doors) return;
-    this.#options.world.count('restarted');
-    this.#options.world.trace(() => 'the process is asked to stop');
-    process.stop().catch((error: unknown) => {
-      if (!isInjected(error)) this.#options.onBug('the stop', error);
-      process.kill();
-    });
-    // One that does not come to an end is killed, as the service manager does.
-    this.#options.world.in(40_000, () => process.kill());
-  }
-
-  #outage(): void {
-    const { world, wire } = this.#options;
-    world.count('stream out of reach');
-    wire.outageUntilMs = world.elapsedMs + this.#dice.between(1_000, 150_000);
-    world.trace(() => `the stream is out of reach until ${Math.round(wire.outageUntilMs)}`);
-  }
-
-  #jump(): void {
-    const { world } = this.#options;
-    const { skew } = this.machine;
-    world.count('clock jump');
-    skew.ms = Math.round(this.#dice.between(-300_000, 300_000));
-    world.trace(() => `the machine's clock is ${skew.ms} ms ahead`);
-    world.in(this.#dice.between(1_000, 240_000), () => {
-      skew.ms = 0;
-      world.trace(() => "the machine's clock is set right");
-    });
-  }
-
-  #freeze(): void {
-    const { world } = this.#options;
-    if (!this.#process?.isAlive) return;
-    world.count('frozen');
-    const ms = this.#dice.between(1_000, 120_000);
-    world.trace(() => `the process stands still for ${Math.round(ms)} ms`);
-    this.#process.frozenUntilMs = world.elapsedMs + ms;
   }
 
   #often(everyMs: number, happen: () => void): void {

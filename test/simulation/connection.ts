@@ -23,8 +23,10 @@ import type { FaultRates } from './faults.ts';
 import type { LogServer, StoredStream, Waiting } from './log-server.ts';
 import type { Owner, World } from './world.ts';
 
-/** What the connections of all processes have in common. */
+/** A machine's way to the streams: what the connections of all its processes have in common. */
 export interface Wire {
+  /** Of the machine, for traces. */
+  readonly name: string;
   readonly world: World;
   readonly server: LogServer;
   readonly dice: Dice;
@@ -53,23 +55,31 @@ export class Connection implements Stream {
     return this.#wire.server.ensure(spec).state();
   }
 
-  async compare(): Promise<StreamState> {
-    throw new Error('Nothing is compared in a simulation');
+  async compare({ name }: StreamSpec): Promise<StreamState | undefined> {
+    await this.#roundTrip();
+    const { server } = this.#wire;
+    return server.has(name) ? server.get(name).state() : undefined;
   }
 
-  async state(stream: string): Promise<StreamState> {
-    await this.#roundTrip();
-    return this.#wire.server.get(stream).state();
+  async state(name: string): Promise<StreamState> {
+    const stream = this.#wire.server.get(name);
+    await this.#roundTrip(stream);
+    return stream.state();
   }
 
   append(append: Append): Promise<AppendOutcome> {
     const { world, server, dice } = this.#wire;
     const stream = server.get(append.stream);
-    const fault = this.#isOut() ? dice.pick(['refuse', 'loseRequest'] as const) : this.#draw();
+    const isOut = this.#isOut(stream);
+    const fault = isOut ? dice.pick(['refuse', 'loseRequest'] as const) : this.#draw();
     if (fault) world.count(`append: ${fault}`);
-    world.trace(() => `append to ${append.subject}${fault ? `: ${fault}` : ''}`);
+    const { elapsedMs: sentElapsedMs } = world;
     const idsFirst = dice.chance(0.5);
-    const store = (twice = false) => stream.store(append, world.nowMs, { twice, idsFirst });
+    const store = (twice = false): AppendOutcome | undefined =>
+      this.#isOut(stream) ? undefined : stream.store(append, { sentElapsedMs, twice, idsFirst });
+    world.trace(() => {
+      return `${this.#wire.name} appends to ${append.subject}${fault ? `: ${fault}` : ''}`;
+    });
     // What a process had sent when it died may still arrive.
     const sender = dice.chance(0.5) ? undefined : this.#owner;
     return new Promise((resolve, reject) => {
@@ -92,7 +102,8 @@ export class Connection implements Stream {
             this.#legMs(),
             () => {
               const outcome = store(fault === 'double');
-              answer(this.#legMs(), () => resolve(outcome));
+              if (outcome) answer(this.#legMs(), () => resolve(outcome));
+              else silence();
             },
             sender,
           );
@@ -116,11 +127,17 @@ export class Connection implements Stream {
     const last = stream.lastSequence;
     let sequence = 'sequence' in from ? from.sequence : stream.firstSince(from.timeMs);
     for (let burst = 0; !waiter.isClosed; ) {
-      const message = stream.messages[sequence - 1];
-      if (!message || (options.untilEnd && sequence > last)) {
+      // Also a bounded read that meets nothing is answered by the server.
+      if (options.untilEnd && sequence > last && this.#isOut(stream)) this.#breakOff();
+      if (sequence > stream.lastSequence || (options.untilEnd && sequence > last)) {
         if (options.untilEnd) return;
         await waiter.wait((wake) => stream.onChange(wake), this.#owner);
         await world.wait(this.#legMs(), this.#owner);
+        continue;
+      }
+      const message = stream.at(sequence);
+      if (!message) {
+        sequence++;
         continue;
       }
       if (burst-- <= 0) {
@@ -128,18 +145,20 @@ export class Connection implements Stream {
         if (waiter.isClosed) return;
         burst = dice.below(BURST);
       }
-      if (this.#isOut() || dice.chance(this.#wire.faults.breakRead)) {
-        world.count('read broken off');
-        throw new StreamUnavailable('The read broke off', 'refused');
-      }
+      if (this.#isOut(stream) || dice.chance(this.#wire.faults.breakRead)) this.#breakOff();
       sequence++;
       if (subjectMatches(message.subject, subject)) yield message;
     }
   }
 
+  #breakOff(): never {
+    this.#wire.world.count('read broken off');
+    throw new StreamUnavailable('The read broke off', 'refused');
+  }
+
   async consume(spec: ConsumerSpec): Promise<Consumer> {
-    await this.#roundTrip();
     const stream = this.#wire.server.get(spec.stream);
+    await this.#roundTrip(stream);
     const waiter = new Waiter();
     return {
       [Symbol.asyncIterator]: () => this.#consume(stream, spec, waiter),
@@ -155,7 +174,7 @@ export class Connection implements Stream {
     const { world, dice } = this.#wire;
     while (!waiter.isClosed) {
       const ready = [...stream.waiting.values()].filter((one) => one.visibleMs <= world.elapsedMs);
-      if (ready.length === 0 || this.#isOut()) {
+      if (ready.length === 0 || this.#isOut(stream)) {
         const again = (wake: () => void) => {
           const undo = [stream.onChange(wake), world.in(1_000, wake, this.#owner)];
           return () => undo.forEach((each) => void each());
@@ -178,7 +197,7 @@ export class Connection implements Stream {
     const { world, dice } = this.#wire;
     const settle = async (): Promise<void> => {
       await world.wait(this.#legMs(), this.#owner);
-      if (this.#isOut() || dice.chance(this.#wire.faults.loseAck)) {
+      if (this.#isOut(stream) || dice.chance(this.#wire.faults.loseAck)) {
         world.count('acknowledgement lost');
         throw new StreamUnavailable('No answer', 'unknown');
       }
@@ -195,8 +214,16 @@ export class Connection implements Stream {
     };
   }
 
-  async truncate(): Promise<void> {
-    throw new Error('Nothing is truncated in a simulation');
+  async truncate(options: {
+    readonly stream: string;
+    readonly belowSequence: number;
+    readonly subject?: string;
+  }): Promise<void> {
+    const { world, server } = this.#wire;
+    const stream = server.get(options.stream);
+    await this.#roundTrip(stream);
+    world.count('truncated');
+    stream.truncate(options.belowSequence, options.subject);
   }
 
   health() {
@@ -207,16 +234,18 @@ export class Connection implements Stream {
 
   async close(): Promise<void> {}
 
-  async #roundTrip(): Promise<void> {
+  async #roundTrip(stream?: StoredStream): Promise<void> {
     const { world, dice, faults } = this.#wire;
     await world.wait(this.#legMs() + this.#legMs(), this.#owner);
-    if (!this.#isOut() && !dice.chance(faults.refuse / 4)) return;
+    if (!this.#isOut(stream) && !dice.chance(faults.refuse / 4)) return;
     world.count('question refused');
     throw new StreamUnavailable('No answer', 'refused');
   }
 
-  #isOut(): boolean {
-    return this.#wire.world.elapsedMs < this.#wire.outageUntilMs;
+  /** True while this machine is cut off from the server, or the stream has no leader. */
+  #isOut(stream?: StoredStream): boolean {
+    const { world, outageUntilMs } = this.#wire;
+    return world.elapsedMs < Math.max(outageUntilMs, stream?.leaderlessUntilMs ?? 0);
   }
 
   /** Mostly some ms; now and then much longer. */

@@ -39,6 +39,16 @@ export interface Received {
   readonly digest: string;
   /** It took the message for good, whether or not its answer came through. */
   readonly accepted: boolean;
+  /** Name of the member that sent it. */
+  readonly member: string;
+  /** What its sender heard, and when; of a sender that died meanwhile nothing. */
+  readonly answered: { outcome: AttemptOutcome['kind'] | 'nothing'; elapsedMs: number };
+}
+
+/** A process, as the outside sees it. */
+export interface Sender extends Owner {
+  /** Name of its member. */
+  readonly member: string;
 }
 
 /** Everything outside; outlives every process. */
@@ -72,7 +82,7 @@ export class Outside {
   }
 
   /** A process's way out. */
-  notifier(owner: Owner, clock: Clock): Notifier {
+  notifier(owner: Sender, clock: Clock): Notifier {
     return {
       sendsTo: () => true,
       limitsOf,
@@ -81,7 +91,7 @@ export class Outside {
     };
   }
 
-  async #attempt(request: AttemptRequest, owner: Owner, clock: Clock): Promise<AttemptOutcome> {
+  async #attempt(request: AttemptRequest, owner: Sender, clock: Clock): Promise<AttemptOutcome> {
     const world = this.#world;
     const dice = this.#dice;
     const address = addressOf(request.target);
@@ -98,26 +108,35 @@ export class Outside {
       this.unsent++;
       return failed('There was no time left to send it', false);
     }
-    this.#receive(
-      request,
-      address,
-      mode === 'accepts' || mode === 'late' || mode === 'answer lost',
-    );
+    const accepted = mode === 'accepts' || mode === 'late' || mode === 'answer lost';
+    const received = this.#receive(request, { address, accepted, member: owner.member });
     const answerMs = mode === 'late' ? dice.between(2_000, 14_000) : dice.between(1, 150);
     if (mode === 'hangs' || answerMs > leftMs) {
       await world.wait(leftMs, owner);
       return failed('No answer in time', true);
     }
     await world.wait(answerMs, owner);
-    return this.#answer(mode, request);
+    const outcome = this.#answer(mode, request);
+    received.answered.outcome = outcome.kind;
+    received.answered.elapsedMs = world.elapsedMs;
+    return outcome;
   }
 
-  #receive(request: AttemptRequest, address: string, accepted: boolean): void {
+  #receive(
+    request: AttemptRequest,
+    about: Pick<Received, 'address' | 'accepted' | 'member'>,
+  ): Received {
     const { deliveryId, attemptId, event, body } = request;
     const digest = createHash('sha256').update(body).digest('hex');
     const { elapsedMs } = this.#world;
-    this.received.push({ elapsedMs, address, deliveryId, attemptId, event, digest, accepted });
-    this.#world.trace(() => `${address} receives ${event} ${deliveryId} in ${attemptId}`);
+    const ids = { elapsedMs, deliveryId, attemptId, event, digest };
+    const received: Received = { ...ids, ...about, answered: { outcome: 'nothing', elapsedMs } };
+    this.received.push(received);
+    const { address, member } = about;
+    this.#world.trace(() => {
+      return `${address} receives ${event} ${deliveryId} in ${attemptId} from ${member}`;
+    });
+    return received;
   }
 
   #answer(mode: Mode, { target }: AttemptRequest): AttemptOutcome {

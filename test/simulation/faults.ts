@@ -26,18 +26,28 @@ export interface FaultRates {
   readonly diskError: number;
   /** The process dies at a write to the local disk: before it, or right after. */
   readonly dieAtWrite: number;
-  /** The process is killed. */
+  /** A member is killed. */
   readonly killEveryMs: number;
-  /** The process is asked to stop, and started again. */
+  /** A member is asked to stop, and started again. */
   readonly restartEveryMs: number;
-  /** The stream is out of reach for a while. */
+  /** A member is cut off from the streams for a while. */
   readonly outageEveryMs: number;
-  /** The machine's calendar time jumps, and is set right later. */
+  /** A machine's calendar time jumps, and is set right later. */
   readonly clockJumpEveryMs: number;
-  /** The process stands still for a while. */
+  /** A member stands still for a while. */
   readonly freezeEveryMs: number;
+  /** A member is killed, and starts again with an empty disk. */
+  readonly diskLostEveryMs: number;
+  /** The leader of a stream, or of all, is lost. */
+  readonly leaderEveryMs: number;
   /** An endpoint begins to misbehave. */
   readonly endpointEveryMs: number;
+  /** A tick is written under a lease that has ended. */
+  readonly staleTickEveryMs: number;
+  readonly outageMsMax: number;
+  readonly clockJumpMsMax: number;
+  readonly clockJumpLastsMsMax: number;
+  readonly freezeMsMax: number;
 }
 
 const NEVER = Number.POSITIVE_INFINITY;
@@ -47,10 +57,13 @@ export const NO_FAULTS: FaultRates = {
   ...{ loseAck: 0, redeliver: 0, diskError: 0, dieAtWrite: 0 },
   ...{ killEveryMs: NEVER, restartEveryMs: NEVER, outageEveryMs: NEVER },
   ...{ clockJumpEveryMs: NEVER, freezeEveryMs: NEVER, endpointEveryMs: NEVER },
+  ...{ leaderEveryMs: NEVER, diskLostEveryMs: NEVER, staleTickEveryMs: NEVER },
+  ...{ outageMsMax: 0, clockJumpMsMax: 0 },
+  ...{ clockJumpLastsMsMax: 0, freezeMsMax: 0 },
 };
 
 /** The faults of a seed. Some seeds have none: what breaks without faults is broken. */
-export function faultsOf(dice: Dice): FaultRates {
+export function faultsOf(dice: Dice, members: number): FaultRates {
   if (dice.chance(0.05)) return NO_FAULTS;
   const rate = (often: number): number => dice.pick([0, 0, often / 8, often]);
   const every = (ms: number): number => dice.pick([NEVER, NEVER, ms * 4, ms]);
@@ -65,12 +78,40 @@ export function faultsOf(dice: Dice): FaultRates {
     redeliver: rate(0.1),
     diskError: rate(0.02),
     dieAtWrite: rate(0.01),
+    endpointEveryMs: every(300_000),
+    ...(members === 1 ? alone(every) : together(every)),
+  };
+}
+
+type Every = (ms: number) => number;
+
+/** Of a process for which nobody takes over: hours, with faults that last. */
+function alone(every: Every) {
+  return {
     killEveryMs: every(240_000),
     restartEveryMs: every(600_000),
     outageEveryMs: every(600_000),
     clockJumpEveryMs: every(900_000),
     freezeEveryMs: every(600_000),
-    endpointEveryMs: every(300_000),
+    ...{ leaderEveryMs: NEVER, diskLostEveryMs: NEVER, staleTickEveryMs: NEVER },
+    ...{ outageMsMax: 150_000, freezeMsMax: 120_000 },
+    ...{ clockJumpMsMax: 300_000, clockJumpLastsMsMax: 240_000 },
+  };
+}
+
+/** Of each member: minutes, with faults about as long as it takes the others to act. */
+function together(every: Every) {
+  return {
+    killEveryMs: every(100_000),
+    restartEveryMs: every(200_000),
+    outageEveryMs: every(150_000),
+    clockJumpEveryMs: every(200_000),
+    freezeEveryMs: every(150_000),
+    leaderEveryMs: every(150_000),
+    staleTickEveryMs: every(20_000),
+    diskLostEveryMs: every(250_000),
+    ...{ outageMsMax: 40_000, freezeMsMax: 40_000 },
+    ...{ clockJumpMsMax: 60_000, clockJumpLastsMsMax: 60_000 },
   };
 }
 

@@ -51,6 +51,8 @@ interface Vm {
   readonly silent: Spells;
   readonly stopped: Spells;
   stopReason: string;
+  /** From this elapsed time on nothing is heard of it, until all is well, ms. */
+  readonly darkFromMs: number;
   sequence: number;
 }
 
@@ -114,8 +116,15 @@ export class VmFleet {
       silent: new Spells(dice.fork('silent'), { everyMs: gapEveryMs, lastsMs: 120_000 }),
       stopped: new Spells(dice.fork('stopped'), { everyMs: stopEveryMs, lastsMs: 180_000 }),
       stopReason: dice.pick(['shutdown', 'destroyed']),
+      darkFromMs: this.#darkFromMs(dice),
       sequence: 0,
     };
+  }
+
+  /** In minutes with several members, silence would else be rarely long enough to be noticed. */
+  #darkFromMs(dice: Dice): number {
+    if (this.#cluster.members.length === 1 || dice.chance(0.6)) return Number.POSITIVE_INFINITY;
+    return dice.between(60_000, 150_000);
   }
 
   #collect(): void {
@@ -183,7 +192,7 @@ export class VmFleet {
   /** Undefined: nobody hears of the VM now. */
   #row(vm: Vm): IngestRow | undefined {
     const { elapsedMs, nowMs } = this.#world;
-    const isSilent = vm.silent.isOn(elapsedMs);
+    const isSilent = vm.silent.isOn(elapsedMs) || elapsedMs > vm.darkFromMs;
     const isStopped = vm.stopped.isOn(elapsedMs);
     if (isSilent && !this.#isWell) return undefined;
     const observedMs = Math.floor(nowMs);

@@ -10,7 +10,7 @@ import {
   openInstanceStore,
 } from '../../sqlite/platform/control/instance-store.ts';
 import type { SqliteDatabase } from '../../sqlite/platform/database.ts';
-import type { BodyStore } from '../../sqlite/platform/secret-store.ts';
+import type { BodyStore } from '../../sqlite/platform/secrets/secret-store.ts';
 import type { Wire } from './connection.ts';
 import { DiskError, ProcessDied } from './faults.ts';
 import type { Owner, World } from './world.ts';
@@ -34,20 +34,47 @@ export interface Mortal extends Owner {
   kill(): void;
 }
 
+/** Sealed values and bodies, for all members alike: how they reach each of them is not simulated. */
+export interface Vault {
+  readonly sealed: Map<string, string>;
+  readonly bodies: Map<string, Uint8Array>;
+}
+
 export class Machine {
-  readonly database = emptyProjection();
+  /** The projection. Nobody has it open while no process runs. */
+  database = emptyProjection();
   /** What its calendar time is ahead of the true one, ms. */
   readonly skew = { ms: 0 };
   /** Sequences of SAMPLES that history was given. */
   readonly stored = new Set<number>();
   readonly #wire: Wire;
   readonly #dice: World['dice'];
-  readonly #sealed = new Map<string, string>();
-  readonly #bodies = new Map<string, Uint8Array>();
+  /** Of processes that are gone, but may still ask. */
+  readonly #discarded: SqliteDatabase[] = [];
+  readonly #sealed: Vault['sealed'];
+  readonly #bodies: Vault['bodies'];
 
-  constructor(wire: Wire) {
+  constructor(wire: Wire, { sealed, bodies }: Vault) {
     this.#wire = wire;
-    this.#dice = wire.world.dice.fork('disk');
+    this.#sealed = sealed;
+    this.#bodies = bodies;
+    this.#dice = wire.world.dice.fork(`disk of ${wire.name}`);
+  }
+
+  /** The disk is replaced by an empty one. */
+  loseDisk(): void {
+    this.stored.clear();
+    this.#replace(emptyProjection());
+  }
+
+  /** Puts a snapshot of another member's projection in the place of this one. */
+  install(projection: Uint8Array): void {
+    this.#replace(new Database(Buffer.from(projection)));
+  }
+
+  #replace(database: SqliteDatabase): void {
+    this.#discarded.push(this.database);
+    this.database = database;
   }
 
   /** The projection, as a process sees it. */
@@ -61,24 +88,28 @@ export class Machine {
 
   sealed(owner: Mortal): SealedValues {
     return {
-      put: (id, value) => void this.#write(owner, () => this.#sealed.set(id, value)),
+      put: async (id, value) => void this.#write(owner, () => this.#sealed.set(id, value)),
       get: (id) => this.#sealed.get(id),
-      delete: (id) => void this.#write(owner, () => this.#sealed.delete(id)),
+      delete: async (id) => void this.#write(owner, () => this.#sealed.delete(id)),
+      caughtUp: async () => {},
     };
   }
 
   bodies(owner: Mortal): BodyStore {
-    const putMissing: BodyStore['putMissing'] = (bodies) =>
+    const putMissing: BodyStore['putMissing'] = async (bodies) =>
       this.#write(owner, () => {
+        const kept = bodies.filter(({ deliveryId }) => this.#bodies.has(deliveryId));
         for (const { deliveryId, body } of bodies) {
           if (!this.#bodies.has(deliveryId)) this.#bodies.set(deliveryId, body);
         }
+        return kept.map(({ deliveryId }) => deliveryId);
       });
     return {
       putMissing,
       get: (id) => this.#bodies.get(id),
       ids: () => [...this.#bodies.keys()],
-      delete: (ids) => this.#write(owner, () => ids.forEach((id) => void this.#bodies.delete(id))),
+      delete: async (ids) =>
+        this.#write(owner, () => ids.forEach((id) => void this.#bodies.delete(id))),
     };
   }
 
@@ -89,7 +120,7 @@ export class Machine {
   };
 
   close(): void {
-    this.database.close();
+    for (const database of [this.database, ...this.#discarded]) database.close();
   }
 
   #write<T>(owner: Mortal, write: () => T): T {

@@ -1,7 +1,9 @@
 /**
- * `npm run simulate -- [--seeds N] [--from S] [--minutes M] [--planted NAME] [--verbose]`: runs
- * seeds one after the other and judges each. A violation is printed with what happened around it
+ * `npm run simulate -- [--seeds N] [--from S] [--minutes M] [--members N] [--planted NAME]
+ * [--verbose]`: runs seeds one after the other and judges each. A violation is printed with what happened around it
  * and with the command that replays it; the exit status is 1 then, and 2 for a wrong argument.
+ * A simulation that finds nothing proves nothing: `--planted all` plants each bug on purpose, and
+ * fails when one of them is not found within a few seeds, by the invariant that it breaks.
  */
 import { parseArgs } from 'node:util';
 import { PLANTED, type Planted } from './planted.ts';
@@ -11,13 +13,16 @@ const USAGE = `npm run simulate -- [options]
   --seeds N       so many seeds (default 100)
   --from S        the first one (default 1)
   --minutes M     as many seeds as begin within M minutes
-  --planted NAME  with a bug planted on purpose, until it is found: ${Object.keys(PLANTED).join(', ')}
+  --members N     with N members in each seed (default: 1 to 4, as the seed has it)
+  --planted NAME  with a bug planted on purpose, until it is found: ${Object.keys(PLANTED).join(', ')};
+                  all: each in turn, which must be found
   --verbose       everything that happens in each seed`;
 
 interface Options {
   readonly from: number;
   readonly seeds: number;
   readonly minutes: number;
+  readonly members: number | undefined;
   readonly name: string | undefined;
   readonly planted: Planted | undefined;
   readonly isVerbose: boolean;
@@ -31,6 +36,7 @@ function optionsOf(args: readonly string[]): Options {
       from: { type: 'string', default: '1' },
       seeds: { type: 'string' },
       minutes: { type: 'string' },
+      members: { type: 'string' },
       planted: { type: 'string' },
       verbose: { type: 'boolean', default: false },
     },
@@ -43,11 +49,18 @@ function optionsOf(args: readonly string[]): Options {
   return {
     minutes,
     seeds,
+    members: membersOf(values.members) ?? (planted ? (planted.members ?? 1) : undefined),
     name,
     planted,
     from: numberOf('from', values.from),
     isVerbose: values.verbose,
   };
+}
+
+function membersOf(text: string | undefined): number | undefined {
+  const members = text === undefined ? undefined : numberOf('members', text);
+  if (members === undefined || (Number.isInteger(members) && members > 0)) return members;
+  throw new Error(`--members is ${text}: a whole number, 1 or more`);
 }
 
 function numberOf(name: string, text: string): number {
@@ -65,15 +78,38 @@ interface Totals {
   readonly counts: Map<string, number>;
 }
 
+/** Each is found within so many seeds: faults are drawn for each seed, and some have none. */
+const PLANTED_SEEDS_MAX = 60;
+
+/** @returns the exit status: 1 when a planted bug was not found */
+async function findPlanted(): Promise<number> {
+  let missed = 0;
+  for (const [name, planted] of Object.entries(PLANTED)) {
+    const seed = await firstSeedThatFinds(planted);
+    if (seed === undefined) missed++;
+    const outcome = seed === undefined ? 'NOT FOUND' : `found by seed ${seed}`;
+    process.stdout.write(`${outcome.padEnd(18)} ${name}: ${planted.sentence}\n`);
+  }
+  return missed === 0 ? 0 : 1;
+}
+
+async function firstSeedThatFinds(planted: Planted): Promise<number | undefined> {
+  for (let seed = 1; seed <= PLANTED_SEEDS_MAX; seed++) {
+    const { problems } = await runSeed(seed, { planted, members: planted.members ?? 1 });
+    if (problems.some(({ invariant }) => planted.breaks.includes(invariant))) return seed;
+  }
+  return undefined;
+}
+
 /** @returns the exit status */
 async function simulate(options: Options): Promise<number> {
-  const { from, seeds, minutes, planted, isVerbose } = options;
+  const { from, seeds, minutes, members, planted, isVerbose } = options;
   const beganMs = performance.now();
   const totals: Totals = { beganMs, seeds: 0, virtualMs: 0, faults: new Map(), counts: new Map() };
   let reportedMs = beganMs;
   for (let seed = from; seed < from + seeds; seed++) {
     if (performance.now() - beganMs >= minutes * 60_000) break;
-    const result = await runSeed(seed, { planted, isTraced: isVerbose });
+    const result = await runSeed(seed, { members, planted, isTraced: isVerbose });
     add(totals, result);
     if (isVerbose) printLines(result.lines);
     if (result.problems.length > 0) {
@@ -123,11 +159,13 @@ const AFTER_MS = 5_000;
 const LINES_MAX = 120;
 
 /** Runs the seed again, with a line of everything, and shows what was around each violation. */
-async function explain({ seed, problems }: SeedResult, options: Options): Promise<void> {
-  const { lines } = await runSeed(seed, { planted: options.planted, isTraced: true });
+async function explain({ seed, members, problems }: SeedResult, options: Options): Promise<void> {
+  const { lines } = await runSeed(seed, { ...options, isTraced: true });
   const [first] = problems;
   const print = (text: string): void => void process.stdout.write(`${text}\n`);
-  print(`\nseed ${seed} breaks ${problems.length === 1 ? 'an invariant' : 'invariants'}:`);
+  print(
+    `\nseed ${seed}, of ${members === 1 ? 'one member' : `${members} members`}, breaks ${problems.length === 1 ? 'an invariant' : 'invariants'}:`,
+  );
   for (const { invariant, text, atMs } of problems.slice(0, 10)) {
     print(`  ${invariant}, at ${Math.round(atMs)} ms: ${text}`);
   }
@@ -139,7 +177,9 @@ async function explain({ seed, problems }: SeedResult, options: Options): Promis
   );
   printLines(around.slice(-LINES_MAX));
   const planted = options.name === undefined ? '' : ` --planted ${options.name}`;
-  print(`\nto replay it: npm run simulate -- --seeds 1 --from ${seed}${planted} --verbose`);
+  print(
+    `\nto replay it: npm run simulate -- --seeds 1 --from ${seed} --members ${members}${planted} --verbose`,
+  );
 }
 
 function printLines(lines: SeedResult['lines']): void {
@@ -149,7 +189,9 @@ function printLines(lines: SeedResult['lines']): void {
 }
 
 try {
-  process.exitCode = await simulate(optionsOf(process.argv.slice(2)));
+  const args = process.argv.slice(2);
+  const isAll = args.join(' ') === '--planted all';
+  process.exitCode = isAll ? await findPlanted() : await simulate(optionsOf(args));
 } catch (error) {
   process.stderr.write(
     `${error instanceof Error ? (error.stack ?? error.message) : error}\n\n${USAGE}\n`,

@@ -88,6 +88,7 @@ export class People {
     // Without a destination and a rule nothing can happen: first things first.
     const first: Idea[] = [newMembers, newDestination, newRule, newMail, newRule];
     if (this.#dice.chance(0.3)) first.unshift(limitsAct);
+    if (this.#cluster.members.length > 1 && this.#dice.chance(0.5)) first.push(silenceRule);
     for (let i = 0; !this.#isOver; i++) {
       const pauseMs = i < first.length ? 2_000 : 2 * this.#everyMs * this.#dice.roll();
       // Sometimes several act in the same moment.
@@ -95,7 +96,7 @@ export class People {
       if (isRush) await this.#world.wait(RUSH_MS - (this.#world.elapsedMs % RUSH_MS));
       await this.#world.wait(pauseMs);
       const idea = first[i] ?? this.#dice.pick(IDEAS);
-      const view = this.#cluster.doors?.host.view(this.project);
+      const view = this.#cluster.someDoors(this.#dice)?.host.view(this.project);
       const act = view && idea(view, this.#dice, { world: this.#world, mailbox: this.#mailbox });
       if (act) await this.#carryOut(act, name);
     }
@@ -178,6 +179,24 @@ const newRule: Idea = (view, dice) => {
   return saveRule(id, 0, specOf(view, dice), 'a new rule');
 };
 
+/** How the ids of such rules begin: nobody edits them, so that they are in force when it matters. */
+const ON_SILENCE = 'silence-';
+
+function editableRules(view: ProjectView): readonly Instance<'alertRule'>[] {
+  return live(view, 'alertRule').filter(({ instance }) => !instance.startsWith(ON_SILENCE));
+}
+
+/** A rule that fires as soon as a VM has been silent for two minutes. */
+const silenceRule: Idea = (view, dice) => {
+  const spec: AlertRuleSpec = {
+    ...specOf(view, dice),
+    ...{ displayName: 'Silence', metricId: 'telemetry_age_seconds', sustainedSeconds: 0 },
+    ...{ operator: 'GREATER_THAN', threshold: 120, allVms: true, vmNames: [] },
+  };
+  const { recoveryThreshold: _, ...silence } = spec;
+  return saveRule(`${ON_SILENCE}${dice.below(1e9)}`, 0, silence, 'a rule on silence');
+};
+
 function saveRule(id: string, version: number, spec: AlertRuleSpec, what: string): Act {
   const expectedVersion = String(version);
   return {
@@ -202,7 +221,7 @@ function editedRule(
   edit: (spec: AlertRuleSpec, view: ProjectView, dice: Dice) => Partial<AlertRuleSpec>,
 ): Idea {
   return (view, dice) => {
-    const all = live(view, 'alertRule');
+    const all = editableRules(view);
     if (all.length === 0) return undefined;
     const { rule, version, spec } = dice.pick(all).context as unknown as AlertRuleContext;
     return saveRule(rule, version, { ...spec, ...edit(spec, view, dice) }, what);
@@ -210,7 +229,7 @@ function editedRule(
 }
 
 const deleteRule: Idea = (view, dice) => {
-  const all = live(view, 'alertRule');
+  const all = editableRules(view);
   if (all.length < 2) return undefined;
   const { rule: id, version } = dice.pick(all).context as unknown as AlertRuleContext;
   const expectedVersion = String(version);

@@ -9,7 +9,17 @@ import type { Draft, Instance, ProjectView } from '../../actors/platform/host/ho
 import type { Ingest } from '../../actors/telemetry/ingest/ingest-port.ts';
 import type { IngestRow } from '../../actors/vms/sent-row.ts';
 import type { MachineName } from '../../machines/audit/registry.ts';
+import type { BodyStore } from '../../sqlite/platform/secrets/secret-store.ts';
+import type { Clock } from '../../streams/platform/clock.ts';
+import { decodeCommit } from '../../streams/platform/commit/codec.ts';
+import type { Membership } from '../../streams/platform/membership/membership.ts';
+import type { Ownership } from '../../streams/platform/ownership.ts';
 import type { Stream } from '../../streams/platform/stream.ts';
+import { decodeEntry, encodeEntry } from '../../streams/telemetry/entry-codec.ts';
+import { type FaultRates, NO_FAULTS } from './faults.ts';
+import type { LogServer } from './log-server.ts';
+import type { Machine } from './machine.ts';
+import type { Invariant } from './oracle/problem.ts';
 
 /** Parts of the service that a bug can be planted in. */
 export type PlantedPart = 'evaluator' | 'deliverer' | 'people';
@@ -17,11 +27,27 @@ export type PlantedPart = 'evaluator' | 'deliverer' | 'people';
 export interface Planted {
   /** What is broken, in a sentence. */
   readonly sentence: string;
+  /** The invariants that it breaks, as the oracles name them: finding one of them finds the bug. */
+  readonly breaks: readonly Invariant[];
+  /** Members of the runs that are to find it. Absent: one. */
+  readonly members?: number;
+  /** Faults in place of those of the seed: where the bug is at home. */
+  readonly faults?: Partial<FaultRates>;
   /** The host as that part sees it. */
   readonly host?: Hosts;
   /** The stream as ingest sees it. */
   readonly stream?: (stream: Stream) => Stream;
   readonly ingest?: (ingest: Ingest) => Ingest;
+  /** Who acts, as every part of a member sees it. */
+  readonly ownership?: (ownership: Ownership) => Ownership;
+  readonly membership?: (membership: Membership) => Membership;
+  /** The clock by which a member judges its own. */
+  readonly memberClock?: (clock: Clock, skew: { readonly ms: number }) => Clock;
+  /** A machine that has been given a snapshot, before its process reads on. */
+  readonly joined?: (machine: Machine, server: LogServer) => void;
+  readonly bodies?: (bodies: BodyStore) => BodyStore;
+  /** The stream as the evaluator reads it. */
+  readonly samples?: (stream: Stream) => Stream;
 }
 
 /** The host as a part sees it. */
@@ -51,9 +77,9 @@ interface Changes {
   readonly view?: (real: ProjectView) => Partial<ProjectView>;
 }
 
-/** The draft, but for the methods given. */
-function overlaid(draft: Draft, methods: Partial<Draft>): Draft {
-  return new Proxy(draft, {
+/** The object, but for the methods given. */
+function overlaid<T extends object>(object: T, methods: Partial<T>): T {
+  return new Proxy(object, {
     get(target, name) {
       const from = name in methods ? methods : target;
       const value = Reflect.get(from, name);
@@ -70,6 +96,7 @@ function inFrontOf(part: PlantedPart, changes: () => Changes): Hosts {
 /** The recheck before an attempt finds nothing against it. */
 const recheckSkipped: Planted = {
   sentence: 'An attempt is opened whatever became of its incident and of its destination.',
+  breaks: ['no attempt after the end'],
   host: inFrontOf('deliverer', () => {
     const blind = (real: ProjectView): Pick<ProjectView, 'instance'> => ({
       instance<M extends MachineName>(machine: M, id: string) {
@@ -96,6 +123,7 @@ function blinded(found: Instance): Instance {
 /** Silence is taken for a recovery. */
 const recoveryOnAbsence: Planted = {
   sentence: 'An incident without data recovers.',
+  breaks: ['no recovery unobserved'],
   host: inFrontOf('evaluator', () => ({
     draft: () => (real) => ({
       send: (machine, id, event) =>
@@ -111,6 +139,7 @@ const recoveryOnAbsence: Planted = {
 /** An attempt that a dead process left behind is never taken up. */
 const lostAttempts: Planted = {
   sentence: 'Attempts whose outcome was not recorded are forgotten, not tried again.',
+  breaks: ['it comes to rest'],
   host: inFrontOf('deliverer', () => ({
     view: (real) => ({
       instances(machine, options) {
@@ -121,9 +150,40 @@ const lostAttempts: Planted = {
   })),
 };
 
+/** The cap of open attempts is a process's own: what another left open is not counted. */
+const capPerMember: Planted = {
+  sentence: 'A process counts only the open attempts that it opened itself.',
+  breaks: ['caps and order hold'],
+  members: 3,
+  host: inFrontOf('deliverer', () => {
+    const mine = new Set<string>();
+    const isOpen = (view: ProjectView, id: string, destination: string): boolean => {
+      const row = view.instance('delivery', id);
+      return row?.value === 'sending' && row.context.destination === destination;
+    };
+    const counting = (real: ProjectView): Pick<ProjectView, 'countInstances'> => ({
+      countInstances: (machine, of) =>
+        'destination' in of
+          ? [...mine].filter((id) => isOpen(real, id, of.destination)).length
+          : real.countInstances(machine, of),
+    });
+    return {
+      view: counting,
+      draft: () => (real) => ({
+        ...counting(real),
+        send(machine, id, event) {
+          if (event.type === 'cleared') mine.add(id);
+          return real.send(machine, id, event);
+        },
+      }),
+    };
+  }),
+};
+
 /** A batch that is sent again is taken for new readings. */
 const batchCountedTwice: Planted = {
   sentence: 'A batch sent again after an unknown outcome is stored as readings of a moment later.',
+  breaks: ['nothing is made up'],
   ingest(ingest) {
     const seen = new Set<string>();
     const later = (row: IngestRow): IngestRow => ({ ...row, observedMs: row.observedMs + 1 });
@@ -142,6 +202,7 @@ const batchCountedTwice: Planted = {
 /** What was decided before a restart is decided again after it. */
 const decidedTwice: Planted = {
   sentence: 'A restarted evaluator does not look at what its rows have decided.',
+  breaks: ['a restart changes nothing'],
   host: inFrontOf('evaluator', () => ({
     view: () => ({
       instances: () => ({ items: [] }),
@@ -161,6 +222,7 @@ const decidedTwice: Planted = {
 /** A limit is looked at before the decision, not in it. */
 const limitOutside: Planted = {
   sentence: 'How many there are is counted when a request comes in, not when it is decided.',
+  breaks: ['limits hold'],
   host: inFrontOf('people', () => ({
     draft: (before) => {
       const counts = new Map<string, number>();
@@ -178,6 +240,7 @@ const limitOutside: Planted = {
 /** Samples are acknowledged before they are stored. */
 const acknowledgedEarly: Planted = {
   sentence: 'Samples are acknowledged when they are sent to the stream, not when they are stored.',
+  breaks: ['nothing acknowledged is lost'],
   stream: (stream) => {
     const append: Stream['append'] = async (request) => {
       stream.append(request).catch(() => {});
@@ -193,12 +256,120 @@ const acknowledgedEarly: Planted = {
   },
 };
 
+/** A delivery that is tried again says what is so by then. */
+const renderedAnew: Planted = {
+  sentence: 'A body is rendered for each attempt; that of the earlier ones is not looked at.',
+  breaks: ['one body for each delivery'],
+  bodies: (bodies) => ({ ...bodies, get: () => undefined }),
+  host: inFrontOf('deliverer', () => {
+    const forgetful = (real: ProjectView): Pick<ProjectView, 'instance'> => ({
+      instance<M extends MachineName>(machine: M, id: string) {
+        const found = real.instance(machine, id) as Instance | undefined;
+        if (found?.machine !== 'delivery') return found as Instance<M> | undefined;
+        const context = { ...found.context, bodyDigest: null };
+        // The type of a spread of any machine's row is lost.
+        return { ...found, context } as unknown as Instance<M>;
+      },
+    });
+    return { view: forgetful };
+  }),
+};
+
+/** Nobody asks whose turn it is: as it was before members had leases. */
+const allAct: Planted = {
+  sentence: 'Every member acts for every project.',
+  breaks: [
+    'one member acts at a time',
+    'no data center is stale while rows flow',
+    'silence is noticed in time',
+  ],
+  members: 3,
+  ownership: (ownership) =>
+    overlaid(ownership, {
+      owns: () => true,
+      // One epoch: nobody can know whose entries count.
+      epochOf: () => 2 ** 32,
+    }),
+};
+
+/** The snapshot is taken for the present. */
+const tailSkipped: Planted = {
+  sentence:
+    'A member that joins by a snapshot goes on at the end of EVENTS, not behind the snapshot.',
+  breaks: ['a restart changes nothing', 'no fault of its own'],
+  members: 3,
+  faults: { ...NO_FAULTS, diskLostEveryMs: 150_000 },
+  joined({ database }, server) {
+    const last = server.messages('EVENTS').at(-1);
+    if (!last) return;
+    const { hash } = decodeCommit(last.data);
+    database.prepare('UPDATE position SET applied = ?, applied_hash = ?').run(last.sequence, hash);
+  },
+};
+
+/** Whoever wrote a tick: it counts. */
+const staleCounted: Planted = {
+  sentence: 'A tick counts although its writer had lost its lease.',
+  breaks: ['silence is noticed in time'],
+  members: 3,
+  faults: { ...NO_FAULTS, killEveryMs: 200_000, staleTickEveryMs: 1_000 },
+  samples: (stream) =>
+    overlaid(stream, {
+      read: (options) => {
+        const read = stream.read(options);
+        return {
+          close: () => read.close(),
+          async *[Symbol.asyncIterator]() {
+            for await (const message of read)
+              yield { ...message, data: withoutEpoch(message.data) };
+          },
+        };
+      },
+    }),
+};
+
+function withoutEpoch(data: Uint8Array): Uint8Array {
+  const entry = decodeEntry(data);
+  if (entry.kind === 'batch') return data;
+  const { epoch: _, ...rest } = entry;
+  return encodeEntry(rest);
+}
+
+/** A revocation is answered as soon as it is committed. */
+const barrierSkipped: Planted = {
+  sentence: 'A revocation is acknowledged before every live member has applied it.',
+  breaks: ['a revoked key is refused everywhere'],
+  members: 3,
+  membership: (membership) => overlaid(membership, { untilApplied: async () => {} }),
+};
+
+/** A member believes its own clock. */
+const clockUnchecked: Planted = {
+  sentence: 'A member does not compare its clock with that of the streams.',
+  breaks: ['no decision by a wrong clock'],
+  members: 3,
+  faults: {
+    ...NO_FAULTS,
+    clockJumpEveryMs: 60_000,
+    clockJumpMsMax: 60_000,
+    clockJumpLastsMsMax: 60_000,
+  },
+  memberClock: (clock, skew) => overlaid(clock, { now: () => clock.now() - skew.ms }),
+};
+
 export const PLANTED: Readonly<Record<string, Planted>> = {
   'recheck-skipped': recheckSkipped,
   'recovery-on-absence': recoveryOnAbsence,
   'lost-attempts': lostAttempts,
+  'cap-per-member': capPerMember,
   'batch-counted-twice': batchCountedTwice,
   'decided-twice': decidedTwice,
   'limit-outside': limitOutside,
   'acknowledged-early': acknowledgedEarly,
+  'body-rendered-anew': renderedAnew,
+  'two-owners-act': allAct,
+  'snapshot-without-tail': tailSkipped,
+  'stale-tick-counted': staleCounted,
+  'barrier-skipped': barrierSkipped,
+  'clock-unchecked': clockUnchecked,
 };

@@ -11,10 +11,14 @@ import { expandAlerting } from '../../actors/delivery/audience.ts';
 import { Deliverer } from '../../actors/delivery/deliverer.ts';
 import { createDestinations } from '../../actors/delivery/destinations.ts';
 import { createRecipientLinks } from '../../actors/delivery/recipient-links.ts';
-import { deliveriesSpec } from '../../actors/delivery/wake-ups.ts';
+import { deliveriesSpec } from '../../actors/delivery/work-queue.ts';
+import { type Accounts, createAccounts } from '../../actors/identity/accounts.ts';
+import { createKeys, type Keys } from '../../actors/identity/keys.ts';
+import { withRevocationBarrier } from '../../actors/identity/revocation-barrier.ts';
 import { createHost, type RunningHost } from '../../actors/platform/host/host.ts';
 import { runTimers } from '../../actors/platform/host/timers.ts';
 import { isRetryable } from '../../actors/platform/retryable.ts';
+import { SnapshotKeeper } from '../../actors/platform/snapshots.ts';
 import { type Part, type Supervision, supervise } from '../../actors/platform/supervision.ts';
 import { ClockNotes } from '../../actors/telemetry/ingest/clock-notes.ts';
 import { createIngest } from '../../actors/telemetry/ingest/ingest.ts';
@@ -26,15 +30,26 @@ import { Datacenters } from '../../actors/vms/datacenters.ts';
 import { VmRegistry } from '../../actors/vms/vm-directory.ts';
 import { machineDefinitions } from '../../machines/audit/registry.ts';
 import { createContents } from '../../src/delivery/notify/notifier.ts';
+import { createAuthenticator } from '../../src/identity/auth/authenticator.ts';
+import type { Authenticator } from '../../src/platform/access/authenticator.ts';
+import { mintSecret } from '../../src/platform/keys.ts';
+import {
+  joinCluster,
+  type Membership,
+  soleMember,
+} from '../../streams/platform/membership/membership.ts';
+import type { Ownership } from '../../streams/platform/ownership.ts';
+import { pause } from '../../streams/platform/pause.ts';
 import type { Stream } from '../../streams/platform/stream.ts';
 import { Connection, type Wire } from './connection.ts';
-import type { Outside } from './endpoints.ts';
+import type { Outside, Sender } from './endpoints.ts';
 import { DiskError, ProcessDied } from './faults.ts';
+import { joinFromSnapshot, snapshotsOf } from './joining.ts';
 import type { Machine } from './machine.ts';
 import { type Mailbox, tokensOf } from './mailbox.ts';
 import type { Planted } from './planted.ts';
 import { renderings } from './renderings.ts';
-import { type Owner, ProcessClock, type World } from './world.ts';
+import { ProcessClock, type World } from './world.ts';
 
 const DATACENTER = 'DC-1';
 
@@ -44,8 +59,12 @@ export interface ProcessOptions {
   readonly outside: Outside;
   readonly machine: Machine;
   readonly mailbox: Mailbox;
-  /** Number of this process, from 1. */
+  /** How many machines there are. */
+  readonly members: number;
+  /** Number of this process on its machine, from 1. */
   readonly number: number;
+  /** It has died, or come to its end. */
+  readonly onEnd: () => void;
   readonly planted: Planted | undefined;
   /** A fault of the program's own: no injected one leads to it. */
   readonly onBug: (what: string, error: unknown) => void;
@@ -59,10 +78,15 @@ export interface Doors {
   readonly destinations: ReturnType<typeof createDestinations>;
   readonly incidents: ReturnType<typeof createIncidentActs>;
   readonly links: ReturnType<typeof createRecipientLinks>;
+  readonly accounts: Accounts;
+  readonly keys: Keys;
+  readonly authenticator: Pick<Authenticator, 'authenticateKey'>;
   readonly pipeline: SamplePipeline;
+  readonly ownership: Ownership;
 }
 
-export class Process implements Owner {
+export class Process implements Sender {
+  readonly member: string;
   isAlive = true;
   frozenUntilMs = 0;
   /** undefined: it is not up yet. */
@@ -71,32 +95,53 @@ export class Process implements Owner {
   readonly #options: ProcessOptions;
   readonly #endings = new Set<AbortController>();
   #supervision: Supervision | undefined;
+  #membership: Membership | undefined;
 
   constructor(options: ProcessOptions) {
     this.#options = options;
+    this.member = options.wire.name;
     this.clock = new ProcessClock(options.world, this, options.machine.skew);
   }
 
   /** Rejects when the stream does not answer: the process ends, and another one is started. */
   async start(): Promise<void> {
-    const { wire, world, machine, number } = this.#options;
+    const { wire, world, machine, members, number, planted } = this.#options;
+    const name = `${wire.name}-${number}`;
     const stream: Stream = new Connection(wire, this);
     await stream.ensure(samplesSpec);
     await stream.ensure(deliveriesSpec);
-    const random = world.dice.fork(`process ${number}`);
-    const host = createHost({
-      ...{ stream, random, clock: this.clock, node: `process-${number}` },
+    const random = world.dice.fork(name);
+    const membership = await this.#join(name);
+    this.#membership = membership;
+    if (members > 1 && (await joinFromSnapshot(this.#options, stream))) {
+      planted?.joined?.(machine, wire.server);
+    }
+    const own = createHost({
+      ...{ stream, random, clock: this.clock, node: name },
       store: machine.store(this),
       machines: machineDefinitions,
       expand: expandAlerting,
     });
-    await host.start();
-    const core = { host, stream, random, clock: this.clock };
-    const datacenters = new Datacenters({ ...core, silenceMs: 90_000 });
+    await own.start();
+    const host = withRevocationBarrier(own, { member: membership, clock: this.clock });
+    const ownership = planted?.ownership?.(membership) ?? membership;
+    const core = { host, stream, random, clock: this.clock, ownership, membership };
+    const heardElsewhere = () => membership.heardElsewhere();
+    const datacenters = new Datacenters({
+      ...{ ...core, datacenter: DATACENTER, silenceMs: 90_000, heardElsewhere },
+    });
     const clocks = new ClockNotes();
     const pipeline = this.#pipeline(core, clocks);
     const ingest = this.#ingest(core, datacenters, clocks);
     this.doors = { ...core, ...this.#acts(core), pipeline, ingest };
+    membership.report(() => ({
+      address: null,
+      applied: host.appliedSequence(),
+      decided: pipeline.throughSequence(),
+      floor: 0,
+      heard: datacenters.ages(),
+      unfit: [],
+    }));
     this.#supervision = supervise({
       ...core,
       parts: this.#parts(core, pipeline, datacenters).map((part) => this.#endable(part)),
@@ -104,10 +149,25 @@ export class Process implements Owner {
     });
   }
 
+  /** The only one of its streams acts alone, as an embedded process does. */
+  async #join(node: string): Promise<Membership> {
+    const { wire, machine, members, planted } = this.#options;
+    if (members === 1) return soleMember(this.member);
+    const facts = { host: wire.name, pid: 1, startedMs: this.clock.now() };
+    const membership = await joinCluster({
+      stream: new Connection(wire, this),
+      clock: planted?.memberClock?.(this.clock, machine.skew) ?? this.clock,
+      self: { node, ...facts, version: '1', lock: wire.name },
+    });
+    return planted?.membership?.(membership) ?? membership;
+  }
+
   /** It is gone: what it waits for never comes. */
   kill(): void {
+    const wasAlive = this.isAlive;
     this.isAlive = false;
     this.doors = undefined;
+    if (wasAlive) this.#options.onEnd();
   }
 
   /** Lets go of what the runtime would keep of a process that was killed: signals it listened to. */
@@ -133,16 +193,22 @@ export class Process implements Owner {
     const host = this.doors?.host;
     this.doors = undefined;
     await this.#supervision?.stop();
+    await this.#membership?.leave();
     await host?.stop();
     this.kill();
   }
 
-  #pipeline({ host, stream, clock }: Core, clocks: ClockNotes): SamplePipeline {
+  #pipeline(
+    { host, stream, clock, ownership, membership }: Core,
+    clocks: ClockNotes,
+  ): SamplePipeline {
     const { planted, machine } = this.#options;
     return new SamplePipeline({
-      ...{ clock, stream, host: planted?.host?.('evaluator', host) ?? host },
+      ...{ clock, stream: planted?.samples?.(stream) ?? stream, ownership },
+      host: planted?.host?.('evaluator', host) ?? host,
       history: machine.history,
       clockAhead: (sinceMs) => clocks.ahead(sinceMs),
+      decidedBy: (partition) => membership.decidedBy(partition),
       onFault: (what, error) => this.#fault(what, error),
     });
   }
@@ -154,13 +220,13 @@ export class Process implements Owner {
       writer: new PartitionWriter({ stream: planted?.stream?.(stream) ?? stream, clock }),
       registry: new VmRegistry({ host, clock, datacenter: DATACENTER }),
       clocks,
-      onRows: (datacenter) => datacenters.reported(datacenter ?? DATACENTER),
+      onRows: datacenters.reported,
       onSamples: () => {},
     });
     return planted?.ingest?.(ingest) ?? ingest;
   }
 
-  #acts({ host: real, clock, random }: Core) {
+  #acts({ host: real, clock, random, membership }: Core) {
     const { planted, machine, mailbox } = this.#options;
     const host = planted?.host?.('people', real) ?? real;
     const tokens = tokensOf(random.fork('tokens'));
@@ -168,6 +234,11 @@ export class Process implements Owner {
       links: createRecipientLinks({ host, tokens }),
       alerting: createAlerting({ host }),
       incidents: createIncidentActs(host),
+      accounts: createAccounts({ host, clock, random }),
+      keys: createKeys({ host, mint: (kind) => mintSecret(kind, { nowMs: clock.now(), random }) }),
+      authenticator: createAuthenticator({
+        ...{ host, clock, noteUse: () => {}, refusal: () => membership.refusal() },
+      }),
       destinations: createDestinations({
         ...{ host, clock, random, sealed: machine.sealed(this) },
         refuseUrl: () => undefined,
@@ -178,12 +249,20 @@ export class Process implements Owner {
   }
 
   #parts(core: Core, pipeline: SamplePipeline, datacenters: Datacenters): Part[] {
-    const { host, clock } = core;
+    const { host, clock, ownership, membership } = core;
     const onFault = ({ id }: { id: string }, error: unknown) => this.#fault(`timer ${id}`, error);
     const livenessReport = (partition: number, atMs: number) =>
       pipeline.livenessReport(partition, atMs);
-    const timers = { host, clock, onFault, owns: () => true };
+    const timers = { host, clock, onFault, ownership };
+    // It takes its part once it has decided what was in the log.
+    const begin = async (signal: AbortSignal): Promise<void> => {
+      while (!signal.aborted && !pipeline.isCaughtUp()) await pause(clock, 250, signal);
+      if (!signal.aborted) membership.begin();
+      await pause(clock, Number.POSITIVE_INFINITY, signal);
+    };
     return [
+      { name: 'membership', run: begin },
+      ...(this.#options.members > 1 ? [this.#snapshots(core)] : []),
       { name: 'evaluator', run: (signal) => pipeline.run(signal) },
       { name: 'rules', run: (signal) => keepRules(core, signal) },
       { name: 'ticker', run: (signal) => tick({ ...core, livenessReport }, signal) },
@@ -193,18 +272,29 @@ export class Process implements Owner {
     ];
   }
 
-  #deliverer({ host: real, stream, clock, random }: Core): Part {
+  #snapshots({ host, stream, clock, random, ownership }: Core): Part {
+    const keeper = new SnapshotKeeper({
+      ...{ stream, clock, random, ownership },
+      ...{ source: snapshotsOf(this.#options.machine), node: this.member },
+      appliedSequence: () => host.appliedSequence(),
+    });
+    return { name: 'snapshots', run: (signal) => keeper.run(signal) };
+  }
+
+  #deliverer({ host: real, stream, clock, random, ownership }: Core): Part {
     const { planted, machine, outside, world } = this.#options;
+    const bodies = machine.bodies(this);
     const deliverer = new Deliverer({
       ...{ stream, clock, random, host: planted?.host?.('deliverer', real) ?? real },
+      ...{ ownership, delivers: true },
       notifier: outside.notifier(this, clock),
       contents: createContents({
-        ...{ clock, sealed: machine.sealed(this), bodies: machine.bodies(this) },
+        ...{ clock, sealed: machine.sealed(this), bodies: planted?.bodies?.(bodies) ?? bodies },
         publicUrl: () => 'https://svc.example',
         renderers: renderings(world),
         unsubscribeUrl: (project, recipient) => `https://svc.example/${project}/${recipient}`,
       }),
-      keepExcerpts: () => {},
+      keepExcerpts: async () => {},
       onFault: (what, error) => this.#fault(`delivering: ${what}`, error),
       onAttempt: () => {},
     });
@@ -224,6 +314,8 @@ type Core = {
   readonly stream: Stream;
   readonly clock: ProcessClock;
   readonly random: World['dice'];
+  readonly ownership: Ownership;
+  readonly membership: Membership;
 };
 
 /** A destination was deleted after an attempt had been opened: its address is gone with it. */

@@ -3,19 +3,22 @@
  * has come to rest, is shut down, and judged.
  */
 import { Cluster } from './cluster.ts';
-import type { Wire } from './connection.ts';
 import { Outside } from './endpoints.ts';
 import { faultsOf } from './faults.ts';
 import { VmFleet } from './fleet.ts';
+import { KeyHolders } from './key-holders.ts';
 import { LogServer } from './log-server.ts';
 import { Mailbox } from './mailbox.ts';
 import { judge } from './oracle/judge.ts';
 import type { Problem } from './oracle/problem.ts';
 import { People } from './people.ts';
 import type { Planted } from './planted.ts';
+import type { Doors } from './process.ts';
 import { World } from './world.ts';
 
 export interface SeedOptions {
+  /** How many members; absent: as the seed has it. */
+  readonly members?: number | undefined;
   readonly planted?: Planted | undefined;
   /** Keep a line of everything that happens. */
   readonly isTraced?: boolean;
@@ -23,6 +26,7 @@ export interface SeedOptions {
 
 export interface SeedResult {
   readonly seed: number;
+  readonly members: number;
   readonly problems: readonly Problem[];
   readonly faults: ReadonlyMap<string, number>;
   readonly virtualMs: number;
@@ -40,9 +44,14 @@ export interface Run {
   readonly cluster: Cluster;
   readonly fleets: readonly VmFleet[];
   readonly people: readonly People[];
+  readonly keyHolders: readonly KeyHolders[];
+  /** Share of appends that do not reach the stream when they should. */
+  readonly lostAppends: number;
 }
 
 const PROJECTS = ['alpha', 'beta'];
+/** How many members a seed may have, as it draws them. */
+const MEMBERS = [1, 1, 2, 3, 3, 4];
 
 /** Runs the seed from its begin to its verdict. Rejects only for a fault of the simulation. */
 export async function runSeed(seed: number, options: SeedOptions = {}): Promise<SeedResult> {
@@ -59,12 +68,15 @@ export async function runSeed(seed: number, options: SeedOptions = {}): Promise<
   const onUnhandled = (error: unknown): void => bug('an unhandled rejection', error);
   process.on('unhandledRejection', onUnhandled);
   try {
-    const run = createRun(world, options.planted, bug);
+    const members = options.members ?? world.dice.fork('members').pick(MEMBERS);
+    const run = createRun(world, { ...options, members }, bug);
+    watchOwners(run, problems);
     problems.push(...(await live(run, bug)));
-    problems.push(...(await judge(run)));
+    problems.push(...run.keyHolders.flatMap((each) => each.problems), ...(await judge(run)));
     await run.cluster.discard();
     const { faults, lines, happenings, elapsedMs: virtualMs } = world;
-    return { seed, problems, faults, virtualMs, happenings, lines, counts: countsOf(run) };
+    const counts = countsOf(run);
+    return { seed, members, problems, faults, virtualMs, happenings, lines, counts };
   } finally {
     process.off('unhandledRejection', onUnhandled);
   }
@@ -72,40 +84,65 @@ export async function runSeed(seed: number, options: SeedOptions = {}): Promise<
 
 function createRun(
   world: World,
-  planted: Planted | undefined,
+  { planted, members }: { readonly planted?: Planted | undefined; readonly members: number },
   onBug: (what: string, error: unknown) => void,
 ): Run {
-  const server = new LogServer();
-  const dice = world.dice.fork('wire');
-  const faults = faultsOf(world.dice.fork('faults'));
-  const wire: Wire = { world, server, dice, faults, outageUntilMs: 0 };
+  const server = new LogServer(world);
+  const faults = { ...faultsOf(world.dice.fork('faults'), members), ...planted?.faults };
   const outside = new Outside(world);
   const mailbox = new Mailbox();
-  const cluster = new Cluster({ world, wire, outside, mailbox, planted, onBug });
+  const options = { world, server, members, outside, mailbox, planted, onBug };
+  const cluster = new Cluster(options, faults);
   cluster.start(faults);
   const projects = PROJECTS.slice(0, world.dice.chance(0.3) ? 2 : 1);
   const fleets = projects.map((project) => new VmFleet(world, cluster, project));
   const people = projects.map((project) => new People(world, cluster, { project, mailbox }));
-  return { world, server, outside, cluster, fleets, people };
+  const keyHolders = projects.map((project) => new KeyHolders(world, cluster, project));
+  const lostAppends = faults.refuse + faults.loseRequest + faults.late;
+  return { world, server, outside, cluster, fleets, people, keyHolders, lostAppends };
+}
+
+const WATCH_MS = 700;
+
+/** Looks now and then who acts: of those that run, one at most for each project. */
+function watchOwners(run: Run, problems: Problem[]): void {
+  const { world, cluster } = run;
+  if (cluster.members.length === 1) return;
+  const look = (): void => {
+    for (const project of [...PROJECTS, '_system']) {
+      const owners = cluster.members.filter(({ process }) => {
+        const isRunning = process && process.frozenUntilMs <= world.elapsedMs;
+        return isRunning && process.doors?.ownership.owns(project);
+      });
+      if (owners.length < 2) continue;
+      const text = `${owners.map(({ name }) => name).join(' and ')} act for ${project}`;
+      const { elapsedMs: atMs } = world;
+      problems.push({ invariant: 'one member acts at a time', text, atMs });
+    }
+    world.in(WATCH_MS, look);
+  };
+  world.in(WATCH_MS, look);
 }
 
 /** Samples that decide what is still open come after the last fault, ms. */
 const RECOVERY_MS = 7 * 60_000;
+/** Of several members, each of which folds the log: the least in which every duration passes, ms. */
+const RECOVERY_OF_MEMBERS_MS = 4 * 60_000;
 /** Steps in which everything comes to rest; those to a timer that is far away are one each. */
 const STEPS_MAX = 150;
 const STEP_MS = 31_700;
 
 async function live(run: Run, onBug: (what: string, error: unknown) => void): Promise<Problem[]> {
-  const { world, cluster, fleets, people } = run;
+  const { world, cluster, fleets, people, keyHolders } = run;
   for (const fleet of fleets) fleet.start();
   for (const each of people) each.start(1 + world.dice.below(3));
-  const minutes = world.dice.chance(0.1) ? world.dice.between(20, 60) : world.dice.between(4, 20);
-  await world.pass(minutes * 60_000);
+  for (const each of keyHolders) each.start();
+  await world.pass(minutesOf(run) * 60_000);
   world.trace(() => 'no more faults from here on');
-  for (const each of people) each.rest();
+  for (const each of [...people, ...keyHolders]) each.rest();
   for (const fleet of fleets) fleet.heal();
   cluster.heal();
-  await world.pass(RECOVERY_MS);
+  await world.pass(cluster.members.length > 1 ? RECOVERY_OF_MEMBERS_MS : RECOVERY_MS);
   const unrest = await rest(run);
   try {
     await world.until(cluster.shutDown(), 60_000);
@@ -113,6 +150,12 @@ async function live(run: Run, onBug: (what: string, error: unknown) => void): Pr
     onBug('the last stop', error);
   }
   return unrest;
+}
+
+/** How long the faults last. */
+function minutesOf({ world: { dice }, cluster }: Run): number {
+  if (cluster.members.length > 1) return dice.between(3, 7);
+  return dice.chance(0.1) ? dice.between(20, 60) : dice.between(4, 20);
 }
 
 /** Passes time until nothing is outstanding; long waits for timers are skipped. */
@@ -123,7 +166,7 @@ async function rest(run: Run): Promise<Problem[]> {
     if (why === undefined) return [];
     const { elapsedMs: atMs } = world;
     if (steps > STEPS_MAX) return [{ invariant: 'it comes to rest', text: why, atMs }];
-    const nextMs = cluster.doors?.host.nextTimerDueMs() ?? 0;
+    const nextMs = cluster.members[0]?.doors?.host.nextTimerDueMs() ?? 0;
     const idleMs = nextMs - world.nowMs - STEP_MS;
     if (idleMs > 0) world.leap(idleMs);
     await world.pass(STEP_MS);
@@ -132,25 +175,33 @@ async function rest(run: Run): Promise<Problem[]> {
 
 /** Undefined: everything that was sent in has been decided, and every delivery has ended. */
 function whyNotAtRest({ cluster, fleets, server }: Run): string | undefined {
-  const { doors } = cluster;
-  if (!doors) return 'The service is not up';
   if (fleets.some(({ isIdle }) => !isIdle)) return 'Samples wait to be sent';
-  const { host, pipeline } = doors;
   const last = server.messages('SAMPLES_0').length;
-  const through = pipeline.throughSequence();
-  if (through < last - 4) return `The evaluator has come to ${through}, the log ends at ${last}`;
-  for (const project of host.projects()) {
-    const view = host.view(project);
-    const rules = view.instances('alertRule', { limit: 1000, final: false }).items;
-    const pending = rules.find(({ value }) => value === 'pendingApplication');
-    if (pending) return `Rule ${pending.instance} waits to be applied`;
-    const [open] = view.instances('delivery', { limit: 1, final: false }).items;
-    if (open) return `Delivery ${open.instance} is ${JSON.stringify(open.value)}`;
+  for (const { name, doors } of cluster.members) {
+    if (!doors) return `${name} is not up`;
+    const through = doors.pipeline.throughSequence();
+    if (through < last - 4) return `The evaluator of ${name} is at ${through}, the log at ${last}`;
+    const why = whyNotDone(doors);
+    if (why !== undefined) return `${name}: ${why}`;
   }
   return undefined;
 }
 
-function countsOf({ outside, fleets, people, server }: Run): Record<string, number> {
+/** What is not done yet, as this member sees it. */
+function whyNotDone({ host }: Doors): string | undefined {
+  for (const project of host.projects()) {
+    const view = host.view(project);
+    const rules = view.instances('alertRule', { limit: 1000, final: false }).items;
+    const pending = rules.find(({ value }) => value === 'pendingApplication');
+    if (pending) return `rule ${pending.instance} waits to be applied`;
+    const [open] = view.instances('delivery', { limit: 1, final: false }).items;
+    if (open) return `delivery ${open.instance} is ${JSON.stringify(open.value)}`;
+  }
+  return undefined;
+}
+
+function countsOf(run: Run): Record<string, number> {
+  const { outside, fleets, people, keyHolders, server, cluster } = run;
   const sum = (numbers: readonly number[]): number => numbers.reduce((a, b) => a + b, 0);
   return {
     commits: server.messages('EVENTS').length,
@@ -158,5 +209,8 @@ function countsOf({ outside, fleets, people, server }: Run): Record<string, numb
     rows: sum(fleets.map(({ acknowledged }) => acknowledged.length)),
     acts: sum(people.map(({ done }) => done.length)),
     attempts: outside.received.length,
+    revocations: sum(keyHolders.map(({ revoked }) => revoked)),
+    'keys accepted': sum(keyHolders.map(({ accepted }) => accepted)),
+    [`seeds with ${cluster.members.length} members`]: 1,
   };
 }

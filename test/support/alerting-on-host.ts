@@ -15,7 +15,7 @@ import { keepRules } from '../../actors/alerting/rule-keeper.ts';
 import { expandAlerting } from '../../actors/delivery/audience.ts';
 import { createDestinations } from '../../actors/delivery/destinations.ts';
 import type { Destinations, DestinationsDeps } from '../../actors/delivery/destinations-port.ts';
-import { deliveriesSpec } from '../../actors/delivery/wake-ups.ts';
+import { deliveriesSpec } from '../../actors/delivery/work-queue.ts';
 import { createHost, type RunningHost } from '../../actors/platform/host/host.ts';
 import type { Instance } from '../../actors/platform/host/host-port.ts';
 import { allInstances } from '../../actors/platform/host/live-instances.ts';
@@ -33,8 +33,10 @@ import { openInstanceStore } from '../../sqlite/platform/control/instance-store.
 import { openDatabase } from '../../sqlite/platform/database.ts';
 import { openEmbeddedStream } from '../../sqlite/platform/embedded-stream/embedded-stream.ts';
 import { VirtualClock } from '../../streams/platform/clock.ts';
+import { soleOwner } from '../../streams/platform/ownership.ts';
 import { seededRandom } from '../../streams/platform/random.ts';
 import { type Append, type Stream, StreamUnavailable } from '../../streams/platform/stream.ts';
+import { sealedIn } from './sealed-in-memory.ts';
 
 export const START_MS = Date.UTC(2026, 0, 1);
 export const PROJECT = 'demo';
@@ -52,6 +54,12 @@ export interface WorldOptions {
   /** A folder of another world, to go on with what it left. Default: a new one. */
   readonly folder?: string;
   readonly clock?: VirtualClock;
+  /** A second member, on that world's stream and under its clock, with a projection of its own. */
+  readonly beside?: {
+    readonly stored: Stream;
+    readonly clock: VirtualClock;
+    readonly sealed: Map<string, string>;
+  };
 }
 
 export type AlertingWorld = Awaited<ReturnType<typeof openAlertingWorld>>;
@@ -59,25 +67,28 @@ export type AlertingWorld = Awaited<ReturnType<typeof openAlertingWorld>>;
 /** Started; its parts are not. Ends with the test. */
 export async function openAlertingWorld(t: Test, options: WorldOptions = {}) {
   const folder = options.folder ?? mkdtempSync(join(temporary, 'svc-alerting-'));
-  const { clock = new VirtualClock(START_MS) } = options;
-  const random = seededRandom(42);
+  const { beside } = options;
+  const { clock = beside?.clock ?? new VirtualClock(START_MS) } = options;
+  const random = seededRandom(beside ? 43 : 42);
   const database = openDatabase({
     path: join(folder, 'control.db'),
     synchronous: 'NORMAL',
     migrations: [],
   });
-  const embedded = openEmbeddedStream({
-    storage: (name) => join(folder, name === SAMPLES_STREAM ? 'samples.db' : 'events.db'),
-    clock,
-    random,
-  });
+  const stored =
+    beside?.stored ??
+    openEmbeddedStream({
+      storage: (name) => join(folder, name === SAMPLES_STREAM ? 'samples.db' : 'events.db'),
+      clock,
+      random,
+    });
   const faults: { append: AppendFault } = { append: () => undefined };
-  const stream = faulty(embedded, faults);
+  const stream = faulty(stored, faults);
   await stream.ensure(samplesSpec);
   await stream.ensure(deliveriesSpec);
   const store = openInstanceStore(database);
   const host = createHost({
-    ...{ stream, store, clock, random, node: 'test' },
+    ...{ stream, store, clock, random, node: beside ? 'beside' : 'test' },
     machines: machineDefinitions,
     expand: expandAlerting,
   });
@@ -87,15 +98,16 @@ export async function openAlertingWorld(t: Test, options: WorldOptions = {}) {
     faults.append = () => undefined;
     await parts.stop();
     await host.stop();
-    await stream.close();
+    if (!beside) await stored.close();
     database.close();
     if (options.folder === undefined) rmSync(folder, { recursive: true });
   });
-  const sealed = new Map<string, string>();
+  const sealed = beside?.sealed ?? new Map<string, string>();
   const alerting = createAlerting({ host });
   const destinations = openDestinations({ host, clock, random }, sealed);
   const ingest = openIngest({ host, stream, clock });
-  const made = { folder, clock, random, database, stream, faults, host, sealed };
+  const ownership = soleOwner;
+  const made = { folder, clock, random, database, stored, stream, faults, host, sealed, ownership };
   const world = { ...made, alerting, destinations, ingest };
   return {
     ...world,
@@ -107,9 +119,7 @@ export async function openAlertingWorld(t: Test, options: WorldOptions = {}) {
     startEvaluator: (onFault?: EvaluatorDeps['onFault'], ports: EvaluatorPorts = {}) =>
       startEvaluator(world, parts, { ...ports, ...(onFault && { onFault }) }),
     startTimers: () =>
-      parts.start((signal) =>
-        runTimers({ host, clock, owns: () => true, onFault: thrown }, signal),
-      ),
+      parts.start((signal) => runTimers({ host, clock, ownership, onFault: thrown }, signal)),
   };
 }
 
@@ -119,11 +129,7 @@ function openDestinations(
 ): Destinations {
   return createDestinations({
     ...parts,
-    sealed: {
-      put: (id, value) => void sealed.set(id, value),
-      get: (id) => sealed.get(id),
-      delete: (id) => void sealed.delete(id),
-    },
+    sealed: sealedIn(sealed),
     refuseUrl: (_kind, url) => (url.startsWith('https:') ? undefined : `${url} is not https`),
     makeSecret: (source) => `whsec_${Buffer.from(source.bytes(32)).toString('base64')}`,
   });
@@ -179,12 +185,14 @@ interface Core {
   readonly clock: VirtualClock;
 }
 
-type EvaluatorPorts = Partial<Pick<EvaluatorDeps, 'onFault' | 'newest' | 'clockAhead'>>;
+type EvaluatorPorts = Partial<
+  Pick<EvaluatorDeps, 'onFault' | 'newest' | 'clockAhead' | 'ownership' | 'decidedBy'>
+>;
 
 /** A new evaluator and reader, from the log's first sequence; `stop` ends both. */
 async function startEvaluator({ host, stream, clock }: Core, parts: Parts, ports: EvaluatorPorts) {
   const log = new SampleLogReader(clock);
-  const evaluator = new Evaluator({ host, stream, clock, log, ...ports });
+  const evaluator = new Evaluator({ host, stream, clock, log, ownership: soleOwner, ...ports });
   await evaluator.rebuild();
   const { firstSequence } = await stream.state(SAMPLES_STREAM);
   const stop = parts.start(async (signal) => {

@@ -3,6 +3,7 @@
  * evaluator and history in a folder of the test's own, under a virtual clock. Requests are injected
  * below the socket, so that nothing is mocked but the network.
  */
+
 import { join } from 'node:path';
 import { fastifyConnectPlugin } from '@connectrpc/connect-fastify';
 import { type FastifyInstance, fastify } from 'fastify';
@@ -26,12 +27,13 @@ import { machineDefinitions } from '../../machines/audit/registry.ts';
 import { openInstanceStore } from '../../sqlite/platform/control/instance-store.ts';
 import { openDatabase } from '../../sqlite/platform/database.ts';
 import { openEmbeddedStream } from '../../sqlite/platform/embedded-stream/embedded-stream.ts';
-import { openSecretStore, type SecretStore } from '../../sqlite/platform/secret-store.ts';
+import { openSecretStore, type SecretStore } from '../../sqlite/platform/secrets/secret-store.ts';
 import { type History, openHistory } from '../../sqlite/telemetry/history/store/store.ts';
 import { serviceInfoOf } from '../../src/identity/api/service-info.ts';
 import type { AccessTokens } from '../../src/identity/auth/access-tokens.ts';
 import { createAuthenticator } from '../../src/identity/auth/authenticator.ts';
 import { createIdentities } from '../../src/identity/open-identity.ts';
+import { Closers } from '../../src/platform/closers.ts';
 import { ProjectLimitUse } from '../../src/platform/gate/limit-use.ts';
 import { addFallbacks } from '../../src/platform/http/fallbacks.ts';
 import { refuseTwoCredentials } from '../../src/platform/http/server.ts';
@@ -39,6 +41,7 @@ import { BODY_BYTES_MAX, HEADER_BYTES_MAX } from '../../src/platform/http-limits
 import { hashKey } from '../../src/platform/keys.ts';
 import type { Log } from '../../src/platform/log.ts';
 import { ciIssuers } from '../../src/platform/settings/ci-issuers.ts';
+import { openRuleReplays } from '../../src/replay/open-rule-replays.ts';
 import { connectOptions, type RpcDeps, rpcRoutes } from '../../src/service/routes.ts';
 import { createIncidentRecomputations } from '../../src/telemetry/query/explain/recompute-incident.ts';
 import { QUERY_THREAD } from '../../src/telemetry/query/open-queries.ts';
@@ -47,6 +50,7 @@ import { QueryThreads } from '../../src/telemetry/query/threads/query-threads.ts
 import { createVmQueries } from '../../src/telemetry/query/vm/vm-queries.ts';
 import { openEnrolments } from '../../src/vms/open-vms.ts';
 import { VirtualClock } from '../../streams/platform/clock.ts';
+import { soleOwner } from '../../streams/platform/ownership.ts';
 import { type Random, seededRandom } from '../../streams/platform/random.ts';
 import { testAnonymousLimits } from './anonymous-limits.ts';
 import { testBounds } from './bounds.ts';
@@ -63,6 +67,8 @@ export {
   ORIGIN,
   type SampleRow,
 } from './rpc-calls.ts';
+
+import { sealedIn } from './sealed-in-memory.ts';
 
 export const START_SECONDS = START_MS / 1000;
 export const VM = 'projects/demo/vms/vm-1';
@@ -261,7 +267,8 @@ async function startParts(t: Test) {
     expand: expandAlerting,
   });
   await host.start();
-  const pipeline = new SamplePipeline({ host, stream, clock, history });
+  const ownership = soleOwner;
+  const pipeline = new SamplePipeline({ host, stream, clock, history, ownership });
   const ingestParts = openIngest({ host, stream, clock, history, evaluator: pipeline });
   const collected = collectingLog();
   const secrets = openSecretStore({ path: ':memory:', masterKey: Buffer.alloc(32, 7), random });
@@ -271,11 +278,13 @@ async function startParts(t: Test) {
   const common = { threads, clock, log: collected.log, failures: { inc() {} } };
   const vmQueries = createVmQueries({ ...common, listThreads: threads });
   const alertPreviews = createAlertPreviews(common);
+  const closers = new Closers(collected.log);
+  const ruleReplays = openRuleReplays({ ...common, history, controlPath, closers });
   const stopping = new AbortController();
   const rulesStopping = new AbortController();
   const running = [
     pipeline.run(stopping.signal),
-    keepRules({ host, stream, clock }, rulesStopping.signal),
+    keepRules({ host, stream, clock, ownership }, rulesStopping.signal),
   ];
   const stop = async (): Promise<void> => {
     stopping.abort();
@@ -283,6 +292,7 @@ async function startParts(t: Test) {
     await Promise.all(running);
     await host.stop();
     await threads.close();
+    await closers.closeAll();
     await history.close();
     await stream.close();
     secrets.close();
@@ -299,6 +309,7 @@ async function startParts(t: Test) {
     pipeline,
     vmQueries,
     alertPreviews,
+    ruleReplays,
     incidentRecomputations: createIncidentRecomputations({ threads, clock }),
     threads,
     ...ingestParts,
@@ -338,11 +349,7 @@ function inMemoryAlerting(ports: Pick<DestinationsDeps, 'host' | 'clock' | 'rand
   const alerting = createAlerting(ports);
   const destinations = createDestinations({
     ...ports,
-    sealed: {
-      put: (id, value) => void sealedValues.set(id, value),
-      get: (id) => sealedValues.get(id),
-      delete: (id) => void sealedValues.delete(id),
-    },
+    sealed: sealedIn(sealedValues),
     refuseUrl: (_kind, url) => (URL.canParse(url) ? undefined : 'The URL is none'),
     makeSecret: (source) => `whsec_${Buffer.from(source.bytes(32)).toString('base64')}`,
   });

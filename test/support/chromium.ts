@@ -6,8 +6,11 @@
 import { type BrowserContextOptions, chromium, type Page } from 'playwright-core';
 import { componentPath } from './components.ts';
 
-/** Of each step: a page that does not come is a failure, not a test without end. */
-const STEP_MS = 10_000;
+/**
+ * Of each step: a page that does not come is a failure, not a test without end. Many times what a
+ * step takes, since a machine may be busy with others: only a failure waits so long.
+ */
+const STEP_MS = 30_000;
 
 const ARGUMENTS = [
   // As root, which tests in containers are, it starts only without.
@@ -38,7 +41,7 @@ type Teardown = { teardown(fn: () => unknown): unknown };
 /** Ends with the test. Throws, with how to get it, when Chromium is not there. */
 export async function startChromium(t: Teardown): Promise<Chromium> {
   const browser = await chromium.launch({
-    ...{ executablePath: componentPath('chromium'), args: ARGUMENTS, timeout: 30_000 },
+    ...{ executablePath: componentPath('chromium'), args: ARGUMENTS, timeout: STEP_MS },
   });
   t.teardown(() => browser.close());
   return {

@@ -25,6 +25,8 @@ export type ClaimChanges = Readonly<Record<string, unknown>>;
 export interface CiIssuerOptions {
   /** Unix ms. Default the machine's clock. */
   readonly now?: () => number;
+  /** What its tokens say. Default `githubClaims`. */
+  readonly claims?: (issuedSeconds: number, issuer: string) => ClaimChanges;
 }
 
 export interface MintOptions {
@@ -81,7 +83,7 @@ const REQUEST_TOKEN = 'request-token-of-the-runner';
 const TOKEN_PATH = '/_apis/token';
 
 export async function startCiIssuer(options: CiIssuerOptions = {}): Promise<CiIssuer> {
-  const now = options.now ?? Date.now;
+  const { now = Date.now, claims: claimsOf = githubClaims } = options;
   let keys = [await rsaKey(0)];
   const keySet = {
     behaviour: { kind: 'answer' } as Behaviour,
@@ -93,7 +95,7 @@ export async function startCiIssuer(options: CiIssuerOptions = {}): Promise<CiIs
   const server = createServer();
   const url = await listen(server);
   const payload = (changes: ClaimChanges = {}) => {
-    const claims = { ...githubClaims(Math.floor(now() / 1000), url), ...changes };
+    const claims = { ...claimsOf(Math.floor(now() / 1000), url), ...changes };
     return Object.fromEntries(Object.entries(claims).filter(([, value]) => value !== undefined));
   };
   const key = () => keys[0] ?? thrown('No key');

@@ -96,6 +96,7 @@ const tables = [
   ['commits', 'sequence'],
   ['instances', 'project, machine, instance'],
   ['timers', 'project, machine, instance, id'],
+  ['machine_versions', 'project, machine'],
   ['transitions', 'id'],
   ['records', 'project, kind, id'],
   ['requests', 'project, scope, id'],

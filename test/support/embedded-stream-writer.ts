@@ -12,7 +12,6 @@ await stream.ensure({
   subjects: ['log.*'],
   retention: 'log',
   duplicateWindowMs: 60_000,
-  replicas: 1,
 });
 
 async function chain(subject: string): Promise<void> {

@@ -4,13 +4,10 @@
  */
 
 import type { MissingReason } from '../../machines/alerting/incident.ts';
-import {
-  type EvaluationState,
-  fold,
-  type SeedIncident,
-} from '../../streams/alerting/evaluation/fold.ts';
 import { acceptEdge, instanceIdOf } from '../../streams/alerting/evaluation/notification-diff.ts';
+import type { EvaluationState, SeedIncident } from '../../streams/alerting/evaluation/state.ts';
 import type { Edge, LogEntry } from '../../streams/telemetry/entry.ts';
+import { fold } from './evaluation-fold.ts';
 import { edgeLine } from './evaluation-scenario.ts';
 
 interface Row {

@@ -3,8 +3,7 @@
  */
 import { from, map } from 'rxjs';
 import { pastFromMs } from '../../streams/alerting/evaluation/catch-up.ts';
-import { timeOf } from '../../streams/alerting/evaluation/fold.ts';
-import { evaluate, type PlacedMarker } from '../../streams/alerting/evaluation/pipeline.ts';
+import { evaluate, type PlacedMarker, timeOf } from '../../streams/alerting/evaluation/pipeline.ts';
 import { valuesNow } from '../../streams/platform/operators.ts';
 import type { Edge, LogEntry } from '../../streams/telemetry/entry.ts';
 import type { PlacedEntry } from '../../streams/telemetry/entry-codec.ts';

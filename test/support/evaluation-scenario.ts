@@ -4,14 +4,9 @@
  * what was observed and what was reported.
  */
 
-import {
-  createState,
-  type EvaluationSeed,
-  type EvaluationState,
-  fold,
-  inspect,
-  type SoftInstance,
-} from '../../streams/alerting/evaluation/fold.ts';
+import { inspect, type SoftInstance } from '../../streams/alerting/evaluation/inspect.ts';
+import { createState } from '../../streams/alerting/evaluation/pipeline.ts';
+import type { EvaluationSeed, EvaluationState } from '../../streams/alerting/evaluation/state.ts';
 import type {
   Edge,
   EvaluationRule,
@@ -20,6 +15,7 @@ import type {
 } from '../../streams/telemetry/entry.ts';
 import type { SampleBatch } from '../../streams/telemetry/samples/batch.ts';
 import { BatchBuilder } from '../../streams/telemetry/samples/builder.ts';
+import { fold } from './evaluation-fold.ts';
 
 /** Second 0 of every scenario, Unix ms. */
 export const START_MS = 1_700_000_000_000;

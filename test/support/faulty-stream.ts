@@ -89,6 +89,8 @@ export interface FaultyLogOptions {
   readonly world?: World;
   /** Servers differ in what they check first when a message id comes back. */
   readonly idsBeforeExpected?: boolean;
+  /** The server's clock. Absent: the world's, or none. */
+  readonly clock?: Pick<VirtualClock, 'now'>;
 }
 
 /** The server: one stream's messages. */
@@ -164,7 +166,7 @@ export class FaultyLog {
 
   #push({ subject, data, messageId }: Append): number {
     const sequence = ++this.lastSequence;
-    const timeMs = this.#options.world?.clock.now() ?? 0;
+    const timeMs = (this.#options.clock ?? this.#options.world?.clock)?.now() ?? 0;
     const id = messageId === undefined ? {} : { messageId };
     this.messages.push({ subject, sequence, timeMs, data: data.slice(), ...id });
     for (const wake of [...this.#changed]) wake();

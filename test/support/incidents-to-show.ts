@@ -50,6 +50,50 @@ export async function writeReadings(program: Program, readings: readonly Reading
   }
 }
 
+/** Values of a request that stay below its 1 MiB. */
+const VALUES_MAX = 4_000;
+
+/** One row of each VM `vm-N`, whose file systems are 90 % full: an alert instance each. */
+export async function fillFilesystems(
+  program: Program,
+  { vms, mounts }: { readonly vms: number; readonly mounts: number },
+): Promise<void> {
+  const { projectName, collectorKey } = program.demo;
+  const values = Array.from({ length: mounts }, (_, mount) => {
+    const labels = { mountpoint: `/srv/${mount}`, fstype: 'ext4' };
+    return [
+      { series: 'svc_vm_filesystem_size_bytes', labels, value: 1_000 },
+      { series: 'svc_vm_filesystem_used_bytes', labels, value: 900 },
+    ];
+  }).flat();
+  const rows = Array.from({ length: vms }, (_, n) => ({
+    ...{ vmName: `vm-${n}`, displayName: `vm-${n}`, observedUnixMs: String(Date.now()) },
+    ...{ bootId: 'boot', sequence: '1', vcpus: 2, state: 'RUNNING', values },
+  }));
+  const count = Math.floor(VALUES_MAX / values.length);
+  for (let from = 0; from < vms; from += count) {
+    const request = { projectName, rows: rows.slice(from, from + count) };
+    await ask(program, 'ingest.v1.IngestService/WriteSamples', request, collectorKey);
+  }
+}
+
+/** Until a storm of them is decided and stored, on a slow machine. */
+const STORM_SECONDS = 300;
+
+/** Resolves once so many incidents fire, by the overview's count. */
+export async function untilOpen(program: Program, count: number): Promise<void> {
+  const { projectName } = program.demo;
+  const probe = async (): Promise<true | undefined> => {
+    const answer = await ask<{ incidents?: { firing: string } }>(
+      program,
+      `${ALERTS}/GetProjectOverview`,
+      { projectName },
+    );
+    return Number(answer.incidents?.firing) >= count || undefined;
+  };
+  await until(`${count} incidents fire`, probe, STORM_SECONDS);
+}
+
 /** Saves a rule on `cpu_utilization_pct` above 90 %; resolves with its name. */
 export async function saveRule(program: Program, spec: Json = {}): Promise<string> {
   const { projectName } = program.demo;
@@ -90,5 +134,15 @@ export function untilFiring(program: Program, count: number): Promise<ShownIncid
   return until(`${count} incidents fire`, async () => {
     const firing = await listIncidents(program, { state: 'FIRING' });
     return firing.length >= count ? firing : undefined;
+  });
+}
+
+/** Resolves once a VM is listed by this name: pages read names once, when they are opened. */
+export async function untilNamed(program: Program, displayName: string): Promise<void> {
+  const request = { projectName: program.demo.projectName, pageSize: 1_000, inventoryOnly: true };
+  await until(`a VM is called ${displayName}`, async () => {
+    const method = 'monitoring.v1.MonitoringService/ListVMMonitoring';
+    const answer = await ask<{ vms?: { displayName: string }[] }>(program, method, request);
+    return answer.vms?.some((vm) => vm.displayName === displayName) || undefined;
   });
 }

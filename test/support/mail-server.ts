@@ -1,7 +1,6 @@
 /** A mail server (smtp-server) on 127.0.0.1 that keeps what it takes, for tests of what we send. */
 import type { Socket } from 'node:net';
 import { SMTPServer } from 'smtp-server';
-import type { Test } from 'tap';
 
 export interface TakenMail {
   readonly from: string;
@@ -38,7 +37,7 @@ export interface Refusal {
 
 /** Ends with the test. */
 export async function startMailServer(
-  t: Test,
+  t: { teardown(end: () => unknown): unknown },
   options: { readonly password?: string } = {},
 ): Promise<MailServer> {
   const { password } = options;

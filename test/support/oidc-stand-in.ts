@@ -17,6 +17,8 @@ export interface OidcStandIn {
   readonly hasSeenSecret: () => boolean;
   /** Of the next sign-in, from the address that the service sends a browser to. */
   nonce: string;
+  /** Whoever comes with a browser cancels; else they are signed in without a prompt. */
+  isCancelled: boolean;
 }
 
 /** Ends with the test. */
@@ -57,6 +59,11 @@ export async function startOidcStandIn(
     },
   };
   const server = createServer((request, response) => {
+    const asked = new URL(request.url ?? '', 'http://provider');
+    if (asked.pathname === '/authorize') {
+      response.writeHead(303, { location: backFrom(made, asked.searchParams) }).end();
+      return;
+    }
     void text(request).then(async (body) => {
       const basic = Buffer.from((request.headers.authorization ?? '').slice(6), 'base64');
       // Both ways of showing it encode it as a form does (RFC 6749, section 2.3.1).
@@ -73,9 +80,19 @@ export async function startOidcStandIn(
   });
   const { port } = server.address() as AddressInfo;
   const made: OidcStandIn = {
-    ...{ issuer: `http://127.0.0.1:${port}`, tokens, nonce: '' },
+    ...{ issuer: `http://127.0.0.1:${port}`, tokens, nonce: '', isCancelled: false },
     code: 'authorization-code-0123456789-planted',
     hasSeenSecret: () => state.seen,
   };
   return made;
+}
+
+/** Where a browser goes on to from the authorization endpoint (RFC 6749, section 4.1.2). */
+function backFrom(provider: OidcStandIn, asked: URLSearchParams): string {
+  const back = new URL(asked.get('redirect_uri') ?? '');
+  back.searchParams.set('state', asked.get('state') ?? '');
+  if (provider.isCancelled) back.searchParams.set('error', 'access_denied');
+  else back.searchParams.set('code', provider.code);
+  provider.nonce = asked.get('nonce') ?? '';
+  return back.href;
 }

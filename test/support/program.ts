@@ -12,6 +12,11 @@ import { runProgram } from '../../src/cli/program.ts';
 
 const program = fileURLToPath(new URL('../../bin/svc.js', import.meta.url));
 
+/** What `npm test` has compiled: a program that is killed never writes its own. */
+const compiled = process.env.NODE_COMPILE_CACHE
+  ? { NODE_COMPILE_CACHE: process.env.NODE_COMPILE_CACHE }
+  : {};
+
 export interface Demo {
   readonly baseUrl: string;
   readonly projectName: string;
@@ -60,6 +65,7 @@ export async function startProgram(
     env: {
       PATH: process.env.PATH ?? '',
       HOME: process.env.HOME ?? '',
+      ...compiled,
       SVC_DATA: folder,
       SVC_LISTEN: '127.0.0.1:0',
       SVC_METRICS_LISTEN: 'off',
@@ -102,7 +108,7 @@ export async function runToEnd(
   settings: Readonly<Record<string, string>> = {},
 ): Promise<Ended> {
   const child = spawn(process.execPath, [program, ...args], {
-    env: { PATH: process.env.PATH ?? '', HOME: process.env.HOME ?? '', ...settings },
+    env: { PATH: process.env.PATH ?? '', HOME: process.env.HOME ?? '', ...compiled, ...settings },
     stdio: ['ignore', 'pipe', 'pipe'],
     timeout: 20_000,
     killSignal: 'SIGKILL',

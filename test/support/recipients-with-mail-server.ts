@@ -10,6 +10,7 @@ import { AddressGuard } from '../../src/delivery/notify/http/address-guard.ts';
 import { openDestinations, unsubscribeLinks } from '../../src/delivery/open-delivery.ts';
 import { tester } from './host-in-memory.ts';
 import { bodyOf, type MailServer, startMailServer, type TakenMail } from './mail-server.ts';
+import { sealedIn } from './sealed-in-memory.ts';
 import { startSignInWorld } from './sign-in-server.ts';
 
 let requests = 0;
@@ -38,12 +39,7 @@ export async function startRecipientsWorld(t: Test) {
       const opened = openDestinations({
         ...parts,
         guard: new AddressGuard({ hosts: [], http: false }),
-        sealed: {
-          put: (id, value) => void sealed.set(id, value),
-          get: (id) => sealed.get(id),
-          delete: (id) => void sealed.delete(id),
-          ids: () => [...sealed.keys()],
-        },
+        sealed: sealedIn(sealed),
       });
       made.destinations = opened.destinations;
       made.unsubscribeUrl = unsubscribeLinks(parts.deriveKey, parts.origin);

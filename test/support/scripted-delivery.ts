@@ -25,6 +25,7 @@ import type { DestinationContext } from '../../machines/delivery/destination.ts'
 import { limitsOf } from '../../src/delivery/notify/notifier.ts';
 import { instanceIdOf } from '../../streams/alerting/evaluation/notification-diff.ts';
 import { SYSTEM_PROJECT } from '../../streams/platform/commit/commit.ts';
+import { soleOwner } from '../../streams/platform/ownership.ts';
 import { seededRandom } from '../../streams/platform/random.ts';
 import type { Edge } from '../../streams/telemetry/entry.ts';
 import { by, openAlertingWorld, PROJECT, RULE, type WorldOptions } from './alerting-on-host.ts';
@@ -106,18 +107,19 @@ export async function openDeliveryWorld(t: Test, options: WorldOptions = {}) {
   const faults: string[] = [];
   let renderings = 0;
   const contents: DeliveryContents = {
-    body(view, delivery, id) {
+    async body(view, delivery, id) {
       const kept = bodies.get(id);
       const vm = view.instance('alertInstance', delivery.alertInstance)?.context.vm;
       const bytes = kept ?? Buffer.from(JSON.stringify({ vm, rendering: ++renderings }));
       const digest = createHash('sha256').update(bytes).digest('hex');
       return { bytes, digest, isKept: kept !== undefined };
     },
-    keep(rendered) {
+    async keep(rendered) {
       kept.push(rendered.length);
       for (const { deliveryId, body } of rendered) bodies.set(deliveryId, body);
+      return [];
     },
-    target(view, { destination, recipient }) {
+    async target(view, { destination, recipient }) {
       const row = view.instance('destination', destination);
       const context = row?.context as unknown as DestinationContext;
       const { kind, secrets } = context;
@@ -126,16 +128,21 @@ export async function openDeliveryWorld(t: Test, options: WorldOptions = {}) {
       return { kind: 'webhook', url, secrets: secrets.map(({ id }) => world.sealed.get(id) ?? '') };
     },
     stored: () => [...bodies.keys()],
-    discard(ids) {
+    async discard(ids) {
       discarded.push(ids);
       for (const id of ids) bodies.delete(id);
     },
   };
-  const startDeliverer = (more: Partial<Pick<DelivererDeps, 'notifier' | 'host'>> = {}) => {
+  const startDeliverer = (
+    more: Partial<
+      Pick<DelivererDeps, 'notifier' | 'host' | 'random' | 'ownership' | 'delivers'>
+    > = {},
+  ) => {
     const deliverer = new Deliverer({
       ...world,
-      ...{ notifier, contents, random: seededRandom(7), ...more },
-      keepExcerpts: (more) => void excerpts.push(...more),
+      ...{ notifier, contents, random: seededRandom(7), ownership: soleOwner, delivers: true },
+      ...more,
+      keepExcerpts: async (more) => void excerpts.push(...more),
       onFault: (what, error) => void faults.push(`${what}: ${error}`),
       onAttempt: (outcome) => void outcomes.push(outcome),
     });
@@ -234,6 +241,13 @@ function acts(world: World) {
      * address being that of a member and confirmed by its holder.
      */
     addMail: (ids: readonly string[]) => addMail(world, ids),
+    /** Sets how many attempts to each destination of the project may be open at a time. */
+    async setCap(attemptCap: number) {
+      const rows = host.view(PROJECT).instances('destination', { limit: 9 }).items;
+      for (const { instance } of rows) {
+        await send('destination', instance, { type: 'attemptCapChanged', attemptCap });
+      }
+    },
     /** Sends an event to an instance of the project, `_system` for persons. */
     send,
     /** Sends an event to a destination given by its name. */

@@ -2,9 +2,9 @@
  * The smallest cookies and CI tokens that an authenticator needs: the cookie
  * under plain http, and access tokens under keys held in memory.
  */
-import { Buffer } from 'node:buffer';
 import { openAccessTokens } from '../../src/identity/auth/access-tokens.ts';
 import type { Clock } from '../../streams/platform/clock.ts';
+import { secretsIn } from './secrets-in-memory.ts';
 
 /** The session's secret in a Cookie header, under plain http. */
 export function readTestCookie(cookie: string): string | undefined {
@@ -13,13 +13,9 @@ export function readTestCookie(cookie: string): string | undefined {
 
 /** Access tokens of a service with this clock. */
 export function testAccessTokens(clock: Clock, issuer = 'http://127.0.0.1:8080') {
-  const values = new Map<string, Buffer>();
   return openAccessTokens({
     clock,
     issuer: () => issuer,
-    secrets: {
-      get: (id) => values.get(id),
-      put: (id, _purpose, value) => void values.set(id, Buffer.from(value)),
-    },
+    secrets: secretsIn(new Map()),
   });
 }

@@ -38,7 +38,7 @@ t.test(
           throw new Refusal('TOO_MANY_REQUESTS', 'over the rate', { retryAfterSeconds: '9' });
         stored.push(...rows.map(({ observedMs }) => observedMs));
         const rejected = [{ row: 0, series: 'svc_vm_load1', reason: 'LIMIT_EXCEEDED' as const }];
-        return { accepted: 1, duplicates: 0, rejected };
+        return { accepted: 1, duplicates: 0, rejected, sequence: 1 };
       },
     };
     const env = { SVC_COLLECT: 'host', SVC_DATA: t.testdir() };

@@ -55,8 +55,8 @@ async function start(t: Test, folder: string, behindMs = 0) {
       });
       t.equal(answer.status, 200);
     },
-    /** Points of the last 12 hours. */
-    async points(): Promise<number> {
+    /** Points of the last 12 hours, and the reasons of gaps between them. */
+    async answer(): Promise<{ points: number; gaps: readonly string[] }> {
       const end = Math.floor(clock.now() / 1000);
       const answer = await post('monitoring.v1.MonitoringService/QueryVMMonitoring', demo.apiKey, {
         ...{ name: `${demo.projectName}/vms/vm-1`, metricIds: ['memory_total_bytes'] },
@@ -64,7 +64,11 @@ async function start(t: Test, folder: string, behindMs = 0) {
       });
       t.equal(answer.status, 200, 'the query is answered');
       const [series] = (answer.body.series ?? []) as { points: unknown[] }[];
-      return series?.points.length ?? 0;
+      const { gaps = [] } = (answer.body.quality ?? {}) as { gaps?: { reason: string }[] };
+      return { points: series?.points.length ?? 0, gaps: gaps.map(({ reason }) => reason) };
+    },
+    async points(): Promise<number> {
+      return (await this.answer()).points;
     },
   };
 }
@@ -103,6 +107,7 @@ t.test(
       25,
     );
     t.same(second.lines, [], 'nothing is missing, and nothing is said');
+    t.notOk((await second.answer()).gaps.includes('HISTORY_LOST'));
     await second.stop();
     const kept = `${folder}-kept.db`;
     copyFileSync(join(folder, 'history.db'), kept);
@@ -127,6 +132,7 @@ t.test(
       5,
     );
     t.equal(await third.points(), 5, 'what the log holds is there, and nothing is made up');
+    t.ok((await third.answer()).gaps.includes('HISTORY_LOST'), 'the answer says that it is lost');
     await third.stop();
 
     copyFileSync(kept, join(folder, 'history.db'));

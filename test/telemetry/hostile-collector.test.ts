@@ -3,6 +3,7 @@
  * watched: its new VM is taken, read and evaluated as if the other were not there. And rows that
  * history had no room for come from the log by themselves.
  */
+
 import t from 'tap';
 import { SamplePipeline } from '../../actors/alerting/evaluator/evaluator.ts';
 import { PROJECT_LIMITS } from '../../actors/platform/project-limits.ts';
@@ -12,6 +13,7 @@ import { PartitionWriter } from '../../actors/telemetry/ingest/partition-writer.
 import type { IngestRow } from '../../actors/vms/sent-row.ts';
 import { VmRegistry } from '../../actors/vms/vm-directory.ts';
 import { openHistory } from '../../sqlite/telemetry/history/store/store.ts';
+import { soleOwner } from '../../streams/platform/ownership.ts';
 import { cpuRow, openAlertingWorld, START_MS } from '../support/alerting-on-host.ts';
 
 const MIB = 2 ** 20;
@@ -41,7 +43,7 @@ async function openNode(t: Parameters<typeof openAlertingWorld>[0], bounds: Boun
     headBytesMax: bounds.headBytesMax,
   });
   const room = { headBytes: bounds.headBytes };
-  history.boundProjects(() => room.headBytes);
+  history.boundProjects({ of: () => room });
   const registry = new VmRegistry({ host, clock, datacenter: 'DC-1', limits });
   const ingest = createIngest({
     ...{ clock, registry, writer: new PartitionWriter({ stream, clock }) },
@@ -49,7 +51,9 @@ async function openNode(t: Parameters<typeof openAlertingWorld>[0], bounds: Boun
     onRows: () => {},
     onSamples: () => {},
   });
-  const pipeline = new SamplePipeline({ host, stream, clock, history, recovery: history });
+  const pipeline = new SamplePipeline({
+    ...{ host, stream, clock, history, recovery: history, ownership: soleOwner },
+  });
   const ending = new AbortController();
   const running = pipeline.run(ending.signal);
   const write = (project: string, rows: readonly IngestRow[]) =>
@@ -98,7 +102,9 @@ async function watched(
       ...cpuRow(vm, world.clock.now(), 95 + (round % 2)),
       boot: `b ${round % 3}`,
     }));
-    reads.push(await write('neighbour', rows));
+    // But for where in the log they are: a client gets that enciphered.
+    const { sequence: _, ...answer } = await write('neighbour', rows);
+    reads.push(answer);
     await world.settle();
     for (const vm of vms) {
       const read = history.readNow({ project: 'neighbour', vm, fromMs: START_MS, toMs: 8e15 });

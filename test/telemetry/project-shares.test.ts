@@ -43,7 +43,7 @@ t.test("another project's batches do not make one of a neighbour's stored twice"
   const send = (project: string, batchId: string) =>
     answers.answer({ project, batchId, rows: [] }, async () => {
       stored++;
-      return { accepted: 0, duplicates: 0, rejected: [] };
+      return { accepted: 0, duplicates: 0, rejected: [], sequence: 0 };
     });
   await send('neighbour', '1');
   for (let i = 0; i < 12_000; i++) await send('hostile', `${i}`);

@@ -111,9 +111,11 @@ async function comeFromLog({ history, stream, clock }: PromqlServer): Promise<vo
 t.test('what the store could not take is an error in every answer, and heals', async (t) => {
   const { world, answersOf } = await openWorld(t);
   const limits = { demo: Number.POSITIVE_INFINITY };
-  world.history.boundProjects((project) =>
-    project === 'demo' ? limits.demo : Number.POSITIVE_INFINITY,
-  );
+  world.history.boundProjects({
+    of: (project) => ({
+      headBytes: project === 'demo' ? limits.demo : Number.POSITIVE_INFINITY,
+    }),
+  });
   const neighbour = await answersOf('other');
   t.equal(historyCheck(world.history)().state, 'ready');
 

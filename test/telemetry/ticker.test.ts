@@ -1,7 +1,8 @@
 /** Ticks: one each 15 s for every partition that has a project, and none made up afterwards. */
 import t from 'tap';
-import { pastEntries } from '../../actors/telemetry/sample-log.ts';
+import { appendEntry, pastEntries, pastMarkers } from '../../actors/telemetry/sample-log.ts';
 import { TICK_MS, tick } from '../../actors/telemetry/ticker.ts';
+import { soleOwner } from '../../streams/platform/ownership.ts';
 import { partitionOf } from '../../streams/platform/stream.ts';
 import { openAlertingWorld, START_MS } from '../support/alerting-on-host.ts';
 
@@ -36,3 +37,49 @@ t.test('each partition with a project is ticked, the system and an outage are no
   await world.pass(TICK_MS);
   t.equal((await ticks()).length, 6);
 });
+
+t.test(
+  'a member ticks what it acts for, at once, and says first that an epoch begins',
+  async (t) => {
+    const world = await openAlertingWorld(t);
+    for (const project of ['demo', 'other']) await world.saveRule({}, { project });
+    const [demo, other] = [partitionOf('demo'), partitionOf('other')];
+    const epochs = new Map([[demo, 3]]);
+    const listeners = new Set<() => void>();
+    const ownership = {
+      ...soleOwner,
+      epochOf: (partition: number) => epochs.get(partition),
+      onChange(listener: () => void) {
+        listeners.add(listener);
+        return () => void listeners.delete(listener);
+      },
+    };
+    const written = async () => {
+      const found: string[] = [];
+      for await (const { entry, partition } of pastEntries(world.stream, { sequence: 1 })) {
+        const { epoch = 0 } = entry.kind === 'batch' ? {} : entry;
+        found.push(`${entry.kind} of ${partition === demo ? 'demo' : 'other'} under ${epoch}`);
+      }
+      return found;
+    };
+    const stop = world.run((signal) => tick({ ...world, ownership }, signal));
+    await world.pass(0);
+    t.same(await written(), ['rules of demo under 3', 'tick of demo under 3']);
+    epochs.delete(demo);
+    epochs.set(other, 8);
+    for (const listener of listeners) listener();
+    await world.pass(0);
+    t.same((await written()).slice(2), ['rules of other under 8', 'tick of other under 8']);
+    await world.pass(TICK_MS);
+    t.same((await written()).slice(4), ['tick of other under 8'], 'once for each epoch');
+    await stop();
+    t.equal(listeners.size, 0);
+    // A marker of the member before, which was on its way.
+    const late = { kind: 'rules', atMs: START_MS, upserts: [], removals: [] } as const;
+    await appendEntry(world.stream, other, { ...late, epoch: 7 });
+    await appendEntry(world.stream, other, { ...late, epoch: 8 });
+    const kept: unknown[] = [];
+    for await (const { epoch } of pastMarkers(world.stream)) kept.push(epoch);
+    t.same(kept, [3, 8, 8], 'who reads markers alone leaves it out as well');
+  },
+);

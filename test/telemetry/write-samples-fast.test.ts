@@ -65,7 +65,7 @@ interface Side {
 
 /** What ingest does with the next requests; both sides share it. */
 const behaviour: { write: Ingest['write'] } = { write: async () => nothing };
-const nothing = { accepted: 0, duplicates: 0, rejected: [] };
+const nothing = { accepted: 0, duplicates: 0, rejected: [], sequence: 0 };
 
 async function openSide(t: Test, fast: boolean): Promise<Side> {
   const written: WriteRequest[] = [];
@@ -104,7 +104,7 @@ async function openSide(t: Test, fast: boolean): Promise<Side> {
         acceptCompression: [...COMPRESSIONS],
         readMaxBytes: 1024 * 1024,
         routes: (router) => {
-          router.service(IngestService, ingestService({ ingest, host, ...bounds }));
+          router.service(IngestService, ingestService({ ingest, host, positions, ...bounds }));
           admitBodies(router, deps);
           releaseSlots(router, bounds.gate);
           completeResponses(router, deps);
@@ -233,8 +233,7 @@ t.test(
   async (t) => {
     const pair = await openPair(t);
     behaviour.write = async () => ({
-      accepted: 1_000_000,
-      duplicates: 3,
+      ...{ accepted: 1_000_000, duplicates: 3, sequence: 0 },
       rejected: [{ row: 1, series: 'svc_vm_load1', reason: 'NOT_FINITE' }],
     });
     for (const pieces of [1, 3]) {
@@ -266,7 +265,7 @@ t.test('rows of one layout share the same list of series', async (t) => {
 t.test('what a caller may report goes along, the same on both ways', async (t) => {
   const pair = await openPair(t);
   behaviour.write = async ({ project, reach }) => ({
-    ...{ accepted: 1, duplicates: 0 },
+    ...{ accepted: 1, duplicates: 0, sequence: 0 },
     rejected: [
       { row: 0, series: `${project} ${reach?.datacenter} ${reach?.vm}`, reason: 'OTHER_VM' },
     ],
@@ -307,7 +306,7 @@ t.test('what a caller may report goes along, the same on both ways', async (t) =
 
 t.test('what the handler does not take, the framework answers, its body unharmed', async (t) => {
   const pair = await openPair(t);
-  behaviour.write = async () => ({ accepted: 5, duplicates: 0, rejected: [] });
+  behaviour.write = async () => ({ ...nothing, accepted: 5 });
   const body = encoded(ordinary);
   const json = toJsonString(WriteSamplesRequestSchema, create(WriteSamplesRequestSchema, ordinary));
   const otherProject = encoded({ ...ordinary, projectName: 'projects/other' });

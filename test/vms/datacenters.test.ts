@@ -12,7 +12,12 @@ async function watching(t: Test) {
   const lost = { count: 0 };
   const start = () => {
     const onLost = (): void => void lost.count++;
-    const datacenters = new Datacenters({ ...world, silenceMs: 90_000, onLost });
+    const datacenters = new Datacenters({
+      ...world,
+      datacenter: 'DC-1',
+      silenceMs: 90_000,
+      onLost,
+    });
     const stop = world.run((signal) => datacenters.run(['DC-1'], 5_000, signal));
     return { datacenters, stop };
   };
@@ -80,7 +85,7 @@ t.test('rows that were all refused are no report; a state without a value is one
     clock: world.clock,
     writer: new PartitionWriter(world),
     registry: new VmRegistry({ ...world, datacenter: 'DC-1' }),
-    onRows: () => datacenters.reported('DC-1'),
+    onRows: datacenters.reported,
     onSamples: () => {},
   });
   const write = (row: IngestRow) => ingest.write({ project: PROJECT, batchId: '', rows: [row] });
@@ -90,6 +95,29 @@ t.test('rows that were all refused are no report; a state without a value is one
   await world.pass(5_000);
   t.equal(datacenters.stateOf('DC-1'), 'stale');
   await write({ ...cpuRow('vm-1', world.clock.now(), 1), series: [], values: [] });
+  await world.pass(5_000);
+  t.equal(datacenters.stateOf('DC-1'), 'live');
+});
+
+t.test('rows at any member keep a data center live; one member alone commits', async (t) => {
+  const world = await openAlertingWorld(t);
+  const there = new Map([['DC-1', 2_000]]);
+  const member = { isOwner: false };
+  const datacenters = new Datacenters({
+    ...{ ...world, datacenter: 'DC-1', silenceMs: 90_000 },
+    ownership: { owns: () => member.isOwner },
+    heardElsewhere: () => there,
+  });
+  world.run((signal) => datacenters.run(['DC-1'], 5_000, signal));
+  await world.pass(200_000, 5_000);
+  t.same(datacenters.ages(), { 'DC-1': 2_000 }, 'as of the last look');
+  there.clear();
+  await world.pass(200_000, 5_000);
+  t.equal(datacenters.stateOf('DC-1'), 'live', 'it notices and commits nothing');
+  member.isOwner = true;
+  await world.pass(5_000);
+  t.equal(datacenters.stateOf('DC-1'), 'stale');
+  there.set('DC-1', 1_000);
   await world.pass(5_000);
   t.equal(datacenters.stateOf('DC-1'), 'live');
 });

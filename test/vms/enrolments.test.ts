@@ -10,6 +10,7 @@ import { runTimers } from '../../actors/platform/host/timers.ts';
 import type { VmBody } from '../../actors/vms/vm-directory.ts';
 import { parseKey, parseSecret } from '../../src/platform/keys.ts';
 import { openEnrolments } from '../../src/vms/open-vms.ts';
+import { soleOwner } from '../../streams/platform/ownership.ts';
 import { Refusal } from '../../streams/platform/refusal.ts';
 import { DAY_MS, HOUR_MS, START_MS, startWorld, tester } from '../support/host-in-memory.ts';
 
@@ -49,7 +50,7 @@ async function enrolling(t: Test, datacenters: readonly string[] = ['DC-1', 'DC-
   const pass = async (ms: number): Promise<void> => {
     const stopping = new AbortController();
     const running = runTimers(
-      { host, clock, owns: () => true, onFault: (_, error) => t.fail(String(error)) },
+      { host, clock, ownership: soleOwner, onFault: (_, error) => t.fail(String(error)) },
       stopping.signal,
     );
     await clock.advance(ms);

@@ -4,7 +4,7 @@ import type {
   InstancePage,
   SeriesOfRule,
   SoftInstance,
-} from '../../../streams/alerting/evaluation/fold.ts';
+} from '../../../streams/alerting/evaluation/inspect.ts';
 
 export type {
   InspectedInstance,
@@ -12,8 +12,12 @@ export type {
   InstancePosition,
   SeriesOfRule,
   SoftInstance,
-} from '../../../streams/alerting/evaluation/fold.ts';
+} from '../../../streams/alerting/evaluation/inspect.ts';
 
+/**
+ * What the evaluator holds at this moment. After a restart it is incomplete until the evaluator has
+ * caught up with the log.
+ */
 export interface EvaluatorView {
   /**
    * Instances of the project's rules that the evaluator holds: every one, VM by VM; or a page of
@@ -26,10 +30,12 @@ export interface EvaluatorView {
   quota(project: string): InstanceQuota;
 }
 
+/** How far a project's quota of instances reaches now. */
 export interface InstanceQuota {
   readonly evaluated: number;
   /** By rule id; a rule whose instances are all evaluated is absent. */
   readonly unevaluated: ReadonlyMap<string, number>;
 }
 
+/** Of a project that has no rule in force. */
 export const NO_INSTANCES: InstanceQuota = { evaluated: 0, unevaluated: new Map() };

@@ -8,20 +8,17 @@
  */
 import { concatMap, from, fromEvent, lastValueFrom, takeUntil, tap } from 'rxjs';
 import { pastFromMs } from '../../../streams/alerting/evaluation/catch-up.ts';
+import { inspect, inspectOne, inspectPage } from '../../../streams/alerting/evaluation/inspect.ts';
 import {
   createState,
-  type EvaluationState,
-  inspect,
-  inspectOne,
-  inspectPage,
-} from '../../../streams/alerting/evaluation/fold.ts';
-import {
   type EvaluatedEntry,
   evaluate,
   type PlacedMarker,
 } from '../../../streams/alerting/evaluation/pipeline.ts';
+import type { EvaluationState } from '../../../streams/alerting/evaluation/state.ts';
 import type { Clock } from '../../../streams/platform/clock.ts';
 import type { Actor } from '../../../streams/platform/commit/commit.ts';
+import type { Ownership } from '../../../streams/platform/ownership.ts';
 import { pause } from '../../../streams/platform/pause.ts';
 import { Refusal } from '../../../streams/platform/refusal.ts';
 import { partitionOf, type Stream } from '../../../streams/platform/stream.ts';
@@ -30,15 +27,22 @@ import type {
   EvaluationRule,
   LivenessReport,
   LogEntry,
+  RulesEntry,
 } from '../../../streams/telemetry/entry.ts';
 import type { PlacedEntry } from '../../../streams/telemetry/entry-codec.ts';
 import type { SampleBatch } from '../../../streams/telemetry/samples/batch.ts';
 import type { LatestRow } from '../../../streams/telemetry/samples/columns.ts';
+import { AppliedPosition } from '../../platform/host/applier.ts';
 import type { Host } from '../../platform/host/host-port.ts';
 import { isRetryable } from '../../platform/retryable.ts';
 import { TimeSlices } from '../../platform/time-slices.ts';
 import { type RowRecovery, recoverRows } from '../../telemetry/row-recovery.ts';
-import { pastEntries, SAMPLES_STREAM, SampleLogReader } from '../../telemetry/sample-log.ts';
+import {
+  pastEntries,
+  pastMarkers,
+  SAMPLES_STREAM,
+  SampleLogReader,
+} from '../../telemetry/sample-log.ts';
 import { decideEdge, HELD_VMS_MAX, submitInParts } from '../incident.ts';
 import { confirmRule, seedOf } from '../rule-markers.ts';
 import {
@@ -63,11 +67,15 @@ export interface HistoryWriter {
   newest?(project: string, vm: string): LatestRow | undefined;
 }
 
+/** The log that is read, and the two that take its entries: history first, then the evaluator. */
 export interface SamplePipelineDeps {
   readonly host: Host;
   readonly stream: Stream;
   readonly clock: Clock;
   readonly history: HistoryWriter;
+  readonly ownership: Ownership;
+  /** See `EdgeCommitsDeps`. */
+  readonly decidedBy?: (partition: number) => number | undefined;
   /** Rows that history had no room for; see `recoverRows`. Absent: it always has room. */
   readonly recovery?: RowRecovery;
   /** See `EvaluatorDeps`. */
@@ -76,9 +84,14 @@ export interface SamplePipelineDeps {
   readonly onFault?: (what: string, error: unknown) => void;
 }
 
+/**
+ * The reader of the log. It answers for the evaluator also between two runs, when there is none.
+ */
 export class SamplePipeline implements EvaluatorView {
   readonly #deps: SamplePipelineDeps;
   readonly #partitions = new Set<number>();
+  /** Position in SAMPLES up to which history has what was written: queries find it. */
+  readonly stored = new AppliedPosition(0);
   #evaluator: Evaluator | undefined;
   #caughtUpAt = Number.POSITIVE_INFINITY;
 
@@ -150,26 +163,30 @@ export class SamplePipeline implements EvaluatorView {
   #store(history: HistoryWriter, { entry, partition, sequence }: PlacedEntry): void {
     this.#partitions.add(partition);
     // Older entries are in chunks on disk: only the evaluator reads them again.
-    if (sequence < history.floor(partition)) return;
-    if (entry.kind === 'batch') history.append(entry.batch, { partition, sequence });
-    else history.pass({ partition, sequence });
+    if (sequence >= history.floor(partition)) {
+      if (entry.kind === 'batch') history.append(entry.batch, { partition, sequence });
+      else history.pass({ partition, sequence });
+    }
+    // A run that begins again reads what an earlier one has stored.
+    if (sequence > this.stored.sequence) this.stored.advance(sequence);
   }
 }
 
 // The evaluator subscribes to the evaluation pipeline with the live log as its source, turns of the
 // main thread as its pacer, and commits as its sink.
 
-export interface EvaluatorDeps extends OutagePorts {
-  readonly host: Host;
+/** What one run of the evaluator needs; everything else it holds comes from the log. */
+export interface EvaluatorDeps extends OutagePorts, EdgeCommitsDeps {
   readonly stream: Stream;
   readonly log: SampleLogReader;
-  readonly clock: Clock;
   /** Takes each decoded entry before it is evaluated, at the pace of the reader: history does. */
   readonly store?: (placed: PlacedEntry) => void;
-  /** An edge could not be decided, by a fault of ours. Absent: the run ends with it. */
-  readonly onFault?: (what: string, error: unknown) => void;
 }
 
+/**
+ * One run, from the log's first sequence on. After a fault it is thrown away, and another one
+ * begins.
+ */
 export class Evaluator implements EvaluatorView {
   readonly #deps: EvaluatorDeps;
   readonly #slices: TimeSlices;
@@ -254,13 +271,8 @@ export class Evaluator implements EvaluatorView {
   /** Rules whose marker the log still holds: replaying it brings them in at the right place. */
   async #markedRules(): Promise<ReadonlySet<string>> {
     const marked = new Set<string>();
-    for await (const { entry } of pastEntries(
-      this.#deps.stream,
-      { sequence: 1 },
-      { kind: 'rules' },
-    )) {
-      if (entry.kind !== 'rules') continue;
-      for (const rule of entry.upserts) marked.add(markOf(rule));
+    for await (const { upserts } of pastMarkers(this.#deps.stream)) {
+      for (const rule of upserts) marked.add(markOf(rule));
     }
     return marked;
   }
@@ -326,10 +338,20 @@ function markOf({ rule, evaluationRevision }: EvaluationRule): string {
 //
 //     edges        -> decisions, by project, in commits of bounded size
 //     rule marker  -> its pending rules are applied, then the edges that waited for them
+//
+// Every member evaluates every partition, and its owner alone decides. The others keep what it has not
+// said to have decided: a member that takes over decides that first, when the first tick of its epoch
+// comes back from the log.
 
+/** The host that decides edges, and who learns of one that it could not decide. */
 export interface EdgeCommitsDeps {
   readonly host: Host;
   readonly clock: Clock;
+  readonly ownership: Ownership;
+  /**
+   * Position in SAMPLES up to which the owner of a partition has decided. Absent: nobody else is one.
+   */
+  readonly decidedBy?: (partition: number) => number | undefined;
   /** An edge could not be decided, by a fault of ours. Absent: that ends the evaluation. */
   readonly onFault?: (what: string, error: unknown) => void;
 }
@@ -349,25 +371,78 @@ const COMMIT_ESTIMATE_MAX = 56 * 1024;
 /** Bytes of a step below firing, beyond the one that every firing has. */
 const RUN_EVENT_ESTIMATE = 700;
 
+/** What is to be decided of an entry. */
+type Undecided = Pick<EvaluatedEntry, 'sequence' | 'partition' | 'edges'> & {
+  readonly entry: RulesEntry | undefined;
+};
+
+/** Edges of a rule whose new version is pending. */
+interface HeldEdges {
+  readonly project: string;
+  /** Of the first. */
+  readonly sequence: number;
+  readonly edges: Edge[];
+}
+
+/**
+ * The sink of the pipeline: edges become events of alert instances, in commits. An edge that was
+ * committed before is recognised by its event time.
+ */
 export class EdgeCommits {
   readonly #deps: EdgeCommitsDeps;
-  /** Edges of rules whose new version is pending, by rule, with the sequence of the first. */
-  readonly #held = new Map<string, { readonly sequence: number; readonly edges: Edge[] }>();
+  /** By rule. */
+  readonly #held = new Map<string, HeldEdges>();
+  /** Of partitions that another member acts for: what it is not known to have decided, in order. */
+  readonly #waiting = new Map<number, Undecided[]>();
 
   constructor(deps: EdgeCommitsDeps) {
     this.#deps = deps;
   }
 
-  /** A rule is confirmed before the edges of its catch-up: only rules in force have edges. */
-  async commit({ sequence, entry, edges }: EvaluatedEntry, signal: AbortSignal): Promise<void> {
-    const released = entry.kind === 'rules' ? await this.#confirmRules(entry, signal) : [];
-    await this.#commitEdges([...released, ...edges], sequence, signal);
+  /** Decides an entry, after those of its partition that wait; or has it wait for its owner. */
+  async commit(evaluated: EvaluatedEntry, signal: AbortSignal): Promise<void> {
+    const { sequence, partition, edges, entry } = evaluated;
+    const marker = entry.kind === 'rules' ? entry : undefined;
+    if (marker !== undefined || edges.length > 0) {
+      const waiting = this.#waiting.get(partition) ?? [];
+      this.#waiting.set(partition, waiting);
+      waiting.push({ sequence, partition, edges, entry: marker });
+    }
+    await this.#decideWaiting(partition, signal);
   }
 
-  /** Sequence of the first entry whose edges wait for a pending rule; Infinity: none wait. */
+  /**
+   * Sequence of the first entry that this member is to decide and has not: its edges wait for a pending
+   * rule, or for their turn after a take-over. Infinity: there is none.
+   */
   pendingFrom(): number {
-    const held = [...this.#held.values()].map(({ sequence }) => sequence);
-    return Math.min(Number.POSITIVE_INFINITY, ...held);
+    const { owns, epochOf } = this.#deps.ownership;
+    const held = [...this.#held.values()].filter(({ project }) => owns(project));
+    const owned = [...this.#waiting].filter(([partition]) => epochOf(partition) !== undefined);
+    const first = owned.flatMap(([, waiting]) => waiting.slice(0, 1));
+    return Math.min(Number.POSITIVE_INFINITY, ...[...held, ...first].map((each) => each.sequence));
+  }
+
+  async #decideWaiting(partition: number, signal: AbortSignal): Promise<void> {
+    const waiting = this.#waiting.get(partition);
+    const isOwner = () => this.#deps.ownership.epochOf(partition) !== undefined;
+    for (let first = waiting?.[0]; waiting && first; first = waiting[0]) {
+      const isDecided = first.sequence <= (this.#deps.decidedBy?.(partition) ?? 0);
+      if (!isDecided) {
+        if (!isOwner()) return;
+        await this.#decideEntry(first, signal);
+        // Whoever took over meanwhile may have decided it, or be about to.
+        if (signal.aborted || !isOwner()) return;
+      }
+      waiting.shift();
+    }
+    this.#waiting.delete(partition);
+  }
+
+  /** A rule is confirmed before the edges of its catch-up: only rules in force have edges. */
+  async #decideEntry({ sequence, entry, edges }: Undecided, signal: AbortSignal): Promise<void> {
+    const released = entry ? await this.#confirmRules(entry, signal) : [];
+    await this.#commitEdges([...released, ...edges], sequence, signal);
   }
 
   /**
@@ -414,7 +489,7 @@ export class EdgeCommits {
   #hold(edge: Edge, sequence: number): void {
     const { project, rule } = edge.key;
     const key = ruleKey(project, rule);
-    const held = this.#held.get(key) ?? { sequence, edges: [] };
+    const held = this.#held.get(key) ?? { project, sequence, edges: [] };
     this.#held.set(key, held);
     held.edges.push(edge);
   }
@@ -423,10 +498,7 @@ export class EdgeCommits {
    * Called when the marker has been folded: its rules are in force from here on. Resolves with the
    * edges that waited for it.
    */
-  async #confirmRules(
-    { upserts, removals }: LogEntry & { kind: 'rules' },
-    signal: AbortSignal,
-  ): Promise<Edge[]> {
+  async #confirmRules({ upserts, removals }: RulesEntry, signal: AbortSignal): Promise<Edge[]> {
     const named = [
       ...upserts.map((each) => ({ ...each, isEvaluated: true })),
       ...removals.map((each) => ({ ...each, isEvaluated: false })),

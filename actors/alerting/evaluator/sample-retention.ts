@@ -2,7 +2,7 @@
  * Truncates the sample log: entries that are in chunks on disk and older than the longest window of
  * any rule are no longer needed.
  */
-import { FLOOR_MARGIN_MS } from '../../../streams/alerting/evaluation/fold.ts';
+import { FLOOR_MARGIN_MS } from '../../../streams/alerting/evaluation/notification-diff.ts';
 import type { Clock } from '../../../streams/platform/clock.ts';
 import { pause } from '../../../streams/platform/pause.ts';
 import { type Stream, StreamUnavailable } from '../../../streams/platform/stream.ts';
@@ -11,12 +11,15 @@ import { liveInstances } from '../../platform/host/live-instances.ts';
 import { SAMPLES_STREAM } from '../../telemetry/sample-log.ts';
 import type { HistoryWriter, SamplePipeline } from './evaluator.ts';
 
+/** Both that still need entries, history and the evaluator, and the stream that holds them. */
 export interface SampleRetentionDeps {
   readonly host: Host;
   readonly stream: Stream;
   readonly clock: Clock;
   readonly history: Pick<HistoryWriter, 'floor'>;
   readonly pipeline: Pick<SamplePipeline, 'partitions' | 'throughSequence'>;
+  /** `sampleFloor` of every live member, the own one may be among them. Absent: it is alone. */
+  readonly memberFloors?: () => readonly number[];
   /** The stream did not answer: nothing was truncated this time. */
   readonly onLost?: (error: StreamUnavailable) => void;
 }
@@ -41,17 +44,30 @@ export async function retainSamples(deps: SampleRetentionDeps, signal: AbortSign
 
 /** Removes the entries that neither history nor the evaluator needs any longer. */
 async function truncateSamples(deps: SampleRetentionDeps): Promise<void> {
-  const { clock, history, pipeline, stream } = deps;
+  const { clock, stream } = deps;
   const state = await stream.state(SAMPLES_STREAM);
-  const floors = [...pipeline.partitions()].map((partition) => history.floor(partition));
   const windowStart = await firstSince(
     stream,
     clock.now() - (await keptMs(deps.host)),
     state.lastSequence + 1,
   );
-  const below = Math.min(...floors, windowStart, pipeline.throughSequence() + 1);
+  // The own floor as it is now: what is announced may be a second old.
+  const floors = [sampleFloor(deps), ...(deps.memberFloors?.() ?? [])];
+  const below = Math.min(windowStart, ...floors);
   if (below <= state.firstSequence) return;
   await stream.truncate({ stream: SAMPLES_STREAM, belowSequence: below });
+}
+
+/**
+ * First sequence of SAMPLES that this member still needs: what lies below is in chunks on its disk and
+ * evaluated. A member announces it, and nobody cuts the log above the smallest.
+ */
+export function sampleFloor({
+  history,
+  pipeline,
+}: Pick<SampleRetentionDeps, 'history' | 'pipeline'>): number {
+  const floors = [...pipeline.partitions()].map((partition) => history.floor(partition));
+  return Math.min(...floors, pipeline.throughSequence() + 1);
 }
 
 /** How far a rebuilt evaluator looks back, ms: the longest window in force, and its margin. */

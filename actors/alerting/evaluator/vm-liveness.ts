@@ -7,8 +7,10 @@
  *     registrations     -+-> silent together, by data center -> report, written with the next tick
  *     history, once     -+
  */
-import { type EvaluationState, noteKnownVms } from '../../../streams/alerting/evaluation/fold.ts';
+
+import { noteKnownVms } from '../../../streams/alerting/evaluation/pipeline.ts';
 import {
+  type EvaluationState,
   type FactsByVm,
   factsOf,
   fellSilentIn,
@@ -37,6 +39,10 @@ import { type VmBody, vmDirectoryOf } from '../../vms/vm-directory.ts';
 // a row in it have been looked up in history. Until then ticks carry none, and the last report
 // holds.
 
+/**
+ * Facts that the log does not have; without them a VM that was silent before the log's floor counts
+ * as never observed.
+ */
 export interface OutagePorts {
   /** Newest row of a VM within retention: of those that fell silent before the log's floor. */
   readonly newest?: (project: string, vm: string) => LatestRow | undefined;
@@ -58,6 +64,9 @@ const AHEAD_MS = 90_000;
 /** Most VMs whose data centers one tick names; the next ticks name the others. */
 const PLACED_MAX = 2_000;
 
+/**
+ * Makes the liveness report that the next tick carries. It says nothing before it knows every VM.
+ */
 export class OutageDetector {
   readonly #deps: OutageDeps;
   readonly #states: ReadonlyMap<number, EvaluationState>;
@@ -147,6 +156,7 @@ const OUTAGE_VMS = 5;
 /** VMs taken from the directory in one turn of the event loop. */
 const PAGE = 1_000;
 
+/** When each registered VM was last observed, by project. */
 export class VmLiveness {
   readonly #host: Host;
   readonly #projects = new Map<string, FactsByVm>();

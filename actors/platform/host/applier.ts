@@ -23,6 +23,7 @@ import type { Stream, StreamMessage, StreamRead } from '../../../streams/platfor
 import type { TimeSlices } from '../time-slices.ts';
 import type { HostCounters } from './counters.ts';
 
+/** What the applier reads from and writes to. */
 export interface ApplierOptions {
   readonly stream: Stream;
   readonly store: InstanceStore;
@@ -36,11 +37,19 @@ export type ApplierHealth =
   | { readonly state: 'starting' | 'ready' }
   | { readonly state: 'retrying' | 'stopped'; readonly reason: string };
 
+/**
+ * Called after a commit has been applied, in the stream's order. What it throws is counted, and
+ * stops nothing.
+ */
 export type AppliedListener = (applied: { commit: Commit; sequence: number }) => void;
 
 const RETRY_MS_MIN = 50;
 const RETRY_MS_MAX = 5_000;
 
+/**
+ * One for each node. It runs until `stop`, and starts again by itself when a read of the stream
+ * breaks.
+ */
 export class Applier {
   readonly position: AppliedPosition;
   readonly #options: ApplierOptions;
@@ -193,7 +202,7 @@ export class Applier {
       throw new HistoryMismatch(
         'behind',
         `This node has applied EVENTS up to ${applied}, the stream begins at ${firstSequence}: ` +
-          'what lies between is gone; start from a snapshot of another node',
+          'what lies between is gone; start it again, and it takes a snapshot of the others',
       );
     }
     if (applied >= firstSequence) await this.#assertHolds(applied, appliedHash);
@@ -214,7 +223,8 @@ export class Applier {
     throw new HistoryMismatch(
       'behind',
       `Commit ${number} of ${project} at ${sequence} follows one this node never saw (it has ` +
-        `${head.number}), and messages were missing before: start from a snapshot of another node`,
+        `${head.number}), and messages were missing before: move its control.db aside and start it ` +
+        'again, and it takes a snapshot of the others',
     );
   }
 
@@ -265,6 +275,7 @@ interface Waiter {
   readonly reject: (error: unknown) => void;
 }
 
+/** How far this node has applied EVENTS, and whoever waits for it to come to a sequence. */
 export class AppliedPosition {
   #sequence: number;
   #failure: unknown;

@@ -34,6 +34,7 @@ export type Verdict =
   /** `fault`: no `Refusal`, but a mistake of ours. */
   | { readonly kind: 'rejected'; readonly error: unknown; readonly fault: boolean };
 
+/** What became of a batch: its verdicts, and the commit to append. */
 export interface Batch {
   /** One for each submission taken, in order; the others did not fit any more. */
   readonly verdicts: readonly Verdict[];
@@ -43,6 +44,7 @@ export interface Batch {
   readonly decisions: readonly EncodedDecision[];
 }
 
+/** The head that a batch is decided on, and all that a decision may see. */
 export interface BatchContext extends Interpretation {
   readonly view: StoredView;
   readonly head: Head;

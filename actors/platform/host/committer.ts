@@ -32,6 +32,7 @@ import type { HostCounters } from './counters.ts';
 import type { Interpretation } from './draft.ts';
 import type { Committed } from './host-port.ts';
 
+/** What the writers of all projects share. */
 export interface CommitterOptions extends Interpretation {
   readonly stream: Stream;
   readonly store: InstanceStore;
@@ -63,6 +64,7 @@ interface InFlight {
   readonly committed: Promise<Committed<unknown>>;
 }
 
+/** The writer of one project. Submissions wait here in their order, up to a bound. */
 export class Committer {
   readonly #project: string;
   readonly #options: CommitterOptions;
@@ -231,6 +233,7 @@ function* submissionsOf(queue: readonly Pending[]): Generator<AnySubmission> {
 // bytes while the outcome is unknown, and judges by what the applier has read. The expected
 // sequence spares the stream a commit that comes too late; it decides nothing.
 
+/** What appending one commit needs. */
 export interface PublishOptions {
   readonly stream: Stream;
   readonly store: InstanceStore;

@@ -27,6 +27,7 @@ export interface HostCounters {
   listenerFaults: number;
 }
 
+/** All at 0. */
 export function createCounters(): HostCounters {
   return {
     commits: 0,

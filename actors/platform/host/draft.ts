@@ -66,6 +66,10 @@ const EFFECT_DEPTH_MAX = 16;
 /** An event of any machine, as it is committed. */
 type AnyEvent = InstanceStep['event'];
 
+/**
+ * One decision, on the project's head. It is thrown away when the decision throws, with all that it
+ * has changed.
+ */
 export class DecisionDraft implements Draft {
   readonly project: string;
   readonly at: number;
@@ -261,12 +265,18 @@ interface Change<T> {
   readonly item: T | null;
 }
 
+/**
+ * The projection with the changes of a batch over it; what a decision that threw has changed is
+ * taken back.
+ */
 export class Overlay implements StoredView {
   readonly project: string;
   readonly #base: StoredView;
   readonly #machines: Machines;
   readonly #instances = new Map<string, Change<StoredInstance>>();
   readonly #records = new Map<string, Change<StoredRecord>>();
+  /** Rows of the projection that were read: nothing is applied while a batch is decided. */
+  readonly #stored = new Map<string, StoredInstance | undefined>();
   #undo: (() => void)[] = [];
 
   constructor(base: StoredView, machines: Machines) {
@@ -310,7 +320,13 @@ export class Overlay implements StoredView {
 
   instance(machine: string, instance: string): StoredInstance | undefined {
     const change = this.#instances.get(keyOf(machine, instance));
-    return change ? (change.item ?? undefined) : this.#base.instance(machine, instance);
+    return change ? (change.item ?? undefined) : this.#storedInstance(machine, instance);
+  }
+
+  #storedInstance(machine: string, instance: string): StoredInstance | undefined {
+    const key = keyOf(machine, instance);
+    if (!this.#stored.has(key)) this.#stored.set(key, this.#base.instance(machine, instance));
+    return this.#stored.get(key);
   }
 
   instances(machine: string, options: ListOptions & InstanceFilter): Page<StoredInstance> {
@@ -333,16 +349,20 @@ export class Overlay implements StoredView {
   countInstances(machine: string, options: InstanceCount): number {
     let count = this.#base.countInstances(machine, options);
     for (const [id, { item }] of changesOf(this.#instances, machine)) {
-      const before = this.#base.instance(machine, id);
+      const before = this.#storedInstance(machine, id);
       if (before && this.#matches(before, options)) count--;
       if (item && this.#matches(item, options)) count++;
     }
     return count;
   }
 
-  #matches(item: StoredInstance, { final, owner, incident }: InstanceFilter): boolean {
+  #matches(item: StoredInstance, filter: InstanceFilter | InstanceCount): boolean {
     const definition = this.#machines.get(item.machine);
     const indexed = (index: IndexName) => indexedValue(definition, index, item.context);
+    if ('destination' in filter) {
+      return item.value === filter.state && indexed('destination') === filter.destination;
+    }
+    const { final, owner, incident }: InstanceFilter = filter;
     if (incident !== undefined) return indexed('incident') === incident;
     if (final !== undefined && item.final !== final) return false;
     return owner === undefined || indexed('owner') === owner;

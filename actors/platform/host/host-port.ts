@@ -56,6 +56,10 @@ export interface Draft extends ProjectView {
   truncate(start: ChainStart): void;
 }
 
+/**
+ * What sending an event came to; `changed` is false where the machine has no transition for it in
+ * its state.
+ */
 export interface StepOutcome<M extends MachineName = MachineName> {
   readonly instance: Instance<M>;
   readonly changed: boolean;
@@ -70,6 +74,7 @@ export interface RequestKey {
   readonly fingerprint: string;
 }
 
+/** One change, decided at the head of its project. */
 export interface Submission<T> {
   readonly project: string;
   readonly by: Actor;
@@ -88,6 +93,7 @@ export interface Submission<T> {
   decide(draft: Draft): T;
 }
 
+/** The answer of a decision whose commit is durable and applied on this node. */
 export interface Committed<T> {
   readonly answer: T;
   /** Position in EVENTS: `svc-sequence`. */
@@ -99,6 +105,10 @@ export interface Committed<T> {
 /** What expands an effect, inside the decision, into further steps and records. */
 export type EffectExpander = (effect: Effect, source: Instance, draft: Draft) => void;
 
+/**
+ * The one way in which state changes. Reads are of what is applied here, which may be a moment
+ * behind other nodes.
+ */
 export interface Host {
   /**
    * Resolves once the decision's commit is durable and applied here. Throws the `Refusal` that

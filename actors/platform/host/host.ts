@@ -30,6 +30,10 @@ import { DecisionDraft } from './draft.ts';
 import type { Committed, Draft, EffectExpander, Host, Submission } from './host-port.ts';
 import { typedInstance, typedReads } from './rows.ts';
 
+/**
+ * Adapters, machines and the node's name. `expand` turns effects of machines into further steps and
+ * records.
+ */
 export interface HostOptions {
   readonly stream: Stream;
   readonly store: InstanceStore;

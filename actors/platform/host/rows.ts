@@ -159,8 +159,11 @@ interface InstanceOf<M extends MachineName> extends StoredInstance {
   readonly context: ContextOf<M>;
 }
 
+/** Context of a machine by its name, in its newest version. */
 export type ContextOf<M extends MachineName> = MachineTypes[M]['context'];
+/** Events of a machine by its name. */
 export type EventOf<M extends MachineName> = MachineTypes[M]['event'];
+/** What a machine is started with, by its name. */
 export type InputOf<M extends MachineName> = MachineTypes[M]['input'];
 
 /**
@@ -170,6 +173,7 @@ export type InputOf<M extends MachineName> = MachineTypes[M]['input'];
 // biome-ignore lint/suspicious/noEmptyInterface: the rooms add its members.
 export interface RecordBodies {}
 
+/** Kinds of records that some room has declared. */
 export type RecordKind = keyof RecordBodies;
 
 /** A document beside the machines. */

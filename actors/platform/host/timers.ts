@@ -6,15 +6,16 @@
 import type { Clock } from '../../../streams/platform/clock.ts';
 import type { Actor, Commit } from '../../../streams/platform/commit/commit.ts';
 import type { DueTimer } from '../../../streams/platform/commit/projection.ts';
+import type { Ownership } from '../../../streams/platform/ownership.ts';
 import { pause, Sleep } from '../../../streams/platform/pause.ts';
 import { isRetryable } from '../retryable.ts';
 import type { RunningHost } from './host.ts';
 
+/** The host that fires, and which projects are this node's. */
 export interface TimersOptions {
   readonly host: Pick<RunningHost, 'dueTimers' | 'nextTimerDueMs' | 'fireTimer' | 'onApplied'>;
   readonly clock: Clock;
-  /** Is this node the one that acts for the project? Asked anew each time. */
-  readonly owns: (project: string) => boolean;
+  readonly ownership: Ownership;
   /** A timer could not be fired by a fault of ours; it is tried again later and later. */
   readonly onFault: (timer: DueTimer, error: unknown) => void;
 }
@@ -40,7 +41,10 @@ export async function runTimers(options: TimersOptions, signal: AbortSignal): Pr
   const { host, clock } = options;
   const faults = new Map<string, Fault>();
   const alarm = new Alarm(clock);
-  const forget = host.onApplied(({ commit }) => alarm.notice(commit));
+  const undo = [
+    host.onApplied(({ commit }) => alarm.notice(commit)),
+    options.ownership.onChange(() => alarm.wake()),
+  ];
   try {
     while (!signal.aborted) {
       const due = dueNow(options, faults);
@@ -48,26 +52,26 @@ export async function runTimers(options: TimersOptions, signal: AbortSignal): Pr
       else if (!(await fireAll(options, due, faults))) await pause(clock, UNAVAILABLE_MS, signal);
     }
   } finally {
-    forget();
+    for (const end of undo) end();
   }
 }
 
-function dueNow({ host, clock, owns }: TimersOptions, faults: Map<string, Fault>): DueTimer[] {
+function dueNow({ host, clock, ownership }: TimersOptions, faults: Map<string, Fault>): DueTimer[] {
   const now = clock.now();
   return host
-    .dueTimers(now, FIRED_MAX + faults.size, owns)
+    .dueTimers(now, FIRED_MAX + faults.size, ownership.owns)
     .filter((timer) => (faults.get(keyOf(timer))?.againMs ?? 0) <= now)
     .slice(0, FIRED_MAX);
 }
 
-function sleepMs({ host, clock, owns }: TimersOptions, faults: Map<string, Fault>): number {
+function sleepMs({ host, clock, ownership }: TimersOptions, faults: Map<string, Fault>): number {
   const now = clock.now();
   // Faulty timers stay the earliest ones: look past them, and at them again soon.
   const next =
     faults.size === 0
-      ? host.nextTimerDueMs(owns)
+      ? host.nextTimerDueMs(ownership.owns)
       : host
-          .dueTimers(now + FAULT_MS_MIN, faults.size + 1, owns)
+          .dueTimers(now + FAULT_MS_MIN, faults.size + 1, ownership.owns)
           .find((timer) => !faults.has(keyOf(timer)))?.dueMs;
   const longestMs = faults.size === 0 ? SLEEP_MS_MAX : FAULT_MS_MIN;
   return next === undefined ? longestMs : Math.min(Math.max(1, next - now), longestMs);
@@ -114,6 +118,10 @@ class Alarm {
   sleep(ms: number, signal: AbortSignal): Promise<void> {
     this.#wakesMs = this.#clock.now() + ms;
     return this.#sleep.pause(ms, signal);
+  }
+
+  wake(): void {
+    this.#sleep.wake();
   }
 
   notice({ decisions }: Commit): void {

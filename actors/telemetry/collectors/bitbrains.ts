@@ -3,10 +3,9 @@
  * Throughputs are left out, because counters made from them would be values that nobody observed. A
  * VM without cores is off, whatever its last row repeats.
  */
-import { readFile } from 'node:fs/promises';
-import { gunzipSync } from 'node:zlib';
 import type { ObservedRow, ObservedValue } from './collector.ts';
 
+/** One file of a trace. */
 export interface Trace {
   /** In the order of the file: times may repeat or go back. */
   readonly rows: readonly ObservedRow[];
@@ -15,12 +14,6 @@ export interface Trace {
 }
 
 const KB = 1_024;
-
-/** Loads a trace, gzipped when its name ends in `.gz`. Throws when there is no such file. */
-export async function loadTrace(file: string, vm: string): Promise<Trace> {
-  const bytes = await readFile(file);
-  return parseTrace((file.endsWith('.gz') ? gunzipSync(bytes) : bytes).toString(), vm);
-}
 
 /**
  * Columns: time (Unix seconds, though the header says ms); cores; capacity and usage in MHz; usage

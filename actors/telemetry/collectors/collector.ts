@@ -38,6 +38,7 @@ export interface RowSink {
   retire?(project: string, vms: readonly string[]): Promise<void>;
 }
 
+/** Why a reading is missing: a closed set, the same in logs, status and metrics. */
 export type FaultReason =
   /** A program or file that the source lives on is not on this machine. */
   | 'SOURCE_MISSING'
@@ -57,6 +58,7 @@ export type FaultReason =
   /** Rows were dropped because the sink refused them for too long. */
   | 'ROWS_DROPPED';
 
+/** One thing that a source could not read. The rest of the reading stands. */
 export interface SourceFault {
   readonly reason: FaultReason;
   /** What was tried, what was seen, and what to do. */
@@ -73,6 +75,7 @@ export interface Reading {
   readonly listed?: ReadonlySet<string>;
 }
 
+/** One place that VMs are observed at. `loop.ts` asks it, never two times at once. */
 export interface Source {
   /** Short and constant, e.g. `host` or `libvirt`: for logs, status and the phase of its ticks. */
   readonly name: string;

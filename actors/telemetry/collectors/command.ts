@@ -10,6 +10,7 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import type { Clock } from '../../../streams/platform/clock.ts';
 
+/** One run of a program. It is started without a shell; arguments are passed as they are. */
 export interface Command {
   readonly file: string;
   readonly args: readonly string[];
@@ -19,6 +20,7 @@ export interface Command {
   readonly signal?: AbortSignal;
 }
 
+/** How it ended, and its output up to the bound, as UTF-8. */
 export type CommandOutcome = CommandEnd & {
   readonly stdout: string;
   readonly stderr: string;
@@ -33,6 +35,7 @@ type CommandEnd =
   /** It could not be started, or somebody else ended it. */
   | { readonly kind: 'failed'; readonly error: string };
 
+/** Runs a command; it never rejects, a failed start being an outcome. Tests pass a fake. */
 export type RunCommand = (command: Command, clock: Clock) => Promise<CommandOutcome>;
 
 /** Between SIGTERM and SIGKILL, and again between SIGKILL and giving up on seeing its end. */

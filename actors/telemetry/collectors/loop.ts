@@ -25,6 +25,7 @@ export interface CollectorFault extends SourceFault {
   readonly times: number;
 }
 
+/** A source, the sink for its rows, and the interval between rounds. */
 export interface CollectorOptions {
   readonly project: string;
   readonly source: Source;
@@ -54,6 +55,7 @@ interface CollectorStatus {
   readonly faults: readonly CollectorFault[];
 }
 
+/** A running collector. */
 export interface Collector {
   /** Ends the round under way, offers waiting rows a last time, closes the source. Repeatable. */
   stop(): Promise<void>;
@@ -285,6 +287,7 @@ export interface Absent {
   readonly doubt?: { readonly missing: number; readonly known: number };
 }
 
+/** VMs that a source no longer lists, and for how long. Only complete listings count. */
 export class Absences {
   readonly #clock: Clock;
   /** When each was first missed, elapsed ms. */

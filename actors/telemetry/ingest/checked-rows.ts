@@ -3,6 +3,10 @@ import type { SeriesKey } from '../../../streams/telemetry/samples/batch.ts';
 import type { IngestRow } from '../../vms/sent-row.ts';
 import type { RejectedSample } from './ingest-port.ts';
 
+/**
+ * The rows that one check passes on to the next. Indexes are always those of the request, whatever
+ * was rejected before.
+ */
 export interface CheckedRows {
   readonly rows: readonly IngestRow[];
   /** Index in the request of each row; absent: all rows are kept. */

@@ -8,6 +8,7 @@
 import type { VmRef } from '../../../streams/telemetry/samples/batch.ts';
 import { ProjectShares } from '../../platform/project-shares.ts';
 
+/** `CLOCK_AHEAD`: rows from the future were refused. `CLOCK_BACKWARDS`: rows went back in time. */
 export type ClockFault = 'CLOCK_AHEAD' | 'CLOCK_BACKWARDS';
 
 /** When such rows were received, first and last, Unix ms. */
@@ -21,6 +22,7 @@ const SPELL_PAUSE_MS = 300_000;
 /** Most spells of all projects together: names in refused rows are stored nowhere else. */
 const NOTED_MAX = 50_000;
 
+/** Spells of clock faults by VM, each with its begin and its newest row. */
 export class ClockNotes {
   /** By kind and VM; a project's longest unheard first. */
   readonly #spells = new ProjectShares<Spell>(NOTED_MAX);

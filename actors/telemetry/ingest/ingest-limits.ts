@@ -45,6 +45,7 @@ export interface RowMemory {
   quota(project: string): { readonly used: number; readonly bound: number; readonly own: number };
 }
 
+/** Limits of projects, and the memory that rows need. */
 export interface IngestLimitsOptions {
   /** Absent: no bound on all series of a project. */
   readonly limits?: { of(project: string): { readonly series: number } };
@@ -94,6 +95,9 @@ interface VmSeries {
   heardMs: number;
 }
 
+/**
+ * Checks of what each write adds. Series are counted by what was reported since this node's start.
+ */
 export class IngestLimits {
   readonly #registry: Pick<VmRegistry, 'overVmLimit'>;
   readonly #options: IngestLimitsOptions;
@@ -307,6 +311,7 @@ const WORDS: Readonly<Record<RateName, string>> = {
   ingestBytesPerSecond: 'bytes',
 };
 
+/** Limits of rates, which an operator may change at any time. */
 export interface IngestRatesOptions {
   readonly clock: Pick<Clock, 'elapsed'>;
   readonly limits: (project: string) => Pick<ProjectLimits, RateName>;
@@ -314,6 +319,10 @@ export interface IngestRatesOptions {
   readonly onRefusal?: (limit: RateName) => void;
 }
 
+/**
+ * Meters of what projects send, samples and bytes a second. A write is taken or refused whole, and
+ * counts only when it is taken.
+ */
 export class IngestRates {
   readonly #options: IngestRatesOptions;
   readonly #meters: Readonly<Record<RateName, Map<string, Meter>>> = {

@@ -51,6 +51,8 @@ export interface WriteAnswer {
   readonly accepted: number;
   readonly duplicates: number;
   readonly rejected: readonly RejectedSample[];
+  /** Position in SAMPLES of the last row that was stored; 0: none was. */
+  readonly sequence: number;
 }
 
 export interface Ingest {

@@ -12,7 +12,7 @@ import { FUTURE_MS, RETENTION_MS } from '../../../streams/telemetry/entry.ts';
 import { EXPANDED_SERIES } from '../../../streams/telemetry/metrics/catalogue.ts';
 import type { SeriesKey } from '../../../streams/telemetry/samples/batch.ts';
 import { hasPlainValues } from '../../../streams/telemetry/samples/series-key.ts';
-import { oneLine } from '../../platform/one-line.ts';
+import { oneLine } from '../../platform/plain-text.ts';
 import { ProjectShares } from '../../platform/project-shares.ts';
 import type { IngestRow, SenderReach } from '../../vms/sent-row.ts';
 import type { RegisteredVm, VmRegistry } from '../../vms/vm-directory.ts';
@@ -93,16 +93,34 @@ export function createIngest(deps: IngestDeps): Ingest {
     const checked = await admit(request);
     const times = reach?.vm ? seenOfAgents : seen;
     const duplicates = times.count(project, checked.rows);
-    await deps.writer.write(knownPartition(project), project, checked.rows);
+    const sequence = await deps.writer.write(knownPartition(project), project, checked.rows);
     times.note(project, checked.rows, deps.clock.now());
     if (checked.rows.length > 0 && !reach?.vm) deps.onRows(reach?.datacenter ?? undefined);
     deps.onSamples(checked.samples, checked.rejected);
-    return { accepted: checked.samples, duplicates, rejected: checked.rejected };
+    return { accepted: checked.samples, duplicates, rejected: checked.rejected, sequence };
   }
 
   return {
     write: (request) =>
       request.batchId === '' ? store(request) : answers.answer(request, () => store(request)),
+  };
+}
+
+/** A counter of the service's own metrics. */
+interface Counter<L extends string> {
+  inc(labels: Readonly<Record<L, string>>, by?: number): void;
+}
+
+/** Counts the samples of each request: stored, refused, and refused by reason. */
+export function countSamples(counters: {
+  readonly samples: Counter<'outcome'>;
+  readonly refused: Counter<'reason'>;
+}): IngestDeps['onSamples'] {
+  const { samples, refused } = counters;
+  return (accepted, rejected) => {
+    samples.inc({ outcome: 'accepted' }, accepted);
+    if (rejected.length > 0) samples.inc({ outcome: 'rejected' }, rejected.length);
+    for (const { reason } of rejected) refused.inc({ reason });
   };
 }
 
@@ -381,8 +399,8 @@ function expandedOnly(
     if (row.series.length === 0) refuse('');
     return undefined;
   }
-  const untold = { vcpus: Number.NaN, state: 0, stateReason: '', displayName: '', boot: '' };
-  return { ...withoutSeries(row, surplus), ...untold };
+  const undescribed = { vcpus: Number.NaN, state: 0, stateReason: '', displayName: '', boot: '' };
+  return { ...withoutSeries(row, surplus), ...undescribed };
 }
 
 function collectorsOwn(

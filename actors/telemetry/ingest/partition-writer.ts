@@ -23,8 +23,9 @@ const WAITING_ROWS_MAX = 200_000;
 interface OpenEntry {
   readonly builder: BatchBuilder;
   requests: number;
-  readonly done: Promise<void>;
-  readonly settle: (error?: unknown) => void;
+  /** Its position in SAMPLES, once it is durable. */
+  readonly done: Promise<number>;
+  readonly settle: (written: number | { readonly error: unknown }) => void;
 }
 
 interface Partition {
@@ -53,8 +54,8 @@ export class PartitionWriter {
    * waits, NOT_READY when the stream does not take it (the rows may or may not be stored; sending
    * them again is harmless).
    */
-  async write(number: number, project: string, rows: readonly IngestRow[]): Promise<void> {
-    if (rows.length === 0) return;
+  async write(number: number, project: string, rows: readonly IngestRow[]): Promise<number> {
+    if (rows.length === 0) return 0;
     const partition = this.#partitionOf(number);
     if (partition.rows + rows.length > WAITING_ROWS_MAX) {
       throw new Refusal('TOO_MANY_REQUESTS', 'Too many rows wait for the disk; send again later');
@@ -73,7 +74,9 @@ export class PartitionWriter {
       partition.busy = true;
       setImmediate(() => void this.#drain(number, partition));
     }
-    for (const { done } of entries) await done;
+    let last = 0;
+    for (const { done } of entries) last = Math.max(last, await done);
+    return last;
   }
 
   /** Resolves once nothing waits any more: part of a graceful stop. */
@@ -103,10 +106,9 @@ export class PartitionWriter {
     try {
       const batch = builder.build(this.#clock.now());
       partition.spare.push(builder);
-      await appendEntry(this.#stream, number, { kind: 'batch', batch });
-      entry.settle();
+      entry.settle(await appendEntry(this.#stream, number, { kind: 'batch', batch }));
     } catch (error) {
-      entry.settle(error);
+      entry.settle({ error });
     }
   }
 
@@ -134,11 +136,11 @@ export class PartitionWriter {
       last.requests++;
       return last;
     }
-    const { promise, resolve, reject } = Promise.withResolvers<void>();
+    const { promise, resolve, reject } = Promise.withResolvers<number>();
     // A writer that stopped waiting must not turn a refused entry into an unhandled rejection.
     promise.catch(() => {});
-    const settle = (error?: unknown): void =>
-      error === undefined ? resolve() : reject(asRefusal(error));
+    const settle = (written: number | { readonly error: unknown }): void =>
+      typeof written === 'number' ? resolve(written) : reject(asRefusal(written.error));
     const builder = spare.pop() ?? new BatchBuilder();
     const entry = { builder, requests: 1, done: promise, settle };
     waiting.push(entry);

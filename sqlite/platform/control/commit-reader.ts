@@ -75,6 +75,7 @@ export interface InstanceWithLast extends InstanceKey {
   readonly last: { readonly sequence: number; readonly at: number; readonly to: string } | null;
 }
 
+/** Reads on a connection of its own; close it when the look is over. */
 export class CommitReader {
   readonly #database: SqliteDatabase;
   readonly #sql: ReturnType<typeof prepareReads>;

@@ -27,6 +27,7 @@ const TEXT_END = '\u{10FFFF}';
 
 type PageStart = Pick<ListOptions, 'limit' | 'after'>;
 
+/** The two lists, on prepared statements of one connection. */
 export type FoundRows = ReturnType<typeof foundRows>;
 
 /** From a row, as SQLite gives it, to what it stands for. */

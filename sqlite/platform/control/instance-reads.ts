@@ -14,6 +14,7 @@ import {
 } from '../../../streams/platform/commit/page.ts';
 import type {
   DueTimer,
+  InstanceCount,
   InstanceFilter,
   ListOptions,
   Page,
@@ -148,12 +149,8 @@ function createView(statements: Statements, found: FoundRows, project: string): 
       const items = (rows as RecordRow[]).map(toRecord);
       return pageOf(items, options.limit, (item) => [item.sort, item.id]);
     },
-    countInstances(machine, { final, owner }) {
-      const about = [project, machine, final ? 1 : 0];
-      const row =
-        owner === undefined
-          ? statements.count.get(...about)
-          : statements.countOwned.get(...about, owner);
+    countInstances(machine, of) {
+      const row = countRow(statements, [project, machine], of);
       return (row as { count: number }).count;
     },
     countByState: (machine, of) => found.countByState(project, machine, of),
@@ -162,6 +159,14 @@ function createView(statements: Statements, found: FoundRows, project: string): 
     deliveries: (filter, page) => found.deliveries(project, filter, page),
     transitions: (options) => listTransitions(statements, project, options),
   };
+}
+
+function countRow(statements: Statements, about: readonly string[], of: InstanceCount): unknown {
+  if ('destination' in of)
+    return statements.countOfDestination.get(...about, of.destination, of.state);
+  const final = of.final ? 1 : 0;
+  if (of.owner === undefined) return statements.count.get(...about, final);
+  return statements.countOwned.get(...about, final, of.owner);
 }
 
 function listInstances(
@@ -312,6 +317,14 @@ function prepareReads(database: SqliteDatabase) {
         WHERE project = ?${filter} AND id >= ? AND id < ?`,
       ['id'],
     );
+  const byAge = (where: string) =>
+    ordered(`SELECT * FROM instances WHERE project = ? AND machine = ? AND ${where}`, [
+      'created',
+      'instance',
+    ]);
+  const count = (where: string) =>
+    prepare(`SELECT count(*) AS count FROM instances
+      WHERE project = ? AND machine = ? AND ${where}`);
   return {
     position: prepare('SELECT * FROM position'),
     head: prepare('SELECT number, hash, at, sequence FROM heads WHERE project = ?'),
@@ -325,22 +338,12 @@ function prepareReads(database: SqliteDatabase) {
     request: prepare('SELECT * FROM requests WHERE project = ? AND scope = ? AND id = ?'),
     instance: prepare('SELECT * FROM instances WHERE instance = ? AND machine = ? AND project = ?'),
     anyInstance: prepare('SELECT * FROM instances WHERE instance = ? AND machine = ? LIMIT 1'),
-    instances: ordered('SELECT * FROM instances WHERE project = ? AND machine = ? AND final = ?', [
-      'created',
-      'instance',
-    ]),
-    owned: ordered(
-      'SELECT * FROM instances WHERE project = ? AND machine = ? AND final = ? AND owner = ?',
-      ['created', 'instance'],
-    ),
-    ofIncident: ordered(
-      'SELECT * FROM instances WHERE project = ? AND machine = ? AND incident = ?',
-      ['created', 'instance'],
-    ),
-    count: prepare(`SELECT count(*) AS count FROM instances
-      WHERE project = ? AND machine = ? AND final = ?`),
-    countOwned: prepare(`SELECT count(*) AS count FROM instances
-      WHERE project = ? AND machine = ? AND final = ? AND owner = ?`),
+    instances: byAge('final = ?'),
+    owned: byAge('final = ? AND owner = ?'),
+    ofIncident: byAge('incident = ?'),
+    count: count('final = ?'),
+    countOwned: count('final = ? AND owner = ?'),
+    countOfDestination: count('destination = ? AND state = ?'),
     ofSubject: prepare(`SELECT * FROM instances
       WHERE subject = ? AND machine = ? AND final = 0 ORDER BY project, instance`),
     ended: prepare(`SELECT instance, updated AS endedMs FROM instances
@@ -369,6 +372,7 @@ function prepareReads(database: SqliteDatabase) {
 // The projection's rows as SQLite gives them, and the values they stand for. JSON columns hold what
 // this store wrote from typed values: their shape is not checked again on the way out.
 
+/** Where the projection stands in its stream, as the table has it; `gapped` is 0 or 1. */
 export interface PositionRow {
   readonly stream_identity: string;
   readonly applied: number;
@@ -376,6 +380,10 @@ export interface PositionRow {
   readonly gapped: number;
 }
 
+/**
+ * A request that was committed: its fingerprint, and the JSON of its answer for an exact resend.
+ * `at` is Unix ms.
+ */
 export interface RequestRow {
   readonly fingerprint: string;
   readonly answer: string;
@@ -383,6 +391,10 @@ export interface RequestRow {
   readonly sequence: number;
 }
 
+/**
+ * A machine instance as the table has it. State value, context and timers are JSON; times are Unix
+ * ms, `final` is 0 or 1.
+ */
 export interface InstanceRow {
   readonly project: string;
   readonly machine: string;
@@ -396,6 +408,7 @@ export interface InstanceRow {
   readonly updated: number;
 }
 
+/** A timer as the table has it; `due` is Unix ms, `event` JSON. */
 export interface TimerTableRow {
   readonly project: string;
   readonly machine: string;
@@ -405,6 +418,7 @@ export interface TimerTableRow {
   readonly event: string;
 }
 
+/** A record as the table has it. `sort` orders records of one kind, `body` is JSON. */
 export interface RecordRow {
   readonly project: string;
   readonly kind: string;
@@ -413,6 +427,10 @@ export interface RecordRow {
   readonly body: string;
 }
 
+/**
+ * A transition as the table has it. `id` holds the commit's sequence and the place in it: ids rise
+ * as steps were decided.
+ */
 export interface TransitionRow {
   readonly id: number;
   readonly machine: string;
@@ -425,6 +443,7 @@ export interface TransitionRow {
   readonly request: string | null;
 }
 
+/** The row with its JSON parsed. The context is as its version of the machine wrote it. */
 export function toInstance(row: InstanceRow): StoredInstance {
   return {
     machine: row.machine,
@@ -451,6 +470,7 @@ function toRecord(row: RecordRow): StoredRecord {
   return { project, kind, id, sort, body: JSON.parse(row.body) as Record<string, unknown> };
 }
 
+/** The row with its JSON parsed, and the commit's sequence taken out of its id. */
 export function toTransition(row: TransitionRow): RecordedTransition {
   return {
     sequence: Math.floor(row.id / TRANSITION_PLACES),

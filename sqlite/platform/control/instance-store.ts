@@ -25,15 +25,13 @@ import {
 } from '../../../streams/platform/commit/commit.ts';
 import {
   type DueTimer,
+  type IncidentStatus,
   REQUEST_KEPT_MS,
   type RecordedRequest,
   type StoredInstance,
   type StoredReads,
+  type StoredRecord,
 } from '../../../streams/platform/commit/projection.ts';
-import {
-  RECORD_INDEXES,
-  recordIndexValues,
-} from '../../../streams/platform/commit/record-indexes.ts';
 import { migrate, type SqliteDatabase } from '../database.ts';
 import {
   type EndedInstance,
@@ -50,6 +48,10 @@ import { instanceMigrations, TRANSITION_PLACES } from './instances-schema.ts';
  */
 export type ApplyOutcome = 'applied' | 'superseded' | 'known' | 'foreign';
 
+/**
+ * The projection as the host uses it. One instance writes a file; other threads read on connections
+ * of their own.
+ */
 export interface InstanceStore {
   position(): Position;
   /** Binds the projection to a stream. Throws `HistoryMismatch` when it is bound to another. */
@@ -77,6 +79,8 @@ export interface InstanceStore {
   /** See `RunningHost.oldestCommits`. */
   oldestCommits(project: string, limit: number): OldCommit[];
   view(project: string): StoredReads;
+  /** Highest version of each machine by which the project's rows were ever written, by its name. */
+  machineVersions(project: string): Readonly<Record<string, number>>;
   /** Every project that has a commit, in byte order. */
   projects(): string[];
   /** Any project's instance by its globally unique id. */
@@ -128,8 +132,13 @@ export function openInstanceStore(
     const head = reads.head(project);
     writes.head.run(project, head.number, head.hash, head.at, sequence);
   });
+  const versions = database.prepare<[string], { machine: string; version: number }>(
+    'SELECT machine, version FROM machine_versions WHERE project = ?',
+  );
   return {
     ...reads,
+    machineVersions: (project) =>
+      Object.fromEntries(versions.all(project).map(({ machine, version }) => [machine, version])),
     bind: (identity) => bind(reads.position(), identity, writes),
     apply: (encoded, sequence) => apply.immediate(encoded, sequence),
     passOver: (encoded, sequence) => passOver.immediate(encoded, sequence),
@@ -228,6 +237,7 @@ function applyStep(writes: Writes, commit: Commit, step: InstanceStep): void {
     at,
     ...indexValues(writes.machines, step.machine, step.context),
   );
+  writes.version.run(project, step.machine, step.version);
   writes.clearTimers.run(step.instance, step.machine, project);
   for (const timer of step.timers) {
     const event = JSON.stringify(timer.event);
@@ -285,6 +295,9 @@ function prepareWrites(database: SqliteDatabase) {
       ON CONFLICT DO UPDATE SET version = excluded.version, value = excluded.value,
       context = excluded.context, timers = excluded.timers, final = excluded.final,
       updated = excluded.updated, ${INDEX_COLUMNS.map((column) => `${column} = excluded.${column}`)}`),
+    version: prepare(`INSERT INTO machine_versions (project, machine, version) VALUES (?, ?, ?)
+      ON CONFLICT DO UPDATE SET version = excluded.version
+      WHERE excluded.version > machine_versions.version`),
     clearTimers: prepare('DELETE FROM timers WHERE instance = ? AND machine = ? AND project = ?'),
     timer: prepare(`INSERT INTO timers (project, machine, instance, id, due, event)
       VALUES (?, ?, ?, ?, ?, ?)`),
@@ -320,6 +333,7 @@ function prepareWrites(database: SqliteDatabase) {
 // file keeps the declarations its columns were filled by. When a program declares others, the
 // columns of those machines are filled again at the start, in one transaction.
 
+/** Machines by name, as far as the store needs them: which fields of their contexts are indexed. */
 export type IndexedMachines = ReadonlyMap<string, Pick<MachineDefinition, 'indexes'>>;
 
 const INDEXES = [
@@ -378,4 +392,48 @@ function fillMachine(
 ): void {
   const set = INDEXES.map((column) => `${column} = context ->> ?`).join(', ');
   database.prepare(`UPDATE instances SET ${set} WHERE machine = ?`).run(...fields, machine);
+}
+
+/**
+ * Columns by which records are found, besides their id. They are written once for each record, since
+ * expressions over the JSON of a body would be evaluated again for every index and every write.
+ */
+const RECORD_INDEXES = ['status', 'severity', 'rule', 'vm', 'place'] as const;
+
+/** Value of each index column; null: the record is not found by it. */
+type RecordIndexValues = Readonly<Record<(typeof RECORD_INDEXES)[number], string | null>>;
+
+/** Index values of a record. Of a kind that is found by its id alone, all are null. */
+function recordIndexValues({ kind, body }: Pick<StoredRecord, 'kind' | 'body'>) {
+  return indexesOf[kind]?.(body) ?? NOT_INDEXED;
+}
+
+const NOT_INDEXED: RecordIndexValues = {
+  ...{ status: null, severity: null, rule: null, vm: null, place: null },
+};
+
+const indexesOf: Readonly<Record<string, (body: StoredRecord['body']) => RecordIndexValues>> = {
+  // All but the status stay as they are for the incident's life.
+  incident: (body) => ({
+    status: statusOf(body),
+    severity: textOf(body.severity),
+    rule: textOf(body.rule),
+    vm: textOf(body.vm),
+    place: textOf(body.datacenter ?? body.vmDatacenter),
+  }),
+};
+
+/** An open incident's status says whether somebody has taken notice. */
+function statusOf({ state, acknowledged, snoozedUntilMs }: StoredRecord['body']) {
+  if (state !== 'FIRING') return textOf(state);
+  // Bodies of older programs lack fields that have not happened.
+  const isAcknowledged = (acknowledged ?? null) !== null;
+  const isSnoozed = (snoozedUntilMs ?? null) !== null;
+  if (isAcknowledged)
+    return (isSnoozed ? 'ACKNOWLEDGED_SNOOZED' : 'ACKNOWLEDGED') satisfies IncidentStatus;
+  return (isSnoozed ? 'SNOOZED' : 'FIRING') satisfies IncidentStatus;
+}
+
+function textOf(value: unknown): string | null {
+  return typeof value === 'string' ? value : null;
 }

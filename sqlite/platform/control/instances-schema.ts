@@ -218,7 +218,7 @@ UPDATE records SET body = json_set(body, '$.vmDatacenter', (
     WHERE vms.project = records.project AND vms.kind = 'vm' AND vms.id = records.body ->> 'vm');
 
 -- Records of incidents by how they stand: while one fires, whether somebody has taken notice. The
--- columns are written with a record, see record-indexes.ts; here for those that are there already.
+-- columns are written with a record, see instance-store.ts; here for those that are there already.
 ALTER TABLE records ADD COLUMN status TEXT;
 ALTER TABLE records ADD COLUMN severity TEXT;
 ALTER TABLE records ADD COLUMN rule TEXT;
@@ -240,6 +240,21 @@ CREATE INDEX records_of_severity ON records (project, severity, status, sort, id
   WHERE status IS NOT NULL;
 CREATE INDEX records_of_vm ON records (project, vm, status, sort, id)
   WHERE status IS NOT NULL;
+`,
+  },
+  {
+    id: 9,
+    sql: `
+-- Highest version of each machine that a project's rows were ever written by: a program that does not
+-- know it does not act for the project.
+CREATE TABLE machine_versions (
+  project TEXT NOT NULL,
+  machine TEXT NOT NULL,
+  version INTEGER NOT NULL,
+  PRIMARY KEY (project, machine)
+) STRICT, WITHOUT ROWID;
+INSERT INTO machine_versions
+  SELECT project, machine, max(version) FROM instances GROUP BY project, machine;
 `,
   },
 ];

@@ -5,11 +5,13 @@
 import type { Statement } from 'better-sqlite3';
 import { openDatabase, type SqliteDatabase } from '../database.ts';
 
+/** One record; its body is parsed and as it was applied. */
 export interface ReadRecord {
   readonly id: string;
   readonly body: Readonly<Record<string, unknown>>;
 }
 
+/** Reads of records alone, for worker threads. Close it when the thread ends. */
 export class RecordReader {
   readonly #database: SqliteDatabase;
   readonly #statement: Statement<[string, string], { id: string; body: string }>;

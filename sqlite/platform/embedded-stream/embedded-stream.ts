@@ -15,6 +15,7 @@ import {
   type Stream,
   type StreamHealth,
   StreamMisconfigured,
+  type StreamOrigin,
   type StreamRead,
   type StreamSpec,
   type StreamState,
@@ -62,12 +63,13 @@ class EmbeddedStream implements Stream {
     this.#options = options;
   }
 
-  async ensure(spec: StreamSpec): Promise<StreamState> {
+  async ensure(spec: StreamSpec, origin?: StreamOrigin): Promise<StreamState> {
     const file = this.#file(spec.name);
-    const identity = ulid(this.#options.clock.now(), this.#options.random ?? systemRandom);
+    const { clock, random = systemRandom } = this.#options;
+    const made = origin ?? { identity: ulid(clock.now(), random), firstSequence: 1 };
     const existing = await file.commits.submit(() => {
       const row = file.messages.find(spec.name);
-      if (row === undefined) file.messages.create(spec, identity);
+      if (row === undefined) file.messages.create(spec, made);
       return row?.spec;
     });
     if (existing !== undefined) assertKeeps(file, existing, spec);

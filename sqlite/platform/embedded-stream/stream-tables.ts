@@ -10,6 +10,7 @@ import {
   type AppendOutcome,
   type StreamMessage,
   StreamMisconfigured,
+  type StreamOrigin,
   type StreamSpec,
   type StreamState,
   subjectMatches,
@@ -36,6 +37,7 @@ export interface MessageRange {
   readonly limit: number;
 }
 
+/** Messages of all streams of a file. It is used inside transactions of the group commit alone. */
 export class MessageTable {
   readonly #sql: ReturnType<typeof messageStatements>;
   /** Rows read or changed in this transaction; between transactions what the last one left. */
@@ -96,8 +98,17 @@ export class MessageTable {
     return row;
   }
 
-  create(spec: StreamSpec, identity: string): void {
-    this.#sql.insertStream.run(spec.name, identity, JSON.stringify(spec));
+  create(spec: StreamSpec, { identity, firstSequence }: StreamOrigin): void {
+    const last = firstSequence - 1;
+    this.#sql.insertStream.run(spec.name, identity, JSON.stringify(spec), last);
+  }
+
+  /** Adds a message of another stream under its own sequence and time; copies are made in order. */
+  copy(stream: string, { subject, sequence, timeMs, data, messageId }: StreamMessage): void {
+    this.get(stream).lastSequence = sequence - 1;
+    const append = { stream, subject, data, ...(messageId !== undefined && { messageId }) };
+    const { kind } = this.append(append, timeMs);
+    if (kind !== 'appended') throw new Error(`Message ${sequence} of ${stream} is there twice`);
   }
 
   state(name: string): StreamState {
@@ -134,6 +145,7 @@ export class MessageTable {
     row.lastTimeMs = timeMs;
     row.messages += 1;
     this.#changed.add(row);
+    if (row.spec.lastOfSubject) this.removeBelow(append.stream, sequence, 1, append.subject);
     return { kind: 'appended', sequence };
   }
 
@@ -275,9 +287,9 @@ export function messageStatements(database: SqliteDatabase) {
   const range = 'position > ? AND position <= ?';
   return {
     findStream: prepare<[string], StoredStream>('SELECT * FROM stream WHERE name = ?'),
-    insertStream: prepare<[string, string, string]>(
+    insertStream: prepare<[string, string, string, number]>(
       `INSERT INTO stream (name, identity, spec, last_sequence, last_time_ms, messages)
-       VALUES (?, ?, ?, 0, 0, 0)`,
+       VALUES (?, ?, ?, ?, 0, 0)`,
     ),
     updateStream: prepare<[number, number, number, number]>(
       'UPDATE stream SET last_sequence = ?, last_time_ms = ?, messages = ? WHERE id = ?',
@@ -350,12 +362,14 @@ export interface StoredPending {
   readonly delayMs: number | null;
 }
 
+/** A durable consumer's position. Messages after it may have been delivered too, and come again. */
 export interface StoredConsumer {
   readonly id: number;
   /** Every matching message up to here was delivered at least once. */
   readonly deliveredThrough: number;
 }
 
+/** Positions of durable consumers, by stream and name. */
 export class ConsumerTable {
   readonly #sql: ReturnType<typeof statements>;
 

@@ -20,6 +20,10 @@ export type HistoryErrorReason =
   | 'INCOMPLETE'
   | 'FAULT';
 
+/**
+ * Thrown by every read and write of history. `retryable` says whether the same call may succeed
+ * later.
+ */
 export class HistoryError extends Error {
   readonly reason: HistoryErrorReason;
   /** Whether the same call may succeed later. */

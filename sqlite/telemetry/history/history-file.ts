@@ -8,7 +8,9 @@ import Database from 'better-sqlite3';
 import { type Migration, openDatabase, type SqliteDatabase } from '../../platform/database.ts';
 import { makePrivate } from '../../platform/private-file.ts';
 
+/** Name of the file in its folder. */
 export const HISTORY_FILE = 'history.db';
+/** Chunks are cut at UTC days; a day is a whole number of these since 1970. */
 export const DAY_MS = 86_400_000;
 /** Small steps keep the write-ahead file small; nobody waits for the thread that takes them. */
 const WAL_PAGES = 256;
@@ -69,7 +71,50 @@ const migrations: readonly Migration[] = [
       CREATE INDEX chunks_by_day_and_vm ON chunks (day, vm, id, start_ms, end_ms, rows);
     `,
   },
+  {
+    id: 4,
+    sql: `
+      -- Stretches of which this history has lost rows for good, Unix ms.
+      CREATE TABLE lost (from_ms REAL NOT NULL, to_ms REAL NOT NULL) STRICT;
+    `,
+  },
 ];
+
+/** A stretch of which rows are lost, both ends in it, Unix ms. */
+export interface LostStretch {
+  readonly fromMs: number;
+  readonly toMs: number;
+}
+
+/** In no order; few. */
+export function lostStretches(database: SqliteDatabase): readonly LostStretch[] {
+  return database
+    .prepare<[], LostStretch>('SELECT from_ms AS fromMs, to_ms AS toMs FROM lost')
+    .all();
+}
+
+/** Notes a stretch, as one with those that it touches; forgets those that ended before `keptFromMs`. */
+export function noteLostStretch(
+  database: SqliteDatabase,
+  { fromMs, toMs }: LostStretch,
+  keptFromMs: number,
+): void {
+  const note = database.transaction(() => {
+    const touching = lostStretches(database).filter(
+      (other) => other.fromMs <= toMs && other.toMs >= fromMs,
+    );
+    database
+      .prepare('DELETE FROM lost WHERE to_ms < ? OR (from_ms <= ? AND to_ms >= ?)')
+      .run(keptFromMs, toMs, fromMs);
+    database
+      .prepare('INSERT INTO lost (from_ms, to_ms) VALUES (?, ?)')
+      .run(
+        Math.min(fromMs, ...touching.map((other) => other.fromMs)),
+        Math.max(toMs, ...touching.map((other) => other.toMs)),
+      );
+  });
+  note.immediate();
+}
 
 /** Opens the file for its one writer, making it where it is missing. */
 export function openHistoryFile(path: string): SqliteDatabase {

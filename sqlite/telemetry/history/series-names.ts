@@ -10,6 +10,7 @@ import { HistoryError } from './history-error.ts';
 /** Characters of the names that are remembered: those of some hundred thousand series. */
 const CHARACTERS_MAX = 16 * 1024 * 1024;
 
+/** Keys of series by the numbers that chunks hold. */
 export class SeriesNames {
   readonly #keys = new Map<number, SeriesKey>();
   readonly #keyOf: Statement<[number], { key: string }>;

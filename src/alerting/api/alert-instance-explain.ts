@@ -6,7 +6,10 @@ import type { MessageInitShape } from '@bufbuild/protobuf';
 import { evaluationRuleOf } from '../../../actors/alerting/rule-markers.ts';
 import type { Host } from '../../../actors/platform/host/host-port.ts';
 import type { VmBody } from '../../../actors/vms/vm-directory.ts';
-import type { RecomputedPath } from '../../../streams/alerting/evaluation/recompute-path.ts';
+import type {
+  PathSegment,
+  RecomputedPath,
+} from '../../../streams/alerting/evaluation/recompute-path.ts';
 import { isBreach } from '../../../streams/alerting/evaluation/timeline.ts';
 import type { Clock } from '../../../streams/platform/clock.ts';
 import { invalidField, Refusal } from '../../../streams/platform/refusal.ts';
@@ -30,11 +33,11 @@ export interface ExplainInstanceDeps {
   readonly clock: Clock;
 }
 
-type Explanation = MessageInitShape<typeof ExplainAlertInstanceResponseSchema>;
+type Explanation = Omit<MessageInitShape<typeof ExplainAlertInstanceResponseSchema>, '$typeName'>;
 type Stretch = Pick<ExplainAlertInstanceRequest, 'startTimeUnix' | 'endTimeUnix'>;
 
 /** Longest stretch, as of a rule's duration (API-02). */
-const STRETCH_SECONDS_MAX = 86_400;
+export const STRETCH_SECONDS_MAX = 86_400;
 
 /** Throws a `Refusal` for a stretch that cannot be explained, and what a query throws. */
 export async function explainInstance(
@@ -107,7 +110,16 @@ function stretchOf({ startTimeUnix, endTimeUnix }: Stretch, nowMs: number) {
 }
 
 function explanationOf(rule: EvaluationRule, path: RecomputedPath): Explanation {
-  const { samples, gaps, segments, steps } = path;
+  const { steps } = path;
+  return {
+    ...readingsOf(rule, path),
+    path: steps.map((step) => stepMessage(step, Source.RECOMPUTED)),
+  };
+}
+
+/** An explanation but for the steps and the subject. */
+export function readingsOf(rule: EvaluationRule, path: Omit<RecomputedPath, 'steps'>): Explanation {
+  const { samples, gaps, segments } = path;
   const { sustainedMs, recoveryMs } = rule;
   const beyond = gaps.map((gap) => ({ ...gap, tolerated: false }));
   return {
@@ -124,11 +136,15 @@ function explanationOf(rule: EvaluationRule, path: RecomputedPath): Explanation 
       .map(({ startMs, endMs, tolerated }) => ({
         ...{ startUnixMs: BigInt(startMs), endUnixMs: BigInt(endMs), tolerated },
       })),
-    segments: segments.map(({ condition, isMissing, startMs, endMs, cause = '' }) => ({
-      ...{ state: stateMember(condition), cause },
-      dataState: isMissing ? DataState.MISSING : DataState.OBSERVED,
-      ...{ startUnixMs: BigInt(startMs), endUnixMs: BigInt(endMs) },
-    })),
-    path: steps.map((step) => stepMessage(step, Source.RECOMPUTED)),
+    segments: segments.map(segmentMessage),
+  };
+}
+
+/** One segment of a path as a message; `cause` is '' where it has none. */
+export function segmentMessage({ condition, isMissing, startMs, endMs, cause = '' }: PathSegment) {
+  return {
+    ...{ state: stateMember(condition), cause },
+    dataState: isMissing ? DataState.MISSING : DataState.OBSERVED,
+    ...{ startUnixMs: BigInt(startMs), endUnixMs: BigInt(endMs) },
   };
 }

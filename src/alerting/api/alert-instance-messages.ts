@@ -27,6 +27,10 @@ import { optionalSeconds, withPresent } from '../../platform/api/message-fields.
 import { nameOf } from '../../platform/api/resource-name.ts';
 import { observedMsOf, stateIds } from '../../platform/api/transition-messages.ts';
 
+/**
+ * A step as the response has it: recorded, of the evaluator's memory, or recomputed, as `source`
+ * says.
+ */
 export type StepMessage = MessageInitShape<typeof AlertInstance_StepSchema>;
 
 /** The row of an instance that has fired. */
@@ -130,6 +134,7 @@ function stepOf({ event, atMs, from, to }: RecordedTransition): PathStep {
   return { event: String(event.type), eventMs: observedMsOf(event) ?? atMs, from: from ?? to, to };
 }
 
+/** A step with its states as the ids that `GetMachine` draws. */
 export function stepMessage({ event, eventMs, from, to }: PathStep, source: Source): StepMessage {
   return {
     ...{ event, eventUnixMs: BigInt(eventMs), source },

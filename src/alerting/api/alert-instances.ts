@@ -56,6 +56,10 @@ export type AlertInstanceDeps = ExplainInstanceDeps & {
 
 type InstanceMethods = 'listAlertInstances' | 'getAlertInstance' | 'explainAlertInstance';
 
+/**
+ * The methods of this part. Those on stored history run in the query threads and end after 10 s
+ * (LIMIT-03).
+ */
 export function alertInstanceMethods(
   deps: AlertInstanceDeps,
 ): Pick<ServiceImpl<typeof AlertService>, InstanceMethods> {

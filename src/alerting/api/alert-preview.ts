@@ -8,10 +8,11 @@ import type { HandlerContext } from '@connectrpc/connect';
 import { evaluationRuleOf } from '../../../actors/alerting/rule-markers.ts';
 import { validateRuleSpec } from '../../../actors/alerting/rule-spec.ts';
 import type { Host } from '../../../actors/platform/host/host-port.ts';
+import type { RecomputedPath } from '../../../streams/alerting/evaluation/recompute-path.ts';
 import type { Clock } from '../../../streams/platform/clock.ts';
 import { invalidField } from '../../../streams/platform/refusal.ts';
 import { type EvaluationRule, RETENTION_MS } from '../../../streams/telemetry/entry.ts';
-import { parseLabels } from '../../../streams/telemetry/samples/series-key.ts';
+import { parseLabels, seriesKey } from '../../../streams/telemetry/samples/series-key.ts';
 import {
   PreviewedHistory_Status as HistoryStatus,
   type PreviewAlertRuleRequest,
@@ -22,7 +23,13 @@ import type { AlertRuleSpec } from '../../gen/svc/monitoring/v1/rule_pb.ts';
 import { within } from '../../platform/api/caller.ts';
 import { unixSeconds } from '../../platform/api/message-fields.ts';
 import { nameOf, parseProjectName } from '../../platform/api/resource-name.ts';
-import type { AlertPreview, AlertPreviews } from '../../telemetry/query/preview/alert-preview.ts';
+import type {
+  AlertPreview,
+  AlertPreviewRequest,
+  AlertPreviews,
+} from '../../telemetry/query/preview/alert-preview.ts';
+import { POINTS_MAX } from '../../telemetry/query/threads/limits.ts';
+import { readingsOf, STRETCH_SECONDS_MAX, segmentMessage } from './alert-instance-explain.ts';
 import { requestedSpec } from './rule-messages.ts';
 
 export interface AlertPreviewDeps {
@@ -33,6 +40,10 @@ export interface AlertPreviewDeps {
 
 const HISTORY_SECONDS_MAX = RETENTION_MS / 1000;
 
+/**
+ * Answers with what the rule would have done. Throws a `Refusal` INVALID_FIELD for a spec that a
+ * save would refuse too, and those of the query threads.
+ */
 export async function previewAlertRule(
   { host, alertPreviews, clock }: AlertPreviewDeps,
   request: PreviewAlertRuleRequest,
@@ -45,37 +56,101 @@ export async function previewAlertRule(
     const message = `historySeconds is ${historySeconds}: whole seconds from 1 to ${HISTORY_SECONDS_MAX}`;
     throw invalidField('historySeconds', message);
   }
-  const rule = ruleOf(project, spec);
+  const rule = previewedRule(project, spec);
   checkVms(host, project, spec.vmNames);
   const toMs = clock.now();
   const window = { fromMs: toMs - historySeconds * 1000, toMs };
-  const call = { rule, ...window, retainedFromMs: toMs - RETENTION_MS };
-  return previewMessage(project, await alertPreviews.preview(call, context.signal));
+  const traced = tracedSeries(host, project, request);
+  const { withInstances } = request;
+  const call = { rule, ...window, retainedFromMs: toMs - RETENTION_MS, withInstances };
+  const asked = traced ? { ...call, traced } : call;
+  const preview = await alertPreviews.preview(asked, context.signal);
+  return {
+    ...previewMessage(project, preview),
+    ...instancesMessage(project, preview),
+    ...(traced && preview.trace && { trace: traceMessage(asked, traced, preview.trace) }),
+    ...{ startUnixMs: BigInt(window.fromMs), endUnixMs: BigInt(toMs) },
+  };
 }
 
 /** The rule as it would be evaluated, even if paused. Throws a `Refusal` as a save does. */
-function ruleOf(project: string, requested: AlertRuleSpec): EvaluationRule {
+function previewedRule(project: string, requested: AlertRuleSpec): EvaluationRule {
   const spec = { ...validateRuleSpec(requestedSpec(requested)), enabled: true };
   const rule = evaluationRuleOf(project, { rule: 'preview', spec, evaluationRevision: 1 });
   if (!rule) throw new Error('A rule that is enabled is evaluated');
   return rule;
 }
 
-/** Refuses unknown and retired VMs: they would never fire. */
-function checkVms(host: Pick<Host, 'view'>, project: string, names: readonly string[]): void {
+/** Refuses unknown and retired VMs, named in `field`: they would never fire. */
+export function checkVms(
+  host: Pick<Host, 'view'>,
+  project: string,
+  names: readonly string[],
+  field = 'spec.vmNames',
+): void {
   const view = host.view(project);
   const prefix = nameOf(project, 'vms', '');
   for (const name of names) {
     const vm = name.startsWith(prefix) ? view.record('vm', name.slice(prefix.length)) : undefined;
     if (vm && vm.body.retiredMs === undefined) continue;
-    throw invalidField('spec.vmNames', `There is no VM ${name.slice(0, 200)} in the project`);
+    throw invalidField(field, `There is no VM ${name.slice(0, 200)} in the project`);
   }
+}
+
+/** Refuses a VM that the rule would not look at: its trace would never fire. */
+function tracedSeries(
+  host: Pick<Host, 'view'>,
+  project: string,
+  { spec, traceVmName, traceLabels }: PreviewAlertRuleRequest,
+): TracedSeries | undefined {
+  if (traceVmName === '') return undefined;
+  const prefix = nameOf(project, 'vms', '');
+  const vm = traceVmName.startsWith(prefix) ? traceVmName.slice(prefix.length) : undefined;
+  const isSelected = spec?.allVms === true || spec?.vmNames.includes(traceVmName);
+  if (vm === undefined || !isSelected || !host.view(project).record('vm', vm)) {
+    const message = `${traceVmName.slice(0, 200)} is not a VM of the rule: trace one that it selects`;
+    throw invalidField('traceVmName', message);
+  }
+  return { vm, labels: seriesKey('', traceLabels) };
+}
+
+type TracedSeries = NonNullable<AlertPreviewRequest['traced']>;
+
+/** The path over the end of the window, in the shape of `ExplainAlertInstance`. */
+function traceMessage(
+  { rule, toMs }: Pick<AlertPreviewRequest, 'rule' | 'toMs'>,
+  { vm, labels }: TracedSeries,
+  { samples, gaps, segments }: RecomputedPath,
+) {
+  const fromMs = toMs - STRETCH_SECONDS_MAX * 1000;
+  const isIn = ({ endMs }: { endMs: number }): boolean => endMs > fromMs;
+  const clipped = segments.filter(isIn).map((one) => {
+    return one.startMs >= fromMs ? one : { ...one, startMs: fromMs, cause: undefined };
+  });
+  const inStretch = samples.filter(({ observedMs }) => observedMs > fromMs).slice(-POINTS_MAX);
+  const path = { samples: inStretch, gaps: gaps.filter(isIn), segments: clipped };
+  return {
+    ...{ vmName: nameOf(rule.project, 'vms', vm), labels: parseLabels(labels) },
+    ...readingsOf(rule, path),
+  };
+}
+
+function instancesMessage(project: string, { instances, unknown }: AlertPreview) {
+  return {
+    instances: instances.listed.map(({ vm, labels, firings, segments, truncated }) => ({
+      ...{ vmName: nameOf(project, 'vms', vm), labels: parseLabels(labels), firings },
+      ...{ segments: segments.map(segmentMessage), segmentsTruncated: truncated },
+    })),
+    instancesOmitted: BigInt(instances.omitted),
+    unknownVms: BigInt(unknown.vms),
+    unknownVmNames: unknown.names.map((vm) => nameOf(project, 'vms', vm)),
+  };
 }
 
 function previewMessage(
   project: string,
   preview: AlertPreview,
-): MessageInitShape<typeof PreviewAlertRuleResponseSchema> {
+): Omit<MessageInitShape<typeof PreviewAlertRuleResponseSchema>, '$typeName'> {
   return {
     queryStatus: QueryStatus[preview.queryStatus],
     historyStatus: HistoryStatus[preview.historyStatus],

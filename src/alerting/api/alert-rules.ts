@@ -32,6 +32,10 @@ type RuleMethods = 'saveAlertRule' | 'getAlertRule' | 'listAlertRules' | 'delete
 /** How long a save waits for its rule to be applied, ms (API-02). */
 const APPLY_WAIT_MS = 500;
 
+/**
+ * The methods of this part. A change resolves once it is committed; `syncState` shows when the
+ * evaluator has it.
+ */
 export function alertRuleMethods(
   deps: AlertRulesDeps,
 ): Pick<ServiceImpl<typeof AlertService>, RuleMethods> {
@@ -130,6 +134,7 @@ async function appliedRule(
   return read();
 }
 
+/** The templates, the same for every project. */
 export function alertTemplateMethods(): Pick<
   ServiceImpl<typeof AlertService>,
   'listAlertRuleTemplates'

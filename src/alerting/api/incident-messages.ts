@@ -22,6 +22,7 @@ import {
 } from '../../platform/api/message-fields.ts';
 import { nameOf } from '../../platform/api/resource-name.ts';
 
+/** The message of a record. Times become whole Unix seconds; what was not observed is absent. */
 export function incidentMessage(project: string, body: IncidentBody): Incident {
   const { acknowledged } = body;
   const message = create(IncidentSchema, {

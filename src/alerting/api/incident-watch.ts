@@ -58,6 +58,10 @@ export const HEARTBEAT_MS = 30_000;
 /** Time in which an ended watch may send its reason before it is cut off, ms. */
 const LAST_WORD_MS = 500;
 
+/**
+ * The stream of one caller. It ends when the service stops, and soon after the caller has lost
+ * access.
+ */
 export function incidentWatch(
   deps: IncidentWatchDeps,
 ): Pick<ServiceImpl<typeof AlertService>, 'watchIncidents'> {

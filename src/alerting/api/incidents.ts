@@ -63,6 +63,7 @@ type IncidentMethods =
   | 'acknowledgeIncidents'
   | 'snoozeIncidents';
 
+/** The methods of this part. An act answers with the incident as it is after it. */
 export function incidentMethods(
   deps: IncidentDeps,
 ): Pick<ServiceImpl<typeof AlertService>, IncidentMethods> {

@@ -31,6 +31,7 @@ type Overview = MessageInitShape<typeof ProjectOverviewSchema>;
 /** What has ended is counted for so long, ms. */
 const ENDED_MS = 24 * 3_600_000;
 
+/** One answer for a start page, instead of a request for each count. */
 export function overviewMethods(
   deps: OverviewDeps,
 ): Pick<ServiceImpl<typeof AlertService>, 'getProjectOverview'> {

@@ -51,6 +51,7 @@ const IDENTITY_MACHINES: ReadonlySet<string> = new Set([
 /** Shown to those who may see the thing itself. */
 const WRITE_MACHINES: ReadonlySet<string> = new Set(['destination', 'recipient']);
 
+/** The service. Layouts are computed once for each machine and kept. */
 export function auditService({ host }: { readonly host: Host }): ServiceImpl<typeof AuditService> {
   const layouts = new Map<string, Promise<Layout>>();
   return {

@@ -15,6 +15,7 @@ const KINDS: Readonly<Record<ChartState['kind'], StateKind>> = {
   final: StateKind.FINAL,
 };
 
+/** The layout with states and arrows named by id, so that a path can be marked on it. */
 export function layoutMessage(layout: Layout): MessageInitShape<typeof MachineLayoutSchema> {
   const { root, width, height, states, starts, arrows } = layout;
   const parents = new Map(

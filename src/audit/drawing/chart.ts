@@ -6,6 +6,7 @@
 import type { AnyStateMachine, AnyStateNode, AnyTransitionDefinition } from 'xstate';
 import type { MachineDefinition } from '../../../machines/platform/definition.ts';
 
+/** One machine, ready to be drawn. */
 export interface Chart {
   readonly name: string;
   readonly version: number;
@@ -16,6 +17,7 @@ export interface Chart {
   readonly arrows: readonly ChartArrow[];
 }
 
+/** One state with those inside it. */
 export interface ChartState {
   /** Full id, e.g. `alertInstance.firing.data`; unique within the chart. */
   readonly id: string;
@@ -28,6 +30,7 @@ export interface ChartState {
   readonly children: readonly ChartState[];
 }
 
+/** One transition. */
 export interface ChartArrow {
   readonly source: string;
   /** undefined: the event changes data only, the state stays. */

@@ -13,7 +13,9 @@ import {
   statesIn,
 } from './chart.ts';
 
+/** Size of the names of states, px. */
 export const NAME_SIZE = 14;
+/** Size of the labels of arrows, px; the layout reserves their space by it. */
 export const LABEL_SIZE = 11.5;
 
 /** The machine's drawing as an SVG document. The same machine gives the same text. */
@@ -127,22 +129,26 @@ function escaped(text: string): string {
 // no browser is needed. Sizes are estimated from text lengths: the result must be the same on
 // every machine, whatever fonts it has.
 
+/** A place in the drawing, px from its upper left corner. */
 export interface Point {
   readonly x: number;
   readonly y: number;
 }
 
+/** A rectangle; the point is its upper left corner. */
 export interface Box extends Point {
   readonly width: number;
   readonly height: number;
 }
 
+/** A state and where it is drawn. */
 export interface PlacedState extends Box {
   readonly state: ChartState;
   /** Lines under the name: events that change data only. */
   readonly stays: readonly ChartArrow[];
 }
 
+/** A line and the arrows that share it. */
 export interface PlacedArrow {
   /** Two for a straight arrow; the corners between. */
   readonly points: readonly Point[];
@@ -153,6 +159,7 @@ export interface PlacedArrow {
   readonly label: Box | undefined;
 }
 
+/** The dot that an initial arrow leaves. */
 export interface PlacedStart extends Point {
   /** Id of the compound state. */
   readonly parent: string;
@@ -160,6 +167,7 @@ export interface PlacedStart extends Point {
   readonly initial: string;
 }
 
+/** Everything with its place: whoever paints decides no more than colours. */
 export interface Layout {
   /** Id of the machine's root, which holds the top states and is not among them. */
   readonly root: string;
@@ -174,7 +182,9 @@ export interface Layout {
 
 /** Font sizes and measures, px. */
 export const LINE = 16;
+/** Height of a compound state's head with its name, px. */
 export const HEADER = 30;
+/** Radius of the dots, px. */
 export const START_RADIUS = 5;
 const NAME_WIDTH = 8.2;
 const LABEL_WIDTH = 6.5;
@@ -212,7 +222,7 @@ export async function layoutOf(chart: Chart): Promise<Layout> {
     id: chart.root.id,
     layoutOptions,
     children: childNodes(chart.root, stays),
-    edges: [...pairs.map(edgeOf), ...startEdges(chart.root)],
+    edges: [...pairs.map(edgeOf), ...startEdges(chart.root), ...belowEdges(chart.root)],
   };
   const placed = await new ELK.default().layout(graph);
   return readLayout(placed, { chart, stays, pairs });
@@ -297,6 +307,21 @@ function startEdges(root: ChartState): ElkExtendedEdge[] {
   );
 }
 
+/**
+ * The last region of a parallel state stands below the others: three side by side are wider than a
+ * page. Nothing is painted of these edges.
+ */
+function belowEdges(root: ChartState): ElkExtendedEdge[] {
+  return statesIn(root).flatMap(({ kind, children }) => {
+    const last = children.at(-1);
+    if (kind !== 'parallel' || last === undefined || children.length < 3) return [];
+    const others = children.slice(0, -1);
+    return others.map(({ id }) => ({ id: id + BELOW, sources: [id], targets: [last.id] }));
+  });
+}
+
+const BELOW = '.below';
+
 function startId(stateId: string): string {
   return `${stateId}${START}`;
 }
@@ -331,7 +356,7 @@ function readLayout(placed: ElkNode, { chart, stays, pairs }: Sources): Layout {
         ? []
         : [{ parent: id, initial, x: box.x + START_RADIUS, y: box.y + START_RADIUS }];
     }),
-    arrows: edgesIn(placed).map((edge) => ({
+    arrows: paintedIn(placed).map((edge) => ({
       points: pointsOf(edge),
       start: edge.sources[0]?.endsWith(START) ? edge.sources[0].slice(0, -START.length) : undefined,
       arrows: arrowsById.get(edge.id) ?? [],
@@ -348,6 +373,10 @@ function nodesIn(node: ElkNode): ElkNode[] {
 
 function edgesIn(node: ElkNode): ElkExtendedEdge[] {
   return [...(node.edges ?? []), ...(node.children ?? []).flatMap(edgesIn)];
+}
+
+function paintedIn(node: ElkNode): ElkExtendedEdge[] {
+  return edgesIn(node).filter(({ id }) => !id.endsWith(BELOW));
 }
 
 function size({ width = 0, height = 0 }: ElkNode): { width: number; height: number } {

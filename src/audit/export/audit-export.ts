@@ -23,6 +23,10 @@ import { type PartHealth, ready } from '../../platform/health.ts';
 import type { Log } from '../../platform/log.ts';
 import { commitLine } from './commit-line.ts';
 
+/**
+ * A second place for the recorded history. It may get a line twice, after a crash between append
+ * and cursor.
+ */
 export interface AuditSink {
   /** Appends whole lines; resolves once they are durable. Rejects when that is not known. */
   append(lines: string): Promise<void>;
@@ -36,12 +40,14 @@ export interface ExportedUpTo {
   readonly id: string;
 }
 
+/** Where the export has come to, on disk beside the projection. */
 export interface CursorStore {
   load(): ExportedUpTo | undefined;
   /** Resolves once it is durable. */
   save(cursor: ExportedUpTo): Promise<void>;
 }
 
+/** The projection, the sink, and what is counted. */
 export interface AuditExportOptions {
   readonly reader: Pick<CommitReader, 'commits' | 'transitions'>;
   readonly sink: AuditSink;
@@ -83,6 +89,7 @@ export const CLOSE_MS = 5_000;
 /** Kinds of callers that are refused; see the head of the file for the others. */
 const REFUSED: ReadonlySet<Actor['kind']> = new Set(['human', 'key', 'ci']);
 
+/** One for each service with a sink. It goes on from its cursor after every start. */
 export class AuditExport {
   readonly #options: AuditExportOptions;
   /** What the sink has. */

@@ -3,11 +3,16 @@
  * the commit at its place. Between the sink's first commit and its last none is missing, also none
  * of those that the log has discarded: a project's commits are numbered without a gap.
  */
+
 import { createReadStream } from 'node:fs';
 import { createInterface } from 'node:readline';
 import type { CommitReader } from '../../../sqlite/platform/control/commit-reader.ts';
+import { pagesAfter } from '../../../streams/platform/commit/page.ts';
 import { commitLine, type ExportedCommit, parseCommitLine } from './commit-line.ts';
 
+/**
+ * What comparing found; without faults the sink is complete between its first commit and its last.
+ */
 export interface SinkComparison {
   readonly lines: number;
   /** Different commits that are as the log has them. */
@@ -115,14 +120,17 @@ function missing(
   reader: Pick<CommitReader, 'commits'>,
 ): readonly string[] {
   const faults: string[] = [];
-  let { after } = range;
   const { through } = range;
-  while (after < through && faults.length < FAULTS_MAX) {
-    const page = reader.commits({ after, through, limit: PAGE });
+  const pages = pagesAfter(
+    range.after,
+    (after) => (after < through ? reader.commits({ after, through, limit: PAGE }) : []),
+    ({ sequence }) => sequence,
+  );
+  for (const page of pages) {
     for (const commit of page) {
       if (!seen.has(commit.sequence)) faults.push(`The ${nameOf(commit)} is not in the sink`);
     }
-    after = page.at(-1)?.sequence ?? through;
+    if (faults.length >= FAULTS_MAX) break;
   }
   return faults;
 }

@@ -165,13 +165,18 @@ async function start(deps: CiDeps, request: StartCiVerificationRequest, context:
   const row = existing(host, project, 'ciVerification', setupId);
   const verification = verificationMessage(deps, row);
   const { audience, expiresUnix } = verification;
-  const platform = deps.issuerKind(verification.issuer);
   return {
     ...{ verification, setupId, audience, expiresUnix },
     pairingCode: pairingCode ?? '',
     secretAvailable: pairingCode !== undefined,
-    workflowStep: workflowStep({ platform, audience, setupId, origin: deps.publicUrl() }),
+    workflowStep: stepOf(deps, row),
   };
+}
+
+function stepOf(deps: CiDeps, { instance, context }: Instance<'ciVerification'>): string {
+  const { issuer, audience } = context;
+  const platform = deps.issuerKind(issuer);
+  return workflowStep({ platform, audience, setupId: instance, origin: deps.publicUrl() });
 }
 
 function verificationMethods(deps: CiDeps) {
@@ -181,7 +186,11 @@ function verificationMethods(deps: CiDeps) {
   return {
     getCiVerification({ name }, context) {
       const about = { machine: 'ciVerification', name, collection: 'ciVerifications' } as const;
-      return verificationMessage(deps, findRow(host, context, about));
+      const row = findRow(host, context, about);
+      const message = verificationMessage(deps, row);
+      const isAwaited = message.state === CiVerification_State.AWAITING_PROOF;
+      if (isAwaited) message.workflowStep = stepOf(deps, row);
+      return message;
     },
     async listCiVerifications(request, context) {
       const project = within(context, parseProjectName('projectName', request.projectName));
@@ -366,7 +375,7 @@ function connectionMessage(
 ): CiConnection {
   const { project, instance } = row;
   const context = row.context;
-  const { lastExchangeMs } = context;
+  const { lastExchangeMs, lastRefusalMs, disabledReason } = context;
   const effective =
     row.value === 'enabled' ? withinGrants(context.capabilities, grants.capabilities) : [];
   return create(CiConnectionSchema, {
@@ -385,7 +394,9 @@ function connectionMessage(
     createdBy: context.createdBy,
     tokenEpoch: BigInt(context.tokenEpoch),
     ...(lastExchangeMs !== null && { lastExchangeUnix: unixSeconds(lastExchangeMs) }),
+    ...(lastRefusalMs !== null && { lastRefusalUnix: unixSeconds(lastRefusalMs) }),
     verificationName: nameOf(project, 'ciVerifications', context.verification),
+    disabledReason: disabledReason ?? '',
   });
 }
 

@@ -76,7 +76,10 @@ const listAction: Action = {
   name: 'list',
   summary: 'List keys; those that expire soon are marked',
   options: [
-    serviceAccountOption,
+    {
+      ...serviceAccountOption,
+      help: 'Keys of this service account, "-" of all of them; default: your own',
+    },
     memberOption,
     { name: 'all', help: 'Also those that no longer work' },
     projectOption,
@@ -89,13 +92,17 @@ const listAction: Action = {
       (page) => api.call(method.listKeys, { parent, ...page, includeEnded }),
       (answer) => answer.keys,
     );
-    return printMessage(context, ListKeysResponseSchema, { keys }, () => keyTable(keys));
+    return printMessage(context, ListKeysResponseSchema, { keys }, () =>
+      keyTable(keys, parent.endsWith('/-')),
+    );
   },
 };
 
-function keyTable(keys: readonly Key[]): string {
+/** @param isOfAll the keys of several accounts: each stands beside its account */
+function keyTable(keys: readonly Key[], isOfAll: boolean): string {
   return table(
     [
+      ...(isOfAll ? ['account'] : []),
       'key',
       'name',
       'state',
@@ -107,6 +114,7 @@ function keyTable(keys: readonly Key[]): string {
       'last used',
     ],
     keys.map((key) => [
+      ...(isOfAll ? [key.name.split('/')[3] ?? ''] : []),
       shortName(key.name),
       key.displayName,
       enumText(Key_State, key.state),

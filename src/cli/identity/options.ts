@@ -59,7 +59,7 @@ export function changeOptions(...own: Option[]): Pick<Action, 'options'> {
 }
 
 /** Of an edit of a name and a list of capabilities. */
-export const editOptions: readonly Option[] = [
+const editOptions: readonly Option[] = [
   nameOption,
   {
     ...capabilityOption,
@@ -129,6 +129,40 @@ export function change<T>({
       return show(context, await send(api, request, context));
     },
   };
+}
+
+interface Switched<T> {
+  readonly update: ChangeOf<T>['send'];
+  readonly disable: (
+    api: Api,
+    request: { readonly name: string; readonly requestId: string; readonly reason: string },
+  ) => Promise<T>;
+  readonly enable: ChangeOf<T>['send'];
+  readonly remove: ChangeOf<unknown>['send'];
+  readonly summaries: Readonly<Record<'update' | 'disable' | 'enable' | 'remove', string>>;
+  /** Of `update`: what it does to keys and tokens that are out. */
+  readonly notes?: string;
+}
+
+/** Actions of an identity that is edited, switched off and on again, and deleted, in this order. */
+export function switchedActions<T>(
+  kind: ResourceKind<T>,
+  { update, disable, enable, remove, summaries, notes }: Switched<T>,
+): Action[] {
+  return [
+    change({
+      ...{ ...kind, name: 'update', summary: summaries.update, options: editOptions },
+      ...(notes !== undefined && { notes }),
+      send: update,
+    }),
+    change({
+      ...{ ...kind, name: 'disable', summary: summaries.disable, options: [reasonOption] },
+      send: (api, request, { input }) =>
+        disable(api, { ...request, reason: input.text('reason') ?? '' }),
+    }),
+    change({ ...kind, name: 'enable', summary: summaries.enable, send: enable }),
+    removal({ ...kind, name: 'delete', summary: summaries.remove, send: remove, done: 'Deleted' }),
+  ];
 }
 
 /** An action after which the thing is gone; `done` is said before its name. */

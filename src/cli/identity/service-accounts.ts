@@ -14,15 +14,12 @@ import { enumText, facts, localTime, printMessage, shortName, table } from '../c
 import { everyItem } from '../client/paging.ts';
 import {
   capabilityOption,
-  change,
   changeOptions,
-  editOptions,
   editsOf,
   nameOption,
   type ResourceKind,
-  reasonOption,
-  removal,
   showing,
+  switchedActions,
 } from './options.ts';
 
 const { method } = AutomationService;
@@ -137,38 +134,19 @@ const showAction = showing(accountKind, 'Show one service account', (api, reques
   api.call(method.getServiceAccount, request),
 );
 
-const updateAction = change({
-  ...accountKind,
-  name: 'update',
-  summary: 'Change the name, or what the account may do',
-  options: editOptions,
-  notes: 'A removed capability takes effect on the next request of each key and token.',
-  send: (api, request, context) =>
+const stateActions = switchedActions(accountKind, {
+  update: (api, request, context) =>
     api.call(method.updateServiceAccount, { ...request, ...editsOf(context) }),
-});
-
-const disableAction = change({
-  ...accountKind,
-  name: 'disable',
-  summary: 'Stop all keys and tokens of an account at once',
-  options: [reasonOption],
-  send: (api, request, { input }) =>
-    api.call(method.disableServiceAccount, { ...request, reason: input.text('reason') ?? '' }),
-});
-
-const enableAction = change({
-  ...accountKind,
-  name: 'enable',
-  summary: 'Let the keys of an account work again',
-  send: (api, request) => api.call(method.enableServiceAccount, request),
-});
-
-const deleteAction = removal({
-  ...accountKind,
-  name: 'delete',
-  summary: 'Delete an account for good, with its keys and CI trusts',
-  send: (api, request) => api.call(method.deleteServiceAccount, request),
-  done: 'Deleted',
+  disable: (api, request) => api.call(method.disableServiceAccount, request),
+  enable: (api, request) => api.call(method.enableServiceAccount, request),
+  remove: (api, request) => api.call(method.deleteServiceAccount, request),
+  summaries: {
+    update: 'Change the name, or what the account may do',
+    disable: 'Stop all keys and tokens of an account at once',
+    enable: 'Let the keys of an account work again',
+    remove: 'Delete an account for good, with its keys and CI trusts',
+  },
+  notes: 'A removed capability takes effect on the next request of each key and token.',
 });
 
 export const serviceAccountsCommand = family('service-accounts', 'Identities of automation', [
@@ -176,8 +154,5 @@ export const serviceAccountsCommand = family('service-accounts', 'Identities of 
   templatesAction,
   createAction,
   showAction,
-  updateAction,
-  disableAction,
-  enableAction,
-  deleteAction,
+  ...stateActions,
 ]);

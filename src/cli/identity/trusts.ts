@@ -7,6 +7,8 @@ import {
   type CiConnection,
   CiConnection_State,
   CiConnectionSchema,
+  type CiRefusedExchange,
+  CiRefusedExchange_Claim_Difference,
   type CiVerification,
   CiVerification_State,
   ListCiConnectionsResponseSchema,
@@ -32,15 +34,12 @@ import { EXIT_FAULT, EXIT_OK } from '../command.ts';
 import {
   capabilitiesOf,
   capabilityOption,
-  change,
   changeOptions,
-  editOptions,
   editsOf,
   nameOption,
   type ResourceKind,
-  reasonOption,
-  removal,
   showing,
+  switchedActions,
 } from './options.ts';
 import { approveAction, claimTable, rejectAction, reviewAction } from './trust-review.ts';
 
@@ -56,8 +55,24 @@ function printTrust(context: ActionContext, trust: CiConnection): number {
     context,
     CiConnectionSchema,
     trust,
-    () => `${trustFacts(trust)}\n${claimTable(trust.claims)}`,
+    () => `${trustFacts(trust)}\n${claimTable(trust.claims)}${refusalTable(trust.recentRefusals)}`,
   );
+}
+
+/** Empty without refusals. Of the claims only how they differ: their values are in the job's log. */
+function refusalTable(refusals: readonly CiRefusedExchange[]): string {
+  if (refusals.length === 0) return '';
+  const rows = refusals.map(({ refusedUnix, causes, claims, correlationId }) => [
+    localTime(refusedUnix),
+    causes.map(({ code, refusals }) => (refusals === 1 ? code : `${code} x${refusals}`)).join(', '),
+    claims
+      .map(({ claim, difference }) =>
+        `${claim} ${enumText(CiRefusedExchange_Claim_Difference, difference)}`.trim(),
+      )
+      .join(', '),
+    correlationId,
+  ]);
+  return `\n${table(['refused', 'cause', 'claims', 'correlation id'], rows, '')}`;
 }
 
 function trustFacts(trust: CiConnection): string {
@@ -65,12 +80,14 @@ function trustFacts(trust: CiConnection): string {
     ['trust', trust.name],
     ['name', trust.displayName],
     ['state', enumText(CiConnection_State, trust.state)],
+    ['disabled because', trust.disabledReason],
     ['account', trust.serviceAccountName],
     ['approved for', trust.capabilities.join(' ')],
     ['can do now', trust.effectiveCapabilities.join(' ') || 'nothing'],
     ['platform', trust.issuer],
     ['audience', trust.audience],
     ['last exchange', localTime(trust.lastExchangeUnix) || 'never'],
+    ['last refusal', localTime(trust.lastRefusalUnix)],
     ['created', `${localTime(trust.createdUnix)} by ${trust.createdBy}`],
     ['updated', localTime(trust.updatedUnix)],
     ['token epoch', String(trust.tokenEpoch)],
@@ -201,37 +218,18 @@ function nextSteps(setupId: string): string {
   ].join('\n');
 }
 
-const updateAction = change({
-  ...trustKind,
-  name: 'update',
-  summary: 'Change the name or the permissions; issued tokens stop working',
-  options: editOptions,
-  send: (api, request, context) =>
+const stateActions = switchedActions(trustKind, {
+  update: (api, request, context) =>
     api.call(method.updateCiConnection, { ...request, ...editsOf(context) }),
-});
-
-const disableAction = change({
-  ...trustKind,
-  name: 'disable',
-  summary: 'Stop exchanges and tokens at once: the emergency brake',
-  options: [reasonOption],
-  send: (api, request, { input }) =>
-    api.call(method.disableCiConnection, { ...request, reason: input.text('reason') ?? '' }),
-});
-
-const enableAction = change({
-  ...trustKind,
-  name: 'enable',
-  summary: 'Let the workflow exchange again',
-  send: (api, request) => api.call(method.enableCiConnection, request),
-});
-
-const deleteAction = removal({
-  ...trustKind,
-  name: 'delete',
-  summary: 'Delete a trust for good',
-  send: (api, request) => api.call(method.deleteCiConnection, request),
-  done: 'Deleted',
+  disable: (api, request) => api.call(method.disableCiConnection, request),
+  enable: (api, request) => api.call(method.enableCiConnection, request),
+  remove: (api, request) => api.call(method.deleteCiConnection, request),
+  summaries: {
+    update: 'Change the name or the permissions; issued tokens stop working',
+    disable: 'Stop exchanges and tokens at once: the emergency brake',
+    enable: 'Let the workflow exchange again',
+    remove: 'Delete a trust for good',
+  },
 });
 
 export const trustsCommand = family('trusts', 'CI workflows that are trusted without a key', [
@@ -241,8 +239,5 @@ export const trustsCommand = family('trusts', 'CI workflows that are trusted wit
   reviewAction,
   approveAction,
   rejectAction,
-  updateAction,
-  disableAction,
-  enableAction,
-  deleteAction,
+  ...stateActions,
 ]);

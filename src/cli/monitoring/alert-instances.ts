@@ -2,6 +2,8 @@
  * The actions of `svc alerts` that are about alert instances: how each rule stands for each VM, and
  * the path of one of them, kept and recorded, or recomputed over a stretch of history.
  */
+
+import { quantity } from '../../../streams/alerting/wording.ts';
 import {
   AlertService,
   type ExplainAlertInstanceResponse,
@@ -144,12 +146,17 @@ function instanceTable(instances: readonly AlertInstance[]): string {
       enumText(State, instance.state),
       localTime(instance.sinceUnix),
       enumText(DataState, instance.dataState),
-      instance.lastValue === undefined ? NOT_OBSERVED : String(instance.lastValue),
+      valueText(instance.lastValue),
       localTime(instance.lastObservedUnix),
       instance.name === '' ? 'never fired' : shortName(instance.name),
     ]),
     'No rule is evaluated for any VM of this project',
   );
+}
+
+/** Rounded for people; the unit is the rule's, which an instance does not have. */
+function valueText(value: number | undefined): string {
+  return value === undefined ? NOT_OBSERVED : quantity(value, '');
 }
 
 function instanceText(instance: AlertInstance): string {
@@ -162,7 +169,7 @@ function instanceText(instance: AlertInstance): string {
     ['since', localTime(sinceUnix)],
     ['data', enumText(DataState, dataState)],
     ['missing since', localTime(instance.missingSinceUnix)],
-    ['last value', lastValue === undefined ? NOT_OBSERVED : String(lastValue)],
+    ['last value', valueText(lastValue)],
     ['observed', localTime(instance.lastObservedUnix)],
   ]);
   return `${known}\n${pathTable(instance.path)}`;
@@ -175,7 +182,12 @@ function recomputedText(explanation: ExplainAlertInstanceResponse): string {
     ['VM', `${vmName}${labelsText(labels)}`],
     ['recomputed', 'from stored samples, by the rule as it is now'],
   ]);
-  const stretches = table(
+  return `${known}\n${segmentTable(segments)}\n${pathTable(path)}`;
+}
+
+/** Segments of a recomputed path, a row each. */
+export function segmentTable(segments: ExplainAlertInstanceResponse['segments']): string {
+  return table(
     ['from', 'to', 'state', 'data', 'began with'],
     segments.map(({ startUnixMs, endUnixMs, state, dataState, cause }) => [
       ...[localTime(startUnixMs / 1000n), localTime(endUnixMs / 1000n)],
@@ -183,7 +195,6 @@ function recomputedText(explanation: ExplainAlertInstanceResponse): string {
     ]),
     'The stretch is empty',
   );
-  return `${known}\n${stretches}\n${pathTable(path)}`;
 }
 
 function pathTable(path: readonly AlertInstance_Step[]): string {

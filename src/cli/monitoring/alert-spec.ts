@@ -1,38 +1,20 @@
 /**
  * Alert rules from the command line: a JSON document in the API's form, flags, or both; flags win. The
- * service refuses what is missing. Also the preview of such a rule over stored history.
+ * service refuses what is missing.
  */
 import { readFileSync } from 'node:fs';
 import { clone, create, fromJson, type JsonValue } from '@bufbuild/protobuf';
-import {
-  AlertService,
-  PreviewedHistory_Status as HistoryStatus,
-  PreviewAlertRuleRequestSchema,
-  type PreviewAlertRuleResponse,
-  PreviewAlertRuleResponseSchema,
-  PreviewAlertRuleResponse_QueryStatus as QueryStatus,
-} from '../../gen/svc/monitoring/v1/alert_pb.ts';
 import {
   type AlertRuleSpec,
   AlertRuleSpec_Operator,
   AlertRuleSpec_Severity,
   AlertRuleSpecSchema,
 } from '../../gen/svc/monitoring/v1/rule_pb.ts';
-import { type Action, type ActionContext, projectOption } from '../client/action.ts';
+import type { ActionContext } from '../client/action.ts';
 import type { Api } from '../client/api.ts';
 import type { Input, Option } from '../client/arguments.ts';
 import { UsageError } from '../client/faults.ts';
 import { projectName } from '../client/names.ts';
-import {
-  enumText,
-  facts,
-  json,
-  localTime,
-  messageJson,
-  shortName,
-  table,
-} from '../client/output.ts';
-import { EXIT_FAULT, EXIT_OK } from '../command.ts';
 import { templateSpec } from './alert-templates.ts';
 
 const OPERATORS = namesOf(AlertRuleSpec_Operator);
@@ -66,6 +48,31 @@ export const specOptions: readonly Option[] = [
   { name: 'recovery-for', takes: 'DURATION', help: 'How long readings must be good for recovery' },
   { name: 'label', takes: 'NAME=VALUE', multiple: true, help: 'Label of its incidents' },
 ];
+
+/** Of a rule that is tried over stored history, whose length has a bound. */
+export function historyOptions(longest: string): readonly Option[] {
+  const help = `Length of the history, at most ${longest}; default 1d`;
+  return [...specOptions, { name: 'history', takes: 'DURATION', help }];
+}
+
+const HISTORY_SECONDS_DEFAULT = 86_400;
+
+/** A rule that is to be tried over stored history: its project, what it says, and how long. */
+export async function readTrial(context: ActionContext, api: Api) {
+  const project = await projectName(context, api);
+  return {
+    projectName: project,
+    spec: await readSpec(context, { api, project, base: undefined }),
+    historySeconds: context.input.seconds('history') ?? HISTORY_SECONDS_DEFAULT,
+  };
+}
+
+/** Labels of a series: `device=vda`. */
+export function seriesText(labels: Readonly<Record<string, string>>): string {
+  return Object.entries(labels)
+    .map(([name, value]) => `${name}=${value}`)
+    .join(' ');
+}
 
 /** Where a specification begins. */
 interface SpecSource {
@@ -158,7 +165,8 @@ function setOptional(spec: AlertRuleSpec, input: Input): void {
   if (input.isOn('enable')) spec.enabled = true;
 }
 
-function fullNames(given: readonly string[], prefix: string): string[] {
+/** Names given in full, or by their last part. */
+export function fullNames(given: readonly string[], prefix: string): string[] {
   return given.map((name) => (name.includes('/') ? name : prefix + name));
 }
 
@@ -180,55 +188,4 @@ function enumValue<V extends number>(
   name: string | undefined,
 ): V | undefined {
   return name === undefined ? undefined : values[name];
-}
-
-const HISTORY_SECONDS_DEFAULT = 86_400;
-
-export const previewAction: Action = {
-  name: 'preview',
-  summary: 'Show when a rule would have fired over stored history',
-  options: [
-    ...specOptions,
-    { name: 'history', takes: 'DURATION', help: 'Length of the history, at most 7d; default 1d' },
-    projectOption,
-  ],
-  notes: `An estimate over stored samples: it saves nothing and notifies nobody. Check the statuses and
-counts before you rely on it. Exit code 1 when the query failed.`,
-  async run(context) {
-    const api = context.api('any');
-    const project = await projectName(context, api);
-    const spec = await readSpec(context, { api, project, base: undefined });
-    const historySeconds = context.input.seconds('history') ?? HISTORY_SECONDS_DEFAULT;
-    const request = { projectName: project, spec, historySeconds };
-    const preview = await api.call(
-      AlertService.method.previewAlertRule,
-      create(PreviewAlertRuleRequestSchema, request),
-    );
-    if (context.json) context.print(json(messageJson(PreviewAlertRuleResponseSchema, preview)));
-    else context.print(previewText(preview));
-    return preview.queryStatus === QueryStatus.FAILED ? EXIT_FAULT : EXIT_OK;
-  },
-};
-
-function previewText(preview: PreviewAlertRuleResponse): string {
-  const { evaluatedSamples, expectedSamples, truncated } = preview;
-  const head = facts([
-    ['query', enumText(QueryStatus, preview.queryStatus) || 'unknown'],
-    ['history', enumText(HistoryStatus, preview.historyStatus) || 'unknown'],
-    ['samples', `${evaluatedSamples} evaluated of ${expectedSamples} expected`],
-    ['note', truncated ? 'the list below is not complete' : ''],
-  ]);
-  const rows = preview.wouldHaveFired.map(({ vmName, labels, startUnix, endUnix }) => [
-    shortName(vmName),
-    Object.entries(labels)
-      .map(([name, value]) => `${name}=${value}`)
-      .join(' '),
-    localTime(startUnix),
-    endUnix === undefined ? 'still' : localTime(endUnix),
-  ]);
-  const none =
-    evaluatedSamples === 0n
-      ? 'Nothing was observed, so it is unknown whether it would have fired'
-      : 'It would not have fired on the observed samples';
-  return `${head}\n${table(['VM', 'series', 'from', 'to'], rows, none)}`;
 }

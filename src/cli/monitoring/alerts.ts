@@ -40,7 +40,9 @@ import {
 import { everyItem, pageAsked, pageOptions, printPage } from '../client/paging.ts';
 import { EXIT_FAULT, EXIT_OK } from '../command.ts';
 import { instanceActions } from './alert-instances.ts';
-import { previewAction, readSpec, specOptions } from './alert-spec.ts';
+import { previewAction } from './alert-preview.ts';
+import { replayAction } from './alert-replay.ts';
+import { readSpec, specOptions } from './alert-spec.ts';
 import { templatesAction } from './alert-templates.ts';
 import { conditionText, incidentTable } from './incident-texts.ts';
 import { incidentActions } from './incidents.ts';
@@ -278,7 +280,7 @@ export const alertsCommand = family(
   'alerts',
   'Alert rules and instances: list, preview, save, delete; incidents: list, acknowledge, snooze, explain',
   [
-    ...[listAction, templatesAction, previewAction, saveAction, deleteAction],
+    ...[listAction, templatesAction, previewAction, replayAction, saveAction, deleteAction],
     ...[...instanceActions, incidentsAction, ...incidentActions],
   ],
 );

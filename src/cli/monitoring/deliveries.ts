@@ -69,11 +69,16 @@ const listAction: Action = {
 
 function deliveryTable(deliveries: readonly Delivery[]): string {
   return table(
-    ['delivery', 'event', 'state', 'destination', 'recipient', 'created', 'attempts', 'next'],
+    [
+      ...['delivery', 'event', 'state', 'rule', 'VM', 'destination', 'recipient', 'created'],
+      ...['attempts', 'next'],
+    ],
     deliveries.map((delivery) => [
       shortName(delivery.name),
       enumText(Delivery_Event, delivery.event),
       stateText(delivery),
+      delivery.ruleDisplayName,
+      shortName(delivery.vmName),
       shortName(delivery.destinationName),
       delivery.recipient || NOT_OBSERVED,
       localTime(delivery.createdUnix),

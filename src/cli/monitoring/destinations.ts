@@ -2,8 +2,10 @@
  * `svc destinations`: where notifications of incidents go. A signing secret is printed once, alone on
  * standard output; the URL of a chat is a secret too, and comes by standard input.
  */
+
 import type { MessageInitShape } from '@bufbuild/protobuf';
 import { AlertService } from '../../gen/svc/monitoring/v1/alert_pb.ts';
+import { Delivery_State } from '../../gen/svc/monitoring/v1/delivery_pb.ts';
 import {
   CreateDestinationResponseSchema,
   type Destination,
@@ -279,7 +281,7 @@ export const destinationsCommand = family('destinations', 'Destinations of notif
 
 function destinationTable(destinations: readonly Destination[]): string {
   return table(
-    ['destination', 'name', 'kind', 'sends to', 'state', 'why'],
+    ['destination', 'name', 'kind', 'sends to', 'state', 'why', 'last delivery', 'last error'],
     destinations.map((destination) => [
       shortName(destination.name),
       destination.displayName,
@@ -287,9 +289,18 @@ function destinationTable(destinations: readonly Destination[]): string {
       sendsTo(destination),
       enumText(Destination_State, destination.state),
       destination.pausedReason,
+      lastText(destination),
+      destination.lastDelivery?.error ?? '',
     ]),
     'There are no destinations in this project',
   );
+}
+
+/** Outcome and time of the newest delivery; empty when there was none. */
+function lastText({ lastDelivery: last }: Destination): string {
+  if (!last) return '';
+  const { state, attemptedUnix = last.createdUnix } = last;
+  return `${enumText(Delivery_State, state)} ${localTime(attemptedUnix)}`;
 }
 
 /** Host and the end of a URL, or how many recipients get mail. */
@@ -311,6 +322,9 @@ function destinationFacts(destination: Destination): string {
     ['sends to', sendsTo(destination)],
     ['state', enumText(Destination_State, state)],
     ['why', pausedReason],
+    ['failing since', localTime(destination.failingSinceUnix)],
+    ['last delivery', lastText(destination)],
+    ['last error', destination.lastDelivery?.error ?? ''],
     ['old secret until', localTime(destination.secretOverlapEndsUnix)],
     ['created', localTime(destination.createdUnix)],
   ]);

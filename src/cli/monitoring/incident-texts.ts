@@ -68,16 +68,32 @@ export function incidentText(incident: Incident): string {
     ['note', incident.correctedAfterNotification ? 'late samples showed that it had not been' : ''],
   ]);
   const timeline = table(
-    ['time', 'what', 'by', ''],
-    incident.timeline.map(({ atUnix, event, by, detail }) => [
+    ['time', 'what', 'by', '', 'fields'],
+    incident.timeline.map(({ atUnix, event, by, detail, fields = {} }) => [
       localTime(atUnix),
       event,
       by,
       detail,
+      fieldsText(fields),
     ]),
     'Nothing is recorded of it any longer',
   );
   return `${factLines}\n${timeline}`;
+}
+
+/** Later than this, ms since 1970, a field whose name ends in `Ms` is a time; before, a length. */
+const TIME_MS_MIN = 1e12;
+
+/** Of an event, but its own name and time: times as people read them. */
+function fieldsText(fields: Readonly<Record<string, unknown>>): string {
+  return Object.entries(fields)
+    .filter(([name]) => name !== 'type' && name !== 'at')
+    .map(([name, value]) => {
+      const isTime = name.endsWith('Ms') && typeof value === 'number' && value > TIME_MS_MIN;
+      if (isTime) return `${name.slice(0, -'Ms'.length)}=${localTime(Math.floor(value / 1000))}`;
+      return `${name}=${typeof value === 'string' ? value : JSON.stringify(value)}`;
+    })
+    .join(' ');
 }
 
 /** The decision in words, the window as a chart, and its samples. */

@@ -3,6 +3,7 @@ import { localized } from '../messages/localized.ts';
 
 const reasons: Readonly<Record<string, string>> = localized({
   NO_SAMPLES: 'nothing came from its source',
+  HISTORY_LOST: 'the service has lost what came then',
   NOT_RUNNING: 'the VM was not running',
   NOT_REPORTED: 'its source did not report this metric',
   NOT_REPORTED_BY_GUEST: 'the guest does not report this metric',

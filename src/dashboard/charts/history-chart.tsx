@@ -19,26 +19,38 @@ import {
 } from '../messages/format.ts';
 import { gapReason } from './gap-reasons.ts';
 import { gapAt, type HistoryData, SAMPLING_SECONDS } from './history-data.ts';
-import type { Plot } from './plot.ts';
+import { LimitLine, type MovableLimit } from './limit-line.tsx';
+import type { Plot, PlotArea } from './plot.ts';
 import { useWidth } from './use-width.ts';
 
+/**
+ * What is drawn, and what may be done with it. Without `onSelect` nothing can be selected, without
+ * `movable` no limit moves.
+ */
 export interface HistoryChartProps {
   /** The metric in words: `CPU`. */
   readonly label: string;
   readonly unit: string;
   readonly data: HistoryData;
   /** A stretch was selected, Unix seconds. */
-  readonly onSelect: (startUnix: number, endUnix: number) => void;
+  readonly onSelect?: (startUnix: number, endUnix: number) => void;
   /** Leads back from a selected stretch; left out while there is none. */
   readonly onReset?: (() => void) | undefined;
   /** Thresholds to draw across. */
   readonly limits?: readonly number[];
+  /** The one of them that can be moved, by pointer and by arrow keys. */
+  readonly movable?: MovableLimit;
   readonly height?: number;
 }
 
+/**
+ * The chart with its table and its reader by arrow keys. It loads nothing: `data` comes from
+ * `history-data.ts`.
+ */
 export function HistoryChart(props: HistoryChartProps): VNode {
-  const { label, unit, data, onReset } = props;
+  const { label, unit, data, onReset, movable } = props;
   const isTable = useSignal(false);
+  const area = useSignal<PlotArea | undefined>(undefined);
   const at = useSignal<number | undefined>(undefined);
   const { stepSeconds, columns } = data;
   const step = formatDuration(stepSeconds);
@@ -73,7 +85,10 @@ export function HistoryChart(props: HistoryChartProps): VNode {
       {isTable.value ? (
         <HistoryTable data={data} unit={unit} label={label} />
       ) : (
-        <Canvas {...props} at={at} />
+        <div class="plot-box">
+          <Canvas {...props} at={at} area={area} />
+          {movable && area.value && <LimitLine {...movable} unit={unit} area={area.value} />}
+        </div>
       )}
       <output class="reading">
         {at.value === undefined ? lastText(data, unit) : readingText(data, at.value, unit)}
@@ -95,6 +110,7 @@ export function HistoryChart(props: HistoryChartProps): VNode {
 
 interface CanvasProps extends HistoryChartProps {
   readonly at: { value: number | undefined };
+  readonly area: { value: PlotArea | undefined };
 }
 
 function Canvas(props: CanvasProps): VNode {
@@ -150,8 +166,8 @@ function usePlot(
   const width = useWidth(box);
   const hasWidth = width.value > 0;
   const shape = useMemo(
-    () => JSON.stringify([limits, data.columns.map(({ name, least }) => [name, !!least])]),
-    [data, limits],
+    () => JSON.stringify(data.columns.map(({ name, least }) => [name, !!least])),
+    [data],
   );
   useEffect(() => {
     const element = box.current;
@@ -168,7 +184,12 @@ function usePlot(
         formatValue: (value) => formatReading(value, unit, format.value),
         formatTime: (unix, isDay) =>
           isDay ? formatDay(unix * 1_000, format.value) : formatClock(unix * 1_000, format.value),
-        onSelect: (start, end) => latest.current.onSelect(start, end),
+        ...(latest.current.onSelect && {
+          onSelect: (start, end) => latest.current.onSelect?.(start, end),
+        }),
+        onArea: (next) => {
+          if (!isSame(latest.current.area.value, next)) latest.current.area.value = next;
+        },
         onPoint: (at) => {
           latest.current.at.value = at;
         },
@@ -181,11 +202,17 @@ function usePlot(
       plot.current = undefined;
     };
   }, [box, hasWidth, height, shape, width]);
-  useEffect(() => plot.current?.show(data), [data]);
+  // Callers make the list anew each time.
+  const limitsKey = JSON.stringify(limits);
+  useEffect(() => plot.current?.show(data, limits), [data, limitsKey]);
   useEffect(() => {
     if (hasWidth) plot.current?.resize(width.value);
   }, [hasWidth, width.value]);
   return (at) => plot.current?.pointAt(at);
+}
+
+function isSame(known: PlotArea | undefined, next: PlotArea): boolean {
+  return JSON.stringify(known) === JSON.stringify(next);
 }
 
 /** The readings at a position in words: `12:03:10 CET: 93.2 %, lowest 80 %, highest 99 %`. */

@@ -5,6 +5,7 @@
  */
 import type { ResponseOf } from '../data/rpc-types.ts';
 
+/** The answer as the service sends it, in proto3 JSON. */
 export type HistoryAnswer = ResponseOf<'MonitoringService', 'queryVMMonitoring'>;
 type Series = HistoryAnswer['series'][number];
 
@@ -29,6 +30,7 @@ export interface HistoryGap {
   readonly reason: string;
 }
 
+/** One metric's columns on a shared grid of times; each column is as long as `times`. */
 export interface HistoryData {
   /** Unix seconds, in even steps from the answer's start to its end. */
   readonly times: readonly number[];

@@ -5,22 +5,36 @@
 import uPlot from 'uplot';
 import type { HistoryData } from './history-data.ts';
 
+/** Size, texts and callbacks of a plot, which do not change while it is open. */
 export interface PlotOptions {
   readonly width: number;
   readonly height: number;
   /** Texts of the axes. */
   readonly formatValue: (value: number) => string;
   readonly formatTime: (unix: number, isDay: boolean) => string;
-  /** A stretch was selected by dragging, Unix seconds. */
-  readonly onSelect: (startUnix: number, endUnix: number) => void;
+  /** A stretch was selected by dragging, Unix seconds. Absent: nothing can be selected. */
+  readonly onSelect?: (startUnix: number, endUnix: number) => void;
   /** Position of the time that is pointed at; undefined = none. */
   readonly onPoint: (at: number | undefined) => void;
   /** Limits drawn across, such as a rule's threshold. */
   readonly limits?: readonly number[];
+  /** Called when it is drawn, and when its size or its domain have changed. */
+  readonly onArea?: (area: PlotArea) => void;
 }
 
+/** Where the values are drawn within the element, CSS px, and from which value to which. */
+export interface PlotArea {
+  readonly leftPx: number;
+  readonly topPx: number;
+  readonly widthPx: number;
+  readonly heightPx: number;
+  readonly least: number;
+  readonly greatest: number;
+}
+
+/** An open canvas. `destroy` it when its element goes: it listens to the theme and to touches. */
 export interface Plot {
-  show(data: HistoryData): void;
+  show(data: HistoryData, limits?: readonly number[]): void;
   resize(width: number): void;
   /** Moves the cross hair to a position of `times`. */
   pointAt(at: number): void;
@@ -32,25 +46,26 @@ const SERIES_COLOURS = 6;
 /** A drag shorter than this is a tap. */
 const DRAG_PX_MIN = 8;
 
+/** Draws into `element`. Colours are read from its style, and again when the theme changes. */
 export function openPlot(element: HTMLElement, data: HistoryData, options: PlotOptions): Plot {
   const colours = new Colours(element);
-  let shown = data;
+  let shown: Shown = { data, limits: options.limits ?? [] };
   const plot = new uPlot(
     optionsOf(data, options, colours, () => shown),
     alignedData(data),
     element,
   );
   const stopTheme = colours.onChange(() => plot.redraw(false));
-  const stopTouch = selectByTouch(plot, options.onSelect);
+  const stopTouch = options.onSelect ? selectByTouch(plot, options.onSelect) : undefined;
   return {
-    show(next) {
-      shown = next;
+    show(next, limits = []) {
+      shown = { data: next, limits };
       plot.setData(alignedData(next));
     },
     resize: (width) => plot.setSize({ width, height: options.height }),
     pointAt(at) {
-      const time = shown.times[at];
-      const value = shown.columns[0]?.values[at];
+      const time = shown.data.times[at];
+      const value = shown.data.columns[0]?.values[at];
       if (time === undefined) return;
       const top =
         typeof value === 'number' ? plot.valToPos(value, 'y') : plot.over.clientHeight / 2;
@@ -58,10 +73,16 @@ export function openPlot(element: HTMLElement, data: HistoryData, options: PlotO
     },
     destroy() {
       stopTheme();
-      stopTouch();
+      stopTouch?.();
       plot.destroy();
     },
   };
+}
+
+/** As of the last `show`. */
+interface Shown {
+  readonly data: HistoryData;
+  readonly limits: readonly number[];
 }
 
 /** Times, then for each column its values and, where it has them, its least and greatest. */
@@ -76,9 +97,9 @@ function optionsOf(
   data: HistoryData,
   options: PlotOptions,
   colours: Colours,
-  shown: () => HistoryData,
+  shown: () => Shown,
 ): uPlot.Options {
-  const { formatValue, formatTime, limits = [] } = options;
+  const { formatValue, formatTime, onSelect } = options;
   const unit = data.columns[0]?.unit;
   const axis = {
     stroke: () => colours.of('--text-weak'),
@@ -90,36 +111,50 @@ function optionsOf(
     width: options.width,
     height: options.height,
     legend: { show: false },
-    cursor: { drag: { x: true, y: false, setScale: false }, points: { size: 8 } },
+    cursor: { drag: { x: onSelect !== undefined, y: false, setScale: false }, points: { size: 8 } },
     scales: {
-      x: { time: true, range: () => timeRange(shown().times) },
+      x: { time: true, range: () => timeRange(shown().data.times) },
       y: {
         range: (_, least, greatest) =>
-          unit === 'boolean' ? [-0.1, 1.1] : valueRange(least, greatest, limits),
+          unit === 'boolean' ? [-0.1, 1.1] : valueRange(least, greatest, shown().limits),
       },
     },
     axes: [
       { ...axis, size: 28, space: 90, values: (_, marks) => timeTexts(marks, formatTime) },
       {
         ...{ ...axis, size: 72, gap: 6, ...marksOf(unit) },
-        values: (_, marks) => valueTexts(marks, shown(), formatValue),
+        values: (_, marks) => valueTexts(marks, shown().data, formatValue),
       },
     ],
     series: [{}, ...data.columns.flatMap((column, i) => seriesOf(column, i, colours))],
     bands: bandsOf(data, colours),
     hooks: {
-      drawClear: [(plot) => drawGaps(plot, shown(), colours)],
-      draw: [(plot) => drawLimits(plot, limits, colours)],
+      drawClear: [(plot) => drawGaps(plot, shown().data, colours)],
+      draw: [
+        (plot) => drawLimits(plot, shown().limits, colours),
+        (plot) => options.onArea?.(areaOf(plot)),
+      ],
       setCursor: [({ cursor }) => options.onPoint(cursor.idx ?? undefined)],
       setSelect: [
         (plot) => {
           const { left, width } = plot.select;
           if (width < DRAG_PX_MIN) return;
-          options.onSelect(plot.posToVal(left, 'x'), plot.posToVal(left + width, 'x'));
+          onSelect?.(plot.posToVal(left, 'x'), plot.posToVal(left + width, 'x'));
           plot.setSelect({ left: 0, width: 0, top: 0, height: 0 }, false);
         },
       ],
     },
+  };
+}
+
+function areaOf({ bbox, scales }: uPlot): PlotArea {
+  const { min: least = 0, max: greatest = 1 } = scales.y ?? {};
+  return {
+    leftPx: bbox.left / devicePixelRatio,
+    topPx: bbox.top / devicePixelRatio,
+    widthPx: bbox.width / devicePixelRatio,
+    heightPx: bbox.height / devicePixelRatio,
+    ...{ least, greatest },
   };
 }
 
@@ -245,7 +280,7 @@ function drawLimits(plot: uPlot, limits: readonly number[], colours: Colours): v
 }
 
 /** uPlot selects by mouse alone: a finger that moves sideways selects too, up and down it scrolls. */
-function selectByTouch(plot: uPlot, onSelect: PlotOptions['onSelect']): () => void {
+function selectByTouch(plot: uPlot, onSelect: NonNullable<PlotOptions['onSelect']>): () => void {
   const { over } = plot;
   let startPx: number | undefined;
   const at = (event: PointerEvent): number =>

@@ -3,6 +3,7 @@
  * a request. Its end is the server's now, so that a browser's wrong clock moves nothing.
  */
 
+/** A range in Unix seconds of the server's clock. */
 export interface ChartRange {
   readonly startUnix: number;
   readonly endUnix: number;

@@ -14,12 +14,17 @@ import { useWidth } from './use-width.ts';
 import { timeScale } from './window-chart.tsx';
 import { nearestStep } from './window-data.ts';
 
+/** One thing that happened, at its time. */
 export interface SliderStep {
   readonly ms: number;
   /** What happened: `Breach started`. */
   readonly name: string;
 }
 
+/**
+ * The steps and where the slider stands. It holds no position of its own: `onMove` asks for
+ * another.
+ */
 export interface TimeSliderProps {
   /** Oldest first. */
   readonly steps: readonly SliderStep[];
@@ -35,6 +40,7 @@ export interface TimeSliderProps {
 const HEIGHT = 44;
 const MIDDLE = HEIGHT / 2;
 
+/** A slider for pointer and keys (WAI-ARIA, pattern "Slider"); Home and End go to the ends. */
 export function TimeSlider(props: TimeSliderProps): VNode {
   const { steps, at, onMove, label = texts.chart.slider } = props;
   const step = steps[at];

@@ -21,6 +21,7 @@ import {
   windowData,
 } from './window-data.ts';
 
+/** The samples with what the service decided of them, and the slider that goes with the chart. */
 export interface WindowChartProps extends WindowInput {
   /** Read out as the chart's name: the metric and the VM. */
   readonly label: string;
@@ -43,7 +44,11 @@ const BOTTOM = 48;
 const HEIGHT = 260;
 /** On a narrower chart the lines are named in the legend alone: text would hide samples. */
 const LABELS_WIDTH_MIN = 480;
+/** Room of a label beside its line. */
+const LABEL_WIDTH = 180;
+const LABEL_PX = 20;
 
+/** The chart as SVG with a sentence for the sample that is read. */
 export function WindowChart(props: WindowChartProps): VNode {
   const { label, condition, isThinned } = props;
   const figure = useRef<HTMLElement>(null);
@@ -122,7 +127,7 @@ function Plot(props: PlotProps): VNode {
         <Span key={`${span.kind} ${span.startMs}`} span={span} time={time} patternId={patternId} />
       ))}
       <Axes data={data} unit={condition.unit} time={time} value={value} />
-      <Thresholds {...props} value={value} />
+      <Thresholds {...props} time={time} value={value} />
       {data.lines.map((line) => (
         <polyline
           key={line[0]?.ms}
@@ -183,7 +188,7 @@ function Mark({ mark, x, y, unit, isCurrent, onKey, onReach }: MarkProps): VNode
       class={mark.breaches ? 'sample breach' : 'sample good'}
       data-sample=""
       aria-label={text}
-      tabIndex={isCurrent ? 0 : -1}
+      tabindex={isCurrent ? 0 : -1}
       onKeyDown={onKey}
       onFocus={onReach}
       onClick={onReach}
@@ -239,17 +244,29 @@ function hasOwnRecovery({ condition }: WindowChartProps): boolean {
   return recoveryThreshold !== undefined && recoveryThreshold !== threshold;
 }
 
-function Thresholds(props: PlotProps & { value: Scale }): VNode {
-  const { condition, width, value } = props;
+function Thresholds(props: PlotProps & { time: Scale; value: Scale }): VNode {
+  const { data, condition, width, time, value } = props;
   const { threshold, recoveryThreshold, unit } = condition;
   const right = width - PLOT_RIGHT;
+  const lines = [threshold, recoveryThreshold ?? threshold].map((at) => position(value, at));
+  // At the end where fewer samples are in the way.
+  const inTheWay = data.marks
+    .filter((mark) => lines.some((y) => Math.abs(y - position(value, mark.value)) < LABEL_PX))
+    .map(({ ms }) => position(time, ms));
+  const isRight =
+    inTheWay.filter((x) => x > right - LABEL_WIDTH).length <=
+    inTheWay.filter((x) => x < PLOT_LEFT + LABEL_WIDTH).length;
   const line = (at: number, kind: string, name: string, below: boolean): VNode => {
     const y = position(value, at);
     return (
       <g class={kind}>
         <line x1={PLOT_LEFT} x2={right} y1={y} y2={y} />
         {width >= LABELS_WIDTH_MIN && (
-          <text x={right - 4} y={below ? y + 14 : y - 5} text-anchor="end">
+          <text
+            x={isRight ? right - 4 : PLOT_LEFT + 4}
+            y={below ? y + 14 : y - 5}
+            text-anchor={isRight ? 'end' : 'start'}
+          >
             {`${name} ${formatReading(at, unit, format.value)}`}
           </text>
         )}

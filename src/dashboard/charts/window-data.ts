@@ -6,10 +6,14 @@ import type { ResponseOf } from '../data/rpc-types.ts';
 import { domainOf } from './axis.ts';
 
 type Explanation = ResponseOf<'AlertService', 'explainIncident'>;
+/** The rule's condition as it was when it decided. */
 export type Condition = NonNullable<Explanation['condition']>;
+/** One deciding observation. */
 export type Sample = Explanation['window'][number];
+/** A stretch without observations, and whether the tolerance covers it. */
 export type Gap = Explanation['gaps'][number];
 
+/** What the service answered. Times are Unix ms; what did not happen is undefined. */
 export interface WindowInput {
   readonly condition: Condition;
   readonly samples: readonly Sample[];
@@ -31,18 +35,21 @@ export interface Axis {
   readonly endMs: number;
 }
 
+/** A sample and where it stands on both axes. */
 export interface WindowMark {
   readonly ms: number;
   readonly value: number;
   readonly breaches: boolean;
 }
 
+/** A stretch that is drawn as a band. */
 export interface WindowSpan {
   readonly kind: 'sustained' | 'recovery' | 'tolerated' | 'gap';
   readonly startMs: number;
   readonly endMs: number;
 }
 
+/** Everything that is drawn, within the bounds of the axes. */
 export interface WindowData {
   readonly startMs: number;
   readonly endMs: number;

@@ -7,6 +7,7 @@ import { useId } from 'preact/hooks';
 import { mayDo, type Role } from '../data/projects.ts';
 import { texts } from '../messages/en.ts';
 
+/** What the button does, and why it may not be pressed. */
 export interface ActionButtonProps {
   readonly children: ComponentChildren;
   readonly onPress: () => void;
@@ -20,6 +21,7 @@ export interface ActionButtonProps {
   readonly look?: 'main' | 'quiet' | 'danger';
 }
 
+/** A button that stays in the tab order while it is disabled, so that its reason can be read. */
 export function ActionButton(props: ActionButtonProps): VNode {
   const { children, onPress, effect, needs = 'VIEWER', blocked, isBusy, look = 'main' } = props;
   const noteId = useId();

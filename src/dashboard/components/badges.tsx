@@ -72,12 +72,19 @@ const tones: Readonly<Record<string, Tone>> = {
   SUPPRESSED: 'off',
   EXPIRED: 'warning',
   ACTIVE: 'good',
+  ROTATING: 'waiting',
   VERIFIED: 'good',
   AWAITING_VERIFICATION: 'waiting',
   DISABLED: 'off',
   REVOKED: 'off',
+  ENABLED: 'good',
+  DELETED: 'off',
+  AWAITING_PROOF: 'waiting',
+  APPROVED: 'good',
+  REJECTED: 'off',
 };
 
+/** A word with the shape of its tone. */
 export interface BadgeProps {
   readonly tone: Tone;
   readonly text: string;

@@ -8,6 +8,7 @@ import { texts } from '../messages/en.ts';
 import { formatTime } from '../messages/format.ts';
 import { NoticeBox } from './notice-box.tsx';
 
+/** One for the whole layout, above every page. */
 export function ConnectionBanner(): VNode {
   const since = useComputed(() => {
     const ms = disconnectedSinceMs.value;

@@ -8,6 +8,7 @@ import { Icon } from './icon.tsx';
 
 const SAID_MS = 2_000;
 
+/** Writes `text` to the clipboard; for a moment its label says that it did. */
 export function CopyButton({ text, label = texts.copy }: { text: string; label?: string }): VNode {
   const isCopied = useSignal(false);
   const copy = async (): Promise<void> => {

@@ -8,13 +8,16 @@ import { useEffect } from 'preact/hooks';
 import { nowMs, serverClock } from '../data/clock.ts';
 import { type Loader, shownOf } from '../data/loaded.ts';
 import { format } from '../data/preferences.ts';
+import { mayDo } from '../data/projects.ts';
 import type { RpcError } from '../data/rpc-error.ts';
 import { texts } from '../messages/en.ts';
 import { formatTime } from '../messages/format.ts';
+import { match } from '../router/location.ts';
 import { ErrorBox } from './error-box.tsx';
 import { NoticeBox } from './notice-box.tsx';
 import { ageText } from './time.tsx';
 
+/** What is loaded, and how a value is shown. */
 export interface DataViewProps<T> {
   readonly of: Loader<T>;
   readonly children: (value: T) => ComponentChildren;
@@ -27,6 +30,10 @@ export interface DataViewProps<T> {
   readonly lines?: number;
 }
 
+/**
+ * Exactly one of: lines of a placeholder, a refusal, a failure with its next attempt, the empty
+ * text, the value.
+ */
 export function DataView<T>(props: DataViewProps<T>): VNode {
   const { of: loader, children, isEmpty, empty, missing, lines = 3 } = props;
   const shown = shownOf(loader.state.value);
@@ -80,10 +87,14 @@ export function Loading({ lines }: { readonly lines: number }): VNode {
 }
 
 function Denied({ error }: { readonly error: RpcError }): VNode {
+  // The service says which role is too low, the table of pages which one would do.
   const { role } = error.metadata;
   if (role === undefined) return <ErrorBox error={error} title={texts.view.deniedAny} />;
+  const needed = match.value?.route.role;
+  const title =
+    needed === undefined || mayDo(needed) ? texts.view.deniedAs(role) : texts.view.denied(needed);
   return (
-    <NoticeBox tone="warning" title={texts.view.denied(role)}>
+    <NoticeBox tone="warning" title={title}>
       {texts.view.deniedHelp}
     </NoticeBox>
   );

@@ -4,6 +4,7 @@ import type { RpcError } from '../data/rpc-error.ts';
 import { explain } from '../messages/errors.ts';
 import { NoticeBox } from './notice-box.tsx';
 
+/** An error of a call, and what the reader was about to do. */
 export interface ErrorBoxProps {
   readonly error: RpcError;
   /** What could not be done: the first line. Left out, the explanation is the first line. */
@@ -11,6 +12,10 @@ export interface ErrorBoxProps {
   readonly actions?: ComponentChildren;
 }
 
+/**
+ * The explanation of the error's reason, then what the service said, then reason and correlation id
+ * for a report.
+ */
 export function ErrorBox({ error, title, actions }: ErrorBoxProps): VNode {
   const { what, next } = explain(error);
   return (

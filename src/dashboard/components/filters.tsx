@@ -63,6 +63,7 @@ export function SearchField(props: { readonly name: string; readonly label?: str
   );
 }
 
+/** A filter by one value of a list; no choice filters nothing. */
 export interface SelectFilterProps {
   /** Name in the query. */
   readonly name: string;

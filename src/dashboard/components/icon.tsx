@@ -2,6 +2,7 @@
 import type { IconNode } from 'lucide';
 import { h, type VNode } from 'preact';
 
+/** An icon as large as the text beside it, hidden from screen readers. */
 export function Icon({ node }: { readonly node: IconNode }): VNode {
   return (
     <svg

@@ -1,6 +1,6 @@
 /** Around a list: the rows that wait above it, and how to get more below it. */
 import type { VNode } from 'preact';
-import type { Listing } from '../data/pages.ts';
+import type { ListLoader } from '../data/listing.ts';
 import { format } from '../data/preferences.ts';
 import { texts } from '../messages/en.ts';
 import { formatCount } from '../messages/format.ts';
@@ -18,15 +18,11 @@ export function NewRows({ count, onShow }: { count: number; onShow: () => void }
   );
 }
 
-export interface ListFootProps {
-  readonly listing: Listing<unknown>;
-  readonly isLoading: boolean;
-  readonly onMore: () => void;
-}
-
 /** How many rows are here; `Load more`, or `Search on` after ten pages. */
-export function ListFoot({ listing, isLoading, onMore }: ListFootProps): VNode {
-  const { items, nextPageToken, isSearchStopped } = listing;
+export function ListFoot<T>({ of: list }: { readonly of: ListLoader<T> }): VNode | null {
+  const { value, isLoading } = list.state.value;
+  if (value === undefined) return null;
+  const { items, nextPageToken, isSearchStopped } = value;
   const isWhole = nextPageToken === '';
   const text = formatCount(items.length, format.value);
   const count = isWhole ? texts.table.rows(items.length, text) : texts.table.rowsSoFar(text);
@@ -36,7 +32,7 @@ export function ListFoot({ listing, isLoading, onMore }: ListFootProps): VNode {
         {count} {isSearchStopped && texts.table.searchedSoFar}
       </span>
       {!isWhole && (
-        <button type="button" class="quiet" aria-disabled={isLoading} onClick={onMore}>
+        <button type="button" class="quiet" aria-disabled={isLoading} onClick={list.more}>
           {isSearchStopped ? texts.table.searchOn : texts.table.loadMore}
         </button>
       )}

@@ -5,6 +5,7 @@ import { useId, useRef } from 'preact/hooks';
 import { texts } from '../messages/en.ts';
 import { Icon } from './icon.tsx';
 
+/** One action of a menu. */
 export interface MenuItem {
   readonly key: string;
   readonly title: ComponentChildren;
@@ -13,6 +14,7 @@ export interface MenuItem {
   readonly blocked?: string | undefined;
 }
 
+/** The button and its list. Arrow keys move between items. */
 export function Menu({ label = texts.more, items }: { label?: string; items: MenuItem[] }): VNode {
   const id = useId();
   const list = useRef<HTMLDivElement>(null);

@@ -5,12 +5,14 @@ import { texts } from '../messages/en.ts';
 import { ErrorBox } from './error-box.tsx';
 import { NoticeBox } from './notice-box.tsx';
 
+/** The change, and what to say when it is refused. */
 export interface MutationStatusProps<Request, T> {
   readonly of: Mutation<Request, T>;
   /** What was not done, for the first line of a refusal. */
   readonly refusedTitle?: string;
 }
 
+/** Nothing while the change was not sent, and after it was saved: then the page itself shows it. */
 export function MutationStatus<Request, T>(props: MutationStatusProps<Request, T>): VNode | null {
   const { of: mutation, refusedTitle = texts.mutation.refused } = props;
   const state = mutation.state.value;

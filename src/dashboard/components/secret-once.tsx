@@ -17,14 +17,18 @@ export interface SecretOnceProps {
   readonly onStored: () => void;
   /** Buttons to revoke and replace, where the secret cannot be shown. */
   readonly replace?: ComponentChildren;
+  /** What those buttons are for, in a sentence. */
+  readonly unavailableHelp?: string;
 }
 
-export function SecretOnce({ label, secret, onStored, replace }: SecretOnceProps): VNode {
+export function SecretOnce(props: SecretOnceProps): VNode {
+  const { label, secret, onStored, replace } = props;
+  const { unavailableHelp = texts.secret.unavailableHelp } = props;
   const isVisible = useSignal(false);
   if (secret === undefined || secret === '') {
     return (
       <NoticeBox tone="warning" title={texts.secret.unavailable} actions={replace}>
-        {texts.secret.unavailableHelp}
+        {unavailableHelp}
       </NoticeBox>
     );
   }

@@ -8,8 +8,8 @@
  */
 import { browserMs, type Clock, learnServerTime, serverClock } from './clock.ts';
 import { connection } from './connection.ts';
-import { newId } from './new-id.ts';
 import { Positions } from './positions.ts';
+import { createRequestIds, type RequestIds } from './request-ids.ts';
 import { parseRpcError, RpcError, retryDelayMs } from './rpc-error.ts';
 import {
   type MethodName,
@@ -34,6 +34,7 @@ export interface CallPorts {
   readonly connection: { reached(): void; lost(): void };
   /** Resolves when somebody is signed in again. */
   readonly session: { ended(): Promise<void>; answered(): void; identified(name: string): void };
+  readonly requestIds: RequestIds;
 }
 
 export interface ReadOptions {
@@ -57,7 +58,10 @@ export interface Caller {
     request: RequestOf<S, N>,
     options?: ReadOptions,
   ): Promise<ResponseOf<S, N>>;
-  /** Fixes the bytes of a mutation, with a request id of its own. */
+  /**
+   * Fixes the bytes of a mutation, with a request id of its own; where the answer to the same one is
+   * missing since before a reload, with that one's.
+   */
   prepare<S extends ServiceName, N extends MutationName<S>>(
     service: S,
     method: N,
@@ -105,16 +109,24 @@ export function createCaller(ports: CallPorts): Caller {
       method: N,
       request: Omit<RequestOf<S, N>, 'requestId'>,
     ) {
-      const requestId = newId();
+      const path = pathOf(service, method);
+      const asked = JSON.stringify(request);
+      const { requestIds } = ports;
+      const requestId = requestIds.idFor(path, asked);
       const body = JSON.stringify({ ...request, requestId });
       return {
         requestId,
         async send() {
+          requestIds.sent(path, asked, requestId);
           try {
-            return (await post(pathOf(service, method), body)) as ResponseOf<S, N>;
+            const answer = await post(path, body);
+            requestIds.saved();
+            return answer as ResponseOf<S, N>;
           } catch (error) {
+            if (!(error instanceof RpcError)) throw error;
+            if (error.isDefinite) requestIds.refused(path);
             // The dialog opens; sending again stays with the person.
-            if (error instanceof RpcError && error.isSignedOut) void ports.session.ended();
+            if (error.isSignedOut) void ports.session.ended();
             throw error;
           }
         },
@@ -135,6 +147,7 @@ export const { read, prepare, probe, headers, note } = createCaller({
   clock: serverClock,
   connection,
   session,
+  requestIds: createRequestIds(() => sessionStorage),
 });
 
 /** Path of a method: `/svc.monitoring.v1.AlertService/ListIncidents`. */

@@ -37,6 +37,8 @@ export function openDraft<T extends object>(
       store.removeItem(KEY_PREFIX + key);
     },
     keep() {
+      // Listeners of a change that is part of another one run late: it is discarded by then.
+      if (value.peek() === initial) return;
       const open = Object.entries(value.peek()).filter(
         ([field]) => !secrets.some((secret) => secret === field),
       );
@@ -64,6 +66,20 @@ export function useDraft<T extends object>(
     });
   }, [draft]);
   return draft;
+}
+
+/**
+ * Puts what is typed into a draft. A change that was refused, or is done, is over with it: the next one
+ * is another.
+ */
+export function typing<T extends object>(
+  draft: Pick<Draft<T>, 'value'>,
+  change: { reset(): void },
+): (changes: Partial<T>) => void {
+  return (changes) => {
+    draft.value.value = { ...draft.value.peek(), ...changes };
+    change.reset();
+  };
 }
 
 function parseDraft(text: string | null): object | undefined {

@@ -59,6 +59,8 @@ export interface Loader<T> {
   readonly state: Signal<Loaded<T>>;
   /** Loads now; a load that is under way is given up. */
   reload(): void;
+  /** Loads once in another way, such as the next pages of a list. */
+  update(load: Load<T>): void;
   /** Replaces the value by what is known otherwise, such as the answer of a mutation. */
   set(value: T): void;
   /** Begins to load and to poll; the result stops both. */
@@ -84,7 +86,7 @@ export function createLoader<T>(
     });
   };
 
-  const reload = (): void => {
+  const update = (load: Load<T>): void => {
     current.abort();
     cancelPoll();
     const own = new AbortController();
@@ -103,10 +105,12 @@ export function createLoader<T>(
       (error: unknown) => settle({ error: asRpcError(error) }),
     );
   };
+  const reload = (): void => update(load);
 
   return {
     state,
     reload,
+    update,
     set(value) {
       state.value = { ...state.peek(), value, loadedMs: ports.clock.now(), error: undefined };
     },

@@ -4,7 +4,7 @@
  * the very same.
  */
 import { type Signal, signal } from '@preact/signals';
-import { useEffect, useMemo } from 'preact/hooks';
+import { useEffect, useMemo, useRef } from 'preact/hooks';
 import { type PreparedMutation, prepare } from './call.ts';
 import { RpcError } from './rpc-error.ts';
 import type { MutationName, RequestOf, ResponseOf, ServiceName } from './rpc-types.ts';
@@ -53,7 +53,7 @@ export function createMutation<Request, T>(
     }
   };
 
-  const isOpen = (): boolean => state.peek().kind === 'sending' || state.peek().kind === 'unknown';
+  const isOpen = (): boolean => isUnsettled(state.peek());
 
   return {
     state,
@@ -88,10 +88,30 @@ export function useMutation<S extends ServiceName, N extends MutationName<S>>(
   return mutation;
 }
 
+/** True while a change is under way, or it is not known whether it was saved. */
+export function isUnsettled({ kind }: MutationState<unknown>): boolean {
+  return kind === 'sending' || kind === 'unknown';
+}
+
+/** Calls once each time the service has saved the change, at the first attempt or at a later one. */
+export function useSaved<Request, T>(
+  mutation: Mutation<Request, T>,
+  onSaved: (response: T) => void,
+): void {
+  const latest = useRef(onSaved);
+  latest.current = onSaved;
+  useEffect(
+    () =>
+      mutation.state.subscribe((state) => {
+        if (state.kind === 'done') latest.current(state.response);
+      }),
+    [mutation],
+  );
+}
+
 function askBeforeLeaving(state: Signal<MutationState<unknown>>): () => void {
   const onLeave = (event: BeforeUnloadEvent): void => {
-    const { kind } = state.peek();
-    if (kind === 'sending' || kind === 'unknown') event.preventDefault();
+    if (isUnsettled(state.peek())) event.preventDefault();
   };
   window.addEventListener('beforeunload', onLeave);
   return () => window.removeEventListener('beforeunload', onLeave);

@@ -6,7 +6,7 @@ import { computed, signal } from '@preact/signals';
 import { match } from '../router/location.ts';
 import type { PageRole } from '../routes.ts';
 import { read } from './call.ts';
-import { loadPages } from './pages.ts';
+import { loadPages } from './listing.ts';
 import type { ResponseOf } from './rpc-types.ts';
 
 export type Project = ResponseOf<'ProjectService', 'listProjects'>['projects'][number];

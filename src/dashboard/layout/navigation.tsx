@@ -2,7 +2,7 @@
 import type { VNode } from 'preact';
 import { useEffect, useRef } from 'preact/hooks';
 import { useShortcuts } from '../components/shortcuts.ts';
-import { mayDo, projectId } from '../data/projects.ts';
+import { mayDo, projectId, role } from '../data/projects.ts';
 import { texts as componentTexts } from '../messages/en.ts';
 import { match, navigate, path } from '../router/location.ts';
 import { pathOf } from '../router/match.ts';
@@ -13,9 +13,12 @@ import { pageTitles, texts } from './texts.ts';
 const rooms: readonly (readonly PageName[])[] = [
   ['overview'],
   ['vms'],
-  ['incidents', 'alertInstances'],
-  ['deliveries'],
-  ['machines'],
+  ['incidents', 'alertInstances', 'alertRules'],
+  ['deliveries', 'destinations'],
+  ['ciConnections'],
+  ['machines', 'audit'],
+  ['members', 'serviceAccounts'],
+  ['notices', 'limits'],
 ];
 
 /** False as well while the role is not known and the page needs more than to read. */
@@ -33,13 +36,16 @@ export function Navigation(): VNode | null {
   useShortcuts([
     { keys: 'g i', name: shortcut.incidents, run: goTo('incidents') },
     { keys: 'g v', name: shortcut.vms, run: goTo('vms') },
+    { keys: 'g r', name: shortcut.alertRules, run: goTo('alertRules') },
   ]);
   // On a phone the links are one line, which scrolls: the open page is in sight.
   const open = path.value;
+  // Links appear with the role that may open their pages.
+  const known = role.value;
   useEffect(() => {
     const link = open === '' ? null : list.current?.querySelector('[aria-current], .above');
     link?.scrollIntoView({ block: 'nearest', inline: 'center' });
-  }, [open]);
+  }, [open, known]);
   if (project === undefined) return null;
   const shown = rooms
     .map((pages) => pages.filter((page) => mayOpen(page)))

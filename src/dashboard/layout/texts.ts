@@ -28,9 +28,9 @@ export const texts = {
 } as const;
 
 export const themeNames: Readonly<Record<Theme, string>> = {
-  system: 'System',
-  light: 'Light',
-  dark: 'Dark',
+  system: 'System theme',
+  light: 'Light theme',
+  dark: 'Dark theme',
 };
 
 export const pageTitles: Readonly<Record<PageName, string>> = {
@@ -43,8 +43,24 @@ export const pageTitles: Readonly<Record<PageName, string>> = {
   incident: 'Incident',
   alertInstances: 'Alert instances',
   alertInstance: 'Alert instance',
+  alertRules: 'Alert rules',
+  newAlertRule: 'New alert rule',
+  alertRule: 'Alert rule',
   deliveries: 'Deliveries',
   delivery: 'Delivery',
+  destinations: 'Destinations',
+  newDestination: 'New destination',
+  destination: 'Destination',
+  serviceAccounts: 'Service accounts',
+  serviceAccount: 'Service account',
+  members: 'Members',
+  memberKeys: 'Keys of a member',
+  ciConnections: 'CI connections',
+  ciConnection: 'CI connection',
+  ciVerification: 'CI verification',
   machines: 'State machines',
   machine: 'State machine',
+  audit: 'Audit trail',
+  notices: 'Notices',
+  limits: 'Limits',
 };

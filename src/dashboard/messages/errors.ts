@@ -109,7 +109,7 @@ export const explanations: Readonly<Record<string, Explanation>> = localized({
   },
   INVALID_STATE: {
     what: 'Its state does not allow this now',
-    next: 'Reload to see its state.',
+    next: 'The reason stands below. Reload if you expected another state.',
   },
   RECIPIENT_NOT_MEMBER: {
     what: 'Mail goes only to verified addresses of members',

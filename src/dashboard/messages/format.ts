@@ -164,3 +164,17 @@ function formatter(format: Format, options: Intl.DateTimeFormatOptions): Intl.Da
   formatters.set(key, made);
   return made;
 }
+
+const MINUTE_MS = 60_000;
+
+/** A time as a `datetime-local` field takes it, to the second, here or in UTC. */
+export function formatTimeField(ms: number, isUtc: boolean): string {
+  const offsetMs = isUtc ? 0 : new Date(ms).getTimezoneOffset() * MINUTE_MS;
+  return new Date(ms - offsetMs).toISOString().slice(0, 19);
+}
+
+/** Unix ms of such a field; undefined: it is empty. */
+export function parseTimeField(field: string, isUtc: boolean): number | undefined {
+  const ms = Date.parse(isUtc ? `${field}Z` : field);
+  return Number.isNaN(ms) ? undefined : ms;
+}

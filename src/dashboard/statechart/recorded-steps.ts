@@ -1,7 +1,7 @@
 /** The recorded path of an instance, as steps to draw. */
 import { read } from '../data/call.ts';
+import { type Listing, loadPages } from '../data/listing.ts';
 import type { Load } from '../data/loaded.ts';
-import { type Listing, loadPages } from '../data/pages.ts';
 import type { ResponseOf } from '../data/rpc-types.ts';
 import type { PathStep } from './instance-path.tsx';
 

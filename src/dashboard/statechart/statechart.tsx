@@ -9,10 +9,11 @@ import type { ComponentChildren, VNode } from 'preact';
 import { useEffect, useRef } from 'preact/hooks';
 import { useWidth } from '../charts/use-width.ts';
 import { Icon } from '../components/icon.tsx';
+import { saveFile } from '../components/save-file.ts';
 import { Drawing } from './drawing.tsx';
 import { type Layout, type LayoutState, type Marking, withAncestors } from './marking.ts';
 import { StateTree, WayList, waysFrom } from './state-tree.tsx';
-import { download, svgFileOf } from './svg-file.ts';
+import { svgFileOf } from './svg-file.ts';
 import { texts } from './texts.ts';
 
 export interface StatechartProps {
@@ -234,7 +235,8 @@ interface ActionsProps {
 function Actions({ frame, label, isWhole, isWide }: ActionsProps): VNode {
   const save = (): void => {
     const drawing = frame.current?.querySelector('svg');
-    if (drawing) download(svgFileOf(drawing, label), `${fileNameOf(label)}.svg`);
+    if (!drawing) return;
+    saveFile([svgFileOf(drawing, label)], `${fileNameOf(label)}.svg`, 'image/svg+xml');
   };
   return (
     <div class="buttons chart-actions">

@@ -2,13 +2,9 @@
  * A drawing as a file of its own, for an audit: no style, no script, no reference to anything, and
  * nothing of the page but the shapes and their texts.
  */
-import { serverClock } from '../data/clock.ts';
-
 const NAMESPACE = 'http://www.w3.org/2000/svg';
 /** Attributes that belong to the page. */
 const OF_THE_PAGE = /^(class|id|role|tabindex|style|aria-.*|data-.*|on.*)$/i;
-/** A browser reads the file at once; afterwards it would only take memory. */
-const KEPT_MS = 60_000;
 
 /** The text of the file. `title` says what is drawn, of which instance and as of when. */
 export function svgFileOf(drawing: SVGSVGElement, title: string): string {
@@ -31,14 +27,4 @@ export function svgFileOf(drawing: SVGSVGElement, title: string): string {
 /** Without the characters that XML cannot hold; the serializer escapes the rest. */
 function xmlTextOf(text: string): string {
   return text.replace(/[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\u{10000}-\u{10ffff}]/gu, '');
-}
-
-/** Offers the text to the person as a file. */
-export function download(text: string, fileName: string): void {
-  const url = URL.createObjectURL(new Blob([text], { type: 'image/svg+xml' }));
-  const link = document.createElement('a');
-  link.href = url;
-  link.download = fileName;
-  link.click();
-  serverClock.wakeAfter(KEPT_MS, () => URL.revokeObjectURL(url));
 }

@@ -12,7 +12,7 @@ import type {
   ProjectView,
 } from '../../../actors/platform/host/host-port.ts';
 import type { DeliveryAttempt } from '../../../machines/delivery/delivery.ts';
-import type { SecretStore } from '../../../sqlite/platform/secret-store.ts';
+import type { SecretStore } from '../../../sqlite/platform/secrets/secret-store.ts';
 import { invalidField } from '../../../streams/platform/refusal.ts';
 import type { AlertService } from '../../gen/svc/monitoring/v1/alert_pb.ts';
 import {
@@ -25,6 +25,10 @@ import {
   type ListDeliveriesRequest,
   ListDeliveriesResponseSchema,
 } from '../../gen/svc/monitoring/v1/delivery_pb.ts';
+import {
+  type LastDelivery,
+  LastDeliverySchema,
+} from '../../gen/svc/monitoring/v1/destination_pb.ts';
 import { mayWrite, within } from '../../platform/api/caller.ts';
 import { listAnswer } from '../../platform/api/list-answer.ts';
 import { optionalSeconds, unixSeconds, withPresent } from '../../platform/api/message-fields.ts';
@@ -43,6 +47,7 @@ export interface DeliveryDeps {
   readonly secrets: Pick<SecretStore, 'excerpts'>;
 }
 
+/** The methods of this part. Excerpts of answers are left out for callers who may only read. */
 export function deliveryMethods(
   deps: DeliveryDeps,
 ): Pick<ServiceImpl<typeof AlertService>, 'listDeliveries' | 'getDelivery'> {
@@ -60,6 +65,7 @@ function getDelivery(
   const row = findRow(host, context, { machine: 'delivery', name, collection: 'deliveries' });
   const view = host.view(row.project);
   const message = deliveryMessage(
+    view,
     row,
     mayWrite(context, row.project)
       ? { recipient: recipientAddress(view, row), excerpts: secrets.excerpts.of(row.instance) }
@@ -80,7 +86,7 @@ async function listDeliveries(
   const isShown = mayWrite(context, project);
   const read = (options: ListOptions) =>
     mapPage(view.deliveries(filter, options), (row) =>
-      deliveryMessage(row, isShown ? { recipient: recipientAddress(view, row) } : {}),
+      deliveryMessage(view, row, isShown ? { recipient: recipientAddress(view, row) } : {}),
     );
   const page = await collect('deliveries', request, read, turnsOf(context));
   return await listAnswer(context, {
@@ -98,8 +104,9 @@ function deliveryFilter(request: ListDeliveriesRequest, context: HandlerContext)
   if (end < 0n || (end !== 0n && end < start)) {
     throw invalidField('endTimeUnix', `endTimeUnix ${end} is before ${start}`);
   }
+  const states = chosen('states', Delivery_State, request.states);
   return {
-    states: chosen('states', Delivery_State, request.states).map((name) => name.toLowerCase()),
+    states: states.map((name) => name.toLowerCase()),
     events: chosen('events', Delivery_Event, request.events),
     ...(incident !== undefined && { incident }),
     ...(destination !== undefined && { destination }),
@@ -115,15 +122,41 @@ function chosen<E extends number>(
   members: Readonly<Record<string, string | E>>,
   values: readonly E[],
 ): string[] {
-  const names = Object.entries(members)
-    .filter(([, value]) => typeof value === 'number' && value !== 0)
-    .map(([name]) => name);
+  const names = namesOf(members);
   if (values.length === 0) return names;
   return values.map((value) => {
     const name = names.find((one) => members[one] === value);
     if (name !== undefined) return name;
     throw invalidField(field, `${field} holds ${value}, which is none of ${names.join(', ')}`);
   });
+}
+
+/** Names of an enum's members but `UNSPECIFIED`. */
+function namesOf(members: Readonly<Record<string, string | number>>): string[] {
+  return Object.entries(members)
+    .filter(([, value]) => typeof value === 'number' && value !== 0)
+    .map(([name]) => name);
+}
+
+/** All of them, as filters have them. */
+export const DELIVERY_STATES = namesOf(Delivery_State).map((name) => name.toLowerCase());
+export const DELIVERY_EVENTS = namesOf(Delivery_Event);
+
+/** A delivery as far as its destination shows it. */
+export function lastDeliveryMessage(row: Instance<'delivery'>): LastDelivery {
+  const { attempts, createdMs } = row.context;
+  const attempt = attempts.at(-1);
+  const message = create(LastDeliverySchema, {
+    name: nameOf(row.project, 'deliveries', row.instance),
+    state: stateOf(row),
+    createdUnix: unixSeconds(createdMs),
+    error: attempt?.error ?? '',
+  });
+  return withPresent(message, { attemptedUnix: optionalSeconds(attempt?.startedMs ?? null) });
+}
+
+function stateOf({ value }: Instance<'delivery'>): Delivery_State {
+  return Delivery_State[String(value).toUpperCase() as keyof typeof Delivery_State];
 }
 
 /** Id in a name given as `{field: name}`, in a project the caller may read; undefined for ''. */
@@ -147,20 +180,27 @@ interface Confidential {
   readonly excerpts?: ReadonlyMap<string, string>;
 }
 
-function deliveryMessage(row: Instance<'delivery'>, confidential: Confidential = {}): Delivery {
-  const { project, instance, value } = row;
-  const context = row.context;
-  const state = String(value).toUpperCase() as keyof typeof Delivery_State;
+function deliveryMessage(
+  view: Pick<ProjectView, 'record'>,
+  row: Instance<'delivery'>,
+  confidential: Confidential = {},
+): Delivery {
+  const { project, instance, context } = row;
+  const incident = context.incident && view.record('incident', context.incident)?.body;
   const message = create(DeliverySchema, {
     name: nameOf(project, 'deliveries', instance),
     incidentName: context.incident && nameOf(project, 'incidents', context.incident),
     destinationName: nameOf(project, 'destinations', context.destination),
     event: Delivery_Event[context.event],
-    state: Delivery_State[state],
+    state: stateOf(row),
     reason: context.reason ?? '',
     attempts: context.attempts.map((attempt) => attemptMessage(attempt, confidential)),
     createdUnix: unixSeconds(context.createdMs),
     recipient: confidential.recipient ?? '',
+    ...(incident && {
+      ruleDisplayName: incident.ruleDisplayName,
+      vmName: incident.vm && nameOf(project, 'vms', incident.vm),
+    }),
   });
   return withPresent(message, { nextAttemptUnix: optionalSeconds(context.nextAttemptMs) });
 }

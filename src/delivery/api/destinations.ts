@@ -9,8 +9,8 @@ import type {
   NewTarget,
 } from '../../../actors/delivery/destinations-port.ts';
 import { recipientOf, recipientRows } from '../../../actors/delivery/recipients.ts';
-import type { Host, Instance } from '../../../actors/platform/host/host-port.ts';
-import { isOneLine, NOT_ONE_LINE } from '../../../actors/platform/one-line.ts';
+import type { Host, Instance, ListOptions } from '../../../actors/platform/host/host-port.ts';
+import { isOneLine, NOT_ONE_LINE } from '../../../actors/platform/plain-text.ts';
 import { invalidField } from '../../../streams/platform/refusal.ts';
 import type { AlertService } from '../../gen/svc/monitoring/v1/alert_pb.ts';
 import {
@@ -34,9 +34,11 @@ import {
 } from '../../gen/svc/monitoring/v1/destination_pb.ts';
 import { actorOf, requestKeyOf, within } from '../../platform/api/caller.ts';
 import { unixSeconds } from '../../platform/api/message-fields.ts';
-import { findRow, listRows } from '../../platform/api/paging.ts';
+import { collect, findRow, mapPage } from '../../platform/api/paging.ts';
 import { nameOf, parseName, parseProjectName } from '../../platform/api/resource-name.ts';
+import { turnsOf } from '../../platform/api/slots.ts';
 import { isRegistered, notificationKinds } from '../notify/notifier.ts';
+import { DELIVERY_EVENTS, DELIVERY_STATES, lastDeliveryMessage } from './deliveries.ts';
 
 export interface DestinationDeps {
   readonly host: Host;
@@ -57,6 +59,10 @@ type DestinationMethods =
 
 type Methods<K extends DestinationMethods> = Pick<ServiceImpl<typeof AlertService>, K>;
 
+/**
+ * The methods of this part. No answer has a URL that is a secret; a signing secret is in the first
+ * answer alone.
+ */
 export function destinationMethods(deps: DestinationDeps): Methods<DestinationMethods> {
   const { host, destinations } = deps;
   return {
@@ -64,14 +70,16 @@ export function destinationMethods(deps: DestinationDeps): Methods<DestinationMe
     getDestination({ name }, context) {
       const place = { machine: 'destination', name, collection: 'destinations' } as const;
       const row = findRow(host, context, place);
-      return destinationMessage(host, row);
+      return withLastDelivery(host, row);
     },
     async listDestinations(request, context) {
-      const page = await listRows(host, context, 'destination', request);
-      return {
-        destinations: page.items.map((row) => destinationMessage(host, row)),
-        nextPageToken: page.nextPageToken,
-      };
+      const project = within(context, parseProjectName('projectName', request.projectName));
+      const read = (options: ListOptions) =>
+        mapPage(host.view(project).instances('destination', { ...options, final: false }), (row) =>
+          withLastDelivery(host, row),
+        );
+      const page = await collect('destination', request, read, turnsOf(context));
+      return { destinations: page.items, nextPageToken: page.nextPageToken };
     },
     updateDestination: (request, context) => updateDestination(deps, request, context),
     async deleteDestination(request, context) {
@@ -227,7 +235,7 @@ function pauseReason(text: string): string {
 /** For callers who may write: it holds recipients' addresses, but no URL and no secret. */
 function destinationMessage(host: Pick<Host, 'view'>, row: Instance<'destination'>): Destination {
   const context = destinationOf(row);
-  const { overlapEndsMs } = context;
+  const { overlapEndsMs, failingSinceMs } = context;
   return create(DestinationSchema, {
     name: nameOf(row.project, 'destinations', row.instance),
     displayName: context.displayName,
@@ -239,7 +247,21 @@ function destinationMessage(host: Pick<Host, 'view'>, row: Instance<'destination
     createdUnix: unixSeconds(context.createdMs),
     updatedUnix: unixSeconds(context.updatedMs),
     ...(overlapEndsMs !== null && { secretOverlapEndsUnix: unixSeconds(overlapEndsMs) }),
+    ...(failingSinceMs !== null && { failingSinceUnix: unixSeconds(failingSinceMs) }),
   });
+}
+
+/** One look into the index of deliveries for each state. */
+function withLastDelivery(host: Pick<Host, 'view'>, row: Instance<'destination'>): Destination {
+  const message = destinationMessage(host, row);
+  const [last] = host
+    .view(row.project)
+    .deliveries(
+      { states: DELIVERY_STATES, events: DELIVERY_EVENTS, destination: row.instance },
+      { limit: 1 },
+    ).items;
+  if (last) message.lastDelivery = lastDeliveryMessage(last);
+  return message;
 }
 
 type Target = NonNullable<MessageInitShape<typeof DestinationSchema>['target']>;

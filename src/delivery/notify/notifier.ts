@@ -23,7 +23,7 @@ import type {
   DestinationContext,
   DestinationKind,
 } from '../../../machines/delivery/destination.ts';
-import type { BodyStore, SecretStore } from '../../../sqlite/platform/secret-store.ts';
+import type { BodyStore, SecretStore } from '../../../sqlite/platform/secrets/secret-store.ts';
 import type { Clock } from '../../../streams/platform/clock.ts';
 import type { Destination } from '../../gen/svc/monitoring/v1/destination_pb.ts';
 import { createHttpExchange, type HttpExchangeDeps } from './http/exchange.ts';
@@ -84,14 +84,26 @@ export interface ContentsDeps {
 export function createContents(deps: ContentsDeps): DeliveryContents {
   const { bodies } = deps;
   return {
-    body(view, delivery, id) {
+    async body(view, delivery, id) {
+      // The body of an earlier attempt may be on its way here from the member that made it.
+      if (delivery.bodyDigest !== null && bodies.get(id) === undefined) {
+        await deps.sealed.caughtUp();
+      }
       const kept = bodies.get(id);
       const bytes = kept ?? render(deps, view, delivery, id);
       const digest = createHash('sha256').update(bytes).digest('hex');
       return { bytes, digest, isKept: kept !== undefined };
     },
     keep: (rendered) => bodies.putMissing(rendered),
-    target: (view, delivery) => targetOf(deps, view, delivery),
+    async target(view, delivery) {
+      try {
+        return targetOf(deps, view, delivery);
+      } catch (error) {
+        if (!(error instanceof NotSealed)) throw error;
+        await deps.sealed.caughtUp();
+        return targetOf(deps, view, delivery);
+      }
+    },
     stored: () => bodies.ids(),
     discard: (deliveryIds) => bodies.delete(deliveryIds),
   };
@@ -137,15 +149,17 @@ function destinationOf(view: ProjectView, { destination }: DeliveryContext): Des
   return row.context;
 }
 
+class NotSealed extends Error {}
+
 function unsealed({ sealed }: ContentsDeps, id: string): string {
   const value = sealed.get(id);
-  if (value === undefined) throw new Error(`The sealed value ${id} does not exist`);
+  if (value === undefined) throw new NotSealed(`The sealed value ${id} does not exist`);
   return value;
 }
 
 /** The sealed texts of destinations in the secret store. */
 export function sealedText(
-  store: Pick<SecretStore, 'put' | 'get' | 'delete' | 'ids'>,
+  store: Pick<SecretStore, 'put' | 'get' | 'delete' | 'ids' | 'caughtUp'>,
 ): ListedValues {
   const purpose = 'destination';
   return {
@@ -156,6 +170,7 @@ export function sealedText(
     },
     delete: (id) => store.delete(id, purpose),
     ids: () => store.ids(purpose),
+    caughtUp: () => store.caughtUp(),
   };
 }
 

@@ -1,6 +1,5 @@
 /** Methods of `ProjectService` for members and invitations. */
 import type { HandlerContext, ServiceImpl } from '@connectrpc/connect';
-import { invitationOf } from '../../../actors/identity/invitations.ts';
 import type { Members } from '../../../actors/identity/members.ts';
 import { personOf as personIn } from '../../../actors/identity/people.ts';
 import type { Host, ListOptions } from '../../../actors/platform/host/host-port.ts';
@@ -102,7 +101,7 @@ async function inviteMember(
   if (token === null) {
     return { invitation: message, link: '', secretAvailable: false, emailed: false };
   }
-  const { email, expiresMs } = invitationOf(invitation);
+  const { email, expiresMs } = invitation.context;
   const emailed = deps.inviteMail?.({
     ...{ project, email, token, expiresMs },
     projectDisplayName: projectFacts(deps.host, project).displayName,

@@ -1,9 +1,7 @@
 /** Messages of `ProjectService` from rows: times become Unix seconds, ids resource names. */
 import type { MessageInitShape } from '@bufbuild/protobuf';
 import { memberIdOf } from '../../../actors/identity/grants.ts';
-import { invitationOf } from '../../../actors/identity/invitations.ts';
 import type { Place, ProjectBody } from '../../../actors/identity/members.ts';
-import { membershipOf } from '../../../actors/identity/membership-changes.ts';
 import { personByEmail, unprovenEmailOf } from '../../../actors/identity/people-index.ts';
 import type { Host, Instance } from '../../../actors/platform/host/host-port.ts';
 import type { Role as RoleName } from '../../../machines/identity/membership.ts';
@@ -57,7 +55,7 @@ export function memberMessage(
   host: Pick<Host, 'view'>,
   row: Instance<'membership'>,
 ): MessageInitShape<typeof MemberSchema> {
-  const { person, displayName, email, role, joinedMs } = membershipOf(row);
+  const { person, displayName, email, role, joinedMs } = row.context;
   return {
     name: nameOf(row.project, 'members', row.instance),
     ...{ displayName, email, role: Role[role], joinedUnix: unixSeconds(joinedMs) },
@@ -71,7 +69,7 @@ export function invitationMessage(
   row: Instance<'invitation'>,
   nowMs: number,
 ): MessageInitShape<typeof InvitationSchema> {
-  const { email, role, invitedBy, createdMs, expiresMs, person } = invitationOf(row);
+  const { email, role, invitedBy, createdMs, expiresMs, person } = row.context;
   const isOver = row.value === 'pending' && nowMs >= expiresMs;
   return {
     name: nameOf(row.project, 'invitations', row.instance),

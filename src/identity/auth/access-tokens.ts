@@ -1,7 +1,8 @@
 /**
  * Access tokens of CI workflows: JWTs signed by jose with Ed25519 keys of this service. The first key
  * is made for the first token, is sealed in the secret store, and is replaced after 90 days; a
- * replaced key verifies until its last token has expired. A token proves only for which connection it
+ * replaced key verifies until its last token has expired. Members share the keys: each is made by one
+ * of them, and signs only once all of them verify by it. A token proves only for which connection it
  * was made: whether that connection may still act is resolved on each request.
  */
 import { hash } from 'node:crypto';
@@ -19,9 +20,10 @@ import {
   SignJWT,
 } from 'jose';
 import { ACCESS_TOKEN_MS, type AccessTokenClaims } from '../../../actors/ci/exchange.ts';
-import type { SecretStore } from '../../../sqlite/platform/secret-store.ts';
+import type { SecretStore } from '../../../sqlite/platform/secrets/secret-store.ts';
 import { BoundedCache } from '../../../streams/platform/bounded-cache.ts';
 import type { Clock } from '../../../streams/platform/clock.ts';
+import { pause } from '../../../streams/platform/pause.ts';
 import { Refusal } from '../../../streams/platform/refusal.ts';
 
 export interface AccessTokens {
@@ -31,12 +33,17 @@ export interface AccessTokens {
   /** Throws a `Refusal`: MALFORMED_CREDENTIAL, CREDENTIAL_EXPIRED. */
   verify(text: string): Promise<AccessTokenClaims>;
   /** Public keys, RFC 7517; `/.well-known/jwks.json`. */
-  jwks(): { readonly keys: readonly object[] };
+  jwks(): Promise<{ readonly keys: readonly object[] }>;
 }
 
 export interface AccessTokensOptions {
-  readonly secrets: Pick<SecretStore, 'get' | 'put'>;
+  readonly secrets: Pick<SecretStore, 'get' | 'update'>;
   readonly clock: Clock;
+  /**
+   * How long a key is published before it signs, ms: a member that has not heard of it by then acts no
+   * more. Default 0: there are no other members, and a key is made when it is needed.
+   */
+  readonly leadMs?: number;
   /** Public URL of the service, `iss` of every token. A function, because it is known late. */
   readonly issuer: () => string;
   /** Verified tokens in the cache; default 10,000, about 4 MB. */
@@ -57,12 +64,13 @@ const PROJECTS = 'projects/';
  * unsealed.
  */
 export async function openAccessTokens(options: AccessTokensOptions): Promise<AccessTokens> {
-  const { clock, issuer, cachedMax = CACHED_MAX } = options;
-  const keys = await openSigningKeys({ ...options, tokensLiveMs: ACCESS_TOKEN_MS });
+  const { clock, issuer, leadMs = 0, cachedMax = CACHED_MAX } = options;
+  const keys = new SigningKeys({ ...options, leadMs, tokensLiveMs: ACCESS_TOKEN_MS });
+  await keys.open();
   const verified = new BoundedCache<string, Cached>(cachedMax);
   return {
     looksLike: (text) => text.length <= LENGTH_MAX && FORM.test(text),
-    jwks: () => ({ keys: keys.verifying().map(({ publicJwk }) => publicJwk) }),
+    jwks: async () => ({ keys: (await keys.verifying()).map(({ publicJwk }) => publicJwk) }),
     sign: async (claims) => {
       const key = await keys.signing();
       return new SignJWT({ client_id: claims.connection, token_epoch: claims.tokenEpoch })
@@ -118,8 +126,8 @@ async function verify({ text, keys, issuer, nowMs }: Verification): Promise<Acce
   }
 }
 
-function keyOf(kid: string | undefined, keys: SigningKeys): CryptoKey {
-  const key = keys.verifying().find((one) => one.kid === kid);
+async function keyOf(kid: string | undefined, keys: SigningKeys): Promise<CryptoKey> {
+  const key = await keys.find(kid);
   if (!key) throw malformed();
   return key.publicKey;
 }
@@ -162,7 +170,7 @@ function malformed(): Refusal {
   );
 }
 
-/** Seconds. Keys change every 90 days, but a new one signs at once. */
+/** Seconds. Keys change every 90 days, but in one process a new one signs at once. */
 const CACHE_SECONDS = 300;
 
 /**
@@ -170,11 +178,11 @@ const CACHE_SECONDS = 300;
  * verify one. Empty until the first token is made.
  */
 export function addJwksRoute(app: FastifyInstance, tokens: Pick<AccessTokens, 'jwks'>): void {
-  app.get('/.well-known/jwks.json', (_request, reply) =>
+  app.get('/.well-known/jwks.json', async (_request, reply) =>
     reply
       .type('application/jwk-set+json')
       .header('cache-control', `public, max-age=${CACHE_SECONDS}`)
-      .send(JSON.stringify(tokens.jwks())),
+      .send(JSON.stringify(await tokens.jwks())),
   );
 }
 
@@ -190,21 +198,10 @@ interface SigningKey extends VerifyingKey {
   readonly privateKey: CryptoKey;
 }
 
-/**
- * Ed25519 keys of access tokens: one that signs, and the public parts of earlier ones that still
- * verify. They are sealed in the secret store as one value, so that a crash leaves the old set or the
- * new one. A key signs only once it is on disk.
- */
-interface SigningKeys {
-  /** The key to sign with, on disk. Made when there is none or it is too old. */
-  signing(): Promise<SigningKey>;
-  /** Every key whose tokens may still live, newest first. Empty before the first is made. */
-  verifying(): readonly VerifyingKey[];
-}
-
 interface SigningKeysOptions {
-  readonly secrets: Pick<SecretStore, 'get' | 'put'>;
+  readonly secrets: Pick<SecretStore, 'get' | 'update'>;
   readonly clock: Clock;
+  readonly leadMs: number;
   /** Lifetime of the tokens, ms: a key verifies for this long after it stopped signing. */
   readonly tokensLiveMs: number;
 }
@@ -230,55 +227,151 @@ interface KeptKey extends VerifyingKey {
   readonly privateKey: CryptoKey | null;
 }
 
-/** Loads the stored keys. Throws `SealBroken` when they cannot be unsealed. */
-async function openSigningKeys(options: SigningKeysOptions): Promise<SigningKeys> {
-  const { secrets, clock, tokensLiveMs } = options;
-  let keys = await loadKeys(secrets);
-  let making: Promise<SigningKey> | undefined;
+/**
+ * Ed25519 keys of access tokens: one that signs, and the public parts of earlier ones that still
+ * verify. They are sealed in the secret store as one value, which changes by compare-and-set, so that
+ * a crash leaves the old set or the new one, and of two members that replace a key at once one does.
+ */
+class SigningKeys {
+  readonly #options: SigningKeysOptions;
+  #stored: Uint8Array | undefined;
+  #keys: readonly KeptKey[] = [];
+  /** Elapsed time at which a key was first seen here, by key id. */
+  readonly #seenMs = new Map<string, number>();
+  #making: Promise<void> | undefined;
 
-  const lives = ({ stored: { retiredMs } }: KeptKey): boolean =>
-    retiredMs === null || clock.now() < retiredMs + tokensLiveMs + MARGIN_MS;
-  const current = (): SigningKey | undefined => keys.find(isSigning(clock.now()));
-
-  async function rotate(): Promise<SigningKey> {
-    const nowMs = clock.now();
-    const made = await makeKey(nowMs);
-    const next = [made, ...keys.map((key) => retired(key, nowMs)).filter(lives)];
-    const stored = JSON.stringify(next.map((key) => key.stored));
-    secrets.put(STORED.id, STORED.purpose, new TextEncoder().encode(stored));
-    keys = next;
-    return made;
+  constructor(options: SigningKeysOptions) {
+    this.#options = options;
   }
-  return {
-    verifying: () => keys.filter(lives),
-    signing: async () => {
-      const key = current();
-      if (key) return key;
-      making ??= rotate().finally(() => {
-        making = undefined;
-      });
-      return making;
-    },
-  };
+
+  /** Where members share the keys, makes one early. Throws `SealBroken`, and what `update` throws. */
+  async open(): Promise<void> {
+    await this.#load();
+    if (this.#options.leadMs > 0 && !this.#newest()) await this.#make();
+  }
+
+  /** The key to sign with, in the store. Made when there is none or it is too old. */
+  async signing(): Promise<SigningKey> {
+    const { clock } = this.#options;
+    while (true) {
+      await this.#load();
+      const newest = this.#newest();
+      if (!newest || clock.now() >= newest.stored.createdMs + SIGNING_KEY_MS) await this.#make();
+      const key = this.#keys.filter(canSign).find((one) => this.#leadLeftMs(one) === 0);
+      if (key) {
+        if (key === this.#newest()) await this.#retireOthers(key);
+        return key;
+      }
+      const next = this.#newest();
+      if (next) await pause(clock, this.#leadLeftMs(next));
+    }
+  }
+
+  /** Every key whose tokens may still live, newest first. Empty before the first is made. */
+  async verifying(): Promise<readonly VerifyingKey[]> {
+    await this.#load();
+    return this.#keys.filter((key) => this.#lives(key.stored));
+  }
+
+  /** The key with this id; looks for what another member has made only when it is unknown. */
+  async find(kid: string | undefined): Promise<VerifyingKey | undefined> {
+    const isIt = (key: KeptKey): boolean => key.kid === kid && this.#lives(key.stored);
+    return this.#keys.find(isIt) ?? (await this.verifying()).find((key) => key.kid === kid);
+  }
+
+  #newest(): (KeptKey & SigningKey) | undefined {
+    return this.#keys.find(canSign);
+  }
+
+  #lives({ retiredMs }: StoredKey): boolean {
+    const { clock, tokensLiveMs } = this.#options;
+    return retiredMs === null || clock.now() < retiredMs + tokensLiveMs + MARGIN_MS;
+  }
+
+  /** Until every other member has the key or acts no more, ms. */
+  #leadLeftMs({ kid, stored }: KeptKey): number {
+    const { clock, leadMs } = this.#options;
+    if (clock.now() >= stored.createdMs + leadMs + MARGIN_MS) return 0;
+    const seenMs = this.#seenMs.get(kid) ?? clock.elapsed();
+    return Math.max(0, seenMs + leadMs - clock.elapsed());
+  }
+
+  /** One key for all that ask at once, here and on other members. */
+  #make(): Promise<void> {
+    this.#making ??= this.#add().finally(() => {
+      this.#making = undefined;
+    });
+    return this.#making;
+  }
+
+  async #add(): Promise<void> {
+    const nowMs = this.#options.clock.now();
+    const made = await makeKey(nowMs);
+    await this.#change((keys) => {
+      const signs = ({ jwk, createdMs }: StoredKey) =>
+        jwk.d !== undefined && nowMs < createdMs + SIGNING_KEY_MS;
+      return keys.some(signs) ? undefined : [made, ...this.#leave(keys, nowMs)];
+    });
+  }
+
+  /** The keys before a new one: they sign until it may. */
+  #leave(keys: readonly StoredKey[], nowMs: number): readonly StoredKey[] {
+    return this.#options.leadMs > 0 ? keys : keys.map((key) => retired(key, nowMs));
+  }
+
+  async #retireOthers({ stored }: KeptKey): Promise<void> {
+    const others = this.#keys.filter((key) => canSign(key) && key.stored !== stored);
+    if (others.length === 0) return;
+    const nowMs = this.#options.clock.now();
+    await this.#change(([newest, ...rest]) =>
+      newest && rest.some(({ jwk }) => jwk.d !== undefined)
+        ? [newest, ...rest.map((key) => retired(key, nowMs))]
+        : undefined,
+    );
+  }
+
+  async #change(
+    change: (keys: readonly StoredKey[]) => readonly StoredKey[] | undefined,
+  ): Promise<void> {
+    await this.#options.secrets.update(STORED.id, STORED.purpose, (current) => {
+      const keys = change(parse(current))?.filter((key) => this.#lives(key));
+      return keys && new TextEncoder().encode(JSON.stringify(keys));
+    });
+    await this.#load();
+  }
+
+  async #load(): Promise<void> {
+    const { secrets, clock } = this.#options;
+    const stored = secrets.get(STORED.id, STORED.purpose);
+    if (isSame(stored, this.#stored)) return;
+    const known = new Map(this.#keys.map((key) => [JSON.stringify(key.stored), key]));
+    const keys = await Promise.all(
+      parse(stored).map((key) => known.get(JSON.stringify(key)) ?? asKey(key)),
+    );
+    for (const { kid } of keys) {
+      if (!this.#seenMs.has(kid)) this.#seenMs.set(kid, clock.elapsed());
+    }
+    this.#keys = keys;
+    this.#stored = stored;
+  }
 }
 
-function isSigning(nowMs: number) {
-  return (key: KeptKey): key is KeptKey & SigningKey =>
-    key.privateKey !== null && nowMs < key.stored.createdMs + SIGNING_KEY_MS;
+function canSign(key: KeptKey): key is KeptKey & SigningKey {
+  return key.privateKey !== null;
 }
 
-async function makeKey(createdMs: number): Promise<KeptKey & SigningKey> {
+function isSame(a: Uint8Array | undefined, b: Uint8Array | undefined): boolean {
+  return a === b || (a !== undefined && b !== undefined && Buffer.compare(a, b) === 0);
+}
+
+/** Only this file writes the value, so its form needs no check. */
+function parse(stored: Uint8Array | undefined): readonly StoredKey[] {
+  return stored ? (JSON.parse(new TextDecoder().decode(stored)) as readonly StoredKey[]) : [];
+}
+
+async function makeKey(createdMs: number): Promise<StoredKey> {
   const { privateKey } = await generateKeyPair(ALGORITHM, { extractable: true });
-  const kept = await asKey({ jwk: await exportJWK(privateKey), createdMs, retiredMs: null });
-  return { ...kept, privateKey };
-}
-
-async function loadKeys(secrets: SigningKeysOptions['secrets']): Promise<KeptKey[]> {
-  const stored = secrets.get(STORED.id, STORED.purpose);
-  if (!stored) return [];
-  // Only this file writes the value, so its form needs no check.
-  const keys = JSON.parse(new TextDecoder().decode(stored)) as readonly StoredKey[];
-  return Promise.all(keys.map(asKey));
+  return { jwk: await exportJWK(privateKey), createdMs, retiredMs: null };
 }
 
 async function asKey(stored: StoredKey): Promise<KeptKey> {
@@ -291,10 +384,8 @@ async function asKey(stored: StoredKey): Promise<KeptKey> {
 }
 
 /** From `nowMs` on the key only verifies, which needs no private part. */
-function retired(key: KeptKey, nowMs: number): KeptKey {
-  const { jwk, createdMs, retiredMs } = key.stored;
-  const stored = { jwk: publicPart(jwk), createdMs, retiredMs: retiredMs ?? nowMs };
-  return { ...key, privateKey: null, stored };
+function retired({ jwk, createdMs, retiredMs }: StoredKey, nowMs: number): StoredKey {
+  return { jwk: publicPart(jwk), createdMs, retiredMs: retiredMs ?? nowMs };
 }
 
 function publicPart({ d: _private, ...open }: JWK): JWK {

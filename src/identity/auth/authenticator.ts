@@ -49,6 +49,8 @@ export interface AuthenticatorOptions {
   /** Absent: access tokens are not accepted. */
   readonly tokens?: Pick<AccessTokens, 'looksLike' | 'verify'>;
   readonly sessions?: SessionPorts;
+  /** Why this process cannot vouch for any credential now. Absent: it always can. */
+  readonly refusal?: () => string | undefined;
 }
 
 /** Verified keys in the cache, about 300 bytes each; bounded because anybody may hold many. */
@@ -67,9 +69,11 @@ export function createAuthenticator(
     if (changed.size > 0) watches.changed(changed);
   });
   const verifier = new Verifier(options, rows);
-  const revalidate = <P extends Principal>(principal: P): P =>
+  const revalidate = <P extends Principal>(principal: P): P => {
+    assertVouching(options);
     // Resolves to the kind of principal that it was called with.
-    resolvePrincipal(rows, principal, clock.now()) as P;
+    return resolvePrincipal(rows, principal, clock.now()) as P;
+  };
   return {
     authenticateKey: (authorization) => verifier.key(bearerOf(authorization)),
     authenticate: (authorization) => verifier.bearer(authorization),
@@ -89,6 +93,11 @@ export function createAuthenticator(
       watches.close();
     },
   };
+}
+
+function assertVouching({ refusal }: AuthenticatorOptions): void {
+  const reason = refusal?.();
+  if (reason !== undefined) throw new Refusal('NOT_READY', reason);
 }
 
 /** Credential of a verified key: the part that never changes. */
@@ -113,6 +122,7 @@ class Verifier {
   }
 
   key(text: string): CredentialPrincipal {
+    assertVouching(this.#options);
     const digest = hashKey(text);
     const known = this.#keys.get(digest) ?? this.#verifyKey(text, digest);
     const { noteUse, clock } = this.#options;
@@ -137,6 +147,7 @@ class Verifier {
   }
 
   async #token(text: string): Promise<CredentialPrincipal> {
+    assertVouching(this.#options);
     const { tokens, clock, noteUse } = this.#options;
     const claims = await tokens?.verify(text);
     if (!claims) throw unknownKey();
@@ -151,6 +162,7 @@ class Verifier {
     cookie: string,
     shownOrigin: string | undefined,
   ): Promise<HumanPrincipal> {
+    assertVouching(this.#options);
     const own = origin();
     const secret = readCookie(cookie, own);
     // Other cookies of the host identify nobody.

@@ -2,7 +2,7 @@
  * Last-used times of credentials: kept in memory on each request, written in one batch every five
  * minutes. A kill loses the last minutes; in exchange no request waits for a disk.
  */
-import type { LastUsedStore } from '../../../sqlite/platform/secret-store.ts';
+import type { LastUsedStore } from '../../../sqlite/platform/secrets/secret-store.ts';
 import type { CancelWakeUp, Clock } from '../../../streams/platform/clock.ts';
 import type { Log } from '../../platform/log.ts';
 

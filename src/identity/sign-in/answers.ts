@@ -13,6 +13,7 @@ import { httpStatusOf, toConnectError } from '../../platform/errors.ts';
 import type { Log } from '../../platform/log.ts';
 import { SignInFailed } from './identity-provider.ts';
 import { type Page, sentencePage } from './pages.ts';
+import { START_PATH, withReturn } from './request-fields.ts';
 import { CrossSite, isJson } from './same-site.ts';
 
 /** Called with the cause of each refusal, one of a closed set. */
@@ -43,7 +44,17 @@ export function sendSentence(
   status: number,
   page: { readonly title: string; readonly sentence: string; readonly offersSignIn?: boolean },
 ): FastifyReply {
-  return sendPage(reply, status, sentencePage({ offersSignIn: false, ...page }));
+  const { offersSignIn = false } = page;
+  const signInPath = withReturn('/auth/sign-in', returnPaths.get(reply.request) ?? START_PATH);
+  const offer = offersSignIn ? { signInPath } : {};
+  return sendPage(reply, status, sentencePage({ ...page, ...offer }));
+}
+
+const returnPaths = new WeakMap<FastifyRequest, string>();
+
+/** Keeps the path for the sign-in that a refusal of this request offers. */
+export function keepReturnPath(request: FastifyRequest, returnPath: string): void {
+  returnPaths.set(request, returnPath);
 }
 
 type AuthError = FastifyError | Refusal | StreamUnavailable | SignInFailed;

@@ -127,10 +127,12 @@ export function signedInPage(): Page {
 export function sentencePage(options: {
   readonly title: string;
   readonly sentence: string;
-  readonly offersSignIn: boolean;
+  /** Where the offered sign-in begins; undefined: none is offered, because it would not help. */
+  readonly signInPath?: string;
 }): Page {
-  const { title, sentence, offersSignIn } = options;
-  const offer = offersSignIn ? '\n<p><a href="/auth/sign-in">Sign in</a></p>' : '';
+  const { title, sentence, signInPath } = options;
+  const offer =
+    signInPath === undefined ? '' : `\n<p><a href="${escaped(signInPath)}">Sign in</a></p>`;
   return page({ title, body: `<p>${escaped(sentence)}.</p>${offer}` });
 }
 

@@ -78,7 +78,7 @@ const PATH_CHARS_MAX = 1024;
 const LOCAL = /^\/(?![/\\])[\x21-\x5b\x5d-\x7e]*$/;
 
 /** Return path of those who gave none: the dashboard. */
-const START_PATH = '/';
+export const START_PATH = '/';
 
 /**
  * The path to return to after a sign-in, by default the start page. It must be local: a path that

@@ -18,7 +18,14 @@ import type { Log } from '../../platform/log.ts';
 import { parseAddress, signInLetter } from '../../platform/mail/letters.ts';
 import type { MailQueue } from '../../platform/mail/mail-queue.ts';
 import type { Metrics } from '../../platform/metrics.ts';
-import { addStrictHeaders, asksForJson, sendErrors, sendPage, sendSentence } from './answers.ts';
+import {
+  addStrictHeaders,
+  asksForJson,
+  keepReturnPath,
+  sendErrors,
+  sendPage,
+  sendSentence,
+} from './answers.ts';
 import { type IdentityProvider, SignInFailed } from './identity-provider.ts';
 import { LOGIN_STATE_SECONDS, type LoginStates } from './login-state.ts';
 import { type CliRequest, cliPage, linkPage, signedInPage, signInPage } from './pages.ts';
@@ -141,6 +148,7 @@ function addProviderRoutes(scope: FastifyInstance, shared: AuthScope): void {
     ...{ ...get, url: '/login' },
     async handler(request, reply) {
       const returnPath = validateReturnPath(request.query.return);
+      keepReturnPath(request, returnPath);
       if (!provider) {
         return reply.redirect(locationOf(origin(), withReturn('/auth/sign-in', returnPath)), 303);
       }
@@ -166,6 +174,7 @@ function addProviderRoutes(scope: FastifyInstance, shared: AuthScope): void {
     reply.header('set-cookie', clearCookie(origin(), 'login'));
     const begun = sealed === undefined ? undefined : await loginStates.open(sealed);
     if (!begun) throw new SignInFailed('invalid', 'no sign-in was begun in this browser');
+    keepReturnPath(request, begun.returnPath);
     const identity = await provider.finish(new URL(request.url, origin()), begun);
     const started = await shared.people.signInByIdentity(identity, agentOf(request));
     await visitors.begin(request, reply, started);
@@ -203,6 +212,7 @@ function addLinkRoutes(scope: FastifyInstance, shared: AuthScope): void {
     const fields = fieldsOf(request, ['token', 'verifier', 'return']);
     // Before the link is used up.
     const returnPath = validateReturnPath(fields.return);
+    keepReturnPath(request, returnPath);
     const token = tokenIn(textField(fields, 'token'));
     const { verifier } = fields;
     const presenter = visitors.personOf(request);

@@ -42,8 +42,10 @@ export function completeResponses(
       const contextValues = request.contextValues ?? createContextValues();
       const response = await handler({ ...request, contextValues });
       const answer = await withReason(response, { request, method, log });
-      // After the work, so that the position covers its own change.
-      if (contextValues.get(callerKey)) answer.header?.set(SEQUENCE_HEADER, positions.current());
+      // After the work, so that the position covers its own change; a write has named its own.
+      if (contextValues.get(callerKey) && !answer.header?.has(SEQUENCE_HEADER)) {
+        answer.header?.set(SEQUENCE_HEADER, positions.current());
+      }
       // Some answers hold secrets, and every answer depends on the caller's current access.
       answer.header?.set('cache-control', 'no-store');
       return answer;

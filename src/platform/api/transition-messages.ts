@@ -1,6 +1,6 @@
 /** Messages for recorded transitions: public fields only, and the actor. */
 import type { JsonObject } from '@bufbuild/protobuf';
-import { contextOfPerson, unprovenEmailOf } from '../../../actors/identity/people-index.ts';
+import { unprovenEmailOf } from '../../../actors/identity/people-index.ts';
 import type {
   Host,
   ProjectView,
@@ -44,7 +44,7 @@ export function actorsForPeople(host: Pick<Host, 'view'>): (actor: Actor) => Sho
 function shownPerson(people: ProjectView, person: string): Omit<ShownActor, 'by'> {
   const row = people.instance('person', person);
   if (!row) return UNNAMED;
-  const { displayName, email } = contextOfPerson(row);
+  const { displayName, email } = row.context;
   return { byDisplayName: displayName, byUnprovenEmail: unprovenEmailOf(people, person, email) };
 }
 

@@ -11,7 +11,7 @@ export const CALL_CLASSES = [
   'call',
   /** What people change: whoever ends a key must not wait behind what the key does. */
   'change',
-  /** Work of the query threads: PromQL, queries, previews, explanations. */
+  /** Work of the query threads: PromQL, queries, previews, replays, explanations. */
   'query',
   /** Lists of VMs, which have a thread of their own. */
   'list',
@@ -88,6 +88,7 @@ export const classRules: Readonly<Record<CallClass, ClassRules>> = {
 const CLASS_OF_METHOD: Readonly<Record<string, CallClass>> = {
   QueryVMMonitoring: 'query',
   PreviewAlertRule: 'query',
+  ReplayAlertRule: 'query',
   ExplainIncident: 'query',
   ExplainAlertInstance: 'query',
   ListVMMonitoring: 'list',

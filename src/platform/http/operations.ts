@@ -22,8 +22,8 @@ export interface OperationsOptions {
 }
 
 /** Paths in two spellings: Kubernetes's and Prometheus's. */
-const ALIVE = ['/healthz', '/-/healthy'];
-const READY = ['/readyz', '/-/ready'];
+export const ALIVE: readonly string[] = ['/healthz', '/-/healthy'];
+export const READY: readonly string[] = ['/readyz', '/-/ready'];
 /** What whoever watches the process may ask, whichever way they come. */
 export const PROBE_PATHS: ReadonlySet<string> = new Set([...ALIVE, ...READY]);
 

@@ -1,12 +1,13 @@
 /**
  * Read-your-writes on any node. An answer to an admitted caller carries the position in EVENTS that
  * this node has applied. A request that sends the position back is answered once this node has
- * reached it. The position counts the commits of the whole service, so callers get it enciphered: two
+ * reached it. What `WriteSamples` answers carries the position in SAMPLES of its rows, too. A position counts the commits of the whole service, so callers get it enciphered: two
  * tokens of one position differ, and neither reveals how much happened in between. Only the service
  * knows which of several tokens is the latest, so a request may send them all.
  */
 
 import { createCipheriv, createDecipheriv } from 'node:crypto';
+import type { AppliedPosition } from '../../../actors/platform/host/applier.ts';
 import type { Host } from '../../../actors/platform/host/host-port.ts';
 import type { Clock } from '../../../streams/platform/clock.ts';
 import { withDeadline } from '../../../streams/platform/deadline.ts';
@@ -35,7 +36,9 @@ export interface Positions {
   tokenOf(sequence: number): string;
   /** The token of what this node has applied by now. */
   current(): string;
-  /** The position of a token; undefined for what was not made under this key. */
+  /** The same, with the token of rows that were stored at this position in SAMPLES; 0: none were. */
+  afterWrite(samples: number): string;
+  /** The position in EVENTS of a token; undefined for what was not made under this key. */
   sequenceOf(token: string): number | undefined;
   /**
    * Waits until this node has applied the last position of a list of tokens, the value of
@@ -56,6 +59,8 @@ export interface PositionWaiter {
 
 export interface PositionsOptions {
   readonly host: Pick<Host, 'appliedSequence' | 'waitFor'>;
+  /** Position in SAMPLES up to which history has what was written. Absent: nobody writes here. */
+  readonly samples?: Pick<AppliedPosition, 'sequence' | 'waitFor'>;
   readonly clock: Clock;
   /** Bounds how many of a project wait at once. */
   readonly gate: ProjectGate;
@@ -65,40 +70,63 @@ export interface PositionsOptions {
 }
 
 export function createPositions(options: PositionsOptions): Positions {
-  const { host } = options;
+  const { host, samples } = options;
   const tokens = new TokenCipher(options);
+  const current = () => tokens.seal({ log: 'events', sequence: host.appliedSequence() });
   return {
-    tokenOf: (sequence) => tokens.seal(sequence),
-    current: () => tokens.seal(host.appliedSequence()),
-    sequenceOf: (token) => tokens.open(token),
+    tokenOf: (sequence) => tokens.seal({ log: 'events', sequence }),
+    current,
+    afterWrite: (sequence) =>
+      sequence === 0 ? current() : `${current()}, ${tokens.seal({ log: 'samples', sequence })}`,
+    sequenceOf(token) {
+      const position = tokens.open(token);
+      return position?.log === 'events' ? position.sequence : undefined;
+    },
     async waitFor(list, waiter) {
-      const sequence = largestOf(list.split(',', TOKENS_MAX + 1), tokens);
-      if (host.appliedSequence() >= sequence) return;
+      const { events, samples: rows } = largestOf(list.split(',', TOKENS_MAX + 1), tokens);
+      const isStored = samples === undefined || samples.sequence >= rows;
+      if (host.appliedSequence() >= events && isStored) return;
       const { release } = await options.gate.enter(waiter.caller, 'position', waiter.signal);
-      await waitUntilApplied(options, sequence, waiter.signal).finally(release);
+      await waitUntilReached(options, { events, samples: rows }, waiter.signal).finally(release);
     },
   };
 }
 
-/** The last position of the tokens; 0 where there is none. Throws INVALID_FIELD. */
-function largestOf(list: readonly string[], tokens: TokenCipher): number {
+/** A position in each of the two logs. */
+interface Reached {
+  readonly events: number;
+  readonly samples: number;
+}
+
+/** The last positions of the tokens; 0 where there is none. Throws INVALID_FIELD. */
+function largestOf(list: readonly string[], tokens: TokenCipher): Reached {
   if (list.length > TOKENS_MAX) {
     const message = `${SEQUENCE_HEADER} has more than ${TOKENS_MAX} tokens: send the latest ones`;
     throw invalidField(SEQUENCE_HEADER, message);
   }
-  return Math.max(...list.map((token) => tokens.open(token.trim()) ?? 0));
+  const positions = list.flatMap((token) => tokens.open(token.trim()) ?? []);
+  const largest = (of: Position['log']): number =>
+    Math.max(0, ...positions.filter(({ log }) => log === of).map(({ sequence }) => sequence));
+  return { events: largest('events'), samples: largest('samples') };
 }
 
-async function waitUntilApplied(
-  { host, clock }: PositionsOptions,
-  sequence: number,
+async function waitUntilReached(
+  { host, samples, clock }: PositionsOptions,
+  reached: Reached,
   signal: AbortSignal,
 ): Promise<void> {
   const reason = () =>
     new Refusal('NOT_READY', 'This node has not reached the position sent yet: try again');
-  await withDeadline(clock, { ms: SEQUENCE_WAIT_MS, reason, signal }, (ends) =>
-    host.waitFor(sequence, ends),
-  );
+  await withDeadline(clock, { ms: SEQUENCE_WAIT_MS, reason, signal }, async (ends) => {
+    await host.waitFor(reached.events, ends);
+    await samples?.waitFor(reached.samples, ends);
+  });
+}
+
+/** A position in EVENTS or in SAMPLES. */
+interface Position {
+  readonly log: 'events' | 'samples';
+  readonly sequence: number;
 }
 
 const NONCE_BYTES = 6;
@@ -106,9 +134,12 @@ const SEQUENCE_BYTES = 6;
 const BLOCK_BYTES = 16;
 const TOKEN = /^[A-Za-z0-9_-]{22}$/;
 
+/** Bytes by which a token is known, and which log its position is in. */
+const MARKS = { events: 0, samples: 1 } as const;
+
 /**
- * One AES block: 6 random bytes, the position in 6, and 4 zeros by which a forged token is known
- * (encode-then-encipher, Bellare and Rogaway 2000). One try in 2^32 passes, and waits 5 seconds for
+ * One AES block: 6 random bytes, the position in 6, and a mark of 4 by which a forged token is known
+ * (encode-then-encipher, Bellare and Rogaway 2000). One try in 2^31 passes, and waits 5 seconds for
  * nothing; a longer tag would buy no more. A block, because `WriteSamples` sends one on its fastest
  * path.
  */
@@ -123,17 +154,20 @@ class TokenCipher {
     this.#decipher = createDecipheriv('aes-256-ecb', key, null).setAutoPadding(false);
   }
 
-  seal(sequence: number): string {
+  seal({ log, sequence }: Position): string {
     const block = Buffer.alloc(BLOCK_BYTES);
     block.set(this.#random.bytes(NONCE_BYTES));
     block.writeUIntBE(sequence, NONCE_BYTES, SEQUENCE_BYTES);
+    block.writeUInt32BE(MARKS[log], NONCE_BYTES + SEQUENCE_BYTES);
     return this.#cipher.update(block).toString('base64url');
   }
 
-  open(token: string): number | undefined {
+  open(token: string): Position | undefined {
     if (!TOKEN.test(token)) return undefined;
     const block = this.#decipher.update(Buffer.from(token, 'base64url'));
-    if (block.readUInt32BE(NONCE_BYTES + SEQUENCE_BYTES) !== 0) return undefined;
-    return block.readUIntBE(NONCE_BYTES, SEQUENCE_BYTES);
+    const mark = block.readUInt32BE(NONCE_BYTES + SEQUENCE_BYTES);
+    const log = mark === MARKS.events ? 'events' : 'samples';
+    if (mark !== MARKS[log]) return undefined;
+    return { log, sequence: block.readUIntBE(NONCE_BYTES, SEQUENCE_BYTES) };
   }
 }

@@ -47,15 +47,34 @@ export interface HttpServerOptions {
   readonly readGate: ReadGate;
   /** Whether `/metrics` is on this listener too; by default it is not. */
   readonly hasMetrics?: boolean;
-  /** Adds the API's routes, before the server listens; `origin` may be asked once it does. */
-  readonly addRoutes: (app: FastifyInstance, origin: () => string) => Promise<void>;
+  /** Learns the bound address once the server listens; default: one that nobody else reads. */
+  readonly address?: ServiceAddress;
+  /** Adds the API's routes, before the server listens. */
+  readonly addRoutes: (app: FastifyInstance) => Promise<void>;
   /** How long requests in flight may go on at a stop, ms. */
   readonly stopWaitMs?: number;
 }
 
+/** Where clients find the service; notifications and mails link to it. */
+export class ServiceAddress {
+  #origin: string;
+
+  constructor(publicUrl: string | null) {
+    this.#origin = publicUrl ?? '';
+  }
+
+  /** SVC_PUBLIC_URL, or the address that the server is bound to; empty before it listens. */
+  readonly origin = (): string => this.#origin;
+
+  /** The server listens there; SVC_PUBLIC_URL stays. */
+  bound(origin: string): void {
+    this.#origin ||= origin;
+  }
+}
+
 export interface HttpServer {
   readonly app: FastifyInstance;
-  /** Origin for clients, once it listens: SVC_PUBLIC_URL, or made from the bound address. */
+  /** Origin for clients: that of `ServiceAddress`. */
   readonly baseUrl: string;
   /** Reads certificate and key again; new connections use them. Throws `ConfigError`, keeping the old. */
   reloadCertificate(): void;
@@ -68,7 +87,7 @@ export interface HttpServer {
 
 /** A listening server. Throws `ConfigError` when address or certificate is invalid. */
 export async function openHttpServer(options: HttpServerOptions): Promise<HttpServer> {
-  const { settings, log, health } = options;
+  const { settings, log, health, address = new ServiceAddress(settings.publicUrl) } = options;
   const tlsFiles =
     settings.tlsCertFile !== null && settings.tlsKeyFile !== null
       ? { certFile: settings.tlsCertFile, keyFile: settings.tlsKeyFile }
@@ -81,20 +100,19 @@ export async function openHttpServer(options: HttpServerOptions): Promise<HttpSe
   addFallbacks(app, log);
   addOperations(app, options);
   let closing: Promise<void> | undefined;
-  const origin = () =>
-    settings.publicUrl ?? originOf(app.server, tlsFiles ? 'https' : 'http', settings.listen);
   try {
-    await app.register((scope) => options.addRoutes(scope, origin));
+    await app.register((scope) => options.addRoutes(scope));
     await app.ready();
     guardEdge(app, options, tlsFiles !== undefined);
     await listenOn('SVC_LISTEN', settings.listen, () => app.listen({ ...settings.listen }));
+    address.bound(originOf(app.server, tlsFiles ? 'https' : 'http', settings.listen));
   } catch (error) {
     await app.close();
     throw error;
   }
   return {
     app,
-    baseUrl: origin(),
+    baseUrl: address.origin(),
     reloadCertificate: () => {
       if (!tlsFiles) return;
       // With TLS files the server comes from node:https, which fastify's type does not show.

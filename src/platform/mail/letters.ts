@@ -2,7 +2,7 @@
  * Texts of the service's mails: plain text, short, one link each, no tracking. The secret is in the
  * link's fragment, which browsers do not send to servers and which therefore appears in no access log.
  */
-import { oneLine as cutLine } from '../../../actors/platform/one-line.ts';
+import { oneLine as cutLine } from '../../../actors/platform/plain-text.ts';
 
 export interface Letter {
   readonly subject: string;

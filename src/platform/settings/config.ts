@@ -262,6 +262,7 @@ function natsConflicts(settings: Settings, as: (name: string) => string): string
     SVC_NATS_CA_FILE: settings.natsCaFile,
     SVC_NATS_CERT_FILE: natsCertFile,
     SVC_NATS_KEY_FILE: natsKeyFile,
+    SVC_STREAM_REPLICAS: settings.streamReplicas,
   };
   const problems: string[] = [];
   if (natsUrl === null) {

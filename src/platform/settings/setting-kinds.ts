@@ -5,6 +5,7 @@
  */
 import { isIP } from 'node:net';
 import ipaddr from 'ipaddr.js';
+import { COPIES, type Copies } from '../../../streams/platform/stream.ts';
 
 /** How a setting's text is read, and how help and documentation describe what it takes. */
 export interface Kind<T> {
@@ -75,6 +76,16 @@ export function choice<T extends string>(...values: readonly T[]): Kind<T> {
     },
   };
 }
+
+/** Copies of a stream. */
+export const copies: Kind<Copies> = {
+  takes: `one of ${COPIES.join(', ')}`,
+  parse: (text) => {
+    const found = COPIES.find((one) => String(one) === text);
+    if (found === undefined) throw new BadSetting('is not');
+    return found;
+  },
+};
 
 /** Comma-separated members of a closed set, each once, in the order of the set. */
 export function choices<T extends string>(...values: readonly T[]): Kind<readonly T[]> {

@@ -7,6 +7,7 @@ import { ciIssuers } from './ci-issuers.ts';
 import {
   choice,
   choices,
+  copies,
   hostNames,
   hostsAndRanges,
   integer,
@@ -117,7 +118,7 @@ export const settingsTable = {
   natsUrl: optional('SVC_NATS_URL', natsServers, {
     defaultInWords: 'none: the stream is embedded',
     secret: true,
-    help: 'NATS servers with JetStream (2.10.27 or newer) to use as the stream, by one process at a time. With tls:// every byte is encrypted. The login may be in the address, or in one of the files below.',
+    help: 'NATS servers with JetStream (2.10.27 or newer) to use as the stream. Processes that share them and the master key are members of one cluster. With tls:// every byte is encrypted. The login may be in the address, or in one of the files below.',
   }),
   natsUser: optional('SVC_NATS_USER', text, {
     help: 'NATS user name; needs SVC_NATS_PASSWORD_FILE.',
@@ -144,8 +145,12 @@ export const settingsTable = {
   natsKeyFile: optional('SVC_NATS_KEY_FILE', path, {
     help: 'Private key of SVC_NATS_CERT_FILE, in PEM form without a passphrase.',
   }),
-  roles: setting('SVC_ROLES', choices('all'), 'all', {
-    help: 'Roles of this process. One process has all roles.',
+  streamReplicas: optional('SVC_STREAM_REPLICAS', copies, {
+    defaultInWords: '3 where the NATS server is in a cluster, else 1',
+    help: 'Copies of each stream in the NATS cluster, for streams that are made from now on. With fewer copies than this the service is degraded; "svc admin streams --replicas" changes those of existing streams.',
+  }),
+  roles: setting('SVC_ROLES', choices('all', 'deliver', 'none'), 'all', {
+    help: 'Roles of this process besides those that every one has. deliver: it sends notifications. A member that may not reach their endpoints has none, and leaves them to others; one process alone needs all.',
   }),
   datacenter: setting('SVC_DATACENTER', label, 'DC-1', {
     help: 'Name of the data center of the machines that this process monitors.',

@@ -4,7 +4,7 @@
  */
 import type { HandlerContext, ServiceImpl } from '@connectrpc/connect';
 import type { Host } from '../../../actors/platform/host/host-port.ts';
-import { asOneLine } from '../../../actors/platform/one-line.ts';
+import { asOneLine } from '../../../actors/platform/plain-text.ts';
 import type { IngestRates } from '../../../actors/telemetry/ingest/ingest-limits.ts';
 import type { Ingest } from '../../../actors/telemetry/ingest/ingest-port.ts';
 import type { IngestRow, SenderReach } from '../../../actors/vms/sent-row.ts';
@@ -25,21 +25,30 @@ import type { CredentialPrincipal } from '../../platform/access/principal.ts';
 import { credentialOf, requestKeyOf, within } from '../../platform/api/caller.ts';
 import { ID, nameOf, parseName, parseProjectName } from '../../platform/api/resource-name.ts';
 import { heldSlotOf } from '../../platform/api/slots.ts';
+import { type Positions, SEQUENCE_HEADER } from '../../platform/http/sequence.ts';
 
+/** Longest `batchId` of a request, characters, in the full and in the fast way alike. */
 export const BATCH_ID_LENGTH_MAX = 128;
+/** Longest boot id, state reason, display name and label value, characters. */
 export const TEXT_LENGTH_MAX = 200;
 /** Series of a row: a VM with hundreds of disks and mounts stays well below. */
 const VALUES_MAX = 1_000;
 const LABELS_MAX = 8;
 
+/**
+ * The RPCs of the service; plain binary `WriteSamples` are taken by `write-samples-fast.ts` before
+ * they come here.
+ */
 export function ingestService({
   ingest,
   host,
   ingestRates,
+  positions,
 }: {
   readonly ingest: Ingest;
   readonly ingestRates: Pick<IngestRates, 'checkBytes' | 'spendBytes'>;
   readonly host: Pick<Host, 'view' | 'submit'>;
+  readonly positions: Pick<Positions, 'afterWrite'>;
 }): ServiceImpl<typeof IngestService> {
   return {
     async writeSamples(request, context) {
@@ -54,6 +63,7 @@ export function ingestService({
       const rows = decodeRows(project, request.rows);
       const { batchId } = request;
       const answer = await ingest.write({ project, reach: reachOf(sender), batchId, rows });
+      context.responseHeader.set(SEQUENCE_HEADER, positions.afterWrite(answer.sequence));
       return {
         accepted: BigInt(answer.accepted),
         duplicates: BigInt(answer.duplicates),

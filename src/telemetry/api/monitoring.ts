@@ -32,6 +32,7 @@ import type { KnownVm } from '../query/vm/inventory.ts';
 import { checkMetricIds, rangeOf } from '../query/vm/range.ts';
 import type { VmQueries } from '../query/vm/vm-queries.ts';
 
+/** What the service needs from the rest of the program; `vmQueries` reads and computes. */
 export interface MonitoringDeps {
   readonly host: Pick<Host, 'view' | 'onApplied'>;
   readonly enrolments: Pick<Enrolments, 'isAvailableIn'>;
@@ -43,6 +44,10 @@ export interface MonitoringDeps {
   readonly clock: Clock;
 }
 
+/**
+ * The RPCs of the service. A request that passes its checks is answered from a query thread, as
+ * bytes that are sent on unread.
+ */
 export function monitoringService(deps: MonitoringDeps): ServiceImpl<typeof MonitoringService> {
   return {
     queryVMMonitoring: (request, context) => queryVMMonitoring(deps, request, context),

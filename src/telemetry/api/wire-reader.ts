@@ -16,6 +16,10 @@ export class NotPlain extends Error {
 /** A varint of more bytes may exceed 2^53 - 1. */
 const VARINT_BYTES_MAX = 7;
 
+/**
+ * A cursor over one message. It is reused for every message, so that decoding allocates nothing of
+ * its own.
+ */
 export class WireReader {
   bytes: Buffer = Buffer.alloc(0);
   /** Position of the next read. */

@@ -5,7 +5,7 @@
  * only one place refuses. Schema: src/proto/svc/ingest/v1/ingest.proto.
  */
 import { Buffer } from 'node:buffer';
-import { asOneLine } from '../../../actors/platform/one-line.ts';
+import { asOneLine } from '../../../actors/platform/plain-text.ts';
 import type { IngestRow } from '../../../actors/vms/sent-row.ts';
 import { Refusal } from '../../../streams/platform/refusal.ts';
 import { type SeriesKey, VM_STATES } from '../../../streams/telemetry/samples/batch.ts';
@@ -54,6 +54,7 @@ const NO_VALUES: RowLayout = { series: [], prefixes: Buffer.alloc(0), prefixEnds
 
 type Mutable<T> = { -readonly [K in keyof T]: T[K] };
 
+/** One for the service: what it remembers of names and layouts is bounded. */
 export class WriteSamplesDecoder {
   readonly #wire = new WireReader();
   /** By project name and name of the VM, both as sent. */

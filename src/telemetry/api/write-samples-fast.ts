@@ -29,6 +29,7 @@ import type { Metrics } from '../../platform/metrics.ts';
 import { projectExists, reachOf, writesAnywhere } from './ingest.ts';
 import { type PlainWrite, WriteSamplesDecoder } from './write-samples-decoder.ts';
 
+/** The same ports as the full way uses, so that both count and limit alike. */
 export interface FastWriteDeps extends SequenceDeps {
   readonly ingest: Ingest;
   readonly authenticator: Authenticator;
@@ -165,7 +166,9 @@ class FastWriteSamples {
     try {
       const answer = await this.#deps.ingest.write({ project, reach, batchId, rows });
       this.#answered.written++;
-      this.#send(response, 200, { 'content-type': CONTENT_TYPE }, encodeAnswer(answer));
+      const position = this.#deps.positions.afterWrite(answer.sequence);
+      const headers = { 'content-type': CONTENT_TYPE, [SEQUENCE_HEADER]: position };
+      this.#send(response, 200, headers, encodeAnswer(answer));
     } catch (error) {
       this.#refuse(error, response);
     }
@@ -187,11 +190,11 @@ class FastWriteSamples {
     bytes: string,
   ): void {
     response.writeHead(status, {
+      [SEQUENCE_HEADER]: this.#deps.positions.current(),
       ...headers,
       'content-length': bytes.length,
       'cache-control': 'no-store',
       'x-request-id': this.#requestId(response.req),
-      [SEQUENCE_HEADER]: this.#deps.positions.current(),
       ...(this.#stopping && { connection: 'close' }),
     });
     response.end(bytes, 'latin1');

@@ -26,6 +26,10 @@ const OTHER_METHODS: HTTPMethods[] = ['HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 
 
 type ProjectRequest = FastifyRequest<{ Params: { project: string } }>;
 
+/**
+ * Adds the routes below `/projects/:project`. What comes in as a query parameter is checked here;
+ * the rest is `Exporter`'s.
+ */
 export function addExportRoutes(app: FastifyInstance, deps: ExportRoutesDeps): void {
   const { exporter, origin, positions } = deps;
   const scrapeTargetsRoute = { name: 'scrape-targets', kind: 'call' } as const;
@@ -108,6 +112,7 @@ function shardOf(query: unknown): number {
   throw invalidField('shard', message);
 }
 
+/** One entry of Prometheus's HTTP service discovery: a shard is a target of its own. */
 export interface TargetGroup {
   /** `host:port`. */
   readonly targets: readonly [string];

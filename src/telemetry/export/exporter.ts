@@ -32,6 +32,7 @@ export interface ExporterDeps {
   readonly entry?: URL;
 }
 
+/** One scrape of one shard, in the form that its client accepts. */
 export interface ShardQuery {
   /** Project id. */
   readonly project: string;
@@ -40,6 +41,9 @@ export interface ShardQuery {
   readonly gzip: boolean;
 }
 
+/**
+ * Exports of all projects, with a thread of their own, so that scrapes never wait behind queries.
+ */
 export class Exporter {
   readonly #deps: ExporterDeps;
   readonly #directory: VmDirectory;

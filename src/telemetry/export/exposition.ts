@@ -13,8 +13,10 @@ import type { SeriesKey } from '../../../streams/telemetry/samples/batch.ts';
 import { escapeValue, splitSeriesKey } from '../../../streams/telemetry/samples/series-key.ts';
 import { acceptedRanges } from '../../platform/http/negotiation.ts';
 
+/** `text` is Prometheus's text format, `openmetrics` what a client gets that accepts it. */
 export type ExpositionFormat = 'text' | 'openmetrics';
 
+/** The `content-type` of each format, with its version. */
 export const CONTENT_TYPE: Readonly<Record<ExpositionFormat, string>> = {
   text: 'text/plain; version=0.0.4; charset=utf-8',
   openmetrics: 'application/openmetrics-text; version=1.0.0; charset=utf-8',
@@ -35,6 +37,7 @@ export interface ExportedSample {
   readonly value: number;
 }
 
+/** One shard's text in the making: add VM by VM, then take the whole. */
 export class Exposition {
   readonly #format: ExpositionFormat;
   readonly #lines = new Map<string, string[]>();

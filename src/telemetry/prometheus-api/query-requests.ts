@@ -37,6 +37,10 @@ export function instantRequest({ nowMs, parameters, ...input }: QueryInput): Que
   };
 }
 
+/**
+ * Request of `/query_range`. Throws `PromqlError` bad_data for a parameter that is missing or
+ * wrong, and for more than 10,000 points a series (LIMIT-03).
+ */
 export function rangeRequest({ parameters, ...input }: QueryInput): QueryRequest {
   const limit = limitOf(parameters);
   const startMs = timeOf(parameters, 'start');
@@ -243,6 +247,10 @@ function unitsMs(text: string): number | undefined {
   return UNIT_MS.reduce((sum, unitMs, i) => sum + unitMs * Number(parts[i + 1] ?? 0), 0);
 }
 
+/**
+ * Parameters of one request, decoded once. Names that the API does not know are ignored, as in
+ * Prometheus.
+ */
 export class Parameters {
   readonly #values = new Map<string, string[]>();
 

@@ -43,6 +43,7 @@ import {
   textRequest,
 } from './query-requests.ts';
 
+/** What the routes need: reading access, the query threads, and whether the service is ready. */
 export interface PromqlRoutesDeps extends ReaderAccess {
   readonly queries: PromqlQueries;
   readonly clock: Clock;
@@ -60,6 +61,10 @@ const ENCODINGS = ['zstd', 'gzip'] as const;
 /** Below the base that clients are given, as well as at the root, for `promtool check`. */
 const PROBES = ['/-/healthy', '/-/ready'] as const;
 
+/**
+ * Adds the routes in a scope of their own, because their errors and bodies have other forms than
+ * those of the RPCs.
+ */
 export async function addPromqlRoutes(app: FastifyInstance, deps: PromqlRoutesDeps): Promise<void> {
   await app.register(
     async (scope) => {
@@ -300,6 +305,7 @@ export interface EndpointRequest extends QueryInput {
   readonly signal: AbortSignal;
 }
 
+/** One path of the allow-list. */
 export interface Endpoint {
   /** Below `/api/v1/`. */
   readonly path: string;
@@ -403,6 +409,7 @@ function isCharacter(code: number): boolean {
   return code <= CODE_POINT_MAX && (code < 0xd800 || code > 0xdfff);
 }
 
+/** Limits of `/metadata`, as its parameters give them. */
 export interface MetadataLimits {
   /** Metrics at most; negative = all. */
   readonly limit: number;

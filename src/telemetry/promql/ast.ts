@@ -11,11 +11,16 @@ export interface Span {
   readonly to: number;
 }
 
+/**
+ * The four types of the language. A matrix is what a range selector or subquery has; only functions
+ * over ranges take it, and an instant query may answer with one.
+ */
 export type ValueType = 'scalar' | 'string' | 'vector' | 'matrix';
 
 /** The time an `@` fixes: Unix ms, or an end of the query's range. */
 export type AtModifier = { readonly ms: number } | 'start' | 'end';
 
+/** A number, in whatever of Go's notations it was written. `Inf` and `NaN` are numbers too. */
 export interface NumberLiteral {
   readonly kind: 'number';
   readonly value: number;
@@ -24,12 +29,20 @@ export interface NumberLiteral {
   readonly span: Span;
 }
 
+/**
+ * A string with its escapes resolved. It stands alone or as the argument of a function; no operator
+ * takes it.
+ */
 export interface StringLiteral {
   readonly kind: 'string';
   readonly value: string;
   readonly span: Span;
 }
 
+/**
+ * `name{label="value"} offset 5m @ 0`: for each matching series, the newest sample within the
+ * lookback.
+ */
 export interface VectorSelector {
   readonly kind: 'vectorSelector';
   /** The metric's name where it was written in front of the braces, else ''. */
@@ -42,6 +55,10 @@ export interface VectorSelector {
   readonly span: Span;
 }
 
+/**
+ * `selector[5m]`: for each matching series, all samples of the window that ends at the step.
+ * Left-open: a sample exactly `rangeMs` old is outside of it.
+ */
 export interface MatrixSelector {
   readonly kind: 'matrixSelector';
   /** Offset and `@` are the selector's. */
@@ -50,6 +67,10 @@ export interface MatrixSelector {
   readonly span: Span;
 }
 
+/**
+ * `expr[30m:1m]`: the expression evaluated at each multiple of `stepMs` in the window, as samples
+ * of a range.
+ */
 export interface Subquery {
   readonly kind: 'subquery';
   readonly expr: Expr;
@@ -61,6 +82,10 @@ export interface Subquery {
   readonly span: Span;
 }
 
+/**
+ * The form of a function: what the checker compares a call with, and what `/api/v1/parse_query`
+ * shows of it.
+ */
 export interface FunctionSignature {
   readonly name: string;
   readonly args: readonly ValueType[];
@@ -69,6 +94,7 @@ export interface FunctionSignature {
   readonly returns: ValueType;
 }
 
+/** A call whose arguments have been compared with the signature in number and type. */
 export interface Call {
   readonly kind: 'call';
   readonly func: FunctionSignature;
@@ -76,6 +102,10 @@ export interface Call {
   readonly span: Span;
 }
 
+/**
+ * Aggregation operators of Prometheus 3.5 without those behind a feature flag (`limitk`,
+ * `limit_ratio`).
+ */
 export type AggregateOp =
   | 'sum'
   | 'avg'
@@ -90,6 +120,10 @@ export type AggregateOp =
   | 'count_values'
   | 'quantile';
 
+/**
+ * `op by (labels) (param, expr)`. `grouping` names the labels that stay, or with `without` those
+ * that go.
+ */
 export interface Aggregate {
   readonly kind: 'aggregate';
   readonly op: AggregateOp;
@@ -101,6 +135,7 @@ export interface Aggregate {
   readonly span: Span;
 }
 
+/** Arithmetic, comparison and set operators. Their precedence is in the tree already. */
 export type BinaryOp =
   | '+'
   | '-'
@@ -119,6 +154,10 @@ export type BinaryOp =
   | 'or'
   | 'unless';
 
+/**
+ * How series of both sides are paired: `on`, `ignoring`, `group_left` and `group_right`. Without
+ * any of them all labels but the name are compared.
+ */
 export interface VectorMatching {
   readonly cardinality: 'one-to-one' | 'many-to-one' | 'one-to-many' | 'many-to-many';
   /** true: match on `labels` alone; false: on all but `labels`. */
@@ -128,6 +167,10 @@ export interface VectorMatching {
   readonly include: readonly string[];
 }
 
+/**
+ * An operator between two expressions. With `bool` a comparison answers 0 or 1; without it, it
+ * filters the left side.
+ */
 export interface Binary {
   readonly kind: 'binary';
   readonly op: BinaryOp;
@@ -139,6 +182,7 @@ export interface Binary {
   readonly span: Span;
 }
 
+/** A sign before an expression; `+` changes nothing, `-` drops the metric's name. */
 export interface Unary {
   readonly kind: 'unary';
   readonly op: '+' | '-';
@@ -146,12 +190,20 @@ export interface Unary {
   readonly span: Span;
 }
 
+/**
+ * Parentheses, kept because printing and `/api/v1/parse_query` show them; the value is that of
+ * `expr`.
+ */
 export interface Paren {
   readonly kind: 'paren';
   readonly expr: Expr;
   readonly span: Span;
 }
 
+/**
+ * Any expression. Code that switches over `kind` without a default is checked by the compiler to be
+ * complete.
+ */
 export type Expr =
   | NumberLiteral
   | StringLiteral
@@ -192,10 +244,16 @@ function typeOfLeaf(expr: Leaf): ValueType {
   }
 }
 
+/**
+ * Expressions whose chains can be thousands long (`1 + 1 + ...`). They are walked with a stack of
+ * one's own, never by recursion.
+ */
 export type Operator = Unary | Binary;
 
+/** Everything else: as deep as its parentheses, which the parser bounds. */
 export type Leaf = Exclude<Expr, Operator>;
 
+/** Narrows to the kinds that must not be walked by recursion. */
 export function isOperator(expr: Expr): expr is Operator {
   return expr.kind === 'binary' || expr.kind === 'unary';
 }

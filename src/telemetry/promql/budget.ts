@@ -5,6 +5,10 @@
  */
 import { PromqlError } from './errors.ts';
 
+/**
+ * What one evaluation may use. Exceeding either throws `PromqlError` execution, with the limit in
+ * its message.
+ */
 export interface BudgetLimits {
   /** Memory of columns and samples alive at once, bytes. */
   readonly bytesMax: number;
@@ -24,6 +28,10 @@ const CHECK_EVERY = 50_000;
 /** Cost of one look at a label set, in samples. */
 const SAMPLES_A_WORK = 10;
 
+/**
+ * Counts what an evaluation takes. One instance for one query: operators take before they allocate,
+ * give back what they free, and the peak is what was alive at once.
+ */
 export class Budget {
   readonly #limits: BudgetLimits;
   readonly #interrupted: Interrupted;

@@ -5,8 +5,16 @@
  */
 import type { Span } from './ast.ts';
 
+/**
+ * `errorType` of the HTTP API. The HTTP status follows from it: 400 for bad_data, 422 execution,
+ * 503 timeout, 499 canceled.
+ */
 export type PromqlErrorKind = 'bad_data' | 'execution' | 'timeout' | 'canceled';
 
+/**
+ * A query that has no answer, with the text that clients show. Anything else that is thrown during
+ * an evaluation is a bug of ours.
+ */
 export class PromqlError extends Error {
   readonly kind: PromqlErrorKind;
   /** Where in the expression; null when it is not about a place. */
@@ -37,6 +45,10 @@ export function parseError(text: string, span: Span | null, message: string): Pr
 /** Most different texts of one kind; one more text reports that there were others. */
 const KEPT_MAX = 1000;
 
+/**
+ * Collects warnings and infos of one evaluation, each text once. Operators report here instead of
+ * failing, as Prometheus does.
+ */
 export class Annotations {
   readonly #text: string;
   readonly #warnings = new Set<string>();

@@ -5,8 +5,13 @@
  */
 import { RE2JS, RE2JSException } from 're2js';
 
+/** Equal, not equal, matches, does not match. */
 export type MatchOp = '=' | '!=' | '=~' | '!~';
 
+/**
+ * One condition on one label. A label that a series does not have counts as the empty string, as in
+ * Prometheus.
+ */
 export interface Matcher {
   readonly label: string;
   readonly op: MatchOp;

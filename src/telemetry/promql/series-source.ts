@@ -6,6 +6,10 @@ import type { Budget } from './budget.ts';
 import type { Matcher } from './matcher.ts';
 import type { Labels, SampleRun } from './values.ts';
 
+/**
+ * One series with the samples that a selection asked for, as views of what the source keeps: nobody
+ * changes them.
+ */
 export interface StoredSeries {
   /** With `__name__`. */
   readonly labels: Labels;
@@ -13,6 +17,7 @@ export interface StoredSeries {
   readonly runs: readonly SampleRun[];
 }
 
+/** What one selector reads over all steps of a query: one request to the source. */
 export interface Selection {
   /** All must match; at least one does not match the empty string. */
   readonly matchers: readonly Matcher[];
@@ -22,6 +27,7 @@ export interface Selection {
   readonly throughMs: number;
 }
 
+/** The samples of one project. The engine calls it from its own thread, synchronously. */
 export interface SeriesSource {
   /**
    * Each matching series once, in any order; one without a sample in the stretch may be left out.

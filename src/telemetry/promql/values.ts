@@ -12,8 +12,16 @@ import { PromqlError } from './errors.ts';
  */
 export const METRIC_NAME = '__name__';
 
+/**
+ * A label's name and value; the value is never empty, because in PromQL that means that the label
+ * is absent.
+ */
 export type LabelPair = readonly [name: string, value: string];
 
+/**
+ * An immutable set of labels, `__name__` among them. Equal sets have equal keys, by which series
+ * are grouped and matched.
+ */
 export class Labels {
   static readonly empty = new Labels([]);
 
@@ -134,10 +142,12 @@ export interface Column {
   readonly present: Uint8Array;
 }
 
+/** A series over the grid: element `i` is its value at step `i` where `present[i]` is 1. */
 export interface SeriesColumn extends Column {
   readonly labels: Labels;
 }
 
+/** An instant vector at every step. */
 export interface VectorValue {
   readonly type: 'vector';
   /**
@@ -153,11 +163,16 @@ export interface ScalarValue {
   readonly values: Float64Array;
 }
 
+/** A string, the same at every step. */
 export interface StringValue {
   readonly type: 'string';
   readonly value: string;
 }
 
+/**
+ * The value of any expression but a range, which is never a value between operators: see
+ * `RangeValue`.
+ */
 export type Value = VectorValue | ScalarValue | StringValue;
 
 /** A range selector's or subquery's series, and the window that each step looks at. */
@@ -172,6 +187,7 @@ export interface RangeValue {
   readonly endsMs: Float64Array;
 }
 
+/** The samples of one series that some window may hold. */
 export interface RangeSeries {
   /** With `__name__`. */
   readonly labels: Labels;
@@ -184,6 +200,7 @@ export interface RangeSeries {
 // besides its elements is counted too: at one step it is nearly all. The figures are what V8 takes
 // (measured), and a quarter more.
 
+/** The arrays that columns are made of; their memory is counted in the budget. */
 export type ColumnArray = Float64Array | Uint8Array;
 
 const VALUE_BYTES = Float64Array.BYTES_PER_ELEMENT;
@@ -206,11 +223,19 @@ export const STORED_SERIES_BYTES = 1500;
  */
 export const LABEL_VALUE_MAX = 16 * 1024;
 
+/**
+ * Zeros, one for each step, after their memory was taken from the budget. Throws `PromqlError`
+ * execution when it is used up.
+ */
 export function takeValues(count: number, budget: Budget): Float64Array {
   budget.takeBytes(count * VALUE_BYTES + ARRAY_BYTES);
   return new Float64Array(count);
 }
 
+/**
+ * Marks of presence, one for each step and all absent, after their memory was taken from the
+ * budget.
+ */
 export function takePresence(count: number, budget: Budget): Uint8Array {
   budget.takeBytes(count + ARRAY_BYTES);
   return new Uint8Array(count);
@@ -232,6 +257,10 @@ export function arrayBytes(array: ColumnArray): number {
   return array.byteLength + ARRAY_BYTES;
 }
 
+/**
+ * Returns the memory of arrays that nobody reads any more. Giving an array back twice would let a
+ * query exceed its budget.
+ */
 export function giveBack(budget: Budget, ...arrays: readonly ColumnArray[]): void {
   for (const array of arrays) budget.giveBackBytes(arrayBytes(array));
 }
@@ -279,14 +308,17 @@ export function assertRoom(series: number, { count }: Pick<Grid, 'count'>, budge
   budget.giveBackBytes(bytes);
 }
 
+/** The same number at each of `count` steps. */
 export function constantScalar(value: number, count: number, budget: Budget): ScalarValue {
   return { type: 'scalar', values: takeValues(count, budget).fill(value) };
 }
 
+/** A column of the given arrays, which are shared and not copied. */
 export function seriesColumn(labels: Labels, values: Float64Array, present: Uint8Array) {
   return { labels, values, present };
 }
 
+/** A vector of columns; their label sets must differ at each step. */
 export function vectorOf(series: readonly SeriesColumn[]): VectorValue {
   return { type: 'vector', series };
 }

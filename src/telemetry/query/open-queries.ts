@@ -36,6 +36,7 @@ export interface QueriesOptions {
   readonly closers: Closers;
 }
 
+/** The parts that answer queries; each has its own queue, limits and errors. */
 export interface Queries {
   readonly promqlQueries: PromqlQueries;
   readonly vmQueries: VmQueries;

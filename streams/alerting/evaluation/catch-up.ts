@@ -28,6 +28,7 @@ import {
 import { addSilentVms } from './telemetry-silence.ts';
 import { copyTimeline } from './timeline.ts';
 
+/** A marker of the log: from it on its rules are in force, in the revisions that it names. */
 export type RulesEntry = Extract<LogEntry, { kind: 'rules' }>;
 
 /**

@@ -9,8 +9,10 @@ import { GAP_TOLERANCE_MS, type InstanceKey } from '../../telemetry/entry.ts';
 import { eventsOf, type Instance, isAgeBuffer, keyOf } from './instance.ts';
 import type { EvaluationState, WatchedVm } from './state.ts';
 
+/** State of an instance as the API names it. A retired instance has no live state. */
 export type LiveState = Uppercase<Exclude<Condition, 'retired'>>;
 
+/** One instance as the evaluator holds it now, whether or not it ever fired. */
 export interface SoftInstance extends InstanceKey {
   readonly state: LiveState;
   /** First breaching observation of the run or incident, Unix ms; absent when idle. */

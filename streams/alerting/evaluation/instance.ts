@@ -59,6 +59,10 @@ export interface ReportedIncident {
   corrected: boolean;
 }
 
+/**
+ * What commits, and through them people, know of an instance. Late observations change what is
+ * true, and not this.
+ */
 export interface Reported {
   /** Oldest first, the last one may be open; closed ones go when nothing can change them. */
   incidents: ReportedIncident[];
@@ -98,10 +102,14 @@ export interface BufferedRow extends ObservedRow {
   readonly sequence: number;
 }
 
+/** One row with the readings of one series in it. */
 export interface BufferedInput extends InputRow {
   readonly row: BufferedRow;
 }
 
+/**
+ * The newest observations of one series, and the instances that watch it: see `series-buffer.ts`.
+ */
 export interface SeriesBuffer {
   readonly vm: string;
   readonly metricId: string;
@@ -132,6 +140,7 @@ export interface Stretch {
   readonly untilMs: number;
 }
 
+/** A rule on one series: its timelines, and what was reported of it. */
 export interface Instance {
   readonly rule: RuleInForce;
   buffer: SeriesBuffer;
@@ -166,6 +175,10 @@ export interface Instance {
   recomputedFromMs: number | undefined;
 }
 
+/**
+ * A new instance of a rule on a buffer's series, idle, with nothing reported. The caller adds it to
+ * the buffer.
+ */
 export function createInstance(rule: RuleInForce, buffer: SeriesBuffer): Instance {
   return {
     rule,
@@ -187,6 +200,10 @@ export function createInstance(rule: RuleInForce, buffer: SeriesBuffer): Instanc
   };
 }
 
+/**
+ * The identity of an instance, by which its row is found. Without a retirement of the VM the
+ * generation is absent, as it is in old rows.
+ */
 export function keyOf({ rule: { rule }, buffer }: Instance): InstanceKey {
   const { project, rule: id, evaluationRevision } = rule;
   const { vm, labels, generation } = buffer;
@@ -300,6 +317,10 @@ export function passDecided({ instances }: SeriesBuffer, nowMs: number): void {
   }
 }
 
+/**
+ * True for a buffer whose value is the age of the newest observation: rules on missing telemetry
+ * watch it.
+ */
 export function isAgeBuffer({ derivation }: Pick<SeriesBuffer, 'derivation'>): boolean {
   return derivation.from === 'age';
 }
@@ -475,8 +496,9 @@ class PastRuns {
   events({ afterMs, beforeMs }: { readonly afterMs: number; readonly beforeMs: number }) {
     const events: RunEvent[] = [];
     for (let i = 0; i < this.#numbers.length; i += WIDTH) {
-      const [startMs = 0, gapSinceMs = 0, overMs = 0, isEnd] = this.#numbers.slice(i, i + WIDTH);
+      const startMs = this.#numbers[i] ?? 0;
       if (startMs <= afterMs || startMs >= beforeMs) continue;
+      const [gapSinceMs = 0, overMs = 0, isEnd] = this.#numbers.slice(i + 1, i + WIDTH);
       events.push(startEvent(startMs));
       if (!Number.isNaN(gapSinceMs)) events.push(gapEvent(gapSinceMs));
       if (isEnd === 1) events.push({ type: 'breachEnded', eventMs: overMs });

@@ -92,7 +92,7 @@ export function observeBatch(state: EvaluationState, batch: SampleBatch): Change
     const project = state.projects.get(named?.project ?? '');
     if (!project) continue;
     if (isBeforeRetirement(project, named?.vm ?? '', batch.observedMs[i] ?? 0)) {
-      state.counters.late++;
+      state.counters.tooLate++;
       continue;
     }
     if ((batch.observedMs[i] ?? 0) > batch.receivedMs + FUTURE_MS) {
@@ -180,8 +180,8 @@ function count({ counters }: EvaluationState, placement: Placement): void {
     case 'duplicate':
       counters.duplicates++;
       break;
-    case 'late':
-      counters.late++;
+    case 'tooLate':
+      counters.tooLate++;
       break;
     case 'clockBackwards':
       counters.clockBackwards++;
@@ -309,6 +309,10 @@ export function bufferOf(
   return buffer;
 }
 
+/**
+ * Key of a series among the buffers of one VM. Labels begin with `{`, so that no two series share a
+ * key.
+ */
 export function bufferKey({ metricId, labels }: Pick<SeriesBuffer, 'metricId' | 'labels'>): string {
   return metricId + labels;
 }

@@ -7,6 +7,7 @@
  *       decodeEntries        bytes to batches, ticks and rule markers
  *       arrive               at the source's pace: history stores rows first
  *       one at a time
+ *         ignoreStale        what an owner wrote whose lease had ended
  *         prepare            what the source knows beside its rows: who is silent
  *         catchUpRules       a marker puts its rules in force and folds the past for them
  *         evaluateConditions windows and sustained conditions: rows into series buffers, time passes
@@ -14,9 +15,11 @@
  *         handle             the sink: edges are decided before the next entry is evaluated
  *     edges$                 one emission for each entry, in the order of the log
  *
- * The stages call the pure fold (`fold.ts`), a batch at a time. It runs in steps of one VM, which the
- * pacer spreads over turns of the thread; without a pacer nothing waits, and an entry has passed the
- * whole pipeline before the next one is asked for.
+ * The stages call a pure fold, `changesOf` and `edgesOf` at the end of this file, an entry at a time.
+ * It runs in steps of one VM, which the pacer spreads over turns of the thread; without a pacer
+ * nothing waits, and an entry has passed the whole pipeline before the next one is asked for. The
+ * state is changed in place, for speed, and is a function of its seed and of the entries folded so
+ * far: use it from one place.
  *
  * An absent reading takes no step anywhere here: it is no zero, and no recovery.
  */
@@ -36,19 +39,33 @@ import {
   tap,
 } from 'rxjs';
 import {
+  allAtOnce,
   inSlices,
   mapInOrder,
   mapInSlices,
   oneAtATime,
   type Pacer,
+  type Steps,
 } from '../../platform/operators.ts';
-import type { Edge, LogEntry } from '../../telemetry/entry.ts';
+import { type Edge, isStale, type LogEntry } from '../../telemetry/entry.ts';
 import { decodeEntries, type LoggedEntry, type PlacedEntry } from '../../telemetry/entry-codec.ts';
 import { beginCatchUp, type RulesEntry } from './catch-up.ts';
-import { changesOf, createState, edgesOf } from './fold.ts';
 import type { Instance } from './instance.ts';
-import type { Changes, EvaluationState, LastObservation } from './state.ts';
-import { noteLastObservations } from './telemetry-silence.ts';
+import { missingEdges, stoppedEdges } from './missing-data.ts';
+import { reconcile } from './notification-diff.ts';
+import { observeBatch, seedIncidents } from './observe-batch.ts';
+import {
+  addRule,
+  type Changes,
+  type EvaluationSeed,
+  type EvaluationState,
+  emptyState,
+  type LastObservation,
+  retireVm,
+  setInstanceQuota,
+} from './state.ts';
+import { addSilentVms, noteLastObservations } from './telemetry-silence.ts';
+import { passTime } from './tick.ts';
 
 /** What differs between the uses of the pipeline. */
 export interface EvaluationPorts {
@@ -74,6 +91,7 @@ export interface Past {
   observed?(project: string, atMs: number): Iterable<LastObservation>;
 }
 
+/** A rule marker with its place in the log: catch-up begins there. */
 export interface PlacedMarker extends PlacedEntry {
   readonly entry: RulesEntry;
 }
@@ -88,8 +106,9 @@ export interface EvaluatedEntry extends PlacedEntry {
 
 /** Evaluates the entries of a log. One emission an entry, also when it has no edges. */
 export function evaluate(ports: EvaluationPorts): OperatorFunction<LoggedEntry, EvaluatedEntry> {
-  const { arrive = identity, prepare = identity, handle = identity, pacer } = ports;
+  const { states, arrive = identity, prepare = identity, handle = identity, pacer } = ports;
   const stages = pipe(
+    ignoreStale(states),
     prepare,
     catchUpRules(ports),
     evaluateConditions(pacer),
@@ -97,6 +116,20 @@ export function evaluate(ports: EvaluationPorts): OperatorFunction<LoggedEntry, 
     handle,
   );
   return pipe(decodeEntries(), arrive, oneAtATime(stages));
+}
+
+/** Puts an entry that changes nothing in the place of one whose writer's lease had ended. */
+function ignoreStale(states: Map<number, EvaluationState>): MonoTypeOperatorFunction<PlacedEntry> {
+  return map((placed) => {
+    const { entry, partition } = placed;
+    const state = stateOf(states, partition);
+    if (isStale(entry, state.epoch)) {
+      const atMs = timeOf(entry);
+      return { ...placed, entry: { kind: 'rules', atMs, upserts: [], removals: [] } as const };
+    }
+    if (entry.kind !== 'batch') state.epoch = entry.epoch ?? 0;
+    return placed;
+  });
 }
 
 /** An entry whose rules, if it is a marker, are in force and caught up. */
@@ -175,4 +208,71 @@ function noteObserved(
   for (const project of new Set(upserts.map((rule) => rule.project))) {
     noteLastObservations(state, observed(project, atMs));
   }
+}
+
+/**
+ * A state at the log's floor. `into`: add to a state made before (several projects, one
+ * partition), before its first entry.
+ */
+export function createState(seed?: EvaluationSeed, into = emptyState()): EvaluationState {
+  for (const limit of seed?.limits ?? []) setInstanceQuota(into, limit);
+  for (const retired of seed?.retired ?? []) retireVm(into, retired);
+  for (const rule of seed?.rules ?? []) addRule(into, rule, Number.NEGATIVE_INFINITY);
+  noteLastObservations(into, seed?.observed ?? []);
+  allAtOnce(addSilentVms(into));
+  into.seeds = [...into.seeds, ...(seed?.firing ?? [])];
+  seedIncidents(into);
+  into.isAlwaysListening = seed?.isAlwaysListening ?? false;
+  return into;
+}
+
+/**
+ * Changes of an entry: windows and sustained conditions. It runs in steps of one VM; until the last
+ * step the state belongs to this entry alone. `joined`: instances of new rules that a marker's
+ * catch-up found firing.
+ */
+export function* changesOf(
+  state: EvaluationState,
+  entry: LogEntry,
+  joined: readonly Instance[],
+): Steps<Changes> {
+  switch (entry.kind) {
+    case 'batch':
+      return observeBatch(state, entry.batch);
+    case 'tick':
+      return yield* passTime(state, entry);
+    case 'rules':
+      return { touched: joined, stopped: [], edges: [] };
+  }
+}
+
+/** The edges of an entry, from its changes. It runs in steps of one instance. */
+export function* edgesOf(
+  state: EvaluationState,
+  entry: LogEntry,
+  { touched, stopped, edges: decided }: Changes,
+): Steps<readonly Edge[]> {
+  const nowMs = timeOf(entry);
+  const edges = [...decided];
+  for (const instance of touched) {
+    edges.push(...reconcile(state, instance, nowMs));
+    yield;
+  }
+  for (const vm of stopped) edges.push(...stoppedEdges(vm, nowMs));
+  if (entry.kind === 'tick') edges.push(...(yield* missingEdges(state, nowMs)));
+  return edges;
+}
+
+/** When the entry was received or written, Unix ms. */
+export function timeOf(entry: LogEntry): number {
+  return entry.kind === 'batch' ? entry.batch.receivedMs : entry.atMs;
+}
+
+/**
+ * Records the facts, from rows and history, of VMs that fell silent before the log's floor, once
+ * all of the log has been folded. From then on rules on the age of telemetry evaluate them.
+ */
+export function noteKnownVms(state: EvaluationState, observed: Iterable<LastObservation>): void {
+  noteLastObservations(state, observed);
+  allAtOnce(addSilentVms(state));
 }

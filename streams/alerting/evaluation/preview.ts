@@ -7,6 +7,10 @@
  */
 
 import { type Edge, type EvaluationRule, GAP_TOLERANCE_MS } from '../../telemetry/entry.ts';
+import { ObservedIntervals } from '../../telemetry/metrics/coverage.ts';
+import type { Instance } from './instance.ts';
+import type { EvaluatedEntry } from './pipeline.ts';
+import { PathRecorder, type RecomputedPath } from './recompute-path.ts';
 import type { EvaluationState } from './state.ts';
 import { evaluateStored, type StoredSamples } from './stored-samples.ts';
 import { BOOT_GRACE_MS } from './timeline.ts';
@@ -20,15 +24,20 @@ export interface VmPreviewOptions extends StoredSamples {
   readonly fromMs: number;
   /** Where it ends, Unix ms: until then time passes without an observation, too. */
   readonly toMs: number;
+  /** true: the path of each instance is recorded, too. Default false. */
+  readonly withPaths?: boolean;
 }
 
+/** What the rule would have done on one VM, and how much there was to judge it by. */
 export interface VmPreview {
   /** Oldest first; those of several series by their starts. */
   readonly firings: readonly PreviewedFiring[];
-  /** Observation times in the window at which the metric had a value. */
-  readonly evaluatedSamples: number;
+  /** Sampling intervals in the window in which the metric had a value. */
+  readonly evaluated: ObservedIntervals;
   /** True when the metric had a value before the window, or within the gap tolerance of its start. */
   readonly reachesBack: boolean;
+  /** By the label part of the instance; empty without `withPaths`. */
+  readonly paths: ReadonlyMap<string, RecomputedPath>;
 }
 
 /** Times are Unix ms. */
@@ -66,22 +75,30 @@ export function telemetryFromMs(
 export function previewVm(options: VmPreviewOptions): VmPreview {
   const { rule, columns, fromMs, toMs } = options;
   const firings = new Firings();
-  let evaluatedSamples = 0;
+  const paths = options.withPaths ? new Paths(options) : undefined;
+  const evaluated = new ObservedIntervals();
   let reachesBack = false;
   const firstRow = columns.timesMs.findLastIndex((timeMs) => timeMs <= fromMs) + 1;
   const log = { markerMs: fromMs, firstRow, untilMs: toMs };
   evaluateStored(options, log, ({ entry, state, edges }) => {
     firings.take(edges);
+    paths?.take({ state, edges });
     if (entry.kind === 'rules') {
       reachesBack = hasValueSince(state, rule.project, Number.MIN_SAFE_INTEGER);
     }
     if (entry.kind !== 'batch') return;
     const { receivedMs } = entry.batch;
     if (!hasValueSince(state, rule.project, receivedMs)) return;
-    evaluatedSamples++;
+    evaluated.add(receivedMs);
     reachesBack ||= receivedMs <= fromMs + GAP_TOLERANCE_MS;
   });
-  return { firings: firings.list(), evaluatedSamples, reachesBack };
+  const recorded = paths?.end() ?? new Map<string, RecomputedPath>();
+  return { firings: firings.list(), evaluated, reachesBack, paths: recorded };
+}
+
+/** The path of an instance that no sample of the window belongs to: nothing is known of it. */
+export function unknownPath(window: Pick<VmPreviewOptions, 'fromMs' | 'toMs'>): RecomputedPath {
+  return new PathRecorder(window).end(undefined);
 }
 
 /** True when some series of the state's only VM has a value of `timeMs` or later. */
@@ -108,5 +125,48 @@ class Firings {
 
   list(): PreviewedFiring[] {
     return this.#all.toSorted((a, b) => a.startedMs - b.startedMs);
+  }
+}
+
+/** Paths of every instance of one VM, recorded beside its firings: of the same fold. */
+class Paths {
+  readonly #options: VmPreviewOptions;
+  readonly #recorders = new Map<string, PathRecorder>();
+  #state: EvaluationState | undefined;
+
+  constructor(options: VmPreviewOptions) {
+    this.#options = options;
+  }
+
+  take({ state, edges }: Pick<EvaluatedEntry, 'state' | 'edges'>): void {
+    this.#state = state;
+    for (const edge of edges) this.#recorderOf(edge.key.labels).takeEdge(edge);
+    for (const [labels, instance] of this.#instances()) this.#recorderOf(labels).observe(instance);
+  }
+
+  end(): ReadonlyMap<string, RecomputedPath> {
+    const last = new Map(this.#instances());
+    return new Map(
+      [...this.#recorders].map(([labels, recorder]) => [labels, recorder.end(last.get(labels))]),
+    );
+  }
+
+  /** As of the last entry. */
+  *#instances(): Generator<[labels: string, instance: Instance]> {
+    const { rule, vm } = this.#options;
+    const watched = this.#state?.projects.get(rule.project)?.vms.get(vm);
+    for (const { labels, instances } of watched?.buffers.values() ?? []) {
+      const [instance] = instances;
+      if (instance) yield [labels, instance];
+    }
+  }
+
+  #recorderOf(labels: string): PathRecorder {
+    let recorder = this.#recorders.get(labels);
+    if (!recorder) {
+      recorder = new PathRecorder(this.#options);
+      this.#recorders.set(labels, recorder);
+    }
+    return recorder;
   }
 }

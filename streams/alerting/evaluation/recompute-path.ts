@@ -14,7 +14,6 @@ import {
 } from '../../../machines/alerting/alert-instance-path.ts';
 import { type Edge, GAP_TOLERANCE_MS, type ObservedValue } from '../../telemetry/entry.ts';
 import { eventsOf, type Instance, isAgeBuffer, pastEvents } from './instance.ts';
-import type { EvaluatedEntry } from './pipeline.ts';
 import type { EvaluationState } from './state.ts';
 import { evaluateStored, type StoredSamples } from './stored-samples.ts';
 
@@ -30,6 +29,7 @@ export interface RecomputePathOptions extends StoredSamples {
   readonly toMs: number;
 }
 
+/** The path of an instance over a stretch of time, as stored samples lead to it. */
 export interface RecomputedPath {
   /** Within the stretch. Of a rule on telemetry, which is about their absence, there are none. */
   readonly samples: readonly ObservedValue[];
@@ -62,44 +62,47 @@ export interface PathSegment {
 
 /** Throws what `checkpoint` throws. */
 export function recomputePath(options: RecomputePathOptions): RecomputedPath {
-  const { rule, vm, columns, fromMs, toMs } = options;
-  const taken = new TakenEvents(options);
+  const { rule, vm, labels, columns, fromMs, toMs } = options;
+  const recorder = new PathRecorder({ fromMs, toMs });
   const firstRow = columns.timesMs.findLastIndex((timeMs) => timeMs <= fromMs) + 1;
   const log = { markerMs: fromMs, firstRow, untilMs: toMs };
   // A rule on all VMs, or on others, is looked at for this one.
   const stored = { ...options, rule: { ...rule, vms: [vm] } };
-  evaluateStored(stored, log, (evaluated) => taken.take(evaluated));
-  return taken.end();
+  let instance: Instance | undefined;
+  evaluateStored(stored, log, ({ state, edges }) => {
+    for (const edge of edges) if (edge.key.labels === labels) recorder.takeEdge(edge);
+    instance = instanceIn(state, options);
+    if (instance) recorder.observe(instance);
+  });
+  return recorder.end(instance);
 }
 
-/** Events and values of the instance, as the fold goes on. */
-class TakenEvents {
-  readonly #options: RecomputePathOptions;
-  /** As of the last entry. */
-  #instance: Instance | undefined;
+/** Records events and values of one instance as the fold goes on. */
+export class PathRecorder {
+  readonly #stretch: Stretch;
   readonly #events: ObservedEvent[] = [];
   readonly #samples: ObservedValue[] = [];
   /** When a value was observed, oldest first: the last one before the stretch, and those in it. */
   readonly #valueTimes: number[] = [];
 
-  constructor(options: RecomputePathOptions) {
-    this.#options = options;
+  constructor(stretch: Stretch) {
+    this.#stretch = stretch;
   }
 
-  take({ state, edges }: Pick<EvaluatedEntry, 'state' | 'edges'>): void {
-    for (const edge of edges) {
-      if (edge.key.labels === this.#options.labels) observedEvents(edge).forEach(this.#add);
-    }
-    const instance = instanceIn(state, this.#options);
-    this.#instance = instance;
-    if (!instance) return;
-    pastEvents(instance, this.#lastMs).forEach(this.#add);
+  /** An edge of the instance: before `observe` of the same entry. */
+  takeEdge(edge: Edge): void {
+    observedEvents(edge).forEach(this.#add);
+  }
+
+  /** The instance as of an entry. */
+  observe(instance: Instance): void {
+    if (instance.pastRuns) pastEvents(instance, this.#lastMs).forEach(this.#add);
     this.#takeValue(instance);
   }
 
-  end(): RecomputedPath {
-    const { fromMs, toMs } = this.#options;
-    const instance = this.#instance;
+  /** @param instance as of the last entry; undefined: it is not evaluated any more, or never was */
+  end(instance: Instance | undefined): RecomputedPath {
+    const { fromMs, toMs } = this.#stretch;
     // What time has brought about, and no observation has ended.
     if (instance) eventsOf(instance, toMs).forEach(this.#add);
     const gaps = gapsOf(this.#valueTimes, { fromMs, toMs });
@@ -126,7 +129,7 @@ class TakenEvents {
     const { newestValueMs, values } = buffer;
     if (newestValueMs <= (this.#valueTimes.at(-1) ?? Number.NEGATIVE_INFINITY)) return;
     this.#valueTimes.push(newestValueMs);
-    if (newestValueMs <= this.#options.fromMs || isAgeBuffer(buffer)) return;
+    if (newestValueMs <= this.#stretch.fromMs || isAgeBuffer(buffer)) return;
     this.#samples.push({ observedMs: newestValueMs, value: values.at(-1) ?? Number.NaN });
   }
 }

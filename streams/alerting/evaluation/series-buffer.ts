@@ -50,9 +50,13 @@ import {
 
 const NOT_SUPPRESSED: readonly Stretch[] = [];
 
-/** Result of offering a row to a buffer. */
-export type Placement = 'placed' | 'duplicate' | 'conflict' | 'late' | 'clockBackwards';
+/**
+ * Result of offering a row to a buffer. 'tooLate': further behind the newest than `LATENESS_MS`, so
+ * it is left to history. 'conflict': its time has another value already, which stays.
+ */
+export type Placement = 'placed' | 'duplicate' | 'conflict' | 'tooLate' | 'clockBackwards';
 
+/** An empty buffer for one series; instances are added to it as rules come. */
 export function createBuffer(
   of: Pick<SeriesBuffer, 'vm' | 'metricId' | 'labels' | 'generation' | 'derivation'>,
 ): SeriesBuffer {
@@ -92,7 +96,7 @@ export function place(
     buffer.receivedMs = receivedMs;
     return 'clockBackwards';
   }
-  if (observedMs < buffer.newestMs - LATENESS_MS) return 'late';
+  if (observedMs < buffer.newestMs - LATENESS_MS) return 'tooLate';
   return insert(buffer, input);
 }
 
@@ -232,7 +236,7 @@ function isSameReading(buffer: SeriesBuffer, first: BufferedInput, second: Buffe
 
 /**
  * True when the source's clock went back: certainly when a later row of the same boot is observed
- * earlier. A row of another boot counts as late, until the known boot has been silent for longer than
+ * earlier. A row of another boot counts as too late, until the known boot has been silent for longer than
  * the tolerance.
  */
 function isClockBackwards(

@@ -59,8 +59,8 @@ export interface EvaluationCounters {
   conflicts: number;
   /** Same series, time and value: ignored. */
   duplicates: number;
-  /** Further behind its series' newest observation than the lateness bound: history only. */
-  late: number;
+  /** Too late for alerting, or observed before its VM was last retired: history only. */
+  tooLate: number;
   /** Further ahead of its receipt than allowed: refused. */
   future: number;
   /** The source's clock had gone back. */
@@ -78,11 +78,16 @@ export interface LayoutPlan {
   readonly inputs: Map<string, readonly MetricInput[]>;
 }
 
+/** One reading of a row, and the buffer that it goes to. */
 export interface Route {
   readonly buffer: SeriesBuffer;
   readonly input: MetricInput;
 }
 
+/**
+ * A VM of a project with rules. It is made with its first row, and stays until it is retired or
+ * forgotten.
+ */
 export interface WatchedVm {
   readonly vm: string;
   /** How often the VM was retired before; absent: never. */
@@ -96,6 +101,7 @@ export interface WatchedVm {
   readonly unevaluated: Map<string, readonly string[]>;
 }
 
+/** A project that has rules in force. */
 export interface WatchedProject {
   readonly rules: Map<string, RuleInForce>;
   readonly vms: Map<string, WatchedVm>;
@@ -120,6 +126,10 @@ export interface Changes {
   readonly edges: readonly Edge[];
 }
 
+/**
+ * The whole state of one partition. The fold changes it in place, because copying it for each row
+ * would take longer than evaluating.
+ */
 export interface EvaluationState {
   readonly projects: Map<string, WatchedProject>;
   readonly plans: Map<string, LayoutPlan>;
@@ -146,6 +156,8 @@ export interface EvaluationState {
   /** Seeds whose rule is not in force yet. */
   seeds: readonly SeedIncident[];
   readonly counters: EvaluationCounters;
+  /** Epoch of the newest lease under which an entry was written. */
+  epoch: number;
   /** Time of the last entry, Unix ms. */
   nowMs: number;
   /** Ticks have come without a break since then: silence before it proves nothing. */
@@ -162,6 +174,7 @@ export interface EvaluationState {
   lastSweepMs: number;
 }
 
+/** The state before the first entry of a log. Everything in it comes with the log or the seed. */
 export function emptyState(): EvaluationState {
   return {
     projects: new Map(),
@@ -180,12 +193,13 @@ export function emptyState(): EvaluationState {
     counters: {
       conflicts: 0,
       duplicates: 0,
-      late: 0,
+      tooLate: 0,
       future: 0,
       clockBackwards: 0,
       unrecorded: 0,
       failures: 0,
     },
+    epoch: 0,
     nowMs: Number.NEGATIVE_INFINITY,
     listeningSinceMs: Number.POSITIVE_INFINITY,
     lastTickMs: Number.NEGATIVE_INFINITY,
@@ -251,6 +265,7 @@ export function projectFacts({ facts }: EvaluationState, project: string): Facts
   return known;
 }
 
+/** The VM's state in the project, made when it is new. */
 export function watchedVm(project: WatchedProject, vm: string): WatchedVm {
   let watched = project.vms.get(vm);
   if (!watched) {
@@ -371,6 +386,9 @@ function add({ unevaluated }: WatchedProject, rule: string, count: number): void
 // as reported by the hypervisor, and what liveness reports say of it. They outlive buffers, because
 // rules come and go, and a VM that fell silent before the log's floor has no row in the log at all.
 
+/**
+ * What is known of a VM beside its series: when it was last observed, whether it runs, and where.
+ */
 export interface VmFacts {
   /** Newest observation of anything, Unix ms; -Infinity = never. */
   newestMs: number;
@@ -391,6 +409,7 @@ export interface LastObservation extends VmRef {
   readonly datacenter?: string;
 }
 
+/** Facts of one project's VMs, by VM id. */
 export type FactsByVm = Map<string, VmFacts>;
 
 /** Facts of a VM, created if missing. */

@@ -12,9 +12,9 @@ import { valuesNow } from '../../platform/operators.ts';
 import type { EvaluationRule, LogEntry } from '../../telemetry/entry.ts';
 import type { VmColumns } from '../../telemetry/samples/columns.ts';
 import { type RowRange, rowBatches } from '../../telemetry/samples/row-batches.ts';
-import { createState, timeOf } from './fold.ts';
-import { type EvaluatedEntry, evaluate } from './pipeline.ts';
+import { createState, type EvaluatedEntry, evaluate, timeOf } from './pipeline.ts';
 
+/** One VM's stored columns, and the rule that they are evaluated with. */
 export interface StoredSamples {
   readonly rule: EvaluationRule;
   readonly vm: string;
@@ -23,6 +23,7 @@ export interface StoredSamples {
   readonly checkpoint: () => void;
 }
 
+/** Where the rule's marker stands among the stored rows, and when the log ends. */
 export interface StoredLog {
   /** When the rule is applied, Unix ms. */
   readonly markerMs: number;

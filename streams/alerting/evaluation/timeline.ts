@@ -63,11 +63,17 @@ export function isGood(rule: EvaluationRule, value: number): boolean {
 
 /** The run that the last observation belongs to; NONE: no run. */
 export const NONE = 0;
+/** `Timeline.phase`: the newest observations breach, for as long as the run is. */
 export const BREACH = 1;
+/** `Timeline.phase`: the newest observations do not breach. */
 export const GOOD = 2;
 /** Telemetry age only: the VM's owner has stopped it. */
 const STOPPED = 3;
 
+/**
+ * The sustained condition of one instance. Numbers only, so that it can be copied and compared at
+ * little cost.
+ */
 export interface Timeline {
   phase: typeof NONE | typeof BREACH | typeof GOOD | typeof STOPPED;
   /** First and last observation of the run that `phase` names, Unix ms; meaningless at NONE. */
@@ -85,10 +91,13 @@ export interface Timeline {
 
 /** Result of a step. RECOVERABLE: good samples span enough to end a firing. */
 export const UNCHANGED = 0;
+/** `StepOutcome`: this observation completed a breaching run, and the instance fires from it on. */
 export const FIRED = 1;
 const RECOVERABLE = 2;
+/** What one observation did to a timeline. */
 export type StepOutcome = typeof UNCHANGED | typeof FIRED | typeof RECOVERABLE;
 
+/** A timeline before the first observation. */
 export function emptyTimeline(): Timeline {
   return {
     phase: NONE,
@@ -102,6 +111,7 @@ export function emptyTimeline(): Timeline {
   };
 }
 
+/** Overwrites `to` with `from`, without an allocation. */
 export function copyTimeline(from: Timeline, to: Timeline): void {
   to.phase = from.phase;
   to.startMs = from.startMs;

@@ -1,9 +1,9 @@
 /**
- * The chain of a project's commits: whether one may follow the head, and whether a stretch of it
- * verifies. Every node judges alike from what it has read, which is what makes two writers
- * harmless: of two commits with one predecessor only the first in the stream counts.
+ * The chain of a project's commits: whether one may follow the head. Every node judges alike from
+ * what it has read, which is what makes two writers harmless: of two commits with one predecessor
+ * only the first in the stream counts.
  */
-import { CommitCorrupt, type CommitHeader, verifyCommit } from './codec.ts';
+import type { CommitHeader } from './codec.ts';
 
 /** A project's last commit as applied; all zero before the first. */
 export interface Head {
@@ -37,24 +37,6 @@ export function judge(
   if (commit.number > head.number) return 'foreign';
   const before = commit.number === 1 ? GENESIS.hash : hashAt(commit.number - 1);
   return before === commit.predecessor ? 'superseded' : 'foreign';
-}
-
-/**
- * Verifies a project's stretch of commits, oldest first, dropped decisions allowed. Throws
- * `CommitCorrupt` where a digest or a link is wrong. @returns the head at its end
- */
-export function verifyChain(commits: Iterable<Uint8Array>, from: Head = GENESIS): Head {
-  let head = from;
-  for (const bytes of commits) {
-    const { header, hash } = verifyCommit(bytes);
-    if (judge(head, header, () => undefined) !== 'next') {
-      throw new CommitCorrupt(
-        `Commit ${header.number} of ${header.project} does not follow commit ${head.number}`,
-      );
-    }
-    head = { number: header.number, hash, at: header.at };
-  }
-  return head;
 }
 
 /**

@@ -135,13 +135,6 @@ export function isDecisionOf({ digests }: CommitHeader, line: string): boolean {
   return digests.includes(digestOf(Buffer.from(line)));
 }
 
-/** The same commit without the bodies of `dropped` decisions; its hash stays. */
-export function dropDecisions(bytes: Uint8Array, dropped: ReadonlySet<number>): Uint8Array {
-  const [header = Buffer.alloc(0), ...lines] = linesOf(bytes);
-  const kept = lines.map((line, i) => (dropped.has(i) ? Buffer.alloc(0) : line));
-  return Buffer.concat([header, ...kept.flatMap((line) => [Buffer.of(NEWLINE), line])]);
-}
-
 /**
  * Checks what is left of a commit: the decisions still there against their digests. Throws
  * `CommitCorrupt`. @returns the header with its hash, and how many decisions are dropped

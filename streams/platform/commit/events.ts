@@ -11,15 +11,14 @@ const RETENTION_MS = 30 * 86_400_000;
 // Longer than a writer goes on repeating an append; a copy after it is skipped by its predecessor.
 const DUPLICATE_WINDOW_MS = 120_000;
 
-/** The EVENTS stream of a deployment. @param replicas copies in a cluster; 1 on one host */
-export function eventsStream(replicas: 1 | 3 = 1): StreamSpec {
+/** The EVENTS stream of a deployment. */
+export function eventsStream(): StreamSpec {
   return {
     name: EVENTS_STREAM,
     subjects: ['svc.events.*.*'],
     retention: 'log',
     maxAgeMs: RETENTION_MS,
     duplicateWindowMs: DUPLICATE_WINDOW_MS,
-    replicas,
   };
 }
 

@@ -27,6 +27,24 @@ export function* itemsOf<T>(limit: number, read: PageReader<T>): Generator<T, vo
   for (const { items } of pagesOf(limit, read)) yield* items;
 }
 
+/**
+ * Rows in ascending order of a number, page by page to their end; `read` gives those after a place.
+ * Each page is read when it is asked for.
+ */
+export function* pagesAfter<T>(
+  from: number,
+  read: (after: number) => readonly T[],
+  placeOf: (row: T) => number,
+): Generator<readonly T[], void> {
+  for (let after = from; ; ) {
+    const page = read(after);
+    const last = page.at(-1);
+    if (last === undefined) return;
+    yield page;
+    after = placeOf(last);
+  }
+}
+
 /** Cuts `items` (one more than asked, when there are more) to `limit` and names where to go on. */
 export function pageOf<T>(
   items: readonly T[],

@@ -110,8 +110,10 @@ export interface TransitionFilter {
 /** Instances by their state; a state without any is absent. */
 export type StateCounts = ReadonlyMap<string, number>;
 
-/** What is counted: live instances or ended ones. */
-export type InstanceCount = InstanceFilter & { readonly final: boolean };
+/** What is counted: live instances or ended ones, or those in one state that are for a destination. */
+export type InstanceCount =
+  | (Pick<InstanceFilter, 'owner'> & { readonly final: boolean })
+  | { readonly destination: string; readonly state: string };
 
 /** One row of the audit: what the log recorded of a step. */
 export interface RecordedTransition {

@@ -40,9 +40,16 @@ export interface JetStreamConnectionOptions {
 const RECONNECT_WAIT_MS = 250;
 const PING_INTERVAL_MS = 5_000;
 const RETRY_WAIT_MS = 200;
+/** First wait for an answer to what may be asked again, ms; each further one is twice as long. */
+const FIRST_ANSWER_MS = 1_500;
+/** Of the order of a round between the servers of a cluster. */
+const BUSY_WAIT_MS = 10;
 
 /** API error codes: the meta group has no leader, or this server is not it, at the moment. */
 const NO_LEADER_CODES = new Set([10008, 10009]);
+/** In a cluster, an earlier message of the subject or with the id is on its way to the copies. */
+const BUSY_SUBJECT = 10163;
+const BUSY_ID = 10158;
 const STREAM_NOT_FOUND = 10059;
 
 export class JetStreamConnection {
@@ -136,33 +143,68 @@ export class JetStreamConnection {
   }
 
   /**
-   * Like `request`, sent again while there is no leader. "No responders" also means that nothing
+   * Like `request`, sent again while there is no leader, or it is busy. "No responders" also means that nothing
    * was stored, so trying again is safe; it comes for a missing stream too, hence the bound.
    */
   async requestLeader<R>(send: () => Promise<R>): Promise<R> {
     const untilMs = this.clock.elapsed() + this.#leaderMs;
-    for (;;) {
+    for (let waitMs = RETRY_WAIT_MS; ; ) {
       try {
         return await this.request(send);
       } catch (error) {
-        if (!(error instanceof NoLeader) || this.clock.elapsed() + RETRY_WAIT_MS > untilMs) {
-          throw error;
-        }
+        const isBusy = error instanceof LeaderBusy;
+        const isPassing = isBusy || error instanceof NoLeader;
+        if (!isPassing || this.clock.elapsed() + RETRY_WAIT_MS > untilMs) throw error;
+        waitMs = isBusy ? BUSY_WAIT_MS : RETRY_WAIT_MS;
       }
-      await this.pause(RETRY_WAIT_MS);
+      await this.pause(waitMs);
+    }
+  }
+
+  /** Like `requestLeader` for what may be done twice: repeated also when no answer came. */
+  async ask<R>(send: () => Promise<R>): Promise<R> {
+    const untilMs = this.clock.elapsed() + this.#leaderMs;
+    for (let waitMs = FIRST_ANSWER_MS; ; waitMs *= 2) {
+      try {
+        return await this.requestLeader(() => this.#briefly(waitMs, send));
+      } catch (error) {
+        const isLost = error instanceof StreamUnavailable && error.outcome === 'unknown';
+        if (!isLost || this.#broken !== undefined || this.clock.elapsed() > untilMs) throw error;
+      }
     }
   }
 
   /** Like `requestLeader` until it succeeds, is refused for good, or `stopped` says so. */
   async requestPatiently<R>(send: () => Promise<R>, stopped: () => boolean): Promise<R> {
-    for (;;) {
+    for (let waitMs = FIRST_ANSWER_MS; ; waitMs *= 2) {
       try {
-        return await this.request(send);
+        return await this.request(() => this.#briefly(waitMs, send));
       } catch (error) {
         if (!(error instanceof StreamUnavailable) || this.#closed || stopped()) throw error;
       }
       await this.pause(RETRY_WAIT_MS);
     }
+  }
+
+  /**
+   * Waits `waitMs` for what may be asked again: in the middle of an election a request is often lost.
+   * What it comes to later is nobody's.
+   */
+  async #briefly<R>(waitMs: number, send: () => Promise<R>): Promise<R> {
+    if (waitMs >= this.answerMs) return send();
+    const late = Promise.withResolvers<never>();
+    const cancel = this.clock.wakeAfter(waitMs, () => late.reject(new LateAnswer()));
+    try {
+      return await Promise.race([send(), late.promise]);
+    } finally {
+      cancel();
+    }
+  }
+
+  /** Calls `listener` each time the connection breaks, until the function returned is called. */
+  onBroken(listener: () => void): () => void {
+    this.#onBroken.add(listener);
+    return () => void this.#onBroken.delete(listener);
   }
 
   /** Resolves after `ms`, or as soon as the connection is restored or closed. */
@@ -228,8 +270,16 @@ export class JetStreamConnection {
 
   #failed(error: unknown): unknown {
     const failure = asUnavailable(error);
-    if (failure instanceof StreamUnavailable) this.#fault = failure.message;
+    const isFault = failure instanceof StreamUnavailable && !(failure instanceof LateAnswer);
+    if (isFault) this.#fault = failure.message;
     return failure;
+  }
+}
+
+/** It may still come; the request is sent again. No fault yet: a busy server is slow. */
+class LateAnswer extends StreamUnavailable {
+  constructor() {
+    super('The server did not answer in time', 'unknown');
   }
 }
 
@@ -239,6 +289,18 @@ export class NoLeader extends StreamUnavailable {
     const what = 'No JetStream leader answers: an election, a server without -js, or no stream';
     super(what, 'refused', { cause });
     this.name = 'NoLeader';
+  }
+}
+
+/**
+ * This request was not done, and an earlier one is under way: safe to send again. Where that one has
+ * the same message id it is not known whether the message will be stored.
+ */
+class LeaderBusy extends StreamUnavailable {
+  constructor(cause: JetStreamApiError) {
+    const outcome = cause.code === BUSY_ID ? 'unknown' : 'refused';
+    super(`The leader is busy: ${cause.message}`, outcome, { cause });
+    this.name = 'LeaderBusy';
   }
 }
 
@@ -320,6 +382,7 @@ function asUnavailable(error: unknown): unknown {
       return new StreamMisconfigured(message, { cause: error });
     }
     if (NO_LEADER_CODES.has(error.code)) return new NoLeader(error);
+    if (error.code === BUSY_SUBJECT || error.code === BUSY_ID) return new LeaderBusy(error);
     // 5xx: the server could not, e.g. its disk is full. Others are about the request.
     if (error.status < 500) return error;
     const message = `The server refused with error ${error.code}: ${error.message}`;

@@ -20,10 +20,12 @@ import {
   type AppendOutcome,
   type Consumer,
   type ConsumerSpec,
+  type Copies,
   type ReadOptions,
   type Stream,
   type StreamHealth,
   StreamMisconfigured,
+  type StreamOrigin,
   type StreamRead,
   type StreamSpec,
   type StreamState,
@@ -38,9 +40,12 @@ import {
   NoLeader,
 } from './connection.ts';
 import { openDurableConsumer } from './durable-consumer.ts';
+import { asCopiesFault, StreamCopies } from './stream-copies.ts';
 import { JetStreamRead } from './tail-read.ts';
 
 export interface JetStreamOptions extends JetStreamConnectionOptions {
+  /** Copies of new streams. Default: 3 where the server is in a cluster, else 1. */
+  readonly replicas?: Copies;
   /** Identities of new streams. Default: the system's generator. */
   readonly random?: Random;
 }
@@ -68,25 +73,32 @@ const CODES = {
  * The JetStream adapter, connected. Throws `StreamUnavailable` when no server answers, and
  * `StreamMisconfigured` for one that is too old or without JetStream.
  */
-export async function openJetStream(options: JetStreamOptions): Promise<Stream> {
-  return new JetStreamStream(await JetStreamConnection.open(options), options.random);
+export async function openJetStream(options: JetStreamOptions): Promise<JetStream> {
+  return new JetStreamStream(await JetStreamConnection.open(options), options);
 }
 
-class JetStreamStream implements Stream {
+/** The port, and what only an operator asks for. */
+export interface JetStream extends Stream {
+  readonly copies: StreamCopies;
+}
+
+class JetStreamStream implements JetStream {
+  readonly copies: StreamCopies;
   readonly #connection: JetStreamConnection;
   readonly #random: Random;
   readonly #known = new Map<string, KnownStream>();
   readonly #open = new Set<{ close(): Promise<void> }>();
 
-  constructor(connection: JetStreamConnection, random: Random = systemRandom) {
+  constructor(connection: JetStreamConnection, { random, replicas }: JetStreamOptions) {
     this.#connection = connection;
-    this.#random = random;
+    this.#random = random ?? systemRandom;
+    this.copies = new StreamCopies(connection, replicas);
   }
 
-  async ensure(spec: StreamSpec): Promise<StreamState> {
+  async ensure(spec: StreamSpec, origin?: StreamOrigin): Promise<StreamState> {
     const found = await this.compare(spec);
     if (found !== undefined) return found;
-    const info = await this.#add(spec);
+    const info = await this.#add(spec, origin);
     assertKeeps(info.config, spec);
     return this.#recognised(info);
   }
@@ -99,7 +111,7 @@ class JetStreamStream implements Stream {
   }
 
   state(stream: string): Promise<StreamState> {
-    return this.#connection.requestLeader(() => this.#state(stream));
+    return this.#connection.ask(() => this.#state(stream));
   }
 
   async append(append: Append): Promise<AppendOutcome> {
@@ -176,16 +188,22 @@ class JetStreamStream implements Stream {
   async #find(name: string): Promise<StreamInfo | undefined> {
     const { streams } = this.#connection.manager;
     try {
-      return await this.#connection.requestLeader(() => streams.info(name));
+      return await this.#connection.ask(() => streams.info(name));
     } catch (error) {
       if (isStreamAbsent(error)) return undefined;
       throw error;
     }
   }
 
-  async #add(spec: StreamSpec): Promise<StreamInfo> {
+  async #add(spec: StreamSpec, origin: StreamOrigin | undefined): Promise<StreamInfo> {
     const { streams } = this.#connection.manager;
-    const config = configOf(spec, ulid(this.#connection.clock.now(), this.#random));
+    const identity = origin?.identity ?? ulid(this.#connection.clock.now(), this.#random);
+    const copies = this.copies.wanted;
+    const config = {
+      ...configOf(spec, identity),
+      num_replicas: copies,
+      ...(origin !== undefined && { first_seq: origin.firstSequence }),
+    };
     try {
       return await this.#connection.requestLeader(() => streams.add(config));
     } catch (error) {
@@ -194,6 +212,8 @@ class JetStreamStream implements Stream {
         const info = await this.#find(spec.name);
         if (info !== undefined) return info;
       }
+      const fault = asCopiesFault(error, spec.name, copies);
+      if (fault !== undefined) throw fault;
       if (!(error instanceof JetStreamApiError)) throw error;
       const message = `The server refuses stream ${spec.name}: ${error.message} (${error.code})`;
       throw new StreamMisconfigured(message, { cause: error });
@@ -282,12 +302,11 @@ function configOf(spec: StreamSpec, identity: string) {
     subjects: [...spec.subjects],
     retention: spec.retention === 'log' ? RetentionPolicy.Limits : RetentionPolicy.Workqueue,
     storage: StorageType.File,
-    num_replicas: spec.replicas,
     max_age: (spec.maxAgeMs ?? 0) * NANOS_PER_MS,
     duplicate_window: spec.duplicateWindowMs * NANOS_PER_MS,
     max_msgs: -1,
     max_bytes: -1,
-    max_msgs_per_subject: -1,
+    max_msgs_per_subject: spec.lastOfSubject ? 1 : -1,
     // Should someone set a limit: a full stream refuses, it never drops what was acknowledged.
     discard: DiscardPolicy.New,
     // A direct get may be answered by a copy that is behind.
@@ -324,9 +343,6 @@ function stateOf(info: StreamInfo): StreamState {
 function assertKeeps(config: StreamConfig, spec: StreamSpec): void {
   const losses = [...streamLosses(specOf(config), spec), ...limitsOf(config)];
   if (config.storage !== StorageType.File) losses.push('storage is memory, needed is file');
-  if (config.num_replicas < spec.replicas) {
-    losses.push(`replicas are ${config.num_replicas}, needed are ${spec.replicas}`);
-  }
   if (losses.length === 0) return;
   throw new StreamMisconfigured(`Stream ${spec.name} on the server differs: ${losses.join('; ')}`);
 }
@@ -338,8 +354,8 @@ function specOf(config: StreamConfig): StreamSpec {
     subjects: config.subjects ?? [],
     retention,
     ...(config.max_age > 0 ? { maxAgeMs: config.max_age / NANOS_PER_MS } : {}),
+    ...(config.max_msgs_per_subject === 1 ? { lastOfSubject: true } : {}),
     duplicateWindowMs: config.duplicate_window / NANOS_PER_MS,
-    replicas: config.num_replicas === 3 ? 3 : 1,
   };
 }
 
@@ -350,7 +366,8 @@ function limitsOf(config: StreamConfig): string[] {
   const limits = {
     max_msgs: config.max_msgs,
     max_bytes: config.max_bytes,
-    max_msgs_per_subject: config.max_msgs_per_subject,
+    // 1 is compared as what the specification asks for.
+    max_msgs_per_subject: config.max_msgs_per_subject === 1 ? -1 : config.max_msgs_per_subject,
     max_msg_size: config.max_msg_size,
   };
   for (const [name, limit] of Object.entries(limits)) {

@@ -19,7 +19,6 @@ export const onceSpec: StreamSpec = {
   maxAgeMs: ONCE_MS_MAX + MARGIN_MS,
   // The expected sequence keeps a second message out, so that no message id is needed.
   duplicateWindowMs: 1_000,
-  replicas: 1,
 };
 
 const encoder = new TextEncoder();

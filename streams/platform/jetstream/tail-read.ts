@@ -32,6 +32,8 @@ const FETCH_EXPIRES_UNTIL_END_MS = 1_000;
 const HEARTBEAT_MS = 500;
 const REOPEN_WAIT_MS = 100;
 const SETTLE_MS = 1_000;
+/** 10 s or more in which a copy that is behind gives nothing. */
+const LOOKS_MAX = 100;
 // A reader that pauses longer gets a new consumer.
 const INACTIVE_MS = 60_000;
 const NANOS_PER_MS = 1_000_000;
@@ -50,6 +52,8 @@ export class JetStreamRead implements StreamRead {
   /** Next sequence to ask for; undefined until a read by time has got its first message. */
   #next: number | undefined;
   #delivered = 0;
+  /** How often the copy that is read was behind since it last gave a message. */
+  #looks = 0;
   #end = Number.MAX_SAFE_INTEGER;
   #identity: string | undefined;
 
@@ -65,7 +69,7 @@ export class JetStreamRead implements StreamRead {
         const info = await this.#open();
         if (info === undefined) return;
         const complete = yield* this.#session(info);
-        if (complete) return;
+        if (complete && !(await this.#isCopyBehind())) return;
       }
     } catch (error) {
       // The close of the adapter breaks a request off: then this is an end, not a failure.
@@ -87,24 +91,33 @@ export class JetStreamRead implements StreamRead {
     const { connection, stream, untilEnd } = this.#options;
     let pending = info.num_pending;
     let deliveries = 0;
+    // The client gives up its watch over heartbeats then, and takes it up again once the consumer
+    // answers: never, as long as the server that had both is away.
+    let isBroken = false;
+    const undo = connection.onBroken(() => {
+      isBroken = true;
+      this.#interrupt();
+    });
     try {
       const consumer = connection.js.consumers.getConsumerFromInfo(info);
       while (!this.#closed && !(untilEnd && pending === 0)) {
         const fetched = await consumer.fetch(fetchOptions(untilEnd));
         this.#interrupt = () => void fetched.close();
         // Closed while the fetch was asked for: nothing else would end it before it expires.
-        if (this.#closed) this.#interrupt();
+        if (this.#closed || isBroken) this.#interrupt();
         for await (const message of fetched) {
           const { streamSequence, deliverySequence, pending: left } = message.info;
           // A gap: something was lost on the way, and is asked for again.
           if (deliverySequence !== ++deliveries) return false;
           if (streamSequence > this.#end) return true;
           this.#delivered = streamSequence;
+          this.#looks = 0;
           this.#next = streamSequence + 1;
           yield messageOf(message);
           pending = left;
           if (this.#closed || (untilEnd && (left === 0 || streamSequence === this.#end))) break;
         }
+        if (isBroken) return false;
         // Truncated while it was read: what it waits for may be gone.
         if (untilEnd && pending > 0) pending = (await consumer.info()).num_pending;
       }
@@ -115,8 +128,34 @@ export class JetStreamRead implements StreamRead {
       await this.#unlessClosed(connection.pause(REOPEN_WAIT_MS));
       return false;
     } finally {
+      undo();
       connection.removeConsumer(stream, info.name);
     }
+  }
+
+  /**
+   * In a cluster the consumer may be on a server whose copy has not everything that was acknowledged:
+   * where it has nothing more, the leader is asked whether it has. Waits a little if so.
+   */
+  async #isCopyBehind(): Promise<boolean> {
+    const { connection, stream, subject = '>', from, untilEnd } = this.#options;
+    const isCluster = connection.nats.info?.cluster !== undefined;
+    if (!untilEnd || !isCluster || this.#closed || this.#delivered >= this.#end) return false;
+    const { streams } = connection.manager;
+    // Before the first message of a read by time no sequence is known to go on from.
+    const next = this.#next;
+    const query =
+      next === undefined ? { last_by_subj: subject } : { seq: next, next_by_subj: subject };
+    const message = await this.#request(() => streams.getMessage(stream, query));
+    if (message === undefined || message === null) return false;
+    if (next !== undefined && message.seq > this.#end) return false;
+    if ('timeMs' in from && message.time.getTime() < from.timeMs) return false;
+    if (++this.#looks > LOOKS_MAX) {
+      const what = `A copy of stream ${stream} is behind at ${this.#delivered} of ${message.seq}`;
+      throw new StreamUnavailable(what, 'refused');
+    }
+    await this.#unlessClosed(connection.pause(REOPEN_WAIT_MS));
+    return !this.#closed;
   }
 
   /** A consumer from the next sequence on; undefined when the read was closed meanwhile. */
@@ -169,9 +208,7 @@ export class JetStreamRead implements StreamRead {
   #request<R>(send: () => Promise<R>): Promise<R | undefined> {
     const { connection, untilEnd } = this.#options;
     const stopped = () => this.#closed;
-    const request = untilEnd
-      ? connection.requestLeader(send)
-      : connection.requestPatiently(send, stopped);
+    const request = untilEnd ? connection.ask(send) : connection.requestPatiently(send, stopped);
     return this.#unlessClosed(request);
   }
 

@@ -23,6 +23,7 @@ export type Derivation =
   /** Time since the newest observation: has a value at every moment after the first one. */
   | { readonly from: 'age' };
 
+/** Units of metrics. Ratios are `percent`, 0 to 100; `boolean` is 0 or 1. */
 export type MetricUnit =
   | 'percent'
   | 'bytes'
@@ -33,6 +34,7 @@ export type MetricUnit =
   | 'processes'
   | 'boolean';
 
+/** One row of the catalogue, as `ListMetricDescriptors` shows it, and how the metric is made. */
 export interface MetricDescriptor {
   readonly metricId: string;
   readonly unit: MetricUnit;

@@ -3,18 +3,16 @@
  * interval of a counter belongs to the step of its later observation. A step without an observation
  * has no point: nothing is carried forward, interpolated or filled.
  */
+
 import { GAP_TOLERANCE_MS } from '../entry.ts';
 import { VM_STATES } from '../samples/batch.ts';
 import type { VmColumns } from '../samples/columns.ts';
 import { type Derivation, type MetricUnit, metricCatalogue } from './catalogue.ts';
+import { expectedIntervals, observedIntervals } from './coverage.ts';
 import { isOutOfRange, quotient } from './derive.ts';
-import {
-  type DerivedSeries,
-  deriveColumns,
-  deriveDevices,
-  SAMPLING_INTERVAL_MS,
-} from './derive-columns.ts';
+import { type DerivedSeries, deriveColumns, deriveDevices } from './derive-columns.ts';
 
+/** One line of a metric: of the VM, or of one of its devices. */
 export interface MetricSeries {
   /** Canonical label part; '' = of the VM: its one value, or the sum over its devices. */
   readonly labels: string;
@@ -23,8 +21,13 @@ export interface MetricSeries {
   readonly points: readonly MetricPoint[];
 }
 
+/**
+ * What makes values of the range doubtful: a reading beyond its range, another capacity, or two
+ * values for one time.
+ */
 export type QualityFlag = 'OUT_OF_RANGE' | 'CAPACITY_CHANGED' | 'CONFLICTING_SAMPLES';
 
+/** A metric over a range, and how complete it is. */
 export interface MetricRange {
   readonly series: readonly MetricSeries[];
   readonly gaps: readonly MetricGap[];
@@ -37,6 +40,10 @@ export interface MetricRange {
   readonly lastObservedMs?: number;
 }
 
+/**
+ * Which metric of which columns, and on which grid. Each point covers the step that ends at its
+ * time.
+ */
 export interface MetricQuery {
   readonly columns: VmColumns;
   /** An id of the catalogue; throws `RangeError` for another. */
@@ -100,12 +107,13 @@ export function queryMetric(query: MetricQuery): MetricRange {
         unit,
         points: stepPoints(derivation, one, query),
       }));
+  const expectedSamples = expectedIntervals({ fromMs, toMs: endMs });
   return {
     series: series.filter(({ points }) => points.length > 0),
     gaps: gapsOf({ observed, capacityChanges, columns, fromMs, endMs }),
     flags: flagsOf({ series: derived, derivation, columns, query }),
-    expectedSamples: Math.round((endMs - fromMs) / SAMPLING_INTERVAL_MS),
-    observedSamples: observed.length,
+    expectedSamples,
+    observedSamples: observedIntervals(observed).within(expectedSamples),
     ...(lastObservedMs === undefined ? {} : { lastObservedMs }),
   };
 }
@@ -170,6 +178,7 @@ function observedTimes(series: readonly DerivedSeries[], fromMs: number, toMs: n
   return [...times].sort((a, b) => a - b);
 }
 
+/** What the gaps of a range are made from. */
 export interface GapFacts {
   /** Times with a value, sorted. */
   readonly observed: readonly number[];
@@ -222,6 +231,7 @@ function reasonOf(
   return states.every((state) => OFF.has(state)) ? 'NOT_RUNNING' : 'NOT_REPORTED';
 }
 
+/** One step's value: the mean of its observations, weighted where they are ratios or rates. */
 export interface MetricPoint {
   /** End of the step it covers, Unix ms. */
   readonly timeMs: number;

@@ -4,6 +4,7 @@
  * and documentation; what is not in it is a series of somebody's own, of unknown type.
  */
 
+/** Metadata of one series name, as PromQL's metadata and OpenMetrics show it. */
 export interface SeriesDescriptor {
   readonly name: string;
   readonly type: 'counter' | 'gauge';

@@ -14,6 +14,7 @@ export interface Layout {
   readonly series: readonly SeriesKey[];
 }
 
+/** A VM by the ids that the log uses. */
 export interface VmRef {
   /** Project id, e.g. `demo` (never the full resource name). */
   readonly project: string;
@@ -23,6 +24,7 @@ export interface VmRef {
 
 /** Hypervisor's word on a VM; the code is stored. UNKNOWN = the source did not say. */
 export const VM_STATES = ['UNKNOWN', 'RUNNING', 'PAUSED', 'STOPPED', 'CRASHED'] as const;
+/** One of `VM_STATES`. Batches hold its index there. */
 export type VmState = (typeof VM_STATES)[number];
 
 /**

@@ -34,6 +34,7 @@ const LAYOUT_CHARACTERS_MAX = 4 * 1024 * 1024;
 /** No series key holds this character, which therefore joins them unambiguously. */
 const SEPARATOR = '\n';
 
+/** One growing batch: rows and whole batches are added, `build` makes a batch of them. */
 export class BatchBuilder {
   #rows = new RowColumns();
   #values = new Float64Array(256);

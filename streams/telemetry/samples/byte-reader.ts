@@ -20,6 +20,7 @@ export class DamagedBytes extends Error {
 
 const TWO_32 = 2 ** 32;
 
+/** A cursor over bytes. Every method moves it past what it read, or throws. */
 export class ByteReader {
   readonly #bytes: Buffer;
   #at: number;

@@ -21,6 +21,10 @@ const HEX = Uint8Array.from({ length: 128 }, (_, code) => {
   return digit < 0 ? 255 : digit;
 });
 
+/**
+ * A growing buffer with a cursor at its end. The form has no version of its own: formats made with
+ * it begin with theirs.
+ */
 export class ByteWriter {
   #bytes: Buffer;
   #length = 0;

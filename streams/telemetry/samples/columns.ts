@@ -4,6 +4,10 @@
  */
 import type { SeriesKey } from './batch.ts';
 
+/**
+ * Columns of one VM over a stretch of time. Whoever gets them does not change them: they may be
+ * shared.
+ */
 export interface VmColumns {
   /** Unix ms, strictly increasing. */
   readonly timesMs: Float64Array;
@@ -39,6 +43,7 @@ export interface HistoryReader {
   }): Promise<VmColumns>;
 }
 
+/** A VM's newest row, with what it takes to compute its rates and its state. */
 export interface LatestRow {
   readonly observedMs: number;
   /** Index into `VM_STATES`; of this row, or of the newest one of the last 90 s that reports it. */

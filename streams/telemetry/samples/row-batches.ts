@@ -29,6 +29,7 @@ export function* rowBatches(
   }
 }
 
+/** Rows `first` to `end - 1` of the columns; default all. */
 export interface RowRange {
   readonly first?: number;
   readonly end?: number;

@@ -21,6 +21,7 @@ import {
   startProgram,
   until,
 } from '../../support/program.ts';
+import { walk } from '../../support/walk.ts';
 
 const SETTINGS = { SVC_COLLECT: 'none' };
 const MARKUP = '<img src=x onerror=alert(1)><b>bold</b>';
@@ -42,10 +43,11 @@ t.test(
     const first = firing.find(({ vmName }) => vmName.endsWith('/vm-1'))?.name ?? '';
     const { owner, phone } = await signedIn(t, chromium, program, first);
 
-    await t.test('on a phone, two touches acknowledge', async (t) => {
+    await walk(t, 'acknowledge an incident', phone, async (t) => {
       const { page } = phone;
       await page.getByRole('heading', { level: 1, name: MARKUP }).waitFor();
       const facts = page.locator('.incident-facts');
+      await facts.getByText('97 %').waitFor();
       const words = await facts.innerText();
       for (const said of ['Critical', 'Firing', '97 %', '> 90 %', MARKUP, 'ago']) {
         t.ok(words.includes(said), `the first screen says ${said}`);
@@ -57,21 +59,25 @@ t.test(
       await acknowledge.tap();
       await page.getByLabel('Note for the others').fill(MARKUP);
       await page.getByRole('dialog').getByRole('button', { name: 'Acknowledge' }).tap();
-      await page.locator('.note-text').waitFor();
-      t.equal(await page.locator('.note-text').innerText(), MARKUP, 'markup stays text');
+      await page.locator('.note-text').getByText(MARKUP, { exact: true }).waitFor();
       const [acknowledged] = await listIncidents(program, { vmName: vmNamed(program, 'vm-1') });
       t.equal(acknowledged?.acknowledged?.note, MARKUP);
       t.equal(await page.evaluate('document.documentElement.scrollWidth'), 360);
       t.same(phone.problems, []);
     });
 
-    await t.test('and two touches snooze; it says who is not notified until when', async (t) => {
+    await walk(t, 'snooze an incident, and end the snooze', phone, async (t) => {
       const { page } = phone;
       await page.locator('.sticky-acts').getByRole('button', { name: 'Snooze' }).tap();
       const dialog = page.getByRole('dialog');
       t.match(await dialog.innerText(), /Nobody is notified until \d\d:\d\d; evaluation goes on/);
       await dialog.getByRole('button', { name: '4 h' }).tap();
-      await page.getByRole('button', { name: 'End the snooze' }).waitFor();
+      const end = page.getByRole('button', { name: 'End the snooze' });
+      await end.tap();
+      await end.waitFor({ state: 'detached' });
+      await page.locator('.sticky-acts').getByRole('button', { name: 'Snooze' }).tap();
+      await dialog.getByRole('button', { name: '4 h' }).tap();
+      await end.waitFor();
       const [snoozed] = await listIncidents(program, { vmName: vmNamed(program, 'vm-1') });
       t.ok(snoozed?.snoozedUntilUnix, 'the service has it');
       t.same(phone.problems, []);
@@ -112,7 +118,7 @@ t.test(
       t.same(owner.problems, []);
     });
 
-    await t.test('by keyboard: a for several, j and s for one', async (t) => {
+    await walk(t, 'acknowledge and snooze several incidents', owner, async (t) => {
       const { page } = owner;
       await writeReadings(program, [breach('vm-4'), breach('vm-5')]);
       await untilFiring(program, 4);
@@ -130,26 +136,32 @@ t.test(
       await page.keyboard.press('j');
       await page.keyboard.press('s');
       await dialog.getByRole('heading', { name: 'Snooze this incident' }).waitFor();
-      await page.keyboard.press('Escape');
-      t.same(owner.problems, []);
+      await dialog.getByRole('button', { name: '1 h' }).click();
+      await dialog.waitFor({ state: 'detached' });
     });
 
     await t.test('the slider moves chart, statechart and steps together', async (t) => {
       const { page } = owner;
       await page.goto(`/${first}`);
       const slider = page.getByRole('slider', { name: 'Time within the incident' });
-      await slider.waitFor();
-      t.match(await slider.getAttribute('aria-valuetext'), /Snoozed/, 'it stands at the last step');
+      const says = (step: string) =>
+        slider.and(page.locator(`[aria-valuetext*="${step}"]`)).waitFor();
+      await says('Snoozed');
+      t.pass('it stands at the last step');
+      await page.locator('.sample.breach').first().waitFor();
       t.equal(await page.locator('.sample.breach').count(), 1, 'each deciding sample is a mark');
+      await page.locator('.sample.breach').focus();
+      await page.locator('.sample.breach:focus').waitFor();
+      t.pass('and the keyboard reaches it');
       await slider.press('Home');
-      t.match(await slider.getAttribute('aria-valuetext'), /Breach started/);
+      await says('Breach started');
       const states = async () => {
         const ids = await page.locator('.statechart .state[aria-current]').evaluateAll(idsOfStates);
         return ids.toSorted();
       };
       t.same(await states(), ['alertInstance.sustaining.observed']);
       await slider.press('ArrowRight');
-      t.match(await slider.getAttribute('aria-valuetext'), /Fired/);
+      await says('Fired');
       t.same(await states(), [
         'alertInstance.firing.attention.unacknowledged',
         'alertInstance.firing.data.observed',
@@ -222,6 +234,33 @@ t.test(
         await Promise.all(others.map((tab) => tab.close()));
       },
     );
+
+    await t.test('a change that comes while the list is loaded is not overwritten', async (t) => {
+      const context = owner.page.context();
+      const [late, other] = [await context.newPage(), await context.newPage()];
+      await writeReadings(program, [breach('vm-8')]);
+      await other.goto('/projects/demo/incidents');
+      await row(other, 'vm-8').waitFor();
+      // Its first answer is held back.
+      const { promise: released, resolve: release } = Promise.withResolvers<void>();
+      const { promise: answered, resolve: hasAnswer } = Promise.withResolvers<void>();
+      await late.route('**/ListIncidents', async (route) => {
+        const response = await route.fetch();
+        hasAnswer();
+        await released;
+        await route.fulfill({ response });
+      });
+      await late.goto('/projects/demo/incidents');
+      await answered;
+      await writeReadings(program, [breach('vm-8', 'vm-8', 10)]);
+      await row(other, 'vm-8').filter({ hasNotText: 'Recovered' }).waitFor({ state: 'detached' });
+      release();
+      await row(late, 'vm-4').waitFor();
+      const stillFires = row(late, 'vm-8').filter({ hasNotText: 'Recovered' });
+      await stillFires.waitFor({ state: 'detached' });
+      t.pass('it has the change');
+      await Promise.all([late.close(), other.close()]);
+    });
 
     await t.test('a session that ends in an edit keeps the draft; all tabs go on', async (t) => {
       const context = phone.page.context();

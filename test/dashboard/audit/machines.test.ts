@@ -15,7 +15,12 @@ import { buildDashboard, isCurrent } from '../../../scripts/build-dashboard.mjs'
 import { chartOf, labelOf, statesIn } from '../../../src/audit/drawing/chart.ts';
 import { type Chromium, startChromium, type Visitor } from '../../support/chromium.ts';
 import { needs } from '../../support/components.ts';
-import { saveRule, untilFiring, writeReadings } from '../../support/incidents-to-show.ts';
+import {
+  saveRule,
+  untilFiring,
+  untilNamed,
+  writeReadings,
+} from '../../support/incidents-to-show.ts';
 import { dataFolder, type Program, startProgram, until } from '../../support/program.ts';
 
 const SETTINGS = {
@@ -61,10 +66,15 @@ t.test('machines, instances, deliveries', needs('chromium'), async (t) => {
     await page.goto(`${project}/machines/delivery`);
     await page.locator('[data-state="delivery.queued"]').focus();
     await page.keyboard.press('ArrowDown');
-    const reached = await page.evaluate('document.activeElement.dataset.state');
-    t.equal(reached, 'delivery.rechecking');
-    t.match(await page.locator('.statechart-reached').innerText(), /cleared/);
+    await page.locator('[data-state="delivery.rechecking"]:focus').waitFor();
+    await page.locator('.statechart-reached', { hasText: 'cleared' }).waitFor();
     t.equal(await page.locator('[data-state][tabindex="0"]').count(), 1, 'one is in the tab order');
+    const width = await page.locator('.statechart-frame svg').getAttribute('width');
+    await page.setViewportSize({ width: 700, height: 800 });
+    await page.locator(`.statechart-frame svg:not([width="${width}"])`).waitFor();
+    const focused = await page.evaluate('document.activeElement.dataset.state');
+    t.equal(focused, 'delivery.rechecking', 'a drawing of another size keeps the focus');
+    await page.setViewportSize({ width: 1280, height: 800 });
   });
 
   const endpoint = await startRefusing(t);
@@ -74,6 +84,7 @@ t.test('machines, instances, deliveries', needs('chromium'), async (t) => {
     { vm: 'vm-0', displayName: MARKUP, percent: 97, atMs: Date.now() - 20_000 },
   ]);
   await untilFiring(program, 1);
+  await untilNamed(program, MARKUP);
 
   await t.test('stepping marks the states that the instance was in', async (t) => {
     const name = await firedInstance(program);
@@ -84,6 +95,7 @@ t.test('machines, instances, deliveries', needs('chromium'), async (t) => {
     t.equal(await steps.count(), path.length);
     for (const [i, { toStates }] of path.entries()) {
       await steps.nth(i).click();
+      await page.locator(`.step-list li:nth-child(${i + 1}) [aria-current="step"]`).waitFor();
       t.same(await currentOn(page), [...toStates].sort(), `step ${i + 1}`);
       t.ok((await page.locator('.statechart svg .arrow.taken').count()) > 0, 'and an arrow');
     }
@@ -95,6 +107,8 @@ t.test('machines, instances, deliveries', needs('chromium'), async (t) => {
   });
 
   await t.test('the saved file is an SVG of its own', async (t) => {
+    // The file is called as the drawing is: by ids, until names are loaded.
+    await page.getByRole('figure', { name: MARKUP }).first().waitFor();
     const [download] = await Promise.all([
       page.waitForEvent('download'),
       page.getByRole('button', { name: 'Download SVG' }).click(),

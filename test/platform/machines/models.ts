@@ -188,6 +188,7 @@ const destination = modelOf<DestinationContext>({
     { type: 'attemptFailed', at: at + 23 * HOUR, error: 'HTTP 500' },
     { type: 'attemptFailed', at: at + 72 * HOUR, error: 'HTTP 500' },
     { type: 'attemptAccepted', at },
+    { type: 'attemptCapChanged', at, attemptCap: 64 },
     { type: 'renamed', at, displayName: 'Night', by },
     { type: 'retargeted', at, urlId: 'url_2', ...address, by },
     ...[0, HOUR, 48 * HOUR].map((overlapMs) => {
@@ -196,7 +197,8 @@ const destination = modelOf<DestinationContext>({
     { type: 'overlapEnded', at },
     { type: 'deleted', at, by },
   ],
-  key: ({ secrets, displayName, urlId, failingSinceMs, lastFailedMs }) => [
+  key: ({ secrets, displayName, urlId, failingSinceMs, lastFailedMs, attemptCap }) => [
+    attemptCap,
     Math.min(3, secrets.length),
     displayName,
     urlId,

@@ -8,7 +8,6 @@ import type { Actor, InstanceStep } from '../../../streams/platform/commit/commi
 import type { LogEntry } from '../../../streams/telemetry/entry.ts';
 import { decodeEntry } from '../../../streams/telemetry/entry-codec.ts';
 import type { LogServer } from '../log-server.ts';
-import { START_MS } from '../world.ts';
 
 /** One step that was decided. */
 export interface Fact {
@@ -16,9 +15,13 @@ export interface Fact {
   readonly sequence: number;
   /** When that was stored, by the world's elapsed time, ms. */
   readonly elapsedMs: number;
+  /** When it was sent to the stream, likewise. */
+  readonly sentMs: number;
   /** Time of the commit by its writer's clock, Unix ms. */
   readonly atMs: number;
   readonly project: string;
+  /** Name of the process that decided. */
+  readonly writer: string;
   readonly by: Actor;
   readonly step: InstanceStep;
 }
@@ -41,6 +44,8 @@ export interface LimitsFact {
 export interface Entry {
   readonly sequence: number;
   readonly elapsedMs: number;
+  readonly sentMs: number;
+  /** By the server's clock, Unix ms. */
   readonly storedMs: number;
   readonly partition: number;
   readonly entry: LogEntry;
@@ -62,9 +67,9 @@ export function factsOf(server: LogServer): Facts {
   const limits: LimitsFact[] = [];
   const heads = new Map<string, { readonly number: number; readonly hash: string }>();
   const broken: string[] = [];
-  for (const { sequence, timeMs, data } of server.messages('EVENTS')) {
+  for (const { sequence, data, elapsedMs, sentElapsedMs: sentMs } of server.messages('EVENTS')) {
     const { commit, hash } = decodeCommit(data);
-    const { project, number, predecessor, at: atMs } = commit;
+    const { project, number, predecessor, writer, at: atMs } = commit;
     const head = heads.get(project) ?? { number: 0, hash: '' };
     // Of two that follow the same one the first counts, wherever the other turns up.
     if (number <= head.number) continue;
@@ -73,9 +78,10 @@ export function factsOf(server: LogServer): Facts {
       continue;
     }
     heads.set(project, { number, hash });
-    const elapsedMs = timeMs - START_MS;
     for (const { by, request, steps: taken, records } of commit.decisions) {
-      for (const step of taken) steps.push({ sequence, elapsedMs, atMs, project, by, step });
+      for (const step of taken) {
+        steps.push({ sequence, elapsedMs, sentMs, atMs, project, writer, by, step });
+      }
       for (const { kind, body } of records) {
         if (kind !== 'projectLimits') continue;
         const set = body as unknown as Pick<LimitsFact, 'rules' | 'destinations'>;
@@ -88,11 +94,12 @@ export function factsOf(server: LogServer): Facts {
 }
 
 function entriesOf(server: LogServer): Entry[] {
-  return server.messages('SAMPLES_0').map(({ sequence, subject, timeMs, data }) => ({
-    sequence,
-    elapsedMs: timeMs - START_MS,
-    storedMs: timeMs,
-    partition: Number(subject.split('.')[2]),
-    entry: decodeEntry(data),
+  return server.messages('SAMPLES_0').map((message) => ({
+    sequence: message.sequence,
+    elapsedMs: message.elapsedMs,
+    sentMs: message.sentElapsedMs,
+    storedMs: message.timeMs,
+    partition: Number(message.subject.split('.')[2]),
+    entry: decodeEntry(message.data),
   }));
 }

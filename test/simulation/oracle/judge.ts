@@ -6,7 +6,10 @@ import { verifyLog } from '../../../actors/audit/log-verifier.ts';
 import { machineDefinitions } from '../../../machines/audit/registry.ts';
 import { CommitReader } from '../../../sqlite/platform/control/commit-reader.ts';
 import type { InstanceStep } from '../../../streams/platform/commit/commit.ts';
+import type { Member } from '../member.ts';
 import type { Run } from '../run.ts';
+import { acceptedTwice } from './accepted-twice.ts';
+import { decidedByWrongClocks } from './clocks.ts';
 import { type Facts, factsOf } from './facts.ts';
 import { wrongIncidents } from './incidents.ts';
 import { lostOrMadeUp } from './kept.ts';
@@ -14,6 +17,7 @@ import { wrongNotifications } from './notifications.ts';
 import { Observations } from './observations.ts';
 import type { Problem } from './problem.ts';
 import { changedByRestarts } from './replayed.ts';
+import { falseSilence, unnoticedSilence } from './silence.ts';
 
 /** Every what-th seed has each of its steps decided again, which takes as long as the run. */
 const VERIFIED_EVERY = 8;
@@ -27,10 +31,16 @@ export async function judge(run: Run): Promise<Problem[]> {
     ...overLimits(facts),
     ...wrongIncidents(facts, observations),
     ...wrongNotifications(run, facts),
+    ...acceptedTwice(run, facts),
+    ...falseSilence(run, facts),
+    ...decidedByWrongClocks(run, facts),
+    ...unnoticedSilence(run, facts, observations),
     ...changedByRestarts(run, facts),
     ...unrest(run, facts, observations),
   ];
-  if (run.world.seed % VERIFIED_EVERY === 0) problems.push(...(await brokenChains(run)));
+  if (run.world.seed % VERIFIED_EVERY === 0) {
+    for (const member of run.cluster.members) problems.push(...(await brokenChains(run, member)));
+  }
   return problems;
 }
 
@@ -76,13 +86,13 @@ function* unrest({ world }: Run, { steps }: Facts, { forces }: Observations): Ge
   }
 }
 
-async function brokenChains({ cluster, server, world }: Run): Promise<Problem[]> {
+async function brokenChains({ server, world }: Run, { name, machine }: Member): Promise<Problem[]> {
   // The verifier reads a file, on a connection of its own: it is given a copy.
   const folder = mkdtempSync(
     join(existsSync('/dev/shm') ? '/dev/shm' : tmpdir(), 'svc-simulation-'),
   );
   const path = join(folder, 'control.db');
-  writeFileSync(path, cluster.machine.database.serialize());
+  writeFileSync(path, machine.database.serialize());
   const reader = new CommitReader(path);
   try {
     const { projects } = await verifyLog({
@@ -94,7 +104,9 @@ async function brokenChains({ cluster, server, world }: Run): Promise<Problem[]>
     const atMs = world.elapsedMs;
     return projects.flatMap(({ project, broken }): Problem[] => {
       if (broken === null) return [];
-      return [{ invariant: 'the chain holds', text: `${project}: ${broken.detail}`, atMs }];
+      return [
+        { invariant: 'the chain holds', text: `${name}, ${project}: ${broken.detail}`, atMs },
+      ];
     });
   } finally {
     reader.close();

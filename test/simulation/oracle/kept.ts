@@ -17,8 +17,9 @@ function* samples({ fleets, cluster, world }: Run, { entries }: Facts): Generato
   const sent = new Set(fleets.flatMap((fleet) => [...fleet.sent]));
   const found = new Set<string>();
   for (const { sequence, elapsedMs: atMs, entry } of entries) {
-    if (atMs < world.elapsedMs - LAST_MS && !cluster.machine.stored.has(sequence)) {
-      const text = `history was never given entry ${sequence}`;
+    for (const { name, machine } of cluster.members) {
+      if (atMs >= world.elapsedMs - LAST_MS || machine.stored.has(sequence)) continue;
+      const text = `history of ${name} was never given entry ${sequence}`;
       yield { invariant: 'nothing acknowledged is lost', text, atMs };
     }
     if (entry.kind !== 'batch') continue;

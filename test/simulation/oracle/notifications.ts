@@ -36,6 +36,7 @@ export function* wrongNotifications(run: Run, { steps }: Facts): Generator<Probl
     model.take(fact);
   }
   for (const check of due) yield* check();
+  yield* overCaps(steps);
   yield* ends(model, run);
   yield* onTheWire(run.outside.received, opened);
 }
@@ -60,6 +61,37 @@ function* deliveryStep(fact: Fact, model: Model, opened: Map<string, Opened>): G
   if (step.final && step.to !== 'sent' && !isReasonTrue(context, fact, model)) {
     const text = `${what} ended with ${context.reason}, which was not so`;
     yield { invariant: 'every notification ends', text, atMs };
+  }
+}
+
+/**
+ * A destination never has more open attempts than its cap says, whoever opens them, and no two that are
+ * about one incident and go to one recipient.
+ */
+function* overCaps(steps: Facts['steps']): Generator<Problem> {
+  const caps = new Map<string, number>();
+  const open = new Map<string, Map<string, string>>();
+  for (const { step, elapsedMs: atMs } of steps) {
+    const { machine, instance, to, context } = step;
+    if (machine === 'destination') caps.set(instance, Number(context.attemptCap));
+    if (machine !== 'delivery') continue;
+    const { destination, incident, recipient } = context as unknown as DeliveryContext;
+    const those = open.get(destination) ?? new Map<string, string>();
+    open.set(destination, those);
+    if (to !== 'sending') {
+      those.delete(instance);
+      continue;
+    }
+    const audience = `${incident} ${recipient}`;
+    if ([...those.values()].includes(audience)) {
+      const text = `${instance} is opened while another message of ${incident} is under way`;
+      yield { invariant: 'caps and order hold', text, atMs };
+    }
+    those.set(instance, audience);
+    const cap = caps.get(destination) ?? 0;
+    if (those.size <= cap) continue;
+    const text = `${destination} has ${those.size} open attempts; ${cap} are its cap`;
+    yield { invariant: 'caps and order hold', text, atMs };
   }
 }
 

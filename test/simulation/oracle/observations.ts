@@ -103,7 +103,13 @@ function forcesOf(entries: readonly Entry[]): Force[] {
   const forces: Force[] = [];
   const current = new Map<string, Force>();
   const removed = new Map<string, number>();
-  for (const { sequence, entry } of entries) {
+  const epochs = new Map<number, number>();
+  for (const { sequence, partition, entry } of entries) {
+    if (entry.kind === 'batch') continue;
+    const { epoch = 0 } = entry;
+    // Its writer had lost its lease when it was stored.
+    if (epoch < (epochs.get(partition) ?? 0)) continue;
+    epochs.set(partition, epoch);
     if (entry.kind !== 'rules') continue;
     for (const { project, rule, evaluationRevision: last } of entry.removals) {
       const key = `${project} ${rule}`;

@@ -8,10 +8,17 @@ export type Invariant =
   | 'no recovery unobserved'
   | 'every notification ends'
   | 'no attempt after the end'
+  | 'caps and order hold'
   | 'one body for each delivery'
   | 'the chain holds'
   | 'a restart changes nothing'
   | 'limits hold'
+  | 'one accepted attempt for each delivery'
+  | 'a revoked key is refused everywhere'
+  | 'no data center is stale while rows flow'
+  | 'silence is noticed in time'
+  | 'one member acts at a time'
+  | 'no decision by a wrong clock'
   | 'it comes to rest'
   | 'no fault of its own';
 

@@ -140,21 +140,33 @@ function* projection({ server, cluster, world }: Run): Generator<Problem> {
   const database = emptyProjection();
   const rebuilding = openInstanceStore(database);
   // A commit may be in the log that the last process had not applied when the run ended: as a
-  // restart does, the kept one catches up first.
-  const kept = openInstanceStore(cluster.machine.database);
+  // restart does, the kept ones catch up first.
+  const kept = cluster.members.map(({ machine }) => openInstanceStore(machine.database));
   for (const { sequence, data } of server.messages('EVENTS')) {
-    rebuilding.apply(decodeCommit(data), sequence);
-    kept.apply(decodeCommit(data), sequence);
+    const encoded = decodeCommit(data);
+    for (const store of [rebuilding, ...kept]) store.apply(encoded, sequence);
   }
-  const [rebuiltRows, keptRows] = [database, cluster.machine.database].map((each) => {
-    return projectionOf(each).split('\n');
-  }) as [string[], string[]];
+  const rebuilt = projectionOf(database);
   database.close();
-  if (rebuiltRows.join() === keptRows.join()) return;
+  for (const { name, machine } of cluster.members) {
+    const text = projectionOf(machine.database);
+    if (text === rebuilt) continue;
+    yield {
+      invariant: 'a restart changes nothing',
+      text: `the projection of ${name} differs from the one rebuilt from the log: ${differenceOf(rebuilt, text)}`,
+      atMs: world.elapsedMs,
+    };
+  }
+}
+
+function differenceOf(rebuilt: string, kept: string): string {
+  const [rebuiltRows, keptRows] = [rebuilt, kept].map((text) => text.split('\n')) as [
+    string[],
+    string[],
+  ];
   const difference = [
     ...rebuiltRows.filter((row) => !keptRows.includes(row)).map((row) => `rebuilt: ${row}`),
     ...keptRows.filter((row) => !rebuiltRows.includes(row)).map((row) => `kept: ${row}`),
   ];
-  const text = `a projection rebuilt from the log differs from the one that was kept: ${difference.join('; ')}`;
-  yield { invariant: 'a restart changes nothing', text, atMs: world.elapsedMs };
+  return difference.join('; ');
 }

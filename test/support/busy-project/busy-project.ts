@@ -1,8 +1,8 @@
 /**
  * A running service with a project in which everything happens: 500 VMs, rules, incidents in each
- * state, deliveries with each outcome, members of each role. It is started as a user starts it, and
- * filled through its API by collectors, keys and people, so that nothing is there which a user could
- * not have. Beside it stands a project in which nothing is.
+ * state, deliveries with each outcome, trusted CI workflows, members of each role. It is started as
+ * a user starts it, and filled through its API by collectors, keys and people, so that nothing is
+ * there which a user could not have. Beside it stands a project in which nothing is.
  *
  * Observations are an hour old and come in order, as a collector sends what it has kept: what they
  * lead to is decided by their own times.
@@ -10,8 +10,11 @@
 import { randomUUID } from 'node:crypto';
 import { create, toBinary } from '@bufbuild/protobuf';
 import { WriteSamplesRequestSchema } from '../../../src/gen/svc/ingest/v1/ingest_pb.ts';
+import { startMailServer } from '../mail-server.ts';
 import { dataFolder, type Program, runInProcess, startProgram, until } from '../program.ts';
+import { giveAccess } from './access.ts';
 import { type Behaviour, startEndpoints } from './endpoints.ts';
+import { createFurtherDestinations } from './further-destinations.ts';
 import { bodyOf, type Person, signInBy } from './people.ts';
 import {
   guestRowOf,
@@ -23,6 +26,7 @@ import {
   story,
   vmId,
 } from './readings.ts';
+import { startPlatform, trustWorkflows } from './trusted-workflows.ts';
 
 export interface BusyOptions {
   /** Default 500; at least 100, of which the first have a story. */
@@ -68,13 +72,17 @@ export async function startBusyProject(
   const { vms = 500, hasMarkup = false, mounts = 1, areMountsFull = false } = options;
   const note = options.onProgress ?? (() => {});
   const folder = dataFolder(scope);
-  const endpoint = await startEndpoints(scope);
+  const [endpoint, mail] = await Promise.all([startEndpoints(scope), startMailServer(scope)]);
+  const platform = await startPlatform(scope);
   const program = await startProgram(scope, folder, {
     ...{ SVC_COLLECT: 'none', SVC_PROJECT_CREATION: 'people', SVC_LOG_LEVEL: 'warn' },
     ...{ SVC_WEBHOOK_ALLOW: '127.0.0.1', SVC_WEBHOOK_ALLOW_HTTP: 'on' },
+    ...{ SVC_SMTP_URL: mail.url, SVC_SMTP_FROM: 'svc@example.com' },
+    SVC_CI_ISSUERS: platform.setting,
   });
   note('the service runs');
-  await admin(folder, 'limits', 'set', 'demo', '--instances', '50000');
+  const limits = ['--instances', '50000', '--destinations', '12'];
+  await admin(folder, 'limits', 'set', 'demo', ...limits);
   const elsewhereKey = await collectorKey(folder, 'DC-2');
   const people = await invitePeople(program);
   note('people are signed in');
@@ -82,15 +90,21 @@ export async function startBusyProject(
   const destinations = await createDestinations(program, endpoint, markup);
   await saveRules(program, destinations, markup);
   note('rules are applied');
+  await trustWorkflows(platform, program, people.owner, markup);
   const agents = await enrolAgents(people.owner, program);
   const scenario: Scenario = { nowMs: Date.now(), hasMarkup, mounts, areMountsFull };
   const senders = { elsewhereKey, agents, vms };
   await writeHistory(program, senders, scenario);
   note(`readings of ${vms} VMs are written`);
+  const { baseUrl: origin, projectName } = program.demo;
+  const around = { origin, projectName, owner: people.owner, mail, url: endpoint('accepts') };
+  await createFurtherDestinations({ ...around, markup });
+  note('there is a destination of each kind');
   await actOn(people, program, markup);
+  await giveAccess({ ...people, projectName: program.demo.projectName, markup });
   note('incidents are acted on');
   return {
-    ...{ program, origin: program.demo.baseUrl, name: program.demo.projectName, ...people },
+    ...{ program, origin, name: projectName, ...people },
     empty: 'projects/lab',
     report: () => {
       const nowMs = Date.now();
@@ -281,6 +295,7 @@ async function writeRequest({ demo }: Program, rows: Row[], key: string): Promis
 interface Opened {
   readonly name: string;
   readonly vmName: string;
+  readonly labels?: Readonly<Record<string, string>>;
 }
 
 /** Acknowledges some incidents, snoozes others, and does both with one. */
@@ -307,16 +322,22 @@ async function actOn(
   }
 }
 
-/** Open incidents, once there is one of each of the VMs. */
+/**
+ * An open incident of each of the VMs, once there is one. Asked for VM by VM, because others may be
+ * thousands; those of further file systems are not of the story.
+ */
 function untilFiring(program: Program, vms: readonly number[]): Promise<readonly Opened[]> {
-  return until('the incidents are there', async () => {
-    const { incidents } = await callWithKey(program, 'ListIncidents', {
-      ...{ pageSize: 200, state: 'FIRING' },
+  const ofVm = (n: number): Promise<Opened> =>
+    until(`an incident of ${vmId(n)}`, async () => {
+      const vmName = `${program.demo.projectName}/vms/${vmId(n)}`;
+      const { incidents } = await callWithKey(program, 'ListIncidents', {
+        vmName,
+        state: 'FIRING',
+      });
+      const found = incidents as Opened[] | undefined;
+      return found?.find(({ labels }) => labels?.mountpoint?.startsWith('/srv/') !== true);
     });
-    const found = incidents as Opened[] | undefined;
-    const isComplete = vms.every((n) => found?.some(({ vmName }) => vmName.endsWith(vmId(n))));
-    return isComplete ? found : undefined;
-  });
+  return Promise.all(vms.map(ofVm));
 }
 
 async function callWithKey(program: Program, method: string, request: object) {

@@ -3,8 +3,9 @@
  * pages looks at these: a page that is added is looked at by itself, or its parameter is asked for.
  */
 import { type PageName, type PageRole, routes } from '../../../src/dashboard/routes.ts';
+import { accountOf, memberOf } from './access.ts';
 import type { BusyProject } from './busy-project.ts';
-import { bodyOf } from './people.ts';
+import { bodyOf, type Person } from './people.ts';
 import { vmId } from './readings.ts';
 
 export interface Example {
@@ -14,9 +15,15 @@ export interface Example {
   readonly path: string;
 }
 
-/** In the order of the table. Throws when a parameter has no example here. */
-export async function exampleOfEachPage(busy: BusyProject): Promise<readonly Example[]> {
-  const values = await parametersOf(busy);
+/**
+ * In the order of the table, as they are for a person: by default the owner. Throws when a parameter
+ * has no example here.
+ */
+export async function exampleOfEachPage(
+  busy: BusyProject,
+  person: Person = busy.owner,
+): Promise<readonly Example[]> {
+  const values = await parametersOf(busy, person);
   return routes.map(({ path, page, role }) => {
     const segments = path.split('/').map((segment) => {
       if (!segment.startsWith(':')) return segment;
@@ -28,15 +35,26 @@ export async function exampleOfEachPage(busy: BusyProject): Promise<readonly Exa
   });
 }
 
-async function parametersOf(busy: BusyProject): Promise<Readonly<Record<string, string>>> {
+async function parametersOf(
+  busy: BusyProject,
+  person: Person,
+): Promise<Readonly<Record<string, string>>> {
   const incident = await first(busy, 'ListIncidents', {
     ...{ state: 'FIRING', severities: ['CRITICAL'], vmName: `${busy.name}/vms/${vmId(0)}` },
   });
   const instance = await first(busy, 'ListAlertInstances', { states: ['FIRING'] });
   const delivery = await first(busy, 'ListDeliveries', { states: ['WAITING'] });
+  const destination = await first(busy, 'ListDestinations', {});
+  const rule = await first(busy, 'ListAlertRules', {});
+  const connection = await firstOfOwner(busy, 'ListCiConnections', { displayName: /Deploy/ });
+  const verification = await firstOfOwner(busy, 'ListCiVerifications', { state: /OBSERVED/ });
   return {
+    ...{ connection, verification },
     ...{ project: idOf(busy.name), vm: vmId(0), machine: 'alertInstance' },
-    ...{ incident, instance, delivery },
+    ...{ incident, instance, delivery, destination, rule },
+    account: idOf(await accountOf(busy.owner, busy.name)),
+    // Everybody has keys of their own; those of others are for owners.
+    member: idOf(await memberOf(person, busy.name)),
   };
 }
 
@@ -48,6 +66,21 @@ async function first({ program, name }: BusyProject, method: string, filter: obj
   const found = (list as { name: string }[] | undefined)?.[0]?.name;
   if (!found) throw new Error(`${method} found none`);
   return idOf(found);
+}
+
+/** Id of the first of a list of the owner's with such fields. */
+async function firstOfOwner(
+  { owner, name }: BusyProject,
+  method: string,
+  wanted: Readonly<Record<string, RegExp>>,
+) {
+  const answer = await owner.call(`iam.v1.AutomationService/${method}`, { projectName: name });
+  const [list = []] = Object.values(answer).filter(Array.isArray);
+  const found = (list as Readonly<Record<string, unknown>>[]).find((one) =>
+    Object.entries(wanted).every(([field, pattern]) => pattern.test(String(one[field]))),
+  );
+  if (!found) throw new Error(`${method} found none`);
+  return idOf(String(found.name));
 }
 
 function idOf(name: string): string {

@@ -7,12 +7,18 @@ export interface Person {
   readonly cookie: { readonly name: string; readonly value: string };
 }
 
-/** Uses up a one-time link, a sign-in's or an invitation's. */
-export async function signInBy(link: string): Promise<Person> {
+/**
+ * Uses up a one-time link, a sign-in's or an invitation's.
+ * @param agent the User-Agent by which the session is known
+ */
+export async function signInBy(link: string, agent = 'node'): Promise<Person> {
   const { origin, hash } = new URL(link);
   const answer = await fetch(`${origin}/auth/link`, {
     method: 'POST',
-    headers: { accept: 'application/json', 'content-type': 'application/json', origin },
+    headers: {
+      ...{ accept: 'application/json', 'content-type': 'application/json', origin },
+      'user-agent': agent,
+    },
     body: JSON.stringify({ token: hash.slice(1) }),
   });
   const text = await answer.text();

@@ -45,6 +45,24 @@ export const appendingContracts: readonly Contract[] = [
     },
   },
   {
+    title: 'a stream can be made to continue another one, and is then as any other',
+    async run(t, harness) {
+      const name = 'CONTINUED';
+      const spec: StreamSpec = {
+        ...{ name, subjects: ['continued.*'], retention: 'log' },
+        ...{ duplicateWindowMs: 60_000 },
+      };
+      const origin = { identity: '01JC0NT1NVED0000000000000X', firstSequence: 41 };
+      const state = { identity: origin.identity, firstSequence: 41, lastSequence: 40, messages: 0 };
+      t.same(await harness.stream.ensure(spec, origin), state);
+      const append = { stream: name, subject: 'continued.a', data: new Uint8Array(1) };
+      t.same(await harness.stream.append(append), { kind: 'appended', sequence: 41 });
+      const other = { identity: 'another', firstSequence: 1 };
+      const found = { ...state, lastSequence: 41, messages: 1 };
+      t.same(await harness.stream.ensure(spec, other), found, 'one that is there stays as it is');
+    },
+  },
+  {
     title: 'a message id stores once inside its window, also after the message is gone',
     async run(t, harness) {
       const { name, append, all } = await newStream(harness, { duplicateWindowMs: 800 });
@@ -58,6 +76,35 @@ export const appendingContracts: readonly Contract[] = [
       await harness.pass(1_700);
       t.same(await append('a', 'new', { messageId: 'n' }), { kind: 'appended', sequence: 3 });
       t.same(await all(), ['new']);
+    },
+  },
+  {
+    title: 'a stream that is a table keeps the newest message of each subject',
+    async run(t, harness) {
+      const { spec, name, append, all } = await newStream(harness, { lastOfSubject: true });
+      await append('a', 'a1');
+      await append('b', 'b1');
+      const write = await append('a', 'a2', { expectedLastSubjectSequence: 1 });
+      t.same(write, { kind: 'appended', sequence: 3 });
+      t.same(await append('a', 'a3', { expectedLastSubjectSequence: 1 }), {
+        kind: 'wrongLastSequence',
+      });
+      t.same(await all(), ['b1', 'a2'], 'in the order of their newest messages');
+      t.equal((await harness.stream.state(name)).messages, 2);
+      await harness.crash();
+      t.same(await all(), ['b1', 'a2'], 'also after a crash');
+      const subject = `contract.${name}.b`;
+      await harness.stream.truncate({ stream: name, belowSequence: 4, subject });
+      t.same(await all(), ['a2'], 'a row can be erased');
+      t.same(await append('b', 'b2', { expectedLastSubjectSequence: 0 }), {
+        kind: 'appended',
+        sequence: 4,
+      });
+      const { lastOfSubject: _, ...everything } = spec;
+      await t.rejects(harness.stream.ensure(everything), StreamMisconfigured);
+      const log = await newStream(harness);
+      const table = { ...log.spec, lastOfSubject: true };
+      await t.rejects(harness.stream.ensure(table), StreamMisconfigured, 'a log is no table');
     },
   },
   {

@@ -30,7 +30,6 @@ export async function newStream(harness: StreamContractHarness, changes: Partial
     subjects: [`contract.${name}.>`],
     retention: 'log',
     duplicateWindowMs: 60_000,
-    replicas: 1,
     ...changes,
   };
   await harness.stream.ensure(spec);

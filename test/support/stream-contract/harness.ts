@@ -4,6 +4,7 @@ import { openEmbeddedStream } from '../../../sqlite/platform/embedded-stream/emb
 import { type Clock, systemClock, VirtualClock } from '../../../streams/platform/clock.ts';
 import { openJetStream } from '../../../streams/platform/jetstream/jetstream-stream.ts';
 import type { Stream } from '../../../streams/platform/stream.ts';
+import type { NatsCluster } from '../nats-cluster.ts';
 import type { NatsServer } from '../nats-server.ts';
 
 export interface StreamContractHarness {
@@ -56,10 +57,38 @@ export function embeddedHarness(
 }
 
 /** The wall clock and a real server: a crash is a SIGKILL, and a restart on the same store. */
-export async function jetStreamHarness(
+export function jetStreamHarness(
   server: NatsServer,
 ): Promise<StreamContractHarness & { close(): Promise<void> }> {
-  const open = () => openJetStream({ url: server.url, clock: systemClock, leaderMs: 2_000 });
+  return harnessOf(
+    () => openJetStream({ url: server.url, clock: systemClock, leaderMs: 2_000 }),
+    async () => {
+      await server.kill();
+      await server.start();
+    },
+  );
+}
+
+/** The same on three servers: one after another is killed and started again. */
+export function clusterHarness(
+  cluster: NatsCluster,
+): Promise<StreamContractHarness & { close(): Promise<void> }> {
+  let turn = 0;
+  return harnessOf(
+    () => openJetStream({ url: cluster.urls, clock: systemClock }),
+    async () => {
+      const server = cluster.servers[turn++ % cluster.servers.length];
+      await server?.kill();
+      await server?.start();
+      await cluster.untilWhole();
+    },
+  );
+}
+
+async function harnessOf(
+  open: () => Promise<Stream>,
+  crash: () => Promise<void>,
+): Promise<StreamContractHarness & { close(): Promise<void> }> {
   const stream = await open();
   const pass = (ms: number) => sleep(ms);
   return {
@@ -73,8 +102,7 @@ export async function jetStreamHarness(
     },
     pass,
     async crash() {
-      await server.kill();
-      await server.start();
+      await crash();
       for (let i = 0; stream.health().state === 'unavailable' && i < 500; i++) await pass(20);
     },
     another: open,

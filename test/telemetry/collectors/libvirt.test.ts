@@ -1,6 +1,6 @@
 /**
  * The libvirt source's counters on recorded text, one test for each trap met on real machines; the
- * traps of guest agents are in collectors-guests.test.ts, the real thing in collectors-lab.test.ts.
+ * traps of guest agents are in guests.test.ts, the real thing in test/long/telemetry/collectors/lab.test.ts.
  */
 import t from 'tap';
 import type { RunCommand } from '../../../actors/telemetry/collectors/command.ts';

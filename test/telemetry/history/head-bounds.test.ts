@@ -326,10 +326,8 @@ t.test(
 
 t.test('rows that did not fit make reads fail until they are read from the log', async (t) => {
   const folder = t.testdir();
-  const history = openStore({
-    folder,
-    projectHeadBytesMax: (of) => (of === 'demo' ? 24_000 : MIB),
-  });
+  const history = openStore({ folder });
+  history.boundProjects({ of: (project) => ({ headBytes: project === 'demo' ? 24_000 : MIB }) });
   const log = Array.from({ length: 600 }, (_, i) =>
     batchOf([row({ observedMs: START + i }), row({ observedMs: START + i, project: 'other' })]),
   );

@@ -8,10 +8,8 @@ const BOUND = 2 ** 20;
 
 t.test('a project short of memory is flushed early, its neighbour in its time', async (t) => {
   const clock = new VirtualClock(START);
-  const history = openStore({
-    ...{ folder: t.testdir(), clock, background: true },
-    projectHeadBytesMax: () => BOUND,
-  });
+  const history = openStore({ folder: t.testdir(), clock, background: true });
+  history.boundProjects({ of: () => ({ headBytes: BOUND }) });
   t.teardown(() => history.close());
   let sequence = 0;
   const append = (project: string, rows: number) => {

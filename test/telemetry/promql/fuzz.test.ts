@@ -1,36 +1,25 @@
 /**
- * A few hundred random expressions, always the same ones, asked of a real Prometheus and of our
- * engine. `npm run fuzz:promql` asks as many others as there is time for.
+ * Two hundred random expressions, always the same ones, asked of a real Prometheus and of our engine.
+ * `npm run fuzz:promql` asks as many others as there is time for.
  */
 import t from 'tap';
 import { Budget } from '../../../src/telemetry/promql/budget.ts';
 import { queryInstant } from '../../../src/telemetry/promql/engine/engine.ts';
-import { componentPath, needs } from '../../support/components.ts';
+import { needs } from '../../support/components.ts';
 import { type Answer, answerOf } from './answer.ts';
-import { fuzz } from './fuzz/differential.ts';
+import { askPrometheus, component } from './fuzz/ask-prometheus.ts';
 import { knownReason } from './fuzz/known-differences.ts';
 import { type Piece, smallerPieces, textOf } from './fuzz/piece.ts';
 import { queryOf } from './fuzz/query.ts';
 import { MemorySource } from './memory-source.ts';
 
-const component = 'prometheus 3.5.3';
+/** More are asked in `test/long`. */
+const EXPRESSIONS = 200;
 const LIMITS = { bytesMax: 2 ** 26, samplesMax: 1e6 };
 
-t.test('random expressions give the answers of a real Prometheus', needs(component), async (t) => {
-  const report = await fuzz({
-    program: componentPath(component),
-    from: 0,
-    seeds: 700,
-    isOver: () => false,
-    onDisagreement: ({ seed, expression, differences }) =>
-      t.fail(`seed ${seed}: ${expression}`, { differences }),
-  });
-  t.equal(report.expressions, 700);
-  t.same(report.disagreements, []);
-  for (const [reason, count] of report.known) t.ok(count <= 5, `${count} times: ${reason}`);
-  const { withSamples, empty, errors } = report;
-  t.ok(withSamples > 600, `${withSamples} with samples, ${empty} empty, ${errors} errors`);
-});
+t.test('random expressions give the answers of a real Prometheus', needs(component), (t) =>
+  askPrometheus(t, EXPRESSIONS),
+);
 
 /** Why it would be no failure if Prometheus answered to the text so, and not as we do. */
 function reasonFor(asked: string | Piece, change: (answer: Answer) => Answer) {

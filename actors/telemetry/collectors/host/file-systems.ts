@@ -11,11 +11,13 @@ import { seriesKey } from '../../../../streams/telemetry/samples/series-key.ts';
 import type { ObservedValue, SourceFault } from '../collector.ts';
 import { parseCount, type RunCommand } from '../command.ts';
 
+/** Sizes of the mounts that answered, and a fault for each that did not. */
 export interface FileSystemReading {
   readonly values: readonly ObservedValue[];
   readonly faults: readonly SourceFault[];
 }
 
+/** Reads of mounts; which of them still hang is remembered between reads. */
 export interface FileSystemReader {
   /** Ends by the deadline; a mount that did not answer has no values and a fault. */
   read(mounts: readonly Mount[], signal: AbortSignal): Promise<FileSystemReading>;
@@ -93,6 +95,7 @@ function notAnswering(paths: readonly string[]): SourceFault {
   };
 }
 
+/** One mount of this host that is worth a reading. */
 export interface Mount {
   readonly mountpoint: string;
   readonly fstype: string;

@@ -17,6 +17,7 @@ export interface HostFiles {
   names(folder: string): Promise<readonly string[] | undefined>;
 }
 
+/** Where to read, and as which VM; tests pass files and commands of their own. */
 export interface HostSourceOptions {
   readonly clock: Clock;
   /** This host's VM id: see `loadHostIdentity`. */

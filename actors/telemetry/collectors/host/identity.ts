@@ -6,6 +6,7 @@ import { createHash } from 'node:crypto';
 import { mkdir, readFile, writeFile } from 'node:fs/promises';
 import type { Random } from '../../../../streams/platform/random.ts';
 
+/** Where the machine-id is, and where an id is kept on hosts without one. */
 export interface IdentityOptions {
   readonly dataFolder: string;
   readonly random: Random;

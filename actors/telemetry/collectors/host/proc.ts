@@ -10,6 +10,7 @@ import { parseCount } from '../command.ts';
 const TICKS_PER_SECOND = 100;
 const KIB = 1024;
 
+/** Readings of processors; a field is absent where the text did not have it. */
 export interface CpuReading {
   /** Seconds that all CPUs together were busy since boot: without idle, iowait and steal. */
   readonly busySeconds?: number;

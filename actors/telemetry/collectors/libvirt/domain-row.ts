@@ -8,6 +8,7 @@ import { parseCount } from '../command.ts';
 import { diskValues, networkValues } from '../host/devices.ts';
 import { type Domain, indexesOf } from './virsh-text.ts';
 
+/** One domain's statistics, and what of the round before is needed to judge them. */
 export interface DomainObservation {
   readonly domain: Domain;
   /** Unix ms. */

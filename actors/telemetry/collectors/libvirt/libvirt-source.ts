@@ -21,6 +21,7 @@ import {
   statisticsCommand,
 } from './virsh-text.ts';
 
+/** Which libvirt, and how long to wait for it. */
 export interface LibvirtSourceOptions {
   readonly uri: string;
   readonly clock: Clock;
@@ -183,6 +184,7 @@ function silent(domain: Domain): SourceFault {
   return { reason: 'INCOMPLETE', message, vm: domain.uuid };
 }
 
+/** Which libvirt's guest agents are asked, and how often. */
 export interface GuestFileSystemsOptions {
   readonly libvirt: Libvirt;
   readonly intervalMs: number;

@@ -16,6 +16,7 @@ export function statisticsCommand(options: { readonly nowait: boolean }): string
   return `${list}; domstats --raw${options.nowait ? ' --nowait' : ''}; ${list}`;
 }
 
+/** One domain with its statistics, as virsh printed them. */
 export interface Domain {
   readonly uuid: string;
   readonly name: string;
@@ -25,6 +26,7 @@ export interface Domain {
   readonly fields: ReadonlyMap<string, string>;
 }
 
+/** What one run of virsh says of all domains. */
 export interface Statistics {
   readonly domains: readonly Domain[];
   /** Names that were another domain, run or nothing before or after: no statistics this time. */
@@ -102,6 +104,7 @@ export function indexesOf(fields: ReadonlyMap<string, string>, count: string): s
   return Array.from({ length }, (_, index) => `${index}`);
 }
 
+/** One file system as the guest's agent reports it. */
 export interface GuestFileSystem {
   readonly mountpoint: string;
   readonly fstype: string;

@@ -7,6 +7,7 @@ import { shownUrl, withoutLogins } from '../../../../streams/platform/shown-url.
 import type { SourceFault } from '../collector.ts';
 import type { CommandOutcome, RunCommand } from '../command.ts';
 
+/** One libvirt, and the way to run virsh for it. */
 export interface Libvirt {
   /** E.g. `qemu:///system` or `qemu+ssh://host/system`. */
   readonly uri: string;

@@ -21,6 +21,7 @@ export interface DamagedChunk {
   readonly detail: string;
 }
 
+/** What a check has seen so far; `damaged` is empty where every chunk is what was written. */
 export interface CheckReport {
   readonly chunks: number;
   readonly rows: number;
@@ -87,6 +88,7 @@ export function addReports(a: CheckReport, b: CheckReport): CheckReport {
   };
 }
 
+/** The report before the first chunk. */
 export const NOTHING_CHECKED: CheckReport = {
   ...{ chunks: 0, rows: 0, samples: 0, bytes: 0 },
   damaged: [],

@@ -24,6 +24,10 @@ export interface RowsRequest {
   readonly names?: readonly string[];
 }
 
+/**
+ * Rows of chunks. Every read compares checksums, and throws `HistoryError` DAMAGED where one does
+ * not agree.
+ */
 export class ChunkReader {
   readonly #vmId: Statement<[string, string], { id: number }>;
   readonly #chunks: Statement<[number, number, number, number], ChunkRow>;

@@ -36,6 +36,7 @@ export function statisticsOf(column: Float64Array): ColumnStatistics {
   return { count, min, max, sum, first, last, resets };
 }
 
+/** Appends the statistics of one column; `readStatistics` is its inverse. */
 export function writeStatistics(writer: ByteWriter, statistics: ColumnStatistics): void {
   writer.varint(statistics.count);
   writer.varint(statistics.resets);
@@ -44,6 +45,9 @@ export function writeStatistics(writer: ByteWriter, statistics: ColumnStatistics
   }
 }
 
+/**
+ * Reads the statistics of one column. Throws what the reader throws on bytes that are not theirs.
+ */
 export function readStatistics(reader: ByteReader): ColumnStatistics {
   const count = reader.varint();
   const resets = reader.varint();

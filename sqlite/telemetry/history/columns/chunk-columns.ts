@@ -49,6 +49,7 @@ export interface DecodedChunk {
   readonly columns: ReadonlyMap<string, Float64Array>;
 }
 
+/** Columns of chunks by id, for one connection. What is decoded is kept by its caller, not here. */
 export class ChunkColumns {
   readonly #data: Statement<[number], Buffer>;
   readonly #names: SeriesNames;

@@ -26,6 +26,7 @@ export interface DirectoryListener {
 
 type PlaceRow = ChunkPlace & { readonly vm: number; readonly day: number };
 
+/** Which chunks there are, as of the last refresh, reported to a listener as changes. */
 export class ChunkDirectory {
   readonly #listener: DirectoryListener;
   readonly #statements: ReturnType<typeof statementsOf>;

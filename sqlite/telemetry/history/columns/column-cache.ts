@@ -18,6 +18,10 @@ export interface Cached {
 /** Share of the bound that is kept when entries are dropped. */
 const KEPT = 0.8;
 
+/**
+ * The bound of one thread's decoded columns, bytes. Dropping one costs no more than decoding it
+ * again.
+ */
 export class ColumnCache {
   readonly #bytesMax: number;
   readonly #entries = new Set<Cached>();

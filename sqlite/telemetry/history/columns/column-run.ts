@@ -52,6 +52,7 @@ export function runFrom(run: ColumnRun, fromMs: number): ColumnRun | undefined {
   return { timesMs: run.timesMs.subarray(from), values: run.values.subarray(from), stale: null };
 }
 
+/** Time of the run's first value, Unix ms; a run is never empty. */
 export function startOf({ timesMs }: ColumnRun): number {
   return timesMs[0] as number;
 }

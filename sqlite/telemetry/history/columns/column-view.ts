@@ -19,6 +19,7 @@ import { VmHistory } from './vm-history.ts';
 /** How often a read begins again because chunks were merged under it: seconds apart in fact. */
 const TRIES = 5;
 
+/** Which history, and how much of it may stay decoded. */
 export interface ColumnViewOptions {
   readonly share: HistoryShare;
   /** Bound of the decoded columns that are kept, bytes. */
@@ -27,6 +28,7 @@ export interface ColumnViewOptions {
 
 const NOBODY: ReadonlyMap<string, VmHistory> = new Map();
 
+/** One for each thread that reads columns, with a connection of its own to `history.db`. */
 export class ColumnView {
   readonly cache: ColumnCache;
   /** What is missing of what the head should have: every read is made within `missing.whole`. */

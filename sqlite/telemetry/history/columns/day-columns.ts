@@ -31,11 +31,13 @@ interface StoredColumn extends Cached {
   readonly run: ColumnRun | undefined;
 }
 
+/** What the days of one thread share. */
 export interface DayDeps {
   readonly chunks: ChunkColumns;
   readonly cache: ColumnCache;
 }
 
+/** One VM's day. Its version changes with every chunk that is added or replaced. */
 export class DayColumns implements Segment {
   readonly day: number;
   readonly #deps: DayDeps;

@@ -8,6 +8,10 @@ import type { ColumnRun } from './column-run.ts';
 /** Asks for memory before it is taken, bytes; throws when there is none left. */
 export type TakeBytes = (bytes: number) => void;
 
+/**
+ * One stretch, whatever it is made of. Its columns are read in two steps, so that all that a query
+ * needs is loaded before any of it is used.
+ */
 export interface Segment {
   /** Unix ms of the first and the last row. */
   readonly startMs: number;

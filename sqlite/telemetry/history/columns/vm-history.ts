@@ -19,6 +19,10 @@ import { type ColumnRun, mergeRuns, runOf } from './column-run.ts';
 import { DayColumns, type DayDeps } from './day-columns.ts';
 import type { Segment, TakeBytes } from './segment.ts';
 
+/**
+ * The segments of one VM, in the order of time. The directory adds its days, and the head comes and
+ * goes.
+ */
 export class VmHistory {
   readonly project: string;
   readonly vm: string;
@@ -126,6 +130,7 @@ export class VmHistory {
 // cut from the head on first use and kept until the VM's rows change: most queries find them
 // unchanged.
 
+/** What the head's segments share. */
 export interface HeadDeps {
   readonly head: HeadColumns;
 }
@@ -133,6 +138,10 @@ export interface HeadDeps {
 /** A layout of the head as readers of columns see it, made once for each. */
 const layouts = new WeakMap<HeadLayout, ColumnLayout>();
 
+/**
+ * A VM's rows that are in the head, cut out under its sequence lock. It is cut again when the lock
+ * has moved.
+ */
 export class HeadSegment implements Segment {
   readonly #place: HeadPlace;
   readonly #deps: HeadDeps;
@@ -269,6 +278,10 @@ function cellOf(layout: HeadLayout, column: string): number {
   }
 }
 
+/**
+ * Segments that overlap, as one. Where two have a value for the same time, the part named first
+ * prevails.
+ */
 export class MergedSegment implements Segment {
   /** In the order in which they prevail. */
   readonly #parts: readonly Segment[];

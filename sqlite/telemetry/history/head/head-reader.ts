@@ -28,6 +28,7 @@ import {
 } from './memory.ts';
 import { type HeadPlace, type Look, SharedHead, textsOf } from './shared-head.ts';
 
+/** Which rows and series of a VM to copy; without a field, all of them. */
 export interface HeadSelection {
   /** Both inclusive, Unix ms; absent = all. */
   readonly fromMs?: number;
@@ -40,6 +41,7 @@ export interface HeadSelection {
   readonly newest?: number;
 }
 
+/** Rows of one VM as of one moment, copied. */
 export interface HeadSnapshot {
   readonly rows: VmRows;
   /** All rows of the log up to this sequence are in the snapshot or already flushed. */
@@ -60,6 +62,7 @@ interface Copy {
 
 const NO_ROWS = new Float64Array(0);
 
+/** Copies rows out of the head. One for each thread. */
 export class HeadReader {
   readonly #head: SharedHead;
   readonly #places = new Map<string, HeadPlace>();

@@ -77,11 +77,19 @@ export interface HeadQuota {
   readonly own: number;
 }
 
+/**
+ * Bounds of the memory, and what is on disk already: rows that come again from the log are passed
+ * over.
+ */
 export interface HeadOptions extends HeadMemoryOptions {
   /** Sequence up to which a VM's rows are in chunks on disk; 0 = none. */
   readonly flushedSequenceOf: (project: string, vm: string) => number;
 }
 
+/**
+ * The writing side. One thread uses it; readers see its memory through `HeadReader` and
+ * `HeadColumns`.
+ */
 export class Head {
   readonly counts: HeadCounts = {
     ...{ added: 0, filled: 0, duplicate: 0, conflict: 0 },

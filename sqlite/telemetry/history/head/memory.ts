@@ -72,6 +72,7 @@ export const ROW_CELLS = 4;
 /** Cells of a text before its bytes. */
 export const TEXT_CELLS = 2;
 
+/** Size of a cell, bytes: each is a double. */
 export const CELL_BYTES = 8;
 const DIRECTORY_GROWTH = 4096 * ENTRY_LENGTH * 4;
 /** A million VMs on one host: twenty times the largest project. */
@@ -119,6 +120,7 @@ export interface HeadText {
   uses: number;
 }
 
+/** Bounds, so that one project's rows cannot take the memory of all others. */
 export interface HeadMemoryOptions {
   /** Bound of the cells, bytes. Default 1 GiB. */
   readonly bytesMax?: number;
@@ -372,6 +374,7 @@ export function packCodes({ state, conflicted, stateReason, boot }: RowCodes): n
   return state + (conflicted ? 8 : 0) + 16 * (stateReason + CODE * boot);
 }
 
+/** The codes of a row from the one number that they are packed in; the inverse of `packCodes`. */
 export function unpackCodes(packed: number): RowCodes {
   const low = packed % 16;
   const texts = Math.floor(packed / 16);

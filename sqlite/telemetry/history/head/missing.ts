@@ -22,6 +22,9 @@ const BYTES_MAX = 1024 * 1024;
 const EVERY_PROJECT = '*';
 const TRIES = 2000;
 
+/**
+ * Memory for the list, which grows as entries come. It is made once, and shared with every thread.
+ */
 export function createMissingMemory(): SharedArrayBuffer {
   return new SharedArrayBuffer(HEADER_BYTES, { maxByteLength: HEADER_BYTES + BYTES_MAX });
 }

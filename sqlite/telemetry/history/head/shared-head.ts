@@ -48,6 +48,7 @@ export interface HeadPlace {
   readonly generation: number;
 }
 
+/** Gets each VM that has come or gone, with the place of its entry in the directory. */
 export interface PlaceListener {
   onVm(project: string, vm: string, place: HeadPlace): void;
   /** The VM has left the head. */
@@ -65,6 +66,7 @@ interface Named extends HeadPlace {
   readonly vm: string;
 }
 
+/** A reading thread's view of the memory, with the texts that it has decoded. */
 export class SharedHead {
   directory: Int32Array;
   cells: Float64Array;
@@ -238,6 +240,7 @@ export interface HeadCut {
   readonly texts: readonly string[];
 }
 
+/** Columns of the head for one reading thread. */
 export class HeadColumns {
   readonly #head: SharedHead;
   /** Layouts by the ids of their keys, each as long as a VM's reader has it. */

@@ -111,6 +111,10 @@ export interface TextChanges {
   readonly used: () => ReadonlySet<number>;
 }
 
+/**
+ * Texts of one VM's rows (state reasons, boot ids) by the small numbers that rows hold. They are
+ * held and released with the rows.
+ */
 export class SlabTexts {
   readonly #memory: HeadMemory;
   readonly #account: HeadAccount;
@@ -204,6 +208,10 @@ export class SlabTexts {
 // one series at a time along recorded steps, so that similar VMs share one set, and one mapping for
 // each layout.
 
+/**
+ * The series of one VM's rows, in the order of their cells. Sets are shared by VMs that have the
+ * same series.
+ */
 export class ColumnSet {
   readonly keys: readonly SeriesKey[];
   readonly #index: ReadonlyMap<SeriesKey, number>;

@@ -51,6 +51,7 @@ const TEXTS_USUAL = 2;
 /** `added`: a new row. `filled`: a row of that time got values it lacked. */
 export type SlabOutcome = 'added' | 'filled' | 'duplicate' | 'conflict';
 
+/** The rows of one VM that are in the head. It takes pages as rows come. */
 export class Slab {
   readonly slot: number;
   readonly #memory: HeadMemory;

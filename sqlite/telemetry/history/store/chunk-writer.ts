@@ -21,6 +21,7 @@ export interface FlushTarget {
   readonly refusedSequence: number;
 }
 
+/** A VM whose rows are on disk, by its place in the head: what the head may let go. */
 export interface FlushedVm {
   readonly slot: number;
   /** All rows of the log up to this sequence are in chunks. */
@@ -56,6 +57,7 @@ interface Candidate {
   readonly vm: number;
 }
 
+/** Upkeep of `history.db`, on the thread that writes it. Each step can be repeated after a kill. */
 export class ChunkWriter {
   readonly #database: SqliteDatabase;
   readonly #head: HeadReader;

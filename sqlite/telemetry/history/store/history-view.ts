@@ -20,7 +20,12 @@ import type { HeadShare } from '../head/memory.ts';
 import { MissingRows } from '../head/missing.ts';
 import type { HeadPlace } from '../head/shared-head.ts';
 import { HistoryError } from '../history-error.ts';
-import { DAY_MS, openHistoryFileForReading } from '../history-file.ts';
+import {
+  DAY_MS,
+  type LostStretch,
+  lostStretches,
+  openHistoryFileForReading,
+} from '../history-file.ts';
 import { cutRows, firstAtOrAfter, mergeRows, sliceRows, type VmRows } from '../rows.ts';
 import { type StoredStatistics, storedStatistics } from './stored-statistics.ts';
 
@@ -31,6 +36,10 @@ export interface HistoryShare {
   readonly head: HeadShare;
 }
 
+/**
+ * Reads of one thread: rows of a VM, its newest row, and when it was last observed. Throws
+ * `HistoryError`.
+ */
 export class HistoryView {
   readonly #head: HeadReader;
   readonly #missing: MissingRows;
@@ -107,6 +116,11 @@ export class HistoryView {
     return this.#missing.newest(project, latest, (found) => found?.observedMs);
   }
 
+  /** Stretches of which rows are lost for good. */
+  lost(): readonly LostStretch[] {
+    return lostStretches(this.#database);
+  }
+
   /** When a VM was last observed in [notBeforeMs, atMs], Unix ms. Throws as `newest`. */
   newestTime(request: NewestTimeRequest): number | undefined {
     const { project } = request;
@@ -155,6 +169,7 @@ const LATEST_ROWS = 4;
 /** VMs remembered: 3 KB each. The largest project has 50,000 VMs, few of them silent. */
 const REMEMBERED_MAX = 20_000;
 
+/** Where newest rows are looked for, the head first. */
 export interface NewestRowsSources {
   /** Newest rows in the head; undefined = the VM has none there. */
   readonly head: (project: string, vm: string) => VmRows | undefined;
@@ -167,6 +182,7 @@ export interface NewestRowsSources {
   }) => VmRows | undefined;
 }
 
+/** Newest rows of VMs, with those of chunks remembered: they change by a flush alone. */
 export class NewestRows {
   readonly #sources: NewestRowsSources;
   /** Oldest first; undefined = no chunk within retention. */
@@ -231,6 +247,10 @@ export interface NewestTimeRequest {
   readonly notBeforeMs: number;
 }
 
+/**
+ * Times of the newest observation before a moment, from the table where that suffices and from one
+ * chunk where it does not.
+ */
 export class NewestTimes {
   readonly #vmId: Statement<[string, string], { id: number }>;
   readonly #ended: Statement<[number, number, number], { endMs: number | null }>;

@@ -10,6 +10,7 @@ import type { HistoryShare } from './history-view.ts';
 /** Waiting requests at most; more are refused, because their clients would time out first. */
 const WAITING_MAX = 1024;
 
+/** How many threads, and the history that they read. */
 export interface ReadPoolOptions {
   readonly share: HistoryShare;
   readonly threads: number;
@@ -17,6 +18,10 @@ export interface ReadPoolOptions {
   readonly entry?: URL;
 }
 
+/**
+ * Reads on other threads, so that none holds up the main thread. After `close` it throws
+ * `HistoryError` CLOSED.
+ */
 export class ReadPool {
   readonly #threads: readonly SupervisedThread[];
   readonly #waiting: (() => void)[] = [];

@@ -28,7 +28,13 @@ import {
   type RefusedRows,
   targetOf,
 } from '../head/head.ts';
-import { HISTORY_FILE, loadProgress, openHistoryFile } from '../history-file.ts';
+import {
+  HISTORY_FILE,
+  type LostStretch,
+  loadProgress,
+  noteLostStretch,
+  openHistoryFile,
+} from '../history-file.ts';
 import type { VmRows } from '../rows.ts';
 import { SupervisedThread, threadEntry } from '../threads/supervised-thread.ts';
 import type { FlushedVm, UpkeepReport } from './chunk-writer.ts';
@@ -50,12 +56,16 @@ export interface HistoryOptions {
   readonly readers?: number;
   /** Bound of the memory for the head's rows and texts, bytes. Default 1 GiB. */
   readonly headBytesMax?: number;
-  /** Bound of what one project may take of it, bytes. Default: all of it; see `boundProjects`. */
-  readonly projectHeadBytesMax?: (project: string) => number;
   /** false: nothing happens by itself; the caller flushes and keeps up. Default true. */
   readonly background?: boolean;
 }
 
+/** How much of the head a project may take; asked at each batch. */
+export interface ProjectHeadLimits {
+  of(project: string): { readonly headBytes: number };
+}
+
+/** Figures of history as a whole; counts are since the start. */
 export interface HistoryStats extends HeadCounts {
   readonly vms: number;
   /** VMs with rows that are in no chunk yet. */
@@ -85,6 +95,9 @@ export function openHistory(options: HistoryOptions): History {
   return new History(options);
 }
 
+/**
+ * The whole of history, as the main thread has it: it writes the head, and asks threads for reads.
+ */
 export class History implements HistoryReader {
   readonly #clock: Clock;
   readonly #path: string;
@@ -94,7 +107,7 @@ export class History implements HistoryReader {
   readonly #pool: ReadPool;
   readonly #flusher: Flusher;
   readonly #retentionMs: number;
-  #projectHeadBytesMax: (project: string) => number;
+  #projectLimits: ProjectHeadLimits | undefined;
 
   /** Use `openHistory`. */
   constructor(options: HistoryOptions) {
@@ -103,9 +116,8 @@ export class History implements HistoryReader {
     const database = openHistoryFile(this.#path);
     const progress = loadProgress(database, options.logIdentity);
     database.close();
-    this.#projectHeadBytesMax = options.projectHeadBytesMax ?? (() => Infinity);
     this.#head = new Head({
-      projectBytesMax: (project) => this.#projectHeadBytesMax(project),
+      projectBytesMax: (project) => this.#projectLimits?.of(project).headBytes ?? Infinity,
       ...(options.headBytesMax !== undefined && { bytesMax: options.headBytesMax }),
       flushedSequenceOf: (project, vm) => progress.flushedSequences.get(`${project}\n${vm}`) ?? 0,
     });
@@ -134,9 +146,9 @@ export class History implements HistoryReader {
     this.#head.append(batch, position);
   }
 
-  /** From here on no project takes more of the head than this says, bytes. */
-  boundProjects(bytesMax: (project: string) => number): void {
-    this.#projectHeadBytesMax = bytesMax;
+  /** From here on no project takes more of the head than its limits say, bytes. */
+  boundProjects(limits: ProjectHeadLimits): void {
+    this.#projectLimits = limits;
   }
 
   /** What the project takes of the head and may take now, bytes. */
@@ -170,6 +182,16 @@ export class History implements HistoryReader {
    */
   floor(partition: number): number {
     return this.#flusher.floor(partition);
+  }
+
+  /** Notes that rows of a stretch are lost for good: queries say so from here on. */
+  noteLost(stretch: LostStretch): void {
+    const database = openHistoryFile(this.#path);
+    try {
+      noteLostStretch(database, stretch, this.#clock.now() - this.#retentionMs);
+    } finally {
+      database.close();
+    }
   }
 
   /** The highest floor of all partitions; a log that begins later was cut for another history. */
@@ -295,6 +317,7 @@ const PRESSED_SHARE = 2 / 3;
 /** VMs of such projects that one check flushes: a second of the writing thread. */
 const PRESSED_A_LOOK = 1024;
 
+/** What the flusher works on, and how often. */
 export interface FlusherOptions {
   readonly clock: Clock;
   readonly head: Head;
@@ -305,6 +328,7 @@ export interface FlusherOptions {
   readonly flushAfterMs: number;
 }
 
+/** What the flusher did since the start; `fault` is why it cannot go on, while it cannot. */
 export interface FlusherCounts {
   readonly flushedVms: number;
   readonly flushFailures: number;
@@ -315,6 +339,10 @@ export interface FlusherCounts {
   readonly fault?: string;
 }
 
+/**
+ * Brings rows from the head to chunks, on a thread of its own, and reports the floor that a restart
+ * begins at.
+ */
 export class Flusher {
   readonly #options: FlusherOptions;
   readonly #thread: SupervisedThread;

@@ -5,6 +5,7 @@
 import type { SqliteDatabase } from '../../../platform/database.ts';
 import { DAY_MS } from '../history-file.ts';
 
+/** Sizes and extent of what is stored. */
 export interface StoredStatistics {
   readonly projects: number;
   /** VMs with chunks. */

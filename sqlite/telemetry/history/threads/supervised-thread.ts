@@ -290,11 +290,20 @@ export interface ThreadFault {
   readonly stack?: string;
 }
 
-/** Answers one method. `transfer` of the result is moved instead of copied. */
-export type ThreadMethod = (
+/** `transfer` of the result is moved instead of copied. */
+export interface ThreadAnswer {
+  readonly result: unknown;
+  readonly transfer?: ArrayBuffer[];
+}
+
+/** Answers one method. */
+export type ThreadMethod = (argument: never, isCancelled: () => boolean) => ThreadAnswer;
+
+/** Answers one method in several turns of the thread; the next call begins after it. */
+export type SlowThreadMethod = (
   argument: never,
   isCancelled: () => boolean,
-) => { readonly result: unknown; readonly transfer?: ArrayBuffer[] };
+) => Promise<ThreadAnswer>;
 
 /**
  * Serves the methods until the thread is ended. Call once, in the worker's own file.
@@ -302,7 +311,10 @@ export type ThreadMethod = (
  */
 export function serveThread<Data>(
   niceness: number,
-  start: (data: Data) => { methods: Readonly<Record<string, ThreadMethod>>; close(): void },
+  start: (data: Data) => {
+    methods: Readonly<Record<string, ThreadMethod | SlowThreadMethod>>;
+    close(): void;
+  },
 ): void {
   const port = parentPort;
   if (port === null) throw new Error('This file is the start of a worker thread');
@@ -312,7 +324,7 @@ export function serveThread<Data>(
   const flag = new Int32Array(cancelled);
   const { methods, close } = start(data);
   port.postMessage({ started: true } satisfies ThreadReply);
-  port.on('message', (call: ThreadCall) => {
+  const reply = async (call: ThreadCall): Promise<void> => {
     if (call.method === 'close') {
       close();
       port.postMessage({ id: call.id, result: undefined } satisfies ThreadReply);
@@ -323,11 +335,15 @@ export function serveThread<Data>(
       const method = methods[call.method];
       if (method === undefined) throw new Error(`This thread has no method ${call.method}`);
       // The argument was typed where it was sent; a thread and its supervisor are one program.
-      const answer = method(call.argument as never, () => Atomics.load(flag, 0) === call.id);
+      const answer = await method(call.argument as never, () => Atomics.load(flag, 0) === call.id);
       port.postMessage({ id: call.id, result: answer.result }, answer.transfer ?? []);
     } catch (error) {
       port.postMessage({ id: call.id, fault: faultOf(error) } satisfies ThreadReply);
     }
+  };
+  let last = Promise.resolve();
+  port.on('message', (call: ThreadCall) => {
+    last = last.then(() => reply(call));
   });
 }
 

@@ -5,10 +5,10 @@ import { ListFoot } from '../../components/list-foot.tsx';
 import { type Column, Table } from '../../components/table.tsx';
 import { Time } from '../../components/time.tsx';
 import { read } from '../../data/call.ts';
-import { type Loader, useLoaded } from '../../data/loaded.ts';
-import { type Listing, loadPages } from '../../data/pages.ts';
-import { mayDo, projectName } from '../../data/projects.ts';
+import { useListing } from '../../data/listing.ts';
+import { mayDo, projectId, projectName } from '../../data/projects.ts';
 import { path } from '../../router/location.ts';
+import { pathOf } from '../../router/match.ts';
 import { eventName } from '../../statechart/marking.ts';
 import type { Transition } from '../../statechart/recorded-steps.ts';
 import { readerOf } from './readers.ts';
@@ -20,27 +20,30 @@ export function RecentSteps({ machine }: { readonly machine: string }): VNode {
   const needed = readerOf(machine);
   return (
     <section aria-labelledby="recent-steps">
-      <h2 id="recent-steps">{texts.recent}</h2>
+      <div class="section-head">
+        <h2 id="recent-steps">{texts.recent}</h2>
+        {mayDo(needed) && <a href={trailOf(machine)}>{texts.allSteps}</a>}
+      </div>
       {mayDo(needed) ? <Steps machine={machine} /> : <p>{texts.needs(needed)}</p>}
     </section>
   );
 }
 
+function trailOf(machine: string): string {
+  const path = pathOf('audit', { project: projectId.value ?? '' });
+  return `${path}?${new URLSearchParams({ machine })}`;
+}
+
 function Steps({ machine }: { readonly machine: string }): VNode {
   const project = projectName.value ?? '';
-  const loadMore = (from?: Listing<Transition>, signal?: AbortSignal) =>
-    loadPages<Transition>(
-      async (pageToken) => {
-        const request = { projectName: project, machine, pageSize: ENOUGH, pageToken };
-        const options = signal === undefined ? {} : { signal };
-        const answer = await read('AuditService', 'listTransitions', request, options);
-        return { items: answer.transitions, nextPageToken: answer.nextPageToken };
-      },
-      ENOUGH,
-      from,
-    );
-  const steps = useLoaded(`steps ${project} ${machine}`, ({ signal }) =>
-    loadMore(undefined, signal),
+  const steps = useListing<Transition>(
+    `steps ${project} ${machine}`,
+    async (pageToken, options) => {
+      const request = { projectName: project, machine, pageSize: ENOUGH, pageToken };
+      const answer = await read('AuditService', 'listTransitions', request, options);
+      return { items: answer.transitions, nextPageToken: answer.nextPageToken };
+    },
+    { rows: ENOUGH },
   );
   return (
     <DataView of={steps} isEmpty={({ items }) => items.length === 0} empty={texts.noSteps}>
@@ -53,23 +56,11 @@ function Steps({ machine }: { readonly machine: string }): VNode {
             keyOf={({ sequence, instance, event }) => `${sequence} ${instance} ${event}`}
             href={hrefOf}
           />
-          <ListFoot
-            listing={listing}
-            isLoading={steps.state.value.isLoading}
-            onMore={() => void more(steps, listing, loadMore)}
-          />
+          <ListFoot of={steps} />
         </>
       )}
     </DataView>
   );
-}
-
-async function more(
-  steps: Loader<Listing<Transition>>,
-  listing: Listing<Transition>,
-  loadMore: (from: Listing<Transition>) => Promise<Listing<Transition>>,
-): Promise<void> {
-  steps.set(await loadMore(listing));
 }
 
 /** A machine without resource names, such as a session's, has paths that nobody can ask for. */
@@ -78,18 +69,23 @@ function hrefOf({ instanceName }: Transition): string {
   return `${path.value}?instance=${encodeURIComponent(instanceName)}`;
 }
 
+/** `attention acknowledged`: the innermost state and the one around it, without the machine. */
+function stateName(id: string): string {
+  return id.split('.').slice(1).slice(-2).join(' ');
+}
+
 const columns: readonly Column<Transition>[] = [
   {
     key: 'instance',
     title: texts.instance,
     cell: ({ instance }) => <code>{instance}</code>,
-    width: 'grow',
   },
   { key: 'event', title: texts.event, cell: ({ event }) => eventName(event) },
   {
     key: 'states',
     title: texts.states,
-    cell: ({ toStates }) => toStates.map((id) => id.split('.').slice(-2).join(' ')).join(', '),
+    cell: ({ toStates }) => toStates.map(stateName).join(', '),
+    width: 'grow',
     phone: 'second',
   },
   {

@@ -9,6 +9,7 @@ export const texts = localized({
   noLayout: 'The service sent no drawing of this machine.',
   noMachines: 'The service named no machine.',
   recent: 'Recent steps',
+  allSteps: 'All steps of this machine',
   instance: 'Instance',
   event: 'Event',
   states: 'States after it',

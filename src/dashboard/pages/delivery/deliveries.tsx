@@ -4,20 +4,20 @@ import { DataView } from '../../components/data-view.tsx';
 import { Filters, SelectFilter } from '../../components/filters.tsx';
 import { ListFoot } from '../../components/list-foot.tsx';
 import { Table } from '../../components/table.tsx';
-import { read } from '../../data/call.ts';
-import { useLoaded } from '../../data/loaded.ts';
-import { type Listing, loadPages } from '../../data/pages.ts';
-import type { RequestOf, ResponseOf } from '../../data/rpc-types.ts';
+import { useDestinationTitles, useVms, vmNamesOf } from '../../data/catalogue.ts';
+import type { RequestOf } from '../../data/rpc-types.ts';
 import { pageTitles } from '../../layout/texts.ts';
 import { names } from '../../messages/en.ts';
 import { query } from '../../router/location.ts';
-import { deliveryColumns } from '../alerting/incident-deliveries.tsx';
-import { notificationNames } from '../alerting/incident-texts.ts';
-import { useDestinationTitles } from '../alerting/use-destinations.ts';
+import {
+  deliveryColumns,
+  incidentColumn,
+  useDeliveries,
+} from '../alerting/incidents/incident-deliveries.tsx';
+import { notificationNames } from '../alerting/incidents/incident-texts.ts';
 import type { PageProps } from '../page.ts';
 import { texts } from './texts.ts';
 
-type Delivery = ResponseOf<'AlertService', 'listDeliveries'>['deliveries'][number];
 type Request = RequestOf<'AlertService', 'listDeliveries'>;
 
 const ROWS = 200;
@@ -32,19 +32,11 @@ const FILTERS = ['state', 'event', 'incident', 'destination', 'from', 'to'];
 export function Page({ parameters }: PageProps): VNode {
   const projectName = `projects/${parameters.project}`;
   const request = requestOf(projectName, query.value);
-  const loadPage =
-    (options: Parameters<typeof read>[3]) =>
-    async (pageToken: string): Promise<{ items: Delivery[]; nextPageToken: string }> => {
-      const page = { ...request, pageSize: ROWS, pageToken };
-      const answer = await read('AlertService', 'listDeliveries', page, options);
-      return { items: answer.deliveries, nextPageToken: answer.nextPageToken };
-    };
-  const list = useLoaded<Listing<Delivery>>(
-    JSON.stringify(request),
-    (options) => loadPages(loadPage(options), ROWS),
-    POLL_SECONDS,
-  );
-  const titleOf = useDestinationTitles(projectName);
+  const list = useDeliveries(request, { rows: ROWS, pollSeconds: POLL_SECONDS });
+  const titles = useDestinationTitles(projectName);
+  const vms = vmNamesOf(useVms(projectName));
+  const [event, ...others] = deliveryColumns(titles);
+  const columns = [...(event ? [event] : []), incidentColumn(vms), ...others];
   return (
     <>
       <h1>{pageTitles.deliveries}</h1>
@@ -67,17 +59,13 @@ export function Page({ parameters }: PageProps): VNode {
           <>
             <Table
               label={texts.list.label}
-              columns={deliveryColumns(titleOf)}
+              columns={columns}
               rows={listing.items}
               keyOf={({ name }) => name}
               href={({ name }) => `/${name}`}
               rowCount={listing.nextPageToken === '' ? listing.items.length : -1}
             />
-            <ListFoot
-              listing={listing}
-              isLoading={list.state.value.isLoading}
-              onMore={() => void loadPages(loadPage({}), ROWS, listing).then(list.set)}
-            />
+            <ListFoot of={list} />
             <p class="weak">{texts.sentMeaning}</p>
           </>
         )}

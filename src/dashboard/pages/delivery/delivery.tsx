@@ -2,23 +2,31 @@
  * One notification on its way: what was checked before each attempt, what came of it, when the next
  * one is, and its path through its machine.
  */
-import type { ComponentChildren, VNode } from 'preact';
+
+import type { VNode } from 'preact';
+import { useEffect } from 'preact/hooks';
 import { StateBadge } from '../../components/badges.tsx';
 import { DataView } from '../../components/data-view.tsx';
+import { DestinationLink } from '../../components/destination-link.tsx';
+import { Fact } from '../../components/fact.tsx';
 import { Age, msOf, Time } from '../../components/time.tsx';
 import { read } from '../../data/call.ts';
+import { useDestinationTitles, useVms, vmNamesOf } from '../../data/catalogue.ts';
+import { serverClock } from '../../data/clock.ts';
 import { useLoaded } from '../../data/loaded.ts';
+import { idOf } from '../../data/names.ts';
 import { pageTitles } from '../../layout/texts.ts';
 import { RecordedPath } from '../../statechart/recorded-path.tsx';
-import { notificationNames } from '../alerting/incident-texts.ts';
-import { idOf } from '../alerting/incident-words.ts';
-import { useDestinationTitles } from '../alerting/use-destinations.ts';
+import { notificationNames } from '../alerting/incidents/incident-texts.ts';
+import { placeOf, titleOf } from '../alerting/incidents/incident-words.ts';
 import type { PageProps } from '../page.ts';
 import { Attempts, type Delivery } from './attempts.tsx';
 import { texts } from './texts.ts';
 
-/** While it is under way its next step is seconds away. */
 const POLL_SECONDS = 10;
+/** While it is on its way its next step is less than a second away. */
+const UNDER_WAY = new Set(['QUEUED', 'RECHECKING', 'SENDING']);
+const UNDER_WAY_MS = 1_000;
 
 export function Page({ parameters }: PageProps): VNode {
   const projectName = `projects/${parameters.project}`;
@@ -27,6 +35,12 @@ export function Page({ parameters }: PageProps): VNode {
     name,
     (options) => read('AlertService', 'getDelivery', { name }, options),
     POLL_SECONDS,
+  );
+  const { value: known, loadedMs } = delivery.state.value;
+  const isUnderWay = UNDER_WAY.has(known?.state ?? '');
+  useEffect(
+    () => (isUnderWay ? serverClock.wakeAfter(UNDER_WAY_MS, delivery.reload) : undefined),
+    [delivery, isUnderWay, loadedMs],
   );
   return (
     <>
@@ -53,7 +67,7 @@ export function Page({ parameters }: PageProps): VNode {
 
 function Facts(props: { readonly delivery: Delivery; readonly projectName: string }): VNode {
   const { delivery, projectName } = props;
-  const titleOf = useDestinationTitles(projectName);
+  const titles = useDestinationTitles(projectName);
   const { event, state, reason, incidentName, destinationName, recipient } = delivery;
   const createdMs = msOf(delivery.createdUnix);
   const nextMs = msOf(delivery.nextAttemptUnix);
@@ -67,16 +81,22 @@ function Facts(props: { readonly delivery: Delivery; readonly projectName: strin
       </h1>
       <dl class="facts">
         <Fact title={texts.incident}>
-          {incidentName === '' ? texts.test : <a href={`/${incidentName}`}>{idOf(incidentName)}</a>}
+          {incidentName === '' ? (
+            texts.test
+          ) : (
+            <IncidentLink name={incidentName} projectName={projectName} />
+          )}
         </Fact>
-        <Fact title={texts.destination}>{titleOf(destinationName)}</Fact>
+        <Fact title={texts.destination}>
+          <DestinationLink name={destinationName} titles={titles} />
+        </Fact>
         {recipient !== '' && <Fact title={texts.recipient}>{recipient}</Fact>}
         {createdMs !== undefined && (
           <Fact title={texts.created}>
             <Time ms={createdMs} />
           </Fact>
         )}
-        {nextMs !== undefined && (
+        {nextMs !== undefined && isAwaited(state) && (
           <Fact title={texts.next}>
             <Time ms={nextMs} />, <Age ms={nextMs} />
           </Fact>
@@ -92,11 +112,19 @@ function Facts(props: { readonly delivery: Delivery; readonly projectName: strin
   );
 }
 
-function Fact(props: { readonly title: string; readonly children: ComponentChildren }): VNode {
+/** False while an attempt is under way: its time is that of the attempt. */
+function isAwaited(state: string): boolean {
+  return state === 'QUEUED' || state === 'WAITING';
+}
+
+/** By rule and place, as the list of incidents has it; by its id until that is loaded. */
+function IncidentLink(props: { readonly name: string; readonly projectName: string }): VNode {
+  const { name, projectName } = props;
+  const { value } = useLoaded(name, (options) =>
+    read('AlertService', 'getIncident', { name }, options),
+  ).state.value;
+  const vms = vmNamesOf(useVms(projectName));
   return (
-    <div>
-      <dt>{props.title}</dt>
-      <dd>{props.children}</dd>
-    </div>
+    <a href={`/${name}`}>{value ? `${titleOf(value)}: ${placeOf(value, vms)}` : idOf(name)}</a>
   );
 }

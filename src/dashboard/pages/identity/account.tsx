@@ -1,10 +1,11 @@
 /** The person's account: who is signed in, what this browser shows, and the end of all sessions. */
 import { useSignal } from '@preact/signals';
 import type { VNode } from 'preact';
-import { useEffect, useId } from 'preact/hooks';
+import { useEffect } from 'preact/hooks';
 import { ActionButton } from '../../components/action-button.tsx';
 import { DataView } from '../../components/data-view.tsx';
 import { Dialog } from '../../components/dialog.tsx';
+import { Field, SelectField } from '../../components/fields.tsx';
 import { MutationStatus } from '../../components/mutation-status.tsx';
 import { msOf, Time } from '../../components/time.tsx';
 import { read } from '../../data/call.ts';
@@ -12,12 +13,14 @@ import { nowMs } from '../../data/clock.ts';
 import { useLoaded } from '../../data/loaded.ts';
 import { useMutation } from '../../data/mutation.ts';
 import { format, preferences } from '../../data/preferences.ts';
+import { projectsState } from '../../data/projects.ts';
 import type { ResponseOf } from '../../data/rpc-types.ts';
 import { signInPath } from '../../data/session.ts';
 import { pageTitles } from '../../layout/texts.ts';
 import { ThemeSelect } from '../../layout/theme-select.tsx';
 import { formatTime } from '../../messages/format.ts';
 import { pathOf } from '../../router/match.ts';
+import { Sessions } from './sessions.tsx';
 import { texts as all } from './texts.ts';
 
 const texts = all.account;
@@ -35,12 +38,14 @@ export function Page(): VNode {
       <p>
         <a href={`${pathOf('home')}?all`}>{texts.projects}</a>
       </p>
+      <MyKeys />
       <section aria-labelledby="browser">
         <h2 id="browser">{texts.browser}</h2>
         <ThisBrowser />
       </section>
       <section aria-labelledby="sessions">
         <h2 id="sessions">{texts.sessions}</h2>
+        <Sessions />
         <SignOut />
       </section>
     </>
@@ -75,59 +80,53 @@ function Facts({ person }: { readonly person: Person }): VNode {
   );
 }
 
+/** One link for each project: keys act in one alone. */
+function MyKeys(): VNode | null {
+  const state = projectsState.value;
+  if (state.is !== 'loaded' || state.projects.length === 0) return null;
+  return (
+    <section aria-labelledby="keys">
+      <h2 id="keys">{texts.keys}</h2>
+      <ul class="plain-list">
+        {state.projects.map(({ name, displayName, memberName }) => (
+          <li key={name}>
+            <a href={`/${memberName}/keys`}>{texts.keysIn(displayName || name)}</a>
+          </li>
+        ))}
+      </ul>
+    </section>
+  );
+}
+
 function ThisBrowser(): VNode {
   const { zone, shortcuts } = preferences;
   return (
     <div class="settings">
-      <Setting title={texts.theme}>{(id) => <ThemeSelect id={id} />}</Setting>
-      <Setting
-        title={texts.zone}
+      <Field label={texts.theme}>{({ id }) => <ThemeSelect id={id} />}</Field>
+      <SelectField
+        label={texts.zone}
         help={texts.zoneHelp(formatTime(nowMs.value, nowMs.value, format.value))}
-      >
-        {(id) => (
-          <select
-            id={id}
-            value={zone.value}
-            onChange={({ currentTarget }) => {
-              zone.value = currentTarget.value === 'utc' ? 'utc' : 'local';
-            }}
-          >
-            <option value="local">{texts.local}</option>
-            <option value="utc">{texts.utc}</option>
-          </select>
-        )}
-      </Setting>
-      <Setting title={texts.shortcuts} help={texts.shortcutsHelp}>
-        {(id) => (
-          <select
-            id={id}
-            value={shortcuts.value}
-            onChange={({ currentTarget }) => {
-              shortcuts.value = currentTarget.value === 'off' ? 'off' : 'on';
-            }}
-          >
-            <option value="on">{texts.on}</option>
-            <option value="off">{texts.off}</option>
-          </select>
-        )}
-      </Setting>
-    </div>
-  );
-}
-
-interface SettingProps {
-  readonly title: string;
-  readonly help?: string;
-  readonly children: (id: string) => VNode;
-}
-
-function Setting({ title, help, children }: SettingProps): VNode {
-  const id = useId();
-  return (
-    <div class="form-field">
-      <label htmlFor={id}>{title}</label>
-      {children(id)}
-      {help !== undefined && <small class="effect">{help}</small>}
+        value={zone.value}
+        options={[
+          { value: 'local', title: texts.local },
+          { value: 'utc', title: texts.utc },
+        ]}
+        onChange={(value) => {
+          zone.value = value === 'utc' ? 'utc' : 'local';
+        }}
+      />
+      <SelectField
+        label={texts.shortcuts}
+        help={texts.shortcutsHelp}
+        value={shortcuts.value}
+        options={[
+          { value: 'on', title: texts.on },
+          { value: 'off', title: texts.off },
+        ]}
+        onChange={(value) => {
+          shortcuts.value = value === 'off' ? 'off' : 'on';
+        }}
+      />
     </div>
   );
 }

@@ -1,12 +1,10 @@
 /** The dialog that creates a project, and goes to it. */
 import type { Signal } from '@preact/signals';
 import type { VNode } from 'preact';
-import { useEffect } from 'preact/hooks';
-import { ActionButton } from '../../components/action-button.tsx';
-import { Dialog } from '../../components/dialog.tsx';
-import { MutationStatus } from '../../components/mutation-status.tsx';
+import { ConfirmDialog } from '../../components/confirm-dialog.tsx';
+import { TextField } from '../../components/fields.tsx';
 import { toast } from '../../components/toasts.tsx';
-import { useDraft } from '../../data/draft.ts';
+import { typing, useDraft } from '../../data/draft.ts';
 import { useMutation } from '../../data/mutation.ts';
 import { loadProjects, type Project } from '../../data/projects.ts';
 import { navigate } from '../../router/location.ts';
@@ -17,58 +15,39 @@ export function CreateProject({ isOpen }: { readonly isOpen: Signal<boolean> }):
   const draft = useDraft('createProject', { projectId: '', displayName: '' });
   const create = useMutation('ProjectService', 'createProject');
   const { projectId, displayName } = draft.value.value;
-  const state = create.state.value;
-  useEffect(() => {
-    if (state.kind !== 'done') return;
-    draft.discard();
-    isOpen.value = false;
-    void open(state.response);
-  }, [draft, isOpen, state]);
-  const type = (changes: { projectId?: string; displayName?: string }): void => {
-    draft.value.value = { ...draft.value.peek(), ...changes };
-    create.reset();
-  };
+  const type = typing(draft, create);
   return (
-    <Dialog
+    <ConfirmDialog
       title={texts.home.create}
       isOpen={isOpen.value}
       onClose={() => {
         isOpen.value = false;
       }}
-      actions={
-        <ActionButton
-          isBusy={state.kind === 'sending'}
-          blocked={projectId === '' ? texts.home.idMissing : undefined}
-          onPress={() => void create.send({ projectId, displayName })}
-        >
-          {texts.home.create}
-        </ActionButton>
-      }
+      action={texts.home.create}
+      look="main"
+      blocked={projectId === '' ? texts.home.idMissing : undefined}
+      mutation={create}
+      request={() => ({ projectId, displayName })}
+      onSaved={(project) => {
+        draft.discard();
+        void open(project);
+      }}
     >
       <p class="weak">{texts.home.createHelp}</p>
-      <label class="form-field">
-        {texts.home.id}
-        <input
-          value={projectId}
-          maxLength={63}
-          autocomplete="off"
-          autocapitalize="none"
-          spellcheck={false}
-          onInput={({ currentTarget }) => type({ projectId: currentTarget.value })}
-        />
-        <small class="effect">{texts.home.idHelp}</small>
-      </label>
-      <label class="form-field">
-        {texts.home.name}
-        <input
-          value={displayName}
-          maxLength={100}
-          autocomplete="off"
-          onInput={({ currentTarget }) => type({ displayName: currentTarget.value })}
-        />
-      </label>
-      <MutationStatus of={create} />
-    </Dialog>
+      <TextField
+        label={texts.home.id}
+        help={texts.home.idHelp}
+        value={projectId}
+        maxLength={63}
+        onInput={(value) => type({ projectId: value })}
+      />
+      <TextField
+        label={texts.home.name}
+        value={displayName}
+        maxLength={100}
+        onInput={(value) => type({ displayName: value })}
+      />
+    </ConfirmDialog>
   );
 }
 

@@ -40,6 +40,8 @@ export const texts = localized({
     shortcutsHelp: 'The key ? lists those of the open page.',
     theme: 'Theme',
     projects: 'All projects',
+    keys: 'My keys',
+    keysIn: (project: string) => `Keys in ${project}`,
     sessions: 'Sessions',
     signOutHere: 'Sign out',
     signOutHereEffect: 'Ends the session of this browser alone.',
@@ -47,5 +49,23 @@ export const texts = localized({
     signOutEffect: 'Ends every session of yours: all browsers, all command lines, this one too.',
     signOutAsk: 'Sign out everywhere?',
     signOutHelp: 'Keys of yours keep working; they are revoked on their own page.',
+  },
+  sessions: {
+    label: 'Sessions',
+    agent: 'Signed in with',
+    method: 'By',
+    created: 'Began',
+    used: 'Last used',
+    acts: 'Actions',
+    current: 'This one',
+    end: 'End',
+    endOf: (agent: string) => `End the session of ${agent}`,
+    endTitle: (agent: string) => `End the session of ${agent}?`,
+    endEffect:
+      'It is signed out with its next request, and its open streams end. Nothing else changes.',
+    ended: 'The session has ended',
+    lifetime:
+      'A session ends after 7 days, or 12 hours without use; one of the command line after 30, or 7 days without use.',
+    unknownAgent: 'not known',
   },
 });

@@ -37,6 +37,7 @@ export function Page({ parameters }: PageProps): VNode {
         {(overview) => (
           <>
             <StaleDatacenters overview={overview} />
+            <ReachedLimits overview={overview} project={project} />
             <Counts overview={overview} project={project} />
           </>
         )}
@@ -60,7 +61,7 @@ export function Page({ parameters }: PageProps): VNode {
             Number(rules.paused)
         }
       />
-      <Notices projectName={projectName} />
+      <Notices project={project} />
     </>
   );
 }
@@ -91,8 +92,26 @@ function StaleDatacenters({ overview }: { readonly overview: Overview }): VNode 
   );
 }
 
+/** Whoever is stopped by a limit finds it here, before it stops somebody. */
+function ReachedLimits(props: {
+  readonly overview: Overview;
+  readonly project: string;
+}): VNode | null {
+  const reached = props.overview.limits.filter(
+    ({ used, limit }) => used !== undefined && Number(used) >= Number(limit),
+  );
+  if (reached.length === 0) return null;
+  const descriptions = reached.map(({ description }) => description).join(', ');
+  return (
+    <NoticeBox tone="warning" title={texts.limitsReached(descriptions)}>
+      <a href={pathOf('limits', { project: props.project })}>{texts.limitsHelp}</a>
+    </NoticeBox>
+  );
+}
+
 /** What the service has to say to the project's people, while its cause lasts. */
-function Notices({ projectName }: { readonly projectName: string }): VNode | null {
+function Notices({ project }: { readonly project: string }): VNode {
+  const projectName = `projects/${project}`;
   const loader = useLoaded(
     `notices ${projectName}`,
     async (options) => {
@@ -102,11 +121,21 @@ function Notices({ projectName }: { readonly projectName: string }): VNode | nul
     },
     NOTICES_POLL_SECONDS,
   );
-  if (loader.state.value.value?.length === 0 && !loader.state.value.error) return null;
   return (
     <section aria-labelledby="notices">
-      <h2 id="notices">{texts.notices}</h2>
-      <DataView of={loader} lines={1}>
+      <div class="section-head">
+        <h2 id="notices">{texts.notices}</h2>
+        <span class="buttons">
+          <a href={pathOf('notices', { project })}>{texts.allNotices}</a>
+          <a href={pathOf('limits', { project })}>{pageTitles.limits}</a>
+        </span>
+      </div>
+      <DataView
+        of={loader}
+        lines={1}
+        isEmpty={(notices) => notices.length === 0}
+        empty={texts.noNotices}
+      >
         {(notices) => (
           <ul class="plain-list">
             {notices.map(({ name, text, raisedUnix }) => (

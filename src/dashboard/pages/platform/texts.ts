@@ -51,6 +51,10 @@ export const texts = localized({
   noVms: 'No VM is watched yet',
   noVmsHelp: 'VMs appear here with the first readings that a collector or an agent sends.',
   notices: 'Notices',
+  allNotices: 'All notices',
+  noNotices: 'Nothing needs attention now.',
+  limitsReached: (limits: string) => `A limit of this project is reached: ${limits}`,
+  limitsHelp: 'See the limits and what happens beyond them',
   steps: {
     title: 'First steps',
     done: 'Done',

@@ -9,10 +9,12 @@ import { DataView } from '../../components/data-view.tsx';
 import { type Column, Table } from '../../components/table.tsx';
 import { Age, msOf } from '../../components/time.tsx';
 import { read } from '../../data/call.ts';
+import type { Vm } from '../../data/catalogue.ts';
 import { serverClock } from '../../data/clock.ts';
 import { type Load, useLoaded } from '../../data/loaded.ts';
+import { idOf } from '../../data/names.ts';
 import { pathOf } from '../../router/match.ts';
-import { Reading, type Vm, VmState, vmIdOf } from '../vms/readings.tsx';
+import { Reading, VmState } from '../vms/readings.tsx';
 import { texts as vmTexts } from '../vms/texts.ts';
 import { texts } from './texts.ts';
 
@@ -59,7 +61,7 @@ export function WatchedVms({ project }: { readonly project: string }): VNode {
           columns={columns}
           rows={vms}
           keyOf={({ name }) => name}
-          href={({ name }) => pathOf('vm', { project, vm: vmIdOf(name) })}
+          href={({ name }) => pathOf('vm', { project, vm: idOf(name) })}
         />
       )}
     </DataView>
@@ -107,7 +109,7 @@ const columns: readonly Column<Watched>[] = [
     key: 'name',
     title: vmTexts.name,
     width: 'grow',
-    cell: ({ displayName, name }) => displayName || vmIdOf(name),
+    cell: ({ displayName, name }) => displayName || idOf(name),
   },
   { key: 'state', title: vmTexts.state, cell: (vm) => <VmState vm={vm} /> },
   {

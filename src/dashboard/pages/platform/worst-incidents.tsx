@@ -5,10 +5,10 @@ import { DataView } from '../../components/data-view.tsx';
 import { type Column, Table } from '../../components/table.tsx';
 import { Age, msOf } from '../../components/time.tsx';
 import { read } from '../../data/call.ts';
+import { useVms, vmNamesOf } from '../../data/catalogue.ts';
 import { type Load, useLoaded } from '../../data/loaded.ts';
 import type { ResponseOf } from '../../data/rpc-types.ts';
 import { pathOf } from '../../router/match.ts';
-import { useVms, vmNamesOf } from '../alerting/vm-names.ts';
 import { texts } from './texts.ts';
 
 type Incident = ResponseOf<'AlertService', 'listIncidents'>['incidents'][number];
@@ -23,7 +23,7 @@ export function WorstIncidents({ project }: { readonly project: string }): VNode
     (options) => loadWorst(projectName, options),
     POLL_SECONDS,
   );
-  const names = vmNamesOf(useVms(projectName).state.value.value);
+  const names = vmNamesOf(useVms(projectName));
   const { value, error } = loader.state.value;
   // That nothing fires is said by the counts.
   if (value?.length === 0 && !error) return null;

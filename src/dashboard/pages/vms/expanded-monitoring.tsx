@@ -4,18 +4,17 @@
  */
 import { useSignal } from '@preact/signals';
 import type { VNode } from 'preact';
-import { useEffect } from 'preact/hooks';
 import { ActionButton } from '../../components/action-button.tsx';
 import { Badge } from '../../components/badges.tsx';
+import { ConfirmDialog } from '../../components/confirm-dialog.tsx';
 import { CopyButton } from '../../components/copy-button.tsx';
-import { Dialog } from '../../components/dialog.tsx';
 import { MutationStatus } from '../../components/mutation-status.tsx';
 import { SecretOnce } from '../../components/secret-once.tsx';
 import { Age, msOf, Time } from '../../components/time.tsx';
 import { toast } from '../../components/toasts.tsx';
-import { type Mutation, useMutation } from '../../data/mutation.ts';
+import type { Vm } from '../../data/catalogue.ts';
+import { useMutation } from '../../data/mutation.ts';
 import type { ResponseOf } from '../../data/rpc-types.ts';
-import type { Vm } from './readings.tsx';
 import { texts as all } from './texts.ts';
 
 const texts = all.expanded;
@@ -167,40 +166,23 @@ interface UnenrolProps {
 
 function Unenrol({ vmName, title, isOpen, onChanged }: UnenrolProps): VNode {
   const unenrol = useMutation('ProjectService', 'unenrolVm');
-  useDone(unenrol, () => {
-    isOpen.value = false;
-    unenrol.reset();
-    toast(texts.ended);
-    onChanged();
-  });
   return (
-    <Dialog
+    <ConfirmDialog
       title={texts.unenrolAsk(title)}
       isOpen={isOpen.value}
       onClose={() => {
         isOpen.value = false;
       }}
-      actions={
-        <ActionButton
-          needs="EDITOR"
-          look="danger"
-          isBusy={unenrol.state.value.kind === 'sending'}
-          onPress={() => void unenrol.send({ vmName })}
-        >
-          {texts.unenrol}
-        </ActionButton>
-      }
+      action={texts.unenrol}
+      needs="EDITOR"
+      mutation={unenrol}
+      request={() => ({ vmName })}
+      onSaved={() => {
+        toast(texts.ended);
+        onChanged();
+      }}
     >
       <p>{texts.unenrolEffect}</p>
-      <MutationStatus of={unenrol} />
-    </Dialog>
+    </ConfirmDialog>
   );
-}
-
-/** Calls once when the change is saved, whether at the first press or when it was sent again. */
-function useDone<Request, T>(mutation: Mutation<Request, T>, call: () => void): void {
-  const { kind } = mutation.state.value;
-  useEffect(() => {
-    if (kind === 'done') call();
-  }, [kind]);
 }

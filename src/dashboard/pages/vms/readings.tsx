@@ -5,19 +5,12 @@
 import type { VNode } from 'preact';
 import { Badge, StateBadge } from '../../components/badges.tsx';
 import { ageText, msOf } from '../../components/time.tsx';
+import type { Vm } from '../../data/catalogue.ts';
 import { nowMs } from '../../data/clock.ts';
 import { format } from '../../data/preferences.ts';
-import type { ResponseOf } from '../../data/rpc-types.ts';
 import { names, texts as shared } from '../../messages/en.ts';
 import { formatReading } from '../../messages/format.ts';
 import { texts } from './texts.ts';
-
-export type Vm = ResponseOf<'MonitoringService', 'listVMMonitoring'>['vms'][number];
-
-/** The last part of a name: `vm-1` of `projects/p/vms/vm-1`. */
-export function vmIdOf(name: string): string {
-  return name.slice(name.lastIndexOf('/') + 1);
-}
 
 /** The state of a VM; of one that fell silent it is the state in which it was last observed. */
 export function VmState({ vm }: { readonly vm: Vm }): VNode {

@@ -1,5 +1,5 @@
 /** The order of VMs in the list, kept in the address: pure. What is absent stands last, both ways. */
-import type { Vm } from './readings.tsx';
+import type { Vm } from '../../data/catalogue.ts';
 
 export interface Sort {
   readonly key: string;

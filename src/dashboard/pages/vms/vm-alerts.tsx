@@ -164,10 +164,11 @@ function RuleLink({ row }: { readonly row: InstanceRow }): ComponentChildren {
   return path === undefined ? text : <a href={path}>{text}</a>;
 }
 
-/** ` /var` of a mount; empty where the rule watches the VM as a whole. */
+/** ` · ext4 · /var` of a mount; empty where the rule watches the VM as a whole. */
 function labelText(labels: Readonly<Record<string, string>>): string {
-  const text = Object.values(labels).join(', ');
-  return text === '' ? '' : ` ${text}`;
+  return Object.values(labels)
+    .map((value) => ` · ${value}`)
+    .join('');
 }
 
 function lastPart(name: string): string {

@@ -1,10 +1,13 @@
-/** One VM: what is known of it now, its history, what fires on it, and expanded monitoring. */
-import type { ComponentChildren, VNode } from 'preact';
+/** One VM: its newest readings, its history, its open incidents, and expanded monitoring. */
+
+import type { VNode } from 'preact';
 import { StateBadge } from '../../components/badges.tsx';
 import { DataView } from '../../components/data-view.tsx';
+import { Fact } from '../../components/fact.tsx';
 import { NoticeBox } from '../../components/notice-box.tsx';
 import { Age, ageText, msOf } from '../../components/time.tsx';
 import { read } from '../../data/call.ts';
+import type { Vm } from '../../data/catalogue.ts';
 import { nowMs } from '../../data/clock.ts';
 import { useLoaded } from '../../data/loaded.ts';
 import { format } from '../../data/preferences.ts';
@@ -14,7 +17,7 @@ import { pathOf } from '../../router/match.ts';
 import type { PageProps } from '../page.ts';
 import { useTitle } from '../title.ts';
 import { ExpandedMonitoring, expandedText } from './expanded-monitoring.tsx';
-import { Reading, type Vm, VmState } from './readings.tsx';
+import { Reading, VmState } from './readings.tsx';
 import { texts as all } from './texts.ts';
 import { Instances, OpenIncidents } from './vm-alerts.tsx';
 import { VmHistory } from './vm-history.tsx';
@@ -117,14 +120,5 @@ function Facts({ vm }: { readonly vm: Vm }): VNode {
         <code>{name}</code>
       </Fact>
     </dl>
-  );
-}
-
-function Fact(props: { readonly title: string; readonly children: ComponentChildren }): VNode {
-  return (
-    <div>
-      <dt>{props.title}</dt>
-      <dd>{props.children}</dd>
-    </div>
   );
 }

@@ -6,8 +6,10 @@ import { Filters, SearchField, SelectFilter } from '../../components/filters.tsx
 import { type Column, Table } from '../../components/table.tsx';
 import { Age, msOf } from '../../components/time.tsx';
 import { read } from '../../data/call.ts';
+import type { Vm } from '../../data/catalogue.ts';
+import { type Listing, loadPages } from '../../data/listing.ts';
 import { type Load, useLoaded } from '../../data/loaded.ts';
-import { type Listing, loadPages } from '../../data/pages.ts';
+import { idOf } from '../../data/names.ts';
 import { format } from '../../data/preferences.ts';
 import type { RequestOf } from '../../data/rpc-types.ts';
 import { pageTitles } from '../../layout/texts.ts';
@@ -16,7 +18,7 @@ import { formatCount } from '../../messages/format.ts';
 import { query, setQuery } from '../../router/location.ts';
 import { pathOf } from '../../router/match.ts';
 import type { PageProps } from '../page.ts';
-import { Reading, type Vm, VmState, vmIdOf } from './readings.tsx';
+import { Reading, VmState } from './readings.tsx';
 import { parseSort, sortVms, toggledSort } from './sort.ts';
 import { texts } from './texts.ts';
 
@@ -108,7 +110,7 @@ function Vms(props: { readonly listing: VmListing; readonly project: string }): 
         rows={rows}
         rowCount={listing.totalSize}
         keyOf={({ name }) => name}
-        href={({ name }) => pathOf('vm', { project, vm: vmIdOf(name) })}
+        href={({ name }) => pathOf('vm', { project, vm: idOf(name) })}
         sort={sort}
         onSort={(key) => setQuery({ sort: toggledSort(sort, key) })}
       />
@@ -123,7 +125,7 @@ const columns: readonly Column<Vm>[] = [
     title: texts.name,
     width: 'grow',
     isSortable: true,
-    cell: ({ displayName, name }) => displayName || vmIdOf(name),
+    cell: ({ displayName, name }) => displayName || idOf(name),
   },
   { key: 'state', title: texts.state, cell: (vm) => <VmState vm={vm} /> },
   {

@@ -45,6 +45,7 @@ export interface ChatBody {
   readonly short: string;
 }
 
+/** A kind of destination from a chat service: what `registered-kinds.ts` lists. */
 export function chatKind(service: ChatService): NotificationKind {
   return {
     limits: { ...HTTP_LIMITS, spacingMs: service.spacingMs ?? 0 },
@@ -55,6 +56,7 @@ export function chatKind(service: ChatService): NotificationKind {
   };
 }
 
+/** Both forms as one stored body, UTF-8 JSON. */
 export function encodeChatBody({ full, short }: ChatBody): Uint8Array {
   return Buffer.from(JSON.stringify({ full, short }));
 }

@@ -1,6 +1,10 @@
 /** A chat service's judgement of a message: the meaning of its answer, before the outcome. */
 import type { Answer } from '../http/exchange.ts';
 
+/**
+ * `failed` can pass when retried; `refused` cannot, and with `pauses` the destination is paused at
+ * once.
+ */
 export type Judgement =
   | { readonly kind: 'accepted' }
   /** The full form is too large for the service: the short one may pass. */
@@ -13,6 +17,7 @@ export type Judgement =
     }
   | { readonly kind: 'refused'; readonly error: string; readonly pauses: boolean };
 
+/** Makes judgements, so that services state them in one word. */
 export const judgement = {
   accepted: { kind: 'accepted' },
   tooLarge: { kind: 'tooLarge' },

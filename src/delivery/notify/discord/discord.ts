@@ -3,11 +3,11 @@
  * Discord blocks addresses that collect many answers 401, 403 and 404, so the first one pauses.
  */
 
+import { cutTo } from '../../../../actors/platform/plain-text.ts';
 import { oneLine } from '../../../../streams/alerting/wording.ts';
 import { type ChatBody, type ChatService, chatKind } from '../chat/chat-kind.ts';
 import { type Judgement, judgeByStatus, judgement } from '../chat/judgement.ts';
 import type { Answer } from '../http/exchange.ts';
-import { cutTo } from '../message/cut.ts';
 import type { Message } from '../message/message.ts';
 
 /** Characters as they are sent (HOOK-21; the field limits are Discord's). */
@@ -29,6 +29,7 @@ const COLORS = {
 };
 const WARNING_COLOR = 0xed_6c_02;
 
+/** Limits and answers: Discord's developer documentation, "Webhook" and "Rate Limits". */
 export const discordService: ChatService = {
   isHost: (host) => host === 'discord.com',
   // Without a suffix: /slack and /github take other forms.
@@ -40,6 +41,7 @@ export const discordService: ChatService = {
   callUrl: discordUrl,
 };
 
+/** The kind, as it is registered. */
 export const discord = chatKind(discordService);
 
 function renderDiscord(message: Message): ChatBody {

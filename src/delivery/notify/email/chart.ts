@@ -105,6 +105,7 @@ export function chartInWords({ window, threshold, unit }: WindowFacts): string {
 // A PNG encoder for pictures of four colours (W3C PNG specification, third edition). Mail clients
 // drop inline SVG and block remote pictures, but all of them show a small attached PNG.
 
+/** Index into the palette of the drawing. */
 export type Colour = 0 | 1 | 2 | 3;
 type Rgb = readonly [red: number, green: number, blue: number];
 

@@ -19,8 +19,12 @@ import { messageOf } from '../message/message.ts';
 import type { MailServerDeps, NotificationKind } from '../message/notification-kind.ts';
 import { CHART_CID, decodeLetter, encodeLetter, escapeHtml, renderLetter } from './letter.ts';
 
+/**
+ * The kind, as it is registered. Without a mail server it cannot be opened, and deliveries to it
+ * wait.
+ */
 export const email: NotificationKind = {
-  limits: { attemptMs: 30_000, slots: 'mail', spacingMs: 0 },
+  limits: { attemptMs: 30_000, slots: 'mail', spacingMs: 0, attemptsMax: 8 },
   render: (view, delivery, options) =>
     encodeLetter(renderLetter(messageOf(view, delivery, options))),
   open: ({ mail }) => mail && openEmail(mail),
@@ -64,6 +68,7 @@ export function openEmail(deps: MailServerDeps): Channel<MailTarget> | undefined
   });
 }
 
+/** The mailer, and who learns of faults of this service's own setup. */
 export interface EmailSenderDeps {
   /** Without a pool: deliveries wait in their own queue. */
   readonly mailer: Mailer;
@@ -74,6 +79,7 @@ export interface EmailSenderDeps {
   readonly onOurFault: (fault: OurFault, error: MailFault) => void;
 }
 
+/** A sender of its own; closing it closes the mailer's connections. */
 export function createEmailSender(deps: EmailSenderDeps): Channel<MailTarget> {
   return {
     attempt: (request) => attempt(deps, request),

@@ -4,8 +4,8 @@
  * does not become a link.
  */
 
+import { cutText, cutTo } from '../../../../actors/platform/plain-text.ts';
 import { oneLine } from '../../../../streams/alerting/wording.ts';
-import { cutText, cutTo } from '../message/cut.ts';
 import type { Fact, Message } from '../message/message.ts';
 import { CHART_SHOWN, chartInWords, drawChart } from './chart.ts';
 
@@ -19,6 +19,7 @@ export interface EmailBody {
   readonly chart?: string;
 }
 
+/** Content id by which the HTML shows the chart that is attached (RFC 2392). */
 export const CHART_CID = 'chart';
 /** Code points. RFC 5322 advises lines of 78; clients show some 60 of a subject. */
 const SUBJECT_MAX = 150;
@@ -29,6 +30,10 @@ const NAME_WIDTH_MAX = 20;
 const COLOURS = { FIRING: '#c62828', REPEATED: '#c62828', RECOVERED: '#2e7d32', TEST: '#1565c0' };
 const FONT = 'font-family:Arial,Helvetica,sans-serif;font-size:14px;line-height:20px;color:#222';
 
+/**
+ * The mail of a message, cut to the limits of mail and without the recipient, so that one body
+ * serves every attempt.
+ */
 export function renderLetter(message: Message): EmailBody {
   const { chart } = message;
   return {
@@ -39,6 +44,7 @@ export function renderLetter(message: Message): EmailBody {
   };
 }
 
+/** The stored form of a mail, UTF-8 JSON. */
 export function encodeLetter(letter: EmailBody): Uint8Array {
   return Buffer.from(JSON.stringify(letter));
 }

@@ -31,6 +31,10 @@ interface PortRange {
 /** Characters of a URL: receivers accept this length, and answers can be searched for it. */
 const URL_LENGTH_MAX = 2_048;
 
+/**
+ * The operator's exceptions are names, addresses or ranges; everything else that is not public is
+ * refused.
+ */
 export class AddressGuard {
   readonly #names = new Set<string>();
   readonly #ranges = new BlockList();

@@ -19,6 +19,7 @@ const ANSWER_BYTES_READ_MAX = 16 * 1024;
 /** Interim answers (1xx) before the final one: some servers send a few. */
 const INTERIM_ANSWERS_MAX = 16;
 
+/** One request. What must not be stored of its answer is named among its redactions. */
 export interface Post extends Redactions {
   readonly url: string;
   readonly headers: Readonly<Record<string, string>>;
@@ -30,6 +31,7 @@ export interface Post extends Redactions {
 /** An exchange without an answer is already the attempt's outcome. */
 export type Exchanged = Answer | { readonly kind: 'unanswered'; readonly outcome: AttemptOutcome };
 
+/** Sends requests over one agent, whose connections destinations share by origin. */
 export interface HttpExchange {
   /** Never throws for a fault of the network or the endpoint. */
   post(request: Post): Promise<Exchanged>;
@@ -49,6 +51,7 @@ export interface HttpExchangeDeps extends GuardedAgentDeps {
  */
 const NO_ADDRESS_MS = 3_000;
 
+/** Opens an agent of its own; `close` destroys it. */
 export function createHttpExchange(deps: HttpExchangeDeps): HttpExchange {
   const agent = createGuardedAgent(deps);
   return {
@@ -191,6 +194,7 @@ function parseDate(text: string): number | undefined {
 // request, so the URL's path and query (for chats they are the password) and the signing secrets
 // are removed first, then everything that looks like a credential.
 
+/** Bytes of an answer that are kept for people, after redaction. */
 export const EXCERPT_BYTES_MAX = 4 * 1024;
 
 /** Secrets the excerpt must not show. */
@@ -328,6 +332,7 @@ function decoded(part: string): string {
 
 type Failed = Extract<AttemptOutcome, { kind: 'failed' }>;
 
+/** An endpoint's answer, whatever its status. */
 export interface Answer {
   readonly kind: 'answered';
   readonly httpStatus: number;
@@ -341,6 +346,7 @@ export interface Answer {
 /** Statuses of an endpoint that asks for less, or is in trouble itself (HOOK-16). */
 const SLOWING: ReadonlySet<number> = new Set([429, 502, 503, 504]);
 
+/** The outcome of an answer that the kind judges to be a success. */
 export function accepted({ httpStatus, excerpt }: Answer): AttemptOutcome {
   return { kind: 'accepted', httpStatus, ...excerptField(excerpt) };
 }

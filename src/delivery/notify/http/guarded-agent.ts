@@ -11,6 +11,7 @@ const CONNECT_MS = 3_000;
 const KEEP_ALIVE_MS = 10_000;
 const HEADER_BYTES_MAX = 16 * 1024;
 
+/** The guard, and how names are resolved. */
 export interface GuardedAgentDeps {
   readonly guard: AddressGuard;
   readonly resolve?: Resolve;
@@ -43,6 +44,7 @@ export class ResolverSilent extends Error {
   }
 }
 
+/** An agent that dials only what the guard allows. Its caller destroys it. */
 export function createGuardedAgent(deps: GuardedAgentDeps): Agent {
   const { keepAliveMs = KEEP_ALIVE_MS } = deps;
   return new Agent({
@@ -109,6 +111,7 @@ export type Resolve = (
   done: (error: NodeJS.ErrnoException | null, addresses: readonly LookupAddress[]) => void,
 ) => void;
 
+/** Which names may come from a hosts file, and which servers are asked for the others. */
 export interface ResolveOptions {
   /** Names the operator allows: they may exist only in a hosts file. */
   readonly isAllowedName: (host: string) => boolean;

@@ -22,6 +22,7 @@ export interface Fact {
   readonly value: string;
 }
 
+/** What every kind makes its own form of. */
 export interface Message {
   readonly event: NotificationEvent;
   /** INFO, WARNING or CRITICAL; '' for a test. */

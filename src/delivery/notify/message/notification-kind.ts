@@ -4,6 +4,7 @@
  */
 import type { Channel, SendingLimits } from '../../../../actors/delivery/notifier-port.ts';
 import type { ProjectView } from '../../../../actors/platform/host/host-port.ts';
+import { ATTEMPT_CAP_MAX } from '../../../../machines/delivery/attempt-cap.ts';
 import type { DeliveryContext } from '../../../../machines/delivery/delivery.ts';
 import type { Clock } from '../../../../streams/platform/clock.ts';
 import type { Log } from '../../../platform/log.ts';
@@ -59,4 +60,6 @@ export interface MailServerDeps {
 }
 
 /** Limits of most kinds that are sent over HTTP (HOOK-14). */
-export const HTTP_LIMITS: SendingLimits = { attemptMs: 10_000, slots: 'web', spacingMs: 0 };
+export const HTTP_LIMITS: SendingLimits = {
+  ...{ attemptMs: 10_000, slots: 'web', spacingMs: 0, attemptsMax: ATTEMPT_CAP_MAX },
+};

@@ -3,11 +3,11 @@
  * in which Slack renders no formatting, mentions or links; & < > must be entities.
  */
 
+import { cutTo } from '../../../../actors/platform/plain-text.ts';
 import { oneLine } from '../../../../streams/alerting/wording.ts';
 import { type ChatBody, type ChatService, chatKind } from '../chat/chat-kind.ts';
 import { type Judgement, judgeByStatus, judgement } from '../chat/judgement.ts';
 import type { Answer } from '../http/exchange.ts';
-import { cutTo } from '../message/cut.ts';
 import type { Fact, Message } from '../message/message.ts';
 
 /** Characters, counted as they are sent (HOOK-19). */

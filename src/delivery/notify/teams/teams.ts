@@ -3,11 +3,11 @@
  * a subset of Markdown, so names are escaped. The URL is signed, so it is sent byte for byte.
  */
 
+import { cutTo } from '../../../../actors/platform/plain-text.ts';
 import { oneLine } from '../../../../streams/alerting/wording.ts';
 import { type ChatBody, type ChatService, chatKind } from '../chat/chat-kind.ts';
 import { type Judgement, judgeByStatus, judgement } from '../chat/judgement.ts';
 import type { Answer } from '../http/exchange.ts';
-import { cutTo } from '../message/cut.ts';
 import type { Message } from '../message/message.ts';
 
 /** Teams takes 28,672 bytes of the card as it wraps it; ours are 20,000 (HOOK-20). */

@@ -12,6 +12,7 @@ import type {
   UrlTarget,
 } from '../../../../actors/delivery/notifier-port.ts';
 import type { ProjectView } from '../../../../actors/platform/host/host-port.ts';
+import { cutTo } from '../../../../actors/platform/plain-text.ts';
 import type { DeliveryContext } from '../../../../machines/delivery/delivery.ts';
 import { metricCatalogue } from '../../../../streams/telemetry/metrics/catalogue.ts';
 import { parseLabels } from '../../../../streams/telemetry/samples/series-key.ts';
@@ -22,7 +23,6 @@ import {
 import { unixSeconds } from '../../../platform/api/message-fields.ts';
 import { nameOf } from '../../../platform/api/resource-name.ts';
 import { type Answer, accepted, failed, refused } from '../http/exchange.ts';
-import { cutTo } from '../message/cut.ts';
 import {
   type ChannelDeps,
   HTTP_LIMITS,

@@ -61,6 +61,7 @@ import {
 const LOOKBACK_MS = 5 * 60 * 1000;
 const SUBQUERY_STEP_MS = 60 * 1000;
 
+/** Options that Prometheus sets by flag for all queries; here each query may have its own. */
 export interface EngineOptions {
   /** How long the newest sample counts as the present, ms. Default, and for 0, 5 minutes. */
   readonly lookbackMs?: number;
@@ -68,12 +69,17 @@ export interface EngineOptions {
   readonly subqueryStepMs?: number;
 }
 
+/** A query at one moment. It answers with whatever type the expression has. */
 export interface InstantQuery extends EngineOptions {
   readonly expression: string;
   /** Unix ms. */
   readonly timeMs: number;
 }
 
+/**
+ * A query at each step of a stretch. It answers with a matrix; an expression of type string or
+ * matrix is refused as bad_data.
+ */
 export interface RangeQuery extends EngineOptions {
   readonly expression: string;
   /** First and last step, both inclusive, Unix ms. */
@@ -82,6 +88,10 @@ export interface RangeQuery extends EngineOptions {
   readonly stepMs: number;
 }
 
+/**
+ * One series of a matrix. Steps without a sample are left out, so that both arrays may be shorter
+ * than the grid.
+ */
 export interface ResultSeries {
   readonly labels: Labels;
   /** Unix ms, rising. */
@@ -89,6 +99,7 @@ export interface ResultSeries {
   readonly values: Float64Array;
 }
 
+/** The value of a query by its type, as `data` of Prometheus's HTTP API distinguishes it. */
 export type ResultData =
   | { readonly type: 'scalar'; readonly timeMs: number; readonly value: number }
   | { readonly type: 'string'; readonly timeMs: number; readonly value: string }
@@ -101,12 +112,17 @@ export type ResultData =
   /** Sorted by labels. */
   | { readonly type: 'matrix'; readonly series: readonly ResultSeries[] };
 
+/**
+ * The value, and what the evaluation noticed: `warnings` about the result's meaning, `infos` about
+ * the expression. Each text once, with its position.
+ */
 export interface QueryResult {
   readonly data: ResultData;
   readonly warnings: readonly string[];
   readonly infos: readonly string[];
 }
 
+/** What an evaluation needs from its caller. The source is confined to one project already. */
 export interface QueryDeps {
   readonly source: SeriesSource;
   readonly budget: Budget;

@@ -16,6 +16,10 @@ import { bareArgument, rangeArgument, vectorArgument } from './arguments.ts';
 import type { CallContext, PromqlFunction } from './function.ts';
 import { WindowLocator } from './windows.ts';
 
+/**
+ * Both answer with at most one series. Its labels are those of the equality matchers; a label that
+ * is matched twice is left out.
+ */
 export const absenceFunctions: Readonly<Record<string, PromqlFunction>> = {
   absent: (context) => {
     const found = takePresence(context.grid.count, context.budget);

@@ -6,6 +6,10 @@ import type { Call, Expr, Span } from '../ast.ts';
 import type { RangeValue, SeriesColumn } from '../values.ts';
 import type { CallContext } from './function.ts';
 
+/**
+ * Evaluates the argument at `index`: a column for each of its series. Throws `TypeError` when its
+ * type is another.
+ */
 export function vectorArgument(context: CallContext, index: number): readonly SeriesColumn[] {
   const value = context.evaluate(argumentAt(context.call, index));
   if (value.type !== 'vector') throw mismatch(context.call, index, 'vector');
@@ -19,12 +23,17 @@ export function scalarArgument(context: CallContext, index: number): Float64Arra
   return value.values;
 }
 
+/**
+ * The text of a literal argument; it is the same at every step. Throws `TypeError` when its type is
+ * another.
+ */
 export function stringArgument(context: CallContext, index: number): string {
   const value = context.evaluate(argumentAt(context.call, index));
   if (value.type !== 'string') throw mismatch(context.call, index, 'string');
   return value.value;
 }
 
+/** The samples of a matrix argument, selector or subquery, with the windows still to be found. */
 export function rangeArgument(context: CallContext, index: number): RangeValue {
   return context.evaluateRange(argumentAt(context.call, index));
 }
@@ -45,6 +54,9 @@ export function argumentSpan({ call }: CallContext, index: number): Span {
   return expr.kind === 'subquery' ? { from: 0, to: 0 } : expr.span;
 }
 
+/**
+ * The expression at `index`, unevaluated. Throws `TypeError` when the call has no such argument.
+ */
 export function argumentAt(call: Call, index: number): Expr {
   const expr = call.args[index];
   if (expr === undefined) throw new TypeError(`${call.func.name} has no argument ${index}`);

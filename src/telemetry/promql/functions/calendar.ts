@@ -29,6 +29,7 @@ const PARTS: Readonly<Record<string, (seconds: number) => number>> = {
   year: (seconds) => dateOf(dayOf(seconds)).year,
 };
 
+/** `minute()` to `year()`. Without an argument they take the time of the step itself. */
 export const calendarFunctions: Readonly<Record<string, PromqlFunction>> = Object.fromEntries(
   Object.entries(PARTS).map(([name, part]) => {
     const apply: PromqlFunction = (context) => {

@@ -13,6 +13,10 @@ import { argumentAt, scalarArgument, vectorArgument } from './arguments.ts';
 import { mapElements } from './elementwise.ts';
 import type { CallContext, PromqlFunction } from './function.ts';
 
+/**
+ * Functions that change a value's type or order: `scalar`, `vector`, `time`, `timestamp`, `sort`
+ * and theirs. Sorting means something in instant queries alone.
+ */
 export const conversionFunctions: Readonly<Record<string, PromqlFunction>> = {
   pi: (context) => scalarOf(context, () => Math.PI),
   time: (context) => scalarOf(context, (step) => stepMs(context.grid, step) / 1000),

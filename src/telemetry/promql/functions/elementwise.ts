@@ -65,6 +65,10 @@ const simpleFunctions = Object.entries(SIMPLE).map(([name, compute]) => {
   return [name, apply] as const;
 });
 
+/**
+ * One number in, one number out, at each step and series; absent stays absent, and NaN is passed on
+ * as a value.
+ */
 export const elementwiseFunctions: Readonly<Record<string, PromqlFunction>> = {
   ...Object.fromEntries(simpleFunctions),
   round: (context) => {

@@ -25,6 +25,10 @@ export interface CallContext {
   evaluateTimes(argument: Expr): VectorValue;
 }
 
+/**
+ * Computes a call for all steps at once. It evaluates its own arguments, because a few take the
+ * expression instead of its value.
+ */
 export type PromqlFunction = (context: CallContext) => Value;
 
 /**

@@ -22,6 +22,10 @@ const ofNativeHistograms: PromqlFunction = (context) => {
   return { type: 'vector', series: [] };
 };
 
+/**
+ * Functions over buckets. Which series are buckets of one histogram is decided by their labels
+ * without `le`.
+ */
 export const histogramFunctions: Readonly<Record<string, PromqlFunction>> = {
   histogram_avg: ofNativeHistograms,
   histogram_count: ofNativeHistograms,

@@ -11,6 +11,10 @@ import { joinLabelValue, type Labels, takeLabels, type VectorValue } from '../va
 import { stringArgument, vectorArgument } from './arguments.ts';
 import type { CallContext, PromqlFunction } from './function.ts';
 
+/**
+ * Functions over labels alone; values and absence are shared with the argument. Two series that
+ * come to have the same labels are refused.
+ */
 export const labelFunctions: Readonly<Record<string, PromqlFunction>> = {
   label_replace: (context) => {
     const [target, template, source, pattern] = stringArguments(context);

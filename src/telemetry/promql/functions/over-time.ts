@@ -22,6 +22,10 @@ import {
   type WindowOptions,
 } from './windows.ts';
 
+/**
+ * Aggregations of one series over its window. A window without a sample has no value; they drop the
+ * metric's name except where `keepsName` says so.
+ */
 export const overTimeFunctions: Readonly<Record<string, PromqlFunction>> = {
   avg_over_time: ofKernel(() => avgKernel),
   sum_over_time: ofKernel(() => sumKernel),

@@ -19,6 +19,10 @@ const RATE: ChangeOptions = { isCounter: true, perSecond: true };
 const INCREASE: ChangeOptions = { isCounter: true, perSecond: false };
 const GAUGE: ChangeOptions = { isCounter: false, perSecond: false };
 
+/**
+ * Functions of change. A window with fewer than two samples has no value. Counters (`rate`,
+ * `increase`, `irate`) that fall are taken as having been reset to 0.
+ */
 export const rateFunctions: Readonly<Record<string, PromqlFunction>> = {
   rate: (context) => counterChange(context, RATE),
   increase: (context) => counterChange(context, INCREASE),

@@ -7,6 +7,10 @@ import { rangeArgument, scalarArgument } from './arguments.ts';
 import type { PromqlFunction, Window } from './function.ts';
 import { evaluateWindows, overRuns, perWindow } from './windows.ts';
 
+/**
+ * `deriv` in units a second, `predict_linear` in the units of the series. Both need two samples in
+ * the window.
+ */
 export const regressionFunctions: Readonly<Record<string, PromqlFunction>> = {
   deriv: (context) => {
     const line = new Regression();

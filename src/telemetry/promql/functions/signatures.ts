@@ -49,6 +49,10 @@ export const EXPERIMENTAL_FUNCTIONS: ReadonlySet<string> = new Set([
   'ts_of_min_over_time',
 ]);
 
+/**
+ * By name, as it is called. A name that is missing here is refused as an unknown function before
+ * anything is read.
+ */
 export const functionSignatures: ReadonlyMap<string, FunctionSignature> = new Map(
   Object.entries(ROWS).flatMap(([form, names]) =>
     names.split(/\s+/).map((name) => [name, signatureOf(name, form)] as const),

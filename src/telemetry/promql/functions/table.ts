@@ -14,6 +14,9 @@ import { rateFunctions } from './rate.ts';
 import { regressionFunctions } from './regression.ts';
 import { functionSignatures } from './signatures.ts';
 
+/**
+ * By name. The keys are those of `functionSignatures`, which is checked when the module is loaded.
+ */
 export const functionTable: ReadonlyMap<string, PromqlFunction> = new Map(
   [
     absenceFunctions,

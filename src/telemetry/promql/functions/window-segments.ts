@@ -10,6 +10,10 @@
 import type { Budget } from '../budget.ts';
 import type { WindowBounds } from './windows.ts';
 
+/**
+ * Segments of a series's windows: window `i` is the segments `from[i]` to `to[i] - 1`, in the order
+ * of time.
+ */
 export interface WindowSegments {
   /** The stretches as windows of their own, none empty. */
   readonly stretches: WindowBounds;
@@ -27,6 +31,10 @@ const SEGMENT_BYTES = 4 * Int32Array.BYTES_PER_ELEMENT;
 /** Average number of windows per sample from which segments are cheaper. */
 const OVERLAP_MIN = 3;
 
+/**
+ * True when windows share so many samples that aggregating segments first is less work than
+ * visiting every window.
+ */
 export function overlapMuch({ from, to, count, visits }: WindowBounds): boolean {
   return visits > OVERLAP_MIN * ((to[count - 1] as number) - (from[0] as number));
 }

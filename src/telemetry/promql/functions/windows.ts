@@ -42,8 +42,13 @@ export interface WindowBatch {
   untilStep: number;
 }
 
+/**
+ * Fills `out` at the batch's steps from windows of one run. It sets `present` where the window has
+ * a value, and leaves the rest at 0.
+ */
 export type BatchKernel = (batch: WindowBatch, out: Column) => void;
 
+/** What the driver has to know of a function besides its kernel. */
 export interface WindowOptions {
   /** `last_over_time` alone is still the metric. */
   readonly keepsName?: boolean;
@@ -220,6 +225,10 @@ export interface WindowBounds {
 /** Of one window. */
 const BOUNDS_BYTES = 2 * Int32Array.BYTES_PER_ELEMENT;
 
+/**
+ * Finds the samples of each step's window in a series, moving forward only. Its bounds are taken
+ * from the budget until `giveBack`.
+ */
 export class WindowLocator {
   readonly #range: RangeValue;
   readonly #budget: Budget;
@@ -317,6 +326,7 @@ function firstAfter(timesMs: Float64Array, from: number, guess: number, limitMs:
   return low;
 }
 
+/** Reads samples by their index over all runs of a series. It is quickest when indexes rise. */
 export class SampleCursor {
   readonly #runs: readonly SampleRun[];
   #run = 0;

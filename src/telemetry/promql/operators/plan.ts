@@ -12,6 +12,7 @@ import {
 } from '../ast.ts';
 import type { Matcher } from '../matcher.ts';
 
+/** What is known of an expression before it is evaluated. */
 export interface Plan {
   /** Parts that do not depend on the step; literals are not among them. */
   readonly invariant: ReadonlySet<Expr>;
@@ -34,6 +35,7 @@ const TIME_DEPENDENT: ReadonlySet<string> = new Set([
   'year',
 ]);
 
+/** Plans an expression in one pass over its tree. Nothing is evaluated, and nothing is read. */
 export function planOf(expr: Expr): Plan {
   const planner = new Planner();
   planner.isInvariant(expr);
@@ -98,6 +100,7 @@ export function selectorKey({ matchers, offsetMs, at }: VectorSelector): string 
   return JSON.stringify([matchersKey(matchers), offsetMs, atKey(at)]);
 }
 
+/** Key by which equal sets of matchers are found, whatever their order. */
 export function matchersKey(matchers: readonly Matcher[]): string {
   return JSON.stringify(matchers.map(({ label, op, value }) => [label, op, value]).sort());
 }

@@ -32,6 +32,7 @@ export interface QueryRange {
   readonly endMs: number;
 }
 
+/** `offset` and `@` of a selector or subquery. */
 export interface TimeModifiers {
   /** Positive looks back, ms. */
   readonly offsetMs: number;
@@ -45,6 +46,10 @@ export interface LookTimes {
   readonly count: number;
 }
 
+/**
+ * The times that a selector reads at for the steps of `grid`: moved by its offset, and one and the
+ * same with `@`. `range` is the query's own, for `@ start()` and `@ end()`.
+ */
 export function lookTimes(
   { offsetMs, at }: TimeModifiers,
   grid: Grid,
@@ -55,6 +60,7 @@ export function lookTimes(
   return { firstMs: fixedTime(at, range) - offsetMs, stepMs: 0, count };
 }
 
+/** The last of the times, Unix ms: nothing later is read from the source. */
 export function lastLook({ firstMs, stepMs, count }: LookTimes): number {
   return firstMs + (count - 1) * stepMs;
 }
@@ -68,6 +74,9 @@ function fixedTime(at: AtModifier, { startMs, endMs }: QueryRange): number {
 // Steps and samples both go forward in time, so one pointer a series walks along its samples; it
 // doubles its stride where the steps are far apart.
 
+/**
+ * An instant selection: the series that were found, when to look, and what to answer of the sample.
+ */
 export interface VectorSelection {
   readonly series: readonly StoredSeries[];
   readonly look: LookTimes;

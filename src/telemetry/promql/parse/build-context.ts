@@ -6,6 +6,9 @@ import type { RegexpBudget } from '../matcher.ts';
 import type { SyntaxTree } from './syntax-tree.ts';
 import type { Token } from './token.ts';
 
+/**
+ * One piece of an expression while its tree is built. Positions are those of the whole expression.
+ */
 export class BuildContext {
   readonly text: string;
   /** Of the whole expression. */

@@ -18,6 +18,7 @@ export type Place =
   | 'comma'
   | 'closing';
 
+/** One token as the grammar reads it, and the kind of place that it stands at. */
 export interface CanonicalToken {
   readonly word: string;
   readonly place: Place;

@@ -10,6 +10,7 @@ import {
 } from '../ast.ts';
 import { formatNumber } from './print.ts';
 
+/** One node as plain JSON, its children nested in it. */
 export type Described = Readonly<Record<string, unknown>>;
 
 /** As deep as the expression: more than `JSON.stringify` can take, for one. */

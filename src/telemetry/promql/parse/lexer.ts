@@ -7,12 +7,17 @@
 import { goCodePoint, goQuote } from '../format-go.ts';
 import { kindOfWord, type Token, type TokenKind } from './token.ts';
 
+/** All tokens up to the end or to the first fault. */
 export interface Lexed {
   readonly tokens: readonly Token[];
   /** Why and where it stopped, null when the text was read to its end. */
   readonly fault: { readonly message: string; readonly at: number } | null;
 }
 
+/**
+ * Cuts a text into tokens. It throws nothing: the parser decides whether the fault or an earlier
+ * token is reported.
+ */
 export function lex(text: string): Lexed {
   return new Lexer(text).run();
 }
@@ -269,6 +274,7 @@ function runeQuote(character: string): string {
   return character === '' ? "'\uFFFD'" : goQuote(character, "'");
 }
 
+/** Result of scanning a number or duration at one place. */
 export interface Scanned {
   readonly ok: boolean;
   /** Offset after the last character that was looked at and taken. */

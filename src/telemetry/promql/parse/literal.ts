@@ -5,6 +5,7 @@ import { goQuote } from '../format-go.ts';
 import type { BuildContext } from './build-context.ts';
 import type { Token } from './token.ts';
 
+/** A string token without its quotes, escapes resolved. Within backquotes nothing is an escape. */
 export function stringLiteral({ text, from, to }: Token): StringLiteral {
   return { kind: 'string', value: stringOf(text), span: { from, to } };
 }

@@ -11,6 +11,7 @@ export interface Sequence {
   readonly pieces: Piece[];
 }
 
+/** One operator, sign or operand, and the text that the grammar is shown for it. */
 export class Piece {
   readonly role: 'operator' | 'sign' | 'operand';
   /** Words with blanks between, for the grammar. */
@@ -37,6 +38,10 @@ export class Piece {
   }
 }
 
+/**
+ * An expression in pieces: the sequence at the top, and those in parentheses reached from its
+ * pieces.
+ */
 export interface SplitExpression {
   readonly root: Sequence;
   /** Those of all sequences. */

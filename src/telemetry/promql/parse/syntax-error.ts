@@ -17,6 +17,10 @@ interface Misplaced {
   readonly index: number;
 }
 
+/**
+ * The error for the token that is out of place, worded and placed as Prometheus 3.5 does. It does
+ * not throw it.
+ */
 export function syntaxError(text: string, misplaced: Misplaced): PromqlError {
   const { tokens, words, index } = misplaced;
   const token = tokens[index];

@@ -4,6 +4,10 @@
  */
 import { goQuote } from '../format-go.ts';
 
+/**
+ * What a token is, as far as it can be seen without what stands around it, braces and brackets
+ * apart.
+ */
 export type TokenKind =
   | 'identifier'
   /** A name with a colon in it, which no label or function may have. */
@@ -20,6 +24,7 @@ export type TokenKind =
   | 'mark'
   | 'end';
 
+/** One word of an expression. */
 export interface Token {
   readonly kind: TokenKind;
   /** Canonical spelling of anything that has one (keywords in lower case), else as `text`. */
@@ -50,6 +55,10 @@ export function kindOfWord(text: string): TokenKind {
 /** Keywords that may stand where a metric's name does. */
 const NAMELIKE = new Set(['and', 'or', 'unless', 'offset', 'by', 'without']);
 
+/**
+ * True for a token that may stand as a metric's name: aggregators and most keywords may, as in
+ * Prometheus.
+ */
 export function mayNameMetric({ kind, word }: Token): boolean {
   return (
     kind === 'identifier' ||

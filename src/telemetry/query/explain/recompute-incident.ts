@@ -46,6 +46,7 @@ export interface RecomputeRequest {
   readonly retainedFromMs: number;
 }
 
+/** What stored samples say of an incident's decision. `detail` is a sentence for people. */
 export interface Recomputation {
   readonly status: 'AGREES' | 'DIFFERS' | 'NOT_POSSIBLE';
   readonly detail: string;
@@ -190,6 +191,9 @@ export const recomputeMethods = (history: HistoryView): Readonly<Record<string, 
   }),
 });
 
+/**
+ * Recomputing, as the main thread calls it: requests go to the query threads, 10 s each (LIMIT-03).
+ */
 export interface IncidentRecomputations {
   /**
    * Throws a `Refusal` (RESPONSE_TOO_LARGE, QUERY_TIMEOUT), or the reason of `signal`.
@@ -204,6 +208,7 @@ export interface IncidentRecomputationsDeps {
   readonly clock: Clock;
 }
 
+/** Wraps the query threads. It holds nothing of its own, so that it needs no close. */
 export function createIncidentRecomputations({
   threads,
   clock,

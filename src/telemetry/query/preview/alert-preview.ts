@@ -15,16 +15,28 @@ import {
   previewFromMs,
   previewVm,
   telemetryFromMs,
+  unknownPath,
   type VmPreview,
 } from '../../../../streams/alerting/evaluation/preview.ts';
+import type {
+  PathSegment,
+  RecomputedPath,
+} from '../../../../streams/alerting/evaluation/recompute-path.ts';
 import type { Clock } from '../../../../streams/platform/clock.ts';
 import { Refusal, type RefusalReason } from '../../../../streams/platform/refusal.ts';
 import type { EvaluationRule } from '../../../../streams/telemetry/entry.ts';
 import { AGE_METRIC } from '../../../../streams/telemetry/metrics/catalogue.ts';
+import { expectedIntervals } from '../../../../streams/telemetry/metrics/coverage.ts';
 import { SAMPLING_INTERVAL_MS } from '../../../../streams/telemetry/metrics/derive-columns.ts';
 import { seriesNamesOf } from '../../../../streams/telemetry/metrics/query.ts';
 import type { Log } from '../../../platform/log.ts';
-import { PREVIEW_FIRINGS_MAX, PREVIEW_SAMPLES_MAX } from '../threads/limits.ts';
+import {
+  PREVIEW_FIRINGS_MAX,
+  PREVIEW_INSTANCES_MAX,
+  PREVIEW_SAMPLES_MAX,
+  PREVIEW_SEGMENTS_MAX,
+  PREVIEW_UNKNOWN_NAMES_MAX,
+} from '../threads/limits.ts';
 import { type QueryThreads, runQuery } from '../threads/query-threads.ts';
 
 /** What is asked, checked; plain data, because it goes to a thread. Times are Unix ms. */
@@ -35,8 +47,17 @@ export interface AlertPreviewRequest {
   readonly toMs: number;
   /** Nothing older is read. */
   readonly retainedFromMs: number;
+  /** true: `instances` are listed. Default false. */
+  readonly withInstances?: boolean;
+  /** The series to answer `trace` for; labels are canonical. */
+  readonly traced?: { readonly vm: string; readonly labels: string };
 }
 
+/**
+ * What a rule would have done over the window. `queryStatus` says whether all VMs could be read,
+ * `historyStatus` whether their history covers the window; counts are of samples of the rule's
+ * metric.
+ */
 export interface AlertPreview {
   readonly queryStatus: 'OK' | 'PARTIAL' | 'FAILED';
   readonly historyStatus: 'COMPLETE' | 'PARTIAL' | 'NONE';
@@ -48,6 +69,24 @@ export interface AlertPreview {
   readonly truncated: boolean;
   /** VMs whose history could not be read, and why the first of them: for the log. */
   readonly unreadable: { readonly vms: number; readonly first?: VmFailure };
+  /** VMs of which no value is known, some by name. */
+  readonly unknown: { readonly vms: number; readonly names: readonly string[] };
+  /** Those that would have fired first; `omitted` were too many. */
+  readonly instances: { readonly listed: readonly PreviewedInstance[]; readonly omitted: number };
+  readonly trace?: RecomputedPath;
+}
+
+/** One series of one VM over the window. */
+export interface PreviewedInstance {
+  readonly vm: string;
+  /** Canonical label part, '' = of the VM. */
+  readonly labels: string;
+  /** How often it would have fired. */
+  readonly firings: number;
+  /** The newest ones, without a break. */
+  readonly segments: readonly PathSegment[];
+  /** There were older ones. */
+  readonly truncated: boolean;
 }
 
 interface VmFailure {
@@ -85,10 +124,17 @@ export function previewAlert(
       retiredMs > request.fromMs && (chosen === undefined || chosen.has(id)),
   );
   checkSize(vms.length, request);
-  const sum = new Sum(vms.length);
+  const sum = new Sum(vms.length, request.withInstances === true);
   for (const vm of vms) {
     if (isCancelled()) throw new ReadCancelled();
-    sum.add(vm.id, previewOne(history, lifeOf(request, vm), vm, isCancelled));
+    const isTraced = request.traced?.vm === vm.id;
+    const withPaths = isTraced || request.withInstances === true;
+    const life = { ...lifeOf(request, vm), withPaths };
+    const part = previewOne(history, life, vm, isCancelled);
+    sum.add(vm.id, part);
+    if (isTraced && part.paths) {
+      sum.trace = part.paths.get(request.traced?.labels ?? '') ?? unknownPath(life);
+    }
   }
   return sum.answer();
 }
@@ -113,20 +159,18 @@ function lifeOf(
 }
 
 type Part = { readonly expectedSamples: number } & (
-  | VmPreview
-  | { readonly failure: string; readonly firings?: never }
+  | (Omit<VmPreview, 'evaluated'> & { readonly evaluatedSamples: number })
+  | { readonly failure: string; readonly firings?: never; readonly paths?: never }
 );
 
 function previewOne(
   history: PreviewedHistory,
-  request: AlertPreviewRequest,
+  request: AlertPreviewRequest & { readonly withPaths: boolean },
   { id: vm, registeredMs, retiredMs }: PreviewedVm,
   isCancelled: () => boolean,
 ): Part {
-  const { rule, fromMs, toMs } = request;
+  const { rule, fromMs, toMs, withPaths } = request;
   const names = seriesNamesOf(rule.metricId);
-  const expectedSince = (knownMs: number) =>
-    Math.max(0, Math.round((toMs - Math.max(fromMs, knownMs)) / SAMPLING_INTERVAL_MS));
   let columns: ReturnType<HistoryView['read']>;
   try {
     const read = {
@@ -140,12 +184,13 @@ function previewOne(
   } catch (error) {
     if (error instanceof ReadCancelled) throw error;
     const failure = error instanceof Error ? error.message : String(error);
-    return { failure, expectedSamples: expectedSince(registeredMs) };
+    const expectedSamples = expectedIntervals({ fromMs, toMs, knownMs: registeredMs });
+    return { failure, expectedSamples };
   }
   const checkpoint = (): void => {
     if (isCancelled()) throw new ReadCancelled();
   };
-  const preview = previewVm({ rule, vm, columns, fromMs, toMs, checkpoint });
+  const preview = previewVm({ rule, vm, columns, fromMs, toMs, checkpoint, withPaths });
   // Rows that had been buffered are older than the VM's registration.
   const knownMs = Math.min(registeredMs, columns.timesMs[0] ?? registeredMs);
   // With the VM end its alerts.
@@ -153,7 +198,14 @@ function previewOne(
     toMs === retiredMs
       ? preview.firings.map((one) => ({ endedMs: toMs, ...one }))
       : preview.firings;
-  return { ...preview, firings, expectedSamples: expectedSince(knownMs) };
+  const expectedSamples = expectedIntervals({ fromMs, toMs, knownMs });
+  const { evaluated, ...found } = preview;
+  return {
+    ...found,
+    firings,
+    expectedSamples,
+    evaluatedSamples: evaluated.within(expectedSamples),
+  };
 }
 
 /** Where the samples must begin that decide the window, Unix ms. */
@@ -182,10 +234,15 @@ class Sum {
   #unreadable = 0;
   #first: VmFailure | undefined;
   #truncated = false;
+  #unknown = 0;
+  readonly #unknownNames: string[] = [];
+  readonly #instances: PreviewedInstances | undefined;
+  trace: RecomputedPath | undefined;
 
   /** @param vms how many there will be */
-  constructor(vms: number) {
+  constructor(vms: number, withInstances: boolean) {
     this.#vms = vms;
+    this.#instances = withInstances ? new PreviewedInstances() : undefined;
   }
 
   add(vm: string, part: Part): void {
@@ -193,9 +250,13 @@ class Sum {
     if ('failure' in part) {
       this.#unreadable++;
       this.#first ??= { vm, message: part.failure };
+      this.#addUnknown(vm);
       return;
     }
     this.#evaluated += part.evaluatedSamples;
+    // Of telemetry silence is what is known.
+    if (part.evaluatedSamples === 0 && part.firings.length === 0) this.#addUnknown(vm);
+    this.#instances?.add(vm, part);
     if (part.reachesBack) this.#reachingBack++;
     const room = PREVIEW_FIRINGS_MAX - this.#firings.length;
     if (part.firings.length > room) this.#truncated = true;
@@ -211,7 +272,15 @@ class Sum {
       firings: this.#firings,
       truncated: this.#truncated,
       unreadable: { vms: this.#unreadable, ...(this.#first && { first: this.#first }) },
+      unknown: { vms: this.#unknown, names: this.#unknownNames },
+      instances: this.#instances?.answer() ?? { listed: [], omitted: 0 },
+      ...(this.trace && { trace: this.trace }),
     };
+  }
+
+  #addUnknown(vm: string): void {
+    this.#unknown++;
+    if (this.#unknownNames.length < PREVIEW_UNKNOWN_NAMES_MAX) this.#unknownNames.push(vm);
   }
 
   #queryStatus(): AlertPreview['queryStatus'] {
@@ -222,6 +291,30 @@ class Sum {
   #historyStatus(): AlertPreview['historyStatus'] {
     if (this.#evaluated === 0) return 'NONE';
     return this.#reachingBack === this.#vms ? 'COMPLETE' : 'PARTIAL';
+  }
+}
+
+/** Instances with their paths, as many as an answer may list; those that would have fired come first. */
+class PreviewedInstances {
+  readonly #fired: PreviewedInstance[] = [];
+  readonly #quiet: PreviewedInstance[] = [];
+  #count = 0;
+
+  add(vm: string, { paths, firings }: Pick<VmPreview, 'paths' | 'firings'>): void {
+    for (const [labels, { segments }] of paths) {
+      this.#count++;
+      const times = firings.filter((one) => one.labels === labels).length;
+      const ofKind = times > 0 ? this.#fired : this.#quiet;
+      if (ofKind.length >= PREVIEW_INSTANCES_MAX) continue;
+      const truncated = segments.length > PREVIEW_SEGMENTS_MAX;
+      const newest = segments.slice(-PREVIEW_SEGMENTS_MAX);
+      ofKind.push({ vm, labels, firings: times, segments: newest, truncated });
+    }
+  }
+
+  answer(): AlertPreview['instances'] {
+    const listed = [...this.#fired, ...this.#quiet].slice(0, PREVIEW_INSTANCES_MAX);
+    return { listed, omitted: this.#count - listed.length };
   }
 }
 
@@ -263,6 +356,7 @@ function replyOf(make: () => AlertPreview): PreviewReply {
   }
 }
 
+/** Previews, as the main thread calls them: one query thread each, 10 s at most (LIMIT-03). */
 export interface AlertPreviews {
   /**
    * Throws a `Refusal` (TOO_MANY_POINTS, RESPONSE_TOO_LARGE, QUERY_TIMEOUT), a
@@ -279,6 +373,10 @@ export interface AlertPreviewsDeps {
   readonly failures: { inc(count?: number): void };
 }
 
+/**
+ * Wraps the query threads. VMs that cannot be read are counted and logged here, and are a part of
+ * the answer.
+ */
 export function createAlertPreviews(deps: AlertPreviewsDeps): AlertPreviews {
   const { threads, clock, log, failures } = deps;
   return {

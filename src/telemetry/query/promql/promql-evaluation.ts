@@ -218,6 +218,10 @@ class ParsedExpression implements Weighed {
 
 const PARSED_LIMITS = { bytesMax: PARSED_BYTES_MAX, projectBytesMax: PROJECT_PARSED_BYTES_MAX };
 
+/**
+ * Checked trees by their text and project: dashboards send the same few expressions all day. Those
+ * used longest ago go first; faults are not kept.
+ */
 export class ParsedExpressions {
   readonly #kept: ProjectCache<ParsedExpression>;
 

@@ -13,11 +13,13 @@ import type { QueryOperation } from './query-request.ts';
 const NOTES_MAX = 10;
 const TRUNCATED = 'results truncated due to limit';
 
+/** Annotations of an evaluation, which the envelope shows beside the data. */
 export interface AnswerNotes {
   readonly warnings: readonly string[];
   readonly infos: readonly string[];
 }
 
+/** Bounds of the answer, and what the service adds to it. */
 export interface EncodingOptions {
   /** Elements of the answer at most; the rest falls out with a warning. 0 = all. */
   readonly limit?: number;
@@ -75,6 +77,7 @@ export function encodeData(data: unknown, options: EncodingOptions = {}): Uint8A
   return encodeEnvelope(NO_NOTES, false, options, (text) => appendJson(text, data));
 }
 
+/** The envelope of a refused or failed query, UTF-8. The HTTP status is the caller's to set. */
 export function encodeError(errorType: PromqlErrorType, error: string): Uint8Array<ArrayBuffer> {
   return new TextEncoder().encode(JSON.stringify({ status: 'error', errorType, error }));
 }

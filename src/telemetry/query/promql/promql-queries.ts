@@ -37,6 +37,10 @@ const OUT_OF_MEMORY = {
     'query processing needs more memory than a query may have: ask for a shorter range, a larger step or fewer series',
 } as const;
 
+/**
+ * Wraps the query threads. A fault of a thread becomes an answer in Prometheus's form; only the
+ * client's own abort is thrown.
+ */
 export function createPromqlQueries(deps: PromqlQueriesDeps): PromqlQueries {
   return {
     async run(request, signal) {

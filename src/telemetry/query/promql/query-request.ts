@@ -4,6 +4,10 @@
  * would block the thread that takes samples in.
  */
 
+/**
+ * What is asked, one kind for each endpoint of Prometheus's HTTP API. Times are Unix ms, both ends
+ * inclusive.
+ */
 export type QueryOperation =
   | { readonly kind: 'instant'; readonly expression: string; readonly timeMs: number }
   | {
@@ -27,6 +31,7 @@ interface MetadataRange {
   readonly endMs: number;
 }
 
+/** One request on its whole way. It is copied to a thread, and so holds plain data alone. */
 export interface QueryRequest {
   /** The one project whose series exist for this request. */
   readonly project: string;
@@ -41,6 +46,7 @@ export interface QueryRequest {
   readonly encoding: 'identity' | 'gzip' | 'zstd';
 }
 
+/** The answer as it leaves the service, for a good query and for a refused one. */
 export interface PromqlAnswer {
   /** HTTP status. */
   readonly status: number;

@@ -67,6 +67,7 @@ export class LabelledVm {
   }
 }
 
+/** What the projects of one thread share. */
 export interface ProjectSeriesDeps {
   readonly view: ColumnView;
   readonly records: RecordReader;
@@ -75,6 +76,10 @@ export interface ProjectSeriesDeps {
   readonly plans: ProjectCache<PlannedSelector>;
 }
 
+/**
+ * VMs and label sets of one project. They are kept from query to query, until the thread needs the
+ * memory for other projects.
+ */
 export class ProjectSeries {
   readonly project: string;
   readonly #deps: ProjectSeriesDeps;
@@ -152,6 +157,10 @@ export class ProjectSeries {
 /** Labels that every series of a VM has, and none of its own can take the place of. */
 export const VM_LABELS: ReadonlySet<string> = new Set(['project', 'vm', 'vm_name', 'datacenter']);
 
+/**
+ * The matchers of one selector, split into those about the VM and those about its series, so that a
+ * VM that does not match is never looked into.
+ */
 export class MatchPlan {
   readonly #keys: ReadableKeys;
   readonly #ofVm: readonly Matcher[];
@@ -202,6 +211,10 @@ function matchesAll(matchers: readonly Matcher[], labels: readonly LabelPair[]):
 /** Of the objects, and of the plan's lists of what it matches in each layout of rows. */
 const PLAN_BYTES = 2_000;
 
+/**
+ * A selector's plan and what it found last, kept between queries for as long as the memory of its
+ * project allows.
+ */
 export class PlannedSelector implements Weighed {
   readonly plan: MatchPlan;
   readonly finds = new VmFinds();
@@ -299,6 +312,7 @@ function isSame(known: Find, basis: FindBasis): boolean {
 // A cache with a bound in bytes, in all and for each project: a project that asks for ever new
 // things evicts its own entries and not the others'. The least recently used go first.
 
+/** Anything whose memory is counted. */
 export interface Weighed {
   /** Memory it takes now, about, bytes; may rise while it is in use. */
   readonly bytes: number;
@@ -316,12 +330,17 @@ interface Share<V> {
   bytes: number;
 }
 
+/** Bounds of a cache, of memory as its entries report it. */
 export interface ProjectCacheOptions {
   readonly bytesMax: number;
   /** Of one project. */
   readonly projectBytesMax: number;
 }
 
+/**
+ * A cache of several projects: each within a bound of its own, and all of them within another. What
+ * was used longest ago goes first.
+ */
 export class ProjectCache<V extends Weighed> {
   readonly #options: ProjectCacheOptions;
   /** The project that asked longest ago first; none is empty. */

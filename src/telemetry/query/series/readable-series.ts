@@ -26,8 +26,13 @@ import { type SeriesKey, VM_STATES } from '../../../../streams/telemetry/samples
 import { parseLabels, splitSeriesKey } from '../../../../streams/telemetry/samples/series-key.ts';
 import { type LabelPair, METRIC_NAME } from '../../promql/values.ts';
 
+/**
+ * How the values of a readable series are made: as stored, from a row's own fields, or computed
+ * from other series.
+ */
 export type ReadableKind = 'stored' | 'observed' | 'vcpus' | 'running' | 'utilization' | 'memory';
 
+/** One series that a reader can select, with the columns that it takes. */
 export interface ReadableKey {
   readonly kind: ReadableKind;
   /** Labels of the series without those of its VM, `__name__` included. */
@@ -114,6 +119,7 @@ export interface Place {
   readonly before: Segment | undefined;
 }
 
+/** What making a run takes: memory is asked for before it is used, so that a budget can refuse. */
 export interface RunDeps {
   readonly take: TakeBytes;
 }

@@ -31,6 +31,7 @@ import { type ReadableKey, ReadableKeys, type RunDeps, readableRun } from './rea
 /** Label sets that a thread keeps for all projects, some 250 bytes each: a fifth of its heap. */
 const LABEL_SETS_MAX = 400_000;
 
+/** Bounds are of the thread, over all its projects. `cacheBytesMax` is of decoded columns. */
 export interface SeriesThreadOptions {
   readonly share: HistoryShare;
   readonly records: RecordReader;
@@ -39,6 +40,10 @@ export interface SeriesThreadOptions {
   readonly labelSetsMax?: number;
 }
 
+/**
+ * One for each query thread, for its whole life. A thread has one query at a time, so that nothing
+ * in it is locked.
+ */
 export class SeriesThread {
   readonly #view: ColumnView;
   readonly #records: RecordReader;
@@ -117,6 +122,10 @@ export interface HistorySeriesSourceOptions {
 /** Every so many VMs it is looked whether the query is still wanted. */
 const VMS_A_CHECK = 16;
 
+/**
+ * Series of one query, over the columns of history. Nothing older than the retention is given out,
+ * though it may still be on disk.
+ */
 export class HistorySeriesSource implements SeriesSource {
   readonly #view: ColumnView;
   readonly #project: ProjectSeries;

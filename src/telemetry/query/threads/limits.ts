@@ -9,7 +9,8 @@
  *     three        of them (THREADS)                                        4,224 MiB
  *     lists        the heap of one more thread         LIST_HEAP_BYTES_MAX    128 MiB
  *     exports      the heap of one more thread         HEAP_BYTES_MAX         512 MiB
- *     together                                                              4,864 MiB
+ *     replays      the heaps of two more threads       REPLAY_HEAP_BYTES_MAX  512 MiB
+ *     together                                                              5,376 MiB
  *
  * besides V8's room for young objects, some MiB a thread, and what each thread has copied of
  * unflushed rows that were asked for: never more than ingest has of them, and of the days that late
@@ -33,6 +34,10 @@ export const THREADS = 3;
 export const HEAP_BYTES_MAX = 512 * MIB;
 /** Of the thread that lists inventories: it keeps nothing from one list to the next. */
 export const LIST_HEAP_BYTES_MAX = 128 * MIB;
+/** Threads that replay rules: one project holds one at most, so that another's replay finds one. */
+export const REPLAY_THREADS = 2;
+/** Of a thread that replays rules: a day of 20 VMs, and the commits that it leads to. */
+export const REPLAY_HEAP_BYTES_MAX = 256 * MIB;
 /** Memory of one query: columns it reads and makes, and what it makes of label sets. */
 export const QUERY_BYTES_MAX = 512 * MIB;
 /** About as many samples as a thread looks at in the time that a query has. */
@@ -42,8 +47,22 @@ export const QUERY_SAMPLES_MAX = 1_000_000_000;
  * thread folds in the time that a query has; a week of 200 VMs is 4 million.
  */
 export const PREVIEW_SAMPLES_MAX = 10_000_000;
+/** VMs of one replay of a rule, the length of its history, and what it lists. */
+export const REPLAY_VMS_MAX = 20;
+/** Longest stretch that one replay of a rule covers, seconds: a day. */
+export const REPLAY_SECONDS_MAX = 86_400;
+/** Notifications that one replay lists at most; the answer says when there were more. */
+export const REPLAY_NOTIFICATIONS_MAX = 500;
+/** All bodies of one answer, as characters: with their escapes they fit in an answer. */
+export const REPLAY_BODY_CHARACTERS_MAX = 2 * MIB;
 /** Firings that a preview lists. */
 export const PREVIEW_FIRINGS_MAX = 1_000;
+/** Instances that a preview lists, and segments of each: an answer of 3 MB at the very most. */
+export const PREVIEW_INSTANCES_MAX = 200;
+/** Segments of an instance's path that a preview lists at most, the newest ones. */
+export const PREVIEW_SEGMENTS_MAX = 100;
+/** VMs that a preview names as unknown. */
+export const PREVIEW_UNKNOWN_NAMES_MAX = 20;
 /**
  * Decoded columns that a thread keeps, bytes. A week of one series of 200 VMs is 32 MB where the
  * VMs are polled together, else 64 MB: room for what some dashboards show.
@@ -54,7 +73,9 @@ export const CACHE_BYTES_MAX = 256 * MIB;
  * some hundred bytes a series and selector.
  */
 export const PLANS_BYTES_MAX = 128 * MIB;
+/** Of the memory for planned selectors, what one project may hold in a thread, bytes. */
 export const PROJECT_PLANS_BYTES_MAX = 64 * MIB;
 /** Parsed expressions, of a thread and of one project in it; on the heap. */
 export const PARSED_BYTES_MAX = 32 * MIB;
+/** Of the memory for parsed expressions, what one project may hold in a thread, bytes. */
 export const PROJECT_PARSED_BYTES_MAX = 8 * MIB;

@@ -53,6 +53,7 @@ export interface QueryThreadsOptions extends QueryThreadData {
   readonly onEnd?: (end: ThreadEnd) => void;
 }
 
+/** How the threads are now, and what has happened to them since the start: for `/metrics`. */
 export interface QueryThreadCounts {
   readonly running: number;
   readonly waiting: number;
@@ -71,6 +72,10 @@ interface Waiting {
   readonly fail: (error: unknown) => void;
 }
 
+/**
+ * Threads of one kind and their queue. A crash ends the query that caused it, and a new thread
+ * takes the place.
+ */
 export class QueryThreads {
   readonly #threads: readonly SupervisedThread[];
   /** Threads at work, each with the project that it works for. */
@@ -193,6 +198,7 @@ function closed(): HistoryError {
   return new HistoryError('CLOSED', 'Queries are closed');
 }
 
+/** What ends a query before it has answered. */
 export interface QueryDeadlineOptions {
   readonly clock: Clock;
   /** Aborts when the client has gone. */
@@ -220,6 +226,7 @@ function timedOut(timeoutMs: number): Refusal {
   return new Refusal('QUERY_TIMEOUT', message);
 }
 
+/** One call of a method in a query thread. */
 export interface ThreadRequest {
   readonly project: string;
   readonly method: string;

@@ -25,6 +25,7 @@ import type { VmAnswer } from './answer.ts';
 import type { Expanded, InventoryEntry } from './inventory.ts';
 import type { FailureReason, MetricAnswer } from './quality.ts';
 
+/** Format of a response message, by the content type of its request: `json` is proto3 JSON. */
 export type AnswerFormat = 'json' | 'binary';
 
 /** Least bytes of a point: an answer with more points than fit is refused before it is made. */

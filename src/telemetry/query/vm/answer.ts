@@ -36,6 +36,10 @@ export interface VmQuery {
   readonly clockReasons: readonly Exclude<VmReason, 'FROZEN' | 'STORE_FULL'>[];
 }
 
+/**
+ * One VM's metrics over a range, before they are encoded. A metric that failed is among `metrics`,
+ * marked, and the others stand.
+ */
 export interface VmAnswer {
   readonly range: QueryRange;
   readonly metrics: readonly MetricAnswer[];
@@ -47,13 +51,15 @@ export interface VmAnswer {
   readonly failures: readonly MetricFailure[];
 }
 
+/** One metric that could not be computed. */
 export interface MetricFailure {
   readonly metricId: string;
   readonly message: string;
 }
 
 /** History as far as a query looks. */
-export type VmHistory = Pick<HistoryView, 'read' | 'newestTime'>;
+export type VmHistory = Pick<HistoryView, 'read' | 'newestTime'> &
+  Partial<Pick<HistoryView, 'lost'>>;
 
 /**
  * Throws what reading throws when no metric could be answered, and `ReadCancelled` when
@@ -74,7 +80,8 @@ export function answerVmQuery(
   const full = newest === 'unknown' ? (['STORE_FULL'] as const) : [];
   const frozen = reader.isFrozen() ? (['FROZEN'] as const) : [];
   const vmReasons: VmReason[] = [...full, ...frozen, ...clockReasons];
-  const facts = { nowMs, lastObservedMs, datacenter, expandedMonitoring, vmReasons };
+  const lost = history.lost?.() ?? [];
+  const facts = { nowMs, lastObservedMs, datacenter, expandedMonitoring, vmReasons, lost };
   const quality = qualityOf(metrics, range, facts);
   return { range, metrics, quality, datacenter, lastObservedMs, failures };
 }

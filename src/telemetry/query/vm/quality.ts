@@ -4,10 +4,11 @@
  */
 import { GAP_TOLERANCE_MS } from '../../../../streams/telemetry/entry.ts';
 import { metricCatalogue } from '../../../../streams/telemetry/metrics/catalogue.ts';
-import { SAMPLING_INTERVAL_MS } from '../../../../streams/telemetry/metrics/derive-columns.ts';
+import { expectedIntervals } from '../../../../streams/telemetry/metrics/coverage.ts';
 import type { MetricGap, MetricRange } from '../../../../streams/telemetry/metrics/query.ts';
 import type { QueryRange } from './range.ts';
 
+/** State of an answer as a whole, and of each metric in it; `reasons` say why it is not LIVE. */
 export type QualityState = 'LIVE' | 'STALE' | 'PARTIAL' | 'NO_DATA' | 'ERROR';
 
 /** What became of one metric of a query. */
@@ -34,8 +35,11 @@ export interface Freshness {
   readonly expandedMonitoring: boolean;
   /** Of the range that was asked for. */
   readonly vmReasons: readonly VmReason[];
+  /** Stretches of which this service has lost rows for good, Unix ms; absent: none. */
+  readonly lost?: readonly { readonly fromMs: number; readonly toMs: number }[];
 }
 
+/** Quality of all of an answer's metrics together; `metrics` has it of each. */
 export interface RangeQuality {
   readonly state: QualityState;
   readonly expectedSamples: number;
@@ -82,11 +86,12 @@ export function qualityOf(
   const judged = answers.map((answer) => judge(answer, range, freshness));
   const metrics = judged.map(({ quality }) => quality);
   const fromMs = Math.max(range.startMs - range.stepMs, range.retainedFromMs);
-  const expected = Math.max(0, Math.round((range.endMs - fromMs) / SAMPLING_INTERVAL_MS));
+  const expected = expectedIntervals({ fromMs, toMs: range.endMs });
   return {
     state: overall(metrics.map(({ state }) => state)),
     expectedSamples: expected * answers.length,
-    observedSamples: judged.reduce((sum, { observedSamples }) => sum + observedSamples, 0),
+    // Of the part that is retained no more than is expected of it.
+    observedSamples: judged.reduce((sum, one) => sum + Math.min(one.observedSamples, expected), 0),
     gaps: distinct(judged.flatMap(({ gaps }) => gaps)),
     metrics,
     reasons: [...new Set(judged.flatMap(({ reasons }) => reasons).concat(always(freshness)))],
@@ -106,7 +111,9 @@ function judge(answer: MetricAnswer, range: QueryRange, freshness: Freshness) {
     return { gaps: [], observedSamples: 0, reasons: [reason], quality };
   }
   const missing = missingReason(metricId, freshness);
-  const gaps = answer.gaps.flatMap((gap) => withinRetention(gap, range, missing));
+  const gaps = answer.gaps
+    .flatMap((gap) => withinRetention(gap, range, missing))
+    .flatMap((gap) => withLosses(gap, freshness.lost ?? []));
   const state = stateOf(answer, gaps, freshness);
   const reasons = reasonsOf(answer, { state, gaps, missing, freshness });
   const quality: MetricQuality = { metricId, state, reason: reasons[0] ?? '' };
@@ -127,6 +134,22 @@ function withinRetention(gap: MetricGap, range: QueryRange, missing: string): Qu
   return [
     { startMs, endMs: gap.endMs, reason: gap.reason === 'NOT_REPORTED' ? missing : gap.reason },
   ];
+}
+
+/** What was lost here is no silence of a source: of a gap over a lost stretch that part says so. */
+function withLosses(gap: QualityGap, lost: NonNullable<Freshness['lost']>): QualityGap[] {
+  if (gap.reason !== 'NO_SAMPLES') return [gap];
+  for (const { fromMs, toMs } of lost) {
+    const startMs = Math.max(gap.startMs, fromMs);
+    const endMs = Math.min(gap.endMs, toMs);
+    if (endMs - startMs <= GAP_TOLERANCE_MS) continue;
+    return [
+      ...(startMs > gap.startMs ? withLosses({ ...gap, endMs: startMs }, lost) : []),
+      { startMs, endMs, reason: 'HISTORY_LOST' },
+      ...(endMs < gap.endMs ? withLosses({ ...gap, startMs: endMs }, lost) : []),
+    ];
+  }
+  return [gap];
 }
 
 function stateOf(
@@ -163,6 +186,7 @@ function reasonsOf(
       : gaps.some(({ reason }) => reason === missing);
   return [
     ...(isMissing ? [missing] : []),
+    ...(gaps.some(({ reason }) => reason === 'HISTORY_LOST') ? ['HISTORY_LOST'] : []),
     ...(datacenter === 'stale' ? ['DATACENTER_STALE'] : []),
     ...flags,
     ...vmReasons.filter((reason) => reason !== 'FROZEN' || series.length > 0),

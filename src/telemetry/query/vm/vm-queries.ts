@@ -16,6 +16,10 @@ import { answerVmQuery, type MetricFailure, type VmQuery } from './answer.ts';
 import { type AnswerFormat, answerBytes, inventoryBytes, vmBytes } from './answer-bytes.ts';
 import { type InventoryEntry, inventoryEntry, type KnownVm, statusOf } from './inventory.ts';
 
+/**
+ * Queries on VMs, as the main thread calls them. Answers are bytes already, encoded in the thread
+ * that has the points.
+ */
 export interface VmQueries {
   /**
    * `QueryVMMonitoringResponse` in the format asked for. Throws a `Refusal` (RESPONSE_TOO_LARGE,
@@ -38,6 +42,7 @@ export interface VmQueriesDeps {
   readonly failures: { inc(): void };
 }
 
+/** Wraps the query threads. VMs and metrics that an answer reports as failed are logged here. */
 export function createVmQueries(deps: VmQueriesDeps): VmQueries {
   const { threads, listThreads, clock } = deps;
   return {

@@ -169,10 +169,10 @@ function annotationFaults(
   if (expected === 'none') return texts.map((text) => `unexpected ${kind}: ${text}`);
   if (texts.length === 0) return [`expected a ${kind}, got none`];
   const unmet = expected.filter((one) => !texts.some((text) => fits(text, one)));
-  const untold = texts.filter((text) => !expected.some((one) => fits(text, one)));
+  const unexpected = texts.filter((text) => !expected.some((one) => fits(text, one)));
   return [
     ...unmet.map((one) => `no ${kind} is ${describe(one)}, got: ${texts.join(' | ')}`),
-    ...untold.map((text) => `unexpected ${kind}: ${text}`),
+    ...unexpected.map((text) => `unexpected ${kind}: ${text}`),
   ];
 }
 

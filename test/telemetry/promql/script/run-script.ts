@@ -93,8 +93,8 @@ function runInstant(source: MemorySource, evaluation: Eval): string[] {
   const others = timeMs === 0 ? [-1000, 1000] : [-10 * timeMs, 0, timeMs / 5, timeMs, 10 * timeMs];
   return others.flatMap((otherMs) => {
     // Its texts name places in the expression, and the places have moved.
-    const untold = { ...evaluation, warnings: 'unchecked', infos: 'unchecked' } as const;
-    const found = runInstantAt(source, untold, variant, Math.trunc(otherMs));
+    const unannotated = { ...evaluation, warnings: 'unchecked', infos: 'unchecked' } as const;
+    const found = runInstantAt(source, unannotated, variant, Math.trunc(otherMs));
     return found.map((difference) => `as "${variant}" at ${otherMs} ms: ${difference}`);
   });
 }

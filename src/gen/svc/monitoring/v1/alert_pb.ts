@@ -7,7 +7,7 @@
 
 import type { GenEnum, GenFile, GenMessage, GenService } from "@bufbuild/protobuf/codegenv2";
 import { enumDesc, fileDesc, messageDesc, serviceDesc } from "@bufbuild/protobuf/codegenv2";
-import type { DeliverySchema, GetDeliveryRequestSchema, ListDeliveriesRequestSchema, ListDeliveriesResponseSchema } from "./delivery_pb.ts";
+import type { Delivery_Event, Delivery_EventJson, Delivery_State, Delivery_StateJson, DeliverySchema, GetDeliveryRequestSchema, ListDeliveriesRequestSchema, ListDeliveriesResponseSchema } from "./delivery_pb.ts";
 import { file_svc_monitoring_v1_delivery } from "./delivery_pb.ts";
 import type { CreateDestinationRequestSchema, CreateDestinationResponseSchema, DeleteDestinationRequestSchema, DeleteDestinationResponseSchema, DestinationSchema, GetDestinationRequestSchema, ListDestinationsRequestSchema, ListDestinationsResponseSchema, PauseDestinationRequestSchema, ResumeDestinationRequestSchema, RotateWebhookSecretRequestSchema, RotateWebhookSecretResponseSchema, SendTestNotificationRequestSchema, SendTestNotificationResponseSchema, UpdateDestinationRequestSchema, VerifyDestinationRequestSchema, VerifyDestinationResponseSchema } from "./destination_pb.ts";
 import { file_svc_monitoring_v1_destination } from "./destination_pb.ts";
@@ -24,7 +24,7 @@ import type { Message, UnknownEnum } from "@bufbuild/protobuf";
  * Describes the file svc/monitoring/v1/alert.proto.
  */
 export const file_svc_monitoring_v1_alert: GenFile = /*@__PURE__*/
-  fileDesc("Ch1zdmMvbW9uaXRvcmluZy92MS9hbGVydC5wcm90bxIRc3ZjLm1vbml0b3JpbmcudjEieAoXUHJldmlld0FsZXJ0UnVsZVJlcXVlc3QSFAoMcHJvamVjdF9uYW1lGAEgASgJEi4KBHNwZWMYAiABKAsyIC5zdmMubW9uaXRvcmluZy52MS5BbGVydFJ1bGVTcGVjEhcKD2hpc3Rvcnlfc2Vjb25kcxgDIAEoBSLkBAoYUHJldmlld0FsZXJ0UnVsZVJlc3BvbnNlEk0KDHF1ZXJ5X3N0YXR1cxgBIAEoDjI3LnN2Yy5tb25pdG9yaW5nLnYxLlByZXZpZXdBbGVydFJ1bGVSZXNwb25zZS5RdWVyeVN0YXR1cxJCCg5oaXN0b3J5X3N0YXR1cxgCIAEoDjIqLnN2Yy5tb25pdG9yaW5nLnYxLlByZXZpZXdlZEhpc3RvcnkuU3RhdHVzEhkKEWV2YWx1YXRlZF9zYW1wbGVzGAMgASgDEhgKEGV4cGVjdGVkX3NhbXBsZXMYBCABKAMSTAoQd291bGRfaGF2ZV9maXJlZBgFIAMoCzIyLnN2Yy5tb25pdG9yaW5nLnYxLlByZXZpZXdBbGVydFJ1bGVSZXNwb25zZS5GaXJpbmcSEQoJdHJ1bmNhdGVkGAYgASgIGtABCgZGaXJpbmcSDwoHdm1fbmFtZRgBIAEoCRJOCgZsYWJlbHMYAiADKAsyPi5zdmMubW9uaXRvcmluZy52MS5QcmV2aWV3QWxlcnRSdWxlUmVzcG9uc2UuRmlyaW5nLkxhYmVsc0VudHJ5EhIKCnN0YXJ0X3VuaXgYAyABKAMSFQoIZW5kX3VuaXgYBCABKANIAIgBARotCgtMYWJlbHNFbnRyeRILCgNrZXkYASABKAkSDQoFdmFsdWUYAiABKAk6AjgBQgsKCV9lbmRfdW5peCJMCgtRdWVyeVN0YXR1cxIcChhRVUVSWV9TVEFUVVNfVU5TUEVDSUZJRUQQABIGCgJPSxABEgsKB1BBUlRJQUwQAhIKCgZGQUlMRUQQAyJZChBQcmV2aWV3ZWRIaXN0b3J5IkUKBlN0YXR1cxIWChJTVEFUVVNfVU5TUEVDSUZJRUQQABIMCghDT01QTEVURRABEgsKB1BBUlRJQUwQAhIICgROT05FEAMilgEKFFNhdmVBbGVydFJ1bGVSZXF1ZXN0Ei4KBHNwZWMYASABKAsyIC5zdmMubW9uaXRvcmluZy52MS5BbGVydFJ1bGVTcGVjEgoKAmlkGAIgASgJEhIKCnJlcXVlc3RfaWQYAyABKAkSGAoQZXhwZWN0ZWRfdmVyc2lvbhgEIAEoCRIUCgxwcm9qZWN0X25hbWUYBSABKAkioQEKFVNhdmVBbGVydFJ1bGVSZXNwb25zZRIXCg9hcHBsaWVkX3ZlcnNpb24YASABKAMSPAoLc3luY19zdGF0dXMYAiABKA4yJy5zdmMubW9uaXRvcmluZy52MS5BbGVydFJ1bGUuU3luY1N0YXR1cxIMCgRuYW1lGAMgASgJEg8KB3ZlcnNpb24YBCABKAMSEgoKc3luY19lcnJvchgFIAEoCSIjChNHZXRBbGVydFJ1bGVSZXF1ZXN0EgwKBG5hbWUYASABKAkiVAoVTGlzdEFsZXJ0UnVsZXNSZXF1ZXN0EhQKDHByb2plY3RfbmFtZRgBIAEoCRIRCglwYWdlX3NpemUYAiABKAUSEgoKcGFnZV90b2tlbhgDIAEoCSJeChZMaXN0QWxlcnRSdWxlc1Jlc3BvbnNlEisKBXJ1bGVzGAEgAygLMhwuc3ZjLm1vbml0b3JpbmcudjEuQWxlcnRSdWxlEhcKD25leHRfcGFnZV90b2tlbhgCIAEoCSJUChZEZWxldGVBbGVydFJ1bGVSZXF1ZXN0EgwKBG5hbWUYASABKAkSEgoKcmVxdWVzdF9pZBgCIAEoCRIYChBleHBlY3RlZF92ZXJzaW9uGAMgASgJIhkKF0RlbGV0ZUFsZXJ0UnVsZVJlc3BvbnNlIvQBChlMaXN0QWxlcnRJbnN0YW5jZXNSZXF1ZXN0EhQKDHByb2plY3RfbmFtZRgBIAEoCRIRCglydWxlX25hbWUYAiABKAkSEQoJcGFnZV9zaXplGAMgASgFEhIKCnBhZ2VfdG9rZW4YBCABKAkSNgoGc3RhdGVzGAUgAygOMiYuc3ZjLm1vbml0b3JpbmcudjEuQWxlcnRJbnN0YW5jZS5TdGF0ZRIPCgd2bV9uYW1lGAYgASgJEj4KCmRhdGFfc3RhdGUYByABKA4yKi5zdmMubW9uaXRvcmluZy52MS5BbGVydEluc3RhbmNlLkRhdGFTdGF0ZSJqChpMaXN0QWxlcnRJbnN0YW5jZXNSZXNwb25zZRIzCglpbnN0YW5jZXMYASADKAsyIC5zdmMubW9uaXRvcmluZy52MS5BbGVydEluc3RhbmNlEhcKD25leHRfcGFnZV90b2tlbhgCIAEoCSLCAQoXR2V0QWxlcnRJbnN0YW5jZVJlcXVlc3QSDAoEbmFtZRgBIAEoCRIRCglydWxlX25hbWUYAiABKAkSDwoHdm1fbmFtZRgDIAEoCRJGCgZsYWJlbHMYBCADKAsyNi5zdmMubW9uaXRvcmluZy52MS5HZXRBbGVydEluc3RhbmNlUmVxdWVzdC5MYWJlbHNFbnRyeRotCgtMYWJlbHNFbnRyeRILCgNrZXkYASABKAkSDQoFdmFsdWUYAiABKAk6AjgBIvoBChtFeHBsYWluQWxlcnRJbnN0YW5jZVJlcXVlc3QSDAoEbmFtZRgBIAEoCRIRCglydWxlX25hbWUYAiABKAkSDwoHdm1fbmFtZRgDIAEoCRJKCgZsYWJlbHMYBCADKAsyOi5zdmMubW9uaXRvcmluZy52MS5FeHBsYWluQWxlcnRJbnN0YW5jZVJlcXVlc3QuTGFiZWxzRW50cnkSFwoPc3RhcnRfdGltZV91bml4GAUgASgDEhUKDWVuZF90aW1lX3VuaXgYBiABKAMaLQoLTGFiZWxzRW50cnkSCwoDa2V5GAEgASgJEg0KBXZhbHVlGAIgASgJOgI4ASLHBQocRXhwbGFpbkFsZXJ0SW5zdGFuY2VSZXNwb25zZRIRCglydWxlX25hbWUYASABKAkSDwoHdm1fbmFtZRgCIAEoCRJLCgZsYWJlbHMYAyADKAsyOy5zdmMubW9uaXRvcmluZy52MS5FeHBsYWluQWxlcnRJbnN0YW5jZVJlc3BvbnNlLkxhYmVsc0VudHJ5EkcKCWNvbmRpdGlvbhgEIAEoCzI0LnN2Yy5tb25pdG9yaW5nLnYxLkV4cGxhaW5JbmNpZGVudFJlc3BvbnNlLkNvbmRpdGlvbhJCCgdzYW1wbGVzGAUgAygLMjEuc3ZjLm1vbml0b3JpbmcudjEuRXhwbGFpbkluY2lkZW50UmVzcG9uc2UuU2FtcGxlEjwKBGdhcHMYBiADKAsyLi5zdmMubW9uaXRvcmluZy52MS5FeHBsYWluSW5jaWRlbnRSZXNwb25zZS5HYXASSQoIc2VnbWVudHMYByADKAsyNy5zdmMubW9uaXRvcmluZy52MS5FeHBsYWluQWxlcnRJbnN0YW5jZVJlc3BvbnNlLlNlZ21lbnQSMwoEcGF0aBgIIAMoCzIlLnN2Yy5tb25pdG9yaW5nLnYxLkFsZXJ0SW5zdGFuY2UuU3RlcBq7AQoHU2VnbWVudBI1CgVzdGF0ZRgBIAEoDjImLnN2Yy5tb25pdG9yaW5nLnYxLkFsZXJ0SW5zdGFuY2UuU3RhdGUSPgoKZGF0YV9zdGF0ZRgCIAEoDjIqLnN2Yy5tb25pdG9yaW5nLnYxLkFsZXJ0SW5zdGFuY2UuRGF0YVN0YXRlEhUKDXN0YXJ0X3VuaXhfbXMYAyABKAMSEwoLZW5kX3VuaXhfbXMYBCABKAMSDQoFY2F1c2UYBSABKAkaLQoLTGFiZWxzRW50cnkSCwoDa2V5GAEgASgJEg0KBXZhbHVlGAIgASgJOgI4ASI1Ch1MaXN0QWxlcnRSdWxlVGVtcGxhdGVzUmVxdWVzdBIUCgxwcm9qZWN0X25hbWUYASABKAkiWQoeTGlzdEFsZXJ0UnVsZVRlbXBsYXRlc1Jlc3BvbnNlEjcKCXRlbXBsYXRlcxgBIAMoCzIkLnN2Yy5tb25pdG9yaW5nLnYxLkFsZXJ0UnVsZVRlbXBsYXRlIm0KEUFsZXJ0UnVsZVRlbXBsYXRlEhMKC3RlbXBsYXRlX2lkGAEgASgJEhMKC2Rlc2NyaXB0aW9uGAIgASgJEi4KBHNwZWMYAyABKAsyIC5zdmMubW9uaXRvcmluZy52MS5BbGVydFJ1bGVTcGVjIlEKEkxpc3ROb3RpY2VzUmVxdWVzdBIUCgxwcm9qZWN0X25hbWUYASABKAkSEQoJcGFnZV9zaXplGAIgASgFEhIKCnBhZ2VfdG9rZW4YAyABKAkiWgoTTGlzdE5vdGljZXNSZXNwb25zZRIqCgdub3RpY2VzGAEgAygLMhkuc3ZjLm1vbml0b3JpbmcudjEuTm90aWNlEhcKD25leHRfcGFnZV90b2tlbhgCIAEoCSKaAgoGTm90aWNlEgwKBG5hbWUYASABKAkSLAoEa2luZBgCIAEoDjIeLnN2Yy5tb25pdG9yaW5nLnYxLk5vdGljZS5LaW5kEhQKDHN1YmplY3RfbmFtZRgDIAEoCRIMCgR0ZXh0GAQgASgJEhMKC3JhaXNlZF91bml4GAUgASgDEhcKCmVuZGVkX3VuaXgYBiABKANIAIgBASJzCgRLaW5kEhQKEEtJTkRfVU5TUEVDSUZJRUQQABISCg5JTlNUQU5DRV9MSU1JVBABEhYKEkRFU1RJTkFUSU9OX1BBVVNFRBACEhUKEVJFQ0lQSUVOVF9CT1VOQ0VEEAMSEgoOQUNDRVNTX0NIQU5HRUQQBEINCgtfZW5kZWRfdW5peCIxChlHZXRQcm9qZWN0T3ZlcnZpZXdSZXF1ZXN0EhQKDHByb2plY3RfbmFtZRgBIAEoCSL0CAoPUHJvamVjdE92ZXJ2aWV3EhQKDGNvdW50ZWRfdW5peBgBIAEoAxI4CgN2bXMYAiABKAsyKy5zdmMubW9uaXRvcmluZy52MS5Qcm9qZWN0T3ZlcnZpZXcuVk1Db3VudHMSRQoJdGVsZW1ldHJ5GAMgASgLMjIuc3ZjLm1vbml0b3JpbmcudjEuUHJvamVjdE92ZXJ2aWV3LlRlbGVtZXRyeUNvdW50cxJECglpbmNpZGVudHMYBCABKAsyMS5zdmMubW9uaXRvcmluZy52MS5Qcm9qZWN0T3ZlcnZpZXcuSW5jaWRlbnRDb3VudHMSPAoFcnVsZXMYBSABKAsyLS5zdmMubW9uaXRvcmluZy52MS5Qcm9qZWN0T3ZlcnZpZXcuUnVsZUNvdW50cxJFCgpkZWxpdmVyaWVzGAYgASgLMjEuc3ZjLm1vbml0b3JpbmcudjEuUHJvamVjdE92ZXJ2aWV3LkRlbGl2ZXJ5Q291bnRzEi8KBmxpbWl0cxgHIAMoCzIfLnN2Yy5tb25pdG9yaW5nLnYxLlByb2plY3RMaW1pdBJCCgtkYXRhY2VudGVycxgIIAMoCzItLnN2Yy5tb25pdG9yaW5nLnYxLlByb2plY3RPdmVydmlldy5EYXRhY2VudGVyGisKCFZNQ291bnRzEg0KBXRvdGFsGAEgASgDEhAKCGV4cGFuZGVkGAIgASgDGkwKD1RlbGVtZXRyeUNvdW50cxIMCgRsaXZlGAEgASgDEg0KBXN0YWxlGAIgASgDEg0KBW5ldmVyGAMgASgDEg0KBWVycm9yGAQgASgDGosBCg5JbmNpZGVudENvdW50cxIOCgZmaXJpbmcYASABKAMSEQoJYXR0ZW50aW9uGAIgASgDEhQKDGFja25vd2xlZGdlZBgDIAEoAxIPCgdzbm9vemVkGAQgASgDEhAKCGNyaXRpY2FsGAUgASgDEg8KB3dhcm5pbmcYBiABKAMSDAoEaW5mbxgHIAEoAxpOCgpSdWxlQ291bnRzEg8KB2FwcGxpZWQYASABKAMSDwoHcGVuZGluZxgCIAEoAxIOCgZmYWlsZWQYAyABKAMSDgoGcGF1c2VkGAQgASgDGmYKDkRlbGl2ZXJ5Q291bnRzEhEKCXVuZGVyX3dheRgBIAEoAxIMCgRzZW50GAIgASgDEhIKCnN1cHByZXNzZWQYAyABKAMSDwoHZXhwaXJlZBgEIAEoAxIOCgZmYWlsZWQYBSABKAMayAEKCkRhdGFjZW50ZXISDAoEbmFtZRgBIAEoCRJCCgVzdGF0ZRgCIAEoDjIzLnN2Yy5tb25pdG9yaW5nLnYxLlByb2plY3RPdmVydmlldy5EYXRhY2VudGVyLlN0YXRlEhcKCnNpbmNlX3VuaXgYAyABKANIAIgBARILCgN2bXMYBCABKAMiMwoFU3RhdGUSFQoRU1RBVEVfVU5TUEVDSUZJRUQQABIICgRMSVZFEAESCQoFU1RBTEUQAkINCgtfc2luY2VfdW5peDK7HAoMQWxlcnRTZXJ2aWNlEnMKEFByZXZpZXdBbGVydFJ1bGUSKi5zdmMubW9uaXRvcmluZy52MS5QcmV2aWV3QWxlcnRSdWxlUmVxdWVzdBorLnN2Yy5tb25pdG9yaW5nLnYxLlByZXZpZXdBbGVydFJ1bGVSZXNwb25zZSIGirUYAggBEmwKDVNhdmVBbGVydFJ1bGUSJy5zdmMubW9uaXRvcmluZy52MS5TYXZlQWxlcnRSdWxlUmVxdWVzdBooLnN2Yy5tb25pdG9yaW5nLnYxLlNhdmVBbGVydFJ1bGVSZXNwb25zZSIIirUYBAgCEAESXAoMR2V0QWxlcnRSdWxlEiYuc3ZjLm1vbml0b3JpbmcudjEuR2V0QWxlcnRSdWxlUmVxdWVzdBocLnN2Yy5tb25pdG9yaW5nLnYxLkFsZXJ0UnVsZSIGirUYAggBEm0KDkxpc3RBbGVydFJ1bGVzEiguc3ZjLm1vbml0b3JpbmcudjEuTGlzdEFsZXJ0UnVsZXNSZXF1ZXN0Gikuc3ZjLm1vbml0b3JpbmcudjEuTGlzdEFsZXJ0UnVsZXNSZXNwb25zZSIGirUYAggBEnIKD0RlbGV0ZUFsZXJ0UnVsZRIpLnN2Yy5tb25pdG9yaW5nLnYxLkRlbGV0ZUFsZXJ0UnVsZVJlcXVlc3QaKi5zdmMubW9uaXRvcmluZy52MS5EZWxldGVBbGVydFJ1bGVSZXNwb25zZSIIirUYBAgCEAEShQEKFkxpc3RBbGVydFJ1bGVUZW1wbGF0ZXMSMC5zdmMubW9uaXRvcmluZy52MS5MaXN0QWxlcnRSdWxlVGVtcGxhdGVzUmVxdWVzdBoxLnN2Yy5tb25pdG9yaW5nLnYxLkxpc3RBbGVydFJ1bGVUZW1wbGF0ZXNSZXNwb25zZSIGirUYAggBEnkKEkxpc3RBbGVydEluc3RhbmNlcxIsLnN2Yy5tb25pdG9yaW5nLnYxLkxpc3RBbGVydEluc3RhbmNlc1JlcXVlc3QaLS5zdmMubW9uaXRvcmluZy52MS5MaXN0QWxlcnRJbnN0YW5jZXNSZXNwb25zZSIGirUYAggBEmgKEEdldEFsZXJ0SW5zdGFuY2USKi5zdmMubW9uaXRvcmluZy52MS5HZXRBbGVydEluc3RhbmNlUmVxdWVzdBogLnN2Yy5tb25pdG9yaW5nLnYxLkFsZXJ0SW5zdGFuY2UiBoq1GAIIARJ/ChRFeHBsYWluQWxlcnRJbnN0YW5jZRIuLnN2Yy5tb25pdG9yaW5nLnYxLkV4cGxhaW5BbGVydEluc3RhbmNlUmVxdWVzdBovLnN2Yy5tb25pdG9yaW5nLnYxLkV4cGxhaW5BbGVydEluc3RhbmNlUmVzcG9uc2UiBoq1GAIIARJqCg1MaXN0SW5jaWRlbnRzEicuc3ZjLm1vbml0b3JpbmcudjEuTGlzdEluY2lkZW50c1JlcXVlc3QaKC5zdmMubW9uaXRvcmluZy52MS5MaXN0SW5jaWRlbnRzUmVzcG9uc2UiBoq1GAIIARJZCgtHZXRJbmNpZGVudBIlLnN2Yy5tb25pdG9yaW5nLnYxLkdldEluY2lkZW50UmVxdWVzdBobLnN2Yy5tb25pdG9yaW5nLnYxLkluY2lkZW50IgaKtRgCCAEScAoPRXhwbGFpbkluY2lkZW50Eikuc3ZjLm1vbml0b3JpbmcudjEuRXhwbGFpbkluY2lkZW50UmVxdWVzdBoqLnN2Yy5tb25pdG9yaW5nLnYxLkV4cGxhaW5JbmNpZGVudFJlc3BvbnNlIgaKtRgCCAESbQoTQWNrbm93bGVkZ2VJbmNpZGVudBItLnN2Yy5tb25pdG9yaW5nLnYxLkFja25vd2xlZGdlSW5jaWRlbnRSZXF1ZXN0Ghsuc3ZjLm1vbml0b3JpbmcudjEuSW5jaWRlbnQiCoq1GAYIBhABGAISYwoOU25vb3plSW5jaWRlbnQSKC5zdmMubW9uaXRvcmluZy52MS5Tbm9vemVJbmNpZGVudFJlcXVlc3QaGy5zdmMubW9uaXRvcmluZy52MS5JbmNpZGVudCIKirUYBggGEAEYAhJnChBVbnNub296ZUluY2lkZW50Eiouc3ZjLm1vbml0b3JpbmcudjEuVW5zbm9vemVJbmNpZGVudFJlcXVlc3QaGy5zdmMubW9uaXRvcmluZy52MS5JbmNpZGVudCIKirUYBggGEAEYAhKDAQoUQWNrbm93bGVkZ2VJbmNpZGVudHMSLi5zdmMubW9uaXRvcmluZy52MS5BY2tub3dsZWRnZUluY2lkZW50c1JlcXVlc3QaLy5zdmMubW9uaXRvcmluZy52MS5BY2tub3dsZWRnZUluY2lkZW50c1Jlc3BvbnNlIgqKtRgGCAYQARgCEnQKD1Nub296ZUluY2lkZW50cxIpLnN2Yy5tb25pdG9yaW5nLnYxLlNub296ZUluY2lkZW50c1JlcXVlc3QaKi5zdmMubW9uaXRvcmluZy52MS5Tbm9vemVJbmNpZGVudHNSZXNwb25zZSIKirUYBggGEAEYAhJvCg5XYXRjaEluY2lkZW50cxIoLnN2Yy5tb25pdG9yaW5nLnYxLldhdGNoSW5jaWRlbnRzUmVxdWVzdBopLnN2Yy5tb25pdG9yaW5nLnYxLldhdGNoSW5jaWRlbnRzUmVzcG9uc2UiBoq1GAIIATABEngKEUNyZWF0ZURlc3RpbmF0aW9uEisuc3ZjLm1vbml0b3JpbmcudjEuQ3JlYXRlRGVzdGluYXRpb25SZXF1ZXN0Giwuc3ZjLm1vbml0b3JpbmcudjEuQ3JlYXRlRGVzdGluYXRpb25SZXNwb25zZSIIirUYBAgCEAESYgoOR2V0RGVzdGluYXRpb24SKC5zdmMubW9uaXRvcmluZy52MS5HZXREZXN0aW5hdGlvblJlcXVlc3QaHi5zdmMubW9uaXRvcmluZy52MS5EZXN0aW5hdGlvbiIGirUYAggCEnMKEExpc3REZXN0aW5hdGlvbnMSKi5zdmMubW9uaXRvcmluZy52MS5MaXN0RGVzdGluYXRpb25zUmVxdWVzdBorLnN2Yy5tb25pdG9yaW5nLnYxLkxpc3REZXN0aW5hdGlvbnNSZXNwb25zZSIGirUYAggCEmoKEVVwZGF0ZURlc3RpbmF0aW9uEisuc3ZjLm1vbml0b3JpbmcudjEuVXBkYXRlRGVzdGluYXRpb25SZXF1ZXN0Gh4uc3ZjLm1vbml0b3JpbmcudjEuRGVzdGluYXRpb24iCIq1GAQIAhABEngKEURlbGV0ZURlc3RpbmF0aW9uEisuc3ZjLm1vbml0b3JpbmcudjEuRGVsZXRlRGVzdGluYXRpb25SZXF1ZXN0Giwuc3ZjLm1vbml0b3JpbmcudjEuRGVsZXRlRGVzdGluYXRpb25SZXNwb25zZSIIirUYBAgCEAESegoRVmVyaWZ5RGVzdGluYXRpb24SKy5zdmMubW9uaXRvcmluZy52MS5WZXJpZnlEZXN0aW5hdGlvblJlcXVlc3QaLC5zdmMubW9uaXRvcmluZy52MS5WZXJpZnlEZXN0aW5hdGlvblJlc3BvbnNlIgqKtRgGCAYQARgCEoMBChRTZW5kVGVzdE5vdGlmaWNhdGlvbhIuLnN2Yy5tb25pdG9yaW5nLnYxLlNlbmRUZXN0Tm90aWZpY2F0aW9uUmVxdWVzdBovLnN2Yy5tb25pdG9yaW5nLnYxLlNlbmRUZXN0Tm90aWZpY2F0aW9uUmVzcG9uc2UiCoq1GAYIBhABGAISagoQUGF1c2VEZXN0aW5hdGlvbhIqLnN2Yy5tb25pdG9yaW5nLnYxLlBhdXNlRGVzdGluYXRpb25SZXF1ZXN0Gh4uc3ZjLm1vbml0b3JpbmcudjEuRGVzdGluYXRpb24iCoq1GAYIBhABGAISbAoRUmVzdW1lRGVzdGluYXRpb24SKy5zdmMubW9uaXRvcmluZy52MS5SZXN1bWVEZXN0aW5hdGlvblJlcXVlc3QaHi5zdmMubW9uaXRvcmluZy52MS5EZXN0aW5hdGlvbiIKirUYBggGEAEYAhKAAQoTUm90YXRlV2ViaG9va1NlY3JldBItLnN2Yy5tb25pdG9yaW5nLnYxLlJvdGF0ZVdlYmhvb2tTZWNyZXRSZXF1ZXN0Gi4uc3ZjLm1vbml0b3JpbmcudjEuUm90YXRlV2ViaG9va1NlY3JldFJlc3BvbnNlIgqKtRgGCAYQARgCEm0KDkxpc3REZWxpdmVyaWVzEiguc3ZjLm1vbml0b3JpbmcudjEuTGlzdERlbGl2ZXJpZXNSZXF1ZXN0Gikuc3ZjLm1vbml0b3JpbmcudjEuTGlzdERlbGl2ZXJpZXNSZXNwb25zZSIGirUYAggBElkKC0dldERlbGl2ZXJ5EiUuc3ZjLm1vbml0b3JpbmcudjEuR2V0RGVsaXZlcnlSZXF1ZXN0Ghsuc3ZjLm1vbml0b3JpbmcudjEuRGVsaXZlcnkiBoq1GAIIARJkCgtMaXN0Tm90aWNlcxIlLnN2Yy5tb25pdG9yaW5nLnYxLkxpc3ROb3RpY2VzUmVxdWVzdBomLnN2Yy5tb25pdG9yaW5nLnYxLkxpc3ROb3RpY2VzUmVzcG9uc2UiBoq1GAIIARJuChJHZXRQcm9qZWN0T3ZlcnZpZXcSLC5zdmMubW9uaXRvcmluZy52MS5HZXRQcm9qZWN0T3ZlcnZpZXdSZXF1ZXN0GiIuc3ZjLm1vbml0b3JpbmcudjEuUHJvamVjdE92ZXJ2aWV3IgaKtRgCCAFiBnByb3RvMw", [file_svc_monitoring_v1_delivery, file_svc_monitoring_v1_destination, file_svc_monitoring_v1_incident, file_svc_monitoring_v1_monitoring, file_svc_monitoring_v1_rule, file_svc_options_v1_policy]);
+  fileDesc("Ch1zdmMvbW9uaXRvcmluZy92MS9hbGVydC5wcm90bxIRc3ZjLm1vbml0b3JpbmcudjEirgIKF1ByZXZpZXdBbGVydFJ1bGVSZXF1ZXN0EhQKDHByb2plY3RfbmFtZRgBIAEoCRIuCgRzcGVjGAIgASgLMiAuc3ZjLm1vbml0b3JpbmcudjEuQWxlcnRSdWxlU3BlYxIXCg9oaXN0b3J5X3NlY29uZHMYAyABKAUSFQoNdHJhY2Vfdm1fbmFtZRgEIAEoCRJRCgx0cmFjZV9sYWJlbHMYBSADKAsyOy5zdmMubW9uaXRvcmluZy52MS5QcmV2aWV3QWxlcnRSdWxlUmVxdWVzdC5UcmFjZUxhYmVsc0VudHJ5EhYKDndpdGhfaW5zdGFuY2VzGAYgASgIGjIKEFRyYWNlTGFiZWxzRW50cnkSCwoDa2V5GAEgASgJEg0KBXZhbHVlGAIgASgJOgI4ASL6CAoYUHJldmlld0FsZXJ0UnVsZVJlc3BvbnNlEk0KDHF1ZXJ5X3N0YXR1cxgBIAEoDjI3LnN2Yy5tb25pdG9yaW5nLnYxLlByZXZpZXdBbGVydFJ1bGVSZXNwb25zZS5RdWVyeVN0YXR1cxJCCg5oaXN0b3J5X3N0YXR1cxgCIAEoDjIqLnN2Yy5tb25pdG9yaW5nLnYxLlByZXZpZXdlZEhpc3RvcnkuU3RhdHVzEhkKEWV2YWx1YXRlZF9zYW1wbGVzGAMgASgDEhgKEGV4cGVjdGVkX3NhbXBsZXMYBCABKAMSTAoQd291bGRfaGF2ZV9maXJlZBgFIAMoCzIyLnN2Yy5tb25pdG9yaW5nLnYxLlByZXZpZXdBbGVydFJ1bGVSZXNwb25zZS5GaXJpbmcSEQoJdHJ1bmNhdGVkGAYgASgIEj4KBXRyYWNlGAcgASgLMi8uc3ZjLm1vbml0b3JpbmcudjEuRXhwbGFpbkFsZXJ0SW5zdGFuY2VSZXNwb25zZRJHCglpbnN0YW5jZXMYCCADKAsyNC5zdmMubW9uaXRvcmluZy52MS5QcmV2aWV3QWxlcnRSdWxlUmVzcG9uc2UuSW5zdGFuY2USGQoRaW5zdGFuY2VzX29taXR0ZWQYCSABKAMSEwoLdW5rbm93bl92bXMYCiABKAMSGAoQdW5rbm93bl92bV9uYW1lcxgLIAMoCRIVCg1zdGFydF91bml4X21zGAwgASgDEhMKC2VuZF91bml4X21zGA0gASgDGtABCgZGaXJpbmcSDwoHdm1fbmFtZRgBIAEoCRJOCgZsYWJlbHMYAiADKAsyPi5zdmMubW9uaXRvcmluZy52MS5QcmV2aWV3QWxlcnRSdWxlUmVzcG9uc2UuRmlyaW5nLkxhYmVsc0VudHJ5EhIKCnN0YXJ0X3VuaXgYAyABKAMSFQoIZW5kX3VuaXgYBCABKANIAIgBARotCgtMYWJlbHNFbnRyeRILCgNrZXkYASABKAkSDQoFdmFsdWUYAiABKAk6AjgBQgsKCV9lbmRfdW5peBqUAgoISW5zdGFuY2USDwoHdm1fbmFtZRgBIAEoCRJQCgZsYWJlbHMYAiADKAsyQC5zdmMubW9uaXRvcmluZy52MS5QcmV2aWV3QWxlcnRSdWxlUmVzcG9uc2UuSW5zdGFuY2UuTGFiZWxzRW50cnkSDwoHZmlyaW5ncxgDIAEoBRJJCghzZWdtZW50cxgEIAMoCzI3LnN2Yy5tb25pdG9yaW5nLnYxLkV4cGxhaW5BbGVydEluc3RhbmNlUmVzcG9uc2UuU2VnbWVudBIaChJzZWdtZW50c190cnVuY2F0ZWQYBSABKAgaLQoLTGFiZWxzRW50cnkSCwoDa2V5GAEgASgJEg0KBXZhbHVlGAIgASgJOgI4ASJMCgtRdWVyeVN0YXR1cxIcChhRVUVSWV9TVEFUVVNfVU5TUEVDSUZJRUQQABIGCgJPSxABEgsKB1BBUlRJQUwQAhIKCgZGQUlMRUQQAyJZChBQcmV2aWV3ZWRIaXN0b3J5IkUKBlN0YXR1cxIWChJTVEFUVVNfVU5TUEVDSUZJRUQQABIMCghDT01QTEVURRABEgsKB1BBUlRJQUwQAhIICgROT05FEAMiiQEKFlJlcGxheUFsZXJ0UnVsZVJlcXVlc3QSFAoMcHJvamVjdF9uYW1lGAEgASgJEi4KBHNwZWMYAiABKAsyIC5zdmMubW9uaXRvcmluZy52MS5BbGVydFJ1bGVTcGVjEhcKD2hpc3Rvcnlfc2Vjb25kcxgDIAEoBRIQCgh2bV9uYW1lcxgEIAMoCSKuBQoXUmVwbGF5QWxlcnRSdWxlUmVzcG9uc2USTgoNbm90aWZpY2F0aW9ucxgBIAMoCzI3LnN2Yy5tb25pdG9yaW5nLnYxLlJlcGxheUFsZXJ0UnVsZVJlc3BvbnNlLk5vdGlmaWNhdGlvbhIRCgl0cnVuY2F0ZWQYAiABKAgSFwoPc3RhcnRfdGltZV91bml4GAMgASgDEhUKDWVuZF90aW1lX3VuaXgYBCABKAMSEAoIdm1fbmFtZXMYBSADKAkSFwoPdW5yZWFkX3ZtX25hbWVzGAYgAygJEhgKEG9ic2VydmVkX3NhbXBsZXMYByABKAMSGAoQZXhwZWN0ZWRfc2FtcGxlcxgIIAEoAxqgAwoMTm90aWZpY2F0aW9uEg8KB2F0X3VuaXgYASABKAMSMAoFZXZlbnQYAiABKA4yIS5zdmMubW9uaXRvcmluZy52MS5EZWxpdmVyeS5FdmVudBIPCgd2bV9uYW1lGAMgASgJElMKBmxhYmVscxgEIAMoCzJDLnN2Yy5tb25pdG9yaW5nLnYxLlJlcGxheUFsZXJ0UnVsZVJlc3BvbnNlLk5vdGlmaWNhdGlvbi5MYWJlbHNFbnRyeRIdChBkZXN0aW5hdGlvbl9uYW1lGAUgASgJSACIAQESMgoHb3V0Y29tZRgGIAEoDjIhLnN2Yy5tb25pdG9yaW5nLnYxLkRlbGl2ZXJ5LlN0YXRlEg4KBnJlYXNvbhgHIAEoCRIRCgRib2R5GAggASgJSAGIAQESFgoJcmVjaXBpZW50GAkgASgJSAKIAQEaLQoLTGFiZWxzRW50cnkSCwoDa2V5GAEgASgJEg0KBXZhbHVlGAIgASgJOgI4AUITChFfZGVzdGluYXRpb25fbmFtZUIHCgVfYm9keUIMCgpfcmVjaXBpZW50IpYBChRTYXZlQWxlcnRSdWxlUmVxdWVzdBIuCgRzcGVjGAEgASgLMiAuc3ZjLm1vbml0b3JpbmcudjEuQWxlcnRSdWxlU3BlYxIKCgJpZBgCIAEoCRISCgpyZXF1ZXN0X2lkGAMgASgJEhgKEGV4cGVjdGVkX3ZlcnNpb24YBCABKAkSFAoMcHJvamVjdF9uYW1lGAUgASgJIqEBChVTYXZlQWxlcnRSdWxlUmVzcG9uc2USFwoPYXBwbGllZF92ZXJzaW9uGAEgASgDEjwKC3N5bmNfc3RhdHVzGAIgASgOMicuc3ZjLm1vbml0b3JpbmcudjEuQWxlcnRSdWxlLlN5bmNTdGF0dXMSDAoEbmFtZRgDIAEoCRIPCgd2ZXJzaW9uGAQgASgDEhIKCnN5bmNfZXJyb3IYBSABKAkiIwoTR2V0QWxlcnRSdWxlUmVxdWVzdBIMCgRuYW1lGAEgASgJIlQKFUxpc3RBbGVydFJ1bGVzUmVxdWVzdBIUCgxwcm9qZWN0X25hbWUYASABKAkSEQoJcGFnZV9zaXplGAIgASgFEhIKCnBhZ2VfdG9rZW4YAyABKAkiXgoWTGlzdEFsZXJ0UnVsZXNSZXNwb25zZRIrCgVydWxlcxgBIAMoCzIcLnN2Yy5tb25pdG9yaW5nLnYxLkFsZXJ0UnVsZRIXCg9uZXh0X3BhZ2VfdG9rZW4YAiABKAkiVAoWRGVsZXRlQWxlcnRSdWxlUmVxdWVzdBIMCgRuYW1lGAEgASgJEhIKCnJlcXVlc3RfaWQYAiABKAkSGAoQZXhwZWN0ZWRfdmVyc2lvbhgDIAEoCSIZChdEZWxldGVBbGVydFJ1bGVSZXNwb25zZSL0AQoZTGlzdEFsZXJ0SW5zdGFuY2VzUmVxdWVzdBIUCgxwcm9qZWN0X25hbWUYASABKAkSEQoJcnVsZV9uYW1lGAIgASgJEhEKCXBhZ2Vfc2l6ZRgDIAEoBRISCgpwYWdlX3Rva2VuGAQgASgJEjYKBnN0YXRlcxgFIAMoDjImLnN2Yy5tb25pdG9yaW5nLnYxLkFsZXJ0SW5zdGFuY2UuU3RhdGUSDwoHdm1fbmFtZRgGIAEoCRI+CgpkYXRhX3N0YXRlGAcgASgOMiouc3ZjLm1vbml0b3JpbmcudjEuQWxlcnRJbnN0YW5jZS5EYXRhU3RhdGUiagoaTGlzdEFsZXJ0SW5zdGFuY2VzUmVzcG9uc2USMwoJaW5zdGFuY2VzGAEgAygLMiAuc3ZjLm1vbml0b3JpbmcudjEuQWxlcnRJbnN0YW5jZRIXCg9uZXh0X3BhZ2VfdG9rZW4YAiABKAkiwgEKF0dldEFsZXJ0SW5zdGFuY2VSZXF1ZXN0EgwKBG5hbWUYASABKAkSEQoJcnVsZV9uYW1lGAIgASgJEg8KB3ZtX25hbWUYAyABKAkSRgoGbGFiZWxzGAQgAygLMjYuc3ZjLm1vbml0b3JpbmcudjEuR2V0QWxlcnRJbnN0YW5jZVJlcXVlc3QuTGFiZWxzRW50cnkaLQoLTGFiZWxzRW50cnkSCwoDa2V5GAEgASgJEg0KBXZhbHVlGAIgASgJOgI4ASL6AQobRXhwbGFpbkFsZXJ0SW5zdGFuY2VSZXF1ZXN0EgwKBG5hbWUYASABKAkSEQoJcnVsZV9uYW1lGAIgASgJEg8KB3ZtX25hbWUYAyABKAkSSgoGbGFiZWxzGAQgAygLMjouc3ZjLm1vbml0b3JpbmcudjEuRXhwbGFpbkFsZXJ0SW5zdGFuY2VSZXF1ZXN0LkxhYmVsc0VudHJ5EhcKD3N0YXJ0X3RpbWVfdW5peBgFIAEoAxIVCg1lbmRfdGltZV91bml4GAYgASgDGi0KC0xhYmVsc0VudHJ5EgsKA2tleRgBIAEoCRINCgV2YWx1ZRgCIAEoCToCOAEixwUKHEV4cGxhaW5BbGVydEluc3RhbmNlUmVzcG9uc2USEQoJcnVsZV9uYW1lGAEgASgJEg8KB3ZtX25hbWUYAiABKAkSSwoGbGFiZWxzGAMgAygLMjsuc3ZjLm1vbml0b3JpbmcudjEuRXhwbGFpbkFsZXJ0SW5zdGFuY2VSZXNwb25zZS5MYWJlbHNFbnRyeRJHCgljb25kaXRpb24YBCABKAsyNC5zdmMubW9uaXRvcmluZy52MS5FeHBsYWluSW5jaWRlbnRSZXNwb25zZS5Db25kaXRpb24SQgoHc2FtcGxlcxgFIAMoCzIxLnN2Yy5tb25pdG9yaW5nLnYxLkV4cGxhaW5JbmNpZGVudFJlc3BvbnNlLlNhbXBsZRI8CgRnYXBzGAYgAygLMi4uc3ZjLm1vbml0b3JpbmcudjEuRXhwbGFpbkluY2lkZW50UmVzcG9uc2UuR2FwEkkKCHNlZ21lbnRzGAcgAygLMjcuc3ZjLm1vbml0b3JpbmcudjEuRXhwbGFpbkFsZXJ0SW5zdGFuY2VSZXNwb25zZS5TZWdtZW50EjMKBHBhdGgYCCADKAsyJS5zdmMubW9uaXRvcmluZy52MS5BbGVydEluc3RhbmNlLlN0ZXAauwEKB1NlZ21lbnQSNQoFc3RhdGUYASABKA4yJi5zdmMubW9uaXRvcmluZy52MS5BbGVydEluc3RhbmNlLlN0YXRlEj4KCmRhdGFfc3RhdGUYAiABKA4yKi5zdmMubW9uaXRvcmluZy52MS5BbGVydEluc3RhbmNlLkRhdGFTdGF0ZRIVCg1zdGFydF91bml4X21zGAMgASgDEhMKC2VuZF91bml4X21zGAQgASgDEg0KBWNhdXNlGAUgASgJGi0KC0xhYmVsc0VudHJ5EgsKA2tleRgBIAEoCRINCgV2YWx1ZRgCIAEoCToCOAEiNQodTGlzdEFsZXJ0UnVsZVRlbXBsYXRlc1JlcXVlc3QSFAoMcHJvamVjdF9uYW1lGAEgASgJIlkKHkxpc3RBbGVydFJ1bGVUZW1wbGF0ZXNSZXNwb25zZRI3Cgl0ZW1wbGF0ZXMYASADKAsyJC5zdmMubW9uaXRvcmluZy52MS5BbGVydFJ1bGVUZW1wbGF0ZSJtChFBbGVydFJ1bGVUZW1wbGF0ZRITCgt0ZW1wbGF0ZV9pZBgBIAEoCRITCgtkZXNjcmlwdGlvbhgCIAEoCRIuCgRzcGVjGAMgASgLMiAuc3ZjLm1vbml0b3JpbmcudjEuQWxlcnRSdWxlU3BlYyJRChJMaXN0Tm90aWNlc1JlcXVlc3QSFAoMcHJvamVjdF9uYW1lGAEgASgJEhEKCXBhZ2Vfc2l6ZRgCIAEoBRISCgpwYWdlX3Rva2VuGAMgASgJIloKE0xpc3ROb3RpY2VzUmVzcG9uc2USKgoHbm90aWNlcxgBIAMoCzIZLnN2Yy5tb25pdG9yaW5nLnYxLk5vdGljZRIXCg9uZXh0X3BhZ2VfdG9rZW4YAiABKAkimgIKBk5vdGljZRIMCgRuYW1lGAEgASgJEiwKBGtpbmQYAiABKA4yHi5zdmMubW9uaXRvcmluZy52MS5Ob3RpY2UuS2luZBIUCgxzdWJqZWN0X25hbWUYAyABKAkSDAoEdGV4dBgEIAEoCRITCgtyYWlzZWRfdW5peBgFIAEoAxIXCgplbmRlZF91bml4GAYgASgDSACIAQEicwoES2luZBIUChBLSU5EX1VOU1BFQ0lGSUVEEAASEgoOSU5TVEFOQ0VfTElNSVQQARIWChJERVNUSU5BVElPTl9QQVVTRUQQAhIVChFSRUNJUElFTlRfQk9VTkNFRBADEhIKDkFDQ0VTU19DSEFOR0VEEARCDQoLX2VuZGVkX3VuaXgiMQoZR2V0UHJvamVjdE92ZXJ2aWV3UmVxdWVzdBIUCgxwcm9qZWN0X25hbWUYASABKAki9AgKD1Byb2plY3RPdmVydmlldxIUCgxjb3VudGVkX3VuaXgYASABKAMSOAoDdm1zGAIgASgLMisuc3ZjLm1vbml0b3JpbmcudjEuUHJvamVjdE92ZXJ2aWV3LlZNQ291bnRzEkUKCXRlbGVtZXRyeRgDIAEoCzIyLnN2Yy5tb25pdG9yaW5nLnYxLlByb2plY3RPdmVydmlldy5UZWxlbWV0cnlDb3VudHMSRAoJaW5jaWRlbnRzGAQgASgLMjEuc3ZjLm1vbml0b3JpbmcudjEuUHJvamVjdE92ZXJ2aWV3LkluY2lkZW50Q291bnRzEjwKBXJ1bGVzGAUgASgLMi0uc3ZjLm1vbml0b3JpbmcudjEuUHJvamVjdE92ZXJ2aWV3LlJ1bGVDb3VudHMSRQoKZGVsaXZlcmllcxgGIAEoCzIxLnN2Yy5tb25pdG9yaW5nLnYxLlByb2plY3RPdmVydmlldy5EZWxpdmVyeUNvdW50cxIvCgZsaW1pdHMYByADKAsyHy5zdmMubW9uaXRvcmluZy52MS5Qcm9qZWN0TGltaXQSQgoLZGF0YWNlbnRlcnMYCCADKAsyLS5zdmMubW9uaXRvcmluZy52MS5Qcm9qZWN0T3ZlcnZpZXcuRGF0YWNlbnRlchorCghWTUNvdW50cxINCgV0b3RhbBgBIAEoAxIQCghleHBhbmRlZBgCIAEoAxpMCg9UZWxlbWV0cnlDb3VudHMSDAoEbGl2ZRgBIAEoAxINCgVzdGFsZRgCIAEoAxINCgVuZXZlchgDIAEoAxINCgVlcnJvchgEIAEoAxqLAQoOSW5jaWRlbnRDb3VudHMSDgoGZmlyaW5nGAEgASgDEhEKCWF0dGVudGlvbhgCIAEoAxIUCgxhY2tub3dsZWRnZWQYAyABKAMSDwoHc25vb3plZBgEIAEoAxIQCghjcml0aWNhbBgFIAEoAxIPCgd3YXJuaW5nGAYgASgDEgwKBGluZm8YByABKAMaTgoKUnVsZUNvdW50cxIPCgdhcHBsaWVkGAEgASgDEg8KB3BlbmRpbmcYAiABKAMSDgoGZmFpbGVkGAMgASgDEg4KBnBhdXNlZBgEIAEoAxpmCg5EZWxpdmVyeUNvdW50cxIRCgl1bmRlcl93YXkYASABKAMSDAoEc2VudBgCIAEoAxISCgpzdXBwcmVzc2VkGAMgASgDEg8KB2V4cGlyZWQYBCABKAMSDgoGZmFpbGVkGAUgASgDGsgBCgpEYXRhY2VudGVyEgwKBG5hbWUYASABKAkSQgoFc3RhdGUYAiABKA4yMy5zdmMubW9uaXRvcmluZy52MS5Qcm9qZWN0T3ZlcnZpZXcuRGF0YWNlbnRlci5TdGF0ZRIXCgpzaW5jZV91bml4GAMgASgDSACIAQESCwoDdm1zGAQgASgDIjMKBVN0YXRlEhUKEVNUQVRFX1VOU1BFQ0lGSUVEEAASCAoETElWRRABEgkKBVNUQUxFEAJCDQoLX3NpbmNlX3VuaXgyrR0KDEFsZXJ0U2VydmljZRJzChBQcmV2aWV3QWxlcnRSdWxlEiouc3ZjLm1vbml0b3JpbmcudjEuUHJldmlld0FsZXJ0UnVsZVJlcXVlc3QaKy5zdmMubW9uaXRvcmluZy52MS5QcmV2aWV3QWxlcnRSdWxlUmVzcG9uc2UiBoq1GAIIARJwCg9SZXBsYXlBbGVydFJ1bGUSKS5zdmMubW9uaXRvcmluZy52MS5SZXBsYXlBbGVydFJ1bGVSZXF1ZXN0Giouc3ZjLm1vbml0b3JpbmcudjEuUmVwbGF5QWxlcnRSdWxlUmVzcG9uc2UiBoq1GAIIARJsCg1TYXZlQWxlcnRSdWxlEicuc3ZjLm1vbml0b3JpbmcudjEuU2F2ZUFsZXJ0UnVsZVJlcXVlc3QaKC5zdmMubW9uaXRvcmluZy52MS5TYXZlQWxlcnRSdWxlUmVzcG9uc2UiCIq1GAQIAhABElwKDEdldEFsZXJ0UnVsZRImLnN2Yy5tb25pdG9yaW5nLnYxLkdldEFsZXJ0UnVsZVJlcXVlc3QaHC5zdmMubW9uaXRvcmluZy52MS5BbGVydFJ1bGUiBoq1GAIIARJtCg5MaXN0QWxlcnRSdWxlcxIoLnN2Yy5tb25pdG9yaW5nLnYxLkxpc3RBbGVydFJ1bGVzUmVxdWVzdBopLnN2Yy5tb25pdG9yaW5nLnYxLkxpc3RBbGVydFJ1bGVzUmVzcG9uc2UiBoq1GAIIARJyCg9EZWxldGVBbGVydFJ1bGUSKS5zdmMubW9uaXRvcmluZy52MS5EZWxldGVBbGVydFJ1bGVSZXF1ZXN0Giouc3ZjLm1vbml0b3JpbmcudjEuRGVsZXRlQWxlcnRSdWxlUmVzcG9uc2UiCIq1GAQIAhABEoUBChZMaXN0QWxlcnRSdWxlVGVtcGxhdGVzEjAuc3ZjLm1vbml0b3JpbmcudjEuTGlzdEFsZXJ0UnVsZVRlbXBsYXRlc1JlcXVlc3QaMS5zdmMubW9uaXRvcmluZy52MS5MaXN0QWxlcnRSdWxlVGVtcGxhdGVzUmVzcG9uc2UiBoq1GAIIARJ5ChJMaXN0QWxlcnRJbnN0YW5jZXMSLC5zdmMubW9uaXRvcmluZy52MS5MaXN0QWxlcnRJbnN0YW5jZXNSZXF1ZXN0Gi0uc3ZjLm1vbml0b3JpbmcudjEuTGlzdEFsZXJ0SW5zdGFuY2VzUmVzcG9uc2UiBoq1GAIIARJoChBHZXRBbGVydEluc3RhbmNlEiouc3ZjLm1vbml0b3JpbmcudjEuR2V0QWxlcnRJbnN0YW5jZVJlcXVlc3QaIC5zdmMubW9uaXRvcmluZy52MS5BbGVydEluc3RhbmNlIgaKtRgCCAESfwoURXhwbGFpbkFsZXJ0SW5zdGFuY2USLi5zdmMubW9uaXRvcmluZy52MS5FeHBsYWluQWxlcnRJbnN0YW5jZVJlcXVlc3QaLy5zdmMubW9uaXRvcmluZy52MS5FeHBsYWluQWxlcnRJbnN0YW5jZVJlc3BvbnNlIgaKtRgCCAESagoNTGlzdEluY2lkZW50cxInLnN2Yy5tb25pdG9yaW5nLnYxLkxpc3RJbmNpZGVudHNSZXF1ZXN0Giguc3ZjLm1vbml0b3JpbmcudjEuTGlzdEluY2lkZW50c1Jlc3BvbnNlIgaKtRgCCAESWQoLR2V0SW5jaWRlbnQSJS5zdmMubW9uaXRvcmluZy52MS5HZXRJbmNpZGVudFJlcXVlc3QaGy5zdmMubW9uaXRvcmluZy52MS5JbmNpZGVudCIGirUYAggBEnAKD0V4cGxhaW5JbmNpZGVudBIpLnN2Yy5tb25pdG9yaW5nLnYxLkV4cGxhaW5JbmNpZGVudFJlcXVlc3QaKi5zdmMubW9uaXRvcmluZy52MS5FeHBsYWluSW5jaWRlbnRSZXNwb25zZSIGirUYAggBEm0KE0Fja25vd2xlZGdlSW5jaWRlbnQSLS5zdmMubW9uaXRvcmluZy52MS5BY2tub3dsZWRnZUluY2lkZW50UmVxdWVzdBobLnN2Yy5tb25pdG9yaW5nLnYxLkluY2lkZW50IgqKtRgGCAYQARgCEmMKDlNub296ZUluY2lkZW50Eiguc3ZjLm1vbml0b3JpbmcudjEuU25vb3plSW5jaWRlbnRSZXF1ZXN0Ghsuc3ZjLm1vbml0b3JpbmcudjEuSW5jaWRlbnQiCoq1GAYIBhABGAISZwoQVW5zbm9vemVJbmNpZGVudBIqLnN2Yy5tb25pdG9yaW5nLnYxLlVuc25vb3plSW5jaWRlbnRSZXF1ZXN0Ghsuc3ZjLm1vbml0b3JpbmcudjEuSW5jaWRlbnQiCoq1GAYIBhABGAISgwEKFEFja25vd2xlZGdlSW5jaWRlbnRzEi4uc3ZjLm1vbml0b3JpbmcudjEuQWNrbm93bGVkZ2VJbmNpZGVudHNSZXF1ZXN0Gi8uc3ZjLm1vbml0b3JpbmcudjEuQWNrbm93bGVkZ2VJbmNpZGVudHNSZXNwb25zZSIKirUYBggGEAEYAhJ0Cg9Tbm9vemVJbmNpZGVudHMSKS5zdmMubW9uaXRvcmluZy52MS5Tbm9vemVJbmNpZGVudHNSZXF1ZXN0Giouc3ZjLm1vbml0b3JpbmcudjEuU25vb3plSW5jaWRlbnRzUmVzcG9uc2UiCoq1GAYIBhABGAISbwoOV2F0Y2hJbmNpZGVudHMSKC5zdmMubW9uaXRvcmluZy52MS5XYXRjaEluY2lkZW50c1JlcXVlc3QaKS5zdmMubW9uaXRvcmluZy52MS5XYXRjaEluY2lkZW50c1Jlc3BvbnNlIgaKtRgCCAEwARJ4ChFDcmVhdGVEZXN0aW5hdGlvbhIrLnN2Yy5tb25pdG9yaW5nLnYxLkNyZWF0ZURlc3RpbmF0aW9uUmVxdWVzdBosLnN2Yy5tb25pdG9yaW5nLnYxLkNyZWF0ZURlc3RpbmF0aW9uUmVzcG9uc2UiCIq1GAQIAhABEmIKDkdldERlc3RpbmF0aW9uEiguc3ZjLm1vbml0b3JpbmcudjEuR2V0RGVzdGluYXRpb25SZXF1ZXN0Gh4uc3ZjLm1vbml0b3JpbmcudjEuRGVzdGluYXRpb24iBoq1GAIIAhJzChBMaXN0RGVzdGluYXRpb25zEiouc3ZjLm1vbml0b3JpbmcudjEuTGlzdERlc3RpbmF0aW9uc1JlcXVlc3QaKy5zdmMubW9uaXRvcmluZy52MS5MaXN0RGVzdGluYXRpb25zUmVzcG9uc2UiBoq1GAIIAhJqChFVcGRhdGVEZXN0aW5hdGlvbhIrLnN2Yy5tb25pdG9yaW5nLnYxLlVwZGF0ZURlc3RpbmF0aW9uUmVxdWVzdBoeLnN2Yy5tb25pdG9yaW5nLnYxLkRlc3RpbmF0aW9uIgiKtRgECAIQARJ4ChFEZWxldGVEZXN0aW5hdGlvbhIrLnN2Yy5tb25pdG9yaW5nLnYxLkRlbGV0ZURlc3RpbmF0aW9uUmVxdWVzdBosLnN2Yy5tb25pdG9yaW5nLnYxLkRlbGV0ZURlc3RpbmF0aW9uUmVzcG9uc2UiCIq1GAQIAhABEnoKEVZlcmlmeURlc3RpbmF0aW9uEisuc3ZjLm1vbml0b3JpbmcudjEuVmVyaWZ5RGVzdGluYXRpb25SZXF1ZXN0Giwuc3ZjLm1vbml0b3JpbmcudjEuVmVyaWZ5RGVzdGluYXRpb25SZXNwb25zZSIKirUYBggGEAEYAhKDAQoUU2VuZFRlc3ROb3RpZmljYXRpb24SLi5zdmMubW9uaXRvcmluZy52MS5TZW5kVGVzdE5vdGlmaWNhdGlvblJlcXVlc3QaLy5zdmMubW9uaXRvcmluZy52MS5TZW5kVGVzdE5vdGlmaWNhdGlvblJlc3BvbnNlIgqKtRgGCAYQARgCEmoKEFBhdXNlRGVzdGluYXRpb24SKi5zdmMubW9uaXRvcmluZy52MS5QYXVzZURlc3RpbmF0aW9uUmVxdWVzdBoeLnN2Yy5tb25pdG9yaW5nLnYxLkRlc3RpbmF0aW9uIgqKtRgGCAYQARgCEmwKEVJlc3VtZURlc3RpbmF0aW9uEisuc3ZjLm1vbml0b3JpbmcudjEuUmVzdW1lRGVzdGluYXRpb25SZXF1ZXN0Gh4uc3ZjLm1vbml0b3JpbmcudjEuRGVzdGluYXRpb24iCoq1GAYIBhABGAISgAEKE1JvdGF0ZVdlYmhvb2tTZWNyZXQSLS5zdmMubW9uaXRvcmluZy52MS5Sb3RhdGVXZWJob29rU2VjcmV0UmVxdWVzdBouLnN2Yy5tb25pdG9yaW5nLnYxLlJvdGF0ZVdlYmhvb2tTZWNyZXRSZXNwb25zZSIKirUYBggGEAEYAhJtCg5MaXN0RGVsaXZlcmllcxIoLnN2Yy5tb25pdG9yaW5nLnYxLkxpc3REZWxpdmVyaWVzUmVxdWVzdBopLnN2Yy5tb25pdG9yaW5nLnYxLkxpc3REZWxpdmVyaWVzUmVzcG9uc2UiBoq1GAIIARJZCgtHZXREZWxpdmVyeRIlLnN2Yy5tb25pdG9yaW5nLnYxLkdldERlbGl2ZXJ5UmVxdWVzdBobLnN2Yy5tb25pdG9yaW5nLnYxLkRlbGl2ZXJ5IgaKtRgCCAESZAoLTGlzdE5vdGljZXMSJS5zdmMubW9uaXRvcmluZy52MS5MaXN0Tm90aWNlc1JlcXVlc3QaJi5zdmMubW9uaXRvcmluZy52MS5MaXN0Tm90aWNlc1Jlc3BvbnNlIgaKtRgCCAESbgoSR2V0UHJvamVjdE92ZXJ2aWV3Eiwuc3ZjLm1vbml0b3JpbmcudjEuR2V0UHJvamVjdE92ZXJ2aWV3UmVxdWVzdBoiLnN2Yy5tb25pdG9yaW5nLnYxLlByb2plY3RPdmVydmlldyIGirUYAggBYgZwcm90bzM", [file_svc_monitoring_v1_delivery, file_svc_monitoring_v1_destination, file_svc_monitoring_v1_incident, file_svc_monitoring_v1_monitoring, file_svc_monitoring_v1_rule, file_svc_options_v1_policy]);
 
 /**
  * @generated from message svc.monitoring.v1.PreviewAlertRuleRequest
@@ -50,6 +50,27 @@ export type PreviewAlertRuleRequest = Message<"svc.monitoring.v1.PreviewAlertRul
    * @generated from field: int32 history_seconds = 3;
    */
   historySeconds: number;
+
+  /**
+   * Also answer the `trace` of this VM, one of the rule's. Full VM resource name; empty = no trace.
+   *
+   * @generated from field: string trace_vm_name = 4;
+   */
+  traceVmName: string;
+
+  /**
+   * Labels of the traced series, such as its mount; empty = the series of the VM.
+   *
+   * @generated from field: map<string, string> trace_labels = 5;
+   */
+  traceLabels: { [key: string]: string };
+
+  /**
+   * true: also answer `instances`.
+   *
+   * @generated from field: bool with_instances = 6;
+   */
+  withInstances: boolean;
 };
 
 /**
@@ -76,6 +97,27 @@ export type PreviewAlertRuleRequestJson = {
    * @generated from field: int32 history_seconds = 3;
    */
   historySeconds?: number;
+
+  /**
+   * Also answer the `trace` of this VM, one of the rule's. Full VM resource name; empty = no trace.
+   *
+   * @generated from field: string trace_vm_name = 4;
+   */
+  traceVmName?: string;
+
+  /**
+   * Labels of the traced series, such as its mount; empty = the series of the VM.
+   *
+   * @generated from field: map<string, string> trace_labels = 5;
+   */
+  traceLabels?: { [key: string]: string };
+
+  /**
+   * true: also answer `instances`.
+   *
+   * @generated from field: bool with_instances = 6;
+   */
+  withInstances?: boolean;
 };
 
 /**
@@ -100,7 +142,7 @@ export type PreviewAlertRuleResponse = Message<"svc.monitoring.v1.PreviewAlertRu
   historyStatus: PreviewedHistory_Status;
 
   /**
-   * Observation times with a value of the metric, over all selected VMs.
+   * Sampling intervals with a value of the metric, over all selected VMs; never more than expected.
    *
    * @generated from field: int64 evaluated_samples = 3;
    */
@@ -126,6 +168,55 @@ export type PreviewAlertRuleResponse = Message<"svc.monitoring.v1.PreviewAlertRu
    * @generated from field: bool truncated = 6;
    */
   truncated: boolean;
+
+  /**
+   * The traced series over the history, or over its last 86,400 s where it is longer. Absent when
+   * it was not asked for or its history could not be read. `rule_name` and `path` are empty.
+   *
+   * @generated from field: svc.monitoring.v1.ExplainAlertInstanceResponse trace = 7;
+   */
+  trace?: ExplainAlertInstanceResponse | undefined;
+
+  /**
+   * At most 200: those that would have fired first, then the others, VM by VM.
+   *
+   * @generated from field: repeated svc.monitoring.v1.PreviewAlertRuleResponse.Instance instances = 8;
+   */
+  instances: PreviewAlertRuleResponse_Instance[];
+
+  /**
+   * Instances beyond these 200.
+   *
+   * @generated from field: int64 instances_omitted = 9;
+   */
+  instancesOmitted: bigint;
+
+  /**
+   * VMs without a value of the metric in the history, or whose history could not be read. Nothing
+   * is known of them.
+   *
+   * @generated from field: int64 unknown_vms = 10;
+   */
+  unknownVms: bigint;
+
+  /**
+   * Their names, 20 at most.
+   *
+   * @generated from field: repeated string unknown_vm_names = 11;
+   */
+  unknownVmNames: string[];
+
+  /**
+   * Bounds of the history.
+   *
+   * @generated from field: int64 start_unix_ms = 12;
+   */
+  startUnixMs: bigint;
+
+  /**
+   * @generated from field: int64 end_unix_ms = 13;
+   */
+  endUnixMs: bigint;
 };
 
 /**
@@ -143,7 +234,7 @@ export type PreviewAlertRuleResponseJson = {
   historyStatus?: PreviewedHistory_StatusJson;
 
   /**
-   * Observation times with a value of the metric, over all selected VMs.
+   * Sampling intervals with a value of the metric, over all selected VMs; never more than expected.
    *
    * @generated from field: int64 evaluated_samples = 3;
    */
@@ -169,6 +260,55 @@ export type PreviewAlertRuleResponseJson = {
    * @generated from field: bool truncated = 6;
    */
   truncated?: boolean;
+
+  /**
+   * The traced series over the history, or over its last 86,400 s where it is longer. Absent when
+   * it was not asked for or its history could not be read. `rule_name` and `path` are empty.
+   *
+   * @generated from field: svc.monitoring.v1.ExplainAlertInstanceResponse trace = 7;
+   */
+  trace?: ExplainAlertInstanceResponseJson;
+
+  /**
+   * At most 200: those that would have fired first, then the others, VM by VM.
+   *
+   * @generated from field: repeated svc.monitoring.v1.PreviewAlertRuleResponse.Instance instances = 8;
+   */
+  instances?: PreviewAlertRuleResponse_InstanceJson[];
+
+  /**
+   * Instances beyond these 200.
+   *
+   * @generated from field: int64 instances_omitted = 9;
+   */
+  instancesOmitted?: string;
+
+  /**
+   * VMs without a value of the metric in the history, or whose history could not be read. Nothing
+   * is known of them.
+   *
+   * @generated from field: int64 unknown_vms = 10;
+   */
+  unknownVms?: string;
+
+  /**
+   * Their names, 20 at most.
+   *
+   * @generated from field: repeated string unknown_vm_names = 11;
+   */
+  unknownVmNames?: string[];
+
+  /**
+   * Bounds of the history.
+   *
+   * @generated from field: int64 start_unix_ms = 12;
+   */
+  startUnixMs?: string;
+
+  /**
+   * @generated from field: int64 end_unix_ms = 13;
+   */
+  endUnixMs?: string;
 };
 
 /**
@@ -248,6 +388,93 @@ export type PreviewAlertRuleResponse_FiringJson = {
  */
 export const PreviewAlertRuleResponse_FiringSchema: GenMessage<PreviewAlertRuleResponse_Firing, {jsonType: PreviewAlertRuleResponse_FiringJson}> = /*@__PURE__*/
   messageDesc(file_svc_monitoring_v1_alert, 1, 0);
+
+/**
+ * One series of one VM over the history.
+ *
+ * @generated from message svc.monitoring.v1.PreviewAlertRuleResponse.Instance
+ */
+export type PreviewAlertRuleResponse_Instance = Message<"svc.monitoring.v1.PreviewAlertRuleResponse.Instance"> & {
+  /**
+   * Full VM resource name.
+   *
+   * @generated from field: string vm_name = 1;
+   */
+  vmName: string;
+
+  /**
+   * @generated from field: map<string, string> labels = 2;
+   */
+  labels: { [key: string]: string };
+
+  /**
+   * Number of times it would have fired; all of them, however long the lists are.
+   *
+   * @generated from field: int32 firings = 3;
+   */
+  firings: number;
+
+  /**
+   * Without a break up to the end of the history, or of the VM.
+   *
+   * @generated from field: repeated svc.monitoring.v1.ExplainAlertInstanceResponse.Segment segments = 4;
+   */
+  segments: ExplainAlertInstanceResponse_Segment[];
+
+  /**
+   * true: only the newest 100 segments are listed; of the time before them nothing is said.
+   *
+   * @generated from field: bool segments_truncated = 5;
+   */
+  segmentsTruncated: boolean;
+};
+
+/**
+ * One series of one VM over the history.
+ *
+ * @generated from message svc.monitoring.v1.PreviewAlertRuleResponse.Instance
+ */
+export type PreviewAlertRuleResponse_InstanceJson = {
+  /**
+   * Full VM resource name.
+   *
+   * @generated from field: string vm_name = 1;
+   */
+  vmName?: string;
+
+  /**
+   * @generated from field: map<string, string> labels = 2;
+   */
+  labels?: { [key: string]: string };
+
+  /**
+   * Number of times it would have fired; all of them, however long the lists are.
+   *
+   * @generated from field: int32 firings = 3;
+   */
+  firings?: number;
+
+  /**
+   * Without a break up to the end of the history, or of the VM.
+   *
+   * @generated from field: repeated svc.monitoring.v1.ExplainAlertInstanceResponse.Segment segments = 4;
+   */
+  segments?: ExplainAlertInstanceResponse_SegmentJson[];
+
+  /**
+   * true: only the newest 100 segments are listed; of the time before them nothing is said.
+   *
+   * @generated from field: bool segments_truncated = 5;
+   */
+  segmentsTruncated?: boolean;
+};
+
+/**
+ * Describes the message svc.monitoring.v1.PreviewAlertRuleResponse.Instance.
+ * Use `create(PreviewAlertRuleResponse_InstanceSchema)` to create a new message.
+ */
+export const PreviewAlertRuleResponse_InstanceSchema: GenMessage<PreviewAlertRuleResponse_Instance, {jsonType: PreviewAlertRuleResponse_InstanceJson}> = /*@__PURE__*/
+  messageDesc(file_svc_monitoring_v1_alert, 1, 1);
 
 /**
  * @generated from enum svc.monitoring.v1.PreviewAlertRuleResponse.QueryStatus
@@ -363,6 +590,361 @@ export const PreviewedHistory_StatusSchema: GenEnum<PreviewedHistory_Status, Pre
   enumDesc(file_svc_monitoring_v1_alert, 2, 0);
 
 /**
+ * @generated from message svc.monitoring.v1.ReplayAlertRuleRequest
+ */
+export type ReplayAlertRuleRequest = Message<"svc.monitoring.v1.ReplayAlertRuleRequest"> & {
+  /**
+   * `projects/p`.
+   *
+   * @generated from field: string project_name = 1;
+   */
+  projectName: string;
+
+  /**
+   * As in a save. Replayed even if `enabled` is false.
+   *
+   * @generated from field: svc.monitoring.v1.AlertRuleSpec spec = 2;
+   */
+  spec?: AlertRuleSpec | undefined;
+
+  /**
+   * Length of history before now, 1 to 86,400.
+   *
+   * @generated from field: int32 history_seconds = 3;
+   */
+  historySeconds: number;
+
+  /**
+   * At most 20 of the VMs that the rule selects. Empty = all of them, if they are at most 20.
+   *
+   * @generated from field: repeated string vm_names = 4;
+   */
+  vmNames: string[];
+};
+
+/**
+ * @generated from message svc.monitoring.v1.ReplayAlertRuleRequest
+ */
+export type ReplayAlertRuleRequestJson = {
+  /**
+   * `projects/p`.
+   *
+   * @generated from field: string project_name = 1;
+   */
+  projectName?: string;
+
+  /**
+   * As in a save. Replayed even if `enabled` is false.
+   *
+   * @generated from field: svc.monitoring.v1.AlertRuleSpec spec = 2;
+   */
+  spec?: AlertRuleSpecJson;
+
+  /**
+   * Length of history before now, 1 to 86,400.
+   *
+   * @generated from field: int32 history_seconds = 3;
+   */
+  historySeconds?: number;
+
+  /**
+   * At most 20 of the VMs that the rule selects. Empty = all of them, if they are at most 20.
+   *
+   * @generated from field: repeated string vm_names = 4;
+   */
+  vmNames?: string[];
+};
+
+/**
+ * Describes the message svc.monitoring.v1.ReplayAlertRuleRequest.
+ * Use `create(ReplayAlertRuleRequestSchema)` to create a new message.
+ */
+export const ReplayAlertRuleRequestSchema: GenMessage<ReplayAlertRuleRequest, {jsonType: ReplayAlertRuleRequestJson}> = /*@__PURE__*/
+  messageDesc(file_svc_monitoring_v1_alert, 3);
+
+/**
+ * An estimate. The rule counts as applied where the history begins. Samples are evaluated in the
+ * order of their times; each destination accepts at once, as it is now; nobody acknowledges or
+ * snoozes. Whether a whole data center is silent is judged by the replayed VMs alone.
+ *
+ * @generated from message svc.monitoring.v1.ReplayAlertRuleResponse
+ */
+export type ReplayAlertRuleResponse = Message<"svc.monitoring.v1.ReplayAlertRuleResponse"> & {
+  /**
+   * Oldest first, at most 500, with at most 2 MiB of bodies.
+   *
+   * @generated from field: repeated svc.monitoring.v1.ReplayAlertRuleResponse.Notification notifications = 1;
+   */
+  notifications: ReplayAlertRuleResponse_Notification[];
+
+  /**
+   * true: there were more; the list has the first ones.
+   *
+   * @generated from field: bool truncated = 2;
+   */
+  truncated: boolean;
+
+  /**
+   * The replayed period.
+   *
+   * @generated from field: int64 start_time_unix = 3;
+   */
+  startTimeUnix: bigint;
+
+  /**
+   * @generated from field: int64 end_time_unix = 4;
+   */
+  endTimeUnix: bigint;
+
+  /**
+   * Full resource names of the replayed VMs.
+   *
+   * @generated from field: repeated string vm_names = 5;
+   */
+  vmNames: string[];
+
+  /**
+   * VMs whose history could not be read. They are left out, so nothing is known of them.
+   *
+   * @generated from field: repeated string unread_vm_names = 6;
+   */
+  unreadVmNames: string[];
+
+  /**
+   * Sampling intervals with a reading that the metric needs, over all replayed VMs; never more than
+   * expected.
+   *
+   * @generated from field: int64 observed_samples = 7;
+   */
+  observedSamples: bigint;
+
+  /**
+   * Sampling intervals of the VMs within the period, since each was first known.
+   *
+   * @generated from field: int64 expected_samples = 8;
+   */
+  expectedSamples: bigint;
+};
+
+/**
+ * An estimate. The rule counts as applied where the history begins. Samples are evaluated in the
+ * order of their times; each destination accepts at once, as it is now; nobody acknowledges or
+ * snoozes. Whether a whole data center is silent is judged by the replayed VMs alone.
+ *
+ * @generated from message svc.monitoring.v1.ReplayAlertRuleResponse
+ */
+export type ReplayAlertRuleResponseJson = {
+  /**
+   * Oldest first, at most 500, with at most 2 MiB of bodies.
+   *
+   * @generated from field: repeated svc.monitoring.v1.ReplayAlertRuleResponse.Notification notifications = 1;
+   */
+  notifications?: ReplayAlertRuleResponse_NotificationJson[];
+
+  /**
+   * true: there were more; the list has the first ones.
+   *
+   * @generated from field: bool truncated = 2;
+   */
+  truncated?: boolean;
+
+  /**
+   * The replayed period.
+   *
+   * @generated from field: int64 start_time_unix = 3;
+   */
+  startTimeUnix?: string;
+
+  /**
+   * @generated from field: int64 end_time_unix = 4;
+   */
+  endTimeUnix?: string;
+
+  /**
+   * Full resource names of the replayed VMs.
+   *
+   * @generated from field: repeated string vm_names = 5;
+   */
+  vmNames?: string[];
+
+  /**
+   * VMs whose history could not be read. They are left out, so nothing is known of them.
+   *
+   * @generated from field: repeated string unread_vm_names = 6;
+   */
+  unreadVmNames?: string[];
+
+  /**
+   * Sampling intervals with a reading that the metric needs, over all replayed VMs; never more than
+   * expected.
+   *
+   * @generated from field: int64 observed_samples = 7;
+   */
+  observedSamples?: string;
+
+  /**
+   * Sampling intervals of the VMs within the period, since each was first known.
+   *
+   * @generated from field: int64 expected_samples = 8;
+   */
+  expectedSamples?: string;
+};
+
+/**
+ * Describes the message svc.monitoring.v1.ReplayAlertRuleResponse.
+ * Use `create(ReplayAlertRuleResponseSchema)` to create a new message.
+ */
+export const ReplayAlertRuleResponseSchema: GenMessage<ReplayAlertRuleResponse, {jsonType: ReplayAlertRuleResponseJson}> = /*@__PURE__*/
+  messageDesc(file_svc_monitoring_v1_alert, 4);
+
+/**
+ * @generated from message svc.monitoring.v1.ReplayAlertRuleResponse.Notification
+ */
+export type ReplayAlertRuleResponse_Notification = Message<"svc.monitoring.v1.ReplayAlertRuleResponse.Notification"> & {
+  /**
+   * Time at which it would have been sent; for one that is not sent, at which it would have been
+   * queued.
+   *
+   * @generated from field: int64 at_unix = 1;
+   */
+  atUnix: bigint;
+
+  /**
+   * Never TEST.
+   *
+   * @generated from field: svc.monitoring.v1.Delivery.Event event = 2;
+   */
+  event: Delivery_Event;
+
+  /**
+   * Full VM resource name; empty for a condition of a whole data center.
+   *
+   * @generated from field: string vm_name = 3;
+   */
+  vmName: string;
+
+  /**
+   * @generated from field: map<string, string> labels = 4;
+   */
+  labels: { [key: string]: string };
+
+  /**
+   * Full resource name. Present only for callers who may change destinations.
+   *
+   * @generated from field: optional string destination_name = 5;
+   */
+  destinationName?: string | undefined;
+
+  /**
+   * SENT or SUPPRESSED.
+   *
+   * @generated from field: svc.monitoring.v1.Delivery.State outcome = 6;
+   */
+  outcome: Delivery_State;
+
+  /**
+   * Reason if not sent, e.g. `PAUSED`, `SUPERSEDED`, `RECIPIENT_NOT_VERIFIED`; else empty.
+   *
+   * @generated from field: string reason = 7;
+   */
+  reason: string;
+
+  /**
+   * Text that would have been sent: a JSON document, for mail subject and text. Names and links of
+   * the rule and the incident in it lead nowhere. Present only for what is sent, and only for
+   * callers who may change destinations.
+   *
+   * @generated from field: optional string body = 8;
+   */
+  body?: string | undefined;
+
+  /**
+   * Address of the mail recipient. Present only for mail, and only for callers who may change
+   * destinations.
+   *
+   * @generated from field: optional string recipient = 9;
+   */
+  recipient?: string | undefined;
+};
+
+/**
+ * @generated from message svc.monitoring.v1.ReplayAlertRuleResponse.Notification
+ */
+export type ReplayAlertRuleResponse_NotificationJson = {
+  /**
+   * Time at which it would have been sent; for one that is not sent, at which it would have been
+   * queued.
+   *
+   * @generated from field: int64 at_unix = 1;
+   */
+  atUnix?: string;
+
+  /**
+   * Never TEST.
+   *
+   * @generated from field: svc.monitoring.v1.Delivery.Event event = 2;
+   */
+  event?: Delivery_EventJson;
+
+  /**
+   * Full VM resource name; empty for a condition of a whole data center.
+   *
+   * @generated from field: string vm_name = 3;
+   */
+  vmName?: string;
+
+  /**
+   * @generated from field: map<string, string> labels = 4;
+   */
+  labels?: { [key: string]: string };
+
+  /**
+   * Full resource name. Present only for callers who may change destinations.
+   *
+   * @generated from field: optional string destination_name = 5;
+   */
+  destinationName?: string;
+
+  /**
+   * SENT or SUPPRESSED.
+   *
+   * @generated from field: svc.monitoring.v1.Delivery.State outcome = 6;
+   */
+  outcome?: Delivery_StateJson;
+
+  /**
+   * Reason if not sent, e.g. `PAUSED`, `SUPERSEDED`, `RECIPIENT_NOT_VERIFIED`; else empty.
+   *
+   * @generated from field: string reason = 7;
+   */
+  reason?: string;
+
+  /**
+   * Text that would have been sent: a JSON document, for mail subject and text. Names and links of
+   * the rule and the incident in it lead nowhere. Present only for what is sent, and only for
+   * callers who may change destinations.
+   *
+   * @generated from field: optional string body = 8;
+   */
+  body?: string;
+
+  /**
+   * Address of the mail recipient. Present only for mail, and only for callers who may change
+   * destinations.
+   *
+   * @generated from field: optional string recipient = 9;
+   */
+  recipient?: string;
+};
+
+/**
+ * Describes the message svc.monitoring.v1.ReplayAlertRuleResponse.Notification.
+ * Use `create(ReplayAlertRuleResponse_NotificationSchema)` to create a new message.
+ */
+export const ReplayAlertRuleResponse_NotificationSchema: GenMessage<ReplayAlertRuleResponse_Notification, {jsonType: ReplayAlertRuleResponse_NotificationJson}> = /*@__PURE__*/
+  messageDesc(file_svc_monitoring_v1_alert, 4, 0);
+
+/**
  * @generated from message svc.monitoring.v1.SaveAlertRuleRequest
  */
 export type SaveAlertRuleRequest = Message<"svc.monitoring.v1.SaveAlertRuleRequest"> & {
@@ -443,7 +1025,7 @@ export type SaveAlertRuleRequestJson = {
  * Use `create(SaveAlertRuleRequestSchema)` to create a new message.
  */
 export const SaveAlertRuleRequestSchema: GenMessage<SaveAlertRuleRequest, {jsonType: SaveAlertRuleRequestJson}> = /*@__PURE__*/
-  messageDesc(file_svc_monitoring_v1_alert, 3);
+  messageDesc(file_svc_monitoring_v1_alert, 5);
 
 /**
  * @generated from message svc.monitoring.v1.SaveAlertRuleResponse
@@ -510,7 +1092,7 @@ export type SaveAlertRuleResponseJson = {
  * Use `create(SaveAlertRuleResponseSchema)` to create a new message.
  */
 export const SaveAlertRuleResponseSchema: GenMessage<SaveAlertRuleResponse, {jsonType: SaveAlertRuleResponseJson}> = /*@__PURE__*/
-  messageDesc(file_svc_monitoring_v1_alert, 4);
+  messageDesc(file_svc_monitoring_v1_alert, 6);
 
 /**
  * @generated from message svc.monitoring.v1.GetAlertRuleRequest
@@ -537,7 +1119,7 @@ export type GetAlertRuleRequestJson = {
  * Use `create(GetAlertRuleRequestSchema)` to create a new message.
  */
 export const GetAlertRuleRequestSchema: GenMessage<GetAlertRuleRequest, {jsonType: GetAlertRuleRequestJson}> = /*@__PURE__*/
-  messageDesc(file_svc_monitoring_v1_alert, 5);
+  messageDesc(file_svc_monitoring_v1_alert, 7);
 
 /**
  * @generated from message svc.monitoring.v1.ListAlertRulesRequest
@@ -584,7 +1166,7 @@ export type ListAlertRulesRequestJson = {
  * Use `create(ListAlertRulesRequestSchema)` to create a new message.
  */
 export const ListAlertRulesRequestSchema: GenMessage<ListAlertRulesRequest, {jsonType: ListAlertRulesRequestJson}> = /*@__PURE__*/
-  messageDesc(file_svc_monitoring_v1_alert, 6);
+  messageDesc(file_svc_monitoring_v1_alert, 8);
 
 /**
  * @generated from message svc.monitoring.v1.ListAlertRulesResponse
@@ -621,7 +1203,7 @@ export type ListAlertRulesResponseJson = {
  * Use `create(ListAlertRulesResponseSchema)` to create a new message.
  */
 export const ListAlertRulesResponseSchema: GenMessage<ListAlertRulesResponse, {jsonType: ListAlertRulesResponseJson}> = /*@__PURE__*/
-  messageDesc(file_svc_monitoring_v1_alert, 7);
+  messageDesc(file_svc_monitoring_v1_alert, 9);
 
 /**
  * @generated from message svc.monitoring.v1.DeleteAlertRuleRequest
@@ -668,7 +1250,7 @@ export type DeleteAlertRuleRequestJson = {
  * Use `create(DeleteAlertRuleRequestSchema)` to create a new message.
  */
 export const DeleteAlertRuleRequestSchema: GenMessage<DeleteAlertRuleRequest, {jsonType: DeleteAlertRuleRequestJson}> = /*@__PURE__*/
-  messageDesc(file_svc_monitoring_v1_alert, 8);
+  messageDesc(file_svc_monitoring_v1_alert, 10);
 
 /**
  * @generated from message svc.monitoring.v1.DeleteAlertRuleResponse
@@ -687,7 +1269,7 @@ export type DeleteAlertRuleResponseJson = {
  * Use `create(DeleteAlertRuleResponseSchema)` to create a new message.
  */
 export const DeleteAlertRuleResponseSchema: GenMessage<DeleteAlertRuleResponse, {jsonType: DeleteAlertRuleResponseJson}> = /*@__PURE__*/
-  messageDesc(file_svc_monitoring_v1_alert, 9);
+  messageDesc(file_svc_monitoring_v1_alert, 11);
 
 /**
  * @generated from message svc.monitoring.v1.ListAlertInstancesRequest
@@ -790,7 +1372,7 @@ export type ListAlertInstancesRequestJson = {
  * Use `create(ListAlertInstancesRequestSchema)` to create a new message.
  */
 export const ListAlertInstancesRequestSchema: GenMessage<ListAlertInstancesRequest, {jsonType: ListAlertInstancesRequestJson}> = /*@__PURE__*/
-  messageDesc(file_svc_monitoring_v1_alert, 10);
+  messageDesc(file_svc_monitoring_v1_alert, 12);
 
 /**
  * @generated from message svc.monitoring.v1.ListAlertInstancesResponse
@@ -827,7 +1409,7 @@ export type ListAlertInstancesResponseJson = {
  * Use `create(ListAlertInstancesResponseSchema)` to create a new message.
  */
 export const ListAlertInstancesResponseSchema: GenMessage<ListAlertInstancesResponse, {jsonType: ListAlertInstancesResponseJson}> = /*@__PURE__*/
-  messageDesc(file_svc_monitoring_v1_alert, 11);
+  messageDesc(file_svc_monitoring_v1_alert, 13);
 
 /**
  * The instance's name, or its rule and VM, with its labels if it has any.
@@ -888,7 +1470,7 @@ export type GetAlertInstanceRequestJson = {
  * Use `create(GetAlertInstanceRequestSchema)` to create a new message.
  */
 export const GetAlertInstanceRequestSchema: GenMessage<GetAlertInstanceRequest, {jsonType: GetAlertInstanceRequestJson}> = /*@__PURE__*/
-  messageDesc(file_svc_monitoring_v1_alert, 12);
+  messageDesc(file_svc_monitoring_v1_alert, 14);
 
 /**
  * The instance as in `GetAlertInstanceRequest`, and a period of at most 86,400 seconds.
@@ -973,7 +1555,7 @@ export type ExplainAlertInstanceRequestJson = {
  * Use `create(ExplainAlertInstanceRequestSchema)` to create a new message.
  */
 export const ExplainAlertInstanceRequestSchema: GenMessage<ExplainAlertInstanceRequest, {jsonType: ExplainAlertInstanceRequestJson}> = /*@__PURE__*/
-  messageDesc(file_svc_monitoring_v1_alert, 13);
+  messageDesc(file_svc_monitoring_v1_alert, 15);
 
 /**
  * The result of evaluating stored samples in the order of their times. Actual notifications may
@@ -1098,7 +1680,7 @@ export type ExplainAlertInstanceResponseJson = {
  * Use `create(ExplainAlertInstanceResponseSchema)` to create a new message.
  */
 export const ExplainAlertInstanceResponseSchema: GenMessage<ExplainAlertInstanceResponse, {jsonType: ExplainAlertInstanceResponseJson}> = /*@__PURE__*/
-  messageDesc(file_svc_monitoring_v1_alert, 14);
+  messageDesc(file_svc_monitoring_v1_alert, 16);
 
 /**
  * A span of time without a change of state or data state.
@@ -1173,7 +1755,7 @@ export type ExplainAlertInstanceResponse_SegmentJson = {
  * Use `create(ExplainAlertInstanceResponse_SegmentSchema)` to create a new message.
  */
 export const ExplainAlertInstanceResponse_SegmentSchema: GenMessage<ExplainAlertInstanceResponse_Segment, {jsonType: ExplainAlertInstanceResponse_SegmentJson}> = /*@__PURE__*/
-  messageDesc(file_svc_monitoring_v1_alert, 14, 0);
+  messageDesc(file_svc_monitoring_v1_alert, 16, 0);
 
 /**
  * @generated from message svc.monitoring.v1.ListAlertRuleTemplatesRequest
@@ -1200,7 +1782,7 @@ export type ListAlertRuleTemplatesRequestJson = {
  * Use `create(ListAlertRuleTemplatesRequestSchema)` to create a new message.
  */
 export const ListAlertRuleTemplatesRequestSchema: GenMessage<ListAlertRuleTemplatesRequest, {jsonType: ListAlertRuleTemplatesRequestJson}> = /*@__PURE__*/
-  messageDesc(file_svc_monitoring_v1_alert, 15);
+  messageDesc(file_svc_monitoring_v1_alert, 17);
 
 /**
  * @generated from message svc.monitoring.v1.ListAlertRuleTemplatesResponse
@@ -1227,7 +1809,7 @@ export type ListAlertRuleTemplatesResponseJson = {
  * Use `create(ListAlertRuleTemplatesResponseSchema)` to create a new message.
  */
 export const ListAlertRuleTemplatesResponseSchema: GenMessage<ListAlertRuleTemplatesResponse, {jsonType: ListAlertRuleTemplatesResponseJson}> = /*@__PURE__*/
-  messageDesc(file_svc_monitoring_v1_alert, 16);
+  messageDesc(file_svc_monitoring_v1_alert, 18);
 
 /**
  * @generated from message svc.monitoring.v1.AlertRuleTemplate
@@ -1288,7 +1870,7 @@ export type AlertRuleTemplateJson = {
  * Use `create(AlertRuleTemplateSchema)` to create a new message.
  */
 export const AlertRuleTemplateSchema: GenMessage<AlertRuleTemplate, {jsonType: AlertRuleTemplateJson}> = /*@__PURE__*/
-  messageDesc(file_svc_monitoring_v1_alert, 17);
+  messageDesc(file_svc_monitoring_v1_alert, 19);
 
 /**
  * @generated from message svc.monitoring.v1.ListNoticesRequest
@@ -1335,7 +1917,7 @@ export type ListNoticesRequestJson = {
  * Use `create(ListNoticesRequestSchema)` to create a new message.
  */
 export const ListNoticesRequestSchema: GenMessage<ListNoticesRequest, {jsonType: ListNoticesRequestJson}> = /*@__PURE__*/
-  messageDesc(file_svc_monitoring_v1_alert, 18);
+  messageDesc(file_svc_monitoring_v1_alert, 20);
 
 /**
  * @generated from message svc.monitoring.v1.ListNoticesResponse
@@ -1372,7 +1954,7 @@ export type ListNoticesResponseJson = {
  * Use `create(ListNoticesResponseSchema)` to create a new message.
  */
 export const ListNoticesResponseSchema: GenMessage<ListNoticesResponse, {jsonType: ListNoticesResponseJson}> = /*@__PURE__*/
-  messageDesc(file_svc_monitoring_v1_alert, 19);
+  messageDesc(file_svc_monitoring_v1_alert, 21);
 
 /**
  * @generated from message svc.monitoring.v1.Notice
@@ -1465,7 +2047,7 @@ export type NoticeJson = {
  * Use `create(NoticeSchema)` to create a new message.
  */
 export const NoticeSchema: GenMessage<Notice, {jsonType: NoticeJson}> = /*@__PURE__*/
-  messageDesc(file_svc_monitoring_v1_alert, 20);
+  messageDesc(file_svc_monitoring_v1_alert, 22);
 
 /**
  * @generated from enum svc.monitoring.v1.Notice.Kind
@@ -1520,7 +2102,7 @@ export type Notice_KindJson = "KIND_UNSPECIFIED" | "INSTANCE_LIMIT" | "DESTINATI
  * Describes the enum svc.monitoring.v1.Notice.Kind.
  */
 export const Notice_KindSchema: GenEnum<Notice_Kind, Notice_KindJson> = /*@__PURE__*/
-  enumDesc(file_svc_monitoring_v1_alert, 20, 0);
+  enumDesc(file_svc_monitoring_v1_alert, 22, 0);
 
 /**
  * @generated from message svc.monitoring.v1.GetProjectOverviewRequest
@@ -1551,7 +2133,7 @@ export type GetProjectOverviewRequestJson = {
  * Use `create(GetProjectOverviewRequestSchema)` to create a new message.
  */
 export const GetProjectOverviewRequestSchema: GenMessage<GetProjectOverviewRequest, {jsonType: GetProjectOverviewRequestJson}> = /*@__PURE__*/
-  messageDesc(file_svc_monitoring_v1_alert, 21);
+  messageDesc(file_svc_monitoring_v1_alert, 23);
 
 /**
  * Counts of the project at one moment.
@@ -1664,7 +2246,7 @@ export type ProjectOverviewJson = {
  * Use `create(ProjectOverviewSchema)` to create a new message.
  */
 export const ProjectOverviewSchema: GenMessage<ProjectOverview, {jsonType: ProjectOverviewJson}> = /*@__PURE__*/
-  messageDesc(file_svc_monitoring_v1_alert, 22);
+  messageDesc(file_svc_monitoring_v1_alert, 24);
 
 /**
  * @generated from message svc.monitoring.v1.ProjectOverview.VMCounts
@@ -1709,7 +2291,7 @@ export type ProjectOverview_VMCountsJson = {
  * Use `create(ProjectOverview_VMCountsSchema)` to create a new message.
  */
 export const ProjectOverview_VMCountsSchema: GenMessage<ProjectOverview_VMCounts, {jsonType: ProjectOverview_VMCountsJson}> = /*@__PURE__*/
-  messageDesc(file_svc_monitoring_v1_alert, 22, 0);
+  messageDesc(file_svc_monitoring_v1_alert, 24, 0);
 
 /**
  * Each VM is counted in exactly one.
@@ -1786,7 +2368,7 @@ export type ProjectOverview_TelemetryCountsJson = {
  * Use `create(ProjectOverview_TelemetryCountsSchema)` to create a new message.
  */
 export const ProjectOverview_TelemetryCountsSchema: GenMessage<ProjectOverview_TelemetryCounts, {jsonType: ProjectOverview_TelemetryCountsJson}> = /*@__PURE__*/
-  messageDesc(file_svc_monitoring_v1_alert, 22, 1);
+  messageDesc(file_svc_monitoring_v1_alert, 24, 1);
 
 /**
  * @generated from message svc.monitoring.v1.ProjectOverview.IncidentCounts
@@ -1885,7 +2467,7 @@ export type ProjectOverview_IncidentCountsJson = {
  * Use `create(ProjectOverview_IncidentCountsSchema)` to create a new message.
  */
 export const ProjectOverview_IncidentCountsSchema: GenMessage<ProjectOverview_IncidentCounts, {jsonType: ProjectOverview_IncidentCountsJson}> = /*@__PURE__*/
-  messageDesc(file_svc_monitoring_v1_alert, 22, 2);
+  messageDesc(file_svc_monitoring_v1_alert, 24, 2);
 
 /**
  * Each rule is counted in exactly one.
@@ -1962,7 +2544,7 @@ export type ProjectOverview_RuleCountsJson = {
  * Use `create(ProjectOverview_RuleCountsSchema)` to create a new message.
  */
 export const ProjectOverview_RuleCountsSchema: GenMessage<ProjectOverview_RuleCounts, {jsonType: ProjectOverview_RuleCountsJson}> = /*@__PURE__*/
-  messageDesc(file_svc_monitoring_v1_alert, 22, 3);
+  messageDesc(file_svc_monitoring_v1_alert, 24, 3);
 
 /**
  * @generated from message svc.monitoring.v1.ProjectOverview.DeliveryCounts
@@ -2037,7 +2619,7 @@ export type ProjectOverview_DeliveryCountsJson = {
  * Use `create(ProjectOverview_DeliveryCountsSchema)` to create a new message.
  */
 export const ProjectOverview_DeliveryCountsSchema: GenMessage<ProjectOverview_DeliveryCounts, {jsonType: ProjectOverview_DeliveryCountsJson}> = /*@__PURE__*/
-  messageDesc(file_svc_monitoring_v1_alert, 22, 4);
+  messageDesc(file_svc_monitoring_v1_alert, 24, 4);
 
 /**
  * @generated from message svc.monitoring.v1.ProjectOverview.Datacenter
@@ -2106,7 +2688,7 @@ export type ProjectOverview_DatacenterJson = {
  * Use `create(ProjectOverview_DatacenterSchema)` to create a new message.
  */
 export const ProjectOverview_DatacenterSchema: GenMessage<ProjectOverview_Datacenter, {jsonType: ProjectOverview_DatacenterJson}> = /*@__PURE__*/
-  messageDesc(file_svc_monitoring_v1_alert, 22, 5);
+  messageDesc(file_svc_monitoring_v1_alert, 24, 5);
 
 /**
  * @generated from enum svc.monitoring.v1.ProjectOverview.Datacenter.State
@@ -2142,7 +2724,7 @@ export type ProjectOverview_Datacenter_StateJson = "STATE_UNSPECIFIED" | "LIVE" 
  * Describes the enum svc.monitoring.v1.ProjectOverview.Datacenter.State.
  */
 export const ProjectOverview_Datacenter_StateSchema: GenEnum<ProjectOverview_Datacenter_State, ProjectOverview_Datacenter_StateJson> = /*@__PURE__*/
-  enumDesc(file_svc_monitoring_v1_alert, 22, 5, 0);
+  enumDesc(file_svc_monitoring_v1_alert, 24, 5, 0);
 
 /**
  * Alert rules, the incidents they raise, and the destinations of notifications.
@@ -2159,6 +2741,17 @@ export const AlertService: GenService<{
     methodKind: "unary";
     input: typeof PreviewAlertRuleRequestSchema;
     output: typeof PreviewAlertRuleResponseSchema;
+  },
+  /**
+   * Estimates which notifications a rule would have sent over stored history. Saves and sends
+   * nothing.
+   *
+   * @generated from rpc svc.monitoring.v1.AlertService.ReplayAlertRule
+   */
+  replayAlertRule: {
+    methodKind: "unary";
+    input: typeof ReplayAlertRuleRequestSchema;
+    output: typeof ReplayAlertRuleResponseSchema;
   },
   /**
    * Creates or edits a rule. Waits up to 500 ms for it to be applied.

@@ -6,13 +6,15 @@
 
 import type { GenEnum, GenFile, GenMessage } from "@bufbuild/protobuf/codegenv2";
 import { enumDesc, fileDesc, messageDesc } from "@bufbuild/protobuf/codegenv2";
+import type { Delivery_State, Delivery_StateJson } from "./delivery_pb.ts";
+import { file_svc_monitoring_v1_delivery } from "./delivery_pb.ts";
 import type { Message, UnknownEnum } from "@bufbuild/protobuf";
 
 /**
  * Describes the file svc/monitoring/v1/destination.proto.
  */
 export const file_svc_monitoring_v1_destination: GenFile = /*@__PURE__*/
-  fileDesc("CiNzdmMvbW9uaXRvcmluZy92MS9kZXN0aW5hdGlvbi5wcm90bxIRc3ZjLm1vbml0b3JpbmcudjEiHAoNV2ViaG9va1RhcmdldBILCgN1cmwYASABKAkiGgoLU2xhY2tUYXJnZXQSCwoDdXJsGAEgASgJIhoKC1RlYW1zVGFyZ2V0EgsKA3VybBgBIAEoCSIcCg1EaXNjb3JkVGFyZ2V0EgsKA3VybBgBIAEoCSJECgtFbWFpbFRhcmdldBI1CgpyZWNpcGllbnRzGAEgAygLMiEuc3ZjLm1vbml0b3JpbmcudjEuRW1haWxSZWNpcGllbnQigQIKDkVtYWlsUmVjaXBpZW50Eg8KB2FkZHJlc3MYASABKAkSNgoFc3RhdGUYAiABKA4yJy5zdmMubW9uaXRvcmluZy52MS5FbWFpbFJlY2lwaWVudC5TdGF0ZRIRCglpc19tZW1iZXIYAyABKAgSGgoNdmVyaWZpZWRfdW5peBgEIAEoA0gAiAEBImUKBVN0YXRlEhUKEVNUQVRFX1VOU1BFQ0lGSUVEEAASCwoHSU5WSVRFRBABEgwKCFZFUklGSUVEEAISEAoMVU5TVUJTQ1JJQkVEEAMSCwoHQk9VTkNFRBAEEgsKB1JFTU9WRUQQBUIQCg5fdmVyaWZpZWRfdW5peCLNBAoLRGVzdGluYXRpb24SDAoEbmFtZRgBIAEoCRIUCgxkaXNwbGF5X25hbWUYAiABKAkSMwoHd2ViaG9vaxgDIAEoCzIgLnN2Yy5tb25pdG9yaW5nLnYxLldlYmhvb2tUYXJnZXRIABIvCgVlbWFpbBgKIAEoCzIeLnN2Yy5tb25pdG9yaW5nLnYxLkVtYWlsVGFyZ2V0SAASLwoFc2xhY2sYCyABKAsyHi5zdmMubW9uaXRvcmluZy52MS5TbGFja1RhcmdldEgAEi8KBXRlYW1zGAwgASgLMh4uc3ZjLm1vbml0b3JpbmcudjEuVGVhbXNUYXJnZXRIABIzCgdkaXNjb3JkGA0gASgLMiAuc3ZjLm1vbml0b3JpbmcudjEuRGlzY29yZFRhcmdldEgAEjMKBXN0YXRlGAQgASgOMiQuc3ZjLm1vbml0b3JpbmcudjEuRGVzdGluYXRpb24uU3RhdGUSFQoNcGF1c2VkX3JlYXNvbhgFIAEoCRIMCgRob3N0GAYgASgJEhEKCWxhc3RfZm91chgHIAEoCRIUCgxjcmVhdGVkX3VuaXgYCCABKAMSFAoMdXBkYXRlZF91bml4GAkgASgDEiUKGHNlY3JldF9vdmVybGFwX2VuZHNfdW5peBgOIAEoA0gBiAEBIjYKBVN0YXRlEhUKEVNUQVRFX1VOU1BFQ0lGSUVEEAASCgoGQUNUSVZFEAESCgoGUEFVU0VEEAJCCAoGdGFyZ2V0QhsKGV9zZWNyZXRfb3ZlcmxhcF9lbmRzX3VuaXgieQoYQ3JlYXRlRGVzdGluYXRpb25SZXF1ZXN0EhQKDHByb2plY3RfbmFtZRgBIAEoCRISCgpyZXF1ZXN0X2lkGAIgASgJEjMKC2Rlc3RpbmF0aW9uGAMgASgLMh4uc3ZjLm1vbml0b3JpbmcudjEuRGVzdGluYXRpb24iggEKGUNyZWF0ZURlc3RpbmF0aW9uUmVzcG9uc2USMwoLZGVzdGluYXRpb24YASABKAsyHi5zdmMubW9uaXRvcmluZy52MS5EZXN0aW5hdGlvbhIWCg53ZWJob29rX3NlY3JldBgCIAEoCRIYChBzZWNyZXRfYXZhaWxhYmxlGAMgASgIIiUKFUdldERlc3RpbmF0aW9uUmVxdWVzdBIMCgRuYW1lGAEgASgJIlYKF0xpc3REZXN0aW5hdGlvbnNSZXF1ZXN0EhQKDHByb2plY3RfbmFtZRgBIAEoCRIRCglwYWdlX3NpemUYAiABKAUSEgoKcGFnZV90b2tlbhgDIAEoCSJpChhMaXN0RGVzdGluYXRpb25zUmVzcG9uc2USNAoMZGVzdGluYXRpb25zGAEgAygLMh4uc3ZjLm1vbml0b3JpbmcudjEuRGVzdGluYXRpb24SFwoPbmV4dF9wYWdlX3Rva2VuGAIgASgJIjwKGERlbGV0ZURlc3RpbmF0aW9uUmVxdWVzdBIMCgRuYW1lGAEgASgJEhIKCnJlcXVlc3RfaWQYAiABKAkiGwoZRGVsZXRlRGVzdGluYXRpb25SZXNwb25zZSLZAgoYVXBkYXRlRGVzdGluYXRpb25SZXF1ZXN0EgwKBG5hbWUYASABKAkSEgoKcmVxdWVzdF9pZBgCIAEoCRIUCgxkaXNwbGF5X25hbWUYAyABKAkSMwoHd2ViaG9vaxgEIAEoCzIgLnN2Yy5tb25pdG9yaW5nLnYxLldlYmhvb2tUYXJnZXRIABIvCgVlbWFpbBgFIAEoCzIeLnN2Yy5tb25pdG9yaW5nLnYxLkVtYWlsVGFyZ2V0SAASLwoFc2xhY2sYBiABKAsyHi5zdmMubW9uaXRvcmluZy52MS5TbGFja1RhcmdldEgAEi8KBXRlYW1zGAcgASgLMh4uc3ZjLm1vbml0b3JpbmcudjEuVGVhbXNUYXJnZXRIABIzCgdkaXNjb3JkGAggASgLMiAuc3ZjLm1vbml0b3JpbmcudjEuRGlzY29yZFRhcmdldEgAQggKBnRhcmdldCI8ChhWZXJpZnlEZXN0aW5hdGlvblJlcXVlc3QSDAoEbmFtZRgBIAEoCRISCgpyZXF1ZXN0X2lkGAIgASgJInMKGVZlcmlmeURlc3RpbmF0aW9uUmVzcG9uc2USMwoLZGVzdGluYXRpb24YASABKAsyHi5zdmMubW9uaXRvcmluZy52MS5EZXN0aW5hdGlvbhINCgVtYWlscxgCIAEoBRISCgpub3RfbWFpbGVkGAMgASgFIj8KG1NlbmRUZXN0Tm90aWZpY2F0aW9uUmVxdWVzdBIMCgRuYW1lGAEgASgJEhIKCnJlcXVlc3RfaWQYAiABKAkiNgocU2VuZFRlc3ROb3RpZmljYXRpb25SZXNwb25zZRIWCg5kZWxpdmVyeV9uYW1lcxgBIAMoCSJLChdQYXVzZURlc3RpbmF0aW9uUmVxdWVzdBIMCgRuYW1lGAEgASgJEhIKCnJlcXVlc3RfaWQYAiABKAkSDgoGcmVhc29uGAMgASgJIjwKGFJlc3VtZURlc3RpbmF0aW9uUmVxdWVzdBIMCgRuYW1lGAEgASgJEhIKCnJlcXVlc3RfaWQYAiABKAkiVwoaUm90YXRlV2ViaG9va1NlY3JldFJlcXVlc3QSDAoEbmFtZRgBIAEoCRISCgpyZXF1ZXN0X2lkGAIgASgJEhcKD292ZXJsYXBfc2Vjb25kcxgDIAEoBSKEAQobUm90YXRlV2ViaG9va1NlY3JldFJlc3BvbnNlEjMKC2Rlc3RpbmF0aW9uGAEgASgLMh4uc3ZjLm1vbml0b3JpbmcudjEuRGVzdGluYXRpb24SFgoOd2ViaG9va19zZWNyZXQYAiABKAkSGAoQc2VjcmV0X2F2YWlsYWJsZRgDIAEoCGIGcHJvdG8z");
+  fileDesc("CiNzdmMvbW9uaXRvcmluZy92MS9kZXN0aW5hdGlvbi5wcm90bxIRc3ZjLm1vbml0b3JpbmcudjEiHAoNV2ViaG9va1RhcmdldBILCgN1cmwYASABKAkiGgoLU2xhY2tUYXJnZXQSCwoDdXJsGAEgASgJIhoKC1RlYW1zVGFyZ2V0EgsKA3VybBgBIAEoCSIcCg1EaXNjb3JkVGFyZ2V0EgsKA3VybBgBIAEoCSJECgtFbWFpbFRhcmdldBI1CgpyZWNpcGllbnRzGAEgAygLMiEuc3ZjLm1vbml0b3JpbmcudjEuRW1haWxSZWNpcGllbnQigQIKDkVtYWlsUmVjaXBpZW50Eg8KB2FkZHJlc3MYASABKAkSNgoFc3RhdGUYAiABKA4yJy5zdmMubW9uaXRvcmluZy52MS5FbWFpbFJlY2lwaWVudC5TdGF0ZRIRCglpc19tZW1iZXIYAyABKAgSGgoNdmVyaWZpZWRfdW5peBgEIAEoA0gAiAEBImUKBVN0YXRlEhUKEVNUQVRFX1VOU1BFQ0lGSUVEEAASCwoHSU5WSVRFRBABEgwKCFZFUklGSUVEEAISEAoMVU5TVUJTQ1JJQkVEEAMSCwoHQk9VTkNFRBAEEgsKB1JFTU9WRUQQBUIQCg5fdmVyaWZpZWRfdW5peCK9BQoLRGVzdGluYXRpb24SDAoEbmFtZRgBIAEoCRIUCgxkaXNwbGF5X25hbWUYAiABKAkSMwoHd2ViaG9vaxgDIAEoCzIgLnN2Yy5tb25pdG9yaW5nLnYxLldlYmhvb2tUYXJnZXRIABIvCgVlbWFpbBgKIAEoCzIeLnN2Yy5tb25pdG9yaW5nLnYxLkVtYWlsVGFyZ2V0SAASLwoFc2xhY2sYCyABKAsyHi5zdmMubW9uaXRvcmluZy52MS5TbGFja1RhcmdldEgAEi8KBXRlYW1zGAwgASgLMh4uc3ZjLm1vbml0b3JpbmcudjEuVGVhbXNUYXJnZXRIABIzCgdkaXNjb3JkGA0gASgLMiAuc3ZjLm1vbml0b3JpbmcudjEuRGlzY29yZFRhcmdldEgAEjMKBXN0YXRlGAQgASgOMiQuc3ZjLm1vbml0b3JpbmcudjEuRGVzdGluYXRpb24uU3RhdGUSFQoNcGF1c2VkX3JlYXNvbhgFIAEoCRIMCgRob3N0GAYgASgJEhEKCWxhc3RfZm91chgHIAEoCRIUCgxjcmVhdGVkX3VuaXgYCCABKAMSFAoMdXBkYXRlZF91bml4GAkgASgDEiUKGHNlY3JldF9vdmVybGFwX2VuZHNfdW5peBgOIAEoA0gBiAEBEh8KEmZhaWxpbmdfc2luY2VfdW5peBgPIAEoA0gCiAEBEjYKDWxhc3RfZGVsaXZlcnkYECABKAsyHy5zdmMubW9uaXRvcmluZy52MS5MYXN0RGVsaXZlcnkiNgoFU3RhdGUSFQoRU1RBVEVfVU5TUEVDSUZJRUQQABIKCgZBQ1RJVkUQARIKCgZQQVVTRUQQAkIICgZ0YXJnZXRCGwoZX3NlY3JldF9vdmVybGFwX2VuZHNfdW5peEIVChNfZmFpbGluZ19zaW5jZV91bml4IqMBCgxMYXN0RGVsaXZlcnkSDAoEbmFtZRgBIAEoCRIwCgVzdGF0ZRgCIAEoDjIhLnN2Yy5tb25pdG9yaW5nLnYxLkRlbGl2ZXJ5LlN0YXRlEhQKDGNyZWF0ZWRfdW5peBgDIAEoAxIbCg5hdHRlbXB0ZWRfdW5peBgEIAEoA0gAiAEBEg0KBWVycm9yGAUgASgJQhEKD19hdHRlbXB0ZWRfdW5peCJ5ChhDcmVhdGVEZXN0aW5hdGlvblJlcXVlc3QSFAoMcHJvamVjdF9uYW1lGAEgASgJEhIKCnJlcXVlc3RfaWQYAiABKAkSMwoLZGVzdGluYXRpb24YAyABKAsyHi5zdmMubW9uaXRvcmluZy52MS5EZXN0aW5hdGlvbiKCAQoZQ3JlYXRlRGVzdGluYXRpb25SZXNwb25zZRIzCgtkZXN0aW5hdGlvbhgBIAEoCzIeLnN2Yy5tb25pdG9yaW5nLnYxLkRlc3RpbmF0aW9uEhYKDndlYmhvb2tfc2VjcmV0GAIgASgJEhgKEHNlY3JldF9hdmFpbGFibGUYAyABKAgiJQoVR2V0RGVzdGluYXRpb25SZXF1ZXN0EgwKBG5hbWUYASABKAkiVgoXTGlzdERlc3RpbmF0aW9uc1JlcXVlc3QSFAoMcHJvamVjdF9uYW1lGAEgASgJEhEKCXBhZ2Vfc2l6ZRgCIAEoBRISCgpwYWdlX3Rva2VuGAMgASgJImkKGExpc3REZXN0aW5hdGlvbnNSZXNwb25zZRI0CgxkZXN0aW5hdGlvbnMYASADKAsyHi5zdmMubW9uaXRvcmluZy52MS5EZXN0aW5hdGlvbhIXCg9uZXh0X3BhZ2VfdG9rZW4YAiABKAkiPAoYRGVsZXRlRGVzdGluYXRpb25SZXF1ZXN0EgwKBG5hbWUYASABKAkSEgoKcmVxdWVzdF9pZBgCIAEoCSIbChlEZWxldGVEZXN0aW5hdGlvblJlc3BvbnNlItkCChhVcGRhdGVEZXN0aW5hdGlvblJlcXVlc3QSDAoEbmFtZRgBIAEoCRISCgpyZXF1ZXN0X2lkGAIgASgJEhQKDGRpc3BsYXlfbmFtZRgDIAEoCRIzCgd3ZWJob29rGAQgASgLMiAuc3ZjLm1vbml0b3JpbmcudjEuV2ViaG9va1RhcmdldEgAEi8KBWVtYWlsGAUgASgLMh4uc3ZjLm1vbml0b3JpbmcudjEuRW1haWxUYXJnZXRIABIvCgVzbGFjaxgGIAEoCzIeLnN2Yy5tb25pdG9yaW5nLnYxLlNsYWNrVGFyZ2V0SAASLwoFdGVhbXMYByABKAsyHi5zdmMubW9uaXRvcmluZy52MS5UZWFtc1RhcmdldEgAEjMKB2Rpc2NvcmQYCCABKAsyIC5zdmMubW9uaXRvcmluZy52MS5EaXNjb3JkVGFyZ2V0SABCCAoGdGFyZ2V0IjwKGFZlcmlmeURlc3RpbmF0aW9uUmVxdWVzdBIMCgRuYW1lGAEgASgJEhIKCnJlcXVlc3RfaWQYAiABKAkicwoZVmVyaWZ5RGVzdGluYXRpb25SZXNwb25zZRIzCgtkZXN0aW5hdGlvbhgBIAEoCzIeLnN2Yy5tb25pdG9yaW5nLnYxLkRlc3RpbmF0aW9uEg0KBW1haWxzGAIgASgFEhIKCm5vdF9tYWlsZWQYAyABKAUiPwobU2VuZFRlc3ROb3RpZmljYXRpb25SZXF1ZXN0EgwKBG5hbWUYASABKAkSEgoKcmVxdWVzdF9pZBgCIAEoCSI2ChxTZW5kVGVzdE5vdGlmaWNhdGlvblJlc3BvbnNlEhYKDmRlbGl2ZXJ5X25hbWVzGAEgAygJIksKF1BhdXNlRGVzdGluYXRpb25SZXF1ZXN0EgwKBG5hbWUYASABKAkSEgoKcmVxdWVzdF9pZBgCIAEoCRIOCgZyZWFzb24YAyABKAkiPAoYUmVzdW1lRGVzdGluYXRpb25SZXF1ZXN0EgwKBG5hbWUYASABKAkSEgoKcmVxdWVzdF9pZBgCIAEoCSJXChpSb3RhdGVXZWJob29rU2VjcmV0UmVxdWVzdBIMCgRuYW1lGAEgASgJEhIKCnJlcXVlc3RfaWQYAiABKAkSFwoPb3ZlcmxhcF9zZWNvbmRzGAMgASgFIoQBChtSb3RhdGVXZWJob29rU2VjcmV0UmVzcG9uc2USMwoLZGVzdGluYXRpb24YASABKAsyHi5zdmMubW9uaXRvcmluZy52MS5EZXN0aW5hdGlvbhIWCg53ZWJob29rX3NlY3JldBgCIAEoCRIYChBzZWNyZXRfYXZhaWxhYmxlGAMgASgIYgZwcm90bzM", [file_svc_monitoring_v1_delivery]);
 
 /**
  * @generated from message svc.monitoring.v1.WebhookTarget
@@ -380,6 +382,21 @@ export type Destination = Message<"svc.monitoring.v1.Destination"> & {
    * @generated from field: optional int64 secret_overlap_ends_unix = 14;
    */
   secretOverlapEndsUnix?: bigint | undefined;
+
+  /**
+   * First failed attempt since one was accepted, the URL changed or it was resumed; absent = none.
+   * After 24 hours without a failure the next one counts as the first.
+   *
+   * @generated from field: optional int64 failing_since_unix = 15;
+   */
+  failingSinceUnix?: bigint | undefined;
+
+  /**
+   * The newest delivery to it. Only in GetDestination and ListDestinations; absent = none yet.
+   *
+   * @generated from field: svc.monitoring.v1.LastDelivery last_delivery = 16;
+   */
+  lastDelivery?: LastDelivery | undefined;
 };
 
 /**
@@ -463,6 +480,21 @@ export type DestinationJson = {
    * @generated from field: optional int64 secret_overlap_ends_unix = 14;
    */
   secretOverlapEndsUnix?: string;
+
+  /**
+   * First failed attempt since one was accepted, the URL changed or it was resumed; absent = none.
+   * After 24 hours without a failure the next one counts as the first.
+   *
+   * @generated from field: optional int64 failing_since_unix = 15;
+   */
+  failingSinceUnix?: string;
+
+  /**
+   * The newest delivery to it. Only in GetDestination and ListDestinations; absent = none yet.
+   *
+   * @generated from field: svc.monitoring.v1.LastDelivery last_delivery = 16;
+   */
+  lastDelivery?: LastDeliveryJson;
 };
 
 /**
@@ -509,6 +541,85 @@ export const Destination_StateSchema: GenEnum<Destination_State, Destination_Sta
   enumDesc(file_svc_monitoring_v1_destination, 6, 0);
 
 /**
+ * @generated from message svc.monitoring.v1.LastDelivery
+ */
+export type LastDelivery = Message<"svc.monitoring.v1.LastDelivery"> & {
+  /**
+   * `projects/p/deliveries/d`.
+   *
+   * @generated from field: string name = 1;
+   */
+  name: string;
+
+  /**
+   * @generated from field: svc.monitoring.v1.Delivery.State state = 2;
+   */
+  state: Delivery_State;
+
+  /**
+   * @generated from field: int64 created_unix = 3;
+   */
+  createdUnix: bigint;
+
+  /**
+   * Start of its last attempt; absent = none yet.
+   *
+   * @generated from field: optional int64 attempted_unix = 4;
+   */
+  attemptedUnix?: bigint | undefined;
+
+  /**
+   * What went wrong with that attempt; empty = nothing, or it is under way.
+   *
+   * @generated from field: string error = 5;
+   */
+  error: string;
+};
+
+/**
+ * @generated from message svc.monitoring.v1.LastDelivery
+ */
+export type LastDeliveryJson = {
+  /**
+   * `projects/p/deliveries/d`.
+   *
+   * @generated from field: string name = 1;
+   */
+  name?: string;
+
+  /**
+   * @generated from field: svc.monitoring.v1.Delivery.State state = 2;
+   */
+  state?: Delivery_StateJson;
+
+  /**
+   * @generated from field: int64 created_unix = 3;
+   */
+  createdUnix?: string;
+
+  /**
+   * Start of its last attempt; absent = none yet.
+   *
+   * @generated from field: optional int64 attempted_unix = 4;
+   */
+  attemptedUnix?: string;
+
+  /**
+   * What went wrong with that attempt; empty = nothing, or it is under way.
+   *
+   * @generated from field: string error = 5;
+   */
+  error?: string;
+};
+
+/**
+ * Describes the message svc.monitoring.v1.LastDelivery.
+ * Use `create(LastDeliverySchema)` to create a new message.
+ */
+export const LastDeliverySchema: GenMessage<LastDelivery, {jsonType: LastDeliveryJson}> = /*@__PURE__*/
+  messageDesc(file_svc_monitoring_v1_destination, 7);
+
+/**
  * @generated from message svc.monitoring.v1.CreateDestinationRequest
  */
 export type CreateDestinationRequest = Message<"svc.monitoring.v1.CreateDestinationRequest"> & {
@@ -553,7 +664,7 @@ export type CreateDestinationRequestJson = {
  * Use `create(CreateDestinationRequestSchema)` to create a new message.
  */
 export const CreateDestinationRequestSchema: GenMessage<CreateDestinationRequest, {jsonType: CreateDestinationRequestJson}> = /*@__PURE__*/
-  messageDesc(file_svc_monitoring_v1_destination, 7);
+  messageDesc(file_svc_monitoring_v1_destination, 8);
 
 /**
  * @generated from message svc.monitoring.v1.CreateDestinationResponse
@@ -608,7 +719,7 @@ export type CreateDestinationResponseJson = {
  * Use `create(CreateDestinationResponseSchema)` to create a new message.
  */
 export const CreateDestinationResponseSchema: GenMessage<CreateDestinationResponse, {jsonType: CreateDestinationResponseJson}> = /*@__PURE__*/
-  messageDesc(file_svc_monitoring_v1_destination, 8);
+  messageDesc(file_svc_monitoring_v1_destination, 9);
 
 /**
  * @generated from message svc.monitoring.v1.GetDestinationRequest
@@ -635,7 +746,7 @@ export type GetDestinationRequestJson = {
  * Use `create(GetDestinationRequestSchema)` to create a new message.
  */
 export const GetDestinationRequestSchema: GenMessage<GetDestinationRequest, {jsonType: GetDestinationRequestJson}> = /*@__PURE__*/
-  messageDesc(file_svc_monitoring_v1_destination, 9);
+  messageDesc(file_svc_monitoring_v1_destination, 10);
 
 /**
  * @generated from message svc.monitoring.v1.ListDestinationsRequest
@@ -682,7 +793,7 @@ export type ListDestinationsRequestJson = {
  * Use `create(ListDestinationsRequestSchema)` to create a new message.
  */
 export const ListDestinationsRequestSchema: GenMessage<ListDestinationsRequest, {jsonType: ListDestinationsRequestJson}> = /*@__PURE__*/
-  messageDesc(file_svc_monitoring_v1_destination, 10);
+  messageDesc(file_svc_monitoring_v1_destination, 11);
 
 /**
  * @generated from message svc.monitoring.v1.ListDestinationsResponse
@@ -719,7 +830,7 @@ export type ListDestinationsResponseJson = {
  * Use `create(ListDestinationsResponseSchema)` to create a new message.
  */
 export const ListDestinationsResponseSchema: GenMessage<ListDestinationsResponse, {jsonType: ListDestinationsResponseJson}> = /*@__PURE__*/
-  messageDesc(file_svc_monitoring_v1_destination, 11);
+  messageDesc(file_svc_monitoring_v1_destination, 12);
 
 /**
  * @generated from message svc.monitoring.v1.DeleteDestinationRequest
@@ -756,7 +867,7 @@ export type DeleteDestinationRequestJson = {
  * Use `create(DeleteDestinationRequestSchema)` to create a new message.
  */
 export const DeleteDestinationRequestSchema: GenMessage<DeleteDestinationRequest, {jsonType: DeleteDestinationRequestJson}> = /*@__PURE__*/
-  messageDesc(file_svc_monitoring_v1_destination, 12);
+  messageDesc(file_svc_monitoring_v1_destination, 13);
 
 /**
  * @generated from message svc.monitoring.v1.DeleteDestinationResponse
@@ -775,7 +886,7 @@ export type DeleteDestinationResponseJson = {
  * Use `create(DeleteDestinationResponseSchema)` to create a new message.
  */
 export const DeleteDestinationResponseSchema: GenMessage<DeleteDestinationResponse, {jsonType: DeleteDestinationResponseJson}> = /*@__PURE__*/
-  messageDesc(file_svc_monitoring_v1_destination, 13);
+  messageDesc(file_svc_monitoring_v1_destination, 14);
 
 /**
  * @generated from message svc.monitoring.v1.UpdateDestinationRequest
@@ -888,7 +999,7 @@ export type UpdateDestinationRequestJson = {
  * Use `create(UpdateDestinationRequestSchema)` to create a new message.
  */
 export const UpdateDestinationRequestSchema: GenMessage<UpdateDestinationRequest, {jsonType: UpdateDestinationRequestJson}> = /*@__PURE__*/
-  messageDesc(file_svc_monitoring_v1_destination, 14);
+  messageDesc(file_svc_monitoring_v1_destination, 15);
 
 /**
  * @generated from message svc.monitoring.v1.VerifyDestinationRequest
@@ -925,7 +1036,7 @@ export type VerifyDestinationRequestJson = {
  * Use `create(VerifyDestinationRequestSchema)` to create a new message.
  */
 export const VerifyDestinationRequestSchema: GenMessage<VerifyDestinationRequest, {jsonType: VerifyDestinationRequestJson}> = /*@__PURE__*/
-  messageDesc(file_svc_monitoring_v1_destination, 15);
+  messageDesc(file_svc_monitoring_v1_destination, 16);
 
 /**
  * @generated from message svc.monitoring.v1.VerifyDestinationResponse
@@ -982,7 +1093,7 @@ export type VerifyDestinationResponseJson = {
  * Use `create(VerifyDestinationResponseSchema)` to create a new message.
  */
 export const VerifyDestinationResponseSchema: GenMessage<VerifyDestinationResponse, {jsonType: VerifyDestinationResponseJson}> = /*@__PURE__*/
-  messageDesc(file_svc_monitoring_v1_destination, 16);
+  messageDesc(file_svc_monitoring_v1_destination, 17);
 
 /**
  * @generated from message svc.monitoring.v1.SendTestNotificationRequest
@@ -1019,7 +1130,7 @@ export type SendTestNotificationRequestJson = {
  * Use `create(SendTestNotificationRequestSchema)` to create a new message.
  */
 export const SendTestNotificationRequestSchema: GenMessage<SendTestNotificationRequest, {jsonType: SendTestNotificationRequestJson}> = /*@__PURE__*/
-  messageDesc(file_svc_monitoring_v1_destination, 17);
+  messageDesc(file_svc_monitoring_v1_destination, 18);
 
 /**
  * @generated from message svc.monitoring.v1.SendTestNotificationResponse
@@ -1050,7 +1161,7 @@ export type SendTestNotificationResponseJson = {
  * Use `create(SendTestNotificationResponseSchema)` to create a new message.
  */
 export const SendTestNotificationResponseSchema: GenMessage<SendTestNotificationResponse, {jsonType: SendTestNotificationResponseJson}> = /*@__PURE__*/
-  messageDesc(file_svc_monitoring_v1_destination, 18);
+  messageDesc(file_svc_monitoring_v1_destination, 19);
 
 /**
  * @generated from message svc.monitoring.v1.PauseDestinationRequest
@@ -1101,7 +1212,7 @@ export type PauseDestinationRequestJson = {
  * Use `create(PauseDestinationRequestSchema)` to create a new message.
  */
 export const PauseDestinationRequestSchema: GenMessage<PauseDestinationRequest, {jsonType: PauseDestinationRequestJson}> = /*@__PURE__*/
-  messageDesc(file_svc_monitoring_v1_destination, 19);
+  messageDesc(file_svc_monitoring_v1_destination, 20);
 
 /**
  * @generated from message svc.monitoring.v1.ResumeDestinationRequest
@@ -1138,7 +1249,7 @@ export type ResumeDestinationRequestJson = {
  * Use `create(ResumeDestinationRequestSchema)` to create a new message.
  */
 export const ResumeDestinationRequestSchema: GenMessage<ResumeDestinationRequest, {jsonType: ResumeDestinationRequestJson}> = /*@__PURE__*/
-  messageDesc(file_svc_monitoring_v1_destination, 20);
+  messageDesc(file_svc_monitoring_v1_destination, 21);
 
 /**
  * @generated from message svc.monitoring.v1.RotateWebhookSecretRequest
@@ -1189,7 +1300,7 @@ export type RotateWebhookSecretRequestJson = {
  * Use `create(RotateWebhookSecretRequestSchema)` to create a new message.
  */
 export const RotateWebhookSecretRequestSchema: GenMessage<RotateWebhookSecretRequest, {jsonType: RotateWebhookSecretRequestJson}> = /*@__PURE__*/
-  messageDesc(file_svc_monitoring_v1_destination, 21);
+  messageDesc(file_svc_monitoring_v1_destination, 22);
 
 /**
  * @generated from message svc.monitoring.v1.RotateWebhookSecretResponse
@@ -1240,5 +1351,5 @@ export type RotateWebhookSecretResponseJson = {
  * Use `create(RotateWebhookSecretResponseSchema)` to create a new message.
  */
 export const RotateWebhookSecretResponseSchema: GenMessage<RotateWebhookSecretResponse, {jsonType: RotateWebhookSecretResponseJson}> = /*@__PURE__*/
-  messageDesc(file_svc_monitoring_v1_destination, 22);
+  messageDesc(file_svc_monitoring_v1_destination, 23);
 

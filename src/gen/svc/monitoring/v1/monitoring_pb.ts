@@ -356,7 +356,7 @@ export type Quality = Message<"svc.monitoring.v1.Quality"> & {
   datacenterState: string;
 
   /**
-   * Expected samples of the range at the source's interval, and observed samples.
+   * Sampling intervals of the range, and those in which there is an observation: never more.
    *
    * @generated from field: int64 expected_samples = 4;
    */
@@ -412,7 +412,7 @@ export type QualityJson = {
   datacenterState?: string;
 
   /**
-   * Expected samples of the range at the source's interval, and observed samples.
+   * Sampling intervals of the range, and those in which there is an observation: never more.
    *
    * @generated from field: int64 expected_samples = 4;
    */

@@ -17,6 +17,7 @@ import {
   takeValues,
 } from '../../values.ts';
 
+/** Series with equal grouping labels, and the labels that the result has. */
 export interface Group {
   readonly labels: Labels;
   readonly members: SeriesColumn[];
@@ -54,6 +55,10 @@ export function groupLabels({
   return (of) => of.only(kept);
 }
 
+/**
+ * Folds the columns of a group's members into one, so that memory does not grow with the number of
+ * members.
+ */
 export interface Accumulator {
   /** Members come in a fixed order; what depends on it is then the same each time. */
   add(member: Column): void;
@@ -61,6 +66,9 @@ export interface Accumulator {
   finish(): Column;
 }
 
+/**
+ * `count`: how many members have a sample at the step; without any the step is absent and not 0.
+ */
 export class Count implements Accumulator {
   readonly #column: Column;
 
@@ -100,6 +108,10 @@ export class Presence implements Accumulator {
   }
 }
 
+/**
+ * `sum`, with Neumaier's compensation, so that the result does not depend on the order of magnitude
+ * of single members.
+ */
 export class Sum implements Accumulator {
   readonly #column: Column;
   readonly #corrections: Float64Array;
@@ -143,6 +155,9 @@ function correctionAfter(correction: number, sum: number, value: number, total: 
   return correction + (value - total + sum);
 }
 
+/**
+ * `avg`: sum by count, and a running mean from the step on where the sum would overflow a double.
+ */
 export class Average implements Accumulator {
   readonly #budget: Budget;
   /** Sums, or means at steps that are carried forward. */
@@ -264,6 +279,10 @@ export class Maximum implements Accumulator {
   }
 }
 
+/**
+ * `stdvar` and `stddev` of the population, by Welford's method: one pass, without the difference of
+ * two large sums.
+ */
 export class Variance implements Accumulator {
   readonly #budget: Budget;
   /** Sums of squared differences from the mean. */

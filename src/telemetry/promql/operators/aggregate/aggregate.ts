@@ -36,6 +36,7 @@ import {
 } from './accumulators.ts';
 import { rank } from './ranking.ts';
 
+/** What an aggregation needs besides its operands. */
 export interface AggregateContext {
   /** Steps. */
   readonly count: number;

@@ -12,6 +12,7 @@ import type { Group } from './accumulators.ts';
 
 const BLOCK_STEPS = 64;
 
+/** One `topk` or `bottomk`: its groups, and k, which may differ from step to step. */
 export interface Ranking {
   readonly groups: readonly Group[];
   /** k at each step; what is below 1 keeps nothing. */

@@ -24,6 +24,7 @@ import { anyPresence, keepCommon } from './presence.ts';
 import { applySetOperator, isSetOp } from './set-operators.ts';
 import { groupBytes, type MatchGroup, MatchingFaults, matchGroups } from './vector-matching.ts';
 
+/** What a binary operator needs besides its operands. */
 export interface BinaryContext {
   /** Steps. */
   readonly count: number;
@@ -239,6 +240,7 @@ function noteDoubles(
   if (one.length > 1) giveBack(budget, matched);
 }
 
+/** Operators that compute a new value, and so drop the metric's name. */
 export type ArithmeticOp = '+' | '-' | '*' | '/' | '%' | '^' | 'atan2';
 
 /**
@@ -252,6 +254,7 @@ function isArithmetic(op: BinaryOp): op is ArithmeticOp {
 
 const ARITHMETIC: ReadonlySet<BinaryOp> = new Set(['+', '-', '*', '/', '%', '^', 'atan2']);
 
+/** Both sides of one pair, an element for each step. A scalar is a column of its own here. */
 export interface Operands {
   readonly lhs: Float64Array;
   readonly rhs: Float64Array;
@@ -310,6 +313,9 @@ function computeArithmetic(op: ArithmeticOp, operands: Operands, out: Float64Arr
   ARITHMETIC_KERNELS[op](operands, out);
 }
 
+/**
+ * Operators that compare. Without `bool` they keep the left side's value and name where they hold.
+ */
 export type ComparisonOp = '==' | '!=' | '<' | '>' | '<=' | '>=';
 
 /** 1 or 0 a step, as a presence or as values. */

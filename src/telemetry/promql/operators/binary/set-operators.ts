@@ -18,12 +18,15 @@ import {
 import { anyPresence, keepCommon, keepOthers } from './presence.ts';
 import { matchGroups } from './vector-matching.ts';
 
+/** Operators between sets of series. Matching is always many-to-many. */
 export type SetOp = 'and' | 'or' | 'unless';
 
+/** Narrows an operator: set operators take vectors alone, and neither `bool` nor `group_left`. */
 export function isSetOp(op: Binary['op']): op is SetOp {
   return op === 'and' || op === 'or' || op === 'unless';
 }
 
+/** One set operation over `count` steps. */
 export interface SetOperation {
   readonly op: SetOp;
   readonly matching: VectorMatching;
@@ -91,6 +94,10 @@ function filter(
 
 type Join = (node: Binary, lhs: Value, rhs: Value) => Value;
 
+/**
+ * The chain `a or b or c ...`, joined in pairs of like size, so that a long chain costs n log n and
+ * not n² series.
+ */
 export class OrChain {
   readonly #matching: VectorMatching | null;
   readonly #join: Join;

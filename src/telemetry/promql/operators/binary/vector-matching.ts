@@ -8,11 +8,16 @@ import { PromqlError } from '../../errors.ts';
 import { goQuoteCut, SHOWN_TEXT_MAX } from '../../format-go.ts';
 import { type Labels, METRIC_NAME, type SeriesColumn } from '../../values.ts';
 
+/** Series of both sides that match each other. One side may be empty. */
 export interface MatchGroup {
   readonly lhs: SeriesColumn[];
   readonly rhs: SeriesColumn[];
 }
 
+/**
+ * All groups of an operation. Which cardinalities are allowed in a group is checked at each step,
+ * by the operator.
+ */
 export interface MatchGroups {
   /** In order of first occurrence, on the left and then on the right. */
   readonly groups: readonly MatchGroup[];
@@ -29,6 +34,10 @@ export function groupBytes(key: string): number {
   return GROUP_BYTES + key.length * KEY_CHAR_BYTES;
 }
 
+/**
+ * Groups the series of both sides by their matched labels. Takes the memory of the groups from
+ * `budget`, and checks it for each series.
+ */
 export function matchGroups(
   lhs: readonly SeriesColumn[],
   rhs: readonly SeriesColumn[],

@@ -1,0 +1,92 @@
+/**
+ * The revocation barrier: a change that narrows access is answered when every live member has applied
+ * it, or the one that has not refuses every credential by itself. No revocation is
+ * acknowledged while another member would still accept the key.
+ */
+import type { MachineName, MachineTypes } from '../../machines/audit/registry.ts';
+import { BoundedCache } from '../../streams/platform/bounded-cache.ts';
+import type { Clock } from '../../streams/platform/clock.ts';
+import type { Commit } from '../../streams/platform/commit/commit.ts';
+import { withDeadline } from '../../streams/platform/deadline.ts';
+import type { Membership } from '../../streams/platform/membership/membership.ts';
+import { Refusal } from '../../streams/platform/refusal.ts';
+import { StreamUnavailable } from '../../streams/platform/stream.ts';
+import type { RunningHost } from '../platform/host/host.ts';
+
+type EventNames = { readonly [M in MachineName]?: readonly MachineTypes[M]['event']['type'][] };
+
+/** Events after which somebody may do less. What time ends, every member ends by its own clock. */
+const NARROWING: EventNames = {
+  credential: ['revoked', 'rotated'],
+  session: ['ended'],
+  person: ['disabled'],
+  membership: ['removed', 'roleChanged'],
+  serviceAccount: ['edited', 'disabled', 'deleted'],
+  ciConnection: ['edited', 'disabled', 'accountDisabled', 'tokensEnded', 'deleted'],
+  invitation: ['revoked'],
+  enrolment: ['tokenWithdrawn', 'unenrolled'],
+  recipient: ['removed', 'unsubscribed'],
+};
+
+const narrowing = new Set(
+  Object.entries(NARROWING).flatMap(([machine, events]) =>
+    events.map((type) => `${machine} ${type}`),
+  ),
+);
+
+/** May somebody do less after this commit than before it? */
+export function narrowsAccess({ decisions }: Pick<Commit, 'decisions'>): boolean {
+  return decisions.some(({ steps }) =>
+    steps.some(({ machine, event }) => narrowing.has(`${machine} ${event.type}`)),
+  );
+}
+
+/** Commits remembered, so that an exact resend waits as the first request did. */
+const NARROWED_MAX = 1_000;
+/** Longest wait for other members, ms: a silent one is dead after 5 s. */
+const WAIT_MS = 10_000;
+
+/**
+ * The host, whose `submit` waits for the other members, and refuses while this one may not decide: its
+ * clock is wrong, or a revocation may have passed it by. Alone there is nobody to wait for.
+ */
+export function withRevocationBarrier(
+  host: RunningHost,
+  {
+    member,
+    clock,
+  }: {
+    readonly member: Pick<Membership, 'isAlone' | 'announce' | 'untilApplied' | 'refusal'>;
+    readonly clock: Clock;
+  },
+): RunningHost {
+  if (member.isAlone) return host;
+  const narrowed = new BoundedCache<number, true>(NARROWED_MAX);
+  host.onApplied(({ commit, sequence }) => {
+    if (!narrowsAccess(commit)) return;
+    narrowed.set(sequence, true);
+    // Another member waits for this one to say so.
+    member.announce();
+  });
+  return {
+    ...host,
+    async submit(submission) {
+      const refusal = member.refusal();
+      if (refusal !== undefined) throw new StreamUnavailable(refusal, 'refused');
+      const committed = await host.submit(submission);
+      if (narrowed.has(committed.sequence)) {
+        await withDeadline(clock, { ms: WAIT_MS, reason: notEverywhere }, (signal) =>
+          member.untilApplied(committed.sequence, signal),
+        );
+      }
+      return committed;
+    },
+  };
+}
+
+function notEverywhere(): Refusal {
+  const sentence =
+    'The change is stored, but not every member of the cluster has confirmed it: send the same ' +
+    'request again';
+  return new Refusal('NOT_READY', sentence);
+}

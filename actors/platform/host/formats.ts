@@ -1,0 +1,53 @@
+/**
+ * Which formats a program reads and writes: what a member announces to the others, so that nobody
+ * writes what one of them cannot read, and what a backup or a snapshot was made with.
+ */
+import { machineDefinitions } from '../../../machines/audit/registry.ts';
+import type { MachineDefinition } from '../../../machines/platform/definition.ts';
+import type { InstanceStore } from '../../../sqlite/platform/control/instance-store.ts';
+import { COMMIT_FORMAT } from '../../../streams/platform/commit/commit.ts';
+import { type Share, shareOf } from '../../../streams/platform/membership/roster.ts';
+
+export interface Formats {
+  /** Of commits: this one and every older are read. */
+  readonly commitFormat: number;
+  /** Version of each machine by its name: rows of this one and every older are read. */
+  readonly machineVersions: Readonly<Record<string, number>>;
+}
+
+/** The formats of this program, for its member record, its backups and its snapshots. */
+export function programFormats(
+  machines: ReadonlyMap<string, MachineDefinition> = machineDefinitions,
+): Formats {
+  const versions = [...machines.values()].map(({ name, version }) => [name, version] as const);
+  return { commitFormat: COMMIT_FORMAT, machineVersions: Object.fromEntries(versions) };
+}
+
+/**
+ * What of `theirs` is newer than `ours` can read, in words: `commits of format 2`, `machine
+ * delivery 4`. Empty: all of it can be read.
+ */
+export function newerFormats(theirs: Formats, ours: Formats = programFormats()): string[] {
+  const newer = Object.entries(theirs.machineVersions)
+    .filter(([name, version]) => version > (ours.machineVersions[name] ?? 0))
+    .map(([name, version]) => `machine ${name} ${version}`);
+  if (theirs.commitFormat <= ours.commitFormat) return newer;
+  return [`commits of format ${theirs.commitFormat}`, ...newer];
+}
+
+/**
+ * Has a project of the share rows that this program is too old to move? A member must not act
+ * for such a share: its machines would refuse the rows. Also true where those rows have ended.
+ */
+export function hasNewerRows(
+  store: Pick<InstanceStore, 'projects' | 'machineVersions'>,
+  share: Share,
+  { machineVersions: ours }: Formats = programFormats(),
+): boolean {
+  const projects = store.projects().filter((project) => shareOf(project) === share);
+  return projects.some((project) =>
+    Object.entries(store.machineVersions(project)).some(
+      ([machine, version]) => version > (ours[machine] ?? 0),
+    ),
+  );
+}

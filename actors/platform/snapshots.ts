@@ -1,0 +1,108 @@
+/**
+ * Keeps a fresh snapshot of the projection for members that join: written by the member that acts
+ * for `_system`, at least daily, after many commits, and on demand.
+ */
+import type { Clock } from '../../streams/platform/clock.ts';
+import { SYSTEM_PROJECT } from '../../streams/platform/commit/commit.ts';
+import type { Ownership } from '../../streams/platform/ownership.ts';
+import { pause } from '../../streams/platform/pause.ts';
+import { type Random, ulid } from '../../streams/platform/random.ts';
+import {
+  type EventsPosition,
+  newestSnapshot,
+  type SnapshotManifest,
+  writeSnapshot,
+} from '../../streams/platform/snapshots.ts';
+import { type Stream, StreamUnavailable } from '../../streams/platform/stream.ts';
+import { programFormats } from './host/formats.ts';
+
+/** Where snapshots come from. */
+export interface SnapshotSource {
+  /** Migrations of the projection's schema. */
+  readonly schema: number;
+  take(signal: AbortSignal): Promise<{
+    readonly position: EventsPosition;
+    readonly bytes: number;
+    content(): AsyncIterable<Uint8Array>;
+    discard(): void;
+  }>;
+}
+
+export interface SnapshotKeeperDeps {
+  readonly stream: Stream;
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly ownership: Pick<Ownership, 'owns'>;
+  readonly source: SnapshotSource;
+  /** Name of this member. */
+  readonly node: string;
+  /** Position in EVENTS up to which this member has applied. */
+  readonly appliedSequence: () => number;
+  /** One was not written this time, and is tried again. */
+  readonly onFault?: (error: unknown) => void;
+}
+
+const CHECK_MS = 60_000;
+const AGE_MS_MAX = 86_400_000;
+/** Commits after which a joining member would read longer than a snapshot takes. */
+const COMMITS_MAX = 10_000;
+
+export class SnapshotKeeper {
+  readonly #deps: SnapshotKeeperDeps;
+  #underWay: Promise<SnapshotManifest | 'superseded'> | undefined;
+
+  constructor(deps: SnapshotKeeperDeps) {
+    this.#deps = deps;
+  }
+
+  /** Writes one whenever it is due, until `signal`. */
+  async run(signal: AbortSignal): Promise<void> {
+    while (!signal.aborted) {
+      try {
+        if (await this.#isDue()) await this.write(signal);
+      } catch (error) {
+        if (signal.aborted) return;
+        this.#deps.onFault?.(error);
+        if (!(error instanceof StreamUnavailable)) throw error;
+      }
+      await pause(this.#deps.clock, CHECK_MS, signal);
+    }
+  }
+
+  /** Writes one now; a second call while one is written waits for that one. Throws its fault. */
+  write(signal: AbortSignal): Promise<SnapshotManifest | 'superseded'> {
+    this.#underWay ??= this.#write(signal).finally(() => {
+      this.#underWay = undefined;
+    });
+    return this.#underWay;
+  }
+
+  async #write(signal: AbortSignal): Promise<SnapshotManifest | 'superseded'> {
+    const { stream, clock, random, source, node } = this.#deps;
+    const taken = await source.take(signal);
+    try {
+      const { position, bytes } = taken;
+      const createdMs = clock.now();
+      const facts = {
+        ...{ id: ulid(createdMs, random), createdMs, writer: node, position, bytes },
+        ...{ ...programFormats(), schema: source.schema },
+      };
+      return await writeSnapshot(stream, facts, taken.content());
+    } finally {
+      taken.discard();
+    }
+  }
+
+  async #isDue(): Promise<boolean> {
+    const { ownership, stream, clock, appliedSequence } = this.#deps;
+    // Of an empty projection none is needed: who joins reads what there is.
+    if (!ownership.owns(SYSTEM_PROJECT) || appliedSequence() === 0) return false;
+    const newest = await newestSnapshot(stream);
+    if (newest === undefined) return true;
+    const { createdMs, position } = newest;
+    if (appliedSequence() === position.applied) return false;
+    return (
+      clock.now() - createdMs >= AGE_MS_MAX || appliedSequence() - position.applied >= COMMITS_MAX
+    );
+  }
+}

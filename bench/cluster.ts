@@ -1,0 +1,124 @@
+/**
+ * Three nats-servers and three members as a user starts them, under load: how long each fault keeps a
+ * webhook back, revocations, an empty member. `--kills N` adds N kills of the member that acts for the
+ * project and N/5 of the server that leads SAMPLES_0 or EVENTS. In the end it counts rows that were
+ * acknowledged and cannot be read at every member, wrong incidents, and messages that came twice.
+ */
+import { parseArgs } from 'node:util';
+import {
+  cutOwner,
+  examine,
+  killLeader,
+  killOwner,
+  type Outcome,
+  revokeKey,
+  type Scenario,
+  startScenario,
+  untilReady,
+  untilWebhook,
+} from '../test/support/member-scenario.ts';
+import { withScope } from './support/scope.ts';
+
+const VMS = 200;
+const EVERY_MS = 1_000;
+const REVOCATIONS = 20;
+const WEBHOOKS = 5;
+/** One kill of a leader for so many of members. */
+const KILLS_PER_LEADER = 5;
+const LEADING = ['SAMPLES_0', 'EVENTS'];
+
+interface Line {
+  readonly aim: string;
+  readonly times: readonly number[];
+}
+
+/** Runs and prints two tables: times, and what was lost. */
+export async function run(flags: readonly string[] = []): Promise<void> {
+  const { values } = parseArgs({ args: [...flags], options: { kills: { type: 'string' } } });
+  const kills = Number(values.kills ?? 1);
+  if (!Number.isSafeInteger(kills) || kills < 1) throw new Error('--kills wants a whole number');
+  await withScope(async (scope) => {
+    const scenario = await startScenario(scope, { vms: VMS, everyMs: EVERY_MS });
+    const lines = await measure(scenario, kills);
+    console.table(
+      Object.fromEntries(Object.entries(lines).map(([what, line]) => [what, row(line)])),
+    );
+    print(await examine(scenario), kills);
+  });
+}
+
+async function measure(scenario: Scenario, kills: number): Promise<Record<string, Line>> {
+  const webhooks = await times(WEBHOOKS, () => untilWebhook(scenario));
+  const revocations = await times(REVOCATIONS, () => revoke(scenario));
+  const revokedCut = await revokeBesideCut(scenario);
+  const joined = await join(scenario);
+  const cut = await cutOwner(scenario);
+  const killed = await times(kills, () => killOwner(scenario));
+  const leaders = await times(Math.ceil(kills / KILLS_PER_LEADER), (n) =>
+    killLeader(scenario, LEADING[n % LEADING.length] ?? ''),
+  );
+  return {
+    'row to webhook': { times: webhooks, aim: '' },
+    'owner killed, to webhook': { times: killed, aim: '< 10 s' },
+    'owner cut off, to webhook': { times: [cut], aim: '< 10 s' },
+    'stream leader killed, to webhook': { times: leaders, aim: '< 15 s' },
+    revocation: { times: revocations, aim: 'median < 0.1 s' },
+    'revocation, a member cut off': { times: [revokedCut], aim: '< 6 s' },
+    'empty member to ready': { times: [joined], aim: '< 60 s' },
+  };
+}
+
+async function times(count: number, act: (n: number) => Promise<number>): Promise<number[]> {
+  const took: number[] = [];
+  for (let n = 0; n < count; n++) took.push(await act(n));
+  return took;
+}
+
+async function revoke(scenario: Scenario, meanwhile = () => {}): Promise<number> {
+  const { tookMs, statuses } = await revokeKey(scenario, { meanwhile });
+  if (statuses.includes(200)) throw new Error(`A revoked key was accepted: ${statuses}`);
+  return tookMs;
+}
+
+async function revokeBesideCut(scenario: Scenario): Promise<number> {
+  const last = scenario.cluster.members.at(-1);
+  if (last === undefined) throw new Error('There is no member');
+  const tookMs = await revoke(scenario, () => last.cut());
+  last.mend();
+  await untilReady(last);
+  return tookMs;
+}
+
+/** It leaves again: what follows is about three. */
+async function join({ cluster }: Scenario): Promise<number> {
+  const member = await cluster.add();
+  const startedMs = performance.now();
+  await member.start();
+  const tookMs = performance.now() - startedMs;
+  await member.stop();
+  cluster.remove(member);
+  return tookMs;
+}
+
+function row({ times: unsorted, aim }: Line) {
+  const sorted = unsorted.toSorted((a, b) => a - b);
+  const seconds = (ms: number | undefined) => `${((ms ?? 0) / 1000).toFixed(2)} s`;
+  const median = seconds(sorted[Math.floor(sorted.length / 2)]);
+  return { tries: sorted.length, median, worst: seconds(sorted.at(-1)), aim };
+}
+
+function print(outcome: Outcome, kills: number): void {
+  const { rows, fired, sent, duplicates, ...findings } = outcome;
+  console.table([
+    {
+      ...{ kills, 'rows acknowledged': rows, lost: findings.lostRows.length },
+      ...{ incidents: fired, wrong: findings.incidents.length },
+      ...{ messages: sent, twice: duplicates, faulty: findings.deliveries.length },
+    },
+  ]);
+  for (const [what, found] of Object.entries(findings)) {
+    for (const words of found) console.log(`${what}: ${words}`);
+  }
+}
+
+if (import.meta.main) await run(process.argv.slice(2));

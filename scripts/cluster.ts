@@ -1,0 +1,298 @@
+/**
+ * `npm run cluster`: three nats-servers and three members of the service on this machine, below
+ * `data/cluster`, until Ctrl-C. The ports are fixed, so that a second start finds what the first made:
+ *
+ *     nats-1..3    clients 4222..4224, routes 6222..6224   data/cluster/nats-N, nats-N.log beside it
+ *     member-1..3  API 8080..8082, metrics 9464..9466      data/cluster/member-N
+ *
+ * `scripts/cluster.ts member N` is one member, in this process: what the Procfile starts.
+ */
+import { type ChildProcess, spawn } from 'node:child_process';
+import { randomBytes } from 'node:crypto';
+import { once } from 'node:events';
+import {
+  accessSync,
+  constants,
+  createWriteStream,
+  linkSync,
+  mkdirSync,
+  readFileSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs';
+import { createServer } from 'node:net';
+import { delimiter, join, relative, resolve } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { fileURLToPath } from 'node:url';
+import { parseArgs } from 'node:util';
+
+const ROOT = fileURLToPath(new URL('..', import.meta.url));
+const FOLDER = join('data', 'cluster');
+const KEY = join(FOLDER, 'master.key');
+const NUMBERS = [1, 2, 3] as const;
+const READY_MS = 120_000;
+/** A member has ten seconds for requests in flight, and then for its storage. */
+const STOP_MS = 30_000;
+
+const port = (first: number, number: number): number => first + number - 1;
+const natsUrls = NUMBERS.map((number) => `nats://127.0.0.1:${port(4222, number)}`).join(',');
+
+const USAGE = `Usage: npm run cluster [-- [--nats-server PROGRAM] [--in FOLDER]]
+
+Starts three nats-servers and three members of the service; Ctrl-C stops them.
+
+  --nats-server PROGRAM  nats-server 2.10.27 or newer; default: the one in PATH
+  --in FOLDER            everything is in data/cluster below it; default: this checkout
+`;
+
+/** How a member is started by hand in the checkout, e.g. after it was killed. */
+function startOf(number: number): string {
+  const where = resolve() === resolve(ROOT) ? '' : ` --in ${resolve()}`;
+  return `node_modules/.bin/node scripts/cluster.ts member ${number}${where}`;
+}
+
+/** A file of the cluster, as it is named from the checkout. */
+function shown(name: string): string {
+  const path = join(FOLDER, name);
+  return resolve() === resolve(ROOT) ? path : resolve(path);
+}
+
+class CannotStart extends Error {}
+
+/** Settings of a member; the first one makes the project demo and watches this machine. */
+function memberFlags(number: number): string[] {
+  const isFirst = number === 1;
+  return [
+    ...['--data', join(FOLDER, `member-${number}`), '--master-key-file', KEY],
+    ...['--nats-url', natsUrls, '--listen', `127.0.0.1:${port(8080, number)}`],
+    ...['--metrics-listen', `127.0.0.1:${port(9464, number)}`],
+    ...['--demo', isFirst ? 'on' : 'off'],
+    ...(isFirst ? [] : ['--collect', 'none']),
+  ];
+}
+
+/** One key for all members, made by whichever starts first. */
+function makeKey(): void {
+  mkdirSync(FOLDER, { recursive: true, mode: 0o700 });
+  const own = `${KEY}.${process.pid}`;
+  writeFileSync(own, `${randomBytes(32).toString('base64')}\n`, { mode: 0o600 });
+  try {
+    // Fails where there is one: nobody ever sees half of it, or another one.
+    linkSync(own, KEY);
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error;
+  } finally {
+    rmSync(own, { force: true });
+  }
+}
+
+interface Running {
+  readonly name: string;
+  readonly child: ChildProcess;
+  readonly exited: Promise<unknown>;
+}
+
+/** A runner's Ctrl-C reaches us alone, and is passed on in order. */
+function start(name: string, program: string, args: readonly string[], hint: string): Running {
+  const child = spawn(program, args, { stdio: ['ignore', 'pipe', 'pipe'], detached: true });
+  const exited = new Promise<void>((resolve) => {
+    child.once('exit', (code, signal) => {
+      say(`${name} has ended (${signal ?? `code ${code}`})${isStopping ? '' : `: ${hint}`}`);
+      resolve();
+    });
+    child.once('error', (error) => {
+      say(`${name} cannot be started: ${error.message}`);
+      resolve();
+    });
+  });
+  return { name, child, exited };
+}
+
+let isStopping = false;
+
+/** Servers say much that nobody needs at first: it goes to a file. */
+function startServer(nats: string, number: number): Running {
+  const config = join(ROOT, 'docs', 'operations', 'nats-cluster', `local-${number}.conf`);
+  const name = `nats-${number}`;
+  const path = join(FOLDER, `${name}.log`);
+  const where = resolve() === resolve(ROOT) ? relative(ROOT, config) : config;
+  const again = `"${nats} --config ${where}" starts it again`;
+  const server = start(name, nats, ['--config', config], `see ${shown(`${name}.log`)}; ${again}`);
+  const log = createWriteStream(path);
+  server.child.stdout?.pipe(log);
+  server.child.stderr?.pipe(log);
+  return server;
+}
+
+/** The lines of a member are shown under its name. */
+function startMember(number: number): Running {
+  const script = fileURLToPath(import.meta.url);
+  const name = `member-${number}`;
+  const args = [script, 'member', String(number), '--in', resolve()];
+  const member = start(name, process.execPath, args, `"${startOf(number)}" starts it again`);
+  const { stdout, stderr } = member.child;
+  for (const output of [stdout, stderr]) {
+    let rest = '';
+    output?.on('data', (chunk: Buffer) => {
+      const lines = (rest + chunk.toString()).split('\n');
+      rest = lines.pop() ?? '';
+      for (const line of lines) process.stdout.write(`${name.padEnd(8)} | ${line}\n`);
+    });
+  }
+  return member;
+}
+
+function isRunning({ child }: Running): boolean {
+  return child.pid !== undefined && child.exitCode === null && child.signalCode === null;
+}
+
+async function stop(running: readonly Running[]): Promise<void> {
+  for (const one of running) if (isRunning(one)) one.child.kill('SIGTERM');
+  const late = sleep(STOP_MS, undefined, { ref: false });
+  for (const one of running) {
+    await Promise.race([one.exited, late]);
+    if (isRunning(one)) one.child.kill('SIGKILL');
+    await one.exited;
+  }
+}
+
+function say(sentence: string): void {
+  process.stdout.write(`cluster  | ${sentence}\n`);
+}
+
+/** Path of nats-server: the option's, or the one in PATH. Throws with how to get it. */
+function findNats(named: string | undefined): string {
+  const folders = (process.env.PATH ?? '').split(delimiter);
+  const candidates = named ? [named] : folders.map((folder) => join(folder, 'nats-server'));
+  const found = candidates.find((path) => {
+    try {
+      accessSync(path, constants.X_OK);
+      return true;
+    } catch {
+      return false;
+    }
+  });
+  if (found !== undefined) return found;
+  throw new CannotStart(
+    `${named ?? 'nats-server'} is not a program here: install nats-server 2.10.27 or newer (Debian's ` +
+      'package nats-server, or one file from its releases), or name it: npm run cluster -- --nats-server PATH',
+  );
+}
+
+async function assertPortsFree(): Promise<void> {
+  for (const first of [4222, 6222, 8080, 9464]) {
+    for (const number of NUMBERS) {
+      const server = createServer().listen(port(first, number), '127.0.0.1');
+      const isFree = await Promise.race([
+        once(server, 'listening').then(() => true),
+        once(server, 'error').then(() => false),
+      ]).catch(() => false);
+      server.close();
+      if (isFree) continue;
+      const what = `Port ${port(first, number)} of 127.0.0.1 is taken`;
+      throw new CannotStart(
+        `${what}: stop the program that has it, or the cluster that runs already`,
+      );
+    }
+  }
+}
+
+async function untilReady(members: readonly Running[], stopped: AbortSignal): Promise<boolean> {
+  const endMs = performance.now() + READY_MS;
+  const waiting = new Set(NUMBERS.map((number) => number as number));
+  while (waiting.size > 0 && !stopped.aborted && performance.now() < endMs) {
+    for (const number of waiting) {
+      const member = members[number - 1];
+      const answer = await fetch(`http://127.0.0.1:${port(8080, number)}/readyz`).catch(() => null);
+      if (answer?.ok) say(`member-${number} is ready`);
+      if (answer?.ok || member === undefined || !isRunning(member)) waiting.delete(number);
+    }
+    await sleep(500);
+  }
+  return waiting.size === 0;
+}
+
+function showAddresses(members: readonly Running[]): void {
+  for (const number of NUMBERS) {
+    const member = members[number - 1];
+    const state = member && isRunning(member) ? `process ${member.child.pid}` : 'it has ended';
+    say(`member-${number}: http://127.0.0.1:${port(8080, number)} (${state})`);
+  }
+  try {
+    const text = readFileSync(join(FOLDER, 'member-1', 'demo.json'), 'utf8');
+    const { signInUrl } = JSON.parse(text) as { readonly signInUrl?: string };
+    if (signInUrl) say(`to sign in, open this link, which works once: ${signInUrl}`);
+  } catch {
+    // Without the demo project there is no link.
+  }
+  say(`who acts for what: npx svc admin members --data ${shown('member-1')}`);
+  say(`what the nats-servers say: ${shown('nats-1.log')}, and beside it`);
+  say('Ctrl-C stops all of it');
+}
+
+async function runCluster(named: string | undefined): Promise<number> {
+  const nats = findNats(named);
+  await assertPortsFree();
+  makeKey();
+  const stopping = new AbortController();
+  const signalled = new Promise<void>((resolve) => {
+    const onSignal = () => {
+      stopping.abort();
+      resolve();
+    };
+    for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, onSignal);
+  });
+  const servers = NUMBERS.map((number) => startServer(nats, number));
+  const members = NUMBERS.map(startMember);
+  try {
+    say('three nats-servers and three members start: about 20 s');
+    const isReady = await untilReady(members, stopping.signal);
+    if (!stopping.signal.aborted) {
+      if (!isReady) say('not every member is ready after two minutes: see their lines above');
+      showAddresses(members);
+    }
+    const ended = Promise.all([...servers, ...members].map(({ exited }) => exited));
+    await Promise.race([signalled, ended]);
+    return members.every(isRunning) || stopping.signal.aborted ? 0 : 1;
+  } finally {
+    isStopping = true;
+    say('stopping the members, then the nats-servers');
+    await stop(members);
+    await stop(servers);
+  }
+}
+
+function parse(args: readonly string[]) {
+  const text = { type: 'string' } as const;
+  const options = { 'nats-server': text, in: text, help: { type: 'boolean' } } as const;
+  try {
+    return parseArgs({ args: [...args], options }).values;
+  } catch (error) {
+    throw new CannotStart(error instanceof Error ? error.message : String(error));
+  }
+}
+
+async function main(args: readonly string[]): Promise<number> {
+  try {
+    if (args[0] === 'member') {
+      process.chdir(parse(args.slice(2)).in ?? ROOT);
+      makeKey();
+      const { main: svc } = await import('../src/main.ts');
+      return await svc(['serve', ...memberFlags(Number(args[1]))]);
+    }
+    const { 'nats-server': nats, in: folder = ROOT, help } = parse(args);
+    if (!help) {
+      const program = nats === undefined ? undefined : resolve(nats);
+      process.chdir(folder);
+      return await runCluster(program);
+    }
+    process.stdout.write(USAGE);
+    return 0;
+  } catch (error) {
+    if (!(error instanceof CannotStart)) throw error;
+    process.stderr.write(`npm run cluster: ${error.message}\n`);
+    return 1;
+  }
+}
+
+process.exitCode = await main(process.argv.slice(2));

@@ -1,0 +1,92 @@
+/**
+ * Copies of several databases as they were at one moment, made while they are written. All of them
+ * but `history.db` are written by this thread alone, which stands still for the moment that the
+ * copying thread needs to begin reading: about a millisecond. What is copied then is a
+ * state in which the process could have been killed, so that it starts from the copies as it does
+ * after a crash. No writer waits for the copying itself.
+ *
+ * `history.db` has a writer of its own. Its floors only ever follow what is in the log, and the log
+ * is cut off by this thread alone, so that every moment of it goes with the others.
+ */
+import { Worker } from 'node:worker_threads';
+import type { Clock } from '../../../streams/platform/clock.ts';
+import { pause } from '../../../streams/platform/pause.ts';
+import {
+  type CopiedFile,
+  type CopyJob,
+  type CopyMessage,
+  type CopyProgress,
+  type CopyRequest,
+  GATE,
+} from './copy-job.ts';
+
+export type { CopiedFile, CopyProgress, CopyRequest } from './copy-job.ts';
+
+export interface FrozenCopyOptions {
+  readonly files: readonly CopyRequest[];
+  readonly clock: Clock;
+  /** Ends the copying; what was copied by then is the caller's to remove. */
+  readonly signal: AbortSignal;
+  readonly onProgress?: (progress: CopyProgress) => void;
+  /** Called in the very moment that the copies are of: what it reads belongs to them. */
+  readonly onFrozen?: () => void;
+}
+
+/** A database could not be copied; `code` is SQLite's or the file system's. */
+export class CopyFailed extends Error {
+  readonly code: string;
+  constructor(message: string, code: string) {
+    super(message);
+    this.name = 'CopyFailed';
+    this.code = code;
+  }
+}
+
+/** This thread stands still so long at most, ms; then it tries again. */
+const FREEZE_MS = 5;
+const FREEZES_MAX = 200;
+const FREEZE_GAP_MS = 50;
+
+/**
+ * The copies, on disk, in the order of `files`. Throws `CopyFailed`, or the reason of `signal`.
+ */
+export async function copyFrozen(options: FrozenCopyOptions): Promise<readonly CopiedFile[]> {
+  const { files, signal, onProgress } = options;
+  signal.throwIfAborted();
+  const gate = new Int32Array(new SharedArrayBuffer(4));
+  const job: CopyJob = { files, gate: gate.buffer };
+  const extension = import.meta.url.endsWith('.ts') ? 'ts' : 'js';
+  const entry = new URL(`./copy-thread.${extension}`, import.meta.url);
+  const worker = new Worker(entry, { name: 'copies', workerData: job });
+  try {
+    return await new Promise((resolve, reject) => {
+      signal.addEventListener('abort', () => reject(signal.reason), { once: true });
+      worker.on('error', reject);
+      worker.on('exit', () => reject(new CopyFailed('The copying thread has ended', '')));
+      worker.on('message', (message: CopyMessage) => {
+        if ('opened' in message) freeze(gate, options).catch(reject);
+        else if ('progress' in message) onProgress?.(message.progress);
+        else if ('copied' in message) resolve(message.copied);
+        else reject(new CopyFailed(message.fault.message, message.fault.code));
+      });
+    });
+  } finally {
+    await worker.terminate();
+  }
+}
+
+/** Holds this thread, the writer, until the other one reads everything. */
+async function freeze(gate: Int32Array, options: FrozenCopyOptions): Promise<void> {
+  for (let tries = 0; tries < FREEZES_MAX && !options.signal.aborted; tries++) {
+    Atomics.store(gate, 0, GATE.go);
+    Atomics.notify(gate, 0);
+    Atomics.wait(gate, 0, GATE.go, FREEZE_MS);
+    if (Atomics.compareExchange(gate, 0, GATE.go, GATE.missed) === GATE.frozen) {
+      options.onFrozen?.();
+      return;
+    }
+    await pause(options.clock, FREEZE_GAP_MS, options.signal);
+  }
+  options.signal.throwIfAborted();
+  throw new CopyFailed('The machine is too busy to begin all copies at one moment', 'BUSY');
+}

@@ -1,0 +1,112 @@
+/**
+ * The stream `SEALED`, by which members share what is sealed. A value is a message on a subject of its
+ * own, of which the newest alone is kept; it is sealed under the master key before it leaves the process.
+ *
+ *     svc.sealed.<purpose>.<id>        a sealed value; an excerpt has its delivery before its id
+ *     svc.sealed.erased.<ulid>         which values were erased, sealed too
+ *     svc.sealed.swept.last            the last sweep, and the one before it
+ *     svc.sealed.canary.master-key     the key's id, and what opens under that key alone
+ */
+import type { Stream, StreamMessage, StreamSpec } from '../../../streams/platform/stream.ts';
+import {
+  CANARY,
+  createSeal,
+  keyIdOf,
+  type Seal,
+  type SealOptions,
+  WrongMasterKey,
+} from './seal.ts';
+import { EXCERPT, type SealedKey } from './secret-file.ts';
+
+export const sealedSpec: StreamSpec = {
+  name: 'SEALED',
+  subjects: ['svc.sealed.>'],
+  retention: 'log',
+  lastOfSubject: true,
+  // Expected sequences keep a second message out, so that no message id is needed.
+  duplicateWindowMs: 1_000,
+};
+
+export const ERASED = 'erased';
+export const SWEPT = 'swept';
+export const SWEPT_SUBJECT = `svc.sealed.${SWEPT}.last`;
+export const ERASED_SUBJECTS = `svc.sealed.${ERASED}.*`;
+
+/** The subject of a value. Whatever its id contains becomes one token that NATS takes. */
+export function subjectOf({ purpose, id, of }: SealedKey): string {
+  const tokens = of === undefined ? [purpose, id] : [purpose, of, id];
+  return ['svc', 'sealed', ...tokens.map(toToken)].join('.');
+}
+
+/** What the subject is of. */
+export function keyOf(subject: string): SealedKey {
+  const [, , purpose = '', first = '', second = ''] = subject.split('.').map(fromToken);
+  return purpose === EXCERPT ? { purpose, id: second, of: first } : { purpose, id: first };
+}
+
+function toToken(text: string): string {
+  return encodeURIComponent(text).replace(
+    /[^A-Za-z0-9_%-]/g,
+    (char) => `%${char.charCodeAt(0).toString(16).toUpperCase()}`,
+  );
+}
+
+function fromToken(token: string): string {
+  return decodeURIComponent(token);
+}
+
+/** The newest message of the subject. */
+export async function lastOf(
+  stream: Pick<Stream, 'read'>,
+  subject: string,
+): Promise<StreamMessage | undefined> {
+  const from = { sequence: 1 };
+  const read = stream.read({ stream: sealedSpec.name, from, subject, untilEnd: true });
+  let last: StreamMessage | undefined;
+  try {
+    for await (const message of read) last = message;
+  } finally {
+    await read.close();
+  }
+  return last;
+}
+
+const KEY_ID_CHARACTERS = 16;
+
+/** The canary as it lies in the stream: the key's id is readable without the key. */
+export function sharedCanary(options: SealOptions, canary: (seal: Seal) => Uint8Array): Uint8Array {
+  return Buffer.concat([Buffer.from(keyIdOf(options.masterKey)), canary(createSeal(options))]);
+}
+
+/**
+ * Compares the key with the one that the members share, and changes nothing. Throws `WrongMasterKey`,
+ * `SealBroken`, and what the stream throws.
+ *
+ * @param masterKey undefined: this process has none yet, and may make one only where nothing is shared
+ * @param where what the stream is on, for the sentence: `NATS at 127.0.0.1:4222`
+ */
+export async function assertSharedKey({
+  stream,
+  where,
+  ...options
+}: Omit<SealOptions, 'masterKey'> & {
+  readonly masterKey: Uint8Array | undefined;
+  readonly stream: Pick<Stream, 'compare' | 'read'>;
+  readonly where: string;
+}): Promise<void> {
+  if ((await stream.compare(sealedSpec)) === undefined) return;
+  const found = await lastOf(stream, subjectOf(CANARY));
+  if (found === undefined) return;
+  const wanted = Buffer.from(found.data.subarray(0, KEY_ID_CHARACTERS)).toString();
+  const { masterKey } = options;
+  const own = masterKey && keyIdOf(masterKey);
+  if (masterKey === undefined || own !== wanted) {
+    throw new WrongMasterKey(
+      `What the members on ${where} share is sealed under the master key ${wanted}, and this one ` +
+        `has ${own === undefined ? 'none' : `the key ${own}`}: give it the key file of the others ` +
+        'in SVC_MASTER_KEY_FILE',
+    );
+  }
+  const sealed = found.data.subarray(KEY_ID_CHARACTERS);
+  createSeal({ ...options, masterKey }).open(CANARY.id, CANARY.purpose, sealed);
+}

@@ -1,0 +1,247 @@
+/**
+ * The secret store of a member: what it writes goes to the stream `SEALED`, sealed, and comes back to
+ * every member's `secrets.db`. A write resolves when the own file has it. Last-used times are the
+ * member's own.
+ */
+import { type Random, ulid } from '../../../streams/platform/random.ts';
+import type { AppendOutcome } from '../../../streams/platform/stream.ts';
+import { CANARY, createSeal, type Seal } from './seal.ts';
+import {
+  openErasure,
+  pipelined,
+  SealedFold,
+  type SealedFoldOptions,
+  sealErasure,
+} from './sealed-fold.ts';
+import {
+  assertSharedKey,
+  ERASED,
+  ERASED_SUBJECTS,
+  keyOf,
+  lastOf,
+  SWEPT_SUBJECT,
+  sealedSpec,
+  sharedCanary,
+  subjectOf,
+} from './sealed-stream.ts';
+import { BODY, EXCERPT, type SealedKey, type SecretFile } from './secret-file.ts';
+import {
+  type Change,
+  canary,
+  excerptKeys,
+  type KeptBody,
+  type KeptExcerpt,
+  lastUsedStore,
+  openSecretFile,
+  type SecretStore,
+  type SecretStoreOptions,
+  sealExcerpt,
+  sealedReads,
+} from './secret-store.ts';
+import type { Later } from './wal-truncator.ts';
+
+export interface SharedSecretsOptions
+  extends Omit<SecretStoreOptions, 'later'>,
+    Pick<SealedFoldOptions, 'stream'>,
+    Later {
+  /** What the stream is on, for sentences. */
+  readonly where: string;
+}
+
+/** Values that one erasure names. */
+const ERASED_MAX = 500;
+
+/**
+ * The store, with all that was shared before. Throws `WrongMasterKey` before it has changed anything,
+ * and what the file and the stream throw.
+ */
+export async function openSharedSecrets(options: SharedSecretsOptions): Promise<SecretStore> {
+  const { stream, clock, onFault } = options;
+  await assertSharedKey(options);
+  const seal = createSeal(options);
+  await stream.ensure(sealedSpec);
+  await stream.append({
+    ...{ stream: sealedSpec.name, subject: subjectOf(CANARY) },
+    data: sharedCanary(options, canary),
+    expectedLastSubjectSequence: 0,
+  });
+  // Another member may have been first, with another key.
+  await assertSharedKey(options);
+  // The stream has everything that a power loss takes from the file.
+  const file = openSecretFile({ ...options, later: { clock, onFault } }, 'NORMAL');
+  const fold = new SealedFold({ stream, file, seal, clock, onFault });
+  const store = new SharedSecrets(options, { seal, file, fold });
+  try {
+    await fold.start();
+    return store.port();
+  } catch (error) {
+    await store.close();
+    throw error;
+  }
+}
+
+interface Parts {
+  readonly seal: Seal;
+  readonly file: SecretFile;
+  readonly fold: SealedFold;
+}
+
+interface Value {
+  readonly key: SealedKey;
+  readonly data: Uint8Array;
+}
+
+const bytesOf = ({ data }: Value): number => data.length;
+
+class SharedSecrets {
+  readonly #options: SharedSecretsOptions;
+  readonly #random: Random;
+  readonly #parts: Parts;
+
+  constructor(options: SharedSecretsOptions, parts: Parts) {
+    this.#options = options;
+    this.#random = options.random;
+    this.#parts = parts;
+  }
+
+  port(): SecretStore {
+    const { file, fold, seal } = this.#parts;
+    const reads = sealedReads(file, seal);
+    const bodyKey = (id: string): SealedKey => ({ purpose: BODY, id });
+    return {
+      ...reads,
+      put: async (id, purpose, value) => {
+        const key = { id, purpose };
+        await this.#applied([await this.#append({ key, data: seal.close(id, purpose, value) })]);
+      },
+      update: (id, purpose, change) => this.#update({ id, purpose }, change),
+      delete: async (id, purpose) => {
+        await this.#erase([{ id, purpose }]);
+        file.emptyLog('now');
+      },
+      bodies: {
+        ...reads.bodies,
+        putMissing: (bodies) => this.#putBodies(bodies),
+        delete: (ids) => this.#erase(ids.map(bodyKey).filter((key) => file.get(key))),
+      },
+      excerpts: {
+        ...reads.excerpts,
+        put: (excerpts) => this.#putExcerpts(excerpts),
+        delete: (ids) => this.#erase(excerptKeys(file, ids)),
+      },
+      lastUsed: lastUsedStore(file.database),
+      isShared: true,
+      caughtUp: () => fold.caughtUp(),
+      sweep: () => this.#sweep(),
+      fault: () => fold.fault,
+      close: () => this.close(),
+    };
+  }
+
+  async close(): Promise<void> {
+    await this.#parts.fold.close();
+    this.#parts.file.close();
+  }
+
+  #append({ key, data }: Value, expected?: number): Promise<AppendOutcome> {
+    return this.#options.stream.append({
+      ...{ stream: sealedSpec.name, subject: subjectOf(key), data },
+      ...(expected !== undefined && { expectedLastSubjectSequence: expected }),
+    });
+  }
+
+  /** Resolves when the own file has all of them, and what was there instead of those refused. */
+  async #applied(outcomes: readonly AppendOutcome[]): Promise<void> {
+    const sequences = outcomes.map((one) => ('sequence' in one ? one.sequence : 0));
+    await this.#parts.fold.applied(Math.max(0, ...sequences));
+    if (outcomes.some(({ kind }) => kind === 'wrongLastSequence')) {
+      await this.#parts.fold.caughtUp();
+    }
+  }
+
+  async #putBodies(bodies: readonly KeptBody[]): Promise<readonly string[]> {
+    const { seal } = this.#parts;
+    const values = bodies.map(({ deliveryId: id, body }) => ({
+      ...{ key: { purpose: BODY, id }, data: seal.close(id, BODY, body) },
+    }));
+    const outcomes = await pipelined(values, (value) => this.#append(value, 0), bytesOf);
+    await this.#applied(outcomes);
+    return bodies
+      .filter((_, i) => outcomes[i]?.kind === 'wrongLastSequence')
+      .map(({ deliveryId }) => deliveryId);
+  }
+
+  async #putExcerpts(excerpts: readonly KeptExcerpt[]): Promise<void> {
+    const values = excerpts.map((kept) => ({
+      key: { purpose: EXCERPT, id: kept.attemptId, of: kept.deliveryId },
+      data: sealExcerpt(this.#parts.seal, kept),
+    }));
+    await this.#applied(await pipelined(values, (value) => this.#append(value, 0), bytesOf));
+  }
+
+  async #update(key: SealedKey, change: Change): Promise<Uint8Array | undefined> {
+    const { fold, seal } = this.#parts;
+    const { id, purpose } = key;
+    while (true) {
+      const last = await lastOf(this.#options.stream, subjectOf(key));
+      const current = last && seal.open(id, purpose, last.data);
+      const changed = change(current);
+      if (changed === undefined) {
+        await fold.applied(last?.sequence ?? 0);
+        return current;
+      }
+      const data = seal.close(id, purpose, changed);
+      const outcome = await this.#append({ key, data }, last?.sequence ?? 0);
+      if (outcome.kind === 'wrongLastSequence') continue;
+      await this.#applied([outcome]);
+      return changed;
+    }
+  }
+
+  /** Says so to every member first: what a crash leaves in the stream goes with the sweep. */
+  async #erase(keys: readonly SealedKey[]): Promise<void> {
+    for (let begin = 0; begin < keys.length; begin += ERASED_MAX) {
+      const erased = keys.slice(begin, begin + ERASED_MAX);
+      const id = ulid(this.#options.clock.now(), this.#random);
+      const data = sealErasure(this.#parts.seal, id, erased);
+      const outcome = await this.#append({ key: { purpose: ERASED, id }, data });
+      if (!('sequence' in outcome)) throw new Error('An erasure that expects nothing was refused');
+      await this.#applied([outcome]);
+      await this.#truncate(erased, outcome.sequence).catch(this.#options.onFault);
+    }
+  }
+
+  async #truncate(keys: readonly SealedKey[], belowSequence: number): Promise<void> {
+    const { stream } = this.#options;
+    await pipelined(keys.map(subjectOf), (subject) =>
+      stream.truncate({ stream: sealedSpec.name, subject, belowSequence }),
+    );
+  }
+
+  /** Removes erasures that are older than the last sweep: see `sealed-fold.ts`. */
+  async #sweep(): Promise<void> {
+    const { stream } = this.#options;
+    const previous = this.#parts.fold.sweep;
+    const swept = await stream.append({
+      ...{ stream: sealedSpec.name, subject: SWEPT_SUBJECT },
+      data: new TextEncoder().encode(JSON.stringify({ previous })),
+      expectedLastSubjectSequence: previous,
+    });
+    if (swept.kind !== 'appended') return;
+    const from = { sequence: 1 };
+    const read = stream.read({
+      ...{ stream: sealedSpec.name, from, subject: ERASED_SUBJECTS, untilEnd: true },
+    });
+    try {
+      for await (const { data, sequence, subject } of read) {
+        if (sequence >= previous) break;
+        const key = keyOf(subject);
+        await this.#truncate(openErasure(this.#parts.seal, key.id, data), sequence);
+        await this.#truncate([key], sequence + 1);
+      }
+    } finally {
+      await read.close();
+    }
+    await this.#parts.fold.applied(swept.sequence);
+  }
+}

@@ -1,0 +1,211 @@
+/**
+ * `svc backup`: the whole data folder as it was at one moment, copied while the service runs. The
+ * databases are frozen for a millisecond and copied by a thread; the manifest is written last.
+ * What ends it before that leaves a folder that no restore takes.
+ */
+import { hash } from 'node:crypto';
+import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync } from 'node:fs';
+import { open } from 'node:fs/promises';
+import { join } from 'node:path';
+import { programFormats } from '../../../actors/platform/host/formats.ts';
+import { SAMPLES_STREAM } from '../../../actors/telemetry/sample-log.ts';
+import {
+  type CopiedFile,
+  CopyFailed,
+  type CopyProgress,
+  copyFrozen,
+} from '../../../sqlite/platform/backup/frozen-copy.ts';
+import { copyStream } from '../../../sqlite/platform/backup/stream-copy.ts';
+import type { Clock } from '../../../streams/platform/clock.ts';
+import { EVENTS_STREAM } from '../../../streams/platform/commit/events.ts';
+import type { Stream, StreamSpec } from '../../../streams/platform/stream.ts';
+import { writeFileDurably } from '../../platform/durable-file.ts';
+import { programVersion } from '../../platform/version.ts';
+import {
+  BackupFault,
+  type BackupFile,
+  type BackupManifest,
+  type BackupStream,
+  digestOf,
+  MANIFEST_FILE,
+  manifestText,
+} from './manifest.ts';
+import { streamFileOf } from './restore-streams.ts';
+
+export interface BackupDeps {
+  /** The data folder. */
+  readonly folder: string;
+  readonly clock: Clock;
+  /** Of the master key. */
+  readonly keyId: string;
+  /** Streams that are not in the folder, and what is copied of them; absent: all are in it. */
+  readonly remote?: { readonly stream: Stream; readonly specs: readonly StreamSpec[] };
+}
+
+export interface BackupRequest {
+  /** Absolute path of a folder that is empty, or is to be made. */
+  readonly to: string;
+  readonly signal: AbortSignal;
+  readonly onProgress?: (progress: CopyProgress) => void;
+}
+
+/** Databases of a data folder, those first whose copying should hold up the least. */
+const DATABASES = [
+  'secrets.db',
+  'claims.db',
+  'control.db',
+  'events.db',
+  'samples.db',
+  'history.db',
+];
+/** Position of the audit sink: without it, everything would be written to it a second time. */
+const CURSOR_FILE = 'audit-export.json';
+
+const ASK_POSITION = `SELECT stream_identity AS "identity", applied, applied_hash AS hash
+  FROM position`;
+const ASK_STREAMS = `SELECT name, identity, last_sequence AS lastSequence, messages FROM stream`;
+const QUESTIONS: Readonly<Record<string, string>> = {
+  'control.db': ASK_POSITION,
+  'events.db': ASK_STREAMS,
+  'samples.db': ASK_STREAMS,
+};
+
+/**
+ * Makes a backup. Throws `BackupFault` with what would do, or the reason of `signal`; nothing of it
+ * is left then.
+ */
+export async function makeBackup(
+  deps: BackupDeps,
+  request: BackupRequest,
+): Promise<BackupManifest> {
+  const { to } = request;
+  const isMade = claimFolder(to);
+  try {
+    return await fill(deps, request);
+  } catch (error) {
+    // Nothing in it was there before.
+    for (const name of readdirSync(to)) rmSync(join(to, name), { force: true });
+    if (isMade) rmSync(to, { force: true, recursive: true });
+    throw asFault(error, to);
+  }
+}
+
+async function fill(deps: BackupDeps, request: BackupRequest): Promise<BackupManifest> {
+  const { folder, clock, keyId } = deps;
+  const { to } = request;
+  const names = DATABASES.filter((name) => existsSync(join(folder, name)));
+  let createdMs = 0;
+  let cursor: string | undefined;
+  const copies = await copyFrozen({
+    ...{ ...request, clock },
+    files: names.map((name) => ({
+      ...{ path: join(folder, name), to: join(to, name) },
+      ...(QUESTIONS[name] !== undefined && { ask: QUESTIONS[name] }),
+    })),
+    onFrozen() {
+      createdMs = clock.now();
+      const path = join(folder, CURSOR_FILE);
+      if (existsSync(path)) cursor = readFileSync(path, 'utf8');
+    },
+  });
+  const copyOf = (name: string) => copies[names.indexOf(name)];
+  // The one row of that table: by its question above.
+  const position = copyOf('control.db')?.answers[0] as BackupManifest['position'];
+  const files = names.map((name) => fileOf(name, copyOf(name)));
+  const streams = [copyOf('events.db'), copyOf('samples.db')]
+    // By their questions above.
+    .flatMap((copy) => (copy?.answers ?? []) as BackupStream[])
+    .filter(({ name }) => name === EVENTS_STREAM || name === SAMPLES_STREAM);
+  if (deps.remote !== undefined) {
+    const copied = await copyStreams(deps.remote, request, position.applied);
+    streams.push(...copied.streams);
+    files.push(...copied.files);
+  }
+  if (cursor !== undefined) files.push(writeSmall(to, CURSOR_FILE, cursor));
+  const manifest: BackupManifest = {
+    ...{ program: programVersion, createdMs, keyId, ...programFormats() },
+    form: deps.remote === undefined ? 'embedded' : 'nats',
+    ...{ position, streams },
+    files,
+  };
+  request.signal.throwIfAborted();
+  writeFileDurably({
+    path: join(to, MANIFEST_FILE),
+    content: manifestText(manifest),
+    exclusive: true,
+  });
+  return manifest;
+}
+
+/** EVENTS ends where control.db does; of what came later the secrets may be missing. */
+async function copyStreams(
+  { stream, specs }: NonNullable<BackupDeps['remote']>,
+  { to, signal }: BackupRequest,
+  applied: number,
+): Promise<{ readonly streams: BackupStream[]; readonly files: BackupFile[] }> {
+  const streams: BackupStream[] = [];
+  const names = new Set<string>();
+  for (const spec of specs) {
+    const file = streamFileOf(spec.name);
+    const through = spec.name === EVENTS_STREAM ? { through: applied } : {};
+    const copied = await copyStream({ stream, spec, to: join(to, file), signal, ...through });
+    if (copied === undefined) continue;
+    const { identity, lastSequence, messages } = copied;
+    streams.push({ name: spec.name, identity, lastSequence, messages });
+    names.add(file);
+  }
+  const files: BackupFile[] = [];
+  for (const name of names) {
+    const path = join(to, name);
+    await syncFile(path);
+    files.push({ name, bytes: statSync(path).size, sha256: await digestOf(path) });
+  }
+  return { streams, files };
+}
+
+async function syncFile(path: string): Promise<void> {
+  const file = await open(path, 'r+');
+  try {
+    await file.sync();
+  } finally {
+    await file.close();
+  }
+}
+
+function fileOf(name: string, copy: CopiedFile | undefined): BackupFile {
+  if (copy === undefined) throw new Error(`${name} was not copied`);
+  return { name, bytes: copy.bytes, sha256: copy.sha256 };
+}
+
+function writeSmall(to: string, name: string, content: string): BackupFile {
+  writeFileDurably({ path: join(to, name), content, exclusive: true });
+  return { name, bytes: Buffer.byteLength(content), sha256: hash('sha256', content) };
+}
+
+/** Makes the folder, or finds it empty; true: it was made here. */
+function claimFolder(to: string): boolean {
+  try {
+    const isMade = mkdirSync(to, { recursive: true, mode: 0o700 }) !== undefined;
+    const found = readdirSync(to);
+    if (found.length === 0) return isMade;
+    const what = found.includes(MANIFEST_FILE) ? 'a backup already' : `${found[0]} already`;
+    throw new BackupFault(`${to} holds ${what}: name a folder that is empty, or not there`);
+  } catch (error) {
+    throw asFault(error, to);
+  }
+}
+
+/** A fault of the disk as a sentence; anything else as it is. */
+function asFault(error: unknown, to: string): unknown {
+  const code = error instanceof Error && 'code' in error ? String(error.code) : '';
+  if (error instanceof BackupFault || code === '') return error;
+  const reason = error instanceof Error ? error.message : String(error);
+  if (/^(ENOSPC|EDQUOT|SQLITE_FULL)/.test(code)) {
+    return new BackupFault(`The disk of ${to} is full: nothing of the backup is left there`, {
+      cause: error,
+    });
+  }
+  const isFile = error instanceof CopyFailed || /^E[A-Z]+$/.test(code);
+  if (!isFile) return error;
+  return new BackupFault(`The backup in ${to} was not made (${code}: ${reason})`, { cause: error });
+}

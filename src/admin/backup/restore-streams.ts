@@ -1,0 +1,110 @@
+/**
+ * The streams of a backup onto NATS, under the identities and sequences that they had, so that
+ * control.db goes with them. Streams that are still there are left as they are: the member reads
+ * from them what came after its backup.
+ */
+import { join } from 'node:path';
+import { SAMPLES_STREAM } from '../../../actors/telemetry/sample-log.ts';
+import { openStreamCopy, type StreamCopy } from '../../../sqlite/platform/backup/stream-copy.ts';
+import type { Stream, StreamSpec, StreamState } from '../../../streams/platform/stream.ts';
+import { BackupFault } from './manifest.ts';
+
+export interface RestoreStreamsOptions {
+  /** Folder of the backup. */
+  readonly from: string;
+  readonly stream: Stream;
+  /** In the order in which they are restored: EVENTS last, whose end shows that all are. */
+  readonly specs: readonly StreamSpec[];
+}
+
+/** Appends that are on their way at a time; the server keeps the order of one connection. */
+const UNDER_WAY_MAX = 64;
+
+/** File of a backup that has the stream. */
+export function streamFileOf(stream: string): string {
+  return stream === SAMPLES_STREAM ? 'samples.db' : 'events.db';
+}
+
+/**
+ * Restores the streams; one that is cut off goes on where it was. Throws `BackupFault` where NATS has
+ * streams of another deployment, before anything is changed, and what the stream throws.
+ */
+export async function restoreStreams(options: RestoreStreamsOptions): Promise<void> {
+  const copies: { readonly spec: StreamSpec; readonly copy: StreamCopy }[] = [];
+  try {
+    for (const spec of options.specs) {
+      const copy = openStreamCopy(join(options.from, streamFileOf(spec.name)), spec.name);
+      if (copy === undefined) continue;
+      copies.push({ spec, copy });
+      assertSame(spec, copy.state, await options.stream.compare(spec));
+    }
+    for (const { spec, copy } of copies) {
+      await (spec.lastOfSubject ? restoreTable : restoreOne)(options, spec, copy);
+    }
+  } finally {
+    for (const { copy } of copies) copy.close();
+  }
+}
+
+function assertSame({ name }: StreamSpec, copy: StreamState, found: StreamState | undefined): void {
+  if (found === undefined || found.identity === copy.identity) return;
+  throw new BackupFault(
+    `NATS has a stream ${name} of another deployment (${found.identity}, that of the backup is ` +
+      `${copy.identity}): name an empty NATS, or an account of it, in SVC_NATS_URL`,
+  );
+}
+
+/** Rows that are there are newer: only what is missing is written. */
+async function restoreTable(
+  { stream }: RestoreStreamsOptions,
+  spec: StreamSpec,
+  { state, messages }: StreamCopy,
+): Promise<void> {
+  await stream.ensure(spec, { identity: state.identity, firstSequence: 1 });
+  for (const { subject, data } of messages(0)) {
+    const row = { stream: spec.name, subject, data };
+    await stream.append({ ...row, expectedLastSubjectSequence: 0 });
+  }
+}
+
+async function restoreOne(
+  { stream }: RestoreStreamsOptions,
+  spec: StreamSpec,
+  { state, messages }: StreamCopy,
+): Promise<void> {
+  const { lastSequence } = await stream.ensure(spec, state);
+  const underWay: Promise<void>[] = [];
+  let next = lastSequence + 1;
+  for (const { sequence, subject, data, messageId } of messages(lastSequence)) {
+    if (sequence !== next) throw gap(spec.name, next, sequence);
+    next++;
+    const append = {
+      stream: spec.name,
+      subject,
+      data,
+      ...(messageId !== undefined && { messageId }),
+    };
+    underWay.push(
+      stream.append(append).then((outcome) => {
+        const stored = outcome.kind === 'wrongLastSequence' ? 0 : outcome.sequence;
+        if (stored !== sequence) throw misplaced(spec.name, sequence, stored);
+      }),
+    );
+    if (underWay.length >= UNDER_WAY_MAX) await Promise.all(underWay.splice(0));
+  }
+  await Promise.all(underWay);
+}
+
+function gap(name: string, next: number, sequence: number): BackupFault {
+  return new BackupFault(
+    `${name} of the backup has no messages from ${next} to ${sequence - 1}: it cannot be restored ` +
+      'onto NATS; restore the backup without SVC_NATS_URL',
+  );
+}
+
+function misplaced(name: string, sequence: number, stored: number): BackupFault {
+  return new BackupFault(
+    `Message ${sequence} of ${name} was stored at ${stored}: another program writes there. Remove ` +
+      'the streams on that NATS, and run "svc restore" again',
+  );
+}

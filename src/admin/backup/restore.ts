@@ -1,0 +1,153 @@
+/**
+ * `svc restore`: a backup into an empty data folder, with no service running. Every digest is
+ * compared before anything is written. A mark in the folder says that a restore is under way: no
+ * service starts on the files of one that was cut off, and the next one begins again.
+ */
+import { createReadStream, createWriteStream, existsSync, readdirSync, rmSync } from 'node:fs';
+import { open, rename, statfs } from 'node:fs/promises';
+import { basename, dirname, join } from 'node:path';
+import { Transform } from 'node:stream';
+import { pipeline } from 'node:stream/promises';
+import { lockFolder } from '../../../sqlite/platform/lock-file.ts';
+import type { Stream, StreamSpec } from '../../../streams/platform/stream.ts';
+import { syncFolderSoon, writeFileDurably } from '../../platform/durable-file.ts';
+import { assertUndamaged, BackupFault, type BackupManifest, loadManifest } from './manifest.ts';
+import { restoreStreams } from './restore-streams.ts';
+
+/** In a data folder into which a restore has not ended. */
+const MARK = 'restore.unfinished';
+const PARTIAL = '.restoring';
+/** What a member on NATS has there, and not in its folder. */
+const ON_NATS = ['events.db', 'samples.db', 'claims.db'];
+
+export interface RestoreRequest {
+  /** Folder of the backup. */
+  readonly from: string;
+  /** The data folder: empty, or not there; the master key may lie in it. */
+  readonly to: string;
+  readonly masterKeyFile: string;
+  /** Of the key in that file; undefined: it is not there yet. */
+  readonly keyId: string | undefined;
+  /** NATS, onto which the streams go; absent: they go into the folder. */
+  readonly remote?: { readonly stream: Stream; readonly specs: readonly StreamSpec[] };
+  readonly onProgress?: (progress: RestoreProgress) => void;
+}
+
+export interface RestoreProgress {
+  readonly step: 'checking' | 'copying';
+  readonly bytes: number;
+  readonly total: number;
+}
+
+/** What a restore resolves with. */
+export interface Restored {
+  readonly manifest: BackupManifest;
+  /** false: the master key has to be put in its place before the service starts. */
+  readonly hasKey: boolean;
+}
+
+/**
+ * Restores the backup. Throws `BackupFault` with what would do, `FolderLocked` where a service
+ * runs, or what the file system throws; no service starts on what is there then.
+ */
+export async function restoreBackup(request: RestoreRequest): Promise<Restored> {
+  const { from, to, keyId } = request;
+  const manifest = loadManifest(from);
+  if (keyId !== undefined && keyId !== manifest.keyId) {
+    throw new BackupFault(
+      `The secrets of the backup are sealed under master key ${manifest.keyId}, and ` +
+        `${request.masterKeyFile} is ${keyId}: put the key in its place that the backed-up ` +
+        'service had',
+    );
+  }
+  assertEmpty(request);
+  const total = manifest.files.reduce((sum, { bytes }) => sum + bytes, 0);
+  let checked = 0;
+  await assertUndamaged(from, manifest, (bytes) => {
+    checked += bytes;
+    request.onProgress?.({ step: 'checking', bytes: checked, total });
+  });
+  const lock = lockFolder(to);
+  try {
+    assertEmpty(request);
+    await assertRoom(to, total);
+    if (request.remote !== undefined) await restoreStreams({ from, ...request.remote });
+    await copyAll(request, manifest, total);
+  } finally {
+    lock.release();
+  }
+  return { manifest, hasKey: keyId !== undefined };
+}
+
+/** Throws `BackupFault` when a restore into the data folder was cut off. */
+export function assertNoUnfinishedRestore(folder: string): void {
+  if (!existsSync(join(folder, MARK))) return;
+  throw new BackupFault(
+    `A restore into ${folder} has not ended: run "svc restore" into it again, or remove the folder`,
+  );
+}
+
+async function copyAll(
+  { from, to, remote, onProgress }: RestoreRequest,
+  manifest: BackupManifest,
+  total: number,
+): Promise<void> {
+  const files = manifest.files.filter(({ name }) => !remote || !ON_NATS.includes(name));
+  for (const name of leftovers(to)) rmSync(join(to, name), { force: true });
+  writeFileDurably({ path: join(to, MARK), content: `${from}\n`, exclusive: false });
+  let copied = 0;
+  const count = (bytes: number) => {
+    copied += bytes;
+    onProgress?.({ step: 'copying', bytes: copied, total });
+  };
+  for (const { name } of files) await copy(join(from, name), join(to, name + PARTIAL), count);
+  for (const { name } of files) await rename(join(to, name + PARTIAL), join(to, name));
+  await syncFolderSoon(to);
+  rmSync(join(to, MARK));
+  await syncFolderSoon(to);
+  await syncFolderSoon(dirname(to));
+}
+
+async function copy(from: string, to: string, onBytes: (bytes: number) => void): Promise<void> {
+  const counting = new Transform({
+    transform(part: Buffer, _encoding, done) {
+      onBytes(part.length);
+      done(null, part);
+    },
+  });
+  await pipeline(createReadStream(from), counting, createWriteStream(to, { mode: 0o600 }));
+  const file = await open(to, 'r+');
+  try {
+    await file.sync();
+  } finally {
+    await file.close();
+  }
+}
+
+/** What a restore that was cut off has left; nothing without its mark. */
+function leftovers(to: string): string[] {
+  if (!existsSync(join(to, MARK))) return [];
+  return readdirSync(to).filter((name) => /^[a-z-]+\.(db|json)(\.restoring)?$/.test(name));
+}
+
+function assertEmpty({ to, masterKeyFile }: RestoreRequest): void {
+  if (!existsSync(to)) return;
+  // The lock's own files are there while it is held.
+  const may = new Set(['svc.lock', 'svc.lock-journal', 'svc.pid', MARK, ...leftovers(to)]);
+  if (dirname(masterKeyFile) === to) may.add(basename(masterKeyFile));
+  const found = readdirSync(to).find((name) => !may.has(name));
+  if (found === undefined) return;
+  throw new BackupFault(
+    `${to} is not empty (${found} is in it): a backup is restored into an empty folder. Move the ` +
+      'old one aside, or name another with --data',
+  );
+}
+
+async function assertRoom(to: string, total: number): Promise<void> {
+  const { bavail, bsize } = await statfs(to);
+  if (bavail * bsize > total) return;
+  throw new BackupFault(
+    `The disk of ${to} has ${bavail * bsize} bytes left, the backup needs ${total}: free some ` +
+      'space; nothing was written',
+  );
+}

@@ -1,0 +1,24 @@
+/** Route of `svc admin snapshot`: a snapshot for members that join, now. */
+import type { SnapshotKeeper } from '../../actors/platform/snapshots.ts';
+import { Refusal } from '../../streams/platform/refusal.ts';
+import type { SnapshotManifest } from '../../streams/platform/snapshots.ts';
+import type { AdminRoutes } from './admin-server.ts';
+
+export const SNAPSHOT_PATH = '/v1/snapshot';
+
+/** Answers with a `SnapshotManifest`. @param keeper undefined: nobody can join */
+export function snapshotRoutes(keeper: Pick<SnapshotKeeper, 'write'> | undefined): AdminRoutes {
+  return {
+    async [SNAPSHOT_PATH](signal): Promise<SnapshotManifest> {
+      if (keeper === undefined) {
+        throw new Refusal(
+          'INVALID_STATE',
+          'The streams of this service are in its data folder, and nobody joins it: use "svc backup"',
+        );
+      }
+      const written = await keeper.write(signal);
+      if (written !== 'superseded') return written;
+      throw new Refusal('INVALID_STATE', 'Another member has written a snapshot meanwhile');
+    },
+  };
+}

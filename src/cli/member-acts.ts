@@ -1,0 +1,53 @@
+/** Act of `svc admin` about the members of the cluster; people of a project are `svc members`. */
+import { type ListedMember, MEMBERS_PATH, type MembersAnswer } from '../admin/member-routes.ts';
+import { count } from '../platform/table.ts';
+import type { AdminAct } from './admin-acts.ts';
+import { localTime, NOT_OBSERVED, table } from './client/output.ts';
+
+export const memberActs: readonly AdminAct[] = [
+  {
+    name: 'members',
+    summary: 'On NATS: show the processes that share the work, and what each of them acts for',
+    path: MEMBERS_PATH,
+    ask: () => ({}),
+    render: (answer) => membersText(answer as MembersAnswer),
+  },
+];
+
+/** So many letters at the end of a ULID are random: enough to keep members apart. */
+const NAME_LETTERS = 6;
+
+function membersText({ isAlone, refusal, members }: MembersAnswer): string {
+  if (isAlone) return 'This service is the only one: its streams are embedded\n';
+  const right = (title: string) => ({ title, align: 'right' as const });
+  const columns = [
+    ...['MEMBER', 'STATUS', 'ADDRESS', 'PROCESS', right('SHARES'), right('APPLIED'), right('LAG')],
+    ...[right('CLOCK'), 'VERSION', 'STARTED', 'LAST SEEN'],
+  ];
+  const text = table(columns, members.map(rowOf), 'There are no members');
+  const legend = '* answers here; _system: acts for what belongs to no project\n';
+  return `${text}${legend}${refusal === undefined ? '' : `${refusal}\n`}`;
+}
+
+function rowOf(member: ListedMember) {
+  const { node, isSelf, status, address, host, pid, shares, hasSystem, version } = member;
+  return [
+    `${node.slice(-NAME_LETTERS)}${isSelf ? ' *' : ''}`,
+    status,
+    address ?? NOT_OBSERVED,
+    `${host}:${pid}`,
+    `${count(shares)}${hasSystem ? ' (_system)' : ''}`,
+    count(member.applied),
+    member.lag === null ? NOT_OBSERVED : count(member.lag),
+    clockText(member.clockAheadMs),
+    version,
+    localTime(Math.floor(member.startedMs / 1000)),
+    localTime(Math.floor(member.seenMs / 1000)),
+  ];
+}
+
+/** `+2.3 s`: ahead. Less than a record takes on its way is no difference. */
+function clockText(aheadMs: number): string {
+  const seconds = (aheadMs / 1000).toFixed(1);
+  return Number(seconds) > 0 ? `+${seconds} s` : `${seconds.replace(/^-0\.0$/, '0.0')} s`;
+}

@@ -1,0 +1,113 @@
+/** `svc alerts preview`: when a rule would have fired over stored history, and how much is known of it. */
+import { create } from '@bufbuild/protobuf';
+import {
+  AlertService,
+  PreviewedHistory_Status as HistoryStatus,
+  PreviewAlertRuleRequestSchema,
+  type PreviewAlertRuleResponse,
+  PreviewAlertRuleResponseSchema,
+  PreviewAlertRuleResponse_QueryStatus as QueryStatus,
+} from '../../gen/svc/monitoring/v1/alert_pb.ts';
+import {
+  AlertInstance_DataState,
+  AlertInstance_State,
+} from '../../gen/svc/monitoring/v1/rule_pb.ts';
+import { type Action, projectOption } from '../client/action.ts';
+import { UsageError } from '../client/faults.ts';
+import { resourceName } from '../client/names.ts';
+import {
+  enumText,
+  facts,
+  json,
+  localTime,
+  messageJson,
+  shortName,
+  table,
+} from '../client/output.ts';
+import { EXIT_FAULT, EXIT_OK } from '../command.ts';
+import { segmentTable } from './alert-instances.ts';
+import { historyOptions, parseLabel, readTrial, seriesText } from './alert-spec.ts';
+
+export const previewAction: Action = {
+  name: 'preview',
+  summary: 'Show when a rule would have fired over stored history',
+  options: [
+    ...historyOptions('7d'),
+    { name: 'instances', help: 'Also print each VM or series, and how often it would have fired' },
+    { name: 'trace', takes: 'VM', help: 'Also print the path of this VM, of its last day at most' },
+    {
+      ...{ name: 'trace-label', takes: 'NAME=VALUE', multiple: true },
+      help: 'A label of the traced series, such as its mount',
+    },
+    projectOption,
+  ],
+  notes: `An estimate over stored samples: it saves nothing and notifies nobody. Check the statuses and
+counts before you rely on it. Exit code 1 when the query failed.`,
+  async run(context) {
+    const api = context.api('any');
+    const { input } = context;
+    const trial = await readTrial(context, api);
+    const given = input.text('trace');
+    const traced = given && (await resourceName(context, api, { collection: 'vms', given }));
+    if (!traced && input.isOn('trace-label')) throw new UsageError('--trace-label needs --trace');
+    const request = {
+      ...{ ...trial, traceVmName: traced ?? '' },
+      traceLabels: Object.fromEntries(input.list('trace-label').map(parseLabel)),
+      withInstances: input.isOn('instances'),
+    };
+    const preview = await api.call(
+      AlertService.method.previewAlertRule,
+      create(PreviewAlertRuleRequestSchema, request),
+    );
+    if (context.json) context.print(json(messageJson(PreviewAlertRuleResponseSchema, preview)));
+    else context.print(previewText(preview, request));
+    return preview.queryStatus === QueryStatus.FAILED ? EXIT_FAULT : EXIT_OK;
+  },
+};
+
+function previewText(
+  preview: PreviewAlertRuleResponse,
+  { withInstances, traceVmName }: { withInstances: boolean; traceVmName: string },
+): string {
+  const { evaluatedSamples, expectedSamples, truncated, trace } = preview;
+  const head = facts([
+    ['query', enumText(QueryStatus, preview.queryStatus) || 'unknown'],
+    ['history', enumText(HistoryStatus, preview.historyStatus) || 'unknown'],
+    ['samples', `${evaluatedSamples} evaluated of ${expectedSamples} expected`],
+    ['nothing known', unknownText(preview)],
+    ['note', truncated ? 'the list below is not complete' : ''],
+  ]);
+  const rows = preview.wouldHaveFired.map(({ vmName, labels, startUnix, endUnix }) => [
+    ...[shortName(vmName), seriesText(labels), localTime(startUnix)],
+    endUnix === undefined ? 'still' : localTime(endUnix),
+  ]);
+  const none =
+    evaluatedSamples === 0n
+      ? 'Nothing was observed, so it is unknown whether it would have fired'
+      : 'It would not have fired on the observed samples';
+  return [
+    `${head}\n${table(['VM', 'series', 'from', 'to'], rows, none)}`,
+    ...(withInstances ? [instancesText(preview)] : []),
+    ...(trace ? [`Trace of ${shortName(trace.vmName)}\n${segmentTable(trace.segments)}`] : []),
+    ...(traceVmName !== '' && !trace ? ['The history to trace could not be read\n'] : []),
+  ].join('\n');
+}
+
+/** Empty when something is known of every VM. */
+function unknownText({ unknownVms, unknownVmNames }: PreviewAlertRuleResponse): string {
+  if (unknownVms === 0n) return '';
+  const more = unknownVms - BigInt(unknownVmNames.length);
+  const names = unknownVmNames.map(shortName).join(', ');
+  return more > 0n ? `${names} and ${more} more` : names;
+}
+
+function instancesText({ instances, instancesOmitted }: PreviewAlertRuleResponse): string {
+  const rows = instances.map(({ vmName, labels, firings, segments }) => [
+    ...[shortName(vmName), seriesText(labels), String(firings)],
+    enumText(AlertInstance_State, segments.at(-1)?.state ?? 0),
+    segments.at(-1)?.dataState === AlertInstance_DataState.MISSING ? 'missing' : 'observed',
+  ]);
+  const columns = ['VM', 'series', 'times fired', 'at the end', 'data'];
+  const list = table(columns, rows, 'No VM has a value of the metric');
+  return instancesOmitted > 0n ? `${list}${instancesOmitted} more are not listed\n` : list;
+}

@@ -1,0 +1,96 @@
+/** `svc alerts replay`: the notifications that a rule would have sent over stored history. */
+import { create } from '@bufbuild/protobuf';
+import {
+  AlertService,
+  type ReplayAlertRuleResponse_Notification as Notification,
+  ReplayAlertRuleRequestSchema,
+  type ReplayAlertRuleResponse,
+  ReplayAlertRuleResponseSchema,
+} from '../../gen/svc/monitoring/v1/alert_pb.ts';
+import { Delivery_Event, Delivery_State } from '../../gen/svc/monitoring/v1/delivery_pb.ts';
+import { type Action, projectOption } from '../client/action.ts';
+import { printable } from '../client/faults.ts';
+import {
+  enumText,
+  facts,
+  localTime,
+  NOT_OBSERVED,
+  printMessage,
+  shortName,
+  table,
+} from '../client/output.ts';
+import { fullNames, historyOptions, readTrial, seriesText } from './alert-spec.ts';
+
+export const replayAction: Action = {
+  name: 'replay',
+  summary: 'Show which notifications a rule would have sent over stored history',
+  options: [
+    ...historyOptions('1d'),
+    {
+      ...{ name: 'only', takes: 'NAME', multiple: true },
+      help: 'Replay only these VMs, at most 20: full names or ids',
+    },
+    { name: 'bodies', help: 'Print what each notification would have said' },
+    projectOption,
+  ],
+  notes: `An estimate: each destination accepts at once, nobody acknowledges or snoozes, and the rule counts
+as applied where the history begins. It saves and sends nothing. To replay a recording, use "svc replay".`,
+  async run(context) {
+    const { input } = context;
+    const api = context.api('any');
+    const trial = await readTrial(context, api);
+    const vmNames = fullNames(input.list('only'), `${trial.projectName}/vms/`);
+    const request = { ...trial, vmNames };
+    const replay = await api.call(
+      AlertService.method.replayAlertRule,
+      create(ReplayAlertRuleRequestSchema, request),
+    );
+    const text = () => replayText(replay, input.isOn('bodies'));
+    return printMessage(context, ReplayAlertRuleResponseSchema, replay, text);
+  },
+};
+
+function replayText(replay: ReplayAlertRuleResponse, hasBodies: boolean): string {
+  const { notifications, truncated, vmNames, unreadVmNames } = replay;
+  const head = facts([
+    ['estimate', 'destinations accept at once, nobody acknowledges'],
+    ['from', localTime(replay.startTimeUnix)],
+    ['to', localTime(replay.endTimeUnix)],
+    ['VMs', String(vmNames.length)],
+    ['not read', unreadVmNames.map(shortName).join(' ')],
+    ['samples', `${replay.observedSamples} observed of ${replay.expectedSamples} expected`],
+    ['note', truncated ? 'there were more: the list has the first ones' : ''],
+  ]);
+  const none =
+    replay.observedSamples === 0n
+      ? 'Nothing was observed, so it is unknown what would have been sent'
+      : 'Nothing would have been sent';
+  const titles = ['at', 'event', 'VM', 'series', 'destination', 'recipient', 'outcome'];
+  const list = table(titles, notifications.map(notificationRow), none);
+  const bodies = hasBodies ? notifications.flatMap(bodyText) : [];
+  return [head, list, ...bodies].join('\n');
+}
+
+function notificationRow(notification: Notification): string[] {
+  const { atUnix, event, vmName, labels, outcome, reason } = notification;
+  return [
+    localTime(atUnix),
+    enumText(Delivery_Event, event),
+    vmName === '' ? 'data center' : shortName(vmName),
+    seriesText(labels),
+    shownName(notification.destinationName),
+    notification.recipient ?? NOT_OBSERVED,
+    [enumText(Delivery_State, outcome), reason].filter((word) => word !== '').join(' '),
+  ];
+}
+
+/** Absent for who may not see destinations. */
+function shownName(name: string | undefined): string {
+  return name === undefined ? NOT_OBSERVED : shortName(name);
+}
+
+function bodyText({ atUnix, destinationName, body }: Notification): string[] {
+  if (body === undefined) return [];
+  const lines = body.split('\n').map(printable);
+  return [`${localTime(atUnix)} to ${shownName(destinationName)}\n${lines.join('\n')}\n`];
+}

@@ -1,0 +1,37 @@
+/** `svc info`: the service that answers, and what it offers people. Read only. */
+import {
+  ProjectService,
+  type ServiceInfo,
+  ServiceInfoSchema,
+} from '../../gen/svc/project/v1/project_pb.ts';
+import { single } from '../client/action.ts';
+import { facts, printMessage } from '../client/output.ts';
+
+export const infoCommand = single({
+  name: 'info',
+  summary: 'Show the service: version, sampling interval, mail, CI issuers',
+  async run(context) {
+    const api = context.api('person');
+    const info = await api.call(ProjectService.method.getServiceInfo, {});
+    return printMessage(context, ServiceInfoSchema, info, () =>
+      infoText(api.access.endpoint, info),
+    );
+  },
+});
+
+function infoText(endpoint: string, info: ServiceInfo): string {
+  const { version, samplingIntervalSeconds, hasMail, ciIssuers, expandedDatacenters } = info;
+  return facts([
+    ['service', endpoint],
+    ['version', version],
+    ['sampling interval', `${samplingIntervalSeconds} s`],
+    ['sends email', yesOrNo(hasMail)],
+    ['people create projects', yesOrNo(info.peopleCreateProjects)],
+    ['expanded monitoring in', expandedDatacenters.join(', ') || 'no data center'],
+    ...ciIssuers.map(({ name, kind, url }) => ['CI issuer', `${name} (${kind}, ${url})`] as const),
+  ]);
+}
+
+function yesOrNo(value: boolean): string {
+  return value ? 'yes' : 'no';
+}

@@ -1,0 +1,106 @@
+/**
+ * A limit on a history chart that can be moved: by dragging it, or by arrow keys. It follows the pointer
+ * by itself; what it stands for changes once, at the end of a drag and at each key.
+ */
+import { useSignal } from '@preact/signals';
+import type { VNode } from 'preact';
+import { useRef } from 'preact/hooks';
+import { format } from '../data/preferences.ts';
+import { texts } from '../messages/en.ts';
+import { formatReading } from '../messages/format.ts';
+import { position, type Scale, valueAt } from './axis.ts';
+import { limitAfterKey, roundedLimit } from './limit-steps.ts';
+import type { PlotArea } from './plot.ts';
+
+/** A limit in the unit of the chart; `onMove` gets it rounded to what the scale can show. */
+export interface MovableLimit {
+  /** The limit in words: `Threshold`. */
+  readonly label: string;
+  readonly value: number;
+  readonly onMove: (value: number) => void;
+}
+
+/** Height of what a pointer can take hold of, px. */
+const REACH_PX = 24;
+
+/** The line and its handle over the plot's area; `area` says which values its edges stand for. */
+export function LimitLine(
+  props: MovableLimit & { readonly unit: string; readonly area: PlotArea },
+): VNode {
+  const { label, value, onMove, unit, area } = props;
+  const svg = useRef<SVGSVGElement>(null);
+  const dragged = useSignal<number | undefined>(undefined);
+  const shown = dragged.value ?? value;
+  const scale: Scale = {
+    ...{ from: area.least, to: area.greatest },
+    ...{ fromPx: area.topPx + area.heightPx, toPx: area.topPx },
+  };
+  const valueOf = (event: PointerEvent): number => {
+    const top = svg.current?.getBoundingClientRect().top;
+    return top === undefined ? shown : roundedLimit(valueAt(scale, event.clientY - top), area);
+  };
+  // Beyond the domain it stands at the edge until the domain follows.
+  const within = Math.min(area.greatest, Math.max(area.least, shown));
+  const y = position(scale, within);
+  return (
+    <svg ref={svg} class="limit-line">
+      <title>{texts.chart.limit(label)}</title>
+      <g
+        role="slider"
+        tabindex={0}
+        aria-label={texts.chart.limit(label)}
+        aria-orientation="vertical"
+        aria-valuemin={Math.min(area.least, shown)}
+        aria-valuemax={Math.max(area.greatest, shown)}
+        aria-valuenow={shown}
+        aria-valuetext={formatReading(shown, unit, format.value)}
+        aria-description={texts.chart.limitKeys}
+        onKeyDown={(event) => {
+          const next = limitAfterKey(event.key, shown, area);
+          if (next === undefined) return;
+          event.preventDefault();
+          onMove(next);
+        }}
+        onPointerDown={(event) => {
+          event.currentTarget.setPointerCapture(event.pointerId);
+          dragged.value = shown;
+        }}
+        onPointerMove={(event) => {
+          if (dragged.value !== undefined) dragged.value = valueOf(event);
+        }}
+        onPointerUp={() => {
+          const { value: end } = dragged;
+          dragged.value = undefined;
+          if (end !== undefined && end !== value) onMove(end);
+        }}
+        onPointerCancel={() => {
+          dragged.value = undefined;
+        }}
+      >
+        <Line y={y} area={area} text={`${label} ${formatReading(shown, unit, format.value)}`} />
+      </g>
+    </svg>
+  );
+}
+
+function Line({ y, area, text }: { y: number; area: PlotArea; text: string }): VNode {
+  const right = area.leftPx + area.widthPx;
+  const isAtTop = y - area.topPx < 18;
+  return (
+    <>
+      <rect
+        class="reach"
+        x={area.leftPx}
+        y={y - REACH_PX / 2}
+        width={area.widthPx}
+        height={REACH_PX}
+      />
+      <line x1={area.leftPx} x2={right} y1={y} y2={y} />
+      <path class="grip" d={`M${right - 9} ${y}m-7 -2l7 -7l7 7zm0 4l7 7l7 -7z`} />
+      {/* At the beginning: the newest readings are at the end. */}
+      <text x={area.leftPx + 8} y={isAtTop ? y + 14 : y - 5}>
+        {text}
+      </text>
+    </>
+  );
+}

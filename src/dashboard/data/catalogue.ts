@@ -1,0 +1,93 @@
+/**
+ * VMs, rules, destinations and metrics of a project by resource name, for pages that show names and
+ * units and have neither. They change rarely: each is read once when a page is opened, and
+ * is empty until then, so that ids are shown.
+ */
+import { read } from './call.ts';
+import { type ListLoader, useListing } from './listing.ts';
+import { useLoaded } from './loaded.ts';
+import { mayDo } from './projects.ts';
+import type { ResponseOf } from './rpc-types.ts';
+
+export type Vm = ResponseOf<'MonitoringService', 'listVMMonitoring'>['vms'][number];
+export type Rule = ResponseOf<'AlertService', 'listAlertRules'>['rules'][number];
+export type Destination = ResponseOf<'AlertService', 'listDestinations'>['destinations'][number];
+export type Metric = ResponseOf<
+  'MonitoringService',
+  'listMetricDescriptors'
+>['descriptors'][number];
+
+/** The largest page of a list; a list that is read whole ends after ten of them. */
+const PAGE_ROWS = 1_000;
+const ROWS_MAX = 10_000;
+
+/** The VMs without their readings. */
+export function useVms(projectName: string): readonly Vm[] {
+  const list = useListing<Vm>(
+    `vms ${projectName}`,
+    async (pageToken, options) => {
+      const request = { projectName, pageSize: PAGE_ROWS, pageToken, inventoryOnly: true };
+      const answer = await read('MonitoringService', 'listVMMonitoring', request, options);
+      return { items: answer.vms, nextPageToken: answer.nextPageToken };
+    },
+    { rows: ROWS_MAX },
+  );
+  return list.state.value.value?.items ?? [];
+}
+
+/** Display names by resource name. */
+export function vmNamesOf(vms: readonly Vm[]): ReadonlyMap<string, string> {
+  return new Map(vms.map(({ name, displayName }) => [name, displayName]));
+}
+
+/** The rules with how they were loaded, for a page that says that there are none. */
+export function useRuleList(projectName: string): ListLoader<Rule> {
+  return useListing<Rule>(
+    `rules ${projectName}`,
+    async (pageToken, options) => {
+      const request = { projectName, pageSize: PAGE_ROWS, pageToken };
+      const answer = await read('AlertService', 'listAlertRules', request, options);
+      return { items: answer.rules, nextPageToken: answer.nextPageToken };
+    },
+    { rows: ROWS_MAX },
+  );
+}
+
+export function useRules(projectName: string): ReadonlyMap<string, Rule> {
+  const { value } = useRuleList(projectName).state.value;
+  return new Map((value?.items ?? []).map((rule) => [rule.name, rule]));
+}
+
+/** Empty for a VIEWER, who may not list them. */
+export function useDestinations(projectName: string): readonly Destination[] {
+  const isAllowed = mayDo('EDITOR');
+  const list = useListing<Destination>(
+    `destinations ${projectName} ${isAllowed}`,
+    async (pageToken, options) => {
+      if (!isAllowed) return { items: [], nextPageToken: '' };
+      const request = { projectName, pageSize: PAGE_ROWS, pageToken };
+      const answer = await read('AlertService', 'listDestinations', request, options);
+      return { items: answer.destinations, nextPageToken: answer.nextPageToken };
+    },
+    { rows: ROWS_MAX },
+  );
+  return list.state.value.value?.items ?? [];
+}
+
+/** How destinations are called, by name; none that is deleted, and none for a VIEWER. */
+export function useDestinationTitles(projectName: string): ReadonlyMap<string, string> {
+  return new Map(useDestinations(projectName).map(({ name, displayName }) => [name, displayName]));
+}
+
+export function useMetrics(projectName: string): readonly Metric[] {
+  const { state } = useLoaded(`metrics ${projectName}`, async (options) => {
+    const request = { projectName };
+    return (await read('MonitoringService', 'listMetricDescriptors', request, options)).descriptors;
+  });
+  return state.value.value ?? [];
+}
+
+/** Unit of a metric; empty until the list is loaded. */
+export function unitOf(metrics: readonly Metric[], metricId: string): string {
+  return metrics.find((metric) => metric.metricId === metricId)?.unit ?? '';
+}

@@ -1,0 +1,154 @@
+/**
+ * The dialogs in which somebody acknowledges or snoozes, one incident or several. Each button says
+ * what happens then. What was typed survives a session's end.
+ */
+import { useSignal } from '@preact/signals';
+import type { ComponentChildren, VNode } from 'preact';
+import { useId } from 'preact/hooks';
+import { ActionButton } from '../../../components/action-button.tsx';
+import { Dialog } from '../../../components/dialog.tsx';
+import { nowMs } from '../../../data/clock.ts';
+import type { Draft } from '../../../data/draft.ts';
+import { format, preferences } from '../../../data/preferences.ts';
+import { texts as common } from '../../../messages/en.ts';
+import { texts } from './incident-texts.ts';
+import { fieldOf, latestUntilMs, untilOf, untilText } from './incident-words.ts';
+
+const NOTE_CHARS_MAX = 1_000;
+
+interface ActDialogProps {
+  readonly isOpen: boolean;
+  readonly onClose: () => void;
+  /** Incidents that it is about. */
+  readonly count: number;
+  readonly isBusy: boolean;
+  /** How the change went. */
+  readonly status: ComponentChildren;
+}
+
+export interface NoteDraft {
+  readonly note: string;
+}
+
+interface AcknowledgeProps extends ActDialogProps {
+  readonly draft: Draft<NoteDraft>;
+  readonly onAcknowledge: (note: string) => void;
+}
+
+export function AcknowledgeDialog(props: AcknowledgeProps): VNode {
+  const { isOpen, onClose, count, isBusy, status, draft, onAcknowledge } = props;
+  const { note } = draft.value.value;
+  return (
+    <Dialog
+      title={texts.act.acknowledgeTitle(count)}
+      isOpen={isOpen}
+      onClose={onClose}
+      actions={
+        <>
+          <button type="button" class="quiet" onClick={onClose}>
+            {common.cancel}
+          </button>
+          <ActionButton
+            needs="EDITOR"
+            isBusy={isBusy}
+            effect={texts.act.acknowledgeEffect}
+            onPress={() => onAcknowledge(note)}
+          >
+            {texts.act.acknowledge}
+          </ActionButton>
+        </>
+      }
+    >
+      <label class="form-field">
+        {texts.act.note}
+        <textarea
+          rows={3}
+          maxLength={NOTE_CHARS_MAX}
+          value={note}
+          onInput={({ currentTarget }) => {
+            draft.value.value = { note: currentTarget.value };
+          }}
+        />
+      </label>
+      {draft.isRestored && note !== '' && <p class="weak">{texts.act.noteRestored}</p>}
+      {status}
+    </Dialog>
+  );
+}
+
+interface SnoozeProps extends ActDialogProps {
+  readonly onSnooze: (untilMs: number) => void;
+}
+
+/** Lengths that are one touch away, hours. */
+const SNOOZE_HOURS = [1, 4];
+const HOUR_MS = 3_600_000;
+
+export function SnoozeDialog(props: SnoozeProps): VNode {
+  const { isOpen, onClose, count, isBusy, status, onSnooze } = props;
+  const effect = (untilMs: number): string =>
+    texts.act.snoozeEffect(untilText(untilMs, nowMs.value, format.value));
+  return (
+    <Dialog title={texts.act.snoozeTitle(count)} isOpen={isOpen} onClose={onClose}>
+      <div class="snooze-lengths">
+        {SNOOZE_HOURS.map((hours) => (
+          <ActionButton
+            key={hours}
+            needs="EDITOR"
+            isBusy={isBusy}
+            effect={effect(nowMs.value + hours * HOUR_MS)}
+            onPress={() => onSnooze(nowMs.peek() + hours * HOUR_MS)}
+          >
+            {texts.act.forHours(hours)}
+          </ActionButton>
+        ))}
+      </div>
+      <SnoozeUntil isBusy={isBusy} effect={effect} onSnooze={onSnooze} />
+      {status}
+    </Dialog>
+  );
+}
+
+interface SnoozeUntilProps extends Pick<SnoozeProps, 'isBusy' | 'onSnooze'> {
+  readonly effect: (untilMs: number) => string;
+}
+
+function SnoozeUntil({ isBusy, effect, onSnooze }: SnoozeUntilProps): VNode {
+  const isUtc = preferences.zone.value === 'utc';
+  const typed = useSignal('');
+  const hintId = useId();
+  const now = nowMs.value;
+  const untilMs = untilOf(typed.value, isUtc, now);
+  return (
+    <div class="snooze-until">
+      <label class="form-field">
+        {texts.act.untilTime}
+        <input
+          type="datetime-local"
+          value={typed.value}
+          min={fieldOf(now, isUtc)}
+          max={fieldOf(latestUntilMs(now), isUtc)}
+          aria-describedby={hintId}
+          onInput={({ currentTarget }) => {
+            typed.value = currentTarget.value;
+          }}
+        />
+      </label>
+      <small id={hintId} class="weak">
+        {texts.act.untilZone(isUtc ? common.utc : common.local)}
+      </small>
+      <ActionButton
+        needs="EDITOR"
+        look="quiet"
+        isBusy={isBusy}
+        blocked={untilMs === undefined ? texts.act.chooseTime : undefined}
+        effect={untilMs === undefined ? undefined : effect(untilMs)}
+        onPress={() => {
+          if (untilMs !== undefined) onSnooze(untilMs);
+        }}
+      >
+        {texts.act.snoozeUntil}
+      </ActionButton>
+    </div>
+  );
+}

@@ -1,0 +1,168 @@
+/**
+ * What can be done about one incident: acknowledge, snooze, end the snooze. On a phone the buttons
+ * stay at the lower edge of the screen; two touches do it.
+ */
+import { useSignal } from '@preact/signals';
+import type { VNode } from 'preact';
+import { useEffect } from 'preact/hooks';
+import { ActionButton } from '../../../components/action-button.tsx';
+import { MutationStatus } from '../../../components/mutation-status.tsx';
+import { useShortcuts } from '../../../components/shortcuts.ts';
+import { toast } from '../../../components/toasts.tsx';
+import { nowMs } from '../../../data/clock.ts';
+import { useDraft } from '../../../data/draft.ts';
+import { isUnsettled, type Mutation, useMutation, useSaved } from '../../../data/mutation.ts';
+import { unixOf } from '../../../data/names.ts';
+import { format } from '../../../data/preferences.ts';
+import { mayDo } from '../../../data/projects.ts';
+import type { Incident } from '../../../data/watch.ts';
+import { texts as common } from '../../../messages/en.ts';
+import { AcknowledgeDialog, type NoteDraft, SnoozeDialog } from './act-dialogs.tsx';
+import { texts } from './incident-texts.ts';
+import { isOpen, snoozedUntilMs, untilText } from './incident-words.ts';
+
+type Act = 'acknowledge' | 'snooze';
+
+export interface IncidentActsProps {
+  readonly incident: Incident;
+  /** The service's answer: the incident as it is now. */
+  readonly onSaved: (incident: Incident) => void;
+}
+
+export function IncidentActs({ incident, onSaved }: IncidentActsProps): VNode {
+  const { name } = incident;
+  const dialog = useSignal<Act | undefined>(undefined);
+  const draft = useDraft<NoteDraft>(`acknowledge ${name}`, { note: '' });
+  const acknowledge = useMutation('AlertService', 'acknowledgeIncident');
+  const snooze = useMutation('AlertService', 'snoozeIncident');
+  const unsnooze = useMutation('AlertService', 'unsnoozeIncident');
+  const close = (): void => {
+    dialog.value = undefined;
+  };
+  const saved = (text: (incident: Incident) => string) => (response: Incident) => {
+    close();
+    toast(text(response));
+    onSaved(response);
+  };
+  useSaved(acknowledge, (response) => {
+    draft.discard();
+    saved(() => texts.act.acknowledged)(response);
+  });
+  useSaved(snooze, saved(snoozedToast));
+  useSaved(
+    unsnooze,
+    saved(() => texts.act.unsnoozed),
+  );
+  // A note that was being written when the page went away is being written still.
+  useEffect(() => {
+    if (draft.isRestored && draft.value.peek().note !== '' && !isAcknowledged(incident)) {
+      dialog.value = 'acknowledge';
+    }
+  }, [draft]);
+
+  const blocked = blockedActs(incident);
+  const open = (which: Act) => () => {
+    if (blocked[which] === undefined && mayDo('EDITOR')) dialog.value = which;
+  };
+  useShortcuts([
+    { keys: 'a', name: common.shortcut.acknowledge, run: open('acknowledge') },
+    { keys: 's', name: common.shortcut.snooze, run: open('snooze') },
+  ]);
+  const status = <Statuses of={[acknowledge, snooze, unsnooze]} />;
+  return (
+    <>
+      {dialog.value === undefined && status}
+      <Buttons incident={incident} open={open} unsnooze={unsnooze} />
+      <AcknowledgeDialog
+        isOpen={dialog.value === 'acknowledge'}
+        onClose={close}
+        count={1}
+        draft={draft}
+        isBusy={isUnsettled(acknowledge.state.value)}
+        status={status}
+        onAcknowledge={(note) => void acknowledge.send({ name, note })}
+      />
+      <SnoozeDialog
+        isOpen={dialog.value === 'snooze'}
+        onClose={close}
+        count={1}
+        isBusy={isUnsettled(snooze.state.value)}
+        status={status}
+        onSnooze={(ms) => void snooze.send({ name, untilUnix: unixOf(ms) })}
+      />
+    </>
+  );
+}
+
+interface ButtonsProps {
+  readonly incident: Incident;
+  readonly open: (which: Act) => () => void;
+  readonly unsnooze: Mutation<{ name: string }, Incident>;
+}
+
+function Buttons({ incident, open, unsnooze }: ButtonsProps): VNode {
+  const { name } = incident;
+  const blocked = blockedActs(incident);
+  const isSnoozed = snoozedUntilMs(incident, nowMs.value) !== undefined;
+  return (
+    <div class="sticky-acts">
+      <ActionButton
+        needs="EDITOR"
+        blocked={blocked.acknowledge}
+        effect={texts.act.acknowledgeEffect}
+        onPress={open('acknowledge')}
+      >
+        {texts.act.acknowledge}
+      </ActionButton>
+      <ActionButton
+        needs="EDITOR"
+        look="quiet"
+        blocked={blocked.snooze}
+        effect={texts.act.snoozeHint}
+        onPress={open('snooze')}
+      >
+        {texts.act.snooze}
+      </ActionButton>
+      {isSnoozed && isOpen(incident) && (
+        <ActionButton
+          needs="EDITOR"
+          look="quiet"
+          isBusy={isUnsettled(unsnooze.state.value)}
+          effect={texts.act.unsnoozeEffect}
+          onPress={() => void unsnooze.send({ name })}
+        >
+          {texts.act.unsnooze}
+        </ActionButton>
+      )}
+    </div>
+  );
+}
+
+function snoozedToast(incident: Incident): string {
+  const untilMs = snoozedUntilMs(incident, nowMs.peek());
+  if (untilMs === undefined) return texts.act.ended;
+  return texts.act.snoozed(untilText(untilMs, nowMs.peek(), format.peek()));
+}
+
+function Statuses({ of }: { of: readonly Mutation<never, Incident>[] }): VNode {
+  return (
+    <>
+      {of.map((mutation, i) => (
+        <MutationStatus key={i} of={mutation} refusedTitle={texts.act.refused} />
+      ))}
+    </>
+  );
+}
+
+function isAcknowledged({ acknowledged }: Incident): boolean {
+  return acknowledged !== undefined;
+}
+
+/** Why it cannot be done now, in words. */
+function blockedActs(incident: Incident): Readonly<Record<Act, string | undefined>> {
+  const snooze = isOpen(incident) ? undefined : texts.act.ended;
+  return {
+    snooze,
+    acknowledge: snooze ?? (isAcknowledged(incident) ? texts.act.already : undefined),
+  };
+}

@@ -1,0 +1,137 @@
+/** Who was notified of an incident: its deliveries with what came of each. */
+import type { VNode } from 'preact';
+import { StateBadge } from '../../../components/badges.tsx';
+import { DataView } from '../../../components/data-view.tsx';
+import { DestinationLink } from '../../../components/destination-link.tsx';
+import { ListFoot } from '../../../components/list-foot.tsx';
+import { ResourceLink } from '../../../components/resource-link.tsx';
+import { type Column, Table } from '../../../components/table.tsx';
+import { Age, msOf } from '../../../components/time.tsx';
+import { read } from '../../../data/call.ts';
+import { useDestinationTitles } from '../../../data/catalogue.ts';
+import { type ListLoader, type ListSize, useListing } from '../../../data/listing.ts';
+import { idOf } from '../../../data/names.ts';
+import type { RequestOf, ResponseOf } from '../../../data/rpc-types.ts';
+import { notificationNames, texts } from './incident-texts.ts';
+
+type Delivery = ResponseOf<'AlertService', 'listDeliveries'>['deliveries'][number];
+
+const POLL_SECONDS = 15;
+const ROWS = 100;
+
+export function IncidentDeliveries(props: {
+  readonly projectName: string;
+  readonly incidentName: string;
+}): VNode {
+  const { projectName, incidentName } = props;
+  const titles = useDestinationTitles(projectName);
+  const size = { rows: ROWS, pollSeconds: POLL_SECONDS };
+  const list = useDeliveries({ projectName, incidentName }, size);
+  return (
+    <section aria-label={texts.deliveries.title}>
+      <h2>{texts.deliveries.title}</h2>
+      <DataView
+        of={list}
+        isEmpty={({ items }) => items.length === 0}
+        empty={
+          <>
+            <p>{texts.deliveries.none}</p>
+            <p class="weak">{texts.deliveries.noneHelp}</p>
+          </>
+        }
+      >
+        {(listing) => (
+          <>
+            <Table
+              label={texts.deliveries.label}
+              columns={deliveryColumns(titles)}
+              rows={listing.items}
+              keyOf={({ name }) => name}
+            />
+            {listing.nextPageToken !== '' && <ListFoot of={list} />}
+            <p class="weak">{texts.deliveries.sentMeaning}</p>
+          </>
+        )}
+      </DataView>
+    </section>
+  );
+}
+
+/** The deliveries of a request, newest first. */
+export function useDeliveries(
+  request: RequestOf<'AlertService', 'listDeliveries'>,
+  size: ListSize,
+): ListLoader<Delivery> {
+  return useListing(
+    `deliveries ${JSON.stringify(request)}`,
+    async (pageToken, options) => {
+      const page = { ...request, pageSize: size.rows, pageToken };
+      const answer = await read('AlertService', 'listDeliveries', page, options);
+      return { items: answer.deliveries, nextPageToken: answer.nextPageToken };
+    },
+    size,
+  );
+}
+
+/** The column of a list that has deliveries of several incidents. `vms`: how VMs are called, by name. */
+export function incidentColumn(vms: ReadonlyMap<string, string>): Column<Delivery> {
+  return {
+    key: 'incident',
+    title: texts.deliveries.incident,
+    width: 'grow',
+    phone: 'second',
+    cell: ({ incidentName, ruleDisplayName, vmName }) => {
+      if (incidentName === '') return <span class="weak">{texts.deliveries.test}</span>;
+      const place = vms.get(vmName) || idOf(vmName);
+      const title = [ruleDisplayName, place].filter((part) => part !== '').join(', ');
+      return <a href={`/${incidentName}`}>{title || idOf(incidentName)}</a>;
+    },
+  };
+}
+
+/** The columns of a list of deliveries. `titles`: how destinations are called, by name. */
+export function deliveryColumns(titles: ReadonlyMap<string, string>): readonly Column<Delivery>[] {
+  return [
+    {
+      key: 'event',
+      title: texts.deliveries.event,
+      cell: ({ name, event }) => (
+        <ResourceLink name={name}>{notificationNames[event] ?? event}</ResourceLink>
+      ),
+    },
+    {
+      key: 'outcome',
+      title: texts.deliveries.outcome,
+      cell: ({ state, reason }) => (
+        <span class="badges">
+          <StateBadge value={state} />
+          {reason !== '' && <code class="weak">{reason}</code>}
+        </span>
+      ),
+    },
+    {
+      key: 'to',
+      title: texts.deliveries.to,
+      width: 'grow',
+      phone: 'second',
+      cell: ({ recipient, destinationName }) => (
+        <DestinationLink name={destinationName} titles={titles}>
+          {recipient}
+        </DestinationLink>
+      ),
+    },
+    {
+      key: 'attempts',
+      title: texts.deliveries.attempts,
+      align: 'right',
+      phone: 'second',
+      cell: ({ attempts }) => attempts.length,
+    },
+    {
+      key: 'when',
+      title: texts.deliveries.when,
+      phone: 'second',
+      cell: ({ createdUnix }) => <Age ms={msOf(createdUnix)} />,
+    },
+  ];
+}

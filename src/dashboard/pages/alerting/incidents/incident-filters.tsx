@@ -1,0 +1,104 @@
+/** Filters of the list of incidents, kept in the address. A VM is typed by its name or its id. */
+import { useSignal } from '@preact/signals';
+import type { VNode } from 'preact';
+import { useId } from 'preact/hooks';
+import { Filters, SelectFilter } from '../../../components/filters.tsx';
+import { useRules, type Vm } from '../../../data/catalogue.ts';
+import { idOf } from '../../../data/names.ts';
+import { names } from '../../../messages/en.ts';
+import { query, setQuery } from '../../../router/location.ts';
+import { filterNames, severities } from './incident-list.ts';
+import { texts } from './incident-texts.ts';
+
+export interface IncidentFiltersProps {
+  readonly projectName: string;
+  /** Those to choose from; empty until they are loaded. */
+  readonly vms: readonly Vm[];
+}
+
+export function IncidentFilters({ projectName, vms }: IncidentFiltersProps): VNode {
+  const rules = [...useRules(projectName).values()].map(({ name, spec }) => ({
+    value: idOf(name),
+    title: spec?.displayName || idOf(name),
+  }));
+  const datacenters = [...new Set(vms.map(({ datacenter }) => datacenter))].filter(Boolean).sort();
+  return (
+    <Filters names={filterNames}>
+      <SelectFilter
+        name="state"
+        label={texts.list.show}
+        all={texts.list.open}
+        options={[{ value: 'all', title: texts.list.all }]}
+      />
+      <SelectFilter
+        name="severity"
+        label={texts.list.severity}
+        options={severities.map((value) => ({ value, title: names[value] ?? value }))}
+      />
+      <SelectFilter
+        name="attention"
+        label={texts.list.attention}
+        options={[{ value: 'true', title: texts.list.attentionOnly }]}
+      />
+      <SelectFilter name="rule" label={texts.list.rule} options={withChosen('rule', rules)} />
+      <VmFilter vms={vms} />
+      <SelectFilter
+        name="datacenter"
+        label={texts.list.datacenter}
+        options={withChosen(
+          'datacenter',
+          datacenters.map((value) => ({ value, title: value })),
+        )}
+      />
+    </Filters>
+  );
+}
+
+interface Option {
+  readonly value: string;
+  readonly title: string;
+}
+
+/** What the address names stays chosen, also when it is not in the list (any more). */
+function withChosen(name: string, options: readonly Option[]): readonly Option[] {
+  const chosen = query.value.get(name);
+  if (chosen === null || options.some(({ value }) => value === chosen)) return options;
+  return [...options, { value: chosen, title: chosen }];
+}
+
+function VmFilter({ vms }: { readonly vms: readonly Vm[] }): VNode {
+  const listId = useId();
+  const problem = useSignal<string | undefined>(undefined);
+  const chosen = query.value.get('vm');
+  const vm = vms.find(({ name }) => idOf(name) === chosen);
+  const choose = (text: string): void => {
+    const found = vms.filter(
+      ({ name, displayName }) => displayName === text || idOf(name) === text,
+    );
+    const exact = found.length === 1 ? found[0] : found.find(({ name }) => idOf(name) === text);
+    problem.value = undefined;
+    if (text === '') setQuery({ vm: undefined });
+    else if (exact) setQuery({ vm: idOf(exact.name) });
+    else problem.value = found.length > 0 ? texts.list.several(text) : texts.list.noVm(text);
+  };
+  return (
+    <label>
+      {texts.list.vm}
+      <input
+        type="search"
+        list={listId}
+        placeholder={texts.list.vmHint}
+        value={vm?.displayName || chosen || ''}
+        onChange={({ currentTarget }) => choose(currentTarget.value.trim())}
+      />
+      <datalist id={listId}>
+        {vms.map(({ name, displayName }) => (
+          <option key={name} value={idOf(name)}>
+            {displayName}
+          </option>
+        ))}
+      </datalist>
+      {problem.value !== undefined && <small role="alert">{problem.value}</small>}
+    </label>
+  );
+}

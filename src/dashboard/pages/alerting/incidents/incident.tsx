@@ -1,0 +1,164 @@
+/** One incident: what it is and what can be done, then why it fires and who was notified. */
+import type { VNode } from 'preact';
+import { useEffect, useMemo, useRef } from 'preact/hooks';
+import { DataView } from '../../../components/data-view.tsx';
+import { read } from '../../../data/call.ts';
+import { useVms, vmNamesOf } from '../../../data/catalogue.ts';
+import { serverClock } from '../../../data/clock.ts';
+import { type Loader, useLoaded } from '../../../data/loaded.ts';
+import { unixOf } from '../../../data/names.ts';
+import type { Incident as IncidentOfList } from '../../../data/watch.ts';
+import { watchIncidents } from '../../../data/watch-incidents.ts';
+import { pageTitles } from '../../../layout/texts.ts';
+import type { PageProps } from '../../page.ts';
+import { useTitle } from '../../title.ts';
+import { IncidentActs } from './incident-acts.tsx';
+import { IncidentDeliveries } from './incident-deliveries.tsx';
+import { IncidentFacts } from './incident-facts.tsx';
+import { IncidentHistory } from './incident-history.tsx';
+import {
+  type Explanation,
+  type Recomputed,
+  recordedSteps,
+  stretchOf,
+  type Transition,
+} from './incident-path.ts';
+import { IncidentStory } from './incident-story.tsx';
+import { IncidentTimeline } from './incident-timeline.tsx';
+import { placeOf, titleOf } from './incident-words.ts';
+
+/** The watch brings what changes; this finds what it could not. */
+const POLL_SECONDS = 60;
+
+export function Page({ parameters }: PageProps): VNode {
+  const projectName = `projects/${parameters.project}`;
+  const name = `${projectName}/incidents/${parameters.incident}`;
+  const loader = useLoaded(
+    `incident ${name}`,
+    (options) => read('AlertService', 'explainIncident', { name }, options),
+    POLL_SECONDS,
+  );
+  const vms = useVms(projectName);
+  const { value } = loader.state.value;
+  useTitle(value?.incident && titleOf(value.incident));
+  const current = useRef(loader);
+  current.current = loader;
+  useEffect(() => {
+    const watch = watchIncidents(projectName, {
+      changed(incidents) {
+        if (incidents.some((incident) => incident.name === name)) current.current.reload();
+      },
+      listAnew: () => current.current.reload(),
+      // The banner says when the service is away.
+      status: () => undefined,
+    });
+    return () => watch.stop();
+  }, [projectName, name]);
+  const vmNames = vmNamesOf(vms);
+  return (
+    <>
+      {value === undefined && <h1>{pageTitles.incident}</h1>}
+      <DataView of={loader} lines={6}>
+        {(explanation) =>
+          explanation.incident && (
+            <Incident
+              projectName={projectName}
+              explanation={explanation}
+              incident={explanation.incident}
+              vmNames={vmNames}
+              onSaved={(incident) => {
+                loader.set({ ...explanation, incident });
+                loader.reload();
+              }}
+            />
+          )
+        }
+      </DataView>
+    </>
+  );
+}
+
+interface IncidentProps {
+  readonly projectName: string;
+  readonly explanation: Explanation;
+  readonly incident: IncidentOfList;
+  readonly vmNames: ReadonlyMap<string, string>;
+  readonly onSaved: (incident: IncidentOfList) => void;
+}
+
+function Incident(props: IncidentProps): VNode {
+  const { projectName, explanation, incident, vmNames, onSaved } = props;
+  const transitions = useTransitions(projectName, incident);
+  const stored = useStored(incident);
+  const recorded = transitions.state.value.value ?? [];
+  const named = recorded.filter(({ byDisplayName }) => byDisplayName !== '');
+  const people = new Map(named.map(({ by, byDisplayName }) => [by, byDisplayName]));
+  const unit = explanation.condition?.unit ?? '';
+  const place = placeOf(incident, vmNames);
+  return (
+    <div class="incident">
+      <IncidentFacts incident={incident} unit={unit} vmNames={vmNames} people={people} />
+      <IncidentActs
+        incident={incident}
+        onSaved={(saved) => {
+          // The answer to a change has neither timeline nor silent VMs.
+          const { timeline, heldVms } = incident;
+          onSaved({ ...saved, timeline, heldVms });
+        }}
+      />
+      <IncidentStory
+        explanation={explanation}
+        steps={recordedSteps(recorded)}
+        path={transitions}
+        stored={stored.isStored ? stored.loader : undefined}
+        label={place}
+      />
+      {incident.vmName !== '' && (
+        <IncidentHistory incident={incident} condition={explanation.condition} />
+      )}
+      <IncidentDeliveries projectName={projectName} incidentName={incident.name} />
+      <IncidentTimeline incident={incident} people={people} />
+    </div>
+  );
+}
+
+/** A long incident has more steps: the page of the audit log has all of them. */
+const STEPS_MAX = 1_000;
+
+/** The instance's transitions from the firing on, oldest first; again when the incident changes. */
+function useTransitions(
+  projectName: string,
+  incident: IncidentOfList,
+): Loader<readonly Transition[]> {
+  const { alertInstanceName, firedUnix, timeline } = incident;
+  const key = `steps ${incident.name} ${incident.state} ${timeline.length}`;
+  return useLoaded(key, async (options) => {
+    const request = {
+      ...{ projectName, instanceName: alertInstanceName, oldestFirst: true },
+      // The time of the firing in whole seconds: not after it.
+      ...{ startTimeUnixMs: `${firedUnix}000`, pageSize: STEPS_MAX },
+    };
+    return (await read('AuditService', 'listTransitions', request, options)).transitions;
+  });
+}
+
+/** What stored samples lead to; loaded once, and again when the incident has ended. */
+function useStored(incident: IncidentOfList): {
+  readonly isStored: boolean;
+  readonly loader: Loader<Recomputed | undefined>;
+} {
+  const { alertInstanceName, name, vmName, state } = incident;
+  const key = `stored ${name} ${state}`;
+  const stretch = useMemo(() => stretchOf(incident, serverClock.now()), [key]);
+  const isStored = stretch !== undefined && vmName !== '';
+  const loader = useLoaded<Recomputed | undefined>(key, async (options) => {
+    if (!stretch || !isStored) return undefined;
+    const { startMs, endMs } = stretch;
+    const request = {
+      ...{ name: alertInstanceName },
+      ...{ startTimeUnix: unixOf(startMs), endTimeUnix: unixOf(endMs) },
+    };
+    return await read('AlertService', 'explainAlertInstance', request, options);
+  });
+  return { isStored, loader };
+}

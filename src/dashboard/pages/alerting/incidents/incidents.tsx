@@ -1,0 +1,191 @@
+/**
+ * The incidents of a project: what fires, the worst first, or everything newest first. Rows change
+ * where they stand as the service decides; new ones wait behind a button.
+ */
+import { useSignal } from '@preact/signals';
+import type { VNode } from 'preact';
+import { StateBadge } from '../../../components/badges.tsx';
+import { DataView } from '../../../components/data-view.tsx';
+import { ListFoot, NewRows } from '../../../components/list-foot.tsx';
+import { type Column, Table } from '../../../components/table.tsx';
+import { Age, msOf } from '../../../components/time.tsx';
+import { unitOf, useMetrics, useVms, vmNamesOf } from '../../../data/catalogue.ts';
+import { nowMs } from '../../../data/clock.ts';
+import { format } from '../../../data/preferences.ts';
+import { mayDo } from '../../../data/projects.ts';
+import type { Incident } from '../../../data/watch.ts';
+import { pageTitles } from '../../../layout/texts.ts';
+import { texts as common } from '../../../messages/en.ts';
+import { query, setQuery } from '../../../router/location.ts';
+import type { PageProps } from '../../page.ts';
+import { IncidentFilters } from './incident-filters.tsx';
+import { filterNames, requestOf } from './incident-list.ts';
+import { texts } from './incident-texts.ts';
+import {
+  conditionText,
+  isOpen,
+  placeOf,
+  snoozedUntilMs,
+  titleOf,
+  untilText,
+  valueText,
+} from './incident-words.ts';
+import { usePeopleNames } from './people-names.ts';
+import { SeveralActs } from './several-acts.tsx';
+import { useIncidents } from './use-incidents.ts';
+
+export function Page({ parameters }: PageProps): VNode {
+  const projectName = `projects/${parameters.project}`;
+  const request = requestOf(projectName, query.value);
+  const list = useIncidents(request);
+  const vms = useVms(projectName);
+  const metrics = useMetrics(projectName);
+  const shown = list.loader.state.value.value?.items ?? [];
+  const people = usePeopleNames(
+    projectName,
+    shown.flatMap(({ acknowledged }) => (acknowledged ? [acknowledged.by] : [])),
+  );
+  const chosen = useSignal<ReadonlySet<string>>(new Set());
+  const names = vmNamesOf(vms);
+  const unitFor = (metricId: string): string => unitOf(metrics, metricId);
+  const toggle = ({ name }: Incident): void => {
+    const next = new Set(chosen.peek());
+    if (!next.delete(name)) next.add(name);
+    chosen.value = next;
+  };
+  const selection = {
+    has: ({ name }: Incident) => chosen.value.has(name),
+    toggle,
+    label: (row: Incident) => texts.list.rowLabel(titleOf(row), placeOf(row, names)),
+  };
+  return (
+    <>
+      <h1>{pageTitles.incidents}</h1>
+      <IncidentFilters projectName={projectName} vms={vms} />
+      {list.status.value === 'connecting' && <p class="weak">{texts.list.connecting}</p>}
+      <NewRows count={list.waiting.value} onShow={list.show} />
+      <DataView
+        of={list.loader}
+        isEmpty={({ items, nextPageToken }) => items.length === 0 && nextPageToken === ''}
+        empty={<Empty />}
+      >
+        {(listing) => (
+          <>
+            <Table
+              label={texts.list.label}
+              columns={columnsOf(names, unitFor, people)}
+              rows={listing.items}
+              keyOf={({ name }) => name}
+              href={({ name }) => `/${name}`}
+              rowCount={listing.nextPageToken === '' ? listing.items.length : -1}
+              {...(mayDo('EDITOR') && { selection })}
+            />
+            <SeveralActs
+              projectName={projectName}
+              rows={listing.items}
+              chosen={chosen}
+              onDone={list.change}
+            />
+            <ListFoot of={list.loader} />
+          </>
+        )}
+      </DataView>
+    </>
+  );
+}
+
+function columnsOf(
+  names: ReadonlyMap<string, string>,
+  unitFor: (metricId: string) => string,
+  people: ReadonlyMap<string, string>,
+): readonly Column<Incident>[] {
+  return [
+    { key: 'what', title: texts.list.what, width: 'grow', cell: titleOf },
+    {
+      key: 'severity',
+      title: texts.list.severity,
+      phone: 'second',
+      cell: ({ severity }) => <StateBadge value={severity} />,
+    },
+    {
+      key: 'where',
+      title: texts.list.where,
+      width: 'grow',
+      phone: 'second',
+      cell: (incident) => placeOf(incident, names),
+    },
+    {
+      key: 'value',
+      title: texts.list.value,
+      phone: 'second',
+      cell: (incident) => <Value incident={incident} unit={unitFor(incident.metricId)} />,
+    },
+    {
+      key: 'since',
+      title: texts.list.since,
+      phone: 'second',
+      cell: ({ startedUnix }) => <Age ms={msOf(startedUnix)} />,
+    },
+    {
+      key: 'state',
+      title: texts.list.state,
+      phone: 'second',
+      cell: (incident) => <Status incident={incident} people={people} />,
+    },
+  ];
+}
+
+function Value({ incident, unit }: { incident: Incident; unit: string }): VNode {
+  const value = valueText(incident, unit, format.value);
+  return (
+    <span class="nowrap">
+      {value ?? <span class="weak">{common.noReading}</span>}{' '}
+      <span class="weak">{conditionText(incident, unit, format.value)}</span>
+    </span>
+  );
+}
+
+interface StatusProps {
+  readonly incident: Incident;
+  readonly people: ReadonlyMap<string, string>;
+}
+
+/** The state, and what somebody did about it. */
+function Status({ incident, people }: StatusProps): VNode {
+  const { acknowledged } = incident;
+  const by = acknowledged && people.get(acknowledged.by);
+  const untilMs = snoozedUntilMs(incident, nowMs.value);
+  return (
+    <span class="badges">
+      <StateBadge value={incident.state} />
+      {incident.dataState === 'MISSING' && isOpen(incident) && <StateBadge value="MISSING" />}
+      {acknowledged && (
+        <span class="weak">{by ? texts.act.acknowledgedBy(by) : texts.act.acknowledged}</span>
+      )}
+      {untilMs !== undefined && (
+        <span class="weak">{texts.act.snoozed(untilText(untilMs, nowMs.value, format.value))}</span>
+      )}
+    </span>
+  );
+}
+
+function Empty(): VNode {
+  const isFiltered = filterNames.some((name) => query.value.has(name));
+  if (!isFiltered) {
+    return (
+      <>
+        <p>{texts.list.nothingOpen}</p>
+        <p class="weak">{texts.list.nothingOpenHelp}</p>
+      </>
+    );
+  }
+  const none = Object.fromEntries(filterNames.map((name) => [name, undefined]));
+  return (
+    <>
+      <p>{texts.list.nothingFound}</p>
+      <button type="button" class="quiet" onClick={() => setQuery(none)}>
+        {common.filter.clear}
+      </button>
+    </>
+  );
+}

@@ -1,0 +1,135 @@
+/** A rule that does not exist yet, from a template of the address or from nothing. */
+import type { VNode } from 'preact';
+import { DataView } from '../../../components/data-view.tsx';
+import { SelectField } from '../../../components/fields.tsx';
+import { NoticeBox } from '../../../components/notice-box.tsx';
+import { unitOf } from '../../../data/catalogue.ts';
+import { useDraft } from '../../../data/draft.ts';
+import { useMutation, useSaved } from '../../../data/mutation.ts';
+import { newId } from '../../../data/new-id.ts';
+import { pageTitles } from '../../../layout/texts.ts';
+import { navigate, query, setQuery } from '../../../router/location.ts';
+import type { PageProps } from '../../page.ts';
+import { isStale } from './rule-acts.tsx';
+import { RuleEditor } from './rule-editor.tsx';
+import { blankRule, fieldsOf, type RuleFields } from './rule-fields.ts';
+import type { RuleChoices } from './rule-form.tsx';
+import { type RuleTemplate, useRuleTemplates } from './rule-templates.tsx';
+import { texts } from './rule-texts.ts';
+import { useCheckedRule, useRuleChoices } from './use-rule-form.ts';
+
+export function Page({ parameters }: PageProps): VNode {
+  const projectName = `projects/${parameters.project}`;
+  const choices = useRuleChoices(projectName);
+  const templates = useRuleTemplates(projectName);
+  const templateId = query.value.get('template') ?? '';
+  return (
+    <>
+      <h1>{pageTitles.newAlertRule}</h1>
+      <DataView of={templates} lines={8}>
+        {(list) => {
+          const template = list.find((one) => one.templateId === templateId);
+          return (
+            <>
+              <Start templates={list} template={template} />
+              <NewRule
+                // Each template has a draft of its own: to look at another loses nothing.
+                key={template?.templateId}
+                template={template}
+                choices={choices}
+              />
+            </>
+          );
+        }}
+      </DataView>
+    </>
+  );
+}
+
+interface StartProps {
+  readonly templates: readonly RuleTemplate[];
+  readonly template: RuleTemplate | undefined;
+}
+
+function Start({ templates, template }: StartProps): VNode {
+  const options = templates.map(({ templateId, spec }) => ({
+    value: templateId,
+    title: spec?.displayName || templateId,
+  }));
+  return (
+    <SelectField
+      label={texts.from}
+      help={template?.description}
+      value={template?.templateId ?? ''}
+      options={[{ value: '', title: texts.blank }, ...options]}
+      onChange={(value) => setQuery({ template: value || undefined })}
+    />
+  );
+}
+
+interface NewDraft {
+  /** Of the rule: sent again after a reload, it is still the same rule. */
+  readonly id: string;
+  /** undefined: nothing was typed. */
+  readonly fields: RuleFields | undefined;
+}
+
+interface NewRuleProps {
+  readonly template: RuleTemplate | undefined;
+  readonly choices: RuleChoices;
+}
+
+function NewRule({ template, choices }: NewRuleProps): VNode {
+  const { projectName, metrics } = choices;
+  const key = `new rule ${projectName} ${template?.templateId}`;
+  const draft = useDraft<NewDraft>(key, { id: newId(), fields: undefined });
+  const { id, fields: typed } = draft.value.value;
+  const spec = template?.spec;
+  const start = spec ? fieldsOf(spec, unitOf(metrics, spec.metricId)) : blankRule;
+  const fields = { ...start, ...typed };
+  const save = useMutation('AlertService', 'saveAlertRule');
+  const checked = useCheckedRule(fields, choices, save.state.value);
+  useSaved(save, ({ name }) => {
+    draft.discard();
+    navigate(`/${name}`);
+  });
+  // The id exists: an earlier attempt, whose answer was lost, has created it.
+  const isThere = isStale(save.state.value);
+  return (
+    <RuleEditor
+      {...{ fields, checked, choices, save }}
+      isNew
+      blocked={undefined}
+      onChange={(changes) => {
+        save.reset();
+        draft.value.value = { id, fields: { ...fields, ...changes } };
+      }}
+      onSave={() => {
+        draft.value.value = { id, fields };
+        void save.send({ projectName, id, expectedVersion: '0', spec: checked.spec });
+      }}
+      hasStatus={!isThere}
+      actions={
+        isThere && (
+          <NoticeBox
+            tone="warning"
+            title={texts.form.exists}
+            announce="alert"
+            actions={
+              <button
+                type="button"
+                onClick={() => {
+                  // The next draft is of another rule.
+                  draft.discard();
+                  navigate(`/${projectName}/alertRules/${id}`);
+                }}
+              >
+                {texts.form.open}
+              </button>
+            }
+          />
+        )
+      }
+    />
+  );
+}

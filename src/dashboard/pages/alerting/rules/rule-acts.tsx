@@ -1,0 +1,178 @@
+/** Pausing, resuming and deleting a rule: each says first what it retires. */
+import { useSignal } from '@preact/signals';
+import type { VNode } from 'preact';
+import { useEffect } from 'preact/hooks';
+import { ActionButton } from '../../../components/action-button.tsx';
+import { ConfirmDialog } from '../../../components/confirm-dialog.tsx';
+import { toast } from '../../../components/toasts.tsx';
+import { read } from '../../../data/call.ts';
+import type { Rule } from '../../../data/catalogue.ts';
+import { type Listing, loadPages } from '../../../data/listing.ts';
+import { type Load, useLoaded } from '../../../data/loaded.ts';
+import { type Mutation, type MutationState, useMutation } from '../../../data/mutation.ts';
+import { idOf } from '../../../data/names.ts';
+import { format } from '../../../data/preferences.ts';
+import type { ResponseOf } from '../../../data/rpc-types.ts';
+import { formatCount } from '../../../messages/format.ts';
+import { navigate } from '../../../router/location.ts';
+import { pathOf } from '../../../router/match.ts';
+import type { RuleSpec } from './rule-fields.ts';
+import { texts } from './rule-texts.ts';
+
+export type SavedRule = ResponseOf<'AlertService', 'saveAlertRule'>;
+
+export interface RuleActsProps {
+  readonly project: string;
+  readonly rule: Rule;
+  readonly spec: RuleSpec;
+  readonly onSaved: (saved: SavedRule, spec: RuleSpec) => void;
+  readonly onDeleted: () => void;
+  /** Somebody else was faster: the rule is to be read again. */
+  readonly onStale: () => void;
+}
+
+export function RuleActs(props: RuleActsProps): VNode {
+  return (
+    <div class="buttons">
+      <PauseOrResume {...props} />
+      <Delete {...props} />
+    </div>
+  );
+}
+
+function PauseOrResume({ project, rule, spec, onSaved, onStale }: RuleActsProps): VNode {
+  const isOpen = useSignal(false);
+  const save = useMutation('AlertService', 'saveAlertRule');
+  useStale(save, onStale);
+  const isPaused = spec.enabled === false;
+  const changed: RuleSpec = { ...spec, enabled: isPaused };
+  const { acts } = texts;
+  return (
+    <>
+      <ActionButton look="quiet" needs="EDITOR" onPress={() => (isOpen.value = true)}>
+        {isPaused ? acts.resume : acts.pause}
+      </ActionButton>
+      <ConfirmDialog
+        title={isPaused ? acts.resumeTitle : acts.pauseTitle}
+        isOpen={isOpen.value}
+        onClose={() => {
+          isOpen.value = false;
+        }}
+        action={isPaused ? acts.resume : acts.pause}
+        look="main"
+        needs="EDITOR"
+        mutation={save}
+        request={() => ({
+          projectName: `projects/${project}`,
+          id: idOf(rule.name),
+          expectedVersion: rule.version,
+          spec: changed,
+        })}
+        onSaved={(saved) => {
+          toast(isPaused ? acts.resumed : acts.paused);
+          onSaved(saved, changed);
+        }}
+      >
+        <p>{isPaused ? acts.resumeEffect : acts.pauseEffect}</p>
+        {!isPaused && <Retired project={project} rule={rule} />}
+        <p class="weak">{acts.unsavedStay}</p>
+      </ConfirmDialog>
+    </>
+  );
+}
+
+function Delete({ project, rule, spec, onDeleted, onStale }: RuleActsProps): VNode {
+  const isOpen = useSignal(false);
+  const remove = useMutation('AlertService', 'deleteAlertRule');
+  useStale(remove, onStale);
+  const { acts } = texts;
+  return (
+    <>
+      <ActionButton look="quiet" needs="EDITOR" onPress={() => (isOpen.value = true)}>
+        {acts.remove}
+      </ActionButton>
+      <ConfirmDialog
+        title={acts.removeTitle}
+        isOpen={isOpen.value}
+        onClose={() => {
+          isOpen.value = false;
+        }}
+        action={acts.remove}
+        needs="EDITOR"
+        mutation={remove}
+        request={() => ({ name: rule.name, expectedVersion: rule.version })}
+        onSaved={() => {
+          onDeleted();
+          toast(acts.removed(spec.displayName));
+          navigate(pathOf('alertRules', { project }));
+        }}
+      >
+        <p>
+          <strong>{spec.displayName}</strong>
+        </p>
+        <Retired project={project} rule={rule} />
+        <p>{acts.removeEffect}</p>
+      </ConfirmDialog>
+    </>
+  );
+}
+
+/** True when a change was refused because somebody else had saved a newer version. */
+export function isStale(state: MutationState<unknown>): boolean {
+  return state.kind === 'refused' && state.error.reason === 'STALE_VERSION';
+}
+
+/** Calls when the service refused because somebody else had saved a newer version. */
+export function useStale(mutation: Mutation<never, unknown>, onStale: () => void): void {
+  const state = mutation.state.value;
+  useEffect(() => {
+    if (isStale(state)) onStale();
+    // Once for each refusal.
+  }, [state]);
+}
+
+/** Read whole they are ten pages at most; beyond it the count says `at least`. */
+const ROWS = 10_000;
+const PAGE_ROWS = 1_000;
+
+/** How many incidents and instances end with the rule as it is. */
+function Retired({ project, rule }: { readonly project: string; readonly rule: Rule }): VNode {
+  const own = { projectName: `projects/${project}`, ruleName: rule.name, pageSize: PAGE_ROWS };
+  const load: Load<readonly [Listing<unknown>, Listing<unknown>]> = (options) =>
+    Promise.all([
+      loadPages<unknown>(async (pageToken) => {
+        const request = { ...own, pageToken, state: 'FIRING' as const };
+        const answer = await read('AlertService', 'listIncidents', request, options);
+        return { items: answer.incidents, nextPageToken: answer.nextPageToken };
+      }, ROWS),
+      loadPages<unknown>(async (pageToken) => {
+        const answer = await read(
+          'AlertService',
+          'listAlertInstances',
+          { ...own, pageToken },
+          options,
+        );
+        return { items: answer.instances, nextPageToken: answer.nextPageToken };
+      }, ROWS),
+    ]);
+  const { value, error } = useLoaded(`retired ${rule.name} ${rule.version}`, load).state.value;
+  const { acts } = texts;
+  if (value === undefined) {
+    return <p class="weak">{error === undefined ? acts.counting : acts.notCounted}</p>;
+  }
+  const [incidents, instances] = value;
+  return (
+    <p>
+      {acts.retires(countText(incidents, acts.firing), countText(instances, acts.instances))}{' '}
+      {acts.noRecovery}
+    </p>
+  );
+}
+
+function countText(
+  { items, nextPageToken }: Listing<unknown>,
+  words: (count: number, text: string) => string,
+): string {
+  const text = words(items.length, formatCount(items.length, format.value));
+  return nextPageToken === '' ? text : texts.acts.atLeast(text);
+}

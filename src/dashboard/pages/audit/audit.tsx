@@ -1,0 +1,182 @@
+/**
+ * The audit trail: who decided what and when, over all machines. Filters, and the step that is open,
+ * are in the address. It does not move by itself: what is read says as of when.
+ */
+import { useComputed } from '@preact/signals';
+import type { VNode } from 'preact';
+import { useRef } from 'preact/hooks';
+import { DataView } from '../../components/data-view.tsx';
+import { ListFoot } from '../../components/list-foot.tsx';
+import { ResourceLink } from '../../components/resource-link.tsx';
+import { type Column, Table } from '../../components/table.tsx';
+import { Time } from '../../components/time.tsx';
+import { read } from '../../data/call.ts';
+import { useDestinations, useRules } from '../../data/catalogue.ts';
+import { nowMs, serverClock } from '../../data/clock.ts';
+import { type ListLoader, useListing } from '../../data/listing.ts';
+import { idOf } from '../../data/names.ts';
+import { format } from '../../data/preferences.ts';
+import { mayDo } from '../../data/projects.ts';
+import { pageTitles } from '../../layout/texts.ts';
+import { formatTime } from '../../messages/format.ts';
+import { path, query } from '../../router/location.ts';
+import { eventName } from '../../statechart/marking.ts';
+import type { Transition } from '../../statechart/recorded-steps.ts';
+import type { PageProps } from '../page.ts';
+import { pathOnChart } from './readers.ts';
+import { TrailExport } from './trail-export.tsx';
+import { TrailFilters } from './trail-filters.tsx';
+import {
+  changedStates,
+  stateName,
+  stepKey,
+  TRAIL_FILTERS,
+  trailKey,
+  trailRequest,
+  whoOf,
+} from './trail-request.ts';
+import { TrailStep } from './trail-step.tsx';
+import { texts } from './trail-texts.ts';
+
+const ROWS = 100;
+
+export function Page({ parameters }: PageProps): VNode {
+  const projectName = `projects/${parameters.project}`;
+  // The step that is open is in the address too, and changes nothing of the list.
+  const key = trailKey(projectName, query.value);
+  const list = useListing<Transition>(
+    `trail ${key}`,
+    async (pageToken, options) => {
+      const filter = trailRequest(projectName, query.peek(), serverClock.now());
+      const request = { ...filter, pageSize: ROWS, pageToken };
+      const answer = await read('AuditService', 'listTransitions', request, options);
+      return { items: answer.transitions, nextPageToken: answer.nextPageToken };
+    },
+    { rows: ROWS },
+  );
+  const seen = useSeen(list);
+  const titleOf = useTitles(projectName);
+  return (
+    <>
+      <div class="section-head">
+        <h1>{pageTitles.audit}</h1>
+        <TrailExport projectName={projectName} />
+      </div>
+      <p class="weak">
+        {texts.about} {!mayDo('OWNER') && texts.ownersOnly}
+      </p>
+      <TrailFilters projectName={projectName} seen={seen} />
+      <DataView
+        of={list}
+        isEmpty={({ items, nextPageToken }) => items.length === 0 && nextPageToken === ''}
+        empty={<Empty />}
+      >
+        {({ items, nextPageToken }) => (
+          <>
+            <Table
+              label={texts.label}
+              columns={columnsOf(titleOf)}
+              rows={items}
+              keyOf={stepKey}
+              href={hrefOf}
+              rowCount={nextPageToken === '' ? items.length : -1}
+            />
+            <ListFoot of={list} />
+            <AsOf of={list} />
+          </>
+        )}
+      </DataView>
+      <TrailStep projectName={projectName} known={list.state.value.value?.items ?? []} />
+    </>
+  );
+}
+
+/** Every step that was on this page: the filters offer who and what was seen in them. */
+function useSeen(list: ListLoader<Transition>): readonly Transition[] {
+  const kept = useRef(new Map<string, Transition>());
+  return useComputed(() => {
+    for (const step of list.state.value.value?.items ?? []) {
+      kept.current.set(`${step.by} ${step.event}`, step);
+    }
+    return [...kept.current.values()];
+  }).value;
+}
+
+/** The address of a step: the same list, with the step opened. */
+function hrefOf(step: Transition): string {
+  const parameters = new URLSearchParams(query.value);
+  parameters.set('step', stepKey(step));
+  return `${path.value}?${parameters}`;
+}
+
+function Empty(): VNode {
+  const isFiltered = TRAIL_FILTERS.some((name) => query.value.has(name));
+  return <p>{isFiltered ? texts.nothingFound : texts.none}</p>;
+}
+
+function AsOf({ of }: { readonly of: ListLoader<Transition> }): VNode | null {
+  const { loadedMs } = of.state.value;
+  if (loadedMs === undefined) return null;
+  return (
+    <p>
+      <span class="weak">{texts.asOf(formatTime(loadedMs, nowMs.peek(), format.value))}</span>{' '}
+      <button type="button" class="quiet" onClick={of.reload}>
+        {texts.again}
+      </button>
+    </p>
+  );
+}
+
+/** What people call a resource, where it has such a name; otherwise its id, shortened. */
+type TitleOf = (resourceName: string) => string;
+
+function useTitles(projectName: string): TitleOf {
+  const rules = useRules(projectName);
+  const destinations = useDestinations(projectName);
+  const known = new Map(destinations.map(({ name, displayName }) => [name, displayName]));
+  return (name) => rules.get(name)?.spec?.displayName || known.get(name) || shortId(idOf(name));
+}
+
+/** Long enough to distinguish two; the step and the link have all of it. */
+const ID_CHARS = 14;
+
+function shortId(id: string): string {
+  return id.length <= ID_CHARS + 1 ? id : `${id.slice(0, ID_CHARS)}…`;
+}
+
+function columnsOf(titleOf: TitleOf): readonly Column<Transition>[] {
+  const { when, event, who, what, states } = texts.column;
+  return [
+    { key: 'when', title: when, cell: ({ atUnixMs }) => <Time ms={Number(atUnixMs)} /> },
+    { key: 'event', title: event, cell: (step) => eventName(step.event) },
+    { key: 'who', title: who, phone: 'second', cell: whoOf },
+    {
+      ...{ key: 'what', title: what, phone: 'second' },
+      cell: (step) => <What step={step} titleOf={titleOf} />,
+    },
+    { key: 'states', title: states, width: 'grow', phone: 'second', cell: statesText },
+  ];
+}
+
+/** The machine leads to the path of the instance on its drawing, the resource to its own page. */
+function What(props: { readonly step: Transition; readonly titleOf: TitleOf }): VNode {
+  const { machine, instance, instanceName } = props.step;
+  const href = pathOnChart(machine, instanceName);
+  return (
+    <>
+      {href === undefined ? machine : <a href={href}>{machine}</a>}{' '}
+      {instanceName === '' ? (
+        shortId(instance)
+      ) : (
+        <ResourceLink name={instanceName}>{props.titleOf(instanceName)}</ResourceLink>
+      )}
+    </>
+  );
+}
+
+function statesText(step: Transition): string {
+  const { left, entered } = changedStates(step);
+  const [before, after] = [left, entered].map((ids) => ids.map(stateName).join(', '));
+  if (step.fromStates.length === 0) return texts.createdAs(after ?? '');
+  return before === '' && after === '' ? texts.unchanged : `${before} → ${after}`;
+}

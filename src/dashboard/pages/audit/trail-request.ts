@@ -1,0 +1,127 @@
+/**
+ * The audit trail in the address: its filters as a request, and a step's own key. Pure. The range
+ * moves on with the service's clock until both of its ends are fixed.
+ */
+import type { RequestOf } from '../../data/rpc-types.ts';
+import type { Transition } from '../../statechart/recorded-steps.ts';
+
+type Request = RequestOf<'AuditService', 'listTransitions'>;
+
+/** Parameters of the query that narrow the list. */
+export const TRAIL_FILTERS = [
+  ...['range', 'from', 'to', 'by', 'machine', 'event', 'instance', 'request'],
+] as const;
+
+/** Offered ranges, by their name in the address, in seconds; another value means from and to. */
+export const trailRanges: Readonly<Record<string, number>> = {
+  '1h': 3_600,
+  '24h': 86_400,
+  '7d': 604_800,
+  '30d': 2_592_000,
+};
+
+/** Names the filters, so that a list starts over when one of them changes, and not as time passes. */
+export function trailKey(projectName: string, query: URLSearchParams): string {
+  return JSON.stringify([projectName, ...TRAIL_FILTERS.map((name) => query.get(name))]);
+}
+
+/** Newest first. @param nowMs the service's now, to which a named range is relative */
+export function trailRequest(projectName: string, query: URLSearchParams, nowMs: number): Request {
+  const { startMs, endMs } = rangeOf(query, nowMs);
+  const text = (name: string): string => query.get(name)?.trim() ?? '';
+  return {
+    projectName,
+    machine: text('machine'),
+    instanceName: text('instance'),
+    by: text('by'),
+    requestId: text('request'),
+    events: text('event') === '' ? [] : [text('event')],
+    ...(startMs !== undefined && { startTimeUnixMs: String(startMs) }),
+    ...(endMs !== undefined && { endTimeUnixMs: String(endMs) }),
+  };
+}
+
+interface Range {
+  readonly startMs: number | undefined;
+  /** The whole of its last second belongs to it. */
+  readonly endMs: number | undefined;
+}
+
+function rangeOf(query: URLSearchParams, nowMs: number): Range {
+  const seconds = trailRanges[query.get('range') ?? ''];
+  if (seconds !== undefined) return { startMs: nowMs - seconds * 1_000, endMs: undefined };
+  const [from, to] = [secondsOf(query, 'from'), secondsOf(query, 'to')];
+  return { startMs: from && from * 1_000, endMs: to && to * 1_000 + 999 };
+}
+
+/** Unix seconds of a parameter; undefined: it is not there, or no such number. */
+export function secondsOf(query: URLSearchParams, name: 'from' | 'to'): number | undefined {
+  const text = query.get(name) ?? '';
+  return /^[1-9]\d{0,10}$/.test(text) ? Number(text) : undefined;
+}
+
+/** A step among those of its commit: an instance may take the same one twice, observed at two times. */
+export function stepKey(step: Transition): string {
+  const { atUnixMs, sequence, machine, instance, event, observedUnixMs } = step;
+  return [atUnixMs, sequence, machine, instance, event, observedUnixMs].join(' ');
+}
+
+/** What a key says of its step; undefined: it is no such key. */
+export function parseStepKey(
+  key: string,
+): { readonly atUnixMs: string; readonly machine: string; readonly event: string } | undefined {
+  const [, atUnixMs, machine, event] = /^(\d+) \d+ (\S+) \S* (\S+) \S*$/.exec(key) ?? [];
+  if (atUnixMs === undefined || machine === undefined || event === undefined) return undefined;
+  return { atUnixMs, machine, event };
+}
+
+/** A person's name; of others the resource name within the project, or the part of the service. */
+export function whoOf({ by, byDisplayName, byUnprovenEmail }: Transition): string {
+  return byDisplayName || byUnprovenEmail || by.replace(/^projects\/[^/]+\//, '');
+}
+
+/** States that a step left and came to; those that it stayed in stand in neither. */
+export function changedStates({ fromStates, toStates }: Transition): {
+  readonly left: readonly string[];
+  readonly entered: readonly string[];
+} {
+  return {
+    left: fromStates.filter((id) => !toStates.includes(id)),
+    entered: toStates.filter((id) => !fromStates.includes(id)),
+  };
+}
+
+/** `alertInstance.firing.data.observed` is `data observed` beside the machine's name. */
+export function stateName(id: string): string {
+  return id.split('.').slice(1).slice(-2).join(' ');
+}
+
+export interface ShownField {
+  /** With a dot for each level: `input.displayName`. */
+  readonly name: string;
+  readonly text: string;
+  /** Where it is a time, Unix ms. */
+  readonly ms?: number;
+}
+
+/** Unix ms of the years 2001 to 2286: other numbers of fields are counts and readings. */
+const MS_MIN = 1_000_000_000_000;
+const MS_MAX = 10_000_000_000_000;
+const TIME_NAME = /(^|\.)at$|(Ms|At)$/;
+
+/** The fields of a step, one a line; its type is its event. */
+export function fieldsOf(fields: Transition['fields']): ShownField[] {
+  return flat(fields ?? {}, '').filter(({ name }) => name !== 'type');
+}
+
+function flat(value: unknown, name: string): ShownField[] {
+  if (typeof value === 'object' && value !== null && !Array.isArray(value)) {
+    return Object.entries(value).flatMap(([key, inner]) =>
+      flat(inner, name === '' ? key : `${name}.${key}`),
+    );
+  }
+  const isTime =
+    typeof value === 'number' && TIME_NAME.test(name) && value >= MS_MIN && value < MS_MAX;
+  const text = typeof value === 'string' ? value : JSON.stringify(value);
+  return [{ name, text, ...(isTime && { ms: value }) }];
+}

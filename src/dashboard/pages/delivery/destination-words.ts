@@ -1,0 +1,98 @@
+/** A destination in words for who looks at it: its kind, how it stands, why it failed. Pure. */
+import type { Destination } from '../../data/catalogue.ts';
+import { idOf } from '../../data/names.ts';
+import type { ResponseOf } from '../../data/rpc-types.ts';
+import { kindNames, texts } from './destination-texts.ts';
+
+/** In the order in which they are offered. */
+export const KINDS = ['webhook', 'email', 'slack', 'teams', 'discord'] as const;
+export type Kind = (typeof KINDS)[number];
+
+type Recipient = NonNullable<Destination['email']>['recipients'][number];
+type Delivery = ResponseOf<'AlertService', 'listDeliveries'>['deliveries'][number];
+type Attempt = Delivery['attempts'][number];
+
+/** undefined: a kind that a newer service has. */
+export function kindOf(destination: Destination): Kind | undefined {
+  return KINDS.find((kind) => destination[kind] !== undefined);
+}
+
+/** Its kind in words; of a newer service none. */
+export function kindText(destination: Destination): string {
+  return kindNames[kindOf(destination) ?? ''] ?? '';
+}
+
+/** Its display name, else its id. */
+export function titleOf({ displayName, name }: Destination): string {
+  return displayName || idOf(name);
+}
+
+/** Host and the end of a URL; of mail how many recipients are reached. */
+export function sendsToText({ email, host, lastFour }: Destination): string {
+  if (email === undefined) return texts.sendsTo(host, lastFour);
+  const { recipients } = email;
+  return texts.recipientsReached(recipients.filter(isReached).length, recipients.length);
+}
+
+/** True for a recipient who gets notifications. */
+export function isReached({ state, isMember }: Recipient): boolean {
+  return state === 'VERIFIED' && isMember;
+}
+
+/** True for a recipient who can be mailed a link to confirm the address. */
+export function isAsked({ state, isMember }: Recipient): boolean {
+  return (state === 'INVITED' || state === 'BOUNCED') && isMember;
+}
+
+export type DestinationStatus =
+  | 'ACTIVE'
+  | 'VERIFIED'
+  | 'AWAITING_VERIFICATION'
+  | 'REACHES_NOBODY'
+  | 'FAILING'
+  | 'PAUSED';
+
+/** What matters most of how it stands. */
+export function statusOf({ state, email, failingSinceUnix }: Destination): DestinationStatus {
+  if (state === 'PAUSED') return 'PAUSED';
+  if (email && !email.recipients.some(isReached)) {
+    const isWaiting = email.recipients.some((one) => one.state === 'INVITED' && one.isMember);
+    return isWaiting ? 'AWAITING_VERIFICATION' : 'REACHES_NOBODY';
+  }
+  if (failingSinceUnix !== undefined) return 'FAILING';
+  return email ? 'VERIFIED' : 'ACTIVE';
+}
+
+export interface LastFailure {
+  readonly deliveryName: string;
+  readonly attempt: Attempt;
+}
+
+/** The newest attempt that has ended, if it was not accepted; undefined: it was, or there is none. */
+export function lastFailureOf(deliveries: readonly Delivery[]): LastFailure | undefined {
+  const ended = deliveries.flatMap(({ name, attempts }) =>
+    attempts
+      .filter(({ outcome }) => outcome !== '')
+      .map((attempt) => ({ deliveryName: name, attempt })),
+  );
+  const newest = ended.reduce<LastFailure | undefined>((best, one) => {
+    const isNewer = best && Number(best.attempt.startedUnix) >= Number(one.attempt.startedUnix);
+    return isNewer ? best : one;
+  }, undefined);
+  return newest?.attempt.outcome === 'accepted' ? undefined : newest;
+}
+
+const LATER = new Set([408, 425, 429]);
+const GONE = new Set([401, 403, 404, 410]);
+
+/** What to do about a failed attempt, in a sentence. */
+export function helpAfter(kind: Kind | undefined, { outcome, httpStatus }: Attempt): string {
+  const { failure } = texts;
+  if (outcome === 'unknown') return failure.mayHave;
+  if (kind === 'email') return outcome === 'refused' ? failure.refusedMail : failure.mail;
+  if (httpStatus === undefined) return failure.unreachable;
+  if (httpStatus >= 300 && httpStatus < 400) return failure.url;
+  if (GONE.has(httpStatus)) return failure.gone;
+  if (httpStatus >= 500 || LATER.has(httpStatus)) return failure.later;
+  return failure.refusedMessage;
+}

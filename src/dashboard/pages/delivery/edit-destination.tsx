@@ -1,0 +1,132 @@
+/** The dialog in which a destination is edited: its name, its URL or its recipients; never its kind. */
+import type { VNode } from 'preact';
+import { useEffect } from 'preact/hooks';
+import { ConfirmDialog } from '../../components/confirm-dialog.tsx';
+import { TextField } from '../../components/fields.tsx';
+import { toast } from '../../components/toasts.tsx';
+import type { Destination } from '../../data/catalogue.ts';
+import { typing, useDraft } from '../../data/draft.ts';
+import { useMutation } from '../../data/mutation.ts';
+import type { RequestOf } from '../../data/rpc-types.ts';
+import { texts as all } from './destination-texts.ts';
+import { kindOf, sendsToText, titleOf } from './destination-words.ts';
+import { RecipientsField } from './recipients.tsx';
+
+const texts = all.edit;
+const NAME_CHARS_MAX = 200;
+const URL_CHARS_MAX = 2_048;
+
+interface Fields {
+  readonly displayName: string;
+  /** Empty: the URL stays. */
+  readonly url: string;
+  readonly recipients: readonly string[];
+}
+
+type Typed = Partial<Fields>;
+const NOTHING_TYPED: Typed = {};
+
+export interface EditDestinationProps {
+  readonly destination: Destination;
+  readonly isOpen: boolean;
+  /** Something typed earlier was found: it goes on. */
+  readonly onRestored: () => void;
+  readonly onClose: () => void;
+  readonly onSaved: (destination: Destination) => void;
+}
+
+export function EditDestination(props: EditDestinationProps): VNode {
+  const { destination, isOpen, onRestored, onClose, onSaved } = props;
+  const { name, email } = destination;
+  const draft = useDraft(`editDestination ${name}`, NOTHING_TYPED, ['url']);
+  const update = useMutation('AlertService', 'updateDestination');
+  useEffect(() => {
+    if (draft.isRestored && Object.keys(draft.value.peek()).length > 0) onRestored();
+  }, [draft]);
+  const fields = fieldsOf(destination, draft.value.value);
+  const type = typing(draft, update);
+  const urlHelp = kindOf(destination) === 'webhook' ? texts.urlHelp : texts.chatUrlHelp;
+  return (
+    <ConfirmDialog
+      title={texts.title(titleOf(destination))}
+      isOpen={isOpen}
+      onClose={() => {
+        draft.discard();
+        onClose();
+      }}
+      action={texts.action}
+      needs="EDITOR"
+      look="main"
+      blocked={blockedBy(destination, fields)}
+      mutation={update}
+      request={() => requestOf(destination, fieldsOf(destination, draft.value.peek()))}
+      onSaved={(saved) => {
+        toast(all.one.saved);
+        onSaved(saved);
+      }}
+    >
+      <TextField
+        label={all.create.name}
+        value={fields.displayName}
+        maxLength={NAME_CHARS_MAX}
+        onInput={(displayName) => type({ displayName })}
+      />
+      {email ? (
+        <RecipientsField
+          projectName={name.split('/').slice(0, 2).join('/')}
+          chosen={fields.recipients}
+          help={texts.recipientsHelp}
+          onChange={(recipients) => type({ recipients })}
+        />
+      ) : (
+        <TextField
+          label={all.create.url}
+          help={urlHelp(sendsToText(destination))}
+          value={fields.url}
+          inputMode="url"
+          maxLength={URL_CHARS_MAX}
+          onInput={(url) => type({ url })}
+        />
+      )}
+    </ConfirmDialog>
+  );
+}
+
+/** What was typed over what the destination has: that may change while somebody types. */
+function fieldsOf({ displayName, email }: Destination, typed: Typed): Fields {
+  return { displayName, url: '', recipients: addressesOf(email), ...typed };
+}
+
+function addressesOf(email: Destination['email']): readonly string[] {
+  return (email?.recipients ?? []).map(({ address }) => address);
+}
+
+function blockedBy(destination: Destination, fields: Fields): string | undefined {
+  if (fields.displayName.trim() === '') return all.create.nameMissing;
+  if (destination.email && fields.recipients.length === 0) return all.create.noRecipient;
+  const { displayName, ...target } = requestOf(destination, fields);
+  const isChanged = displayName !== undefined || Object.keys(target).length > 1;
+  return isChanged ? undefined : texts.unchanged;
+}
+
+/** Only what changes: the name, and a target of the kind that it has. */
+function requestOf(
+  destination: Destination,
+  fields: Fields,
+): Omit<RequestOf<'AlertService', 'updateDestination'>, 'requestId'> {
+  const { name, email } = destination;
+  const displayName = fields.displayName.trim();
+  const url = fields.url.trim();
+  const kind = kindOf(destination);
+  const before = addressesOf(email);
+  const isSame =
+    before.length === fields.recipients.length &&
+    before.every((address) => fields.recipients.includes(address));
+  return {
+    name,
+    ...(displayName !== destination.displayName && { displayName }),
+    ...(email &&
+      !isSame && { email: { recipients: fields.recipients.map((address) => ({ address })) } }),
+    ...(kind !== undefined && kind !== 'email' && url !== '' && { [kind]: { url } }),
+  };
+}

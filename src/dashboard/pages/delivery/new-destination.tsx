@@ -1,0 +1,179 @@
+/**
+ * A new destination: first its kind, which is in the address, then its fields. A webhook's secret is
+ * shown once, before the page of the destination. URLs are in no draft.
+ */
+import { useSignal } from '@preact/signals';
+import type { VNode } from 'preact';
+import { ActionButton } from '../../components/action-button.tsx';
+import { TextField } from '../../components/fields.tsx';
+import { MutationStatus } from '../../components/mutation-status.tsx';
+import { toast } from '../../components/toasts.tsx';
+import type { Destination } from '../../data/catalogue.ts';
+import { typing, useDraft } from '../../data/draft.ts';
+import { isUnsettled, useMutation, useSaved } from '../../data/mutation.ts';
+import type { ResponseOf } from '../../data/rpc-types.ts';
+import { useServiceInfo } from '../../data/service-info.ts';
+import { pageTitles } from '../../layout/texts.ts';
+import { navigate, query } from '../../router/location.ts';
+import { pathOf } from '../../router/match.ts';
+import type { PageProps } from '../page.ts';
+import { texts as all, kindHelp, kindNames, urlHelp } from './destination-texts.ts';
+import { KINDS, type Kind, titleOf } from './destination-words.ts';
+import { RecipientsField } from './recipients.tsx';
+import { WebhookSecret, type WithSecret } from './webhook-secret.tsx';
+
+const texts = all.create;
+const NAME_CHARS_MAX = 200;
+const URL_CHARS_MAX = 2_048;
+
+export function Page({ parameters }: PageProps): VNode {
+  const { project = '' } = parameters;
+  const kind = KINDS.find((one) => one === query.value.get('kind'));
+  return (
+    <>
+      <p class="above-title">
+        <a href={pathOf('destinations', { project })}>{pageTitles.destinations}</a>
+      </p>
+      <h1>
+        {kind === undefined ? pageTitles.newDestination : texts.title(kindNames[kind] ?? kind)}
+      </h1>
+      {kind === undefined ? (
+        <Kinds project={project} />
+      ) : (
+        <Create key={kind} kind={kind} project={project} />
+      )}
+    </>
+  );
+}
+
+function Kinds({ project }: { readonly project: string }): VNode {
+  const info = useServiceInfo();
+  const hasNoMail = info.state.value.value?.hasMail === false;
+  return (
+    <>
+      <p>{texts.choose}</p>
+      <ul class="projects">
+        {KINDS.map((kind) => (
+          <li key={kind}>
+            <a href={`${pathOf('newDestination', { project })}?kind=${kind}`}>
+              <strong>{kindNames[kind]}</strong>
+              <span class="weak">
+                {kind === 'email' && hasNoMail ? texts.noMail : kindHelp[kind]}
+              </span>
+            </a>
+          </li>
+        ))}
+      </ul>
+    </>
+  );
+}
+
+interface Fields {
+  readonly displayName: string;
+  readonly url: string;
+  readonly recipients: readonly string[];
+}
+
+const NOTHING: Fields = { displayName: '', url: '', recipients: [] };
+
+interface CreateProps {
+  readonly kind: Kind;
+  readonly project: string;
+}
+
+function Create({ kind, project }: CreateProps): VNode {
+  const projectName = `projects/${project}`;
+  const draft = useDraft<Fields>(`newDestination ${projectName} ${kind}`, NOTHING, ['url']);
+  const create = useMutation('AlertService', 'createDestination');
+  const info = useServiceInfo();
+  const state = create.state.value;
+  useSaved(create, ({ destination }) => {
+    draft.discard();
+    if (destination === undefined) return;
+    toast(texts.created(titleOf(destination)));
+    if (kind !== 'webhook') navigate(`/${destination.name}`, { replace: true });
+  });
+  if (state.kind === 'done' && state.response.destination && kind === 'webhook') {
+    return <Created response={state.response} destination={state.response.destination} />;
+  }
+  const fields = draft.value.value;
+  const type = typing(draft, create);
+  const hasNoMail = kind === 'email' && info.state.value.value?.hasMail === false;
+  return (
+    <div class="form">
+      <TextField
+        label={texts.name}
+        help={texts.nameHelp}
+        value={fields.displayName}
+        maxLength={NAME_CHARS_MAX}
+        onInput={(displayName) => type({ displayName })}
+      />
+      {kind === 'email' ? (
+        <RecipientsField
+          projectName={projectName}
+          chosen={fields.recipients}
+          onChange={(recipients) => type({ recipients })}
+        />
+      ) : (
+        <TextField
+          label={texts.url}
+          help={urlHelp[kind]}
+          value={fields.url}
+          inputMode="url"
+          maxLength={URL_CHARS_MAX}
+          onInput={(url) => type({ url })}
+        />
+      )}
+      <div class="buttons">
+        <ActionButton
+          needs="EDITOR"
+          blocked={hasNoMail ? texts.noMail : missingOf(kind, fields)}
+          isBusy={isUnsettled(state)}
+          onPress={() => void create.send({ projectName, destination: requestOf(kind, fields) })}
+        >
+          {texts.action}
+        </ActionButton>
+        <a href={pathOf('newDestination', { project })}>{texts.otherKind}</a>
+      </div>
+      <MutationStatus of={create} refusedTitle={texts.refused} />
+    </div>
+  );
+}
+
+function missingOf(kind: Kind, { displayName, url, recipients }: Fields): string | undefined {
+  if (displayName.trim() === '') return texts.nameMissing;
+  if (kind === 'email') return recipients.length === 0 ? texts.noRecipient : undefined;
+  return url.trim() === '' ? texts.urlMissing : undefined;
+}
+
+function requestOf(kind: Kind, { displayName, url, recipients }: Fields) {
+  const target =
+    kind === 'email'
+      ? { email: { recipients: recipients.map((address) => ({ address })) } }
+      : { [kind]: { url: url.trim() } };
+  return { displayName: displayName.trim(), ...target };
+}
+
+/** A webhook that is saved: its secret stands here until it is stored. */
+function Created(props: {
+  readonly response: ResponseOf<'AlertService', 'createDestination'>;
+  readonly destination: Destination;
+}): VNode {
+  const { response, destination } = props;
+  const rotated = useSignal<WithSecret | undefined>(undefined);
+  return (
+    <>
+      <p role="status">
+        {texts.created(titleOf(destination))}. {texts.secretHelp}
+      </p>
+      <WebhookSecret
+        destination={destination}
+        shown={rotated.value ?? response}
+        onStored={() => navigate(`/${destination.name}`, { replace: true })}
+        onRotated={(answer) => {
+          rotated.value = answer;
+        }}
+      />
+    </>
+  );
+}

@@ -1,0 +1,279 @@
+/** Creating, rotating and revoking a key. A secret is shown once, in the dialog that made it. */
+import { useSignal } from '@preact/signals';
+import type { VNode } from 'preact';
+import { useEffect } from 'preact/hooks';
+import { ActionButton } from '../../components/action-button.tsx';
+import { ConfirmDialog } from '../../components/confirm-dialog.tsx';
+import { CheckField, FieldGroup, SelectField, TextField } from '../../components/fields.tsx';
+import { MutationStatus } from '../../components/mutation-status.tsx';
+import { Time } from '../../components/time.tsx';
+import { toast } from '../../components/toasts.tsx';
+import { nowMs } from '../../data/clock.ts';
+import { typing, useDraft } from '../../data/draft.ts';
+import { isUnsettled, useMutation, useSaved } from '../../data/mutation.ts';
+import type { ResponseOf } from '../../data/rpc-types.ts';
+import { texts as all, capabilityText } from './access-texts.ts';
+import { SecretDialog } from './secret-dialog.tsx';
+
+const texts = all.keys;
+
+export type Key = ResponseOf<'AutomationService', 'listKeys'>['keys'][number];
+/** What creating and rotating answer. */
+type Issued = ResponseOf<'AutomationService', 'createKey'>;
+
+const DAY_SECONDS = 86_400;
+const DAYS_DEFAULT = 90;
+const DAYS_MAX = 365;
+const NAME_CHARS_MAX = 100;
+
+/** Whole days of a lifetime as typed; undefined: it is none. */
+function parseDays(text: string): number | undefined {
+  const days = /^\d{1,3}$/.test(text.trim()) ? Number(text) : 0;
+  return days >= 1 && days <= DAYS_MAX ? days : undefined;
+}
+
+function DaysField(props: { value: string; onInput: (value: string) => void }): VNode {
+  const { value, onInput } = props;
+  const days = parseDays(value);
+  return (
+    <TextField
+      label={texts.days}
+      value={value}
+      onInput={onInput}
+      inputMode="numeric"
+      maxLength={3}
+      problem={days === undefined ? texts.daysProblem(DAYS_MAX) : undefined}
+      help={
+        days !== undefined && (
+          <>
+            {texts.daysHelp} <Time ms={nowMs.value + days * DAY_SECONDS * 1_000} />
+          </>
+        )
+      }
+    />
+  );
+}
+
+interface KeyDialogProps {
+  readonly isOpen: boolean;
+  readonly onClose: () => void;
+  /** A key was made, or has ended. */
+  readonly onChanged: () => void;
+}
+
+export interface CreateKeyProps extends KeyDialogProps {
+  /** Its owner. */
+  readonly parent: string;
+  /** Capabilities that the owner has. */
+  readonly granted: readonly string[];
+  /** The key that it takes the place of: the form begins with its name and capabilities. */
+  readonly like: Key | undefined;
+}
+
+interface CreateDraft {
+  readonly displayName: string;
+  readonly capabilities: readonly string[];
+  readonly days: string;
+}
+
+export function CreateKey(props: CreateKeyProps): VNode {
+  const { parent, granted, like, isOpen, onClose, onChanged } = props;
+  const create = useMutation('AutomationService', 'createKey');
+  const draft = useDraft<CreateDraft>(`key ${parent}`, {
+    ...{ displayName: '', capabilities: granted.slice(0, 1), days: String(DAYS_DEFAULT) },
+  });
+  const { displayName, days } = draft.value.value;
+  // What was granted when it was typed may not be any more.
+  const capabilities = draft.value.value.capabilities.filter((one) => granted.includes(one));
+  const type = typing(draft, create);
+  useEffect(() => {
+    if (like) type({ displayName: like.displayName, capabilities: like.capabilities });
+  }, [like]);
+  return (
+    <SecretDialog
+      title={texts.create}
+      isOpen={isOpen}
+      onClose={onClose}
+      action={texts.create}
+      blocked={blockedText(displayName, capabilities, days)}
+      mutation={create}
+      request={() => ({
+        ...{ parent, displayName: displayName.trim(), capabilities },
+        lifetimeSeconds: secondsOf(days),
+      })}
+      onMade={onChanged}
+      {...secretParts(() => create.reset(), onChanged)}
+      onStored={draft.discard}
+    >
+      <TextField
+        label={texts.name}
+        help={texts.nameHelp}
+        value={displayName}
+        maxLength={NAME_CHARS_MAX}
+        onInput={(value) => type({ displayName: value })}
+      />
+      <FieldGroup legend={all.capabilities}>
+        {granted.map((one) => (
+          <CheckField
+            key={one}
+            label={<code>{one}</code>}
+            help={capabilityText(one)}
+            isChecked={capabilities.includes(one)}
+            onChange={(isChecked) => {
+              const others = capabilities.filter((other) => other !== one);
+              type({ capabilities: isChecked ? [...others, one] : others });
+            }}
+          />
+        ))}
+      </FieldGroup>
+      <DaysField value={days} onInput={(value) => type({ days: value })} />
+    </SecretDialog>
+  );
+}
+
+function blockedText(name: string, capabilities: readonly string[], days: string) {
+  if (name.trim() === '') return texts.nameMissing;
+  if (capabilities.length === 0) return texts.capabilityMissing;
+  return parseDays(days) === undefined ? texts.daysProblem(DAYS_MAX) : undefined;
+}
+
+/** Of a field that was checked before. */
+function secondsOf(days: string): number {
+  return (parseDays(days) ?? DAYS_DEFAULT) * DAY_SECONDS;
+}
+
+/** How the secret of a key is shown, or what is offered where it is lost. */
+function secretParts(onReplace: (key: Key) => void, onChanged: () => void) {
+  return {
+    label: ({ key }: Issued) => texts.secretOf(key?.displayName ?? ''),
+    secretOf: ({ secret, secretAvailable }: Issued) => (secretAvailable ? secret : undefined),
+    note: () => <p>{texts.secretHelp}</p>,
+    replace: ({ key }: Issued) =>
+      key && <RevokeLost of={key} onReplace={onReplace} onChanged={onChanged} />,
+  };
+}
+
+interface RevokeLostProps {
+  readonly of: Key;
+  readonly onReplace: (key: Key) => void;
+  readonly onChanged: () => void;
+}
+
+/** Revokes a key whose secret nobody has, then begins with another. */
+function RevokeLost({ of: key, onReplace, onChanged }: RevokeLostProps): VNode {
+  const revoke = useMutation('AutomationService', 'revokeKey');
+  useSaved(revoke, () => {
+    onChanged();
+    onReplace(key);
+  });
+  return (
+    <>
+      <ActionButton
+        look="danger"
+        isBusy={isUnsettled(revoke.state.value)}
+        onPress={() => void revoke.send({ name: key.name, reason: 'SECRET_LOST' })}
+      >
+        {texts.replaceLost}
+      </ActionButton>
+      <MutationStatus of={revoke} />
+    </>
+  );
+}
+
+/** Lengths of the overlap that are offered, hours. */
+const OVERLAP_HOURS = [0, 1, 8, 24] as const;
+const OVERLAP_HOURS_DEFAULT = '1';
+
+export interface RotateKeyProps extends KeyDialogProps {
+  readonly of: Key;
+  /** The secret of the successor is lost and the successor revoked: another key is to be created. */
+  readonly onLost: (key: Key) => void;
+}
+
+export function RotateKey({ of: key, isOpen, onClose, onChanged, onLost }: RotateKeyProps): VNode {
+  const rotate = useMutation('AutomationService', 'rotateKey');
+  const hours = useSignal<string>(OVERLAP_HOURS_DEFAULT);
+  const days = useSignal(String(DAYS_DEFAULT));
+  const lost = (successor: Key): void => {
+    rotate.reset();
+    onLost(successor);
+  };
+  return (
+    <SecretDialog
+      title={texts.rotate.title(key.displayName)}
+      isOpen={isOpen}
+      onClose={onClose}
+      action={texts.rotate.action}
+      blocked={parseDays(days.value) === undefined ? texts.daysProblem(DAYS_MAX) : undefined}
+      mutation={rotate}
+      request={() => ({
+        name: key.name,
+        overlapSeconds: Number(hours.peek()) * 3_600,
+        lifetimeSeconds: secondsOf(days.peek()),
+      })}
+      onMade={onChanged}
+      {...secretParts(lost, onChanged)}
+      onStored={() => toast(texts.rotate.done)}
+    >
+      <p>{texts.rotate.help}</p>
+      <SelectField
+        label={texts.rotate.overlap}
+        help={hours.value === '0' ? texts.rotate.atOnce : texts.rotate.overlapHelp}
+        value={hours.value}
+        options={OVERLAP_HOURS.map((each) => ({
+          value: String(each),
+          title: each === 0 ? texts.rotate.none : texts.rotate.hours(each),
+        }))}
+        onChange={(value) => {
+          hours.value = value;
+        }}
+      />
+      <DaysField
+        value={days.value}
+        onInput={(value) => {
+          days.value = value;
+        }}
+      />
+    </SecretDialog>
+  );
+}
+
+export interface RevokeKeyProps extends KeyDialogProps {
+  readonly of: Key;
+  /** It is another member's. */
+  readonly isForeign: boolean;
+}
+
+export function RevokeKey(props: RevokeKeyProps): VNode {
+  const { of: key, isForeign, isOpen, onClose, onChanged } = props;
+  const revoke = useMutation('AutomationService', 'revokeKey');
+  const reason = useSignal('');
+  return (
+    <ConfirmDialog
+      title={texts.revoke.title(key.displayName)}
+      isOpen={isOpen}
+      onClose={onClose}
+      action={texts.revoke.action}
+      needs="VIEWER"
+      mutation={revoke}
+      request={() => ({ name: key.name, reason: reason.peek().trim() })}
+      onSaved={() => {
+        toast(texts.revoke.done(key.displayName));
+        onChanged();
+      }}
+    >
+      <p>
+        {texts.revoke.effect} {isForeign && texts.revoke.foreign}
+      </p>
+      <TextField
+        label={texts.revoke.reason}
+        help={texts.revoke.reasonHelp}
+        value={reason.value}
+        maxLength={NAME_CHARS_MAX}
+        onInput={(value) => {
+          reason.value = value;
+        }}
+      />
+    </ConfirmDialog>
+  );
+}

@@ -1,0 +1,272 @@
+/**
+ * Keys of one owner, or of all service accounts: what each may do now, when it ends and when it was
+ * last used, the first to end first. Never a secret.
+ */
+import { useSignal } from '@preact/signals';
+import type { ComponentChildren, VNode } from 'preact';
+import { useEffect, useRef } from 'preact/hooks';
+import { ActionButton } from '../../components/action-button.tsx';
+import { Badge, StateBadge, type Tone } from '../../components/badges.tsx';
+import { DataView } from '../../components/data-view.tsx';
+import { Filters, SelectFilter } from '../../components/filters.tsx';
+import { ListFoot } from '../../components/list-foot.tsx';
+import { Menu, type MenuItem } from '../../components/menu.tsx';
+import { type Column, Table } from '../../components/table.tsx';
+import { Age, msOf } from '../../components/time.tsx';
+import { read } from '../../data/call.ts';
+import { type ListLoader, useListing } from '../../data/listing.ts';
+import { query } from '../../router/location.ts';
+import { texts as all, shortCapabilities } from './access-texts.ts';
+import { CreateKey, type Key, RevokeKey, RotateKey } from './key-acts.tsx';
+
+const texts = all.keys;
+
+/** The largest page of a list; they are put in order here, so that all of them are wanted. */
+const PAGE_ROWS = 1_000;
+const KEYS_MAX = 10_000;
+const POLL_SECONDS = 30;
+
+/** Keys of an owner, or of `projects/p/serviceAccounts/-`, the first to end first. */
+export function useKeys(parent: string): ListLoader<Key> {
+  const includeEnded = query.value.get('keys') === 'all';
+  return useListing<Key>(
+    `keys ${parent} ${includeEnded}`,
+    async (pageToken, options) => {
+      const request = { parent, includeEnded, pageSize: PAGE_ROWS, pageToken };
+      const answer = await read('AutomationService', 'listKeys', request, options);
+      return { items: answer.keys, nextPageToken: answer.nextPageToken };
+    },
+    { rows: KEYS_MAX, pollSeconds: POLL_SECONDS },
+  );
+}
+
+/** When it stops working, Unix ms: at the end of its overlap, or of its lifetime. */
+export function endOf({ overlapEndsUnix, expiresUnix }: Key): number | undefined {
+  return msOf(overlapEndsUnix ?? expiresUnix);
+}
+
+/** True while it lets somebody in, as far as its owner's grants go. */
+export function isLive({ state }: Key): boolean {
+  return state === 'ACTIVE' || state === 'ROTATING';
+}
+
+/** Keys that work before those that have ended, the first to end first. */
+function byEnd(keys: readonly Key[]): Key[] {
+  const rank = (key: Key): number =>
+    (isLive(key) ? 0 : Number.MAX_SAFE_INTEGER / 2) + (endOf(key) ?? Number.MAX_SAFE_INTEGER / 2);
+  return keys.toSorted((a, b) => rank(a) - rank(b));
+}
+
+interface KeyTableProps {
+  readonly of: ListLoader<Key>;
+  readonly empty: ComponentChildren;
+  /** What stands in the last column. */
+  readonly acts?: (key: Key) => ComponentChildren;
+  /** Page of the owner of a key, and what it is called, where keys have several owners. */
+  readonly owner?: { href(key: Key): string; title(key: Key): string };
+}
+
+export function KeyTable({ of: list, empty, acts, owner }: KeyTableProps): VNode {
+  return (
+    <>
+      <Filters names={['keys']}>
+        <SelectFilter
+          name="keys"
+          label={texts.shown}
+          all={texts.working}
+          options={[{ value: 'all', title: texts.withEnded }]}
+        />
+      </Filters>
+      <DataView
+        of={list}
+        isEmpty={({ items, nextPageToken }) => items.length === 0 && nextPageToken === ''}
+        empty={empty}
+        missing={({ nextPageToken }) => (nextPageToken === '' ? [] : [texts.partOrder])}
+      >
+        {({ items, nextPageToken }) => (
+          <>
+            <Table
+              label={texts.label}
+              columns={columnsOf(acts, owner)}
+              rows={byEnd(items)}
+              keyOf={({ name }) => name}
+              {...(owner && { href: owner.href })}
+              rowCount={nextPageToken === '' ? items.length : -1}
+            />
+            <ListFoot of={list} />
+            <p class="weak">{texts.usedMeaning}</p>
+          </>
+        )}
+      </DataView>
+    </>
+  );
+}
+
+function columnsOf(acts: KeyTableProps['acts'], owner: KeyTableProps['owner']): Column<Key>[] {
+  return [
+    {
+      key: 'name',
+      title: texts.key,
+      width: 'grow',
+      cell: ({ displayName, last4 }) => (
+        <span>
+          {displayName} <code class="weak">…{last4}</code>
+        </span>
+      ),
+    },
+    ...(owner
+      ? [{ key: 'owner', title: texts.owner, phone: 'second' as const, cell: owner.title }]
+      : []),
+    { key: 'state', title: texts.state, cell: ({ state }) => <StateBadge value={state} /> },
+    { key: 'may', title: texts.may, phone: 'second', cell: (key) => <May {...key} /> },
+    { key: 'ends', title: texts.ends, phone: 'second', cell: (key) => <Ends of={key} /> },
+    {
+      key: 'used',
+      title: texts.lastUsed,
+      phone: 'hide',
+      cell: ({ lastUsedUnix }) => <Age ms={msOf(lastUsedUnix)} />,
+    },
+    ...(acts ? [{ key: 'acts', title: all.acts, align: 'right' as const, cell: acts }] : []),
+  ];
+}
+
+/** What it may do now; what its owner has lost since is named. */
+function May(key: Key): VNode {
+  const { capabilities, effectiveCapabilities } = key;
+  if (!isLive(key)) return <span class="weak">{texts.nothing}</span>;
+  const lost = capabilities.filter((one) => !effectiveCapabilities.includes(one));
+  const now = shortCapabilities(effectiveCapabilities);
+  if (lost.length === 0) return <span>{now}</span>;
+  return (
+    <span>
+      {now} <Badge tone="off" text={texts.lost(shortCapabilities(lost))} title={texts.lostHelp} />
+    </span>
+  );
+}
+
+const warnings: Readonly<Record<string, readonly [Tone, string]>> = {
+  WITHIN_1_DAY: ['critical', texts.within1],
+  WITHIN_7_DAYS: ['warning', texts.within7],
+  WITHIN_14_DAYS: ['info', texts.within14],
+};
+
+function Ends({ of: key }: { readonly of: Key }): VNode {
+  if (!isLive(key)) return <span class="weak">{key.revokedReason || texts.ended}</span>;
+  const warning = warnings[key.expiryWarning];
+  const [tone, text] = warning ?? [];
+  return (
+    <span>
+      <Age ms={endOf(key)} absent={texts.noEnd} />{' '}
+      {tone !== undefined && text !== undefined && <Badge tone={tone} text={text} />}
+    </span>
+  );
+}
+
+export interface OwnerKeysProps {
+  /** `projects/p/serviceAccounts/s` or `projects/p/members/m`. */
+  readonly parent: string;
+  /** Capabilities that a new key may have. */
+  readonly granted: readonly string[];
+  /** Why no key can be made here, in a sentence; undefined: keys can be made and rotated. */
+  readonly blocked?: string | undefined;
+  /** Only revoking: the keys are somebody else's. */
+  readonly isForeign?: boolean;
+  /** What the owner may do limits its keys, in a sentence. */
+  readonly limit: string;
+  /** A key was made or has ended. */
+  readonly onChanged?: () => void;
+}
+
+type Act =
+  | { readonly kind: 'create'; readonly like?: Key }
+  | { readonly kind: 'rotate' | 'revoke'; readonly key: Key };
+
+/** The keys of one owner, with everything that can be done about them. */
+export function OwnerKeys(props: OwnerKeysProps): VNode {
+  const { parent, granted, blocked, isForeign = false, limit, onChanged } = props;
+  const list = useKeys(parent);
+  // What the keys may do now follows from what their owner is granted.
+  const basis = `${granted.join()} ${blocked}`;
+  const before = useRef(basis);
+  useEffect(() => {
+    if (before.current !== basis) list.reload();
+    before.current = basis;
+  }, [basis, list.reload]);
+  const act = useSignal<Act | undefined>(undefined);
+  const open = (next: Act): void => {
+    act.value = next;
+  };
+  const close = (): void => {
+    act.value = undefined;
+  };
+  const changed = (): void => {
+    list.reload();
+    onChanged?.();
+  };
+  const now = act.value;
+  const createLike = (like: Key): void => open({ kind: 'create', like });
+  return (
+    <>
+      {!isForeign && (
+        <p>
+          <ActionButton blocked={blocked} effect={limit} onPress={() => open({ kind: 'create' })}>
+            {texts.create}
+          </ActionButton>
+        </p>
+      )}
+      <KeyTable
+        of={list}
+        empty={<p>{isForeign ? texts.noneForeign : texts.none}</p>}
+        acts={(key) => <Acts of={key} blocked={blocked} isForeign={isForeign} open={open} />}
+      />
+      <CreateKey
+        parent={parent}
+        granted={granted}
+        like={now?.kind === 'create' ? now.like : undefined}
+        isOpen={now?.kind === 'create'}
+        onClose={close}
+        onChanged={changed}
+      />
+      {(now?.kind === 'rotate' || now?.kind === 'revoke') && (
+        <>
+          <RotateKey
+            of={now.key}
+            isOpen={now.kind === 'rotate'}
+            onClose={close}
+            onChanged={changed}
+            onLost={createLike}
+          />
+          <RevokeKey
+            of={now.key}
+            isForeign={isForeign}
+            isOpen={now.kind === 'revoke'}
+            onClose={close}
+            onChanged={changed}
+          />
+        </>
+      )}
+    </>
+  );
+}
+
+interface ActsProps extends Pick<OwnerKeysProps, 'blocked' | 'isForeign'> {
+  readonly of: Key;
+  readonly open: (act: Act) => void;
+}
+
+function Acts({ of: key, blocked, isForeign, open }: ActsProps): VNode | null {
+  if (!isLive(key)) return null;
+  const rotate: MenuItem = {
+    key: 'rotate',
+    title: texts.rotate.action,
+    blocked: isForeign ? texts.rotate.foreign : blocked,
+    run: () => open({ kind: 'rotate', key }),
+  };
+  const revoke: MenuItem = {
+    key: 'revoke',
+    title: texts.revoke.action,
+    run: () => open({ kind: 'revoke', key }),
+  };
+  const items = [rotate, revoke];
+  return <Menu label={all.actionsFor(`${key.displayName} …${key.last4}`)} items={items} />;
+}

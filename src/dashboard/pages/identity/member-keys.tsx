@@ -1,0 +1,59 @@
+/**
+ * The personal keys of one member. Members make and rotate their own; an owner of the project sees
+ * and revokes those of others, never a secret.
+ */
+import type { VNode } from 'preact';
+import { read } from '../../data/call.ts';
+import { loadPages } from '../../data/listing.ts';
+import { useLoaded } from '../../data/loaded.ts';
+import { mayDo, project, projectsState } from '../../data/projects.ts';
+import { pageTitles } from '../../layout/texts.ts';
+import { pathOf } from '../../router/match.ts';
+import type { PageProps } from '../page.ts';
+import { useTitle } from '../title.ts';
+import { texts } from './access-texts.ts';
+import { OwnerKeys } from './keys.tsx';
+import { type Member, titleOfMember } from './member-acts.tsx';
+
+const ROWS = 1_000;
+
+export function Page({ parameters }: PageProps): VNode {
+  const { project: id = '', member: memberId } = parameters;
+  const parent = `projects/${id}/members/${memberId}`;
+  const isOwn = project.value?.memberName === parent;
+  const member = useMember(`projects/${id}`, parent);
+  const title = isOwn ? texts.members.myKeys : texts.members.keysOf(member);
+  useTitle(title);
+  const isKnown = projectsState.value.is === 'loaded';
+  return (
+    <>
+      <p class="above-title">
+        <a href={pathOf('members', { project: id })}>{pageTitles.members}</a>
+      </p>
+      <h1 class="name">{title}</h1>
+      <p class="weak">{isOwn ? texts.members.ownKeysHelp : texts.members.foreignKeysHelp}</p>
+      {isKnown && (
+        <OwnerKeys
+          key={parent}
+          parent={parent}
+          granted={mayDo('EDITOR') ? ['monitoring.read', 'monitoring.write'] : ['monitoring.read']}
+          isForeign={!isOwn}
+          limit={texts.keys.limitOfMember}
+        />
+      )}
+    </>
+  );
+}
+
+/** How the member is called; undefined while it is not known. */
+function useMember(projectName: string, name: string): string | undefined {
+  const members = useLoaded(`members ${projectName} for names`, (options) =>
+    loadPages<Member>(async (pageToken) => {
+      const request = { projectName, pageSize: ROWS, pageToken };
+      const answer = await read('ProjectService', 'listMembers', request, options);
+      return { items: answer.members, nextPageToken: answer.nextPageToken };
+    }, ROWS),
+  );
+  const found = members.state.value.value?.items.find((member) => member.name === name);
+  return found && titleOfMember(found);
+}

@@ -1,0 +1,322 @@
+/** The members of a project with their roles and addresses, and who is invited. */
+import { useSignal } from '@preact/signals';
+import type { VNode } from 'preact';
+import { ActionButton } from '../../components/action-button.tsx';
+import { Badge } from '../../components/badges.tsx';
+import { DataView } from '../../components/data-view.tsx';
+import { ListFoot } from '../../components/list-foot.tsx';
+import { Menu, type MenuItem } from '../../components/menu.tsx';
+import { type Column, Table } from '../../components/table.tsx';
+import { Age, msOf, Time } from '../../components/time.tsx';
+import { read } from '../../data/call.ts';
+import { type ListLoader, useListing } from '../../data/listing.ts';
+import { mayDo, project } from '../../data/projects.ts';
+import { pageTitles } from '../../layout/texts.ts';
+import { navigate } from '../../router/location.ts';
+import type { PageProps } from '../page.ts';
+import { texts } from './access-texts.ts';
+import {
+  ChangeRole,
+  type Invitation,
+  InviteMember,
+  type Member,
+  RemoveMember,
+  RevokeInvitation,
+  titleOfMember,
+} from './member-acts.tsx';
+
+const ROWS = 200;
+const POLL_SECONDS = 30;
+
+type Act = { readonly kind: 'role' | 'remove'; readonly member: Member };
+
+export function Page({ parameters }: PageProps): VNode {
+  const projectName = `projects/${parameters.project}`;
+  const members = useListing<Member>(
+    `members ${projectName}`,
+    async (pageToken, options) => {
+      const request = { projectName, pageSize: ROWS, pageToken };
+      const answer = await read('ProjectService', 'listMembers', request, options);
+      return { items: answer.members, nextPageToken: answer.nextPageToken };
+    },
+    { rows: ROWS, pollSeconds: POLL_SECONDS },
+  );
+  const own = project.value?.memberName;
+  return (
+    <>
+      <div class="section-head">
+        <h1>{pageTitles.members}</h1>
+        {own !== undefined && <a href={`/${own}/keys`}>{texts.members.myKeys}</a>}
+      </div>
+      <DataView
+        of={members}
+        isEmpty={({ items }) => items.length === 0}
+        empty={<p>{texts.members.none}</p>}
+      >
+        {({ items, nextPageToken }) => (
+          <>
+            <Members members={items} isWhole={nextPageToken === ''} own={own} list={members} />
+            <ListFoot of={members} />
+          </>
+        )}
+      </DataView>
+      <Invitations projectName={projectName} />
+    </>
+  );
+}
+
+interface MembersProps {
+  readonly members: readonly Member[];
+  readonly isWhole: boolean;
+  /** Resource name of the member who looks. */
+  readonly own: string | undefined;
+  readonly list: ListLoader<Member>;
+}
+
+function Members({ members, isWhole, own, list }: MembersProps): VNode {
+  const act = useSignal<Act | undefined>(undefined);
+  const close = (): void => {
+    act.value = undefined;
+  };
+  const open = (next: Act) => {
+    act.value = next;
+  };
+  const asked = act.value;
+  return (
+    <>
+      <Table
+        label={texts.members.label}
+        columns={columnsFor(own, open)}
+        rows={members}
+        keyOf={({ name }) => name}
+        rowCount={isWhole ? members.length : -1}
+      />
+      {asked !== undefined && (
+        <>
+          <ChangeRole
+            member={asked.member}
+            isOwn={asked.member.name === own}
+            isOpen={asked.kind === 'role'}
+            onClose={close}
+            onSaved={list.reload}
+          />
+          <RemoveMember
+            member={asked.member}
+            isOwn={asked.member.name === own}
+            isOpen={asked.kind === 'remove'}
+            onClose={close}
+            onSaved={list.reload}
+          />
+        </>
+      )}
+    </>
+  );
+}
+
+function columnsFor(own: string | undefined, open: (act: Act) => void): Column<Member>[] {
+  const { members } = texts;
+  return [
+    {
+      key: 'member',
+      title: members.member,
+      width: 'grow',
+      cell: (member) => (
+        <>
+          <strong>{shortTitle(member)}</strong>
+          {member.name === own && <span class="weak"> ({members.you})</span>}
+        </>
+      ),
+    },
+    {
+      key: 'email',
+      title: members.email,
+      phone: 'second',
+      cell: (member) => <Address {...member} />,
+    },
+    { key: 'role', title: texts.role, cell: ({ role }) => role },
+    {
+      key: 'since',
+      title: members.since,
+      phone: 'hide',
+      cell: ({ joinedUnix }) => <Age ms={msOf(joinedUnix)} />,
+    },
+    {
+      key: 'acts',
+      title: texts.acts,
+      align: 'right',
+      cell: (member) => <Acts member={member} isOwn={member.name === own} open={open} />,
+    },
+  ];
+}
+
+/** Without the address that is named in it: the address has a column of its own. */
+function shortTitle(member: Member): string {
+  const { unprovenEmail } = member;
+  const title = titleOfMember(member);
+  const mark = unprovenEmail === '' ? -1 : title.indexOf(` (invited as ${unprovenEmail}`);
+  return mark > 0 ? title.slice(0, mark) : title;
+}
+
+function Address({ email, unprovenEmail }: Member): VNode {
+  if (email !== '') return <span class="address">{email}</span>;
+  if (unprovenEmail === '') return <span class="weak">{texts.members.noEmail}</span>;
+  return (
+    <>
+      <span class="address">{unprovenEmail}</span>{' '}
+      <Badge tone="missing" text={texts.members.unproven} title={texts.members.unprovenHelp} />
+    </>
+  );
+}
+
+interface ActsProps {
+  readonly member: Member;
+  readonly isOwn: boolean;
+  readonly open: (act: Act) => void;
+}
+
+/** Who may not change others still has their own row: their keys, and leaving. */
+function Acts({ member, isOwn, open }: ActsProps): VNode | null {
+  const isOwner = mayDo('OWNER');
+  if (!isOwner && !isOwn) return null;
+  const items: MenuItem[] = [
+    {
+      key: 'keys',
+      title: isOwn ? texts.members.myKeys : texts.members.showKeys,
+      run: () => navigate(`/${member.name}/keys`),
+    },
+  ];
+  if (isOwner) {
+    const run = (): void => open({ kind: 'role', member });
+    items.push({ key: 'role', title: texts.members.change, run });
+  }
+  items.push({
+    key: 'remove',
+    title: isOwn ? texts.members.leave : texts.members.remove,
+    run: () => open({ kind: 'remove', member }),
+  });
+  return <Menu label={texts.actionsFor(shortTitle(member))} items={items} />;
+}
+
+/** Only an owner may list invitations; others see that inviting needs one. */
+function Invitations({ projectName }: { readonly projectName: string }): VNode {
+  const isInviting = useSignal(false);
+  return (
+    <section aria-labelledby="invitations">
+      <h2 id="invitations">{texts.invitations.title}</h2>
+      {mayDo('OWNER') ? (
+        <Pending projectName={projectName} isInviting={isInviting} />
+      ) : (
+        <ActionButton needs="OWNER" onPress={() => undefined}>
+          {texts.invitations.invite}
+        </ActionButton>
+      )}
+    </section>
+  );
+}
+
+/** At most 100 invitations are open; ended ones stand between them. */
+const INVITATIONS_MAX = 100;
+
+interface PendingProps {
+  readonly projectName: string;
+  readonly isInviting: { value: boolean };
+}
+
+function Pending({ projectName, isInviting }: PendingProps): VNode {
+  const revoking = useSignal<Invitation | undefined>(undefined);
+  const list = useListing<Invitation>(
+    `invitations ${projectName}`,
+    async (pageToken, options) => {
+      const request = { projectName, pageSize: ROWS, pageToken };
+      const answer = await read('ProjectService', 'listInvitations', request, options);
+      const items = answer.invitations.filter(({ state }) => state === 'PENDING');
+      return { items, nextPageToken: answer.nextPageToken };
+    },
+    { rows: INVITATIONS_MAX, pollSeconds: POLL_SECONDS },
+  );
+  return (
+    <>
+      <p>
+        <ActionButton
+          needs="OWNER"
+          onPress={() => {
+            isInviting.value = true;
+          }}
+        >
+          {texts.invitations.invite}
+        </ActionButton>
+      </p>
+      <DataView
+        of={list}
+        isEmpty={({ items, nextPageToken }) => items.length === 0 && nextPageToken === ''}
+        empty={<p>{texts.invitations.none}</p>}
+      >
+        {({ items }) => (
+          <>
+            <Table
+              label={texts.invitations.label}
+              columns={invitationColumns((invitation) => {
+                revoking.value = invitation;
+              })}
+              rows={items}
+              keyOf={({ name }) => name}
+            />
+            <ListFoot of={list} />
+          </>
+        )}
+      </DataView>
+      <InviteMember
+        projectName={projectName}
+        isOpen={isInviting.value}
+        onClose={() => {
+          isInviting.value = false;
+        }}
+        onMade={list.reload}
+      />
+      <RevokeInvitation
+        invitation={revoking.value}
+        onClose={() => {
+          revoking.value = undefined;
+        }}
+        onSaved={list.reload}
+      />
+    </>
+  );
+}
+
+function invitationColumns(revoke: (invitation: Invitation) => void): Column<Invitation>[] {
+  const { invitations } = texts;
+  return [
+    {
+      key: 'email',
+      title: invitations.email,
+      width: 'grow',
+      cell: ({ email }) => <span class="address">{email}</span>,
+    },
+    { key: 'role', title: texts.role, cell: ({ role }) => role },
+    {
+      key: 'expires',
+      title: invitations.expires,
+      phone: 'second',
+      cell: ({ expiresUnix }) => {
+        const ms = msOf(expiresUnix);
+        return ms !== undefined && <Time ms={ms} />;
+      },
+    },
+    {
+      key: 'acts',
+      title: texts.acts,
+      align: 'right',
+      cell: (invitation) => (
+        <button
+          type="button"
+          class="quiet"
+          aria-label={`${invitations.revoke}: ${invitation.email}`}
+          onClick={() => revoke(invitation)}
+        >
+          {invitations.revoke}
+        </button>
+      ),
+    },
+  ];
+}

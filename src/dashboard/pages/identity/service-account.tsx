@@ -1,0 +1,196 @@
+/** One service account: what it is granted, its keys, where they are used, and its end. */
+
+import { useSignal } from '@preact/signals';
+import type { VNode } from 'preact';
+import { ActionButton } from '../../components/action-button.tsx';
+import { StateBadge } from '../../components/badges.tsx';
+import { CopyButton } from '../../components/copy-button.tsx';
+import { DataView } from '../../components/data-view.tsx';
+import { Fact } from '../../components/fact.tsx';
+import { NoticeBox } from '../../components/notice-box.tsx';
+import { Age, msOf } from '../../components/time.tsx';
+import { read } from '../../data/call.ts';
+import { type Loader, useLoaded } from '../../data/loaded.ts';
+import { pageTitles } from '../../layout/texts.ts';
+import { navigate } from '../../router/location.ts';
+import { pathIfAny, pathOf } from '../../router/match.ts';
+import type { PageProps } from '../page.ts';
+import { useTitle } from '../title.ts';
+import { texts as all, shortCapabilities } from './access-texts.ts';
+import { DeleteAccount, DisableAccount, EditAccount, EnableAccount } from './account-acts.tsx';
+import { OwnerKeys } from './keys.tsx';
+import type { Account } from './use-service-accounts.ts';
+
+const texts = all.accounts;
+const POLL_SECONDS = 30;
+
+export function Page({ parameters }: PageProps): VNode {
+  const { project = '', account: id } = parameters;
+  const name = `projects/${project}/serviceAccounts/${id}`;
+  const account = useLoaded(
+    name,
+    (options) => read('AutomationService', 'getServiceAccount', { name }, options),
+    POLL_SECONDS,
+  );
+  const value = account.state.value.value;
+  useTitle(value?.displayName);
+  return (
+    <>
+      <p class="above-title">
+        <a href={pathOf('serviceAccounts', { project })}>{pageTitles.serviceAccounts}</a>
+      </p>
+      <h1 class="name">{value?.displayName || pageTitles.serviceAccount}</h1>
+      <DataView of={account} lines={8}>
+        {(value) => <Shown account={value} loader={account} project={project} />}
+      </DataView>
+    </>
+  );
+}
+
+interface ShownProps {
+  readonly account: Account;
+  readonly loader: Loader<Account>;
+  readonly project: string;
+}
+
+function Shown({ account, loader, project }: ShownProps): VNode {
+  const isDisabled = account.state === 'DISABLED';
+  const mayRead = account.capabilities.includes('monitoring.read');
+  return (
+    <>
+      {isDisabled && (
+        <NoticeBox tone="warning" title={texts.isDisabled}>
+          <p>{account.disabledReason}</p>
+          <p>{texts.isDisabledHelp}</p>
+        </NoticeBox>
+      )}
+      <Facts account={account} project={project} />
+      <Acts account={account} loader={loader} project={project} />
+      <h2>{texts.keys}</h2>
+      <OwnerKeys
+        parent={account.name}
+        granted={account.capabilities}
+        blocked={blockedKeys(account)}
+        limit={texts.keyLimit}
+        onChanged={loader.reload}
+      />
+      {mayRead && <Usage project={project} />}
+    </>
+  );
+}
+
+function blockedKeys({ state, capabilities }: Account): string | undefined {
+  if (state === 'DISABLED') return texts.enableFirst;
+  return capabilities.length === 0 ? texts.grantFirst : undefined;
+}
+
+function Facts({ account, project }: { account: Account; project: string }): VNode {
+  const { state, capabilities, template, activeConnections } = account;
+  const connections = pathIfAny('ciConnections', { project });
+  return (
+    <>
+      <dl class="facts">
+        <Fact title={texts.state}>
+          <StateBadge value={state} />
+        </Fact>
+        <Fact title={texts.grants}>
+          {shortCapabilities(capabilities)}
+          {template !== '' && <span class="weak"> {texts.from(template)}</span>}
+        </Fact>
+        <Fact title={texts.createdAt}>
+          <Age ms={msOf(account.createdUnix)} />
+        </Fact>
+        <Fact title={texts.connections}>
+          {connections !== undefined && activeConnections > 0 ? (
+            <a href={connections}>{activeConnections}</a>
+          ) : (
+            activeConnections
+          )}
+        </Fact>
+      </dl>
+      <p class="weak">{texts.never}</p>
+    </>
+  );
+}
+
+type Act = 'edit' | 'disable' | 'enable' | 'delete';
+
+function Acts({ account, loader, project }: ShownProps): VNode {
+  const act = useSignal<Act | undefined>(undefined);
+  const open = (which: Act) => () => {
+    act.value = which;
+  };
+  const dialog = (which: Act) => ({
+    ...{ account, isOpen: act.value === which, onSaved: loader.set },
+    onClose: () => {
+      act.value = undefined;
+    },
+  });
+  const isDisabled = account.state === 'DISABLED';
+  return (
+    <div class="buttons">
+      <ActionButton needs="OWNER" look="quiet" onPress={open('edit')}>
+        {texts.edit}
+      </ActionButton>
+      <ActionButton needs="OWNER" look="quiet" onPress={open(isDisabled ? 'enable' : 'disable')}>
+        {isDisabled ? texts.enable : texts.disable}
+      </ActionButton>
+      <ActionButton needs="OWNER" look="danger" onPress={open('delete')}>
+        {texts.delete}
+      </ActionButton>
+      {/* Another edit begins with what was saved. */}
+      <EditAccount
+        key={`${account.displayName} ${account.capabilities.join()}`}
+        {...dialog('edit')}
+      />
+      <DisableAccount {...dialog('disable')} />
+      <EnableAccount {...dialog('enable')} />
+      <DeleteAccount
+        {...dialog('delete')}
+        onDeleted={() => navigate(pathOf('serviceAccounts', { project }))}
+      />
+    </div>
+  );
+}
+
+/** Where a key is used next, with this project's addresses and without a secret. */
+function Usage({ project }: { readonly project: string }): VNode {
+  const base = `${window.location.origin}/v1/monitoring/projects/${encodeURIComponent(project)}`;
+  const scrape = scrapeConfiguration(`${base}/scrape-targets`);
+  return (
+    <details class="usage">
+      <summary>{texts.usage.title}</summary>
+      <p class="weak">{texts.usage.secret}</p>
+      <h3>{texts.usage.promql}</h3>
+      <p>{texts.usage.promqlHelp}</p>
+      <p class="command">
+        <code>{`${base}/promql`}</code>
+        <CopyButton text={`${base}/promql`} />
+      </p>
+      <h3>{texts.usage.scrape}</h3>
+      <p>{texts.usage.scrapeHelp}</p>
+      <div class="command">
+        <pre>{scrape}</pre>
+        <CopyButton text={scrape} />
+      </div>
+    </details>
+  );
+}
+
+/** As in docs/reading.md. */
+function scrapeConfiguration(url: string): string {
+  return `scrape_configs:
+  - job_name: vm-monitoring
+    scrape_interval: 60s
+    scrape_timeout: 10s
+    honor_timestamps: true
+    track_timestamps_staleness: true
+    authorization:
+      credentials_file: /etc/prometheus/vm-monitoring.key
+    http_sd_configs:
+      - url: ${url}
+        refresh_interval: 60s
+        authorization:
+          credentials_file: /etc/prometheus/vm-monitoring.key
+`;
+}

@@ -1,0 +1,150 @@
+/**
+ * The service accounts of a project, and the keys of all of them, the first to end first: where to
+ * look before programs are refused.
+ */
+import { useSignal } from '@preact/signals';
+import type { VNode } from 'preact';
+import { ActionButton } from '../../components/action-button.tsx';
+import { StateBadge } from '../../components/badges.tsx';
+import { DataView } from '../../components/data-view.tsx';
+import { ListFoot } from '../../components/list-foot.tsx';
+import { type Column, Table } from '../../components/table.tsx';
+import { Age } from '../../components/time.tsx';
+import type { Listing } from '../../data/listing.ts';
+import { format } from '../../data/preferences.ts';
+import { pageTitles } from '../../layout/texts.ts';
+import { formatCount } from '../../messages/format.ts';
+import { query } from '../../router/location.ts';
+import type { PageProps } from '../page.ts';
+import { texts as all, shortCapabilities } from './access-texts.ts';
+import { CreateAccount } from './account-acts.tsx';
+import type { Key } from './key-acts.tsx';
+import { endOf, isLive, KeyTable, useKeys } from './keys.tsx';
+import { type Account, useServiceAccounts } from './use-service-accounts.ts';
+
+const texts = all.accounts;
+
+const POLL_SECONDS = 30;
+
+export function Page({ parameters }: PageProps): VNode {
+  const projectName = `projects/${parameters.project}`;
+  const isCreating = useSignal(false);
+  const list = useServiceAccounts(projectName, POLL_SECONDS);
+  const keys = useKeys(`${projectName}/serviceAccounts/-`);
+  const accounts = list.state.value.value?.items ?? [];
+  const titles = new Map(accounts.map(({ name, displayName }) => [name, displayName]));
+  const ends = firstEnds(keys.state.value.value);
+  return (
+    <>
+      <h1>{pageTitles.serviceAccounts}</h1>
+      <p class="weak">{texts.about}</p>
+      <p>
+        <ActionButton
+          needs="OWNER"
+          onPress={() => {
+            isCreating.value = true;
+          }}
+        >
+          {texts.create}
+        </ActionButton>
+      </p>
+      <DataView
+        of={list}
+        isEmpty={({ items, nextPageToken }) => items.length === 0 && nextPageToken === ''}
+        empty={<Empty />}
+      >
+        {({ items }) => (
+          <>
+            <Table
+              label={pageTitles.serviceAccounts}
+              columns={columnsWith(ends)}
+              rows={items}
+              keyOf={({ name }) => name}
+              href={({ name }) => `/${name}`}
+            />
+            <ListFoot of={list} />
+          </>
+        )}
+      </DataView>
+      <section aria-labelledby="keys">
+        <h2 id="keys">{texts.allKeys}</h2>
+        <KeyTable
+          of={keys}
+          empty={<p>{query.value.has('keys') ? texts.noKeysAtAll : texts.noKeys}</p>}
+          owner={{
+            href: ({ name }) => `/${accountOf(name)}`,
+            title: ({ name }) => titles.get(accountOf(name)) ?? '',
+          }}
+        />
+      </section>
+      <CreateAccount
+        projectName={projectName}
+        isOpen={isCreating.value}
+        onClose={() => {
+          isCreating.value = false;
+        }}
+      />
+    </>
+  );
+}
+
+function Empty(): VNode {
+  return (
+    <>
+      <p>
+        <strong>{texts.none}</strong>
+      </p>
+      <p>{texts.noneHelp}</p>
+    </>
+  );
+}
+
+/** `projects/p/serviceAccounts/s` of `projects/p/serviceAccounts/s/keys/k`. */
+function accountOf(keyName: string): string {
+  return keyName.split('/').slice(0, 4).join('/');
+}
+
+/** When the first key of each account ends, Unix ms; undefined: not all keys are loaded. */
+function firstEnds(keys: Listing<Key> | undefined): ReadonlyMap<string, number> | undefined {
+  if (keys === undefined || keys.nextPageToken !== '') return undefined;
+  const ends = new Map<string, number>();
+  for (const key of keys.items) {
+    const [account, endMs] = [accountOf(key.name), endOf(key)];
+    if (!isLive(key) || endMs === undefined) continue;
+    ends.set(account, Math.min(endMs, ends.get(account) ?? endMs));
+  }
+  return ends;
+}
+
+function columnsWith(ends: ReadonlyMap<string, number> | undefined): Column<Account>[] {
+  return [
+    {
+      key: 'name',
+      title: texts.account,
+      width: 'grow',
+      cell: ({ displayName, name }) => displayName || name,
+    },
+    {
+      key: 'grants',
+      title: texts.grants,
+      phone: 'second',
+      cell: ({ capabilities }) => shortCapabilities(capabilities),
+    },
+    { key: 'state', title: texts.state, cell: ({ state }) => <StateBadge value={state} /> },
+    {
+      key: 'keys',
+      title: texts.keys,
+      align: 'right',
+      phone: 'second',
+      cell: ({ activeKeys }) => formatCount(activeKeys, format.value),
+    },
+    {
+      key: 'ends',
+      title: texts.firstEnd,
+      phone: 'hide',
+      cell: ({ name }) => (
+        <Age ms={ends?.get(name)} absent={ends ? texts.noEnd : texts.endUnknown} />
+      ),
+    },
+  ];
+}

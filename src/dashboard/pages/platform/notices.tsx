@@ -1,0 +1,167 @@
+/** All notices of a project, newest first: what happened, whether it lasts, and where to go on. */
+import type { ComponentChildren, VNode } from 'preact';
+import { Badge, type Tone } from '../../components/badges.tsx';
+import { DataView } from '../../components/data-view.tsx';
+import { ListFoot } from '../../components/list-foot.tsx';
+import { pathOfResource } from '../../components/resource-link.tsx';
+import { msOf, Time } from '../../components/time.tsx';
+import { read } from '../../data/call.ts';
+import { useListing } from '../../data/listing.ts';
+import { mayDo } from '../../data/projects.ts';
+import type { ResponseOf } from '../../data/rpc-types.ts';
+import { pageTitles } from '../../layout/texts.ts';
+import { matchPath, pathOf } from '../../router/match.ts';
+import { routes } from '../../routes.ts';
+import type { PageProps } from '../page.ts';
+import { texts as all } from './project-texts.ts';
+
+type Notice = ResponseOf<'AlertService', 'listNotices'>['notices'][number];
+
+const texts = all.notices;
+const ROWS = 50;
+const POLL_SECONDS = 60;
+
+export function Page({ parameters }: PageProps): VNode {
+  const { project = '' } = parameters;
+  const projectName = `projects/${project}`;
+  const list = useListing<Notice>(
+    `all notices ${projectName}`,
+    async (pageToken, options) => {
+      const request = { projectName, pageSize: ROWS, pageToken };
+      const answer = await read('AlertService', 'listNotices', request, options);
+      return { items: answer.notices, nextPageToken: answer.nextPageToken };
+    },
+    { rows: ROWS, pollSeconds: POLL_SECONDS },
+  );
+  return (
+    <>
+      <h1>{pageTitles.notices}</h1>
+      <p class="weak">{texts.about}</p>
+      <DataView
+        of={list}
+        isEmpty={({ items, nextPageToken }) => items.length === 0 && nextPageToken === ''}
+        empty={
+          <>
+            <strong>{texts.none}</strong>
+            <p>{texts.noneHelp}</p>
+          </>
+        }
+      >
+        {({ items, nextPageToken }) => (
+          <>
+            <ul class="plain-list" aria-label={texts.label}>
+              {items.map((notice) => (
+                <Line key={notice.name} of={notice} project={project} />
+              ))}
+            </ul>
+            {nextPageToken !== '' && <ListFoot of={list} />}
+          </>
+        )}
+      </DataView>
+    </>
+  );
+}
+
+interface LineProps {
+  readonly of: Notice;
+  readonly project: string;
+}
+
+function Line({ of: notice, project }: LineProps): VNode {
+  const { kind, text } = notice;
+  const titles: Readonly<Record<string, string>> = texts.kinds;
+  const { tone, word } = stateOf(notice);
+  return (
+    <li>
+      <p class="incident-badges">
+        <Badge tone={tone} text={word} /> <strong>{titles[kind] ?? kind}</strong>
+      </p>
+      <Sentences all={text.split('\n')} />
+      <p class="weak">
+        <When of={notice} />
+      </p>
+      <Ways of={notice} project={project} />
+    </li>
+  );
+}
+
+/** Of many changes the first ones; the others are opened on request. */
+const SENTENCES_SHOWN = 5;
+
+function Sentences({ all }: { readonly all: readonly string[] }): VNode {
+  const rest = all.slice(SENTENCES_SHOWN);
+  return (
+    <>
+      <Lines of={all.slice(0, SENTENCES_SHOWN)} />
+      {rest.length > 0 && (
+        <details>
+          <summary>{texts.more(rest.length)}</summary>
+          <Lines of={rest} />
+        </details>
+      )}
+    </>
+  );
+}
+
+function Lines({ of }: { readonly of: readonly string[] }): VNode {
+  return (
+    <>
+      {of.map((sentence, i) => (
+        <p key={i}>{sentence}</p>
+      ))}
+    </>
+  );
+}
+
+/** A change of access is over as it is noted: it has no cause that could last. */
+function stateOf({ kind, endedUnix }: Notice): { readonly tone: Tone; readonly word: string } {
+  if (kind === 'ACCESS_CHANGED') return { tone: 'info', word: texts.noted };
+  return endedUnix === undefined
+    ? { tone: 'warning', word: texts.lasts }
+    : { tone: 'off', word: texts.over };
+}
+
+function When({ of: { kind, raisedUnix, endedUnix } }: { readonly of: Notice }): VNode {
+  const [raisedMs, endedMs] = [msOf(raisedUnix), msOf(endedUnix)];
+  const isMoment = kind === 'ACCESS_CHANGED';
+  return (
+    <>
+      {isMoment ? texts.at : texts.since} {raisedMs !== undefined && <Time ms={raisedMs} />}
+      {!isMoment && endedMs !== undefined && (
+        <>
+          {' '}
+          {texts.until} <Time ms={endedMs} />
+        </>
+      )}
+    </>
+  );
+}
+
+/** Where somebody goes to do what the text says. */
+function Ways({ of: { kind, subjectName }, project }: LineProps): VNode {
+  const subject = openPath(subjectName);
+  return (
+    <p class="buttons">
+      {subject !== undefined && (
+        <Way href={subject}>
+          {subjectName.includes('/alertRules/') ? texts.rule : texts.destination}
+        </Way>
+      )}
+      {kind === 'INSTANCE_LIMIT' && <Way href={pathOf('limits', { project })}>{texts.limits}</Way>}
+      {kind === 'ACCESS_CHANGED' && <Way href={pathOf('audit', { project })}>{texts.trail}</Way>}
+    </p>
+  );
+}
+
+/** The page of what a notice is about; undefined: there is none, or not for this role. */
+function openPath(subjectName: string): string | undefined {
+  if (!/\/(alertRules|destinations)\//.test(subjectName)) return undefined;
+  const path = pathOfResource(subjectName);
+  const page = path && matchPath(path)?.route.page;
+  const route = routes.find((one) => one.page === page);
+  return route && mayDo(route.role) ? path : undefined;
+}
+
+function Way(props: { readonly href: string; readonly children: ComponentChildren }): VNode {
+  return <a href={props.href}>{props.children}</a>;
+}

@@ -1,0 +1,67 @@
+/** Texts of the pages of notices and limits. */
+import { localized } from '../../messages/localized.ts';
+
+export const texts = localized({
+  notices: {
+    about: 'What the service noticed about alerting itself and about access. Newest first.',
+    label: 'Notices',
+    none: 'There is no notice',
+    noneHelp:
+      'Notices appear here when a limit is reached, when the service pauses a destination, when mail bounces, and when somebody gets access.',
+    kinds: {
+      INSTANCE_LIMIT: 'Alert instances are not evaluated',
+      DESTINATION_PAUSED: 'Destination paused by the service',
+      RECIPIENT_BOUNCED: 'Mail bounces',
+      ACCESS_CHANGED: 'Access was changed',
+    },
+    more: (count: number) => (count === 1 ? '1 more' : `${count} more`),
+    lasts: 'Lasts',
+    over: 'Over',
+    noted: 'Noted',
+    since: 'Since',
+    at: 'At',
+    until: 'until',
+    rule: 'Open the rule',
+    destination: 'Open the destination',
+    limits: 'Limits and their use',
+    trail: 'Who did what: the audit trail',
+  },
+  limits: {
+    about:
+      'How much of the service this project may use. The operator of the service sets it with “svc admin limits set”.',
+    label: 'Limits and their use',
+    none: 'The service names no limits.',
+    what: 'What',
+    used: 'Used',
+    limit: 'Limit',
+    share: 'Share',
+    beyond: 'Beyond it',
+    notMeasured: 'not measured yet',
+    reached: 'Reached',
+    of: (used: string, limit: string) => `${used} of ${limit}`,
+    titles: {
+      rules: 'Alert rules',
+      destinations: 'Destinations',
+      instances: 'Alert instances',
+      vms: 'VMs',
+      series: 'Series',
+      headBytes: 'Memory for new rows',
+      concurrency: 'Calls at once',
+      openStreams: 'Open streams',
+      samplesPerSecond: 'Samples written',
+      ingestBytesPerSecond: 'Bytes written',
+    },
+    consequences: {
+      rules: 'Another rule is not saved.',
+      destinations: 'Another destination is not created.',
+      instances: 'A rule that needs more is not saved; those of new VMs are not evaluated.',
+      vms: 'New VMs are refused; known ones go on.',
+      series: 'New series are refused; known ones go on.',
+      headBytes: 'New VMs and series are refused, then all rows.',
+      concurrency: 'Further calls wait up to 5 s, then they are refused and may be repeated.',
+      openStreams: 'Another stream is not opened.',
+      samplesPerSecond: 'The write is refused; the sender keeps it and repeats it.',
+      ingestBytesPerSecond: 'The write is refused; the sender keeps it and repeats it.',
+    },
+  },
+});

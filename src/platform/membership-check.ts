@@ -1,0 +1,99 @@
+/**
+ * This member's place in its cluster, in `/readyz` and in the metrics: whether it may act at all, how
+ * far its clock is off, whether other members have fallen silent without a goodbye, and whether there
+ * are projects for which nobody acts.
+ */
+import type { Clock } from '../../streams/platform/clock.ts';
+import { SYSTEM_PROJECT } from '../../streams/platform/commit/commit.ts';
+import type { Membership } from '../../streams/platform/membership/membership.ts';
+import { type MemberView, SHARES } from '../../streams/platform/membership/roster.ts';
+import { faulty, type HealthCheck, ready } from './health.ts';
+import type { RoomBase } from './room-base.ts';
+
+/** A calendar clock that differs by more from the clock of NATS is reported, ms. */
+const CLOCK_DEGRADED_MS = 2_000;
+/** Shares that nobody has held for so long do not just pass from one member to another, ms. */
+const UNOWNED_MS = 15_000;
+
+const STATUSES: readonly MemberView['status'][] = ['joining', 'acting', 'gone', 'unreachable'];
+
+/** Watches until the service closes. One process alone has no metrics of members. */
+export function watchMembership(
+  { clock, health, metrics }: Pick<RoomBase, 'clock' | 'health' | 'metrics'>,
+  member: Membership,
+): void {
+  health.watch({ kind: 'cluster' }, membershipCheck(member, clock));
+  if (member.isAlone) return;
+  const help = 'Members of the cluster, as this one sees them; those that ended for an hour';
+  metrics.gauge('svc_members', help, ['status'], (gauge) => {
+    const members = Map.groupBy(member.members(), ({ status }) => status);
+    for (const status of STATUSES) gauge.set({ status }, members.get(status)?.length ?? 0);
+  });
+  metrics.gauge(
+    'svc_shares_owned',
+    `Shares of the projects that this member acts for now, of ${SHARES.length} in the cluster`,
+    [],
+    (gauge) => gauge.set(ownedShares(member)),
+  );
+  metrics.gauge(
+    'svc_member_clock_ahead_seconds',
+    'Time by which the clock of this machine is ahead of the clock of NATS; negative: behind',
+    [],
+    (gauge) => gauge.set(member.clockAheadMs() / 1000),
+  );
+}
+
+function ownedShares(member: Membership): number {
+  return SHARES.filter((share) =>
+    share === SYSTEM_PROJECT ? member.owns(share) : member.epochOf(share) !== undefined,
+  ).length;
+}
+
+/**
+ * Not ready: it may decide nothing, and vouches for no credential. Degraded: its clock is off, nobody
+ * acts for some projects, or another member is unreachable, in whose place others act.
+ */
+export function membershipCheck(
+  member: Pick<Membership, 'isAlone' | 'refusal' | 'clockAheadMs' | 'members'>,
+  clock: Pick<Clock, 'elapsed'>,
+): HealthCheck {
+  let ownedMs = clock.elapsed();
+  return () => {
+    const unowned = unownedShares(member);
+    if (unowned === 0) ownedMs = clock.elapsed();
+    const refusal = member.refusal();
+    if (refusal !== undefined) {
+      return { state: 'notReady', reason: refusal, summary: 'This member is not in its cluster' };
+    }
+    const aheadMs = member.clockAheadMs();
+    if (Math.abs(aheadMs) > CLOCK_DEGRADED_MS) return faulty('degraded', clockSentence(aheadMs));
+    if (clock.elapsed() - ownedMs > UNOWNED_MS) {
+      const sentence = `Nobody acts for ${unowned} of ${SHARES.length} shares of the projects`;
+      const hint = '"svc admin members" shows who is there: is one of them of the newest version?';
+      return { state: 'degraded', reason: `${sentence}. ${hint}`, summary: sentence };
+    }
+    const silent = member.members().filter(({ status }) => status === 'unreachable');
+    if (silent.length === 0) return ready;
+    const reason = `Unreachable: ${silent.map(silence).join('; ')}. Others act in their place`;
+    return { state: 'degraded', reason, summary: 'Other members are unreachable' };
+  };
+}
+
+/** By the roster; of one process alone, none. */
+function unownedShares(member: Pick<Membership, 'isAlone' | 'members'>): number {
+  if (member.isAlone) return 0;
+  return SHARES.length - member.members().flatMap(({ shares }) => shares).length;
+}
+
+function clockSentence(aheadMs: number): string {
+  const seconds = (Math.abs(aheadMs) / 1000).toFixed(1);
+  const side = aheadMs > 0 ? 'ahead of' : 'behind';
+  return (
+    `The clock of this machine is ${seconds} s ${side} the clock of NATS: set it, e.g. with NTP. ` +
+    'From 10 s on this member decides nothing'
+  );
+}
+
+function silence({ host, pid, seenMs }: MemberView): string {
+  return `the member on ${host} (process ${pid}) since ${new Date(seenMs).toISOString()}`;
+}

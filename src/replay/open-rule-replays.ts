@@ -1,0 +1,59 @@
+/** Opens the threads that replay rules, and the way to them. */
+import type { History } from '../../sqlite/telemetry/history/store/store.ts';
+import {
+  type ThreadEnd,
+  threadEntry,
+} from '../../sqlite/telemetry/history/threads/supervised-thread.ts';
+import type { Clock } from '../../streams/platform/clock.ts';
+import type { Closers } from '../platform/closers.ts';
+import type { Log } from '../platform/log.ts';
+import { REPLAY_HEAP_BYTES_MAX, REPLAY_THREADS } from '../telemetry/query/threads/limits.ts';
+import { QueryThreads, runQuery } from '../telemetry/query/threads/query-threads.ts';
+import type { RuleReplay, RuleReplayRequest } from './rule-replay.ts';
+
+/** The file that replay threads run. */
+const REPLAY_THREAD = threadEntry(import.meta.url, 'replay-thread');
+
+export interface RuleReplays {
+  /**
+   * Throws a `Refusal` (RESPONSE_TOO_LARGE, QUERY_TIMEOUT), a `HistoryError`, or the reason of
+   * `signal`.
+   */
+  replay(request: RuleReplayRequest, signal: AbortSignal): Promise<RuleReplay>;
+}
+
+export interface RuleReplaysOptions {
+  readonly history: Pick<History, 'share'>;
+  /** The projection's file, which every thread gets; a replay does not read it. */
+  readonly controlPath: string;
+  readonly clock: Clock;
+  readonly log: Log;
+  readonly closers: Pick<Closers, 'add'>;
+}
+
+/** A thread starts with the first replay that needs it; `closers` ends them. */
+export function openRuleReplays(options: RuleReplaysOptions): RuleReplays {
+  const { history, controlPath, clock, log, closers } = options;
+  const threads = new QueryThreads({
+    ...{ clock, history: history.share, controlPath, entry: REPLAY_THREAD },
+    ...{ name: 'replay thread', threads: REPLAY_THREADS, heapBytesMax: REPLAY_HEAP_BYTES_MAX },
+    onEnd: (end: ThreadEnd) => log.error({ err: end.cause, kind: end.kind }, end.message),
+  });
+  closers.add('replay threads', () => threads.close());
+  return {
+    async replay(request, signal) {
+      const { project } = request;
+      const call = { project, method: 'replayRule', argument: request, signal };
+      // The threads run our own file, whose method answers so.
+      const answer = (await runQuery({ threads, clock }, call)) as RuleReplay;
+      const { unread } = answer;
+      if (unread.length > 0) {
+        log.error(
+          { vms: unread.length, vm: unread[0] },
+          'The history of some VMs could not be read for a replay',
+        );
+      }
+      return answer;
+    },
+  };
+}

@@ -1,0 +1,18 @@
+/**
+ * The entry of a replay thread: it reads history through a connection of its own and replays a rule
+ * there, so that neither ingest nor alerting nor a query ever waits for it.
+ */
+import { HistoryView } from '../../sqlite/telemetry/history/store/history-view.ts';
+import { serveThread } from '../../sqlite/telemetry/history/threads/supervised-thread.ts';
+import type { QueryThreadData } from '../telemetry/query/threads/query-threads.ts';
+import { ruleReplayMethods } from './rule-replay.ts';
+
+// As the query threads: far below ingest and alerting.
+const NICENESS = 10;
+
+serveThread(NICENESS, openReplayThread);
+
+function openReplayThread({ history: share }: QueryThreadData) {
+  const history = new HistoryView(share);
+  return { methods: ruleReplayMethods(history), close: () => history.close() };
+}

@@ -1,0 +1,39 @@
+/** The part that keeps a fresh snapshot of `control.db` on the streams, where members may join. */
+
+import type { Host } from '../../actors/platform/host/host-port.ts';
+import { SnapshotKeeper } from '../../actors/platform/snapshots.ts';
+import type { Part } from '../../actors/platform/supervision.ts';
+import {
+  PROJECTION_SCHEMA,
+  takeControlSnapshot,
+} from '../../sqlite/platform/backup/control-snapshot.ts';
+import type { RoomBase } from '../platform/room-base.ts';
+import type { Storage } from './storage.ts';
+
+export interface SnapshotOptions
+  extends Pick<RoomBase, 'clock' | 'random' | 'log' | 'metrics'>,
+    Pick<Storage, 'stream' | 'ownership' | 'controlPath'> {
+  readonly host: Pick<Host, 'appliedSequence'>;
+  readonly node: string;
+}
+
+export function openSnapshots(options: SnapshotOptions): { keeper: SnapshotKeeper; part: Part } {
+  const { host, clock, controlPath, log, metrics } = options;
+  const failures = metrics.counter(
+    'svc_snapshot_failures_total',
+    'Snapshots for joining members that could not be written',
+  );
+  const keeper = new SnapshotKeeper({
+    ...options,
+    source: {
+      schema: PROJECTION_SCHEMA,
+      take: (signal) => takeControlSnapshot({ controlPath, clock, signal }),
+    },
+    appliedSequence: () => host.appliedSequence(),
+    onFault(error) {
+      failures.inc({});
+      log.warn({ err: error, part: 'snapshots' }, 'No snapshot was written; it is tried again');
+    },
+  });
+  return { keeper, part: { name: 'snapshots', run: (signal) => keeper.run(signal) } };
+}

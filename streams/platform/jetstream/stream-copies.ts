@@ -1,0 +1,143 @@
+/**
+ * Copies of the streams in a NATS cluster: how many a new stream gets, how many the existing ones
+ * have, which of them are behind, and changing their number. It is for the operator: appends and
+ * reads are the same with any number of copies.
+ */
+import { JetStreamApiError, type StreamInfo } from '@nats-io/jetstream';
+import { type Copies, StreamMisconfigured, StreamUnavailable } from '../stream.ts';
+import type { JetStreamConnection } from './connection.ts';
+
+/** One further copy of a stream, as its leader sees it. */
+export interface Follower {
+  readonly server: string;
+  /** It has all that the leader has. */
+  readonly isCurrent: boolean;
+  readonly isOffline: boolean;
+  /** Operations that it is behind. */
+  readonly lag: number;
+}
+
+/** A stream on the servers, as an operator wants to see it. */
+export interface StreamDescription {
+  readonly name: string;
+  readonly subjects: readonly string[];
+  readonly messages: number;
+  readonly bytes: number;
+  readonly consumers: number;
+  readonly copies: {
+    /** What this service asks for. */
+    readonly wanted: number;
+    /** What the stream is set to. */
+    readonly set: number;
+    /** Those that have everything, the leader included. */
+    readonly current: number;
+  };
+  /** Server that answers for it; absent: none at the moment. */
+  readonly leader?: string;
+  readonly followers: readonly Follower[];
+}
+
+/** The streams of a connection's account, and the number of their copies. */
+export class StreamCopies {
+  readonly #connection: JetStreamConnection;
+  readonly #asked: Copies | undefined;
+
+  /** @param asked by the settings; undefined: 3 where the server is in a cluster, else 1 */
+  constructor(connection: JetStreamConnection, asked?: Copies) {
+    this.#connection = connection;
+    this.#asked = asked;
+  }
+
+  /** Copies that a stream made now gets. */
+  get wanted(): Copies {
+    return this.#asked ?? (this.#connection.nats.info?.cluster === undefined ? 1 : 3);
+  }
+
+  /** All streams of the account, by name. Throws `StreamUnavailable`. */
+  async describe(): Promise<StreamDescription[]> {
+    return this.#described(await this.#list());
+  }
+
+  /**
+   * Sets the number of copies of every stream; further copies are filled in the background. Throws
+   * `StreamMisconfigured` with what would do; streams before the one that failed are changed.
+   */
+  async set(copies: Copies): Promise<StreamDescription[]> {
+    const { streams } = this.#connection.manager;
+    const changed: StreamInfo[] = [];
+    for (const info of await this.#list()) {
+      const { name, num_replicas: before } = info.config;
+      const change = { num_replicas: copies };
+      try {
+        const update = () => streams.update(name, change);
+        changed.push(before === copies ? info : await this.#connection.requestLeader(update));
+      } catch (error) {
+        throw asCopiesFault(error, name, copies) ?? error;
+      }
+    }
+    return this.#described(changed);
+  }
+
+  #described(infos: readonly StreamInfo[]): StreamDescription[] {
+    return infos
+      .map((info) => describe(info, this.wanted))
+      .sort((a, b) => (a.name < b.name ? -1 : 1));
+  }
+
+  #list(): Promise<StreamInfo[]> {
+    const { streams } = this.#connection.manager;
+    return this.#connection.ask(async () => {
+      const all: StreamInfo[] = [];
+      for await (const info of streams.list()) all.push(info);
+      return all;
+    });
+  }
+}
+
+function describe(info: StreamInfo, wanted: number): StreamDescription {
+  const { config, state, cluster } = info;
+  const followers = (cluster?.replicas ?? []).map(
+    ({ name, current, offline = false, lag = 0 }) => ({
+      ...{ server: name, isCurrent: current && !offline, isOffline: offline, lag },
+    }),
+  );
+  // A server that is in no cluster names no leader: it is the one copy.
+  const isLed = cluster === undefined || (cluster.leader ?? '') !== '' || followers.length === 0;
+  const current = followers.filter(({ isCurrent }) => isCurrent).length + (isLed ? 1 : 0);
+  return {
+    ...{ name: config.name, subjects: config.subjects ?? [] },
+    ...{ messages: state.messages, bytes: state.bytes, consumers: state.consumer_count },
+    copies: { wanted, set: config.num_replicas, current },
+    ...(cluster?.leader && { leader: cluster.leader }),
+    followers,
+  };
+}
+
+const NO_PEERS = new Set([10005, 10023]);
+const NOT_CLUSTERED = 10074;
+
+/**
+ * A sentence for a server that cannot keep so many copies; undefined for another error. Servers
+ * that are missing may still come: that is `StreamUnavailable`.
+ */
+export function asCopiesFault(error: unknown, stream: string, copies: number): Error | undefined {
+  const cause = causeOf(error);
+  if (cause === undefined) return undefined;
+  if (cause.code === NOT_CLUSTERED) {
+    const message =
+      `Stream ${stream} cannot have ${copies} copies: the nats-server is in no cluster. Set ` +
+      'SVC_STREAM_REPLICAS to 1, or run three servers';
+    return new StreamMisconfigured(message, { cause: error });
+  }
+  if (!NO_PEERS.has(cause.code) || copies === 1) return undefined;
+  const message =
+    `The NATS cluster has too few servers with JetStream and room for ${copies} copies of stream ` +
+    `${stream} (${cause.message}): start the others, or set SVC_STREAM_REPLICAS`;
+  return new StreamUnavailable(message, 'refused', { cause: error });
+}
+
+function causeOf(error: unknown): JetStreamApiError | undefined {
+  if (error instanceof JetStreamApiError) return error;
+  const cause = error instanceof Error ? error.cause : undefined;
+  return cause instanceof JetStreamApiError ? cause : undefined;
+}

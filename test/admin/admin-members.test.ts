@@ -1,0 +1,99 @@
+/**
+ * `svc admin members`: who shares the work. An embedded service is the only one; two services on a
+ * real nats-server see each other, what each acts for, and who has left.
+ */
+import { join } from 'node:path';
+import t, { type Test } from 'tap';
+import type { ListedMember } from '../../src/admin/member-routes.ts';
+import { memberRoutes } from '../../src/admin/member-routes.ts';
+import { memberActs } from '../../src/cli/member-acts.ts';
+import { silentLog } from '../../src/platform/log.ts';
+import { loadConfig } from '../../src/platform/settings/config.ts';
+import { createService } from '../../src/service/service.ts';
+import { soleMember } from '../../streams/platform/membership/membership.ts';
+import { SHARES } from '../../streams/platform/membership/roster.ts';
+import { componentPath, needs } from '../support/components.ts';
+import { startNatsServer } from '../support/nats-server.ts';
+import { svc } from '../support/operator-commands.ts';
+import { dataFolder, until } from '../support/program.ts';
+
+const settings = {
+  ...{ SVC_LISTEN: '127.0.0.1:0', SVC_METRICS_LISTEN: 'off', SVC_COLLECT: 'none' },
+  SVC_DEMO: 'off',
+};
+
+async function start(t: Test, folder: string, more: Readonly<Record<string, string>> = {}) {
+  const { settings: loaded } = loadConfig([], { ...settings, SVC_DATA: folder, ...more });
+  const service = await createService({ settings: loaded, log: silentLog });
+  t.teardown(() => service.stop());
+  return service;
+}
+
+async function membersOf(folder: string): Promise<readonly ListedMember[]> {
+  const { stdout } = await svc(['admin', 'members', '--json', '--data', folder]);
+  return JSON.parse(stdout).members;
+}
+
+t.test('an embedded service is the only one', async (t) => {
+  const folder = dataFolder(t);
+  await start(t, folder);
+  t.match(await svc(['admin', 'members', '--data', folder]), {
+    ...{ code: 0, stdout: 'This service is the only one: its streams are embedded\n' },
+  });
+  const { stdout } = await svc(['admin', 'members', '--json', '--data', folder]);
+  t.same(JSON.parse(stdout), { isAlone: true, members: [] });
+});
+
+const newest = 'nats-server 2.15.1';
+t.test('two members share everything, and one that left is gone', needs(newest), async (t) => {
+  const server = await startNatsServer({
+    ...{ program: componentPath(newest), folder: dataFolder(t) },
+  });
+  t.teardown(() => server.kill());
+  const folders = [dataFolder(t), dataFolder(t)] as const;
+  const key = { SVC_MASTER_KEY_FILE: join(folders[0], 'master.key') };
+  const first = await start(t, folders[0], { SVC_NATS_URL: server.url });
+  const second = await start(t, folders[1], { SVC_NATS_URL: server.url, ...key });
+  const seen = await until('both act, on shares of their own', async () => {
+    const members = await membersOf(folders[0]);
+    const isShared = members.length === 2 && members.every(({ shares }) => shares > 0);
+    return isShared && members.every(({ address }) => address !== null) ? members : undefined;
+  });
+  t.same(
+    seen.map(({ isSelf, status, address, lag }) => ({ isSelf, status, address, lag })),
+    [
+      { isSelf: true, status: 'acting', address: first.address, lag: 0 },
+      { isSelf: false, status: 'acting', address: second.address, lag: 0 },
+    ],
+  );
+  t.equal(
+    seen.reduce((sum, { shares }) => sum + shares, 0),
+    SHARES.length,
+  );
+  t.equal(seen.filter(({ hasSystem }) => hasSystem).length, 1);
+  t.equal((await membersOf(folders[1]))[1]?.isSelf, true, 'the other one says the same');
+  await second.stop();
+  const left = await until('the first one has all of it', async () => {
+    const members = await membersOf(folders[0]);
+    return members[0]?.shares === SHARES.length ? members : undefined;
+  });
+  t.match(left[1], { status: 'gone', lag: null, shares: 0, address: second.address });
+  const { stdout } = await svc(['admin', 'members', '--data', folders[0]]);
+  t.match(
+    stdout,
+    /^MEMBER +STATUS +ADDRESS +PROCESS +SHARES +APPLIED +LAG +CLOCK +VERSION +STARTED/,
+  );
+  t.match(stdout, /^\w{6} \* +acting +http:\S+ +\S+:\d+ +65 \(_system\) +\d+ +0 +0\.0 s /m);
+  t.match(stdout, /^\w{6} +gone +http:\S+ +\S+:\d+ +0 +\d+ +- +0\.0 s /m);
+});
+
+t.test('a member that may not act says so under what it last knew', async (t) => {
+  const refusal = () => 'This member may have been replaced';
+  const routes = memberRoutes({ ...soleMember('node-1'), isAlone: false, refusal });
+  const answer = await routes['/v1/members']?.(
+    new AbortController().signal,
+    Object.assign(() => {}, { drained: async () => {} }),
+    {},
+  );
+  t.match(memberActs[0]?.render(answer), /This member may have been replaced\n$/);
+});

@@ -1,0 +1,127 @@
+/**
+ * The replay of a rule in Chromium: what it would have sent over stored readings, to whom and in which
+ * words; of more VMs than a replay takes, those that would have fired come first.
+ */
+import type { Locator, Page } from 'playwright-core';
+import t from 'tap';
+import { buildDashboard, isCurrent } from '../../../scripts/build-dashboard.mjs';
+import { type Person, signInBy } from '../../support/busy-project/people.ts';
+import { startChromium, type Visitor } from '../../support/chromium.ts';
+import { needs } from '../../support/components.ts';
+import { saveRule, untilNamed, writeReadings } from '../../support/incidents-to-show.ts';
+import { dataFolder, startProgram } from '../../support/program.ts';
+import { walk } from '../../support/walk.ts';
+
+const MARKUP = '<b>shop</b>';
+
+t.test('the replay of a rule', needs('chromium'), async (t) => {
+  if (!isCurrent()) await buildDashboard();
+  const [chromium, program] = await Promise.all([
+    startChromium(t),
+    startProgram(t, dataFolder(t), { SVC_COLLECT: 'none' }),
+  ]);
+  const { baseUrl, projectName, signInUrl = '' } = program.demo;
+  await writeReadings(program, readings());
+  await untilNamed(program, MARKUP);
+  const owner = await signInBy(signInUrl);
+  const created = await owner.call('monitoring.v1.AlertService/CreateDestination', {
+    ...{ projectName, requestId: crypto.randomUUID() },
+    destination: { displayName: 'Pager', webhook: { url: 'https://example.com/hook' } },
+  });
+  const { name: hook } = created.destination as { name: string };
+  const rule = await saveRule(program, {
+    ...{ displayName: 'Busy', sustainedSeconds: 300, enabled: false, destinationNames: [hook] },
+  });
+  const browserOf = async (person: Person): Promise<Visitor> => {
+    const visitor = await chromium.visitor(baseUrl);
+    await visitor.page.context().addCookies([{ ...person.cookie, url: baseUrl }]);
+    return visitor;
+  };
+  const visitor = await browserOf(owner);
+
+  await walk(t, 'see what a rule would have sent', visitor, async (t, page) => {
+    await page.goto(`/${rule}`);
+    await page.getByRole('tab', { name: 'What would have been sent' }).click();
+    const replay = page.getByRole('region', { name: 'What would have been sent' });
+    await replay.getByText('An estimate:').waitFor();
+    await replay.getByRole('button', { name: 'Replay' }).click();
+    await replay
+      .getByText('20 of 25 VMs: first those on which the rule would have fired')
+      .waitFor();
+    const rows = notifications(page);
+    await rows.nth(1).waitFor();
+    t.equal(await rows.count(), 2);
+    const [firing = '', recovery = ''] = await rows.allInnerTexts();
+    for (const word of ['Firing', MARKUP, 'Accepted', 'Pager']) t.ok(firing.includes(word), word);
+    t.ok(recovery.includes('Recovery'));
+    t.equal(await replay.locator('b').count(), 0, 'markup stays text');
+    await rows.first().getByRole('button', { name: 'Show' }).click();
+    const dialog = page.getByRole('dialog');
+    await dialog.getByText('"type": "incident.firing"').waitFor();
+    await dialog.getByText(`"vmDisplayName": "${MARKUP}"`).waitFor();
+    await dialog.getByRole('button', { name: 'Close' }).click();
+    t.notOk(await page.evaluate('location.href.includes("incident")'), 'nothing is in the address');
+    const asked = visitor.requested.length;
+    await page.getByRole('tab', { name: 'Preview' }).click();
+    await page.getByText(/^It would have fired/).waitFor();
+    t.notOk(await replay.isVisible());
+    await page.getByRole('tab', { name: 'What would have been sent' }).click();
+    t.equal(await rows.count(), 2, 'the other tab does not lose the answer');
+    const again = visitor.requested.slice(asked).filter((path) => /ReplayAlertRule/.test(path));
+    t.same(again, [], 'nor asks for it again');
+  });
+
+  await t.test('VMs are chosen; a change is said until it is replayed again', async (t) => {
+    const { page } = visitor;
+    const replay = page.getByRole('region', { name: 'What would have been sent' });
+    await replay.getByRole('button', { name: 'Choose VMs' }).click();
+    const dialog = page.getByRole('dialog');
+    await dialog.getByText('Choose at least one.').waitFor();
+    await dialog.getByLabel('vm-24', { exact: true }).check();
+    await dialog.getByRole('button', { name: 'Replay these VMs' }).click();
+    await replay.getByText('this is the replay from before').waitFor();
+    await replay.getByRole('button', { name: 'Replay again' }).click();
+    await replay.getByText('Nothing would have been sent.').waitFor();
+    await replay.getByText('1 VM, chosen here.').first().waitFor();
+    t.equal(await notifications(page).count(), 0);
+    await page.getByLabel('Threshold', { exact: true }).fill('5');
+    await replay.getByText('this is the replay from before').waitFor();
+    await replay.getByRole('button', { name: 'Replay again' }).click();
+    await notifications(page).first().waitFor();
+    t.match(await notifications(page).first().innerText(), /vm-24/);
+    t.same(visitor.problems, []);
+  });
+
+  await t.test('who may not see destinations sees neither them nor texts', async (t) => {
+    const { link } = await owner.call('project.v1.ProjectService/InviteMember', {
+      ...{ projectName, requestId: crypto.randomUUID() },
+      ...{ email: 'viewer@example.com', role: 'VIEWER' },
+    });
+    const viewer = await browserOf(await signInBy(String(link)));
+    await viewer.page.goto(`/${rule}?view=replay`);
+    const replay = viewer.page.getByRole('region', { name: 'What would have been sent' });
+    await replay.getByRole('button', { name: 'Replay' }).click();
+    await replay.getByText('Destinations and texts are shown to editors.').waitFor();
+    await notifications(viewer.page).nth(1).waitFor();
+    t.notMatch(await replay.innerText(), /Pager|Show/);
+    t.same(viewer.problems, []);
+  });
+});
+
+function notifications(page: Page): Locator {
+  return page.getByRole('table', { name: 'What would have been sent' }).locator('tbody tr');
+}
+
+/** Of 25 VMs, one is busy for ten minutes of the last half hour; the names of others come first. */
+function readings() {
+  const nowMs = Date.now();
+  return Array.from({ length: 25 }, (_, i) => i).flatMap((i) =>
+    Array.from({ length: 61 }, (_, k) => {
+      const secondsAgo = 1_800 - 30 * k;
+      const isBusy = i === 23 && secondsAgo > 600 && secondsAgo <= 1_200;
+      const vm = `vm-${i}`;
+      const displayName = i === 23 ? MARKUP : vm;
+      return { vm, displayName, atMs: nowMs - secondsAgo * 1_000, percent: isBusy ? 97 : 10 };
+    }),
+  );
+}

@@ -1,0 +1,308 @@
+/**
+ * Alert rules in Chromium, as an editor meets them: from the empty list to a rule that is applied, with
+ * the keyboard alone; two people who edit the same rule; what pausing and deleting retires.
+ */
+import type { Locator, Page } from 'playwright-core';
+import t from 'tap';
+import { buildDashboard, isCurrent } from '../../../scripts/build-dashboard.mjs';
+import { type Person, signInBy } from '../../support/busy-project/people.ts';
+import { startChromium, type Visitor } from '../../support/chromium.ts';
+import { needs } from '../../support/components.ts';
+import {
+  listIncidents,
+  saveRule,
+  untilFiring,
+  writeReadings,
+} from '../../support/incidents-to-show.ts';
+import { dataFolder, type Program, startProgram, until } from '../../support/program.ts';
+import { walk } from '../../support/walk.ts';
+
+const MARKUP = '<b>CPU</b> of the shop';
+
+interface SavedRule {
+  readonly name: string;
+  readonly version: string;
+  readonly syncStatus: string;
+  readonly spec: Readonly<Record<string, unknown>>;
+}
+
+t.test('alert rules', needs('chromium'), async (t) => {
+  if (!isCurrent()) await buildDashboard();
+  const [chromium, program] = await Promise.all([
+    startChromium(t),
+    startProgram(t, dataFolder(t), { SVC_COLLECT: 'none' }),
+  ]);
+  await writeReadings(program, [reading('vm-1'), reading('vm-2', 20)]);
+  const { baseUrl, projectName, signInUrl = '' } = program.demo;
+  const browserOf = async (person: Person): Promise<Visitor> => {
+    const visitor = await chromium.visitor(baseUrl);
+    await visitor.page.context().addCookies([{ ...person.cookie, url: baseUrl }]);
+    return visitor;
+  };
+  const owner = await signInBy(signInUrl);
+  const visitor = await browserOf(owner);
+  const { page, problems } = visitor;
+  await page.goto(`/${projectName}`);
+
+  await t.test('from the empty list to a rule that is applied, by keyboard', async (t) => {
+    await page.getByRole('heading', { level: 1 }).waitFor();
+    await page.keyboard.press('g');
+    await page.keyboard.press('r');
+    await page.getByText('There is no alert rule yet').waitFor();
+    const template = page.getByRole('link', { name: 'Use this template CPU is high' });
+    await template.waitFor();
+    await press(page, template, 'Enter');
+    const name = page.getByLabel('Name', { exact: true });
+    await name.waitFor();
+    await page.getByText('In percent.').waitFor();
+    t.equal(await page.getByLabel('Threshold', { exact: true }).inputValue(), '90');
+    await type(page, name, MARKUP);
+    await type(page, page.getByLabel('Threshold', { exact: true }), '90,5');
+    await page.getByText('This is no number in the unit of the metric').waitFor();
+    await type(page, page.getByLabel('Threshold', { exact: true }), '90.5');
+    await type(page, page.getByLabel('For at least', { exact: true }), '0');
+    await type(page, page.getByLabel('Labels'), 'team=shop');
+    await page.reload();
+    await name.waitFor();
+    t.equal(await name.inputValue(), MARKUP, 'what was typed survives a reload');
+    await page.getByText('It would have fired once, on 1 of 2 VMs.').waitFor();
+    await press(page, page.getByRole('button', { name: 'Save the rule' }), 'Enter');
+    await page.getByRole('heading', { level: 1, name: MARKUP }).waitFor();
+    await page.getByText('Version 1 is applied.').waitFor();
+    const [rule] = await listRules(program);
+    t.match(rule?.spec, {
+      ...{ displayName: MARKUP, metricId: 'cpu_utilization_pct', operator: 'GREATER_THAN' },
+      ...{ threshold: 90.5, severity: 'WARNING', allVms: true, enabled: true },
+      ...{ recoveryThreshold: 80, recoverySeconds: 120, labels: { team: 'shop' } },
+    });
+    t.equal(rule?.name, `projects/demo/alertRules/${page.url().split('/').at(-1)}`);
+    t.equal(await page.locator('main b').count(), 0, 'markup stays text');
+    t.same(problems, []);
+  });
+
+  const rulePath = new URL(page.url()).pathname;
+
+  await walk(
+    t,
+    'edit a rule that somebody else has changed',
+    visitor,
+    async (t, page) => {
+      await page.goto(rulePath);
+      const threshold = page.getByLabel('Threshold', { exact: true });
+      await threshold.fill('95');
+      await page.getByLabel('Severity').selectOption('CRITICAL');
+      await changeRule(program, { threshold: 70, sustainedSeconds: 60 });
+      await page.getByRole('button', { name: 'Save', exact: true }).click();
+      const table = page.getByRole('table', { name: 'Yours beside theirs' });
+      await table.waitFor();
+      await page.locator('.conflict:focus').waitFor();
+      const rows = await table.locator('tbody tr').allInnerTexts();
+      t.same(
+        rows.map((row) => row.split(/\s*\t\s*/)),
+        [
+          ['Severity', 'Critical', 'Warning'],
+          ['Threshold', '95', '70'],
+          ['For at least', '0 s', '1 min'],
+        ],
+      );
+      t.equal((await listRules(program))[0]?.spec.threshold, 70, 'nothing of mine is saved yet');
+      await page.reload();
+      await table.waitFor();
+      t.equal(await threshold.inputValue(), '95', 'mine is kept');
+      await page.getByRole('button', { name: 'Save mine over it' }).click();
+      await page.getByText('Version 3 is applied.').waitFor();
+      t.match(await listRules(program), [{ spec: { threshold: 95, severity: 'CRITICAL' } }]);
+      await threshold.fill('50');
+      await changeRule(program, { threshold: 60 });
+      await page.getByRole('button', { name: 'Save', exact: true }).click();
+      await page.getByRole('button', { name: 'Take theirs' }).click();
+      await table.waitFor({ state: 'detached' });
+      t.equal(await threshold.inputValue(), '60');
+      await page.getByText('Nothing is changed.').waitFor();
+      t.match(await listRules(program), [{ version: '4', spec: { threshold: 60 } }]);
+    },
+    /status of 409|^409 |status of 400|^400 /,
+  );
+
+  await walk(t, 'pause and resume a rule', visitor, async (t, page) => {
+    await writeReadings(program, [reading('vm-1')]);
+    await untilFiring(program, 1);
+    await page.goto(rulePath);
+    await page.getByLabel('Threshold', { exact: true }).fill('55');
+    await page.getByRole('button', { name: 'Pause' }).click();
+    const dialog = page.getByRole('dialog');
+    await dialog.getByText('It retires 1 firing incident and 2 alert instances.').waitFor();
+    await dialog.getByText('No recovery is reported.').waitFor();
+    await dialog.getByRole('button', { name: 'Pause' }).click();
+    await page.getByText('Paused: it is not evaluated').waitFor();
+    await until('the incident is retired', async () => {
+      const [incident] = await listIncidents(program);
+      return incident?.state === 'RETIRED' || undefined;
+    });
+    t.match(await listRules(program), [{ spec: { enabled: false, threshold: 60 } }]);
+    t.equal(await page.getByLabel('Threshold', { exact: true }).inputValue(), '55');
+    await page.getByRole('button', { name: 'Resume' }).click();
+    await dialog.getByRole('button', { name: 'Resume' }).click();
+    await page.getByText('Version 6 is applied.').waitFor();
+    t.match(await listRules(program), [{ spec: { enabled: true, threshold: 60 } }]);
+    await page.getByRole('button', { name: 'Save', exact: true }).click();
+    await page.getByText('Version 7 is applied.').waitFor();
+    t.match(await listRules(program), [{ spec: { enabled: true, threshold: 55 } }]);
+  });
+
+  await t.test('a version that is not applied yet is followed until it is', async (t) => {
+    let answers = 0;
+    await page.route('**/GetAlertRule', async (route) => {
+      const answer = await route.fetch();
+      answers += 1;
+      if (answers > 2) return await route.fulfill({ response: answer });
+      // As a busy evaluator leaves it: most are applied before the answer.
+      const late = { syncStatus: 'PENDING', appliedVersion: '6' };
+      return await route.fulfill({ response: answer, json: { ...(await answer.json()), ...late } });
+    });
+    await page.goto(rulePath);
+    await page.getByText('Version 7 is not applied yet; version 6 was the last one').waitFor();
+    await page.getByText('Being applied').waitFor();
+    await page.getByText('Version 7 is applied.').waitFor();
+    t.equal(answers, 3, 'each second, and no longer than needed');
+    await page.unroute('**/GetAlertRule');
+    t.same(problems, []);
+  });
+
+  await t.test('who only reads sees the rule, and that changing it needs an editor', async (t) => {
+    const request = { projectName, requestId: crypto.randomUUID(), email: 'linus@example.com' };
+    const invitation = { ...request, role: 'VIEWER' };
+    const { link } = await owner.call('project.v1.ProjectService/InviteMember', invitation);
+    const viewer = await browserOf(await signInBy(String(link)));
+    await viewer.page.goto('/projects/demo/alertRules');
+    await viewer.page.getByText('New rule: Needs EDITOR').waitFor();
+    t.equal(await viewer.page.getByRole('columnheader', { name: 'Destinations' }).count(), 0);
+    await viewer.page.getByRole('link', { name: MARKUP, exact: true }).click();
+    await viewer.page.getByText('Average utilization of observed vCPUs').waitFor();
+    await viewer.page.getByText(/^It would have fired/).waitFor();
+    t.equal(await viewer.page.getByRole('textbox').count(), 0);
+    const pause = viewer.page.locator('.action').filter({ hasText: 'Pause' });
+    await pause.getByText('Needs EDITOR').waitFor();
+    await viewer.page.getByRole('button', { name: 'Pause' }).click({ force: true });
+    t.equal(await viewer.page.getByRole('dialog').count(), 0);
+    t.same(viewer.problems, []);
+  });
+
+  await t.test('an answer that is lost: the same is sent again, and is one rule', async (t) => {
+    const sent: unknown[] = [];
+    await page.route('**/SaveAlertRule', async (route) => {
+      sent.push(route.request().postDataJSON());
+      const answer = await route.fetch();
+      if (sent.length === 1) await route.abort();
+      else await route.fulfill({ response: answer });
+    });
+    await page.goto('/projects/demo/alertRules/new?template=telemetry-unavailable');
+    await page.getByRole('button', { name: 'Save the rule' }).click();
+    await page.getByText('Not known whether it was saved').waitFor();
+    await page.getByRole('button', { name: 'Send again' }).click();
+    await page.getByRole('heading', { level: 1, name: 'Telemetry is unavailable' }).waitFor();
+    await page.unroute('**/SaveAlertRule');
+    t.equal(sent.length, 2);
+    t.same(sent[0], sent[1], 'the same id and request id');
+    t.same((await listRules(program)).length, 2, 'saved once');
+    t.same(
+      problems.splice(0).filter((problem) => !/ERR_FAILED/.test(problem)),
+      [],
+    );
+  });
+
+  await t.test('an answer that is lost before a reload: saved again, it is said', async (t) => {
+    await page.route(
+      '**/SaveAlertRule',
+      async (route) => {
+        await route.fetch();
+        await route.abort();
+      },
+      { times: 1 },
+    );
+    await page.goto('/projects/demo/alertRules/new?template=cpu');
+    const name = page.getByLabel('Name', { exact: true });
+    await name.fill('Saved once');
+    await page.getByRole('button', { name: 'Save the rule' }).click();
+    await page.getByText('Not known whether it was saved').waitFor();
+    await page.reload();
+    t.equal(await name.inputValue(), 'Saved once', 'what was typed is there');
+    await page.getByRole('button', { name: 'Save the rule' }).click();
+    await page.getByText('This rule was saved already').waitFor();
+    await page.getByRole('button', { name: 'Open it' }).click();
+    await page.getByRole('heading', { level: 1, name: 'Saved once' }).waitFor();
+    const rules = await listRules(program);
+    const saved = rules.filter(({ spec }) => spec.displayName === 'Saved once');
+    t.equal(saved.length, 1);
+    const { name: savedName = '' } = saved[0] ?? {};
+    await program.call('monitoring.v1.AlertService/DeleteAlertRule', {
+      ...{ name: savedName, requestId: crypto.randomUUID(), expectedVersion: saved[0]?.version },
+    });
+    const unexpected = problems.splice(0).filter((one) => !/ERR_FAILED|40[0-9]/.test(one));
+    t.same(unexpected, []);
+  });
+
+  await walk(t, 'delete a rule', visitor, async (t, page) => {
+    await saveRule(program, { displayName: 'Another' });
+    await page.goto('/projects/demo/alertRules');
+    const row = page.locator('tr[data-row]').filter({ hasText: MARKUP });
+    await row.getByText('CPU > 55 %').waitFor();
+    await row.getByRole('link', { name: MARKUP, exact: true }).click();
+    await page.getByRole('button', { name: 'Delete' }).click();
+    const dialog = page.getByRole('dialog');
+    await dialog.getByText(/It retires .* No recovery is reported/).waitFor();
+    await dialog.getByRole('button', { name: 'Delete' }).click();
+    await page.waitForURL('**/projects/demo/alertRules');
+    await page.locator('tr[data-row]').filter({ hasText: 'Another' }).waitFor();
+    t.equal(await row.count(), 0);
+    t.same((await listRules(program)).map(({ spec }) => spec.displayName).toSorted(), [
+      'Another',
+      'Telemetry is unavailable',
+    ]);
+  });
+});
+
+function reading(vm: string, percent = 97) {
+  return { vm, percent, atMs: Date.now() };
+}
+
+async function listRules({ call, demo }: Program): Promise<SavedRule[]> {
+  const { projectName } = demo;
+  const { body } = await call('monitoring.v1.AlertService/ListAlertRules', { projectName });
+  return body.rules as SavedRule[];
+}
+
+/** As somebody else does, with the API. */
+async function changeRule(program: Program, changes: object): Promise<void> {
+  const [rule] = await listRules(program);
+  const answer = await program.call('monitoring.v1.AlertService/SaveAlertRule', {
+    ...{ projectName: program.demo.projectName, id: rule?.name.split('/').at(-1) },
+    ...{ requestId: crypto.randomUUID(), expectedVersion: rule?.version },
+    spec: { ...rule?.spec, ...changes },
+  });
+  if (answer.status !== 200) throw new Error(JSON.stringify(answer.body));
+}
+
+/** More steps of Tab than a page has. */
+const TABS_MAX = 150;
+
+/** Tab until it has the focus, then a key. */
+async function press(page: Page, target: Locator, key: string): Promise<void> {
+  for (let i = 0; i < TABS_MAX; i += 1) {
+    if (await target.evaluate(hasFocus)) break;
+    await page.keyboard.press('Tab');
+  }
+  await page.keyboard.press(key);
+}
+
+/** Runs in the page. */
+function hasFocus(element: {
+  readonly ownerDocument?: { readonly activeElement: unknown };
+}): boolean {
+  return element.ownerDocument?.activeElement === element;
+}
+
+async function type(page: Page, target: Locator, text: string): Promise<void> {
+  await press(page, target, 'Control+a');
+  await page.keyboard.type(text);
+}

@@ -1,0 +1,34 @@
+/** The list of what people do in the dashboard is whole: every change of the API, and each walked. */
+import { readdirSync, readFileSync } from 'node:fs';
+import { getOption } from '@bufbuild/protobuf';
+import t from 'tap';
+import { policy } from '../../../src/gen/svc/options/v1/policy_pb.ts';
+import { allMethods } from '../../support/every-method.ts';
+import { operations } from '../../support/walk.ts';
+
+/** Changes that programs make, never a person. */
+const OF_PROGRAMS = [
+  ...['ExchangeCiToken', 'SubmitCiVerification', 'EnrolAgent', 'WriteSamples', 'RetireVms'],
+];
+
+t.test('every change that a person may make is an operation of the dashboard', async (t) => {
+  const changes = (await allMethods())
+    .filter((method) => getOption(method, policy).mutation)
+    .map(({ name }) => name)
+    .filter((name) => !OF_PROGRAMS.includes(name));
+  const covered = new Set<string>(Object.values(operations).flat());
+  t.same(
+    changes.filter((name) => !covered.has(name)),
+    [],
+  );
+});
+
+t.test('each operation is walked by one test that is named after it', async (t) => {
+  const folder = new URL('..', import.meta.url);
+  const sources = readdirSync(folder, { recursive: true, encoding: 'utf8' })
+    .filter((name) => name.endsWith('.test.ts'))
+    .map((name) => readFileSync(new URL(name, folder), 'utf8'))
+    .join('\n');
+  const walked = [...sources.matchAll(/\bwalk\(\s*t,\s*'([^']+)'/g)].map(([, name]) => name);
+  t.same(walked.toSorted(), Object.keys(operations).toSorted());
+});

@@ -1,0 +1,108 @@
+/**
+ * From the link of a notification, signed out, to the incident: by a mailed link and at an identity
+ * provider, also when the first attempt fails. In Chromium, with a mail server and a provider beside
+ * the service.
+ */
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import type { Page } from 'playwright-core';
+import t from 'tap';
+import { buildDashboard, isCurrent } from '../../../scripts/build-dashboard.mjs';
+import { signInBy } from '../../support/busy-project/people.ts';
+import { startChromium } from '../../support/chromium.ts';
+import { needs } from '../../support/components.ts';
+import { saveRule, untilFiring, writeReadings } from '../../support/incidents-to-show.ts';
+import { bodyOf, startMailServer } from '../../support/mail-server.ts';
+import { startOidcStandIn } from '../../support/oidc-stand-in.ts';
+import { dataFolder, startProgram, until } from '../../support/program.ts';
+
+const EMAIL = 'grace@example.com';
+const SECRET = 'client-secret-0123456789';
+
+t.test('from the link of a notification to the incident', needs('chromium'), async (t) => {
+  if (!isCurrent()) await buildDashboard();
+  const folder = dataFolder(t);
+  const secretFile = join(dataFolder(t), 'client.secret');
+  writeFileSync(secretFile, SECRET, { mode: 0o600 });
+  const mail = await startMailServer(t);
+  const provider = await startOidcStandIn(t, { id: 'svc', secret: SECRET, email: EMAIL });
+  const [chromium, program] = await Promise.all([
+    startChromium(t),
+    startProgram(t, folder, {
+      ...{ SVC_COLLECT: 'none', SVC_OIDC_ISSUER: provider.issuer, SVC_OIDC_CLIENT_ID: 'svc' },
+      ...{ SVC_OIDC_CLIENT_SECRET_FILE: secretFile, SVC_SMTP_URL: mail.url },
+      SVC_SMTP_FROM: 'svc@example.test',
+    }),
+  ]);
+  const { baseUrl, projectName, signInUrl = '' } = program.demo;
+  const owner = await signInBy(signInUrl);
+  const invited = await owner.call('project.v1.ProjectService/InviteMember', {
+    ...{ projectName, requestId: crypto.randomUUID(), email: EMAIL, role: 'VIEWER' },
+  });
+  await signInBy(String(invited.link));
+  await saveRule(program, { displayName: 'CPU is busy' });
+  await writeReadings(program, [{ vm: 'vm-1', percent: 97, atMs: Date.now() }]);
+  const [incident] = await untilFiring(program, 1);
+  const address = `${baseUrl}/${incident?.name}?step=1`;
+  const taken = mail.mails.length;
+  let mailedLink = '';
+
+  const signedOut = async (): Promise<Page> => {
+    const { page } = await chromium.visitor(baseUrl);
+    await page.goto(address);
+    await page.getByRole('heading', { level: 1, name: 'Sign in' }).waitFor();
+    return page;
+  };
+  const endsAtIncident = async (page: Page): Promise<void> => {
+    await page.waitForURL(address);
+    await page.getByRole('heading', { level: 1, name: 'CPU is busy' }).waitFor();
+  };
+  const atProvider = (page: Page) => page.getByRole('link', { name: /^Sign in with / }).click();
+  /** From the page that says why it failed. */
+  const again = async (page: Page, title: string): Promise<void> => {
+    await page.getByRole('heading', { level: 1, name: title }).waitFor();
+    await page.getByRole('link', { name: 'Sign in' }).click();
+    await page.getByRole('heading', { level: 1, name: 'Sign in' }).waitFor();
+  };
+
+  await t.test('by a mailed link', async (t) => {
+    const page = await signedOut();
+    await page.getByLabel('Email address').fill(EMAIL);
+    await page.getByRole('button', { name: 'Send me a link' }).click();
+    await page.getByRole('heading', { name: 'Look at your mail' }).waitFor();
+    const letter = await until('the mail is there', () => mail.mails.slice(taken).at(-1));
+    mailedLink = /http:\S+svc_link\S+/.exec(bodyOf(letter))?.[0] ?? '';
+    await page.goto(mailedLink);
+    await page.getByRole('button', { name: 'Sign in' }).click();
+    await endsAtIncident(page);
+    t.pass('it ends at the incident, at its step');
+  });
+
+  await t.test('at the identity provider', async (t) => {
+    const page = await signedOut();
+    await atProvider(page);
+    await endsAtIncident(page);
+    t.ok(provider.hasSeenSecret(), 'the provider was asked');
+  });
+
+  await t.test('after it was cancelled at the provider, and begun again', async (t) => {
+    const page = await signedOut();
+    provider.isCancelled = true;
+    await atProvider(page);
+    await again(page, 'Not signed in');
+    provider.isCancelled = false;
+    await atProvider(page);
+    await endsAtIncident(page);
+    t.pass('the way back is kept');
+  });
+
+  await t.test('after a link that was used already', async (t) => {
+    const page = await signedOut();
+    await page.goto(mailedLink);
+    await page.getByRole('button', { name: 'Sign in' }).click();
+    await again(page, 'Refused');
+    await atProvider(page);
+    await endsAtIncident(page);
+    t.pass('the way back is kept');
+  });
+});

@@ -1,0 +1,51 @@
+/** The cap of a destination's open attempts: how it grows and shrinks, and who keeps to it. */
+import fc from 'fast-check';
+import t from 'tap';
+import {
+  ATTEMPT_CAP_MAX,
+  type AttemptEnd,
+  nextAttemptCap,
+} from '../../machines/delivery/attempt-cap.ts';
+
+const end: fc.Arbitrary<AttemptEnd> = fc.record({
+  result: fc.constantFrom('healthy', 'healthy', 'healthy', 'failing', 'neutral'),
+  durationMs: fc.constantFrom(1, 2_000, 2_001, 9_000),
+});
+
+t.test(
+  'it grows with quick answers, shrinks with slow ones, and begins again on failure',
+  async (t) => {
+    fc.assert(
+      fc.property(fc.array(end, { maxLength: 300 }), fc.constantFrom(1, 8, 64), (ends, max) => {
+        let cap = 1;
+        for (const each of ends) {
+          const next = nextAttemptCap(cap, each, max);
+          const isQuick = each.result === 'healthy' && each.durationMs <= 2_000;
+          if (next < 1 || next > max) return false;
+          if (each.result === 'failing' && next !== 1) return false;
+          if (each.result === 'neutral' && next !== cap) return false;
+          if (isQuick && next !== Math.min(cap + 1, max)) return false;
+          // A slow endpoint keeps as many as every healthy one had before caps grew: eight.
+          if (each.result === 'healthy' && !isQuick && next > Math.max(8, cap / 2)) return false;
+          if (each.result === 'healthy' && next < Math.min(cap, 8)) return false;
+          cap = next;
+        }
+        return true;
+      }),
+      { numRuns: 500 },
+    );
+    t.pass();
+  },
+);
+
+t.test('63 quick answers make it 64, three slow ones eight, and one failure one', async (t) => {
+  const quick: AttemptEnd = { result: 'healthy', durationMs: 20 };
+  const slow: AttemptEnd = { result: 'healthy', durationMs: 3_000 };
+  let cap = 1;
+  for (let i = 0; i < 63; i++) cap = nextAttemptCap(cap, quick, ATTEMPT_CAP_MAX);
+  t.equal(cap, 64);
+  t.equal(nextAttemptCap(cap, quick, ATTEMPT_CAP_MAX), 64);
+  for (let i = 0; i < 3; i++) cap = nextAttemptCap(cap, slow, ATTEMPT_CAP_MAX);
+  t.equal(cap, 8);
+  t.equal(nextAttemptCap(cap, { result: 'failing', durationMs: 1 }, ATTEMPT_CAP_MAX), 1);
+});

@@ -1,0 +1,76 @@
+/**
+ * Every page of routes.ts in Chromium (`every-page.ts`) with its data, with none, and of something
+ * that is not there, in both themes, on a phone and on a desk; then dialogs that are open.
+ */
+import t from 'tap';
+import type { PageName } from '../../../../src/dashboard/routes.ts';
+import { needs } from '../../../support/components.ts';
+import {
+  DESK,
+  type EveryPage,
+  type Look,
+  PHONE,
+  startEveryPage,
+} from '../../../support/every-page.ts';
+
+/**
+ * Every rule once at each width and once in each theme. What the other theme changes at a width is
+ * colours alone.
+ */
+const VIEWS: Look['views'] = [
+  { size: DESK, theme: 'light', rules: 'all' },
+  { size: DESK, theme: 'dark', rules: 'colours' },
+  { size: PHONE, theme: 'dark', rules: 'all' },
+  { size: PHONE, theme: 'light', rules: 'colours' },
+];
+
+t.test('every page of the table, with data and without', needs('chromium'), async (t) => {
+  t.setTimeout(230_000);
+  const pages = await startEveryPage(t);
+  await t.test('has no violation of axe-core, in each theme and width', async (t) => {
+    await pages.lookAt(t, await looksOf(pages));
+  });
+
+  await t.test('nor has a dialog that is open, or a tab', async (t) => {
+    const examples = await pages.examplesOf('owner');
+    const looks = OPENED.map(({ page, query = '', button }): Look => {
+      const { path = '' } = examples.find((example) => example.page === page) ?? {};
+      const name = `${page}${query} ${button}`;
+      return { name, path: path + query, views: VIEWS, ...(button && { button }) };
+    });
+    await pages.lookAt(t, looks);
+  });
+});
+
+/** What a page shows only on request: by a query, or a button that opens a dialog. */
+const OPENED: readonly {
+  readonly page: PageName;
+  readonly query?: string;
+  readonly button?: string;
+}[] = [
+  { page: 'alertRule', query: '?view=replay' },
+  { page: 'alertRule', button: 'Delete' },
+  { page: 'home', button: 'Create project' },
+  { page: 'incident', button: 'Snooze' },
+  { page: 'members', button: 'Invite a member' },
+  { page: 'memberKeys', button: 'Create key' },
+  { page: 'serviceAccounts', button: 'Create service account' },
+  { page: 'serviceAccount', button: 'Disable' },
+  { page: 'destination', button: 'Pause' },
+  { page: 'ciConnection', button: 'Edit name and permissions' },
+  { page: 'ciVerification', button: 'Reject' },
+  { page: 'audit', button: 'Export' },
+];
+
+/** Each page with its data, with none, and of something that is not there. */
+async function looksOf({ examplesOf, busy }: EveryPage): Promise<Look[]> {
+  return (await examplesOf('owner')).flatMap(({ page, path }) => {
+    const segments = path.split('/').length;
+    const empty = path.replace(`/${busy.name}`, `/${busy.empty}`);
+    return [
+      { name: page, path, views: VIEWS },
+      ...(segments === 4 ? [{ name: `${page} without data`, path: empty, views: VIEWS }] : []),
+      ...(segments === 5 ? [{ name: `${page} that is not there`, path: empty, views: VIEWS }] : []),
+    ];
+  });
+}

@@ -1,0 +1,127 @@
+/**
+ * Three members on three nats-servers, as a user starts them, through every fault that they must
+ * survive, under load. Times are printed, not judged.
+ */
+import t, { type Test } from 'tap';
+import { componentPath, needs } from '../../support/components.ts';
+import {
+  callAt,
+  cutOwner,
+  examine,
+  findingsOf,
+  killLeader,
+  killOwner,
+  NOTHING_FOUND,
+  revokeKey,
+  type Scenario,
+  scenarioSettings,
+  startScenario,
+  suspendOwner,
+  untilReady,
+  untilWebhook,
+} from '../../support/member-scenario.ts';
+import { masterKeyFile, startMembers } from '../../support/members.ts';
+import { startNatsServer } from '../../support/nats-server.ts';
+import { dataFolder, runToEnd, until } from '../../support/program.ts';
+
+const nats = 'nats-server 2.15.1';
+const REVOCATIONS = 20;
+t.setTimeout(1_200_000);
+
+const faults: Readonly<Record<string, (scenario: Scenario) => Promise<number>>> = {
+  'nothing happens': untilWebhook,
+  'the owner is killed': killOwner,
+  'the owner is suspended for 20 s': suspendOwner,
+  'the owner is cut off for 20 s': cutOwner,
+  'the leader of SAMPLES_0 is killed': (scenario) => killLeader(scenario, 'SAMPLES_0'),
+  'the leader of EVENTS is killed': (scenario) => killLeader(scenario, 'EVENTS'),
+  'the leader of CLUSTER is killed': (scenario) => killLeader(scenario, 'CLUSTER'),
+};
+
+t.test(
+  'whatever happens to three members, nothing acknowledged is lost',
+  needs(nats),
+  async (t) => {
+    const scenario = await startScenario(t, { vms: 48, everyMs: 500 });
+    for (const [what, happen] of Object.entries(faults)) {
+      t.comment(`${what}: a webhook after ${Math.round(await happen(scenario))} ms`);
+    }
+    await revocations(t, scenario);
+    await skewedClock(t, scenario);
+    const { rows, fired, sent, duplicates, ...outcome } = await examine(scenario);
+    t.comment(`${rows} rows, ${fired} incidents, ${sent} messages, ${duplicates} of them twice`);
+    t.same(findingsOf({ rows, fired, sent, duplicates, ...outcome }), NOTHING_FOUND);
+  },
+);
+
+async function revocations(t: Test, scenario: Scenario): Promise<void> {
+  const took: number[] = [];
+  for (let i = 0; i < REVOCATIONS; i++) {
+    const { tookMs, statuses } = await revokeKey(scenario);
+    took.push(tookMs);
+    t.same(statuses, [401, 401, 401], 'a revoked key is refused everywhere');
+  }
+  const median = took.sort((a, b) => a - b)[took.length / 2] ?? 0;
+  t.comment(`revocations are answered after ${Math.round(median)} ms (median)`);
+  const [, , cut] = scenario.cluster.members;
+  const { tookMs, statuses } = await revokeKey(scenario, { meanwhile: () => cut?.cut() });
+  t.same(statuses, [401, 401, 503], 'one that is cut off vouches for no key');
+  t.comment(`with a member cut off a revocation is answered after ${Math.round(tookMs)} ms`);
+  cut?.mend();
+  if (cut) await untilReady(cut);
+}
+
+/** It says so and decides nothing; the others go on. */
+async function skewedClock(t: Test, scenario: Scenario): Promise<void> {
+  const { cluster } = scenario;
+  for (const clockShiftMs of [15_000, -15_000]) {
+    const member = await cluster.add({ clockShiftMs });
+    member.start().catch(() => {});
+    const side = clockShiftMs > 0 ? 'ahead of' : 'behind';
+    const sentence = new RegExp(`clock of this machine is 1[45] s ${side} the clock of NATS`);
+    await until('it says that its clock is wrong', () => sentence.test(member.log()) || undefined);
+    t.equal(await member.isReady(), false);
+    t.comment(`with a wrong clock: a webhook after ${Math.round(await untilWebhook(scenario))} ms`);
+    for (const project of ['demo', '_system']) {
+      const owner = await cluster.ownerOf(project);
+      t.not(owner?.number, member.number, `it does not act for ${project}`);
+    }
+    await member.kill();
+    cluster.remove(member);
+  }
+}
+
+t.test('starts that are refused say why and harm nobody', needs(nats), async (t) => {
+  const cluster = await startMembers(t, 1, scenarioSettings);
+  const [member] = cluster.members;
+  const url = cluster.nats.urls.join(',');
+  const refusal = async (settings: Readonly<Record<string, string>>): Promise<string> => {
+    const { code, text } = await runToEnd(['serve'], {
+      ...{ SVC_DATA: dataFolder(t), SVC_LISTEN: '127.0.0.1:0', SVC_METRICS_LISTEN: 'off' },
+      ...{ ...scenarioSettings, SVC_NATS_URL: url, ...settings },
+    });
+    t.ok(code === 1 || code === 2, `it ends with ${code}`);
+    return text;
+  };
+  t.match(await refusal({ SVC_MASTER_KEY_FILE: masterKeyFile(t) }), /master key/);
+  t.match(await refusal({}), /master key/, 'with none it makes none of its own');
+
+  const plain = await startNatsServer({
+    ...{ program: componentPath(nats), folder: dataFolder(t), jetStream: false },
+  });
+  t.teardown(() => plain.kill());
+  t.match(await refusal({ SVC_NATS_URL: plain.url }), /JetStream/);
+
+  const other = await startNatsServer({ program: componentPath(nats), folder: dataFolder(t) });
+  t.teardown(() => other.kill());
+  const folder = member?.folder ?? '';
+  await member?.stop();
+  const key = { SVC_MASTER_KEY_FILE: cluster.keyFile };
+  const elsewhere = { SVC_DATA: folder, ...key, SVC_NATS_URL: other.url };
+  t.match(await refusal(elsewhere), /history|stream/i, 'a data folder of another cluster');
+
+  await member?.start();
+  const { demo } = cluster;
+  const rules = await callAt(demo.baseUrl, demo, 'monitoring.v1.AlertService/ListAlertRules', {});
+  t.ok(rules, 'after all of it the member answers');
+});

@@ -1,0 +1,112 @@
+/**
+ * Copies of databases at one moment: a writer that counts in three files, one after the other in
+ * each turn, is never seen between two of them.
+ */
+import { existsSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import Database from 'better-sqlite3';
+import t, { type Test } from 'tap';
+import { CopyFailed, copyFrozen } from '../../sqlite/platform/backup/frozen-copy.ts';
+import { openDatabase } from '../../sqlite/platform/database.ts';
+import { systemClock } from '../../streams/platform/clock.ts';
+import { dataFolder } from '../support/program.ts';
+
+const NAMES = ['a.db', 'b.db', 'c.db'];
+
+/** Three databases with a count and some weight, and a writer that raises all counts in a turn. */
+function counters(t: Test) {
+  const folder = dataFolder(t);
+  const databases = NAMES.map((name) => {
+    const database = openDatabase({
+      path: join(folder, name),
+      synchronous: 'NORMAL',
+      migrations: [
+        {
+          id: 1,
+          sql: 'CREATE TABLE n (id INTEGER PRIMARY KEY, count INTEGER, weight BLOB) STRICT',
+        },
+      ],
+    });
+    const insert = database.prepare('INSERT INTO n (count, weight) VALUES (0, randomblob(4000))');
+    for (let i = 0; i < 300; i++) insert.run();
+    return database;
+  });
+  const raises = databases.map((database) =>
+    database.prepare('UPDATE n SET count = count + 1 WHERE id <= 10'),
+  );
+  let writing = true;
+  let count = 0;
+  const write = (): void => {
+    if (!writing) return;
+    for (const raise of raises) raise.run();
+    count++;
+    setImmediate(write);
+  };
+  write();
+  t.teardown(() => {
+    writing = false;
+    for (const database of databases) database.close();
+  });
+  const files = NAMES.map((name) => ({
+    ...{ path: join(folder, name), to: join(folder, `copy-${name}`) },
+    ask: 'SELECT count FROM n WHERE id = 1',
+  }));
+  return { folder, files, count: () => count };
+}
+
+t.test('copies of several databases are of one moment, whoever writes meanwhile', async (t) => {
+  const { files, count } = counters(t);
+  for (let times = 0; times < 3; times++) {
+    let frozenAt = -1;
+    let steps = 0;
+    const before = count();
+    const copies = await copyFrozen({
+      ...{ files, clock: systemClock, signal: AbortSignal.timeout(30_000) },
+      onFrozen: () => {
+        frozenAt = count();
+      },
+      onProgress: () => {
+        steps++;
+      },
+    });
+    t.ok(steps > 0, 'it says how far it is');
+    t.same(
+      copies.flatMap(({ answers }) => answers),
+      NAMES.map(() => ({ count: frozenAt })),
+      'what was asked is of that moment',
+    );
+    const counts = files.map(({ to }) => {
+      const copy = new Database(to, { readonly: true });
+      const found = copy.prepare('SELECT min(count) FROM n WHERE id <= 10').pluck().get();
+      copy.close();
+      return found;
+    });
+    t.same(counts, [frozenAt, frozenAt, frozenAt], 'as are the files');
+    t.ok(count() > before, 'the writer went on meanwhile');
+  }
+});
+
+t.test('a copy that is given up ends', async (t) => {
+  const { files } = counters(t);
+  const giveUp = new AbortController();
+  const copying = copyFrozen({
+    ...{ files, clock: systemClock, signal: giveUp.signal },
+    onFrozen: () => giveUp.abort(new Error('given up')),
+  });
+  await t.rejects(copying, { message: 'given up' });
+});
+
+t.test('a database that cannot be copied is named by its fault', async (t) => {
+  const { files, folder } = counters(t);
+  const options = { clock: systemClock, signal: AbortSignal.timeout(30_000) };
+  const absent = { path: join(folder, 'absent.db'), to: join(folder, 'x.db') };
+  await t.rejects(copyFrozen({ ...options, files: [...files, absent] }), {
+    name: 'CopyFailed',
+    code: 'SQLITE_CANTOPEN',
+  });
+  writeFileSync(join(folder, 'text.db'), 'this is text, and no database at all'.repeat(100));
+  const text = { path: join(folder, 'text.db'), to: join(folder, 'x.db') };
+  const error = await copyFrozen({ ...options, files: [text] }).catch((fault: unknown) => fault);
+  t.ok(error instanceof CopyFailed && error.code === 'SQLITE_NOTADB', String(error));
+  t.notOk(existsSync(join(folder, 'x.db')));
+});

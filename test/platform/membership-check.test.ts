@@ -1,0 +1,127 @@
+/**
+ * What `/readyz` and the metrics say of a member's place in its cluster, over a membership whose
+ * answers are given. How it comes to them is in membership.test.ts.
+ */
+import t from 'tap';
+import { callerReport, createHealth, operatorReport } from '../../src/platform/health.ts';
+import { silentLog } from '../../src/platform/log.ts';
+import { membershipCheck, watchMembership } from '../../src/platform/membership-check.ts';
+import { createMetrics } from '../../src/platform/metrics.ts';
+import { VirtualClock } from '../../streams/platform/clock.ts';
+import { type Membership, soleMember } from '../../streams/platform/membership/membership.ts';
+import { type MemberView, SHARES } from '../../streams/platform/membership/roster.ts';
+
+const SEEN_MS = Date.UTC(2026, 10, 1, 12, 0, 0);
+
+function view(status: MemberView['status'], host: string, pid: number): MemberView {
+  const facts = { node: `node-${pid}`, host, pid, startedMs: 0, address: null, version: '1' };
+  const progress = { applied: 0, decided: 0, floor: 0, heard: {}, unfit: [] };
+  const record = { life: 1, turn: 1, clockMs: 0, clockAheadMs: 0, knows: 0, seenMs: SEEN_MS };
+  const state = status === 'unreachable' ? 'acting' : status;
+  return { ...facts, ...progress, ...record, state, status, shares: [] };
+}
+
+function member(given: Partial<Membership>): Membership {
+  return { ...soleMember('node-1'), isAlone: false, ...given };
+}
+
+const check = (given: Partial<Membership>) => membershipCheck(member(given), new VirtualClock(0))();
+
+t.test('a clock that is 2 s off is degraded with the number; beyond 10 s it is refused', (t) => {
+  t.same(check({ clockAheadMs: () => 2_000 }), { state: 'ready' });
+  t.match(check({ clockAheadMs: () => 3_000 }), {
+    state: 'degraded',
+    reason:
+      'The clock of this machine is 3.0 s ahead of the clock of NATS: set it, e.g. with NTP. ' +
+      'From 10 s on this member decides nothing',
+  });
+  t.match(check({ clockAheadMs: () => -3_210 }), {
+    state: 'degraded',
+    reason: 'The clock of this machine is 3.2 s behind the clock of NATS',
+  });
+  const refusal = () => 'The clock of this machine is 15 s ahead of the clock of NATS';
+  t.match(check({ refusal, clockAheadMs: () => 15_000 }), {
+    ...{ state: 'notReady', reason: refusal(), summary: 'This member is not in its cluster' },
+  });
+  t.end();
+});
+
+t.test('a member that is cut off is not ready, whatever it knows of the others', (t) => {
+  const refusal = () => 'This member may have been replaced, and acts no more until it knows: x';
+  const members = () => [view('unreachable', 'b', 2)];
+  t.match(check({ refusal, members }), { state: 'notReady', reason: /acts no more until/ });
+  t.end();
+});
+
+t.test('who is silent is named with host and time to operators, and to nobody else', (t) => {
+  const both = [view('unreachable', 'vm-b', 42), view('unreachable', 'vm-c', 43)];
+  const members = () => [view('acting', 'vm-a', 1), view('gone', 'vm-d', 4), ...both];
+  const log = silentLog;
+  const health = createHealth({ clock: new VirtualClock(0), log });
+  t.teardown(() => health.close());
+  health.watch({ kind: 'cluster' }, membershipCheck(member({ members }), new VirtualClock(0)));
+  t.same(operatorReport(health.report()), {
+    ready: true,
+    parts: [
+      {
+        ...{ name: 'cluster', state: 'degraded' },
+        reason:
+          'Unreachable: the member on vm-b (process 42) since 2026-11-01T12:00:00.000Z; the member ' +
+          'on vm-c (process 43) since 2026-11-01T12:00:00.000Z. Others act in their place',
+      },
+    ],
+  });
+  t.notMatch(JSON.stringify(callerReport(health.report())), /vm-|2026/);
+  t.match(check({ members: () => [view('gone', 'b', 2), view('joining', 'c', 3)] }), {
+    state: 'ready',
+  });
+  t.end();
+});
+
+t.test(
+  'projects for which nobody acts are degraded after 15 s, and no longer than that',
+  async (t) => {
+    const clock = new VirtualClock(0);
+    let shares = SHARES.slice(0, 60);
+    const members = () => [{ ...view('acting', 'a', 1), shares }];
+    const checked = membershipCheck(member({ members }), clock);
+    t.match(checked(), { state: 'ready' });
+    await clock.advance(15_000);
+    t.match(checked(), { state: 'ready' }, 'they may be on their way from one to another');
+    await clock.advance(1_000);
+    t.match(checked(), {
+      state: 'degraded',
+      reason: /^Nobody acts for 5 of 65 shares of the proj/,
+    });
+    shares = [...SHARES];
+    t.match(checked(), { state: 'ready' });
+    const alone = membershipCheck(soleMember('node-1'), clock);
+    await clock.advance(60_000);
+    t.match(alone(), { state: 'ready' }, 'one process alone has all of them');
+  },
+);
+
+t.test('members by status, shares and the clock are metrics of a cluster alone', async (t) => {
+  const clock = new VirtualClock(0);
+  const textOf = async (given: Partial<Membership>): Promise<string> => {
+    const metrics = createMetrics({ clock, version: 'test' });
+    const health = createHealth({ clock, log: silentLog });
+    watchMembership({ clock, health, metrics }, member(given));
+    const text = await metrics.text();
+    metrics.close();
+    health.close();
+    return text;
+  };
+  const text = await textOf({
+    members: () => [view('acting', 'a', 1), view('acting', 'b', 2), view('unreachable', 'c', 3)],
+    owns: (project) => project === '_system',
+    epochOf: (partition) => (partition < 20 ? 7 : undefined),
+    clockAheadMs: () => -1_250,
+  });
+  t.match(text, /^svc_members\{status="acting"\} 2$/m);
+  t.match(text, /^svc_members\{status="unreachable"\} 1$/m);
+  t.match(text, /^svc_members\{status="gone"\} 0$/m);
+  t.match(text, /^svc_shares_owned 21$/m);
+  t.match(text, /^svc_member_clock_ahead_seconds -1\.25$/m);
+  t.notMatch(await textOf({ isAlone: true }), /svc_members|svc_shares|svc_member_/);
+});

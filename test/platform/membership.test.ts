@@ -1,0 +1,468 @@
+/**
+ * Members and leases: cases on a virtual clock, then a seeded model of members that are suspended, cut
+ * off, killed and started again, with clocks that differ. The invariant: no two act for one share.
+ */
+import t from 'tap';
+import { type Clock, VirtualClock } from '../../streams/platform/clock.ts';
+import { joinCluster, type Membership } from '../../streams/platform/membership/membership.ts';
+import { leaseSubject, SHARES, type Share } from '../../streams/platform/membership/roster.ts';
+import { fraction, type Random, seededRandom } from '../../streams/platform/random.ts';
+import {
+  type Append,
+  partitionOf,
+  type Stream,
+  StreamUnavailable,
+} from '../../streams/platform/stream.ts';
+import { FaultyLog } from '../support/faulty-stream.ts';
+
+const START_MS = Date.UTC(2026, 10, 1);
+
+/** A member's own time: ahead of the world's by `skewMs`; nothing of it happens while it is suspended. */
+class OwnClock implements Clock {
+  isSuspended = false;
+  readonly #world: VirtualClock;
+  readonly #skewMs: number;
+  #due: (() => void)[] = [];
+
+  constructor(world: VirtualClock, skewMs: number) {
+    this.#world = world;
+    this.#skewMs = skewMs;
+  }
+
+  now = () => this.#world.now() + this.#skewMs;
+  elapsed = () => this.#world.elapsed();
+
+  wakeAfter(delayMs: number, wake: () => void) {
+    let isCancelled = false;
+    const run = () => {
+      if (isCancelled) return;
+      if (this.isSuspended) this.#due.push(run);
+      else wake();
+    };
+    const cancel = this.#world.wakeAfter(delayMs, run);
+    return () => {
+      isCancelled = true;
+      cancel();
+    };
+  }
+
+  resume(): void {
+    this.isSuspended = false;
+    for (const wake of this.#due.splice(0)) wake();
+  }
+
+  /** Resolves when the member runs. */
+  running(): Promise<void> {
+    return this.isSuspended ? new Promise((resolve) => this.#due.push(resolve)) : Promise.resolve();
+  }
+}
+
+/** A member's way to the stream, which can be cut and takes its time: `delayMs` each way. */
+function connect(log: FaultyLog, world: VirtualClock, clock: OwnClock) {
+  const inner = log.connect();
+  const wire = {
+    isCut: false,
+    readsNothing: false,
+    delayMs: () => 0,
+    refuses: (_: Append) => false,
+  };
+  const leg = (ms: number) =>
+    new Promise<void>((resolve) => (ms === 0 ? resolve() : void world.wakeAfter(ms, resolve)));
+  const call = async <R>(act: () => Promise<R>): Promise<R> => {
+    if (wire.isCut) throw new StreamUnavailable('Not connected', 'refused');
+    // On the way it is the network's: a member that is suspended now does not stop it.
+    await leg(wire.delayMs());
+    const result = await act();
+    await leg(wire.delayMs());
+    await clock.running();
+    if (wire.isCut) throw new StreamUnavailable('No answer', 'unknown');
+    return result;
+  };
+  const read: Stream['read'] = (options) => {
+    const reading = inner.read(options);
+    return {
+      close: () => reading.close(),
+      async *[Symbol.asyncIterator]() {
+        for await (const message of reading) {
+          // Messages follow each other on their way: a slow one does not slow down all that come after.
+          await leg(Math.floor(wire.delayMs() / 10));
+          await clock.running();
+          if (wire.isCut) throw new StreamUnavailable('The read broke off', 'refused');
+          while (wire.readsNothing) await leg(100);
+          yield message;
+        }
+      },
+    };
+  };
+  const stream: Stream = {
+    ensure: (spec) => call(() => inner.ensure(spec)),
+    compare: (spec) => call(() => inner.compare(spec)),
+    state: (name) =>
+      call(async () => ({
+        ...(await inner.state(name)),
+        ...(name === 'EVENTS' && { lastSequence: events.last }),
+      })),
+    async append(append) {
+      if (wire.refuses(append)) throw new StreamUnavailable('Refused', 'refused');
+      return call(() => inner.append(append));
+    },
+    ...{ read, consume: (spec) => inner.consume(spec) },
+    truncate: async () => {},
+    health: () => inner.health(),
+    close: () => inner.close(),
+  };
+  return { stream, wire };
+}
+
+/** Where EVENTS ends. */
+const events = { last: 0 };
+
+interface Started {
+  readonly clock: OwnClock;
+  readonly wire: ReturnType<typeof connect>['wire'];
+  member: Membership | undefined;
+  /** Position in EVENTS that it says it has applied. */
+  applied: number;
+}
+
+let members = 0;
+
+/** Has joined once its `member` is there, and takes its part at once. */
+function start(log: FaultyLog, world: VirtualClock, more: { skewMs?: number; lock?: string } = {}) {
+  const clock = new OwnClock(world, more.skewMs ?? 0);
+  const { stream, wire } = connect(log, world, clock);
+  const node = `node-${String(++members).padStart(4, '0')}`;
+  const started: Started = { clock, wire, member: undefined, applied: 0 };
+  const joining = joinCluster({
+    ...{ stream, clock },
+    self: {
+      ...{ node, host: 'h', pid: members, startedMs: world.now(), version: '1' },
+      ...(more.lock !== undefined && { lock: more.lock }),
+    },
+  }).then((member) => {
+    const rest = { address: null, decided: 0, floor: 1, heard: {}, unfit: [] };
+    member.report(() => ({ applied: started.applied, ...rest }));
+    member.begin();
+    started.member = member;
+  });
+  // One that cannot join is started again by the model.
+  joining.catch(() => {});
+  return started;
+}
+
+async function settle(): Promise<void> {
+  for (let turns = 0; turns < 20; turns++) await new Promise((resolve) => setImmediate(resolve));
+}
+
+async function pass(world: VirtualClock, ms: number): Promise<void> {
+  for (let passed = 0; passed < ms; passed += 50) {
+    await world.advance(50);
+    await settle();
+  }
+}
+
+function world() {
+  const clock = new VirtualClock(START_MS);
+  return { clock, log: new FaultyLog({ clock }) };
+}
+
+/** One project of each partition. */
+const PROJECTS = new Map<Share, string>([['_system', '_system']]);
+for (let i = 0; PROJECTS.size < SHARES.length; i++) PROJECTS.set(partitionOf(`p${i}`), `p${i}`);
+
+function owned({ member }: Started): Share[] {
+  return SHARES.filter((share) => member?.owns(PROJECTS.get(share) as string));
+}
+
+/** Shares that exactly one of them acts for, and those that several act for. */
+function shared(started: readonly Started[]) {
+  const counts = Map.groupBy(started.flatMap(owned), (share) => share);
+  const several = [...counts].filter(([, all]) => all.length > 1).map(([share]) => share);
+  return { single: counts.size - several.length, several };
+}
+
+t.test('live members share everything, about evenly, and nothing twice', async (t) => {
+  const { clock, log } = world();
+  const first = start(log, clock);
+  await pass(clock, 2_000);
+  t.equal(owned(first).length, SHARES.length, 'one alone acts for everything');
+  const three = [first, start(log, clock), start(log, clock)];
+  await pass(clock, 8_000);
+  t.same(shared(three), { single: SHARES.length, several: [] });
+  for (const each of three) t.ok(owned(each).length >= 8, `${owned(each).length} of 65`);
+  const epochs = owned(three[1] as Started).map((share) =>
+    share === '_system' ? 1 : (three[1]?.member?.epochOf(share) ?? 0),
+  );
+  t.ok(epochs.every((epoch) => epoch >= 1));
+});
+
+t.test(
+  'the shares of a killed member pass to the others within 7 s, in later epochs',
+  async (t) => {
+    const { clock, log } = world();
+    const three = [start(log, clock), start(log, clock), start(log, clock)];
+    await pass(clock, 8_000);
+    const [dead, ...others] = three as [Started, Started, Started];
+    const lost = owned(dead).filter((share) => share !== '_system') as number[];
+    const epochs = new Map(lost.map((share) => [share, dead.member?.epochOf(share) ?? 0]));
+    dead.clock.isSuspended = true;
+    await pass(clock, 4_000);
+    t.same(owned(dead), [], 'it would do nothing if it woke up now');
+    t.ok(shared(others).single < SHARES.length, 'nobody has taken over yet');
+    await pass(clock, 3_000);
+    t.same(shared(others), { single: SHARES.length, several: [] });
+    for (const share of lost) {
+      const epoch = others.map(({ member }) => member?.epochOf(share)).find((each) => each);
+      t.ok((epoch ?? 0) > (epochs.get(share) ?? 0));
+    }
+    const seen = others[0]?.member?.members().find(({ node }) => node === dead.member?.node);
+    t.match(seen, { status: 'unreachable', shares: [] });
+  },
+);
+
+t.test('a lease that cannot be read is nobody’s, and claimed', async (t) => {
+  const { clock, log } = world();
+  const row = { stream: 'CLUSTER', subject: leaseSubject(7), data: Buffer.from('{"v":9}') };
+  log.store(row, false);
+  const one = start(log, clock);
+  await pass(clock, 2_000);
+  t.equal(owned(one).length, SHARES.length);
+});
+
+t.test('a member that leaves hands over at once', async (t) => {
+  const { clock, log } = world();
+  const [first, second] = [start(log, clock), start(log, clock)];
+  await pass(clock, 8_000);
+  await first.member?.leave();
+  await pass(clock, 500);
+  t.equal(owned(second).length, SHARES.length);
+  t.same(owned(first), []);
+  t.match(first.member?.refusal(), 'left its cluster');
+});
+
+t.test(
+  'a hand-over of which one row was refused gives nothing back that others have',
+  async (t) => {
+    const { clock, log } = world();
+    const first = start(log, clock);
+    await pass(clock, 2_000);
+    // It hears late what the other hears at once.
+    first.wire.delayMs = () => 200;
+    let refused: string | undefined;
+    let times = 0;
+    first.wire.refuses = ({ subject }) => {
+      if (subject.startsWith('svc.cluster.leases')) refused ??= subject;
+      return subject === refused && times++ < 10;
+    };
+    const second = start(log, clock);
+    const several = new Set<Share>();
+    for (let i = 0; i < 240; i++) {
+      await pass(clock, 50);
+      for (const share of shared([first, second]).several) several.add(share);
+    }
+    t.ok(times > 10);
+    t.same([...several], [], 'no share was acted for by both');
+    t.same(shared([first, second]).single, SHARES.length, 'and every one by somebody in the end');
+  },
+);
+
+t.test('a member that is started again on its data folder need not wait', async (t) => {
+  const { clock, log } = world();
+  const first = start(log, clock, { lock: 'boot 1, file 7' });
+  await pass(clock, 2_000);
+  first.clock.isSuspended = true;
+  const again = start(log, clock, { lock: 'boot 1, file 7' });
+  await pass(clock, 1_000);
+  t.equal(owned(again).length, SHARES.length);
+});
+
+t.test(
+  'a predecessor in a data folder is gone, another silent member is unreachable',
+  async (t) => {
+    const { clock, log } = world();
+    const [watcher, killed, other] = [
+      start(log, clock),
+      start(log, clock, { lock: 'boot 1, file 7' }),
+      start(log, clock, { lock: 'boot 1, file 8' }),
+    ];
+    await pass(clock, 2_000);
+    killed.clock.isSuspended = true;
+    other.clock.isSuspended = true;
+    const lastMs = clock.now();
+    await pass(clock, 8_000);
+    const statuses = () => watcher.member?.members().map(({ status }) => status);
+    t.same(statuses(), ['acting', 'unreachable', 'unreachable']);
+    const seen = watcher.member?.members().map(({ seenMs }) => seenMs) ?? [];
+    const isOwnLast = seen.slice(1).every((ms) => ms > lastMs - 1_500 && ms <= lastMs);
+    t.ok(isOwnLast, 'since the last record of its own');
+    start(log, clock, { lock: 'boot 1, file 7' });
+    await pass(clock, 2_000);
+    t.same(statuses(), ['acting', 'gone', 'unreachable', 'acting']);
+  },
+);
+
+t.test('a member that is cut off acts no more, and says so', async (t) => {
+  const { clock, log } = world();
+  const [first, second] = [start(log, clock), start(log, clock)];
+  await pass(clock, 8_000);
+  first.wire.isCut = true;
+  await pass(clock, 4_250);
+  t.same(owned(first), []);
+  t.match(first.member?.refusal(), /acts no more until it knows/);
+  await pass(clock, 3_000);
+  t.equal(owned(second).length, SHARES.length);
+  first.wire.isCut = false;
+  await pass(clock, 8_000);
+  t.same(shared([first, second]), { single: SHARES.length, several: [] });
+  t.equal(first.member?.refusal(), undefined);
+});
+
+t.test('a member that writes and reads nothing back is replaced', async (t) => {
+  const { clock, log } = world();
+  const [first, second] = [start(log, clock), start(log, clock)];
+  await pass(clock, 8_000);
+  t.ok(owned(first).length > 0);
+  first.wire.readsNothing = true;
+  await pass(clock, 5_000);
+  t.same(owned(first), [], 'it does nothing by itself');
+  await pass(clock, 25_000);
+  t.equal(owned(second).length, SHARES.length);
+  first.wire.readsNothing = false;
+  await pass(clock, 30_000);
+  t.same(shared([first, second]), { single: SHARES.length, several: [] });
+  t.ok(owned(first).length > 0, 'it takes its part again');
+});
+
+t.test('a wrong clock is measured; beyond 10 s its member holds nothing', async (t) => {
+  const { clock, log } = world();
+  const right = start(log, clock);
+  const near = start(log, clock, { skewMs: -3_000 });
+  const far = start(log, clock, { skewMs: 15_000 });
+  await pass(clock, 10_000);
+  t.equal(near.member?.clockAheadMs(), -3_000);
+  t.ok(owned(near).length > 0);
+  t.equal(far.member?.clockAheadMs(), 15_000);
+  t.same(owned(far), []);
+  t.match(far.member?.refusal(), 'The clock of this machine is 15 s ahead of the clock of NATS');
+  t.same(shared([right, near]), { single: SHARES.length, several: [] });
+});
+
+t.test(
+  'the barrier waits for each live member, and for a silent one until it is dead',
+  async (t) => {
+    const { clock, log } = world();
+    const three = [start(log, clock), start(log, clock), start(log, clock)] as const;
+    await pass(clock, 2_000);
+    const [first, second, third] = three;
+    let isOver = false;
+    const wait = () => {
+      isOver = false;
+      const signal = new AbortController().signal;
+      return first.member?.untilApplied(7, signal).then(() => {
+        isOver = true;
+      });
+    };
+    void wait();
+    second.applied = 7;
+    second.member?.announce();
+    await pass(clock, 100);
+    t.notOk(isOver, 'the third has not applied it');
+    third.applied = 9;
+    third.member?.announce();
+    await pass(clock, 50);
+    t.ok(isOver, 'what is announced is waited for no longer than it takes');
+    third.clock.isSuspended = true;
+    third.applied = 0;
+    void first.member?.untilApplied(20, new AbortController().signal).then(() => {
+      isOver = true;
+    });
+    second.applied = 20;
+    isOver = false;
+    await pass(clock, 4_000);
+    t.notOk(isOver);
+    t.match(third.member?.refusal(), /acts no more/, 'it would refuse credentials by now');
+    await pass(clock, 2_500);
+    t.ok(isOver);
+  },
+);
+
+t.test('a member that comes back vouches for nothing before it has caught up', async (t) => {
+  const { clock, log } = world();
+  const [first, second] = [start(log, clock), start(log, clock)];
+  await pass(clock, 8_000);
+  t.equal(first.member?.refusal(), undefined);
+  first.wire.isCut = true;
+  await pass(clock, 6_000);
+  events.last = 12;
+  t.teardown(() => {
+    events.last = 0;
+  });
+  first.wire.isCut = false;
+  await pass(clock, 3_000);
+  t.match(first.member?.refusal(), 'This member was cut off, and reads what has happened');
+  t.equal(second.member?.refusal(), undefined);
+  first.applied = 12;
+  await pass(clock, 100);
+  t.equal(first.member?.refusal(), undefined);
+});
+
+t.test('a clock that is set while it runs is noticed at once', async (t) => {
+  const { clock, log } = world();
+  const one = start(log, clock);
+  await pass(clock, 2_000);
+  t.ok(owned(one).length > 0);
+  clock.jump(20_000);
+  t.match(one.member?.refusal(), '20 s ahead of the clock of NATS');
+  t.same(owned(one), []);
+  clock.jump(-20_000);
+  t.equal(one.member?.refusal(), undefined);
+});
+
+/** Something happens to one of them. */
+function disturb({ clock, wire }: Started, random: Random): void {
+  const what = fraction(random);
+  if (clock.isSuspended) clock.resume();
+  else if (wire.isCut) wire.isCut = false;
+  else if (what < 0.45) clock.isSuspended = true;
+  else if (what < 0.9) wire.isCut = true;
+  else wire.delayMs = () => Math.floor(fraction(random) ** 4 * 3_000);
+}
+
+for (const seed of [1, 2, 3, 4]) {
+  t.test(`no two act for one share, whatever happens to them (seed ${seed})`, async (t) => {
+    const random = seededRandom(seed);
+    const { clock, log } = world();
+    const skewed = () =>
+      start(log, clock, { skewMs: Math.round((fraction(random) - 0.5) * 30_000) });
+    const all = [skewed(), start(log, clock), skewed(), start(log, clock)];
+    const twice = new Set<Share>();
+    let [moments, covered] = [0, 0];
+    for (let steps = 0; steps < 1_200; steps++) {
+      await clock.advance(250);
+      for (let turns = 0; turns < 6; turns++) await new Promise((done) => setImmediate(done));
+      // A suspended member does nothing: what counts is what it finds when it goes on.
+      const { single, several } = shared(all.filter((each) => !each.clock.isSuspended));
+      for (const share of several) twice.add(share);
+      moments++;
+      if (single === SHARES.length) covered++;
+      const one = all[Math.floor(fraction(random) * all.length)];
+      if (one && fraction(random) < 0.04) disturb(one, random);
+    }
+    t.same([...twice], []);
+    t.ok(covered > moments / 5, `everything has its owner at ${covered} of ${moments} moments`);
+    for (const { clock: own, wire } of all) {
+      Object.assign(wire, { isCut: false, delayMs: () => 5 });
+      own.resume();
+    }
+    await pass(clock, 20_000);
+    t.same(shared(all), { single: SHARES.length, several: [] }, 'once all is well, each has one');
+    const epochs = new Map<string, number>();
+    for (const { subject, data } of log.messages) {
+      if (!subject.startsWith(leaseSubject(0).slice(0, -1))) continue;
+      const { epoch } = JSON.parse(Buffer.from(data).toString()) as { epoch: number };
+      t.equal(epoch, (epochs.get(subject) ?? epoch - 1) + 1);
+      t.ok(epoch > START_MS / 1000, 'above those of a table before this one');
+      epochs.set(subject, epoch);
+    }
+  });
+}

@@ -1,0 +1,47 @@
+/**
+ * One accepted attempt for each delivery. A receiver may get a message a second time only where the
+ * sender could not know, or could not record, that the first was accepted: the answer was lost, or
+ * its member was in trouble between the answer and the next attempt.
+ */
+import type { Received } from '../endpoints.ts';
+import type { Run } from '../run.ts';
+import type { Facts } from './facts.ts';
+import type { Problem } from './problem.ts';
+
+export function* acceptedTwice(run: Run, { steps }: Facts): Generator<Problem> {
+  const opened = new Map<string, number>();
+  for (const { step, sentMs } of steps) {
+    const { machine, event } = step;
+    if (machine !== 'delivery' || event.type !== 'cleared') continue;
+    opened.set(String(event.attemptId), sentMs);
+  }
+  const byDelivery = Map.groupBy(run.outside.received, ({ deliveryId }) => deliveryId);
+  for (const [delivery, received] of byDelivery) {
+    for (const [i, first] of received.entries()) {
+      const next = received[i + 1];
+      if (!next || !first.accepted || !isKnown(first)) continue;
+      // The next one was decided when it was opened.
+      const untilMs = opened.get(next.attemptId) ?? next.elapsedMs;
+      if (isExcused(run, first, untilMs)) continue;
+      const text =
+        `${first.address} accepted ${first.attemptId} of ${delivery}, and ${first.member} got ` +
+        `the answer; ${next.member} sent ${next.attemptId} as well`;
+      yield { invariant: 'one accepted attempt for each delivery', text, atMs: next.elapsedMs };
+    }
+  }
+}
+
+/** Did its sender hear that it was accepted? */
+function isKnown({ answered }: Received): boolean {
+  return answered.outcome === 'accepted';
+}
+
+/** How long it may take to record an outcome where appends are lost, ms. */
+const RECORD_MS = 6_000;
+
+function isExcused({ cluster }: Run, { member, answered }: Received, untilMs: number): boolean {
+  const fromMs = answered.elapsedMs;
+  const sender = cluster.members.find(({ name }) => name === member);
+  const end = Math.max(untilMs, fromMs + RECORD_MS);
+  return !sender?.isWellIn(fromMs, end) || cluster.isLeaderlessIn(fromMs, end);
+}

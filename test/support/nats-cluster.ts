@@ -1,0 +1,118 @@
+/**
+ * Three real nats-servers in one cluster, for a test: on free loopback ports, each with a store of
+ * its own, killed by their process ids at the end.
+ */
+import { mkdirSync } from 'node:fs';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { type JetStreamManager, jetstreamManager, type StreamInfo } from '@nats-io/jetstream';
+import { connect } from '@nats-io/transport-node';
+import {
+  freePort,
+  type NatsServer,
+  type NatsServerOptions,
+  startNatsServer,
+} from './nats-server.ts';
+
+export interface NatsCluster {
+  readonly servers: readonly NatsServer[];
+  readonly urls: readonly string[];
+  /** The server that leads the stream now. */
+  leaderOf(stream: string): Promise<NatsServer>;
+  /** Resolves once three copies of a stream can be made, or led, again. */
+  untilWhole(): Promise<void>;
+  /** SIGKILL of all. */
+  kill(): Promise<void>;
+}
+
+const SERVERS = [1, 2, 3];
+const WHOLE_MS = 90_000;
+let tries = 0;
+
+/** A cluster in which streams with three copies can be made. Throws when it is not within 60 s. */
+export async function startNatsCluster(
+  options: Pick<NatsServerOptions, 'program' | 'folder' | 'settings'>,
+): Promise<NatsCluster> {
+  const { program, folder, settings = '' } = options;
+  const ports = await Promise.all(SERVERS.map(() => freePort()));
+  const routes = ports.map((port) => `"nats://127.0.0.1:${port}"`).join(', ');
+  const starting = SERVERS.map((number, place) => {
+    const own = join(folder, `nats-${number}`);
+    mkdirSync(own, { recursive: true });
+    const lines = [
+      `server_name: nats-${number}`,
+      // Clients keep to the addresses that they were given: a test may have put a line in between.
+      `cluster { name: test, listen: "127.0.0.1:${ports[place]}", routes: [${routes}], no_advertise: true }`,
+      settings,
+    ];
+    return startNatsServer({ program, folder: own, settings: lines.join('\n') });
+  });
+  const started = await Promise.allSettled(starting);
+  const servers = started.flatMap((one) => (one.status === 'fulfilled' ? [one.value] : []));
+  const kill = async () => void (await Promise.all(servers.map((server) => server.kill())));
+  const cluster = clusterOf(servers, kill);
+  try {
+    for (const one of started) if (one.status === 'rejected') throw one.reason;
+    await cluster.untilWhole();
+    return cluster;
+  } catch (error) {
+    await kill();
+    throw error;
+  }
+}
+
+function clusterOf(servers: readonly NatsServer[], kill: () => Promise<void>): NatsCluster {
+  const urls = servers.map(({ url }) => url);
+  return {
+    ...{ servers, urls, kill },
+    async leaderOf(stream) {
+      const leader = await managed(urls, async ({ streams }) => {
+        const { cluster } = await streams.info(stream);
+        return cluster?.leader;
+      });
+      const server = servers[Number(leader?.split('-')[1]) - 1];
+      if (server === undefined) throw new Error(`Nobody leads ${stream}`);
+      return server;
+    },
+    async untilWhole() {
+      const endMs = performance.now() + WHOLE_MS;
+      for (;;) {
+        try {
+          return await managed(urls, assertWhole);
+        } catch (error) {
+          if (performance.now() > endMs) throw error;
+          await sleep(200);
+        }
+      }
+    },
+  };
+}
+
+/** Makes a stream on all three servers, waits for its copies, and removes all of it. */
+async function assertWhole({ streams }: JetStreamManager): Promise<void> {
+  // A name of its own each time: an earlier one may be half made.
+  const name = `WHOLE_${++tries}`;
+  try {
+    await streams.add({ name, subjects: [name], num_replicas: 3 });
+    assertCopies(await streams.info(name));
+  } finally {
+    await streams.delete(name).catch(() => {});
+  }
+}
+
+function assertCopies({ cluster }: StreamInfo): void {
+  const current = cluster?.replicas?.filter((replica) => replica.current) ?? [];
+  if (current.length !== 2) throw new Error(`${current.length + 1} of 3 copies are current`);
+}
+
+async function managed<R>(
+  urls: readonly string[],
+  act: (manager: JetStreamManager) => Promise<R>,
+): Promise<R> {
+  const nats = await connect({ servers: [...urls], timeout: 2_000 });
+  try {
+    return await act(await jetstreamManager(nats, { checkAPI: false, timeout: 4_000 }));
+  } finally {
+    await nats.close();
+  }
+}

@@ -1,0 +1,18 @@
+/** What is sealed under an id, in a map of the test's, which it can look into. */
+import type { SecretStore } from '../../sqlite/platform/secrets/secret-store.ts';
+
+export function secretsIn(
+  values: Map<string, Uint8Array>,
+  onWrite: () => void = () => {},
+): Pick<SecretStore, 'get' | 'update'> {
+  return {
+    get: (id) => values.get(id),
+    update: async (id, _purpose, change) => {
+      const changed = change(values.get(id));
+      if (changed === undefined) return values.get(id);
+      onWrite();
+      values.set(id, changed);
+      return changed;
+    },
+  };
+}

@@ -1,0 +1,51 @@
+/** A whole service in this process, for tests that start several: a start costs less than a process. */
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import type { Test } from 'tap';
+import { silentLog } from '../../src/platform/log.ts';
+import { loadConfig } from '../../src/platform/settings/config.ts';
+import { createService } from '../../src/service/service.ts';
+import { type Demo, type Program, until } from './program.ts';
+
+/**
+ * A service in this process on free ports, as `startProgram` shows one; stopped with the test. A stop
+ * is no kill, but the backup it has made by then is the same.
+ */
+export async function startService(
+  t: Test,
+  folder: string,
+  more: Readonly<Record<string, string>> = {},
+): Promise<Program> {
+  const settings = { SVC_DATA: folder, SVC_LISTEN: '127.0.0.1:0', SVC_COLLECT: 'none', ...more };
+  const service = await createService({
+    settings: loadConfig([], { ...settings, SVC_METRICS_LISTEN: 'off' }).settings,
+    log: silentLog,
+  });
+  t.teardown(() => service.stop());
+  const get = async (path: string) => {
+    const answer = await fetch(service.address + path);
+    return { status: answer.status, text: await answer.text() };
+  };
+  await until('readiness', async () => ((await get('/readyz')).status === 200 ? true : undefined));
+  const demo = JSON.parse(readFileSync(join(folder, 'demo.json'), 'utf8')) as Demo;
+  const stop = async () => {
+    await service.stop();
+    return 0;
+  };
+  return {
+    ...{ demo, pid: process.pid, log: () => '', get, stop, kill: async () => void (await stop()) },
+    async call(method, request, key = demo.apiKey) {
+      const { status, headers, text } = await post(`${demo.baseUrl}/svc.${method}`, request, key);
+      return { status, headers, body: JSON.parse(text) as Record<string, unknown> };
+    },
+  };
+}
+
+async function post(url: string, request: unknown, key: string) {
+  const answer = await fetch(url, {
+    method: 'POST',
+    headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json' },
+    body: JSON.stringify(request),
+  });
+  return { status: answer.status, headers: answer.headers, text: await answer.text() };
+}
