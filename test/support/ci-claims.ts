@@ -4,7 +4,10 @@ import { githubClaims } from './ci-issuer.ts';
 
 type Claims = Readonly<Record<string, unknown>>;
 
-/** By the kind; of `issuer`, at a time in Unix seconds. */
+/**
+ * By the kind; of `issuer`, at a time in Unix seconds. Each is of another job: the tokens of Buildkite
+ * and CircleCI have no `jti`, and two of one job made in the same second would be the same token.
+ */
 export function genuineClaims(
   issuedSeconds: number,
   issuer: string,
@@ -32,7 +35,7 @@ export function genuineClaims(
       ...jwt,
       ...{ organization_slug: 'acme', pipeline_slug: 'app', organization_id: 'o-1' },
       ...{ pipeline_id: 'p-1', build_number: 1, build_branch: 'main', build_commit: 'abc' },
-      ...{ build_tag: null, step_key: 'deploy', job_id: 'j-1', agent_id: 'a-1' },
+      ...{ build_tag: null, step_key: 'deploy', job_id: crypto.randomUUID(), agent_id: 'a-1' },
       ...{ build_source: 'webhook', runner_environment: 'buildkite-hosted' },
       'agent_tag:queue': 'default',
     },
@@ -41,7 +44,7 @@ export function genuineClaims(
       'oidc.circleci.com/org-id': 'o-1',
       'oidc.circleci.com/project-id': 'p-1',
       'oidc.circleci.com/context-ids': ['c-1', 'c-2'],
-      'oidc.circleci.com/job-id': 'j-1',
+      'oidc.circleci.com/job-id': crypto.randomUUID(),
       'oidc.circleci.com/pipeline-definition-id': 'd-1',
       'oidc.circleci.com/pipeline-id': 'l-1',
       'oidc.circleci.com/workflow-id': 'w-1',

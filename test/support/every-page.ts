@@ -90,11 +90,17 @@ async function lookAtOne(t: Test, look: Look, { page, problems }: Visitor): Prom
     await show(view);
     const found = rules === 'none' ? [] : await violationsOf(page, rules);
     t.same(found, [], `${name}, ${size.width} px, ${theme}`);
-    const width = await page.evaluate('document.documentElement.scrollWidth');
-    t.equal(width, size.width, `${name} is as wide as ${size.width} px`);
+    t.equal(await widthOf(page, size.width), size.width, `${name} is as wide as ${size.width} px`);
   }
   t.notOk(await page.locator('main b, main i').count(), `${name}: markup stays text`);
   t.same(problems.splice(0).filter(isUnexpected), [], name);
+}
+
+/** Of the page, px: that of the screen once it fits, since charts follow when they are drawn again. */
+async function widthOf(page: Page, screen: number): Promise<unknown> {
+  const width = 'document.documentElement.scrollWidth';
+  await page.waitForFunction(`${width} === ${screen}`, null, { timeout: 10_000 }).catch(() => {});
+  return page.evaluate(width);
 }
 
 /** What axe-core finds on the page as it is, a line each. */
