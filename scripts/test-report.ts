@@ -1,7 +1,8 @@
 /**
  * The report of a test run: one line a failed test with what explains it, one line a file, then
- * what was skipped, and as the very last line `N passed, N failed` (`, N skipped`). A result is one
- * test at the top of its file; whatever is nested below only explains a failure.
+ * what was skipped, which files passed only when they were run again, and as the very last line
+ * `N passed, N failed` (`, N skipped`). A result is one test at the top of its file; whatever is nested
+ * below only explains a failure.
  */
 import { Parser, type Result } from 'tap-parser';
 
@@ -26,8 +27,9 @@ export interface FileReport {
 export class Report {
   readonly #print: (text: string) => void;
   readonly #skipped = new Map<string, string[]>();
-  #passed = 0;
-  #failed = 0;
+  readonly #counts = new Map<string, { passed: number; failed: number }>();
+  /** Files that failed and were taken back. */
+  readonly #again = new Set<string>();
 
   constructor(print: (text: string) => void) {
     this.#print = print;
@@ -35,7 +37,18 @@ export class Report {
 
   /** Whether something passed and nothing failed. */
   get ok(): boolean {
-    return this.#passed > 0 && this.#failed === 0;
+    return this.#sum('passed') > 0 && this.#sum('failed') === 0;
+  }
+
+  /** Names of the files in which something failed. */
+  get failedFiles(): string[] {
+    return [...this.#counts].flatMap(([name, { failed }]) => (failed > 0 ? [name] : []));
+  }
+
+  /** Takes back what was counted of a file, which is run again. What was printed stays. */
+  takeBack(name: string): void {
+    this.#counts.delete(name);
+    this.#again.add(name);
   }
 
   /** `name` is the file's, as it is reported. */
@@ -48,7 +61,7 @@ export class Report {
     parser.on('assert', (result: Result) => {
       hasResults = true;
       isExplained ||= !result.ok && !result.skip;
-      this.#count(`${name} > ${result.name}`, result);
+      this.#count(name, result);
     });
     parser.on('complete', ({ ok }: { ok: boolean }) => {
       isWhole = ok && hasResults;
@@ -59,7 +72,7 @@ export class Report {
         parser.end();
         const ok = isWhole && end.exitCode === 0 && !end.timedOut;
         // A file that ends outside of its tests has no result of its own: it counts as one failure.
-        if (!ok && !isExplained) this.#fail(`${name} as a whole`, { ...end, hasResults });
+        if (!ok && !isExplained) this.#fail(name, `${name} as a whole`, { ...end, hasResults });
         this.#print(`${ok ? 'ok    ' : 'not ok'} ${name} (${Math.round(elapsedMs)} ms)\n`);
       },
     };
@@ -71,22 +84,37 @@ export class Report {
       this.#print(`skipped ${names.length}: ${reason}\n`);
       for (const name of names) this.#print(`  ${name}\n`);
     }
+    const unsteady = [...this.#again].filter((name) => this.#countsOf(name).failed === 0);
+    if (unsteady.length > 0) this.#print(`unsteady ${unsteady.length}: passed when run again\n`);
+    for (const name of unsteady) this.#print(`  ${name}\n`);
     const skipped = [...this.#skipped.values()].flat().length;
     const tail = skipped > 0 ? `, ${skipped} skipped` : '';
-    this.#print(`${this.#passed} passed, ${this.#failed} failed${tail}\n`);
+    this.#print(`${this.#sum('passed')} passed, ${this.#sum('failed')} failed${tail}\n`);
   }
 
-  #count(name: string, { ok, skip, diag }: Result): void {
+  #sum(kind: 'passed' | 'failed'): number {
+    return [...this.#counts.values()].reduce((sum, counts) => sum + counts[kind], 0);
+  }
+
+  #countsOf(file: string): { passed: number; failed: number } {
+    const counts = this.#counts.get(file) ?? { passed: 0, failed: 0 };
+    this.#counts.set(file, counts);
+    return counts;
+  }
+
+  #count(file: string, { ok, skip, name, diag }: Result): void {
+    const path = `${file} > ${name}`;
     if (skip) {
       const reason = typeof skip === 'string' ? skip : 'no reason given';
-      this.#skipped.set(reason, [...(this.#skipped.get(reason) ?? []), name]);
-    } else if (ok) this.#passed++;
-    else this.#fail(name, diag);
+      const names = this.#skipped.get(reason) ?? [];
+      if (!names.includes(path)) this.#skipped.set(reason, [...names, path]);
+    } else if (ok) this.#countsOf(file).passed++;
+    else this.#fail(file, path, diag);
   }
 
-  #fail(name: string, diagnosis: object | null): void {
-    this.#failed++;
-    this.#print(`FAILED ${name}\n${described(diagnosis)}`);
+  #fail(file: string, path: string, diagnosis: object | null): void {
+    this.#countsOf(file).failed++;
+    this.#print(`FAILED ${path}\n${described(diagnosis)}`);
   }
 
   /** Reports each failed assertion where it was made, whatever it is nested in. */

@@ -3,6 +3,9 @@
  * take longest first, so that the end waits for none of them. Each file is reported as `node FILE`
  * would report it, without the time that each would need to load the program. Those below `test/long`
  * are run only when they are named: `npm run test:long`, or all by `npm test test`.
+ *
+ * A few files that drive browsers and other programs may fail because the others keep the machine
+ * busy. They are run once more, alone. What passes then is reported as unsteady, with its first failure.
  */
 import { globSync } from 'node:fs';
 import { normalize } from 'node:path';
@@ -17,6 +20,11 @@ const JOBS = 4;
 const ALONE = 'test/e2e/alone/';
 /** Soaks, whose code `npm test` runs for a shorter time: left out unless they are named. */
 const LONG = 'test/long/';
+
+/** Files that may be run once more: those that drive browsers, machines and whole clusters. */
+const AGAIN = ['test/dashboard/', 'test/e2e/', LONG];
+/** When more have failed, it is not the machine. */
+const AGAIN_MAX = 3;
 
 /** Those that take longest: many wait most of their time, and with others beside them it is free. */
 const FIRST = [
@@ -68,6 +76,12 @@ async function main(): Promise<void> {
   const beside = files.filter((file) => !isAlone(file)).values();
   await Promise.all(Array.from({ length: JOBS }, () => runFiles(beside, report)));
   await runFiles(files.filter(isAlone).values(), report);
+  const failed = report.failedFiles;
+  const mayPass = failed.every((file) => AGAIN.some((folder) => file.startsWith(folder)));
+  if (mayPass && failed.length <= AGAIN_MAX) {
+    for (const file of failed) report.takeBack(file);
+    await runFiles(failed.values(), report);
+  }
   report.end();
   process.exitCode = report.ok ? 0 : 1;
 }
