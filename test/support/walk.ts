@@ -69,7 +69,10 @@ export async function walk(
 ): Promise<void> {
   await t.test(operation, async (t) => {
     const from = visitor.requested.length;
-    await run(t, visitor.page);
+    await run(t, visitor.page).catch(async (error: Error) => {
+      const shown = await visitor.page.locator('body').innerText();
+      throw new Error(`${error.message}\nThe page shows:\n${shown}`, { cause: error });
+    });
     const called = visitor.requested.slice(from).map((path) => path.split('/').at(-1) ?? '');
     for (const method of operations[operation])
       t.ok(called.includes(method), `${method} is called`);

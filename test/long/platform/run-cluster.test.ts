@@ -32,6 +32,8 @@ function startCluster(t: Test, folder: string) {
     until(String(pattern), () => {
       if (child.exitCode !== null) throw new Error(`It has ended:\n${text}`);
       return text.match(pattern) ?? undefined;
+    }).catch((error: Error) => {
+      throw new Error(`${error.message}, but:\n${text.slice(-3000)}`);
     });
   return { says, stop, exited };
 }
