@@ -65,7 +65,8 @@ async function start(scope: Scope, folder: string): Promise<Started> {
   const child: ChildProcess = spawn(process.execPath, [program, 'serve'], {
     env: {
       ...{ PATH: process.env.PATH, HOME: process.env.HOME, SVC_DATA: folder },
-      ...{ SVC_LISTEN: `127.0.0.1:${port}`, SVC_METRICS_LISTEN: 'off', SVC_COLLECT: 'none' },
+      ...{ SVC_COLLECT: 'none', SVC_DEMO: 'on' },
+      ...{ SVC_LISTEN: `127.0.0.1:${port}`, SVC_METRICS_LISTEN: 'off' },
     },
     stdio: 'ignore',
   });
@@ -96,7 +97,10 @@ async function isReady(port: number): Promise<boolean> {
 async function register(scope: Scope, folder: string): Promise<void> {
   const started = await start(scope, folder);
   const file = join(folder, 'demo.json');
-  if (!existsSync(file)) throw new Error('No demo.json');
+  for (let tries = 0; !existsSync(file); tries++) {
+    if (tries * POLL_MS > START_MS_MAX) throw new Error('No demo.json in a minute');
+    await new Promise((resolve) => setTimeout(resolve, POLL_MS));
+  }
   const api = new Api(JSON.parse(readFileSync(file, 'utf8')) as Demo);
   const row = { observedMs: Date.now(), sequence: 1, usedRatio: 0.2 };
   await api.write(Array.from({ length: VMS }, (_, n) => memoryRow(n, row)));

@@ -7,7 +7,7 @@
 import { INSTANCE_LIMIT } from '../../machines/alerting/alert-rule.ts';
 import type { Clock } from '../../streams/platform/clock.ts';
 import { itemsOf } from '../../streams/platform/commit/page.ts';
-import type { Ownership } from '../../streams/platform/ownership.ts';
+import type { Ownership } from '../../streams/platform/membership/membership.ts';
 import { pause } from '../../streams/platform/pause.ts';
 import type { Draft, Host, ProjectView } from '../platform/host/host-port.ts';
 import { liveInstances } from '../platform/host/live-instances.ts';

@@ -7,7 +7,7 @@
 import type { AlertRuleSpec } from '../../machines/alerting/alert-rule.ts';
 import type { Clock } from '../../streams/platform/clock.ts';
 import type { Commit } from '../../streams/platform/commit/commit.ts';
-import type { Ownership } from '../../streams/platform/ownership.ts';
+import type { Ownership } from '../../streams/platform/membership/membership.ts';
 import { pause, Sleep } from '../../streams/platform/pause.ts';
 import { partitionOf, type Stream, StreamUnavailable } from '../../streams/platform/stream.ts';
 import { OPERATORS, type RetiredVm, type RulesEntry } from '../../streams/telemetry/entry.ts';

@@ -5,7 +5,7 @@
  */
 import type { CancelWakeUp, Clock } from '../../streams/platform/clock.ts';
 import type { Commit, InstanceStep } from '../../streams/platform/commit/commit.ts';
-import type { Ownership } from '../../streams/platform/ownership.ts';
+import type { Ownership } from '../../streams/platform/membership/membership.ts';
 import { type Random, ulid } from '../../streams/platform/random.ts';
 import type { Stream } from '../../streams/platform/stream.ts';
 import { activePeople } from '../alerting/eligible.ts';

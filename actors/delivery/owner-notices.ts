@@ -9,7 +9,7 @@ import { DELIVERY_LIFETIME_MS } from '../../machines/delivery/retry-schedule.ts'
 import type { Clock } from '../../streams/platform/clock.ts';
 import { type Actor, type Commit, SYSTEM_PROJECT } from '../../streams/platform/commit/commit.ts';
 import { itemsOf } from '../../streams/platform/commit/page.ts';
-import type { Ownership } from '../../streams/platform/ownership.ts';
+import type { Ownership } from '../../streams/platform/membership/membership.ts';
 import { pause } from '../../streams/platform/pause.ts';
 import { activePeople } from '../alerting/eligible.ts';
 import type { NoticeBody } from '../alerting/notices.ts';

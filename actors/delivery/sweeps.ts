@@ -5,7 +5,7 @@
  * projects. Many rows are handled over many turns of the event loop.
  */
 import type { CancelWakeUp, Clock } from '../../streams/platform/clock.ts';
-import type { Ownership } from '../../streams/platform/ownership.ts';
+import type { Ownership } from '../../streams/platform/membership/membership.ts';
 import type { Host, Instance } from '../platform/host/host-port.ts';
 import { TimeSlices } from '../platform/time-slices.ts';
 import { kindOf } from './attempt.ts';

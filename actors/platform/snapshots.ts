@@ -4,7 +4,7 @@
  */
 import type { Clock } from '../../streams/platform/clock.ts';
 import { SYSTEM_PROJECT } from '../../streams/platform/commit/commit.ts';
-import type { Ownership } from '../../streams/platform/ownership.ts';
+import type { Ownership } from '../../streams/platform/membership/membership.ts';
 import { pause } from '../../streams/platform/pause.ts';
 import { type Random, ulid } from '../../streams/platform/random.ts';
 import {

@@ -5,7 +5,7 @@
  */
 import type { Clock } from '../../streams/platform/clock.ts';
 import { SYSTEM_PROJECT } from '../../streams/platform/commit/commit.ts';
-import type { Ownership } from '../../streams/platform/ownership.ts';
+import type { Ownership } from '../../streams/platform/membership/membership.ts';
 import { Sleep } from '../../streams/platform/pause.ts';
 import { partitionOf, type Stream, StreamUnavailable } from '../../streams/platform/stream.ts';
 import type { LivenessReport } from '../../streams/telemetry/entry.ts';

@@ -7,7 +7,7 @@
 import type { Clock } from '../../streams/platform/clock.ts';
 import { SYSTEM_PROJECT } from '../../streams/platform/commit/commit.ts';
 import { itemsOf } from '../../streams/platform/commit/page.ts';
-import type { Ownership } from '../../streams/platform/ownership.ts';
+import type { Ownership } from '../../streams/platform/membership/membership.ts';
 import { pause } from '../../streams/platform/pause.ts';
 import type { Host } from '../platform/host/host-port.ts';
 import { isRetryable } from '../platform/retryable.ts';

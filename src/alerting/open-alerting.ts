@@ -10,8 +10,7 @@ import type { ClockNotes } from '../../actors/telemetry/ingest/clock-notes.ts';
 import type { IngestLimits } from '../../actors/telemetry/ingest/ingest-limits.ts';
 import { tick } from '../../actors/telemetry/ticker.ts';
 import type { History } from '../../sqlite/telemetry/history/store/store.ts';
-import type { Membership } from '../../streams/platform/membership/membership.ts';
-import type { Ownership } from '../../streams/platform/ownership.ts';
+import type { Membership, Ownership } from '../../streams/platform/membership/membership.ts';
 import type { Stream } from '../../streams/platform/stream.ts';
 import { faulty, ready } from '../platform/health.ts';
 import type { LostWork, RoomBase } from '../platform/room-base.ts';
@@ -29,11 +28,10 @@ export interface AlertingOptions extends RoomBase {
 
 export function openAlerting(options: AlertingOptions) {
   const { host, stream, history, clock, clocks, ingestLimits, metrics, log, health } = options;
-  const { member, ownership } = options;
+  const { ownership } = options;
   const edgeFaults = metrics.counter('svc_edge_faults_total', 'Edges that could not be decided');
   const evaluator = new SamplePipeline({
     ...{ host, stream, clock, history, ownership, recovery: history },
-    decidedBy: (partition) => member.decidedBy(partition),
     clockAhead: (sinceMs) => clocks.ahead(sinceMs),
     onFault(what, error) {
       edgeFaults.inc();

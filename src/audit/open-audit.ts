@@ -7,7 +7,7 @@ import type { RunningHost } from '../../actors/platform/host/host.ts';
 import type { Part } from '../../actors/platform/supervision.ts';
 import { CommitReader } from '../../sqlite/platform/control/commit-reader.ts';
 import type { SecretStore } from '../../sqlite/platform/secrets/secret-store.ts';
-import type { Ownership } from '../../streams/platform/ownership.ts';
+import type { Ownership } from '../../streams/platform/membership/membership.ts';
 import { replaceFileDurably, syncFolderSoon } from '../platform/durable-file.ts';
 import type { LostWork, RoomBase } from '../platform/room-base.ts';
 import type { Settings } from '../platform/settings/settings.ts';

@@ -6,7 +6,7 @@
 import { resolve } from 'node:path';
 import { SchemaMismatch } from '../../sqlite/platform/database.ts';
 import { FolderLocked } from '../../sqlite/platform/lock-file.ts';
-import { WrongMasterKey } from '../../sqlite/platform/secrets/seal.ts';
+import { WrongMasterKey } from '../../sqlite/platform/secrets/secret-file.ts';
 import { type Clock, systemClock } from '../../streams/platform/clock.ts';
 import { HistoryMismatch } from '../../streams/platform/commit/chain.ts';
 import { UnknownCommitFormat } from '../../streams/platform/commit/codec.ts';

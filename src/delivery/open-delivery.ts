@@ -17,7 +17,7 @@ import type { Host } from '../../actors/platform/host/host-port.ts';
 import type { Part } from '../../actors/platform/supervision.ts';
 import type { SecretStore } from '../../sqlite/platform/secrets/secret-store.ts';
 import type { Clock } from '../../streams/platform/clock.ts';
-import type { Ownership } from '../../streams/platform/ownership.ts';
+import type { Ownership } from '../../streams/platform/membership/membership.ts';
 import type { Random } from '../../streams/platform/random.ts';
 import type { Stream } from '../../streams/platform/stream.ts';
 import type { Closers } from '../platform/closers.ts';

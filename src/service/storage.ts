@@ -23,8 +23,8 @@ import { openDatabase } from '../../sqlite/platform/database.ts';
 import { openEmbeddedStream } from '../../sqlite/platform/embedded-stream/embedded-stream.ts';
 import { type FolderLock, lockFolder } from '../../sqlite/platform/lock-file.ts';
 import { openOnceStore } from '../../sqlite/platform/once-store.ts';
-import { keyIdOf } from '../../sqlite/platform/secrets/seal.ts';
 import { assertSharedKey, sealedSpec } from '../../sqlite/platform/secrets/sealed-stream.ts';
+import { keyIdOf } from '../../sqlite/platform/secrets/secret-file.ts';
 import { openSecretStore, type SecretStore } from '../../sqlite/platform/secrets/secret-store.ts';
 import { openSharedSecrets } from '../../sqlite/platform/secrets/shared-secrets.ts';
 import { HISTORY_FILE } from '../../sqlite/telemetry/history/history-file.ts';
@@ -34,6 +34,7 @@ import { eventsStream } from '../../streams/platform/commit/events.ts';
 import type { JetStream } from '../../streams/platform/jetstream/jetstream-stream.ts';
 import { onceSpec, openStreamOnceStore } from '../../streams/platform/jetstream/once-store.ts';
 import type { StreamCopies } from '../../streams/platform/jetstream/stream-copies.ts';
+import type { Ownership } from '../../streams/platform/membership/membership.ts';
 import {
   joinCluster,
   type Membership,
@@ -42,7 +43,6 @@ import {
 } from '../../streams/platform/membership/membership.ts';
 import { clusterSpec } from '../../streams/platform/membership/roster.ts';
 import type { OnceStore } from '../../streams/platform/once-store.ts';
-import type { Ownership } from '../../streams/platform/ownership.ts';
 import { type Random, systemRandom, ulid } from '../../streams/platform/random.ts';
 import { snapshotsStream } from '../../streams/platform/snapshots.ts';
 import type { Stream } from '../../streams/platform/stream.ts';

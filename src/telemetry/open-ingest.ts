@@ -3,7 +3,7 @@ import type { ProjectLimitsReader } from '../../actors/platform/project-limits.t
 import { ClockNotes } from '../../actors/telemetry/ingest/clock-notes.ts';
 import { countSamples, createIngest } from '../../actors/telemetry/ingest/ingest.ts';
 import { IngestLimits, type IngestRates } from '../../actors/telemetry/ingest/ingest-limits.ts';
-import { PartitionWriter } from '../../actors/telemetry/ingest/partition-writer.ts';
+import { PartitionWriter } from '../../actors/telemetry/sample-log.ts';
 import type { Datacenters } from '../../actors/vms/datacenters.ts';
 import type { VmRegistry } from '../../actors/vms/vm-directory.ts';
 import type { History } from '../../sqlite/telemetry/history/store/store.ts';

@@ -4,7 +4,7 @@
  */
 import t from 'tap';
 import { tick } from '../../actors/telemetry/ticker.ts';
-import { soleOwner } from '../../streams/platform/ownership.ts';
+import { soleOwner } from '../../streams/platform/membership/membership.ts';
 import {
   type AlertingWorld,
   type AppendFault,
@@ -311,11 +311,9 @@ async function beside(t: Parameters<typeof openAlertingWorld>[0]) {
     ...soleOwner,
     owns: () => member.isOwner,
     epochOf: () => (member.isOwner ? 1 : undefined),
-  };
-  const running = await world.startEvaluator(undefined, {
-    ownership,
     decidedBy: () => member.decided,
-  });
+  };
+  const running = await world.startEvaluator(undefined, { ownership });
   await world.saveRule({ destinationNames: [hook] });
   await world.until('the rule is applied', () => world.rule().value === 'active');
   world.run((signal) => tick(world, signal));

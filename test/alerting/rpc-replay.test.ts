@@ -18,7 +18,7 @@ import { HistoryView } from '../../sqlite/telemetry/history/store/history-view.t
 import { createContents, limitsOf, renderers } from '../../src/delivery/notify/notifier.ts';
 import { type RuleReplayRequest, replayRule } from '../../src/replay/rule-replay.ts';
 import { withQueryDeadline } from '../../src/telemetry/query/threads/query-threads.ts';
-import { soleOwner } from '../../streams/platform/ownership.ts';
+import { soleOwner } from '../../streams/platform/membership/membership.ts';
 import { seededRandom } from '../../streams/platform/random.ts';
 import {
   ORIGIN,

@@ -4,7 +4,7 @@
  */
 import t, { type Test } from 'tap';
 import { type DueAttempt, publishDue } from '../../actors/delivery/work-queue.ts';
-import type { Ownership } from '../../streams/platform/ownership.ts';
+import type { Ownership } from '../../streams/platform/membership/membership.ts';
 import { seededRandom } from '../../streams/platform/random.ts';
 import { PROJECT } from '../support/alerting-on-host.ts';
 import {
@@ -17,7 +17,7 @@ import {
 } from '../support/scripted-delivery.ts';
 
 const nobody: Ownership = {
-  ...{ owns: () => false, epochOf: () => undefined },
+  ...{ owns: () => false, epochOf: () => undefined, decidedBy: () => undefined },
   onChange: () => () => {},
 };
 
@@ -130,6 +130,7 @@ t.test('the queue of a project that another member acts for is dropped', async (
   const listeners = new Set<() => void>();
   const ownership: Ownership = {
     ...{ owns: () => isOwner, epochOf: () => (isOwner ? 1 : undefined) },
+    decidedBy: () => undefined,
     onChange(listener) {
       listeners.add(listener);
       return () => void listeners.delete(listener);

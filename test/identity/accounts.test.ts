@@ -12,7 +12,7 @@ import { createLog, type Log } from '../../src/platform/log.ts';
 import { loadConfig } from '../../src/platform/settings/config.ts';
 import { createService } from '../../src/service/service.ts';
 import { systemClock } from '../../streams/platform/clock.ts';
-import { soleOwner } from '../../streams/platform/ownership.ts';
+import { soleOwner } from '../../streams/platform/membership/membership.ts';
 import {
   change,
   decisionsOf,

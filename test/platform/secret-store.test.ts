@@ -18,7 +18,7 @@ import { join } from 'node:path';
 import Database from 'better-sqlite3';
 import t, { type Test } from 'tap';
 import { FolderLocked, lockFolder } from '../../sqlite/platform/lock-file.ts';
-import { SealBroken, WrongMasterKey } from '../../sqlite/platform/secrets/seal.ts';
+import { SealBroken, WrongMasterKey } from '../../sqlite/platform/secrets/secret-file.ts';
 import {
   type LocalSecretStore,
   openSecretStore,

@@ -19,7 +19,7 @@ import { joinFromSnapshot } from '../../src/service/joining.ts';
 import { systemClock, VirtualClock } from '../../streams/platform/clock.ts';
 import { EVENTS_STREAM } from '../../streams/platform/commit/events.ts';
 import { openJetStream } from '../../streams/platform/jetstream/jetstream-stream.ts';
-import { soleOwner } from '../../streams/platform/ownership.ts';
+import { soleOwner } from '../../streams/platform/membership/membership.ts';
 import { systemRandom } from '../../streams/platform/random.ts';
 import {
   newestSnapshot,

@@ -23,8 +23,7 @@ import { type Part, type Supervision, supervise } from '../../actors/platform/su
 import { ClockNotes } from '../../actors/telemetry/ingest/clock-notes.ts';
 import { createIngest } from '../../actors/telemetry/ingest/ingest.ts';
 import type { Ingest } from '../../actors/telemetry/ingest/ingest-port.ts';
-import { PartitionWriter } from '../../actors/telemetry/ingest/partition-writer.ts';
-import { samplesSpec } from '../../actors/telemetry/sample-log.ts';
+import { PartitionWriter, samplesSpec } from '../../actors/telemetry/sample-log.ts';
 import { tick } from '../../actors/telemetry/ticker.ts';
 import { Datacenters } from '../../actors/vms/datacenters.ts';
 import { VmRegistry } from '../../actors/vms/vm-directory.ts';
@@ -33,12 +32,12 @@ import { createContents } from '../../src/delivery/notify/notifier.ts';
 import { createAuthenticator } from '../../src/identity/auth/authenticator.ts';
 import type { Authenticator } from '../../src/platform/access/authenticator.ts';
 import { mintSecret } from '../../src/platform/keys.ts';
+import type { Ownership } from '../../streams/platform/membership/membership.ts';
 import {
   joinCluster,
   type Membership,
   soleMember,
 } from '../../streams/platform/membership/membership.ts';
-import type { Ownership } from '../../streams/platform/ownership.ts';
 import { pause } from '../../streams/platform/pause.ts';
 import type { Stream } from '../../streams/platform/stream.ts';
 import { Connection, type Wire } from './connection.ts';
@@ -198,17 +197,13 @@ export class Process implements Sender {
     this.kill();
   }
 
-  #pipeline(
-    { host, stream, clock, ownership, membership }: Core,
-    clocks: ClockNotes,
-  ): SamplePipeline {
+  #pipeline({ host, stream, clock, ownership }: Core, clocks: ClockNotes): SamplePipeline {
     const { planted, machine } = this.#options;
     return new SamplePipeline({
       ...{ clock, stream: planted?.samples?.(stream) ?? stream, ownership },
       host: planted?.host?.('evaluator', host) ?? host,
       history: machine.history,
       clockAhead: (sinceMs) => clocks.ahead(sinceMs),
-      decidedBy: (partition) => membership.decidedBy(partition),
       onFault: (what, error) => this.#fault(what, error),
     });
   }

@@ -22,8 +22,12 @@ import { allInstances } from '../../actors/platform/host/live-instances.ts';
 import { runTimers } from '../../actors/platform/host/timers.ts';
 import { createIngest } from '../../actors/telemetry/ingest/ingest.ts';
 import type { Ingest } from '../../actors/telemetry/ingest/ingest-port.ts';
-import { PartitionWriter } from '../../actors/telemetry/ingest/partition-writer.ts';
-import { SAMPLES_STREAM, SampleLogReader, samplesSpec } from '../../actors/telemetry/sample-log.ts';
+import {
+  PartitionWriter,
+  SAMPLES_STREAM,
+  SampleLogReader,
+  samplesSpec,
+} from '../../actors/telemetry/sample-log.ts';
 import type { IngestRow } from '../../actors/vms/sent-row.ts';
 import { VmRegistry } from '../../actors/vms/vm-directory.ts';
 import type { AlertRuleContext, AlertRuleSpec } from '../../machines/alerting/alert-rule.ts';
@@ -33,7 +37,7 @@ import { openInstanceStore } from '../../sqlite/platform/control/instance-store.
 import { openDatabase } from '../../sqlite/platform/database.ts';
 import { openEmbeddedStream } from '../../sqlite/platform/embedded-stream/embedded-stream.ts';
 import { VirtualClock } from '../../streams/platform/clock.ts';
-import { soleOwner } from '../../streams/platform/ownership.ts';
+import { soleOwner } from '../../streams/platform/membership/membership.ts';
 import { seededRandom } from '../../streams/platform/random.ts';
 import { type Append, type Stream, StreamUnavailable } from '../../streams/platform/stream.ts';
 import { sealedIn } from './sealed-in-memory.ts';
@@ -186,7 +190,7 @@ interface Core {
 }
 
 type EvaluatorPorts = Partial<
-  Pick<EvaluatorDeps, 'onFault' | 'newest' | 'clockAhead' | 'ownership' | 'decidedBy'>
+  Pick<EvaluatorDeps, 'onFault' | 'newest' | 'clockAhead' | 'ownership'>
 >;
 
 /** A new evaluator and reader, from the log's first sequence; `stop` ends both. */

@@ -20,8 +20,7 @@ import { ProjectLimitsReader } from '../../actors/platform/project-limits.ts';
 import { ClockNotes } from '../../actors/telemetry/ingest/clock-notes.ts';
 import { createIngest } from '../../actors/telemetry/ingest/ingest.ts';
 import { IngestLimits } from '../../actors/telemetry/ingest/ingest-limits.ts';
-import { PartitionWriter } from '../../actors/telemetry/ingest/partition-writer.ts';
-import { samplesSpec } from '../../actors/telemetry/sample-log.ts';
+import { PartitionWriter, samplesSpec } from '../../actors/telemetry/sample-log.ts';
 import { VmRegistry } from '../../actors/vms/vm-directory.ts';
 import { machineDefinitions } from '../../machines/audit/registry.ts';
 import { openInstanceStore } from '../../sqlite/platform/control/instance-store.ts';
@@ -50,7 +49,7 @@ import { QueryThreads } from '../../src/telemetry/query/threads/query-threads.ts
 import { createVmQueries } from '../../src/telemetry/query/vm/vm-queries.ts';
 import { openEnrolments } from '../../src/vms/open-vms.ts';
 import { VirtualClock } from '../../streams/platform/clock.ts';
-import { soleOwner } from '../../streams/platform/ownership.ts';
+import { soleOwner } from '../../streams/platform/membership/membership.ts';
 import { type Random, seededRandom } from '../../streams/platform/random.ts';
 import { testAnonymousLimits } from './anonymous-limits.ts';
 import { testBounds } from './bounds.ts';

@@ -25,7 +25,7 @@ import type { DestinationContext } from '../../machines/delivery/destination.ts'
 import { limitsOf } from '../../src/delivery/notify/notifier.ts';
 import { instanceIdOf } from '../../streams/alerting/evaluation/notification-diff.ts';
 import { SYSTEM_PROJECT } from '../../streams/platform/commit/commit.ts';
-import { soleOwner } from '../../streams/platform/ownership.ts';
+import { soleOwner } from '../../streams/platform/membership/membership.ts';
 import { seededRandom } from '../../streams/platform/random.ts';
 import type { Edge } from '../../streams/telemetry/entry.ts';
 import { by, openAlertingWorld, PROJECT, RULE, type WorldOptions } from './alerting-on-host.ts';

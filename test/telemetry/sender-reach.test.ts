@@ -7,8 +7,7 @@
 import t, { type Test } from 'tap';
 import { createIngest } from '../../actors/telemetry/ingest/ingest.ts';
 import type { WriteAnswer } from '../../actors/telemetry/ingest/ingest-port.ts';
-import { PartitionWriter } from '../../actors/telemetry/ingest/partition-writer.ts';
-import { pastEntries } from '../../actors/telemetry/sample-log.ts';
+import { PartitionWriter, pastEntries } from '../../actors/telemetry/sample-log.ts';
 import { Datacenters } from '../../actors/vms/datacenters.ts';
 import type { IngestRow, SenderReach } from '../../actors/vms/sent-row.ts';
 import { type VmBody, VmRegistry } from '../../actors/vms/vm-directory.ts';

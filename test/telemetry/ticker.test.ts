@@ -2,7 +2,7 @@
 import t from 'tap';
 import { appendEntry, pastEntries, pastMarkers } from '../../actors/telemetry/sample-log.ts';
 import { TICK_MS, tick } from '../../actors/telemetry/ticker.ts';
-import { soleOwner } from '../../streams/platform/ownership.ts';
+import { soleOwner } from '../../streams/platform/membership/membership.ts';
 import { partitionOf } from '../../streams/platform/stream.ts';
 import { openAlertingWorld, START_MS } from '../support/alerting-on-host.ts';
 

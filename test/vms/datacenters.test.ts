@@ -1,7 +1,7 @@
 /** Whether a data center is stale: by silence alone, and live again by rows alone. */
 import t, { type Test } from 'tap';
 import { createIngest } from '../../actors/telemetry/ingest/ingest.ts';
-import { PartitionWriter } from '../../actors/telemetry/ingest/partition-writer.ts';
+import { PartitionWriter } from '../../actors/telemetry/sample-log.ts';
 import { Datacenters } from '../../actors/vms/datacenters.ts';
 import type { IngestRow } from '../../actors/vms/sent-row.ts';
 import { VmRegistry } from '../../actors/vms/vm-directory.ts';

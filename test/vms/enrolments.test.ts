@@ -10,7 +10,7 @@ import { runTimers } from '../../actors/platform/host/timers.ts';
 import type { VmBody } from '../../actors/vms/vm-directory.ts';
 import { parseKey, parseSecret } from '../../src/platform/keys.ts';
 import { openEnrolments } from '../../src/vms/open-vms.ts';
-import { soleOwner } from '../../streams/platform/ownership.ts';
+import { soleOwner } from '../../streams/platform/membership/membership.ts';
 import { Refusal } from '../../streams/platform/refusal.ts';
 import { DAY_MS, HOUR_MS, START_MS, startWorld, tester } from '../support/host-in-memory.ts';
 

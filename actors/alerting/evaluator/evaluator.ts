@@ -18,7 +18,7 @@ import {
 import type { EvaluationState } from '../../../streams/alerting/evaluation/state.ts';
 import type { Clock } from '../../../streams/platform/clock.ts';
 import type { Actor } from '../../../streams/platform/commit/commit.ts';
-import type { Ownership } from '../../../streams/platform/ownership.ts';
+import type { Ownership } from '../../../streams/platform/membership/membership.ts';
 import { pause } from '../../../streams/platform/pause.ts';
 import { Refusal } from '../../../streams/platform/refusal.ts';
 import { partitionOf, type Stream } from '../../../streams/platform/stream.ts';
@@ -74,8 +74,6 @@ export interface SamplePipelineDeps {
   readonly clock: Clock;
   readonly history: HistoryWriter;
   readonly ownership: Ownership;
-  /** See `EdgeCommitsDeps`. */
-  readonly decidedBy?: (partition: number) => number | undefined;
   /** Rows that history had no room for; see `recoverRows`. Absent: it always has room. */
   readonly recovery?: RowRecovery;
   /** See `EvaluatorDeps`. */
@@ -348,10 +346,6 @@ export interface EdgeCommitsDeps {
   readonly host: Host;
   readonly clock: Clock;
   readonly ownership: Ownership;
-  /**
-   * Position in SAMPLES up to which the owner of a partition has decided. Absent: nobody else is one.
-   */
-  readonly decidedBy?: (partition: number) => number | undefined;
   /** An edge could not be decided, by a fault of ours. Absent: that ends the evaluation. */
   readonly onFault?: (what: string, error: unknown) => void;
 }
@@ -427,7 +421,7 @@ export class EdgeCommits {
     const waiting = this.#waiting.get(partition);
     const isOwner = () => this.#deps.ownership.epochOf(partition) !== undefined;
     for (let first = waiting?.[0]; waiting && first; first = waiting[0]) {
-      const isDecided = first.sequence <= (this.#deps.decidedBy?.(partition) ?? 0);
+      const isDecided = first.sequence <= (this.#deps.ownership.decidedBy(partition) ?? 0);
       if (!isDecided) {
         if (!isOwner()) return;
         await this.#decideEntry(first, signal);

@@ -6,7 +6,7 @@
 import type { Clock } from '../../../streams/platform/clock.ts';
 import type { Actor, Commit } from '../../../streams/platform/commit/commit.ts';
 import type { DueTimer } from '../../../streams/platform/commit/projection.ts';
-import type { Ownership } from '../../../streams/platform/ownership.ts';
+import type { Ownership } from '../../../streams/platform/membership/membership.ts';
 import { pause, Sleep } from '../../../streams/platform/pause.ts';
 import { isRetryable } from '../retryable.ts';
 import type { RunningHost } from './host.ts';

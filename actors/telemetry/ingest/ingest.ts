@@ -16,6 +16,7 @@ import { oneLine } from '../../platform/plain-text.ts';
 import { ProjectShares } from '../../platform/project-shares.ts';
 import type { IngestRow, SenderReach } from '../../vms/sent-row.ts';
 import type { RegisteredVm, VmRegistry } from '../../vms/vm-directory.ts';
+import type { PartitionWriter } from '../sample-log.ts';
 import { type CheckedRows, checkedRows, type PlacedRow, withoutSeries } from './checked-rows.ts';
 import type { ClockNotes } from './clock-notes.ts';
 import { IngestLimits, type IngestRates, isSameList } from './ingest-limits.ts';
@@ -26,7 +27,6 @@ import type {
   WriteAnswer,
   WriteRequest,
 } from './ingest-port.ts';
-import type { PartitionWriter } from './partition-writer.ts';
 
 export interface IngestDeps {
   readonly clock: Clock;

@@ -15,7 +15,6 @@ import {
   type StreamRead,
   StreamUnavailable,
 } from '../../../streams/platform/stream.ts';
-import { CANARY, type Seal } from './seal.ts';
 import {
   ERASED,
   keyOf,
@@ -26,6 +25,7 @@ import {
   subjectOf,
 } from './sealed-stream.ts';
 import type { Bound, SealedKey, SecretFile } from './secret-file.ts';
+import { CANARY, type Seal } from './secret-file.ts';
 
 export interface SealedFoldOptions {
   readonly stream: Stream;

@@ -11,12 +11,13 @@ import type { Stream, StreamMessage, StreamSpec } from '../../../streams/platfor
 import {
   CANARY,
   createSeal,
+  EXCERPT,
   keyIdOf,
   type Seal,
+  type SealedKey,
   type SealOptions,
   WrongMasterKey,
-} from './seal.ts';
-import { EXCERPT, type SealedKey } from './secret-file.ts';
+} from './secret-file.ts';
 
 export const sealedSpec: StreamSpec = {
   name: 'SEALED',

@@ -11,14 +11,16 @@ import { existsSync } from 'node:fs';
 import Database from 'better-sqlite3';
 import type { SqliteDatabase } from '../database.ts';
 import {
+  BODY,
   CANARY,
   createSeal,
+  EXCERPT,
   type Seal,
   SealBroken,
   type SealOptions,
+  SecretFile,
   WrongMasterKey,
-} from './seal.ts';
-import { BODY, EXCERPT, SecretFile } from './secret-file.ts';
+} from './secret-file.ts';
 import type { Later } from './wal-truncator.ts';
 
 export interface SecretStoreOptions extends SealOptions {

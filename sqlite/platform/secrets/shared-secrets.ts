@@ -5,7 +5,6 @@
  */
 import { type Random, ulid } from '../../../streams/platform/random.ts';
 import type { AppendOutcome } from '../../../streams/platform/stream.ts';
-import { CANARY, createSeal, type Seal } from './seal.ts';
 import {
   openErasure,
   pipelined,
@@ -24,7 +23,15 @@ import {
   sharedCanary,
   subjectOf,
 } from './sealed-stream.ts';
-import { BODY, EXCERPT, type SealedKey, type SecretFile } from './secret-file.ts';
+import {
+  BODY,
+  CANARY,
+  createSeal,
+  EXCERPT,
+  type Seal,
+  type SealedKey,
+  type SecretFile,
+} from './secret-file.ts';
 import {
   type Change,
   canary,

@@ -13,7 +13,6 @@ import type { Clock } from '../clock.ts';
 import { SYSTEM_PROJECT } from '../commit/commit.ts';
 import { EVENTS_STREAM } from '../commit/events.ts';
 import { unlessAborted } from '../deadline.ts';
-import { type Ownership, soleOwner } from '../ownership.ts';
 import { pause, Sleep } from '../pause.ts';
 import {
   type Stream,
@@ -65,6 +64,21 @@ export interface MembershipOptions {
   readonly onLost?: (error: unknown) => void;
 }
 
+/**
+ * What a member asks before it acts for a project: ticks, markers, edges, timers, retention, mails to
+ * owners. It asks again each time, because a lease may end at any moment.
+ */
+export interface Ownership {
+  /** Does this member act for the project (or `_system`) now? */
+  owns(project: string): boolean;
+  /** Epoch of the lease under which it acts for the partition; undefined: it does not act. */
+  epochOf(partition: number): number | undefined;
+  /** Position in SAMPLES up to which the owner of the partition has decided; undefined: not known. */
+  decidedBy(partition: number): number | undefined;
+  /** Calls `listener` when this member has begun or ended to act for something. Returns its undo. */
+  onChange(listener: () => void): () => void;
+}
+
 /** What a process knows of its cluster, and what it may do in it. */
 export interface Membership extends Ownership {
   readonly node: string;
@@ -90,8 +104,6 @@ export interface Membership extends Ownership {
    * when one has fallen silent. Rejects with the signal's reason, or when the stream is out of reach.
    */
   untilApplied(sequence: number, signal: AbortSignal): Promise<void>;
-  /** Position in SAMPLES up to which the owner of a partition has decided; undefined: not known. */
-  decidedBy(partition: number): number | undefined;
   /** How long ago rows of data centers arrived at other members, ms. */
   heardElsewhere(): ReadonlyMap<string, number>;
   /** Positions in SAMPLES from which the live members still need the log. */
@@ -524,7 +536,15 @@ function ignoreUnavailable(error: unknown): void {
   throw error;
 }
 
-/** The only process of its streams: it acts for everything, and nobody waits for it. */
+/** The only process of its streams: it acts for everything, under a lease that never ends. */
+export const soleOwner: Ownership = {
+  owns: () => true,
+  epochOf: () => 0,
+  decidedBy: () => undefined,
+  onChange: () => () => {},
+};
+
+/** The only process of its streams: nobody waits for it. */
 export function soleMember(node: string): Membership {
   return {
     ...{ ...soleOwner, node, isAlone: true },
@@ -535,7 +555,6 @@ export function soleMember(node: string): Membership {
     begin: () => {},
     announce: () => {},
     untilApplied: async () => {},
-    decidedBy: () => undefined,
     heardElsewhere: () => new Map(),
     floors: () => [],
     leave: async () => {},
