@@ -41,7 +41,7 @@ export interface Vault {
 }
 
 export class Machine {
-  /** The projection. Nobody has it open while no process runs. */
+  /** The projection. */
   database = emptyProjection();
   /** What its calendar time is ahead of the true one, ms. */
   readonly skew = { ms: 0 };
@@ -53,6 +53,7 @@ export class Machine {
   readonly #discarded: SqliteDatabase[] = [];
   readonly #sealed: Vault['sealed'];
   readonly #bodies: Vault['bodies'];
+  #opened: InstanceStore | undefined;
 
   constructor(wire: Wire, { sealed, bodies }: Vault) {
     this.#wire = wire;
@@ -75,11 +76,21 @@ export class Machine {
   #replace(database: SqliteDatabase): void {
     this.#discarded.push(this.database);
     this.database = database;
+    this.#opened = undefined;
+  }
+
+  /**
+   * The projection, without the faults of a disk. All processes use one, one after the other: it
+   * remembers nothing, and to prepare its statements takes longer than what most processes do.
+   */
+  opened(): InstanceStore {
+    this.#opened ??= openInstanceStore(this.database);
+    return this.#opened;
   }
 
   /** The projection, as a process sees it. */
   store(owner: Mortal): InstanceStore {
-    const store = openInstanceStore(this.database);
+    const store = this.opened();
     return {
       ...store,
       apply: (encoded, sequence) => this.#write(owner, () => store.apply(encoded, sequence)),

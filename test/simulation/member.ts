@@ -129,7 +129,7 @@ export class Member {
       );
     }
     const downMsMax = members === 1 ? 20_000 : 40_000;
-    world.in(this.#isWell ? 200 : this.#dice.between(200, downMsMax), () => this.#watch());
+    world.in(this.#isWell ? 1_000 : this.#dice.between(200, downMsMax), () => this.#watch());
   }
 
   #startProcess(): void {

@@ -14,7 +14,7 @@ import type { Problem } from './oracle/problem.ts';
 import { People } from './people.ts';
 import type { Planted } from './planted.ts';
 import type { Doors } from './process.ts';
-import { World } from './world.ts';
+import { noteImmediates, World } from './world.ts';
 
 export interface SeedOptions {
   /** How many members; absent: as the seed has it. */
@@ -67,6 +67,7 @@ export async function runSeed(seed: number, options: SeedOptions = {}): Promise<
   };
   const onUnhandled = (error: unknown): void => bug('an unhandled rejection', error);
   process.on('unhandledRejection', onUnhandled);
+  const undoNoting = noteImmediates();
   try {
     const members = options.members ?? world.dice.fork('members').pick(MEMBERS);
     const run = createRun(world, { ...options, members }, bug);
@@ -78,6 +79,7 @@ export async function runSeed(seed: number, options: SeedOptions = {}): Promise<
     const counts = countsOf(run);
     return { seed, members, problems, faults, virtualMs, happenings, lines, counts };
   } finally {
+    undoNoting();
     process.off('unhandledRejection', onUnhandled);
   }
 }

@@ -21,6 +21,38 @@ interface Happening {
   isCancelled: boolean;
 }
 
+/** Immediates that have been asked for and have not run. */
+const immediates = new Set<unknown>();
+
+/**
+ * Notes each immediate from now on, by which the program waits for the next turn of the event loop.
+ * Returns the undo. A turn costs as much as most of what happens in one, so that `pass` takes one only
+ * where somebody waits for it.
+ */
+export function noteImmediates(): () => void {
+  const { setImmediate: ask, clearImmediate: cancel } = globalThis;
+  const asking = (run: (...args: unknown[]) => void, ...args: unknown[]): NodeJS.Immediate => {
+    const immediate = ask(() => {
+      immediates.delete(immediate);
+      run(...args);
+    });
+    immediates.add(immediate);
+    return immediate;
+  };
+  globalThis.setImmediate = asking as typeof setImmediate;
+  globalThis.clearImmediate = (immediate) => {
+    immediates.delete(immediate);
+    cancel(immediate);
+  };
+  return () => {
+    globalThis.setImmediate = ask;
+    globalThis.clearImmediate = cancel;
+  };
+}
+
+/** A turn comes after so many happenings at least: then rejections are found that nobody handled. */
+const TURN_EVERY = 8;
+
 /** Where calendar time begins, Unix ms; elapsed time begins at 0. */
 export const START_MS = Date.UTC(2026, 0, 1);
 
@@ -88,7 +120,9 @@ export class World {
       this.#elapsedMs = Math.max(this.#elapsedMs, next.dueMs);
       this.#happenings++;
       next.run();
-      await new Promise<void>((resolve) => setImmediate(resolve));
+      // After everything that follows from it: in a turn, or once no promise has anything to do.
+      const isTurnDue = immediates.size > 0 || this.#happenings % TURN_EVERY === 0;
+      await new Promise<void>(isTurnDue ? setImmediate : process.nextTick);
     }
     this.#elapsedMs = Math.max(this.#elapsedMs, endMs);
   }

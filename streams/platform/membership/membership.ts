@@ -166,6 +166,10 @@ class Member implements Membership {
   #liveNodes = '';
   #settledSinceMs: number;
   #owned = '';
+  /** Version of the roster at the last look. */
+  #lookedAt = -1;
+  /** What `#owned` followed from then; empty: it has to be looked at again. */
+  #standing = '';
 
   constructor(options: MembershipOptions) {
     this.#options = options;
@@ -277,7 +281,15 @@ class Member implements Membership {
   }
 
   #holds(share: Share): boolean {
-    if (this.#state !== 'acting' || this.refusal() !== undefined) return false;
+    return this.#mayAct() && this.#isOwn(share);
+  }
+
+  #mayAct(): boolean {
+    return this.#state === 'acting' && this.refusal() === undefined;
+  }
+
+  /** Is its lease this member's, and not being handed over? */
+  #isOwn(share: Share): boolean {
     const lease = this.#roster.lease(share);
     const isOwn = lease?.owner === this.node && lease.life === this.#life;
     return isOwn && !this.#given.has(share);
@@ -454,20 +466,28 @@ class Member implements Membership {
 
   /** Notes who is live and what this member holds, and says so when that has changed. */
   #look(): void {
-    const elapsedMs = this.#elapsed();
-    const live = this.#roster.live();
-    const nodes = live.map(({ node, state }) => `${node} ${state}`).join();
-    if (nodes !== this.#liveNodes) {
-      this.#liveNodes = nodes;
-      this.#settledSinceMs = elapsedMs;
-      this.#changed.wake();
-    }
+    const { version } = this.#roster;
+    if (version !== this.#lookedAt) this.#noteLive();
+    this.#lookedAt = version;
+    const standing = `${version} ${this.#life} ${this.#mayAct()}`;
+    if (standing === this.#standing && this.#given.size === 0) return;
+    // Without what is being handed over it may stand as before, and hold less.
+    this.#standing = this.#given.size === 0 ? standing : '';
     const owned = SHARES.filter((share) => this.#holds(share))
       .map((share) => `${share}/${this.#roster.lease(share)?.epoch}`)
       .join();
     if (owned === this.#owned) return;
     this.#owned = owned;
     for (const listener of [...this.#listeners]) listener();
+  }
+
+  #noteLive(): void {
+    const live = this.#roster.live();
+    const nodes = live.map(({ node, state }) => `${node} ${state}`).join();
+    if (nodes === this.#liveNodes) return;
+    this.#liveNodes = nodes;
+    this.#settledSinceMs = this.#elapsed();
+    this.#changed.wake();
   }
 
   async #writeLeases(): Promise<void> {

@@ -139,6 +139,9 @@ export class Roster {
   readonly #leases = new Map<Share, HeldLease>();
   #sequence = 0;
   #streamMs = Number.NEGATIVE_INFINITY;
+  #version = 0;
+  /** At which version there was nothing to write, for each answer to `isSettled`. */
+  readonly #nothingAt = new Map<boolean, number>();
 
   /** @param self the member that watches; its lock ends older members of the same data folder */
   constructor(self: Pick<MemberFacts, 'node' | 'lock'>) {
@@ -149,6 +152,11 @@ export class Roster {
   /** Position in `CLUSTER` up to which it was read. */
   get sequence(): number {
     return this.#sequence;
+  }
+
+  /** Rises with everything that leases and plans depend on: a record that only goes on changes nothing. */
+  get version(): number {
+    return this.#version;
   }
 
   /**
@@ -162,10 +170,13 @@ export class Roster {
     const [, , table, row = ''] = subject.split('.');
     const body = parse(data);
     if (table === 'members' && isRecord(body)) {
+      const before = this.#members.get(row)?.record;
+      if (before === undefined || !isStanding(before, body)) this.#version++;
       this.#members.set(row, { record: body, sequence, storedMs: timeMs, heardMs: elapsedMs });
       return body;
     }
     if (table === 'leases') {
+      this.#version++;
       const share = row === SYSTEM_PROJECT ? SYSTEM_PROJECT : Number(row);
       const { owner, life, epoch } = isLease(body) ? body : this.#nobodys();
       this.#leases.set(share, { owner, life, epoch, sequence });
@@ -230,6 +241,7 @@ export class Roster {
     );
     return old.map(({ record: { node }, sequence }) => {
       this.#members.delete(node);
+      this.#version++;
       return { node, sequence };
     });
   }
@@ -264,6 +276,14 @@ export class Roster {
    * rows, so that two rarely write the same lease; where they do, the stream takes the first.
    */
   plan(isSettled: boolean): LeaseChange[] {
+    // Asked four times a second, with an answer that rarely changes.
+    if (this.#nothingAt.get(isSettled) === this.#version) return [];
+    const changes = this.#changes(isSettled);
+    if (changes.length === 0) this.#nothingAt.set(isSettled, this.#version);
+    return changes;
+  }
+
+  #changes(isSettled: boolean): LeaseChange[] {
     const fit = this.live().filter(isFit);
     const isFitItself = fit.some(({ node }) => node === this.#node);
     const changes: LeaseChange[] = [];
@@ -303,6 +323,16 @@ function seenMs({ record, storedMs }: Heard): number {
 /** May it act at all, if it is live? */
 function isFit({ state, clockAheadMs }: MemberRecord): boolean {
   return state === 'acting' && Math.abs(clockAheadMs) <= CLOCK_REFUSED_MS;
+}
+
+/** Does it say the same as before of what leases depend on? */
+function isStanding(before: MemberRecord, after: MemberRecord): boolean {
+  return (
+    before.state === after.state &&
+    before.life === after.life &&
+    isFit(before) === isFit(after) &&
+    before.unfit.join() === after.unfit.join()
+  );
 }
 
 /** Rendezvous hashing (Thaler and Ravishankar 1998): a member that comes or goes moves only its own. */

@@ -141,10 +141,13 @@ function* projection({ server, cluster, world }: Run): Generator<Problem> {
   const rebuilding = openInstanceStore(database);
   // A commit may be in the log that the last process had not applied when the run ended: as a
   // restart does, the kept ones catch up first.
-  const kept = cluster.members.map(({ machine }) => openInstanceStore(machine.database));
+  const kept = cluster.members.map(({ machine }) => machine.opened());
   for (const { sequence, data } of server.messages('EVENTS')) {
     const encoded = decodeCommit(data);
-    for (const store of [rebuilding, ...kept]) store.apply(encoded, sequence);
+    rebuilding.apply(encoded, sequence);
+    for (const store of kept) {
+      if (sequence > store.position().applied) store.apply(encoded, sequence);
+    }
   }
   const rebuilt = projectionOf(database);
   database.close();
