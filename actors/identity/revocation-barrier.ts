@@ -6,7 +6,7 @@
 import type { MachineName, MachineTypes } from '../../machines/audit/registry.ts';
 import { BoundedCache } from '../../streams/platform/bounded-cache.ts';
 import type { Clock } from '../../streams/platform/clock.ts';
-import type { Commit } from '../../streams/platform/commit/commit.ts';
+import type { Actor, Commit, Decision } from '../../streams/platform/commit/commit.ts';
 import { withDeadline } from '../../streams/platform/deadline.ts';
 import type { Membership } from '../../streams/platform/membership/membership.ts';
 import { Refusal } from '../../streams/platform/refusal.ts';
@@ -36,9 +36,11 @@ const narrowing = new Set(
 
 /** May somebody do less after this commit than before it? */
 export function narrowsAccess({ decisions }: Pick<Commit, 'decisions'>): boolean {
-  return decisions.some(({ steps }) =>
-    steps.some(({ machine, event }) => narrowing.has(`${machine} ${event.type}`)),
-  );
+  return decisions.some(narrows);
+}
+
+function narrows({ steps }: Decision): boolean {
+  return steps.some(({ machine, event }) => narrowing.has(`${machine} ${event.type}`));
 }
 
 /** Commits remembered, so that an exact resend waits as the first request did. */
@@ -61,10 +63,14 @@ export function withRevocationBarrier(
   },
 ): RunningHost {
   if (member.isAlone) return host;
-  const narrowed = new BoundedCache<number, true>(NARROWED_MAX);
+  /** Who decided it, by the place of the commit. */
+  const narrowed = new BoundedCache<number, readonly Actor[]>(NARROWED_MAX);
   host.onApplied(({ commit, sequence }) => {
     if (!narrowsAccess(commit)) return;
-    narrowed.set(sequence, true);
+    narrowed.set(
+      sequence,
+      commit.decisions.filter(narrows).map(({ by }) => by),
+    );
     // Another member waits for this one to say so.
     member.announce();
   });
@@ -74,7 +80,7 @@ export function withRevocationBarrier(
       const refusal = member.refusal();
       if (refusal !== undefined) throw new StreamUnavailable(refusal, 'refused');
       const committed = await host.submit(submission);
-      if (narrowed.has(committed.sequence)) {
+      if (isAnswered(submission.by, narrowed.get(committed.sequence) ?? [])) {
         await withDeadline(clock, { ms: WAIT_MS, reason: notEverywhere }, (signal) =>
           member.untilApplied(committed.sequence, signal),
         );
@@ -82,6 +88,16 @@ export function withRevocationBarrier(
       return committed;
     },
   };
+}
+
+/**
+ * Is somebody told by this submission's answer that access was narrowed? A part of the service whose
+ * own decision only shares the commit goes on: else the outcomes of deliveries would not be recorded
+ * while a member is cut off, and be sent again by another one.
+ */
+function isAnswered(by: Actor, narrowers: readonly Actor[]): boolean {
+  if (by.kind !== 'service') return narrowers.length > 0;
+  return narrowers.some(({ kind, name }) => kind === by.kind && name === by.name);
 }
 
 function notEverywhere(): Refusal {

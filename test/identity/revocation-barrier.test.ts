@@ -5,7 +5,7 @@
 import t from 'tap';
 import { narrowsAccess, withRevocationBarrier } from '../../actors/identity/revocation-barrier.ts';
 import { createAuthenticator } from '../../src/identity/auth/authenticator.ts';
-import type { Commit } from '../../streams/platform/commit/commit.ts';
+import type { Actor, Commit } from '../../streams/platform/commit/commit.ts';
 import { StreamUnavailable } from '../../streams/platform/stream.ts';
 import { openAlertingWorld, PROJECT } from '../support/alerting-on-host.ts';
 
@@ -67,9 +67,9 @@ async function guarded(t: Parameters<typeof openAlertingWorld>[0]) {
     role: 'EDITOR',
     by: 'x',
   } as const;
-  const make = (id: string) =>
+  const make = (id: string, actor: Actor = by) =>
     host.submit({
-      ...{ project: PROJECT, by },
+      ...{ project: PROJECT, by: actor },
       decide: (draft) => void draft.start('membership', id, start),
     });
   const remove = (id: string, request?: string) =>
@@ -104,6 +104,23 @@ t.test('a removal is answered when the others have applied it', async (t) => {
   await world.until('an exact resend waits as well', () => world.waits.length === 2);
   world.waits[1]?.reject(new StreamUnavailable('Not connected', 'refused'));
   await t.rejects(again, StreamUnavailable, 'and is not answered when nobody knows');
+});
+
+t.test('a part of the service whose decision shares the commit does not wait', async (t) => {
+  const world = await guarded(t);
+  await world.make('m1');
+  const removal = world.remove('m1');
+  const other = world.make('m2', { kind: 'service', name: 'deliverer' });
+  const person = world.make('m3', { kind: 'human', name: 'users/anna' });
+  const { sequence } = await other;
+  await world.until('the others wait', () => world.waits.length === 2);
+  t.same(
+    world.waits.map((wait) => wait.sequence),
+    [sequence, sequence],
+    'all are in one commit',
+  );
+  for (const { resolve } of world.waits) resolve();
+  await Promise.all([removal, person]);
 });
 
 t.test(
