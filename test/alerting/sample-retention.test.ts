@@ -29,6 +29,7 @@ async function firstKept(
     readonly floor: number;
     readonly through: number;
     readonly others?: readonly number[];
+    readonly owns?: boolean;
   },
 ): Promise<number> {
   world.run((signal) =>
@@ -41,6 +42,7 @@ async function firstKept(
           throughSequence: () => needed.through,
         },
         memberFloors: () => needed.others ?? [],
+        ownership: { owns: () => needed.owns ?? true },
       },
       signal,
     ),
@@ -64,6 +66,11 @@ t.test('what is in no chunk yet is kept, however old', async (t) => {
 t.test('what another member still needs is kept, however old', async (t) => {
   const world = await eightHours(t);
   t.equal(await firstKept(world, { floor: 9, through: 8, others: [7, 3, 9] }), 3);
+});
+
+t.test('a member that does not act for the service cuts nothing', async (t) => {
+  const world = await eightHours(t);
+  t.equal(await firstKept(world, { floor: 9, through: 8, owns: false }), 1);
 });
 
 t.test('what is not evaluated yet is kept, however old', async (t) => {

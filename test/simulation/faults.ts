@@ -42,12 +42,15 @@ export interface FaultRates {
   readonly leaderEveryMs: number;
   /** An endpoint begins to misbehave. */
   readonly endpointEveryMs: number;
+  /** The disk of a machine has no room for rows of history, for a while. */
+  readonly diskFullEveryMs: number;
   /** A tick is written under a lease that has ended. */
   readonly staleTickEveryMs: number;
   readonly outageMsMax: number;
   readonly clockJumpMsMax: number;
   readonly clockJumpLastsMsMax: number;
   readonly freezeMsMax: number;
+  readonly diskFullMsMax: number;
 }
 
 const NEVER = Number.POSITIVE_INFINITY;
@@ -58,7 +61,8 @@ export const NO_FAULTS: FaultRates = {
   ...{ killEveryMs: NEVER, restartEveryMs: NEVER, outageEveryMs: NEVER },
   ...{ clockJumpEveryMs: NEVER, freezeEveryMs: NEVER, endpointEveryMs: NEVER },
   ...{ leaderEveryMs: NEVER, diskLostEveryMs: NEVER, staleTickEveryMs: NEVER },
-  ...{ outageMsMax: 0, clockJumpMsMax: 0 },
+  diskFullEveryMs: NEVER,
+  ...{ outageMsMax: 0, clockJumpMsMax: 0, diskFullMsMax: 0 },
   ...{ clockJumpLastsMsMax: 0, freezeMsMax: 0 },
 };
 
@@ -79,6 +83,8 @@ export function faultsOf(dice: Dice, members: number): FaultRates {
     diskError: rate(0.02),
     dieAtWrite: rate(0.01),
     endpointEveryMs: every(300_000),
+    diskFullEveryMs: every(600_000),
+    diskFullMsMax: 2_400_000,
     ...(members === 1 ? alone(every) : together(every)),
   };
 }

@@ -52,6 +52,8 @@ export class StoredStream {
   readonly messages: StoredMessage[] = [];
   /** Of a work queue: what is not acknowledged, by sequence. */
   readonly waiting = new Map<number, Waiting>();
+  /** Called with the sequences that a truncation has removed. */
+  onTruncated: ((sequences: readonly number[]) => void) | undefined;
   /** Elapsed time until which it has no leader, and answers nobody, ms. */
   leaderlessUntilMs = 0;
   readonly #clock: ServerClock;
@@ -102,11 +104,15 @@ export class StoredStream {
 
   /** Removes what lies below the sequence; of one subject, when given. */
   truncate(belowSequence: number, subject = '>'): void {
+    const removed: number[] = [];
     for (let sequence = this.#first; sequence < belowSequence; sequence++) {
       const message = this.messages[sequence - 1];
       if (!message || this.#removed.has(sequence)) continue;
-      if (subjectMatches(message.subject, subject)) this.#remove(message);
+      if (!subjectMatches(message.subject, subject)) continue;
+      this.#remove(message);
+      removed.push(sequence);
     }
+    if (removed.length > 0) this.onTruncated?.(removed);
   }
 
   /** Calls `wake` at the next change. Returns its undo. */

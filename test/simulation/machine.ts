@@ -1,9 +1,9 @@
 /**
  * The machine under a process: the disk, which outlives it, and the clock, which may be wrong. The
- * disk can fail, and a process can die at a write: before it, or right after.
+ * disk can fail, and a process can die at a write: before it, or right after. Rows of history are in
+ * memory until they are flushed to it, and read again from the log by the next process.
  */
 import Database from 'better-sqlite3';
-import type { HistoryWriter } from '../../actors/alerting/evaluator/evaluator.ts';
 import type { SealedValues } from '../../actors/delivery/sealed-values.ts';
 import {
   type InstanceStore,
@@ -13,6 +13,7 @@ import type { SqliteDatabase } from '../../sqlite/platform/database.ts';
 import type { BodyStore } from '../../sqlite/platform/secrets/secret-store.ts';
 import type { Wire } from './connection.ts';
 import { DiskError, ProcessDied } from './faults.ts';
+import { SimulatedHistory } from './history.ts';
 import type { Owner, World } from './world.ts';
 
 /** An empty projection, copied for each seed: its migrations take longer than a short run. */
@@ -45,8 +46,7 @@ export class Machine {
   database = emptyProjection();
   /** What its calendar time is ahead of the true one, ms. */
   readonly skew = { ms: 0 };
-  /** Sequences of SAMPLES that history was given. */
-  readonly stored = new Set<number>();
+  readonly history: SimulatedHistory;
   readonly #wire: Wire;
   readonly #dice: World['dice'];
   /** Of processes that are gone, but may still ask. */
@@ -60,11 +60,12 @@ export class Machine {
     this.#sealed = sealed;
     this.#bodies = bodies;
     this.#dice = wire.world.dice.fork(`disk of ${wire.name}`);
+    this.history = new SimulatedHistory(wire.world, wire.world.dice.fork(`rows of ${wire.name}`));
   }
 
   /** The disk is replaced by an empty one. */
   loseDisk(): void {
-    this.stored.clear();
+    this.history.lose();
     this.#replace(emptyProjection());
   }
 
@@ -123,12 +124,6 @@ export class Machine {
         this.#write(owner, () => ids.forEach((id) => void this.#bodies.delete(id))),
     };
   }
-
-  readonly history: HistoryWriter = {
-    append: (_, { sequence }) => void this.stored.add(sequence),
-    pass: ({ sequence }) => void this.stored.add(sequence),
-    floor: () => 0,
-  };
 
   close(): void {
     for (const database of [this.database, ...this.#discarded]) database.close();

@@ -77,6 +77,7 @@ export class Member {
     this.#watch();
     this.#often(faults.killEveryMs, () => this.#kill());
     this.#often(faults.diskLostEveryMs, () => this.#loseDisk());
+    this.#often(faults.diskFullEveryMs, () => this.#fillDisk(faults));
     this.#often(faults.restartEveryMs, () => this.#restart());
     this.#often(faults.outageEveryMs, () => this.#outage(faults));
     this.#often(faults.clockJumpEveryMs, () => this.#jump(faults));
@@ -90,6 +91,7 @@ export class Member {
     this.#isWell = true;
     wire.faults = NO_FAULTS;
     wire.outageUntilMs = 0;
+    this.machine.history.fullUntilMs = 0;
     this.#setClock(0);
     if (this.#process) this.#process.frozenUntilMs = 0;
     for (const trouble of this.troubles) {
@@ -176,6 +178,14 @@ export class Member {
     world.trace(() => `${this.name} is killed, and its disk is lost`);
     this.#process.kill();
     this.machine.loseDisk();
+  }
+
+  #fillDisk({ diskFullMsMax }: FaultRates): void {
+    const { world } = this.#options;
+    world.count('disk full');
+    const { history } = this.machine;
+    history.fullUntilMs = world.elapsedMs + this.#dice.between(10_000, diskFullMsMax);
+    world.trace(() => `the disk of ${this.name} is full until ${Math.round(history.fullUntilMs)}`);
   }
 
   #restart(): void {

@@ -30,6 +30,8 @@ export interface Planted {
   readonly breaks: readonly Invariant[];
   /** Members of the runs that are to find it. Absent: one. */
   readonly members?: number;
+  /** How long the faults last. Absent: as the seed has it. */
+  readonly minutes?: number;
   /** Faults in place of those of the seed: where the bug is at home. */
   readonly faults?: Partial<FaultRates>;
   /** The host as that part sees it. */
@@ -342,6 +344,16 @@ const barrierSkipped: Planted = {
   membership: (membership) => overlaid(membership, { untilApplied: async () => {} }),
 };
 
+/** The log of samples is cut by what the member itself needs. */
+const ownFloor: Planted = {
+  sentence: 'The log of samples is cut below the own floor, whatever other members still need.',
+  breaks: ['nothing acknowledged is lost'],
+  members: 3,
+  minutes: 40,
+  faults: { ...NO_FAULTS, diskFullEveryMs: 600_000, diskFullMsMax: 2_400_000 },
+  membership: (membership) => overlaid(membership, { floors: () => [] }),
+};
+
 /** A member believes its own clock. */
 const clockUnchecked: Planted = {
   sentence: 'A member does not compare its clock with that of the streams.',
@@ -370,5 +382,6 @@ export const PLANTED: Readonly<Record<string, Planted>> = {
   'snapshot-without-tail': tailSkipped,
   'stale-tick-counted': staleCounted,
   'barrier-skipped': barrierSkipped,
+  'truncated-by-own-floor': ownFloor,
   'clock-unchecked': clockUnchecked,
 };

@@ -5,6 +5,7 @@
  */
 import { createAlerting } from '../../actors/alerting/alerting.ts';
 import { SamplePipeline } from '../../actors/alerting/evaluator/evaluator.ts';
+import { retainSamples, sampleFloor } from '../../actors/alerting/evaluator/sample-retention.ts';
 import { createIncidentActs } from '../../actors/alerting/incident-acts.ts';
 import { keepRules } from '../../actors/alerting/rule-keeper.ts';
 import { expandAlerting } from '../../actors/delivery/audience.ts';
@@ -51,6 +52,8 @@ import { renderings } from './renderings.ts';
 import { ProcessClock, type World } from './world.ts';
 
 const DATACENTER = 'DC-1';
+/** Samples are kept for less than hours, but for longer than any rule looks back, ms. */
+const KEPT_MS = 20 * 60_000;
 
 export interface ProcessOptions {
   readonly world: World;
@@ -110,6 +113,7 @@ export class Process implements Sender {
     await stream.ensure(samplesSpec);
     await stream.ensure(deliveriesSpec);
     const random = world.dice.fork(name);
+    machine.history.begin();
     const membership = await this.#join(name);
     this.#membership = membership;
     if (members > 1 && (await joinFromSnapshot(this.#options, stream))) {
@@ -137,7 +141,7 @@ export class Process implements Sender {
       address: null,
       applied: host.appliedSequence(),
       decided: pipeline.throughSequence(),
-      floor: 0,
+      floor: sampleFloor({ history: machine.history, pipeline }),
       heard: datacenters.ages(),
       unfit: [],
     }));
@@ -259,12 +263,20 @@ export class Process implements Sender {
       { name: 'membership', run: begin },
       ...(this.#options.members > 1 ? [this.#snapshots(core)] : []),
       { name: 'evaluator', run: (signal) => pipeline.run(signal) },
+      this.#retention(core, pipeline),
       { name: 'rules', run: (signal) => keepRules(core, signal) },
       { name: 'ticker', run: (signal) => tick({ ...core, livenessReport }, signal) },
       { name: 'datacenters', run: (signal) => datacenters.run([DATACENTER], 5_000, signal) },
       { name: 'timers', run: (signal) => runTimers(timers, signal) },
       this.#deliverer(core),
     ];
+  }
+
+  #retention(core: Core, pipeline: SamplePipeline): Part {
+    const { history } = this.#options.machine;
+    const memberFloors = () => core.membership.floors();
+    const deps = { ...core, history, pipeline, memberFloors, keptMsMin: KEPT_MS };
+    return { name: 'sample retention', run: (signal) => retainSamples(deps, signal) };
   }
 
   #snapshots({ host, stream, clock, random, ownership }: Core): Part {

@@ -2,6 +2,7 @@
  * One seed: a world is made, lives for a while with its faults, is left in peace until everything
  * has come to rest, is shut down, and judged.
  */
+import { samplesSpec } from '../../actors/telemetry/sample-log.ts';
 import { Cluster } from './cluster.ts';
 import { Outside } from './endpoints.ts';
 import { faultsOf } from './faults.ts';
@@ -45,6 +46,7 @@ export interface Run {
   readonly fleets: readonly VmFleet[];
   readonly people: readonly People[];
   readonly keyHolders: readonly KeyHolders[];
+  readonly planted: Planted | undefined;
   /** Share of appends that do not reach the stream when they should. */
   readonly lostAppends: number;
 }
@@ -72,6 +74,7 @@ export async function runSeed(seed: number, options: SeedOptions = {}): Promise<
     const members = options.members ?? world.dice.fork('members').pick(MEMBERS);
     const run = createRun(world, { ...options, members }, bug);
     watchOwners(run, problems);
+    watchTruncation(run, problems);
     problems.push(...(await live(run, bug)));
     problems.push(...run.keyHolders.flatMap((each) => each.problems), ...(await judge(run)));
     await run.cluster.discard();
@@ -101,7 +104,7 @@ function createRun(
   const people = projects.map((project) => new People(world, cluster, { project, mailbox }));
   const keyHolders = projects.map((project) => new KeyHolders(world, cluster, project));
   const lostAppends = faults.refuse + faults.loseRequest + faults.late;
-  return { world, server, outside, cluster, fleets, people, keyHolders, lostAppends };
+  return { world, server, outside, cluster, fleets, people, keyHolders, planted, lostAppends };
 }
 
 const WATCH_MS = 700;
@@ -124,6 +127,24 @@ function watchOwners(run: Run, problems: Problem[]): void {
     world.in(WATCH_MS, look);
   };
   world.in(WATCH_MS, look);
+}
+
+/** A member that was well for so long has said what it needs, and everybody has read it, ms. */
+const KNOWN_MS = 15_000;
+
+/** Nothing leaves the log of samples that a member still needs which is there to say so. */
+function watchTruncation({ world, server, cluster }: Run, problems: Problem[]): void {
+  server.ensure(samplesSpec).onTruncated = (sequences) => {
+    const { elapsedMs: atMs } = world;
+    for (const member of cluster.members) {
+      const { history } = member.machine;
+      const [first] = sequences.filter((sequence) => history.leave(sequence));
+      const isThere = member.doors && member.isWellIn(atMs - KNOWN_MS, atMs);
+      if (first === undefined || !isThere) continue;
+      const text = `entry ${first} leaves the log, which ${member.name} has on no disk`;
+      problems.push({ invariant: 'nothing acknowledged is lost', text, atMs });
+    }
+  };
 }
 
 /** Samples that decide what is still open come after the last fault, ms. */
@@ -155,8 +176,12 @@ async function live(run: Run, onBug: (what: string, error: unknown) => void): Pr
 }
 
 /** How long the faults last. */
-function minutesOf({ world: { dice }, cluster }: Run): number {
-  if (cluster.members.length > 1) return dice.between(3, 7);
+function minutesOf({ world: { dice }, cluster, planted }: Run): number {
+  if (planted?.minutes !== undefined) return planted.minutes;
+  if (cluster.members.length > 1) {
+    // Now and then for as long as samples are kept, and longer.
+    return dice.chance(0.04) ? dice.between(24, 40) : dice.between(3, 7);
+  }
   return dice.chance(0.1) ? dice.between(20, 60) : dice.between(4, 20);
 }
 

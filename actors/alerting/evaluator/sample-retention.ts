@@ -4,6 +4,8 @@
  */
 import { FLOOR_MARGIN_MS } from '../../../streams/alerting/evaluation/notification-diff.ts';
 import type { Clock } from '../../../streams/platform/clock.ts';
+import { SYSTEM_PROJECT } from '../../../streams/platform/commit/commit.ts';
+import type { Ownership } from '../../../streams/platform/ownership.ts';
 import { pause } from '../../../streams/platform/pause.ts';
 import { type Stream, StreamUnavailable } from '../../../streams/platform/stream.ts';
 import type { Host } from '../../platform/host/host-port.ts';
@@ -18,21 +20,26 @@ export interface SampleRetentionDeps {
   readonly clock: Clock;
   readonly history: Pick<HistoryWriter, 'floor'>;
   readonly pipeline: Pick<SamplePipeline, 'partitions' | 'throughSequence'>;
+  /** One member cuts the log, by a clock that is not refused. */
+  readonly ownership: Pick<Ownership, 'owns'>;
   /** `sampleFloor` of every live member, the own one may be among them. Absent: it is alone. */
   readonly memberFloors?: () => readonly number[];
   /** The stream did not answer: nothing was truncated this time. */
   readonly onLost?: (error: StreamUnavailable) => void;
+  /** Least time that entries are kept, ms. Absent: four hours. */
+  readonly keptMsMin?: number;
 }
 
 /** Least time that entries are kept, ms: a rule created today looks back over earlier samples. */
 const KEPT_MS_MIN = 4 * 3_600_000;
 const CHECK_MS = 600_000;
 
-/** Truncates every ten minutes until `signal`. */
+/** Truncates every ten minutes until `signal`, while this member acts for `_system`. */
 export async function retainSamples(deps: SampleRetentionDeps, signal: AbortSignal): Promise<void> {
   while (!signal.aborted) {
     await pause(deps.clock, CHECK_MS, signal);
     if (signal.aborted) return;
+    if (!deps.ownership.owns(SYSTEM_PROJECT)) continue;
     try {
       await truncateSamples(deps);
     } catch (error) {
@@ -48,7 +55,7 @@ async function truncateSamples(deps: SampleRetentionDeps): Promise<void> {
   const state = await stream.state(SAMPLES_STREAM);
   const windowStart = await firstSince(
     stream,
-    clock.now() - (await keptMs(deps.host)),
+    clock.now() - (await keptMs(deps)),
     state.lastSequence + 1,
   );
   // The own floor as it is now: what is announced may be a second old.
@@ -71,8 +78,8 @@ export function sampleFloor({
 }
 
 /** How far a rebuilt evaluator looks back, ms: the longest window in force, and its margin. */
-async function keptMs(host: Host): Promise<number> {
-  let kept = KEPT_MS_MIN;
+async function keptMs({ host, keptMsMin }: SampleRetentionDeps): Promise<number> {
+  let kept = keptMsMin ?? KEPT_MS_MIN;
   for (const project of host.projects()) {
     for await (const { context } of liveInstances(host.view(project), 'alertRule')) {
       const { spec } = context;
