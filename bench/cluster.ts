@@ -1,8 +1,9 @@
 /**
  * Three nats-servers and three members as a user starts them, under load: how long each fault keeps a
  * webhook back, revocations, an empty member. `--kills N` adds N kills of the member that acts for the
- * project and N/5 of the server that leads SAMPLES_0 or EVENTS. In the end it counts rows that were
- * acknowledged and cannot be read at every member, wrong incidents, and messages that came twice.
+ * project and N/5 of the server that leads SAMPLES_0 or EVENTS; `--leaders N` makes it N of these. In
+ * the end it counts rows that were acknowledged and cannot be read at every member, wrong incidents,
+ * and messages that came twice.
  */
 import { parseArgs } from 'node:util';
 import {
@@ -25,7 +26,6 @@ const REVOCATIONS = 20;
 const WEBHOOKS = 5;
 /** One kill of a leader for so many of members. */
 const KILLS_PER_LEADER = 5;
-const LEADING = ['SAMPLES_0', 'EVENTS'];
 
 interface Line {
   readonly aim: string;
@@ -34,12 +34,18 @@ interface Line {
 
 /** Runs and prints two tables: times, and what was lost. */
 export async function run(flags: readonly string[] = []): Promise<void> {
-  const { values } = parseArgs({ args: [...flags], options: { kills: { type: 'string' } } });
+  const { values } = parseArgs({
+    args: [...flags],
+    options: { kills: { type: 'string' }, leaders: { type: 'string' } },
+  });
   const kills = Number(values.kills ?? 1);
-  if (!Number.isSafeInteger(kills) || kills < 1) throw new Error('--kills wants a whole number');
+  const leaders = Number(values.leaders ?? Math.ceil(kills / KILLS_PER_LEADER));
+  for (const [flag, number] of Object.entries({ kills, leaders })) {
+    if (!(Number.isSafeInteger(number) && number > 0)) throw new Error(`--${flag} wants a number`);
+  }
   await withScope(async (scope) => {
     const scenario = await startScenario(scope, { vms: VMS, everyMs: EVERY_MS });
-    const lines = await measure(scenario, kills);
+    const lines = await measure(scenario, { kills, leaders });
     console.table(
       Object.fromEntries(Object.entries(lines).map(([what, line]) => [what, row(line)])),
     );
@@ -47,21 +53,27 @@ export async function run(flags: readonly string[] = []): Promise<void> {
   });
 }
 
-async function measure(scenario: Scenario, kills: number): Promise<Record<string, Line>> {
+async function measure(
+  scenario: Scenario,
+  { kills, leaders }: { readonly kills: number; readonly leaders: number },
+): Promise<Record<string, Line>> {
   const webhooks = await times(WEBHOOKS, () => untilWebhook(scenario));
   const revocations = await times(REVOCATIONS, () => revoke(scenario));
   const revokedCut = await revokeBesideCut(scenario);
   const joined = await join(scenario);
   const cut = await cutOwner(scenario);
   const killed = await times(kills, () => killOwner(scenario));
-  const leaders = await times(Math.ceil(kills / KILLS_PER_LEADER), (n) =>
-    killLeader(scenario, LEADING[n % LEADING.length] ?? ''),
-  );
+  const lost = { SAMPLES_0: [] as number[], EVENTS: [] as number[] };
+  for (let n = 0; n < leaders; n++) {
+    const stream = n % 2 === 0 ? 'SAMPLES_0' : 'EVENTS';
+    lost[stream].push(await killLeader(scenario, stream));
+  }
   return {
     'row to webhook': { times: webhooks, aim: '' },
     'owner killed, to webhook': { times: killed, aim: '< 10 s' },
     'owner cut off, to webhook': { times: [cut], aim: '< 10 s' },
-    'stream leader killed, to webhook': { times: leaders, aim: '< 15 s' },
+    'leader of SAMPLES_0 killed, to webhook': { times: lost.SAMPLES_0, aim: '< 15 s' },
+    'leader of EVENTS killed, to webhook': { times: lost.EVENTS, aim: '< 15 s' },
     revocation: { times: revocations, aim: 'median < 0.1 s' },
     'revocation, a member cut off': { times: [revokedCut], aim: '< 6 s' },
     'empty member to ready': { times: [joined], aim: '< 60 s' },
