@@ -70,6 +70,12 @@ export interface Append {
    * A subject that retention or a truncation has emptied accepts only 0, never its real last one.
    */
   readonly expectedLastSubjectSequence?: number;
+  /**
+   * An answer that takes longer leaves the outcome unknown, ms: for what is appended again then, and
+   * reaches the leader that a cluster has elected meanwhile. Absent: 5,000. A local stream always
+   * answers.
+   */
+  readonly answerMs?: number;
 }
 
 /**

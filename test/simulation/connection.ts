@@ -85,7 +85,9 @@ export class Connection implements Stream {
     return new Promise((resolve, reject) => {
       const answer = (ms: number, settle: () => void) => void world.in(ms, settle, this.#owner);
       const silence = (): void =>
-        answer(TIME_OUT_MS, () => reject(new StreamUnavailable('No answer', 'unknown')));
+        answer(Math.min(append.answerMs ?? TIME_OUT_MS, TIME_OUT_MS), () =>
+          reject(new StreamUnavailable('No answer', 'unknown')),
+        );
       switch (fault) {
         case 'refuse':
           return answer(this.#legMs(), () => reject(new StreamUnavailable('Refused', 'refused')));

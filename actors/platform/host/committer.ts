@@ -246,6 +246,8 @@ export interface PublishOptions {
 
 /** How long a commit is pursued before its submitters get an unknown outcome, ms. */
 const PURSUE_MS = 10_000;
+/** Wait for the first answer, ms; each further one is twice as long. */
+const ANSWER_MS_MIN = 1_500;
 const RETRY_MS_MIN = 5;
 const RETRY_MS_MAX = 1_000;
 
@@ -279,7 +281,8 @@ async function pursue(
   let silence: StreamUnavailable | undefined;
   for (let tries = 0; ; tries++) {
     if (tries > 0) counters.appendRetries++;
-    const answer = await append(options, encoded, expected);
+    const answerMs = ANSWER_MS_MIN * 2 ** tries;
+    const answer = await append(options, encoded, { expected, answerMs });
     if (answer instanceof StreamUnavailable) {
       if (silence?.outcome !== 'unknown') silence = answer;
       const delayMs = Math.min(RETRY_MS_MIN * 2 ** tries, RETRY_MS_MAX);
@@ -312,7 +315,7 @@ interface Answer {
 async function append(
   { stream, subject }: PublishOptions,
   { bytes, commit }: EncodedCommit,
-  expected: number | undefined,
+  { expected, answerMs }: { readonly expected: number | undefined; readonly answerMs: number },
 ): Promise<Answer | StreamUnavailable> {
   try {
     const outcome = await stream.append({
@@ -320,6 +323,7 @@ async function append(
       subject,
       data: bytes,
       messageId: commit.id,
+      answerMs,
       ...(expected === undefined ? {} : { expectedLastSubjectSequence: expected }),
     });
     if ('sequence' in outcome) return { stored: true, sequence: outcome.sequence, first: 0 };

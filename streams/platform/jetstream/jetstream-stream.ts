@@ -116,6 +116,7 @@ class JetStreamStream implements JetStream {
 
   async append(append: Append): Promise<AppendOutcome> {
     const { stream, subject, data, messageId, expectedLastSubjectSequence } = append;
+    const { answerMs } = this.#connection;
     const known = await this.#know(stream);
     if (!known.subjects.some((pattern) => subjectMatches(subject, pattern))) {
       throw new StreamMisconfigured(`Stream ${stream} does not take ${subject}`);
@@ -127,7 +128,7 @@ class JetStreamStream implements JetStream {
         : { lastSubjectSequence: expectedLastSubjectSequence }),
     };
     const options: Partial<JetStreamPublishOptions> = {
-      timeout: this.#connection.answerMs,
+      timeout: Math.min(append.answerMs ?? answerMs, answerMs),
       // The client's own retries also repeat a time-out, whose outcome is unknown.
       retries: 1,
       expect,

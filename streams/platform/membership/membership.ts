@@ -50,6 +50,8 @@ const LOOK_MS = 250;
 /** Records of members that ended so long ago are removed, ms. */
 const FORGOTTEN_MS = 3_600_000;
 const RETRY_MS = 250;
+/** A row whose answer takes longer is written again, ms: before its member may act no more. */
+const ANSWER_MS = 1_000;
 /** Between two looks whether what was missed has been applied, ms. */
 const CATCH_UP_MS = 50;
 /** Calendar and elapsed time drift apart by less between two records, ms. */
@@ -326,8 +328,10 @@ class Member implements Membership {
   async #renew(): Promise<void> {
     this.#isDue = false;
     const written = await this.#write();
-    if (written === undefined) this.#isForgotten = !this.#isForgotten && this.#lastWritten > 0;
-    else {
+    if (written === undefined) {
+      const isUnread = this.#elapsed() - this.#readMs > UNREAD_MS;
+      this.#isForgotten = isUnread && !this.#isForgotten && this.#lastWritten > 0;
+    } else {
       this.#lastWritten = Math.max(this.#lastWritten, written);
       if (this.#isForgotten) this.#life++;
       this.#isForgotten = false;
@@ -356,6 +360,7 @@ class Member implements Membership {
       stream: clusterSpec.name,
       subject: memberSubject(this.node),
       data: encodeRow(record),
+      answerMs: ANSWER_MS,
       expectedLastSubjectSequence: this.#isForgotten ? 0 : this.#lastWritten,
     });
     return outcome.kind === 'appended' ? outcome.sequence : undefined;
@@ -459,6 +464,7 @@ class Member implements Membership {
         stream: clusterSpec.name,
         subject: memberSubject(record.node),
         data: encodeRow({ ...record, state: 'gone', declaredBy: this.node }),
+        answerMs: ANSWER_MS,
         expectedLastSubjectSequence: sequence,
       });
     }
@@ -508,6 +514,7 @@ class Member implements Membership {
           stream: clusterSpec.name,
           subject: leaseSubject(share),
           data: encodeRow(row),
+          answerMs: ANSWER_MS,
           expectedLastSubjectSequence: sequence,
         }),
       ),
