@@ -5,7 +5,7 @@
 import { FLOOR_MARGIN_MS } from '../../../streams/alerting/evaluation/notification-diff.ts';
 import type { Clock } from '../../../streams/platform/clock.ts';
 import { SYSTEM_PROJECT } from '../../../streams/platform/commit/commit.ts';
-import type { Ownership } from '../../../streams/platform/ownership.ts';
+import type { Ownership } from '../../../streams/platform/membership/membership.ts';
 import { pause } from '../../../streams/platform/pause.ts';
 import { type Stream, StreamUnavailable } from '../../../streams/platform/stream.ts';
 import type { Host } from '../../platform/host/host-port.ts';
