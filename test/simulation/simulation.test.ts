@@ -7,6 +7,9 @@
  * others hear) and "a revoked key is refused everywhere" (by a member cut off from the streams);
  * seed 1 also "it comes to rest" and "every notification ends" (a member takes a delivery whose
  * secret another has). The planted bug `two-owners-act` keeps that.
+ *
+ * Seeds that found a fault are run again. A change of the simulation may give them another course: the
+ * test of the part that was mended says what was wrong.
  */
 import t from 'tap';
 import { PLANTED } from './planted.ts';
@@ -20,6 +23,21 @@ t.test(`${CLEAN_SEEDS} seeds break no invariant`, async (t) => {
     t.same(problems, [], `seed ${seed}`);
   }
 });
+
+/** What each found, with the test that keeps it. */
+const FOUND = {
+  // A member cut off while it joined accepted a revoked key afterwards (membership.test.ts).
+  200187: 3,
+  // Outcomes of sent attempts waited for a revocation, and were sent again (revocation-barrier.test.ts).
+  200528: 3,
+} as const;
+
+for (const [seed, members] of Object.entries(FOUND)) {
+  t.test(`seed ${seed}, which found a fault, breaks no invariant any more`, async (t) => {
+    const { problems } = await runSeed(Number(seed), { members });
+    t.same(problems, []);
+  });
+}
 
 t.test('members that all act at once are found', async (t) => {
   const planted = PLANTED['two-owners-act'];

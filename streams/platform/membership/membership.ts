@@ -142,6 +142,8 @@ class Member implements Membership {
   #state: MemberState = 'joining';
   /** Elapsed time at which the last record was sent that has come back on the roster. */
   #renewedMs = Number.NEGATIVE_INFINITY;
+  /** True once a record of its own has come back. */
+  #wasLive = false;
   /** Elapsed time at which a row of its own was last read. */
   #readMs: number;
   #turn = 0;
@@ -406,9 +408,11 @@ class Member implements Membership {
       this.announce();
       return;
     }
-    // Others may have gone on without it since, and acknowledged that a key is revoked.
-    if (this.#state === 'acting' && this.#isLapsed())
+    // Others may have gone on without it since, and acknowledged that a key is revoked. Not before the
+    // first: what is in EVENTS by then is read at the start.
+    if (this.#wasLive && this.#isLapsed())
       void this.#catchUp().catch((error: unknown) => this.#lost(error));
+    this.#wasLive = true;
     this.#renewedMs = this.#sent.get(turn) ?? this.#renewedMs;
     for (const before of this.#sent.keys()) if (before <= turn) this.#sent.delete(before);
     // It was stored between its sending and now: so much at least the clocks differ.
