@@ -352,7 +352,9 @@ function row(page: Page, name: string): Locator {
 
 /** Resolves once the page follows the changes: what happens from then on is not missed. */
 function watched(page: Page): Promise<unknown> {
-  return page.waitForFunction('navigator.locks.query().then(({ held }) => held.length === 1)');
+  // The policy of the page forbids what playwright's own waiting would evaluate in it.
+  const locks = 'navigator.locks.query().then(({ held }) => held.length)';
+  return until('it follows', async () => (await page.evaluate(locks)) === 1 || undefined);
 }
 
 /** Runs in the page. */
