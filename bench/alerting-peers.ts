@@ -13,6 +13,7 @@ import {
   type AlertingSystem,
   startAlertmanager,
   startOurs,
+  startOursOnJetStream,
   startPrometheusStack,
   startVmalertStack,
 } from './alerting/systems.ts';
@@ -33,7 +34,8 @@ const ROUNDS = 15;
 /** Runs and prints the tables. */
 export async function run(): Promise<void> {
   console.table(await inTurn(systems, latency));
-  console.table([...(await inTurn(systems, storm)), await withFolder(alertmanagerAlone)]);
+  const stormed = [startOurs, startOursOnJetStream, startPrometheusStack, startVmalertStack];
+  console.table([...(await inTurn(stormed, storm)), await withFolder(alertmanagerAlone)]);
   console.table([
     await withFolder(oursKilled),
     await withFolder((scope, folder) => alertmanagerKilled(scope, folder, false)),

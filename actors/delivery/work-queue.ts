@@ -36,6 +36,8 @@ export const deliveriesConsumer: ConsumerSpec = {
   ackWaitMs: 60_000,
   /** Above what the queues of 8 owners let start at a time. */
   maxAckPending: 8_192,
+  // An attempt is begun as soon as its message is there.
+  batch: 64,
 };
 
 /** An attempt that is due. */

@@ -5,8 +5,9 @@
  */
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { componentPath } from '../../test/support/components.ts';
 import { fleetVm } from '../../test/support/fleet.ts';
-import { freePort } from '../../test/support/nats-server.ts';
+import { freePort, startNatsServer } from '../../test/support/nats-server.ts';
 import { startProgram } from '../../test/support/program.ts';
 import { encodeRemoteWrite } from '../../test/support/remote-write.ts';
 import { Api, memoryRow } from '../support/api.ts';
@@ -36,9 +37,11 @@ export async function startOurs(
   scope: Scope,
   folder: string,
   receiver: Receiver,
+  more: Readonly<Record<string, string>> = {},
 ): Promise<OurSystem> {
   const { demo, pid } = await startProgram(scope, folder, {
-    ...{ SVC_COLLECT: 'none', SVC_WEBHOOK_ALLOW: '127.0.0.1', SVC_WEBHOOK_ALLOW_HTTP: 'on' },
+    ...{ SVC_COLLECT: 'none', SVC_DEMO: 'on', ...more },
+    ...{ SVC_WEBHOOK_ALLOW: '127.0.0.1', SVC_WEBHOOK_ALLOW_HTTP: 'on' },
   });
   const api = new Api(demo);
   let sequence = 0;
@@ -60,6 +63,21 @@ export async function startOurs(
     },
     cpuSeconds: () => cpuSecondsOf(pid),
   };
+}
+
+/** One member on a nats-server of its own. */
+export async function startOursOnJetStream(
+  scope: Scope,
+  folder: string,
+  receiver: Receiver,
+): Promise<OurSystem> {
+  const program = componentPath('nats-server 2.15.1');
+  const server = await startNatsServer({ program, folder: join(folder, 'nats') });
+  scope.teardown(() => server.kill());
+  const own = join(folder, 'data');
+  mkdirSync(own, { recursive: true });
+  const ours = await startOurs(scope, own, receiver, { SVC_NATS_URL: server.url });
+  return { ...ours, name: 'ours on JetStream' };
 }
 
 export interface Alertmanager extends PeerProcess {

@@ -124,6 +124,11 @@ export interface ConsumerSpec {
   readonly ackWaitMs: number;
   /** Unacknowledged messages at most; delivery pauses there (a slow consumer is never dropped). */
   readonly maxAckPending: number;
+  /**
+   * Messages asked for at a time, by a receiver that takes them without waiting: one that waits lets
+   * those it has not taken use up their time. Default 1. SQLite hands them out one by one in any case.
+   */
+  readonly batch?: number;
 }
 
 /**

@@ -14,6 +14,7 @@ import {
   type MachineDefinition,
   type MachineRow,
 } from '../../../machines/platform/definition.ts';
+import { BoundedCache } from '../../../streams/platform/bounded-cache.ts';
 import { type Head, HistoryMismatch, judge } from '../../../streams/platform/commit/chain.ts';
 import { decisionLine, type EncodedCommit } from '../../../streams/platform/commit/codec.ts';
 import {
@@ -108,6 +109,7 @@ export function openInstanceStore(
   migrate(database, instanceMigrations, 'instances');
   fillIndexes(database, machines);
   const reads = instanceReads(database);
+  const rows = new LatestRows();
   const writes = { ...prepareWrites(database), machines };
   const apply = database.transaction((encoded: EncodedCommit, sequence: number): ApplyOutcome => {
     const position = reads.position();
@@ -140,9 +142,49 @@ export function openInstanceStore(
     machineVersions: (project) =>
       Object.fromEntries(versions.all(project).map(({ machine, version }) => [machine, version])),
     bind: (identity) => bind(reads.position(), identity, writes),
-    apply: (encoded, sequence) => apply.immediate(encoded, sequence),
+    view(project) {
+      const view = reads.view(project);
+      const instance: StoredReads['instance'] = (machine, id) =>
+        rows.read([project, machine, id], () => view.instance(machine, id));
+      return { ...view, instance };
+    },
+    apply(encoded, sequence) {
+      const outcome = apply.immediate(encoded, sequence);
+      if (outcome === 'applied') rows.forget(encoded.commit);
+      return outcome;
+    },
     passOver: (encoded, sequence) => passOver.immediate(encoded, sequence),
   };
+}
+
+/** Rows that are kept, parsed: those of a few hundred attempts under way and what they are about. */
+const LATEST_ROWS = 2_048;
+
+/**
+ * Rows as they are in the file, parsed once: an attempt of a delivery asks for the same few many times
+ * over. Only this store writes the file.
+ */
+class LatestRows {
+  readonly #rows = new BoundedCache<string, StoredInstance | undefined>(LATEST_ROWS);
+
+  read(
+    place: readonly [project: string, machine: string, id: string],
+    readRow: () => StoredInstance | undefined,
+  ): StoredInstance | undefined {
+    const key = place.join(' ');
+    if (this.#rows.has(key)) return this.#rows.get(key);
+    const row = readRow();
+    this.#rows.set(key, row);
+    return row;
+  }
+
+  forget({ project, decisions }: Commit): void {
+    for (const { steps, forgotten = [] } of decisions) {
+      for (const { machine, instance } of [...steps, ...forgotten]) {
+        this.#rows.delete([project, machine, instance].join(' '));
+      }
+    }
+  }
 }
 
 /**

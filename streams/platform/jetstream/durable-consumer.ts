@@ -1,7 +1,7 @@
 /**
- * A durable consumer of a JetStream stream. One message is asked for at a time, when a receiver
- * wants one: a prefetched message would spend its ack-wait in a buffer. Each settlement is a
- * request, so that it is known to be recorded.
+ * A durable consumer of a JetStream stream. Unless its spec says otherwise, one message is asked for
+ * at a time, when a receiver wants one: a prefetched message would spend its ack-wait in a buffer.
+ * Each settlement is a request, so that it is known to be recorded.
  */
 import {
   AckPolicy,
@@ -22,7 +22,7 @@ import type { JetStreamConnection } from './connection.ts';
 import { isTransient, messageOf } from './tail-read.ts';
 
 // Short, so that a pull that died with its server is noticed in about a second.
-const PULL = { max_messages: 1, expires: 3_000, idle_heartbeat: 500 };
+const PULL = { expires: 3_000, idle_heartbeat: 500 };
 const RETRY_WAIT_MS = 100;
 const NANOS_PER_MS = 1_000_000;
 
@@ -97,10 +97,11 @@ class JetStreamConsumer implements Consumer {
 
   async *[Symbol.asyncIterator](): AsyncGenerator<Delivery, void, void> {
     const consumer = this.#connection.js.consumers.getConsumerFromInfo(this.#info);
+    const asked = { ...PULL, max_messages: this.#spec.batch ?? 1 };
     try {
       while (!this.#closed) {
         try {
-          const pull = await consumer.fetch(PULL);
+          const pull = await consumer.fetch(asked);
           this.#interrupt = () => void pull.close();
           // Closed while the pull was asked for: nothing else would end it before it expires.
           if (this.#closed) this.#interrupt();
