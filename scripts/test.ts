@@ -36,7 +36,7 @@ const FIRST = [
   'test/platform/commit/model.test.ts',
   'test/sdk/go.test.ts',
   'test/identity/revocation.test.ts',
-  'test/platform/commit-kill.test.ts',
+  'test/long/platform/commit-kill.test.ts',
   'test/service/service.test.ts',
   'test/e2e/agent.test.ts',
   'test/e2e/virtual-machine.test.ts',
@@ -47,7 +47,7 @@ const FIRST = [
   'test/e2e/ci.test.ts',
   'test/scripts/test-batch.test.ts',
   'test/vms/agent.test.ts',
-  'test/telemetry/history/kill.test.ts',
+  'test/long/telemetry/history/kill.test.ts',
 ];
 
 function selected(wanted: readonly string[]): string[] {

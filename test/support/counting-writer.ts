@@ -1,6 +1,6 @@
 /**
  * A node on an embedded stream that counts until it is killed, reporting to its parent what was
- * acknowledged: the child of test/platform/commit-kill.test.ts. Arguments: file, then for each
+ * acknowledged: the child of test/long/platform/commit-kill.test.ts. Arguments: file, then for each
  * writer how many of its requests were acknowledged in earlier lives. A writer resends the first
  * one that was not, with its old request id, as a client does that got no answer.
  */

@@ -10,18 +10,18 @@ import { once } from 'node:events';
 import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
 import t from 'tap';
-import { openEmbeddedStream } from '../../sqlite/platform/embedded-stream/embedded-stream.ts';
-import { systemClock } from '../../streams/platform/clock.ts';
-import { fraction, seededRandom } from '../../streams/platform/random.ts';
-import { COUNTER_LIMIT } from '../support/counter-machine.ts';
-import { countingNode, openPlace } from '../support/counting-node.ts';
+import { openEmbeddedStream } from '../../../sqlite/platform/embedded-stream/embedded-stream.ts';
+import { systemClock } from '../../../streams/platform/clock.ts';
+import { fraction, seededRandom } from '../../../streams/platform/random.ts';
+import { COUNTER_LIMIT } from '../../support/counter-machine.ts';
+import { countingNode, openPlace } from '../../support/counting-node.ts';
 
 const KILLS = 30;
 const WRITERS = 4;
 /** A life ends so many acknowledgements after its beginning, at most. */
 const ACKNOWLEDGED_MAX = 60;
 
-const writer = fileURLToPath(new URL('../support/counting-writer.ts', import.meta.url));
+const writer = fileURLToPath(new URL('../../support/counting-writer.ts', import.meta.url));
 const random = seededRandom(20_26);
 
 interface Acknowledged {

@@ -7,9 +7,9 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { fileURLToPath } from 'node:url';
 import t from 'tap';
-import { type History, openHistory } from '../../../sqlite/telemetry/history/store/store.ts';
-import { systemClock } from '../../../streams/platform/clock.ts';
-import { fraction, seededRandom } from '../../../streams/platform/random.ts';
+import { type History, openHistory } from '../../../../sqlite/telemetry/history/store/store.ts';
+import { systemClock } from '../../../../streams/platform/clock.ts';
+import { fraction, seededRandom } from '../../../../streams/platform/random.ts';
 import {
   LOG_PARTITION,
   LOG_VMS,
@@ -17,11 +17,11 @@ import {
   logBatch,
   logTimes,
   logValues,
-} from '../../support/history-log.ts';
+} from '../../../support/history-log.ts';
 
 const KILLS = 20;
 const LAST = 4000;
-const writer = fileURLToPath(new URL('../../support/history-writer.ts', import.meta.url));
+const writer = fileURLToPath(new URL('../../../support/history-writer.ts', import.meta.url));
 
 function open(folder: string): History {
   const options = { folder, clock: systemClock, logIdentity: 'log', background: false, readers: 1 };
