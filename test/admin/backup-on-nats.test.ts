@@ -6,13 +6,15 @@ import { cpSync, mkdirSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import t, { type Test } from 'tap';
 import { SAMPLES_STREAM } from '../../actors/telemetry/sample-log.ts';
+import { sealedSpec } from '../../sqlite/platform/secrets/sealed-stream.ts';
 import { systemClock } from '../../streams/platform/clock.ts';
 import { EVENTS_STREAM, eventsStream } from '../../streams/platform/commit/events.ts';
 import { openJetStream } from '../../streams/platform/jetstream/jetstream-stream.ts';
-import { listAll, saveRule, writeReadings } from '../e2e/fault-injection.ts';
+import { createDestination, listAll, saveRule, writeReadings } from '../e2e/fault-injection.ts';
 import { componentPath, needs } from '../support/components.ts';
 import { startNatsServer } from '../support/nats-server.ts';
 import { dataFolder, type Program, runInProcess, until } from '../support/program.ts';
+import { startReceiver } from '../support/receiver.ts';
 import { startService } from '../support/service-in-process.ts';
 
 t.setTimeout(170_000);
@@ -41,14 +43,19 @@ t.test('a backup of a service on NATS', needs('nats-server 2.10.27'), async (t) 
   const root = dataFolder(t);
   const [data, backup] = [join(root, 'data'), join(root, 'backup')];
   const url = await nats(t);
-  const on = (natsUrl: string) => ({ SVC_NATS_URL: natsUrl, SVC_DEMO: 'on' });
+  const webhooks = { SVC_WEBHOOK_ALLOW: '127.0.0.2', SVC_WEBHOOK_ALLOW_HTTP: 'on' };
+  const on = (natsUrl: string) => ({ ...webhooks, SVC_NATS_URL: natsUrl, SVC_DEMO: 'on' });
   const first = await startService(t, data, on(url));
-  await saveRule(first, []);
+  const receiver = await startReceiver(t, { address: '127.0.0.2' });
+  const { body: destination } = await createDestination(first, receiver.url);
+  const { name } = destination.destination as { name: string };
+  await saveRule(first, [name]);
   await writeReadings(first, vms, 11);
   const incidents = await until('an incident of each VM', async () => {
     const found = await incidentsOf(first);
     return found.length === vms.length ? found : undefined;
   });
+  await until('their messages', () => receiver.received.length === vms.length || undefined);
   const rules = await rulesOf(first);
   const made = await runInProcess(['backup', backup, '--data', data, '--json']);
   t.equal(made.code, 0, made.text);
@@ -65,7 +72,7 @@ t.test('a backup of a service on NATS', needs('nats-server 2.10.27'), async (t) 
     const folder = join(root, name);
     mkdirSync(folder, { mode: 0o700 });
     cpSync(join(data, 'master.key'), join(folder, 'master.key'));
-    const environment: Record<string, string> = natsUrl === undefined ? {} : on(natsUrl);
+    const environment: Record<string, string> = natsUrl === undefined ? webhooks : on(natsUrl);
     const run = await runInProcess(['restore', backup, '--data', folder], environment);
     t.equal(run.code, 0, run.text);
     cpSync(join(data, 'demo.json'), join(folder, 'demo.json'));
@@ -88,6 +95,15 @@ t.test('a backup of a service on NATS', needs('nats-server 2.10.27'), async (t) 
     t.equal((read.body.vms as unknown[]).length, vms.length, 'its VMs have their readings');
   };
 
+  /** The address and the secret are not in control.db. */
+  const stillDelivers = async (t: Test, program: Program) => {
+    const before = receiver.received.length;
+    await writeReadings(program, ['vm-after'], 11);
+    const message = await until('a message arrives', () => receiver.received[before]);
+    t.match(message.body.data.vmName, /vm-after$/);
+    receiver.verify(message, String(destination.webhookSecret));
+  };
+
   await t.test('onto an empty NATS, under the sequences that it had', async (t) => {
     const empty = await nats(t);
     const { folder, start } = await restored(t, 'onto-empty', empty);
@@ -100,6 +116,9 @@ t.test('a backup of a service on NATS', needs('nats-server 2.10.27'), async (t) 
     await isWhole(t, program);
     t.same(await rulesOf(program), rules);
     await saveRule(program, []);
+    await stillDelivers(t, program);
+    const sealed = await stream.state(sealedSpec.name);
+    t.ok(sealed.messages > 1, 'members share the secrets of the backup');
     await verified(t, folder);
     await program.stop();
   });
@@ -129,6 +148,7 @@ t.test('a backup of a service on NATS', needs('nats-server 2.10.27'), async (t) 
     const program = await start();
     await isWhole(t, program);
     t.same(await rulesOf(program), rules);
+    await stillDelivers(t, program);
     await verified(t, folder);
     await program.stop();
   });
