@@ -123,6 +123,8 @@ interface Started {
   member: Membership | undefined;
   /** Position in EVENTS that it says it has applied. */
   applied: number;
+  /** How long ago it says it heard of data centers, ms. */
+  heard: Readonly<Record<string, number>>;
 }
 
 let members = 0;
@@ -136,7 +138,7 @@ function start(
   const clock = new OwnClock(world, more.skewMs ?? 0);
   const { stream, wire } = connect(log, world, clock);
   const node = `node-${String(++members).padStart(4, '0')}`;
-  const started: Started = { clock, wire, member: undefined, applied: 0 };
+  const started: Started = { clock, wire, member: undefined, applied: 0, heard: {} };
   const joining = joinCluster({
     ...{ stream, clock },
     self: {
@@ -144,8 +146,8 @@ function start(
       ...(more.lock !== undefined && { lock: more.lock }),
     },
   }).then((member) => {
-    const rest = { address: null, decided: 0, floor: 1, heard: {}, unfit: [] };
-    member.report(() => ({ applied: started.applied, ...rest }));
+    const rest = { address: null, decided: 0, floor: 1, unfit: [] };
+    member.report(() => ({ applied: started.applied, heard: started.heard, ...rest }));
     if (more.state !== 'joining') member.begin();
     started.member = member;
   });
@@ -270,6 +272,26 @@ t.test(
   },
 );
 
+t.test('what a member has heard stays true when it has left, or was killed', async (t) => {
+  const { clock, log } = world();
+  const [first, second, third] = [start(log, clock), start(log, clock), start(log, clock)];
+  await pass(clock, 5_000);
+  first.heard = { 'DC-1': 2_000 };
+  second.heard = { 'DC-2': 1_000 };
+  await pass(clock, 1_100);
+  await first.member?.leave();
+  second.wire.isCut = true;
+  await pass(clock, 20_000);
+  const fourth = start(log, clock);
+  await pass(clock, 1_000);
+  for (const { member } of [third, fourth]) {
+    const heard = member?.heardElsewhere();
+    const [left = 0, killed = 0] = [heard?.get('DC-1'), heard?.get('DC-2')];
+    t.ok(left >= 22_500 && left <= 23_500, `DC-1 was heard ${left} ms ago`);
+    t.ok(killed >= 21_500 && killed <= 23_000, `DC-2 was heard ${killed} ms ago`);
+  }
+});
+
 t.test('a member that is started again on its data folder need not wait', async (t) => {
   const { clock, log } = world();
   const first = start(log, clock, { lock: 'boot 1, file 7' });
@@ -335,6 +357,23 @@ t.test('a member that writes and reads nothing back is replaced', async (t) => {
   await pass(clock, 30_000);
   t.same(shared([first, second]), { single: SHARES.length, several: [] });
   t.ok(owned(first).length > 0, 'it takes its part again');
+});
+
+t.test('members that all stood still act again soon', async (t) => {
+  const { clock, log } = world();
+  const both = [start(log, clock), start(log, clock)];
+  await pass(clock, 8_000);
+  for (const { clock: own } of both) own.isSuspended = true;
+  await pass(clock, 30_000);
+  for (const { clock: own } of both) own.resume();
+  await pass(clock, 3_000);
+  for (let looks = 0; looks < 50; looks++) {
+    await pass(clock, 200);
+    t.same(
+      both.map(({ member }) => member?.refusal()),
+      [undefined, undefined],
+    );
+  }
 });
 
 t.test('a wrong clock is measured; beyond 10 s its member holds nothing', async (t) => {

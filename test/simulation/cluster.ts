@@ -93,6 +93,14 @@ export class Cluster {
     for (const { machine } of this.members) machine.close();
   }
 
+  /** Time goes by in which nobody runs. */
+  leap(ms: number): void {
+    const { world } = this.#options;
+    const fromMs = world.elapsedMs;
+    world.leap(ms);
+    this.leaderless.push({ fromMs, untilMs: world.elapsedMs });
+  }
+
   /** Was a stream without a leader in that stretch of elapsed time? */
   isLeaderlessIn(fromMs: number, untilMs: number): boolean {
     return this.leaderless.some((each) => each.fromMs < untilMs && each.untilMs > fromMs);

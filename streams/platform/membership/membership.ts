@@ -401,6 +401,8 @@ class Member implements Membership {
     const { clock } = this.#options;
     const { turn, clockMs } = record;
     this.#lastWritten = Math.max(this.#lastWritten, sequence);
+    // It renews seldom, or is about to: everybody was stopped, or CLUSTER was away.
+    if (clock.elapsed() - this.#readMs > UNREAD_MS) this.announce();
     this.#readMs = clock.elapsed();
     if (record.declaredBy !== undefined) {
       this.#life = record.life + 1;

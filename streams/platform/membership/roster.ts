@@ -256,14 +256,18 @@ export class Roster {
     return record && record.knows >= this.leaseSequence(share) ? record.decided : undefined;
   }
 
-  /** How long ago rows of data centers arrived at the other live members, at least, ms. */
+  /**
+   * How long ago rows of data centers arrived at the other members, at least, ms. What one has heard
+   * stays true when it is gone.
+   */
   heardElsewhere(elapsedMs: number): Map<string, number> {
     const ages = new Map<string, number>();
     for (const heard of this.#members.values()) {
-      const { node, state } = heard.record;
-      if (node === this.#node || state === 'gone') continue;
+      if (heard.record.node === this.#node) continue;
+      // A watcher that has just joined reads rows of any age.
+      const ageMs = Math.max(elapsedMs - heard.heardMs, this.#streamMs - seenMs(heard));
       for (const [datacenter, agoMs] of Object.entries(heard.record.heard)) {
-        const sinceMs = agoMs + elapsedMs - heard.heardMs;
+        const sinceMs = agoMs + ageMs;
         ages.set(datacenter, Math.min(sinceMs, ages.get(datacenter) ?? Number.POSITIVE_INFINITY));
       }
     }
