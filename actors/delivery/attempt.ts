@@ -265,6 +265,17 @@ export interface KeptBody {
   readonly body: Uint8Array;
 }
 
+/**
+ * A delivery with earlier attempts has no stored body any more: it has ended at another member, as this
+ * one is about to read, or the store has lost it.
+ */
+export class BodyGone extends Error {
+  constructor(delivery: string) {
+    super(`The body of ${delivery}, of which there were attempts, is not stored any more`);
+    this.name = 'BodyGone';
+  }
+}
+
 /** Bodies on their way to disk: those that come together share one write. */
 export class Bodies {
   readonly #source: BodySource;
@@ -282,6 +293,7 @@ export class Bodies {
   async of(view: ProjectView, delivery: DeliveryContext, id: string): Promise<RenderedBody> {
     const body = await this.#source.body(view, delivery, id);
     if (delivery.bodyDigest !== null && delivery.bodyDigest !== body.digest) {
+      if (!body.isKept) throw new BodyGone(id);
       throw new Error(`The stored body of ${id} is not the one of its earlier attempts`);
     }
     if (body.isKept) return body;

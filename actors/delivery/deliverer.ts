@@ -17,6 +17,7 @@ import {
   type AnswerExcerpt,
   type AttemptDeps,
   Bodies,
+  BodyGone,
   type DeliveryContents,
   type Opened,
   openAttempts,
@@ -46,6 +47,8 @@ export interface DelivererDeps extends Omit<AttemptDeps, 'contents' | 'bodies' |
 const RETRY_MS = 500;
 /** When a due attempt that could not be opened is handed to a member again, ms. */
 const AGAIN_MS = 1_000;
+/** How often a delivery without its body is looked at before that counts as a fault. */
+const LOOKS_MAX = 20;
 
 /** One for each process. Stopping it waits for the attempts under way, and starts no other. */
 export class Deliverer {
@@ -154,6 +157,9 @@ export class Deliverer {
     try {
       await this.#attempt(due);
     } catch (error) {
+      // Mostly it has ended elsewhere: its row will say so.
+      const isEnding = error instanceof BodyGone && message.deliveryCount < LOOKS_MAX;
+      if (isEnding) return message.nak(AGAIN_MS);
       this.#deps.onFault(`delivery ${due.delivery}`, error);
       if (isRetryable(error)) return message.nak(AGAIN_MS);
     } finally {

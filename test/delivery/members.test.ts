@@ -112,6 +112,32 @@ t.test('what a member took and did not open is opened by another', async (t) => 
   await ending;
 });
 
+t.test(
+  'a delivery that ended elsewhere, body and all, is no fault of a member behind',
+  async (t) => {
+    const { owner, member } = await openMembers(t);
+    owner.startTimers();
+    const wire = new ScriptedNotifier();
+    wire.answer = () => failed();
+    const { stop } = owner.startDeliverer({ notifier: wire });
+    await owner.fire(['vm-1']);
+    await owner.until('an attempt has failed', () => only(owner).value === 'waiting');
+    await stop();
+    await owner.pass(60_000, 5_000);
+    await owner.until('the next one is due', () => only(owner).value === 'rechecking');
+    // As another member leaves it that has sent it: this one has not read that yet.
+    owner.bodies.clear();
+    await publishDue(owner.stream, { project: PROJECT, delivery: only(owner).id, attempt: 2 }, 'x');
+    member.bodies.clear();
+    // What is rendered by now would differ.
+    await member.contents.body(member.host.view(PROJECT), only(owner), 'another');
+    const behind = new ScriptedNotifier();
+    member.startDeliverer({ notifier: behind, ownership: nobody });
+    await owner.pass(5_000, 1_000);
+    t.same([behind.requests.length, member.reportedFaults()], [0, []]);
+  },
+);
+
 t.test('a member without the role dispatches, and leaves the sending to others', async (t) => {
   const { owner, member } = await openMembers(t);
   const inside = new ScriptedNotifier();

@@ -93,9 +93,10 @@ export class Member {
     wire.outageUntilMs = 0;
     this.machine.history.fullUntilMs = 0;
     this.#setClock(0);
-    if (this.#process) this.#process.frozenUntilMs = 0;
+    // One that stands still goes on in its time: what is due for it is put off until then.
+    const endMs = Math.max(world.elapsedMs, this.#process?.frozenUntilMs ?? 0);
     for (const trouble of this.troubles) {
-      if (trouble !== this.#down) trouble.untilMs = Math.min(trouble.untilMs, world.elapsedMs);
+      if (trouble !== this.#down) trouble.untilMs = Math.min(trouble.untilMs, endMs);
     }
   }
 

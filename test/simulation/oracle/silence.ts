@@ -126,7 +126,8 @@ function hasFired({ steps }: Facts, { force, vm, lastMs, inMs }: Silence): boole
     machine === 'alertInstance' &&
     context.rule === rule.rule &&
     context.evaluationRevision === rule.evaluationRevision &&
-    context.vm === vm;
+    // Of several VMs that fall silent together the incident is their data center's.
+    (context.vm === vm || context.vm === '');
   const own = steps.filter(isOwn);
   const fires = own.some(
     ({ step, elapsedMs }) =>
