@@ -77,6 +77,10 @@ export class Connection implements Stream {
     const idsFirst = dice.chance(0.5);
     const store = (twice = false): AppendOutcome | undefined =>
       this.#isOut(stream) ? undefined : stream.store(append, { sentElapsedMs, twice, idsFirst });
+    const storeUnanswered = (): void => {
+      const outcome = store();
+      if (outcome?.kind === 'appended') stream.unanswered.add(outcome.sequence);
+    };
     world.trace(() => {
       return `${this.#wire.name} appends to ${append.subject}${fault ? `: ${fault}` : ''}`;
     });
@@ -94,10 +98,10 @@ export class Connection implements Stream {
         case 'loseRequest':
           return silence();
         case 'late':
-          world.in(dice.between(0, 30_000), () => void store(), sender);
+          world.in(dice.between(0, 30_000), storeUnanswered, sender);
           return silence();
         case 'loseAnswer':
-          world.in(this.#legMs(), () => void store(), sender);
+          world.in(this.#legMs(), storeUnanswered, sender);
           return silence();
         default:
           world.in(

@@ -52,6 +52,8 @@ export class StoredStream {
   readonly messages: StoredMessage[] = [];
   /** Of a work queue: what is not acknowledged, by sequence. */
   readonly waiting = new Map<number, Waiting>();
+  /** Sequences of messages whose senders did not learn that they are stored. */
+  readonly unanswered = new Set<number>();
   /** Called with the sequences that a truncation has removed. */
   onTruncated: ((sequences: readonly number[]) => void) | undefined;
   /** Elapsed time until which it has no leader, and answers nobody, ms. */

@@ -7,8 +7,11 @@ import { START_MS } from '../world.ts';
 import type { Facts } from './facts.ts';
 import type { Problem } from './problem.ts';
 
-/** More than what is refused (10 s) by what a renewal takes to show it, ms. */
-const SKEW_MS_MAX = 12_000;
+/**
+ * More than what is refused (10 s) by what a renewal takes to show it (2 s), and by what the clock of
+ * the streams may be off itself (3 s), ms.
+ */
+const SKEW_MS_MAX = 15_000;
 /** A member knows after its next renewal, or acts no more after the last one, ms. */
 const UNKNOWN_MS = 6_000;
 /** Between deciding and sending, ms. */

@@ -49,6 +49,8 @@ export interface Entry {
   readonly storedMs: number;
   readonly partition: number;
   readonly entry: LogEntry;
+  /** Its sender learned that it is stored. */
+  readonly isAnswered: boolean;
 }
 
 export interface Facts {
@@ -101,5 +103,6 @@ function entriesOf(server: LogServer): Entry[] {
     storedMs: message.timeMs,
     partition: Number(message.subject.split('.')[2]),
     entry: decodeEntry(message.data),
+    isAnswered: !server.get('SAMPLES_0').unanswered.has(message.sequence),
   }));
 }

@@ -19,8 +19,9 @@ export function* falseSilence({ lostAppends }: Run, { steps, entries }: Facts): 
   if (lostAppends > LOST_APPENDS_MAX) return;
   for (const { step, sentMs, elapsedMs: atMs } of steps) {
     if (step.machine !== 'datacenter' || step.event.type !== 'silenceNoticed') continue;
-    const isHeard = ({ entry, sentMs: rowMs, elapsedMs: storedMs }: Entry): boolean =>
+    const isHeard = ({ entry, isAnswered, sentMs: rowMs, elapsedMs: storedMs }: Entry): boolean =>
       entry.kind === 'batch' &&
+      isAnswered &&
       rowMs > sentMs - STALE_MS + PASSING_MS &&
       storedMs < sentMs - PASSING_MS;
     const heard = entries.find(isHeard);
