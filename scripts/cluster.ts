@@ -1,6 +1,6 @@
 /**
  * `npm run cluster`: three nats-servers and three members of the service on this machine, below
- * `data/cluster`, until Ctrl-C. The ports are fixed, so that a second start finds what the first made:
+ * `data/cluster`, until Ctrl-C, or this process is killed. The ports are fixed, so that a second start finds what the first made:
  *
  *     nats-1..3    clients 4222..4224, routes 6222..6224   data/cluster/nats-N, nats-N.log beside it
  *     member-1..3  API 8080..8082, metrics 9464..9466      data/cluster/member-N
@@ -106,6 +106,42 @@ function start(name: string, program: string, args: readonly string[], hint: str
     });
   });
   return { name, child, exited };
+}
+
+/**
+ * Stops what still runs when nobody holds its input any more: this process was killed. First the
+ * members, which say goodbye to the others through the servers.
+ */
+const WATCH = `
+while read -r kind pid; do
+  case $kind in
+    member) members="$members $pid" ;;
+    server) servers="$servers $pid" ;;
+    stopped) exit 0 ;;
+  esac
+done
+kill -TERM $members 2> /dev/null
+for second in $(seq ${STOP_MS / 1000}); do
+  left=
+  for pid in $members; do kill -0 $pid 2> /dev/null && left=1; done
+  [ -z "$left" ] && break
+  sleep 1
+done
+kill -TERM $servers 2> /dev/null
+`;
+
+/** Returns what tells it that all has been stopped in good order. */
+function watchOver(servers: readonly Running[], members: readonly Running[]): () => void {
+  const watcher = spawn('sh', ['-c', WATCH], {
+    stdio: ['pipe', 'ignore', 'ignore'],
+    detached: true,
+  });
+  // Without it the cluster runs as well.
+  watcher.on('error', () => {});
+  watcher.stdin.on('error', () => {});
+  for (const { child } of members) watcher.stdin.write(`member ${child.pid}\n`);
+  for (const { child } of servers) watcher.stdin.write(`server ${child.pid}\n`);
+  return () => void watcher.stdin.end('stopped\n');
 }
 
 let isStopping = false;
@@ -244,6 +280,7 @@ async function runCluster(named: string | undefined): Promise<number> {
   });
   const servers = NUMBERS.map((number) => startServer(nats, number));
   const members = NUMBERS.map(startMember);
+  const stopped = watchOver(servers, members);
   try {
     say('three nats-servers and three members start: about 20 s');
     const isReady = await untilReady(members, stopping.signal);
@@ -259,6 +296,7 @@ async function runCluster(named: string | undefined): Promise<number> {
     say('stopping the members, then the nats-servers');
     await stop(members);
     await stop(servers);
+    stopped();
   }
 }
 

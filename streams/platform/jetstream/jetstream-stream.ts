@@ -59,6 +59,10 @@ interface KnownStream {
   acknowledged: number;
 }
 
+/** How often, and how far apart (ms), a stream is looked for that another node makes: for 10 s. */
+const MADE_LOOKS_MAX = 50;
+const MADE_WAIT_MS = 200;
+
 const CODES = {
   wrongLastSequence: [
     JetStreamApiCodes.StreamWrongLastSequence,
@@ -210,7 +214,7 @@ class JetStreamStream implements JetStream {
     } catch (error) {
       // Another node made it first.
       if (error instanceof JetStreamApiError && error.code === CODES.nameInUse) {
-        const info = await this.#find(spec.name);
+        const info = await this.#findMade(spec.name);
         if (info !== undefined) return info;
       }
       const fault = asCopiesFault(error, spec.name, copies);
@@ -219,6 +223,16 @@ class JetStreamStream implements JetStream {
       const message = `The server refuses stream ${spec.name}: ${error.message} (${error.code})`;
       throw new StreamMisconfigured(message, { cause: error });
     }
+  }
+
+  /** In a cluster a stream that is being made has its name before anybody answers for it. */
+  async #findMade(name: string): Promise<StreamInfo | undefined> {
+    for (let looks = 0; looks < MADE_LOOKS_MAX; looks++) {
+      const info = await this.#find(name);
+      if (info !== undefined) return info;
+      await this.#connection.pause(MADE_WAIT_MS);
+    }
+    return undefined;
   }
 
   async #know(stream: string): Promise<KnownStream> {

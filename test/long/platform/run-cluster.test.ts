@@ -6,6 +6,7 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
+import { createServer } from 'node:net';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import t, { type Test } from 'tap';
@@ -35,7 +36,7 @@ function startCluster(t: Test, folder: string) {
     }).catch((error: Error) => {
       throw new Error(`${error.message}, but:\n${text.slice(-3000)}`);
     });
-  return { says, stop, exited };
+  return { says, stop, exited, kill: () => child.kill('SIGKILL') };
 }
 
 async function call(port: number, key: string, method: string, request: object) {
@@ -74,3 +75,34 @@ t.test('a cluster from its start to Ctrl-C', needs(newest), async (t) => {
   });
   t.equal(await cluster.stop(), 0);
 });
+
+t.test('a cluster whose own process is killed ends all the same', needs(newest), async (t) => {
+  const cluster = startCluster(t, dataFolder(t));
+  await cluster.says(/Ctrl-C stops all of it/);
+  const pids: number[] = [];
+  for (const number of [1, 2, 3]) {
+    const [, pid] = await cluster.says(new RegExp(`member-${number}: \\S+ \\(process (\\d+)\\)`));
+    pids.push(Number(pid));
+  }
+  cluster.kill();
+  await until('its members have ended', () => !pids.some(isRunning) || undefined, 60);
+  await until('its servers have ended', () => isFree(4222), 60);
+});
+
+/** Of a process that has ended, and that nobody has asked for its status, the entry is left. */
+function isRunning(pid: number): boolean {
+  try {
+    return !/^State:\s+Z/m.test(readFileSync(`/proc/${pid}/status`, 'utf8'));
+  } catch {
+    return false;
+  }
+}
+
+async function isFree(port: number): Promise<true | undefined> {
+  const server = createServer().listen(port, '127.0.0.1');
+  const listens = once(server, 'listening').then(() => true as const);
+  const isTaken = once(server, 'error').then(() => undefined);
+  const answer = await Promise.race([listens, isTaken]).catch(() => undefined);
+  server.close();
+  return answer;
+}
