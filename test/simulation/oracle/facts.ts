@@ -59,6 +59,11 @@ export interface Facts {
   readonly entries: readonly Entry[];
   /** What was set for a project, in the order of the log. */
   readonly limits: readonly LimitsFact[];
+  /**
+   * Rules whose first marker has left the log, with a later one that is still there: who reads the log
+   * from its begin then has them in force from the later one on, which looks back over its window alone.
+   */
+  readonly cutRules: ReadonlySet<string>;
   /** Broken links of a chain, as sentences. */
   readonly broken: readonly string[];
 }
@@ -92,7 +97,18 @@ export function factsOf(server: LogServer): Facts {
       if (request) requests.push({ sequence, project, scope: request.scope, id: request.id });
     }
   }
-  return { steps, requests, limits, broken, entries: entriesOf(server) };
+  const entries = entriesOf(server);
+  return { steps, requests, limits, broken, entries, cutRules: cutRules(server, entries) };
+}
+
+function cutRules(server: LogServer, entries: readonly Entry[]): Set<string> {
+  const first = server.has('SAMPLES_0') ? server.get('SAMPLES_0').firstSequence : 1;
+  const [gone, left] = [new Set<string>(), new Set<string>()];
+  for (const { entry, sequence } of entries) {
+    if (entry.kind !== 'rules') continue;
+    for (const { rule } of entry.upserts) (sequence < first ? gone : left).add(rule);
+  }
+  return gone.intersection(left);
 }
 
 function entriesOf(server: LogServer): Entry[] {

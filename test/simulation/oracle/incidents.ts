@@ -41,7 +41,8 @@ export function* wrongIncidents(facts: Facts, observations: Observations): Gener
         decided.delete(key);
         // Taken out of force and put in again, it has no single timeline.
         const isWhole = observations.forces.filter((each) => isSame(each, force)).length === 1;
-        if (isWhole) yield* judged(force, series, incidents, key);
+        if (isWhole && !facts.cutRules.has(force.rule.rule))
+          yield* judged(force, series, incidents, key);
       }
     }
   }
