@@ -35,6 +35,8 @@ export interface Scenario {
   /** The first owner, signed in at the first member. */
   readonly owner: Person;
   readonly rules: readonly Rule[];
+  /** Name of the destination that they notify. */
+  readonly destination: string;
   readonly startedMs: number;
   /** VMs that no incident is about, in turn. */
   readonly nextVm: () => string;
@@ -84,7 +86,7 @@ export async function startScenario(
   await load.written(names);
   let used = 0;
   const nextVm = () => names[used++ % names.length] ?? '';
-  return { cluster, load, receiver, owner, rules, startedMs, nextVm };
+  return { cluster, load, receiver, owner, rules, destination, startedMs, nextVm };
 }
 
 async function createDestination(demo: Demo, url: string): Promise<string> {
@@ -197,6 +199,55 @@ export async function cutOwner(scenario: Scenario): Promise<number> {
   owner.mend();
   await untilReady(owner);
   return tookMs;
+}
+
+/**
+ * As a rolling upgrade does it: each member is stopped and started again, the next one when it is ready.
+ * ms until the webhook after the last.
+ */
+export async function replaceMembers(scenario: Scenario): Promise<number> {
+  for (const member of scenario.cluster.members) {
+    await member.stop();
+    await member.start();
+    await untilReady(member);
+  }
+  return untilWebhook(scenario);
+}
+
+/**
+ * A VM reports once, and the member that acts for its project is cut off after `cutMs`; ms from its row
+ * until the webhook of its silence. `examine` knows nothing of that rule.
+ */
+export async function untilSilenceNoticed(scenario: Scenario, cutMs: number): Promise<number> {
+  const { cluster, receiver } = scenario;
+  const { demo } = cluster;
+  const vm = 'vm-silent';
+  const sinceMs = Date.now();
+  const row = { vmName: vm, observedUnixMs: String(sinceMs) };
+  const values = [{ series: 'svc_vm_memory_used_bytes', value: GOOD }];
+  const collector = { apiKey: demo.collectorKey, projectName: demo.projectName };
+  await callAt(demo.baseUrl, collector, 'ingest.v1.IngestService/WriteSamples', {
+    rows: [{ ...row, values }],
+  });
+  const destination = scenario.destination;
+  await callAt(demo.baseUrl, demo, `${ALERTS}/SaveAlertRule`, {
+    ...{ id: randomUUID(), requestId: randomUUID(), expectedVersion: '0' },
+    spec: {
+      ...{ displayName: 'Silence', metricId: 'telemetry_age_seconds', operator: 'GREATER_THAN' },
+      ...{ threshold: 60, sustainedSeconds: 0, severity: 'CRITICAL', allVms: true },
+      destinationNames: [destination],
+    },
+  });
+  await sleep(cutMs);
+  const owner = await ownerOf(scenario);
+  owner.cut();
+  const found = await until(
+    'the silence is noticed',
+    () => receiver.received.find(({ body }) => vmOf(body.data) === vm),
+    180,
+  );
+  owner.mend();
+  return found.atMs - sinceMs;
 }
 
 /** SIGKILL of the nats-server that leads a stream; ms until a webhook. */

@@ -12,12 +12,14 @@ import {
   killLeader,
   killOwner,
   NOTHING_FOUND,
+  replaceMembers,
   revokeKey,
   type Scenario,
   scenarioSettings,
   startScenario,
   suspendOwner,
   untilReady,
+  untilSilenceNoticed,
   untilWebhook,
 } from '../../support/member-scenario.ts';
 import { masterKeyFile, startMembers } from '../../support/members.ts';
@@ -36,6 +38,7 @@ const faults: Readonly<Record<string, (scenario: Scenario) => Promise<number>>> 
   'the leader of SAMPLES_0 is killed': (scenario) => killLeader(scenario, 'SAMPLES_0'),
   'the leader of EVENTS is killed': (scenario) => killLeader(scenario, 'EVENTS'),
   'the leader of CLUSTER is killed': (scenario) => killLeader(scenario, 'CLUSTER'),
+  'the members are replaced one by one': replaceMembers,
 };
 
 t.test(
@@ -53,6 +56,16 @@ t.test(
     t.same(findingsOf({ rows, fired, sent, duplicates, ...outcome }), NOTHING_FOUND);
   },
 );
+
+/** `docs/operations/cluster.md`: whoever watches, and whoever takes over. */
+const NOTICED_MS = 150_000;
+
+t.test('a silence is noticed although its owner is cut off', needs(nats), async (t) => {
+  const scenario = await startScenario(t, { vms: 6, everyMs: 1_000 });
+  const tookMs = await untilSilenceNoticed(scenario, 45_000);
+  t.comment(`a silence of more than 60 s: a webhook after ${Math.round(tookMs / 1000)} s`);
+  t.ok(tookMs < NOTICED_MS, `after ${tookMs} ms`);
+});
 
 async function revocations(t: Test, scenario: Scenario): Promise<void> {
   const took: number[] = [];
