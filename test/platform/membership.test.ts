@@ -20,6 +20,8 @@ const START_MS = Date.UTC(2026, 10, 1);
 /** A member's own time: ahead of the world's by `skewMs`; nothing of it happens while it is suspended. */
 class OwnClock implements Clock {
   isSuspended = false;
+  /** Somebody has set it, ms. */
+  setMs = 0;
   readonly #world: VirtualClock;
   readonly #skewMs: number;
   #due: (() => void)[] = [];
@@ -29,7 +31,7 @@ class OwnClock implements Clock {
     this.#skewMs = skewMs;
   }
 
-  now = () => this.#world.now() + this.#skewMs;
+  now = () => this.#world.now() + this.#skewMs + this.setMs;
   elapsed = () => this.#world.elapsed();
 
   wakeAfter(delayMs: number, wake: () => void) {
@@ -464,6 +466,20 @@ t.test('a clock that is set while it runs is noticed at once', async (t) => {
   t.same(owned(one), []);
   clock.jump(-20_000);
   t.equal(one.member?.refusal(), undefined);
+});
+
+t.test('an owner whose clock is set wrong gives what it holds to the others', async (t) => {
+  const { clock, log } = world();
+  const [first, second] = [start(log, clock), start(log, clock)];
+  await pass(clock, 8_000);
+  t.ok(owned(first).length > 0);
+  first.clock.setMs = 15_000;
+  await pass(clock, 8_000);
+  t.match(first.member?.refusal(), '15 s ahead of the clock of NATS');
+  t.equal(owned(second).length, SHARES.length);
+  first.clock.setMs = 0;
+  await pass(clock, 8_000);
+  t.ok(owned(first).length > 0, 'and gets its part back');
 });
 
 /** Something happens to one of them. */

@@ -74,6 +74,7 @@ export class VmFleet {
   #batches = 0;
   #isWell = false;
   #isSending = false;
+  #isStopped = false;
 
   constructor(world: World, cluster: Cluster, project: string) {
     this.project = project;
@@ -89,9 +90,14 @@ export class VmFleet {
     const offsetMs = this.#dice.between(0, SAMPLE_MS);
     const collect = (): void => {
       this.#world.in(SAMPLE_MS, collect);
-      this.#collect();
+      if (!this.#isStopped) this.#collect();
     };
     this.#world.in(offsetMs, collect);
+  }
+
+  /** Nothing is collected any more: what comes at the last moment may be decided by nobody. */
+  stop(): void {
+    this.#isStopped = true;
   }
 
   /** From now on every VM runs and reports, and the collector does as it should. */

@@ -151,6 +151,8 @@ function watchTruncation({ world, server, cluster }: Run, problems: Problem[]): 
 const RECOVERY_MS = 7 * 60_000;
 /** Of several members, each of which folds the log: the least in which every duration passes, ms. */
 const RECOVERY_OF_MEMBERS_MS = 4 * 60_000;
+/** In which the last samples are decided, ms. */
+const LAST_MS = 3_000;
 /** Steps in which everything comes to rest; those to a timer that is far away are one each. */
 const STEPS_MAX = 150;
 const STEP_MS = 31_700;
@@ -167,6 +169,8 @@ async function live(run: Run, onBug: (what: string, error: unknown) => void): Pr
   cluster.heal();
   await world.pass(cluster.members.length > 1 ? RECOVERY_OF_MEMBERS_MS : RECOVERY_MS);
   const unrest = await rest(run);
+  for (const fleet of fleets) fleet.stop();
+  await world.pass(LAST_MS);
   try {
     await world.until(cluster.shutDown(), 60_000);
   } catch (error) {

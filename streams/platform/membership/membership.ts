@@ -220,8 +220,8 @@ class Member implements Membership {
 
   refusal(): string | undefined {
     if (this.#state === 'gone') return 'This member has left its cluster';
-    const aheadMs = this.clockAheadMs();
-    if (Math.abs(aheadMs) > CLOCK_REFUSED_MS) {
+    if (this.#isClockWrong()) {
+      const aheadMs = this.clockAheadMs();
       const seconds = Math.round(Math.abs(aheadMs) / 1000);
       const side = aheadMs > 0 ? 'ahead of' : 'behind';
       return (
@@ -232,6 +232,10 @@ class Member implements Membership {
     if (this.#behind > 0) return 'This member was cut off, and reads what has happened meanwhile';
     if (!this.#isLapsed()) return undefined;
     return `This member may have been replaced, and acts no more until it knows: ${this.#fault}`;
+  }
+
+  #isClockWrong(): boolean {
+    return Math.abs(this.clockAheadMs()) > CLOCK_REFUSED_MS;
   }
 
   report(progress: () => MemberProgress): void {
@@ -503,11 +507,15 @@ class Member implements Membership {
   }
 
   async #writeLeases(): Promise<void> {
-    if (this.#state !== 'acting' || this.refusal() !== undefined) return;
+    const isRefused = this.refusal() !== undefined;
+    // By a wrong clock it acts for nothing, and can still give to others what it holds.
+    if (this.#state !== 'acting' || (isRefused && !this.#isClockWrong())) return;
     const elapsedMs = this.#elapsed();
     const isSettled = elapsedMs - this.#settledSinceMs >= SETTLED_MS;
     const planned = this.#roster.plan(isSettled);
-    const changes = [...planned, ...this.#takenBack(planned, isSettled)];
+    const changes = isRefused
+      ? planned.filter(({ owner }) => owner !== this.node)
+      : [...planned, ...this.#takenBack(planned, isSettled)];
     if (changes.length === 0) return;
     for (const { share, owner, sequence } of changes) {
       if (owner !== this.node) this.#given.set(share, sequence);
