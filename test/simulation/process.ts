@@ -327,7 +327,7 @@ type Core = {
 
 /** A destination was deleted after an attempt had been opened: its address is gone with it. */
 function isOfTheDeleted(error: unknown): boolean {
-  return error instanceof Error && error.message.endsWith('is not sealed here');
+  return error instanceof Error && /^The sealed value \S+ does not exist$/.test(error.message);
 }
 
 /** Does the error, or what caused it, come from a fault of the world? */
