@@ -39,9 +39,10 @@ function isKnown({ answered }: Received): boolean {
 /** How long it may take to record an outcome where appends are lost, ms. */
 const RECORD_MS = 6_000;
 
-function isExcused({ cluster }: Run, { member, answered }: Received, untilMs: number): boolean {
-  const fromMs = answered.elapsedMs;
+function isExcused({ cluster }: Run, first: Received, untilMs: number): boolean {
+  // From its sending on: a member may have stood still, and heard the answer when it went on.
+  const { member, elapsedMs: fromMs, answered } = first;
   const sender = cluster.members.find(({ name }) => name === member);
-  const end = Math.max(untilMs, fromMs + RECORD_MS);
+  const end = Math.max(untilMs, answered.elapsedMs + RECORD_MS);
   return !sender?.isWellIn(fromMs, end) || cluster.isLeaderlessIn(fromMs, end);
 }
