@@ -114,6 +114,22 @@ t.test('two projects may use one id without touching each other’s rows', async
   t.equal(store.nextTimerDueMs(), 5);
 });
 
+t.test('a row that was read is read anew after each commit that changes it', async (t) => {
+  const { store, apply } = createChain(t);
+  const view = store.view('p');
+  const n = () => view.instance('m', 'a')?.context.n;
+  t.equal(n(), undefined, 'not there yet');
+  apply('p', { steps: [stepOf('a')] });
+  t.equal(n(), 1);
+  apply('p', { steps: [stepOf('b', { context: { n: 2 } })] });
+  t.equal(n(), 1, 'another row changed');
+  apply('p', { steps: [stepOf('a', { context: { n: 3 }, final: true })] });
+  t.equal(n(), 3);
+  t.equal(store.view('p').instance('m', 'a')?.context.n, 3, 'in a view that was made later');
+  apply('p', { forgotten: [{ machine: 'm', instance: 'a' }] });
+  t.equal(n(), undefined, 'it was forgotten');
+});
+
 t.test('pages of instances go by creation and hold while rows come and go', async (t) => {
   const { store, apply } = createChain(t);
   for (const id of ['c', 'a', 'e']) apply('p', { steps: [stepOf(id)] }, 100);

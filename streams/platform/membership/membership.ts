@@ -557,11 +557,8 @@ class Member implements Membership {
     const { stream } = this.#options;
     for (const { node, sequence } of this.#roster.forget(FORGOTTEN_MS)) {
       const belowSequence = sequence + 1;
-      await stream.truncate({
-        stream: clusterSpec.name,
-        subject: memberSubject(node),
-        belowSequence,
-      });
+      const subject = memberSubject(node);
+      await stream.truncate({ stream: clusterSpec.name, subject, belowSequence });
     }
   }
 
@@ -592,9 +589,7 @@ export function soleMember(node: string): Membership {
     members: () => [],
     clockAheadMs: () => 0,
     refusal: () => undefined,
-    report: () => {},
-    begin: () => {},
-    announce: () => {},
+    ...{ report: () => {}, begin: () => {}, announce: () => {} },
     untilApplied: async () => {},
     heardElsewhere: () => new Map(),
     floors: () => [],
