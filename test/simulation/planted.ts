@@ -155,7 +155,7 @@ const lostAttempts: Planted = {
 const capPerMember: Planted = {
   sentence: 'A process counts only the open attempts that it opened itself.',
   breaks: ['caps and order hold'],
-  members: 3,
+  members: 2,
   host: inFrontOf('deliverer', () => {
     const mine = new Set<string>();
     const isOpen = (view: ProjectView, id: string, destination: string): boolean => {
