@@ -30,6 +30,7 @@ const AGAIN_MAX = 3;
 const FIRST = [
   'test/long/telemetry/collectors/lab.test.ts',
   'test/long/e2e/members.test.ts',
+  'test/long/e2e/silence.test.ts',
   'test/long/dashboard/everywhere/accessibility.test.ts',
   'test/e2e/faults.test.ts',
   'test/e2e/members.test.ts',

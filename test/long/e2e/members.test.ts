@@ -19,7 +19,6 @@ import {
   startScenario,
   suspendOwner,
   untilReady,
-  untilSilenceNoticed,
   untilWebhook,
 } from '../../support/member-scenario.ts';
 import { masterKeyFile, startMembers } from '../../support/members.ts';
@@ -56,16 +55,6 @@ t.test(
     t.same(findingsOf({ rows, fired, sent, duplicates, ...outcome }), NOTHING_FOUND);
   },
 );
-
-/** `docs/operations/cluster.md`: whoever watches, and whoever takes over. */
-const NOTICED_MS = 150_000;
-
-t.test('a silence is noticed although its owner is cut off', needs(nats), async (t) => {
-  const scenario = await startScenario(t, { vms: 6, everyMs: 1_000 });
-  const tookMs = await untilSilenceNoticed(scenario, 45_000);
-  t.comment(`a silence of more than 60 s: a webhook after ${Math.round(tookMs / 1000)} s`);
-  t.ok(tookMs < NOTICED_MS, `after ${tookMs} ms`);
-});
 
 async function revocations(t: Test, scenario: Scenario): Promise<void> {
   const took: number[] = [];

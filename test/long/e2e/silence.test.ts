@@ -1,0 +1,20 @@
+/**
+ * A VM falls silent while the member that acts for its project is cut off: another one takes over and
+ * says so. The time is printed, not judged; `docs/operations/cluster.md` promises 150 s.
+ */
+import t from 'tap';
+import { needs } from '../../support/components.ts';
+import { startScenario, untilSilenceNoticed } from '../../support/member-scenario.ts';
+
+t.setTimeout(280_000);
+
+t.test(
+  'a silence is noticed although its owner is cut off',
+  needs('nats-server 2.15.1'),
+  async (t) => {
+    const scenario = await startScenario(t, { vms: 6, everyMs: 1_000 });
+    const tookMs = await untilSilenceNoticed(scenario, 45_000);
+    t.comment(`a silence of more than 60 s: a webhook after ${Math.round(tookMs / 1000)} s`);
+    t.ok(tookMs > 60_000, 'not before the 60 s that the rule asks for');
+  },
+);
