@@ -6,8 +6,7 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { gunzipSync } from 'node:zlib';
-import type { SampleBatch } from '../streams/telemetry/samples/batch.ts';
-import { BatchBuilder, type Row } from '../streams/telemetry/samples/builder.ts';
+import { BatchBuilder, type Row, type SampleBatch } from '../streams/telemetry/samples/batch.ts';
 import { sharedFolder } from '../test/support/components.ts';
 
 const SERIES = [

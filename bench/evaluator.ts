@@ -8,7 +8,7 @@ import { Subject } from 'rxjs';
 import { createState, evaluate, timeOf } from '../streams/alerting/evaluation/pipeline.ts';
 import type { EvaluationRule, LogEntry } from '../streams/telemetry/entry.ts';
 import type { LoggedEntry } from '../streams/telemetry/entry-codec.ts';
-import { BatchBuilder } from '../streams/telemetry/samples/builder.ts';
+import { BatchBuilder } from '../streams/telemetry/samples/batch.ts';
 
 const VMS = 500;
 const STEP_MS = 30_000;

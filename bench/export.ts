@@ -5,7 +5,7 @@
  */
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { parseLabels, splitSeriesKey } from '../streams/telemetry/samples/series-key.ts';
+import { parseLabels, splitSeriesKey } from '../streams/telemetry/samples/batch.ts';
 import { FLEET_SERIES, fleetRows } from '../test/support/fleet.ts';
 import { Api } from './support/api.ts';
 import { liftLimits } from './support/lift-limits.ts';

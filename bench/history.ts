@@ -17,8 +17,7 @@ import { type History, openHistory } from '../sqlite/telemetry/history/store/sto
 import { systemClock, VirtualClock } from '../streams/platform/clock.ts';
 import type { Stream } from '../streams/platform/stream.ts';
 import { decodeEntry, encodeEntry } from '../streams/telemetry/entry-codec.ts';
-import type { SampleBatch } from '../streams/telemetry/samples/batch.ts';
-import { BatchBuilder } from '../streams/telemetry/samples/builder.ts';
+import { BatchBuilder, type SampleBatch } from '../streams/telemetry/samples/batch.ts';
 import { FLEET_SERIES, fleetRows, fleetVm } from '../test/support/fleet.ts';
 import { bitbrainsBatches } from './bitbrains.ts';
 import { gorillaBytes } from './gorilla.ts';

@@ -18,6 +18,7 @@ const benches: Readonly<Record<string, () => Promise<{ run(): Promise<void> }>>>
   'main-thread': () => import('./main-thread.ts'),
   start: () => import('./start.ts'),
   history: () => import('./history.ts'),
+  fleet: () => import('./fleet.ts'),
   exchange: () => import('./exchange.ts'),
   export: () => import('./export.ts'),
   reading: () => import('./reading.ts'),

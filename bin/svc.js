@@ -14,7 +14,7 @@ const pinned = fileURLToPath(
 
 if (!existsSync(new URL('../src/main.ts', import.meta.url))) {
   process.stderr.write(
-    'This is the package for programs that use the service (svc/sdk). ' +
+    'This is the package for programs that use the service (svc/sdk) or run it (svc/embed). ' +
       'The command runs from a checkout of the project: "npm ci && npm start" there\n',
   );
   process.exitCode = 1;

@@ -97,7 +97,7 @@ const FOUNDATION = ['components', 'data', 'layout', 'messages', 'router'];
  */
 const TOGETHER = [
   ['overview', 'notices', 'limits'],
-  ['alertRules', 'newAlertRule', 'alertRule'],
+  ['alertRules', 'newAlertRule', 'alertRule', 'maintenanceWindows'],
   ['destinations', 'newDestination', 'destination'],
   ['members', 'memberKeys', 'serviceAccounts', 'serviceAccount'],
   ['ciConnections', 'ciConnection', 'ciVerification'],

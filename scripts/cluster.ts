@@ -130,7 +130,7 @@ done
 kill -TERM $servers 2> /dev/null
 `;
 
-/** Returns what tells it that all has been stopped in good order. */
+/** Returns a function that reports to the watcher: all has been stopped in good order. */
 function watchOver(servers: readonly Running[], members: readonly Running[]): () => void {
   const watcher = spawn('sh', ['-c', WATCH], {
     stdio: ['pipe', 'ignore', 'ignore'],

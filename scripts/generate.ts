@@ -1,18 +1,40 @@
 /**
- * `npm run generate`: TypeScript from the .proto files, and every page that is made from a table
- * in the code. With `--check` nothing is written; what is stale is named and the exit code is 1.
+ * `npm run generate`: TypeScript from the .proto files, every page that is made from a table in the
+ * code, and the bundle of the composite action. With `--check` nothing is written; what is stale is named and the exit code is 1.
  * With `--baseline`, at a release, it also keeps what the messages are from then on compared with.
  */
 import { execFileSync } from 'node:child_process';
 import { existsSync, globSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { build, type Plugin } from 'esbuild';
 import { goFiles } from './go-messages.ts';
 import { type Page, pages } from './pages.ts';
 import { RELEASED_MESSAGES } from './released-messages.ts';
 
+/** Of package.json the version alone: what the project is built with is no part of the bundle. */
+const versionAlone: Plugin = {
+  name: 'version alone',
+  setup: ({ onLoad }) =>
+    onLoad({ filter: /package\.json$/ }, ({ path }) => {
+      const { version } = JSON.parse(readFileSync(path, 'utf8'));
+      return { contents: JSON.stringify({ version }), loader: 'json' };
+    }),
+};
+
+/** Its runner has any Node from 20 on, and nothing of this project installed. */
+const actionBundle: Page = { path: 'action/exchange.cjs', text: () => bundle };
+const { outputFiles } = await build({
+  ...{ entryPoints: ['src/cli/ci/exchange.ts'], bundle: true, write: false },
+  ...{ platform: 'node', format: 'cjs', target: 'node20', charset: 'utf8' },
+  ...{ minifyWhitespace: true, minifySyntax: true, legalComments: 'none', lineLimit: 120 },
+  banner: { js: '// Made by "npm run generate" from src/cli/ci/exchange.ts: do not edit.' },
+  plugins: [versionAlone],
+});
+const bundle = outputFiles[0]?.text ?? '';
+
 const check = process.argv.includes('--check');
-const stale = [...generateMessages(), ...generatePages(pages), ...generateGo()];
+const stale = [...generateMessages(), ...generatePages([...pages, actionBundle]), ...generateGo()];
 for (const file of stale) process.stdout.write(`${check ? 'stale' : 'written'} ${file}\n`);
 process.exitCode = check && stale.length > 0 ? 1 : 0;
 if (process.argv.includes('--baseline')) {

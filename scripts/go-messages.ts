@@ -23,8 +23,9 @@ import { policy } from '../src/gen/svc/options/v1/policy_pb.ts';
 
 const FOLDER = 'sdk/go';
 /** Whose messages and methods a client needs. */
-const FILES = /^svc\/(monitoring|iam)\/v1\//;
-const SERVICES = ['MonitoringService', 'AlertService', 'AutomationService'];
+const FILES = /^svc\/(audit|iam|ingest|monitoring|project)\/v1\//;
+/** Messages whose name the module has for something else: client.go's `Session` is a secret. */
+const RENAMED: Readonly<Record<string, string>> = { 'svc.project.v1.Session': 'ListedSession' };
 
 /** Every file that is made, with its text. Runs buf, which reads the .proto files. */
 export function goFiles(): { readonly path: string; readonly text: string }[] {
@@ -44,15 +45,14 @@ function pathOf({ name }: DescFile): string {
 
 function fileText(file: DescFile): string {
   const comments = commentsOf(file);
-  const services = file.services.filter(({ name }) => SERVICES.includes(name));
-  const methods = services.flatMap((service) => service.methods);
+  const methods = file.services.flatMap((service) => service.methods);
   const messages = file.messages.flatMap(withNested);
   const enums = [...file.enums, ...messages.flatMap(({ nestedEnums }) => nestedEnums)];
   const parts = [
     ...methods.map((method) => methodText(method, comments)),
     ...messages.map((message) => messageText(message, comments)),
     ...enums.map((one) => enumText(one, comments)),
-    ...methods.filter(hasRequestId).map(requestIdText),
+    ...methods.flatMap(requestIdText),
   ];
   const imports = methods.length > 0 ? 'import "context"\n\n' : '';
   const head = `// Code generated from ${file.name}.proto by "npm run generate". DO NOT EDIT.\n\n`;
@@ -96,12 +96,11 @@ const WATCHED = 'An error of take, or the end of the context, ends it too.';
 const ACCESS_NONE = 5;
 const ACCESS_HUMAN = 6;
 
-function hasRequestId({ input }: DescMethod): boolean {
-  return input.fields.some(({ name }) => name === 'request_id');
-}
-
-function requestIdText({ input }: DescMethod): string {
-  return `func (r *${goName(input)}) requestID() string { return r.RequestID }\n`;
+/** What a request may be sent again under, if it has such an id: see retry.go. */
+function requestIdText({ input }: DescMethod): string[] {
+  const id = input.fields.find(({ name }) => name === 'request_id' || name === 'batch_id');
+  if (id === undefined) return [];
+  return [`func (r *${goName(input)}) requestID() string { return r.${pascal(id.name)} }\n`];
 }
 
 function messageText(message: DescMessage, comments: Comments): string {
@@ -176,6 +175,8 @@ function enumText(one: DescEnum, comments: Comments): string {
 
 /** `Incident.State` is `IncidentState`. */
 function goName({ typeName, file }: DescMessage | DescEnum): string {
+  const renamed = RENAMED[typeName];
+  if (renamed !== undefined) return renamed;
   return typeName.slice(file.proto.package.length + 1).replaceAll('.', '');
 }
 

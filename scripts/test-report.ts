@@ -136,9 +136,10 @@ export class Report {
   }
 }
 
-const TOLD = 'at message error diff found wanted stack exitCode signal timedOut hasResults'.split(
-  ' ',
-);
+const TOLD =
+  'at message error diff found wanted cmd stdout stderr stack exitCode signal timedOut hasResults'.split(
+    ' ',
+  );
 
 /** What a failed assertion saw and wanted, shortened to what helps. */
 function described(diagnosis: object | null): string {

@@ -43,7 +43,7 @@ export interface DeleteRule extends Caller {
  */
 export interface Alerting {
   /**
-   * Saves a rule. Throws a `Refusal`: STALE_VERSION (with `currentVersion`), LIMIT_EXCEEDED,
+   * Saves a rule. Throws a `Refusal`: NOT_FOUND (another version than "0" of none), STALE_VERSION (with `currentVersion`), LIMIT_EXCEEDED,
    * INVALID_FIELD (a VM or destination that does not exist), REQUEST_ID_REUSED, and those of the
    * host.
    */
@@ -93,7 +93,7 @@ function saveInDraft(
   }
   checkReferences(draft, spec, row?.context.spec);
   if (!row) {
-    checkVersion(expectedVersion, 0);
+    if (expectedVersion !== '0') throw notFound('alert rule', id);
     checkLimit(draft, 'rules');
     checkInstances(draft, { id, spec }, known);
     draft.start('alertRule', id, { at: draft.at, rule: id, project: draft.project, spec, by });
@@ -122,9 +122,7 @@ function checkVersion(expected: string, current: number): void {
   if (expected === String(current)) return;
   throw new Refusal(
     'STALE_VERSION',
-    current === 0
-      ? 'There is no such rule yet: create it with expectedVersion "0"'
-      : `The rule is at version ${current}: read it, then save with that as expectedVersion`,
+    `The rule is at version ${current}: read it, then save with that as expectedVersion`,
     { currentVersion: String(current) },
   );
 }

@@ -45,6 +45,8 @@ export interface IncidentBody {
   readonly vm: string;
   /** Data center of the VM when it began; absent in records of older versions. */
   readonly vmDatacenter?: string;
+  /** Display name of the VM when it began. */
+  readonly vmDisplayName?: string;
   /** Canonical label part of the series, '' or `{mountpoint="/"}`. */
   readonly labels: string;
   readonly state: IncidentState;
@@ -66,6 +68,10 @@ export interface IncidentBody {
   /** The rule's recovery condition when it fired. */
   readonly recoveryThreshold?: number;
   readonly recoverySeconds?: number;
+  /** Of the rule when it fired, not of the series; absent = none. */
+  readonly ruleLabels?: Readonly<Record<string, string>>;
+  readonly runbookText?: string;
+  readonly runbookUrl?: string;
   /** Time of the observation that fired it; for silence the time of the decision. */
   readonly firedObservedMs?: number;
   readonly acknowledged: {
@@ -138,7 +144,7 @@ function ruleFacts(context: AlertInstanceContext, draft: Draft) {
   const { spec, version } = rule.context;
   const vm = draft.record('vm', context.vm)?.body;
   return {
-    ...(vm && { vmDatacenter: vm.datacenter }),
+    ...(vm && { vmDatacenter: vm.datacenter, vmDisplayName: vm.displayName }),
     alertInstance: instanceIdOf(context),
     rule: context.rule,
     ruleVersion: version,
@@ -150,6 +156,9 @@ function ruleFacts(context: AlertInstanceContext, draft: Draft) {
     sustainedSeconds: spec.sustainedSeconds,
     ...(spec.recoveryThreshold !== undefined && { recoveryThreshold: spec.recoveryThreshold }),
     ...(spec.recoverySeconds !== undefined && { recoverySeconds: spec.recoverySeconds }),
+    ...(spec.labels !== undefined && { ruleLabels: spec.labels }),
+    ...(spec.runbookText !== undefined && { runbookText: spec.runbookText }),
+    ...(spec.runbookUrl !== undefined && { runbookUrl: spec.runbookUrl }),
   };
 }
 

@@ -47,6 +47,7 @@ export async function keepRules(deps: RuleKeeperDeps, signal: AbortSignal): Prom
   const idle = new Sleep(deps.clock);
   // Projects whose work was left to their owner: this member, if it was none for a moment alone.
   const left = new Set<string>();
+  // A change while projects are looked through counts too: they may have been the wrong ones.
   let isIncomplete = true;
   const undo = [
     deps.host.onApplied(({ commit }) => {
@@ -66,6 +67,7 @@ export async function keepRules(deps: RuleKeeperDeps, signal: AbortSignal): Prom
         waiting.push(...(await outstandingRules(deps)), ...(await unmarked(deps)));
       }
       const work = waiting.shift();
+      if (!work && isIncomplete) continue;
       if (!work) await idle.pause(left.size > 0 ? LEFT_MS : Number.POSITIVE_INFINITY, signal);
       else if (!(await keep(deps, work, signal))) left.add(work.project);
     }

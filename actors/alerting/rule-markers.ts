@@ -6,6 +6,7 @@ import type { AlertInstanceContext } from '../../machines/alerting/alert-instanc
 import type { AlertRuleContext } from '../../machines/alerting/alert-rule.ts';
 import type { Incident } from '../../machines/alerting/incident.ts';
 import type { EvaluationSeed } from '../../streams/alerting/evaluation/state.ts';
+import { itemsInTurns } from '../../streams/platform/operators.ts';
 import {
   type EvaluationRule,
   GAP_TOLERANCE_MS,
@@ -16,7 +17,6 @@ import {
 import type { Draft, Instance, ProjectView } from '../platform/host/host-port.ts';
 import { liveInstances } from '../platform/host/live-instances.ts';
 import { limitsOf } from '../platform/project-limits.ts';
-import { itemsInTurns } from '../platform/time-slices.ts';
 import type { VmBody } from '../vms/vm-directory.ts';
 
 /** The rule as evaluated; undefined when it is paused. */

@@ -7,7 +7,7 @@ import type { AlertRuleSpec } from '../../machines/alerting/alert-rule.ts';
 import { invalidField, Refusal } from '../../streams/platform/refusal.ts';
 import { OPERATORS, type Operator } from '../../streams/telemetry/entry.ts';
 import { AGE_METRIC, EVALUATED_METRICS } from '../../streams/telemetry/metrics/catalogue.ts';
-import { isFreeLabelName } from '../../streams/telemetry/samples/series-key.ts';
+import { isFreeLabelName } from '../../streams/telemetry/samples/batch.ts';
 import { isOneLine, NOT_ONE_LINE } from '../platform/plain-text.ts';
 
 const SEVERITIES = ['INFO', 'WARNING', 'CRITICAL'] as const;
@@ -28,6 +28,9 @@ export interface RequestedRuleSpec {
   readonly recoveryThreshold: number | undefined;
   readonly recoverySeconds: number | undefined;
   readonly labels: Readonly<Record<string, string>>;
+  /** '' = none, as is the URL. */
+  readonly runbookText: string;
+  readonly runbookUrl: string;
 }
 
 const DISPLAY_NAME_MAX = 200;
@@ -39,6 +42,8 @@ const REPEAT_SECONDS_MAX = 7 * 86_400;
 const SELECTED_VMS_MAX = 1_000;
 const LABELS_MAX = 20;
 const LABEL_LENGTH_MAX = 200;
+const RUNBOOK_LENGTH_MAX = 2_000;
+const RUNBOOK_URL_LENGTH_MAX = 500;
 
 /** The rule to evaluate. Throws a `Refusal`: INVALID_FIELD with `field`, or UNKNOWN_METRIC. */
 export function validateRuleSpec(spec: RequestedRuleSpec): AlertRuleSpec {
@@ -52,6 +57,7 @@ export function validateRuleSpec(spec: RequestedRuleSpec): AlertRuleSpec {
   checkRepeat(spec.repeatIntervalSeconds);
   checkSelection(spec);
   checkLabels(spec.labels);
+  checkRunbook(spec);
   const { recoveryThreshold, recoverySeconds } = spec;
   if (recoveryThreshold !== undefined) finite('recoveryThreshold', recoveryThreshold);
   if (recoverySeconds !== undefined) {
@@ -72,6 +78,8 @@ export function validateRuleSpec(spec: RequestedRuleSpec): AlertRuleSpec {
     ...(recoveryThreshold === undefined ? {} : { recoveryThreshold }),
     ...(recoverySeconds === undefined ? {} : { recoverySeconds }),
     ...(Object.keys(spec.labels).length === 0 ? {} : { labels: spec.labels }),
+    ...(spec.runbookText === '' ? {} : { runbookText: spec.runbookText }),
+    ...(spec.runbookUrl === '' ? {} : { runbookUrl: spec.runbookUrl }),
   };
 }
 
@@ -167,6 +175,25 @@ function checkLabels(labels: Readonly<Record<string, string>>): void {
     }
     if (!isOneLine(value)) throw invalidInSpec('labels', `labels.${name} ${NOT_ONE_LINE}`);
   }
+}
+
+/** A link that people press in messages: no other schemes, no user, nothing that does not print. */
+function checkRunbook({ runbookText: text, runbookUrl: url }: RequestedRuleSpec): void {
+  if (text.length > RUNBOOK_LENGTH_MAX) {
+    const message = `runbookText has ${text.length} characters; ${RUNBOOK_LENGTH_MAX} at most`;
+    throw invalidInSpec('runbookText', message);
+  }
+  if (!text.split(/\r?\n/).every(isOneLine)) {
+    throw invalidInSpec('runbookText', 'runbookText has characters that cannot be shown');
+  }
+  if (url === '') return;
+  const isPrintable = url.length <= RUNBOOK_URL_LENGTH_MAX && /^https?:\/\/[!-~]+$/i.test(url);
+  const parsed = isPrintable ? URL.parse(url) : null;
+  if (parsed && parsed.username === '' && parsed.password === '') return;
+  throw invalidInSpec(
+    'runbookUrl',
+    `runbookUrl is an http or https URL without a user, ${RUNBOOK_URL_LENGTH_MAX} characters at most`,
+  );
 }
 
 function oneOf<T extends string>(field: string, value: string | undefined, known: readonly T[]): T {

@@ -17,7 +17,7 @@ import type {
 import type { Clock } from '../../streams/platform/clock.ts';
 import { eventsStream } from '../../streams/platform/commit/events.ts';
 import { pagesAfter } from '../../streams/platform/commit/page.ts';
-import { nextTurn } from '../platform/time-slices.ts';
+import { nextTurn } from '../../streams/platform/operators.ts';
 import { ProjectCheck, type ProjectCheckParts, type ProjectVerification } from './project-check.ts';
 import { FORGOTTEN_MACHINES, HISTORY_KEPT_MS } from './retention.ts';
 import { type CommitBodies, StepChecker } from './step-checker.ts';

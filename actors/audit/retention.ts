@@ -13,8 +13,10 @@
 import type { EndedInstance } from '../../sqlite/platform/control/instance-reads.ts';
 import type { Clock } from '../../streams/platform/clock.ts';
 import type { Actor } from '../../streams/platform/commit/commit.ts';
+import { itemsInTurns, nextTurn } from '../../streams/platform/operators.ts';
 import { pause } from '../../streams/platform/pause.ts';
 import type { IncidentBody } from '../alerting/incident.ts';
+import { allMembers, forgetMembers, isGroup } from '../delivery/delivery-group.ts';
 import type { RunningHost } from '../platform/host/host.ts';
 import type {
   Draft,
@@ -25,7 +27,6 @@ import type {
   RecordKind,
 } from '../platform/host/host-port.ts';
 import { isRetryable } from '../platform/retryable.ts';
-import { itemsInTurns, nextTurn } from '../platform/time-slices.ts';
 
 /** Incidents and deliveries are kept so long after their end, ms (EVENT-04, LIMIT-19). */
 export const HISTORY_KEPT_MS = 90 * 86_400_000;
@@ -137,7 +138,14 @@ class ProjectRetention {
     // An ended instance never changes again; its incident, once gone, never comes back.
     const isDue = (from: ProjectView, id: string): boolean => {
       const row = from.instance(machine, id);
-      return row !== undefined && !from.record('incident', incidentIn(row));
+      return (
+        row !== undefined && !incidentsIn(from, row).some((one) => from.record('incident', one))
+      );
+    };
+    // A group has two records for each member: it has a commit of its own.
+    const isLarge = (id: string): boolean => {
+      const row = machine === 'delivery' ? view.instance('delivery', id) : undefined;
+      return row !== undefined && isGroup(row.context);
     };
     for (let after: EndedInstance | undefined; !this.#signal.aborted; ) {
       const ended = host.endedBefore(this.#project, machine, { beforeMs, limit: BATCH, after });
@@ -146,9 +154,12 @@ class ProjectRetention {
       const due = ended.map(({ instance }) => instance).filter((id) => isDue(view, id));
       // First, so that a crash leaves none whose delivery nobody knows any more.
       if (machine === 'delivery' && due.length > 0) await forgetExcerpts(due);
-      await this.#inBatches(machine, due, (draft, id) => {
-        if (isDue(draft, id)) forget(draft, id);
-      });
+      const [large, small] = [due.filter(isLarge), due.filter((id) => !isLarge(id))];
+      for (const part of [small, ...large.map((id) => [id])]) {
+        await this.#inBatches(machine, part, (draft, id) => {
+          if (isDue(draft, id)) forget(draft, id);
+        });
+      }
       await nextTurn();
     }
   }
@@ -229,10 +240,11 @@ function noticeEnd({ endedMs }: RecordBodies['notice']): number | null {
   return endedMs;
 }
 
-/** Id of the last incident of an alert instance, or of the one a delivery reports; '' = none. */
-function incidentIn(row: Instance<'alertInstance' | 'delivery'>): string {
-  if (row.machine === 'delivery') return row.context.incident;
-  return row.context.incident?.id ?? '';
+/** Ids of the last incident of an alert instance, or of those that a delivery reports. */
+function incidentsIn(view: ProjectView, row: Instance<'alertInstance' | 'delivery'>): string[] {
+  if (row.machine === 'alertInstance') return [row.context.incident?.id ?? ''];
+  const members = allMembers(view, row.instance, row.context);
+  return [row.context.incident, ...members.map(({ incident }) => incident)];
 }
 
 function forgetIncident(draft: Draft, id: string): void {
@@ -241,6 +253,8 @@ function forgetIncident(draft: Draft, id: string): void {
 }
 
 function forgetDelivery(draft: Draft, id: string): void {
+  const row = draft.instance('delivery', id);
+  if (row) forgetMembers(draft, row);
   draft.forget('delivery', id);
   removeRecord(draft, 'delivery', id);
 }

@@ -1,18 +1,42 @@
 /**
  * One attempt of one delivery, in three steps: a commit that rechecks everything and opens it, the
  * send under a deadline that starts with that commit, and a commit with the outcome (`outcome.ts`).
+ *
+ * Each incident of a group is rechecked by itself, and one that no longer holds is dropped. A group is
+ * settled by a commit of its own before its message is rendered. From then on the message does not
+ * change: when a member is to be dropped, the group ends and another one goes on with those that remain.
  */
-import type { DeliveryContext, DeliveryEvent } from '../../machines/delivery/delivery.ts';
+import type {
+  DeliveryCheck,
+  DeliveryContext,
+  DeliveryEvent,
+} from '../../machines/delivery/delivery.ts';
 import type { DestinationKind } from '../../machines/delivery/destination.ts';
+import { BoundedCache } from '../../streams/platform/bounded-cache.ts';
 import type { Clock } from '../../streams/platform/clock.ts';
 import type { Actor } from '../../streams/platform/commit/commit.ts';
+import { nextTurn } from '../../streams/platform/operators.ts';
 import { type Random, ulid } from '../../streams/platform/random.ts';
-import { activePeople, isLockedOut } from '../alerting/eligible.ts';
-import type { Draft, Host, ProjectView } from '../platform/host/host-port.ts';
-import { nextTurn } from '../platform/time-slices.ts';
-import { isAudienceBusy, isHeld, recheck } from './audience.ts';
+import { activePeople, type IsPersonActive, isLockedOut } from '../alerting/eligible.ts';
+import type { Draft, Host, Instance, ProjectView } from '../platform/host/host-port.ts';
+import { isRetryable } from '../platform/retryable.ts';
+import {
+  isAudienceBusy,
+  isHeld,
+  type Recheck,
+  recheck,
+  type SuppressedReason,
+} from './audience.ts';
+import {
+  alone,
+  continueGroup,
+  dropMember,
+  isGroup,
+  liveMembers,
+  type PlacedMember,
+} from './delivery-group.ts';
 import type { AttemptOutcome, Notifier, Target } from './notifier-port.ts';
-import { type DueAttempt, nextAttemptOf, type OpenAttempt } from './work-queue.ts';
+import { type DueAttempt, nextAttemptOf, type OpenAttempt } from './queues.ts';
 import type { WriteBatch } from './write-batch.ts';
 
 /** The parts of an attempt outside its row: secrets and bodies are never in a commit. */
@@ -39,7 +63,7 @@ export interface AttemptDeps {
   readonly random: Random;
   readonly notifier: Notifier;
   readonly contents: Pick<DeliveryContents, 'target'>;
-  readonly bodies: Pick<Bodies, 'of'>;
+  readonly bodies: Pick<Bodies, 'of' | 'hold'>;
   readonly excerpts: Pick<WriteBatch<AnswerExcerpt>, 'add'>;
   /** Counts and logs the fault. */
   readonly onFault: (what: string, error: unknown) => void;
@@ -132,15 +156,27 @@ async function prepare(
   { project, delivery, attempt: number }: DueAttempt,
 ): Promise<Prepared | Opened> {
   const view = host.view(project);
-  const row = view.instance('delivery', delivery);
+  const due = { id: delivery, number };
+  let row = view.instance('delivery', delivery);
+  if (row && nextAttemptOf(row) === number && isUnsettled(row.context)) {
+    const decide = (draft: Draft) => settleInDraft(draft, host, due);
+    const { answer } = await host.submit({ project, by: delivererActor, decide });
+    if (answer !== 'settled') return { kind: answer };
+    row = view.instance('delivery', delivery);
+  }
   if (!row || nextAttemptOf(row) !== number) return NOT_DUE;
   const { context } = row;
-  const isStill = recheck(view, context, activePeople(host)).reason === undefined;
+  const { reason, dropped } = recheckDelivery(view, delivery, context, activePeople(host));
+  // A group that is to be replaced needs no body.
+  const isStill = reason === undefined && dropped.length === 0;
   if (isStill && isHeld(view, context)) return { kind: 'held' };
   const attemptId = `att_${ulid(clock.now(), random)}`;
   const body = isStill ? await bodies.of(view, context, delivery) : undefined;
   // Spares a decision; the commit asks again.
-  if (body && isBusy(view, context, delivery)) return { kind: 'busy' };
+  if (body && isBusy(view, context, delivery)) {
+    bodies.hold(delivery, body);
+    return { kind: 'busy' };
+  }
   return { kind: 'prepared', delivery, number, attemptId, context, body };
 }
 
@@ -160,8 +196,14 @@ function openInDraft(
   if (!delivery || nextAttemptOf(delivery) !== number) return 'notDue';
   const { at } = draft;
   const context = delivery.context;
-  const { reason, checks } = recheck(draft, context, activePeople(host));
+  const rechecked = recheckDelivery(draft, id, context, activePeople(host));
+  const { reason, checks, dropped } = rechecked;
   if (!reason && isHeld(draft, context)) return 'held';
+  if (!reason && dropped.length > 0) {
+    if (delivery.value === 'queued') draft.send('delivery', id, { type: 'attemptDue', at });
+    replaceGroup(draft, delivery, rechecked);
+    return 'suppressed';
+  }
   if (!reason && !body) return 'notDue';
   if (!reason && isBusy(draft, context, id)) return 'busy';
   if (delivery.value === 'queued') draft.send('delivery', id, { type: 'attemptDue', at });
@@ -183,6 +225,83 @@ function isBusy(view: ProjectView, delivery: DeliveryContext, id: string): boole
   const cap = view.instance('destination', destination)?.context.attemptCap ?? 0;
   if (view.countInstances('delivery', { destination, state: 'sending' }) >= cap) return true;
   return isAudienceBusy(view, delivery, id);
+}
+
+/** With a reason nothing of it may be sent. */
+export interface DeliveryRecheck extends Recheck {
+  /** Members that no longer hold. */
+  readonly dropped: readonly DroppedMember[];
+}
+
+interface DroppedMember {
+  readonly member: PlacedMember;
+  readonly reason: SuppressedReason;
+  readonly checks: readonly DeliveryCheck[];
+}
+
+/** Looks at everything that could have changed, for each incident of the delivery. */
+export function recheckDelivery(
+  view: ProjectView,
+  id: string,
+  context: DeliveryContext,
+  isPersonActive: IsPersonActive,
+): DeliveryRecheck {
+  if (!isGroup(context)) return { ...recheck(view, context, isPersonActive), dropped: [] };
+  const dropped: DroppedMember[] = [];
+  let holding: readonly DeliveryCheck[] | undefined;
+  for (const member of liveMembers(view, id, context)) {
+    const { checks, reason } = recheck(view, alone(context, member), isPersonActive);
+    if (reason) dropped.push({ member, reason, checks });
+    else holding ??= checks;
+  }
+  if (holding) return { checks: holding, reason: undefined, dropped };
+  const [first] = dropped;
+  const isOneReason = dropped.every(({ reason }) => reason === first?.reason);
+  const reason = isOneReason ? (first?.reason ?? 'SUPERSEDED') : 'SUPERSEDED';
+  return { checks: first?.checks ?? [], reason, dropped };
+}
+
+/** True for a group whose members may still change: it is to be settled first. */
+function isUnsettled(context: DeliveryContext): boolean {
+  return isGroup(context) && !context.isSettled;
+}
+
+/** What became of it: only of `settled` an attempt may follow. */
+type Settled = 'settled' | 'suppressed' | 'held' | 'notDue';
+
+/** Drops what no longer holds, or ends the group when nothing does. @param number of the attempt */
+function settleInDraft(
+  draft: Draft,
+  host: Pick<Host, 'view'>,
+  { id, number }: { readonly id: string; readonly number: number },
+): Settled {
+  const row = draft.instance('delivery', id);
+  if (!row || nextAttemptOf(row) !== number) return 'notDue';
+  const { context, value } = row;
+  if (!isUnsettled(context)) return 'settled';
+  const { at } = draft;
+  const { checks, reason, dropped } = recheckDelivery(draft, id, context, activePeople(host));
+  if (!reason && isHeld(draft, context)) return 'held';
+  for (const { member, reason: why } of dropped) dropMember(draft, id, member, why);
+  if (value === 'queued') draft.send('delivery', id, { type: 'attemptDue', at });
+  const isOver = reason !== undefined;
+  const { instance } = isOver
+    ? draft.send('delivery', id, { type: 'suppressed', at, reason, checks })
+    : draft.send('delivery', id, { type: 'settled', at, dropped: dropped.length });
+  if (isOver) return 'suppressed';
+  return instance.final ? 'notDue' : 'settled';
+}
+
+/** Ends a settled group of which members no longer hold, and goes on with the others. */
+function replaceGroup(draft: Draft, row: Instance<'delivery'>, { dropped }: DeliveryRecheck): void {
+  const { instance: id, context } = row;
+  const gone = new Set(dropped.map(({ member }) => member.place));
+  const remaining = liveMembers(draft, id, context).filter(({ place }) => !gone.has(place));
+  const checks = dropped[0]?.checks ?? [];
+  const ended = { type: 'suppressed', at: draft.at, reason: 'SUPERSEDED', checks } as const;
+  const { instance } = draft.send('delivery', id, ended);
+  // After 24 hours it has expired instead, and nothing goes on.
+  if (instance.value === 'suppressed') continueGroup(draft, row, remaining);
 }
 
 /** Sends the attempt. Resolves with the outcome, also after a fault of this service. */
@@ -209,20 +328,27 @@ export async function sendAttempt(deps: AttemptDeps, attempt: Attempt): Promise<
     const message = 'The address or the secret of the destination could not be read';
     return { kind: 'failed', unknown: false, ours: true, error: message };
   }
-  const outcome = await outcomeOf(deps, attempt, target);
+  const outcome = await outcomeOf(deps, attempt, target, threadOf(view, attempt));
   const { excerpt = '' } = outcome;
   if (excerpt !== '') excerpts.add({ deliveryId, attemptId, excerpt });
   return outcome;
+}
+
+/** The incident whose thread a mail belongs to: of a group the first that it names. */
+function threadOf(view: ProjectView, { delivery, context }: Attempt): string {
+  if (!isGroup(context)) return context.incident;
+  return liveMembers(view, delivery, context)[0]?.incident ?? '';
 }
 
 async function outcomeOf(
   { clock, notifier, onFault }: AttemptDeps,
   { delivery: deliveryId, attemptId, context, body, deadlineMs }: Attempt,
   target: Target,
+  incident: string,
 ): Promise<AttemptOutcome> {
   try {
     return await notifier.attempt({
-      ...{ deliveryId, attemptId, body, target, incident: context.incident },
+      ...{ deliveryId, attemptId, body, target, incident },
       event: eventName(context.event),
       timestampUnix: Math.floor(clock.now() / 1000),
       deadlineElapsedMs: deadlineMs,
@@ -276,9 +402,14 @@ export class BodyGone extends Error {
   }
 }
 
+/** Bodies that are held for attempts which wait for a place. */
+const HELD_MAX = 256;
+
 /** Bodies on their way to disk: those that come together share one write. */
 export class Bodies {
   readonly #source: BodySource;
+  /** On disk, of attempts that wait for a place: when it comes they are not read again. */
+  readonly #held = new BoundedCache<string, RenderedBody>(HELD_MAX);
   #waiting: KeptBody[] = [];
   #write: Promise<readonly string[]> | undefined;
 
@@ -291,7 +422,7 @@ export class Bodies {
    * and when the body differs from that of earlier attempts.
    */
   async of(view: ProjectView, delivery: DeliveryContext, id: string): Promise<RenderedBody> {
-    const body = await this.#source.body(view, delivery, id);
+    const body = this.#take(id) ?? (await this.#source.body(view, delivery, id));
     if (delivery.bodyDigest !== null && delivery.bodyDigest !== body.digest) {
       if (!body.isKept) throw new BodyGone(id);
       throw new Error(`The stored body of ${id} is not the one of its earlier attempts`);
@@ -300,6 +431,17 @@ export class Bodies {
     const others = await this.#keep({ deliveryId: id, body: body.bytes });
     // Another member rendered it at the same moment, and was first.
     return others.includes(id) ? this.#source.body(view, delivery, id) : body;
+  }
+
+  /** Keeps the body at hand for the next call of `of`, which takes it. */
+  hold(id: string, body: RenderedBody): void {
+    this.#held.set(id, { ...body, isKept: true });
+  }
+
+  #take(id: string): RenderedBody | undefined {
+    const held = this.#held.get(id);
+    this.#held.delete(id);
+    return held;
   }
 
   #keep(body: KeptBody): Promise<readonly string[]> {
@@ -311,5 +453,76 @@ export class Bodies {
       return this.#source.keep(bodies);
     });
     return this.#write;
+  }
+}
+
+// Work that shares commits: the attempts of a project that are opened at the same time, and those that
+// end at the same time.
+
+/** Items in a batch at most: their decision is one block of the thread. */
+export const BATCH_ITEMS_MAX = 64;
+
+interface Waiting<T, R> {
+  readonly item: T;
+  readonly resolve: (result: R) => void;
+  readonly reject: (error: unknown) => void;
+}
+
+/**
+ * Work of one project that shares a commit: what is asked for while a batch is under way is the next
+ * one. A batch that fails by its own fault is divided, so that a bad item harms no other.
+ */
+export class ProjectBatches<T, R> {
+  readonly #work: (project: string, items: readonly T[]) => Promise<readonly R[]>;
+  readonly #gathered: (project: string, count: () => number) => Promise<void>;
+  /** By project, while a batch of it is under way or about to begin. */
+  readonly #waiting = new Map<string, Waiting<T, R>[]>();
+
+  /**
+   * @param work resolves with a result for each item, in order
+   * @param gathered resolves when a batch has waited for others that come at the same time; `count`: how
+   *   many there are
+   */
+  constructor(
+    work: (project: string, items: readonly T[]) => Promise<readonly R[]>,
+    gathered: (project: string, count: () => number) => Promise<void>,
+  ) {
+    this.#work = work;
+    this.#gathered = gathered;
+  }
+
+  /** The item's own result, or the fault of its batch. */
+  add(project: string, item: T): Promise<R> {
+    return new Promise((resolve, reject) => {
+      const waiting = this.#waiting.get(project);
+      if (waiting) return void waiting.push({ item, resolve, reject });
+      this.#waiting.set(project, [{ item, resolve, reject }]);
+      void this.#run(project);
+    });
+  }
+
+  async #run(project: string): Promise<void> {
+    const waiting = this.#waiting.get(project) ?? [];
+    while (waiting.length > 0) {
+      await this.#gathered(project, () => waiting.length);
+      await this.#take(project, waiting.splice(0, BATCH_ITEMS_MAX));
+    }
+    this.#waiting.delete(project);
+  }
+
+  async #take(project: string, batch: readonly Waiting<T, R>[]): Promise<void> {
+    try {
+      const items = batch.map(({ item }) => item);
+      const results = await this.#work(project, items);
+      for (const [i, { resolve }] of batch.entries()) resolve(results[i] as R);
+    } catch (error) {
+      if (batch.length === 1 || isRetryable(error)) {
+        for (const { reject } of batch) reject(error);
+        return;
+      }
+      const middle = Math.ceil(batch.length / 2);
+      await this.#take(project, batch.slice(0, middle));
+      await this.#take(project, batch.slice(middle));
+    }
   }
 }

@@ -6,8 +6,8 @@
  * again (`recheck`).
  */
 
-import { createHash } from 'node:crypto';
 import type { AlertInstanceContext } from '../../machines/alerting/alert-instance.ts';
+import type { Incident } from '../../machines/alerting/incident.ts';
 import type {
   DeliveryCheck,
   DeliveryContext,
@@ -17,10 +17,20 @@ import type {
 import type { Effect, NotificationEvent } from '../../machines/platform/effects.ts';
 import { type IsPersonActive, isMail, recipientsOf, whyNotTo } from '../alerting/eligible.ts';
 import { type IncidentBody, incidentRecord } from '../alerting/incident.ts';
+import { isInMaintenance } from '../alerting/maintenance.ts';
 import { AUDIENCE_MAX } from '../alerting/rule-limits.ts';
 import type { Draft, EffectExpander, Instance, ProjectView } from '../platform/host/host-port.ts';
 import { allInstances } from '../platform/host/live-instances.ts';
 import type { VmBody } from '../vms/vm-directory.ts';
+import {
+  type Audience,
+  alone,
+  deliveriesOf,
+  deliveryIdOf,
+  isGroup,
+  joinGroup,
+  liveMembers,
+} from './delivery-group.ts';
 
 declare module '../platform/host/rows.ts' {
   interface RecordBodies {
@@ -44,20 +54,28 @@ function notify(
   source: Instance<'alertInstance'>,
   draft: Draft,
 ): void {
-  const { incident, rule, evaluationRevision } = source.context;
+  const { incident, rule, evaluationRevision, vm } = source.context;
   if (!incident) return;
   const isRecovery = event === 'RECOVERED';
   const budget = { left: SUPERSEDED_MAX };
+  // A recovery goes to those alone who know of the firing.
+  const isSilent = !isRecovery && isInMaintenance(draft, rule, vm);
   let notified = 0;
   for (const { destination, recipient } of audienceOf(draft, rule, isRecovery)) {
     const audience = { incident: incident.id, destination: destination.instance, recipient };
     if (isRecovery && !wasNotified(audience, incident.repeats, draft, budget)) continue;
     if (isRecovery && ++notified > AUDIENCE_MAX) break;
     const about = { event, occurrence, alertInstance: source.instance, rule, evaluationRevision };
-    startDelivery(draft, deliveryIdOf({ ...audience, event, occurrence }), destination, {
-      ...about,
-      ...audience,
-    });
+    const { groupWaitMs } = destination.context;
+    // A recipient that may not be written to joins no group: its delivery is recorded as suppressed now.
+    if (groupWaitMs > 0 && !isSilent && !whyNever(draft, destination, recipient)) {
+      joinGroup(draft, { ...about, ...audience }, groupWaitMs);
+      continue;
+    }
+    const id = deliveryIdOf({ ...audience, event, occurrence });
+    if (deliveriesOf(draft, id).length > 0) continue;
+    const reason = isSilent ? 'MAINTENANCE' : undefined;
+    startDelivery(draft, id, destination, { ...about, ...audience }, reason);
   }
 }
 
@@ -112,13 +130,14 @@ function startDelivery(
   id: string,
   destination: Instance<'destination'>,
   input: Omit<DeliveryInput, 'at' | 'project'>,
+  known?: DeliveryReason,
 ): void {
   if (draft.instance('delivery', id)) return;
   draft.start('delivery', id, { at: draft.at, project: draft.project, ...input });
   // Deliveries are listed newest first, and their ids, being hashes, have no order.
   const sort = String(draft.at).padStart(15, '0');
   draft.putRecord({ kind: 'delivery', id, body: {}, sort });
-  const reason = whyNever(draft, destination, input.recipient);
+  const reason = whyNever(draft, destination, input.recipient) ?? known;
   if (reason) draft.send('delivery', id, { type: 'suppressed', at: draft.at, reason });
 }
 
@@ -149,9 +168,12 @@ function wasNotified(
 ): boolean {
   const deliveries = [...firingDeliveries(draft, audience, repeats)];
   if (deliveries.some(mayHaveArrived)) return true;
-  for (const { instance, final, context } of deliveries) {
+  for (const row of deliveries) {
+    const { instance, final, context } = row;
     const { attempts } = context;
     if (final) continue;
+    // A group drops it at its recheck.
+    if (isGroup(context)) continue;
     budget.left -= 1 + attempts.length;
     if (budget.left < 0) break;
     draft.send('delivery', instance, { type: 'suppressed', at: draft.at, reason: 'SUPERSEDED' });
@@ -188,13 +210,19 @@ export function recheck(
   return { checks, reason: undefined };
 }
 
+/** Somebody wants silence: for this incident, or for its rule or VM. */
+function whySilent(view: ProjectView, rule: string, vm: string, incident: Incident) {
+  if (incident.snoozedUntilMs !== null) return 'SNOOZED';
+  return isInMaintenance(view, rule, vm) ? 'MAINTENANCE' : undefined;
+}
+
 /** One check; without a reason it holds. */
 interface Checked {
   readonly check: DeliveryCheck;
   readonly reason?: SuppressedReason | undefined;
 }
 
-/** The checks of this delivery. What follows one that does not hold is not asked for. */
+/** The checks of this delivery, in order. A caller stops at the first that does not hold. */
 function* checksOf(
   view: ProjectView,
   delivery: DeliveryContext,
@@ -302,34 +330,7 @@ function* firingChecks(view: ProjectView, delivery: DeliveryContext): Generator<
   // A destination that was taken off the rule gets no more messages that it fires.
   const isNamed = spec.destinationNames.some((name) => name.endsWith(`/${delivery.destination}`));
   yield { check: 'DESTINATION_NAMED', reason: isNamed ? undefined : 'RULE_CHANGED' };
-  const isSnoozed = incident.snoozedUntilMs !== null;
-  yield { check: 'NOT_SNOOZED', reason: isSnoozed ? 'SNOOZED' : undefined };
-}
-
-/** One recipient of an incident's notifications. */
-export interface Audience {
-  readonly incident: string;
-  readonly destination: string;
-  /** Id of the mail recipient; null when the destination has no recipients. */
-  readonly recipient: string | null;
-}
-
-/** One notification of an incident, and whom it goes to. */
-export interface Notification extends Audience {
-  readonly event: NotificationEvent;
-  readonly occurrence: number;
-}
-
-/** Delivery id: the same notification to the same recipient is the same delivery. */
-function deliveryIdOf({
-  event,
-  occurrence,
-  incident,
-  destination,
-  recipient,
-}: Notification): string {
-  const text = JSON.stringify([incident, event, occurrence, destination, recipient ?? '']);
-  return `dlv_${createHash('sha256').update(text).digest('hex').slice(0, 32)}`;
+  yield { check: 'NOT_SNOOZED', reason: whySilent(view, delivery.rule, vm, incident) };
 }
 
 /**
@@ -347,8 +348,7 @@ function* firingDeliveries(
       occurrence === 0
         ? deliveryIdOf({ ...audience, event: 'FIRING', occurrence: 1 })
         : deliveryIdOf({ ...audience, event: 'REPEATED', occurrence });
-    const delivery = view.instance('delivery', id);
-    if (delivery) yield delivery;
+    yield* deliveriesOf(view, id);
   }
 }
 
@@ -358,6 +358,10 @@ function* firingDeliveries(
  */
 export function isAudienceBusy(view: ProjectView, delivery: DeliveryContext, id: string): boolean {
   if (delivery.event === 'TEST') return false;
+  if (isGroup(delivery)) {
+    const members = liveMembers(view, id, delivery);
+    return members.some((member) => isAudienceBusy(view, alone(delivery, member), id));
+  }
   const repeats = repeatsOf(view, delivery) ?? 0;
   const others = [
     { event: 'FIRING', occurrence: 1 },
@@ -369,7 +373,8 @@ export function isAudienceBusy(view: ProjectView, delivery: DeliveryContext, id:
     if (occurrence < 1) return false;
     const { incident, destination, recipient } = delivery;
     const other = deliveryIdOf({ incident, destination, recipient, event, occurrence });
-    return other !== id && view.instance('delivery', other)?.value === 'sending';
+    const rows = deliveriesOf(view, other);
+    return rows.some(({ instance, value }) => instance !== id && value === 'sending');
   });
 }
 

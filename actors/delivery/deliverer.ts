@@ -1,33 +1,53 @@
 /**
- * The deliverer: takes attempts that are due from the work queue and runs them. A commit that rechecks
- * everything opens an attempt; it is sent under a deadline that starts with that commit; a second
- * commit ends it. Attempts that run at the same time share their commits. After a crash the outcome is
- * recorded as `unknown`, and the attempt is retried under the same delivery id: at-least-once
- * delivery, never more often than the rows say.
+ * Deliveries as a work queue. The dispatcher of a project's owner publishes the attempts that may start;
+ * the deliverer of any member takes them from the queue and runs them. A commit that rechecks everything
+ * opens an attempt; it is sent under a deadline that starts with that commit; a second commit ends it.
+ * Attempts that run at the same time share their commits. After a crash the outcome is recorded as
+ * `unknown`, and the attempt is retried under the same delivery id: at-least-once delivery, never more
+ * often than the rows say.
  */
 
 import { once } from 'node:events';
-import type { Commit } from '../../streams/platform/commit/commit.ts';
+import type { CancelWakeUp, Clock } from '../../streams/platform/clock.ts';
+import type { Commit, InstanceStep } from '../../streams/platform/commit/commit.ts';
 import type { Ownership } from '../../streams/platform/membership/membership.ts';
+import { nextTurn, TimeSlices } from '../../streams/platform/operators.ts';
 import { pause } from '../../streams/platform/pause.ts';
+import { type Random, ulid } from '../../streams/platform/random.ts';
 import type { Consumer, Delivery, Stream } from '../../streams/platform/stream.ts';
+import { activePeople } from '../alerting/eligible.ts';
+import type { Host, Instance } from '../platform/host/host-port.ts';
 import { isRetryable } from '../platform/retryable.ts';
-import { nextTurn, TimeSlices } from '../platform/time-slices.ts';
 import {
   type AnswerExcerpt,
+  type Attempt,
   type AttemptDeps,
+  BATCH_ITEMS_MAX,
   Bodies,
   BodyGone,
   type DeliveryContents,
+  kindOf,
   type Opened,
   openAttempts,
+  ProjectBatches,
+  recheckDelivery,
   sendAttempt,
 } from './attempt.ts';
-import { Dispatcher } from './dispatcher.ts';
-import type { AttemptOutcome } from './notifier-port.ts';
-import { type EndedAttempt, recordLost, recordOutcomes } from './outcome.ts';
+import { isHeld } from './audience.ts';
+import type { AttemptOutcome, Notifier } from './notifier-port.ts';
+import { type EndedAttempt, type ReportedAttempt, recordLost, recordOutcomes } from './outcome.ts';
 import { Places } from './places.ts';
-import { type DueAttempt, deliveriesConsumer, parseDue } from './work-queue.ts';
+import {
+  DestinationQueues,
+  type DueAttempt,
+  deliveriesConsumer,
+  nextAttemptOf,
+  parseDue,
+  publishDue,
+  type QueuedDelivery,
+  type RecordedAttempt,
+} from './queues.ts';
+import { Sweeps } from './sweeps.ts';
 import { WriteBatch } from './write-batch.ts';
 
 export type { DeliveryContents } from './attempt.ts';
@@ -41,7 +61,7 @@ export interface DelivererDeps extends Omit<AttemptDeps, 'contents' | 'bodies' |
   readonly contents: DeliveryContents;
   /** Keeps excerpts of answers in one write. */
   readonly keepExcerpts: (excerpts: readonly AnswerExcerpt[]) => Promise<void>;
-  readonly onAttempt: (outcome: AttemptOutcome['kind'] | 'suppressed', durationMs: number) => void;
+  readonly onAttempt: (attempt: ReportedAttempt) => void;
 }
 
 const RETRY_MS = 500;
@@ -62,6 +82,8 @@ export class Deliverer {
   readonly #discards: WriteBatch<string>;
   readonly #excerpts: WriteBatch<AnswerExcerpt>;
   readonly #attempts = new Set<Promise<void>>();
+  /** By project: attempts whose outcome is not known yet. */
+  readonly #sending = new Map<string, number>();
   /** Deliveries with an open attempt of this process, until its outcome is committed. */
   readonly #open = new Set<string>();
   #stopped = false;
@@ -78,10 +100,13 @@ export class Deliverer {
       (project, dues) => openAttempts(this.#deps, project, dues),
       nextTurn,
     );
-    this.#endings = new ProjectBatches(async (project, ended) => {
-      await recordOutcomes(this.#deps, project, ended);
-      return ended.map(() => undefined);
-    });
+    this.#endings = new ProjectBatches(
+      async (project, ended) => {
+        await recordOutcomes(this.#deps, project, ended);
+        return ended.map(() => undefined);
+      },
+      (project, count) => this.#gatherEnds(project, count),
+    );
     this.#slices = new TimeSlices(clock);
     this.#dispatcher = new Dispatcher({
       ...deps,
@@ -169,19 +194,61 @@ export class Deliverer {
   }
 
   async #attempt(due: DueAttempt): Promise<void> {
-    const { clock, onAttempt } = this.#deps;
+    const { clock } = this.#deps;
     const opened = await this.#openInPlace(due);
-    if (opened.kind === 'suppressed') onAttempt('suppressed', 0);
+    if (opened.kind === 'suppressed') this.#report(due, opened, 0);
     if (opened.kind === 'busy') this.#dispatcher.noteBusy(due);
     if (opened.kind === 'faulty') throw opened.error;
     if (opened.kind !== 'open') return this.#notSent(due);
     const startedMs = clock.elapsed();
-    const outcome = await sendAttempt(this.#deps, opened.attempt);
+    const outcome = await this.#send(opened.attempt);
     const durationMs = clock.elapsed() - startedMs;
-    onAttempt(outcome.kind, durationMs);
+    this.#report(due, outcome, durationMs);
     const { project, delivery, attemptId } = opened.attempt;
     const ended = { project, delivery, attemptId, outcome, durationMs };
     await this.#persist(async () => void (await this.#endings.add(project, ended)));
+  }
+
+  #report(due: DueAttempt, outcome: ReportedAttempt['outcome'], durationMs: number): void {
+    const { project, delivery, attempt } = due;
+    const view = this.#deps.host.view(project);
+    const row = view.instance('delivery', delivery);
+    if (!row) return;
+    const { destination } = row.context;
+    const about = { project, delivery, attempt, destination, kind: kindOf(view, row.context) };
+    this.#deps.onAttempt({ ...about, outcome, durationMs });
+  }
+
+  async #send(attempt: Attempt): Promise<AttemptOutcome> {
+    const { project } = attempt;
+    const sending = this.#sending;
+    sending.set(project, (sending.get(project) ?? 0) + 1);
+    try {
+      return await sendAttempt(this.#deps, attempt);
+    } finally {
+      const left = (sending.get(project) ?? 1) - 1;
+      if (left > 0) sending.set(project, left);
+      else sending.delete(project);
+    }
+  }
+
+  /**
+   * Attempts that were opened together mostly end together: an end waits while more of them come, turn
+   * by turn of the event loop. Of an attempt that is alone, or of slow ones, nothing is waited for.
+   */
+  async #gatherEnds(project: string, count: () => number): Promise<void> {
+    const { clock } = this.#deps;
+    const startedMs = clock.elapsed();
+    const isOver = () =>
+      !this.#sending.has(project) ||
+      count() >= BATCH_ITEMS_MAX ||
+      clock.elapsed() - startedMs > GATHER_MS_MAX;
+    let [before, quietTurns] = [0, 0];
+    while (!isOver() && quietTurns < GATHER_TURNS) {
+      quietTurns = count() > before ? 0 : quietTurns + 1;
+      before = count();
+      await nextTurn();
+    }
   }
 
   /** Opens the attempt, waiting for a place at its destination. */
@@ -255,67 +322,252 @@ function nothing(signal: AbortSignal): Consumer {
   };
 }
 
-/** Items in a batch at most: their decision is one block of the thread. */
-const ITEMS_MAX = 64;
+/** Turns without another end, and time, ms, after which the ends of attempts wait no longer. */
+const GATHER_TURNS = 4;
+const GATHER_MS_MAX = 20;
 
-interface Waiting<T, R> {
-  readonly item: T;
-  readonly resolve: (result: R) => void;
-  readonly reject: (error: unknown) => void;
+interface DispatcherDeps {
+  readonly host: Host;
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly stream: Stream;
+  readonly ownership: Ownership;
+  readonly notifier: Pick<Notifier, 'limitsOf' | 'sendsTo'>;
+  /** True when this process has an attempt of the delivery under way. */
+  readonly isOpen: (delivery: string) => boolean;
+  /** Records the end of an attempt whose process died. */
+  readonly onLost: (attempt: RecordedAttempt) => Promise<void>;
+  readonly onFault: (what: string, error: unknown) => void;
 }
 
 /**
- * Work of one project that shares a commit: what is asked for while a batch is under way is the next
- * one. A batch that fails by its own fault is divided, so that a bad item harms no other.
+ * A published attempt that was not opened after this time is published again, ms: its message was lost,
+ * the member that took it died, or the opening was refused for want of a place.
  */
-class ProjectBatches<T, R> {
-  readonly #work: (project: string, items: readonly T[]) => Promise<readonly R[]>;
-  readonly #gathered: () => Promise<void>;
-  /** By project, while a batch of it is under way or about to begin. */
-  readonly #waiting = new Map<string, Waiting<T, R>[]>();
+const RETURN_MS = 10_000;
+/** The same where this process knows already that it was not opened, ms. */
+const BUSY_MS = 250;
 
-  /**
-   * @param work resolves with a result for each item, in order
-   * @param gathered resolves when a first batch has waited for others that come at the same time
-   */
-  constructor(
-    work: (project: string, items: readonly T[]) => Promise<readonly R[]>,
-    gathered: () => Promise<void> = () => Promise.resolve(),
-  ) {
-    this.#work = work;
-    this.#gathered = gathered;
-  }
+/** Events of a destination that make its earlier failures meaningless. */
+const FIXED: ReadonlySet<string> = new Set(['retargeted', 'resumed']);
 
-  /** The item's own result, or the fault of its batch. */
-  add(project: string, item: T): Promise<R> {
-    return new Promise((resolve, reject) => {
-      const waiting = this.#waiting.get(project);
-      if (waiting) return void waiting.push({ item, resolve, reject });
-      this.#waiting.set(project, [{ item, resolve, reject }]);
-      void this.#run(project);
+interface Published {
+  readonly job: QueuedDelivery;
+  /** When it is published again, elapsed time, ms. */
+  readonly returnAtMs: number;
+}
+
+/**
+ * The dispatcher of a project's owner: follows commits, keeps the deliveries that are due in a queue
+ * for each destination, and publishes those attempts that may start. Its memory is for fairness and
+ * for sparing endpoints; what must hold is decided by the commit that opens an attempt.
+ */
+class Dispatcher {
+  readonly #deps: DispatcherDeps;
+  readonly #queues = new DestinationQueues();
+  readonly #sweeps: Sweeps;
+  /** By delivery: those that wait or are in flight. */
+  readonly #jobs = new Map<string, QueuedDelivery>();
+  /** By delivery: published and not opened yet. */
+  readonly #published = new Map<string, Published>();
+  /** By rule, then by delivery: due when the rule's pending version is applied. */
+  readonly #held = new Map<string, Map<string, Instance<'delivery'>>>();
+  /** Kinds of destination that this process cannot send to, already logged. */
+  readonly #unsendable = new Set<string>();
+  #cancelWake: CancelWakeUp | undefined;
+  #unfollow: (() => void) | undefined;
+  #isStopped = false;
+
+  constructor(deps: DispatcherDeps) {
+    this.#deps = deps;
+    this.#sweeps = new Sweeps({
+      ...deps,
+      onBegin: () => this.#dropUnowned(),
+      onDue: (row) => this.#addSwept(row),
     });
   }
 
-  async #run(project: string): Promise<void> {
-    await this.#gathered();
-    const waiting = this.#waiting.get(project) ?? [];
-    while (waiting.length > 0) await this.#take(project, waiting.splice(0, ITEMS_MAX));
-    this.#waiting.delete(project);
+  /** Resolves after the first sweep, or rejects with its fault. */
+  async start(): Promise<void> {
+    this.#unfollow = this.#deps.host.onApplied(({ commit }) => this.#follow(commit));
+    await this.#sweeps.start();
   }
 
-  async #take(project: string, batch: readonly Waiting<T, R>[]): Promise<void> {
-    try {
-      const items = batch.map(({ item }) => item);
-      const results = await this.#work(project, items);
-      for (const [i, { resolve }] of batch.entries()) resolve(results[i] as R);
-    } catch (error) {
-      if (batch.length === 1 || isRetryable(error)) {
-        for (const { reject } of batch) reject(error);
-        return;
+  async stop(): Promise<void> {
+    this.#isStopped = true;
+    this.#unfollow?.();
+    this.#cancelWake?.();
+    await this.#sweeps.stop();
+  }
+
+  /** Destinations with something to send, or with recent failures. */
+  queues(): number {
+    return this.#queues.size;
+  }
+
+  /** Notes that there was no place for the attempt yet, when its opening was decided here. */
+  noteBusy({ delivery }: DueAttempt): void {
+    const published = this.#published.get(delivery);
+    if (!published) return;
+    const returnAtMs = this.#deps.clock.elapsed() + BUSY_MS;
+    this.#published.set(delivery, { ...published, returnAtMs });
+    this.#wakeUp();
+  }
+
+  #follow({ project, decisions }: Commit): void {
+    if (!this.#deps.ownership.owns(project)) return;
+    const last = new Map<string, InstanceStep>();
+    for (const step of decisions.flatMap(({ steps }) => steps)) {
+      if (step.machine === 'delivery') {
+        this.#noteAttempt(step);
+        // Only the last state counts: opening an attempt passes through `rechecking`.
+        last.set(step.instance, step);
       }
-      const middle = Math.ceil(batch.length / 2);
-      await this.#take(project, batch.slice(0, middle));
-      await this.#take(project, batch.slice(middle));
+      if (step.machine === 'destination') this.#noteDestination(project, step);
+      if (step.machine === 'alertRule' && step.to === 'active') this.#release(step.instance);
     }
+    const view = this.#deps.host.view(project);
+    for (const { instance, to } of last.values()) {
+      if (to !== 'queued' && to !== 'rechecking') continue;
+      const row = view.instance('delivery', instance);
+      if (row) this.#add(row, '');
+    }
+    this.#pump();
+  }
+
+  /** What the step says of an attempt that was published here. */
+  #noteAttempt({ instance, event, to, final }: InstanceStep): void {
+    const job = this.#jobs.get(instance);
+    if (!job) return;
+    if (to === 'sending') this.#published.delete(instance);
+    if (!final && to !== 'waiting') return;
+    this.#forget(job);
+    const isHealthy = event.type === 'accepted';
+    const result = isHealthy ? 'healthy' : event.failing === true ? 'failing' : 'neutral';
+    const restMs = typeof event.restMs === 'number' ? event.restMs : 0;
+    this.#queues.end(job, result, this.#deps.clock.elapsed(), restMs);
+  }
+
+  #noteDestination(project: string, { instance, event, final, context }: InstanceStep): void {
+    if (final) this.#queues.retire(project, instance, this.#deps.clock.elapsed());
+    if (FIXED.has(event.type)) this.#queues.reset(project, instance);
+    if (typeof context.attemptCap === 'number') {
+      this.#queues.setCap(project, instance, context.attemptCap);
+    }
+  }
+
+  #release(rule: string): void {
+    const rows = this.#held.get(rule)?.values() ?? [];
+    this.#held.delete(rule);
+    for (const { project, instance } of rows) {
+      const row = this.#deps.host.view(project).instance('delivery', instance);
+      if (row) this.#add(row, '');
+    }
+  }
+
+  #addSwept(row: Instance<'delivery'>): void {
+    const { clock, random } = this.#deps;
+    this.#add(row, ulid(clock.now(), random));
+    this.#pump();
+  }
+
+  /** @param again see `publishDue` */
+  #add(row: Instance<'delivery'>, again: string): void {
+    const { project, instance: delivery, context } = row;
+    const attempt = nextAttemptOf(row);
+    if (attempt === undefined || this.#jobs.has(delivery)) return;
+    const { destination, recipient, rule } = context;
+    // A group has no other delivery to be in order with; its commit knows its incidents.
+    const incident = context.incident || delivery;
+    const view = this.#deps.host.view(project);
+    const isPersonActive = activePeople(this.#deps.host);
+    if (isHeld(view, context) && !recheckDelivery(view, delivery, context, isPersonActive).reason) {
+      const ofRule = this.#held.get(rule) ?? new Map<string, Instance<'delivery'>>();
+      this.#held.set(rule, ofRule.set(delivery, row));
+      return;
+    }
+    const job = { project, delivery, attempt, destination, incident, recipient, again };
+    if (!this.#queues.has(job)) {
+      const kind = kindOf(view, context);
+      if (!this.#canSend(kind)) return;
+      const cap = view.instance('destination', destination)?.context.attemptCap ?? 1;
+      this.#queues.open(job, { ...this.#deps.notifier.limitsOf(kind), cap });
+    }
+    this.#jobs.set(delivery, job);
+    this.#queues.add(job);
+  }
+
+  /**
+   * False for a kind that this process is not set up for, logged once. Its deliveries wait for a
+   * process that is, or expire after 24 hours: attempts that cannot succeed would only use up the
+   * retry schedule.
+   */
+  #canSend(kind: string): boolean {
+    if (this.#deps.notifier.sendsTo(kind)) return true;
+    if (!this.#unsendable.has(kind)) {
+      this.#unsendable.add(kind);
+      const error = new Error('Its deliveries wait until they expire');
+      this.#deps.onFault(`sending to ${kind}, which this service is not set up for,`, error);
+    }
+    return false;
+  }
+
+  /** Publishes every attempt that may start, and wakes up when the next one may. */
+  #pump(): void {
+    this.#cancelWake?.();
+    if (this.#isStopped) return;
+    const nowMs = this.#deps.clock.elapsed();
+    this.#takeBack(nowMs);
+    for (let job = this.#queues.next(nowMs); job; job = this.#queues.next(nowMs)) {
+      this.#publish(job, nowMs);
+    }
+    this.#wakeUp();
+  }
+
+  #wakeUp(): void {
+    this.#cancelWake?.();
+    const { clock } = this.#deps;
+    const nowMs = clock.elapsed();
+    const times = [...this.#published.values()].map(({ returnAtMs }) => returnAtMs);
+    const wakeAtMs = Math.min(...times, this.#queues.wakeAtMs(nowMs) ?? Number.POSITIVE_INFINITY);
+    if (this.#isStopped || wakeAtMs === Number.POSITIVE_INFINITY) return;
+    this.#cancelWake = clock.wakeAfter(wakeAtMs - nowMs, () => this.#pump());
+  }
+
+  #publish(job: QueuedDelivery, nowMs: number): void {
+    const { stream, onFault, ownership } = this.#deps;
+    if (!ownership.owns(job.project)) return;
+    this.#published.set(job.delivery, { job, returnAtMs: nowMs + RETURN_MS });
+    publishDue(stream, job, job.again).catch((error: unknown) =>
+      onFault('publishing a due attempt', error),
+    );
+  }
+
+  /** Attempts that were published long ago and not opened wait again. */
+  #takeBack(nowMs: number): void {
+    for (const { job, returnAtMs } of [...this.#published.values()]) {
+      if (returnAtMs > nowMs) continue;
+      this.#forget(job);
+      this.#queues.end(job, 'neutral', nowMs);
+      const row = this.#deps.host.view(job.project).instance('delivery', job.delivery);
+      if (row) this.#add(row, ulid(this.#deps.clock.now(), this.#deps.random));
+    }
+  }
+
+  #forget({ delivery }: QueuedDelivery): void {
+    this.#jobs.delete(delivery);
+    this.#published.delete(delivery);
+  }
+
+  /** What another member acts for by now is its affair. */
+  #dropUnowned(): void {
+    const { ownership } = this.#deps;
+    const owns = (project: string): boolean => ownership.owns(project);
+    for (const job of this.#jobs.values()) if (!owns(job.project)) this.#forget(job);
+    for (const [rule, rows] of this.#held) {
+      const [row] = rows.values();
+      if (row && !owns(row.project)) this.#held.delete(rule);
+    }
+    this.#queues.keepProjects(owns);
   }
 }

@@ -26,6 +26,8 @@ export type NewTarget =
 export interface CreateDestination extends Caller {
   readonly displayName: string;
   readonly target: NewTarget;
+  /** Absent: none for a webhook, else the service's; see `DestinationContext`. */
+  readonly groupWaitMs?: number;
 }
 
 /** A change of the destination with this id. */
@@ -40,6 +42,8 @@ export interface UpdateDestination extends OneDestination {
   readonly displayName?: string;
   /** Absent = unchanged; must be of the destination's kind. */
   readonly target?: NewTarget;
+  /** Absent = unchanged. */
+  readonly groupWaitMs?: number;
 }
 
 /** Nothing is sent to it until it is resumed. */
@@ -118,6 +122,8 @@ export interface DestinationsDeps {
   readonly sealed: SealedValues;
   /** The reason a destination of the kind must not have this URL; undefined when it may. */
   readonly refuseUrl: (kind: DestinationKind, url: string) => string | undefined;
+  /** Wait of new mail and chat destinations for further incidents of a rule, ms. */
+  readonly groupWaitMs: number;
   /** A fresh `whsec_...` secret. */
   readonly makeSecret: (random: Random) => string;
   /** Absent when no mail server is configured. */

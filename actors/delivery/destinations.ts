@@ -80,7 +80,9 @@ async function create(deps: DestinationsDeps, creation: CreateDestination): Prom
       ...{ project, by, request },
       decide(draft) {
         checkLimit(draft, 'destinations');
-        const input = { project, kind, displayName, ...address, secretId };
+        const usualMs = kind === 'webhook' ? 0 : deps.groupWaitMs;
+        const { groupWaitMs = usualMs } = creation;
+        const input = { project, kind, displayName, ...address, secretId, groupWaitMs };
         draft.start('destination', id, { at: draft.at, ...input });
         return { id, invited: setRecipients(draft, id, invitations, activePeople(deps.host)) };
       },
@@ -95,7 +97,7 @@ async function create(deps: DestinationsDeps, creation: CreateDestination): Prom
 }
 
 async function change(deps: DestinationsDeps, update: UpdateDestination): Promise<Changed> {
-  const { project, by, request, id, displayName, target } = update;
+  const { project, by, request, id, displayName, target, groupWaitMs } = update;
   const prepared = target && (await prepare(deps, target, ''));
   const ours = [prepared?.address.urlId ?? null];
   const { answer, replayed, sequence } = await submitSealed(deps.sealed, ours, () =>
@@ -110,6 +112,10 @@ async function change(deps: DestinationsDeps, update: UpdateDestination): Promis
             displayName,
             by: by.name,
           });
+        }
+        if (groupWaitMs !== undefined && groupWaitMs !== before.groupWaitMs) {
+          const changed = { type: 'groupWaitChanged', groupWaitMs, by: by.name } as const;
+          draft.send('destination', id, { ...changed, at: draft.at });
         }
         return prepared
           ? retarget(deps, draft, { id, prepared, by: by.name })

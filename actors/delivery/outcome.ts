@@ -6,15 +6,15 @@
 
 import { type AttemptEnd, nextAttemptCap } from '../../machines/delivery/attempt-cap.ts';
 import type { DeliveryContext, DeliveryEvent } from '../../machines/delivery/delivery.ts';
-import type { DestinationContext } from '../../machines/delivery/destination.ts';
+import type { DestinationContext, DestinationKind } from '../../machines/delivery/destination.ts';
 import { retryDelayMs } from '../../machines/delivery/retry-schedule.ts';
 import { fraction } from '../../streams/platform/random.ts';
 import { raiseNotice } from '../alerting/notices.ts';
 import type { Draft } from '../platform/host/host-port.ts';
 import { type AttemptDeps, delivererActor } from './attempt.ts';
 import type { AttemptOutcome } from './notifier-port.ts';
+import type { DueAttempt, OpenAttempt } from './queues.ts';
 import { noteBounce } from './recipients.ts';
-import type { OpenAttempt } from './work-queue.ts';
 
 type RecordDeps = Pick<AttemptDeps, 'host' | 'random' | 'notifier'>;
 
@@ -22,6 +22,14 @@ type RecordDeps = Pick<AttemptDeps, 'host' | 'random' | 'notifier'>;
 export interface EndedAttempt extends OpenAttempt {
   readonly outcome: AttemptOutcome;
   /** How long it took, ms. */
+  readonly durationMs: number;
+}
+
+/** An attempt that has ended, for the log and the metrics. */
+export interface ReportedAttempt extends Pick<DueAttempt, 'project' | 'delivery' | 'attempt'> {
+  readonly destination: string;
+  readonly kind: DestinationKind;
+  readonly outcome: AttemptOutcome | { readonly kind: 'suppressed' };
   readonly durationMs: number;
 }
 
@@ -53,8 +61,11 @@ function recordEnd(
   const event = outcomeEvent(outcome, context, draft.at, jitter);
   const { changed } = draft.send('delivery', delivery, { ...event, attemptId });
   if (!changed) return;
+  // What happened to the message is recorded in any case: else it would be sent again. What it says of
+  // the destination is left to newer members, where one of them has moved it.
   if (isBounce(outcome)) recordBounce(draft, context, outcome.error);
-  else updateDestination(draft, context.destination, outcome);
+  if (!draft.canMove('destination', context.destination)) return;
+  if (!isBounce(outcome)) updateDestination(draft, context.destination, outcome);
   const end = { result: resultOf(outcome), durationMs };
   changeCap(draft, context.destination, end, notifier);
 }
@@ -115,12 +126,13 @@ function delayOf(
   jitter: number,
   retryAfterMs?: number,
 ): number | null {
-  const attempt = context.attempts.length;
+  const attempt = context.earlierAttempts + context.attempts.length;
   return retryDelayMs({ attempt, jitter, ageMs: at - context.createdMs, retryAfterMs }) ?? null;
 }
 
 function recordBounce(draft: Draft, { recipient }: DeliveryContext, reason: string): void {
-  if (recipient !== null) noteBounce(draft, recipient, reason);
+  if (recipient === null || !draft.canMove('recipient', recipient)) return;
+  noteBounce(draft, recipient, reason);
 }
 
 /** True for a fault of this service: the destination is not to blame. */

@@ -6,11 +6,11 @@
  */
 import type { CancelWakeUp, Clock } from '../../streams/platform/clock.ts';
 import type { Ownership } from '../../streams/platform/membership/membership.ts';
+import { TimeSlices } from '../../streams/platform/operators.ts';
 import type { Host, Instance } from '../platform/host/host-port.ts';
-import { TimeSlices } from '../platform/time-slices.ts';
 import { kindOf } from './attempt.ts';
 import type { Notifier } from './notifier-port.ts';
-import { outstandingDeliveries, type RecordedAttempt } from './work-queue.ts';
+import { outstandingDeliveries, type RecordedAttempt } from './queues.ts';
 
 /** The rows that are swept, and who takes what is found. */
 export interface SweepsDeps {
@@ -39,6 +39,8 @@ export class Sweeps {
   #sweeping: Promise<void> = Promise.resolve();
   #cancel: CancelWakeUp | undefined;
   #unfollow: (() => void) | undefined;
+  /** When this process first saw an attempt whose start lies in the future, elapsed ms, by attempt. */
+  #seen: ReadonlyMap<string, number> = new Map();
   /** Since the last sweep began, this process has begun or ended to act for something. */
   #isChanged = false;
 
@@ -91,7 +93,9 @@ export class Sweeps {
     );
     for (const row of due) await this.#handle(row.instance, () => onDue(row));
     let nextMs = SWEEP_MS;
-    for (const attempt of sending.filter(({ delivery }) => !isOpen(delivery))) {
+    const elsewhere = sending.filter(({ delivery }) => !isOpen(delivery));
+    this.#seen = this.#seenOf(elsewhere);
+    for (const attempt of elsewhere) {
       const lostInMs = this.#lostInMs(attempt);
       if (lostInMs > 0) nextMs = Math.min(nextMs, lostInMs);
       else await this.#handle(attempt.delivery, () => onLost(attempt));
@@ -99,14 +103,25 @@ export class Sweeps {
     return nextMs;
   }
 
-  /** Another process may own a young attempt. Its start may be in the future: clocks differ. */
-  #lostInMs({ project, delivery, startedMs }: RecordedAttempt): number {
+  /** Attempts that began in the future: the clock of a member was ahead, or has been set back. */
+  #seenOf(sending: readonly RecordedAttempt[]): ReadonlyMap<string, number> {
+    const { clock } = this.#deps;
+    const ahead = sending.filter(({ startedMs }) => startedMs > clock.now());
+    return new Map(
+      ahead.map(({ attemptId }) => [attemptId, this.#seen.get(attemptId) ?? clock.elapsed()]),
+    );
+  }
+
+  /** Another process may own a young attempt. */
+  #lostInMs({ project, delivery, attemptId, startedMs }: RecordedAttempt): number {
     const { clock, host, notifier } = this.#deps;
     const view = host.view(project);
     const row = view.instance('delivery', delivery);
     if (!row) throw new Error(`The delivery ${delivery} is being attempted but does not exist`);
     const lostAfterMs = notifier.limitsOf(kindOf(view, row.context)).attemptMs + LOST_GRACE_MS;
-    return lostAfterMs - Math.abs(clock.now() - startedMs);
+    const seenMs = this.#seen.get(attemptId);
+    const ageMs = seenMs === undefined ? clock.now() - startedMs : clock.elapsed() - seenMs;
+    return lostAfterMs - ageMs;
   }
 
   async #handle(delivery: string, work: () => void | Promise<void>): Promise<void> {

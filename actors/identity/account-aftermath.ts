@@ -5,9 +5,9 @@
  * node can finish it at any time.
  */
 import type { Actor } from '../../streams/platform/commit/commit.ts';
+import { nextTurn } from '../../streams/platform/operators.ts';
 import type { Draft, Host } from '../platform/host/host-port.ts';
 import { BATCH_STEPS_MAX, StepBatch } from '../platform/step-batch.ts';
-import { nextTurn } from '../platform/time-slices.ts';
 import type { IdentityChange } from './checks.ts';
 import { ownerName } from './grants.ts';
 

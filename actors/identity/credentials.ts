@@ -30,6 +30,8 @@ export interface NewCredential {
   readonly createdBy?: string;
   /** For a collector: the one data center that it reports; for an agent: the one VM. */
   readonly datacenter?: string;
+  /** For a collector of `_system`: the projects that it writes into; absent: any. */
+  readonly projects?: readonly string[];
   readonly vm?: string;
   /** Default 90 days; more than a year throws RangeError. */
   readonly lifetimeMs?: number;
@@ -61,6 +63,7 @@ export function startCredential(
     displayName: credential.displayName,
     createdBy: credential.createdBy ?? 'service',
     datacenter: credential.datacenter ?? null,
+    projects: credential.projects ?? null,
     vm: credential.vm ?? null,
     expiresMs: draft.at + lifetimeMs,
   };

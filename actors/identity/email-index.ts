@@ -4,8 +4,8 @@
  * address is not proven. They are found by the invitations whose links made them; done once.
  */
 import { type Actor, SYSTEM_PROJECT } from '../../streams/platform/commit/commit.ts';
+import { itemsInTurns } from '../../streams/platform/operators.ts';
 import type { Draft, Host, Instance } from '../platform/host/host-port.ts';
-import { itemsInTurns } from '../platform/time-slices.ts';
 import { noteName } from './invitations.ts';
 import { claimEmail, claimOf, invitedPersonId } from './people-index.ts';
 import { isByOperator } from './people-sign-in.ts';

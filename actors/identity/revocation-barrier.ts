@@ -74,12 +74,22 @@ export function withRevocationBarrier(
     // Another member waits for this one to say so.
     member.announce();
   });
+  const assertMayDecide = (): void => {
+    const refusal = member.refusal();
+    if (refusal !== undefined) throw new StreamUnavailable(refusal, 'refused');
+  };
   return {
     ...host,
     async submit(submission) {
-      const refusal = member.refusal();
-      if (refusal !== undefined) throw new StreamUnavailable(refusal, 'refused');
-      const committed = await host.submit(submission);
+      assertMayDecide();
+      const committed = await host.submit({
+        ...submission,
+        decide(draft) {
+          // It may have waited long, or lost races, and the clock be another one by now.
+          assertMayDecide();
+          return submission.decide(draft);
+        },
+      });
       if (isAnswered(submission.by, narrowed.get(committed.sequence) ?? [])) {
         await withDeadline(clock, { ms: WAIT_MS, reason: notEverywhere }, (signal) =>
           member.untilApplied(committed.sequence, signal),
@@ -91,9 +101,9 @@ export function withRevocationBarrier(
 }
 
 /**
- * Is somebody told by this submission's answer that access was narrowed? A part of the service whose
- * own decision only shares the commit goes on: else the outcomes of deliveries would not be recorded
- * while a member is cut off, and be sent again by another one.
+ * True when this submission's answer reports to somebody that access was narrowed. A part of the service
+ * whose own decision only shares the commit goes on: otherwise outcomes of deliveries would not be
+ * recorded while a member is cut off, and another member would send them again.
  */
 function isAnswered(by: Actor, narrowers: readonly Actor[]): boolean {
   if (by.kind !== 'service') return narrowers.length > 0;

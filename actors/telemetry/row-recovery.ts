@@ -4,10 +4,10 @@
  * read of their times fails, so that nobody takes an incomplete answer for a complete one.
  */
 import type { Clock } from '../../streams/platform/clock.ts';
+import { TimeSlices } from '../../streams/platform/operators.ts';
 import { pause } from '../../streams/platform/pause.ts';
 import type { Stream } from '../../streams/platform/stream.ts';
 import type { SampleBatch } from '../../streams/telemetry/samples/batch.ts';
-import { TimeSlices } from '../platform/time-slices.ts';
 import { pastEntries } from './sample-log.ts';
 
 /** Rows of one project for which history had no memory. */

@@ -8,6 +8,7 @@ import { Buffer } from 'node:buffer';
 import { Subject } from 'rxjs';
 import { BoundedCache } from '../../streams/platform/bounded-cache.ts';
 import type { Clock } from '../../streams/platform/clock.ts';
+import { TimeSlices } from '../../streams/platform/operators.ts';
 import { Refusal } from '../../streams/platform/refusal.ts';
 import {
   PARTITIONS,
@@ -22,8 +23,7 @@ import {
   type LoggedEntry,
   type PlacedEntry,
 } from '../../streams/telemetry/entry-codec.ts';
-import { BatchBuilder } from '../../streams/telemetry/samples/builder.ts';
-import { TimeSlices } from '../platform/time-slices.ts';
+import { BatchBuilder } from '../../streams/telemetry/samples/batch.ts';
 import type { IngestRow } from '../vms/sent-row.ts';
 
 /** Stream of all partitions; more streams may share them in a later deployment. */
@@ -53,18 +53,32 @@ export async function appendEntry(
   return outcome.sequence;
 }
 
-/** Entries stored from `fromMs` on (all partitions, or one kind of one), up to the end as of now. */
+/**
+ * Entries stored from there on (all partitions, or one kind of one), up to the end as of now. A read
+ * that breaks off goes on where it was: hours of the log are not begun again for one lost connection.
+ * Rejects with `StreamUnavailable` when a read broke off before it got any further.
+ */
 export async function* pastEntries(
   stream: Stream,
-  from: { readonly sequence: number } | { readonly timeMs: number },
+  first: { readonly sequence: number } | { readonly timeMs: number },
   filter: { readonly partition?: number; readonly kind?: LogEntry['kind'] } = {},
 ): AsyncGenerator<PlacedEntry> {
   const subject = `svc.samples.${filter.partition ?? '*'}.${filter.kind ?? '*'}`;
-  const read = stream.read({ stream: SAMPLES_STREAM, from, subject, untilEnd: true });
-  try {
-    for await (const message of read) yield decoded(place(message));
-  } finally {
-    await read.close();
+  let from = first;
+  for (;;) {
+    const began = from;
+    const read = stream.read({ stream: SAMPLES_STREAM, from, subject, untilEnd: true });
+    try {
+      for await (const message of read) {
+        from = { sequence: message.sequence + 1 };
+        yield decoded(place(message));
+      }
+      return;
+    } catch (error) {
+      if (from === began || !(error instanceof StreamUnavailable)) throw error;
+    } finally {
+      await read.close();
+    }
   }
 }
 

@@ -34,15 +34,21 @@ export async function tick(deps: TickerDeps, signal: AbortSignal): Promise<void>
   const { clock, host, ownership } = deps;
   const between = new Sleep(clock);
   const begun = new Map<number, number>();
-  const undo = ownership.onChange(() => between.wake());
+  // A change while a round is under way counts too: the round may have passed what it is about.
+  let isChanged = false;
+  const undo = ownership.onChange(() => {
+    isChanged = true;
+    between.wake();
+  });
   try {
     while (!signal.aborted) {
+      isChanged = false;
       const projects = host.projects().filter((project) => project !== SYSTEM_PROJECT);
       const atMs = clock.now();
       await Promise.all(
         [...new Set(projects.map(partitionOf))].map((p) => tickOne(deps, begun, p, atMs)),
       );
-      await between.pause(TICK_MS, signal);
+      if (!isChanged) await between.pause(TICK_MS, signal);
     }
   } finally {
     undo();

@@ -46,6 +46,8 @@ export class Datacenters {
   readonly #heard = new Map<string, Heard>();
   /** Data centers that are checked from the start, even if they never reported. */
   #given: ReadonlySet<string> = new Set();
+  /** Elapsed time, ms. */
+  #beganMs = 0;
 
   constructor(deps: DatacentersDeps) {
     this.#deps = deps;
@@ -68,14 +70,26 @@ export class Datacenters {
     return { elapsedMs: clock.elapsed() - agoMs, atMs: clock.now() - agoMs, reported };
   }
 
+  /**
+   * Rows of a data center are in the log, received then, Unix ms: its member may have died before it
+   * said that it heard them.
+   */
+  readonly heardInLog = (datacenter: string, receivedMs: number): void => {
+    this.#hear(datacenter, Math.max(0, this.#deps.clock.now() - receivedMs));
+  };
+
   /** Takes in what other members have heard since: rows of a data center may arrive at any of them. */
   #hearOthers(): void {
     for (const [datacenter, agoMs] of this.#deps.heardElsewhere?.() ?? []) {
-      const there = this.#now(true, agoMs);
-      const here = this.#heard.get(datacenter);
-      if (here === undefined || !here.reported || here.elapsedMs < there.elapsedMs) {
-        this.#heard.set(datacenter, there);
-      }
+      this.#hear(datacenter, agoMs);
+    }
+  }
+
+  #hear(datacenter: string, agoMs: number): void {
+    const there = this.#now(true, agoMs);
+    const here = this.#heard.get(datacenter);
+    if (here === undefined || !here.reported || here.elapsedMs < there.elapsedMs) {
+      this.#heard.set(datacenter, there);
     }
   }
 
@@ -85,6 +99,11 @@ export class Datacenters {
     return row?.value === 'stale' ? 'stale' : 'live';
   }
 
+  /** Every data center that is watched, with its committed state. */
+  states(): ReadonlyMap<string, 'live' | 'stale'> {
+    return new Map(Array.from(this.#heard.keys(), (name) => [name, this.stateOf(name)]));
+  }
+
   /**
    * Checks every `checkMs` until `signal`. The given data centers, and those that ever reported, are
    * checked from the start on. A start does not count as a report: a stale data center stays stale
@@ -92,6 +111,7 @@ export class Datacenters {
    */
   async run(datacenters: readonly string[], checkMs: number, signal: AbortSignal): Promise<void> {
     this.#given = new Set(datacenters);
+    this.#beganMs = this.#deps.clock.elapsed();
     for (const datacenter of [...datacenters, ...this.#committed()]) {
       if (!this.#heard.has(datacenter)) this.#heard.set(datacenter, this.#now(false));
     }
@@ -117,8 +137,10 @@ export class Datacenters {
   }
 
   async #check(datacenter: string, last: Heard): Promise<void> {
-    const silentMs = this.#deps.clock.elapsed() - last.elapsedMs;
-    const state = silentMs > this.#deps.silenceMs ? 'stale' : 'live';
+    const { clock, silenceMs } = this.#deps;
+    const state = clock.elapsed() - last.elapsedMs > silenceMs ? 'stale' : 'live';
+    // What another member had last said may be older than the rows that it took before it died.
+    if (state === 'stale' && clock.elapsed() - this.#beganMs <= silenceMs) return;
     if (state === 'live' && !last.reported) return;
     if (state === this.stateOf(datacenter) && this.#isRemembered(datacenter)) return;
     try {

@@ -1,5 +1,5 @@
 /** A row as its sender has it, and the VMs that the sender may report. */
-import type { Row } from '../../streams/telemetry/samples/builder.ts';
+import type { Row } from '../../streams/telemetry/samples/batch.ts';
 
 /** A row as a sender has it; its project comes from the request, never from the sender's labels. */
 export interface IngestRow extends Omit<Row, 'project'> {

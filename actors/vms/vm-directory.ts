@@ -6,6 +6,7 @@
 import type { Clock } from '../../streams/platform/clock.ts';
 import type { Commit } from '../../streams/platform/commit/commit.ts';
 import { itemsOf, type PageReader, pagesOf } from '../../streams/platform/commit/page.ts';
+import { nextTurn } from '../../streams/platform/operators.ts';
 import {
   type Host,
   isRecordOf,
@@ -13,7 +14,6 @@ import {
   type ProjectView,
 } from '../platform/host/host-port.ts';
 import { type ProjectLimits, ProjectLimitsReader } from '../platform/project-limits.ts';
-import { nextTurn } from '../platform/time-slices.ts';
 import { ShardPlaces } from './export-shards.ts';
 import type { IngestRow, SenderReach } from './sent-row.ts';
 

@@ -2,8 +2,11 @@
  * Batches as Prometheus remote write 1.0 requests, which both peers take: protobuf written by hand
  * in a snappy frame of literals, so that the sender costs little beside the receiver.
  */
-import type { SampleBatch } from '../../streams/telemetry/samples/batch.ts';
-import { parseLabels, splitSeriesKey } from '../../streams/telemetry/samples/series-key.ts';
+import {
+  parseLabels,
+  type SampleBatch,
+  splitSeriesKey,
+} from '../../streams/telemetry/samples/batch.ts';
 
 export type VmLabels = (vm: string) => Readonly<Record<string, string>>;
 

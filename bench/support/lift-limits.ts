@@ -4,7 +4,7 @@ import { runInProcess } from '../../test/support/program.ts';
 
 /** So that what is measured is the service and not a project's share. `folder`: of its data. */
 export async function liftLimits(folder: string): Promise<void> {
-  const lifted = ['samplesPerSecond', 'ingestBytesPerSecond', 'headBytes'] as const;
+  const lifted = ['samplesPerSecond', 'ingestBytesPerSecond', 'headBytes', 'instances'] as const;
   const options = lifted.flatMap((name) => {
     const option = name.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`);
     return [`--${option}`, String(PROJECT_LIMITS[name].max)];

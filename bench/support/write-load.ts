@@ -9,7 +9,7 @@ import {
   type RowSchema,
   WriteSamplesRequestSchema,
 } from '../../src/gen/svc/ingest/v1/ingest_pb.ts';
-import { parseLabels, splitSeriesKey } from '../../streams/telemetry/samples/series-key.ts';
+import { parseLabels, splitSeriesKey } from '../../streams/telemetry/samples/batch.ts';
 import { FLEET_SERIES, fleetVm } from '../../test/support/fleet.ts';
 import type { Demo } from '../../test/support/program.ts';
 
@@ -68,13 +68,26 @@ export async function sendLoad(options: LoadOptions): Promise<LoadResult> {
   };
 }
 
+/** Sends one reading of each VM, as often as it is called. Rejects when an answer is not 200. */
+export function preparedRounds(
+  options: Omit<LoadOptions, 'durationMs' | 'fromMs'>,
+): (observedMs: number, round: number) => Promise<void> {
+  const { rows, vms, connections, demo } = options;
+  const requests = Array.from({ length: vms / rows }, (_, i) => new PreparedRequest(options, i));
+  return async (observedMs, round) => {
+    let next = 0;
+    const take = (): Buffer | undefined => requests[next++]?.at(observedMs, round);
+    await Promise.all(Array.from({ length: connections }, () => converse(demo, take, () => {})));
+  };
+}
+
 /** One request's bytes, and where in them times and values are. */
 class PreparedRequest {
   readonly #bytes: Buffer;
   readonly #times: readonly number[];
   readonly #values: readonly number[];
 
-  constructor({ demo, rows }: LoadOptions, index: number) {
+  constructor({ demo, rows }: Pick<LoadOptions, 'demo' | 'rows'>, index: number) {
     const body = encodeRows(demo.projectName, index * rows, rows);
     const { host } = new URL(demo.baseUrl);
     const head = [

@@ -103,6 +103,8 @@ export type AlertInstanceEvent =
   | ({ readonly type: 'unsnoozed'; readonly by: string } & At)
   /** Somebody saved the rule with another repeat interval; ms, 0 = no reminders. */
   | ({ readonly type: 'repeatIntervalChanged'; readonly repeatIntervalMs: number } & At)
+  /** A maintenance window that covered it is over, and it still fires. */
+  | ({ readonly type: 'maintenanceEnded' } & At)
   /** The timer of the rule's repeat interval. */
   | ({ readonly type: 'repeatDue' } & At)
   | ({ readonly type: 'corrected' } & Decided)
@@ -335,6 +337,12 @@ const notification = chart.createStateConfig({
       on: {
         repeatDue: {
           description: 'The repeat interval is over: people are reminded.',
+          target: 'notifying',
+          reenter: true,
+          actions: ['remind', recordIncident],
+        },
+        maintenanceEnded: {
+          description: 'A maintenance window is over and it still fires: one notification is sent.',
           target: 'notifying',
           reenter: true,
           actions: ['remind', recordIncident],

@@ -24,7 +24,12 @@ export interface AlertRuleSpec {
   readonly destinationNames: readonly string[];
   readonly recoveryThreshold?: number;
   readonly recoverySeconds?: number;
+  /** Of its incidents, beside those of the series; every notification has them. */
   readonly labels?: Readonly<Record<string, string>>;
+  /** What to do when it fires; every notification begins with it. */
+  readonly runbookText?: string;
+  /** An http or https URL. */
+  readonly runbookUrl?: string;
 }
 
 /** A new rule, as it was saved first. */

@@ -5,11 +5,12 @@
 import type { AnyStateMachine, ContextFrom, EventFrom, InputFrom } from 'xstate';
 import { alertInstanceMachine, conditionOf } from '../alerting/alert-instance.ts';
 import { alertRuleMachine } from '../alerting/alert-rule.ts';
+import { maintenanceWindowMachine } from '../alerting/maintenance-window.ts';
 import { ciConnectionMachine } from '../ci/ci-connection.ts';
 import { ciVerificationMachine } from '../ci/ci-verification.ts';
 import { ATTEMPT_CAP_MIN } from '../delivery/attempt-cap.ts';
 import { deliveryMachine } from '../delivery/delivery.ts';
-import { destinationMachine } from '../delivery/destination.ts';
+import { destinationMachine, formerGroupWaitMs } from '../delivery/destination.ts';
 import { recipientMachine } from '../delivery/recipient.ts';
 import { credentialMachine } from '../identity/credential.ts';
 import { invitationMachine } from '../identity/invitation.ts';
@@ -25,6 +26,7 @@ import { enrolmentMachine } from '../vms/enrolment.ts';
 const machines = {
   alertRule: alertRuleMachine,
   alertInstance: alertInstanceMachine,
+  maintenanceWindow: maintenanceWindowMachine,
   delivery: deliveryMachine,
   destination: destinationMachine,
   recipient: recipientMachine,
@@ -74,7 +76,7 @@ const definitions: readonly MachineDefinition[] = [
   ]),
   define(
     alertInstanceMachine,
-    3,
+    4,
     [
       'at',
       'eventMs',
@@ -94,11 +96,21 @@ const definitions: readonly MachineDefinition[] = [
       'decidedThrough',
       'repeatIntervalMs',
     ],
-    { upcasters: { 1: withMissingReason, 2: withSince } },
+    { upcasters: { 1: withMissingReason, 2: withSince, 3: asItWas } },
   ),
+  define(maintenanceWindowMachine, 1, [
+    'at',
+    'rule',
+    'vm',
+    'fromMs',
+    'untilMs',
+    'by',
+    'createdMs',
+    'endedMs',
+  ]),
   define(
     deliveryMachine,
-    1,
+    2,
     [
       'at',
       'event',
@@ -116,12 +128,23 @@ const definitions: readonly MachineDefinition[] = [
       'checks',
       'createdMs',
       'nextAttemptMs',
+      'members',
+      'waitMs',
+      'dropped',
     ],
-    { indexes: { incident: 'incident', destination: 'destination', event: 'event' } },
+    {
+      upcasters: { 1: withoutGroup },
+      indexes: {
+        incident: 'incident',
+        destination: 'destination',
+        event: 'event',
+        owner: 'groupKey',
+      },
+    },
   ),
   define(
     destinationMachine,
-    4,
+    6,
     [
       'at',
       'kind',
@@ -129,12 +152,21 @@ const definitions: readonly MachineDefinition[] = [
       'reason',
       'pausedReason',
       'attemptCap',
+      'groupWaitMs',
       'overlapMs',
       'overlapEndsMs',
       'createdMs',
       'updatedMs',
     ],
-    { upcasters: { 1: withOverlapEndAndUrlId, 2: withLastFailure, 3: withAttemptCap } },
+    {
+      upcasters: {
+        1: withOverlapEndAndUrlId,
+        2: withLastFailure,
+        3: withAttemptCap,
+        4: withGroupWait,
+        5: withoutLastError,
+      },
+    },
   ),
   define(recipientMachine, 1, [
     'at',
@@ -148,7 +180,7 @@ const definitions: readonly MachineDefinition[] = [
   ]),
   define(
     credentialMachine,
-    2,
+    3,
     [
       'at',
       'kind',
@@ -158,6 +190,7 @@ const definitions: readonly MachineDefinition[] = [
       'owner',
       'createdBy',
       'datacenter',
+      'projects',
       'vm',
       'reason',
       'successor',
@@ -170,7 +203,7 @@ const definitions: readonly MachineDefinition[] = [
       'revokedReason',
       'by',
     ],
-    { upcasters: { 1: withCreatorAndReach }, indexes: { owner: 'owner' } },
+    { upcasters: { 1: withCreatorAndReach, 2: withProjects }, indexes: { owner: 'owner' } },
   ),
   define(serviceAccountMachine, 1, [
     'at',
@@ -312,6 +345,11 @@ interface Additions<M extends AnyStateMachine> {
   readonly indexes?: { readonly [Index in IndexName]?: keyof ContextFrom<M> & string };
 }
 
+/** Version 3 of an alert instance knew no maintenance; its rows are the same. */
+function asItWas(row: MachineRow): MachineRow {
+  return row;
+}
+
 /** Version 1 of an alert instance did not keep why its series was silent. */
 function withMissingReason({ value, context }: MachineRow): MachineRow {
   const { incident } = context as { incident: { dataMissingSinceMs: number | null } | null };
@@ -359,9 +397,33 @@ function withAttemptCap({ value, context }: MachineRow): MachineRow {
   return { value, context: { ...context, attemptCap: ATTEMPT_CAP_MIN } };
 }
 
+/** Version 4 of a destination had a message for each incident. */
+function withGroupWait({ value, context }: MachineRow): MachineRow {
+  const groupWaitMs = formerGroupWaitMs(String(context.kind));
+  return { value, context: { ...context, groupWaitMs } };
+}
+
+/** Version 5 of a destination did not keep its newest error beyond the next accepted attempt. */
+function withoutLastError({ value, context }: MachineRow): MachineRow {
+  return { value, context: { ...context, lastError: null } };
+}
+
+/** Version 1 of a delivery was of one incident. */
+function withoutGroup({ value, context }: MachineRow): MachineRow {
+  const none = {
+    ...{ groupKey: null, members: 0, isSettled: false, earlierAttempts: 0 },
+  };
+  return { value, context: { ...context, ...none } };
+}
+
 /** Version 1 of a credential did not say who made it, nor was it bound to a data center or VM. */
 function withCreatorAndReach({ value, context }: MachineRow): MachineRow {
   return { value, context: { ...context, createdBy: '', datacenter: null, vm: null } };
+}
+
+/** Version 2 of a credential could not be bound to several projects: a collector had one, or all. */
+function withProjects({ value, context }: MachineRow): MachineRow {
+  return { value, context: { ...context, projects: null } };
 }
 
 /**

@@ -1,5 +1,5 @@
 /**
- * How many attempts to one destination may be open at a time. It grows with every quick acceptance,
+ * The cap of a destination: attempts to it that may be open at a time. It grows with every quick acceptance,
  * shrinks while answers are slow, and is one again after a failure.
  */
 

@@ -1,5 +1,7 @@
 /**
- * One delivery: one notification to one destination (and recipient). Every attempt passes through
+ * One delivery: one notification to one destination (and recipient), of one incident or of a group
+ * of them. A group gathers incidents of one rule for the destination's wait; then it is settled: what
+ * no longer holds is dropped, and its members change no more, as its body names them. Every attempt passes through
  * `rechecking`, so a notification that became false while it waited is not sent. After 24 hours
  * nothing is sent, but an attempt under way always ends with its outcome first.
  */
@@ -10,6 +12,7 @@ import { DELIVERY_LIFETIME_MS } from './retry-schedule.ts';
 /** Reasons for which a delivery ends unsent, as shown in audit and API. */
 export const DELIVERY_REASONS = [
   'SNOOZED',
+  'MAINTENANCE',
   'SUPERSEDED',
   'PAUSED',
   'DESTINATION_DELETED',
@@ -52,7 +55,7 @@ export interface DeliveryInput {
   readonly event: NotificationEvent;
   /** Number among the incident's notifications of this event; 1 for the first. */
   readonly occurrence: number;
-  /** Incident id; '' for a test. */
+  /** Incident id; '' for a test and for a group, whose members are records of their own. */
   readonly incident: string;
   readonly alertInstance: string;
   readonly rule: string;
@@ -60,11 +63,34 @@ export interface DeliveryInput {
   readonly destination: string;
   /** Id of the mail recipient; null when the destination has no recipients. */
   readonly recipient: string | null;
+  /** What a group is found by while it gathers; absent: it is none. */
+  readonly groupKey?: string;
+  /** Of a group that replaces another one: what it goes on with. */
+  readonly continued?: ContinuedGroup;
 }
 
-/** What the row of a delivery keeps, its attempts among it. */
-export interface DeliveryContext extends Omit<DeliveryInput, 'at'> {
+/** A settled group of which a member no longer holds is replaced: another content is another id. */
+export interface ContinuedGroup {
+  readonly members: number;
+  /** When the first of the groups was created, Unix ms: the 24 hours count from there. */
   readonly createdMs: number;
+  /** Attempts of the groups before it: the schedule goes on. */
+  readonly earlierAttempts: number;
+}
+
+/** Most members of a group: replacing it is one commit, with two records for each. */
+export const GROUP_MEMBERS_MAX = 200;
+
+/** What the row of a delivery keeps, its attempts among it. */
+export interface DeliveryContext extends Omit<DeliveryInput, 'at' | 'continued' | 'groupKey'> {
+  /** See `DeliveryInput`; null = it is no group that gathers. */
+  readonly groupKey: string | null;
+  readonly createdMs: number;
+  /** Incidents in the group, those that were dropped too; 0 = it is of one incident, or a test. */
+  readonly members: number;
+  /** The members of the group change no more. */
+  readonly isSettled: boolean;
+  readonly earlierAttempts: number;
   /** Oldest first; the last one is open while its outcome is null. */
   readonly attempts: readonly DeliveryAttempt[];
   /** Digest of the body, which every attempt sends unchanged; null before the first attempt. */
@@ -98,6 +124,15 @@ interface Outcome {
  * that its queue slows down; `restMs`: how long it asked for no attempt.
  */
 export type DeliveryEvent =
+  /** The incident's notification is in the group, which gathers for so long from the first, ms. */
+  | {
+      readonly type: 'memberJoined';
+      readonly at: number;
+      readonly incident: string;
+      readonly waitMs: number;
+    }
+  /** Members were looked at again; so many of them no longer hold. */
+  | { readonly type: 'settled'; readonly at: number; readonly dropped: number }
   | { readonly type: 'attemptDue'; readonly at: number }
   | {
       readonly type: 'cleared';
@@ -145,6 +180,12 @@ const chart = setup({
         nextAttemptMs: null,
       };
     }),
+    openGroup: assign(({ event }) => {
+      assertEvent(event, 'memberJoined');
+      return { members: 1 };
+    }),
+    countMember: assign(({ context }) => ({ members: context.members + 1 })),
+    settle: assign({ isSettled: true }),
     closeAttempt: assign(({ context, event }) => ({
       attempts: context.attempts.map((attempt) =>
         attempt.outcome === null ? closedAttempt(attempt, event) : attempt,
@@ -162,6 +203,12 @@ const chart = setup({
     noteRefused: assign({ reason: 'REFUSED' as const, nextAttemptMs: null }),
   },
   guards: {
+    hasRoom: ({ context, event }) =>
+      context.members < GROUP_MEMBERS_MAX && event.at < expiresMs(context),
+    isUnsettledGroup: ({ context, event }) =>
+      context.members > 0 && !context.isSettled && event.at < expiresMs(context),
+    isFresh: ({ context, event }) => context.members === 0 && event.at < expiresMs(context),
+    isOver: ({ context, event }) => event.at >= expiresMs(context),
     isAlive: ({ context, event }) => event.at < expiresMs(context),
     isOpenAttempt: ({ context, event }) => isAboutOpenAttempt(context, event),
     fitsAnotherAttempt: ({ context, event }) =>
@@ -171,6 +218,8 @@ const chart = setup({
       event.at + event.delayMs < expiresMs(context),
   },
   delays: {
+    // Known to the event that begins the wait, and to no other.
+    groupWait: ({ event }) => (event.type === 'memberJoined' ? event.waitMs : 0),
     retryDelay: ({ context, event }) => Math.max(0, (context.nextAttemptMs ?? event.at) - event.at),
     lifetimeEnd: ({ context, event }) =>
       // The first event, xstate.init, has no time: use the creation time.
@@ -183,6 +232,8 @@ const expiry = {
   target: 'expired',
   actions: 'noteExpired',
 } as const;
+
+const expiredMeanwhile = { ...expiry, guard: 'isOver' } as const;
 
 const suppressed = {
   description:
@@ -229,6 +280,40 @@ export const deliveryMachine = chart.createMachine({
           },
           expiry,
         ],
+        memberJoined: [
+          {
+            description: 'The first of a group: its destination waits for more of the rule.',
+            guard: 'isFresh',
+            target: 'gathering',
+            actions: 'openGroup',
+          },
+          expiredMeanwhile,
+        ],
+        suppressed,
+      },
+    },
+    gathering: {
+      description: 'Incidents of the rule that fire within the wait join it: one message for all.',
+      after: {
+        groupWait: [
+          {
+            description: 'The wait is over: nothing joins any more.',
+            guard: 'isAlive',
+            target: 'queued',
+          },
+          expiry,
+        ],
+        lifetimeEnd: expiry,
+      },
+      on: {
+        memberJoined: [
+          {
+            description: 'Another incident of the rule is in the group.',
+            guard: 'hasRoom',
+            actions: 'countMember',
+          },
+          expiredMeanwhile,
+        ],
         suppressed,
       },
     },
@@ -244,6 +329,14 @@ export const deliveryMachine = chart.createMachine({
             actions: 'openAttempt',
           },
           expiry,
+        ],
+        settled: [
+          {
+            description: 'Each member was checked by itself; what no longer holds is dropped.',
+            guard: 'isUnsettledGroup',
+            actions: 'settle',
+          },
+          expiredMeanwhile,
         ],
         suppressed,
       },
@@ -300,7 +393,11 @@ function initialContext(input: DeliveryInput | undefined): DeliveryContext {
     evaluationRevision: input?.evaluationRevision ?? 0,
     destination: input?.destination ?? '',
     recipient: input?.recipient ?? null,
-    createdMs: input?.at ?? 0,
+    createdMs: input?.continued?.createdMs ?? input?.at ?? 0,
+    groupKey: input?.groupKey ?? null,
+    members: input?.continued?.members ?? 0,
+    isSettled: input?.continued !== undefined,
+    earlierAttempts: input?.continued?.earlierAttempts ?? 0,
     attempts: [],
     bodyDigest: null,
     reason: null,

@@ -42,9 +42,23 @@ export interface DestinationInput extends KeptAddress {
   readonly displayName: string;
   /** Id of the first signing secret in the sealed store; null when nothing is signed. */
   readonly secretId: string | null;
+  /** See `DestinationContext`; absent = 0. */
+  readonly groupWaitMs?: number;
 }
 
-export interface DestinationContext extends Omit<DestinationInput, 'at' | 'secretId'> {
+/** Longest wait for further incidents of a rule, ms. */
+export const GROUP_WAIT_MS_MAX = 300_000;
+
+/** Wait of mails and chats unless they have one of their own, ms; webhooks do not wait. */
+const GROUP_WAIT_MS = 30_000;
+
+/** The wait of destinations that were made before each had one. */
+export function formerGroupWaitMs(kind: DestinationKind): number {
+  return kind === 'webhook' ? 0 : GROUP_WAIT_MS;
+}
+
+export interface DestinationContext
+  extends Omit<DestinationInput, 'at' | 'secretId' | 'groupWaitMs'> {
   /** Ids into the sealed store, current first; two during an overlap, none once deleted. */
   readonly secrets: readonly SecretReference[];
   /** End of the previous secret's overlap, Unix ms; null = there is none. */
@@ -55,8 +69,12 @@ export interface DestinationContext extends Omit<DestinationInput, 'at' | 'secre
   readonly failingSinceMs: number | null;
   /** Last failed attempt of those, Unix ms; null = none. */
   readonly lastFailedMs: number | null;
+  /** The newest failed attempt, kept when others are accepted; null = none. */
+  readonly lastError: { readonly atMs: number; readonly error: string } | null;
   /** Attempts to it that may be open at a time, over all members. */
   readonly attemptCap: number;
+  /** How long a message waits for further incidents of its rule, ms; 0 = a message for each. */
+  readonly groupWaitMs: number;
   readonly createdMs: number;
   readonly updatedMs: number;
 }
@@ -83,6 +101,12 @@ export type DestinationEvent =
       readonly type: 'renamed';
       readonly at: number;
       readonly displayName: string;
+      readonly by: string;
+    }
+  | {
+      readonly type: 'groupWaitChanged';
+      readonly at: number;
+      readonly groupWaitMs: number;
       readonly by: string;
     }
   | ({ readonly type: 'retargeted'; readonly at: number; readonly by: string } & KeptAddress)
@@ -123,6 +147,10 @@ const base = setup({
     })),
     noteFailing: assign(({ event }) => ({ failingSinceMs: event.at, lastFailedMs: event.at })),
     noteFailed: assign(({ event }) => ({ lastFailedMs: event.at })),
+    keepError: assign(({ event }) => {
+      assertEvent(event, 'attemptFailed');
+      return { lastError: { atMs: event.at, error: event.error } };
+    }),
     noteAccepted: assign(notFailing),
     changeCap: assign(({ event }) => {
       assertEvent(event, 'attemptCapChanged');
@@ -136,6 +164,11 @@ const base = setup({
     rename: assign(({ event }) => {
       assertEvent(event, 'renamed');
       return { displayName: event.displayName, updatedMs: event.at };
+    }),
+    changeGroupWait: assign(({ event }) => {
+      assertEvent(event, 'groupWaitChanged');
+      const groupWaitMs = Math.min(Math.max(0, event.groupWaitMs), GROUP_WAIT_MS_MAX);
+      return { groupWaitMs, updatedMs: event.at };
     }),
     retarget: assign(({ event }) => {
       assertEvent(event, 'retargeted');
@@ -194,6 +227,11 @@ const renamed = {
   actions: 'rename',
 } as const;
 
+const groupWaitChanged = {
+  description: 'Somebody changed how long it waits for further incidents; groups that gather stay.',
+  actions: 'changeGroupWait',
+} as const;
+
 const attemptCapChanged = {
   description: 'Attempts ended quickly, slowly or badly: more or fewer may be open at a time.',
   actions: 'changeCap',
@@ -236,16 +274,16 @@ export const destinationMachine = chart.createMachine({
             description: 'Its endpoint has failed for three days without a success between.',
             guard: 'hasFailedForDays',
             target: 'paused',
-            actions: 'giveUp',
+            actions: ['giveUp', 'keepError'],
           },
           {
             description: 'An attempt failed, the first since one was accepted, or in 24 hours.',
             guard: 'isNotYetFailing',
-            actions: 'noteFailing',
+            actions: ['noteFailing', 'keepError'],
           },
           {
             description: 'Another attempt failed.',
-            actions: 'noteFailed',
+            actions: ['noteFailed', 'keepError'],
           },
         ],
         attemptAccepted: {
@@ -255,6 +293,7 @@ export const destinationMachine = chart.createMachine({
         },
         attemptCapChanged,
         renamed,
+        groupWaitChanged,
         retargeted,
         secretRotated,
         overlapEnded,
@@ -269,8 +308,13 @@ export const destinationMachine = chart.createMachine({
           target: 'active',
           actions: 'resume',
         },
+        attemptFailed: {
+          description: 'An attempt that was under way when it was paused failed.',
+          actions: 'keepError',
+        },
         attemptCapChanged,
         renamed,
+        groupWaitChanged,
         retargeted,
         secretRotated,
         overlapEnded,
@@ -312,7 +356,9 @@ function initialContext(input: DestinationInput | undefined): DestinationContext
     overlapEndsMs: null,
     pausedReason: null,
     ...notFailing,
+    lastError: null,
     attemptCap: ATTEMPT_CAP_MIN,
+    groupWaitMs: Math.min(Math.max(0, input?.groupWaitMs ?? 0), GROUP_WAIT_MS_MAX),
     createdMs,
     updatedMs: createdMs,
   };

@@ -25,6 +25,8 @@ export interface CredentialInput {
   readonly createdBy: string;
   /** Of a collector: the one data center whose machines it reports; null = any. */
   readonly datacenter: string | null;
+  /** Of a collector of `_system`: the projects that it writes into; null = any. */
+  readonly projects: readonly string[] | null;
   /** Of an enrolled VM's agent: id of the one VM that it reports; null otherwise. */
   readonly vm: string | null;
   /** End of its lifetime, Unix ms. */
@@ -177,6 +179,7 @@ function initialContext(input: CredentialInput | undefined): CredentialContext {
     displayName: input?.displayName ?? '',
     createdBy: input?.createdBy ?? '',
     datacenter: input?.datacenter ?? null,
+    projects: input?.projects ?? null,
     vm: input?.vm ?? null,
     expiresMs: input?.expiresMs ?? 0,
     createdMs: input?.at ?? 0,

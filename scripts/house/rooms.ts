@@ -40,6 +40,7 @@ export const rooms: readonly Room[] = [
     purpose: 'Composition: opens every room, closes them in reverse',
     isEdge: true,
   },
+  { name: 'embed', purpose: 'The service inside another program', isEdge: true },
   { name: 'cli', purpose: 'The command `svc`', isEdge: true },
 ];
 

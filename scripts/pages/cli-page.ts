@@ -24,15 +24,22 @@ every process of a machine can read a command line. People sign in with \`svc lo
 \`$XDG_CONFIG_HOME/svc/session.json\` (or \`~/.config\`), which is not used when others may read it. Commands that only people may use
 take the session even if \`SVC_API_KEY\` is set. Plain http is accepted only for this machine.
 
-The project is \`--project\`, \`SVC_PROJECT\`, or the person's only project. A resource is named by its id, or by its full name as in
-the API: \`vm-1\` or \`projects/demo/vms/vm-1\`. Durations are \`90s\`, \`15m\`, \`24h\`, \`30d\`; times are ISO 8601 or Unix seconds, and are
-shown in local time with its offset.
+The project is \`--project\`, \`SVC_PROJECT\`, or the person's only project. A resource is named by its name, as lists show it, by its
+id, or by its full name as in the API: \`One\`, \`vm-1\` or \`projects/demo/vms/vm-1\`. Names are display names, of members and
+invitations the mail address, of a firing incident its rule, its VM, or both (\`'CPU is busy on web-1'\`), in any case. An id comes
+before a name, and a name of several is refused with the ids of all. Durations are \`90s\`, \`15m\`, \`24h\`, \`30d\`; times are ISO
+8601, Unix seconds, or a time of day (\`08:00\`): the next one for a snooze or a maintenance window, else the last one. They are shown
+in local time with its offset.
 
 ## Output
 
 Results go to standard output, everything else to standard error. A secret is printed once, alone on standard output. \`--json\`
 prints the answer of the API as one document, and a fault as \`{"error": {reason, message, metadata, hint}}\` on standard error. In
 tables "-" means "not observed"; it is never a zero.
+
+On a terminal a list fits its width: minor columns, such as ids, are left out, long names are cut, times are relative (\`5m ago\`) and
+states have colours, unless \`NO_COLOR\` is set. The beginning of an id that is shown may be typed for all of it. In a pipe or a file a list has
+every column in full: \`svc alerts list | cat\`.
 
 | exit code | |
 | --- | --- |

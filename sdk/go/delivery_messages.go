@@ -7,7 +7,7 @@ type Delivery struct {
 	// `projects/p/deliveries/d`.
 	Name string `json:"name,omitempty"`
 
-	// Empty for a test.
+	// Empty for a test. Of several incidents the first.
 	IncidentName string `json:"incidentName,omitempty"`
 
 	DestinationName string `json:"destinationName,omitempty"`
@@ -32,10 +32,20 @@ type Delivery struct {
 	Steps []DeliveryStep `json:"steps,omitempty"`
 
 	// Of its incident, as that recorded them. Empty for a test; the VM also for a condition of a whole
-	// data center.
+	// data center, and for several incidents.
 	RuleDisplayName string `json:"ruleDisplayName,omitempty"`
 
 	VMName string `json:"vmName,omitempty"`
+
+	// Incidents that share the message, in the order in which they joined; those that were dropped too.
+	// Empty for a test, and where nothing waits for others. Only in GetDelivery.
+	Members []DeliveryMember `json:"members,omitempty"`
+
+	// Number of incidents; 0 = a test.
+	IncidentCount int32 `json:"incidentCount,omitempty"`
+
+	// Of its destination, also when that was deleted.
+	DestinationDisplayName string `json:"destinationDisplayName,omitempty"`
 }
 
 // DeliveryAttempt is a message of the API.
@@ -86,6 +96,17 @@ type DeliveryStep struct {
 
 	// State after the step.
 	State DeliveryState `json:"state,omitempty"`
+}
+
+// DeliveryMember: an incident of the message.
+type DeliveryMember struct {
+	IncidentName string `json:"incidentName,omitempty"`
+
+	// Empty for a condition of a whole data center.
+	VMName string `json:"vmName,omitempty"`
+
+	// Why the message does not name it, e.g. `SNOOZED`; empty = it does.
+	DroppedReason string `json:"droppedReason,omitempty"`
 }
 
 // ListDeliveriesRequest is a message of the API.

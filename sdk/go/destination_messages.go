@@ -85,6 +85,23 @@ type Destination struct {
 
 	// The newest delivery to it. Only in GetDestination and ListDestinations; absent = none yet.
 	LastDelivery *LastDelivery `json:"lastDelivery,omitempty"`
+
+	// How long a message waits for further incidents of its rule, which it then names too; 0 = a
+	// message for each incident, at most 300. Always in answers. When it is created, absent = none for
+	// a webhook, else the service's (`SVC_GROUP_WAIT_SECONDS`).
+	GroupWaitSeconds *int32 `json:"groupWaitSeconds,omitempty"`
+
+	// The newest failed attempt, whatever came after it. Only in GetDestination and ListDestinations;
+	// absent = none is known.
+	LastError *LastError `json:"lastError,omitempty"`
+}
+
+// LastError is a message of the API.
+type LastError struct {
+	AtUnix int64 `json:"atUnix,string,omitempty"`
+
+	// What went wrong, without addresses and secrets.
+	Error string `json:"error,omitempty"`
 }
 
 // LastDelivery is a message of the API.
@@ -172,6 +189,9 @@ type UpdateDestinationRequest struct {
 	Teams *TeamsTarget `json:"teams,omitempty"`
 
 	Discord *DiscordTarget `json:"discord,omitempty"`
+
+	// 0 to 300; absent = unchanged. What waits already keeps its time.
+	GroupWaitSeconds *int32 `json:"groupWaitSeconds,omitempty"`
 }
 
 // VerifyDestinationRequest is a message of the API.

@@ -78,6 +78,20 @@ type Incident struct {
 
 	// `projects/p/alertInstances/i`: the instance that raised it.
 	AlertInstanceName string `json:"alertInstanceName,omitempty"`
+
+	// Of the rule when it fired; `labels` are those of the series.
+	RuleLabels map[string]string `json:"ruleLabels,omitempty"`
+
+	// The rule's runbook when it fired; empty = none.
+	RunbookText string `json:"runbookText,omitempty"`
+
+	RunbookURL string `json:"runbookUrl,omitempty"`
+
+	// Display name of the VM; empty for a condition on a whole data center.
+	VMDisplayName string `json:"vmDisplayName,omitempty"`
+
+	// Data center of the VM when it fired; empty when unknown.
+	VMDatacenter string `json:"vmDatacenter,omitempty"`
 }
 
 // IncidentAcknowledgement is a message of the API.

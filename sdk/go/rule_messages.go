@@ -38,7 +38,14 @@ type AlertRuleSpec struct {
 	// How long samples must stay good for a recovery; absent = one good sample is enough.
 	RecoverySeconds *int32 `json:"recoverySeconds,omitempty"`
 
+	// At most 20, of 200 characters. Incidents and all notifications of the rule have them.
 	Labels map[string]string `json:"labels,omitempty"`
+
+	// What to do when it fires, at most 2,000 characters. Every notification begins with it.
+	RunbookText string `json:"runbookText,omitempty"`
+
+	// http or https, at most 500 characters. Shown with the text.
+	RunbookURL string `json:"runbookUrl,omitempty"`
 }
 
 // AlertRule is a message of the API.

@@ -82,4 +82,31 @@ type WebhookData struct {
 
 	// Number of labels left out because the body would be too long.
 	LabelsLeftOut *int32 `json:"labelsLeftOut,omitempty"`
+
+	// Labels of the rule when it fired; `labels` are those of the series.
+	RuleLabels map[string]string `json:"ruleLabels,omitempty"`
+
+	// The rule's runbook when it fired, what to do and a link. Empty = none.
+	RunbookText string `json:"runbookText,omitempty"`
+
+	RunbookURL string `json:"runbookUrl,omitempty"`
+
+	// Data center of the VM. Empty when unknown, and for a condition on a whole data center.
+	VMDatacenter string `json:"vmDatacenter,omitempty"`
+
+	// Incidents of the rule that this message is about, if there are several; the fields above are
+	// those of the first. Only for a destination that waits for further incidents.
+	Incidents []GroupedIncident `json:"incidents,omitempty"`
+
+	// Number of incidents left out because the body would be too long.
+	IncidentsLeftOut *int32 `json:"incidentsLeftOut,omitempty"`
+}
+
+// GroupedIncident: one of the incidents of a message.
+type GroupedIncident struct {
+	IncidentName string `json:"incidentName,omitempty"`
+
+	VMName string `json:"vmName,omitempty"`
+
+	VMDisplayName string `json:"vmDisplayName,omitempty"`
 }

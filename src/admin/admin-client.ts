@@ -66,6 +66,12 @@ async function post(folder: string, path: string, body: string): Promise<Incomin
   } catch (error) {
     const code = (error as NodeJS.ErrnoException | null)?.code;
     if (code === 'ENOENT' || code === 'ECONNREFUSED') throw new NoService('No service runs here');
+    if (code === 'EACCES' || code === 'EPERM') {
+      const who = 'Only the user that the service runs as, and root, may ask the service on';
+      throw new AdminFault(`${who} ${folder}: run this as one of them, e.g. with sudo`, {
+        cause: error,
+      });
+    }
     if (code === 'ECONNRESET' || code === 'EPIPE') throw gone({ cause: error });
     throw error;
   }

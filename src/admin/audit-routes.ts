@@ -11,7 +11,6 @@ import {
   verifyLog,
 } from '../../actors/audit/log-verifier.ts';
 import type { Host, ListOptions } from '../../actors/platform/host/host-port.ts';
-import { nextTurn } from '../../actors/platform/time-slices.ts';
 import { machineDefinitions } from '../../machines/audit/registry.ts';
 import { CommitReader } from '../../sqlite/platform/control/commit-reader.ts';
 import { StreamOnDisk } from '../../sqlite/platform/embedded-stream/stream-read.ts';
@@ -19,6 +18,7 @@ import type { Clock } from '../../streams/platform/clock.ts';
 import { SYSTEM_PROJECT } from '../../streams/platform/commit/commit.ts';
 import { CommitBodiesOfStream } from '../../streams/platform/commit/commit-bodies.ts';
 import { EVENTS_STREAM } from '../../streams/platform/commit/events.ts';
+import { nextTurn } from '../../streams/platform/operators.ts';
 import { invalidField, Refusal } from '../../streams/platform/refusal.ts';
 import type { Stream } from '../../streams/platform/stream.ts';
 import { definitionOf } from '../audit/api/audit.ts';

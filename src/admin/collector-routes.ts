@@ -1,11 +1,12 @@
 /**
- * Keys of collectors, made by the operator: each for one data center, into every project or one.
+ * Keys of collectors, made by the operator: each for one data center, into one project, several or all.
  * Nobody else makes such keys, because whoever has one says what a hypervisor observed.
  */
 
 import { KEY_LIFETIME_MS_MAX, startCredential } from '../../actors/identity/credentials.ts';
 import { projectRecord } from '../../actors/identity/members.ts';
 import type { Host, Instance } from '../../actors/platform/host/host-port.ts';
+import type { CollectorReading, CollectorReadings } from '../../actors/telemetry/ingest/ingest.ts';
 import type { Clock } from '../../streams/platform/clock.ts';
 import { SYSTEM_PROJECT } from '../../streams/platform/commit/commit.ts';
 import { itemsOf } from '../../streams/platform/commit/page.ts';
@@ -13,6 +14,7 @@ import type { Random } from '../../streams/platform/random.ts';
 import { invalidField, Refusal } from '../../streams/platform/refusal.ts';
 import { mintKey } from '../platform/keys.ts';
 import { label } from '../platform/settings/setting-kinds.ts';
+import type { Settings } from '../platform/settings/settings.ts';
 import type { AdminRoutes } from './admin-server.ts';
 import { revokeInDraft } from './identity-routes.ts';
 import { type Body, changeOf, optionalText } from './operator.ts';
@@ -21,14 +23,17 @@ export const COLLECTOR_PATHS = {
   create: '/v1/collector-keys/create',
   list: '/v1/collector-keys/list',
   revoke: '/v1/collector-keys/revoke',
+  readings: '/v1/collectors',
 } as const;
 
 /** Times in Unix ms, in all answers. */
 export interface MadeCollectorKey {
   readonly id: string;
   readonly datacenter: string;
-  /** null: every project. */
+  /** The only one; null: `projects`. */
   readonly project: string | null;
+  /** Those that it was made for; null: every one. */
+  readonly projects: readonly string[] | null;
   readonly expiresMs: number;
   /** The secret; shown only once. */
   readonly key: string;
@@ -39,7 +44,10 @@ export interface MadeCollectorKey {
 export interface ListedCollectorKey {
   readonly id: string;
   readonly datacenter: string;
+  /** The only one; null: `projects`. */
   readonly project: string | null;
+  /** Those that it was made for; null: every one. */
+  readonly projects: readonly string[] | null;
   readonly lastFour: string;
   readonly state: string;
   readonly createdMs: number;
@@ -55,11 +63,28 @@ export interface RevokedCollectorKey {
   readonly isNew: boolean;
 }
 
+/** A collector by its key, or a source of the service's own process. Times in Unix ms. */
+export interface ListedCollector {
+  /** Id of the key; of an own source its name, such as `libvirt`. */
+  readonly id: string;
+  readonly datacenter: string;
+  /** Absent: an own source needs no key. */
+  readonly expiresMs?: number;
+  /** In each project that it was made for, or wrote into. */
+  readonly readings: readonly {
+    readonly project: string;
+    /** Absent: none since the service's start. */
+    readonly last?: CollectorReading;
+  }[];
+}
+
 export interface CollectorRouteDeps {
   readonly host: Host;
   readonly clock: Clock;
   readonly random: Random;
   readonly lastUsed: { of(credential: string): number | undefined };
+  readonly readings: Pick<CollectorReadings, 'of' | 'names'>;
+  readonly settings: Pick<Settings, 'datacenter'>;
 }
 
 const DAY_MS = 86_400_000;
@@ -70,47 +95,85 @@ export function collectorRoutes(deps: CollectorRouteDeps): AdminRoutes {
   return {
     [COLLECTOR_PATHS.create]: (_signal, _onProgress, body) => create(deps, body),
     [COLLECTOR_PATHS.list]: async () => list(deps),
+    [COLLECTOR_PATHS.readings]: async () => collectors(deps),
     [COLLECTOR_PATHS.revoke]: (_signal, _onProgress, body) => revoke(deps, body),
   };
 }
 
 async function create({ host, clock, random }: CollectorRouteDeps, body: Body) {
   const datacenter = datacenterOf(body);
-  const named = optionalText(body, 'project');
-  const project = named ?? SYSTEM_PROJECT;
+  const named = projectsOf(body);
+  const only = named?.length === 1 ? named[0] : undefined;
+  const project = only ?? SYSTEM_PROJECT;
+  for (const one of named ?? []) projectRecord(host.view(one), one);
   const lifetimeMs = daysOf(body) * DAY_MS;
   const minted = mintKey('col', { nowMs: clock.now(), random });
   const change = changeOf(COLLECTOR_PATHS.create, body);
   const { answer } = await host.submit({
     ...{ project, ...change },
     decide(draft) {
-      if (named !== undefined) projectRecord(draft, named);
       const expiresMs = startCredential(draft, minted, {
         ...{ project, kind: 'col', capabilities: ['collector'], owner: ownerIn(project) },
         ...{ displayName: `Collector of ${datacenter}`, createdBy: change.by.name },
-        ...{ datacenter, lifetimeMs },
+        ...{ datacenter, lifetimeMs, ...(named && !only && { projects: named }) },
       });
       return { id: minted.id, expiresMs };
     },
   });
   const secretAvailable = answer.id === minted.id;
-  const about = { ...answer, datacenter, project: named ?? null, secretAvailable };
-  return { ...about, key: secretAvailable ? minted.text : '' } satisfies MadeCollectorKey;
+  const about = { ...answer, datacenter, project: only ?? null, projects: named ?? null };
+  return {
+    ...about,
+    secretAvailable,
+    key: secretAvailable ? minted.text : '',
+  } satisfies MadeCollectorKey;
 }
 
 /** Live ones, of all projects. */
 function list({ host, lastUsed }: CollectorRouteDeps): ListedCollectorKey[] {
   return [...host.projects()].sort().flatMap((project) =>
     liveKeys(host, project).map(({ instance: id, value, context }) => {
-      const { datacenter, lastFour, createdMs, expiresMs } = context;
+      const { datacenter, projects, lastFour, createdMs, expiresMs } = context;
+      const isOne = project !== SYSTEM_PROJECT;
       const lastUsedMs = lastUsed.of(id);
       return {
         ...{ id, datacenter: datacenter ?? '', lastFour, state: String(value) },
-        project: project === SYSTEM_PROJECT ? null : project,
+        ...(isOne ? { project, projects: [project] } : { project: null, projects }),
         ...{ createdMs, expiresMs, ...(lastUsedMs !== undefined && { lastUsedMs }) },
       };
     }),
   );
+}
+
+/** Those with a live key, and the sources of this process. */
+function collectors({ host, readings, settings }: CollectorRouteDeps): ListedCollector[] {
+  const own = readings.names().filter((name) => !name.includes('/keys/'));
+  const keyed = [...host.projects()].sort().flatMap((project) =>
+    liveKeys(host, project).map(({ instance: id, context }) => {
+      const { datacenter, projects, owner, expiresMs } = context;
+      const made = project === SYSTEM_PROJECT ? (projects ?? []) : [project];
+      const heard = readingsOf(readings.of(`${owner}/keys/${id}`), made);
+      return { id, datacenter: datacenter ?? '', expiresMs, readings: heard };
+    }),
+  );
+  return [
+    ...own.map((id) => ({
+      ...{ id, datacenter: settings.datacenter },
+      readings: readingsOf(readings.of(id), []),
+    })),
+    ...keyed,
+  ];
+}
+
+function readingsOf(
+  heard: readonly CollectorReading[],
+  made: readonly string[],
+): ListedCollector['readings'] {
+  const projects = new Set([...made, ...heard.map(({ project }) => project)]);
+  return [...projects].sort().map((project) => {
+    const last = heard.find((one) => one.project === project);
+    return { project, ...(last && { last }) };
+  });
 }
 
 function liveKeys(host: Host, project: string): Instance<'credential'>[] {
@@ -137,6 +200,13 @@ async function revoke({ host }: CollectorRouteDeps, body: Body): Promise<Revoked
 /** Whom such keys act for: by it they are found among all others. */
 function ownerIn(project: string): string {
   return project === SYSTEM_PROJECT ? 'collectors' : `projects/${project}/collectors`;
+}
+
+/** Ids, each once; undefined: every project. */
+function projectsOf(body: Body): readonly string[] | undefined {
+  const given = optionalText(body, 'project')?.split(',');
+  const ids = given?.map((name) => name.trim().replace(/^projects\//, '')).filter(Boolean);
+  return ids && [...new Set(ids)].sort();
 }
 
 function datacenterOf(body: Body): string {

@@ -3,12 +3,17 @@ import { createAlerting } from '../../actors/alerting/alerting.ts';
 import { SamplePipeline } from '../../actors/alerting/evaluator/evaluator.ts';
 import { retainSamples } from '../../actors/alerting/evaluator/sample-retention.ts';
 import { watchInstanceLimit } from '../../actors/alerting/instance-limit.ts';
+import {
+  announceMaintenance,
+  createMaintenanceWindows,
+} from '../../actors/alerting/maintenance.ts';
 import { keepRules } from '../../actors/alerting/rule-keeper.ts';
 import type { RunningHost } from '../../actors/platform/host/host.ts';
 import type { Part } from '../../actors/platform/supervision.ts';
 import type { ClockNotes } from '../../actors/telemetry/ingest/clock-notes.ts';
 import type { IngestLimits } from '../../actors/telemetry/ingest/ingest-limits.ts';
 import { tick } from '../../actors/telemetry/ticker.ts';
+import type { Datacenters } from '../../actors/vms/datacenters.ts';
 import type { History } from '../../sqlite/telemetry/history/store/store.ts';
 import type { Membership, Ownership } from '../../streams/platform/membership/membership.ts';
 import type { Stream } from '../../streams/platform/stream.ts';
@@ -22,6 +27,7 @@ export interface AlertingOptions extends RoomBase {
   readonly member: Membership;
   readonly ownership: Ownership;
   readonly clocks: ClockNotes;
+  readonly datacenters: Pick<Datacenters, 'heardInLog'>;
   readonly ingestLimits: IngestLimits;
   readonly lost: LostWork;
 }
@@ -33,6 +39,7 @@ export function openAlerting(options: AlertingOptions) {
   const evaluator = new SamplePipeline({
     ...{ host, stream, clock, history, ownership, recovery: history },
     clockAhead: (sinceMs) => clocks.ahead(sinceMs),
+    onHeard: options.datacenters.heardInLog,
     onFault(what, error) {
       edgeFaults.inc();
       log.error({ err: error, part: 'evaluator' }, `${what} could not be decided`);
@@ -50,7 +57,8 @@ export function openAlerting(options: AlertingOptions) {
       evaluated: (project) => evaluator.quota(project).evaluated,
     },
   });
-  return { alerting, evaluator, parts: partsOf(options, evaluator) };
+  const maintenance = createMaintenanceWindows({ host, clock, random: options.random });
+  return { alerting, maintenance, evaluator, parts: partsOf(options, evaluator) };
 }
 
 function partsOf(options: AlertingOptions, pipeline: SamplePipeline): Part[] {
@@ -61,6 +69,7 @@ function partsOf(options: AlertingOptions, pipeline: SamplePipeline): Part[] {
   return [
     { name: 'evaluator', run: (signal) => pipeline.run(signal) },
     { name: 'rules', run: (signal) => keepRules(options, signal) },
+    { name: 'maintenance', run: (signal) => announceMaintenance(options, signal) },
     instanceLimitPart(options, pipeline),
     {
       name: 'ticker',

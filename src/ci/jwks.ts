@@ -20,6 +20,7 @@ import { unlessAborted, withDeadline } from '../../streams/platform/deadline.ts'
 import { Refusal } from '../../streams/platform/refusal.ts';
 import { type PartHealth, ready } from '../platform/health.ts';
 import type { Log } from '../platform/log.ts';
+import type { Issuer } from '../platform/settings/ci-issuers.ts';
 
 export interface IssuerKeys {
   /**
@@ -335,12 +336,15 @@ const IDLE_MS = 4_000;
 const BYTES_MAX = 256 * 1024;
 
 /**
- * Reads an issuer's key set over HTTP: one configured URL, no redirects, no decompression, at most
- * 256 KiB, a few seconds. Errors are phrases for operators.
+ * Reads what an issuer publishes over HTTP: its discovery document and its key set. No redirects, no
+ * decompression, at most 256 KiB each, a few seconds. Errors are phrases for operators.
  */
 export interface KeyFetcher {
-  /** Text of the answer. Rejects with a phrase for operators. */
-  fetch(url: string, signal: AbortSignal): Promise<string>;
+  /**
+   * Text of the key set. Without `keysUrl` the discovery document names its address, each time
+   * (OpenID Connect Discovery 1.0, section 4). Rejects with a phrase for operators.
+   */
+  fetch(issuer: Pick<Issuer, 'url' | 'keysUrl'>, signal: AbortSignal): Promise<string>;
   close(): Promise<void>;
 }
 
@@ -353,16 +357,42 @@ export function createKeyFetcher(): KeyFetcher {
     bodyTimeout: IDLE_MS,
   });
   return {
-    fetch: (url, signal) => fetchText(agent, url, signal),
+    async fetch({ url, keysUrl }, signal) {
+      if (keysUrl !== undefined) return fetchText(agent, keysUrl, signal);
+      const document = await fetchText(agent, discoveryUrlOf(url), signal);
+      return fetchText(agent, keysUrlIn(document, url), signal);
+    },
     close: () => agent.destroy(),
   };
+}
+
+function discoveryUrlOf(issuerUrl: string): string {
+  return `${issuerUrl.replace(/\/$/, '')}/.well-known/openid-configuration`;
+}
+
+/**
+ * The address of the keys that the document names. Keys on another host are an operator's decision: a
+ * document that was tampered with must not move the trust elsewhere, nor make this service call
+ * addresses inside its network.
+ */
+function keysUrlIn(document: string, issuerUrl: string): string {
+  const { issuer, jwks_uri: keys } = (JSON.parse(document) ?? {}) as Record<string, unknown>;
+  if (issuer !== issuerUrl) throw new Error('the discovery document is of another issuer');
+  if (typeof keys !== 'string' || !URL.canParse(keys)) {
+    throw new Error('the discovery document names no jwks_uri');
+  }
+  const { origin, host } = new URL(keys);
+  if (origin === new URL(issuerUrl).origin) return keys;
+  throw new Error(
+    `the discovery document names keys on ${host}: if that is right, write ;keys= behind the issuer in SVC_CI_ISSUERS`,
+  );
 }
 
 async function fetchText(agent: Agent, address: string, signal: AbortSignal): Promise<string> {
   const url = new URL(address);
   const answer = await agent.request({
     origin: url.origin,
-    path: url.pathname,
+    path: url.pathname + url.search,
     method: 'GET',
     headers: {
       accept: 'application/json',
@@ -372,7 +402,8 @@ async function fetchText(agent: Agent, address: string, signal: AbortSignal): Pr
     signal,
   } satisfies Dispatcher.RequestOptions);
   try {
-    if (answer.statusCode !== 200) throw new Error(`${url.host} answered ${answer.statusCode}`);
+    if (answer.statusCode !== 200)
+      throw new Error(`${url.host}${url.pathname} answered ${answer.statusCode}`);
     return await readText(answer.body);
   } finally {
     // Also for an answer that was not read completely; a second error would have no listener.

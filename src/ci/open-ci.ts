@@ -89,10 +89,10 @@ export function openIssuers(options: IssuersOptions): AssertionVerifier {
     ['issuer', 'outcome'],
   );
   const issuers = settings.ciIssuers.map((issuer) => {
-    const { name, keysUrl } = issuer;
+    const { name } = issuer;
     const keys = createIssuerKeys({
       ...{ name, clock, log },
-      fetchKeys: (signal) => fetcher.fetch(keysUrl, signal),
+      fetchKeys: (signal) => fetcher.fetch(issuer, signal),
       onFetched: (outcome) => fetches.inc({ issuer: name, outcome }),
     });
     health.watch({ kind: 'CI issuer', name: `CI issuer ${name}` }, () => keys.health());

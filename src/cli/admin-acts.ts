@@ -15,6 +15,7 @@ import type { SnapshotManifest } from '../../streams/platform/snapshots.ts';
 import { TRANSITIONS_PATH } from '../admin/audit-routes.ts';
 import {
   COLLECTOR_PATHS,
+  type ListedCollector,
   type ListedCollectorKey,
   type MadeCollectorKey,
   type RevokedCollectorKey,
@@ -153,6 +154,13 @@ export const auditActs: readonly AdminAct[] = [
 
 export const collectorActs: readonly AdminAct[] = [
   {
+    name: 'collectors',
+    summary: 'Show the last reading of each collector, in each project that it writes into',
+    path: COLLECTOR_PATHS.readings,
+    ask: () => ({}),
+    render: (answer) => collectorTable(answer as readonly ListedCollector[]),
+  },
+  {
     name: 'collector-key create',
     summary: "Create a key for a data center's collector; prints it once",
     options: [
@@ -160,7 +168,8 @@ export const collectorActs: readonly AdminAct[] = [
       {
         name: 'project',
         takes: 'ID',
-        help: 'The only project that it writes into; default: every project',
+        multiple: true,
+        help: 'A project that it writes into; default: every project',
       },
       { name: 'days', takes: 'DAYS', help: 'Lifetime in days, 1 to 365; default 90' },
     ],
@@ -170,13 +179,14 @@ export const collectorActs: readonly AdminAct[] = [
     path: COLLECTOR_PATHS.create,
     ask: (input) => ({
       datacenter: input.required('datacenter'),
-      project: (input.text('project') ?? '').replace(/^projects\//, ''),
+      project: input.list('project').join(','),
       days: input.text('days') ?? '',
     }),
     render(answer) {
-      const { id, datacenter, project, expiresMs, key } = answer as MadeCollectorKey;
+      const { id, datacenter, projects, expiresMs, key } = answer as MadeCollectorKey;
       const until = localTime(Math.floor(expiresMs / 1000));
-      const into = project === null ? 'every project' : `project ${project}`;
+      const many = projects?.length === 1 ? 'project' : 'projects';
+      const into = projects === null ? 'every project' : `${many} ${projects.join(', ')}`;
       return `key ${id} of ${datacenter}'s collector, into ${into}, until ${until}:\n${key}\n`;
     },
   },
@@ -201,12 +211,28 @@ export const collectorActs: readonly AdminAct[] = [
   },
 ];
 
+function collectorTable(collectors: readonly ListedCollector[]): string {
+  const time = (ms: number | undefined) =>
+    ms === undefined ? NOT_OBSERVED : localTime(Math.floor(ms / 1000));
+  return table(
+    ['COLLECTOR', 'DATACENTER', 'PROJECT', 'VMS', 'LAST READING', 'RECEIVED', 'KEY UNTIL'],
+    collectors.flatMap(({ id, datacenter, expiresMs, readings }) => {
+      const none = readings.length === 0 ? [{ project: NOT_OBSERVED }] : readings;
+      return none.map((one: ListedCollector['readings'][number]) => [
+        ...[id, datacenter, one.project, String(one.last?.vms ?? NOT_OBSERVED)],
+        ...[time(one.last?.observedMs), time(one.last?.receivedMs), time(expiresMs)],
+      ]);
+    }),
+    'There are no collectors: "svc admin collector-key create" makes a key for one',
+  );
+}
+
 function keyTable(keys: readonly ListedCollectorKey[]): string {
   const seconds = (ms: number | undefined) => localTime(ms && Math.floor(ms / 1000));
   return table(
     ['ID', 'DATACENTER', 'PROJECT', 'LAST 4', 'UNTIL', 'LAST USED'],
-    keys.map(({ id, datacenter, project, lastFour, expiresMs, lastUsedMs }) => [
-      ...[id, datacenter, project ?? 'every', lastFour],
+    keys.map(({ id, datacenter, projects, lastFour, expiresMs, lastUsedMs }) => [
+      ...[id, datacenter, projects?.join(', ') ?? 'every', lastFour],
       ...[seconds(expiresMs), seconds(lastUsedMs)],
     ]),
     'There are no keys of collectors: "svc admin collector-key create" makes one',

@@ -93,7 +93,8 @@ async function perform(
   { environment, stdout, stderr, client = processPorts() }: Surroundings,
 ): Promise<number> {
   const options = optionsOf(act);
-  const input = parseInput(args, { options, positionals: act.positionals ?? [] });
+  const shape = { options, positionals: act.positionals ?? [] };
+  const input = parseInput(args, shape, client.clock.now());
   const requestId = act.isChange ? (input.text('request-id') ?? newUuid(client.random)) : '';
   const text = act.readsInput ? await client.readInput() : '';
   const body = {

@@ -34,7 +34,7 @@ import { json, messageJson } from './client/output.ts';
 import { processPorts } from './client/ports.ts';
 import { ProgressLine } from './client/progress-line.ts';
 import { EXIT_FAULT, EXIT_OK, EXIT_USAGE, type Surroundings } from './command.ts';
-import { transitionTable } from './transition-table.ts';
+import { actTable, transitionTable } from './transition-table.ts';
 
 const USAGE = `Usage: svc audit verify [--data FOLDER] [--sink FILE]... [--json]
        svc audit list [flags]
@@ -287,12 +287,13 @@ const auditListAction: Action = {
       takes: 'NAME',
       help: 'Only this resource, such as serviceAccounts/ID or vms/ID',
     },
-    { name: 'machine', takes: 'NAME', help: 'Only this machine, such as credential or membership' },
+    { name: 'steps', help: 'Every step of every machine, not only what people and keys did' },
+    { name: 'machine', takes: 'NAME', help: 'Only steps of this machine, such as credential' },
     { name: 'correlation', takes: 'ID', help: 'The refusals with this correlation id' },
     { name: 'since', takes: 'TIME', help: 'Committed at or after' },
     { name: 'until', takes: 'TIME', help: 'Committed at or before' },
     { name: 'by', takes: 'NAME', help: 'Caused by this one, as the list shows it' },
-    { name: 'event', takes: 'NAME', multiple: true, help: 'Only this event' },
+    { name: 'event', takes: 'NAME', multiple: true, help: 'Only steps with this event' },
     { name: 'request', takes: 'ID', help: 'Decided by the request with this id' },
     { name: 'oldest-first', help: 'From the oldest on' },
     {
@@ -301,7 +302,8 @@ const auditListAction: Action = {
       help: `At most this many, 1 to ${LIMIT_MAX}; default ${LIMIT_DEFAULT}`,
     },
   ],
-  notes: `Transitions of identities are shown only to owners of the project.
+  notes: `What was done to identities is shown only to owners of the project. --machine, --event and
+--correlation show steps too.
 --correlation searches the newest ${LOOKED_AT_MAX} transitions: those of trusts, unless --machine
 or --instance names others.`,
   async run(context) {
@@ -309,7 +311,13 @@ or --instance names others.`,
     const api = context.api('person');
     const correlation = context.input.text('correlation');
     const instance = await instanceFilterOf(context, api, correlation !== undefined);
-    const filter = { ...instance, ...stepFilter(context) };
+    const { input } = context;
+    const isOfSteps =
+      input.isOn('steps') ||
+      input.isOn('machine') ||
+      input.isOn('event') ||
+      correlation !== undefined;
+    const filter = { ...instance, ...stepFilter(context), actsOnly: !isOfSteps };
     const transitions =
       correlation === undefined
         ? (await newest(api, filter, limit)).transitions
@@ -318,13 +326,14 @@ or --instance names others.`,
       const answer = create(ListTransitionsResponseSchema, { transitions });
       context.print(json(messageJson(ListTransitionsResponseSchema, answer)));
     } else {
-      context.print(transitionTable(transitions, 'There are no matching transitions'));
+      const tableOf = isOfSteps ? transitionTable : actTable;
+      context.print(tableOf(transitions, `There are no matching ${isOfSteps ? 'steps' : 'acts'}`));
     }
     return EXIT_OK;
   },
 };
 
-type Filter = InstanceFilter & ReturnType<typeof stepFilter>;
+type Filter = InstanceFilter & ReturnType<typeof stepFilter> & { readonly actsOnly: boolean };
 
 interface InstanceFilter {
   readonly projectName: string;

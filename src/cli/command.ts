@@ -31,12 +31,22 @@ export interface Surroundings {
   readonly isTerminal: boolean;
   /** true: a person reads standard output; default: nobody knows who does. */
   readonly isStdoutTerminal?: boolean;
+  /** Width of that terminal; default: 80. */
+  readonly stdoutColumns?: number | undefined;
   /** Calls `listener` on each such signal; returns its undo. */
   readonly onSignal: (listener: (signal: StopSignal) => void) => () => void;
   /** Ends the process at once, for a second signal during a stop. */
   readonly exitNow: (code: number) => void;
   /** What client commands need beyond this; default: this process's own. */
   readonly client?: ClientPorts;
+}
+
+/** A terminal on which results are shown. */
+export interface Screen {
+  readonly columns: number;
+  readonly hasColour: boolean;
+  /** Unix ms. */
+  readonly nowMs: number;
 }
 
 /** The part of the process that client commands need beside output. */

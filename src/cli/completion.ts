@@ -1,17 +1,24 @@
 /**
  * `svc completion`: a script for bash, zsh or fish, made from the same table that the commands are
- * parsed by. Everything is in the script: pressing Tab starts no program and asks no service.
+ * parsed by. Commands, options and choices are in the script. For the names of things it asks the
+ * service, by `svc completion names`, which says nothing when there is no answer at once.
  */
 import {
   type Action,
+  type ActionContext,
   type ClientCommand,
   isClientCommand,
+  projectOption,
   sharedOptions,
   single,
 } from './client/action.ts';
 import type { Option } from './client/arguments.ts';
+import { type Candidate, candidatesOf, type NamedCollection } from './client/candidates.ts';
 import { UsageError } from './client/faults.ts';
-import { type Command, EXIT_OK } from './command.ts';
+import { projectName } from './client/names.ts';
+import { shortName } from './client/output.ts';
+import { type Command, EXIT_FAULT, EXIT_OK } from './command.ts';
+import { keyCandidates } from './identity/keys.ts';
 
 const SHELLS = ['bash', 'zsh', 'fish'] as const;
 
@@ -20,24 +27,83 @@ export function createCompletionCommand(commands: () => readonly Command[]): Cli
   return single({
     name: 'completion',
     summary: 'Print the completion script of a shell',
-    positionals: [{ name: 'bash|zsh|fish' }],
+    positionals: [
+      { name: 'bash|zsh|fish' },
+      { name: 'KIND', optional: true },
+      { name: 'PREFIX', optional: true },
+    ],
+    options: [projectOption],
     notes: `bash: source <(svc completion bash)
 zsh:  source <(svc completion zsh)
-fish: svc completion fish | source`,
-    async run({ input, print }) {
+fish: svc completion fish | source
+
+The script runs "svc completion names KIND PREFIX" for the names of rules, VMs, destinations and so on.`,
+    async run(context) {
+      const { input, print } = context;
+      if (input.positional(0) === 'names') return printNames(context);
+      if (input.positional(1) !== '') throw new UsageError('The script of a shell takes no more');
       const shell = SHELLS.find((known) => known === input.positional(0));
       if (!shell) throw new UsageError(`There are scripts for ${SHELLS.join(', ')}`);
-      const words = wordsOf(commands());
-      print(
-        shell === 'fish'
-          ? fishScript(words)
-          : shell === 'zsh'
-            ? zshScript(words)
-            : bashScript(words),
-      );
+      const all = commands();
+      const words = wordsOf(all);
+      const places = namedPlaces(all);
+      const scripts = { bash: bashScript, zsh: zshScript, fish: fishScript };
+      print(scripts[shell](words, places));
       return EXIT_OK;
     },
   });
+}
+
+/** What a word on the command line names, by the name of its option or of its place. */
+const NAMED: Readonly<Record<string, Kind>> = {
+  ...{ RULE: 'alertRules', '--rule': 'alertRules', '--id': 'alertRules' },
+  ...{ VM: 'vms', '--vm': 'vms', '--only': 'vms', '--trace': 'vms' },
+  ...{ DESTINATION: 'destinations', '--destination': 'destinations' },
+  ...{ INCIDENT: 'incidents', '--incident': 'incidents' },
+  ...{ ACCOUNT: 'serviceAccounts', '--service-account': 'serviceAccounts' },
+  ...{ MEMBER: 'members', '--member': 'members', INVITATION: 'invitations' },
+  ...{ TRUST: 'ciConnections', 'SETUP-ID': 'ciVerifications', KEY: 'keys' },
+  WINDOW: 'maintenanceWindows',
+};
+
+type Kind = NamedCollection | 'keys';
+
+const KINDS: ReadonlySet<string> = new Set(Object.values(NAMED));
+/** Kinds that are of a signed-in person alone. */
+const OF_PERSON: ReadonlySet<string> = new Set([
+  ...['keys', 'serviceAccounts', 'members', 'invitations', 'ciConnections', 'ciVerifications'],
+  'maintenanceWindows',
+]);
+/** More than these help nobody to choose. */
+const NAMES_MAX = 200;
+
+/** A name a line; of several of one name their ids. Silent about every fault: a person is typing. */
+async function printNames(context: ActionContext): Promise<number> {
+  const [, kind = '', prefix = ''] = context.input.positionals;
+  if (!KINDS.has(kind)) return EXIT_FAULT;
+  try {
+    const found = await namesOf(context, kind as Kind, prefix);
+    const counts = new Map<string, number>();
+    const nameOf = ({ labels }: Candidate) => labels.find(Boolean) ?? '';
+    for (const one of found) counts.set(nameOf(one), (counts.get(nameOf(one)) ?? 0) + 1);
+    const shown = found.map((one) => {
+      const name = nameOf(one);
+      // What breaks a line is a word of its own for a shell.
+      const isPlain = counts.get(name) === 1 && name !== '' && !/\p{Cc}/u.test(name);
+      return isPlain ? name : shortName(one.name);
+    });
+    const fitting = shown.filter((name) => name.startsWith(prefix)).slice(0, NAMES_MAX);
+    context.print(fitting.map((name) => `${name}\n`).join(''));
+    return EXIT_OK;
+  } catch {
+    return EXIT_FAULT;
+  }
+}
+
+async function namesOf(context: ActionContext, kind: Kind, prefix: string): Promise<Candidate[]> {
+  const api = context.api(OF_PERSON.has(kind) ? 'person' : 'any');
+  if (kind === 'keys') return keyCandidates(context, api);
+  return candidatesOf(api, await projectName(context, api), kind, kind === 'vms' ? prefix : '');
 }
 
 /** What may follow a part of the command line: `''`, `keys`, `keys create`. */
@@ -73,6 +139,39 @@ function wordsOf(commands: readonly Command[]): Words {
   return words;
 }
 
+/** Places of the command line at which something of a kind is named, by kind. */
+function namedPlaces(commands: readonly Command[]): ReadonlyMap<Kind, readonly string[]> {
+  const places = new Map<Kind, string[]>();
+  for (const command of commands) {
+    if (!isClientCommand(command)) continue;
+    for (const { name, positionals = [] } of command.actions) {
+      const kind = NAMED[positionals[0]?.name ?? ''];
+      if (!kind) continue;
+      const place = command.isSingle ? command.name : `${command.name} ${name}`;
+      places.set(kind, [...(places.get(kind) ?? []), place]);
+    }
+  }
+  return places;
+}
+
+/** Options whose value names something, by kind. */
+function namedOptions(): ReadonlyMap<Kind, readonly string[]> {
+  const options = new Map<Kind, string[]>();
+  for (const [word, kind] of Object.entries(NAMED)) {
+    if (word.startsWith('--')) options.set(kind, [...(options.get(kind) ?? []), word]);
+  }
+  return options;
+}
+
+function kindCases(kinds: ReadonlyMap<Kind, readonly string[]>): string {
+  return [...kinds]
+    .map(([kind, words]) => {
+      const patterns = words.map((word) => `'${word}'`).join('|');
+      return `      ${patterns}) kind=${kind} ;;`;
+    })
+    .join('\n');
+}
+
 function optionWords({ options = [] }: Action): Word[] {
   return [...options, ...sharedOptions].map(({ name, help, choices }: Option) => ({
     text: `--${name}`,
@@ -81,14 +180,35 @@ function optionWords({ options = [] }: Action): Word[] {
   }));
 }
 
-function bashScript(words: Words): string {
+type Places = ReturnType<typeof namedPlaces>;
+
+function bashScript(words: Words, places: Places): string {
   return `# bash completion of svc
 _svc() {
   local word=\${COMP_WORDS[COMP_CWORD]} place='' follow='' i
   for ((i = 1; i < COMP_CWORD && i < 3; i++)); do
     case \${COMP_WORDS[i]} in -*) break ;; *) place="\${place:+$place }\${COMP_WORDS[i]}" ;; esac
   done
-  case \${COMP_WORDS[COMP_CWORD-1]} in
+  local before=\${COMP_WORDS[COMP_CWORD-1]} kind='' project=''
+  case $before in
+${kindCases(namedOptions())}
+    -*) ;;
+    *) [[ $word == -* ]] || case $place in
+${kindCases(places)}
+    esac ;;
+  esac
+  if [ -n "$kind" ]; then
+    for ((i = 1; i < COMP_CWORD - 1; i++)); do
+      [ "\${COMP_WORDS[i]}" = --project ] && project=\${COMP_WORDS[i+1]}
+    done
+    word=\${word#\\'} word=\${word#\\"} word=\${word//\\\\/}
+    mapfile -t COMPREPLY < <("\${COMP_WORDS[0]}" completion names "$kind" "$word" \
+      \${project:+--project "$project"} --timeout 3s 2>/dev/null)
+    # Names with blanks are quoted as those of files are.
+    compopt -o filenames 2>/dev/null
+    return
+  fi
+  case $before in
 ${choiceCases(words)}
   esac
   if [ -z "$follow" ]; then
@@ -105,7 +225,7 @@ complete -F _svc svc
 `;
 }
 
-function zshScript(words: Words): string {
+function zshScript(words: Words, places: Places): string {
   return `#compdef svc
 # zsh completion of svc
 _svc() {
@@ -114,6 +234,24 @@ _svc() {
     [[ \${words[i]} == -* ]] && break
     place="\${place:+$place }\${words[i]}"
   done
+  local kind='' project=''
+  case \${words[CURRENT-1]} in
+${kindCases(namedOptions())}
+    -*) ;;
+    *) [[ \${words[CURRENT]} == -* ]] || case $place in
+${kindCases(places)}
+    esac ;;
+  esac
+  if [[ -n $kind ]]; then
+    for ((i = 2; i < CURRENT - 1; i++)); do
+      [[ \${words[i]} == --project ]] && project=\${words[i+1]}
+    done
+    local -a names
+    names=(\${(f)"$(\${words[1]} completion names $kind "\${(Q)words[CURRENT]}" \
+      \${project:+--project} $project --timeout 3s 2>/dev/null)"})
+    compadd -- "\${names[@]}"
+    return
+  fi
   case \${words[CURRENT-1]} in
 ${choiceCases(words)}
   esac
@@ -166,8 +304,18 @@ const FISH_PLACE = `function __svc_place
     end
 end`;
 
-function fishScript(words: Words): string {
+/** What the service calls things of a kind, for the word that is being typed. */
+function fishNames(kind: Kind): string {
+  return `(svc completion names ${kind} (commandline -ct) --timeout 3s 2>/dev/null)`;
+}
+
+function fishScript(words: Words, named: Places): string {
   const lines = ['# fish completion of svc', FISH_PLACE, 'complete -c svc -f'];
+  for (const [kind, places] of named) {
+    for (const place of places) {
+      lines.push(`complete -c svc -n '__svc_place within ${place}' -a '${fishNames(kind)}'`);
+    }
+  }
   for (const [place, follow] of words) {
     const isOptions = follow.some(({ text }) => text.startsWith('--'));
     const condition = `__svc_place ${isOptions ? 'within' : 'exactly'} ${place}`.trimEnd();
@@ -179,6 +327,8 @@ function fishScript(words: Words): string {
 function fishLine(condition: string, { text, help, choices }: Word): string {
   const described = `-d '${help.replaceAll("'", "\\'")}'`;
   const what = text.startsWith('--') ? `-l ${text.slice(2)}` : `-a ${text}`;
-  const values = choices ? ` -x -a '${choices.join(' ')}'` : '';
+  const kind = NAMED[text];
+  const offered = choices?.join(' ') ?? (kind && fishNames(kind));
+  const values = offered ? ` -x -a '${offered}'` : '';
   return `complete -c svc -n '${condition}' ${what}${values} ${described}`;
 }

@@ -1,5 +1,5 @@
 /**
- * `svc install`, and the part of it that `svc agent install` shares: a systemd unit, written and
+ * `svc install`, and the part of it that `svc agent install` and `svc collect install` share: a systemd unit, written and
  * started, or shown with --dry-run.
  */
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
@@ -94,10 +94,11 @@ async function start(
   return EXIT_OK;
 }
 
-/** The two programs that run under systemd, each with the command line it is started with. */
+/** The programs that run under systemd, each with the command line it is started with. */
 export const units = {
   service: { name: 'svc.service', words: ['serve'] },
   agent: { name: 'svc-agent.service', words: ['agent', 'run'] },
+  collector: { name: 'svc-collect.service', words: ['collect', 'run'] },
 } as const;
 
 export type UnitKind = keyof typeof units;

@@ -11,6 +11,7 @@ import { auditCommand } from './audit.ts';
 import { backupCommand, restoreCommand } from './backup.ts';
 import { authCommand } from './ci/auth.ts';
 import { beforeDashes } from './client/action.ts';
+import { collectCommand } from './collect.ts';
 import { type Command, EXIT_FAULT, EXIT_OK, EXIT_USAGE, type Surroundings } from './command.ts';
 import { createCompletionCommand } from './completion.ts';
 import { historyCommand } from './history.ts';
@@ -24,10 +25,14 @@ import { installCommand } from './install.ts';
 import { alertsCommand } from './monitoring/alerts.ts';
 import { deliveriesCommand } from './monitoring/deliveries.ts';
 import { destinationsCommand } from './monitoring/destinations.ts';
+import { incidentsCommand } from './monitoring/incidents.ts';
+import { maintenanceCommand } from './monitoring/maintenance.ts';
 import { monitoringCommand } from './monitoring/monitoring.ts';
+import { noticesCommand } from './monitoring/notices.ts';
 import { overviewCommand } from './monitoring/overview.ts';
 import { recordCommand } from './record.ts';
 import { replayCommand } from './replay.ts';
+import { samplesCommand } from './samples.ts';
 import { serveCommand } from './serve.ts';
 import { loginCommand } from './session/login.ts';
 import { infoCommand } from './session/service-info.ts';
@@ -62,6 +67,7 @@ export const commands: readonly Command[] = [
   serveCommand,
   installCommand,
   agentCommand,
+  collectCommand,
   historyCommand,
   auditCommand,
   backupCommand,
@@ -79,12 +85,16 @@ export const commands: readonly Command[] = [
   serviceAccountsCommand,
   trustsCommand,
   vmsCommand,
+  samplesCommand,
   monitoringCommand,
   limitsCommand,
   overviewCommand,
+  noticesCommand,
   alertsCommand,
+  incidentsCommand,
   destinationsCommand,
   deliveriesCommand,
+  maintenanceCommand,
   replayCommand,
   recordCommand,
   authCommand,

@@ -4,9 +4,10 @@
  */
 
 import { resolve } from 'node:path';
+import { UnusableMapping } from '../../actors/telemetry/collectors/fleet/mapping.ts';
 import { SchemaMismatch } from '../../sqlite/platform/database.ts';
 import { FolderLocked } from '../../sqlite/platform/lock-file.ts';
-import { WrongMasterKey } from '../../sqlite/platform/secrets/secret-file.ts';
+import { WrongMasterKey } from '../../sqlite/platform/secrets/secret-store.ts';
 import { type Clock, systemClock } from '../../streams/platform/clock.ts';
 import { HistoryMismatch } from '../../streams/platform/commit/chain.ts';
 import { UnknownCommitFormat } from '../../streams/platform/commit/codec.ts';
@@ -38,6 +39,7 @@ const faultsWithSentence = [
   StreamUnavailable,
   HistoryMismatch,
   UnknownCommitFormat,
+  UnusableMapping,
 ];
 
 /** Ctrl-C reaches every process of a terminal, and npm and `bin/svc.js` pass it on as well. */

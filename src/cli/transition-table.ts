@@ -1,4 +1,4 @@
-/** Transitions for people, one a line: the output of `svc audit list` and `svc admin transitions`. */
+/** Acts and steps for people, one a line: the output of `svc audit list` and `svc admin transitions`. */
 import type { Transition } from '../gen/svc/audit/v1/audit_pb.ts';
 import { localTime, table } from './client/output.ts';
 import { addressText } from './identity/options.ts';
@@ -8,6 +8,26 @@ const COLUMNS = ['time', 'by', 'machine', 'instance', 'event', 'from → to', 'r
 /** @param none text when there is no transition */
 export function transitionTable(transitions: readonly Transition[], none: string): string {
   return table(COLUMNS, transitions.map(rowOf), none);
+}
+
+/**
+ * What somebody did, as a sentence a line: when, who, what.
+ * @param none text when there is nothing
+ */
+export function actTable(transitions: readonly Transition[], none: string): string {
+  const rows = transitions.map((act) => [
+    localTime(act.atUnixMs / 1000n),
+    whoText(act),
+    act.sentence,
+  ]);
+  return table(['time', 'who', 'did'], rows, none);
+}
+
+/** The name alone; an address that is not proven is marked. */
+function whoText({ by, byDisplayName, byUnprovenEmail }: Transition): string {
+  if (byDisplayName === '') return by.replace(/^projects\/[^/]+\//, '');
+  const isProven = byUnprovenEmail === '';
+  return isProven ? byDisplayName : `${byDisplayName} (${addressText('', byUnprovenEmail)})`;
 }
 
 function rowOf(transition: Transition): string[] {

@@ -29,6 +29,7 @@ export const routes = [
   { path: '/projects/:project/alertRules', page: 'alertRules', role: 'VIEWER' },
   { path: '/projects/:project/alertRules/new', page: 'newAlertRule', role: 'EDITOR' },
   { path: '/projects/:project/alertRules/:rule', page: 'alertRule', role: 'VIEWER' },
+  { path: '/projects/:project/maintenanceWindows', page: 'maintenanceWindows', role: 'VIEWER' },
   { path: '/projects/:project/deliveries', page: 'deliveries', role: 'VIEWER' },
   { path: '/projects/:project/deliveries/:delivery', page: 'delivery', role: 'VIEWER' },
   { path: '/projects/:project/destinations', page: 'destinations', role: 'EDITOR' },

@@ -6,6 +6,7 @@ import type { FastifyInstance } from 'fastify';
 import { Deliverer } from '../../actors/delivery/deliverer.ts';
 import { createDestinations } from '../../actors/delivery/destinations.ts';
 import type { Destinations, DestinationsDeps } from '../../actors/delivery/destinations-port.ts';
+import type { ReportedAttempt } from '../../actors/delivery/outcome.ts';
 import { notifyOwners, type OwnerMail } from '../../actors/delivery/owner-notices.ts';
 import { createRecipientLinks } from '../../actors/delivery/recipient-links.ts';
 import {
@@ -26,6 +27,7 @@ import type { MailQueue } from '../platform/mail/mail-queue.ts';
 import { createMailer, mailSender } from '../platform/mail/mailer.ts';
 import type { Metrics } from '../platform/metrics.ts';
 import type { Settings } from '../platform/settings/settings.ts';
+import { countEndedDeliveries } from './ended-deliveries.ts';
 import { AddressGuard } from './notify/http/address-guard.ts';
 import type { Resolve } from './notify/http/guarded-agent.ts';
 import {
@@ -78,7 +80,10 @@ export function openDelivery(options: DeliveryOptions) {
       ...ownerNoticeParts(options),
     ],
     openDestinations: (api: Pick<DestinationParts, 'mail' | 'origin'>) =>
-      openDestinations({ ...options, ...api, guard, sealed }),
+      openDestinations({
+        ...{ ...options, ...api, guard, sealed },
+        groupWaitMs: settings.groupWaitSeconds * 1000,
+      }),
   };
 }
 
@@ -94,7 +99,13 @@ function delivererPart(options: DeliveryOptions, guard: AddressGuard, sealed: Li
     ...{ sealed, clock, bodies: secrets.bodies, publicUrl, renderers },
     unsubscribeUrl: unsubscribeLinks(options.deriveKey, publicUrl),
   });
-  const attempts = metrics.counter('svc_delivery_attempts_total', 'Delivery attempts', ['outcome']);
+  const attempts = metrics.counter('svc_delivery_attempts_total', 'Delivery attempts', [
+    ...['kind', 'outcome'],
+  ]);
+  // A first failure is an increase.
+  for (const kind of Object.keys(renderers)) {
+    for (const outcome of ['accepted', 'failed', 'refused']) attempts.inc({ kind, outcome }, 0);
+  }
   const seconds = metrics.histogram('svc_delivery_attempt_seconds', 'Duration of an attempt');
   const faults = metrics.counter(
     'svc_delivery_faults_total',
@@ -107,11 +118,15 @@ function delivererPart(options: DeliveryOptions, guard: AddressGuard, sealed: Li
       faults.inc();
       log.warn({ err: error, part: 'deliverer' }, `Delivering: ${what} failed`);
     },
-    onAttempt(outcome, durationMs) {
-      attempts.inc({ outcome });
-      if (outcome !== 'suppressed') seconds.observe(durationMs / 1000);
+    onAttempt(attempt) {
+      const { kind, outcome, durationMs } = attempt;
+      attempts.inc({ kind, outcome: outcome.kind });
+      if (outcome.kind !== 'suppressed') seconds.observe(durationMs / 1000);
+      logFailure(log, attempt);
     },
   });
+  const stopCounting = countEndedDeliveries({ ...options, kinds: Object.keys(renderers) });
+  closers.add('count of ended deliveries', stopCounting);
   metrics.gauge('svc_deliveries_in_flight', 'Attempts under way', [], (gauge) =>
     gauge.set(deliverer.inFlight()),
   );
@@ -122,6 +137,14 @@ function delivererPart(options: DeliveryOptions, guard: AddressGuard, sealed: Li
     (gauge) => gauge.set(deliverer.queues()),
   );
   return { name: 'deliverer', run: (signal) => deliverer.run(signal) };
+}
+
+/** Logs each failed attempt: the same error as in the API, without the URL or a secret. */
+function logFailure(log: Log, { outcome, durationMs, ...about }: ReportedAttempt): void {
+  if (outcome.kind !== 'failed' && outcome.kind !== 'refused') return;
+  const { kind, httpStatus, error } = outcome;
+  const facts = { ...about, outcome: kind, httpStatus, error, durationMs: Math.round(durationMs) };
+  log.warn({ part: 'deliverer', ...facts }, 'A delivery attempt failed');
 }
 
 function mayDeliver({ roles }: Settings): boolean {
@@ -187,6 +210,8 @@ export interface DestinationParts
   extends Pick<DeliveryOptions, 'host' | 'clock' | 'random' | 'log' | 'metrics' | 'deriveKey'> {
   readonly guard: AddressGuard;
   readonly sealed: ListedValues;
+  /** See `DestinationsDeps`. */
+  readonly groupWaitMs: number;
   /** Origin for clients; called while the server listens. */
   readonly origin: () => string;
   /** Undefined when no mail server is configured. */

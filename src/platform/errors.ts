@@ -4,6 +4,7 @@
  * only; a request that is too large answers 400.
  */
 import { Code, ConnectError } from '@connectrpc/connect';
+import { errorToJson } from '@connectrpc/connect/protocol-connect';
 import type { Refusal, RefusalReason } from '../../streams/platform/refusal.ts';
 import { ErrorInfoSchema } from '../gen/svc/options/v1/error_pb.ts';
 
@@ -145,6 +146,28 @@ export const errorCatalogue: Readonly<Record<RefusalReason, CatalogueEntry>> = {
     code: Code.Unavailable,
     explanation: 'A part of the service does not answer; the same request may be sent again',
   },
+  UNKNOWN_PATH: {
+    code: Code.Unimplemented,
+    status: 404,
+    explanation:
+      'There is nothing at that path, or the service is older than its caller and lacks the method',
+  },
+  METHOD_NOT_ALLOWED: {
+    code: Code.Unimplemented,
+    status: 405,
+    explanation: 'The path takes another HTTP method; the header Allow lists those it takes',
+  },
+  UNSUPPORTED_MEDIA_TYPE: {
+    code: Code.InvalidArgument,
+    status: 415,
+    explanation:
+      'The Content-Type is not one that the path takes; the message names those it takes',
+  },
+  INTERNAL: {
+    code: Code.Internal,
+    explanation:
+      'The service failed. Its log has the cause; where the message names a request id, under that id',
+  },
 };
 
 /** Retry-After, in seconds, where the same request may be sent again. */
@@ -171,6 +194,11 @@ export function toConnectError(refusal: Refusal): ConnectError {
   }
   if (code === Code.Unauthenticated) error.metadata.set('www-authenticate', 'Bearer');
   return error;
+}
+
+/** The refusal as the body of an answer: Connect's JSON error with its `ErrorInfo`. */
+export function refusalBody(refusal: Refusal): string {
+  return JSON.stringify(errorToJson(toConnectError(refusal), undefined));
 }
 
 /** HTTP status of each Connect code (Connect protocol, "Error codes"). */

@@ -14,6 +14,7 @@ import type { CancelWakeUp, Clock } from '../../streams/platform/clock.ts';
 import { withoutLogins } from '../../streams/platform/shown-url.ts';
 import type { Stream } from '../../streams/platform/stream.ts';
 import type { Log } from './log.ts';
+import type { Metrics } from './metrics.ts';
 
 export type PartHealth =
   | { readonly state: 'ready' }
@@ -143,6 +144,20 @@ export function publicReport(report: HealthReport): ShownReport {
 }
 
 const SEVERITY = { ready: 0, degraded: 1, notReady: 2 } as const;
+
+/** Adds the report to `/metrics`: alert rules cannot read `/readyz`. */
+export function addHealthGauges(metrics: Pick<Metrics, 'gauge'>, health: Pick<Health, 'report'>) {
+  metrics.gauge('svc_ready', '1 = the service is ready, as /readyz says', [], (gauge) =>
+    gauge.set(health.report().ready ? 1 : 0),
+  );
+  const help = 'The worst of each kind of part: 0 = ready, 1 = degraded, 2 = not ready';
+  metrics.gauge('svc_part_state', help, ['part'], (gauge) => {
+    gauge.reset();
+    for (const { name: part, state } of publicReport(health.report()).parts) {
+      gauge.set({ part }, SEVERITY[state]);
+    }
+  });
+}
 
 function stoppingPart(reason: string): PartReport {
   return {

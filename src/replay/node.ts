@@ -9,7 +9,7 @@ import { retireInstances } from '../../actors/alerting/rule-instances.ts';
 import { type AttemptDeps, openAttempt, type RenderedBody } from '../../actors/delivery/attempt.ts';
 import { expandAlerting } from '../../actors/delivery/audience.ts';
 import { recordOutcomes } from '../../actors/delivery/outcome.ts';
-import { nextAttemptOf, outstandingDeliveries } from '../../actors/delivery/work-queue.ts';
+import { nextAttemptOf, outstandingDeliveries } from '../../actors/delivery/queues.ts';
 import { createHost, type RunningHost } from '../../actors/platform/host/host.ts';
 import type { Draft } from '../../actors/platform/host/host-port.ts';
 import { machineDefinitions } from '../../machines/audit/registry.ts';
@@ -32,7 +32,7 @@ export const EMPTY: RenderedBody = {
   digest: createHash('sha256').digest('hex'),
   isKept: true,
 };
-const NO_BODIES: AttemptDeps['bodies'] = { of: () => Promise.resolve(EMPTY) };
+const NO_BODIES: AttemptDeps['bodies'] = { of: () => Promise.resolve(EMPTY), hold: () => {} };
 
 export class ReplayNode {
   readonly host: RunningHost;

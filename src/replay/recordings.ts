@@ -10,6 +10,7 @@ import { parseTrace } from '../../actors/telemetry/collectors/bitbrains.ts';
 import type { ObservedRow, ObservedValue } from '../../actors/telemetry/collectors/collector.ts';
 import { parseRecording } from '../../streams/alerting/recording.ts';
 import type { LogEntry } from '../../streams/telemetry/entry.ts';
+import { VM_STATES, type VmState } from '../../streams/telemetry/samples/batch.ts';
 
 /** A recording or trace that cannot be read; the message says where, and what to do. */
 export class UnreadableRecording extends Error {
@@ -43,31 +44,51 @@ export function readRecording(path: string, options: CsvOptions = {}): Recording
   return { kind: 'rows', rows: rows.toSorted((a, b) => a.observedMs - b.observedMs) };
 }
 
-/** Rows of a CSV with a header: a time, perhaps a `vm`, and a column for each series. */
+/**
+ * Rows of a CSV with a header: a time, perhaps `vm`, `name`, `state`, `vcpus` and `boot`, and a
+ * column for each series. A comma between braces belongs to a series' labels.
+ */
 export function parseCsv(
   text: string,
   { vm, name, series = {} }: CsvOptions & { readonly vm: string; readonly name: string },
 ): ObservedRow[] {
   const [header = '', ...lines] = text.split('\n');
-  const columns = header.split(',').map((column) => column.trim());
+  const columns = header.split(/,(?![^{}]*\})/).map((column) => column.trim());
   const timeAt = columns.findIndex((column) => TIME_COLUMNS.has(column.toLowerCase()));
   if (timeAt < 0) {
     throw new UnreadableRecording(
       `${name}: the first line names no time column (${[...TIME_COLUMNS].join(', ')})`,
     );
   }
-  const vmAt = columns.findIndex((column) => column.toLowerCase() === 'vm');
+  const facts = new Map(columns.map((column, at) => [column.toLowerCase(), at] as const));
   const keys = columns.map((column) => series[column] ?? column);
   return lines.flatMap((line, i) => {
     if (line.trim() === '') return [];
     const cells = line.split(',').map((cell) => cell.trim());
     const where = `${name}, line ${i + 2}`;
     const values = keys.flatMap((key, at): ObservedValue[] =>
-      at === timeAt || at === vmAt ? [] : valueIn(key, cells[at] ?? '', where),
+      at === timeAt || FACT_COLUMNS.has((columns[at] ?? '').toLowerCase())
+        ? []
+        : valueIn(key, cells[at] ?? '', where),
     );
-    const id = (vmAt < 0 ? undefined : cells[vmAt]) || vm;
-    return [{ ...ROW, vm: id, displayName: id, observedMs: timeIn(cells[timeAt], where), values }];
+    const cell = (fact: string): string => cells[facts.get(fact) ?? -1] ?? '';
+    const id = cell('vm') || vm;
+    const about = { vm: id, displayName: cell('name') || id, bootId: cell('boot') };
+    const observedMs = timeIn(cells[timeAt], where);
+    const vcpus = valueIn('vcpus', cell('vcpus'), where)[0]?.[1];
+    const state = stateIn(cell('state'), where);
+    return [{ ...ROW, ...about, observedMs, state, ...(vcpus !== undefined && { vcpus }), values }];
   });
+}
+
+/** Columns that are no series. */
+const FACT_COLUMNS: ReadonlySet<string> = new Set(['vm', 'name', 'state', 'vcpus', 'boot']);
+
+function stateIn(cell: string, where: string): VmState {
+  const state = VM_STATES.find((name) => name === cell.toUpperCase());
+  if (state !== undefined || cell === '') return state ?? 'UNKNOWN';
+  const known = VM_STATES.join(', ');
+  throw new UnreadableRecording(`${where}: ${JSON.stringify(cell)} is no state: one of ${known}`);
 }
 
 const TIME_COLUMNS: ReadonlySet<string> = new Set([
@@ -76,7 +97,7 @@ const TIME_COLUMNS: ReadonlySet<string> = new Set([
   'time_unix',
   'time_unix_ms',
 ]);
-const ROW = { bootId: '', sequence: 0, state: 'UNKNOWN', stateReason: '' } as const;
+const ROW = { sequence: 0, stateReason: '' } as const;
 /** Unix seconds of the year 5138; what is larger is milliseconds. */
 const SECONDS_MAX = 1e11;
 

@@ -7,8 +7,7 @@
 import type { ObservedRow } from '../../actors/telemetry/collectors/collector.ts';
 import { TICK_MS } from '../../actors/telemetry/ticker.ts';
 import type { LogEntry } from '../../streams/telemetry/entry.ts';
-import { VM_STATES } from '../../streams/telemetry/samples/batch.ts';
-import { BatchBuilder } from '../../streams/telemetry/samples/builder.ts';
+import { BatchBuilder, VM_STATES } from '../../streams/telemetry/samples/batch.ts';
 
 /** The interval that the evaluator's tolerances are made for, ms. */
 export const LIVE_INTERVAL_MS = 30_000;

@@ -336,6 +336,7 @@ class RenderedBodies {
         this.#texts.set(id, textOf(kind, bytes));
         return { bytes, digest: createHash('sha256').update(bytes).digest('hex'), isKept: true };
       },
+      hold: () => {},
     };
   }
 

@@ -4,7 +4,7 @@
 export type TokenSource =
   | { readonly token: string; readonly getToken?: undefined }
   | {
-      /** Asked before each try, for tokens that are exchanged anew. */
+      /** Asked before each try, for tokens that are exchanged again. */
       readonly getToken: () => string | Promise<string>;
       readonly token?: undefined;
     }

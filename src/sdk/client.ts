@@ -14,9 +14,13 @@ import { createConnectTransport } from '@connectrpc/connect-node';
 import { type Clock, systemClock } from '../../streams/platform/clock.ts';
 import { pause } from '../../streams/platform/pause.ts';
 import { type Random, systemRandom } from '../../streams/platform/random.ts';
+import { AuditService } from '../gen/svc/audit/v1/audit_pb.ts';
 import { AutomationService } from '../gen/svc/iam/v1/automation_pb.ts';
+import { IngestService } from '../gen/svc/ingest/v1/ingest_pb.ts';
 import { AlertService } from '../gen/svc/monitoring/v1/alert_pb.ts';
+import { MaintenanceService } from '../gen/svc/monitoring/v1/maintenance_pb.ts';
 import { MonitoringService } from '../gen/svc/monitoring/v1/monitoring_pb.ts';
+import { ProjectService } from '../gen/svc/project/v1/project_pb.ts';
 import { confidentialOrigin, type TokenSource, tokenGetter } from './access.ts';
 import { createPrometheusQueries, type PrometheusQueries } from './prometheus-queries.ts';
 import {
@@ -40,7 +44,15 @@ export type ClientOptions = TokenSource & {
 export interface ServiceClient {
   readonly monitoring: Client<typeof MonitoringService>;
   readonly alerts: Client<typeof AlertService>;
+  /** Maintenance windows: for people, so that a key is refused with HUMAN_OPERATION. */
+  readonly maintenance: Client<typeof MaintenanceService>;
   readonly automation: Client<typeof AutomationService>;
+  /** What was done in a project, and the machines that it was done to. */
+  readonly audit: Client<typeof AuditService>;
+  /** Writes samples, with the key of a collector. */
+  readonly ingest: Client<typeof IngestService>;
+  /** Projects and their people: for people, so that a key is refused with HUMAN_OPERATION. */
+  readonly projects: Client<typeof ProjectService>;
   /** PromQL over one project's history. @param project id, or `projects/<id>` */
   readonly prometheus: (project: string) => PrometheusQueries;
 }
@@ -72,7 +84,11 @@ export function createClient(options: ClientOptions): ServiceClient {
   return {
     monitoring: clientOf(MonitoringService, transport),
     alerts: clientOf(AlertService, transport),
+    maintenance: clientOf(MaintenanceService, transport),
     automation: clientOf(AutomationService, transport),
+    audit: clientOf(AuditService, transport),
+    ingest: clientOf(IngestService, transport),
+    projects: clientOf(ProjectService, transport),
     prometheus: (project) =>
       createPrometheusQueries({ baseUrl, project, token, timeoutMs, retries, clock, random }),
   };

@@ -4,7 +4,9 @@
  */
 export { type JsonValue, toJson } from '@bufbuild/protobuf';
 export { Code, ConnectError } from '@connectrpc/connect';
+export * from '../gen/svc/audit/v1/audit_pb.ts';
 export * from '../gen/svc/iam/v1/automation_pb.ts';
+export * from '../gen/svc/ingest/v1/ingest_pb.ts';
 export * from '../gen/svc/monitoring/v1/alert_pb.ts';
 export * from '../gen/svc/monitoring/v1/delivery_pb.ts';
 export * from '../gen/svc/monitoring/v1/destination_pb.ts';
@@ -12,6 +14,7 @@ export * from '../gen/svc/monitoring/v1/incident_pb.ts';
 export * from '../gen/svc/monitoring/v1/monitoring_pb.ts';
 export * from '../gen/svc/monitoring/v1/rule_pb.ts';
 export * from '../gen/svc/monitoring/v1/webhook_pb.ts';
+export * from '../gen/svc/project/v1/project_pb.ts';
 export { type ClientOptions, createClient, newRequestId, type ServiceClient } from './client.ts';
 export {
   DEDUPLICATION_MS_MIN,

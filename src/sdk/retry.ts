@@ -71,6 +71,7 @@ export function metadataOf(error: unknown): Readonly<Record<string, string>> {
 
 /** 429, 503, a lost answer, or a change of ours that is still being finished. */
 function isWorthIt(error: ConnectError, { waitsForAbsent }: RetryRule): boolean {
+  if (isUntrusted(error)) return false;
   if (isUnreached(error)) return waitsForAbsent;
   // Without the header it is our own bound on the size of an answer, which no wait changes.
   const isLimited = error.code === Code.ResourceExhausted && error.metadata.has('retry-after');
@@ -82,11 +83,16 @@ function isWorthIt(error: ConnectError, { waitsForAbsent }: RetryRule): boolean 
   );
 }
 
-/** True for a call that is not made twice when it is sent twice: a read, or one with a request id. */
+/**
+ * True for a call that is not made twice when it is sent twice: a read, or one with a request id or,
+ * of samples, a batch id.
+ */
 export function isRepeatable(method: DescMethod, message: object): boolean {
   if (method.methodKind !== 'unary') return false;
   if (!getOption(method, policy).mutation) return true;
-  return 'requestId' in message && message.requestId !== '';
+  const hasId = (field: string): boolean =>
+    field in message && message[field as keyof typeof message] !== '';
+  return hasId('requestId') || hasId('batchId');
 }
 
 /** No answer of the service: the network's fault, our own patience, or a gateway in between. */
@@ -101,6 +107,29 @@ const UNREACHED = ['ECONNREFUSED', 'ENOTFOUND', 'EAI_AGAIN', 'EHOSTUNREACH', 'EN
 /** The request left this machine for nobody: nothing can have been done. */
 export function isUnreached(error: ConnectError): boolean {
   return UNREACHED.includes(networkCodeOf(error) ?? '');
+}
+
+/** Authorities that this machine does not know. */
+const UNKNOWN_AUTHORITY = [
+  ...['UNABLE_TO_VERIFY_LEAF_SIGNATURE', 'UNABLE_TO_GET_ISSUER_CERT_LOCALLY'],
+  ...['UNABLE_TO_GET_ISSUER_CERT', 'SELF_SIGNED_CERT_IN_CHAIN', 'DEPTH_ZERO_SELF_SIGNED_CERT'],
+];
+const BAD_CERTIFICATE = ['CERT_HAS_EXPIRED', 'CERT_NOT_YET_VALID', 'ERR_TLS_CERT_ALTNAME_INVALID'];
+
+/** Its certificate was not accepted, so that nothing was sent; the next try would end alike. */
+export function isUntrusted(error: ConnectError): boolean {
+  return certificateProblem(networkCodeOf(error)) !== undefined;
+}
+
+/** What a network error's code says of a certificate, and what to do; undefined = nothing. */
+export function certificateProblem(code: string | undefined): string | undefined {
+  if (code === undefined) return undefined;
+  if (BAD_CERTIFICATE.includes(code)) return `its certificate is not valid (${code})`;
+  if (!UNKNOWN_AUTHORITY.includes(code)) return undefined;
+  return (
+    `the authority of its certificate is not known here (${code}): name the authority's file ` +
+    'in NODE_EXTRA_CA_CERTS'
+  );
 }
 
 /** Code of the network error behind it, such as ECONNRESET. */

@@ -1,12 +1,13 @@
 /**
  * Which machines this process watches: this host, the libvirt domains it sees, or what the
- * settings say. Rows go straight into ingest, under the demo project.
+ * settings say. Rows go straight into ingest: those of this machine under the demo project, those of a
+ * fleet under the projects of its mapping.
  */
 
 import type { Host } from '../../actors/platform/host/host-port.ts';
 import { asOneLine } from '../../actors/platform/plain-text.ts';
 import type { ObservedRow, RowSink, Source } from '../../actors/telemetry/collectors/collector.ts';
-import { runCommand } from '../../actors/telemetry/collectors/command.ts';
+import { type RunCommand, runCommand } from '../../actors/telemetry/collectors/command.ts';
 import { createHostSource } from '../../actors/telemetry/collectors/host/host-source.ts';
 import { loadHostIdentity } from '../../actors/telemetry/collectors/host/identity.ts';
 import { createLibvirtSource } from '../../actors/telemetry/collectors/libvirt/libvirt-source.ts';
@@ -29,6 +30,7 @@ import type { Log } from '../platform/log.ts';
 import type { Metrics } from '../platform/metrics.ts';
 import type { Settings } from '../platform/settings/settings.ts';
 import { DEMO_PROJECT } from './demo.ts';
+import { type FleetCollecting, startFleetCollecting } from './fleet-collecting.ts';
 
 export interface CollectingOptions {
   readonly settings: Settings;
@@ -36,21 +38,29 @@ export interface CollectingOptions {
   readonly random: Random;
   readonly ingest: Ingest;
   readonly registry: Pick<VmRegistry, 'vmsOf'>;
-  readonly host: Pick<Host, 'submit'>;
+  readonly host: Pick<Host, 'submit' | 'view'>;
   readonly health: Health;
-  readonly metrics: Pick<Metrics, 'counter'>;
+  readonly metrics: Pick<Metrics, 'counter' | 'gauge'>;
   readonly log: Log;
+  /** Runs virsh for a fleet; default: real processes. */
+  readonly run?: RunCommand;
 }
 
 export interface Collecting {
   /** What is watched, in words. */
   readonly watches: readonly string[];
+  /** Reads the mapping of a fleet again, if there is one. */
+  reload(): void;
   stop(): Promise<void>;
 }
 
-/** Starts the collectors that the settings name, or that this machine has something for. */
+/**
+ * Starts the collectors that the settings name, or that this machine has something for. Throws
+ * `UnusableMapping`.
+ */
 export async function startCollecting(options: CollectingOptions): Promise<Collecting> {
   const { settings, clock, health, log, metrics } = options;
+  const fleet = openFleet(options);
   const sources = await openSources(options);
   const collectors = sources.map(({ source }) =>
     startCollector({
@@ -67,18 +77,33 @@ export async function startCollecting(options: CollectingOptions): Promise<Colle
     'svc_collector_rows_dropped_total',
     'Rows of the collectors of this node that were dropped because ingest refused rows for too long',
     [],
-    () => collectors.reduce((sum, collector) => sum + collector.status().droppedRows, 0),
+    () =>
+      collectors.reduce((sum, collector) => sum + collector.status().droppedRows, 0) +
+      (fleet?.droppedRows() ?? 0),
   );
   for (const collector of collectors) {
     const name = `collector ${collector.status().source}`;
     health.watch({ kind: 'collector', name }, () => healthOf(collector));
   }
   return {
-    watches: sources.map(({ words }) => words),
+    watches: [...sources.map(({ words }) => words), ...(fleet ? [fleet.words] : [])],
+    reload: () => fleet?.reload(),
     async stop() {
+      await fleet?.stop();
       for (const collector of collectors) await collector.stop();
     },
   };
+}
+
+/** The fleet of the mapping that the settings name. */
+function openFleet(options: CollectingOptions): FleetCollecting | undefined {
+  const { settings, log } = options;
+  if (settings.collectMap === null) return undefined;
+  return startFleetCollecting({
+    ...{ ...options, path: settings.collectMap },
+    sinkOf: (source) => sinkOf(options, source),
+    onFault: (fault) => logOnce(log, fault),
+  });
 }
 
 async function openSources(
@@ -91,10 +116,11 @@ async function openSources(
     const vm = await loadHostIdentity({ dataFolder: settings.data, random });
     sources.push({ source: createHostSource({ clock, vm }), words: 'this host' });
   }
-  const missing =
-    collect === 'auto' ? await probeLibvirt({ uri, clock, run: runCommand }) : undefined;
+  // A mapping says which libvirts are read.
+  const isProbed = collect === 'auto' && settings.collectMap === null;
+  const missing = isProbed ? await probeLibvirt({ uri, clock, run: runCommand }) : undefined;
   if (missing) log.debug({ part: 'libvirt' }, `No libvirt is watched: ${missing.message}`);
-  if (collect === 'auto' ? !missing : collect.includes('libvirt')) {
+  if (collect === 'auto' ? isProbed && !missing : collect.includes('libvirt')) {
     const intervalMs = settings.sampleIntervalSeconds * 1000;
     const fileSystems = settings.libvirtFilesystems;
     const source = createLibvirtSource({ uri, clock, intervalMs, fileSystems });

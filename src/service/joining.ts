@@ -1,6 +1,6 @@
 /**
- * How a member gets its projection when it starts on shared streams: it goes on with its own, reads
- * EVENTS from the begin, or takes the newest snapshot and reads the tail behind it. The last where
+ * Joining: the projection of a member that starts on shared streams. It goes on with its own, reads
+ * EVENTS from the beginning, or takes the newest snapshot and reads the tail behind it. The last where
  * it has none, or where its own has been away longer than EVENTS reaches back.
  */
 import { newerFormats } from '../../actors/platform/host/formats.ts';

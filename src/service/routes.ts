@@ -36,6 +36,7 @@ import {
   incidentWatch,
 } from '../alerting/api/incident-watch.ts';
 import { type IncidentDeps, incidentMethods } from '../alerting/api/incidents.ts';
+import { type MaintenanceDeps, maintenanceService } from '../alerting/api/maintenance.ts';
 import { type OverviewDeps, overviewMethods } from '../alerting/api/project-overview.ts';
 import { auditService } from '../audit/api/audit.ts';
 import { type CiDeps, ciMethods } from '../ci/api/ci.ts';
@@ -46,6 +47,7 @@ import { AuditService } from '../gen/svc/audit/v1/audit_pb.ts';
 import { AutomationService } from '../gen/svc/iam/v1/automation_pb.ts';
 import { IngestService } from '../gen/svc/ingest/v1/ingest_pb.ts';
 import { AlertService } from '../gen/svc/monitoring/v1/alert_pb.ts';
+import { MaintenanceService } from '../gen/svc/monitoring/v1/maintenance_pb.ts';
 import { MonitoringService } from '../gen/svc/monitoring/v1/monitoring_pb.ts';
 import { policy } from '../gen/svc/options/v1/policy_pb.ts';
 import { ProjectService } from '../gen/svc/project/v1/project_pb.ts';
@@ -83,6 +85,7 @@ import { admitBodies } from './request-bodies.ts';
 export interface RpcDeps
   extends IdentityDeps,
     IncidentWatchDeps,
+    MaintenanceDeps,
     Pick<GateDeps, 'rotateCookie' | 'positions' | 'anonymousLimits'> {
   /** Called with the encoding of each body that does not unpack. */
   readonly noteBrokenBody: (encoding: string) => void;
@@ -135,6 +138,7 @@ export function rpcRoutes(deps: RpcDeps): (router: ConnectRouter) => void {
   return (router) => {
     register(router, MonitoringService, monitoringService(deps));
     register(router, AlertService, alertService(deps));
+    register(router, MaintenanceService, maintenanceService(deps));
     register(router, IngestService, ingestService(deps));
     register(router, AuditService, auditService(deps));
     register(router, AutomationService, automationService(deps));

@@ -3,6 +3,7 @@ import type { Clock } from '../../streams/platform/clock.ts';
 import type { Random } from '../../streams/platform/random.ts';
 import type { Stream } from '../../streams/platform/stream.ts';
 import type { Resolve } from '../delivery/notify/http/guarded-agent.ts';
+import type { ShownReport } from '../platform/health.ts';
 import type { Log } from '../platform/log.ts';
 import type { Settings } from '../platform/settings/settings.ts';
 
@@ -29,7 +30,9 @@ export interface RunningService {
   readonly signInUrl?: string | undefined;
   /** Resolves, with the fault, when the service cannot go on; never otherwise. */
   readonly fault: Promise<Error>;
-  /** Reads again what may change on disk: the certificate. Throws `ConfigError`, keeping the old. */
+  /** What `/readyz` of the operator says now. */
+  readonly readiness: () => ShownReport;
+  /** Reads again what may change on disk: the mapping of a fleet, the certificate. Throws `ConfigError`, keeping the old. */
   reload(): void;
   /** Resolves once everything acknowledged is safe and every part is closed. */
   stop(): Promise<void>;

@@ -13,10 +13,10 @@ import type { FastifyInstance } from 'fastify';
 import type { SamplePipeline } from '../../actors/alerting/evaluator/evaluator.ts';
 import { sampleFloor } from '../../actors/alerting/evaluator/sample-retention.ts';
 import { expandAlerting } from '../../actors/delivery/audience.ts';
-import { deliveriesSpec } from '../../actors/delivery/work-queue.ts';
+import { deliveriesSpec } from '../../actors/delivery/queues.ts';
 import { withRevocationBarrier } from '../../actors/identity/revocation-barrier.ts';
 import type { HostCounters } from '../../actors/platform/host/counters.ts';
-import { hasNewerRows } from '../../actors/platform/host/formats.ts';
+import { unfitShares } from '../../actors/platform/host/formats.ts';
 import { createHost, type RunningHost } from '../../actors/platform/host/host.ts';
 import { runTimers } from '../../actors/platform/host/timers.ts';
 import { ProjectLimitsReader } from '../../actors/platform/project-limits.ts';
@@ -27,7 +27,6 @@ import { machineDefinitions } from '../../machines/audit/registry.ts';
 import { type Clock, systemClock } from '../../streams/platform/clock.ts';
 import { eventsStream } from '../../streams/platform/commit/events.ts';
 import type { DueTimer } from '../../streams/platform/commit/projection.ts';
-import { SHARES, type Share } from '../../streams/platform/membership/roster.ts';
 import { pause } from '../../streams/platform/pause.ts';
 import { systemRandom } from '../../streams/platform/random.ts';
 import { openAdminServer } from '../admin/admin-server.ts';
@@ -43,6 +42,7 @@ import { recordingRoutes } from '../admin/recording-routes.ts';
 import { restoredRoutes } from '../admin/restored-routes.ts';
 import { snapshotRoutes } from '../admin/snapshot-routes.ts';
 import { streamRoutes } from '../admin/stream-routes.ts';
+import { createAlertingRules } from '../alerting/alerting-rules.ts';
 import { openAlerting } from '../alerting/open-alerting.ts';
 import { retentionPart, withAuditExport } from '../audit/open-audit.ts';
 import { openCi } from '../ci/open-ci.ts';
@@ -56,10 +56,12 @@ import { toDataFolderFault } from '../platform/data-folder.ts';
 import { ProjectLimitUse } from '../platform/gate/limit-use.ts';
 import { openProjectBounds, type ProjectBounds } from '../platform/gate/project-gate.ts';
 import {
+  addHealthGauges,
   createHealth,
   diskSpace,
   historyCheck,
   hostCheck,
+  operatorReport,
   partCheck,
   secretsCheck,
   streamCheck,
@@ -133,6 +135,7 @@ async function build(options: ServiceOptions, closers: Closers): Promise<Running
   closers.add('metrics', () => metrics.close());
   const health = createHealth({ clock, log });
   closers.add('health', () => health.close());
+  addHealthGauges(metrics, health);
   const base: RoomBase = { settings, log, clock, random, metrics, health, closers };
 
   watchPermissions(base);
@@ -153,7 +156,7 @@ async function build(options: ServiceOptions, closers: Closers): Promise<Running
   const { http } = api;
   rooms.start();
   admin?.add(identityRoutes({ ...api, host, publicUrl: http.baseUrl }));
-  admin?.add(collectorRoutes({ ...base, ...api, host }));
+  admin?.add(collectorRoutes({ ...base, ...api, ...rooms, host }));
   admin?.add(transitionRoutes(host));
   admin?.add(restoredRoutes(host));
   admin?.add(snapshotRoutes(rooms.snapshots));
@@ -178,7 +181,11 @@ async function build(options: ServiceOptions, closers: Closers): Promise<Running
     demoFile: demo?.path,
     signInUrl: demo?.signInUrl,
     fault: watchForFault(host, clock, closers),
-    reload: () => http.reloadCertificate(),
+    readiness: () => operatorReport(health.report()),
+    reload() {
+      collecting.reload();
+      http.reloadCertificate();
+    },
     stop: () => closers.closeAll(),
   };
 }
@@ -202,7 +209,12 @@ function openRooms(options: RoomOptions) {
   const { parts: vmParts, ...vms } = openVms({ ...options, projectLimits, lost });
   const intake = openIngest({ ...options, ...vms, projectLimits });
   const delivery = openDelivery({ ...options, publicUrl, resolve: ports.resolve });
-  const { parts: alertingParts, ...alerting } = openAlerting({ ...options, ...intake, lost });
+  const { parts: alertingParts, ...alerting } = openAlerting({
+    ...options,
+    ...vms,
+    ...intake,
+    lost,
+  });
   const limitUse = new ProjectLimitUse({
     ...options,
     ...vms,
@@ -244,19 +256,13 @@ function membershipPart(
         decided: evaluator.throughSequence(),
         floor: sampleFloor({ history, pipeline: evaluator }),
         heard: datacenters.ages(),
-        unfit: unfitShares(options),
+        unfit: unfitShares({ ...options, version: programVersion }),
       }));
       while (!evaluator.isCaughtUp() && !signal.aborted) await pause(clock, CAUGHT_UP_MS, signal);
       if (!signal.aborted) member.begin();
       await pause(clock, Number.POSITIVE_INFINITY, signal);
     },
   };
-}
-
-/** Shares with rows that this program is too old for; only where another version is, or was. */
-function unfitShares({ member, store }: RoomOptions): Share[] {
-  if (member.members().every(({ version }) => version === programVersion)) return [];
-  return SHARES.filter((share) => hasNewerRows(store, share));
 }
 
 /** Fires the timers of every machine. */
@@ -371,9 +377,11 @@ async function openApi(options: ApiOptions) {
     ...{ ...options, samples: options.evaluator.stored },
     key: options.deriveKey(SEQUENCE_PURPOSE),
   });
+  const alertingRules = createAlertingRules(options);
+  const { pending: pendingAlerts } = alertingRules;
   const rpc = {
     ...{ ...parts, ...keylessCi, destinations, anonymousLimits, positions },
-    ...{ ...openQueries(options), ruleReplays: openRuleReplays(options) },
+    ...{ ...openQueries({ ...options, pendingAlerts }), ruleReplays: openRuleReplays(options) },
     ...{ noteBrokenBody: countBrokenBodies(options.metrics) },
   };
   const dashboard = openDashboard({ ...options, ...identity });
@@ -388,7 +396,7 @@ async function openApi(options: ApiOptions) {
       await dashboard.addDashboardRoutes(app);
       addFastWriteSamples(app, rpc);
       addExportRoutes(app, { ...rpc, exporter, origin });
-      await addPromqlRoutes(app, { ...rpc, queries: rpc.promqlQueries });
+      await addPromqlRoutes(app, { ...rpc, alertingRules, queries: rpc.promqlQueries });
       const api = { ...rpc, publicUrl: origin, stopping: stopSignal(app) };
       await app.register(fastifyConnectPlugin, { ...connectOptions(api), routes: rpcRoutes(api) });
     },
@@ -434,6 +442,7 @@ export function superviseParts(base: RoomBase, parts: readonly Part[]): { start(
   closers.add('parts', () => supervision?.stop());
   const running = { health: () => supervision?.health() ?? [] };
   for (const { name } of parts) {
+    failures.inc({ part: name }, 0);
     health.watch({ kind: name }, partCheck(running, { name, essential: true }));
   }
   return {

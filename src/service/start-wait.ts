@@ -9,8 +9,10 @@ import { once } from 'node:events';
 import { createServer, type RequestListener, type Server } from 'node:http';
 import { createServer as createTlsServer } from 'node:https';
 import { pause } from '../../streams/platform/pause.ts';
+import { Refusal } from '../../streams/platform/refusal.ts';
 import { withoutLogins } from '../../streams/platform/shown-url.ts';
 import { StreamUnavailable } from '../../streams/platform/stream.ts';
+import { refusalBody } from '../platform/errors.ts';
 import { faulty, publicReport } from '../platform/health.ts';
 import { clientErrorListener } from '../platform/http/fallbacks.ts';
 import { ALIVE, READY } from '../platform/http/operations.ts';
@@ -149,8 +151,9 @@ class Wait implements StartWait {
       const headers = { 'content-type': 'application/json', 'cache-control': 'no-store' };
       return void response.writeHead(503, headers).end(JSON.stringify(report));
     }
-    const sentence = 'The service is starting and waits for its stream\n';
-    response.writeHead(503, { ...plain, 'retry-after': '5' }).end(sentence);
+    const refusal = new Refusal('NOT_READY', 'The service is starting and waits for its stream');
+    const headers = { 'content-type': 'application/json', 'cache-control': 'no-store' };
+    response.writeHead(503, { ...headers, 'retry-after': '5' }).end(refusalBody(refusal));
   };
 
   /** What comes of `acting` after the stop is nobody's: the process ends. */

@@ -11,7 +11,7 @@
  */
 import { hostname } from 'node:os';
 import { join } from 'node:path';
-import { deliveriesSpec } from '../../actors/delivery/work-queue.ts';
+import { deliveriesSpec } from '../../actors/delivery/queues.ts';
 import { SAMPLES_STREAM, samplesSpec } from '../../actors/telemetry/sample-log.ts';
 import {
   assertMadeFrom,
@@ -24,8 +24,11 @@ import { openEmbeddedStream } from '../../sqlite/platform/embedded-stream/embedd
 import { type FolderLock, lockFolder } from '../../sqlite/platform/lock-file.ts';
 import { openOnceStore } from '../../sqlite/platform/once-store.ts';
 import { assertSharedKey, sealedSpec } from '../../sqlite/platform/secrets/sealed-stream.ts';
-import { keyIdOf } from '../../sqlite/platform/secrets/secret-file.ts';
-import { openSecretStore, type SecretStore } from '../../sqlite/platform/secrets/secret-store.ts';
+import {
+  keyIdOf,
+  openSecretStore,
+  type SecretStore,
+} from '../../sqlite/platform/secrets/secret-store.ts';
 import { openSharedSecrets } from '../../sqlite/platform/secrets/shared-secrets.ts';
 import { HISTORY_FILE } from '../../sqlite/telemetry/history/history-file.ts';
 import { type History, openHistory } from '../../sqlite/telemetry/history/store/store.ts';
@@ -34,11 +37,11 @@ import { eventsStream } from '../../streams/platform/commit/events.ts';
 import type { JetStream } from '../../streams/platform/jetstream/jetstream-stream.ts';
 import { onceSpec, openStreamOnceStore } from '../../streams/platform/jetstream/once-store.ts';
 import type { StreamCopies } from '../../streams/platform/jetstream/stream-copies.ts';
-import type { Ownership } from '../../streams/platform/membership/membership.ts';
 import {
   joinCluster,
   type Membership,
   type MembershipOptions,
+  type Ownership,
   soleMember,
 } from '../../streams/platform/membership/membership.ts';
 import { clusterSpec } from '../../streams/platform/membership/roster.ts';

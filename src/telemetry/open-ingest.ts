@@ -1,7 +1,11 @@
 /** Opens ingest: from rows of any sender to entries of the sample log, within the limits. */
 import type { ProjectLimitsReader } from '../../actors/platform/project-limits.ts';
 import { ClockNotes } from '../../actors/telemetry/ingest/clock-notes.ts';
-import { countSamples, createIngest } from '../../actors/telemetry/ingest/ingest.ts';
+import {
+  CollectorReadings,
+  countSamples,
+  createIngest,
+} from '../../actors/telemetry/ingest/ingest.ts';
 import { IngestLimits, type IngestRates } from '../../actors/telemetry/ingest/ingest-limits.ts';
 import { PartitionWriter } from '../../actors/telemetry/sample-log.ts';
 import type { Datacenters } from '../../actors/vms/datacenters.ts';
@@ -37,10 +41,11 @@ export function openIngest(options: IngestOptions) {
     memory: history,
     onShortMemory: (rows) => refused.inc({ reason: 'TOO_MANY_REQUESTS' }, rows),
   });
-  const ingest = createIngest({
+  const readings = new CollectorReadings(clock);
+  const plain = createIngest({
     ...{ clock, writer, registry, limits: ingestLimits, rates, clocks },
     onRows: datacenters.reported,
     onSamples: countSamples({ samples, refused }),
   });
-  return { ingest, ingestLimits, clocks };
+  return { ingest: readings.noting(plain), ingestLimits, clocks, readings };
 }

@@ -9,7 +9,7 @@ import type { Membership } from '../../streams/platform/membership/membership.ts
 import { hashKey, mintSecret, parseSecret } from '../platform/keys.ts';
 import type { LostWork, RoomBase } from '../platform/room-base.ts';
 
-export interface VmsOptions extends Pick<RoomBase, 'settings' | 'clock' | 'random'> {
+export interface VmsOptions extends Pick<RoomBase, 'settings' | 'clock' | 'random' | 'metrics'> {
   readonly host: Host;
   readonly member: Pick<Membership, 'owns' | 'heardElsewhere'>;
   readonly projectLimits: ProjectLimitsReader;
@@ -28,6 +28,7 @@ export function openVms(options: VmsOptions) {
     silenceMs: SILENT_INTERVALS * settings.sampleIntervalSeconds * 1000,
     ...{ ownership: member, heardElsewhere: () => member.heardElsewhere() },
   });
+  addDatacenterGauges(options, datacenters);
   const registry = new VmRegistry({ host, clock, datacenter: settings.datacenter, limits });
   const enrolments = openEnrolments({ ...options, datacenters: settings.expandedDatacenters });
   const watch: Part = {
@@ -35,6 +36,36 @@ export function openVms(options: VmsOptions) {
     run: (signal) => datacenters.run([settings.datacenter], DATACENTER_CHECK_MS, signal),
   };
   return { registry, datacenters, enrolments, parts: [watch] };
+}
+
+/**
+ * Data centers as alert rules see them. One of which nothing has arrived since the start and within the
+ * sample log has no time: that it is stale is known from its row.
+ */
+export function addDatacenterGauges(
+  { metrics, clock }: Pick<RoomBase, 'metrics' | 'clock'>,
+  datacenters: Pick<Datacenters, 'ages' | 'states'>,
+): void {
+  metrics.gauge(
+    'svc_datacenter_last_reading_timestamp_seconds',
+    'When readings of the data center last arrived, at whichever member, Unix time',
+    ['datacenter'],
+    (gauge) => {
+      for (const [datacenter, agoMs] of Object.entries(datacenters.ages())) {
+        gauge.set({ datacenter }, Math.round(clock.now() - agoMs) / 1000);
+      }
+    },
+  );
+  metrics.gauge(
+    'svc_datacenter_stale',
+    '1 = no reading of the data center has arrived for three sampling intervals',
+    ['datacenter'],
+    (gauge) => {
+      for (const [datacenter, state] of datacenters.states()) {
+        gauge.set({ datacenter }, state === 'stale' ? 1 : 0);
+      }
+    },
+  );
 }
 
 /** @param options `datacenters`: those with expanded monitoring */

@@ -11,8 +11,12 @@
  * One entry a line. A row may also say `sequence`, `boot`, `vcpus`, `state` and `stateReason`.
  */
 import type { LivenessReport, LogEntry } from '../telemetry/entry.ts';
-import { type SampleBatch, VM_STATES, type VmState } from '../telemetry/samples/batch.ts';
-import { BatchBuilder } from '../telemetry/samples/builder.ts';
+import {
+  BatchBuilder,
+  type SampleBatch,
+  VM_STATES,
+  type VmState,
+} from '../telemetry/samples/batch.ts';
 
 /** First line of a recording. */
 export const RECORDING_HEADER = 'svc-recording 1';

@@ -8,6 +8,8 @@
  * `concatMap` alone would take as long as the fold.
  */
 import { isObservable, Observable, type OperatorFunction, Subject, type Subscription } from 'rxjs';
+import type { Clock } from './clock.ts';
+import { type PageReader, pagesOf } from './commit/page.ts';
 
 /**
  * Maps each value to a result, or to an observable of results. Results come in the order of the
@@ -85,6 +87,62 @@ export interface Pacer {
   isSpent(): boolean;
   /** Calls `resume` once in the next turn. @returns its cancellation */
   nextTurn(resume: () => void): () => void;
+}
+
+/** Work done in one turn before it yields, ms; no block may last 25 ms (API-31). */
+const SLICE_MS = 8;
+
+/** One for everything that shares a thread's turns: they have one slice between them. */
+export class TimeSlices implements Pacer {
+  readonly #clock: Clock;
+  #startedMs: number | undefined;
+
+  constructor(clock: Clock) {
+    this.#clock = clock;
+  }
+
+  /** True when the current turn's slice is used up. The first call in a turn starts the slice. */
+  isSpent(): boolean {
+    const now = this.#clock.elapsed();
+    if (this.#startedMs === undefined) {
+      this.#startedMs = now;
+      setImmediate(() => {
+        this.#startedMs = undefined;
+      });
+    }
+    return now - this.#startedMs >= SLICE_MS;
+  }
+
+  /** Resolves at once, or in a later turn when the slice of this one is used up. */
+  async yieldIfDue(): Promise<void> {
+    while (this.isSpent()) await nextTurn();
+  }
+
+  nextTurn(resume: () => void): () => void {
+    const immediate = setImmediate(resume);
+    return () => clearImmediate(immediate);
+  }
+}
+
+/**
+ * Every item of a list, each page read in a turn of its own: commits may be applied between two, so an
+ * item is as it was when its page was read.
+ */
+export async function* itemsInTurns<T>(
+  limit: number,
+  read: PageReader<T>,
+): AsyncGenerator<T, void, undefined> {
+  // Before the first one too: many short lists are as long as a large one.
+  await nextTurn();
+  for (const { items } of pagesOf(limit, read)) {
+    yield* items;
+    await nextTurn();
+  }
+}
+
+/** Resolves in the next turn of the event loop, after everything that already waits. */
+export function nextTurn(): Promise<void> {
+  return new Promise((resolve) => setImmediate(resolve));
 }
 
 /**

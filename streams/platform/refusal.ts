@@ -34,6 +34,10 @@ export const REFUSAL_REASONS = [
   'TOO_MANY_REQUESTS',
   'QUERY_TIMEOUT',
   'NOT_READY',
+  'UNKNOWN_PATH',
+  'METHOD_NOT_ALLOWED',
+  'UNSUPPORTED_MEDIA_TYPE',
+  'INTERNAL',
 ] as const;
 export type RefusalReason = (typeof REFUSAL_REASONS)[number];
 

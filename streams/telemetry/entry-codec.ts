@@ -8,10 +8,15 @@ import { Buffer } from 'node:buffer';
 import { constants, crc32, zstdCompressSync, zstdDecompressSync } from 'node:zlib';
 import { map, type OperatorFunction } from 'rxjs';
 import type { LivenessReport, LogEntry } from './entry.ts';
-import { type Layout, type SampleBatch, VM_STATES, type VmRef } from './samples/batch.ts';
+import {
+  type Layout,
+  type SampleBatch,
+  splitSeriesKey,
+  VM_STATES,
+  type VmRef,
+} from './samples/batch.ts';
 import { ByteReader, DamagedBytes, malformed } from './samples/byte-reader.ts';
 import { ByteWriter } from './samples/byte-writer.ts';
-import { splitSeriesKey } from './samples/series-key.ts';
 
 const BATCH = 1;
 const TICK = 2;

@@ -3,7 +3,9 @@
  * such a key can write then.
  */
 import { randomUUID } from 'node:crypto';
+import { create, toBinary } from '@bufbuild/protobuf';
 import t from 'tap';
+import { WriteSamplesRequestSchema } from '../../src/gen/svc/ingest/v1/ingest_pb.ts';
 import {
   dataFolder,
   type Program,
@@ -13,6 +15,7 @@ import {
 } from '../support/program.ts';
 
 const WRITE = 'ingest.v1.IngestService/WriteSamples';
+const RETIRE = 'ingest.v1.IngestService/RetireVms';
 const LIST = 'monitoring.v1.MonitoringService/ListVMMonitoring';
 
 const row = (vmName: string) => ({
@@ -22,8 +25,41 @@ const row = (vmName: string) => ({
 const writeAs = (program: Program, key: string, project: string, vms: readonly string[]) =>
   program.call(WRITE, { projectName: `projects/${project}`, rows: vms.map(row) }, key);
 
+/** Status of each call by a key made for `demo` and `shop` alone; `blog` exists, `nowhere` does not. */
+async function reachOfTwoProjects(
+  program: Program,
+  admin: (...words: string[]) => Promise<{ stdout: string; text: string }>,
+): Promise<Record<string, number>> {
+  for (const project of ['shop', 'blog']) {
+    await admin('project', 'create', project, '--owner', 'ada@example.com');
+  }
+  const both = ['--project', 'demo', '--project', 'shop'];
+  const made = await admin('collector-key', 'create', '--datacenter', 'DC-4', ...both, '--json');
+  const { key } = JSON.parse(made.stdout);
+  const found: Record<string, number> = {};
+  for (const project of ['shop', 'demo', 'blog', 'nowhere']) {
+    found[project] = (await writeAs(program, key, project, ['vm-fleet'])).status;
+  }
+  const bytes = toBinary(
+    WriteSamplesRequestSchema,
+    create(WriteSamplesRequestSchema, { projectName: 'projects/blog', rows: [] }),
+  );
+  const headers = { authorization: `Bearer ${key}`, 'content-type': 'application/proto' };
+  const url = `${program.demo.baseUrl}/svc.${WRITE}`;
+  const { status } = await fetch(url, { method: 'POST', headers, body: new Uint8Array(bytes) });
+  found['fast blog'] = status;
+  for (const project of ['shop', 'blog']) {
+    const about = { projectName: `projects/${project}`, requestId: randomUUID() };
+    const request = { ...about, vmNames: ['vm-other'] };
+    found[`retire ${project}`] = (await program.call(RETIRE, request, key)).status;
+  }
+  const asked = await program.call(LIST, { projectName: 'projects/shop' }, key);
+  found['list shop'] = asked.status;
+  return found;
+}
+
 t.test(
-  'a collector’s key is made, listed, used for its data center alone, and revoked',
+  'TEN-20: a collector’s key is made, listed, used for its data center and projects alone, and revoked',
   async (t) => {
     const folder = dataFolder(t);
     const program = await startProgram(t, folder, { SVC_COLLECT: 'none' });
@@ -90,9 +126,15 @@ t.test(
       );
     }
 
+    t.same(await reachOfTwoProjects(program, admin), {
+      ...{ shop: 200, demo: 200, blog: 403, nowhere: 403 },
+      ...{ 'fast blog': 403, 'retire shop': 200, 'retire blog': 403, 'list shop': 403 },
+    });
+
     const listed = await admin('collector-key', 'list', '--json');
     t.match(JSON.parse(listed.stdout), [
       { id, datacenter: 'DC-2', project: null, state: 'active', lastUsedMs: Number },
+      { datacenter: 'DC-4', project: null, projects: ['demo', 'shop'] },
       { datacenter: 'DC-3', project: 'demo', lastFour: demoKey.slice(-4) },
     ]);
     t.notMatch(listed.stdout, key);

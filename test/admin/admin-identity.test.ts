@@ -156,7 +156,14 @@ t.test('a key is revoked in an emergency, by name or id, whosever it is', async 
           capabilities: [],
           displayName: id,
         };
-        const unused = { hash: '', lastFour: '', createdBy: '', datacenter: null, vm: null };
+        const unused = {
+          hash: '',
+          lastFour: '',
+          createdBy: '',
+          datacenter: null,
+          projects: null,
+          vm: null,
+        };
         draft.start('credential', id, {
           at: draft.at,
           ...about,

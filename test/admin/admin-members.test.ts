@@ -56,8 +56,10 @@ t.test('two members share everything, and one that left is gone', needs(newest),
   const second = await start(t, folders[1], { SVC_NATS_URL: server.url, ...key });
   const seen = await until('both act, on shares of their own', async () => {
     const members = await membersOf(folders[0]);
-    const isShared = members.length === 2 && members.every(({ shares }) => shares > 0);
-    return isShared && members.every(({ address }) => address !== null) ? members : undefined;
+    const isReady = members.every(
+      ({ shares, address, lag }) => shares > 0 && address !== null && lag === 0,
+    );
+    return members.length === 2 && isReady ? members : undefined;
   });
   t.same(
     seen.map(({ isSelf, status, address, lag }) => ({ isSelf, status, address, lag })),
@@ -83,7 +85,7 @@ t.test('two members share everything, and one that left is gone', needs(newest),
     stdout,
     /^MEMBER +STATUS +ADDRESS +PROCESS +SHARES +APPLIED +LAG +CLOCK +VERSION +STARTED/,
   );
-  t.match(stdout, /^\w{6} \* +acting +http:\S+ +\S+:\d+ +65 \(_system\) +\d+ +0 +0\.0 s /m);
+  t.match(stdout, /^\w{6} \* +acting +http:\S+ +\S+:\d+ +65 \(_system\) +\d+ +\d+ +0\.0 s /m);
   t.match(stdout, /^\w{6} +gone +http:\S+ +\S+:\d+ +0 +\d+ +- +0\.0 s /m);
 });
 

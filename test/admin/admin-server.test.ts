@@ -1,4 +1,6 @@
-/** Requests on the admin socket: bounded, and JSON objects only. */
+/** Requests on the admin socket: bounded, JSON objects only, and of the service's own user. */
+import { execFileSync } from 'node:child_process';
+import { chmodSync } from 'node:fs';
 import { request } from 'node:http';
 import { join } from 'node:path';
 import t from 'tap';
@@ -22,4 +24,22 @@ t.test('what is sent to the socket is bounded, and has to be a JSON object', asy
   for (const bad of ['[]', '"x"', '{', `{"a":"${'x'.repeat(70_000)}"}`]) {
     t.equal(await post(bad), 400, bad.slice(0, 10));
   }
+});
+
+t.test('another user learns who may ask', async (t) => {
+  const { folder } = await startAdmin(t);
+  chmodSync(folder, 0);
+  t.teardown(() => chmodSync(folder, 0o700));
+  const client = new URL('../../src/admin/admin-client.ts', import.meta.url).href;
+  // In a process of its own, because root may do everything.
+  const script = `
+    const { askService } = await import(${JSON.stringify(client)});
+    if (process.getuid() === 0) process.setuid(65534);
+    await askService(${JSON.stringify(folder)}, '/v1/projects/list').catch((error) => {
+      process.stdout.write(error.message);
+    });`;
+  const said = execFileSync(process.execPath, ['--input-type=module', '-e', script], {
+    ...{ encoding: 'utf8', timeout: 10_000, stdio: ['ignore', 'pipe', 'ignore'] },
+  });
+  t.match(said, /^Only the user that the service runs as, and root, may ask the service on /);
 });

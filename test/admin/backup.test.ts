@@ -225,6 +225,11 @@ t.test('what a backup and a restore refuse', async (t) => {
     t.match(await into(backup), { code: 1, text: /holds a backup already/ });
     writeFileSync(join(root, 'file'), '');
     t.match(await into(join(root, 'file')), { code: 1, text: /was not made \((EEXIST|ENOTDIR)/ });
+    // Where nobody makes a folder, not even root.
+    const denied = await into('/sys/kernel/svc-backup');
+    t.match(denied, { code: 1, text: /the service writes it, as its own user.*below its data/ });
+    const below = await into(join(data, 'backups', 'one'));
+    t.equal(below.code, 0, below.text);
   });
 
   await t.test('a backup onto a full disk leaves nothing', needs('tmpfs mounts'), async (t) => {

@@ -9,7 +9,7 @@ import { setImmediate as nextTurn } from 'node:timers/promises';
 import Database from 'better-sqlite3';
 import t, { type Test } from 'tap';
 import { Deliverer } from '../../actors/delivery/deliverer.ts';
-import { deliveriesSpec } from '../../actors/delivery/work-queue.ts';
+import { deliveriesSpec } from '../../actors/delivery/queues.ts';
 import { runTimers } from '../../actors/platform/host/timers.ts';
 import { samplesSpec } from '../../actors/telemetry/sample-log.ts';
 import { tick } from '../../actors/telemetry/ticker.ts';

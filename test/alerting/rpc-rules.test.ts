@@ -69,7 +69,7 @@ const badSaves: readonly BadSave[] = [
   {
     name: 'an expected version of a rule that is not there',
     request: save({ expectedVersion: '3' }),
-    ...{ status: 409, reason: 'STALE_VERSION', message: /no such rule/ },
+    ...{ status: 404, reason: 'NOT_FOUND', message: /alert rule/ },
   },
   {
     name: 'another project',

@@ -5,8 +5,11 @@
 import t from 'tap';
 import type { IncidentBody, IncidentWindowBody } from '../../actors/alerting/incident.ts';
 import { retireInstances } from '../../actors/alerting/rule-instances.ts';
+import { keepRules } from '../../actors/alerting/rule-keeper.ts';
+import { validateRuleSpec } from '../../actors/alerting/rule-spec.ts';
 import { pastEntries } from '../../actors/telemetry/sample-log.ts';
 import { instanceIdOf } from '../../streams/alerting/evaluation/notification-diff.ts';
+import { soleOwner } from '../../streams/platform/membership/membership.ts';
 import {
   type AlertingWorld,
   by,
@@ -99,7 +102,7 @@ t.test('a save on an older version is refused with the current one', async (t) =
   const missing = { project: PROJECT, by, id: uuid(5), spec: ruleSpec() };
   await t.rejects(
     world.alerting.saveRule({ ...missing, request: freshRequest(), expectedVersion: '3' }),
-    stale('0'),
+    { name: 'Refusal', reason: 'NOT_FOUND' },
   );
   const deletion = { project: PROJECT, by, id: RULE };
   await t.rejects(
@@ -236,6 +239,37 @@ t.test('the last marker of a deleted rule is written by the next start', async (
   await world.until('it is not evaluated', () => evaluator.instances(PROJECT).length === 0);
 });
 
+t.test(
+  'a project that a member gets while it looks through others is looked at, too',
+  async (t) => {
+    const world = await openAlertingWorld(t);
+    await world.saveRule();
+    let isOwn = false;
+    let notify = () => {};
+    const ownership = {
+      ...soleOwner,
+      owns: () => isOwn,
+      onChange(listener: () => void) {
+        notify = listener;
+        return () => {};
+      },
+    };
+    // The lease is heard of while others are looked through.
+    const projects = () => {
+      queueMicrotask(() => {
+        if (isOwn) return;
+        isOwn = true;
+        notify();
+      });
+      return world.host.projects();
+    };
+    const host = { ...world.host, projects };
+    world.run((signal) => keepRules({ ...world, host, ownership }, signal));
+    await world.startEvaluator();
+    await world.until('it is applied', () => world.rule().value === 'active');
+  },
+);
+
 t.test('the incident says what decided it, and what the rule said then', async (t) => {
   const world = await evaluating(t);
   await saved(world, { operator: 'GREATER_THAN_OR_EQUAL', threshold: 95 });
@@ -322,4 +356,28 @@ t.test('what decided an incident is kept beside it, and no later commit carries 
   await world.until('all are retired', () => world.live('alertInstance').length === 0);
   t.ok(haveWindows(), 'with their windows');
   t.notOk(later.some((commit) => commit.includes('"window"')));
+});
+
+t.test('a runbook is text that can be shown and an http or https link', async (t) => {
+  const save = (more: { runbookText?: string; runbookUrl?: string }) =>
+    validateRuleSpec({
+      ...{ ...ruleSpec(), operator: 'GREATER_THAN', severity: 'WARNING', labels: {} },
+      ...{ recoveryThreshold: undefined, recoverySeconds: undefined },
+      ...{ runbookText: '', runbookUrl: '', ...more },
+    });
+  t.notOk('runbookText' in save({}) || 'runbookUrl' in save({}), 'none is absent');
+  const runbook = { runbookText: 'One.\nTwo.', runbookUrl: 'https://r.example.com/a?b=c#d' };
+  t.match(save(runbook), runbook);
+  for (const runbookText of ['x'.repeat(2_001), 'a\u202eb', 'a\u0000']) {
+    t.throws(() => save({ runbookText }), /runbookText/, JSON.stringify(runbookText.slice(0, 9)));
+  }
+  const links = [
+    'javascript:alert(1)',
+    'r.example.com',
+    'https://a b/',
+    'https://me:x@r.example.com',
+  ];
+  for (const runbookUrl of [...links, 'https://', `https://r/${'x'.repeat(500)}`]) {
+    t.throws(() => save({ runbookUrl }), /runbookUrl/, runbookUrl.slice(0, 30));
+  }
 });

@@ -7,7 +7,7 @@ import { readFileSync } from 'node:fs';
 import { gunzipSync } from 'node:zlib';
 import t from 'tap';
 import type { Edge, EvaluationRule, LogEntry } from '../../streams/telemetry/entry.ts';
-import { BatchBuilder } from '../../streams/telemetry/samples/builder.ts';
+import { BatchBuilder } from '../../streams/telemetry/samples/batch.ts';
 import { componentPath, needs } from '../support/components.ts';
 import { evaluateLog, logOf } from '../support/evaluation-log.ts';
 

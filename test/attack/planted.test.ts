@@ -31,6 +31,7 @@ function tenant(id: string): Tenant {
     ...{ Project: project, Member: thing('members'), Invitation: thing('invitations') },
     ...{ Vm: thing('vms'), AlertRule: thing('alertRules'), Incident: thing('incidents') },
     ...{ Destination: thing('destinations'), Delivery: thing('deliveries') },
+    MaintenanceWindow: thing('maintenanceWindows'),
     ...{ ServiceAccount: thing('serviceAccounts'), Key: thing('keys') },
     ...{ CiVerification: thing('ciVerifications'), CiConnection: thing('ciConnections') },
   };

@@ -15,6 +15,7 @@ import { AuditService } from '../../src/gen/svc/audit/v1/audit_pb.ts';
 import { AutomationService } from '../../src/gen/svc/iam/v1/automation_pb.ts';
 import { IngestService } from '../../src/gen/svc/ingest/v1/ingest_pb.ts';
 import { AlertService } from '../../src/gen/svc/monitoring/v1/alert_pb.ts';
+import { MaintenanceService } from '../../src/gen/svc/monitoring/v1/maintenance_pb.ts';
 import { MonitoringService } from '../../src/gen/svc/monitoring/v1/monitoring_pb.ts';
 import { type Policy, policy } from '../../src/gen/svc/options/v1/policy_pb.ts';
 import { ProjectService } from '../../src/gen/svc/project/v1/project_pb.ts';
@@ -22,7 +23,7 @@ import type { Names, Tenant } from './tenants.ts';
 
 const SERVICES: readonly DescService[] = [
   ...[MonitoringService, AlertService, IngestService, AuditService],
-  ...[AutomationService, ProjectService],
+  ...[AutomationService, ProjectService, MaintenanceService],
 ];
 
 export interface AttackedMethod {
@@ -137,6 +138,7 @@ const NOUN_WORDS: Readonly<Record<keyof Names, string>> = {
   AlertRule: 'AlertRule',
   Incident: 'Incident',
   Delivery: 'Delivery',
+  MaintenanceWindow: 'MaintenanceWindow',
   Invitation: 'Invitation',
   Destination: 'Destination',
   Member: 'Member',

@@ -38,6 +38,7 @@ export type Noun =
   | 'Incident'
   | 'Destination'
   | 'Delivery'
+  | 'MaintenanceWindow'
   | 'ServiceAccount'
   | 'Key'
   | 'CiVerification'
@@ -127,6 +128,7 @@ export async function createTenant(target: Target, id: string): Promise<Tenant> 
   const { owner } = people;
   const keys = await createKeys(target, api, { id, project, canary, people });
   const alerting = await createAlerting(target, api, { project, canary, keys });
+  const window = await planWindow(api, { project, canary }, owner.headers);
   const ci = await createCi(target, api, {
     project,
     canary,
@@ -145,6 +147,7 @@ export async function createTenant(target: Target, id: string): Promise<Tenant> 
     ...{ AlertRule: alerting.rule, Incident: alerting.incident, Delivery: alerting.delivery },
     ...{
       Destination: alerting.destination,
+      MaintenanceWindow: window,
       CiVerification: ci.verification,
       CiConnection: ci.connection,
     },
@@ -244,6 +247,24 @@ async function createKeys(
     },
     ...{ collector: String(collector.key), vm: agent.key as string },
   };
+}
+
+/** A maintenance window of next month: nothing is silent now. */
+async function planWindow(
+  api: Api,
+  { project, canary }: Base,
+  owner: readonly Header[],
+): Promise<string> {
+  const fromUnix = Math.floor(Date.now() / 1000) + 30 * 86_400;
+  const { name } = await api.change(
+    'monitoring.v1.MaintenanceService/CreateMaintenanceWindow',
+    {
+      ...{ projectName: project, note: `${canary} disks` },
+      ...{ fromUnix: String(fromUnix), untilUnix: String(fromUnix + 3_600) },
+    },
+    owner,
+  );
+  return name;
 }
 
 async function createAlerting(

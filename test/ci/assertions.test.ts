@@ -188,7 +188,7 @@ t.test('a forged signature is refused, however it was made', async (t) => {
     ],
     'another key, in the header': [
       'BAD_SIGNATURE',
-      await forged('RS256', forger.privateKey, { jwk: publicJwk, jku: platform.issuer.keysUrl }),
+      await forged('RS256', forger.privateKey, { jwk: publicJwk, jku: platform.keysUrl }),
     ],
     'another key, under another kid': [
       'UNKNOWN_KEY',

@@ -32,7 +32,7 @@ const notReady = { name: 'Refusal', reason: 'NOT_READY' };
 t.test('the setting names public issuers, and one’s own by kind and address', async (t) => {
   const github = {
     ...{ name: 'github', kind: 'github', url: 'https://token.actions.githubusercontent.com' },
-    keysUrl: 'https://token.actions.githubusercontent.com/.well-known/jwks',
+    keysUrl: undefined,
   };
   t.same(ciIssuers.parse('github'), [github]);
   t.same(ciIssuers.parse('none'), []);
@@ -42,16 +42,18 @@ t.test('the setting names public issuers, and one’s own by kind and address', 
     'circle=circleci@https://oidc.circleci.com/org/1a2b,local=github@http://127.0.0.1:9000,' +
     'far=gitlab@https://git.example;keys=https://keys.example/git';
   t.same(
-    ciIssuers.parse(list).map(({ name, kind, keysUrl }) => `${name} ${kind} ${keysUrl}`),
+    ciIssuers
+      .parse(list)
+      .map((one) => `${one.name} ${one.kind} ${one.url} ${one.keysUrl ?? ''}`.trim()),
     [
-      `github github ${github.keysUrl}`,
-      'gitlab gitlab https://gitlab.com/oauth/discovery/keys',
-      'buildkite buildkite https://agent.buildkite.com/.well-known/jwks',
-      'ghes github https://ghe.example/_services/token/.well-known/jwks',
-      'lab gitlab https://git.example:8443/oauth/discovery/keys',
-      'circle circleci https://oidc.circleci.com/org/1a2b/.well-known/jwks-pub.json',
-      'local github http://127.0.0.1:9000/.well-known/jwks',
-      'far gitlab https://keys.example/git',
+      `github github ${github.url}`,
+      'gitlab gitlab https://gitlab.com',
+      'buildkite buildkite https://agent.buildkite.com',
+      'ghes github https://ghe.example/_services/token',
+      'lab gitlab https://git.example:8443',
+      'circle circleci https://oidc.circleci.com/org/1a2b',
+      'local github http://127.0.0.1:9000',
+      'far gitlab https://git.example https://keys.example/git',
     ],
   );
 });
@@ -102,22 +104,53 @@ async function overHttp(t: Test) {
     await fetcher.close();
     await platform.close();
   });
-  const read = (signal = AbortSignal.timeout(10_000)) =>
-    fetcher.fetch(platform.issuer.keysUrl, signal);
-  return { platform, read };
+  const read = (signal = AbortSignal.timeout(10_000)) => fetcher.fetch(platform.issuer, signal);
+  return { platform, fetcher, read };
 }
 
-t.test('keys are read from the pinned address, and nowhere else', async (t) => {
+t.test('keys are read where the issuer says, and no redirect is followed', async (t) => {
   const { platform, read } = await overHttp(t);
   t.equal(await read(), await platform.fetchKeys());
   const elsewhere = await startCiIssuer();
   t.teardown(() => elsewhere.close());
-  const headers = { location: elsewhere.issuer.keysUrl };
+  const headers = { location: elsewhere.keysUrl };
   for (const status of [301, 302, 303, 307, 308]) {
     platform.keySet.next.push({ kind: 'status', status, headers });
     await t.rejects(read(), { message: new RegExp(`answered ${status}$`) });
   }
   t.equal(elsewhere.keySet.requests, 0, 'no redirect is followed');
+});
+
+t.test('the discovery document says where the keys are, on the host of its issuer', async (t) => {
+  const { platform, fetcher, read } = await overHttp(t);
+  const { url, keysUrl, discovery } = platform;
+  const says = (document: unknown) => {
+    discovery.document = () => JSON.stringify(document);
+  };
+  for (const jwks_uri of [undefined, 7, '/keys', '']) {
+    says({ issuer: url, jwks_uri });
+    await t.rejects(read(), /names no jwks_uri/, String(jwks_uri));
+  }
+  for (const issuer of ['', `${url}/`, 'https://other.example']) {
+    says({ issuer, jwks_uri: keysUrl });
+    await t.rejects(read(), /of another issuer/, issuer);
+  }
+  const elsewhere = await startCiIssuer();
+  t.teardown(() => elsewhere.close());
+  says({ issuer: url, jwks_uri: elsewhere.keysUrl });
+  await t.rejects(read(), /names keys on 127\.0\.0\.1:\d+.*;keys=/);
+  says(null);
+  await t.rejects(read(), /of another issuer/);
+  t.equal(elsewhere.keySet.requests, 0);
+  t.equal(platform.keySet.requests, 0);
+  discovery.behaviour = { kind: 'status', status: 404 };
+  await t.rejects(read(), /openid-configuration answered 404$/);
+  const named = { url, keysUrl: elsewhere.keysUrl };
+  t.equal(
+    await fetcher.fetch(named, AbortSignal.timeout(10_000)),
+    await elsewhere.fetchKeys(),
+    'an operator may name keys on another host',
+  );
 });
 
 t.test('an answer that is too large, or not to the point, is given up', async (t) => {
@@ -231,7 +264,7 @@ t.test('over HTTP: what an issuer states ends trust, and what fails ends none', 
   const whole = await platform.fetchKeys();
   const failures: readonly Behaviour[] = [
     { kind: 'status', status: 503, body: '{"keys":[]}' },
-    { kind: 'status', status: 302, headers: { location: platform.issuer.keysUrl } },
+    { kind: 'status', status: 302, headers: { location: platform.keysUrl } },
     { kind: 'reset' },
     said('{}'),
     said('{"keys":"x"}'),

@@ -17,8 +17,15 @@ t.test('svc audit list', async (t) => {
   await t.test('what was done is listed, newest first, with who did it', async (t) => {
     const { code, stdout, stderr } = await list();
     t.equal(code, 0, stderr);
-    t.match(stdout, /^time +by +machine +instance +event +from → to +request id\n/);
-    t.match(stdout, /people\/\w+ \(owner@example\.test\) +ciConnection +\w+ +xstate\.init +- → /);
+    t.match(stdout, /^time +who +did\n/);
+    t.match(stdout, /owner@example\.test +created the CI connection /);
+    t.match(stdout, /owner@example\.test +approved the CI verification /);
+    t.match(stdout, /owner@example\.test +created the service account /);
+    t.notMatch(stdout, /xstate|proofSubmitted|→ active/, 'sentences, and no step of a machine');
+    const steps = (await list('--steps')).stdout;
+    t.match(steps, /^time +by +machine +instance +event +from → to +request id\n/);
+    t.match(steps, /people\/\w+ \(owner@example\.test\) +ciConnection +\w+ +xstate\.init +- → /);
+    t.match(steps, /ciVerification +\w+ +proofSubmitted /, 'steps that nobody caused, on request');
     const { transitions } = (await list('--json', '--limit', '3')).json;
     t.equal(transitions.length, 3);
     const times = transitions.map(({ atUnixMs }: { atUnixMs: string }) => Number(atUnixMs));
@@ -40,10 +47,40 @@ t.test('svc audit list', async (t) => {
       t.same(await machines('--instance', name), [`serviceAccount ${id}`], name);
     }
     t.match(await machines('--machine', 'membership', '--project', 'acme'), [/^membership /]);
-    t.match((await list('--instance', 'vms/none')).stdout, /^There are no matching transitions\n$/);
+    t.match((await list('--instance', 'vms/none')).stdout, /^There are no matching acts\n$/);
     t.match(await list('--instance', id), { code: 2, stderr: /lacks the collection/ });
     t.match(await list('--limit', '0'), { code: 2, stderr: /--limit is a whole number, 1 to/ });
     t.match(await list('--machine', 'nothing'), { code: 4, stderr: /There is no machine/ });
+  });
+
+  await t.test('a changed role is shown with the role before', async (t) => {
+    const { stdout: input } = await svc([
+      'members',
+      'invite',
+      'bob@example.test',
+      '--role',
+      'VIEWER',
+    ]);
+    await svc(['login', '--link', '-'], { as: 'bob', input });
+    const { members } = (await svc(['members', 'list', '--json'])).json;
+    const bob = members.find(({ role }: { role: string }) => role === 'VIEWER');
+    for (const role of ['EDITOR', 'OWNER'])
+      await svc(['members', 'role', bob.name, '--role', role]);
+    await svc(['members', 'remove', bob.name]);
+    const lines = (await list('--limit', '7')).stdout.split('\n').slice(1);
+    const name = bob.displayName || bob.email;
+    const did = [
+      `removed ${name} from the project`,
+      `changed the role of ${name}: EDITOR → OWNER`,
+      `changed the role of ${name}: VIEWER → EDITOR`,
+      'joined the project as VIEWER',
+      'invited bob@example.test as VIEWER',
+    ];
+    for (const sentence of did)
+      t.ok(
+        lines.some((line) => line.endsWith(sentence)),
+        sentence,
+      );
   });
 
   await t.test('a refused job is found by its correlation id', async (t) => {

@@ -268,32 +268,40 @@ t.test('svc auth ci', async (t) => {
   });
 });
 
-t.test('the action installs itself without the right to ask for identity tokens', async (t) => {
+t.test('the composite action exchanges with one bundled file, and installs nothing', async (t) => {
+  const world = await startCliWorld(t);
+  const { env } = await trustWorkflow(world, await prepareAccount(world));
   const root = fileURLToPath(new URL('../..', import.meta.url));
-  // In npm's place: prints what an install script would see, and leaves a program that does.
-  const npm = `#!/bin/bash
-echo "npm $1 sees $(compgen -e | tr '\\n' ' ')"
-mkdir "$3/bin" "$3/node_modules"
-echo 'process.stdout.write("svc sees " + Object.keys(process.env).join(" ") + "\\n")' > "$3/bin/svc.js"
-`;
-  const action = readFileSync(join(root, 'action.yml'), 'utf8');
-  const checkout = t.testdir({ 'action.yml': action, tools: { npm } });
+  // All that a runner has of it: two files, and a Node. In npm's place: says that it was called.
+  const checkout = t.testdir({
+    'action.yml': readFileSync(join(root, 'action.yml'), 'utf8'),
+    action: { 'exchange.cjs': readFileSync(join(root, 'action/exchange.cjs'), 'utf8') },
+    tools: { npm: '#!/bin/bash\necho npm was called\n' },
+  });
   const tools = join(checkout, 'tools');
   chmodSync(join(tools, 'npm'), 0o755);
   symlinkSync(process.execPath, join(tools, 'node'));
-  const workflow = {
-    permissions: { 'id-token': 'write' },
-    jobs: { one: { steps: [{ uses: 'action@1', with: { run: 'true' } }] } },
+  const run = async (script: string) => {
+    const inputs = { trust: env.SVC_TRUST, audience: env.SVC_AUDIENCE, endpoint: world.endpoint };
+    const step = { uses: 'action@1', with: { ...inputs, run: script } };
+    const workflow = { permissions: { 'id-token': 'write' }, jobs: { one: { steps: [step] } } };
+    return runWorkflow(JSON.stringify(workflow), {
+      ...{ secrets: {}, variables: {}, actions: { action: checkout }, tokenEnvironment: env },
+      PATH: `${tools}:/usr/bin:/bin`,
+    });
   };
-  const right = 'ACTIONS_ID_TOKEN_REQUEST';
-  const job = await runWorkflow(JSON.stringify(workflow), {
-    ...{ secrets: {}, variables: {}, actions: { action: checkout } },
-    tokenEnvironment: { [`${right}_URL`]: 'https://x', [`${right}_TOKEN`]: 'x' },
-    PATH: `${tools}:/usr/bin:/bin`,
-  });
+  const query = '$SVC_ENDPOINT/v1/monitoring/projects/$SVC_PROJECT/promql/api/v1/labels';
+  const job = await run(
+    `printf 'header = "Authorization: Bearer %s"\\n' "$SVC_API_KEY" | curl -sS -K - "${query}"; ` +
+      'echo; echo "sees $(compgen -e | tr "\\n" " ")"',
+  );
   t.ok(job.ok, job.log);
-  const seenBy = (who: string) => new RegExp(`^${who} sees (.*)$`, 'm').exec(job.log)?.[1] ?? '';
-  t.match(seenBy('npm ci'), 'GITHUB_ACTIONS');
-  t.notMatch(seenBy('npm ci'), right);
-  t.match(seenBy('svc'), right, 'what the action itself runs has it');
+  t.match(job.log, '"status":"success"', 'the token reads its project');
+  t.notMatch(job.log, 'npm was called');
+  const seen = /^sees (.*)$/m.exec(job.log)?.[1] ?? '';
+  t.match(seen, 'SVC_API_KEY');
+  t.notMatch(seen, 'ACTIONS_ID_TOKEN_REQUEST', 'the script has no right to ask for another');
+  const without = await run('svc monitoring vms');
+  t.notOk(without.ok);
+  t.match(without.log, /svc is not installed here: name its bin\/svc.js in the action's input svc/);
 });

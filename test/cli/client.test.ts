@@ -30,8 +30,8 @@ t.test('client commands', async (t) => {
       [['monitoring', 'vms', '--timeout', 'soon'], /--timeout is a duration such as 90s/],
       [['monitoring', 'vms', '--project', 'a b'], /"a b" is not a project/],
       [['monitoring', 'query'], /VM is missing/],
-      [['monitoring', 'query', 'v', '--start', 'noon'], /--start is a time such as 2026-/],
-      [['alerts', 'incidents', '--state', 'OPEN'], /--state is one of FIRING, RECOVERED, RETIRED/],
+      [['monitoring', 'query', 'v', '--start', 'noon'], /--start is a time such as 08:00, 2026-/],
+      [['incidents', 'list', '--state', 'OPEN'], /--state is one of FIRING, RECOVERED, RETIRED/],
       [['service-accounts', 'create', '--name', 'x'], /either --template or --capability/],
       [['keys', 'revoke', 'svc_sk_x_y'], /never by its secret$/m],
     ];
@@ -158,21 +158,41 @@ t.test('client commands', async (t) => {
 
 async function completion(t: Test, world: CliWorld) {
   const script = (await world.svc(['completion', 'bash'])).stdout;
-  const complete = (...words: string[]): string[] => {
+  const completeIn = (path: string | undefined, ...words: string[]): string[] => {
     const program = `${script}
 COMP_WORDS=(svc "$@"); COMP_CWORD=$#; _svc; printf '%s\\n' "\${COMPREPLY[@]}"`;
     const text = execFileSync('bash', ['--norc', '-c', program, 'bash', ...words], {
-      encoding: 'utf8',
+      ...{ encoding: 'utf8', env: { ...process.env, PATH: path } },
     });
     return text.split('\n').filter((word) => word !== '');
   };
+  const complete = (...words: string[]) => completeIn(process.env.PATH, ...words);
   await t.test('bash completes commands, actions, options and choices', async (t) => {
     t.strictSame(complete('ke'), ['keys']);
     t.strictSame(complete('keys', 'r'), ['rotate', 'revoke']);
     t.strictSame(complete('keys', 'create', '--li'), ['--lifetime']);
-    t.strictSame(complete('alerts', 'incidents', '--state', 'R'), ['RECOVERED', 'RETIRED']);
+    t.strictSame(complete('incidents', 'list', '--state', 'R'), ['RECOVERED', 'RETIRED']);
     t.strictSame(complete('login', '--li'), ['--link']);
     t.strictSame(complete('help', 'tru'), ['trusts']);
+  });
+  await t.test('bash offers the names of things, as the service has them', async (t) => {
+    const folder = join(world.folder, 'bin');
+    mkdirSync(folder);
+    // What the script would start, with what it was started with.
+    const asked = join(folder, 'asked');
+    const text = `#!/bin/sh\necho "$@" >> ${asked}\nprintf 'Night pager\\nNight shift\\n'\n`;
+    writeFileSync(join(folder, 'svc'), text, { mode: 0o755 });
+    const path = `${folder}:${process.env.PATH}`;
+    const both = ['Night pager', 'Night shift'];
+    t.strictSame(completeIn(path, 'destinations', 'show', 'Nig'), both);
+    t.strictSame(completeIn(path, 'alerts', 'save', '--destination', 'Night\\ p'), both);
+    t.strictSame(completeIn(path, 'incidents', 'ack', 'a', '--project', 'acme', "'Ni"), both);
+    t.same(readFileSync(asked, 'utf8').trim().split('\n'), [
+      'completion names destinations Nig --timeout 3s',
+      'completion names destinations Night p --timeout 3s',
+      'completion names incidents Ni --project acme --timeout 3s',
+    ]);
+    t.strictSame(completeIn(path, 'destinations', 'show', '--pro'), ['--project']);
   });
   await t.test('every script knows every action, and an unknown shell is refused', async (t) => {
     for (const shell of ['bash', 'zsh', 'fish']) {

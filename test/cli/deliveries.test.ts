@@ -53,7 +53,7 @@ t.test('svc deliveries', async (t) => {
   await t.test('the list says how far each is, and is narrowed', async (t) => {
     const hook = destination.name.slice(destination.name.lastIndexOf('/') + 1);
     const list = await svc('deliveries', 'list', '--destination', hook);
-    const row = `^${id} +FIRING +WAITING +Memory +vm-1 +${hook} +- +\\S+ +1 +\\S+`;
+    const row = `^\\S+ +Memory +vm-1 +FIRING +WAITING +Pager +- +1 +\\S+ +${id}$`;
     t.match(list.stdout, new RegExp(row, 'm'));
     const none = await svc('deliveries', 'list', '--incident', 'inc_none');
     t.equal(none.stdout, 'There are no matching deliveries\n');

@@ -47,7 +47,7 @@ t.test('svc destinations', async (t) => {
       hook = idOf(ran);
       t.match(
         (await svc('list')).stdout,
-        new RegExp(`^${hook} +Pager +webhook +127.0.0.1:\\d+ …hook +ACTIVE`, 'm'),
+        new RegExp(`^Pager +webhook +127.0.0.1:\\d+ …hook +ACTIVE .*${hook}$`, 'm'),
       );
     },
   );
@@ -90,6 +90,17 @@ t.test('svc destinations', async (t) => {
     t.match(await svc('resume', hook), { code: 1, stderr: /INVALID_STATE: It is not paused/ });
   });
 
+  await t.test('how long it waits for further incidents is shown, and changed', async (t) => {
+    t.match((await svc('show', hook)).stdout, /^waits +no: a message for each incident$/m);
+    const changed = await svc('update', hook, '--group-wait', '1m');
+    t.match(changed.stdout, /^waits +60 s for further incidents of the rule$/m, changed.stderr);
+    t.match(await svc('update', hook, '--group-wait', '6m'), {
+      code: 1,
+      stderr: /groupWaitSeconds/,
+    });
+    t.equal((await svc('update', hook, '--group-wait', '0')).code, 0);
+  });
+
   await t.test('since when it fails is shown until an attempt is accepted', async (t) => {
     const shown = async () => (await svc('show', hook)).stdout;
     t.notMatch(await shown(), /failing since/);
@@ -98,7 +109,7 @@ t.test('svc destinations', async (t) => {
     await until('it fails', async () => /^failing since +\d{4}-/m.test(await shown()) || undefined);
     t.match(await shown(), /^last delivery +WAITING \d{4}-/m);
     t.match(await shown(), /^last error +\S+/m);
-    t.match((await svc('list')).stdout, /WAITING \d{4}-/, 'with each destination of the list');
+    t.match((await svc('list')).stdout, /WAITING +\d{4}-/, 'with each destination of the list');
     receiver.answer(204);
     await svc('test', hook);
     await until('it works', async () => !/failing since/.test(await shown()) || undefined);

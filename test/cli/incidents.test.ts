@@ -1,5 +1,5 @@
 /**
- * The actions of `svc alerts` about one incident, against the whole service: a rule that fires on
+ * `svc incidents`, against the whole service: a rule that fires on
  * stored readings, and a person who looks at it and acts. And the window's chart by itself.
  */
 import t from 'tap';
@@ -7,7 +7,7 @@ import { windowChart } from '../../src/cli/monitoring/window-chart.ts';
 import { startCliWorld, writeReadings } from '../support/cli-against-service.ts';
 import { until } from '../support/program.ts';
 
-t.test('svc alerts show, explain, ack, snooze, unsnooze', async (t) => {
+t.test('svc incidents show, explain, ack, snooze, unsnooze', async (t) => {
   const world = await startCliWorld(t);
   const login = await world.svc(['login', '--link', '-'], { input: world.demo.signInUrl ?? '' });
   t.equal(login.code, 0, login.stderr);
@@ -18,15 +18,20 @@ t.test('svc alerts show, explain, ack, snooze, unsnooze', async (t) => {
     agos.map((ago, index) => ({ at: now - ago, memory: 10 + index, index })),
   );
   const env = { SVC_PROJECT: 'demo' };
-  const svc = (...args: string[]) => world.svc(['alerts', ...args], { env });
+  const svc = (...args: string[]) => world.svc(['incidents', ...args], { env });
   const rule = ['--name', 'Memory', '--metric', 'memory_used_bytes', '--severity', 'CRITICAL'];
   const condition = ['--operator', 'GREATER_THAN', '--threshold', '5', '--for', '90s'];
   // As is left of a template whose threshold was lowered: what breaches never recovers.
   condition.push('--recovery-threshold', '80', '--recovery-for', '2m');
-  const saved = await svc('save', ...rule, ...condition, '--all-vms');
+  const link = 'https://runbooks.example.com/memory';
+  const runbook = ['--runbook', 'Restart it.', '--runbook-url', link, '--label', 'team=web'];
+  const saved = await world.svc(
+    ['alerts', 'save', ...rule, ...condition, ...runbook, '--all-vms'],
+    { env },
+  );
   t.equal(saved.code, 0, saved.stderr);
   const incident = await until('it fires', async () => {
-    const { incidents } = (await svc('incidents', '--json')).json;
+    const { incidents } = (await svc('list', '--json')).json;
     return incidents[0] as { name: string } | undefined;
   });
   const id = incident.name.slice(incident.name.lastIndexOf('/') + 1);
@@ -37,6 +42,8 @@ t.test('svc alerts show, explain, ack, snooze, unsnooze', async (t) => {
     t.match(stdout, /^state +FIRING$/m);
     t.match(stdout, /^condition +memory_used_bytes above 5 B for 90 s$/m);
     t.match(stdout, /^data +OBSERVED$/m);
+    t.match(stdout, /^runbook +Restart it\.\nrunbook link +https:\S+\/memory$/m);
+    t.match(stdout, /^labels +\{?team="?web/m);
     t.match(stdout, /^time +what +by +fields$/m);
     t.match(stdout, / sustained +evaluator +Fired: memory_used_bytes above 5 B for 90 s, since /);
     t.match(stdout, / sustained .* value=\S+/, 'and the fields of each step');
@@ -63,7 +70,7 @@ t.test('svc alerts show, explain, ack, snooze, unsnooze', async (t) => {
     t.equal(code, 0, stderr);
     t.match(stderr, /^Acknowledging \S+ \(request \S+\)$/m);
     t.match(stdout, /^attention +acknowledged by people\/\S+: on it$/m);
-    t.match((await svc('incidents')).stdout, /acknowledged by people\/\S+: on it/);
+    t.match((await svc('list')).stdout, /acknowledged by people\/\S+: on it/);
   });
   await t.test('snooze asks for silence, unsnooze ends it', async (t) => {
     const snoozed = await svc('snooze', id, '--for', '2h');
@@ -77,13 +84,13 @@ t.test('svc alerts show, explain, ack, snooze, unsnooze', async (t) => {
   });
   await t.test('a key may read, and not act', async (t) => {
     const key = { ...env, SVC_API_KEY: world.demo.apiKey };
-    const asKey = (...args: string[]) => world.svc(['alerts', ...args], { as: 'nobody', env: key });
+    const asKey = (...args: string[]) =>
+      world.svc(['incidents', ...args], { as: 'nobody', env: key });
     t.match(await asKey('show', id), { code: 0, stdout: / human +Somebody acknowledged it/ });
     t.not((await asKey('ack', id)).code, 0);
   });
   await t.test('several are acknowledged or snoozed at once, each with its result', async (t) => {
-    const both = ['--incident', id, '--incident', 'inc_none'];
-    const done = await svc('ack-several', ...both, '--note', 'ours');
+    const done = await svc('ack', id, 'inc_none', '--note', 'ours');
     t.equal(done.code, 1, 'one of them is not there');
     t.match(done.stdout, new RegExp(`^${id} +done`, 'm'));
     t.match(done.stdout, /^inc_none +NOT_FOUND +\S/m);
@@ -92,10 +99,10 @@ t.test('svc alerts show, explain, ack, snooze, unsnooze', async (t) => {
       /acknowledged by people\/\S+: on it/,
       'the first stays',
     );
-    const snoozed = await svc('snooze-several', '--incident', id, '--for', '1h', '--json');
-    t.match(snoozed, { code: 0, json: { results: [{ name: incident.name, errorReason: '' }] } });
-    t.match(await svc('ack-several'), { code: 2, stderr: /--incident is missing/ });
-    const list = async (...filter: string[]) => (await svc('incidents', ...filter, '--json')).json;
+    const snoozed = await svc('snooze', id, 'Memory', '--for', '1h', '--json');
+    t.match(snoozed, { code: 0, json: { name: incident.name } }, 'twice the same one');
+    t.match(await svc('ack'), { code: 2, stderr: /INCIDENT is missing/ });
+    const list = async (...filter: string[]) => (await svc('list', ...filter, '--json')).json;
     t.match(await list('--severity', 'CRITICAL'), { incidents: [{ name: incident.name }] });
     t.same((await list('--severity', 'INFO')).incidents, []);
     t.same((await list('--attention')).incidents, [], 'it is snoozed');

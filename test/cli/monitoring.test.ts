@@ -29,7 +29,7 @@ t.test('svc monitoring', async (t) => {
     const ran = await svc('monitoring', 'vms');
     t.match(
       ran.stdout,
-      /^vm-1 +One +UNKNOWN +DC-1 +2 +STALE +\d{4}-\S+ +- +-$|^vm-1 +One .* - +-$/m,
+      /^One +UNKNOWN +DC-1 +2 +STALE +\d{4}-\S+ +- +- +vm-1$|^One .* - +- +vm-1$/m,
     );
     t.notMatch(ran.stdout, / 0\.0/);
     const [vm] = (await svc('monitoring', 'vms', '--json')).json.vms;

@@ -18,6 +18,7 @@ const NOT_HERE = new Set([
   // Answered, and not read of a request.
   ...['destination.pausedReason', 'destination.host', 'destination.lastFour'],
   ...['destination.lastDelivery.name', 'destination.lastDelivery.error'],
+  'destination.lastError.error',
   // What a guest says it runs, for later versions.
   'system',
   // Read by what reads the address of an invitation, where there is a mail server.
@@ -42,6 +43,8 @@ const named = (collection: string, more: object) => ({
 /** A request of the method that is sound but for this text. */
 const REQUESTS: Readonly<Record<string, (text: string) => object>> = {
   'SaveAlertRule spec.displayName': (displayName) => save({ displayName }),
+  'SaveAlertRule spec.runbookText': (runbookText) => save({ runbookText }),
+  'SaveAlertRule spec.runbookUrl': (text) => save({ runbookUrl: `https://example.com/${text}` }),
   'SaveAlertRule spec.labels': (value) => save({ labels: { team: value } }),
   'AcknowledgeIncident note': (note) => named('incidents', { note }),
   'AcknowledgeIncidents note': (note) => ({
@@ -114,7 +117,7 @@ t.test('a text that breaks lines, or shows one name as another, is refused', asy
       const request = { ...requestOf(text), requestId: uuid(++requests) };
       const { status, reason, metadata } = await world.call(method, request, { person });
       t.same([status, reason], [400, 'INVALID_FIELD'], `${field}: ${what}`);
-      t.match(metadata.field, /displayName|reason|note|labels|email/, `${field}: ${what}`);
+      t.match(metadata.field, /displayName|reason|note|labels|email|runbook/, `${field}: ${what}`);
     }
   }
 });

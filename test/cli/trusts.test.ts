@@ -24,7 +24,7 @@ t.test('svc trusts', async (t) => {
     t.notOk(started.stdout.includes(code));
     t.match(code, /^svc_pair_/);
     const again = await svc(['trusts', 'list', '--verifications']);
-    t.match(again.stdout, new RegExp(`^${setupId} +Deploy workflow +AWAITING_PROOF`, 'm'));
+    t.match(again.stdout, new RegExp(`^Deploy workflow +AWAITING_PROOF .*${setupId}$`, 'm'));
   });
 
   await t.test('a verification needs its code, and says so', async (t) => {
@@ -113,15 +113,17 @@ t.test('svc trusts', async (t) => {
   const exchange = () => svc(['auth', 'ci', '--print'], { env });
 
   await t.test('a trust is listed and shown with what it binds', async (t) => {
-    t.match((await svc(['trusts', 'list'])).stdout, /octo-org\/octo-repo +never$/m);
+    t.match((await svc(['trusts', 'list'])).stdout, /octo-org\/octo-repo +never /m);
     t.equal((await exchange()).code, 0);
     t.match(
       (await svc(['trusts', 'list'])).stdout,
-      new RegExp(`^${id} +Deploy workflow +ENABLED .* octo-org/octo-repo +\\d{4}-`, 'm'),
+      new RegExp(`^Deploy workflow +ENABLED .* octo-org/octo-repo +\\d{4}-.*${id}$`, 'm'),
     );
     const shown = await svc(['trusts', 'show', id]);
     t.match(shown.stdout, /^audience +http\S+\/projects\/acme$/m);
     t.match(shown.stdout, /^repository_owner_id +65 +yes$/m);
+    const byName = await svc(['trusts', 'show', 'deploy workflow']);
+    t.equal(byName.stdout, shown.stdout, byName.stderr);
     t.notMatch(shown.stdout, /refus/, 'nothing was refused');
   });
 

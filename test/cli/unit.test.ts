@@ -1,4 +1,4 @@
-/** The systemd units that we ship, and how `svc install` and `svc agent install` put them in place. */
+/** The systemd units that we ship, and how `svc install` and its like put them in place. */
 import { spawnSync } from 'node:child_process';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -29,6 +29,10 @@ t.test('a sandbox leaves the program what it needs, and nothing else', (t) => {
   ];
   const own = {
     agent: ['StateDirectory=svc-agent', 'ProtectHome=yes'],
+    collector: [
+      ...['StateDirectory=svc-collect', 'ProtectHome=yes'],
+      'ExecReload=/bin/kill -HUP $MAINPID',
+    ],
     // A hidden /home would be a file system that nobody measures.
     service: [
       ...['StateDirectory=svc', 'ProtectHome=read-only', 'Environment=SVC_DATA=/var/lib/svc'],
@@ -86,8 +90,12 @@ t.test('systemd finds no fault in the unit of a nats-server', needs('systemd-ana
 
 t.test('install writes the unit where it is asked to, and --dry-run nowhere', async (t) => {
   const isHidden = hiddenPath([process.execPath, program]) !== undefined;
-  const commands = { agent: ['agent', 'install'], service: ['install'] };
-  const started = { agent: 'agent run', service: 'serve' };
+  const commands = {
+    agent: ['agent', 'install'],
+    collector: ['collect', 'install'],
+    service: ['install'],
+  };
+  const started = { agent: 'agent run', collector: 'collect run', service: 'serve' };
   for (const kind of kinds) {
     const folder = dataFolder(t);
     const shown = await runToEnd([...commands[kind], '--dry-run']);

@@ -1,7 +1,11 @@
 /** The kinds of destinations that a person can choose from. */
 import { readFileSync } from 'node:fs';
 import t from 'tap';
-import { kindHelp, kindNames } from '../../src/dashboard/pages/delivery/destination-texts.ts';
+import {
+  kindHelp,
+  kindNames,
+  urlHelp,
+} from '../../src/dashboard/pages/delivery/destination-texts.ts';
 import { KINDS } from '../../src/dashboard/pages/delivery/destination-words.ts';
 
 /** Its source: types of the browser do not fit the server's code. */
@@ -11,5 +15,8 @@ t.test('every registered kind can be chosen, with its name and what it is', asyn
   const lines = readFileSync(REGISTRATION, 'utf8').matchAll(/^export \{ (\w+) \}/gm);
   const registered = [...lines].map(([, kind]) => kind);
   t.same([...KINDS].sort(), registered.sort());
-  for (const kind of KINDS) t.ok(kindNames[kind] && kindHelp[kind], kind);
+  for (const kind of KINDS) {
+    t.ok(kindNames[kind] && kindHelp[kind], kind);
+    t.equal(kind in urlHelp, kind !== 'email', kind);
+  }
 });

@@ -18,6 +18,7 @@ const spec: RuleSpec = {
   ...{ threshold: 90.5, sustainedSeconds: 600, severity: 'WARNING', allVms: true, vmNames: [] },
   ...{ enabled: true, repeatIntervalSeconds: 0, destinationNames: ['projects/p/destinations/d'] },
   ...{ recoveryThreshold: 80, recoverySeconds: 120, labels: { team: 'a=b', tier: '1' } },
+  ...{ runbookText: 'Look at it.\nThen restart it.', runbookUrl: 'https://runbooks.example.com/1' },
 };
 
 t.test('a rule that goes through its form unchanged is the same rule', async (t) => {

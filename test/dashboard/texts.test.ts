@@ -18,7 +18,7 @@ import {
 import { pseudoLocalized } from '../../src/dashboard/messages/localized.ts';
 import { errorCatalogue } from '../../src/platform/errors.ts';
 
-const LOCAL_REASONS = ['NO_CONNECTION', 'NO_ANSWER', 'BAD_ANSWER', 'INTERNAL'];
+const LOCAL_REASONS = ['NO_CONNECTION', 'NO_ANSWER', 'BAD_ANSWER'];
 const BERLIN = { locale: 'en-GB', timeZone: 'Europe/Berlin' };
 
 t.test('every reason of the service has words and a next step, and no other', (t) => {

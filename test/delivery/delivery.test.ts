@@ -3,7 +3,7 @@
  * outcome leads to, what is rechecked before it, and what a crash leaves.
  */
 import t from 'tap';
-import { publishDue } from '../../actors/delivery/work-queue.ts';
+import { publishDue } from '../../actors/delivery/queues.ts';
 import { PROJECT } from '../support/alerting-on-host.ts';
 import {
   accepted,

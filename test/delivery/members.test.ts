@@ -3,8 +3,9 @@
  * what bounds it is in the commits that open attempts.
  */
 import t, { type Test } from 'tap';
-import { type DueAttempt, publishDue } from '../../actors/delivery/work-queue.ts';
+import { type DueAttempt, publishDue } from '../../actors/delivery/queues.ts';
 import type { Ownership } from '../../streams/platform/membership/membership.ts';
+import { nextTurn } from '../../streams/platform/operators.ts';
 import { seededRandom } from '../../streams/platform/random.ts';
 import { PROJECT } from '../support/alerting-on-host.ts';
 import {
@@ -206,4 +207,27 @@ t.test('up to 64 attempts are opened in one commit, and closed in one', async (t
   owner.notifier.release(accepted);
   await owner.until('all are sent', () => countOf(owner, 'sent') === 100);
   t.equal(closed[0], 64, closed.join());
+});
+
+t.test('the ends of attempts that come one after another share a commit', async (t) => {
+  const { owner } = await openMembers(t);
+  await owner.setCap(64);
+  owner.notifier.answer = () => undefined;
+  await owner.fire(Array.from({ length: 41 }, (_, i) => `vm-${i}`));
+  owner.startDeliverer();
+  await owner.until('all are on the wire', () => owner.notifier.hanging === 41);
+  const closed: number[] = [];
+  owner.host.onApplied(({ commit: { decisions } }) => {
+    const steps = decisions.flatMap((decision) => decision.steps);
+    const accepted = steps.filter(({ event }) => event.type === 'accepted').length;
+    if (accepted > 0) closed.push(accepted);
+  });
+  for (let turn = 0; turn < 40; turn++) {
+    owner.notifier.release(accepted, 1);
+    await nextTurn();
+  }
+  await owner.until('all but one are recorded', () => countOf(owner, 'sent') === 40);
+  t.same(closed, [40], 'and the one that is slow is not waited for');
+  owner.notifier.release(accepted);
+  await owner.until('the last one is', () => countOf(owner, 'sent') === 41);
 });

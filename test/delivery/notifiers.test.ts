@@ -32,9 +32,9 @@ import {
 import { WebhookBodySchema } from '../../src/gen/svc/monitoring/v1/webhook_pb.ts';
 import { createLog } from '../../src/platform/log.ts';
 import { createMetrics } from '../../src/platform/metrics.ts';
-import { seriesKey } from '../../streams/telemetry/samples/series-key.ts';
+import { seriesKey } from '../../streams/telemetry/samples/batch.ts';
 import { by, freshRequest, PROJECT, START_MS } from '../support/alerting-on-host.ts';
-import { names } from '../support/messages.ts';
+import { names, RUNBOOK_URL } from '../support/messages.ts';
 import { openDeliveryWorld } from '../support/scripted-delivery.ts';
 import { sealedIn } from '../support/sealed-in-memory.ts';
 
@@ -74,8 +74,13 @@ function json(bytes: Uint8Array): { type: string; data: Record<string, unknown> 
 }
 
 /** What each channel sends, as one text without escapes. */
-function readable(kind: KindName, view: ProjectView, delivery: DeliveryContext): string {
-  const bytes = renderers[kind](view, delivery, options);
+function readable(
+  kind: KindName,
+  view: ProjectView,
+  delivery: DeliveryContext,
+  id = options.id,
+): string {
+  const bytes = renderers[kind](view, delivery, { ...options, id });
   if (kind === 'webhook') return Buffer.from(bytes).toString('utf8');
   if (kind === 'email') return decodeLetter(bytes).text;
   const text = textsOf(JSON.parse(decodeChatBody(bytes).full)).join('\n');
@@ -116,6 +121,75 @@ t.test('every channel renders a firing incident, with its names and times', asyn
   });
   const letter = decodeLetter(renderers.email(view, delivery, options));
   t.ok(letter.chart, 'with the drawing of its window');
+});
+
+t.test('every message begins with the runbook, and has the labels of its rule', async (t) => {
+  const url = 'https://runbooks.example.com/cpu?step=1';
+  const world = await openDeliveryWorld(t);
+  const hook = await world.addDestination();
+  const labels = { team: 'storage' };
+  const runbook = { runbookText: 'Call <storage>.\nThen wait.', runbookUrl: url };
+  await world.putInForce({ destinationNames: [hook], labels, ...runbook });
+  await world.cpu(20);
+  await world.fire(['vm-1']);
+  const view = world.host.view(PROJECT);
+  const [delivery] = world.deliveries();
+  const [incident] = world.incidents();
+  if (!delivery) throw new Error('Nothing fired');
+  t.match(incident, { ruleLabels: labels, vmDatacenter: 'DC-1', ...runbook });
+  for (const event of ['FIRING', 'REPEATED', 'RECOVERED'] as const) {
+    const { data } = json(renderWebhookBody(view, { ...delivery, event }, options));
+    t.match(data, { ruleLabels: labels, vmDatacenter: 'DC-1', ...runbook });
+    for (const kind of kinds.filter((each) => each !== 'webhook')) {
+      const text = readable(kind, view, { ...delivery, event });
+      const places = ['Call <storage>.', 'cpu_utilization_pct of', 'VM', 'DC-1', 'storage'];
+      const found = places.map((place) => text.indexOf(place));
+      t.notOk(found.includes(-1), `${kind} ${event}: ${text}`);
+      t.ok((found[0] ?? 0) < (found[1] ?? 0), `${kind}: before what has happened`);
+      t.ok(text.includes(url), `${kind}: a link to press`);
+    }
+  }
+});
+
+t.test('one message for several incidents names each of them', async (t) => {
+  const world = await openDeliveryWorld(t);
+  const hook = await world.addDestination();
+  await world.toDestination(hook, { type: 'groupWaitChanged', groupWaitMs: 30_000, by: 'me' });
+  await world.putInForce({ destinationNames: [hook], labels: { team: 'storage' } });
+  const vms = Array.from({ length: 120 }, (_, i) => `machine-${i + 100}`);
+  await world.cpu(20, vms);
+  await world.fire(vms.slice(0, 3));
+  const view = world.host.view(PROJECT);
+  const group = () => {
+    const [delivery, second] = world.deliveries();
+    if (!delivery || second) throw new Error('There is not one group');
+    return delivery;
+  };
+  for (const kind of kinds) {
+    const text = readable(kind, view, group(), group().id);
+    for (const vm of vms.slice(0, 3)) t.ok(text.includes(vm), `${kind}: ${vm}`);
+    if (kind === 'webhook') continue;
+    const parts = ['Firing: CPU is high, 3 incidents', '95 %, since', 'DC-1', 'storage'];
+    for (const part of parts) t.ok(text.includes(part), `${kind}: ${part}`);
+  }
+  const bodyOf = () => json(renderWebhookBody(view, group(), { ...options, id: group().id })).data;
+  const { incidents, vmName } = bodyOf();
+  t.match(
+    incidents,
+    vms.slice(0, 3).map((vm) => ({ vmName: `projects/${PROJECT}/vms/${vm}` })),
+  );
+  t.equal(vmName, `projects/${PROJECT}/vms/${vms[0]}`, 'the other fields are of the first');
+  await world.fire(vms.slice(3));
+  const { incidents: listed, incidentsLeftOut } = bodyOf() as {
+    incidents: [];
+    incidentsLeftOut: 1;
+  };
+  t.ok(incidentsLeftOut > 0);
+  t.equal(listed.length + incidentsLeftOut, 120, 'and says how many are left out');
+  for (const kind of kinds) {
+    const bytes = renderers[kind](view, group(), { ...options, id: group().id }).length;
+    t.ok(bytes < 60_000, `${kind}: ${bytes} bytes`);
+  }
 });
 
 t.test('reminders and recoveries say so, and a recovery has its time', async (t) => {
@@ -200,14 +274,18 @@ t.test(
         '',
         Object.fromEntries(values.map((value, i) => [`label_${i}`, value])),
       );
-      const changed = { ...incident, ruleDisplayName: name, labels, datacenter: name };
+      const named = { ruleDisplayName: name, datacenter: name, vmDatacenter: name };
+      const ruleLabels = { team: name, tier: name };
+      const runbook = { runbookText: name, runbookUrl: RUNBOOK_URL };
+      const changed = { ...incident, ...named, labels, ruleLabels, ...runbook };
       const records: Record<string, unknown> = { incident: changed, vm: { displayName: name } };
       const seen = { ...view, record: (kind: string) => ({ body: records[kind] }) };
       const bytes = renderWebhookBody(seen as unknown as ProjectView, delivery, options);
       const { data } = fromJsonString(WebhookBodySchema, Buffer.from(bytes).toString('utf8'));
-      const kept = Object.keys(data?.labels ?? {}).length;
+      const all = { ...data?.labels, ...data?.ruleLabels };
+      const kept = Object.keys(all).length;
       return (
-        bytes.length <= WEBHOOK_BYTES_MAX && kept + (data?.labelsLeftOut ?? 0) === values.length
+        bytes.length <= WEBHOOK_BYTES_MAX && kept + (data?.labelsLeftOut ?? 0) === values.length + 2
       );
     });
     t.doesNotThrow(() => fc.assert(property, { numRuns: 100 }));

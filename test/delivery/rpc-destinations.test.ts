@@ -26,7 +26,7 @@ t.test('Audit', async (t) => {
   await t.test('only public fields of events are shown', async (t) => {
     const { transitions } = (await list()).body;
     const event = JSON.parse(transitions[0].eventJson);
-    t.same(Object.keys(event.input).sort(), ['at', 'displayName', 'kind']);
+    t.same(Object.keys(event.input).sort(), ['at', 'displayName', 'groupWaitMs', 'kind']);
     t.notMatch(JSON.stringify(transitions), /secret|whs_|urlDigest|path/);
   });
   await t.test('destinations are shown to keys that may write', async (t) => {
@@ -100,6 +100,32 @@ t.test('Destinations', async (t) => {
       'destination.webhook.url',
     ]);
     t.same(await bad({ requestId: 'x' }), [400, 'requestId']);
+  });
+  await t.test('how long it waits for further incidents is set, and changed', async (t) => {
+    const waits = { displayName: 'Waits', webhook: { url: 'https://waits.example/hook/abcd' } };
+    const create = async (groupWaitSeconds?: number) =>
+      await world.call(
+        'CreateDestination',
+        creation({ destination: { ...waits, groupWaitSeconds } }),
+      );
+    t.equal(created.body.destination.groupWaitSeconds, 0, 'a webhook does not wait');
+    const { body } = await create(45);
+    t.equal(body.destination.groupWaitSeconds, 45);
+    const update = (change: object) => {
+      const request = { name: body.destination.name, requestId: randomUUID(), ...change };
+      return world.call('UpdateDestination', request);
+    };
+    t.match((await update({ groupWaitSeconds: 0 })).body, { groupWaitSeconds: 0 });
+    t.match((await update({ displayName: 'Same wait' })).body, { groupWaitSeconds: 0 });
+    t.match((await update({ groupWaitSeconds: 300 })).body, { groupWaitSeconds: 300 });
+    for (const seconds of [-1, 301]) {
+      const field = 'groupWaitSeconds';
+      t.match(await create(seconds), { status: 400, metadata: { field: `destination.${field}` } });
+      t.match(await update({ [field]: seconds }), { status: 400, metadata: { field } });
+    }
+    t.match(await update({}), { status: 400, metadata: { field: 'displayName' } });
+    const deletion = { name: body.destination.name, requestId: randomUUID() };
+    t.equal((await world.call('DeleteDestination', deletion)).status, 200);
   });
   await t.test('it is read, listed and deleted', async (t) => {
     t.match((await world.call('GetDestination', { name })).body, { name, state: 'ACTIVE' });

@@ -61,6 +61,28 @@ t.test(
   },
 );
 
+t.test(
+  'an attempt that began in the future is young: the clock of its member was ahead',
+  async (t) => {
+    const world = await openDeliveryWorld(t);
+    await world.putInForce({ destinationNames: [await world.addDestination()] });
+    const wire = new ScriptedNotifier();
+    wire.answer = () => undefined;
+    const other = world.startDeliverer({ notifier: wire });
+    await world.fire(['vm-1']);
+    await world.until('it is on the wire', () => wire.hanging === 1);
+    const stopping = other.stop();
+    world.clock.jump(-20_000);
+    world.startDeliverer();
+    await world.pass(14_000, 1_000);
+    t.equal(only(world).value, 'sending');
+    await world.pass(2_000, 1_000);
+    await world.until('it is lost when its time is over', () => only(world).value === 'waiting');
+    wire.release(accepted);
+    await stopping;
+  },
+);
+
 t.test('a lost attempt that cannot be recorded keeps no other waiting', async (t) => {
   const world = await openDeliveryWorld(t);
   const hooks = [await world.addDestination(), await world.addDestination()];

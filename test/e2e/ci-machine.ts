@@ -46,8 +46,11 @@ export interface RunOptions {
   readonly input?: string;
   /** Called with standard error as it grows, until the command ends. */
   readonly whileRunning?: (stderr: () => string) => Promise<void>;
-  /** Prompts and what a person types at each: the command then runs on a terminal. */
-  readonly terminal?: readonly (RegExp | string)[];
+  /**
+   * Prompts and what a person types at each, which may be on the screen: the command then runs on a
+   * terminal.
+   */
+  readonly terminal?: readonly (RegExp | string | ((screen: string) => string))[];
   readonly environment?: Environment;
 }
 
@@ -57,13 +60,16 @@ export interface Ran {
   readonly stderr: string;
 }
 
-/** Started; ends with the test. The owner of the project `acme` sits at the machine. */
-export async function startCiMachine(t: Test): Promise<CiMachine> {
+/**
+ * Started; ends with the test. The owner of the project `acme` sits at the machine.
+ * @param issuers the setting `SVC_CI_ISSUERS`; default: the platform of the machine
+ */
+export async function startCiMachine(t: Test, issuers?: string): Promise<CiMachine> {
   const folder = dataFolder(t);
   for (const name of ['home', 'tools', 'data']) mkdirSync(join(folder, name));
   const platform = await startCiIssuer();
   t.teardown(() => platform.close());
-  const settings = { SVC_CI_ISSUERS: platform.setting, SVC_COLLECT: 'none' };
+  const settings = { SVC_CI_ISSUERS: issuers ?? platform.setting, SVC_COLLECT: 'none' };
   const program = await startProgram(t, join(folder, 'data'), settings);
   const tools = join(folder, 'tools');
   writeTool(tools, 'svc', `#!/bin/sh\nexec node '${project}/bin/svc.js' "$@"\n`);
@@ -81,12 +87,15 @@ export class CiMachine {
   /** Where `gh` keeps secrets and variables, a file each. */
   readonly state: string;
   readonly environment: Environment;
+  /** Of the service. */
+  readonly data: string;
   readonly #folder: string;
 
   constructor(folder: string, program: Program, platform: CiIssuer) {
     this.#folder = folder;
     this.program = program;
     this.platform = platform;
+    this.data = join(folder, 'data');
     this.checkout = join(folder, 'checkout');
     this.state = join(folder, 'state');
     this.environment = {
@@ -143,7 +152,7 @@ export class CiMachine {
 
   /** `svc admin`, as the operator. Throws when it fails. */
   async administer(...args: string[]): Promise<string> {
-    const environment = { SVC_DATA: join(this.#folder, 'data') };
+    const environment = { SVC_DATA: this.data };
     const ran = await this.run(['svc', 'admin', ...args], { environment });
     if (ran.code !== 0) throw new Error(ran.stderr);
     return ran.stdout;
@@ -193,13 +202,14 @@ export class CiMachine {
 async function type(
   child: ChildProcess,
   screen: () => string,
-  dialogue: readonly (RegExp | string)[],
+  dialogue: readonly (RegExp | string | ((screen: string) => string))[],
 ): Promise<void> {
   let seen = 0;
   for (const part of dialogue) {
-    if (typeof part === 'string') {
+    if (!(part instanceof RegExp)) {
+      const answer = typeof part === 'string' ? part : part(screen());
       seen = screen().length;
-      child.stdin?.write(`${part}\n`);
+      child.stdin?.write(`${answer}\n`);
     } else {
       const isThere = () => part.test(screen().slice(seen)) || undefined;
       await until(`the prompt ${part}`, isThere, 20);

@@ -185,6 +185,7 @@ async function startWorld(t: Test, planted: Planted) {
     SVC_OIDC_CLIENT_SECRET_FILE: file('client.secret', `${client.secret}\n`),
     SVC_SMTP_URL: `${mailUrl.protocol}//mailer:${SMTP_PASSWORD}@${mailUrl.host}`,
     SVC_SMTP_FROM: 'svc@example.test',
+    SVC_GROUP_WAIT_SECONDS: '0',
     ...{ SVC_WEBHOOK_ALLOW: '127.0.0.1', SVC_WEBHOOK_ALLOW_HTTP: 'on' },
   });
   return { folder, masterKey, platform, mail, provider, program };

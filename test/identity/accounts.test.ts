@@ -6,13 +6,13 @@
 import t from 'tap';
 import { AFTERMATH } from '../../actors/identity/account-aftermath.ts';
 import { ACCOUNTS_MAX } from '../../actors/identity/accounts.ts';
-import { nextTurn } from '../../actors/platform/time-slices.ts';
 import { keepFinishingAccounts } from '../../src/identity/open-identity.ts';
 import { createLog, type Log } from '../../src/platform/log.ts';
 import { loadConfig } from '../../src/platform/settings/config.ts';
 import { createService } from '../../src/service/service.ts';
 import { systemClock } from '../../streams/platform/clock.ts';
 import { soleOwner } from '../../streams/platform/membership/membership.ts';
+import { nextTurn } from '../../streams/platform/operators.ts';
 import {
   change,
   decisionsOf,

@@ -6,8 +6,8 @@
 import { type DescMethod, getOption } from '@bufbuild/protobuf';
 import t from 'tap';
 import { enrolmentIdOf, memberIdOf } from '../../actors/identity/grants.ts';
-import { nextTurn } from '../../actors/platform/time-slices.ts';
 import { Policy_Access, Policy_Role, policy } from '../../src/gen/svc/options/v1/policy_pb.ts';
+import { nextTurn } from '../../streams/platform/operators.ts';
 import { cookieHeaders } from '../support/api-in-process.ts';
 import {
   type AuthorisationWorld,

@@ -56,7 +56,13 @@ async function fill(world: World, sessions: number) {
       const { at } = draft;
       const named = { at, project, displayName: 'Robot', capabilities: READ, createdBy: owner };
       draft.start('serviceAccount', 'robot', { ...named, template: null });
-      const key = { ...named, datacenter: null, vm: null, expiresMs: at + 90 * DAY_MS };
+      const key = {
+        ...named,
+        datacenter: null,
+        projects: null,
+        vm: null,
+        expiresMs: at + 90 * DAY_MS,
+      };
       const { hash, lastFour } = minted;
       draft.start('credential', minted.id, { ...key, kind: 'sk', owner: OWNER, hash, lastFour });
       const ofAgent = { kind: 'vm', owner: `projects/${project}/vms/${VM}`, vm: VM } as const;

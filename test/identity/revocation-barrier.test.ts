@@ -106,6 +106,15 @@ t.test('a removal is answered when the others have applied it', async (t) => {
   await t.rejects(again, StreamUnavailable, 'and is not answered when nobody knows');
 });
 
+t.test('a member that is refused while a change waits does not decide it', async (t) => {
+  const world = await guarded(t);
+  const made = world.make('m1');
+  world.member.refusal = () => 'The clock of this machine is 38 s ahead';
+  await t.rejects(made, { name: 'StreamUnavailable', message: /38 s ahead/ });
+  t.equal(world.host.view(PROJECT).instance('membership', 'm1'), undefined);
+  t.equal(world.host.counters().decisionFaults, 0, 'which is no fault');
+});
+
 t.test('a part of the service whose decision shares the commit does not wait', async (t) => {
   const world = await guarded(t);
   await world.make('m1');

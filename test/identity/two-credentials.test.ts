@@ -26,10 +26,10 @@ t.test('a request with two credentials is refused by every route', async (t) => 
     return text(socket);
   };
   const routes: readonly (readonly [line: string, type: string])[] = [
-    ['GET /plain', 'text/plain'],
+    ['GET /plain', 'application/json'],
     ['POST /svc.x.v1.X/Y', 'application/json'],
     ['GET /auth/sign-in', 'text/'],
-    ['GET /nowhere', 'text/plain'],
+    ['GET /nowhere', 'application/json'],
   ];
   for (const [line, type] of routes) {
     for (const second of ['authorization', 'AUTHORIZATION']) {

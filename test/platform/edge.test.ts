@@ -21,6 +21,7 @@ import { createMetrics } from '../../src/platform/metrics.ts';
 import { loadConfig } from '../../src/platform/settings/config.ts';
 import { systemClock } from '../../streams/platform/clock.ts';
 import { seededRandom } from '../../streams/platform/random.ts';
+import { Refusal } from '../../streams/platform/refusal.ts';
 
 async function addRoutes(app: FastifyInstance): Promise<void> {
   app.get('/ok', async (request) => ({ path: request.url, ip: request.ip }));
@@ -48,7 +49,9 @@ async function start(t: Test, environment: Readonly<Record<string, string>> = {}
     ...{ settings, log, health, metrics, addRoutes, clock: systemClock },
     random: seededRandom(1),
     isReader: async ({ headers }) => headers.authorization === 'Bearer reader',
-    readGate: async () => ({ status: 401, message: 'Send a key' }),
+    readGate: async () => {
+      throw new Refusal('MISSING_CREDENTIAL', 'Send a key');
+    },
     hasMetrics: true,
   });
   t.teardown(async () => {

@@ -32,7 +32,10 @@ t.test('The page documents every reason, and nothing else', (t) => {
 t.test('Statuses are those of the Connect protocol; 429 is kept for backing off', (t) => {
   for (const reason of REFUSAL_REASONS) {
     const status = httpStatusOf(reason);
-    t.ok([400, 401, 403, 404, 409, 421, 429, 503, 504].includes(status), `${reason} ${status}`);
+    t.ok(
+      [400, 401, 403, 404, 405, 409, 415, 421, 429, 500, 503, 504].includes(status),
+      `${reason} ${status}`,
+    );
     t.equal(status === 429, reason === 'TOO_MANY_REQUESTS', reason);
   }
   t.equal(httpStatusOf('REQUEST_TOO_LARGE'), 400);

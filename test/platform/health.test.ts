@@ -5,6 +5,7 @@
 import { tmpdir } from 'node:os';
 import t from 'tap';
 import {
+  addHealthGauges,
   callerReport,
   createHealth,
   diskSpace,
@@ -17,7 +18,8 @@ import {
   ready,
   streamCheck,
 } from '../../src/platform/health.ts';
-import { createLog } from '../../src/platform/log.ts';
+import { createLog, silentLog } from '../../src/platform/log.ts';
+import { createMetrics } from '../../src/platform/metrics.ts';
 import { VirtualClock } from '../../streams/platform/clock.ts';
 
 t.test('a check that throws is not ready; changes are logged without anybody asking', async (t) => {
@@ -135,4 +137,30 @@ t.test('a report leaves out names and reasons for callers, and all but states fo
     { name: 'disk', state: 'notReady', reason: 'ENOENT /srv/secret' },
   ]);
   t.end();
+});
+
+t.test('alert rules read readiness and the state of each kind of part from metrics', async (t) => {
+  const clock = new VirtualClock(0);
+  const metrics = createMetrics({ clock, version: 'test' });
+  const health = createHealth({ clock, log: silentLog });
+  t.teardown(() => [health.close(), metrics.close()]);
+  addHealthGauges(metrics, health);
+  const stateOf = (state: 'degraded' | 'notReady') => () => ({ state, reason: 'r', summary: 's' });
+  const forget = health.watch({ kind: 'stream' }, stateOf('notReady'));
+  health.watch({ kind: 'disk' }, () => ready);
+  health.watch({ kind: 'collector', name: 'collector 1' }, () => ready);
+  health.watch({ kind: 'collector', name: 'collector 2' }, stateOf('degraded'));
+  const shown = async () => (await metrics.text()).match(/^svc_(ready|part_state).*$/gm);
+  t.same(await shown(), [
+    'svc_ready 0',
+    'svc_part_state{part="stream"} 2',
+    'svc_part_state{part="disk"} 0',
+    'svc_part_state{part="collector"} 1',
+  ]);
+  forget();
+  t.same(await shown(), [
+    'svc_ready 1',
+    'svc_part_state{part="disk"} 0',
+    'svc_part_state{part="collector"} 1',
+  ]);
 });

@@ -57,10 +57,10 @@ async function run(t: Test, options: RunOptions = {}): Promise<Running> {
     clock: systemClock,
     random: seededRandom(1),
     isReader: async ({ headers }) => headers.authorization === 'Bearer good',
-    readGate: async ({ headers }) =>
-      headers.authorization === 'Bearer good'
-        ? { release: () => {} }
-        : { status: 401, message: 'Send a key' },
+    readGate: async ({ headers }) => {
+      if (headers.authorization === 'Bearer good') return { release: () => {} };
+      throw new Refusal('MISSING_CREDENTIAL', 'Send a key');
+    },
     hasMetrics: options.hasMetrics !== false,
     addRoutes: options.addRoutes ?? (async () => {}),
     ...(options.stopWaitMs !== undefined && { stopWaitMs: options.stopWaitMs }),
@@ -163,9 +163,12 @@ t.test(
         '/svc.x.v1.Things/Got',
         '{}',
         404,
-        /^\{"code":"unimplemented","message":".*not a method/,
+        /^\{"code":"unimplemented","message":".*not a method.*"UNKNOWN_PATH"/,
       ],
-      ['GET', '/svc.x.v1.Things/Get', undefined, 405, /takes POST, not GET/],
+      ['GET', '/svc.x.v1.Things/Get', undefined, 405, /takes POST, not GET.*"METHOD_NOT_ALLOWED"/],
+      ['POST', '/svc.x*.v1.Things/Get', '{}', 404, /"UNKNOWN_PATH"/],
+      ['GET', '/:any*/x', undefined, 404, /"UNKNOWN_PATH"/],
+      ['POST', '/busy', '{}', 405, /takes GET, not POST.*"METHOD_NOT_ALLOWED"/],
       [
         'POST',
         '/svc.x.v1.Things/Get',
@@ -175,12 +178,18 @@ t.test(
       ],
       ['POST', '/svc.x.v1.Things/Get', 'x'.repeat(1_100_000), 400, /"reason":"REQUEST_TOO_LARGE"/],
       ['POST', '/svc.x.v1.Things/Busy', '{}', 429, /"resource_exhausted".*TOO_MANY_REQUESTS/],
-      ['GET', '/busy', undefined, 429, /^Eight queries are running\n$/],
-      ['POST', '/svc.x.v1.Things/Fail', '{}', 500, /^\{"code":"internal".*request id/],
-      ['POST', '/json', '{"a":', 400, /^Body is not valid JSON/],
-      ['POST', '/json', '{"__proto__":{}}', 400, /^Body is not valid JSON/],
-      ['GET', '/nothing?token=abc', undefined, 404, /^There is nothing at \/nothing\n$/],
-      ['POST', '/json', 'x'.repeat(1_100_000), 413, /too large/],
+      ['GET', '/busy', undefined, 429, /"Eight queries are running".*"TOO_MANY_REQUESTS"/],
+      ['POST', '/svc.x.v1.Things/Fail', '{}', 500, /^\{"code":"internal".*request id.*"INTERNAL"/],
+      ['POST', '/json', '{"a":', 400, /"Body is not valid JSON.*"INVALID_FIELD"/],
+      ['POST', '/json', '{"__proto__":{}}', 400, /"Body is not valid JSON.*"INVALID_FIELD"/],
+      [
+        'GET',
+        '/nothing?token=abc',
+        undefined,
+        404,
+        /"There is nothing at \/nothing".*"UNKNOWN_PATH"/,
+      ],
+      ['POST', '/json', 'x'.repeat(1_100_000), 413, /too large.*"REQUEST_TOO_LARGE"/],
     ];
     for (const [method, path, body, status, expected] of cases) {
       const init = { method, headers: rpc, ...(body !== undefined && { body }) };

@@ -24,6 +24,7 @@ import {
   type StoredInstance,
   type StoredView,
 } from '../../streams/platform/commit/projection.ts';
+import { fraction, seededRandom } from '../../streams/platform/random.ts';
 
 const by = { kind: 'service', name: 'test' } as const;
 /** The service's machines, and one more of which each row has an owner. */
@@ -114,7 +115,7 @@ t.test('two projects may use one id without touching each other’s rows', async
   t.equal(store.nextTimerDueMs(), 5);
 });
 
-t.test('a row that was read is read anew after each commit that changes it', async (t) => {
+t.test('a row is read again after each commit that changes it', async (t) => {
   const { store, apply } = createChain(t);
   const view = store.view('p');
   const n = () => view.instance('m', 'a')?.context.n;
@@ -128,6 +129,65 @@ t.test('a row that was read is read anew after each commit that changes it', asy
   t.equal(store.view('p').instance('m', 'a')?.context.n, 3, 'in a view that was made later');
   apply('p', { forgotten: [{ machine: 'm', instance: 'a' }] });
   t.equal(n(), undefined, 'it was forgotten');
+});
+
+t.test(
+  'rows, records and lists are what the file has, however often they were asked for',
+  async (t) => {
+    const { store, apply, database } = createChain(t);
+    const states = ['on', { x: 'off' }];
+    const random = seededRandom(7);
+    const one = <T>(of: readonly T[]): T => of[Math.floor(fraction(random) * of.length)] as T;
+    const ids = ['a', 'b', 'c', 'd'];
+    const live = new Map<string, boolean>();
+    for (let n = 1; n <= 200; n++) {
+      const id = one(ids);
+      const isFinal = live.get(id);
+      const body = one([{ n }, { n, absent: undefined }, null, { n, long: Array(99).fill(n) }]);
+      const record = { kind: 'k', id, body, sort: one(['', 'x']) };
+      const from = isFinal === undefined ? null : 'on';
+      const step = {
+        from,
+        to: one(states),
+        context: { n, owner: one(['o', 'q w']) },
+        final: n % 9 === 0,
+      };
+      if (isFinal) apply('p', { forgotten: [{ machine: 'm', instance: id }] }, n);
+      else apply('p', { steps: [stepOf(id, step)], records: [record] }, n);
+      if (isFinal) live.delete(id);
+      else live.set(id, step.final);
+      const file = openInstanceStore(database, machines).view('p');
+      const view = store.view('p');
+      for (const each of ids) {
+        t.strictSame(view.instance('m', each), file.instance('m', each), `row ${each} at ${n}`);
+        t.strictSame(view.record('k', each), file.record('k', each), `record ${each} at ${n}`);
+      }
+      for (const filter of [{ final: false }, { owner: 'q w', final: true }, { owner: 'o' }]) {
+        const page = { limit: 2, ...filter };
+        t.strictSame(view.instances('m', page), file.instances('m', page), `list at ${n}`);
+      }
+    }
+  },
+);
+
+t.test('counts hold while a batch changes rows, also when a decision is taken back', async (t) => {
+  const { store, apply } = createChain(t);
+  apply('p', { steps: [stepOf('a'), stepOf('b'), stepOf('c', { final: true })] });
+  const view = store.view('p');
+  const overlay = new Overlay(view, machines);
+  const row = view.instance('m', 'a') as StoredInstance;
+  const counted = () => [false, true].map((final) => overlay.countInstances('m', { final }));
+  t.same(counted(), [2, 1]);
+  overlay.savepoint();
+  overlay.putInstance({ ...row, final: true });
+  t.same(counted(), [1, 2]);
+  overlay.savepoint();
+  overlay.putInstance({ ...row, instance: 'd' });
+  overlay.removeInstance('m', 'c');
+  t.same(counted(), [2, 1]);
+  t.equal(overlay.countInstances('m', { final: true, owner: 'o' }), 0, 'asked for in between');
+  overlay.rollback();
+  t.same(counted(), [1, 2], 'as before the decision that was taken back');
 });
 
 t.test('pages of instances go by creation and hold while rows come and go', async (t) => {

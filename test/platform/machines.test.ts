@@ -92,7 +92,8 @@ t.test('the registry names every machine after its own id, and shows no secret',
   t.same(
     [...machineDefinitions.keys()],
     [
-      ...['alertRule', 'alertInstance', 'delivery', 'destination', 'recipient'],
+      ...['alertRule', 'alertInstance', 'maintenanceWindow'],
+      ...['delivery', 'destination', 'recipient'],
       ...['credential', 'serviceAccount', 'ciVerification', 'ciConnection'],
       ...['membership', 'invitation', 'enrolment', 'person', 'signInLink', 'session'],
       'datacenter',

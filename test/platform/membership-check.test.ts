@@ -1,6 +1,6 @@
 /**
- * What `/readyz` and the metrics say of a member's place in its cluster, over a membership whose
- * answers are given. How it comes to them is in membership.test.ts.
+ * A member's place in its cluster as `/readyz` and the metrics show it, over a membership whose answers
+ * are given. membership.test.ts is about the membership itself.
  */
 import t from 'tap';
 import { callerReport, createHealth, operatorReport } from '../../src/platform/health.ts';

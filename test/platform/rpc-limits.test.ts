@@ -1,7 +1,7 @@
 /** The limits of reading (LIMIT-01 to LIMIT-07, LIMIT-20). */
 import t from 'tap';
 import { partitionOf } from '../../streams/platform/stream.ts';
-import { BatchBuilder } from '../../streams/telemetry/samples/builder.ts';
+import { BatchBuilder } from '../../streams/telemetry/samples/batch.ts';
 import { type RpcWorld, START_SECONDS, startRpcWorld, VM } from '../support/api-in-process.ts';
 import { START_MS } from '../support/host-in-memory.ts';
 

@@ -11,11 +11,15 @@ import t from 'tap';
 import { AuditService } from '../../src/gen/svc/audit/v1/audit_pb.ts';
 import { IngestService } from '../../src/gen/svc/ingest/v1/ingest_pb.ts';
 import { AlertService } from '../../src/gen/svc/monitoring/v1/alert_pb.ts';
+import { MaintenanceService } from '../../src/gen/svc/monitoring/v1/maintenance_pb.ts';
 import { MonitoringService } from '../../src/gen/svc/monitoring/v1/monitoring_pb.ts';
 import { Policy_Access, Policy_Role, policy } from '../../src/gen/svc/options/v1/policy_pb.ts';
 import { type Answer, type RpcWorld, startRpcWorld, VM } from '../support/api-in-process.ts';
 
-const services = [MonitoringService, AlertService, IngestService, AuditService];
+const services = [
+  ...[MonitoringService, AlertService, IngestService, AuditService],
+  MaintenanceService,
+];
 const methods: DescMethod[] = services.flatMap((service) => service.methods);
 const pathOf = (method: DescMethod) => `/${method.parent.typeName}/${method.name}`;
 const QUERY = '/svc.monitoring.v1.MonitoringService/QueryVMMonitoring';
@@ -58,7 +62,7 @@ function naming(method: DescMethod, project: string): string {
 
 /** Verbs of what changes something. */
 const CHANGES =
-  /^(Save|Delete|Create|Write|Update|Verify|SendTest|Pause|Resume|Rotate|Acknowledge|Snooze|Unsnooze|Retire)/;
+  /^(Save|Delete|Create|Write|Update|Verify|SendTest|Pause|Resume|Rotate|Acknowledge|Snooze|Unsnooze|Retire|End)/;
 
 t.test('Every method declares who may call it, and a mutation by its name says so', (t) => {
   for (const method of methods) {
@@ -233,17 +237,17 @@ const badRequests: readonly BadRequest[] = [
   {
     name: 'a content type that is not spoken',
     send: (world) => world.send(QUERY, '{}', { headers: { 'content-type': 'application/grpc' } }),
-    ...{ status: 415, reason: 'INVALID_FIELD', field: 'Content-Type', message: /grpc/ },
+    ...{ status: 415, reason: 'UNSUPPORTED_MEDIA_TYPE', message: /grpc/ },
   },
   {
     name: 'an unknown method',
     send: (world) => world.send('/svc.monitoring.v1.AlertService/SaveAlertRules', '{}'),
-    ...{ status: 404, message: /SaveAlertRules is not a method/ },
+    ...{ status: 404, reason: 'UNKNOWN_PATH', message: /SaveAlertRules is not a method/ },
   },
   {
     name: 'an unknown service',
     send: (world) => world.send('/svc.shell.v1.ShellService/Run', '{}'),
-    ...{ status: 404, message: /not a method/ },
+    ...{ status: 404, reason: 'UNKNOWN_PATH', message: /not a method/ },
   },
 ];
 

@@ -10,8 +10,12 @@ import fc from 'fast-check';
 import t, { type Test } from 'tap';
 import { openEmbeddedStream } from '../../sqlite/platform/embedded-stream/embedded-stream.ts';
 import { sealedSpec } from '../../sqlite/platform/secrets/sealed-stream.ts';
-import { keyIdOf, WrongMasterKey } from '../../sqlite/platform/secrets/secret-file.ts';
-import { openSecretStore, type SecretStore } from '../../sqlite/platform/secrets/secret-store.ts';
+import {
+  keyIdOf,
+  openSecretStore,
+  type SecretStore,
+  WrongMasterKey,
+} from '../../sqlite/platform/secrets/secret-store.ts';
 import { openSharedSecrets } from '../../sqlite/platform/secrets/shared-secrets.ts';
 import { systemClock } from '../../streams/platform/clock.ts';
 import { openJetStream } from '../../streams/platform/jetstream/jetstream-stream.ts';

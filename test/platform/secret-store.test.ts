@@ -18,10 +18,11 @@ import { join } from 'node:path';
 import Database from 'better-sqlite3';
 import t, { type Test } from 'tap';
 import { FolderLocked, lockFolder } from '../../sqlite/platform/lock-file.ts';
-import { SealBroken, WrongMasterKey } from '../../sqlite/platform/secrets/secret-file.ts';
 import {
   type LocalSecretStore,
   openSecretStore,
+  SealBroken,
+  WrongMasterKey,
 } from '../../sqlite/platform/secrets/secret-store.ts';
 import { writeFileDurably } from '../../src/platform/durable-file.ts';
 import { createLog } from '../../src/platform/log.ts';

@@ -1,8 +1,7 @@
 /** Sharing the main thread: long work lets others have their turn. */
 import { lastValueFrom, of } from 'rxjs';
 import t from 'tap';
-import { TimeSlices } from '../../actors/platform/time-slices.ts';
-import { mapInSlices } from '../../streams/platform/operators.ts';
+import { mapInSlices, TimeSlices } from '../../streams/platform/operators.ts';
 
 t.test('work in steps lets others have a turn whenever one is used up', async (t) => {
   let nowMs = 0;

@@ -9,6 +9,7 @@ import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import t from 'tap';
 import { readSession, sessionPath } from '../../src/cli/client/session-file.ts';
+import { VMMonitoring_State } from '../../src/sdk/index.ts';
 import { startCliWorld, writeReadings } from '../support/cli-against-service.ts';
 import { componentPath, needs } from '../support/components.ts';
 import { startGateway } from '../support/faulty-gateway.ts';
@@ -16,7 +17,9 @@ import {
   buildGoPrograms,
   goEnvironment,
   linesOf,
+  observedSince,
   senderTo,
+  sourceEnvironment,
   startReceiver,
 } from '../support/guide-programs.ts';
 import { dataFolder } from '../support/program.ts';
@@ -48,7 +51,7 @@ t.test('the module is well-formed, and passes its tests and vectors', needs('go'
 });
 
 t.test('the programs of the guide work against the service', needs('go'), async (t) => {
-  const names = ['rules', 'watch', 'job', 'people', 'receiver'];
+  const names = ['rules', 'watch', 'job', 'people', 'receiver', 'source'];
   const building = buildGoPrograms(componentPath('go'), dataFolder(t), names, env);
   const world = await startCliWorld(t);
   const { demo, endpoint } = world;
@@ -112,9 +115,20 @@ t.test('the programs of the guide work against the service', needs('go'), async 
       'Scraper ACTIVE [monitoring.read]',
       'secret shown once: true',
       'firing 0 deliveries 0',
+      `members 1 last made by ${readSession(sessionPath({}, world.homeOf('owner')))?.person}`,
     ]);
     const nobody = { ...settings, COOKIE_SECRET: 'svc_ses_x' };
     await t.rejects(linesOf(program('people'), nobody), /_CREDENTIAL/);
+  });
+
+  await t.test('any hypervisor is a source', async (t) => {
+    t.same(await linesOf(program('source'), sourceEnvironment(t, world)), ['stored 1 refused 0']);
+    t.match(await observedSince(world, 'vm-other'), {
+      displayName: 'db',
+      state: VMMonitoring_State.RUNNING,
+    });
+    const reader = { ...sourceEnvironment(t, world), SVC_API_KEY: demo.apiKey };
+    await t.rejects(linesOf(program('source'), reader), /MISSING_CAPABILITY/);
   });
 
   await t.test('its receiver verifies what the service signs', async (t) => {

@@ -60,7 +60,10 @@ t.test('a start without NATS answers probes, and stops cleanly', async (t) => {
   t.equal(full?.status, 503);
   t.match(full?.text, `Waiting for NATS, trying again every second: Cannot connect to nats://127`);
   const call = await get('/svc.monitoring.v1.MonitoringService/ListVMMonitoring');
-  t.match(call, { status: 503, text: 'The service is starting and waits for its stream\n' });
+  t.match(call, {
+    status: 503,
+    text: /"The service is starting and waits for its stream".*"NOT_READY"/,
+  });
   const sentences = () =>
     log().match(/"msg":"Waiting for NATS, trying[^"]*connection refused/g) ?? [];
   await until('the sentence again', () => (sentences().length > 1 ? true : undefined));

@@ -46,6 +46,8 @@ export class Cluster {
   readonly members: readonly Member[];
   /** When the server, or a stream of it, answered nobody. */
   readonly leaderless: Trouble[] = [];
+  /** Are members replaced by those of a newer program? */
+  readonly isUpgraded: boolean;
   readonly #options: ClusterOptions;
   readonly #dice: Dice;
   #isWell = false;
@@ -54,6 +56,8 @@ export class Cluster {
     const { world, server, members } = options;
     this.#options = options;
     this.#dice = world.dice.fork('cluster');
+    const isUpgraded = members > 1 && world.dice.fork('upgrade').chance(0.3);
+    this.isUpgraded = options.planted?.upgrades ?? isUpgraded;
     const vault: Vault = { sealed: new Map(), bodies: new Map() };
     this.members = Array.from({ length: members }, (_, i) => {
       const name = `member-${i + 1}`;
@@ -61,6 +65,22 @@ export class Cluster {
       const wire: Wire = { name, world, server, dice, faults, outageUntilMs: 0 };
       return new Member({ ...options, wire, vault });
     });
+  }
+
+  /**
+   * Replaces the members, one after another, within that time. Sometimes one stays as it is: an upgrade
+   * may stand still.
+   */
+  upgrade(withinMs: number): void {
+    if (!this.isUpgraded) return;
+    const { world } = this.#options;
+    const dice = world.dice.fork('order of upgrades');
+    const order = [...this.members].sort(() => dice.roll() - 0.5);
+    if (dice.chance(0.3)) order.pop();
+    const everyMs = withinMs / (order.length + 1);
+    for (const [i, member] of order.entries()) {
+      world.in(everyMs * (i + dice.roll()), () => member.upgrade());
+    }
   }
 
   /** Starts the members, and keeps them running until `shutDown`; begins the faults. */
@@ -75,7 +95,7 @@ export class Cluster {
   heal(): void {
     const { outside, server } = this.#options;
     this.#isWell = true;
-    server.clock.skewMs = 0;
+    server.clock.set(0);
     for (const stream of server.all()) stream.leaderlessUntilMs = 0;
     outside.heal();
     for (const member of this.members) member.heal();
@@ -161,7 +181,7 @@ export class Cluster {
     const names = lost.map(({ spec }) => spec.name).join(', ');
     world.trace(() => `${names}: no leader until ${Math.round(untilMs)}, then ${skewMs} ms ahead`);
     world.in(untilMs - world.elapsedMs, () => {
-      if (!this.#isWell) server.clock.skewMs = skewMs;
+      if (!this.#isWell) server.clock.set(skewMs);
     });
   }
 

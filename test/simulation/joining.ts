@@ -1,5 +1,5 @@
 /**
- * How a member with an empty disk joins: by the newest snapshot of another one's projection and the
+ * The joining of a member with an empty disk: by the newest snapshot of another one's projection and the
  * tail of EVENTS behind it, as the service does with files (`src/service/joining.ts`).
  */
 import type { SnapshotSource } from '../../actors/platform/snapshots.ts';

@@ -26,15 +26,36 @@ export interface Waiting {
 export interface StoredMessage extends StreamMessage {
   /** Its sender sent it. */
   readonly sentElapsedMs: number;
+  /** Its sender sent it for the first time: it may have been lost again and again. */
+  readonly firstSentElapsedMs: number;
   /** The server stored it. */
   readonly elapsedMs: number;
 }
 
 /** The server's time; the streams have it in common. */
-export interface ServerClock {
+export class ServerClock {
   readonly world: World;
+  /** What it was ahead of the true time, ms, from when on; the newest is last. */
+  readonly skews = [{ fromMs: 0, ms: 0 }];
+
+  constructor(world: World) {
+    this.world = world;
+  }
+
   /** What it is ahead of the true time, ms. */
-  skewMs: number;
+  get skewMs(): number {
+    return this.skews.at(-1)?.ms ?? 0;
+  }
+
+  set(ms: number): void {
+    this.skews.push({ fromMs: this.world.elapsedMs, ms });
+  }
+
+  /** What it was ahead in that stretch of elapsed time, ms. */
+  skewsIn(fromMs: number, untilMs: number): number[] {
+    const first = this.skews.findLastIndex((skew) => skew.fromMs <= fromMs);
+    return this.skews.slice(first).flatMap((skew) => (skew.fromMs <= untilMs ? [skew.ms] : []));
+  }
 }
 
 export interface Arrival {
@@ -59,6 +80,7 @@ export class StoredStream {
   /** Elapsed time until which it has no leader, and answers nobody, ms. */
   leaderlessUntilMs = 0;
   readonly #clock: ServerClock;
+  readonly #firstSent = new Map<string, number>();
   readonly #ids = new Map<string, number>();
   readonly #lastOfSubject = new Map<string, number>();
   readonly #changed = new Set<() => void>();
@@ -89,6 +111,12 @@ export class StoredStream {
   /** The message at a sequence, unless it is gone or not yet there. */
   at(sequence: number): StoredMessage | undefined {
     return this.#removed.has(sequence) ? undefined : this.messages[sequence - 1];
+  }
+
+  /** Notes that a message is sent, before it is known whether it arrives. */
+  noteSent({ messageId }: Append): void {
+    if (messageId === undefined || this.#firstSent.has(messageId)) return;
+    this.#firstSent.set(messageId, this.#clock.world.elapsedMs);
   }
 
   store(append: Append, { sentElapsedMs, twice, idsFirst }: Arrival): AppendOutcome {
@@ -136,7 +164,9 @@ export class StoredStream {
     const sequence = this.messages.length + 1;
     const { elapsedMs } = world;
     const id = messageId === undefined ? {} : { messageId };
-    const times = { timeMs: world.nowMs + skewMs, elapsedMs, sentElapsedMs };
+    const firstSentElapsedMs = this.#firstSent.get(messageId ?? '') ?? sentElapsedMs;
+    const sent = { sentElapsedMs, firstSentElapsedMs };
+    const times = { timeMs: world.nowMs + skewMs, elapsedMs, ...sent };
     const message = { subject, sequence, ...times, data: data.slice(), ...id };
     const before = this.#lastOfSubject.get(subject);
     this.messages.push(message);
@@ -164,7 +194,7 @@ export class LogServer {
   readonly #streams = new Map<string, StoredStream>();
 
   constructor(world: World) {
-    this.clock = { world, skewMs: 0 };
+    this.clock = new ServerClock(world);
   }
 
   ensure(spec: StreamSpec): StoredStream {

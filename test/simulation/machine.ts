@@ -14,6 +14,7 @@ import type { BodyStore } from '../../sqlite/platform/secrets/secret-store.ts';
 import type { Wire } from './connection.ts';
 import { DiskError, ProcessDied } from './faults.ts';
 import { SimulatedHistory } from './history.ts';
+import { OLDER, type Program } from './programs.ts';
 import type { Owner, World } from './world.ts';
 
 /** An empty projection, copied for each seed: its migrations take longer than a short run. */
@@ -47,6 +48,8 @@ export class Machine {
   /** What its calendar time is ahead of the true one, ms. */
   readonly skew = { ms: 0 };
   readonly history: SimulatedHistory;
+  /** What its next process runs. */
+  program: Program = OLDER;
   readonly #wire: Wire;
   readonly #dice: World['dice'];
   /** Of processes that are gone, but may still ask. */

@@ -11,6 +11,7 @@ import { Machine, type Vault } from './machine.ts';
 import type { Mailbox } from './mailbox.ts';
 import type { Planted } from './planted.ts';
 import { type Doors, isInjected, Process } from './process.ts';
+import { NEWER } from './programs.ts';
 import type { World } from './world.ts';
 
 export interface MemberOptions {
@@ -187,6 +188,16 @@ export class Member {
     const { history } = this.machine;
     history.fullUntilMs = world.elapsedMs + this.#dice.between(10_000, diskFullMsMax);
     world.trace(() => `the disk of ${this.name} is full until ${Math.round(history.fullUntilMs)}`);
+  }
+
+  /** Its process is replaced by one of the newer program. */
+  upgrade(): void {
+    const { world } = this.#options;
+    world.count('upgraded');
+    world.trace(() => `${this.name} is upgraded`);
+    this.machine.program = NEWER;
+    if (this.doors) this.#restart();
+    else this.#process?.kill();
   }
 
   #restart(): void {

@@ -9,16 +9,20 @@ import type { Draft, Instance, ProjectView } from '../../actors/platform/host/ho
 import type { Ingest } from '../../actors/telemetry/ingest/ingest-port.ts';
 import type { IngestRow } from '../../actors/vms/sent-row.ts';
 import type { MachineName } from '../../machines/audit/registry.ts';
+import type { InstanceStore } from '../../sqlite/platform/control/instance-store.ts';
 import type { BodyStore } from '../../sqlite/platform/secrets/secret-store.ts';
 import type { Clock } from '../../streams/platform/clock.ts';
 import { decodeCommit } from '../../streams/platform/commit/codec.ts';
+import type { StoredInstance } from '../../streams/platform/commit/projection.ts';
 import type { Membership, Ownership } from '../../streams/platform/membership/membership.ts';
+import type { Share } from '../../streams/platform/membership/roster.ts';
 import type { Stream } from '../../streams/platform/stream.ts';
 import { decodeEntry, encodeEntry } from '../../streams/telemetry/entry-codec.ts';
 import { type FaultRates, NO_FAULTS } from './faults.ts';
 import type { LogServer } from './log-server.ts';
 import type { Machine } from './machine.ts';
 import type { Invariant } from './oracle/problem.ts';
+import type { Program } from './programs.ts';
 
 /** Parts of the service that a bug can be planted in. */
 export type PlantedPart = 'evaluator' | 'deliverer' | 'people';
@@ -42,6 +46,12 @@ export interface Planted {
   /** Who acts, as every part of a member sees it. */
   readonly ownership?: (ownership: Ownership) => Ownership;
   readonly membership?: (membership: Membership) => Membership;
+  /** Are members upgraded? Absent: as the seed has it. */
+  readonly upgrades?: boolean;
+  /** What a member says that it is too old for. */
+  readonly unfit?: () => readonly Share[];
+  /** The projection, as the host of a process sees it. */
+  readonly store?: (store: InstanceStore, program: Program) => InstanceStore;
   /** The clock by which a member judges its own. */
   readonly memberClock?: (clock: Clock, skew: { readonly ms: number }) => Clock;
   /** A machine that has been given a snapshot, before its process reads on. */
@@ -156,6 +166,15 @@ const capPerMember: Planted = {
   sentence: 'A process counts only the open attempts that it opened itself.',
   breaks: ['caps and order hold'],
   members: 2,
+  minutes: 20,
+  // Attempts stay open where an endpoint hangs and their member is gone.
+  faults: {
+    ...NO_FAULTS,
+    endpointEveryMs: 60_000,
+    killEveryMs: 30_000,
+    outageEveryMs: 30_000,
+    outageMsMax: 30_000,
+  },
   host: inFrontOf('deliverer', () => {
     const mine = new Set<string>();
     const isOpen = (view: ProjectView, id: string, destination: string): boolean => {
@@ -368,6 +387,39 @@ const clockUnchecked: Planted = {
   memberClock: (clock, skew) => overlaid(clock, { now: () => clock.now() - skew.ms }),
 };
 
+/** Nobody asks which versions rows have before it takes a lease. */
+const unfitActs: Planted = {
+  sentence: 'A member does not say which projects have rows of a newer program, and acts for them.',
+  breaks: ['no program touches what a newer one wrote'],
+  members: 3,
+  upgrades: true,
+  faults: NO_FAULTS,
+  unfit: () => [],
+};
+
+/** What a newer program wrote is taken for what this one would have written. */
+const newerMoved: Planted = {
+  sentence: 'An older program moves rows of a newer one, and writes them in its own version.',
+  breaks: ['no program touches what a newer one wrote'],
+  members: 3,
+  upgrades: true,
+  faults: NO_FAULTS,
+  store(store, { machines }) {
+    const lowered = (row: StoredInstance | undefined): StoredInstance | undefined => {
+      if (!row) return undefined;
+      const known = machines.get(row.machine)?.version ?? row.version;
+      return { ...row, version: Math.min(row.version, known) };
+    };
+    return {
+      ...store,
+      view: (project) => {
+        const view = store.view(project);
+        return overlaid(view, { instance: (machine, id) => lowered(view.instance(machine, id)) });
+      },
+    };
+  },
+};
+
 export const PLANTED: Readonly<Record<string, Planted>> = {
   'recheck-skipped': recheckSkipped,
   'recovery-on-absence': recoveryOnAbsence,
@@ -384,4 +436,6 @@ export const PLANTED: Readonly<Record<string, Planted>> = {
   'barrier-skipped': barrierSkipped,
   'truncated-by-own-floor': ownFloor,
   'clock-unchecked': clockUnchecked,
+  'unfit-member-acts': unfitActs,
+  'newer-row-moved': newerMoved,
 };

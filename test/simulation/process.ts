@@ -7,15 +7,17 @@ import { createAlerting } from '../../actors/alerting/alerting.ts';
 import { SamplePipeline } from '../../actors/alerting/evaluator/evaluator.ts';
 import { retainSamples, sampleFloor } from '../../actors/alerting/evaluator/sample-retention.ts';
 import { createIncidentActs } from '../../actors/alerting/incident-acts.ts';
+import { announceMaintenance } from '../../actors/alerting/maintenance.ts';
 import { keepRules } from '../../actors/alerting/rule-keeper.ts';
 import { expandAlerting } from '../../actors/delivery/audience.ts';
 import { Deliverer } from '../../actors/delivery/deliverer.ts';
 import { createDestinations } from '../../actors/delivery/destinations.ts';
+import { deliveriesSpec } from '../../actors/delivery/queues.ts';
 import { createRecipientLinks } from '../../actors/delivery/recipient-links.ts';
-import { deliveriesSpec } from '../../actors/delivery/work-queue.ts';
 import { type Accounts, createAccounts } from '../../actors/identity/accounts.ts';
 import { createKeys, type Keys } from '../../actors/identity/keys.ts';
 import { withRevocationBarrier } from '../../actors/identity/revocation-barrier.ts';
+import { programFormats, unfitShares } from '../../actors/platform/host/formats.ts';
 import { createHost, type RunningHost } from '../../actors/platform/host/host.ts';
 import { runTimers } from '../../actors/platform/host/timers.ts';
 import { isRetryable } from '../../actors/platform/retryable.ts';
@@ -28,26 +30,31 @@ import { PartitionWriter, samplesSpec } from '../../actors/telemetry/sample-log.
 import { tick } from '../../actors/telemetry/ticker.ts';
 import { Datacenters } from '../../actors/vms/datacenters.ts';
 import { VmRegistry } from '../../actors/vms/vm-directory.ts';
-import { machineDefinitions } from '../../machines/audit/registry.ts';
+import type { InstanceStore } from '../../sqlite/platform/control/instance-store.ts';
 import { createContents } from '../../src/delivery/notify/notifier.ts';
 import { createAuthenticator } from '../../src/identity/auth/authenticator.ts';
 import type { Authenticator } from '../../src/platform/access/authenticator.ts';
 import { mintSecret } from '../../src/platform/keys.ts';
-import type { Ownership } from '../../streams/platform/membership/membership.ts';
+import { decodeCommit } from '../../streams/platform/commit/codec.ts';
+import type { InstanceStep } from '../../streams/platform/commit/commit.ts';
 import {
   joinCluster,
   type Membership,
+  type Ownership,
   soleMember,
 } from '../../streams/platform/membership/membership.ts';
+import type { Share } from '../../streams/platform/membership/roster.ts';
 import { pause } from '../../streams/platform/pause.ts';
 import type { Stream } from '../../streams/platform/stream.ts';
 import { Connection, type Wire } from './connection.ts';
 import type { Outside, Sender } from './endpoints.ts';
 import { DiskError, ProcessDied } from './faults.ts';
 import { joinFromSnapshot, snapshotsOf } from './joining.ts';
+import type { LogServer } from './log-server.ts';
 import type { Machine } from './machine.ts';
 import { type Mailbox, tokensOf } from './mailbox.ts';
 import type { Planted } from './planted.ts';
+import type { Program } from './programs.ts';
 import { renderings } from './renderings.ts';
 import { ProcessClock, type World } from './world.ts';
 
@@ -94,6 +101,7 @@ export class Process implements Sender {
   /** undefined: it is not up yet. */
   doors: Doors | undefined;
   readonly clock: ProcessClock;
+  readonly program: Program;
   readonly #options: ProcessOptions;
   readonly #endings = new Set<AbortController>();
   #supervision: Supervision | undefined;
@@ -102,6 +110,7 @@ export class Process implements Sender {
   constructor(options: ProcessOptions) {
     this.#options = options;
     this.member = options.wire.name;
+    this.program = options.machine.program;
     this.clock = new ProcessClock(options.world, this, options.machine.skew);
   }
 
@@ -119,10 +128,11 @@ export class Process implements Sender {
     if (members > 1 && (await joinFromSnapshot(this.#options, stream))) {
       planted?.joined?.(machine, wire.server);
     }
+    const stored = machine.store(this);
+    const store = planted?.store?.(stored, this.program) ?? stored;
     const own = createHost({
-      ...{ stream, random, clock: this.clock, node: name },
-      store: machine.store(this),
-      machines: machineDefinitions,
+      ...{ stream, random, clock: this.clock, node: name, store },
+      machines: this.program.machines,
       expand: expandAlerting,
     });
     await own.start();
@@ -134,7 +144,7 @@ export class Process implements Sender {
       ...{ ...core, datacenter: DATACENTER, silenceMs: 90_000, heardElsewhere },
     });
     const clocks = new ClockNotes();
-    const pipeline = this.#pipeline(core, clocks);
+    const pipeline = this.#pipeline(core, clocks, datacenters);
     const ingest = this.#ingest(core, datacenters, clocks);
     this.doors = { ...core, ...this.#acts(core), pipeline, ingest };
     membership.report(() => ({
@@ -143,7 +153,7 @@ export class Process implements Sender {
       decided: pipeline.throughSequence(),
       floor: sampleFloor({ history: machine.history, pipeline }),
       heard: datacenters.ages(),
-      unfit: [],
+      unfit: planted?.unfit?.() ?? this.#unfit(membership, stored),
     }));
     this.#supervision = supervise({
       ...core,
@@ -160,9 +170,14 @@ export class Process implements Sender {
     const membership = await joinCluster({
       stream: new Connection(wire, this),
       clock: planted?.memberClock?.(this.clock, machine.skew) ?? this.clock,
-      self: { node, ...facts, version: '1', lock: wire.name },
+      self: { node, ...facts, version: this.program.version, lock: wire.name },
     });
     return planted?.membership?.(membership) ?? membership;
+  }
+
+  #unfit(member: Membership, store: InstanceStore): Share[] {
+    const { version, machines } = this.program;
+    return unfitShares({ member, version, store, formats: programFormats(machines) });
   }
 
   /** It is gone: what it waits for never comes. */
@@ -201,13 +216,18 @@ export class Process implements Sender {
     this.kill();
   }
 
-  #pipeline({ host, stream, clock, ownership }: Core, clocks: ClockNotes): SamplePipeline {
+  #pipeline(
+    { host, stream, clock, ownership }: Core,
+    clocks: ClockNotes,
+    datacenters: Datacenters,
+  ): SamplePipeline {
     const { planted, machine } = this.#options;
     return new SamplePipeline({
       ...{ clock, stream: planted?.samples?.(stream) ?? stream, ownership },
       host: planted?.host?.('evaluator', host) ?? host,
       history: machine.history,
       clockAhead: (sinceMs) => clocks.ahead(sinceMs),
+      onHeard: datacenters.heardInLog,
       onFault: (what, error) => this.#fault(what, error),
     });
   }
@@ -242,6 +262,7 @@ export class Process implements Sender {
         ...{ host, clock, random, sealed: machine.sealed(this) },
         refuseUrl: () => undefined,
         mail: { tokens, mails: mailbox },
+        groupWaitMs: 0,
         makeSecret: (source) => `whsec_${Buffer.from(source.bytes(32)).toString('base64')}`,
       }),
     };
@@ -265,6 +286,7 @@ export class Process implements Sender {
       { name: 'evaluator', run: (signal) => pipeline.run(signal) },
       this.#retention(core, pipeline),
       { name: 'rules', run: (signal) => keepRules(core, signal) },
+      { name: 'maintenance', run: (signal) => announceMaintenance(core, signal) },
       { name: 'ticker', run: (signal) => tick({ ...core, livenessReport }, signal) },
       { name: 'datacenters', run: (signal) => datacenters.run([DATACENTER], 5_000, signal) },
       { name: 'timers', run: (signal) => runTimers(timers, signal) },
@@ -310,7 +332,7 @@ export class Process implements Sender {
 
   #fault(what: string, error: unknown): void {
     this.#options.world.trace(() => `${what} failed: ${String(error)}`);
-    if (this.isAlive && !isInjected(error) && !isOfTheDeleted(error)) {
+    if (this.isAlive && !isInjected(error) && !isOfTheDeleted(error, this.#options.wire.server)) {
       this.#options.onBug(what, error);
     }
   }
@@ -325,9 +347,26 @@ type Core = {
   readonly membership: Membership;
 };
 
-/** A destination was deleted after an attempt had been opened: its address is gone with it. */
-function isOfTheDeleted(error: unknown): boolean {
-  return error instanceof Error && /^The sealed value \S+ does not exist$/.test(error.message);
+/**
+ * A destination was deleted, or given another address, after an attempt had been opened: what was sealed
+ * is gone, and no destination that there is names it.
+ */
+function isOfTheDeleted(error: unknown, server: LogServer): boolean {
+  const [, id] =
+    /^The sealed value (\S+) does not exist$/.exec(String((error as Error).message)) ?? [];
+  if (id === undefined) return false;
+  const destinations = new Map<string, InstanceStep>();
+  for (const { data } of server.messages('EVENTS')) {
+    for (const { steps } of decodeCommit(data).commit.decisions) {
+      for (const step of steps) {
+        if (step.machine === 'destination') destinations.set(step.instance, step);
+      }
+    }
+  }
+  return ![...destinations.values()].some(
+    ({ final, instance, context }) =>
+      !final && JSON.stringify([instance, context.urlId, context.secrets]).includes(id),
+  );
 }
 
 /** Does the error, or what caused it, come from a fault of the world? */

@@ -12,6 +12,7 @@ import { LogServer } from './log-server.ts';
 import { Mailbox } from './mailbox.ts';
 import { judge } from './oracle/judge.ts';
 import type { Problem } from './oracle/problem.ts';
+import { watchOlder } from './oracle/upgrades.ts';
 import { People } from './people.ts';
 import type { Planted } from './planted.ts';
 import type { Doors } from './process.ts';
@@ -75,7 +76,8 @@ export async function runSeed(seed: number, options: SeedOptions = {}): Promise<
     const run = createRun(world, { ...options, members }, bug);
     watchOwners(run, problems);
     watchTruncation(run, problems);
-    problems.push(...(await live(run, bug)));
+    const acted = watchOlder(run, [...PROJECTS, '_system']);
+    problems.push(...(await live(run, bug)), ...acted);
     problems.push(...run.keyHolders.flatMap((each) => each.problems), ...(await judge(run)));
     await run.cluster.discard();
     const { faults, lines, happenings, elapsedMs: virtualMs } = world;
@@ -162,7 +164,9 @@ async function live(run: Run, onBug: (what: string, error: unknown) => void): Pr
   for (const fleet of fleets) fleet.start();
   for (const each of people) each.start(1 + world.dice.below(3));
   for (const each of keyHolders) each.start();
-  await world.pass(minutesOf(run) * 60_000);
+  const faultsMs = minutesOf(run) * 60_000;
+  cluster.upgrade(faultsMs);
+  await world.pass(faultsMs);
   world.trace(() => 'no more faults from here on');
   for (const each of [...people, ...keyHolders]) each.rest();
   for (const fleet of fleets) fleet.heal();
@@ -199,8 +203,10 @@ async function rest(run: Run): Promise<Problem[]> {
     if (steps > STEPS_MAX) return [{ invariant: 'it comes to rest', text: why, atMs }];
     const nextMs = cluster.members[0]?.doors?.host.nextTimerDueMs() ?? 0;
     const idleMs = nextMs - world.nowMs - STEP_MS;
-    // Not over an attempt under way: nobody could record its outcome in time.
-    if (idleMs > 0 && !isSending(run)) cluster.leap(idleMs);
+    // Not over an attempt under way, whose outcome nobody could record in time, nor over a row, which
+    // would arrive too late to be evaluated.
+    const isUnderWay = isSending(run) || run.fleets.some(({ isIdle }) => !isIdle);
+    if (idleMs > 0 && !isUnderWay) cluster.leap(idleMs);
     await world.pass(STEP_MS);
   }
 }

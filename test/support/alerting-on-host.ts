@@ -15,7 +15,7 @@ import { keepRules } from '../../actors/alerting/rule-keeper.ts';
 import { expandAlerting } from '../../actors/delivery/audience.ts';
 import { createDestinations } from '../../actors/delivery/destinations.ts';
 import type { Destinations, DestinationsDeps } from '../../actors/delivery/destinations-port.ts';
-import { deliveriesSpec } from '../../actors/delivery/work-queue.ts';
+import { deliveriesSpec } from '../../actors/delivery/queues.ts';
 import { createHost, type RunningHost } from '../../actors/platform/host/host.ts';
 import type { Instance } from '../../actors/platform/host/host-port.ts';
 import { allInstances } from '../../actors/platform/host/live-instances.ts';
@@ -33,6 +33,7 @@ import { VmRegistry } from '../../actors/vms/vm-directory.ts';
 import type { AlertRuleContext, AlertRuleSpec } from '../../machines/alerting/alert-rule.ts';
 import { type MachineName, machineDefinitions } from '../../machines/audit/registry.ts';
 import type { DeliveryContext } from '../../machines/delivery/delivery.ts';
+import type { MachineDefinition } from '../../machines/platform/definition.ts';
 import { openInstanceStore } from '../../sqlite/platform/control/instance-store.ts';
 import { openDatabase } from '../../sqlite/platform/database.ts';
 import { openEmbeddedStream } from '../../sqlite/platform/embedded-stream/embedded-stream.ts';
@@ -58,6 +59,8 @@ export interface WorldOptions {
   /** A folder of another world, to go on with what it left. Default: a new one. */
   readonly folder?: string;
   readonly clock?: VirtualClock;
+  /** Of the program that it runs. Default: the present one. */
+  readonly machines?: ReadonlyMap<string, MachineDefinition>;
   /** A second member, on that world's stream and under its clock, with a projection of its own. */
   readonly beside?: {
     readonly stored: Stream;
@@ -93,7 +96,7 @@ export async function openAlertingWorld(t: Test, options: WorldOptions = {}) {
   const store = openInstanceStore(database);
   const host = createHost({
     ...{ stream, store, clock, random, node: beside ? 'beside' : 'test' },
-    machines: machineDefinitions,
+    machines: options.machines ?? machineDefinitions,
     expand: expandAlerting,
   });
   await host.start();
@@ -135,6 +138,7 @@ function openDestinations(
     ...parts,
     sealed: sealedIn(sealed),
     refuseUrl: (_kind, url) => (url.startsWith('https:') ? undefined : `${url} is not https`),
+    groupWaitMs: 0,
     makeSecret: (source) => `whsec_${Buffer.from(source.bytes(32)).toString('base64')}`,
   });
 }

@@ -10,6 +10,7 @@ import { type FastifyInstance, fastify } from 'fastify';
 import type { Test } from 'tap';
 import { createAlerting } from '../../actors/alerting/alerting.ts';
 import { SamplePipeline } from '../../actors/alerting/evaluator/evaluator.ts';
+import { createMaintenanceWindows } from '../../actors/alerting/maintenance.ts';
 import { keepRules } from '../../actors/alerting/rule-keeper.ts';
 import { createKeylessCi } from '../../actors/ci/exchange.ts';
 import { expandAlerting } from '../../actors/delivery/audience.ts';
@@ -28,6 +29,7 @@ import { openDatabase } from '../../sqlite/platform/database.ts';
 import { openEmbeddedStream } from '../../sqlite/platform/embedded-stream/embedded-stream.ts';
 import { openSecretStore, type SecretStore } from '../../sqlite/platform/secrets/secret-store.ts';
 import { type History, openHistory } from '../../sqlite/telemetry/history/store/store.ts';
+import { createAlertingRules } from '../../src/alerting/alerting-rules.ts';
 import { serviceInfoOf } from '../../src/identity/api/service-info.ts';
 import type { AccessTokens } from '../../src/identity/auth/access-tokens.ts';
 import { createAuthenticator } from '../../src/identity/auth/authenticator.ts';
@@ -78,6 +80,7 @@ export type RpcWorld = Awaited<ReturnType<typeof startRpcWorld>>;
 export type WorldParts = RpcDeps & {
   readonly history: History;
   readonly evaluator: SamplePipeline;
+  readonly alertingRules: ReturnType<typeof createAlertingRules>;
   readonly threads: QueryThreads;
   readonly controlPath: string;
   readonly secrets: SecretStore;
@@ -111,6 +114,7 @@ export async function startRpcWorld(
   const real: WorldParts = {
     ...{ ...parts, ...alerting, ...bounds, authenticator, tokens, evaluator: pipeline },
     ...signIn,
+    alertingRules: createAlertingRules({ host, evaluator: pipeline }),
     positions: testPositions({ ...parts, bounds }),
     enrolments: openEnrolments({ host, clock, random, datacenters: ['DC-1'] }),
     projectCreation: 'operator',
@@ -350,9 +354,11 @@ function inMemoryAlerting(ports: Pick<DestinationsDeps, 'host' | 'clock' | 'rand
     ...ports,
     sealed: sealedIn(sealedValues),
     refuseUrl: (_kind, url) => (URL.canParse(url) ? undefined : 'The URL is none'),
+    groupWaitMs: 0,
     makeSecret: (source) => `whsec_${Buffer.from(source.bytes(32)).toString('base64')}`,
   });
-  return { sealedValues, alerting, destinations };
+  const maintenance = createMaintenanceWindows(ports);
+  return { sealedValues, alerting, maintenance, destinations };
 }
 
 /** Every line of the log, for what must be there and what must not. */

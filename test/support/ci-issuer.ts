@@ -17,7 +17,7 @@
  */
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import { type CryptoKey, exportJWK, generateKeyPair, type JWK, SignJWT } from 'jose';
-import { type Issuer, issuerAddresses } from '../../src/platform/settings/ci-issuers.ts';
+import type { Issuer } from '../../src/platform/settings/ci-issuers.ts';
 
 /** Claims to set; undefined takes one away. */
 export type ClaimChanges = Readonly<Record<string, unknown>>;
@@ -54,12 +54,16 @@ export interface CiIssuer {
   /** As `SVC_CI_ISSUERS` names it, under the name `github`. */
   readonly setting: string;
   readonly issuer: Issuer;
+  /** Where its discovery document says that its keys are. */
+  readonly keysUrl: string;
   /** Reads its key set as it is now, without HTTP. */
   readonly fetchKeys: () => Promise<string>;
   /** `ACTIONS_ID_TOKEN_REQUEST_URL`, `ACTIONS_ID_TOKEN_REQUEST_TOKEN`, and what marks a job. */
   readonly jobEnvironment: Readonly<Record<string, string>>;
   /** What tokens of the endpoint say; the audience is the request's. */
   readonly job: { claims: ClaimChanges };
+  /** Its discovery document: what it says, and what the endpoint does. */
+  readonly discovery: { document: () => string; behaviour: Behaviour; readonly next: Behaviour[] };
   /** Behaviour of each endpoint; `next` ones are used up first, one a request. */
   readonly keySet: { behaviour: Behaviour; readonly next: Behaviour[]; requests: number };
   readonly tokens: {
@@ -80,6 +84,8 @@ export interface CiIssuer {
 }
 
 const REQUEST_TOKEN = 'request-token-of-the-runner';
+const DISCOVERY_PATH = '/.well-known/openid-configuration';
+const KEYS_PATH = '/keys/of/this/issuer';
 const TOKEN_PATH = '/_apis/token';
 
 export async function startCiIssuer(options: CiIssuerOptions = {}): Promise<CiIssuer> {
@@ -91,6 +97,10 @@ export async function startCiIssuer(options: CiIssuerOptions = {}): Promise<CiIs
     requests: 0,
   };
   const tokens = { ...keySet, next: [] as Behaviour[], audiences: [] as string[] };
+  const discovery: CiIssuer['discovery'] = {
+    document: () => JSON.stringify({ issuer: url, jwks_uri: url + KEYS_PATH }),
+    ...{ behaviour: { kind: 'answer' }, next: [] },
+  };
   const job: CiIssuer['job'] = { claims: {} };
   const server = createServer();
   const url = await listen(server);
@@ -108,14 +118,15 @@ export async function startCiIssuer(options: CiIssuerOptions = {}): Promise<CiIs
       .sign(privateKey);
   };
   const jwks = () => JSON.stringify({ keys: keys.map(({ publicJwk }) => publicJwk) });
-  const answer = endpoints({ url, job, keySet, tokens, mint, jwks });
+  const answer = endpoints({ url, job, discovery, keySet, tokens, mint, jwks });
   server.on('request', (request, response) => {
     void answer(request, response).catch((error) => response.destroy(error));
   });
   return {
-    ...{ url, job, keySet, tokens, mint, payload, key },
+    ...{ url, job, discovery, keySet, tokens, mint, payload, key },
     setting: `github=github@${url}`,
-    issuer: { name: 'github', kind: 'github', url, keysUrl: url + issuerAddresses.github.keysPath },
+    issuer: { name: 'github', kind: 'github', url, keysUrl: undefined },
+    keysUrl: url + KEYS_PATH,
     fetchKeys: async () => jwks(),
     jobEnvironment: {
       ACTIONS_ID_TOKEN_REQUEST_URL: `${url}${TOKEN_PATH}?api-version=2.0`,
@@ -131,11 +142,13 @@ export async function startCiIssuer(options: CiIssuerOptions = {}): Promise<CiIs
   };
 }
 
-/** What its two addresses answer. */
+/** What its addresses answer. */
 function endpoints(
-  parts: Pick<CiIssuer, 'url' | 'job' | 'keySet' | 'tokens' | 'mint'> & { jwks(): string },
+  parts: Pick<CiIssuer, 'url' | 'job' | 'discovery' | 'keySet' | 'tokens' | 'mint'> & {
+    jwks(): string;
+  },
 ) {
-  const { url, job, keySet, tokens, mint, jwks } = parts;
+  const { url, job, discovery, keySet, tokens, mint, jwks } = parts;
 
   async function answerToken(asked: URL, request: IncomingMessage, response: ServerResponse) {
     if (request.headers.authorization !== `Bearer ${REQUEST_TOKEN}`) {
@@ -151,9 +164,11 @@ function endpoints(
 
   return async (request: IncomingMessage, response: ServerResponse): Promise<void> => {
     const asked = new URL(request.url ?? '/', url);
-    if (asked.pathname === issuerAddresses.github.keysPath) {
+    if (asked.pathname === KEYS_PATH) {
       keySet.requests++;
       if (!misbehave(keySet, request, response)) sendJson(response, 200, jwks());
+    } else if (asked.pathname === DISCOVERY_PATH) {
+      if (!misbehave(discovery, request, response)) sendJson(response, 200, discovery.document());
     } else if (asked.pathname === TOKEN_PATH) {
       tokens.requests++;
       if (!misbehave(tokens, request, response)) await answerToken(asked, request, response);

@@ -35,6 +35,8 @@ export interface RunOptions {
   readonly as?: string;
   /** Standard input. */
   readonly input?: string;
+  /** Width of the terminal of standard output; absent: it is a pipe. */
+  readonly columns?: number;
   /** Answers on a terminal; absent: there is none. */
   readonly answers?: string[];
   readonly client?: Partial<ClientPorts>;
@@ -115,6 +117,8 @@ class Stage {
       },
       log: () => {},
       isTerminal: options.answers !== undefined,
+      isStdoutTerminal: options.columns !== undefined,
+      stdoutColumns: options.columns,
       onSignal: () => () => {},
       exitNow: (code) => {
         throw new Error(`The command ended the process with ${code}`);

@@ -3,14 +3,17 @@
  * says how to get it; in CI (`SVC_TEST_REQUIRE=all`) it fails them, so that nothing goes untested
  * unnoticed.
  */
-import { execFileSync } from 'node:child_process';
+import { execFileSync, spawnSync } from 'node:child_process';
 import { existsSync, mkdtempSync, rmdirSync } from 'node:fs';
 import { homedir, tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { basename, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
 /** The folder of requirements, traces and the VM lab; absent in a stranger's clone. */
 export const sharedFolder = fileURLToPath(new URL('../../../shared', import.meta.url));
+
+/** Programs of newer suites of Debian, unpacked. */
+const debianCache = process.env.DEBIAN_BIN_CACHE ?? `${homedir()}/.cache/debian-bin`;
 
 interface Component {
   /** Absolute path, or undefined when it is not here. */
@@ -23,6 +26,18 @@ const components = {
   'nats-server 2.15.1': debianProgram('nats-server', 'forky', '2.15.1'),
   'prometheus 3.5.3': debianProgram('prometheus', 'forky', '3.5.3'),
   'promtool 3.5.3': debianProgram('promtool', 'forky', '3.5.3'),
+  'nginx 1.22.1': debianProgram('nginx', 'bookworm', '1.22.1'),
+  'nginx 1.26.3': debianProgram('nginx', 'trixie', '1.26.3'),
+  'caddy 2.6.2': debianProgram('caddy', 'trixie', '2.6.2'),
+  'caddy 2.11.4': debianProgram('caddy', 'forky', '2.11.4'),
+  openssl: { find: () => onPath('openssl'), howToGet: 'install openssl, the package of Debian' },
+  // Debian's build does not say its version.
+  vmalert: {
+    find: () =>
+      [`${debianCache}/forky/victoria-metrics/usr/bin/vmalert`].find(existsSync) ??
+      onPath('vmalert'),
+    howToGet: 'install victoria-metrics, the package of Debian: tried with 1.145.0',
+  },
   // The shell draws nothing that only a window shows: a fifth less work for the same pages.
   chromium: {
     find: () => onPath('chromium-headless-shell') ?? onPath('chromium'),
@@ -105,11 +120,10 @@ function canMount(): boolean {
 /** A program of the given version: `SVC_TEST_BIN_<NAME>_<VERSION>`, the cache, or the PATH. */
 function debianProgram(name: string, suite: string, version: string): Component {
   const variable = `SVC_TEST_${`${name}_${version}`.toUpperCase().replaceAll(/[^A-Z0-9]/g, '_')}`;
-  const cache = process.env.DEBIAN_BIN_CACHE ?? `${homedir()}/.cache/debian-bin`;
   return {
     find: () => {
       const cached = ['usr/bin', 'usr/sbin'].map(
-        (dir) => `${cache}/${suite}/${name}/${dir}/${name}`,
+        (dir) => `${debianCache}/${suite}/${name}/${dir}/${name}`,
       );
       const candidates = [process.env[variable], ...cached, onPath(name)];
       return candidates.find((path) => path && existsSync(path) && hasVersion(path, version));
@@ -124,5 +138,8 @@ function onPath(name: string): string | undefined {
 }
 
 function hasVersion(path: string, version: string): boolean {
-  return execFileSync(path, ['--version'], { encoding: 'utf8', timeout: 5_000 }).includes(version);
+  // nginx says it on standard error; old Caddy knows the word alone.
+  const flag = { nginx: '-v', caddy: 'version' }[basename(path)] ?? '--version';
+  const { stdout, stderr } = spawnSync(path, [flag], { encoding: 'utf8', timeout: 5_000 });
+  return `${stdout}${stderr}`.includes(version);
 }

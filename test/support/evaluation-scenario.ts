@@ -13,8 +13,7 @@ import type {
   LivenessReport,
   LogEntry,
 } from '../../streams/telemetry/entry.ts';
-import type { SampleBatch } from '../../streams/telemetry/samples/batch.ts';
-import { BatchBuilder } from '../../streams/telemetry/samples/builder.ts';
+import { BatchBuilder, type SampleBatch } from '../../streams/telemetry/samples/batch.ts';
 import { fold } from './evaluation-fold.ts';
 
 /** Second 0 of every scenario, Unix ms. */

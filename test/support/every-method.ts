@@ -90,6 +90,7 @@ const NAMES: Readonly<Record<string, readonly [field: string, below: string]>> =
   ResumeDestination: ['name', '/destinations/none'],
   RotateWebhookSecret: ['name', '/destinations/none'],
   GetDelivery: ['name', '/deliveries/none'],
+  EndMaintenanceWindow: ['name', '/maintenanceWindows/none'],
   GetServiceAccount: ['name', '/serviceAccounts/none'],
   UpdateServiceAccount: ['name', '/serviceAccounts/none'],
   DisableServiceAccount: ['name', '/serviceAccounts/none'],

@@ -4,8 +4,7 @@
  * early or late, idle machines that now and then do something. Codecs and stores are measured on
  * it, so nothing in it is more constant than on real machines.
  */
-import type { SampleBatch } from '../../streams/telemetry/samples/batch.ts';
-import { BatchBuilder } from '../../streams/telemetry/samples/builder.ts';
+import { BatchBuilder, type SampleBatch } from '../../streams/telemetry/samples/batch.ts';
 
 export interface FleetOptions {
   readonly vms: number;

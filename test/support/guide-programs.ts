@@ -9,8 +9,10 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { type SignedAttempt, signatureHeaders } from '../../src/delivery/notify/webhook/webhook.ts';
+import { createClient } from '../../src/sdk/index.ts';
+import type { CliWorld } from './cli-against-service.ts';
 import { codeBlock } from './code-blocks.ts';
-import { until } from './program.ts';
+import { dataFolder, until } from './program.ts';
 
 const run = promisify(execFile);
 const goModule = fileURLToPath(new URL('../../sdk/go', import.meta.url));
@@ -25,9 +27,9 @@ export interface Command {
 }
 
 /** A TypeScript program of the guide in a project made by `installPacked`. */
-export function typescriptProgram(folder: string, name: string): Command {
+export function typescriptProgram(folder: string, name: string, page = 'sdk.md'): Command {
   const file = join(folder, `${name}.ts`);
-  writeFileSync(file, codeBlock('sdk.md', `// ${name}.ts`));
+  writeFileSync(file, codeBlock(page, `// ${name}.ts`));
   return { file: process.execPath, args: [file], folder };
 }
 
@@ -133,4 +135,33 @@ async function ended(child: ChildProcess): Promise<void> {
   const exit = once(child, 'exit');
   child.kill('SIGKILL');
   await exit;
+}
+
+/** For the guide's `source`: two VMs of another hypervisor, one of which reports its CPU, and one round. */
+export function sourceEnvironment(
+  t: { teardown(fn: () => unknown): unknown },
+  { endpoint, demo }: Pick<CliWorld, 'endpoint' | 'demo'>,
+): Environment {
+  const VMS_FILE = join(dataFolder(t), 'vms.json');
+  const vms = [
+    { id: 'vm-other', name: 'db', isOn: true, cpuSeconds: 12.5 },
+    { id: 'vm-off', name: 'old', isOn: false },
+  ];
+  writeFileSync(VMS_FILE, JSON.stringify(vms));
+  const key = { SVC_ENDPOINT: endpoint, SVC_API_KEY: demo.collectorKey, SVC_PROJECT: 'demo' };
+  return { ...key, VMS_FILE, ROUNDS: '1' };
+}
+
+/** A VM of the demo as the inventory has it, once it is known. */
+export function observedSince({ endpoint, demo }: CliWorld, vm: string): Promise<object> {
+  const { monitoring } = createClient({ baseUrl: endpoint, token: demo.apiKey });
+  return until(
+    `${vm} in the inventory`,
+    async () => {
+      const { vms } = await monitoring.listVMMonitoring({ projectName: 'projects/demo' });
+      const found = vms.find(({ name }) => name === `projects/demo/vms/${vm}`);
+      return found;
+    },
+    20,
+  );
 }

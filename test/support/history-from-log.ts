@@ -9,8 +9,7 @@ import {
   openHistory,
 } from '../../sqlite/telemetry/history/store/store.ts';
 import { VirtualClock } from '../../streams/platform/clock.ts';
-import type { SampleBatch } from '../../streams/telemetry/samples/batch.ts';
-import { BatchBuilder } from '../../streams/telemetry/samples/builder.ts';
+import { BatchBuilder, type SampleBatch } from '../../streams/telemetry/samples/batch.ts';
 
 export const START = Date.UTC(2026, 0, 5, 12);
 export const HOUR = 3_600_000;

@@ -4,8 +4,7 @@
  * batches; some come late, some series come and go.
  */
 import { fraction, seededRandom } from '../../streams/platform/random.ts';
-import type { SampleBatch } from '../../streams/telemetry/samples/batch.ts';
-import { BatchBuilder } from '../../streams/telemetry/samples/builder.ts';
+import { BatchBuilder, type SampleBatch } from '../../streams/telemetry/samples/batch.ts';
 
 export const LOG_START_MS = Date.UTC(2026, 2, 1);
 export const LOG_STEP_MS = 600_000;

@@ -2,6 +2,9 @@
 import fc from 'fast-check';
 import type { Message } from '../../src/delivery/notify/message/message.ts';
 
+/** The longest that a rule may have. */
+export const RUNBOOK_URL = `https://runbooks.example.com/${'x'.repeat(471)}`;
+
 const START_MS = Date.UTC(2026, 0, 1);
 
 /** A firing incident whose rule, VM, labels and project are all called `name`. */
@@ -10,6 +13,7 @@ export function messageNamed(name: string, more: Partial<Message> = {}): Message
     ...{ event: 'FIRING', severity: 'CRITICAL' },
     title: `Firing: ${name} on ${name}`,
     summary: `cpu_utilization_pct of ${name} has met the condition since 2026-01-01 00:00:00 UTC.`,
+    runbook: { text: name, url: RUNBOOK_URL },
     facts: [
       { name: 'Severity', value: 'CRITICAL' },
       { name: 'VM', value: name },

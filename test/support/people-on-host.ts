@@ -95,7 +95,7 @@ export async function keyOf({ host }: PeopleWorld, member: string, id: string): 
       const input = {
         ...{ project: 'web', kind: 'pk' as const, hash: id.padEnd(64, '0'), lastFour: 'abcd' },
         ...{ capabilities: ['monitoring.read'], owner: `projects/web/members/${member}` },
-        ...{ displayName: id, createdBy: 'test', datacenter: null, vm: null },
+        ...{ displayName: id, createdBy: 'test', datacenter: null, projects: null, vm: null },
         ...{ at: draft.at, expiresMs: draft.at + 90 * 86_400_000 },
       };
       draft.start('credential', id, input);

@@ -55,11 +55,15 @@ export function dataFolder(t: Teardown): string {
   return folder;
 }
 
-/** Starts the program and waits until it is ready. Throws, with its log, when it is not in 30 s. */
+/**
+ * Starts the program and waits until it is ready. Throws, with its log, when it is not in 30 s.
+ * @param reachedAt where this process reaches it, if not at its public address
+ */
 export async function startProgram(
   t: Teardown,
   folder: string,
   settings: Readonly<Record<string, string>> = {},
+  reachedAt?: string,
 ): Promise<Program> {
   const child = spawn(process.execPath, [program, 'serve'], {
     env: {
@@ -80,14 +84,15 @@ export async function startProgram(
   // A test that times out has no teardown: nothing it started may outlive it.
   process.once('exit', () => child.kill('SIGKILL'));
   t.teardown(() => end(child, 'SIGKILL', exited));
-  const demo = await untilReady(child, () => text, folder);
+  const demo = await untilReady(child, { log: () => text, folder, reachedAt });
+  const origin = reachedAt ?? demo.baseUrl;
   return {
     demo,
     pid: child.pid ?? 0,
     log: () => text,
-    call: (method, request, key = demo.apiKey) => call(demo.baseUrl, method, request, key),
+    call: (method, request, key = demo.apiKey) => call(origin, method, request, key),
     async get(path) {
-      const answer = await fetch(demo.baseUrl + path);
+      const answer = await fetch(origin + path);
       return { status: answer.status, text: await answer.text() };
     },
     stop: () => end(child, 'SIGTERM', exited),
@@ -161,7 +166,13 @@ export async function until<T>(
   throw new Error(`Not within ${seconds} s: ${what}`);
 }
 
-async function untilReady(child: ChildProcess, log: () => string, folder: string): Promise<Demo> {
+interface Started {
+  readonly log: () => string;
+  readonly folder: string;
+  readonly reachedAt: string | undefined;
+}
+
+async function untilReady(child: ChildProcess, { log, folder, reachedAt }: Started): Promise<Demo> {
   const file = join(folder, 'demo.json');
   // An earlier run's file names another port: the banner says that this one is up.
   await until(
@@ -176,7 +187,7 @@ async function untilReady(child: ChildProcess, log: () => string, folder: string
   });
   const demo = JSON.parse(readFileSync(file, 'utf8')) as Demo;
   await until('the program is ready', async () => {
-    const answer = await fetch(`${demo.baseUrl}/readyz`);
+    const answer = await fetch(`${reachedAt ?? demo.baseUrl}/readyz`);
     return answer.ok ? true : undefined;
   });
   return demo;

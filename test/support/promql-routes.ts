@@ -8,6 +8,7 @@ import { connect } from 'node:net';
 import { buffer } from 'node:stream/consumers';
 import { gunzipSync, zstdDecompressSync } from 'node:zlib';
 import type { Test } from 'tap';
+import { createAlertingRules } from '../../src/alerting/alerting-rules.ts';
 import { openHttpServer } from '../../src/platform/http/server.ts';
 import { createMetrics } from '../../src/platform/metrics.ts';
 import { loadConfig } from '../../src/platform/settings/config.ts';
@@ -71,6 +72,7 @@ export async function startPromqlRoutes(
         ...{ clock, log, anonymousLimits: testAnonymousLimits(t, clock) },
         ...{ positions, gate: testBounds(clock).gate },
         authenticator: authenticator(t, world).made,
+        alertingRules: createAlertingRules({ host, evaluator: { instances: () => [] } }),
         health: { report: () => ({ ready: health.isReady }) },
         queries: {
           run: (request, signal) => {

@@ -80,11 +80,12 @@ export async function startPromqlServer(
 }
 
 function queriesOf(parts: WorldParts, stale: ReadonlySet<string>) {
-  const { threads, gate, clock, host, log } = parts;
+  const { threads, gate, clock, host, log, alertingRules } = parts;
   return createPromqlQueries({
     ...{ threads, gate, clock, log },
     recordsRevision: () => host.appliedSequence(),
     staleDatacenters: () => [...stale],
+    pendingAlerts: alertingRules.pending,
   });
 }
 

@@ -28,7 +28,7 @@ import type {
 import { SeriesThread } from '../../src/telemetry/query/series/series-thread.ts';
 import { QueryThreads } from '../../src/telemetry/query/threads/query-threads.ts';
 import { systemClock, VirtualClock } from '../../streams/platform/clock.ts';
-import { BatchBuilder } from '../../streams/telemetry/samples/builder.ts';
+import { BatchBuilder } from '../../streams/telemetry/samples/batch.ts';
 import { openStore, PARTITION, START } from './history-from-log.ts';
 
 /** One row; times are ms after the start. Defaults: project `demo`, VM `a`, 2 vCPUs, running. */
@@ -123,6 +123,7 @@ export function openQueries(options: {
     ...{ threads: inline ?? threads, clock, log },
     recordsRevision: () => revision,
     staleDatacenters: () => stale,
+    pendingAlerts: () => [],
   });
   const world: HistoryQueries = {
     ...{ history, clock, threads, queries, stale, lines },

@@ -40,6 +40,7 @@ export async function startRecipientsWorld(t: Test) {
         ...parts,
         guard: new AddressGuard({ hosts: [], http: false }),
         sealed: sealedIn(sealed),
+        groupWaitMs: 0,
       });
       made.destinations = opened.destinations;
       made.unsubscribeUrl = unsubscribeLinks(parts.deriveKey, parts.origin);

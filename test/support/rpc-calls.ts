@@ -8,6 +8,7 @@ import { AuditService } from '../../src/gen/svc/audit/v1/audit_pb.ts';
 import { AutomationService } from '../../src/gen/svc/iam/v1/automation_pb.ts';
 import { IngestService } from '../../src/gen/svc/ingest/v1/ingest_pb.ts';
 import { AlertService } from '../../src/gen/svc/monitoring/v1/alert_pb.ts';
+import { MaintenanceService } from '../../src/gen/svc/monitoring/v1/maintenance_pb.ts';
 import { MonitoringService } from '../../src/gen/svc/monitoring/v1/monitoring_pb.ts';
 import { ErrorInfoSchema } from '../../src/gen/svc/options/v1/error_pb.ts';
 import { ProjectService } from '../../src/gen/svc/project/v1/project_pb.ts';
@@ -92,7 +93,15 @@ export interface SampleRow {
 
 /** Service of each method, from the descriptors. */
 const SERVICE_OF: Readonly<Record<string, string>> = Object.fromEntries(
-  [MonitoringService, AlertService, IngestService, AuditService, AutomationService, ProjectService]
+  [
+    MonitoringService,
+    AlertService,
+    IngestService,
+    AuditService,
+    AutomationService,
+    ProjectService,
+    MaintenanceService,
+  ]
     .flatMap((service) => service.methods)
     .map((method) => [method.name, method.parent.typeName]),
 );

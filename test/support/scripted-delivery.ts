@@ -144,7 +144,7 @@ export async function openDeliveryWorld(t: Test, options: WorldOptions = {}) {
       ...more,
       keepExcerpts: async (more) => void excerpts.push(...more),
       onFault: (what, error) => void faults.push(`${what}: ${error}`),
-      onAttempt: (outcome) => void outcomes.push(outcome),
+      onAttempt: ({ outcome }) => void outcomes.push(outcome.kind),
     });
     return { deliverer, stop: world.run((signal) => deliverer.run(signal)) };
   };

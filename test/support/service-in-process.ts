@@ -5,6 +5,7 @@ import type { Test } from 'tap';
 import { silentLog } from '../../src/platform/log.ts';
 import { loadConfig } from '../../src/platform/settings/config.ts';
 import { createService } from '../../src/service/service.ts';
+import { type Clock, systemClock } from '../../streams/platform/clock.ts';
 import { type Demo, type Program, until } from './program.ts';
 
 /**
@@ -15,11 +16,13 @@ export async function startService(
   t: Test,
   folder: string,
   more: Readonly<Record<string, string>> = {},
+  clock: Clock = systemClock,
 ): Promise<Program> {
   const settings = { SVC_DATA: folder, SVC_LISTEN: '127.0.0.1:0', SVC_COLLECT: 'none', ...more };
   const service = await createService({
     settings: loadConfig([], { ...settings, SVC_METRICS_LISTEN: 'off' }).settings,
     log: silentLog,
+    ports: { clock },
   });
   t.teardown(() => service.stop());
   const get = async (path: string) => {

@@ -20,6 +20,8 @@ export const operations = {
   'acknowledge an incident': ['AcknowledgeIncident'],
   'snooze an incident, and end the snooze': ['SnoozeIncident', 'UnsnoozeIncident'],
   'acknowledge and snooze several incidents': ['AcknowledgeIncidents', 'SnoozeIncidents'],
+  'plan a maintenance window': ['CreateMaintenanceWindow'],
+  'end a maintenance window': ['EndMaintenanceWindow'],
   'see why an alert instance has not fired': ['ExplainAlertInstance'],
   'add an email destination, and verify a recipient': ['CreateDestination', 'VerifyDestination'],
   'add a webhook, and send a test': ['CreateDestination', 'SendTestNotification'],

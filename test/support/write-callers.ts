@@ -34,7 +34,7 @@ function authenticateKey(authorization: string | undefined): CredentialPrincipal
   const capabilities = name === 'reader' ? ['monitoring.read'] : ['collector'];
   const about = { kind: 'col', credential: 'c1', name: 'c1', project: 'demo' } as const;
   const bounds = { withdrawn: [], expiresMs: Number.POSITIVE_INFINITY, tokenEpoch: null };
-  return { ...about, ...bounds, capabilities, datacenter: null, vm: null, ...who };
+  return { ...about, ...bounds, capabilities, datacenter: null, projects: null, vm: null, ...who };
 }
 
 export const authenticator: Authenticator = {

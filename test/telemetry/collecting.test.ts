@@ -2,10 +2,13 @@
  * The collectors of this node behind a rate of their project: rows wait with their own times and are
  * stored later, what is given up is counted, and each thing is logged once.
  */
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
 import t from 'tap';
+import type { ProjectReads } from '../../actors/platform/host/host-port.ts';
 import type { WriteRequest } from '../../actors/telemetry/ingest/ingest-port.ts';
 import { createHealth } from '../../src/platform/health.ts';
-import type { Log } from '../../src/platform/log.ts';
+import { type Log, silentLog } from '../../src/platform/log.ts';
 import { createMetrics } from '../../src/platform/metrics.ts';
 import { loadConfig } from '../../src/platform/settings/config.ts';
 import { startCollecting } from '../../src/service/collecting.ts';
@@ -13,8 +16,10 @@ import { VirtualClock } from '../../streams/platform/clock.ts';
 import { seededRandom } from '../../streams/platform/random.ts';
 import { Refusal } from '../../streams/platform/refusal.ts';
 import { START_MS } from '../support/host-in-memory.ts';
+import { fleetDomain, type Libvirts, virshOf } from '../support/recorded-fleet.ts';
 
 const INTERVAL_MS = 30_000;
+const nothing = { record: () => undefined } as unknown as ProjectReads;
 
 t.test(
   'Rows refused for a rate are kept, then counted; refused readings are logged once',
@@ -46,7 +51,10 @@ t.test(
       ...{ clock, metrics, health, log, ingest, random: seededRandom(1) },
       settings: loadConfig([], env).settings,
       registry: { vmsOf: () => new Map() },
-      host: { submit: () => Promise.reject(new Error('Nothing is submitted here')) },
+      host: {
+        submit: () => Promise.reject(new Error('Nothing is submitted here')),
+        view: () => nothing,
+      },
     });
     t.teardown(async () => {
       await collecting.stop();
@@ -87,5 +95,72 @@ t.test(
       'in order, at their own times',
     );
     t.equal(lines.filter((line) => /is not stored: LIMIT_EXCEEDED/.test(line)).length, 1);
+  },
+);
+
+t.test(
+  'SRC-15: without the demo project, the domains of a mapping go to their projects',
+  async (t) => {
+    const clock = new VirtualClock(START_MS);
+    const metrics = createMetrics({ clock, version: '1.2.3' });
+    const health = createHealth({ clock, log: silentLog });
+    const [web, db, stray] = [fleetDomain(1, 'web'), fleetDomain(2, 'db'), fleetDomain(3, 'stray')];
+    const [near, far] = ['qemu:///system', 'qemu+ssh://host-b/system'];
+    const libvirts: Libvirts = { [near]: [web, stray], [far]: [db] };
+    const data = t.testdir();
+    const mapping = join(data, 'collect.map');
+    const map = (...rules: string[]) =>
+      writeFileSync(mapping, `source ${near}\nsource ${far}\n${rules.join('\n')}`);
+    map('name web project shop', 'name db project nowhere');
+    const written: string[] = [];
+    const submitted: string[] = [];
+    const env = { SVC_COLLECT_MAP: mapping, SVC_DEMO: 'off', SVC_DATA: data };
+    const collecting = await startCollecting({
+      ...{ clock, metrics, health, log: silentLog, random: seededRandom(1) },
+      settings: loadConfig([], env).settings,
+      run: virshOf(libvirts),
+      ingest: {
+        async write({ project, source, rows }: WriteRequest) {
+          for (const { displayName } of rows) written.push(`${project} ${displayName} ${source}`);
+          return { accepted: 1, duplicates: 0, rejected: [], sequence: 1 };
+        },
+      },
+      registry: { vmsOf: () => new Map() },
+      host: {
+        submit: async ({ project }) => {
+          submitted.push(project);
+          return { answer: { retired: [], refused: [] } } as never;
+        },
+        view: (project) =>
+          ({ record: () => (project === 'nowhere' ? undefined : {}) }) as unknown as ProjectReads,
+      },
+    });
+    t.teardown(async () => {
+      await collecting.stop();
+      health.close();
+      metrics.close();
+    });
+    const settle = async () => {
+      for (let i = 0; i < 50; i++) await new Promise((resolve) => setImmediate(resolve));
+    };
+    await settle();
+    t.same(collecting.watches, [`2 libvirts by the mapping ${mapping}`]);
+    t.same(written, ['shop web libvirt qemu:///system']);
+    t.match(health.report().parts, [
+      { name: 'collector fleet', health: { state: 'degraded', reason: 'no project nowhere' } },
+    ]);
+    t.match(await metrics.text(), /^svc_collector_unmatched_domains 1$/m);
+    map('name * project blog');
+    collecting.reload();
+    written.length = 0;
+    await clock.advance(INTERVAL_MS);
+    await settle();
+    t.same(written.sort(), [
+      'blog db libvirt qemu+ssh://host-b/system',
+      'blog stray libvirt qemu:///system',
+      'blog web libvirt qemu:///system',
+    ]);
+    t.same(submitted, ['shop'], 'the moved VM is retired where it was');
+    t.match(health.report().parts, [{ name: 'collector fleet', health: { state: 'ready' } }]);
   },
 );

@@ -224,10 +224,13 @@ t.test('tenancy: both routes need a bearer that may read exactly this project', 
     const withoutRead = await get(world, `${BASE}/${path}`, { key: world.keys.collector });
     t.match(withoutRead, {
       status: 403,
-      body: /^This URL needs monitoring\.read, which .* lacks\n$/,
+      body: /"This URL needs monitoring\.read, which .* lacks".*"MISSING_CAPABILITY"/,
     });
     const foreign = await get(world, `${BASE}/${path}`, { key: world.keys.other });
-    t.match(foreign, { status: 403, body: 'The credential belongs to another project\n' });
+    t.match(foreign, {
+      status: 403,
+      body: /"The credential belongs to another project".*"PROJECT_BOUNDARY"/,
+    });
     for (const project of ['absent', 'demo%2F..%2Fother', '_system', 'demo%00', 'DEMO']) {
       const other = `/v1/monitoring/projects/${project}/${path}`;
       t.match(await get(world, other), { status: 403 }, other);

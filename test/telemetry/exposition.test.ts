@@ -2,7 +2,7 @@
 import fc from 'fast-check';
 import t from 'tap';
 import { Exposition, formatFor } from '../../src/telemetry/export/exposition.ts';
-import { hasPlainValues, seriesKey } from '../../streams/telemetry/samples/series-key.ts';
+import { hasPlainValues, seriesKey } from '../../streams/telemetry/samples/batch.ts';
 import { START_MS } from '../support/host-in-memory.ts';
 
 t.test('a time of OpenMetrics reads as its millisecond, as Prometheus cuts it off', (t) => {

@@ -16,7 +16,7 @@ import {
 import type { VmAnswer } from '../../src/telemetry/query/vm/answer.ts';
 import { answerBytes, answerMessage } from '../../src/telemetry/query/vm/answer-bytes.ts';
 import type { MetricAnswer } from '../../src/telemetry/query/vm/quality.ts';
-import { seriesKey } from '../../streams/telemetry/samples/series-key.ts';
+import { seriesKey } from '../../streams/telemetry/samples/batch.ts';
 import { type RpcWorld, START_SECONDS, startRpcWorld, VM } from '../support/api-in-process.ts';
 import { START_MS } from '../support/host-in-memory.ts';
 

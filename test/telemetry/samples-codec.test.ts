@@ -12,8 +12,12 @@ import {
   encodeBatch,
   encodeEntry,
 } from '../../streams/telemetry/entry-codec.ts';
-import { type SampleBatch, VM_STATES } from '../../streams/telemetry/samples/batch.ts';
-import { BatchBuilder, type Row } from '../../streams/telemetry/samples/builder.ts';
+import {
+  BatchBuilder,
+  type Row,
+  type SampleBatch,
+  VM_STATES,
+} from '../../streams/telemetry/samples/batch.ts';
 import { ByteReader, DamagedBytes } from '../../streams/telemetry/samples/byte-reader.ts';
 import { ByteWriter } from '../../streams/telemetry/samples/byte-writer.ts';
 import { fleetRows } from '../support/fleet.ts';

@@ -34,11 +34,16 @@ function start(t: Test, labelSetsMax?: number) {
   const matchers = [createMatcher('__name__', '=', 'x')];
   return {
     world,
-    open: (project: string) => thread.open(project, revision, 0),
+    open: (project: string) =>
+      thread.open(project, { recordsRevision: revision, retainedFromMs: 0, pendingAlerts: [] }),
     /** The series of `x` by VM; `isNew`: a record has changed. */
     select(project: string, isNew = false): Map<string, StoredSeries> {
       if (isNew) revision++;
-      const source = thread.open(project, revision, 0);
+      const source = thread.open(project, {
+        recordsRevision: revision,
+        retainedFromMs: 0,
+        pendingAlerts: [],
+      });
       const stretch = { afterMs: START - 1, throughMs: START + STEP };
       const found = source.select({ matchers, ...stretch }, budget);
       return new Map(found.map((series) => [series.labels.get('vm'), series]));

@@ -3,7 +3,7 @@ import t from 'tap';
 import { appendEntry, pastEntries, pastMarkers } from '../../actors/telemetry/sample-log.ts';
 import { TICK_MS, tick } from '../../actors/telemetry/ticker.ts';
 import { soleOwner } from '../../streams/platform/membership/membership.ts';
-import { partitionOf } from '../../streams/platform/stream.ts';
+import { partitionOf, type Stream, StreamUnavailable } from '../../streams/platform/stream.ts';
 import { openAlertingWorld, START_MS } from '../support/alerting-on-host.ts';
 
 t.test('each partition with a project is ticked, the system and an outage are not', async (t) => {
@@ -83,3 +83,72 @@ t.test(
     t.same(kept, [3, 8, 8], 'who reads markers alone leaves it out as well');
   },
 );
+
+t.test(
+  'a read of the log that breaks off goes on where it was, unless it gets no further',
+  async (t) => {
+    const { stream } = await openAlertingWorld(t);
+    for (let i = 1; i <= 5; i++) await appendEntry(stream, 7, { kind: 'tick', atMs: i });
+    let reads = 0;
+    /** Breaks each read off after so many messages. */
+    const brokenAfter = (count: number): Stream => ({
+      ...stream,
+      read: (options) => ({
+        async *[Symbol.asyncIterator]() {
+          reads++;
+          let left = count;
+          for await (const message of stream.read(options)) {
+            if (left-- === 0) throw new StreamUnavailable('The read broke off', 'unknown');
+            yield message;
+          }
+        },
+        close: async () => {},
+      }),
+    });
+    const times: number[] = [];
+    for await (const { entry } of pastEntries(brokenAfter(2), { timeMs: 0 }, { partition: 7 })) {
+      if (entry.kind === 'tick') times.push(entry.atMs);
+    }
+    t.same(times, [1, 2, 3, 4, 5], 'each entry once, in order');
+    t.equal(reads, 3);
+    const stuck = pastEntries(brokenAfter(0), { sequence: 1 });
+    await t.rejects(stuck.next(), StreamUnavailable);
+    t.equal(reads, 4, 'it is not asked again and again');
+  },
+);
+
+t.test('a partition that a member gets while it ticks others is ticked at once, too', async (t) => {
+  const world = await openAlertingWorld(t);
+  for (const project of ['demo', 'other']) await world.saveRule({}, { project });
+  const [demo, other] = [partitionOf('demo'), partitionOf('other')];
+  const epochs = new Map([[demo, 3]]);
+  let listener = () => {};
+  const ownership = {
+    ...soleOwner,
+    epochOf: (partition: number) => epochs.get(partition),
+    onChange(changed: () => void) {
+      listener = changed;
+      return () => {};
+    },
+  };
+  // The next lease is heard of between the begin of a round and its end.
+  const stream: Stream = {
+    ...world.stream,
+    append: async (append) => {
+      await Promise.resolve();
+      if (!epochs.has(other)) {
+        epochs.set(other, 8);
+        listener();
+      }
+      return world.stream.append(append);
+    },
+  };
+  const stop = world.run((signal) => tick({ ...world, stream, ownership }, signal));
+  await world.pass(0);
+  const ticked = new Set<number>();
+  for await (const { entry, partition } of pastEntries(world.stream, { sequence: 1 })) {
+    if (entry.kind === 'tick') ticked.add(partition);
+  }
+  t.ok(ticked.has(other), 'it does not wait for the next round');
+  await stop();
+});

@@ -15,7 +15,7 @@ import {
   type VmQuery,
 } from '../../src/telemetry/query/vm/answer.ts';
 import { VirtualClock } from '../../streams/platform/clock.ts';
-import { BatchBuilder } from '../../streams/telemetry/samples/builder.ts';
+import { BatchBuilder } from '../../streams/telemetry/samples/batch.ts';
 import { openStore, PARTITION } from '../support/history-from-log.ts';
 
 const NOW = Date.UTC(2026, 0, 5, 12);

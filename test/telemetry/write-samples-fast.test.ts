@@ -93,7 +93,9 @@ async function openSide(t: Test, fast: boolean): Promise<Side> {
     health,
     random: seededRandom(1),
     isReader: async () => false,
-    readGate: async () => ({ status: 401, message: 'no' }),
+    readGate: async () => {
+      throw new Refusal('MISSING_CREDENTIAL', 'Send a key');
+    },
     addRoutes: async (app) => {
       if (fast) addFastWriteSamples(app, deps);
       await app.register(fastifyConnectPlugin, {
@@ -365,7 +367,8 @@ t.test('any message gives the same answer and the same rows on both ways', async
   const agree = (request: unknown) => agrees(pair, encoded(request as RequestInit)).then(() => {});
   await fc.assert(fc.asyncProperty(anyRequest, agree), { numRuns: 600 });
   const taken = await answeredFast(pair.fast);
-  t.ok(taken > 60, `${taken} of 600 were taken by the handler`);
+  // About 66, by chance; a test of the framework alone would prove nothing.
+  t.ok(taken > 30, `${taken} of 600 were taken by the handler`);
 });
 
 t.test('damaged bytes give the same answer on both ways, and never a fault of ours', async (t) => {

@@ -5,6 +5,8 @@ import { PartitionWriter } from '../../actors/telemetry/sample-log.ts';
 import { Datacenters } from '../../actors/vms/datacenters.ts';
 import type { IngestRow } from '../../actors/vms/sent-row.ts';
 import { VmRegistry } from '../../actors/vms/vm-directory.ts';
+import { createMetrics } from '../../src/platform/metrics.ts';
+import { addDatacenterGauges } from '../../src/vms/open-vms.ts';
 import { cpuRow, openAlertingWorld, PROJECT } from '../support/alerting-on-host.ts';
 
 async function watching(t: Test) {
@@ -114,10 +116,58 @@ t.test('rows at any member keep a data center live; one member alone commits', a
   there.clear();
   await world.pass(200_000, 5_000);
   t.equal(datacenters.stateOf('DC-1'), 'live', 'it notices and commits nothing');
+  datacenters.heardInLog('DC-1', world.clock.now() - 80_000);
   member.isOwner = true;
   await world.pass(5_000);
+  t.equal(datacenters.stateOf('DC-1'), 'live', 'rows in the log, of a member that said nothing');
+  await world.pass(10_000, 5_000);
   t.equal(datacenters.stateOf('DC-1'), 'stale');
   there.set('DC-1', 1_000);
   await world.pass(5_000);
   t.equal(datacenters.stateOf('DC-1'), 'live');
 });
+
+t.test(
+  'after a start nothing is stale for a whole silence, whatever others had heard',
+  async (t) => {
+    const world = await openAlertingWorld(t);
+    // Last said by a member that took rows after it, and died.
+    const heardElsewhere = () => new Map([['DC-1', 80_000 + world.clock.elapsed()]]);
+    const silence = { datacenter: 'DC-1', silenceMs: 90_000, heardElsewhere };
+    const datacenters = new Datacenters({ ...world, ...silence, ownership: { owns: () => true } });
+    world.run((signal) => datacenters.run(['DC-1'], 5_000, signal));
+    await world.pass(85_000, 5_000);
+    t.equal(datacenters.stateOf('DC-1'), 'live');
+    await world.pass(15_000, 5_000);
+    t.equal(datacenters.stateOf('DC-1'), 'stale', 'silent since the start, too');
+  },
+);
+
+t.test(
+  'a data center shows the time of its last reading, or none, and whether it is stale',
+  async (t) => {
+    const world = await watching(t);
+    const metrics = createMetrics({ clock: world.clock, version: 'test' });
+    t.teardown(() => metrics.close());
+    const { datacenters } = world.start();
+    addDatacenterGauges({ ...world, metrics }, datacenters);
+    const shown = async () => (await metrics.text()).match(/^svc_datacenter.*$/gm);
+    const stale = (name: string, is: 0 | 1) => `svc_datacenter_stale{datacenter="${name}"} ${is}`;
+    const last = (name: string, ms: number) =>
+      `svc_datacenter_last_reading_timestamp_seconds{datacenter="${name}"} ${ms / 1000}`;
+    t.same(await shown(), [stale('DC-1', 0)], 'a start is no reading');
+    datacenters.reported('DC-2');
+    const reportedMs = world.clock.now();
+    await world.pass(100_000, 5_000);
+    t.same(await shown(), [last('DC-2', reportedMs), stale('DC-1', 1), stale('DC-2', 1)]);
+    datacenters.reported('DC-1');
+    await world.pass(5_000);
+    const againMs = world.clock.now() - 5_000;
+    t.same(await shown(), [
+      last('DC-2', reportedMs),
+      last('DC-1', againMs),
+      stale('DC-1', 0),
+      stale('DC-2', 1),
+    ]);
+  },
+);

@@ -19,6 +19,7 @@ import type { EvaluationState } from '../../../streams/alerting/evaluation/state
 import type { Clock } from '../../../streams/platform/clock.ts';
 import type { Actor } from '../../../streams/platform/commit/commit.ts';
 import type { Ownership } from '../../../streams/platform/membership/membership.ts';
+import { TimeSlices } from '../../../streams/platform/operators.ts';
 import { pause } from '../../../streams/platform/pause.ts';
 import { Refusal } from '../../../streams/platform/refusal.ts';
 import { partitionOf, type Stream } from '../../../streams/platform/stream.ts';
@@ -35,7 +36,6 @@ import type { LatestRow } from '../../../streams/telemetry/samples/columns.ts';
 import { AppliedPosition } from '../../platform/host/applier.ts';
 import type { Host } from '../../platform/host/host-port.ts';
 import { isRetryable } from '../../platform/retryable.ts';
-import { TimeSlices } from '../../platform/time-slices.ts';
 import { type RowRecovery, recoverRows } from '../../telemetry/row-recovery.ts';
 import {
   pastEntries,
@@ -78,6 +78,8 @@ export interface SamplePipelineDeps {
   readonly recovery?: RowRecovery;
   /** See `EvaluatorDeps`. */
   readonly clockAhead?: EvaluatorDeps['clockAhead'] & {};
+  /** See `EvaluatorDeps`. */
+  readonly onHeard?: EvaluatorDeps['onHeard'] & {};
   /** See `EvaluatorDeps.onFault`. */
   readonly onFault?: (what: string, error: unknown) => void;
 }
@@ -234,10 +236,12 @@ export class Evaluator implements EvaluatorView {
     this.#states.clear();
     this.#commits = new EdgeCommits(this.#deps);
     this.#evaluatedThrough = 0;
-    const { lastSequence } = await this.#deps.stream.state(SAMPLES_STREAM);
-    await this.#outages.begin(lastSequence);
+    await this.#outages.begin();
     const marked = await this.#markedRules();
     for (const project of this.#deps.host.projects()) await this.#seed(project, marked);
+    // Afterwards: what these rows have decided is in the log up to here.
+    const { lastSequence } = await this.#deps.stream.state(SAMPLES_STREAM);
+    this.#outages.endBacklog(lastSequence);
   }
 
   /**
@@ -357,10 +361,10 @@ const RETRY_MS = 100;
 const RETRY_MS_MAX = 5_000;
 
 /**
- * Most estimated bytes of deciding windows and steps in one decision: about 25 edges, some 5 ms of
- * the main thread to decide and as much to apply.
+ * Most estimated bytes of deciding windows and steps in one decision: about 44 edges, some 5 ms of
+ * the main thread to decide and as much to apply. With three destinations they fit one commit.
  */
-const COMMIT_ESTIMATE_MAX = 56 * 1024;
+const COMMIT_ESTIMATE_MAX = 88 * 1024;
 
 /** Bytes of a step below firing, beyond the one that every firing has. */
 const RUN_EVENT_ESTIMATE = 700;

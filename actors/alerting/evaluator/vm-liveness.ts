@@ -8,6 +8,7 @@
  *     history, once     -+
  */
 
+import { endReplay } from '../../../streams/alerting/evaluation/instance.ts';
 import { noteKnownVms } from '../../../streams/alerting/evaluation/pipeline.ts';
 import {
   type EvaluationState,
@@ -19,6 +20,7 @@ import {
   type VmFacts,
 } from '../../../streams/alerting/evaluation/state.ts';
 import type { Clock } from '../../../streams/platform/clock.ts';
+import { nextTurn, TimeSlices } from '../../../streams/platform/operators.ts';
 import { partitionOf } from '../../../streams/platform/stream.ts';
 import {
   GAP_TOLERANCE_MS,
@@ -31,7 +33,6 @@ import { powerOf } from '../../../streams/telemetry/metrics/derive.ts';
 import type { SampleBatch, VmRef } from '../../../streams/telemetry/samples/batch.ts';
 import type { LatestRow } from '../../../streams/telemetry/samples/columns.ts';
 import type { Host } from '../../platform/host/host-port.ts';
-import { nextTurn, TimeSlices } from '../../platform/time-slices.ts';
 import { type VmBody, vmDirectoryOf } from '../../vms/vm-directory.ts';
 
 // The liveness report that ticks carry: which data centers are silent as a whole, where VMs are,
@@ -48,6 +49,8 @@ export interface OutagePorts {
   readonly newest?: (project: string, vm: string) => LatestRow | undefined;
   /** VMs whose clocks are ahead, as of rows refused since then, Unix ms. */
   readonly clockAhead?: (sinceMs: number) => Iterable<VmRef>;
+  /** Rows of VMs of this data center are in the log, received then, Unix ms, by whichever member. */
+  readonly onHeard?: (datacenter: string, receivedMs: number) => void;
 }
 
 interface OutageDeps extends OutagePorts {
@@ -81,15 +84,19 @@ export class OutageDetector {
     this.#deps = deps;
     this.#states = states;
     this.#slices = new TimeSlices(deps.clock);
-    this.#liveness = new VmLiveness(deps.host);
+    this.#liveness = new VmLiveness(deps.host, deps.onHeard);
   }
 
-  /** Starts again. `backlogThrough`: last sequence of the log as it stands. */
-  async begin(backlogThrough: number): Promise<void> {
+  /** Starts again. */
+  async begin(): Promise<void> {
     this.#leave();
     this.#isKnown = false;
-    this.#backlogThrough = backlogThrough;
     this.#leave = await this.#liveness.load();
+  }
+
+  /** @param through last sequence of the log, once the rows that seed the states have been read */
+  endBacklog(through: number): void {
+    this.#backlogThrough = through;
   }
 
   /** Follows registrations no longer. */
@@ -139,11 +146,21 @@ export class OutageDetector {
     }
     for (const state of this.#states.values()) {
       state.isReplaying = false;
+      await this.#endReplay(state);
       this.#liveness.adopt(state.outages?.values() ?? []);
       for (const project of state.projects.keys())
         noteKnownVms(state, this.#liveness.lastOf(project));
     }
     this.#isKnown = true;
+  }
+
+  async #endReplay({ projects }: EvaluationState): Promise<void> {
+    for (const { vms } of projects.values()) {
+      for (const { buffers } of vms.values()) {
+        endReplay(buffers.values());
+        await this.#slices.yieldIfDue();
+      }
+    }
   }
 }
 
@@ -159,14 +176,16 @@ const PAGE = 1_000;
 /** When each registered VM was last observed, by project. */
 export class VmLiveness {
   readonly #host: Host;
+  readonly #onHeard: OutagePorts['onHeard'];
   readonly #projects = new Map<string, FactsByVm>();
   #outages: ReadonlyMap<string, Outage> = new Map();
   #groupedMs = Number.NEGATIVE_INFINITY;
   #tickMs = Number.NEGATIVE_INFINITY;
   #listeningSinceMs = Number.POSITIVE_INFINITY;
 
-  constructor(host: Host) {
+  constructor(host: Host, onHeard?: OutagePorts['onHeard']) {
     this.#host = host;
+    this.#onHeard = onHeard;
   }
 
   /** Reads the registered VMs and follows their changes. Returns a stop function. */
@@ -273,6 +292,7 @@ export class VmLiveness {
 
   #noteRows(batch: SampleBatch): void {
     const { vms, vm, observedMs, state, stateReason, strings } = batch;
+    const datacenters = new Set<string>();
     for (let i = 0; i < batch.count; i++) {
       const named = vms[vm[i] ?? 0];
       const facts = named && this.#projects.get(named.project)?.get(named.vm);
@@ -280,7 +300,9 @@ export class VmLiveness {
       const reason = strings[stateReason[i] ?? 0] ?? '';
       const power = powerOf({ state: state[i] ?? 0, stateReason: reason });
       noteObserved(facts, observedMs[i] ?? 0, power);
+      datacenters.add(facts.datacenter);
     }
+    for (const datacenter of datacenters) this.#onHeard?.(datacenter, batch.receivedMs);
   }
 
   #register(project: string, vm: string, registered: VmBody | null): void {

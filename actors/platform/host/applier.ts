@@ -18,9 +18,9 @@ import {
 } from '../../../streams/platform/commit/codec.ts';
 import type { Commit } from '../../../streams/platform/commit/commit.ts';
 import { EVENTS_STREAM } from '../../../streams/platform/commit/events.ts';
+import type { TimeSlices } from '../../../streams/platform/operators.ts';
 import { pause } from '../../../streams/platform/pause.ts';
 import type { Stream, StreamMessage, StreamRead } from '../../../streams/platform/stream.ts';
-import type { TimeSlices } from '../time-slices.ts';
 import type { HostCounters } from './counters.ts';
 
 /** What the applier reads from and writes to. */

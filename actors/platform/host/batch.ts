@@ -21,6 +21,7 @@ import {
   type StoredView,
 } from '../../../streams/platform/commit/projection.ts';
 import { Refusal } from '../../../streams/platform/refusal.ts';
+import { StreamUnavailable } from '../../../streams/platform/stream.ts';
 import { DecisionDraft, type Interpretation, Overlay } from './draft.ts';
 import type { Submission } from './host-port.ts';
 
@@ -114,7 +115,8 @@ function decide(
     return encoded ? { verdict, encoded } : { verdict };
   } catch (error) {
     overlay.rollback();
-    return { verdict: { kind: 'rejected', error, fault: !(error instanceof Refusal) } };
+    const isRefused = error instanceof Refusal || error instanceof StreamUnavailable;
+    return { verdict: { kind: 'rejected', error, fault: !isRefused } };
   }
 }
 

@@ -15,11 +15,11 @@ import type { Clock } from '../../../streams/platform/clock.ts';
 import type { EncodedCommit } from '../../../streams/platform/commit/codec.ts';
 import { EVENTS_STREAM, eventsSubject } from '../../../streams/platform/commit/events.ts';
 import { withDeadline } from '../../../streams/platform/deadline.ts';
+import type { TimeSlices } from '../../../streams/platform/operators.ts';
 import { pause } from '../../../streams/platform/pause.ts';
 import { fraction, type Random, ulid } from '../../../streams/platform/random.ts';
 import { Refusal } from '../../../streams/platform/refusal.ts';
 import { type Stream, StreamUnavailable } from '../../../streams/platform/stream.ts';
-import type { TimeSlices } from '../time-slices.ts';
 import type { Applier } from './applier.ts';
 import {
   type AnySubmission,

@@ -107,6 +107,10 @@ export class DecisionDraft implements Draft {
     return this.#step(before, event, before.timers);
   }
 
+  canMove(machine: MachineName, instance: string): boolean {
+    return this.#existing(machine, instance).version <= this.#definition(machine).version;
+  }
+
   /**
    * Fires a timer: takes it off the instance and sends its event. `undefined` when the instance
    * does not have that timer (any more), or it is not due at `at`.
@@ -259,11 +263,8 @@ function upcastRow(definition: MachineDefinition, instance: StoredInstance) {
 
 type Machines = ReadonlyMap<string, Pick<MachineDefinition, 'indexes'>>;
 
-interface Change<T> {
-  readonly list: string;
-  /** null: removed. */
-  readonly item: T | null;
-}
+/** Changed items by their id; null: removed. */
+type Changes<T> = Map<string, T | null>;
 
 /**
  * The projection with the changes of a batch over it; what a decision that threw has changed is
@@ -273,21 +274,17 @@ export class Overlay implements StoredView {
   readonly project: string;
   readonly #base: StoredView;
   readonly #machines: Machines;
-  readonly #instances = new Map<string, Change<StoredInstance>>();
-  readonly #records = new Map<string, Change<StoredRecord>>();
-  /** Rows of the projection that were read: nothing is applied while a batch is decided. */
-  readonly #stored = new Map<string, StoredInstance | undefined>();
+  /** By machine, and by kind. */
+  readonly #instances = new Map<string, Changes<StoredInstance>>();
+  readonly #records = new Map<string, Changes<StoredRecord>>();
+  /** Counts that were asked for, by machine and filter: nothing is applied while a batch is decided. */
+  readonly #counts = new Map<string, Map<string, Count>>();
   #undo: (() => void)[] = [];
 
   constructor(base: StoredView, machines: Machines) {
     this.project = base.project;
     this.#base = base;
     this.#machines = machines;
-  }
-
-  /** Has anything been put here that the projection does not have? */
-  get hasChanges(): boolean {
-    return this.#instances.size > 0 || this.#records.size > 0;
   }
 
   /** From here on, `rollback` takes back what is put. */
@@ -298,35 +295,41 @@ export class Overlay implements StoredView {
   rollback(): void {
     for (const undo of this.#undo.reverse()) undo();
     this.#undo = [];
+    this.#counts.clear();
   }
 
   putInstance(item: StoredInstance): void {
-    this.#put(this.#instances, keyOf(item.machine, item.instance), { list: item.machine, item });
+    this.#putInstance(item.machine, item.instance, item);
   }
 
   removeInstance(machine: string, instance: string): void {
-    this.#put(this.#instances, keyOf(machine, instance), { list: machine, item: null });
+    this.#putInstance(machine, instance, null);
+  }
+
+  #putInstance(machine: string, id: string, item: StoredInstance | null): void {
+    const counts = this.#counts.get(machine);
+    const before = counts && this.instance(machine, id);
+    for (const count of counts?.values() ?? []) {
+      count.value += this.#weight(item, count.of) - this.#weight(before, count.of);
+    }
+    this.#put(this.#instances, machine, id, item);
   }
 
   putRecord(kind: string, id: string, item: StoredRecord | null): void {
-    this.#put(this.#records, keyOf(kind, id), { list: kind, item });
+    this.#put(this.#records, kind, id, item);
   }
 
-  #put<T>(changes: Map<string, Change<T>>, key: string, change: Change<T>): void {
-    const before = changes.get(key);
-    changes.set(key, change);
-    this.#undo.push(() => (before ? changes.set(key, before) : changes.delete(key)));
+  #put<T>(lists: Map<string, Changes<T>>, list: string, id: string, item: T | null): void {
+    const changes: Changes<T> = lists.get(list) ?? new Map();
+    lists.set(list, changes);
+    const before = changes.get(id);
+    changes.set(id, item);
+    this.#undo.push(() => (before === undefined ? changes.delete(id) : changes.set(id, before)));
   }
 
   instance(machine: string, instance: string): StoredInstance | undefined {
-    const change = this.#instances.get(keyOf(machine, instance));
-    return change ? (change.item ?? undefined) : this.#storedInstance(machine, instance);
-  }
-
-  #storedInstance(machine: string, instance: string): StoredInstance | undefined {
-    const key = keyOf(machine, instance);
-    if (!this.#stored.has(key)) this.#stored.set(key, this.#base.instance(machine, instance));
-    return this.#stored.get(key);
+    const change = this.#instances.get(machine)?.get(instance);
+    return change === undefined ? this.#base.instance(machine, instance) : (change ?? undefined);
   }
 
   instances(machine: string, options: ListOptions & InstanceFilter): Page<StoredInstance> {
@@ -336,24 +339,34 @@ export class Overlay implements StoredView {
       ...(owner === undefined ? {} : { owner }),
       ...(incident === undefined ? {} : { incident }),
     };
-    const changes = changesOf(this.#instances, machine);
+    const changes = this.#instances.get(machine) ?? NO_CHANGES;
     return mergePage(options, ['number', 'string'], {
-      changed: new Set(changes.map(([id]) => id)),
-      put: changes.flatMap(([, { item }]) => (item && this.#matches(item, filter) ? [item] : [])),
+      changed: changes,
+      put: () => [...changes.values()].filter((item) => this.#weight(item, filter) > 0),
       read: (page) => this.#base.instances(machine, { ...page, ...filter }),
       idOf: (item) => item.instance,
       keyOf: (item) => [item.createdMs, item.instance],
     });
   }
 
-  countInstances(machine: string, options: InstanceCount): number {
-    let count = this.#base.countInstances(machine, options);
-    for (const [id, { item }] of changesOf(this.#instances, machine)) {
-      const before = this.#storedInstance(machine, id);
-      if (before && this.#matches(before, options)) count--;
-      if (item && this.#matches(item, options)) count++;
+  countInstances(machine: string, of: InstanceCount): number {
+    const counts = this.#counts.get(machine) ?? new Map<string, Count>();
+    this.#counts.set(machine, counts);
+    const key = JSON.stringify(of);
+    const known = counts.get(key);
+    if (known) return known.value;
+    const count = { of, value: this.#base.countInstances(machine, of) };
+    for (const [id, item] of this.#instances.get(machine) ?? NO_CHANGES) {
+      const before = this.#base.instance(machine, id);
+      count.value += this.#weight(item, of) - this.#weight(before, of);
     }
-    return count;
+    counts.set(key, count);
+    return count.value;
+  }
+
+  /** 1 for an item that is meant, else 0. */
+  #weight(item: StoredInstance | null | undefined, filter: InstanceFilter | InstanceCount): number {
+    return item && this.#matches(item, filter) ? 1 : 0;
   }
 
   #matches(item: StoredInstance, filter: InstanceFilter | InstanceCount): boolean {
@@ -369,15 +382,15 @@ export class Overlay implements StoredView {
   }
 
   record(kind: string, id: string): StoredRecord | undefined {
-    const change = this.#records.get(keyOf(kind, id));
-    return change ? (change.item ?? undefined) : this.#base.record(kind, id);
+    const change = this.#records.get(kind)?.get(id);
+    return change === undefined ? this.#base.record(kind, id) : (change ?? undefined);
   }
 
   records(kind: string, options: ListOptions): Page<StoredRecord> {
-    const changes = changesOf(this.#records, kind);
+    const changes = this.#records.get(kind) ?? NO_CHANGES;
     return mergePage(options, ['string', 'string'], {
-      changed: new Set(changes.map(([id]) => id)),
-      put: changes.flatMap(([, { item }]) => (item ? [item] : [])),
+      changed: changes,
+      put: () => [...changes.values()],
       read: (page) => this.#base.records(kind, page),
       idOf: (item) => item.id,
       keyOf: (item) => [item.sort, item.id],
@@ -389,20 +402,19 @@ export class Overlay implements StoredView {
   }
 }
 
-function keyOf(list: string, id: string): string {
-  return `${list} ${id}`;
-}
+const NO_CHANGES: ReadonlyMap<string, never> = new Map<string, never>();
 
-/** Changes of one list, each with the id that it is of. */
-function changesOf<T>(changes: Map<string, Change<T>>, list: string): [string, Change<T>][] {
-  const of = [...changes].filter(([, change]) => change.list === list);
-  return of.map(([key, change]) => [key.slice(list.length + 1), change]);
+/** A count with the changes made since it was first asked for. */
+interface Count {
+  readonly of: InstanceCount;
+  value: number;
 }
 
 interface Merge<T> {
-  /** Ids whose stored item does not count any more. */
-  readonly changed: ReadonlySet<string>;
-  readonly put: readonly T[];
+  /** By the ids whose stored item does not count any more. */
+  readonly changed: ReadonlyMap<string, unknown>;
+  /** Changed items that are meant; null: one that was removed. */
+  put(): readonly (T | null)[];
   read(options: ListOptions): Page<T>;
   idOf(item: T): string;
   keyOf(item: T): PageKey;
@@ -422,9 +434,10 @@ function mergePage<T>(
   // So many stored items may be changed ones; one more shows that there is a next page.
   const stored = merge.read({ ...options, limit: limit + merge.changed.size + 1 });
   const items = stored.items.filter((item) => !merge.changed.has(merge.idOf(item)));
-  const put = merge.put.filter(
+  const put = merge.put().filter((item) => item !== null);
+  const following = put.filter(
     (item) => start === undefined || order(merge.keyOf(item), start) > 0,
   );
-  const all = [...items, ...put].sort((a, b) => order(merge.keyOf(a), merge.keyOf(b)));
+  const all = [...items, ...following].sort((a, b) => order(merge.keyOf(a), merge.keyOf(b)));
   return pageOf(all, limit, merge.keyOf);
 }

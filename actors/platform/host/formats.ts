@@ -6,7 +6,8 @@ import { machineDefinitions } from '../../../machines/audit/registry.ts';
 import type { MachineDefinition } from '../../../machines/platform/definition.ts';
 import type { InstanceStore } from '../../../sqlite/platform/control/instance-store.ts';
 import { COMMIT_FORMAT } from '../../../streams/platform/commit/commit.ts';
-import { type Share, shareOf } from '../../../streams/platform/membership/roster.ts';
+import type { Membership } from '../../../streams/platform/membership/membership.ts';
+import { SHARES, type Share, shareOf } from '../../../streams/platform/membership/roster.ts';
 
 export interface Formats {
   /** Of commits: this one and every older are read. */
@@ -50,4 +51,25 @@ export function hasNewerRows(
       ([machine, version]) => version > (ours[machine] ?? 0),
     ),
   );
+}
+
+/**
+ * Shares with rows that this program is too old for: a member says so on its record, and gets no lease
+ * of them. They are looked for only where another version is, or was.
+ */
+export function unfitShares({
+  member,
+  version,
+  store,
+  formats,
+}: {
+  readonly member: Pick<Membership, 'members'>;
+  /** Of this program. */
+  readonly version: string;
+  readonly store: Pick<InstanceStore, 'projects' | 'machineVersions'>;
+  /** Default: those of this program. */
+  readonly formats?: Formats;
+}): Share[] {
+  if (member.members().every((each) => each.version === version)) return [];
+  return SHARES.filter((share) => hasNewerRows(store, share, formats));
 }

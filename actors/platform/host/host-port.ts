@@ -49,6 +49,8 @@ export interface Draft extends ProjectView {
   start<M extends MachineName>(machine: M, instance: string, input: InputOf<M>): StepOutcome<M>;
   /** Runs `transition`. An event that the state does not take changes nothing: `changed: false`. */
   send<M extends MachineName>(machine: M, instance: string, event: EventOf<M>): StepOutcome<M>;
+  /** False for a row that a newer program has written: `send` would throw NOT_READY. */
+  canMove(machine: MachineName, instance: string): boolean;
   putRecord<K extends RecordKind>(change: RecordWrite<K>): void;
   /** Takes an ended instance's row away; its transitions stay. Throws for one that is not final. */
   forget(machine: MachineName, instance: string): void;

@@ -5,7 +5,7 @@
 
 import type { MachineName } from '../../../machines/audit/registry.ts';
 import { itemsOf } from '../../../streams/platform/commit/page.ts';
-import { itemsInTurns } from '../time-slices.ts';
+import { itemsInTurns } from '../../../streams/platform/operators.ts';
 import type { Instance, ProjectView } from './host-port.ts';
 
 /** Rows read in one turn: 1 to 3 ms. */

@@ -172,7 +172,7 @@ class CollectorLoop implements Collector {
     if (!sink.retire || !knownVms) return;
     const { gone, doubt } = this.#absences.take(listed, knownVms());
     if (doubt) {
-      const message = `${doubt.missing} of ${doubt.known} known VMs are not listed, so none was retired: bring them back, or retire them with "svc admin vms retire ${project} VM"`;
+      const message = `${doubt.missing} of ${doubt.known} known VMs are not listed, so none was retired: bring them back, or retire them with "svc admin vms retire ${project || 'PROJECT'} VM"`;
       this.#report({ reason: 'LISTING_DOUBTED', message }, before);
     }
     if (gone.length === 0) return;

@@ -10,8 +10,7 @@ import { invalidField, Refusal } from '../../../streams/platform/refusal.ts';
 import { partitionOf } from '../../../streams/platform/stream.ts';
 import { FUTURE_MS, RETENTION_MS } from '../../../streams/telemetry/entry.ts';
 import { EXPANDED_SERIES } from '../../../streams/telemetry/metrics/catalogue.ts';
-import type { SeriesKey } from '../../../streams/telemetry/samples/batch.ts';
-import { hasPlainValues } from '../../../streams/telemetry/samples/series-key.ts';
+import { hasPlainValues, type SeriesKey } from '../../../streams/telemetry/samples/batch.ts';
 import { oneLine } from '../../platform/plain-text.ts';
 import { ProjectShares } from '../../platform/project-shares.ts';
 import type { IngestRow, SenderReach } from '../../vms/sent-row.ts';
@@ -174,6 +173,7 @@ function assertRow({ series, values, vm }: IngestRow, row: number): void {
   );
 }
 
+/** Why the row is not stored: older than history is kept, or more than a minute ahead. */
 function timeProblem(observedMs: number, nowMs: number): RejectedSample['reason'] | undefined {
   if (!Number.isFinite(observedMs)) return 'NOT_FINITE';
   if (observedMs > nowMs + FUTURE_MS) return 'CLOCK_AHEAD';
@@ -481,4 +481,81 @@ function digestOf(rows: readonly IngestRow[]): string {
     series = row.series;
   }
   return hash('sha256', numbers, 'base64') + hash('sha256', JSON.stringify(texts), 'base64');
+}
+
+/** Times in Unix ms. */
+export interface CollectorReading {
+  readonly project: string;
+  /** Of the newest row. */
+  readonly observedMs: number;
+  readonly receivedMs: number;
+  /** VMs with a row in the last 90 seconds. */
+  readonly vms: number;
+}
+
+/** A VM without a row for so long is not counted, ms. */
+const PRESENT_MS = 90_000;
+
+/** What one collector wrote into one project. */
+interface Heard {
+  observedMs: number;
+  receivedMs: number;
+  /** When each VM was last received, elapsed ms. */
+  readonly vms: Map<string, number>;
+}
+
+/**
+ * Last readings of each collector, in each project that it writes into: what an operator looks at when
+ * VMs are missing. In memory, of this process: a collector that runs is heard again within an interval.
+ */
+export class CollectorReadings {
+  readonly #clock: Clock;
+  readonly #heard = new Map<string, Map<string, Heard>>();
+
+  constructor(clock: Clock) {
+    this.#clock = clock;
+  }
+
+  /** The same ingest, whose senders are remembered. */
+  noting(ingest: Ingest): Ingest {
+    return {
+      write: async (request) => {
+        const answer = await ingest.write(request);
+        // An agent is not a collector: the inventory shows its VM.
+        const name = request.reach === undefined ? request.source : request.reach.name;
+        if (name !== undefined && !request.reach?.vm) this.#note(name, request, answer);
+        return answer;
+      },
+    };
+  }
+
+  /** Of a collector by its resource name, or of a source of this node; by project. */
+  of(name: string): readonly CollectorReading[] {
+    const sinceMs = this.#clock.elapsed() - PRESENT_MS;
+    return [...(this.#heard.get(name) ?? [])].map(([project, { vms, observedMs, receivedMs }]) => {
+      for (const [vm, atMs] of vms) if (atMs < sinceMs) vms.delete(vm);
+      return { project, observedMs, receivedMs, vms: vms.size };
+    });
+  }
+
+  /** All that was heard of since the start. */
+  names(): readonly string[] {
+    return [...this.#heard.keys()];
+  }
+
+  #note(name: string, { project, rows }: WriteRequest, { rejected }: WriteAnswer): void {
+    const refused = new Set(rejected.flatMap(({ row, series }) => (series === '' ? [row] : [])));
+    if (refused.size === rows.length) return;
+    const projects = this.#heard.get(name) ?? new Map<string, Heard>();
+    this.#heard.set(name, projects);
+    const heard = projects.get(project) ?? { observedMs: 0, receivedMs: 0, vms: new Map() };
+    projects.set(project, heard);
+    const nowMs = this.#clock.elapsed();
+    heard.receivedMs = this.#clock.now();
+    rows.forEach(({ vm, observedMs }, i) => {
+      if (refused.has(i)) return;
+      heard.observedMs = Math.max(heard.observedMs, observedMs);
+      heard.vms.set(vm, nowMs);
+    });
+  }
 }

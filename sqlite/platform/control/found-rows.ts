@@ -60,7 +60,7 @@ export function foundRows<I, R>(database: SqliteDatabase, { toInstance, toRecord
       const { sinceMs = 0, untilMs = TIME_END } = filter;
       const runs = deliveryRuns(filter).map(({ index, values }) => ({
         statement: statements.deliveries[index],
-        values: [project, ...values, sinceMs, untilMs],
+        values: [project, ...(index === 'group' ? [project] : []), ...values, sinceMs, untilMs],
       }));
       const start = startOf(page, ['number', 'string'], [TIME_END, TEXT_END]);
       const found = newestKeys(runs, start, page.limit);
@@ -132,8 +132,14 @@ function deliveryRuns({
   events,
   incident,
   destination,
-}: DeliveryFilter): Lookup<'incident' | 'destination' | 'event'>[] {
-  if (incident !== undefined) return [{ index: 'incident', values: [incident] }];
+}: DeliveryFilter): Lookup<'incident' | 'group' | 'destination' | 'event'>[] {
+  if (incident !== undefined) {
+    const values = [incident];
+    return [
+      { index: 'incident', values },
+      { index: 'group', values },
+    ];
+  }
   const index = destination === undefined ? 'event' : 'destination';
   const values = destination === undefined ? events : [destination];
   return [...new Set(values)].flatMap((value) =>
@@ -149,6 +155,10 @@ function isMeantDelivery({ value, context }: StoredInstance, filter: DeliveryFil
     (destination === undefined || context.destination === destination)
   );
 }
+
+/** Ids of the groups that have or had a notification of an incident: `<delivery>/<place>`. */
+export const groupsOfIncident = `SELECT substr(id, 1, instr(id, '/') - 1) FROM records
+  INDEXED BY records_in_order WHERE project = ? AND kind = 'groupMember' AND sort = ?`;
 
 function prepareReads(database: SqliteDatabase) {
   const prepare = (sql: string) => database.prepare<(string | number | null)[]>(sql);
@@ -174,6 +184,11 @@ function prepareReads(database: SqliteDatabase) {
       GROUP BY severity, status`),
     deliveries: {
       incident: deliveries('incident', ''),
+      group:
+        prepare(`SELECT created AS key, instance AS id FROM instances INDEXED BY instances_by_id
+        WHERE project = ? AND machine = 'delivery' AND instance IN (${groupsOfIncident})
+        AND created >= ? AND created <= ? AND (created, instance) < (?, ?)
+        ORDER BY created DESC, instance DESC LIMIT ?`),
       destination: deliveries('destination', 'AND state = ?'),
       event: deliveries('event', 'AND state = ?'),
     },

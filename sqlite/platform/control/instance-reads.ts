@@ -26,7 +26,7 @@ import type {
   TransitionFilter,
 } from '../../../streams/platform/commit/projection.ts';
 import type { SqliteDatabase } from '../database.ts';
-import { type FoundRows, foundRows } from './found-rows.ts';
+import { type FoundRows, foundRows, groupsOfIncident } from './found-rows.ts';
 import { TRANSITION_PLACES } from './instances-schema.ts';
 
 /** How far the projection has come in EVENTS. */
@@ -181,8 +181,7 @@ function listInstances(
     const direction = descending ? 'descending' : 'ascending';
     const rows = statements.ofIncident[direction].all(
       project,
-      machine,
-      incident,
+      ...[project, incident, project, incident],
       ...after,
       limit + 1,
     );
@@ -242,6 +241,7 @@ function lookUps({
   request,
   events,
   actor,
+  acts,
 }: TransitionFilter): { readonly filter: TransitionLookUp; readonly values: string[] }[] {
   if (request !== undefined) return [{ filter: 'request', values: [request] }];
   if (instance !== undefined) {
@@ -251,14 +251,22 @@ function lookUps({
   if (events) return [...new Set(events)].map((event) => ({ filter: 'event', values: [event] }));
   if (actor !== undefined) return [{ filter: 'actor', values: [actor] }];
   if (machine !== undefined) return [{ filter: 'machine', values: [machine] }];
+  if (acts) {
+    const { machines, events: single } = acts;
+    return [
+      ...machines.map((value) => ({ filter: 'machine' as const, values: [value] })),
+      ...single.map((value) => ({ filter: 'event' as const, values: [value] })),
+    ];
+  }
   return [{ filter: 'project', values: [] }];
 }
 
 function isMeant(
   item: RecordedTransition,
-  { machine, instance, request, events, actor }: TransitionFilter,
+  { machine, instance, request, events, actor, acts }: TransitionFilter,
 ): boolean {
   return (
+    (acts === undefined || acts.kinds.includes(item.by.kind)) &&
     (machine === undefined || item.machine === machine) &&
     (instance === undefined || item.instance === instance) &&
     (request === undefined || item.requestId === request) &&
@@ -301,6 +309,13 @@ function startOf(
   return options.descending ? last : first;
 }
 
+/** Deliveries about an incident alone, and of the groups that it is in. */
+const deliveriesOfIncident = `SELECT * FROM instances INDEXED BY instances_by_id
+  WHERE machine = 'delivery' AND project = ?
+    AND instance IN (SELECT instance FROM instances INDEXED BY instances_of_incident
+      WHERE project = ? AND machine = 'delivery' AND incident = ?
+      UNION ${groupsOfIncident})`;
+
 function prepareReads(database: SqliteDatabase) {
   const prepare = (sql: string) => database.prepare<(string | number)[]>(sql);
   const ordered = (sql: string, key: readonly string[]) => {
@@ -340,7 +355,7 @@ function prepareReads(database: SqliteDatabase) {
     anyInstance: prepare('SELECT * FROM instances WHERE instance = ? AND machine = ? LIMIT 1'),
     instances: byAge('final = ?'),
     owned: byAge('final = ? AND owner = ?'),
-    ofIncident: byAge('incident = ?'),
+    ofIncident: ordered(deliveriesOfIncident, ['created', 'instance']),
     count: count('final = ?'),
     countOwned: count('final = ? AND owner = ?'),
     countOfDestination: count('destination = ? AND state = ?'),

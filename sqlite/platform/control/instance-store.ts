@@ -23,10 +23,12 @@ import {
   type Commit,
   type Decision,
   type InstanceStep,
+  type RecordChange,
 } from '../../../streams/platform/commit/commit.ts';
 import {
   type DueTimer,
   type IncidentStatus,
+  type Page,
   REQUEST_KEPT_MS,
   type RecordedRequest,
   type StoredInstance,
@@ -94,6 +96,8 @@ export interface InstanceStore {
   nextTimerDueMs(owns?: (project: string) => boolean): number | undefined;
 }
 
+/** Projects whose view is kept. */
+const VIEWS_MAX = 1_024;
 /** Forgotten requests are removed by so many a commit: a bound on its time, the same on all nodes. */
 const FORGET_MAX = 1000;
 
@@ -110,6 +114,7 @@ export function openInstanceStore(
   fillIndexes(database, machines);
   const reads = instanceReads(database);
   const rows = new LatestRows();
+  const views = new BoundedCache<string, StoredReads>(VIEWS_MAX);
   const writes = { ...prepareWrites(database), machines };
   const apply = database.transaction((encoded: EncodedCommit, sequence: number): ApplyOutcome => {
     const position = reads.position();
@@ -143,48 +148,19 @@ export function openInstanceStore(
       Object.fromEntries(versions.all(project).map(({ machine, version }) => [machine, version])),
     bind: (identity) => bind(reads.position(), identity, writes),
     view(project) {
-      const view = reads.view(project);
-      const instance: StoredReads['instance'] = (machine, id) =>
-        rows.read([project, machine, id], () => view.instance(machine, id));
-      return { ...view, instance };
+      const known = views.get(project);
+      if (known) return known;
+      const view = rows.over(reads.view(project));
+      views.set(project, view);
+      return view;
     },
     apply(encoded, sequence) {
       const outcome = apply.immediate(encoded, sequence);
-      if (outcome === 'applied') rows.forget(encoded.commit);
+      if (outcome === 'applied') rows.apply(encoded.commit);
       return outcome;
     },
     passOver: (encoded, sequence) => passOver.immediate(encoded, sequence),
   };
-}
-
-/** Rows that are kept, parsed: those of a few hundred attempts under way and what they are about. */
-const LATEST_ROWS = 2_048;
-
-/**
- * Rows as they are in the file, parsed once: an attempt of a delivery asks for the same few many times
- * over. Only this store writes the file.
- */
-class LatestRows {
-  readonly #rows = new BoundedCache<string, StoredInstance | undefined>(LATEST_ROWS);
-
-  read(
-    place: readonly [project: string, machine: string, id: string],
-    readRow: () => StoredInstance | undefined,
-  ): StoredInstance | undefined {
-    const key = place.join(' ');
-    if (this.#rows.has(key)) return this.#rows.get(key);
-    const row = readRow();
-    this.#rows.set(key, row);
-    return row;
-  }
-
-  forget({ project, decisions }: Commit): void {
-    for (const { steps, forgotten = [] } of decisions) {
-      for (const { machine, instance } of [...steps, ...forgotten]) {
-        this.#rows.delete([project, machine, instance].join(' '));
-      }
-    }
-  }
 }
 
 /**
@@ -482,4 +458,105 @@ function statusOf({ state, acknowledged, snoozedUntilMs }: StoredRecord['body'])
 
 function textOf(value: unknown): string | null {
   return typeof value === 'string' ? value : null;
+}
+
+// What was read or written last, parsed: an attempt of a delivery asks for the same few rows, records
+// and short lists many times over, and a burst asks for what it has just written. Only one store
+// writes the file, so that what is kept here is what the file has.
+
+/** Rows that are kept, and as many records: those of a burst of thousands of notifications. */
+const KEPT_MAX = 8_192;
+/** Bodies with longer lists in them, such as the samples that decided an incident, are read when asked for. */
+const BODY_ITEMS_MAX = 16;
+/** Lists that are kept, and how long they may be. */
+const LISTS_MAX = 64;
+const LIST_ITEMS_MAX = 64;
+
+/** Kept values; one that is not there is kept as `undefined`. */
+class LatestRows {
+  readonly #instances = new BoundedCache<string, StoredInstance | undefined>(KEPT_MAX);
+  readonly #records = new BoundedCache<string, StoredRecord | undefined>(KEPT_MAX);
+  readonly #lists = new BoundedCache<string, Page<StoredInstance>>(LISTS_MAX);
+  /** By project and machine: how often its rows have changed since the start. */
+  readonly #changes = new Map<string, number>();
+
+  /** The view, which reads what is not kept. */
+  over(view: StoredReads): StoredReads {
+    const { project } = view;
+    return {
+      ...view,
+      instance: (machine, id) =>
+        kept(this.#instances, keyOf(project, machine, id), () => view.instance(machine, id)),
+      record: (kind, id) =>
+        kept(this.#records, keyOf(project, kind, id), () => view.record(kind, id)),
+      instances: (machine, options) => {
+        const changes = this.#changes.get(`${project} ${machine}`) ?? 0;
+        const { limit, after, descending, final, owner, incident } = options;
+        const asked = JSON.stringify([limit, after, descending, final, owner, incident]);
+        const key = `${keyOf(project, machine, asked)} ${changes}`;
+        const known = this.#lists.get(key);
+        if (known) return known;
+        const page = view.instances(machine, options);
+        if (page.items.length <= LIST_ITEMS_MAX) this.#lists.set(key, page);
+        return page;
+      },
+    };
+  }
+
+  /** Takes over what the commit has written. */
+  apply({ project, at, decisions }: Commit): void {
+    for (const { steps, records } of decisions) {
+      for (const step of steps) this.#step(project, at, step);
+      for (const record of records) this.#record(project, record);
+    }
+    // In the file, too, rows go after all steps.
+    for (const { machine, instance } of decisions.flatMap(({ forgotten = [] }) => forgotten)) {
+      this.#changed(project, machine);
+      this.#instances.delete(keyOf(project, machine, instance));
+    }
+  }
+
+  #record(project: string, { kind, id, body, sort = '' }: RecordChange): void {
+    const key = keyOf(project, kind, id);
+    if (body === null) this.#records.set(key, undefined);
+    else if (isLong(body)) this.#records.delete(key);
+    else this.#records.set(key, { project, kind, id, body, sort });
+  }
+
+  #step(project: string, at: number, step: InstanceStep): void {
+    const { machine, version, instance, to: value, context, timers, final } = step;
+    this.#changed(project, machine);
+    const key = keyOf(project, machine, instance);
+    const before = this.#instances.get(key)?.createdMs;
+    // Of a row that is not kept its beginning is not known here: it is read when asked for.
+    const createdMs = before ?? (step.from === null ? at : undefined);
+    if (createdMs === undefined) {
+      this.#instances.delete(key);
+      return;
+    }
+    const times = { createdMs, updatedMs: at };
+    const row = { machine, version, instance, project, value, context, timers, final, ...times };
+    this.#instances.set(key, row);
+  }
+
+  #changed(project: string, machine: string): void {
+    const key = `${project} ${machine}`;
+    this.#changes.set(key, (this.#changes.get(key) ?? 0) + 1);
+  }
+}
+
+function kept<T>(cache: BoundedCache<string, T>, key: string, read: () => T): T {
+  const known = cache.get(key);
+  if (known !== undefined || cache.has(key)) return known as T;
+  const value = read();
+  cache.set(key, value);
+  return value;
+}
+
+function isLong(body: StoredRecord['body']): boolean {
+  return Object.values(body).some((value) => Array.isArray(value) && value.length > BODY_ITEMS_MAX);
+}
+
+function keyOf(project: string, list: string, id: string): string {
+  return `${project} ${list} ${id}`;
 }

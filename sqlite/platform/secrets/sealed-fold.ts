@@ -24,8 +24,7 @@ import {
   sealedSpec,
   subjectOf,
 } from './sealed-stream.ts';
-import type { Bound, SealedKey, SecretFile } from './secret-file.ts';
-import { CANARY, type Seal } from './secret-file.ts';
+import { type Bound, CANARY, type Seal, type SealedKey, type SecretFile } from './secret-store.ts';
 
 export interface SealedFoldOptions {
   readonly stream: Stream;

@@ -17,7 +17,7 @@ import {
   type SealedKey,
   type SealOptions,
   WrongMasterKey,
-} from './secret-file.ts';
+} from './secret-store.ts';
 
 export const sealedSpec: StreamSpec = {
   name: 'SEALED',

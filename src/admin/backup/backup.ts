@@ -207,5 +207,10 @@ function asFault(error: unknown, to: string): unknown {
   }
   const isFile = error instanceof CopyFailed || /^E[A-Z]+$/.test(code);
   if (!isFile) return error;
-  return new BackupFault(`The backup in ${to} was not made (${code}: ${reason})`, { cause: error });
+  const isDenied = ['EACCES', 'EPERM', 'EROFS'].includes(code);
+  const message = isDenied
+    ? `The backup in ${to} was not made: the service writes it, as its own user, and may not ` +
+      `write there (${code}); a folder below its data folder will do`
+    : `The backup in ${to} was not made (${reason})`;
+  return new BackupFault(message, { cause: error });
 }

@@ -14,7 +14,7 @@ import type {
 } from '../../../actors/platform/host/host-port.ts';
 import { type Condition, conditionOf } from '../../../machines/alerting/alert-instance.ts';
 import { type PathStep, pathOf } from '../../../machines/alerting/alert-instance-path.ts';
-import { parseLabels } from '../../../streams/telemetry/samples/series-key.ts';
+import { parseLabels } from '../../../streams/telemetry/samples/batch.ts';
 import {
   type AlertInstance,
   type AlertInstance_StepSchema,

@@ -15,7 +15,7 @@ import type { Host, ProjectView } from '../../../actors/platform/host/host-port.
 import { instanceIdOf } from '../../../streams/alerting/evaluation/notification-diff.ts';
 import { type PageReader, pageOf, parsePageToken } from '../../../streams/platform/commit/page.ts';
 import { invalidField, Refusal } from '../../../streams/platform/refusal.ts';
-import { seriesKey } from '../../../streams/telemetry/samples/series-key.ts';
+import { seriesKey } from '../../../streams/telemetry/samples/batch.ts';
 import {
   type AlertService,
   type ExplainAlertInstanceRequest,

@@ -12,7 +12,7 @@ import type { RecomputedPath } from '../../../streams/alerting/evaluation/recomp
 import type { Clock } from '../../../streams/platform/clock.ts';
 import { invalidField } from '../../../streams/platform/refusal.ts';
 import { type EvaluationRule, RETENTION_MS } from '../../../streams/telemetry/entry.ts';
-import { parseLabels, seriesKey } from '../../../streams/telemetry/samples/series-key.ts';
+import { parseLabels, seriesKey } from '../../../streams/telemetry/samples/batch.ts';
 import {
   PreviewedHistory_Status as HistoryStatus,
   type PreviewAlertRuleRequest,

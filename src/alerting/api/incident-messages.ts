@@ -1,7 +1,7 @@
 /** From an incident's record to its message. */
 import { create } from '@bufbuild/protobuf';
 import type { IncidentBody } from '../../../actors/alerting/incident.ts';
-import { parseLabels } from '../../../streams/telemetry/samples/series-key.ts';
+import { parseLabels } from '../../../streams/telemetry/samples/batch.ts';
 import {
   type Incident,
   Incident_MissingReason,
@@ -48,6 +48,11 @@ export function incidentMessage(project: string, body: IncidentBody): Incident {
     sustainedSeconds: body.sustainedSeconds,
     repeats: body.repeats ?? 0,
     alertInstanceName: nameOf(project, 'alertInstances', body.alertInstance),
+    ruleLabels: { ...body.ruleLabels },
+    runbookText: body.runbookText ?? '',
+    runbookUrl: body.runbookUrl ?? '',
+    vmDisplayName: body.vmDisplayName ?? '',
+    vmDatacenter: body.vmDatacenter ?? '',
   });
   if (acknowledged) {
     const { by, atMs, note } = acknowledged;

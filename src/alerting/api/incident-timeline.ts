@@ -262,6 +262,7 @@ const MESSAGES: Readonly<Record<DeliveryContext['event'], string>> = {
 
 const REASONS: Readonly<Record<DeliveryReason, string>> = {
   SNOOZED: 'the incident was snoozed',
+  MAINTENANCE: 'a maintenance window covered it',
   SUPERSEDED: 'it was outdated before it was sent',
   PAUSED: 'the destination was paused',
   DESTINATION_DELETED: 'the destination was deleted',

@@ -19,9 +19,9 @@ import {
   type Page,
   type ProjectView,
 } from '../../../actors/platform/host/host-port.ts';
-import { nextTurn } from '../../../actors/platform/time-slices.ts';
 import type { Clock } from '../../../streams/platform/clock.ts';
 import { pagesOf } from '../../../streams/platform/commit/page.ts';
+import { nextTurn } from '../../../streams/platform/operators.ts';
 import { Refusal } from '../../../streams/platform/refusal.ts';
 import type { AlertService } from '../../gen/svc/monitoring/v1/alert_pb.ts';
 import {

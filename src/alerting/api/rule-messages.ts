@@ -32,6 +32,8 @@ export function requestedSpec(spec: AlertRuleSpec): RequestedRuleSpec {
     recoveryThreshold: spec.recoveryThreshold,
     recoverySeconds: spec.recoverySeconds,
     labels: spec.labels,
+    runbookText: spec.runbookText,
+    runbookUrl: spec.runbookUrl,
   };
 }
 

@@ -32,6 +32,7 @@ import {
 import { chartOf } from '../drawing/chart.ts';
 import { toMermaid } from '../drawing/mermaid.ts';
 import { type Layout, layoutOf, svgOf } from '../drawing/svg.ts';
+import { actFilter, actSentence } from './act-sentences.ts';
 import { instanceNameOf, parseInstanceName } from './instance-names.ts';
 import { layoutMessage } from './machine-layout.ts';
 
@@ -107,7 +108,11 @@ async function listTransitions(
   context: HandlerContext,
 ) {
   const project = within(context, parseProjectName('projectName', request.projectName));
-  const filter = { ...instanceFilter(context, request), ...stepFilter(request) };
+  const { by, oldestFirst, actsOnly } = request;
+  const filter = {
+    ...{ ...instanceFilter(context, request), ...stepFilter(request) },
+    ...(actsOnly && { acts: actFilter }),
+  };
   const { machine } = filter;
   if (machine !== undefined) {
     definitionOf(machine);
@@ -120,7 +125,6 @@ async function listTransitions(
     (IDENTITY_MACHINES.has(one) && !isOwner) || (WRITE_MACHINES.has(one) && !isWriter);
   const isPerson = callerOf(context).kind === 'human';
   const showActor = isPerson ? actorsForPeople(host) : actorForCredentials;
-  const { by, oldestFirst } = request;
   // Nothing is looked up by a name that the caller is not shown: not even that it is there.
   const actor = by === '' || (!isPerson && HIDDEN_ACTOR.test(by)) ? {} : { actor: by };
   const view = host.view(project);
@@ -130,8 +134,10 @@ async function listTransitions(
       (transition) => {
         if (isHidden(transition.machine)) return undefined;
         if (by !== '' && showActor(transition.by).by !== by) return undefined;
+        const sentence = actSentence(view, transition);
+        if (actsOnly && sentence === '') return undefined;
         const name = instanceNameOf(view, transition.machine, transition.instance);
-        return transitionMessage(transition, showActor, name);
+        return transitionMessage(transition, showActor, name, sentence);
       },
     );
   const kind = oldestFirst ? 'transitions, oldest first' : 'transitions';

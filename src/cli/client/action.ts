@@ -4,7 +4,13 @@
  * (`svc keys create`); help, completion and the handling of faults are the same for all.
  */
 import { closestName } from '../../platform/closest-name.ts';
-import { type ClientPorts, type Command, EXIT_USAGE, type Surroundings } from '../command.ts';
+import {
+  type ClientPorts,
+  type Command,
+  EXIT_USAGE,
+  type Screen,
+  type Surroundings,
+} from '../command.ts';
 import { type Access, type Caller, openAccess } from './access.ts';
 import { Api } from './api.ts';
 import { type Input, type Option, type Positional, parseInput } from './arguments.ts';
@@ -36,6 +42,8 @@ export interface ActionContext {
   /** true: one JSON document on standard output, for programs. */
   readonly json: boolean;
   readonly timeoutMs: number;
+  /** The terminal of standard output; undefined: there is none. */
+  readonly screen: Screen | undefined;
   readonly print: (text: string) => void;
   /** For people, beside the result: on standard error. */
   readonly report: (line: string) => void;
@@ -119,8 +127,9 @@ async function runAction(
   const json = beforeDashes(args).includes('--json');
   try {
     const options = [...(action.options ?? []), ...sharedOptions];
-    const input = parseInput(args, { ...action, options });
-    return await action.run(contextOf(input, surroundings));
+    const ports = surroundings.client ?? processPorts();
+    const input = parseInput(args, { ...action, options }, ports.clock.now());
+    return await action.run(contextOf(input, surroundings, ports));
   } catch (error) {
     const fault = describeFault(error, { command, json, hints: action.hints });
     if (!fault) throw error;
@@ -137,9 +146,8 @@ export function beforeDashes(args: readonly string[]): readonly string[] {
   return place < 0 ? args : args.slice(0, place);
 }
 
-function contextOf(input: Input, surroundings: Surroundings): ActionContext {
+function contextOf(input: Input, surroundings: Surroundings, ports: ClientPorts): ActionContext {
   const { environment, stdout, stderr } = surroundings;
-  const ports = surroundings.client ?? processPorts();
   const timeoutMs = (input.seconds('timeout') ?? TIMEOUT_SECONDS_DEFAULT) * 1000;
   if (timeoutMs === 0) throw new UsageError('--timeout is at least 1s');
   const report = (line: string): void => stderr(`${line}\n`);
@@ -155,10 +163,24 @@ function contextOf(input: Input, surroundings: Surroundings): ActionContext {
     ports,
     json,
     timeoutMs,
+    screen: screenOf(surroundings, ports),
     print: stdout,
     report,
     access,
     api,
+  };
+}
+
+const COLUMNS_DEFAULT = 80;
+
+function screenOf(surroundings: Surroundings, { clock }: ClientPorts): Screen | undefined {
+  const { environment, isStdoutTerminal, stdoutColumns } = surroundings;
+  if (!isStdoutTerminal) return undefined;
+  return {
+    columns: stdoutColumns || COLUMNS_DEFAULT,
+    // https://no-color.org
+    hasColour: !environment.NO_COLOR && environment.TERM !== 'dumb',
+    nowMs: clock.now(),
   };
 }
 
@@ -187,7 +209,10 @@ export function usageOf(
   command: string,
   { positionals = [], takesCommand = false }: Action,
 ): string {
-  const places = positionals.map(({ name, optional }) => (optional ? `[${name}]` : name));
+  const places = positionals.map(({ name, optional, multiple }) => {
+    const shown = multiple ? `${name}...` : name;
+    return optional ? `[${shown}]` : shown;
+  });
   return ['svc', command, ...places, ...(takesCommand ? ['[-- command…]'] : [])].join(' ');
 }
 

@@ -17,9 +17,11 @@ import { createConnectTransport } from '@connectrpc/connect-node';
 import { pause } from '../../../streams/platform/pause.ts';
 import { programVersion } from '../../platform/version.ts';
 import {
+  certificateProblem,
   DEFAULT_RETRIES,
   isRepeatable,
   isUnreached,
+  isUntrusted,
   isWithoutAnswer,
   networkCodeOf,
   type RetryRule,
@@ -103,7 +105,7 @@ export class Api {
     const { endpoint } = this.#options.access;
     const sentence = `${endpoint} gave no answer: ${whatHappened(error)}`;
     const { requestId } = message as { requestId?: string };
-    if (!requestId || isUnreached(error)) return new NoAnswer(sentence);
+    if (!requestId || isUnreached(error) || isUntrusted(error)) return new NoAnswer(sentence);
     return new NoAnswer(
       sentence,
       `Whether ${method.name} was done is not known. Run the same command with\n` +
@@ -115,8 +117,9 @@ export class Api {
 
 function whatHappened(error: unknown): string {
   if (!(error instanceof ConnectError)) return String(error);
-  if (isUnreached(error)) return `nothing answers there (${networkCodeOf(error)})`;
-  if (networkCodeOf(error) !== undefined) return `the connection failed (${networkCodeOf(error)})`;
+  const code = networkCodeOf(error);
+  if (isUnreached(error)) return `nothing answers there (${code})`;
+  if (code !== undefined) return certificateProblem(code) ?? `the connection failed (${code})`;
   if (error.code === Code.DeadlineExceeded) return '--timeout has elapsed';
   return error.rawMessage;
 }
@@ -168,7 +171,9 @@ async function boundedText(answer: Response): Promise<string> {
 function causeOf(error: unknown): string {
   if (error instanceof Error && error.name === 'TimeoutError') return 'the time is over';
   const cause = error instanceof Error ? (error.cause ?? error) : error;
-  if (cause instanceof Error && 'code' in cause) return String(cause.code);
+  if (cause instanceof Error && 'code' in cause) {
+    return certificateProblem(String(cause.code)) ?? String(cause.code);
+  }
   return cause instanceof Error ? cause.message : String(cause);
 }
 

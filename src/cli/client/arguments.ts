@@ -14,12 +14,16 @@ export interface Option {
   readonly takes?: string;
   readonly multiple?: true;
   readonly choices?: readonly string[];
+  /** Other spellings of choices, such as `>`. */
+  readonly aliases?: Readonly<Record<string, string>>;
   readonly help: string;
 }
 
 export interface Positional {
   readonly name: string;
   readonly optional?: true;
+  /** The last one may be given several times. */
+  readonly multiple?: true;
 }
 
 export interface Shape {
@@ -32,8 +36,10 @@ export interface Shape {
 /** Options in which somebody could put a secret; a command line is readable by every process. */
 const SECRET_OPTIONS = ['key', 'api-key', 'apikey', 'token', 'secret', 'password', 'setup-code'];
 
-/** The command line, checked against its shape. Throws `UsageError`. */
-export function parseInput(args: readonly string[], shape: Shape): Input {
+/**
+ * The command line, checked against its shape. Throws `UsageError`. @param nowMs for times of day
+ */
+export function parseInput(args: readonly string[], shape: Shape, nowMs: number): Input {
   const split = shape.takesCommand ? args.indexOf('--') : -1;
   const own = split < 0 ? args : args.slice(0, split);
   const { tokens } = parseArgs({
@@ -58,7 +64,10 @@ export function parseInput(args: readonly string[], shape: Shape): Input {
     given.set(option.name, [...values, checkedValue(option, token)]);
   }
   checkPositionals(positionals, shape.positionals ?? []);
-  return new Input(given, positionals, split < 0 ? [] : args.slice(split + 1));
+  return new Input({
+    ...{ given, positionals, nowMs },
+    command: split < 0 ? [] : args.slice(split + 1),
+  });
 }
 
 function optionNamed(name: string, raw: string, options: readonly Option[]): Option {
@@ -81,7 +90,7 @@ function checkedValue(
   option: Option,
   token: { readonly value: string | undefined; readonly inlineValue: boolean | undefined },
 ): string {
-  const { name, takes, choices } = option;
+  const { name, takes, choices, aliases = {} } = option;
   const { value, inlineValue = false } = token;
   if (!takes) {
     if (value !== undefined) throw new UsageError(`--${name} takes no value`);
@@ -91,33 +100,42 @@ function checkedValue(
   if (value === undefined || (!inlineValue && value.startsWith('--'))) {
     throw new UsageError(`--${name} needs a value: ${takes}`);
   }
-  if (choices && !choices.includes(value)) {
+  const meant = aliases[value] ?? value;
+  if (choices && !choices.includes(meant)) {
     throw new UsageError(`--${name} is one of ${choices.join(', ')}, not ${quoted(value)}`);
   }
-  return value;
+  return meant;
 }
 
 function checkPositionals(given: readonly string[], declared: readonly Positional[]): void {
   const missing = declared.find(({ optional }, place) => !optional && given[place] === undefined);
   if (missing) throw new UsageError(`${missing.name} is missing`);
   const extra = given[declared.length];
-  if (extra !== undefined) throw new UsageError(`${quoted(extra)} is an unexpected argument`);
+  if (extra !== undefined && !declared.at(-1)?.multiple)
+    throw new UsageError(`${quoted(extra)} is an unexpected argument`);
+}
+
+interface Given {
+  readonly given: ReadonlyMap<string, readonly string[]>;
+  readonly positionals: readonly string[];
+  readonly command: readonly string[];
+  /** Unix ms. */
+  readonly nowMs: number;
 }
 
 /** What was given. Names are those of the shape: an unknown one is never found. */
 export class Input {
-  readonly #given: ReadonlyMap<string, readonly string[]>;
-  readonly #positionals: readonly string[];
+  readonly #given: Given['given'];
+  readonly #nowMs: number;
+  /** All of them, in order. */
+  readonly positionals: readonly string[];
   /** What followed `--`. */
   readonly command: readonly string[];
 
-  constructor(
-    given: ReadonlyMap<string, readonly string[]>,
-    positionals: readonly string[],
-    command: readonly string[],
-  ) {
+  constructor({ given, positionals, command, nowMs }: Given) {
     this.#given = given;
-    this.#positionals = positionals;
+    this.#nowMs = nowMs;
+    this.positionals = positionals;
     this.command = command;
   }
 
@@ -161,15 +179,24 @@ export class Input {
     return value === undefined ? undefined : parseDuration(`--${name}`, value);
   }
 
-  /** Unix seconds of an ISO time or of a number. */
+  /** Unix seconds of an ISO time, of a number, or of the last such time of day (`08:00`). */
   time(name: string): number | undefined {
     const value = this.text(name);
-    return value === undefined ? undefined : parseTime(`--${name}`, value);
+    if (value === undefined) return undefined;
+    return timeOfDay(value, this.#nowMs, -1) ?? parseTime(`--${name}`, value);
+  }
+
+  /** The same, of a time to come: the next such time of day. @param afterUnix default: now */
+  timeToCome(name: string, afterUnix = 0): number | undefined {
+    const value = this.text(name);
+    if (value === undefined) return undefined;
+    const fromMs = Math.max(this.#nowMs, afterUnix * 1000);
+    return timeOfDay(value, fromMs, 1) ?? parseTime(`--${name}`, value);
   }
 
   /** The positional at a place; '' when it was optional and is not there. */
   positional(place: number): string {
-    return this.#positionals[place] ?? '';
+    return this.positionals[place] ?? '';
   }
 }
 
@@ -192,18 +219,33 @@ function parseDuration(what: string, value: string): number {
   return Number(match[1]) * unit;
 }
 
+/**
+ * Unix seconds of the next or the last local time `08:00`; undefined for another text.
+ * @param side 1 = after `fromMs`, -1 = at or before it
+ */
+function timeOfDay(value: string, fromMs: number, side: 1 | -1): number | undefined {
+  const match = /^([01]?\d|2[0-3]):([0-5]\d)$/.exec(value);
+  if (!match) return undefined;
+  const date = new Date(fromMs);
+  date.setHours(Number(match[1]), Number(match[2]), 0, 0);
+  const isRightSide = side === 1 ? date.getTime() > fromMs : date.getTime() <= fromMs;
+  // By the calendar: a day has 23 or 25 hours where clocks change.
+  if (!isRightSide) date.setDate(date.getDate() + side);
+  return Math.floor(date.getTime() / 1000);
+}
+
 function parseTime(what: string, value: string): number {
   if (/^\d{1,12}$/.test(value)) return Number(value);
   const timeMs = /^\d{4}-\d\d-\d\d/.test(value) ? Date.parse(value) : Number.NaN;
   if (Number.isNaN(timeMs)) {
     throw new UsageError(
-      `${what} is a time such as 2026-11-21T12:00:00Z, or Unix seconds, not ${quoted(value)}`,
+      `${what} is a time such as 08:00, 2026-11-21T12:00:00Z or Unix seconds, not ${quoted(value)}`,
     );
   }
   return Math.floor(timeMs / 1000);
 }
 
 /** What was typed, for a message; a secret of ours that was given by mistake is not repeated. */
-function quoted(value: string): string {
+export function quoted(value: string): string {
   return JSON.stringify(value.replaceAll(/(svc_[a-z]{2,7}_)\w{20,}/g, '$1…'));
 }

@@ -19,9 +19,12 @@ export class Fault extends Error {
   readonly exitCode: number;
   /** What to do, a sentence or several lines. */
   readonly hint: string | undefined;
+  /** For programs: `CLIENT`, or the reason with which the service would have refused it. */
+  readonly reason: string;
 
-  constructor(message: string, { exitCode = EXIT_FAULT, hint }: FaultOptions = {}) {
+  constructor(message: string, { exitCode = EXIT_FAULT, hint, reason }: FaultOptions = {}) {
     super(message);
+    this.reason = reason ?? 'CLIENT';
     this.name = 'Fault';
     this.exitCode = exitCode;
     this.hint = hint;
@@ -29,6 +32,7 @@ export class Fault extends Error {
 }
 
 interface FaultOptions {
+  readonly reason?: string;
   readonly exitCode?: number | undefined;
   readonly hint?: string | undefined;
 }
@@ -78,7 +82,7 @@ const HINTS: Hints = {
   HUMAN_OPERATION: 'No key can do this: sign in with "svc login" and run it again',
   TOO_MANY_REQUESTS: 'Run it again a little later, or allow more time with --timeout',
   STALE_VERSION: 'Somebody else changed it in the meantime: check it, and run the command again',
-  unimplemented: 'The service is older than this command: it does not have this method',
+  UNKNOWN_PATH: 'The service is older than this command: it does not have this method',
 };
 
 /**
@@ -139,13 +143,15 @@ export function describeFault(
   if (exitCode < 0) return undefined;
   const message = refusal?.message ?? (error as Fault).message;
   if (json) {
-    const { reason = 'CLIENT', metadata = {} } = refusal ?? {};
+    const { reason, metadata } = refusal ?? { reason: (error as Fault).reason, metadata: {} };
     return {
       exitCode,
       text: `${JSON.stringify({ error: { reason, message, metadata, hint } })}\n`,
     };
   }
-  const head = `svc ${command}: ${refusal ? `${refusal.reason}: ` : ''}${printable(message)}`;
+  const { reason } = refusal ?? (error as Fault);
+  const named = reason === 'CLIENT' ? '' : `${reason}: `;
+  const head = `svc ${command}: ${named}${printable(message)}`;
   const facts = Object.entries(refusal?.metadata ?? {})
     .filter(([name]) => name !== 'claims')
     .map(([name, value]) => `  ${name}: ${printable(value)}`);

@@ -1,12 +1,20 @@
 /**
- * Full resource names from what people type: an id alone is taken within the project, a full name
- * as it is. The project is given, or the one that the signed-in person is a member of.
+ * Full resource names from what people type: a name or an id is taken within the project, a full
+ * name as it is. The project is given, or the one that the signed-in person is a member of.
  */
 import type { Random } from '../../../streams/platform/random.ts';
 import { ProjectService } from '../../gen/svc/project/v1/project_pb.ts';
 import type { ActionContext } from './action.ts';
 import type { Api } from './api.ts';
-import { UsageError } from './faults.ts';
+import {
+  type Candidate,
+  candidatesOf,
+  isNamed,
+  meantBy,
+  nothingNamed,
+  wordsFor,
+} from './candidates.ts';
+import { EXIT_DENIED, refusalOf, UsageError } from './faults.ts';
 
 const ID = /^[A-Za-z0-9._~-]{1,128}$/;
 
@@ -38,9 +46,24 @@ export function givenProject({ input, environment }: ActionContext): string | un
   throw new UsageError(`${JSON.stringify(given)} is not a project: use its id, such as "demo"`);
 }
 
+/** Begins the ids of incidents, deliveries and destinations. */
+const ID_BEGINNING = /^[a-z]{3}_\w+$/;
+
+/** An id as the service makes them: it is never looked up among names. */
+const OWN_ID = new RegExp(
+  [
+    /^[a-z]{3}_[0-9A-Za-z]{26,}$/,
+    /^[0-9A-HJKMNP-TV-Z]{26}$/,
+    /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i,
+    /^[0-9a-f]{32}$/,
+  ]
+    .map(({ source }) => source)
+    .join('|'),
+);
+
 /**
- * The full name of a thing in a collection of a project, such as `serviceAccounts`. Only where an
- * id alone was given is it asked which project is meant.
+ * The full name of a thing in a collection of a project, such as `serviceAccounts`: by its full name,
+ * its id, or a name that is its alone. Throws `UsageError` for a name of several, with the candidates.
  */
 export async function resourceName(
   context: ActionContext,
@@ -49,10 +72,51 @@ export async function resourceName(
 ): Promise<string> {
   const full = new RegExp(`^projects/[^/]+/${collection}/[^/]+$`);
   if (full.test(given)) return given;
-  if (ID.test(given)) return `${await projectName(context, api)}/${collection}/${given}`;
-  throw new UsageError(
-    `${JSON.stringify(given)} is neither an id nor projects/<id>/${collection}/<id>`,
-  );
+  const isId = ID.test(given);
+  if (given === '' || (!isId && !isNamed(collection))) {
+    throw new UsageError(
+      `${JSON.stringify(given)} is neither an id nor projects/<id>/${collection}/<id>`,
+    );
+  }
+  const project = await projectName(context, api);
+  const asId = `${project}/${collection}/${given}`;
+  // "-" stands for all, where the service takes it.
+  if (!isNamed(collection) || OWN_ID.test(given) || given === '-') return asId;
+  let candidates: Candidate[];
+  try {
+    candidates = await candidatesOf(api, project, collection, given);
+  } catch (error) {
+    // Who may not list may still name by id.
+    if (isId && refusalOf(error)?.exitCode === EXIT_DENIED) return asId;
+    throw error;
+  }
+  const words = wordsFor(collection);
+  const meant = meantBy(given, candidates, words);
+  if (meant) return meant.name;
+  // Something that is not listed: an incident that is over, a VM that is retired or yet to come.
+  if (ID_BEGINNING.test(given) || (isId && collection === 'vms')) return asId;
+  throw nothingNamed(given, candidates, words);
+}
+
+/** Full names of all that are given. */
+export function resourceNames(
+  context: ActionContext,
+  api: Api,
+  collection: string,
+  given: readonly string[],
+): Promise<string[]> {
+  return Promise.all(given.map((one) => resourceName(context, api, { collection, given: one })));
+}
+
+/** Full name of what an option names; '' when it is not given. */
+export async function optionalName(
+  context: ActionContext,
+  api: Api,
+  collection: string,
+  option: string,
+): Promise<string> {
+  const given = context.input.text(option);
+  return given === undefined ? '' : resourceName(context, api, { collection, given });
 }
 
 /** Reads the full name of what an action's first argument means, in a collection of a project. */

@@ -7,9 +7,11 @@ import {
   ListCredentialsResponseSchema,
 } from '../../gen/svc/iam/v1/automation_pb.ts';
 import { projectOption, single } from '../client/action.ts';
+import { listing, long, minor, moment, stateCell } from '../client/listing.ts';
 import { projectName } from '../client/names.ts';
-import { enumText, localTime, printMessage, table } from '../client/output.ts';
+import { enumText, printMessage } from '../client/output.ts';
 import { everyItem } from '../client/paging.ts';
+import type { Screen } from '../command.ts';
 import { addressText } from './options.ts';
 
 const KINDS = [
@@ -25,7 +27,7 @@ export const credentialsCommand = single({
     { name: 'all', help: 'Also those that no longer work' },
     projectOption,
   ],
-  notes: `For owners. Use the full name in the first column to end one: a personal or service-account key with
+  notes: `For owners. Use its name, or the full name in the last column, to end one: a personal or service-account key with
 "svc keys revoke", a CI trust with "svc trusts disable"; a collector or agent key is ended by who
 runs the service, with "svc admin revoke-key". People who sign in are in "svc members list".`,
   async run(context) {
@@ -41,25 +43,27 @@ runs the service, with "svc admin revoke-key". People who sign in are in "svc me
       (answer) => answer.credentials,
     );
     return printMessage(context, ListCredentialsResponseSchema, { credentials }, () =>
-      credentialTable(credentials),
+      credentialTable(credentials, context.screen),
     );
   },
 });
 
-function credentialTable(credentials: readonly Credential[]): string {
-  return table(
+function credentialTable(credentials: readonly Credential[], screen: Screen | undefined): string {
+  return listing(
+    screen,
     [
-      ...['credential', 'kind', 'name', 'of', 'state', 'can do', 'last four'],
-      ...['made', 'by', 'works until', 'last used'],
+      ...[long('name'), 'kind', long('of'), 'state', minor('can do'), minor('last four')],
+      ...[minor('made'), minor('by'), 'works until', 'last used', minor('credential')],
     ],
     credentials.map((each) => [
-      ...[each.name, enumText(Credential_Kind, each.kind), each.displayName, ownerText(each)],
-      stateText(each),
+      ...[each.displayName, enumText(Credential_Kind, each.kind), ownerText(each)],
+      stateCell(stateText(each)),
       each.effectiveCapabilities.join(' ') || 'nothing',
       each.last4 === '' ? '-' : `…${each.last4}`,
-      ...[localTime(each.createdUnix), each.createdBy],
-      localTime(each.endsUnix) || 'somebody ends it',
-      localTime(each.lastUsedUnix) || 'never',
+      ...[moment(each.createdUnix), each.createdBy],
+      moment(each.endsUnix, 'somebody ends it'),
+      moment(each.lastUsedUnix, 'never'),
+      each.name,
     ]),
     'Nothing gives access: there are no keys and no CI trusts',
   );

@@ -5,6 +5,8 @@
 import {
   AutomationService,
   CreateKeyResponseSchema,
+  Credential_Kind,
+  Credential_State,
   type Key,
   Key_ExpiryWarning,
   Key_State,
@@ -12,10 +14,12 @@ import {
   ListKeysResponseSchema,
   RotateKeyResponseSchema,
 } from '../../gen/svc/iam/v1/automation_pb.ts';
-import { ProjectService } from '../../gen/svc/project/v1/project_pb.ts';
+import { ProjectService, Role } from '../../gen/svc/project/v1/project_pb.ts';
 import { type Action, type ActionContext, family, projectOption } from '../client/action.ts';
 import type { Api } from '../client/api.ts';
+import { type Candidate, meantBy, nothingNamed } from '../client/candidates.ts';
 import { UsageError } from '../client/faults.ts';
+import { listing, long, minor, moment, stateCell } from '../client/listing.ts';
 import { projectName, requestId, resourceName } from '../client/names.ts';
 import { printSecret, reportRequest } from '../client/once.ts';
 import {
@@ -26,9 +30,9 @@ import {
   messageJson,
   printMessage,
   shortName,
-  table,
 } from '../client/output.ts';
 import { everyItem } from '../client/paging.ts';
+import type { Screen } from '../command.ts';
 import {
   capabilitiesOf,
   capabilityOption,
@@ -63,14 +67,73 @@ async function ownerOf(context: ActionContext, api: Api): Promise<string> {
 
 const FULL_NAME = /^projects\/[^/]+\/(serviceAccounts|members)\/[^/]+\/keys\/[^/]+$/;
 
-/** The key meant: its full name, or its id among those of the owner. */
+/** A key of ours, or the beginning of one. */
+const SECRET = /svc_[a-z]{2,7}_/;
+
+/**
+ * The key that is meant: by its full name, or by its id or display name among those of the owner that
+ * is named, else among all that the person may see. Of equal names a key that works comes first.
+ */
 async function keyName(context: ActionContext, api: Api): Promise<string> {
-  const given = context.input.positional(0);
+  const { input } = context;
+  const given = input.positional(0);
   if (FULL_NAME.test(given)) return given;
-  if (/^[0-9A-Za-z]{1,64}$/.test(given)) return `${await ownerOf(context, api)}/keys/${given}`;
   // A key pasted by mistake is a secret: it is not repeated.
-  throw new UsageError('The key is named by its id or its full name, never by its secret');
+  if (given === '' || given.length > NAME_MAX || SECRET.test(given)) {
+    throw new UsageError('The key is named by its id or its name, never by its secret');
+  }
+  const isOfOne = input.isOn('service-account') || input.isOn('member');
+  const keys = isOfOne
+    ? await keysOf(api, await ownerOf(context, api))
+    : await visibleKeys(context, api);
+  const candidates = keys.map(({ name, displayName }) => ({ name, labels: [displayName] }));
+  const words = { one: 'key', many: 'keys', list: 'svc keys list --all' };
+  const live = candidates.filter((_, i) => keys[i]?.isLive);
+  const meant = meantBy(given, live, words) ?? meantBy(given, candidates, words);
+  if (meant) return meant.name;
+  throw nothingNamed(given, candidates, words);
 }
+
+/** The keys that work, as what a name can mean. */
+export async function keyCandidates(context: ActionContext, api: Api): Promise<Candidate[]> {
+  const keys = await visibleKeys(context, api);
+  return keys
+    .filter((key) => key.isLive)
+    .map(({ name, displayName }) => ({ name, labels: [displayName] }));
+}
+
+/** Longest display name. */
+const NAME_MAX = 100;
+
+interface KnownKey extends Pick<Key, 'name' | 'displayName'> {
+  readonly isLive: boolean;
+}
+
+async function keysOf(api: Api, parent: string): Promise<KnownKey[]> {
+  const keys = await everyItem(
+    (page) => api.call(method.listKeys, { parent, ...page, includeEnded: true }),
+    (answer) => answer.keys,
+  );
+  return keys.map((key) => ({ ...key, isLive: isLive(key) }));
+}
+
+/** Keys of the person; to an owner of the project, those of every member and service account. */
+async function visibleKeys(context: ActionContext, api: Api): Promise<KnownKey[]> {
+  const name = await projectName(context, api);
+  const { memberName, role } = await api.call(ProjectService.method.getProject, { name });
+  if (role !== Role.OWNER) return keysOf(api, memberName);
+  const kinds = [Credential_Kind.PERSONAL_KEY, Credential_Kind.SERVICE_ACCOUNT_KEY];
+  const asked = { projectName: name, kinds, includeEnded: true };
+  const all = await everyItem(
+    (page) => api.call(method.listCredentials, { ...asked, ...page }),
+    (answer) => answer.credentials,
+  );
+  return all.map((one) => ({ ...one, isLive: LIVE_CREDENTIALS.has(one.state) }));
+}
+
+const LIVE_CREDENTIALS: ReadonlySet<Credential_State> = new Set([
+  ...[Credential_State.ACTIVE, Credential_State.ROTATING, Credential_State.DISABLED],
+]);
 
 const listAction: Action = {
   name: 'list',
@@ -84,6 +147,7 @@ const listAction: Action = {
     { name: 'all', help: 'Also those that no longer work' },
     projectOption,
   ],
+  notes: 'Keys of all members and accounts, for owners: svc credentials.',
   async run(context) {
     const api = context.api('person');
     const parent = await ownerOf(context, api);
@@ -93,37 +157,31 @@ const listAction: Action = {
       (answer) => answer.keys,
     );
     return printMessage(context, ListKeysResponseSchema, { keys }, () =>
-      keyTable(keys, parent.endsWith('/-')),
+      keyTable(keys, parent.endsWith('/-'), context.screen),
     );
   },
 };
 
 /** @param isOfAll the keys of several accounts: each stands beside its account */
-function keyTable(keys: readonly Key[], isOfAll: boolean): string {
-  return table(
+function keyTable(keys: readonly Key[], isOfAll: boolean, screen: Screen | undefined): string {
+  return listing(
+    screen,
     [
-      ...(isOfAll ? ['account'] : []),
-      'key',
-      'name',
-      'state',
-      'can do',
-      'last four',
-      'created',
-      'works until',
-      'warning',
-      'last used',
+      ...[long('name'), 'state', long('can do'), minor('last four'), minor('created')],
+      ...['works until', 'warning', 'last used', minor('key')],
+      ...(isOfAll ? [minor('account')] : []),
     ],
     keys.map((key) => [
-      ...(isOfAll ? [key.name.split('/')[3] ?? ''] : []),
-      shortName(key.name),
       key.displayName,
-      enumText(Key_State, key.state),
+      stateCell(enumText(Key_State, key.state)),
       key.effectiveCapabilities.join(' ') || 'nothing',
       `…${key.last4}`,
-      localTime(key.createdUnix),
-      isLive(key) ? localTime(endOf(key)) : 'ended',
+      moment(key.createdUnix),
+      isLive(key) ? moment(endOf(key)) : 'ended',
       warningText(key),
-      localTime(key.lastUsedUnix) || 'never',
+      moment(key.lastUsedUnix, 'never'),
+      shortName(key.name),
+      ...(isOfAll ? [key.name.split('/')[3] ?? ''] : []),
     ]),
     'There are no keys',
   );

@@ -13,6 +13,7 @@ import {
 import { type Action, type ActionContext, family, projectOption } from '../client/action.ts';
 import type { Api } from '../client/api.ts';
 import type { Option } from '../client/arguments.ts';
+import { listing, long, minor, moment, stateCell } from '../client/listing.ts';
 import { firstNamed, projectName, requestId, resourceName } from '../client/names.ts';
 import { printSecret, reportRequest } from '../client/once.ts';
 import {
@@ -23,9 +24,9 @@ import {
   messageJson,
   printMessage,
   shortName,
-  table,
 } from '../client/output.ts';
 import { everyItem } from '../client/paging.ts';
+import type { Screen } from '../command.ts';
 import { addressText, change, changeOptions, removal } from './options.ts';
 
 const { method } = ProjectService;
@@ -60,22 +61,23 @@ const listAction: Action = {
     const about = { name: request.projectName };
     const mine = context.json ? '' : (await api.call(method.getProject, about)).memberName;
     return printMessage(context, ListMembersResponseSchema, { members }, () =>
-      memberTable(members, mine),
+      memberTable(members, context.screen, mine),
     );
   },
 };
 
 /** @param mine name of the membership of who asks; a display name could claim to be it */
-function memberTable(members: readonly Member[], mine = ''): string {
-  return table(
-    ['member', 'name', 'email', 'role', 'joined', ''],
+function memberTable(members: readonly Member[], screen: Screen | undefined, mine = ''): string {
+  return listing(
+    screen,
+    [long('name'), long('email'), 'role', 'joined', '', minor('member')],
     members.map(({ name, displayName, email, unprovenEmail, role, joinedUnix }) => [
-      shortName(name),
       displayName,
       addressText(email, unprovenEmail),
       enumText(Role, role),
-      localTime(joinedUnix),
+      moment(joinedUnix),
       name === mine ? 'you' : '',
+      shortName(name),
     ]),
     'There are no members',
   );
@@ -91,17 +93,20 @@ async function listInvitations(
     (answer) => answer.invitations,
   );
   const rows = invitations.map((each) => [
-    shortName(each.name),
     each.acceptedBy === '' || each.emailProven ? each.email : addressText('', each.email),
     enumText(Role, each.role),
-    enumText(Invitation_State, each.state),
+    stateCell(enumText(Invitation_State, each.state)),
     each.invitedBy,
-    localTime(each.expiresUnix),
+    moment(each.expiresUnix),
     each.acceptedBy === '' ? '-' : shortName(each.acceptedBy),
+    shortName(each.name),
   ]);
-  const columns = ['invitation', 'email', 'role', 'state', 'invited by', 'expires', 'accepted by'];
+  const columns = [
+    ...[long('email'), 'role', 'state', minor('invited by'), 'expires', minor('accepted by')],
+    minor('invitation'),
+  ];
   return printMessage(context, ListInvitationsResponseSchema, { invitations }, () =>
-    table(columns, rows, 'There are no invitations'),
+    listing(context.screen, columns, rows, 'There are no invitations'),
   );
 }
 
@@ -166,7 +171,7 @@ const roleAction = change({
   send: (api, request, context) =>
     api.call(method.setMemberRole, { ...request, role: roleOf(context) }),
   show(context, member) {
-    return printMessage(context, MemberSchema, member, () => memberTable([member]));
+    return printMessage(context, MemberSchema, member, () => memberTable([member], context.screen));
   },
 });
 

@@ -10,15 +10,9 @@ import {
   Role,
 } from '../../gen/svc/project/v1/project_pb.ts';
 import { type Action, family, projectOption, single } from '../client/action.ts';
+import { listing, long, moment, right, sentences } from '../client/listing.ts';
 import { projectName } from '../client/names.ts';
-import {
-  enumText,
-  localTime,
-  NOT_OBSERVED,
-  printMessage,
-  shortName,
-  table,
-} from '../client/output.ts';
+import { enumText, NOT_OBSERVED, printMessage, shortName } from '../client/output.ts';
 import { everyItem } from '../client/paging.ts';
 
 const listAction: Action = {
@@ -31,14 +25,14 @@ const listAction: Action = {
       (answer) => answer.projects,
     );
     const rows = projects.map(({ name, displayName, role, createdUnix }) => [
-      shortName(name),
       displayName,
+      shortName(name),
       enumText(Role, role),
-      localTime(createdUnix),
+      moment(createdUnix),
     ]);
     const none = 'You are a member of no project';
     return printMessage(context, ListProjectsResponseSchema, { projects }, () =>
-      table(['project', 'name', 'your role', 'created'], rows, none),
+      listing(context.screen, [long('name'), 'project', 'your role', 'created'], rows, none),
     );
   },
 };
@@ -59,10 +53,9 @@ export const limitsCommand = single({
       ...[name, used === undefined ? NOT_OBSERVED : String(used), String(limit)],
       ...[unit, description],
     ]);
-    const right = (title: string) => ({ title, align: 'right' as const });
-    const columns = ['limit', right('used'), right('at most'), 'unit', 'of'];
+    const columns = ['limit', right('used'), right('at most'), 'unit', sentences('of')];
     return printMessage(context, GetProjectLimitsResponseSchema, answer, () =>
-      table(columns, rows, 'This service reports no limits'),
+      listing(context.screen, columns, rows, 'This service reports no limits'),
     );
   },
 });

@@ -9,9 +9,11 @@ import {
 } from '../../gen/svc/iam/v1/automation_pb.ts';
 import { type Action, type ActionContext, family, projectOption } from '../client/action.ts';
 import { UsageError } from '../client/faults.ts';
+import { listing, long, minor, moment, sentences, stateCell } from '../client/listing.ts';
 import { firstNamed, projectName, requestId } from '../client/names.ts';
-import { enumText, facts, localTime, printMessage, shortName, table } from '../client/output.ts';
+import { enumText, facts, localTime, printMessage, shortName } from '../client/output.ts';
 import { everyItem } from '../client/paging.ts';
+import type { Screen } from '../command.ts';
 import {
   capabilityOption,
   changeOptions,
@@ -60,22 +62,26 @@ const listAction: Action = {
       (answer) => answer.serviceAccounts,
     );
     return printMessage(context, ListServiceAccountsResponseSchema, { serviceAccounts }, () =>
-      accountTable(serviceAccounts),
+      accountTable(serviceAccounts, context.screen),
     );
   },
 };
 
-function accountTable(accounts: readonly ServiceAccount[]): string {
-  return table(
-    ['account', 'name', 'state', 'may do', 'keys', 'CI trusts', 'created'],
+function accountTable(accounts: readonly ServiceAccount[], screen: Screen | undefined): string {
+  return listing(
+    screen,
+    [
+      ...[long('name'), 'state', long('may do'), minor('keys'), minor('CI trusts'), 'created'],
+      minor('account'),
+    ],
     accounts.map((account) => [
-      shortName(account.name),
       account.displayName,
-      enumText(ServiceAccount_State, account.state),
+      stateCell(enumText(ServiceAccount_State, account.state)),
       account.capabilities.join(' ') || 'nothing',
       String(account.activeKeys),
       String(account.activeConnections),
-      localTime(account.createdUnix),
+      moment(account.createdUnix),
+      shortName(account.name),
     ]),
     'There are no service accounts in this project',
   );
@@ -97,7 +103,12 @@ const templatesAction: Action = {
       description,
     ]);
     return printMessage(context, ListPermissionTemplatesResponseSchema, answer, () =>
-      table(['template', 'name', 'may do', 'what for'], rows, 'There are none'),
+      listing(
+        context.screen,
+        ['template', 'name', long('may do'), sentences('what for')],
+        rows,
+        'There are none',
+      ),
     );
   },
 };

@@ -17,6 +17,7 @@ import {
 } from '../../gen/svc/iam/v1/automation_pb.ts';
 import { type Action, type ActionContext, family, projectOption } from '../client/action.ts';
 import type { Api } from '../client/api.ts';
+import { listing, long, minor, moment, stateCell } from '../client/listing.ts';
 import { firstNamed, projectName, requestId, resourceName } from '../client/names.ts';
 import { reportRequest } from '../client/once.ts';
 import {
@@ -30,7 +31,7 @@ import {
   table,
 } from '../client/output.ts';
 import { everyItem } from '../client/paging.ts';
-import { EXIT_FAULT, EXIT_OK } from '../command.ts';
+import { EXIT_FAULT, EXIT_OK, type Screen } from '../command.ts';
 import {
   capabilitiesOf,
   capabilityOption,
@@ -108,17 +109,20 @@ const listAction: Action = {
       (answer) => answer.connections,
     );
     const rows = connections.map((trust) => [
-      shortName(trust.name),
       trust.displayName,
-      enumText(CiConnection_State, trust.state),
-      shortName(trust.serviceAccountName),
+      stateCell(enumText(CiConnection_State, trust.state)),
       trust.effectiveCapabilities.join(' ') || 'nothing',
       claimOf(trust, 'repository'),
-      localTime(trust.lastExchangeUnix) || 'never',
+      moment(trust.lastExchangeUnix, 'never'),
+      shortName(trust.serviceAccountName),
+      shortName(trust.name),
     ]);
-    const columns = ['trust', 'name', 'state', 'account', 'can do', 'repository', 'last exchange'];
+    const columns = [
+      ...[long('name'), 'state', long('can do'), long('repository'), 'last exchange'],
+      ...[minor('account'), minor('trust')],
+    ];
     return printMessage(context, ListCiConnectionsResponseSchema, { connections }, () =>
-      table(columns, rows, 'No workflow is trusted in this project'),
+      listing(context.screen, columns, rows, 'No workflow is trusted in this project'),
     );
   },
 };
@@ -137,21 +141,28 @@ async function listVerifications(
     (answer) => answer.verifications,
   );
   return printMessage(context, ListCiVerificationsResponseSchema, { verifications }, () =>
-    verificationTable(verifications),
+    verificationTable(verifications, context.screen),
   );
 }
 
-function verificationTable(verifications: readonly CiVerification[]): string {
-  return table(
-    ['verification', 'name', 'state', 'account', 'platform', 'expires', 'wrong codes'],
+function verificationTable(
+  verifications: readonly CiVerification[],
+  screen: Screen | undefined,
+): string {
+  return listing(
+    screen,
+    [
+      ...[long('name'), 'state', 'platform', 'expires', minor('wrong codes'), minor('account')],
+      minor('verification'),
+    ],
     verifications.map((one) => [
-      shortName(one.name),
       one.displayName,
-      enumText(CiVerification_State, one.state),
-      shortName(one.serviceAccountName),
+      stateCell(enumText(CiVerification_State, one.state)),
       one.issuer,
-      localTime(one.expiresUnix),
+      moment(one.expiresUnix),
       String(one.wrongCodes),
+      shortName(one.serviceAccountName),
+      shortName(one.name),
     ]),
     'There are no verifications in this project',
   );

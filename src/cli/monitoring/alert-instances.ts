@@ -14,6 +14,7 @@ import {
   type AlertInstance,
   type AlertInstance_Step,
   AlertInstanceSchema,
+  type AlertRule,
   AlertInstance_DataState as DataState,
   AlertInstance_Step_Source as Source,
   AlertInstance_State as State,
@@ -21,7 +22,8 @@ import {
 import { type Action, type ActionContext, projectOption } from '../client/action.ts';
 import type { Api } from '../client/api.ts';
 import { UsageError } from '../client/faults.ts';
-import { projectName, resourceName } from '../client/names.ts';
+import { listing, long, minor, moment, right, stateCell } from '../client/listing.ts';
+import { optionalName, projectName, resourceName } from '../client/names.ts';
 import {
   enumText,
   facts,
@@ -32,6 +34,7 @@ import {
   table,
 } from '../client/output.ts';
 import { everyItem } from '../client/paging.ts';
+import type { Screen } from '../command.ts';
 import { parseLabel } from './alert-spec.ts';
 import { labelsText } from './incident-texts.ts';
 
@@ -56,21 +59,21 @@ const listAction: Action = {
   async run(context) {
     const api = context.api('any');
     const { input } = context;
-    const rule = input.text('rule');
-    const vm = input.text('vm');
     const [dataState = DataState.DATA_STATE_UNSPECIFIED] = input.members('data-state', DataState);
     const request = {
       projectName: await projectName(context, api),
-      ruleName: rule === undefined ? '' : await named(context, api, 'alertRules', rule),
-      vmName: vm === undefined ? '' : await named(context, api, 'vms', vm),
+      ruleName: await optionalName(context, api, 'alertRules', 'rule'),
+      vmName: await optionalName(context, api, 'vms', 'vm'),
       ...{ states: input.members('condition', State), dataState },
     };
     const instances = await everyItem(
       (page) => api.call(method.listAlertInstances, { ...request, ...page }),
       (answer) => answer.instances,
     );
+    const rules = context.json ? [] : await rulesOf(api, request.projectName);
+    const ruleNames = new Map(rules.map(({ name, spec }) => [name, spec?.displayName ?? '']));
     return printMessage(context, ListAlertInstancesResponseSchema, { instances }, () =>
-      instanceTable(instances),
+      instanceTable(instances, ruleNames, context.screen),
     );
   },
 };
@@ -137,17 +140,41 @@ function named(context: ActionContext, api: Api, collection: string, given: stri
   return resourceName(context, api, { collection, given });
 }
 
-function instanceTable(instances: readonly AlertInstance[]): string {
-  return table(
-    ['rule', 'VM', 'state', 'since', 'data', 'last value', 'observed', 'instance'],
+function rulesOf(api: Api, project: string): Promise<AlertRule[]> {
+  return everyItem(
+    (page) => api.call(method.listAlertRules, { projectName: project, ...page }),
+    (answer) => answer.rules,
+  );
+}
+
+/** @param ruleNames display names, by full name */
+function instanceTable(
+  instances: readonly AlertInstance[],
+  ruleNames: ReadonlyMap<string, string>,
+  screen: Screen | undefined,
+): string {
+  return listing(
+    screen,
+    [
+      ...[
+        long('rule'),
+        long('VM'),
+        'state',
+        'since',
+        'data',
+        right('last value'),
+        minor('observed'),
+      ],
+      minor('instance'),
+    ],
     instances.map((instance) => [
-      shortName(instance.ruleName),
+      ruleNames.get(instance.ruleName) || shortName(instance.ruleName),
       `${shortName(instance.vmName)}${labelsText(instance.labels)}`,
-      enumText(State, instance.state),
-      localTime(instance.sinceUnix),
-      enumText(DataState, instance.dataState),
+      stateCell(enumText(State, instance.state)),
+      moment(instance.sinceUnix),
+      stateCell(enumText(DataState, instance.dataState)),
       valueText(instance.lastValue),
-      localTime(instance.lastObservedUnix),
+      moment(instance.lastObservedUnix),
       instance.name === '' ? 'never fired' : shortName(instance.name),
     ]),
     'No rule is evaluated for any VM of this project',

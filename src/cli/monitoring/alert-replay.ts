@@ -10,6 +10,7 @@ import {
 import { Delivery_Event, Delivery_State } from '../../gen/svc/monitoring/v1/delivery_pb.ts';
 import { type Action, projectOption } from '../client/action.ts';
 import { printable } from '../client/faults.ts';
+import { resourceNames } from '../client/names.ts';
 import {
   enumText,
   facts,
@@ -19,7 +20,7 @@ import {
   shortName,
   table,
 } from '../client/output.ts';
-import { fullNames, historyOptions, readTrial, seriesText } from './alert-spec.ts';
+import { historyOptions, readTrial, seriesText } from './alert-spec.ts';
 
 export const replayAction: Action = {
   name: 'replay',
@@ -28,7 +29,7 @@ export const replayAction: Action = {
     ...historyOptions('1d'),
     {
       ...{ name: 'only', takes: 'NAME', multiple: true },
-      help: 'Replay only these VMs, at most 20: full names or ids',
+      help: 'Replay only these VMs, at most 20: names or ids',
     },
     { name: 'bodies', help: 'Print what each notification would have said' },
     projectOption,
@@ -39,7 +40,7 @@ as applied where the history begins. It saves and sends nothing. To replay a rec
     const { input } = context;
     const api = context.api('any');
     const trial = await readTrial(context, api);
-    const vmNames = fullNames(input.list('only'), `${trial.projectName}/vms/`);
+    const vmNames = await resourceNames(context, api, 'vms', input.list('only'));
     const request = { ...trial, vmNames };
     const replay = await api.call(
       AlertService.method.replayAlertRule,

@@ -14,11 +14,17 @@ import type { ActionContext } from '../client/action.ts';
 import type { Api } from '../client/api.ts';
 import type { Input, Option } from '../client/arguments.ts';
 import { UsageError } from '../client/faults.ts';
-import { projectName } from '../client/names.ts';
+import { projectName, resourceNames } from '../client/names.ts';
 import { templateSpec } from './alert-templates.ts';
+import { OPERATOR_SYMBOLS } from './incident-texts.ts';
 
 const OPERATORS = namesOf(AlertRuleSpec_Operator);
 const SEVERITIES = namesOf(AlertRuleSpec_Severity);
+
+const OPERATOR_ALIASES = {
+  ...Object.fromEntries(Object.entries(OPERATOR_SYMBOLS).map(([name, symbol]) => [symbol, name])),
+  '==': 'EQUAL',
+};
 
 export const specOptions: readonly Option[] = [
   { name: 'file', takes: 'FILE', help: 'Specification as JSON; - reads standard input' },
@@ -28,14 +34,14 @@ export const specOptions: readonly Option[] = [
   {
     name: 'operator',
     takes: 'OPERATOR',
-    choices: OPERATORS,
-    help: 'Comparison of readings with the threshold',
+    ...{ choices: OPERATORS, aliases: OPERATOR_ALIASES },
+    help: "Comparison of readings with the threshold; also as '>', '>=', '<', '<=', '=', '!='",
   },
   { name: 'threshold', takes: 'NUMBER', help: 'Value to compare with' },
   { name: 'for', takes: 'DURATION', help: 'How long the condition must persist, such as 5m' },
   { name: 'severity', takes: 'SEVERITY', choices: SEVERITIES, help: 'Severity of its incidents' },
   { name: 'all-vms', help: 'All current and future VMs of the project' },
-  { name: 'vm', takes: 'NAME', multiple: true, help: 'Only these VMs: full names or ids' },
+  { name: 'vm', takes: 'NAME', multiple: true, help: 'Only these VMs: names or ids' },
   { name: 'pause', help: 'Save it paused' },
   { name: 'enable', help: 'Save it enabled' },
   { name: 'repeat', takes: 'DURATION', help: 'Interval of reminders; 0 = none' },
@@ -47,6 +53,8 @@ export const specOptions: readonly Option[] = [
   },
   { name: 'recovery-for', takes: 'DURATION', help: 'How long readings must be good for recovery' },
   { name: 'label', takes: 'NAME=VALUE', multiple: true, help: 'Label of its incidents' },
+  { name: 'runbook', takes: 'TEXT', help: 'What to do when it fires; "" removes it' },
+  { name: 'runbook-url', takes: 'URL', help: 'Link to its runbook; "" removes it' },
 ];
 
 /** Of a rule that is tried over stored history, whose length has a bound. */
@@ -85,7 +93,20 @@ interface SpecSource {
 /**
  * The specification asked for, on top of `base` (the present one of an edit). Throws `UsageError`.
  */
-export async function readSpec(
+export async function readSpec(context: ActionContext, source: SpecSource): Promise<AlertRuleSpec> {
+  const { input } = context;
+  const spec = withFlags(await startOf(context, source), input);
+  const named = (collection: string, option: string) =>
+    resourceNames(context, source.api, collection, input.list(option));
+  if (input.isOn('vm')) {
+    Object.assign(spec, { allVms: false, vmNames: await named('vms', 'vm') });
+  }
+  if (input.isOn('destination')) spec.destinationNames = await named('destinations', 'destination');
+  return spec;
+}
+
+/** What the flags are applied to: a template, a file, the present rule, or nothing. */
+async function startOf(
   { input, ports }: Pick<ActionContext, 'input' | 'ports'>,
   { api, project, base }: SpecSource,
 ): Promise<AlertRuleSpec> {
@@ -96,17 +117,16 @@ export async function readSpec(
   }
   if (template !== undefined) {
     const spec = await templateSpec(api, project, template);
-    return withFlags(clone(AlertRuleSpecSchema, spec), input, project);
+    return clone(AlertRuleSpecSchema, spec);
   }
   if (file !== undefined) {
     const text = file === '-' ? await ports.readInput() : readFile(file);
-    return withFlags(parseSpec(text), input, project);
+    return parseSpec(text);
   }
   if (!base && !input.isOn('metric')) {
     throw new UsageError('A rule begins with --template, --file, or --metric and its condition');
   }
-  const spec = base ? clone(AlertRuleSpecSchema, base) : create(AlertRuleSpecSchema);
-  return withFlags(spec, input, project);
+  return base ? clone(AlertRuleSpecSchema, base) : create(AlertRuleSpecSchema);
 }
 
 function readFile(path: string): string {
@@ -128,7 +148,7 @@ function parseSpec(text: string): AlertRuleSpec {
   }
 }
 
-function withFlags(spec: AlertRuleSpec, input: Input, project: string): AlertRuleSpec {
+function withFlags(spec: AlertRuleSpec, input: Input): AlertRuleSpec {
   if (input.isOn('pause') && input.isOn('enable')) {
     throw new UsageError('--pause and --enable contradict each other');
   }
@@ -140,15 +160,11 @@ function withFlags(spec: AlertRuleSpec, input: Input, project: string): AlertRul
   spec.operator = enumValue(AlertRuleSpec_Operator, input.text('operator')) ?? spec.operator;
   spec.severity = enumValue(AlertRuleSpec_Severity, input.text('severity')) ?? spec.severity;
   spec.sustainedSeconds = input.seconds('for') ?? spec.sustainedSeconds;
+  spec.runbookText = input.text('runbook') ?? spec.runbookText;
+  spec.runbookUrl = input.text('runbook-url') ?? spec.runbookUrl;
   spec.repeatIntervalSeconds = input.seconds('repeat') ?? spec.repeatIntervalSeconds;
   setOptional(spec, input);
   if (input.isOn('all-vms')) Object.assign(spec, { allVms: true, vmNames: [] });
-  if (input.isOn('vm')) {
-    Object.assign(spec, { allVms: false, vmNames: fullNames(input.list('vm'), `${project}/vms/`) });
-  }
-  if (input.isOn('destination')) {
-    spec.destinationNames = fullNames(input.list('destination'), `${project}/destinations/`);
-  }
   if (input.isOn('label')) spec.labels = Object.fromEntries(input.list('label').map(parseLabel));
   return spec;
 }
@@ -163,11 +179,6 @@ function setOptional(spec: AlertRuleSpec, input: Input): void {
   if (recoverySeconds !== undefined) spec.recoverySeconds = recoverySeconds;
   if (input.isOn('pause')) spec.enabled = false;
   if (input.isOn('enable')) spec.enabled = true;
-}
-
-/** Names given in full, or by their last part. */
-export function fullNames(given: readonly string[], prefix: string): string[] {
-  return given.map((name) => (name.includes('/') ? name : prefix + name));
 }
 
 export function parseLabel(text: string): [string, string] {

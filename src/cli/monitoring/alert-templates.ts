@@ -7,8 +7,9 @@ import type { AlertRuleSpec } from '../../gen/svc/monitoring/v1/rule_pb.ts';
 import { type Action, projectOption } from '../client/action.ts';
 import type { Api } from '../client/api.ts';
 import { UsageError } from '../client/faults.ts';
+import { listing, long } from '../client/listing.ts';
 import { projectName } from '../client/names.ts';
-import { printMessage, table } from '../client/output.ts';
+import { printMessage } from '../client/output.ts';
 import { conditionText } from './incident-texts.ts';
 
 export const templatesAction: Action = {
@@ -26,9 +27,9 @@ export const templatesAction: Action = {
       conditionText(spec),
     ]);
     return printMessage(context, ListAlertRuleTemplatesResponseSchema, { templates }, () => {
-      const columns = ['template', 'name', 'condition'];
+      const columns = ['template', long('name'), long('condition')];
       const about = templates.map((one) => `\n${one.templateId}: ${one.description}\n`);
-      return table(columns, rows, 'There are no templates') + about.join('');
+      return listing(context.screen, columns, rows, 'There are no templates') + about.join('');
     });
   },
 };

@@ -1,4 +1,4 @@
-/** `svc alerts`: rules and incidents as tables; saving and previewing are files of their own. */
+/** `svc alerts`: rules as a table, saving and deleting; what else there is are files of their own. */
 
 import { create, type MessageInitShape } from '@bufbuild/protobuf';
 import { pause } from '../../../streams/platform/pause.ts';
@@ -9,10 +9,6 @@ import {
   type SaveAlertRuleResponse,
   SaveAlertRuleResponseSchema,
 } from '../../gen/svc/monitoring/v1/alert_pb.ts';
-import {
-  Incident_State,
-  ListIncidentsResponseSchema,
-} from '../../gen/svc/monitoring/v1/incident_pb.ts';
 import {
   type AlertRule,
   AlertRule_SyncStatus,
@@ -27,25 +23,17 @@ import {
 } from '../client/action.ts';
 import type { Api } from '../client/api.ts';
 import { EXIT_NOT_FOUND, NoAnswer, refusalOf, UsageError } from '../client/faults.ts';
-import { newUuid, projectName, requestId, resourceName } from '../client/names.ts';
-import {
-  enumText,
-  facts,
-  json,
-  messageJson,
-  printMessage,
-  shortName,
-  table,
-} from '../client/output.ts';
-import { everyItem, pageAsked, pageOptions, printPage } from '../client/paging.ts';
+import { listing, long, minor, stateCell } from '../client/listing.ts';
+import { newUuid, optionalName, projectName, requestId, resourceName } from '../client/names.ts';
+import { enumText, facts, json, messageJson, printMessage, shortName } from '../client/output.ts';
+import { everyItem } from '../client/paging.ts';
 import { EXIT_FAULT, EXIT_OK } from '../command.ts';
 import { instanceActions } from './alert-instances.ts';
 import { previewAction } from './alert-preview.ts';
 import { replayAction } from './alert-replay.ts';
 import { readSpec, specOptions } from './alert-spec.ts';
 import { templatesAction } from './alert-templates.ts';
-import { conditionText, incidentTable } from './incident-texts.ts';
-import { incidentActions } from './incidents.ts';
+import { conditionText } from './incident-texts.ts';
 
 const listAction: Action = {
   name: 'list',
@@ -58,23 +46,29 @@ const listAction: Action = {
       (page) => api.call(AlertService.method.listAlertRules, { projectName: project, ...page }),
       (answer) => answer.rules,
     );
-    return printMessage(context, ListAlertRulesResponseSchema, { rules }, () => ruleTable(rules));
+    return printMessage(context, ListAlertRulesResponseSchema, { rules }, () =>
+      ruleTable(rules, context),
+    );
   },
 };
 
-function ruleTable(rules: readonly AlertRule[]): string {
-  return table(
-    ['rule', 'name', 'condition', 'severity', 'VMs', 'enabled', 'version', 'applied', 'problem'],
+function ruleTable(rules: readonly AlertRule[], { screen }: ActionContext): string {
+  return listing(
+    screen,
+    [
+      ...[long('name'), long('condition'), 'severity', minor('VMs'), minor('enabled')],
+      ...['applied', long('problem'), minor('version'), minor('rule')],
+    ],
     rules.map(({ name, spec, version, appliedVersion, syncStatus, ...problem }) => [
-      shortName(name),
       spec?.displayName ?? '',
       conditionText(spec),
-      enumText(AlertRuleSpec_Severity, spec?.severity ?? 0),
+      stateCell(enumText(AlertRuleSpec_Severity, spec?.severity ?? 0)),
       spec?.allVms ? 'all' : String(spec?.vmNames.length ?? 0),
       spec?.enabled === false ? 'no' : 'yes',
-      String(version),
-      `${enumText(AlertRule_SyncStatus, syncStatus)} (${appliedVersion})`,
+      stateCell(`${enumText(AlertRule_SyncStatus, syncStatus)} (${appliedVersion})`),
       problemText(problem),
+      String(version),
+      shortName(name),
     ]),
     'There are no alert rules in this project',
   );
@@ -87,54 +81,6 @@ function problemText({ syncError, unevaluatedInstances }: Problem): string {
 }
 
 type Problem = Pick<AlertRule, 'syncError' | 'unevaluatedInstances'>;
-
-const STATES = ['FIRING', 'RECOVERED', 'RETIRED'] as const;
-const SEVERITIES = ['INFO', 'WARNING', 'CRITICAL'] as const;
-
-const incidentsAction: Action = {
-  name: 'incidents',
-  summary: 'List incidents, newest first',
-  options: [
-    projectOption,
-    { name: 'state', takes: 'STATE', choices: STATES, help: 'Only this state' },
-    { name: 'rule', takes: 'NAME', help: 'Only this rule' },
-    { name: 'vm', takes: 'NAME', help: 'Only this VM' },
-    { name: 'datacenter', takes: 'NAME', help: 'Only of this data center and its VMs' },
-    {
-      ...{ name: 'severity', takes: 'SEVERITY', multiple: true, choices: SEVERITIES },
-      help: 'Only this severity',
-    },
-    { name: 'attention', help: 'Only what fires and is neither acknowledged nor snoozed' },
-    { name: 'since', takes: 'TIME', help: 'Fired at or after' },
-    { name: 'until', takes: 'TIME', help: 'Fired before' },
-    ...pageOptions,
-  ],
-  notes: 'Missing data and evaluation errors never end an incident: the column "data" shows them.',
-  async run(context) {
-    const { input } = context;
-    const api = context.api('any');
-    const rule = input.text('rule');
-    const vm = input.text('vm');
-    const named = (collection: string, given: string | undefined) =>
-      given === undefined ? '' : resourceName(context, api, { collection, given });
-    const state = STATES.find((name) => name === input.text('state'));
-    const answer = await api.call(AlertService.method.listIncidents, {
-      projectName: await projectName(context, api),
-      state: state === undefined ? Incident_State.STATE_UNSPECIFIED : Incident_State[state],
-      ruleName: await named('alertRules', rule),
-      vmName: await named('vms', vm),
-      startTimeUnix: BigInt(input.time('since') ?? 0),
-      endTimeUnix: BigInt(input.time('until') ?? 0),
-      severities: input.members('severity', AlertRuleSpec_Severity),
-      attention: input.isOn('attention'),
-      datacenter: input.text('datacenter') ?? '',
-      ...pageAsked(context),
-    });
-    return printPage(context, ListIncidentsResponseSchema, answer, () =>
-      incidentTable(answer.incidents),
-    );
-  },
-};
 
 const WAIT_SECONDS_DEFAULT = 10;
 const LOOK_AGAIN_MS = 500;
@@ -149,7 +95,11 @@ const saveAction: Action = {
   summary: 'Create an alert rule, or edit one',
   options: [
     ...specOptions,
-    { name: 'id', takes: 'UUID', help: 'The rule to edit, or your own id for a new one' },
+    {
+      name: 'id',
+      takes: 'RULE',
+      help: 'The rule to edit: name or id; or your own UUID for a new one',
+    },
     {
       ...{ name: 'expected-version', takes: 'N' },
       help: 'Version that the edit is based on, 0 = new; default: the current one',
@@ -168,7 +118,8 @@ async function save(context: ActionContext): Promise<number> {
   const { input, ports } = context;
   const api = context.api('any');
   const project = await projectName(context, api);
-  const id = input.text('id') ?? newUuid(ports.random);
+  const given = await optionalName(context, api, 'alertRules', 'id');
+  const id = given === '' ? newUuid(ports.random) : shortName(given);
   // A creation that is sent again must be what it was: not the rule that the first try made.
   const isEdit = input.isOn('id') && input.number('expected-version') !== 0;
   const name = `${project}/alertRules/${id}`;
@@ -278,9 +229,9 @@ function savedText(answer: SaveAlertRuleResponse): string {
 
 export const alertsCommand = family(
   'alerts',
-  'Alert rules and instances: list, preview, save, delete; incidents: list, acknowledge, snooze, explain',
+  'Alert rules, and how each stands for each VM: list, preview, replay, save, delete',
   [
     ...[listAction, templatesAction, previewAction, replayAction, saveAction, deleteAction],
-    ...[...instanceActions, incidentsAction, ...incidentActions],
+    ...instanceActions,
   ],
 );

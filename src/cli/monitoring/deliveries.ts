@@ -6,13 +6,16 @@ import {
   type Delivery_Check,
   Delivery_Check_Kind,
   Delivery_Event,
+  type Delivery_Member,
   Delivery_State,
   type Delivery_Step,
   DeliverySchema,
   ListDeliveriesResponseSchema,
 } from '../../gen/svc/monitoring/v1/delivery_pb.ts';
 import { type Action, family, projectOption } from '../client/action.ts';
-import { projectName, resourceName } from '../client/names.ts';
+import { UsageError } from '../client/faults.ts';
+import { idCell, listing, long, minor, moment, sentences, stateCell } from '../client/listing.ts';
+import { optionalName, projectName, resourceName } from '../client/names.ts';
 import {
   enumText,
   facts,
@@ -23,6 +26,7 @@ import {
   table,
 } from '../client/output.ts';
 import { pageAsked, pageOptions, printPage } from '../client/paging.ts';
+import type { Screen } from '../command.ts';
 
 const listAction: Action = {
   name: 'list',
@@ -39,51 +43,83 @@ const listAction: Action = {
       ...{ name: 'notification', takes: 'EVENT', multiple: true, choices: namesOf(Delivery_Event) },
       help: 'Only this event',
     },
+    { name: 'failed', help: 'Only what failed and has not been sent since, with the error' },
     { name: 'since', takes: 'TIME', help: 'Created at or after' },
     { name: 'until', takes: 'TIME', help: 'Created at or before' },
     ...pageOptions,
   ],
-  notes: 'SENT means that the endpoint accepted it, not that anybody read it.',
+  notes: `SENT means that the endpoint accepted it, not that anybody read it. With --failed: WAITING is tried
+again at the time in "next", EXPIRED and FAILED are not.`,
   async run(context) {
     const { input } = context;
+    const isFailed = input.isOn('failed');
+    if (isFailed && input.isOn('status')) throw new UsageError('--failed names the states itself');
     const api = context.api('any');
-    const incident = input.text('incident');
-    const destination = input.text('destination');
-    const named = (collection: string, given: string | undefined) =>
-      given === undefined ? '' : resourceName(context, api, { collection, given });
     const answer = await api.call(AlertService.method.listDeliveries, {
       projectName: await projectName(context, api),
-      incidentName: await named('incidents', incident),
-      destinationName: await named('destinations', destination),
-      states: input.members('status', Delivery_State),
+      incidentName: await optionalName(context, api, 'incidents', 'incident'),
+      destinationName: await optionalName(context, api, 'destinations', 'destination'),
+      states: isFailed ? FAILED_STATES : input.members('status', Delivery_State),
       events: input.members('notification', Delivery_Event),
       startTimeUnix: BigInt(input.time('since') ?? 0),
       endTimeUnix: BigInt(input.time('until') ?? 0),
       ...pageAsked(context),
     });
     return printPage(context, ListDeliveriesResponseSchema, answer, () =>
-      deliveryTable(answer.deliveries),
+      isFailed
+        ? failureTable(answer.deliveries, context.screen)
+        : deliveryTable(answer.deliveries, context.screen),
     );
   },
 };
 
-function deliveryTable(deliveries: readonly Delivery[]): string {
-  return table(
+/** An attempt failed, or there was no time left for one. */
+const FAILED_STATES = [Delivery_State.WAITING, Delivery_State.EXPIRED, Delivery_State.FAILED];
+
+/** What failed, when and why. */
+function failureTable(deliveries: readonly Delivery[], screen: Screen | undefined): string {
+  return listing(
+    screen,
     [
-      ...['delivery', 'event', 'state', 'rule', 'VM', 'destination', 'recipient', 'created'],
-      ...['attempts', 'next'],
+      ...['failed', long('destination'), sentences('error'), 'state', long('rule'), minor('VM')],
+      ...[minor('event'), minor('next'), 'delivery'],
+    ],
+    deliveries.map((delivery) => {
+      const { attempts, createdUnix, destinationDisplayName, event, reason } = delivery;
+      const last = attempts.at(-1);
+      return [
+        moment(last?.startedUnix ?? createdUnix),
+        ...[destinationDisplayName, last?.error || reason, stateCell(stateText(delivery))],
+        ...[delivery.ruleDisplayName, vmText(delivery), enumText(Delivery_Event, event)],
+        ...[moment(delivery.nextAttemptUnix), idCell(delivery.name)],
+      ];
+    }),
+    'No delivery has failed',
+  );
+}
+
+function vmText({ incidentCount, vmName }: Delivery): string {
+  return incidentCount > 1 ? `${incidentCount} incidents` : shortName(vmName);
+}
+
+function deliveryTable(deliveries: readonly Delivery[], screen: Screen | undefined): string {
+  return listing(
+    screen,
+    [
+      ...['created', long('rule'), long('VM'), 'event', 'state', long('destination')],
+      ...[minor('recipient'), minor('attempts'), minor('next'), 'delivery'],
     ],
     deliveries.map((delivery) => [
-      shortName(delivery.name),
+      moment(delivery.createdUnix),
+      delivery.ruleDisplayName || NOT_OBSERVED,
+      vmText(delivery) || NOT_OBSERVED,
       enumText(Delivery_Event, delivery.event),
-      stateText(delivery),
-      delivery.ruleDisplayName,
-      shortName(delivery.vmName),
-      shortName(delivery.destinationName),
+      stateCell(stateText(delivery)),
+      delivery.destinationDisplayName || shortName(delivery.destinationName),
       delivery.recipient || NOT_OBSERVED,
-      localTime(delivery.createdUnix),
       String(delivery.attempts.length),
-      localTime(delivery.nextAttemptUnix),
+      moment(delivery.nextAttemptUnix, NOT_OBSERVED),
+      idCell(delivery.name),
     ]),
     'There are no matching deliveries',
   );
@@ -104,46 +140,63 @@ const showAction: Action = {
     const given = context.input.positional(0);
     const name = await resourceName(context, api, { collection: 'deliveries', given });
     const delivery = await api.call(AlertService.method.getDelivery, { name });
-    return printMessage(context, DeliverySchema, delivery, () => deliveryText(delivery));
+    return printMessage(context, DeliverySchema, delivery, () =>
+      deliveryText(delivery, context.screen),
+    );
   },
 };
 
-function deliveryText(delivery: Delivery): string {
+function deliveryText(delivery: Delivery, screen: Screen | undefined): string {
   const head = facts([
     ['delivery', delivery.name],
     ['event', enumText(Delivery_Event, delivery.event)],
     ['state', stateText(delivery)],
     ['incident', delivery.incidentName],
-    ['destination', delivery.destinationName],
+    ['destination', `${delivery.destinationDisplayName} (${delivery.destinationName})`],
     ['recipient', delivery.recipient],
     ['created', localTime(delivery.createdUnix)],
     ['next attempt', localTime(delivery.nextAttemptUnix)],
   ]);
   const rows = delivery.attempts.map((attempt) => [
-    localTime(attempt.startedUnix),
+    moment(attempt.startedUnix),
     attempt.durationMs === undefined ? NOT_OBSERVED : `${attempt.durationMs} ms`,
     attempt.outcome || 'on its way',
     attempt.httpStatus === undefined ? NOT_OBSERVED : String(attempt.httpStatus),
     attempt.error,
   ]);
-  const attempts = table(
-    ['started', 'duration', 'outcome', 'status', 'problem'],
+  const attempts = listing(
+    screen,
+    ['started', minor('duration'), 'outcome', 'status', sentences('problem')],
     rows,
     'No attempt was made',
   );
   const answers = delivery.attempts.map(answerText).join('');
-  return `${head}\n${attempts}${answers}\n${stepTable(delivery.steps)}`;
+  const members = delivery.members.length > 1 ? `\n${memberTable(delivery.members)}` : '';
+  return `${head}\n${attempts}${answers}${members}\n${stepTable(delivery.steps, screen)}`;
+}
+
+/** The incidents that share the message. */
+function memberTable(members: readonly Delivery_Member[]): string {
+  return table(
+    ['incident', 'VM', 'in the message'],
+    members.map(({ incidentName, vmName, droppedReason }) => [
+      ...[shortName(incidentName), shortName(vmName)],
+      droppedReason === '' ? 'yes' : `dropped (${droppedReason})`,
+    ]),
+    '',
+  );
 }
 
 /** The path, with what the recheck before each attempt came to. */
-function stepTable(steps: readonly Delivery_Step[]): string {
+function stepTable(steps: readonly Delivery_Step[], screen: Screen | undefined): string {
   const rows = steps.map(({ atUnixMs, event, state, checks }) => [
-    localTime(atUnixMs / 1000n),
+    moment(atUnixMs / 1000n),
     event === '' ? 'created' : event,
-    enumText(Delivery_State, state),
+    stateCell(enumText(Delivery_State, state)),
     checks.length === 0 ? '' : checksText(checks),
   ]);
-  return table(['time', 'step', 'state', 'checked'], rows, 'Its steps are no longer recorded');
+  const none = 'Its steps are no longer recorded';
+  return listing(screen, ['time', 'step', 'state', sentences('checked')], rows, none);
 }
 
 function checksText(checks: readonly Delivery_Check[]): string {

@@ -20,6 +20,7 @@ import {
 import { type Action, type ActionContext, family, projectOption } from '../client/action.ts';
 import type { Option } from '../client/arguments.ts';
 import { UsageError } from '../client/faults.ts';
+import { listing, long, minor, moment, stateCell } from '../client/listing.ts';
 import { firstNamed, projectName, requestId } from '../client/names.ts';
 import { printSecret, reportRequest } from '../client/once.ts';
 import {
@@ -60,6 +61,12 @@ const recipientOption: Option = {
   help: 'Verified address of a member, for mail',
 };
 
+const groupWaitOption: Option = {
+  name: 'group-wait',
+  takes: 'DURATION',
+  help: 'How long a message waits for further incidents of its rule, 0 to 5m',
+};
+
 /** As the API takes it. */
 type Target = NonNullable<MessageInitShape<typeof DestinationSchema>['target']>;
 
@@ -81,7 +88,7 @@ const listAction: Action = {
       (answer) => answer.destinations,
     );
     return printMessage(context, ListDestinationsResponseSchema, { destinations }, () =>
-      destinationTable(destinations),
+      destinationTable(destinations, context),
     );
   },
 };
@@ -106,11 +113,13 @@ const createAction: Action = {
     nameOption,
     urlOption,
     recipientOption,
+    groupWaitOption,
   ),
   notes: `
 The URL of a chat is a secret: pass "--url -" and write it to standard input. Recipients of mail
 are verified addresses of members. Each gets a mail with a button, and gets notifications only
-after pressing it.
+after pressing it. By default webhooks do not wait for further incidents, and mails and chats wait
+as long as the service is configured to.
 `,
   async run(context) {
     const api = context.api('any');
@@ -120,7 +129,7 @@ after pressing it.
     const request = {
       projectName: await projectName(context, api),
       requestId: requestId(context),
-      destination: { displayName, target },
+      destination: { displayName, target, ...groupWait(context) },
     };
     reportRequest(context, 'Making the destination', request.requestId);
     const answer = await api.call(method.createDestination, request);
@@ -136,9 +145,9 @@ after pressing it.
 
 const updateAction: Action = {
   name: 'update',
-  summary: 'Change the name, URL or recipients of a destination',
+  summary: 'Change the name, URL, recipients or wait of a destination',
   positionals,
-  ...changeOptions(nameOption, urlOption, recipientOption),
+  ...changeOptions(nameOption, urlOption, recipientOption, groupWaitOption),
   notes:
     '--recipient takes the complete list: missing recipients are removed, the others stay verified.',
   async run(context) {
@@ -152,10 +161,16 @@ const updateAction: Action = {
     const request = {
       ...{ name, requestId: requestId(context), displayName: input.text('name') ?? '' },
       ...(kind && { target: await newTarget(context, kind) }),
+      ...groupWait(context),
     };
     return printDestination(context, await api.call(method.updateDestination, request));
   },
 };
+
+function groupWait({ input }: ActionContext): { groupWaitSeconds?: number } {
+  const groupWaitSeconds = input.seconds('group-wait');
+  return groupWaitSeconds === undefined ? {} : { groupWaitSeconds };
+}
 
 const verifyAction = change({
   name: 'verify',
@@ -279,28 +294,46 @@ export const destinationsCommand = family('destinations', 'Destinations of notif
   ...[pauseAction, resumeAction, rotateAction, deleteAction],
 ]);
 
-function destinationTable(destinations: readonly Destination[]): string {
-  return table(
-    ['destination', 'name', 'kind', 'sends to', 'state', 'why', 'last delivery', 'last error'],
+function destinationTable(destinations: readonly Destination[], { screen }: ActionContext): string {
+  return listing(
+    screen,
+    [
+      ...[long('name'), 'kind', minor('sends to'), 'state', long('why'), minor('last delivery')],
+      ...[minor('at'), 'failed', long('last error'), minor('destination')],
+    ],
     destinations.map((destination) => [
-      shortName(destination.name),
       destination.displayName,
       destination.target.case ?? '',
       sendsTo(destination),
-      enumText(Destination_State, destination.state),
+      stateCell(enumText(Destination_State, destination.state)),
       destination.pausedReason,
-      lastText(destination),
-      destination.lastDelivery?.error ?? '',
+      stateCell(enumText(Delivery_State, destination.lastDelivery?.state ?? 0)),
+      moment(lastUnix(destination)),
+      moment(destination.lastError?.atUnix),
+      destination.lastError?.error ?? '',
+      shortName(destination.name),
     ]),
     'There are no destinations in this project',
   );
 }
 
+function waitText({ groupWaitSeconds = 0 }: Destination): string {
+  if (groupWaitSeconds === 0) return 'no: a message for each incident';
+  return `${groupWaitSeconds} s for further incidents of the rule`;
+}
+
 /** Outcome and time of the newest delivery; empty when there was none. */
-function lastText({ lastDelivery: last }: Destination): string {
+function lastText({ lastDelivery: last }: Pick<Destination, 'lastDelivery'>): string {
   if (!last) return '';
-  const { state, attemptedUnix = last.createdUnix } = last;
-  return `${enumText(Delivery_State, state)} ${localTime(attemptedUnix)}`;
+  return `${enumText(Delivery_State, last.state)} ${localTime(lastUnix({ lastDelivery: last }))}`;
+}
+
+function lastUnix({ lastDelivery: last }: Pick<Destination, 'lastDelivery'>): bigint | undefined {
+  return last?.attemptedUnix ?? last?.createdUnix;
+}
+
+function lastErrorText({ lastError }: Destination): string {
+  return lastError ? `${localTime(lastError.atUnix)} ${lastError.error}` : '';
 }
 
 /** Host and the end of a URL, or how many recipients get mail. */
@@ -322,9 +355,10 @@ function destinationFacts(destination: Destination): string {
     ['sends to', sendsTo(destination)],
     ['state', enumText(Destination_State, state)],
     ['why', pausedReason],
+    ['waits', waitText(destination)],
     ['failing since', localTime(destination.failingSinceUnix)],
     ['last delivery', lastText(destination)],
-    ['last error', destination.lastDelivery?.error ?? ''],
+    ['last error', lastErrorText(destination)],
     ['old secret until', localTime(destination.secretOverlapEndsUnix)],
     ['created', localTime(destination.createdUnix)],
   ]);

@@ -15,32 +15,40 @@ import {
   AlertRuleSpec_Operator,
   AlertRuleSpec_Severity,
 } from '../../gen/svc/monitoring/v1/rule_pb.ts';
+import { idCell, listing, long, minor, moment, sentences, stateCell } from '../client/listing.ts';
 import { enumText, facts, localTime, NOT_OBSERVED, shortName, table } from '../client/output.ts';
+import type { Screen } from '../command.ts';
 import { windowChart } from './window-chart.ts';
 
-export function incidentTable(incidents: readonly Incident[]): string {
-  return table(
-    ['incident', 'state', 'severity', 'rule', 'VM', 'started', 'ended', 'data', 'attention'],
+export function incidentTable(incidents: readonly Incident[], screen: Screen | undefined): string {
+  return listing(
+    screen,
+    [
+      ...[long('rule'), long('VM'), 'state', 'severity', 'started', minor('ended'), minor('data')],
+      ...[long('attention'), 'incident'],
+    ],
     incidents.map((incident) => [
-      shortName(incident.name),
-      stateText(incident),
-      enumText(AlertRuleSpec_Severity, incident.severity),
       incident.ruleDisplayName || shortName(incident.ruleName),
       subjectText(incident),
-      localTime(incident.startedUnix),
-      localTime(incident.recoveredUnix ?? incident.retiredUnix),
+      stateCell(stateText(incident)),
+      stateCell(enumText(AlertRuleSpec_Severity, incident.severity)),
+      moment(incident.startedUnix),
+      moment(incident.recoveredUnix ?? incident.retiredUnix),
       enumText(AlertInstance_DataState, incident.dataState),
       attentionText(incident),
+      idCell(incident.name),
     ]),
     'There are no matching incidents',
   );
 }
 
 /** What is known of one incident, then what has happened to it. */
-export function incidentText(incident: Incident): string {
+export function incidentText(incident: Incident, screen: Screen | undefined): string {
   const { name, ruleName, ruleDisplayName, severity, startedUnix, firedUnix } = incident;
   const factLines = facts([
     ['incident', name],
+    ['runbook', incident.runbookText],
+    ['runbook link', incident.runbookUrl],
     ['state', stateText(incident)],
     ['severity', enumText(AlertRuleSpec_Severity, severity)],
     ['rule', `${ruleDisplayName} (${ruleName}, version ${incident.ruleVersion})`],
@@ -50,6 +58,8 @@ export function incidentText(incident: Incident): string {
         ? subjectText(incident)
         : `${incident.vmName}${labelsText(incident.labels)}`,
     ],
+    ['data center', incident.vmDatacenter],
+    ['labels', labelsText(incident.ruleLabels).trim()],
     ['condition', conditionOf(incident)],
     [
       'value',
@@ -67,10 +77,11 @@ export function incidentText(incident: Incident): string {
     ['reminders', incident.repeats > 0 ? String(incident.repeats) : ''],
     ['note', incident.correctedAfterNotification ? 'late samples showed that it had not been' : ''],
   ]);
-  const timeline = table(
-    ['time', 'what', 'by', '', 'fields'],
+  const timeline = listing(
+    screen,
+    ['time', 'what', long('by'), sentences(''), minor('fields')],
     incident.timeline.map(({ atUnix, event, by, detail, fields = {} }) => [
-      localTime(atUnix),
+      moment(atUnix),
       event,
       by,
       detail,
@@ -165,8 +176,9 @@ function stateText({ state, retireReason }: Incident): string {
 }
 
 /** The VM, or the data center of which many VMs are silent. */
-function subjectText({ vmName, labels, datacenter, heldVmCount }: Incident): string {
-  if (vmName !== '') return `${shortName(vmName)}${labelsText(labels)}`;
+function subjectText(incident: Incident): string {
+  const { vmName, vmDisplayName, labels, datacenter, heldVmCount } = incident;
+  if (vmName !== '') return `${vmDisplayName || shortName(vmName)}${labelsText(labels)}`;
   return `${heldVmCount} VMs of ${datacenter}`;
 }
 
@@ -191,7 +203,8 @@ function attentionText({ acknowledged, snoozedUntilUnix }: Incident): string {
   return parts.filter((part) => part !== '').join(', ');
 }
 
-const SYMBOLS: Readonly<Record<string, string>> = {
+/** As conditions are shown, and as `--operator` takes them too. */
+export const OPERATOR_SYMBOLS: Readonly<Record<string, string>> = {
   GREATER_THAN: '>',
   GREATER_THAN_OR_EQUAL: '>=',
   LESS_THAN: '<',
@@ -202,7 +215,7 @@ const SYMBOLS: Readonly<Record<string, string>> = {
 
 export function conditionText(spec: AlertRuleSpec | undefined): string {
   if (!spec) return '';
-  const symbol = SYMBOLS[enumText(AlertRuleSpec_Operator, spec.operator)] ?? '?';
+  const symbol = OPERATOR_SYMBOLS[enumText(AlertRuleSpec_Operator, spec.operator)] ?? '?';
   const wait = spec.sustainedSeconds > 0 ? ` for ${spec.sustainedSeconds} s` : '';
   return `${spec.metricId} ${symbol} ${spec.threshold ?? ''}${wait}`;
 }

@@ -1,38 +1,51 @@
 /**
- * The actions of `svc alerts` that are about incidents: one shown with its timeline, explained, and
- * what people do with one or several. The latter need a signed-in person.
+ * `svc incidents`: a table, one shown with its timeline, explained, and what people do with one or
+ * several. The latter need a signed-in person. One is named by its id, or by its rule or VM while only
+ * one of these fires.
  */
 import { AlertService } from '../../gen/svc/monitoring/v1/alert_pb.ts';
 import {
   ExplainIncidentResponseSchema,
   type Incident,
+  Incident_State,
   type IncidentResult,
   IncidentResultSchema,
   IncidentSchema,
+  ListIncidentsResponseSchema,
 } from '../../gen/svc/monitoring/v1/incident_pb.ts';
+import { AlertRuleSpec_Severity } from '../../gen/svc/monitoring/v1/rule_pb.ts';
 import {
   type Action,
   type ActionContext,
+  family,
   projectOption,
   requestIdOption,
 } from '../client/action.ts';
 import type { Api } from '../client/api.ts';
 import type { Option } from '../client/arguments.ts';
 import { UsageError } from '../client/faults.ts';
-import { firstNamed, projectName, requestId, resourceName } from '../client/names.ts';
+import { listing, sentences } from '../client/listing.ts';
+import {
+  firstNamed,
+  optionalName,
+  projectName,
+  requestId,
+  resourceNames,
+} from '../client/names.ts';
 import { reportRequest } from '../client/once.ts';
-import { json, localTime, messageJson, printMessage, shortName, table } from '../client/output.ts';
+import { json, localTime, messageJson, printMessage, shortName } from '../client/output.ts';
+import { pageAsked, pageOptions, printPage } from '../client/paging.ts';
 import { EXIT_FAULT, EXIT_OK } from '../command.ts';
 import { change, type ResourceKind, showing } from '../identity/options.ts';
-import { explanationText, incidentText } from './incident-texts.ts';
+import { explanationText, incidentTable, incidentText } from './incident-texts.ts';
 
 const { method } = AlertService;
 const positionals = [{ name: 'INCIDENT' }] as const;
 
 const incidentName = firstNamed('incidents');
 
-function printIncident({ json: isJson, print }: ActionContext, incident: Incident): number {
-  print(isJson ? json(messageJson(IncidentSchema, incident)) : incidentText(incident));
+function printIncident({ json: isJson, print, screen }: ActionContext, incident: Incident): number {
+  print(isJson ? json(messageJson(IncidentSchema, incident)) : incidentText(incident, screen));
   return EXIT_OK;
 }
 
@@ -66,43 +79,100 @@ const explainAction: Action = {
   },
 };
 
-const acknowledgeAction = change({
-  ...incidentKind,
-  name: 'ack',
-  summary: 'Acknowledge a firing incident; it keeps firing, and reminders continue',
-  options: [{ name: 'note', takes: 'TEXT', help: 'Note for others, at most 1,000 characters' }],
-  send(api, request, context) {
-    reportRequest(context, `Acknowledging ${request.name}`, request.requestId);
-    const note = context.input.text('note') ?? '';
-    return api.call(method.acknowledgeIncident, { ...request, note });
+const STATES = ['FIRING', 'RECOVERED', 'RETIRED'] as const;
+const SEVERITIES = ['INFO', 'WARNING', 'CRITICAL'] as const;
+
+const listAction: Action = {
+  name: 'list',
+  summary: 'List incidents, newest first',
+  options: [
+    projectOption,
+    { name: 'state', takes: 'STATE', choices: STATES, help: 'Only this state' },
+    { name: 'rule', takes: 'NAME', help: 'Only this rule' },
+    { name: 'vm', takes: 'NAME', help: 'Only this VM' },
+    { name: 'datacenter', takes: 'NAME', help: 'Only of this data center and its VMs' },
+    {
+      ...{ name: 'severity', takes: 'SEVERITY', multiple: true, choices: SEVERITIES },
+      help: 'Only this severity',
+    },
+    { name: 'attention', help: 'Only what fires and is neither acknowledged nor snoozed' },
+    { name: 'since', takes: 'TIME', help: 'Fired at or after' },
+    { name: 'until', takes: 'TIME', help: 'Fired before' },
+    ...pageOptions,
+  ],
+  notes: 'Missing data and evaluation errors never end an incident: the column "data" shows them.',
+  async run(context) {
+    const { input } = context;
+    const api = context.api('any');
+    const state = STATES.find((name) => name === input.text('state'));
+    const answer = await api.call(method.listIncidents, {
+      projectName: await projectName(context, api),
+      state: state === undefined ? Incident_State.STATE_UNSPECIFIED : Incident_State[state],
+      ruleName: await optionalName(context, api, 'alertRules', 'rule'),
+      vmName: await optionalName(context, api, 'vms', 'vm'),
+      startTimeUnix: BigInt(input.time('since') ?? 0),
+      endTimeUnix: BigInt(input.time('until') ?? 0),
+      severities: input.members('severity', AlertRuleSpec_Severity),
+      attention: input.isOn('attention'),
+      datacenter: input.text('datacenter') ?? '',
+      ...pageAsked(context),
+    });
+    return printPage(context, ListIncidentsResponseSchema, answer, () =>
+      incidentTable(answer.incidents, context.screen),
+    );
   },
+};
+
+const noteOption: Option = {
+  ...{ name: 'note', takes: 'TEXT' },
+  help: 'Note for others, at most 1,000 characters',
+};
+
+const acknowledgeAction = acting({
+  name: 'ack',
+  summary: 'Acknowledge firing incidents; they keep firing, and reminders continue',
+  options: [noteOption],
+  act: 'Acknowledging',
+  one: (api, request, context) =>
+    api.call(method.acknowledgeIncident, { ...request, ...noteOf(context) }),
+  several: (api, request, context) =>
+    api.call(method.acknowledgeIncidents, { ...request, ...noteOf(context) }),
 });
+
+function noteOf({ input }: ActionContext) {
+  return { note: input.text('note') ?? '' };
+}
 
 const untilOptions: readonly Option[] = [
   { name: 'for', takes: 'DURATION', help: 'So long from now, at most 7d' },
-  { name: 'until', takes: 'TIME', help: 'Until then, in place of --for' },
+  { name: 'until', takes: 'TIME', help: 'Until then, in place of --for, such as 08:00' },
 ];
 
-const snoozeAction = change({
-  ...incidentKind,
+const snoozeAction = acting({
   name: 'snooze',
-  summary: 'Suppress notifications of a firing incident for a while; evaluation continues',
+  summary: 'Suppress notifications of firing incidents for a while; evaluation continues',
   options: untilOptions,
-  notes: `
-If the incident still fires at the end, one notification is sent. Another snooze replaces the end.
-`,
-  send(api, request, context) {
+  notes: `If an incident still fires at the end, one notification is sent. Another snooze replaces the end.
+--until 08:00 is the next 08:00 of this machine's clock.`,
+  act: 'Snoozing',
+  about(context) {
     const untilUnix = endOfSnooze(context);
-    const until = `until ${localTime(untilUnix)} (--until ${untilUnix})`;
-    reportRequest(context, `Snoozing ${request.name} ${until}`, request.requestId);
-    return api.call(method.snoozeIncident, { ...request, untilUnix: BigInt(untilUnix) });
+    return ` until ${localTime(untilUnix)} (--until ${untilUnix})`;
   },
+  one: (api, request, context) =>
+    api.call(method.snoozeIncident, { ...request, ...endOf(context) }),
+  several: (api, request, context) =>
+    api.call(method.snoozeIncidents, { ...request, ...endOf(context) }),
 });
+
+function endOf(context: ActionContext) {
+  return { untilUnix: BigInt(endOfSnooze(context)) };
+}
 
 /** Unix seconds. Throws `UsageError` unless one of the two is given. */
 function endOfSnooze({ input, ports }: ActionContext): number {
   const seconds = input.seconds('for');
-  const until = input.time('until');
+  const until = input.timeToCome('until');
   if (until !== undefined && seconds === undefined) return until;
   if (seconds !== undefined && until === undefined) {
     return Math.floor(ports.clock.now() / 1000) + seconds;
@@ -120,19 +190,52 @@ const unsnoozeAction = change({
   },
 });
 
-const severalOptions: readonly Option[] = [
-  { name: 'incident', takes: 'NAME', multiple: true, help: 'One of the incidents, at most 200' },
-];
+interface ActOfPerson extends Omit<Action, 'run' | 'positionals'> {
+  /** `Snoozing`. */
+  readonly act: string;
+  /** What follows the names, where the request is reported. */
+  readonly about?: (context: ActionContext) => string;
+  readonly one: (
+    api: Api,
+    request: { readonly name: string; readonly requestId: string },
+    context: ActionContext,
+  ) => Promise<Incident>;
+  readonly several: (
+    api: Api,
+    request: Readonly<Record<'projectName' | 'requestId', string>> & { readonly names: string[] },
+    context: ActionContext,
+  ) => Promise<{ readonly results: readonly IncidentResult[] }>;
+}
 
-/** Names of the project, of `--incident`. Throws `UsageError` without one. */
-async function severalOf(context: ActionContext, api: Api) {
-  const given = context.input.list('incident');
-  if (given.length === 0) throw new UsageError('--incident is missing: name one or more');
-  const project = await projectName(context, api);
-  const named = (one: string) =>
-    resourceName(context, api, { collection: 'incidents', given: one });
-  const names = await Promise.all(given.map(named));
-  return { projectName: project, names, requestId: requestId(context) };
+/** What a person does with one incident, or with several at once, each with its result. */
+function acting({
+  act,
+  about = () => '',
+  one,
+  several,
+  options = [],
+  ...rest
+}: ActOfPerson): Action {
+  return {
+    ...rest,
+    positionals: [{ name: 'INCIDENT', multiple: true }],
+    options: [...options, requestIdOption, projectOption],
+    async run(context) {
+      const api = context.api('person');
+      const what = about(context);
+      const given = await resourceNames(context, api, 'incidents', context.input.positionals);
+      const names = [...new Set(given)];
+      const [name = '', ...others] = names;
+      const id = requestId(context);
+      const subject = others.length === 0 ? name : `${names.length} incidents`;
+      reportRequest(context, `${act} ${subject}${what}`, id);
+      if (others.length === 0) {
+        return printIncident(context, await one(api, { name, requestId: id }, context));
+      }
+      const request = { projectName: await projectName(context, api), names, requestId: id };
+      return printResults(context, (await several(api, request, context)).results);
+    },
+  };
 }
 
 /** Fails when one of them could not be done. */
@@ -143,52 +246,20 @@ function printResults(context: ActionContext, results: readonly IncidentResult[]
     const rows = results.map(({ name, errorReason, errorMessage }) => [
       ...[shortName(name), errorReason === '' ? 'done' : errorReason, errorMessage],
     ]);
-    context.print(table(['incident', 'result', 'problem'], rows, 'No incident was named'));
+    context.print(
+      listing(
+        context.screen,
+        ['incident', 'result', sentences('problem')],
+        rows,
+        'No incident was named',
+      ),
+    );
   }
   return results.every(({ errorReason }) => errorReason === '') ? EXIT_OK : EXIT_FAULT;
 }
 
-const acknowledgeSeveralAction: Action = {
-  name: 'ack-several',
-  summary: 'Take notice of several firing incidents at once, each with its result',
-  options: [
-    ...severalOptions,
-    { name: 'note', takes: 'TEXT', help: 'The same for all, at most 1,000 characters' },
-    ...[requestIdOption, projectOption],
-  ],
-  async run(context) {
-    const api = context.api('person');
-    const request = await severalOf(context, api);
-    reportRequest(context, `Acknowledging ${request.names.length} incidents`, request.requestId);
-    const note = context.input.text('note') ?? '';
-    const { results } = await api.call(method.acknowledgeIncidents, { ...request, note });
-    return printResults(context, results);
-  },
-};
-
-const snoozeSeveralAction: Action = {
-  name: 'snooze-several',
-  summary: 'Pause notifications of several firing incidents at once, each with its result',
-  options: [...severalOptions, ...untilOptions, requestIdOption, projectOption],
-  async run(context) {
-    const api = context.api('person');
-    const untilUnix = endOfSnooze(context);
-    const request = await severalOf(context, api);
-    const until = `until ${localTime(untilUnix)} (--until ${untilUnix})`;
-    const what = `Snoozing ${request.names.length} incidents ${until}`;
-    reportRequest(context, what, request.requestId);
-    const asked = { ...request, untilUnix: BigInt(untilUnix) };
-    const { results } = await api.call(method.snoozeIncidents, asked);
-    return printResults(context, results);
-  },
-};
-
-export const incidentActions: readonly Action[] = [
-  showAction,
-  explainAction,
-  acknowledgeAction,
-  snoozeAction,
-  unsnoozeAction,
-  acknowledgeSeveralAction,
-  snoozeSeveralAction,
-];
+export const incidentsCommand = family(
+  'incidents',
+  'Incidents: list, explain, acknowledge, snooze',
+  [...[listAction, showAction, explainAction, acknowledgeAction, snoozeAction, unsnoozeAction]],
+);

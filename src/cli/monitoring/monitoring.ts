@@ -14,6 +14,7 @@ import {
 import { type Action, type ActionContext, family, projectOption } from '../client/action.ts';
 import { askPlainly, type PlainAnswer } from '../client/api.ts';
 import { EXIT_DENIED, EXIT_UNCERTAIN, Fault, UsageError } from '../client/faults.ts';
+import { listing, long, minor, moment, right, stateCell } from '../client/listing.ts';
 import { givenProject, projectName, resourceName } from '../client/names.ts';
 import {
   enumText,
@@ -26,7 +27,7 @@ import {
   shortName,
   table,
 } from '../client/output.ts';
-import { EXIT_FAULT, EXIT_OK } from '../command.ts';
+import { EXIT_FAULT, EXIT_OK, type Screen } from '../command.ts';
 import { queryAction, rangeOf, rangeOptions } from './query.ts';
 
 const PAGE_SIZE = 500;
@@ -78,7 +79,7 @@ const vmsAction: Action = {
       print(json(messageJson(ListVMMonitoringResponseSchema, answer)));
       return EXIT_OK;
     }
-    print(vmTable(vms, input.isOn('inventory-only')));
+    print(vmTable(vms, input.isOn('inventory-only'), context.screen));
     if (nextPageToken) {
       context.report(`These are ${vms.length} of ${totalSize}: --page-token ${nextPageToken}`);
     }
@@ -86,31 +87,29 @@ const vmsAction: Action = {
   },
 };
 
-function vmTable(vms: readonly VMMonitoring[], inventoryOnly: boolean): string {
-  const right = (title: string) => ({ title, align: 'right' as const });
+function vmTable(
+  vms: readonly VMMonitoring[],
+  inventoryOnly: boolean,
+  screen: Screen | undefined,
+): string {
   const readings = inventoryOnly ? [] : [right('CPU %'), right('memory MiB')];
-  return table(
+  return listing(
+    screen,
     [
-      'VM',
-      'name',
-      'state',
-      'data center',
-      right('vCPUs'),
-      'telemetry',
-      'last observed',
-      ...readings,
+      ...[long('name'), 'state', long('data center'), right('vCPUs'), 'telemetry'],
+      ...['observed', ...readings, minor('VM')],
     ],
     vms.map((vm) => [
-      shortName(vm.name),
-      vm.displayName,
-      enumText(VMMonitoring_State, vm.state),
+      vm.displayName || shortName(vm.name),
+      stateCell(enumText(VMMonitoring_State, vm.state)),
       vm.datacenter,
       vm.vcpus === undefined ? NOT_OBSERVED : String(vm.vcpus),
-      enumText(Telemetry_State, vm.telemetry?.state ?? 0),
-      localTime(vm.telemetry?.lastObservedUnix) || NOT_OBSERVED,
+      stateCell(enumText(Telemetry_State, vm.telemetry?.state ?? 0)),
+      moment(vm.telemetry?.lastObservedUnix, NOT_OBSERVED),
       ...(inventoryOnly
         ? []
         : [reading(vm.cpuUtilizationPct, 1), reading(vm.memoryUsedBytes, MIB)]),
+      shortName(vm.name),
     ]),
     'There are no VMs in this project',
   );

@@ -16,6 +16,7 @@ import {
 } from '../client/action.ts';
 import { type Api, asApiFault, askPlainly } from '../client/api.ts';
 import { UsageError } from '../client/faults.ts';
+import { listing, long, minor, moment } from '../client/listing.ts';
 import { requestId } from '../client/names.ts';
 import {
   enumText,
@@ -25,10 +26,9 @@ import {
   messageJson,
   printMessage,
   shortName,
-  table,
 } from '../client/output.ts';
 import { removeSession, sessionPath } from '../client/session-file.ts';
-import { EXIT_OK } from '../command.ts';
+import { EXIT_OK, type Screen } from '../command.ts';
 import { addressText } from '../identity/options.ts';
 
 const { method } = ProjectService;
@@ -39,19 +39,23 @@ const listAction: Action = {
   async run(context) {
     const answer = await context.api('person').call(method.listSessions, {});
     return printMessage(context, ListSessionsResponseSchema, answer, () =>
-      sessionTable(answer.sessions),
+      sessionTable(answer.sessions, context.screen),
     );
   },
 };
 
-function sessionTable(sessions: readonly Session[]): string {
-  return table(
-    ['session', 'signed in by', 'with', 'began', 'last used', 'ends', ''],
+function sessionTable(sessions: readonly Session[], screen: Screen | undefined): string {
+  return listing(
+    screen,
+    [
+      ...['session', long('signed in by'), long('with'), minor('began'), minor('last used')],
+      ...[minor('ends'), ''],
+    ],
     sessions.map((each) => [
       ...[shortName(each.name), each.signInMethod, each.agent || '-'],
-      localTime(each.createdUnix),
-      localTime(each.lastUsedUnix),
-      localTime(each.expiresUnix),
+      moment(each.createdUnix),
+      moment(each.lastUsedUnix),
+      moment(each.expiresUnix),
       each.current ? 'this one' : '',
     ]),
     'You have no session',

@@ -154,7 +154,7 @@ function Canvas(props: CanvasProps): VNode {
   );
 }
 
-/** The canvas in its element: loaded when first needed, made anew when its series are others. */
+/** The canvas in its element: loaded when first needed, made again when its series change. */
 function usePlot(
   box: { readonly current: HTMLDivElement | null },
   props: CanvasProps,
@@ -202,7 +202,7 @@ function usePlot(
       plot.current = undefined;
     };
   }, [box, hasWidth, height, shape, width]);
-  // Callers make the list anew each time.
+  // Callers make a new list each time.
   const limitsKey = JSON.stringify(limits);
   useEffect(() => plot.current?.show(data, limits), [data, limitsKey]);
   useEffect(() => {

@@ -6,6 +6,7 @@
 import { read } from './call.ts';
 import { type ListLoader, useListing } from './listing.ts';
 import { useLoaded } from './loaded.ts';
+import { idOf } from './names.ts';
 import { mayDo } from './projects.ts';
 import type { ResponseOf } from './rpc-types.ts';
 
@@ -38,6 +39,12 @@ export function useVms(projectName: string): readonly Vm[] {
 /** Display names by resource name. */
 export function vmNamesOf(vms: readonly Vm[]): ReadonlyMap<string, string> {
   return new Map(vms.map(({ name, displayName }) => [name, displayName]));
+}
+
+/** The VM of that id, else those of that display name. */
+export function vmsCalled(vms: readonly Vm[], text: string): readonly Vm[] {
+  const byId = vms.filter(({ name }) => idOf(name) === text);
+  return byId.length > 0 ? byId : vms.filter(({ displayName }) => displayName === text);
 }
 
 /** The rules with how they were loaded, for a page that says that there are none. */

@@ -9,6 +9,7 @@ import type { GenMessage } from '@bufbuild/protobuf/codegenv2';
 import type { AuditService } from '../../gen/svc/audit/v1/audit_pb.ts';
 import type { AutomationService } from '../../gen/svc/iam/v1/automation_pb.ts';
 import type { AlertService } from '../../gen/svc/monitoring/v1/alert_pb.ts';
+import type { MaintenanceService } from '../../gen/svc/monitoring/v1/maintenance_pb.ts';
 import type { MonitoringService } from '../../gen/svc/monitoring/v1/monitoring_pb.ts';
 import type { ProjectService } from '../../gen/svc/project/v1/project_pb.ts';
 
@@ -16,6 +17,7 @@ interface Services {
   AlertService: typeof AlertService;
   AuditService: typeof AuditService;
   AutomationService: typeof AutomationService;
+  MaintenanceService: typeof MaintenanceService;
   MonitoringService: typeof MonitoringService;
   ProjectService: typeof ProjectService;
 }
@@ -31,6 +33,7 @@ export const servicePackages: Readonly<Record<ServiceName, string>> = {
   AlertService: 'svc.monitoring.v1',
   AuditService: 'svc.audit.v1',
   AutomationService: 'svc.iam.v1',
+  MaintenanceService: 'svc.monitoring.v1',
   MonitoringService: 'svc.monitoring.v1',
   ProjectService: 'svc.project.v1',
 };

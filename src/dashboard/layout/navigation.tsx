@@ -13,7 +13,7 @@ import { pageTitles, texts } from './texts.ts';
 const rooms: readonly (readonly PageName[])[] = [
   ['overview'],
   ['vms'],
-  ['incidents', 'alertInstances', 'alertRules'],
+  ['incidents', 'alertInstances', 'alertRules', 'maintenanceWindows'],
   ['deliveries', 'destinations'],
   ['ciConnections'],
   ['machines', 'audit'],

@@ -46,6 +46,7 @@ export const pageTitles: Readonly<Record<PageName, string>> = {
   alertRules: 'Alert rules',
   newAlertRule: 'New alert rule',
   alertRule: 'Alert rule',
+  maintenanceWindows: 'Maintenance windows',
   deliveries: 'Deliveries',
   delivery: 'Delivery',
   destinations: 'Destinations',

@@ -49,6 +49,7 @@ export const texts = localized({
     sendAgain: 'Send again',
     refused: 'It was not saved',
   },
+  runbook: { title: 'Runbook' },
   session: {
     title: 'You are signed out',
     help: 'What is on this page stays. Sign in in a new tab, then come back here.',

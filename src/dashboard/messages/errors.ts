@@ -17,6 +17,12 @@ interface Explanation {
   readonly next: string;
 }
 
+/** What only a page of another version asks for. */
+const otherVersion = {
+  what: 'This page is of another version than the service',
+  next: 'Reload the page.',
+} as const;
+
 /** By reason: those of docs/errors.md, then those of the browser (`LocalReason`). */
 export const explanations: Readonly<Record<string, Explanation>> = localized({
   INVALID_FIELD: {
@@ -127,6 +133,9 @@ export const explanations: Readonly<Record<string, Explanation>> = localized({
     what: 'A part of the service does not answer',
     next: 'Wait a moment; reading goes on by itself.',
   },
+  UNKNOWN_PATH: otherVersion,
+  METHOD_NOT_ALLOWED: otherVersion,
+  UNSUPPORTED_MEDIA_TYPE: otherVersion,
   NO_CONNECTION: {
     what: 'The service cannot be reached',
     next: 'Check your network; the next attempt is made by itself.',

@@ -21,6 +21,7 @@ export const pageModules: Readonly<Record<PageName, LoadPage>> = {
   alertRules: () => import('./alerting/rules/rules.tsx'),
   newAlertRule: () => import('./alerting/rules/new-rule.tsx'),
   alertRule: () => import('./alerting/rules/rule.tsx'),
+  maintenanceWindows: () => import('./alerting/maintenance/maintenance-windows.tsx'),
   deliveries: () => import('./delivery/deliveries.tsx'),
   delivery: () => import('./delivery/delivery.tsx'),
   destinations: () => import('./delivery/destinations.tsx'),

@@ -34,8 +34,13 @@ export interface BuiltDashboard {
   readonly licenses: Buffer;
 }
 
-/** Where the build leaves it. */
-const BUILT = fileURLToPath(new URL('../../../dist/dashboard', import.meta.url));
+/** Where the build leaves it: beside the compiled modules, where these are an installed package. */
+const BUILT = fileURLToPath(
+  new URL(
+    import.meta.url.endsWith('.ts') ? '../../../dist/dashboard' : '../../../dashboard',
+    import.meta.url,
+  ),
+);
 
 /** Why there are no pages to serve. */
 export type NoDashboard = 'NOT_BUILT' | 'BUILT_FROM_OTHER_VERSION' | 'UNREADABLE';

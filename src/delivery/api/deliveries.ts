@@ -4,6 +4,7 @@
  */
 import { create, type MessageInitShape } from '@bufbuild/protobuf';
 import type { HandlerContext, ServiceImpl } from '@connectrpc/connect';
+import { allMembers, alone, isGroup } from '../../../actors/delivery/delivery-group.ts';
 import type {
   DeliveryFilter,
   Host,
@@ -19,6 +20,7 @@ import {
   type Delivery,
   type Delivery_AttemptSchema,
   Delivery_Event,
+  Delivery_MemberSchema,
   Delivery_State,
   DeliverySchema,
   type GetDeliveryRequest,
@@ -72,6 +74,7 @@ function getDelivery(
       : {},
   );
   message.steps = deliverySteps(view, row.instance);
+  message.members = isGroup(row.context) ? membersOf(view, row) : [];
   return message;
 }
 
@@ -106,7 +109,7 @@ function deliveryFilter(request: ListDeliveriesRequest, context: HandlerContext)
   }
   const states = chosen('states', Delivery_State, request.states);
   return {
-    states: states.map((name) => name.toLowerCase()),
+    states: states.flatMap(statesCalled),
     events: chosen('events', Delivery_Event, request.events),
     ...(incident !== undefined && { incident }),
     ...(destination !== undefined && { destination }),
@@ -131,6 +134,11 @@ function chosen<E extends number>(
   });
 }
 
+/** The machine's states that the API calls so. */
+function statesCalled(name: string): string[] {
+  return name === 'QUEUED' ? ['queued', 'gathering'] : [name.toLowerCase()];
+}
+
 /** Names of an enum's members but `UNSPECIFIED`. */
 function namesOf(members: Readonly<Record<string, string | number>>): string[] {
   return Object.entries(members)
@@ -139,7 +147,7 @@ function namesOf(members: Readonly<Record<string, string | number>>): string[] {
 }
 
 /** All of them, as filters have them. */
-export const DELIVERY_STATES = namesOf(Delivery_State).map((name) => name.toLowerCase());
+export const DELIVERY_STATES = namesOf(Delivery_State).flatMap(statesCalled);
 export const DELIVERY_EVENTS = namesOf(Delivery_Event);
 
 /** A delivery as far as its destination shows it. */
@@ -155,8 +163,21 @@ export function lastDeliveryMessage(row: Instance<'delivery'>): LastDelivery {
   return withPresent(message, { attemptedUnix: optionalSeconds(attempt?.startedMs ?? null) });
 }
 
+/** The error of a delivery's newest ended attempt; undefined when that was accepted. */
+export function lastErrorOf({ context }: Instance<'delivery'>) {
+  const ended = context.attempts.findLast(({ endedMs }) => endedMs !== null);
+  if (!ended?.error) return undefined;
+  return { atMs: ended.endedMs ?? ended.startedMs, error: ended.error };
+}
+
+/** A group that gathers is queued: nothing of it is being sent. */
+function deliveryState(value: unknown): Delivery_State {
+  const state = value === 'gathering' ? 'QUEUED' : String(value).toUpperCase();
+  return Delivery_State[state as keyof typeof Delivery_State];
+}
+
 function stateOf({ value }: Instance<'delivery'>): Delivery_State {
-  return Delivery_State[String(value).toUpperCase() as keyof typeof Delivery_State];
+  return deliveryState(value);
 }
 
 /** Id in a name given as `{field: name}`, in a project the caller may read; undefined for ''. */
@@ -181,28 +202,45 @@ interface Confidential {
 }
 
 function deliveryMessage(
-  view: Pick<ProjectView, 'record'>,
+  view: Pick<ProjectView, 'instance' | 'record'>,
   row: Instance<'delivery'>,
   confidential: Confidential = {},
 ): Delivery {
-  const { project, instance, context } = row;
+  const { project, instance } = row;
+  const members = isGroup(row.context) ? allMembers(view, instance, row.context) : [];
+  const [first, second] = members;
+  const context = first ? alone(row.context, first) : row.context;
   const incident = context.incident && view.record('incident', context.incident)?.body;
   const message = create(DeliverySchema, {
     name: nameOf(project, 'deliveries', instance),
     incidentName: context.incident && nameOf(project, 'incidents', context.incident),
     destinationName: nameOf(project, 'destinations', context.destination),
+    destinationDisplayName:
+      view.instance('destination', context.destination)?.context.displayName ?? '',
     event: Delivery_Event[context.event],
     state: stateOf(row),
     reason: context.reason ?? '',
+    incidentCount: context.incident === '' ? 0 : Math.max(1, members.length),
     attempts: context.attempts.map((attempt) => attemptMessage(attempt, confidential)),
     createdUnix: unixSeconds(context.createdMs),
     recipient: confidential.recipient ?? '',
     ...(incident && {
       ruleDisplayName: incident.ruleDisplayName,
-      vmName: incident.vm && nameOf(project, 'vms', incident.vm),
+      vmName: second ? '' : incident.vm && nameOf(project, 'vms', incident.vm),
     }),
   });
   return withPresent(message, { nextAttemptUnix: optionalSeconds(context.nextAttemptMs) });
+}
+
+function membersOf(view: ProjectView, { project, instance, context }: Instance<'delivery'>) {
+  return allMembers(view, instance, context).map(({ incident, dropped = '' }) => {
+    const vm = view.record('incident', incident)?.body.vm ?? '';
+    return create(Delivery_MemberSchema, {
+      incidentName: nameOf(project, 'incidents', incident),
+      vmName: vm === '' ? '' : nameOf(project, 'vms', vm),
+      droppedReason: dropped,
+    });
+  });
 }
 
 /** Address of the delivery's mail recipient; '' when the destination has no recipients. */

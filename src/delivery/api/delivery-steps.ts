@@ -28,9 +28,13 @@ export function deliverySteps(view: ProjectView, delivery: string): Delivery_Ste
       ...{ atUnixMs: BigInt(atMs), event: eventName(transition) },
       attemptId: named ?? (isOutcome ? openAttempt : ''),
       checks: checksIn(event),
-      state: enumValue(Delivery_State, String(to).toUpperCase()),
+      state: to === 'gathering' ? Delivery_State.QUEUED : stateNamed(to),
     });
   });
+}
+
+function stateNamed(to: unknown): Delivery_State {
+  return enumValue(Delivery_State, String(to).toUpperCase());
 }
 
 const OUTCOMES: ReadonlySet<string> = new Set([

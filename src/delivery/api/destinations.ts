@@ -11,6 +11,7 @@ import type {
 import { recipientOf, recipientRows } from '../../../actors/delivery/recipients.ts';
 import type { Host, Instance, ListOptions } from '../../../actors/platform/host/host-port.ts';
 import { isOneLine, NOT_ONE_LINE } from '../../../actors/platform/plain-text.ts';
+import { GROUP_WAIT_MS_MAX } from '../../../machines/delivery/destination.ts';
 import { invalidField } from '../../../streams/platform/refusal.ts';
 import type { AlertService } from '../../gen/svc/monitoring/v1/alert_pb.ts';
 import {
@@ -23,6 +24,7 @@ import {
   type EmailRecipient,
   EmailRecipient_State,
   EmailRecipientSchema,
+  LastErrorSchema,
   PauseDestinationRequestSchema,
   ResumeDestinationRequestSchema,
   type RotateWebhookSecretRequest,
@@ -38,7 +40,12 @@ import { collect, findRow, mapPage } from '../../platform/api/paging.ts';
 import { nameOf, parseName, parseProjectName } from '../../platform/api/resource-name.ts';
 import { turnsOf } from '../../platform/api/slots.ts';
 import { isRegistered, notificationKinds } from '../notify/notifier.ts';
-import { DELIVERY_EVENTS, DELIVERY_STATES, lastDeliveryMessage } from './deliveries.ts';
+import {
+  DELIVERY_EVENTS,
+  DELIVERY_STATES,
+  lastDeliveryMessage,
+  lastErrorOf,
+} from './deliveries.ts';
 
 export interface DestinationDeps {
   readonly host: Host;
@@ -142,7 +149,7 @@ async function createDestination(
   context: HandlerContext,
 ) {
   const project = within(context, parseProjectName('projectName', request.projectName));
-  const { displayName = '', target } = request.destination ?? {};
+  const { displayName = '', target, groupWaitSeconds } = request.destination ?? {};
   const wanted = targetOf(target);
   if (!wanted) {
     const kinds = Object.keys(notificationKinds).sort().join(', ');
@@ -151,6 +158,7 @@ async function createDestination(
   checkDisplayName('destination.displayName', displayName);
   const { webhookSecret, ...changed } = await destinations.create({
     ...{ project, by: actorOf(context), displayName, target: wanted },
+    ...groupWaitOf('destination.groupWaitSeconds', groupWaitSeconds),
     request: requestKeyOf(context, CreateDestinationRequestSchema, request),
   });
   return { destination: answerOf(host, changed), ...secretOf(webhookSecret) };
@@ -162,10 +170,11 @@ async function updateDestination(
   context: HandlerContext,
 ) {
   const place = placeOf(context, request.name);
-  const { displayName } = request;
+  const { displayName, groupWaitSeconds } = request;
   const target = targetOf(request.target);
-  if (displayName === '' && !target) {
-    throw invalidField('displayName', 'Nothing is to change: give displayName or a target');
+  if (displayName === '' && !target && groupWaitSeconds === undefined) {
+    const known = 'displayName, a target or groupWaitSeconds';
+    throw invalidField('displayName', `Nothing is to change: give ${known}`);
   }
   if (displayName !== '') checkDisplayName('displayName', displayName);
   const key = requestKeyOf(context, UpdateDestinationRequestSchema, request);
@@ -173,6 +182,7 @@ async function updateDestination(
     ...{ ...place, request: key },
     ...(displayName !== '' && { displayName }),
     ...(target && { target }),
+    ...groupWaitOf('groupWaitSeconds', groupWaitSeconds),
   });
   return answerOf(host, changed);
 }
@@ -216,6 +226,15 @@ function targetOf(target: Destination['target'] | undefined): NewTarget | undefi
   return { kind: 'email', addresses: target.value.recipients.map(({ address }) => address) };
 }
 
+function groupWaitOf(field: string, seconds: number | undefined): { groupWaitMs?: number } {
+  if (seconds === undefined) return {};
+  if (seconds < 0 || seconds * 1000 > GROUP_WAIT_MS_MAX) {
+    const message = `${field} is ${seconds}: 0 (no wait) to ${GROUP_WAIT_MS_MAX / 1000}`;
+    throw invalidField(field, message);
+  }
+  return { groupWaitMs: seconds * 1000 };
+}
+
 function checkDisplayName(field: string, displayName: string): void {
   if (displayName.trim() === '' || displayName.length > DISPLAY_NAME_LENGTH_MAX) {
     throw invalidField(field, `${field} is empty or over ${DISPLAY_NAME_LENGTH_MAX} characters`);
@@ -246,12 +265,16 @@ function destinationMessage(host: Pick<Host, 'view'>, row: Instance<'destination
     lastFour: context.lastFour,
     createdUnix: unixSeconds(context.createdMs),
     updatedUnix: unixSeconds(context.updatedMs),
+    groupWaitSeconds: Math.round(context.groupWaitMs / 1000),
     ...(overlapEndsMs !== null && { secretOverlapEndsUnix: unixSeconds(overlapEndsMs) }),
     ...(failingSinceMs !== null && { failingSinceUnix: unixSeconds(failingSinceMs) }),
   });
 }
 
-/** One look into the index of deliveries for each state. */
+/**
+ * One look into the index of deliveries for each state. Faults of this service are not kept with the
+ * destination, so the error of the newest delivery may be newer.
+ */
 function withLastDelivery(host: Pick<Host, 'view'>, row: Instance<'destination'>): Destination {
   const message = destinationMessage(host, row);
   const [last] = host
@@ -261,6 +284,13 @@ function withLastDelivery(host: Pick<Host, 'view'>, row: Instance<'destination'>
       { limit: 1 },
     ).items;
   if (last) message.lastDelivery = lastDeliveryMessage(last);
+  const kept = destinationOf(row).lastError;
+  const newest = last && lastErrorOf(last);
+  const shown = kept && newest ? (newest.atMs > kept.atMs ? newest : kept) : (newest ?? kept);
+  if (shown) {
+    const { atMs, error } = shown;
+    message.lastError = create(LastErrorSchema, { atUnix: unixSeconds(atMs), error });
+  }
   return message;
 }
 

@@ -4,12 +4,11 @@
  * address from other sites; forms need `same-origin`, since with `no-referrer` browsers send
  * `Origin: null`.
  */
-import { Code, ConnectError } from '@connectrpc/connect';
-import { errorToJson } from '@connectrpc/connect/protocol-connect';
 import type { FastifyError, FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { Refusal } from '../../../streams/platform/refusal.ts';
 import { StreamUnavailable } from '../../../streams/platform/stream.ts';
-import { httpStatusOf, toConnectError } from '../../platform/errors.ts';
+import { httpStatusOf } from '../../platform/errors.ts';
+import { sendRefusal } from '../../platform/http/fallbacks.ts';
 import type { Log } from '../../platform/log.ts';
 import { SignInFailed } from './identity-provider.ts';
 import { type Page, sentencePage } from './pages.ts';
@@ -77,13 +76,13 @@ export function sendErrors(
       noteRefused(refusal instanceof CrossSite ? refusal.cause : refusal.reason);
       // Fastify's own status is more precise than the catalogue's: 413, 415.
       const status = ('statusCode' in error && error.statusCode) || statusOf(refusal);
-      return sendRefusal(request, reply, { refusal, status });
+      return answerRefusal(request, reply, { refusal, status });
     }
     noteRefused('failed');
     log.error({ err: error, requestId: request.id, part }, 'A request of a page failed');
     const sentence = `The service failed; its log has the cause under request id ${request.id}`;
     if (!asksForJson(request)) return sendSentence(reply, 500, { title: 'Failed', sentence });
-    return reply.code(500).send(errorToJson(new ConnectError(sentence, Code.Internal), undefined));
+    return sendRefusal(reply, new Refusal('INTERNAL', sentence));
   });
 }
 
@@ -96,7 +95,7 @@ function refusalOf(error: FastifyError | StreamUnavailable): Refusal | undefined
   if (statusCode < 400 || statusCode >= 500) return undefined;
   if (statusCode === 413) return new Refusal('REQUEST_TOO_LARGE', 'The request is too large');
   const message = 'The request is neither a form nor valid JSON';
-  return new Refusal('INVALID_FIELD', message);
+  return new Refusal(statusCode === 415 ? 'UNSUPPORTED_MEDIA_TYPE' : 'INVALID_FIELD', message);
 }
 
 /** 403 rather than 401 for another site's request, which no sign-in would help. */
@@ -104,16 +103,14 @@ function statusOf(refusal: Refusal): number {
   return refusal instanceof CrossSite ? 403 : httpStatusOf(refusal.reason);
 }
 
-function sendRefusal(
+function answerRefusal(
   request: FastifyRequest,
   reply: FastifyReply,
   { refusal, status }: { refusal: Refusal; status: number },
 ): FastifyReply {
+  if (asksForJson(request)) return sendRefusal(reply, refusal, status);
   if (status === 429 || status === 503) {
     reply.header('retry-after', refusal.metadata.retryAfterSeconds ?? '1');
-  }
-  if (asksForJson(request)) {
-    return reply.code(status).send(errorToJson(toConnectError(refusal), undefined));
   }
   const offersSignIn = status === 401 || status === 403;
   return sendSentence(reply, status, { title: 'Refused', sentence: refusal.message, offersSignIn });

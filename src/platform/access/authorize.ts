@@ -94,9 +94,9 @@ function admitCredential(
  */
 export function enterProject(caller: Principal, declared: Policy, target: CallTarget): void {
   if (caller.kind !== 'human') {
-    const reachesAll = caller.kind === 'col' && caller.project === SYSTEM_PROJECT;
     if (caller.project === target.project) return;
-    if (reachesAll && declared.access === Policy_Access.COLLECTOR) return;
+    if (declared.access === Policy_Access.COLLECTOR && reachesProject(caller, target.project))
+      return;
     throw new Refusal('PROJECT_BOUNDARY', 'The credential belongs to another project');
   }
   const place = caller.memberOf(target.project);
@@ -108,6 +108,18 @@ export function enterProject(caller: Principal, declared: Policy, target: CallTa
     ? `${target.name} is for the member whose it is alone: no role may do it for them`
     : `${target.name} is not for the role ${place.role}: ${whoMay(declared)}`;
   throw new Refusal('MISSING_CAPABILITY', message, { role: place.role });
+}
+
+/**
+ * Is it a collector of the service, whose key was made for the project or for every one? Says
+ * nothing of whether there is such a project.
+ */
+export function reachesProject(
+  { kind, project, projects }: Pick<CredentialPrincipal, 'kind' | 'project' | 'projects'>,
+  target: string,
+): boolean {
+  if (kind !== 'col' || project !== SYSTEM_PROJECT) return false;
+  return projects === null || projects.includes(target);
 }
 
 /** Then the caller's role is not what is missing: no other one would do. */

@@ -13,7 +13,7 @@ export interface CredentialPrincipal {
   readonly credential: string;
   /** Resource name, for audit: `projects/p/serviceAccounts/s/keys/k`, `projects/p/ciConnections/c`. */
   readonly name: string;
-  /** The one project it may touch; `_system`: a collector, which may write into any. */
+  /** The one project it may touch; `_system`: a collector, which writes into those of `projects`. */
   readonly project: string;
   /** What it may do now: its own, within what its identity is granted at this moment. */
   readonly capabilities: readonly string[];
@@ -21,6 +21,8 @@ export interface CredentialPrincipal {
   readonly withdrawn: readonly string[];
   /** Of a collector: the data center of the machines it may report; null = not bound to one. */
   readonly datacenter: string | null;
+  /** Of a collector of `_system`: ids of the projects it may write into; null = any. */
+  readonly projects: readonly string[] | null;
   /** Of an agent: id of the one VM it may report; null otherwise. */
   readonly vm: string | null;
   /** When it ends if nothing ends it before: its lifetime, or its overlap with a successor; Unix ms. */

@@ -2,7 +2,7 @@
  * Maps errors to what a caller may see. A refusal keeps its reason; a failure of storage becomes
  * NOT_READY; anything unforeseen is logged and answered as an internal error.
  */
-import { Code, ConnectError, type Interceptor } from '@connectrpc/connect';
+import { ConnectError, type Interceptor } from '@connectrpc/connect';
 import { LIMIT_NAMES } from '../../../actors/platform/project-limits.ts';
 import { HistoryError } from '../../../sqlite/telemetry/history/history-error.ts';
 import { Refusal } from '../../../streams/platform/refusal.ts';
@@ -58,7 +58,7 @@ export function asConnectError(error: unknown, method: string, log: Log): Connec
 
 function unforeseen(error: unknown, method: string, log: Log): ConnectError {
   log.error({ err: error, method }, 'A call failed unexpectedly');
-  return new ConnectError('Internal error; the service log has the cause', Code.Internal);
+  return toConnectError(new Refusal('INTERNAL', 'Internal error; the service log has the cause'));
 }
 
 /** SQLite's errors carry its own code: a full disk, a locked file, a damaged one. */

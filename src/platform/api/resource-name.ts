@@ -17,7 +17,8 @@ export type Collection =
   | 'ciConnections'
   | 'members'
   | 'invitations'
-  | 'notices';
+  | 'notices'
+  | 'maintenanceWindows';
 
 /** Project ids, and ids in general, as they may stand in a name. */
 export const ID = '[A-Za-z0-9_.:-]{1,128}';

@@ -17,7 +17,7 @@ import {
   errorFromJsonBytes,
   errorToJsonBytes,
 } from '@connectrpc/connect/protocol-connect';
-import { invalidField, Refusal } from '../../../streams/platform/refusal.ts';
+import { Refusal } from '../../../streams/platform/refusal.ts';
 import { ErrorInfoSchema } from '../../gen/svc/options/v1/error_pb.ts';
 import { toConnectError } from '../errors.ts';
 import { type Positions, SEQUENCE_HEADER } from '../http/sequence.ts';
@@ -112,7 +112,7 @@ function refusalOf(
       if (request.signal.aborted) return new Refusal('INVALID_FIELD', 'The body broke off');
       // Errors of handlers were logged where they were caught; this one appears nowhere else.
       log.error({ method: method.name, detail: rawMessage }, 'A call was answered with a 500');
-      return undefined;
+      return new Refusal('INTERNAL', 'Internal error; the service log has the cause');
     default:
       return undefined;
   }
@@ -125,14 +125,14 @@ function bodySizeMaxOf(method: DescMethod): string {
 
 function notAllowed({ request, method }: Call): UniversalServerResponse {
   const message = `${method.name} takes POST, not ${request.method}`;
-  const error = new ConnectError(message, Code.Unimplemented);
+  const error = toConnectError(new Refusal('METHOD_NOT_ALLOWED', message));
   return { ...errorResponse(error, new Headers({ allow: 'POST' })), status: 405 };
 }
 
 function unsupportedType({ request }: Call): UniversalServerResponse {
   const seen = request.header.get('content-type')?.slice(0, 100) ?? 'missing';
   const message = `Content-Type is ${seen}: send application/json or application/proto`;
-  const refusal = invalidField('Content-Type', message);
+  const refusal = new Refusal('UNSUPPORTED_MEDIA_TYPE', message);
   return { ...errorResponse(toConnectError(refusal), new Headers()), status: 415 };
 }
 

@@ -48,11 +48,16 @@ function shownPerson(people: ProjectView, person: string): Omit<ShownActor, 'by'
   return { byDisplayName: displayName, byUnprovenEmail: unprovenEmailOf(people, person, email) };
 }
 
-/** A `svc.audit.v1.Transition`. @param instanceName '' when the instance has none */
+/**
+ * A `svc.audit.v1.Transition`.
+ * @param instanceName '' when the instance has none
+ * @param sentence '' when it is nobody's act, or not asked for
+ */
 export function transitionMessage(
   transition: RecordedTransition,
   showActor: (by: Actor) => ShownActor,
   instanceName: string,
+  sentence = '',
 ) {
   const { sequence, atMs, by, machine, instance, event, from, to, requestId } = transition;
   const fields = publicFields(machine, event);
@@ -70,6 +75,7 @@ export function transitionMessage(
     toJson: JSON.stringify(to),
     requestId: requestId ?? '',
     instanceName,
+    sentence,
     fromStates: from === null ? [] : stateIds(machine, from),
     toStates: stateIds(machine, to),
     ...(observedMs !== undefined && { observedUnixMs: BigInt(observedMs) }),

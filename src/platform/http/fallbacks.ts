@@ -1,20 +1,21 @@
 /**
  * Answers for requests without a route and for errors outside of a handler: never a stack trace, and
- * never a 500 for a mistake of the caller. RPC paths get Connect's JSON error with a reason of the
- * catalogue; others get plain text. Bytes that are not an acceptable HTTP request (not HTTP, headers
+ * never a 500 for a mistake of the caller. Each is Connect's JSON error with a reason of the catalogue,
+ * on plain paths too. Bytes that are not an acceptable HTTP request (not HTTP, headers
  * too large, a request that never ends) are answered on the socket, which is then closed.
  */
 
 import type { Socket } from 'node:net';
-import { Code, ConnectError } from '@connectrpc/connect';
-import { errorToJson } from '@connectrpc/connect/protocol-connect';
 import type { FastifyError, FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { Refusal } from '../../../streams/platform/refusal.ts';
-import { httpStatusOf, toConnectError } from '../errors.ts';
+import { httpStatusOf, refusalBody, toConnectError } from '../errors.ts';
 import type { Log } from '../log.ts';
 
 /** Counted for clients that hung up before they were answered; never sent. nginx's number for it. */
 export const CLIENT_GONE = 499;
+
+/** What a caller can have meant by a path that takes another method. */
+const METHODS = ['GET', 'POST'] as const;
 
 /** `/package.Service/Method`. */
 const RPC_PATH = /^\/[A-Za-z_]\w*(\.[A-Za-z_]\w*)+\/[A-Za-z_]\w*$/;
@@ -22,12 +23,14 @@ const RPC_PATH = /^\/[A-Za-z_]\w*(\.[A-Za-z_]\w*)+\/[A-Za-z_]\w*$/;
 export function addFallbacks(app: FastifyInstance, log: Log): void {
   const refusePath = (request: FastifyRequest, reply: FastifyReply): FastifyReply => {
     const path = pathOf(request);
-    if (!isRpc(request)) return plain(reply, 404, `There is nothing at ${path}`);
-    if (request.method !== 'POST' && app.hasRoute({ method: 'POST', url: path })) {
-      reply.header('allow', 'POST');
-      return rpc(reply, 405, unimplemented(`${path} takes POST, not ${request.method}`));
-    }
-    return rpc(reply, 404, unimplemented(`${path} is not a method of this service`));
+    // What stands for parameters in a route is none of a request, and no path to ask for.
+    const isPattern = /[*:]/.test(path);
+    const allowed = METHODS.filter((method) => !isPattern && app.hasRoute({ method, url: path }));
+    if (allowed.length > 0) return refuseMethod(request, reply, allowed);
+    const message = isRpcPath(path)
+      ? `${path} is not a method of this service`
+      : `There is nothing at ${path}`;
+    return sendRefusal(reply, new Refusal('UNKNOWN_PATH', message));
   };
   app.setNotFoundHandler(refusePath);
   // Before the body is read: a body without a route is never parsed.
@@ -45,17 +48,12 @@ export function addFallbacks(app: FastifyInstance, log: Log): void {
       return reply.code(CLIENT_GONE).send();
     }
     const refusal = refusalOf(error);
-    if (refusal && isRpc(request)) {
-      return rpc(reply, httpStatusOf(refusal.reason), toConnectError(refusal));
-    }
-    // Fastify's own status says more on a plain route than the catalogue's: 413, 415.
-    if (refusal) {
-      return plain(reply, error.statusCode ?? httpStatusOf(refusal.reason), refusal.message);
-    }
+    // Fastify's own status says more on a plain route than the catalogue's: 413.
+    const status = isRpcPath(pathOf(request)) ? undefined : error.statusCode;
+    if (refusal) return sendRefusal(reply, refusal, status);
     log.error({ err: error, requestId: request.id, path: pathOf(request) }, 'A request failed');
     const message = `The service failed; its log has the cause under request id ${request.id}`;
-    if (isRpc(request)) return rpc(reply, 500, new ConnectError(message, Code.Internal));
-    return plain(reply, 500, message);
+    return sendRefusal(reply, new Refusal('INTERNAL', message));
   });
 }
 
@@ -64,29 +62,37 @@ function refusalOf(error: FastifyError | Refusal): Refusal | undefined {
   if (error instanceof Refusal) return error;
   const status = error.statusCode ?? 500;
   if (status === 413) return new Refusal('REQUEST_TOO_LARGE', error.message);
+  if (status === 415) return new Refusal('UNSUPPORTED_MEDIA_TYPE', error.message);
   if (status === 503) return new Refusal('NOT_READY', 'The service is stopping');
   return status >= 400 && status < 500 ? new Refusal('INVALID_FIELD', error.message) : undefined;
 }
 
-function unimplemented(message: string): ConnectError {
-  return new ConnectError(message, Code.Unimplemented);
+/** Answers METHOD_NOT_ALLOWED on a path that takes other methods (RFC 9110, section 15.5.6). */
+export function refuseMethod(
+  request: FastifyRequest,
+  reply: FastifyReply,
+  allowed: readonly string[],
+): FastifyReply {
+  const message = `${pathOf(request)} takes ${allowed.join(' or ')}, not ${request.method}`;
+  reply.header('allow', allowed.join(', '));
+  return sendRefusal(reply, new Refusal('METHOD_NOT_ALLOWED', message));
 }
 
-function rpc(reply: FastifyReply, status: number, error: ConnectError): FastifyReply {
-  for (const [name, value] of error.metadata) reply.header(name, value);
-  return reply.code(status).type('application/json').send(errorToJson(error, undefined));
-}
-
-function plain(reply: FastifyReply, status: number, message: string): FastifyReply {
-  return reply.code(status).type('text/plain').send(`${message}\n`);
-}
-
-function isRpc(request: FastifyRequest): boolean {
-  return isRpcPath(pathOf(request));
+/**
+ * Answers with the refusal, as an RPC would: Connect's JSON error, and the headers that go with it.
+ * @param status where HTTP says it more exactly than the catalogue
+ */
+export function sendRefusal(
+  reply: FastifyReply,
+  refusal: Refusal,
+  status = httpStatusOf(refusal.reason),
+): FastifyReply {
+  for (const [name, value] of toConnectError(refusal).metadata) reply.header(name, value);
+  return reply.code(status).type('application/json').send(refusalBody(refusal));
 }
 
 /** True for a path of the form `/package.Service/Method`, whether or not it exists. */
-export function isRpcPath(path: string): boolean {
+function isRpcPath(path: string): boolean {
   return RPC_PATH.test(path);
 }
 

@@ -46,14 +46,9 @@ export function addOperations(app: FastifyInstance, options: OperationsOptions):
   }
   if (!hasMetrics) return;
   app.get('/metrics', async (request, reply) => {
-    const answer = await readGate(request, goneSignal(reply));
-    if (!('release' in answer)) {
-      if (answer.status === 401) reply.header('www-authenticate', 'Bearer');
-      if (answer.retryAfterSeconds) reply.header('retry-after', answer.retryAfterSeconds);
-      return reply.code(answer.status).type('text/plain').send(`${answer.message}\n`);
-    }
+    const { release } = await readGate(request, goneSignal(reply));
     reply.header('cache-control', 'no-store');
-    const text = await metrics.text().finally(answer.release);
+    const text = await metrics.text().finally(release);
     return reply.type(metrics.contentType).send(text);
   });
 }

@@ -1,19 +1,20 @@
 /**
  * Access to the plain HTTP routes below `/v1/monitoring/projects/<project>/`: a bearer credential
- * that may read exactly this project. A key of another project gets the same refusal whether or not
- * this project exists.
+ * that may read exactly this project, and for PromQL the session of a member with the Origin of this
+ * service, which browsers send with a POST. A key of another project gets the same refusal whether or not this
+ * project exists.
  */
 import type { FastifyRequest } from 'fastify';
 import type { Authenticator } from '../access/authenticator.ts';
 import { admitTo, enterProject, READ_POLICY } from '../access/authorize.ts';
-import type { CredentialPrincipal } from '../access/principal.ts';
+import type { Principal } from '../access/principal.ts';
 import type { CallClass } from '../gate/call-classes.ts';
 import type { GateCaller, Pass, ProjectGate } from '../gate/project-gate.ts';
 import type { AnonymousLimits } from './anonymous-limits.ts';
 import { SEQUENCE_HEADER, type SequenceDeps } from './sequence.ts';
 
 export interface ReaderAccess extends SequenceDeps {
-  readonly authenticator: Pick<Authenticator, 'authenticate' | 'revalidate'>;
+  readonly authenticator: Pick<Authenticator, 'authenticate' | 'identify' | 'revalidate'>;
   readonly anonymousLimits: Pick<AnonymousLimits, 'authenticated'>;
   readonly gate: ProjectGate;
 }
@@ -34,6 +35,8 @@ export interface ReaderRequest {
   /** Its address and its headers. */
   readonly request: Pick<FastifyRequest, 'ip' | 'headers'>;
   readonly kind: CallClass;
+  /** May a signed-in person ask, too? */
+  readonly people: boolean;
   /** The client has gone. */
   readonly signal: AbortSignal;
 }
@@ -46,11 +49,14 @@ export interface ReaderRequest {
  */
 export async function admitReader(
   access: ReaderAccess,
-  { project, request: { ip, headers }, kind, signal }: ReaderRequest,
+  { project, request: { ip, headers }, kind, people, signal }: ReaderRequest,
 ): Promise<AdmittedReader> {
   const { authenticator, anonymousLimits, gate } = access;
-  const principal = await anonymousLimits.authenticated(ip, async () =>
-    authenticator.authenticate(headers.authorization),
+  const { authorization, cookie, origin } = headers;
+  const principal = await anonymousLimits.authenticated<Principal>(ip, async () =>
+    people
+      ? authenticator.identify({ authorization, cookie, origin })
+      : authenticator.authenticate(authorization),
   );
   enter(principal, project);
   const caller: GateCaller = { party: `projects/${project}`, name: principal.name };
@@ -71,7 +77,7 @@ export async function admitReader(
   return { caller, takeSlot };
 }
 
-function enter(principal: CredentialPrincipal, project: string): void {
+function enter(principal: Principal, project: string): void {
   const name = 'This URL';
   admitTo(name, READ_POLICY, principal);
   enterProject(principal, READ_POLICY, { name, project });

@@ -1,28 +1,17 @@
-/**
- * The check of a plain HTTP route that shows something for which `monitoring.read` is needed. The
- * outcome is a status and a sentence, since these routes do not use Connect's errors.
- */
+/** The check of a plain HTTP route that shows something for which `monitoring.read` is needed. */
 import type { FastifyRequest } from 'fastify';
 import { Refusal } from '../../../streams/platform/refusal.ts';
 import type { Authenticator } from '../access/authenticator.ts';
 import { admitTo, READ_POLICY } from '../access/authorize.ts';
 import type { CredentialPrincipal } from '../access/principal.ts';
-import { httpStatusOf } from '../errors.ts';
 import { gateCallerOf, type Pass } from '../gate/project-gate.ts';
 import type { ReaderAccess } from './project-access.ts';
 
-interface GateRefusal {
-  readonly status: number;
-  readonly message: string;
-  /** Of a 429. */
-  readonly retryAfterSeconds?: string;
-}
-
 /**
  * A place of the reader's project, to be released when the page is made. `signal`: the client has
- * gone; rejects with its reason then.
+ * gone; rejects with its reason then, and with a `Refusal` of who may not read.
  */
-export type ReadGate = (request: Asker, signal: AbortSignal) => Promise<GateRefusal | Pass>;
+export type ReadGate = (request: Asker, signal: AbortSignal) => Promise<Pass>;
 
 /**
  * Whether the caller may read, without taking a place: health is asked most when places are short.
@@ -41,15 +30,8 @@ export function createReadGate(
   deps: ReaderKeys & { readonly gate: ReaderAccess['gate'] },
 ): ReadGate {
   return async (request, signal) => {
-    try {
-      const principal = await readerOf(deps, request);
-      return await deps.gate.enter(gateCallerOf(principal), 'call', signal);
-    } catch (error) {
-      if (!(error instanceof Refusal)) throw error;
-      const { retryAfterSeconds } = error.metadata;
-      const status = httpStatusOf(error.reason);
-      return { status, message: error.message, ...(retryAfterSeconds && { retryAfterSeconds }) };
-    }
+    const principal = await readerOf(deps, request);
+    return deps.gate.enter(gateCallerOf(principal), 'call', signal);
   };
 }
 

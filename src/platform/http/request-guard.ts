@@ -7,13 +7,11 @@
 import type { IncomingMessage, RequestListener, Server, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import type { TLSSocket } from 'node:tls';
-import { errorToJson } from '@connectrpc/connect/protocol-connect';
 import { Refusal } from '../../../streams/platform/refusal.ts';
-import { httpStatusOf, toConnectError } from '../errors.ts';
+import { httpStatusOf, refusalBody } from '../errors.ts';
 import { isLoopback } from '../settings/setting-kinds.ts';
 import type { Settings } from '../settings/settings.ts';
 import { createAddressList } from './connections.ts';
-import { isRpcPath } from './fallbacks.ts';
 import { createHostCheck, isLocalName, nameOf, originForm } from './hosts.ts';
 import { PROBE_PATHS } from './operations.ts';
 
@@ -42,7 +40,7 @@ export function guardRequests(server: Server, options: RequestGuardOptions): voi
   server.on('checkExpectation', (request: IncomingMessage, response: ServerResponse) => {
     if (!isAdmitted(request, response)) return;
     const message = 'Expect accepts only 100-continue';
-    refuse(request, response, { status: 417, refusal: new Refusal('INVALID_FIELD', message) });
+    refuse(response, { status: 417, refusal: new Refusal('INVALID_FIELD', message) });
   });
 }
 
@@ -75,7 +73,7 @@ export function createGuard({ settings, noteRefused }: RequestGuardOptions) {
       const { cause, status, message } = problem;
       noteRefused(cause);
       const refusal = new Refusal('WRONG_HOST', message);
-      refuse(request, response, { status, refusal });
+      refuse(response, { status, refusal });
       return false;
     }
     // A browser that learned it for localhost would no longer open other programs there.
@@ -89,7 +87,7 @@ export function createGuard({ settings, noteRefused }: RequestGuardOptions) {
     const message =
       'Only the proxy in front of the service (SVC_TRUSTED_PROXY) may use plain http: ' +
       'use the https address';
-    refuse(request, response, { refusal: new Refusal('INSECURE_TRANSPORT', message) });
+    refuse(response, { refusal: new Refusal('INSECURE_TRANSPORT', message) });
     return false;
   };
 }
@@ -109,18 +107,14 @@ function isLocalPeer({ remoteAddress }: Socket): boolean {
 
 /** The body is not read, so the connection ends with the answer. */
 function refuse(
-  { url = '/' }: IncomingMessage,
   response: ServerResponse,
   { refusal, status = httpStatusOf(refusal.reason) }: { refusal: Refusal; status?: number },
 ): void {
-  const isRpc = isRpcPath(originForm(url).split('?', 1)[0] ?? '');
-  const body = isRpc
-    ? JSON.stringify(errorToJson(toConnectError(refusal), undefined))
-    : `${refusal.message}\n`;
+  const body = refusalBody(refusal);
   response
     .writeHead(status, {
       connection: 'close',
-      'content-type': isRpc ? 'application/json' : 'text/plain',
+      'content-type': 'application/json',
       'content-length': Buffer.byteLength(body),
     })
     .end(body);

@@ -1,6 +1,6 @@
 /**
- * The CI issuers of the settings. Everything about an issuer is fixed at start: its exact URL and
- * where its keys are. Nothing is discovered while a request waits.
+ * The CI issuers of the settings. The exact URL of an issuer is fixed at start. Where its keys are is
+ * in its discovery document, below that URL, or in the setting.
  */
 import { isIP } from 'node:net';
 import { shownUrl } from '../../../streams/platform/shown-url.ts';
@@ -9,19 +9,14 @@ import { BadSetting, isLoopback, type Kind } from './setting-kinds.ts';
 interface IssuerAddresses {
   /** URL of the platform's public issuer; absent: every organisation has its own. */
   readonly publicUrl?: string;
-  /** Path of the keys below the issuer's URL. */
-  readonly keysPath: string;
 }
 
 /** Kinds of CI platform. The claims of each kind are in `src/ci/issuer-kinds.ts`. */
-export const issuerAddresses = {
-  github: {
-    publicUrl: 'https://token.actions.githubusercontent.com',
-    keysPath: '/.well-known/jwks',
-  },
-  gitlab: { publicUrl: 'https://gitlab.com', keysPath: '/oauth/discovery/keys' },
-  buildkite: { publicUrl: 'https://agent.buildkite.com', keysPath: '/.well-known/jwks' },
-  circleci: { keysPath: '/.well-known/jwks-pub.json' },
+const issuerAddresses = {
+  github: { publicUrl: 'https://token.actions.githubusercontent.com' },
+  gitlab: { publicUrl: 'https://gitlab.com' },
+  buildkite: { publicUrl: 'https://agent.buildkite.com' },
+  circleci: {},
 } as const satisfies Readonly<Record<string, IssuerAddresses>>;
 
 export type IssuerKindName = keyof typeof issuerAddresses;
@@ -33,8 +28,8 @@ export interface Issuer {
   readonly kind: IssuerKindName;
   /** Exactly what `iss` must be. */
   readonly url: string;
-  /** Where its keys are. */
-  readonly keysUrl: string;
+  /** Where its keys are; undefined: its discovery document says it. */
+  readonly keysUrl: string | undefined;
 }
 
 const kindNames = Object.keys(issuerAddresses) as readonly IssuerKindName[];
@@ -47,7 +42,7 @@ export const ciIssuers: Kind<readonly Issuer[]> = {
     `a comma-separated list of ${publicNames.join(', ')}, and name=kind@url for an issuer of ` +
     `your own (kinds: ${kindNames.join(', ')}), such as ` +
     'github,ghes=github@https://github.example.com/_services/token, with ;keys=url behind it where ' +
-    'its keys are not at the usual place; or none',
+    'it publishes no discovery document, or keys on another host; or none',
   parse: (text) => {
     if (text === 'none') return [];
     const issuers = text.split(',').map((item) => parseIssuer(item.trim()));
@@ -85,8 +80,7 @@ function parseIssuer(item: string): Issuer {
   }
   assertExactUrl(issuerUrl);
   if (keys !== undefined) assertExactUrl(keys);
-  const keysUrl = keys ?? issuerUrl.replace(/\/$/, '') + known.keysPath;
-  return { name, kind, url: issuerUrl, keysUrl };
+  return { name, kind, url: issuerUrl, keysUrl: keys };
 }
 
 /** `iss` is compared as text, so what a parser would change is refused here. */

@@ -310,7 +310,7 @@ function collectConflicts(
   if (collect !== 'auto' && collect.length > 0 && !demo) {
     return [
       `${as('SVC_COLLECT')} needs the project demo, where readings of this host go: set SVC_DEMO ` +
-        'to on, or SVC_COLLECT to none',
+        'to on, SVC_COLLECT to none, or SVC_COLLECT_MAP for projects of your own',
     ];
   }
   return [];

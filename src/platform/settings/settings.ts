@@ -163,6 +163,9 @@ export const settingsTable = {
     defaultInWords: 'host on Linux, and libvirt where virsh answers; none without the demo project',
     help: 'Sources to collect from: this host (/proc), its libvirt domains, or none.',
   }),
+  collectMap: optional('SVC_COLLECT_MAP', path, {
+    help: 'Mapping of libvirts and projects (docs/operations/collect.md): this process collects from them, with or without the demo project. Read again when it changes.',
+  }),
   sampleIntervalSeconds: setting('SVC_SAMPLE_INTERVAL_SECONDS', integer(1, 30), '30', {
     unit: 'seconds',
     help: 'Time between two readings of a machine. Readings more than 90 seconds apart are always a gap; no rate or duration is computed across a gap.',
@@ -178,6 +181,10 @@ export const settingsTable = {
   }),
   webhookAllowHttp: setting('SVC_WEBHOOK_ALLOW_HTTP', onOff, 'off', {
     help: 'Allow plain http to the hosts and ranges of SVC_WEBHOOK_ALLOW; anything else stays https only.',
+  }),
+  groupWaitSeconds: setting('SVC_GROUP_WAIT_SECONDS', integer(0, 300), '30', {
+    unit: 'seconds',
+    help: 'How long a mail or chat message waits for further incidents of its rule, of destinations made from now on; 0 = a message for each incident',
   }),
   webhookPorts: optional('SVC_WEBHOOK_PORTS', ports, {
     help: 'Ports that webhooks may use, also on hosts of SVC_WEBHOOK_ALLOW. When unset, every port is allowed except those of other protocols, such as 22, 25 or 587, as in browsers.',
@@ -243,6 +250,8 @@ export const namesOfOthers: Readonly<Record<string, string>> = {
   SVC_PROJECT: 'project id, for clients',
   SVC_ENROLMENT_TOKEN: 'one-time token, for "svc agent enrol"',
   SVC_AGENT_STATE: 'folder of the agent inside a guest',
+  SVC_COLLECT_STATE: 'folder of "svc collect"',
+  SVC_COLLECTOR_KEY: 'key of a collector, for "svc collect enrol"',
   SVC_REEXEC: 'set by the command itself when it hands over to the pinned Node',
   'SVC_TEST_…': 'for the tests',
 };

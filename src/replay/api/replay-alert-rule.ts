@@ -13,7 +13,7 @@ import type { AlertRuleSpec } from '../../../machines/alerting/alert-rule.ts';
 import type { Clock } from '../../../streams/platform/clock.ts';
 import { invalidField } from '../../../streams/platform/refusal.ts';
 import { RETENTION_MS } from '../../../streams/telemetry/entry.ts';
-import { parseLabels } from '../../../streams/telemetry/samples/series-key.ts';
+import { parseLabels } from '../../../streams/telemetry/samples/batch.ts';
 import { checkVms } from '../../alerting/api/alert-preview.ts';
 import { requestedSpec } from '../../alerting/api/rule-messages.ts';
 import type {

@@ -11,8 +11,12 @@ import type { IngestRow, SenderReach } from '../../../actors/vms/sent-row.ts';
 import { RETIRE_MAX, retireVms } from '../../../actors/vms/vm-retirement.ts';
 import { SYSTEM_PROJECT } from '../../../streams/platform/commit/commit.ts';
 import { invalidField, Refusal } from '../../../streams/platform/refusal.ts';
-import { type SeriesKey, VM_STATES } from '../../../streams/telemetry/samples/batch.ts';
-import { isFreeLabelName, seriesKey } from '../../../streams/telemetry/samples/series-key.ts';
+import {
+  isFreeLabelName,
+  type SeriesKey,
+  seriesKey,
+  VM_STATES,
+} from '../../../streams/telemetry/samples/batch.ts';
 import {
   type IngestService,
   type RetireVmsRequest,
@@ -210,7 +214,7 @@ export function reachOf({ name, kind, datacenter, vm }: CredentialPrincipal): Se
   return { name, datacenter, vm: kind === 'vm' ? (vm ?? '') : null };
 }
 
-/** Is it a collector for all projects, which names the one it writes into? */
+/** Is it a collector of the service, which names the project it writes into? */
 export function writesAnywhere({ kind, project }: CredentialPrincipal): boolean {
   return kind === 'col' && project === SYSTEM_PROJECT;
 }

@@ -20,6 +20,7 @@ import type { IngestRates } from '../../../actors/telemetry/ingest/ingest-limits
 import type { Ingest, WriteAnswer } from '../../../actors/telemetry/ingest/ingest-port.ts';
 import { WriteSamplesResponseSchema } from '../../gen/svc/ingest/v1/ingest_pb.ts';
 import type { Authenticator } from '../../platform/access/authenticator.ts';
+import { reachesProject } from '../../platform/access/authorize.ts';
 import type { CredentialPrincipal } from '../../platform/access/principal.ts';
 import { asConnectError } from '../../platform/api/error-mapping.ts';
 import { SEQUENCE_HEADER, type SequenceDeps } from '../../platform/http/sequence.ts';
@@ -153,6 +154,7 @@ class FastWriteSamples {
     }
     const named = projectName.slice('projects/'.length);
     if (projectName !== `projects/${named}`) return undefined;
+    if (!reachesProject(principal, named)) return undefined;
     return projectExists(this.#deps.host, named) ? named : undefined;
   }
 

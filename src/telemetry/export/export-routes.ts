@@ -1,14 +1,13 @@
 /**
  * HTTP routes for a pull-based collector (API-04): the list of shards and each shard. Both need the
- * bearer credential. A refusal is a sentence in plain text, which Prometheus shows beside the
- * target. `scrape-targets` is in the form of Prometheus's HTTP service discovery
+ * bearer credential. `scrape-targets` is in the form of Prometheus's HTTP service discovery
  * (https://prometheus.io/docs/prometheus/latest/http_sd).
  */
 import type { FastifyInstance, FastifyReply, FastifyRequest, HTTPMethods } from 'fastify';
-import { invalidField, Refusal } from '../../../streams/platform/refusal.ts';
-import { httpStatusOf } from '../../platform/errors.ts';
+import { invalidField } from '../../../streams/platform/refusal.ts';
 import type { CallClass } from '../../platform/gate/call-classes.ts';
 import { goneSignal } from '../../platform/http/abort-signals.ts';
+import { refuseMethod } from '../../platform/http/fallbacks.ts';
 import { negotiateEncoding } from '../../platform/http/negotiation.ts';
 import { admitReader, type ReaderAccess } from '../../platform/http/project-access.ts';
 import { SEQUENCE_HEADER } from '../../platform/http/sequence.ts';
@@ -53,8 +52,8 @@ export function addExportRoutes(app: FastifyInstance, deps: ExportRoutesDeps): v
 }
 
 /**
- * A GET route for readers of the project, as many at once as its class allows. Its refusals are in
- * plain text, and it takes no other method.
+ * A GET route for readers of the project, as many at once as its class allows. It takes no other
+ * method.
  */
 function route(
   app: FastifyInstance,
@@ -69,7 +68,7 @@ function route(
   const handler = async (request: ProjectRequest, reply: FastifyReply): Promise<FastifyReply> => {
     const signal = goneSignal(reply);
     const { project } = request.params;
-    const reader = await admitReader(access, { project, request, kind, signal });
+    const reader = await admitReader(access, { project, request, kind, people: false, signal });
     const { release } = await reader.takeSlot();
     try {
       return await answer(request, reply, signal);
@@ -80,28 +79,13 @@ function route(
   const url = `${PROJECT}/${name}`;
   app.route<{ Params: { project: string } }>({
     ...{ method: 'GET', url, exposeHeadRoute: false, handler },
-    errorHandler(error, _request, reply) {
-      if (!(error instanceof Refusal)) throw error;
-      sendRefusal(reply, error);
-    },
   });
-  const refuse = (reply: FastifyReply) =>
-    reply.code(405).header('allow', 'GET').type('text/plain').send(`${name} takes GET only\n`);
   app.route({
     ...{ method: OTHER_METHODS, url },
     // Before a body is read: what it is has no say in this.
-    onRequest: async (_request, reply) => refuse(reply),
-    handler: (_request, reply) => refuse(reply),
+    onRequest: async (request, reply) => refuseMethod(request, reply, ['GET']),
+    handler: (request, reply) => refuseMethod(request, reply, ['GET']),
   });
-}
-
-function sendRefusal(reply: FastifyReply, refusal: Refusal): void {
-  const status = httpStatusOf(refusal.reason);
-  if (status === 401) reply.header('www-authenticate', 'Bearer');
-  if (status === 429 || status === 503) {
-    reply.header('retry-after', refusal.metadata.retryAfterSeconds ?? '1');
-  }
-  reply.code(status).type('text/plain').send(`${refusal.message}\n`);
 }
 
 /** Throws INVALID_FIELD. */

@@ -9,8 +9,11 @@ import {
   type SeriesDescriptor,
   seriesCatalogue,
 } from '../../../streams/telemetry/metrics/series-catalogue.ts';
-import type { SeriesKey } from '../../../streams/telemetry/samples/batch.ts';
-import { escapeValue, splitSeriesKey } from '../../../streams/telemetry/samples/series-key.ts';
+import {
+  escapeValue,
+  type SeriesKey,
+  splitSeriesKey,
+} from '../../../streams/telemetry/samples/batch.ts';
 import { acceptedRanges } from '../../platform/http/negotiation.ts';
 
 /** `text` is Prometheus's text format, `openmetrics` what a client gets that accepts it. */

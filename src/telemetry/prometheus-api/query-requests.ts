@@ -46,7 +46,7 @@ export function rangeRequest({ parameters, ...input }: QueryInput): QueryRequest
   const startMs = timeOf(parameters, 'start');
   const endMs = timeOf(parameters, 'end');
   if (endMs < startMs) throw invalid('end', 'end timestamp must not be before start time');
-  const stepMs = stepOf(parameters);
+  const { stepMs, ...raised } = stepOf(parameters);
   if ((endMs - startMs) / stepMs >= POINTS_MAX) {
     const message =
       'exceeded maximum resolution of 10,000 points per timeseries. Try decreasing the query resolution (?step=XX)';
@@ -56,6 +56,7 @@ export function rangeRequest({ parameters, ...input }: QueryInput): QueryRequest
     ...responseOf(input),
     operation: { kind: 'range', expression: expressionOf(parameters), startMs, endMs, stepMs },
     limit,
+    ...raised,
     ...evaluationOptions(parameters),
   };
 }
@@ -123,7 +124,8 @@ function timeOr(parameters: Parameters, name: string, defaultMs: number): number
   return timeOf(parameters, name, `invalid time value for '${name}': `);
 }
 
-function stepOf(parameters: Parameters): number {
+/** Clients send small steps by default: a step is raised to the shortest one, and the answer says so. */
+function stepOf(parameters: Parameters): { stepMs: number; notices?: readonly string[] } {
   const text = parameters.get('step');
   const stepMs = parseDurationMs(text);
   if (stepMs === undefined) {
@@ -134,14 +136,11 @@ function stepOf(parameters: Parameters): number {
       'zero or negative query resolution step widths are not accepted. Try a positive integer';
     throw invalid('step', message);
   }
-  if (stepMs < STEP_MS_MIN) {
-    const message =
-      `a step of ${stepMs / 1000} s is under the minimum of 30 s, at which samples are taken. ` +
-      'In Grafana, set "Scrape interval" of the data source to 30s or more ' +
-      '(or "Min step" of the query)';
-    throw invalid('step', message);
-  }
-  return stepMs;
+  if (stepMs >= STEP_MS_MIN) return { stepMs };
+  const notice =
+    `the step of ${stepMs / 1000} s was raised to 30 s, at which samples are taken. ` +
+    'In Grafana, set "Scrape interval" of the data source to 30s or more (or "Min step" of the query)';
+  return { stepMs: STEP_MS_MIN, notices: [notice] };
 }
 
 /** Lookback and timeout; the others of Prometheus's parameters change nothing here. */

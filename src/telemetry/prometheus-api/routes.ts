@@ -33,6 +33,8 @@ import {
 } from '../query/promql/promql-json.ts';
 import type { PromqlQueries } from '../query/promql/promql-queries.ts';
 import type { PromqlAnswer, QueryRequest } from '../query/promql/query-request.ts';
+import { QUERY_MS_MAX } from '../query/threads/limits.ts';
+import { type AlertingRules, alertsData, rulesData } from './alerts.ts';
 import {
   instantRequest,
   metadataRequest,
@@ -46,6 +48,7 @@ import {
 /** What the routes need: reading access, the query threads, and whether the service is ready. */
 export interface PromqlRoutesDeps extends ReaderAccess {
   readonly queries: PromqlQueries;
+  readonly alertingRules: AlertingRules;
   readonly clock: Clock;
   readonly log: Log;
   /** Whether the service can answer; shown at `/-/ready`. */
@@ -82,7 +85,7 @@ export async function addPromqlRoutes(app: FastifyInstance, deps: PromqlRoutesDe
 type PromqlHttpRequest = FastifyRequest<{ Params: { project: string; label?: string } }>;
 
 function addEndpoint(scope: FastifyInstance, endpoint: Endpoint, deps: PromqlRoutesDeps): void {
-  const { queries, clock, positions } = deps;
+  const { queries, alertingRules, clock, positions } = deps;
   /** Of each request that was let in; released when its body has come, or broke off. */
   const admitted = new WeakMap<FastifyRequest, AdmittedReader & Pass>();
   scope.route<{ Params: { project: string; label?: string } }>({
@@ -93,7 +96,7 @@ function addEndpoint(scope: FastifyInstance, endpoint: Endpoint, deps: PromqlRou
       const { project } = request.params;
       const signal = goneSignal(reply);
       const { kind } = endpoint;
-      const reader = await admitReader(deps, { project, request, kind, signal });
+      const reader = await admitReader(deps, { project, request, kind, people: true, signal });
       checkBodyHeaders(request);
       const { release } = deps.gate.takeBody(reader.caller, kind, bodyBytesOf(request));
       admitted.set(request, { ...reader, release });
@@ -124,6 +127,7 @@ function addEndpoint(scope: FastifyInstance, endpoint: Endpoint, deps: PromqlRou
       encoding: negotiateEncoding(request.headers['accept-encoding']?.toString(), ENCODINGS),
       nowMs: clock.now(),
       queries,
+      alertingRules,
       signal,
     });
     if (answer.encoding !== 'identity') reply.header('content-encoding', answer.encoding);
@@ -301,6 +305,7 @@ function send(
 /** One admitted request. */
 export interface EndpointRequest extends QueryInput {
   readonly queries: PromqlQueries;
+  readonly alertingRules: AlertingRules;
   /** Aborts when the client has gone. */
   readonly signal: AbortSignal;
 }
@@ -332,6 +337,17 @@ const BUILD = {
   goVersion: '',
 };
 
+/** Of Prometheus's flags those that say something about this service. */
+const FLAGS = {
+  'query.lookback-delta': '5m',
+  'query.timeout': `${QUERY_MS_MAX / 1000}s`,
+  'storage.tsdb.retention.time': '7d',
+};
+
+const RUNTIME = { reloadConfigSuccess: true, corruptionCount: 0, storageRetention: '7d' };
+
+const NO_TARGETS = { activeTargets: [], droppedTargets: [], droppedTargetCounts: {} };
+
 const endpoints: readonly Endpoint[] = [
   querying('query', instantRequest),
   querying('query_range', rangeRequest),
@@ -341,11 +357,24 @@ const endpoints: readonly Endpoint[] = [
   querying('format_query', (input) => textRequest('format', input)),
   querying('parse_query', (input) => textRequest('parse', input)),
   { path: 'metadata', methods: GET, kind: 'query', answer: metadata },
-  // No exemplars are stored, and rules belong to another API: both are answered as empty, because clients ask.
+  // Answered as empty, because clients ask: no exemplars are stored, and nothing is scraped.
   { path: 'query_exemplars', methods: GET_POST, kind: 'call', answer: () => answerOf([]) },
-  { path: 'rules', methods: GET, kind: 'call', answer: () => answerOf({ groups: [] }) },
-  { path: 'alerts', methods: GET, kind: 'call', answer: () => answerOf({ alerts: [] }) },
+  { path: 'targets', methods: GET, kind: 'call', answer: () => answerOf(NO_TARGETS) },
+  {
+    path: 'rules',
+    methods: GET,
+    kind: 'call',
+    answer: async (it) => answerOf(await rulesData(it)),
+  },
+  {
+    path: 'alerts',
+    methods: GET,
+    kind: 'call',
+    answer: async (it) => answerOf(await alertsData(it)),
+  },
   { path: 'status/buildinfo', methods: GET, kind: 'call', answer: () => answerOf(BUILD) },
+  { path: 'status/flags', methods: GET, kind: 'call', answer: () => answerOf(FLAGS) },
+  { path: 'status/runtimeinfo', methods: GET, kind: 'call', answer: () => answerOf(RUNTIME) },
 ];
 
 /** An endpoint that one query answers. */

@@ -20,7 +20,11 @@ import {
   type IncidentRecomputations,
 } from './explain/recompute-incident.ts';
 import { type AlertPreviews, createAlertPreviews } from './preview/alert-preview.ts';
-import { createPromqlQueries, type PromqlQueries } from './promql/promql-queries.ts';
+import {
+  createPromqlQueries,
+  type PromqlQueries,
+  type PromqlQueriesDeps,
+} from './promql/promql-queries.ts';
 import { LIST_HEAP_BYTES_MAX } from './threads/limits.ts';
 import { QueryThreads } from './threads/query-threads.ts';
 import { createVmQueries, type VmQueries } from './vm/vm-queries.ts';
@@ -31,6 +35,8 @@ export interface QueriesOptions {
   /** The projection's file, which the threads read VM records from. */
   readonly controlPath: string;
   readonly clock: Clock;
+  /** See `PromqlQueriesDeps`. */
+  readonly pendingAlerts: PromqlQueriesDeps['pendingAlerts'];
   readonly log: Log;
   readonly metrics: Metrics;
   readonly closers: Closers;
@@ -76,7 +82,7 @@ export function openQueries(options: QueriesOptions): Queries {
   closers.add('stale data centers', () => stale.close());
   return {
     promqlQueries: createPromqlQueries({
-      ...{ threads, clock, log },
+      ...{ threads, clock, log, pendingAlerts: options.pendingAlerts },
       recordsRevision: (project) => vmDirectory.revision(project),
       staleDatacenters: () => stale.names(),
     }),

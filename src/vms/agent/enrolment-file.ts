@@ -38,22 +38,32 @@ export function enrolmentPath(folder: string): string {
   return join(folder, NAME);
 }
 
-/** Throws `EnrolmentUnusable` when it is missing, readable by others, damaged, or a copy. */
-export function readEnrolment(folder: string, machine: string = thisMachine()): StoredEnrolment {
+/**
+ * Throws `EnrolmentUnusable` when it is missing, readable by others, damaged, or a copy.
+ *
+ * @param command that enrols: an agent, or a collector, whose enrolment names no project and no VM
+ */
+export function readEnrolment(
+  folder: string,
+  machine: string = thisMachine(),
+  command: 'agent' | 'collect' = 'agent',
+): StoredEnrolment {
   const path = enrolmentPath(folder);
   if (!existsSync(path)) {
-    throw new EnrolmentUnusable(`This machine is not enrolled (no ${path}): run "svc agent enrol"`);
+    throw new EnrolmentUnusable(
+      `This machine is not enrolled (no ${path}): run "svc ${command} enrol"`,
+    );
   }
   const mode = statSync(path).mode & 0o777;
   if ((mode & 0o077) !== 0) {
     throw new EnrolmentUnusable(`Others can read the key in ${path}: run "chmod 600 ${path}"`);
   }
   const stored = parse(readFileSync(path, 'utf8'));
-  if (!stored) throw new EnrolmentUnusable(`${path} is damaged: enrol the VM again`);
+  if (!stored) throw new EnrolmentUnusable(`${path} is damaged: run "svc ${command} enrol" again`);
   if (stored.machine !== '' && machine !== '' && stored.machine !== machine) {
     throw new EnrolmentUnusable(
       `${path} was made on another machine, and this disk is a copy of that one: the agent would ` +
-        `send as ${stored.vmName}. Run "svc agent unenrol" here, and enrol this VM by itself`,
+        `send as ${stored.vmName || 'that one'}. Run "svc ${command} unenrol" here, and enrol this one by itself`,
     );
   }
   return stored;

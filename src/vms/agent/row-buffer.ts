@@ -19,7 +19,7 @@ import {
   writeSync,
 } from 'node:fs';
 import { join } from 'node:path';
-import type { ObservedValue } from '../../../actors/telemetry/collectors/collector.ts';
+import type { ObservedRow, ObservedValue } from '../../../actors/telemetry/collectors/collector.ts';
 import type { Clock } from '../../../streams/platform/clock.ts';
 import type { Random } from '../../../streams/platform/random.ts';
 import { syncFolder } from '../../platform/durable-file.ts';
@@ -30,7 +30,15 @@ export interface BufferedRow {
   /** Rises from row to row, also across restarts. */
   readonly sequence: number;
   readonly values: readonly ObservedValue[];
+  /** Which VM it is of, and its facts; absent: the one VM of an agent. */
+  readonly about?: RowFacts;
 }
+
+/** What a row of many VMs says beside its readings. */
+export type RowFacts = Omit<ObservedRow, 'observedMs' | 'sequence' | 'values'>;
+
+/** A row to be kept; without a sequence it gets one that rises. */
+export type NewRow = Omit<BufferedRow, 'sequence'> & { readonly sequence?: number };
 
 export interface BufferedBatch {
   /** The same at each offer, like the rows. */
@@ -69,6 +77,8 @@ const BYTES_MAX = 64 * 2 ** 20;
 const AGE_MS_MAX = 24 * 3_600_000;
 /** Rows of a batch: far below the 1 MiB of a request, and little to lose if one is dropped. */
 export const BATCH_ROWS_MAX = 100;
+/** A batch is closed at this size: as a request it is below 1 MiB too. */
+const BATCH_BYTES_MAX = 512 * 2 ** 10;
 const SEQUENCES_A_SEGMENT = 1_000;
 const FORM = /^(\d{12})-[0-9a-f]{8}\.rows$/;
 
@@ -95,15 +105,33 @@ export class RowBuffer {
    * The row is on disk when it returns. Throws what the file system throws, such as ENOSPC; the row
    * is then not stored, and can be appended again.
    */
-  append(row: Omit<BufferedRow, 'sequence'>): void {
-    this.#dropExcess(row.observedMs);
-    const segment = this.#open(row.observedMs);
-    const sequence = segment.number * SEQUENCES_A_SEGMENT + segment.rows;
-    const line = Buffer.from(`${JSON.stringify([row.observedMs, sequence, row.values])}\n`);
-    this.#write(segment, line);
-    segment.rows++;
-    segment.bytes += line.length;
-    if (segment.rows >= BATCH_ROWS_MAX) this.#close();
+  append(row: NewRow): void {
+    this.appendAll([row]);
+  }
+
+  /**
+   * The same of many, synced once for each batch. When it throws, some may be stored; they can be
+   * appended again, since the service takes a row once.
+   */
+  appendAll(rows: readonly NewRow[]): void {
+    for (let at = 0; at < rows.length; ) {
+      const observedMs = rows[at]?.observedMs ?? 0;
+      this.#dropExcess(observedMs);
+      const segment = this.#open(observedMs);
+      const lines: Buffer[] = [];
+      let bytes = segment.bytes;
+      const count = () => segment.rows + lines.length;
+      do {
+        const line = lineOf(rows[at] as NewRow, segment.number * SEQUENCES_A_SEGMENT + count());
+        lines.push(line);
+        bytes += line.length;
+        at++;
+      } while (at < rows.length && count() < BATCH_ROWS_MAX && bytes < BATCH_BYTES_MAX);
+      this.#write(segment, Buffer.concat(lines));
+      segment.rows += lines.length;
+      segment.bytes = bytes;
+      if (segment.rows >= BATCH_ROWS_MAX || bytes >= BATCH_BYTES_MAX) this.#close();
+    }
   }
 
   /** Closes and returns the oldest batch; undefined when the buffer is empty. */
@@ -211,6 +239,11 @@ export class RowBuffer {
   }
 }
 
+function lineOf({ observedMs, sequence, values, about }: NewRow, next: number): Buffer {
+  const fields = [observedMs, sequence ?? next, values, ...(about ? [about] : [])];
+  return Buffer.from(`${JSON.stringify(fields)}\n`);
+}
+
 /** Rows of a file. `damaged`: lines that are not rows; an unfinished last line does not count. */
 function readRows(path: string): { rows: BufferedRow[]; damaged: number } {
   const lines = readFileSync(path, 'utf8').split('\n');
@@ -222,10 +255,13 @@ function readRows(path: string): { rows: BufferedRow[]; damaged: number } {
 
 function parseRow(line: string): BufferedRow | undefined {
   try {
-    const [observedMs, sequence, values] = JSON.parse(line) as unknown[];
+    const [observedMs, sequence, values, about] = JSON.parse(line) as unknown[];
     const isRow =
       typeof observedMs === 'number' && typeof sequence === 'number' && Array.isArray(values);
-    return isRow ? { observedMs, sequence, values: values as ObservedValue[] } : undefined;
+    if (!isRow) return undefined;
+    const row = { observedMs, sequence, values: values as ObservedValue[] };
+    // Only `lineOf` writes it.
+    return about === undefined ? row : { ...row, about: about as RowFacts };
   } catch {
     return undefined;
   }

@@ -10,12 +10,14 @@ import type { Clock } from '../../../streams/platform/clock.ts';
 import { withDeadline } from '../../../streams/platform/deadline.ts';
 import {
   type Rejected,
+  RetireVmsRequestSchema,
   WriteSamplesRequestSchema,
   WriteSamplesResponseSchema,
 } from '../../gen/svc/ingest/v1/ingest_pb.ts';
 import { ErrorInfoSchema } from '../../gen/svc/options/v1/error_pb.ts';
 import type { StoredEnrolment } from './enrolment-file.ts';
-import type { BufferedBatch } from './row-buffer.ts';
+import type { BufferedBatch, RowFacts } from './row-buffer.ts';
+import { rowMessage } from './row-message.ts';
 
 export type SendOutcome =
   /** Durable at the service. It will never accept the rejected rows. */
@@ -26,13 +28,16 @@ export type SendOutcome =
   | { readonly kind: 'denied'; readonly message: string }
   | { readonly kind: 'later'; readonly message: string; readonly retryAfterMs?: number };
 
+/** Where a sender's rows go, and as whom. An agent's enrolment is one. */
+export type SendAs = Pick<StoredEnrolment, 'endpoint' | 'key' | 'projectName' | 'vmName'>;
+
 export type SendBatch = (
-  enrolment: StoredEnrolment,
+  enrolment: SendAs,
   batch: BufferedBatch,
   signal: AbortSignal,
 ) => Promise<SendOutcome>;
 
-const PATH = '/svc.ingest.v1.IngestService/WriteSamples';
+const PATH = '/svc.ingest.v1.IngestService/';
 const DEADLINE_MS = 30_000;
 const ANSWER_BYTES_MAX = 4 * 2 ** 20;
 const RETRY_AFTER_MS_MAX = 3_600_000;
@@ -42,46 +47,73 @@ const BATCH_FIELD = /^(batchId|rows)\b/;
 /** Never rejects: every failure is an outcome. */
 export function createSender(clock: Clock): SendBatch {
   return async (enrolment, batch, signal) => {
-    const reason = () => new Error('no answer in time');
-    const post = async (ends: AbortSignal) => {
-      const answer = await fetch(enrolment.endpoint + PATH, {
-        method: 'POST',
-        headers: {
-          authorization: `Bearer ${enrolment.key}`,
-          'content-type': 'application/proto',
-          'connect-protocol-version': '1',
-        },
-        body: encode(enrolment, batch),
-        // A redirect would send the key to another address.
-        redirect: 'manual',
-        signal: ends,
-      });
-      return outcomeOf(answer, await boundedBody(answer));
-    };
-    try {
-      return await withDeadline(clock, { ms: DEADLINE_MS, reason, signal }, post);
-    } catch (error) {
-      return { kind: 'later', message: `${new URL(enrolment.endpoint).host}: ${causeOf(error)}` };
-    }
+    const call = { method: 'WriteSamples', body: encode(enrolment, batch), signal } as const;
+    return post(clock, enrolment, call);
   };
 }
 
+/** Retires VMs in the project; never rejects. What is `stored` is done, for each VM or as refused. */
+export function createRetirer(clock: Clock) {
+  return (
+    enrolment: SendAs,
+    { vms, requestId }: { readonly vms: readonly string[]; readonly requestId: string },
+    signal: AbortSignal,
+  ): Promise<SendOutcome> => {
+    const { projectName } = enrolment;
+    const request = create(RetireVmsRequestSchema, { projectName, requestId, vmNames: [...vms] });
+    const body = toBinary(RetireVmsRequestSchema, request);
+    return post(clock, enrolment, { method: 'RetireVms', body, signal });
+  };
+}
+
+async function post(
+  clock: Clock,
+  { endpoint, key }: SendAs,
+  call: {
+    readonly method: 'WriteSamples' | 'RetireVms';
+    readonly body: Uint8Array<ArrayBuffer>;
+    readonly signal: AbortSignal;
+  },
+): Promise<SendOutcome> {
+  const { method, body, signal } = call;
+  const reason = () => new Error('no answer in time');
+  const sent = async (ends: AbortSignal) => {
+    const answer = await fetch(endpoint + PATH + method, {
+      method: 'POST',
+      headers: {
+        authorization: `Bearer ${key}`,
+        'content-type': 'application/proto',
+        'connect-protocol-version': '1',
+      },
+      body,
+      // A redirect would send the key to another address.
+      redirect: 'manual',
+      signal: ends,
+    });
+    return outcomeOf(method, answer, await boundedBody(answer));
+  };
+  try {
+    return await withDeadline(clock, { ms: DEADLINE_MS, reason, signal }, sent);
+  } catch (error) {
+    return { kind: 'later', message: `${new URL(endpoint).host}: ${causeOf(error)}` };
+  }
+}
+
 function encode(
-  { projectName, vmName }: StoredEnrolment,
+  { projectName, vmName }: SendAs,
   { id, rows }: BufferedBatch,
 ): Uint8Array<ArrayBuffer> {
   const request = create(WriteSamplesRequestSchema, {
     projectName,
     batchId: id,
-    rows: rows.map(({ observedMs, sequence, values }) => ({
-      vmName,
-      observedUnixMs: BigInt(observedMs),
-      sequence: BigInt(sequence),
-      // Expanded series have no labels: the key is the name.
-      values: values.map(([series, value]) => ({ series, value })),
-    })),
+    rows: rows.map(({ about, ...row }) => rowMessage({ ...(about ?? agentFacts(vmName)), ...row })),
   });
   return toBinary(WriteSamplesRequestSchema, request);
+}
+
+/** An agent says nothing of its VM that a hypervisor knows better. */
+function agentFacts(vm: string): RowFacts {
+  return { vm, displayName: '', bootId: '', state: 'UNKNOWN', stateReason: '' };
 }
 
 async function boundedBody(answer: Response): Promise<Buffer> {
@@ -95,11 +127,16 @@ async function boundedBody(answer: Response): Promise<Buffer> {
   return Buffer.concat(chunks);
 }
 
-function outcomeOf({ status, headers }: Response, body: Buffer): SendOutcome {
+function outcomeOf(
+  method: 'WriteSamples' | 'RetireVms',
+  { status, headers }: Response,
+  body: Buffer,
+): SendOutcome {
   if (status === 200) {
     if (headers.get('content-type') !== 'application/proto') {
       return { kind: 'later', message: 'the answer is not from the service: check the endpoint' };
     }
+    if (method === 'RetireVms') return { kind: 'stored', accepted: 0, rejected: [] };
     const { accepted, rejected } = fromBinary(WriteSamplesResponseSchema, body);
     return { kind: 'stored', accepted: Number(accepted), rejected };
   }

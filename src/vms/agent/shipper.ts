@@ -6,14 +6,13 @@
 import type { Clock } from '../../../streams/platform/clock.ts';
 import { Sleep } from '../../../streams/platform/pause.ts';
 import { fraction, type Random } from '../../../streams/platform/random.ts';
-import type { StoredEnrolment } from './enrolment-file.ts';
 import type { BufferedBatch, RowBuffer } from './row-buffer.ts';
-import type { SendBatch, SendOutcome } from './sender.ts';
+import type { SendAs, SendBatch, SendOutcome } from './sender.ts';
 
 export interface ShipperOptions {
   readonly buffer: Pick<RowBuffer, 'next' | 'done'>;
   /** Read before each attempt, since it may have been replaced. Throws what reading throws. */
-  readonly enrolment: () => StoredEnrolment;
+  readonly enrolment: () => SendAs;
   readonly send: SendBatch;
   readonly clock: Clock;
   readonly random: Random;
@@ -72,7 +71,7 @@ export class Shipper {
 
   async #send(batch: BufferedBatch, signal: AbortSignal): Promise<SendOutcome> {
     const { enrolment, send } = this.#options;
-    let stored: StoredEnrolment;
+    let stored: SendAs;
     try {
       stored = enrolment();
     } catch (error) {

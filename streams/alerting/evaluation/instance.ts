@@ -318,6 +318,16 @@ export function passDecided({ instances }: SeriesBuffer, nowMs: number): void {
 }
 
 /**
+ * Takes over what rows had decided when the log was as long as it has been read by now: none of it is
+ * still to come. A late sample would else be taken for one that was folded before.
+ */
+export function endReplay(buffers: Iterable<SeriesBuffer>): void {
+  for (const buffer of buffers) {
+    if (!isAgeBuffer(buffer)) for (const instance of buffer.instances) takeOver(instance);
+  }
+}
+
+/**
  * True for a buffer whose value is the age of the newest observation: rules on missing telemetry
  * watch it.
  */

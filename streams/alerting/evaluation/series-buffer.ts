@@ -1,6 +1,6 @@
 /**
  * The observations of one series: one metric (and label set) of one VM, sorted by time, as far back
- * as a late one is still accepted. All rules that watch the series share its buffer. Older
+ * as a late observation is still accepted. All rules that watch the series share its buffer. Older
  * observations settle: each instance's `settled` timeline takes them in, and the buffer forgets them
  * but for the last, which the next rate needs.
  *

@@ -45,10 +45,15 @@ const HEADER_BYTES = 1024;
 const DIGEST_BYTES = 67;
 const NEWLINE = 0x0a;
 
-/** Encodes one decision. Throws when it holds what JSON would change silently (NaN, a Date). */
-export function encodeDecision(decision: Decision): EncodedDecision {
-  assertJson(decision, 'decision');
-  const line = Buffer.from(JSON.stringify(decision));
+/**
+ * Encodes one decision. Throws when it holds what JSON would change silently (NaN, a Date). What is
+ * applied here is what others read: a property without a value is absent.
+ */
+export function encodeDecision(decided: Decision): EncodedDecision {
+  const hasAbsent = assertJson(decided, 'decision');
+  const text = JSON.stringify(decided);
+  const decision = hasAbsent ? (JSON.parse(text) as Decision) : decided;
+  const line = Buffer.from(text);
   const { steps, records, forgotten = [] } = decision;
   const events = steps.length + records.length + forgotten.length;
   return { decision, line, digest: digestOf(line), events };

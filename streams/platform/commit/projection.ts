@@ -105,6 +105,15 @@ export interface TransitionFilter {
   readonly actor?: string;
   /** Client's id of the request that decided it. */
   readonly request?: string;
+  /**
+   * Steps that an actor of these kinds caused, of these machines, or with these events. The events are
+   * of other machines than those.
+   */
+  readonly acts?: {
+    readonly kinds: readonly Actor['kind'][];
+    readonly machines: readonly string[];
+    readonly events: readonly string[];
+  };
 }
 
 /** Instances by their state; a state without any is absent. */

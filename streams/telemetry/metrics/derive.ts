@@ -8,8 +8,7 @@
  * its denominators. What cannot be known is absent; it is never 0 and never guessed.
  */
 import { GAP_TOLERANCE_MS } from '../entry.ts';
-import { type SeriesKey, VM_STATES } from '../samples/batch.ts';
-import { splitSeriesKey } from '../samples/series-key.ts';
+import { type SeriesKey, splitSeriesKey, VM_STATES } from '../samples/batch.ts';
 import type { Derivation } from './catalogue.ts';
 
 /** One row of a VM, as far as a derivation looks. NaN = not observed. */

@@ -21,9 +21,12 @@ import {
   startProgram,
   until,
 } from '../../support/program.ts';
+import { startReceiver } from '../../support/receiver.ts';
 import { walk } from '../../support/walk.ts';
 
-const SETTINGS = { SVC_COLLECT: 'none' };
+const SETTINGS = {
+  ...{ SVC_COLLECT: 'none', SVC_WEBHOOK_ALLOW: '127.0.0.1', SVC_WEBHOOK_ALLOW_HTTP: 'on' },
+};
 const MARKUP = '<img src=x onerror=alert(1)><b>bold</b>';
 const PHONE = { viewport: { width: 360, height: 740 }, hasTouch: true, isMobile: true };
 
@@ -37,7 +40,9 @@ t.test(
       startChromium(t),
       startProgram(t, data, SETTINGS),
     ]);
-    await saveRule(program, { displayName: MARKUP });
+    const runbookUrl = 'https://runbooks.example.com/cpu';
+    const runbook = { runbookText: `First ${MARKUP}\nthen wait.`, runbookUrl };
+    await saveRule(program, { displayName: MARKUP, labels: { team: 'shop' }, ...runbook });
     await writeReadings(program, [breach('vm-1', MARKUP), breach('vm-2')]);
     const firing = await untilFiring(program, 2);
     const first = firing.find(({ vmName }) => vmName.endsWith('/vm-1'))?.name ?? '';
@@ -52,6 +57,9 @@ t.test(
       for (const said of ['Critical', 'Firing', '97 %', '> 90 %', MARKUP, 'ago']) {
         t.ok(words.includes(said), `the first screen says ${said}`);
       }
+      for (const said of ['then wait.', 'team=shop']) t.ok(words.includes(said), said);
+      const link = facts.getByRole('link', { name: runbookUrl });
+      t.equal(await link.getAttribute('rel'), 'noopener noreferrer', 'it learns nothing of us');
       const acknowledge = page.locator('.sticky-acts').getByRole('button', { name: 'Acknowledge' });
       const box = await acknowledge.boundingBox();
       t.ok(box && box.height >= 44, 'a finger hits it');
@@ -138,6 +146,40 @@ t.test(
       await dialog.getByRole('heading', { name: 'Snooze this incident' }).waitFor();
       await dialog.getByRole('button', { name: '1 h' }).click();
       await dialog.waitFor({ state: 'detached' });
+    });
+
+    await t.test('a message for several incidents lists them', async (t) => {
+      const { page } = owner;
+      const receiver = await startReceiver(t);
+      const ask = (method: string, request: object) =>
+        program.call(`monitoring.v1.AlertService/${method}`, {
+          ...{ projectName: program.demo.projectName, requestId: crypto.randomUUID(), ...request },
+        });
+      const hook = { displayName: 'Gathers', webhook: { url: receiver.url }, groupWaitSeconds: 2 };
+      const { body } = await ask('CreateDestination', { destination: hook });
+      const { name = '' } = body.destination as { name?: string };
+      const reading = (vm: string) => ({ ...breach(vm, vm, 60) });
+      await writeReadings(program, [reading('shop-1'), reading('shop-2')]);
+      const vmNames = [vmNamed(program, 'shop-1'), vmNamed(program, 'shop-2')];
+      const only = { allVms: false, vmNames, destinationNames: [name] };
+      await saveRule(program, { displayName: 'Shop', threshold: 50, ...only });
+      await writeReadings(program, [reading('shop-1'), reading('shop-2')]);
+      await page.goto(`/${name}`);
+      await page.getByText('2 s for further incidents of the rule').waitFor();
+      await page.goto('/projects/demo/deliveries');
+      await page.getByRole('link', { name: 'Shop, 2 incidents' }).click();
+      await page.getByText('2 incidents, in one message').waitFor();
+      const table = page.getByRole('table', { name: 'Incidents of this message' });
+      await table.getByRole('link', { name: 'shop-2' }).waitFor();
+      t.match(
+        (await table.locator('tbody').innerText()).replace(/\s+/g, ' '),
+        /shop-1 Yes shop-2 Yes/,
+      );
+      await page.getByText('Accepted', { exact: true }).first().waitFor();
+      t.equal(receiver.received.length, 1, 'and it is one message');
+      await table.getByRole('link', { name: 'shop-1' }).click();
+      await page.getByRole('heading', { level: 1, name: 'Shop' }).waitFor();
+      t.same(owner.problems, []);
     });
 
     await t.test('the slider moves chart, statechart and steps together', async (t) => {

@@ -18,6 +18,9 @@ import { dataFolder, type Program, startProgram, until } from '../../support/pro
 import { walk } from '../../support/walk.ts';
 
 const MARKUP = '<b>CPU</b> of the shop';
+const RUNBOOK = {
+  ...{ runbookText: 'Call <b>storage</b>.', runbookUrl: 'https://runbooks.example.com/cpu?a=b' },
+};
 
 interface SavedRule {
   readonly name: string;
@@ -62,6 +65,8 @@ t.test('alert rules', needs('chromium'), async (t) => {
     await type(page, page.getByLabel('Threshold', { exact: true }), '90.5');
     await type(page, page.getByLabel('For at least', { exact: true }), '0');
     await type(page, page.getByLabel('Labels'), 'team=shop');
+    await type(page, page.getByLabel('Steps'), RUNBOOK.runbookText);
+    await type(page, page.getByLabel('Link', { exact: true }), RUNBOOK.runbookUrl);
     await page.reload();
     await name.waitFor();
     t.equal(await name.inputValue(), MARKUP, 'what was typed survives a reload');
@@ -74,6 +79,7 @@ t.test('alert rules', needs('chromium'), async (t) => {
       ...{ displayName: MARKUP, metricId: 'cpu_utilization_pct', operator: 'GREATER_THAN' },
       ...{ threshold: 90.5, severity: 'WARNING', allVms: true, enabled: true },
       ...{ recoveryThreshold: 80, recoverySeconds: 120, labels: { team: 'shop' } },
+      ...RUNBOOK,
     });
     t.equal(rule?.name, `projects/demo/alertRules/${page.url().split('/').at(-1)}`);
     t.equal(await page.locator('main b').count(), 0, 'markup stays text');
@@ -169,6 +175,52 @@ t.test('alert rules', needs('chromium'), async (t) => {
     t.same(problems, []);
   });
 
+  await walk(t, 'plan a maintenance window', visitor, async (t, page) => {
+    await page.goto('/projects/demo/maintenanceWindows');
+    await page.getByText('No maintenance is planned.').waitFor();
+    await page.getByRole('button', { name: 'Plan maintenance' }).click();
+    const dialog = page.getByRole('dialog');
+    await dialog.getByText('Nothing of this project is notified in that time').waitFor();
+    await dialog.getByLabel('Rule').selectOption({ label: MARKUP });
+    await dialog.getByLabel('VM').fill('vm-9');
+    await dialog.getByText('No VM is called vm-9').first().waitFor();
+    await dialog.getByLabel('VM').fill('vm-1');
+    await dialog.getByLabel('Lasts').selectOption('time');
+    await dialog.getByText('Choose when it ends', { exact: true }).waitFor();
+    await dialog.getByLabel('Lasts').selectOption('4');
+    await dialog.getByLabel('Why').fill(MARKUP);
+    await page.reload();
+    t.equal(
+      await dialog.getByLabel('Why').inputValue(),
+      MARKUP,
+      'what was typed survives a reload',
+    );
+    await dialog
+      .getByText(`Nothing is notified in that time of: Rule ${MARKUP}, VM vm-1`)
+      .waitFor();
+    await dialog.getByRole('button', { name: 'Plan it' }).click();
+    const row = page.locator('tr[data-row]').filter({ hasText: `Rule ${MARKUP}, VM vm-1` });
+    await row.getByText('Active').waitFor();
+    await row
+      .getByText('in 4 h')
+      .or(row.getByText(/in 3 h/))
+      .waitFor();
+    const [rule] = await listRules(program);
+    t.match(await listWindows(owner, projectName), [
+      { state: 'ACTIVE', ruleName: rule?.name, vmName: `${projectName}/vms/vm-1`, note: MARKUP },
+    ]);
+    await page.goto(rulePath);
+    await page.getByText(/^In maintenance until .*: nothing that .* on vm-1 is sent$/).waitFor();
+    await writeReadings(program, [reading('vm-1'), reading('vm-2', 99)]);
+    const incidents = await untilFiring(program, 2);
+    const of = (vm: string) => incidents.find(({ vmName }) => vmName.endsWith(vm))?.name ?? '';
+    await page.goto(`/${of('vm-1')}`);
+    await page.getByText(/^In maintenance until .*: nothing of this is sent$/).waitFor();
+    await page.goto(`/${of('vm-2')}`);
+    await page.getByRole('button', { name: 'Acknowledge' }).waitFor();
+    t.equal(await page.getByText(/In maintenance/).count(), 0, 'another VM is not covered');
+  });
+
   await t.test('who only reads sees the rule, and that changing it needs an editor', async (t) => {
     const request = { projectName, requestId: crypto.randomUUID(), email: 'linus@example.com' };
     const invitation = { ...request, role: 'VIEWER' };
@@ -181,11 +233,35 @@ t.test('alert rules', needs('chromium'), async (t) => {
     await viewer.page.getByText('Average utilization of observed vCPUs').waitFor();
     await viewer.page.getByText(/^It would have fired/).waitFor();
     t.equal(await viewer.page.getByRole('textbox').count(), 0);
+    await viewer.page.getByText(RUNBOOK.runbookText, { exact: true }).waitFor();
+    const shown = viewer.page.getByRole('link', { name: RUNBOOK.runbookUrl });
+    t.equal(await shown.getAttribute('href'), RUNBOOK.runbookUrl);
     const pause = viewer.page.locator('.action').filter({ hasText: 'Pause' });
     await pause.getByText('Needs EDITOR').waitFor();
     await viewer.page.getByRole('button', { name: 'Pause' }).click({ force: true });
     t.equal(await viewer.page.getByRole('dialog').count(), 0);
+    await viewer.page.getByRole('link', { name: 'Maintenance windows' }).first().click();
+    const maintenance = viewer.page.locator('tr[data-row]').filter({ hasText: 'VM vm-1' });
+    await maintenance.getByText('Needs EDITOR').waitFor();
+    t.match(await maintenance.innerText(), /Active/);
     t.same(viewer.problems, []);
+  });
+
+  await walk(t, 'end a maintenance window', visitor, async (t, page) => {
+    await page.goto('/projects/demo/maintenanceWindows');
+    const row = page.locator('tr[data-row]').filter({ hasText: 'VM vm-1' });
+    await row.getByRole('button', { name: /^End/ }).click();
+    const dialog = page.getByRole('dialog');
+    await dialog.getByText('What still fires is announced once').waitFor();
+    await dialog.getByRole('button', { name: 'End it' }).click();
+    await page.getByText('No maintenance is planned.').waitFor();
+    await page.getByLabel('Show').selectOption('all');
+    await row.getByText('Over').waitFor();
+    t.match(await row.innerText(), /Ended by \S/);
+    t.match(await listWindows(owner, projectName), [{ state: /^(ANNOUNCING|OVER)$/ }]);
+    await page.goto(rulePath);
+    await page.getByRole('button', { name: 'Pause' }).waitFor();
+    t.equal(await page.getByText(/In maintenance/).count(), 0);
   });
 
   await t.test('an answer that is lost: the same is sent again, and is one rule', async (t) => {
@@ -270,6 +346,13 @@ async function listRules({ call, demo }: Program): Promise<SavedRule[]> {
   const { projectName } = demo;
   const { body } = await call('monitoring.v1.AlertService/ListAlertRules', { projectName });
   return body.rules as SavedRule[];
+}
+
+/** Those that are over too: only people may read them. */
+async function listWindows(person: Person, projectName: string): Promise<object[]> {
+  const request = { projectName, includeOver: true };
+  const service = 'monitoring.v1.MaintenanceService';
+  return (await person.call(`${service}/ListMaintenanceWindows`, request)).windows as object[];
 }
 
 /** As somebody else does, with the API. */

@@ -66,14 +66,14 @@ t.test('machines, instances, deliveries', needs('chromium'), async (t) => {
     await page.goto(`${project}/machines/delivery`);
     await page.locator('[data-state="delivery.queued"]').focus();
     await page.keyboard.press('ArrowDown');
-    await page.locator('[data-state="delivery.rechecking"]:focus').waitFor();
-    await page.locator('.statechart-reached', { hasText: 'cleared' }).waitFor();
+    await page.locator('[data-state="delivery.gathering"]:focus').waitFor();
+    await page.locator('.statechart-reached', { hasText: 'memberJoined' }).waitFor();
     t.equal(await page.locator('[data-state][tabindex="0"]').count(), 1, 'one is in the tab order');
     const width = await page.locator('.statechart-frame svg').getAttribute('width');
-    await page.setViewportSize({ width: 700, height: 800 });
+    await page.setViewportSize({ width: 1900, height: 800 });
     await page.locator(`.statechart-frame svg:not([width="${width}"])`).waitFor();
     const focused = await page.evaluate('document.activeElement.dataset.state');
-    t.equal(focused, 'delivery.rechecking', 'a drawing of another size keeps the focus');
+    t.equal(focused, 'delivery.gathering', 'a drawing of another size keeps the focus');
     await page.setViewportSize({ width: 1280, height: 800 });
   });
 

@@ -252,8 +252,12 @@ t.test('destinations', needs('chromium'), async (t) => {
     await dialog.getByText('Nothing is changed.').waitFor();
     await dialog.getByLabel('Name').fill('Night pager');
     await dialog.getByLabel('URL').fill(`${bad.origin}/500`);
+    await dialog
+      .getByLabel('Waits')
+      .selectOption({ label: '1 min for further incidents of the rule' });
     await confirm('Save');
     await heading('Night pager');
+    await shows('1 min for further incidents of the rule');
     t.equal(await stored(page), '[{},{}]', 'no draft is left');
     await press('Send test');
     await page.waitForURL(/\/deliveries\/dlv_/);

@@ -65,7 +65,7 @@ t.test(
       t.equal(answer.status, 404, path);
       t.match(answer.text, `There is nothing at ${path}`);
     }
-    t.equal((await browser.post('/', {})).status, 404);
+    t.equal((await browser.post('/', {})).status, 405);
   },
 );
 

@@ -37,6 +37,15 @@ const faults: Readonly<Record<string, (scenario: Scenario) => Promise<number>>> 
   'the leader of SAMPLES_0 is killed': (scenario) => killLeader(scenario, 'SAMPLES_0'),
   'the leader of EVENTS is killed': (scenario) => killLeader(scenario, 'EVENTS'),
   'the leader of CLUSTER is killed': (scenario) => killLeader(scenario, 'CLUSTER'),
+  'an empty member joins, and is lost again': async (scenario) => {
+    const { cluster } = scenario;
+    const joining = await cluster.add();
+    await joining.start();
+    const tookMs = await untilWebhook(scenario);
+    await joining.kill();
+    cluster.remove(joining);
+    return tookMs;
+  },
   'the members are replaced one by one': replaceMembers,
 };
 
@@ -53,6 +62,8 @@ t.test(
     const { rows, fired, sent, duplicates, ...outcome } = await examine(scenario);
     t.comment(`${rows} rows, ${fired} incidents, ${sent} messages, ${duplicates} of them twice`);
     t.same(findingsOf({ rows, fired, sent, duplicates, ...outcome }), NOTHING_FOUND);
+    const { failures } = scenario.load;
+    t.notOk(failures.has(400) || failures.has(500), 'no answer but "not now"');
   },
 );
 

@@ -6,6 +6,7 @@
  */
 import type { AlertInstanceContext } from '../../../machines/alerting/alert-instance.ts';
 import type { AlertRuleContext, AlertRuleSpec } from '../../../machines/alerting/alert-rule.ts';
+import type { MaintenanceWindowContext } from '../../../machines/alerting/maintenance-window.ts';
 import type { DeliveryContext } from '../../../machines/delivery/delivery.ts';
 import type { DestinationContext } from '../../../machines/delivery/destination.ts';
 import type { RecipientContext } from '../../../machines/delivery/recipient.ts';
@@ -97,6 +98,7 @@ const alertInstance = modelOf<AlertInstanceContext>({
       ...[0, HOUR].map((repeatIntervalMs) => {
         return { type: 'repeatIntervalChanged', at, repeatIntervalMs };
       }),
+      { type: 'maintenanceEnded', at },
       { type: 'corrected', at, eventMs: at },
       { type: 'retired', at, reason: 'RULE_CHANGED' },
     ];
@@ -115,6 +117,23 @@ const alertInstance = modelOf<AlertInstanceContext>({
       incident.retiredMs !== null,
     ],
   ],
+});
+
+const maintenanceWindow = modelOf<MaintenanceWindowContext>({
+  input: {
+    ...{ at: START, project: 'p', rule: 'r', vm: null, note: '', by },
+    ...{ fromMs: START + 1_000, untilMs: START + HOUR },
+  },
+  events: ({ announcedThrough }, at) => [
+    { type: 'begun', at },
+    { type: 'begun', at: START },
+    { type: 'ended', at, by },
+    { type: 'announced', at, through: announcedThrough === null ? 'one' : 'two' },
+    { type: 'completed', at },
+    { type: 'xstate.after.begin.maintenanceWindow.scheduled', at: START + 1_000 },
+    { type: 'xstate.after.end.maintenanceWindow.active', at: START + HOUR },
+  ],
+  key: ({ endedMs, endedBy, announcedThrough }) => [endedMs !== null, endedBy, announcedThrough],
 });
 
 const failure = { httpStatus: 503, error: 'HTTP 503' };
@@ -136,6 +155,9 @@ const delivery = modelOf<DeliveryContext>({
     const attemptId = `att_${attempts.length}`;
     return [soon, createdMs + 24 * HOUR].flatMap((at) => [
       { type: 'attemptDue', at },
+      { type: 'memberJoined', at, incident: 'inc_2', waitMs: 30_000 },
+      { type: 'settled', at, dropped: 1 },
+      { type: 'xstate.after.groupWait.delivery.gathering', at },
       {
         type: 'cleared',
         at,
@@ -154,13 +176,14 @@ const delivery = modelOf<DeliveryContext>({
       { type: 'attemptFailed', at, unknown: false, ...failure, delayMs: 1, attemptId: 'att_other' },
       { type: 'refused', at, httpStatus: 410, error: 'HTTP 410' },
       { type: 'xstate.after.retryDelay.delivery.waiting', at },
-      ...['queued', 'rechecking', 'waiting'].map((state) => {
+      ...['queued', 'gathering', 'rechecking', 'waiting'].map((state) => {
         return { type: `xstate.after.lifetimeEnd.delivery.${state}`, at: createdMs + 24 * HOUR };
       }),
     ]);
   },
   key: (context) => [
     Math.min(2, context.attempts.length),
+    [Math.min(2, context.members), context.isSettled],
     context.attempts.at(-1)?.outcome,
     context.reason,
     nowOf(context) >= context.createdMs + 24 * HOUR,
@@ -190,6 +213,9 @@ const destination = modelOf<DestinationContext>({
     { type: 'attemptAccepted', at },
     { type: 'attemptCapChanged', at, attemptCap: 64 },
     { type: 'renamed', at, displayName: 'Night', by },
+    ...[0, 60_000, 900_000].map((groupWaitMs) => {
+      return { type: 'groupWaitChanged', at, groupWaitMs, by };
+    }),
     { type: 'retargeted', at, urlId: 'url_2', ...address, by },
     ...[0, HOUR, 48 * HOUR].map((overlapMs) => {
       return { type: 'secretRotated', at, secretId: `sec_${at}`, overlapMs, by };
@@ -197,8 +223,9 @@ const destination = modelOf<DestinationContext>({
     { type: 'overlapEnded', at },
     { type: 'deleted', at, by },
   ],
-  key: ({ secrets, displayName, urlId, failingSinceMs, lastFailedMs, attemptCap }) => [
-    attemptCap,
+  key: ({ secrets, displayName, urlId, failingSinceMs, lastFailedMs, ...limits }) => [
+    limits.attemptCap,
+    limits.groupWaitMs,
     Math.min(3, secrets.length),
     displayName,
     urlId,
@@ -242,7 +269,15 @@ const datacenter = modelOf<{ readonly silentSinceMs: number | null }>({
 /** By machine name. */
 export const models: ReadonlyMap<string, Model> = new Map(
   Object.entries({
-    ...{ alertRule, alertInstance, delivery, destination, recipient, datacenter },
+    ...{
+      alertRule,
+      alertInstance,
+      maintenanceWindow,
+      delivery,
+      destination,
+      recipient,
+      datacenter,
+    },
     ...identityModels,
   }),
 );

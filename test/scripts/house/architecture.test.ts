@@ -39,7 +39,10 @@ t.test(
       'actors/telemetry/ingest/ingest.ts',
       'streams/alerting/evaluation/series-buffer.ts',
     ]);
-    t.same(numbers(row('What stops a message')).map(fileOf), ['actors/delivery/audience.ts']);
+    t.same(numbers(row('What stops a message')).map(fileOf), [
+      'actors/delivery/audience.ts',
+      'actors/delivery/attempt.ts',
+    ]);
   },
 );
 

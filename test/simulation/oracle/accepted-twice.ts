@@ -40,9 +40,12 @@ function isKnown({ answered }: Received): boolean {
 const RECORD_MS = 6_000;
 
 function isExcused({ cluster }: Run, first: Received, untilMs: number): boolean {
-  // From its sending on: a member may have stood still, and heard the answer when it went on.
-  const { member, elapsedMs: fromMs, answered } = first;
+  const { member, elapsedMs: sentMs, answered } = first;
   const sender = cluster.members.find(({ name }) => name === member);
-  const end = Math.max(untilMs, answered.elapsedMs + RECORD_MS);
+  const recordedMs = answered.elapsedMs + RECORD_MS;
+  const end = Math.max(untilMs, recordedMs);
+  // A member that stood still while it was under way heard the answer when it went on: by then it may
+  // have been called lost. What was wrong before excuses no member that had its time to record.
+  const fromMs = untilMs < recordedMs ? sentMs : answered.elapsedMs;
   return !sender?.isWellIn(fromMs, end) || cluster.isLeaderlessIn(fromMs, end);
 }

@@ -17,6 +17,8 @@ export interface Fact {
   readonly elapsedMs: number;
   /** When it was sent to the stream, likewise. */
   readonly sentMs: number;
+  /** When it was sent for the first time: soon after the decision. */
+  readonly decidedMs: number;
   /** Time of the commit by its writer's clock, Unix ms. */
   readonly atMs: number;
   readonly project: string;
@@ -60,10 +62,15 @@ export interface Facts {
   /** What was set for a project, in the order of the log. */
   readonly limits: readonly LimitsFact[];
   /**
-   * Rules whose first marker has left the log, with a later one that is still there: who reads the log
-   * from its begin then has them in force from the later one on, which looks back over its window alone.
+   * Revisions of rules, as `revisionOf`, whose first marker has left the log, with a later one of the same
+   * revision that is still there (a rename has one): who reads the log from its begin then has it in
+   * force from the later one on, which looks back over its window alone. Where all of it was decided
+   * before, nothing differs; a breach that was not reported, because it came late and nothing fresh
+   * followed (EVAL-06), begins anew. Rows cannot say when a revision came into force.
    */
   readonly cutRules: ReadonlySet<string>;
+  /** VMs that an incident of a data center stands for, by its id. */
+  readonly held: ReadonlyMap<string, readonly string[]>;
   /** Broken links of a chain, as sentences. */
   readonly broken: readonly string[];
 }
@@ -74,7 +81,9 @@ export function factsOf(server: LogServer): Facts {
   const limits: LimitsFact[] = [];
   const heads = new Map<string, { readonly number: number; readonly hash: string }>();
   const broken: string[] = [];
-  for (const { sequence, data, elapsedMs, sentElapsedMs: sentMs } of server.messages('EVENTS')) {
+  const held = new Map<string, readonly string[]>();
+  for (const { sequence, data, elapsedMs, ...sent } of server.messages('EVENTS')) {
+    const { sentElapsedMs: sentMs, firstSentElapsedMs: decidedMs } = sent;
     const { commit, hash } = decodeCommit(data);
     const { project, number, predecessor, writer, at: atMs } = commit;
     const head = heads.get(project) ?? { number: 0, hash: '' };
@@ -87,9 +96,10 @@ export function factsOf(server: LogServer): Facts {
     heads.set(project, { number, hash });
     for (const { by, request, steps: taken, records } of commit.decisions) {
       for (const step of taken) {
-        steps.push({ sequence, elapsedMs, sentMs, atMs, project, writer, by, step });
+        steps.push({ sequence, elapsedMs, sentMs, decidedMs, atMs, project, writer, by, step });
       }
-      for (const { kind, body } of records) {
+      for (const { kind, id, body } of records) {
+        if (kind === 'incidentHeldVms') held.set(id, (body as unknown as { vms: string[] }).vms);
         if (kind !== 'projectLimits') continue;
         const set = body as unknown as Pick<LimitsFact, 'rules' | 'destinations'>;
         limits.push({ ...set, sequence, project });
@@ -98,7 +108,15 @@ export function factsOf(server: LogServer): Facts {
     }
   }
   const entries = entriesOf(server);
-  return { steps, requests, limits, broken, entries, cutRules: cutRules(server, entries) };
+  return { steps, requests, limits, broken, held, entries, cutRules: cutRules(server, entries) };
+}
+
+/** A revision of a rule, as text. */
+export function revisionOf(of: {
+  readonly rule: string;
+  readonly evaluationRevision: number;
+}): string {
+  return `${of.rule} ${of.evaluationRevision}`;
 }
 
 function cutRules(server: LogServer, entries: readonly Entry[]): Set<string> {
@@ -106,7 +124,7 @@ function cutRules(server: LogServer, entries: readonly Entry[]): Set<string> {
   const [gone, left] = [new Set<string>(), new Set<string>()];
   for (const { entry, sequence } of entries) {
     if (entry.kind !== 'rules') continue;
-    for (const { rule } of entry.upserts) (sequence < first ? gone : left).add(rule);
+    for (const each of entry.upserts) (sequence < first ? gone : left).add(revisionOf(each));
   }
   return gone.intersection(left);
 }

@@ -11,7 +11,7 @@
  * reported is compared with a run without restarts (`replayed.ts`).
  */
 import type { EvaluationRule } from '../../../streams/telemetry/entry.ts';
-import type { Fact, Facts } from './facts.ts';
+import { type Fact, type Facts, revisionOf } from './facts.ts';
 import type { Force, Observation, Observations } from './observations.ts';
 import type { Problem } from './problem.ts';
 
@@ -41,7 +41,7 @@ export function* wrongIncidents(facts: Facts, observations: Observations): Gener
         decided.delete(key);
         // Taken out of force and put in again, it has no single timeline.
         const isWhole = observations.forces.filter((each) => isSame(each, force)).length === 1;
-        if (isWhole && !facts.cutRules.has(force.rule.rule))
+        if (isWhole && !facts.cutRules.has(revisionOf(force.rule)))
           yield* judged(force, series, incidents, key);
       }
     }

@@ -3,10 +3,10 @@ import { existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { verifyLog } from '../../../actors/audit/log-verifier.ts';
-import { machineDefinitions } from '../../../machines/audit/registry.ts';
 import { CommitReader } from '../../../sqlite/platform/control/commit-reader.ts';
 import type { InstanceStep } from '../../../streams/platform/commit/commit.ts';
 import type { Member } from '../member.ts';
+import { NEWER } from '../programs.ts';
 import type { Run } from '../run.ts';
 import { acceptedTwice } from './accepted-twice.ts';
 import { decidedByWrongClocks } from './clocks.ts';
@@ -18,6 +18,7 @@ import { Observations } from './observations.ts';
 import type { Problem } from './problem.ts';
 import { changedByRestarts } from './replayed.ts';
 import { falseSilence, unnoticedSilence } from './silence.ts';
+import { movedByOlder } from './upgrades.ts';
 
 /** Every what-th seed has each of its steps decided again, which takes as long as the run. */
 const VERIFIED_EVERY = 8;
@@ -34,6 +35,7 @@ export async function judge(run: Run): Promise<Problem[]> {
     ...acceptedTwice(run, facts),
     ...falseSilence(run, facts),
     ...decidedByWrongClocks(run, facts),
+    ...movedByOlder(facts),
     ...unnoticedSilence(run, facts, observations),
     ...changedByRestarts(run, facts),
     ...unrest(run, facts, observations),
@@ -98,7 +100,7 @@ async function brokenChains({ server, world }: Run, { name, machine }: Member): 
     const { projects } = await verifyLog({
       reader,
       bodies: { at: async (sequence) => server.messages('EVENTS')[sequence - 1]?.data },
-      machines: machineDefinitions,
+      machines: NEWER.machines,
       clock: { now: () => world.nowMs },
     });
     const atMs = world.elapsedMs;

@@ -66,7 +66,8 @@ function* deliveryStep(fact: Fact, model: Model, opened: Map<string, Opened>): G
 
 /**
  * A destination never has more open attempts than its cap says, whoever opens them, and no two that are
- * about one incident and go to one recipient. Tests are about none.
+ * about one incident and go to one recipient. Tests are about none: no order is promised between two, and
+ * the cap counts them.
  */
 function* overCaps(steps: Facts['steps']): Generator<Problem> {
   const caps = new Map<string, number>();

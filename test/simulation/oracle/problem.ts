@@ -19,6 +19,7 @@ export type Invariant =
   | 'silence is noticed in time'
   | 'one member acts at a time'
   | 'no decision by a wrong clock'
+  | 'no program touches what a newer one wrote'
   | 'it comes to rest'
   | 'no fault of its own';
 

@@ -39,7 +39,7 @@ function* edges(facts: Facts, decidedMs: number): Generator<Problem> {
     const should = expected.get(id)?.reported ?? [];
     const is = recorded.get(id)?.reported ?? [];
     const key = expected.get(id)?.key;
-    if (key && facts.cutRules.has(key.rule)) continue;
+    if (key && facts.cutRules.has(`${key.rule} ${key.revision}`)) continue;
     // What was decided of a revision ends where the next one begins.
     const isCut = recorded.get(id)?.isRetired || !key || rules.get(key.rule) !== key.revision;
     const count = isCut ? is.length : Math.max(is.length, should.length);

@@ -17,13 +17,15 @@ const PASSING_MS = 5_000;
 export function* falseSilence({ lostAppends }: Run, { steps, entries }: Facts): Generator<Problem> {
   // A row may be stored there without anybody knowing: to its member, it is not.
   if (lostAppends > LOST_APPENDS_MAX) return;
-  for (const { step, sentMs, elapsedMs: atMs } of steps) {
+  for (const { step, decidedMs, elapsedMs: atMs } of steps) {
     if (step.machine !== 'datacenter' || step.event.type !== 'silenceNoticed') continue;
+    // One without an answer is known from the log alone: a member whose reads break off follows that late,
+    // and the age of the row is by the clock of whoever received it, up to 10 s off.
     const isHeard = ({ entry, isAnswered, sentMs: rowMs, elapsedMs: storedMs }: Entry): boolean =>
       entry.kind === 'batch' &&
       isAnswered &&
-      rowMs > sentMs - STALE_MS + PASSING_MS &&
-      storedMs < sentMs - PASSING_MS;
+      rowMs > decidedMs - STALE_MS + PASSING_MS &&
+      storedMs < decidedMs - PASSING_MS;
     const heard = entries.find(isHeard);
     if (!heard) continue;
     const text = `${step.instance} is called stale; rows of it are at ${heard.sequence}`;
@@ -121,14 +123,16 @@ interface Silence {
 }
 
 /** Has it fired since, or was it still firing? */
-function hasFired({ steps }: Facts, { force, vm, lastMs, inMs }: Silence): boolean {
+function hasFired({ steps, held }: Facts, { force, vm, lastMs, inMs }: Silence): boolean {
   const { rule } = force;
+  const isHeld = ({ incident }: Fact['step']['context']): boolean =>
+    held.get((incident as { id: string } | null)?.id ?? '')?.includes(vm) ?? false;
   const isOwn = ({ step: { machine, context } }: Fact): boolean =>
     machine === 'alertInstance' &&
     context.rule === rule.rule &&
     context.evaluationRevision === rule.evaluationRevision &&
-    // Of several VMs that fall silent together the incident is their data center's.
-    (context.vm === vm || context.vm === '');
+    // Of several VMs that fall silent together the incident is their data center's, and names them.
+    (context.vm === vm || (context.vm === '' && isHeld(context)));
   const own = steps.filter(isOwn);
   const fires = own.some(
     ({ step, elapsedMs }) =>

@@ -43,7 +43,9 @@ async function parametersOf(
     ...{ state: 'FIRING', severities: ['CRITICAL'], vmName: `${busy.name}/vms/${vmId(0)}` },
   });
   const instance = await first(busy, 'ListAlertInstances', { states: ['FIRING'] });
-  const delivery = await first(busy, 'ListDeliveries', { states: ['WAITING'] });
+  // One that fails: it waits for its next attempt, or that is under way.
+  const failing = ['WAITING', 'RECHECKING', 'SENDING'];
+  const delivery = await first(busy, 'ListDeliveries', { states: failing });
   const destination = await first(busy, 'ListDestinations', {});
   const rule = await first(busy, 'ListAlertRules', {});
   const connection = await firstOfOwner(busy, 'ListCiConnections', { displayName: /Deploy/ });

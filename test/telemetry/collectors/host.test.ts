@@ -29,7 +29,7 @@ import {
 import { systemClock, VirtualClock } from '../../../streams/platform/clock.ts';
 import { seededRandom } from '../../../streams/platform/random.ts';
 import { EXPANDED_SERIES } from '../../../streams/telemetry/metrics/catalogue.ts';
-import { seriesKey } from '../../../streams/telemetry/samples/series-key.ts';
+import { seriesKey } from '../../../streams/telemetry/samples/batch.ts';
 
 const recording = (name: string): Promise<string> =>
   readFile(new URL(`recordings/host/${name}.txt`, import.meta.url), 'utf8');

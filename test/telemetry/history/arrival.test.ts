@@ -9,7 +9,7 @@ import * as fc from 'fast-check';
 import t from 'tap';
 import type { VmRows } from '../../../sqlite/telemetry/history/rows.ts';
 import { RETENTION_MS } from '../../../streams/telemetry/entry.ts';
-import { BatchBuilder } from '../../../streams/telemetry/samples/builder.ts';
+import { BatchBuilder } from '../../../streams/telemetry/samples/batch.ts';
 import { HOUR, START } from '../../support/history-from-log.ts';
 import { ThreadlessHistory } from '../../support/threadless-history.ts';
 

@@ -11,7 +11,7 @@ import { Head } from '../../../sqlite/telemetry/history/head/head.ts';
 import { HeadReader } from '../../../sqlite/telemetry/history/head/head-reader.ts';
 import { HistoryView } from '../../../sqlite/telemetry/history/store/history-view.ts';
 import { VirtualClock } from '../../../streams/platform/clock.ts';
-import { BatchBuilder, type Row } from '../../../streams/telemetry/samples/builder.ts';
+import { BatchBuilder, type Row } from '../../../streams/telemetry/samples/batch.ts';
 import { DAY, HOUR, openStore, PARTITION, START } from '../../support/history-from-log.ts';
 import type { TextReport } from '../../support/text-hammer.ts';
 

@@ -11,7 +11,7 @@ import { HeadReader } from '../../../sqlite/telemetry/history/head/head-reader.t
 import { openHistoryFile } from '../../../sqlite/telemetry/history/history-file.ts';
 import { ChunkWriter } from '../../../sqlite/telemetry/history/store/chunk-writer.ts';
 import { HistoryView } from '../../../sqlite/telemetry/history/store/history-view.ts';
-import { BatchBuilder } from '../../../streams/telemetry/samples/builder.ts';
+import { BatchBuilder } from '../../../streams/telemetry/samples/batch.ts';
 import type { HammerReport } from '../../support/head-hammer.ts';
 
 /** Long enough for the reader to be overtaken many times; a busy machine needs longer. */

@@ -13,7 +13,7 @@ import {
 import type { History } from '../../../sqlite/telemetry/history/store/store.ts';
 import { VirtualClock } from '../../../streams/platform/clock.ts';
 import { queryMetric } from '../../../streams/telemetry/metrics/query.ts';
-import { BatchBuilder } from '../../../streams/telemetry/samples/builder.ts';
+import { BatchBuilder } from '../../../streams/telemetry/samples/batch.ts';
 import {
   batchOf,
   DAY,

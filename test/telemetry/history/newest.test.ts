@@ -6,7 +6,7 @@ import * as fc from 'fast-check';
 import t from 'tap';
 import { HistoryView } from '../../../sqlite/telemetry/history/store/history-view.ts';
 import type { History } from '../../../sqlite/telemetry/history/store/store.ts';
-import { BatchBuilder } from '../../../streams/telemetry/samples/builder.ts';
+import { BatchBuilder } from '../../../streams/telemetry/samples/batch.ts';
 import { DAY, HOUR, openStore, PARTITION, START } from '../../support/history-from-log.ts';
 
 let sequence = 0;

@@ -1,7 +1,7 @@
 /** Flushes that do not wait for their hour: of a project that has taken most of what it may have. */
 import t from 'tap';
 import { VirtualClock } from '../../../streams/platform/clock.ts';
-import { BatchBuilder } from '../../../streams/telemetry/samples/builder.ts';
+import { BatchBuilder } from '../../../streams/telemetry/samples/batch.ts';
 import { openStore, PARTITION, START } from '../../support/history-from-log.ts';
 
 const BOUND = 2 ** 20;

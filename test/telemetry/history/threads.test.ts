@@ -10,7 +10,7 @@ import { ReadPool } from '../../../sqlite/telemetry/history/store/read-pool.ts';
 import { type History, openHistory } from '../../../sqlite/telemetry/history/store/store.ts';
 import { SupervisedThread } from '../../../sqlite/telemetry/history/threads/supervised-thread.ts';
 import { systemClock } from '../../../streams/platform/clock.ts';
-import { BatchBuilder } from '../../../streams/telemetry/samples/builder.ts';
+import { BatchBuilder } from '../../../streams/telemetry/samples/batch.ts';
 
 /** The race goes on until there were enough of both; a busy machine needs longer. */
 const RACE_MS = 2000;

@@ -137,18 +137,25 @@ t.test('Retired or missing telemetry: absent samples are not zero', async (t) =>
   t.ok(values.every(([, value]: [number, string]) => Number(value) > 0));
 });
 
-t.test('Minimum range step: 30 seconds, less is refused with the setting to change', async (t) => {
-  const range = `query=${CPU}&start=${HOUR_AGO}&end=${NOW}`;
-  t.equal((await w.post('query_range', `${range}&step=30`)).status, 200);
-  const { status, body } = await w.post('query_range', `${range}&step=15`);
-  t.equal(status, 400);
-  t.match(body, { errorType: 'bad_data', error: /30 s.*Scrape interval/ });
-  t.equal(
-    (await w.query(`count_over_time(${CPU}{vm="vm-1"}[5m:1s])`)).result.length,
-    1,
-    'not of the engine',
-  );
-});
+t.test(
+  'Minimum range step: 30 seconds, less is raised, and the answer names the setting',
+  async (t) => {
+    const range = `query=${CPU}&start=${HOUR_AGO}&end=${NOW}`;
+    t.equal((await w.post('query_range', `${range}&step=30`)).status, 200);
+    const { status, body } = await w.post('query_range', `${range}&step=15`);
+    t.equal(status, 200);
+    t.match(body, { warnings: [/the step of 15 s was raised to 30 s.*Scrape interval/] });
+    const times = body.data.result[0].values.map(([time]: [number]) => time);
+    t.equal(times[1] - times[0], 30);
+    const most = `query=1&start=0&end=${10_000 * 30}&step=15`;
+    t.match((await w.post('query_range', most)).body.error, /10,000 points/, 'of the raised step');
+    t.equal(
+      (await w.query(`count_over_time(${CPU}{vm="vm-1"}[5m:1s])`)).result.length,
+      1,
+      'not of the engine',
+    );
+  },
+);
 
 t.test('Points per series: at most 10,000, both ends counted', async (t) => {
   const range = (end: number) => w.api(`query_range?query=1&start=0&end=${end}&step=30`);

@@ -243,16 +243,18 @@ t.test('parameters that cannot be are refused in the words of Prometheus', async
 });
 
 t.test(
-  'a step under 30 seconds is refused with the name of the setting of the data source',
+  'a step under 30 seconds is raised, with the name of the setting of the data source',
   async (t) => {
     const { send, requests } = await startPromqlRoutes(t);
     for (const step of ['15', '29.999', '1s', '29s999ms']) {
       const answer = await send(`/api/v1/query_range?query=up&start=0&end=60&step=${step}`);
-      t.equal(answer.status, 400);
-      t.equal(answer.body.errorType, 'bad_data');
-      t.match(answer.body.error, /^invalid parameter "step": .*minimum of 30 s.*"Scrape interval"/);
+      t.equal(answer.status, 200, step);
     }
-    t.same(requests, []);
+    for (const { operation, notices } of requests) {
+      t.match(operation, { stepMs: 30_000 });
+      t.match(notices, [/^the step of \S+ s was raised to 30 s.*"Scrape interval"/]);
+    }
+    t.equal(requests.length, 4);
   },
 );
 

@@ -6,7 +6,7 @@ import { setImmediate as yieldIfDue } from 'node:timers/promises';
 import fc from 'fast-check';
 import t, { type Test } from 'tap';
 import { readableSeries } from '../../../streams/telemetry/metrics/readable-series.ts';
-import { parseLabels, splitSeriesKey } from '../../../streams/telemetry/samples/series-key.ts';
+import { parseLabels, splitSeriesKey } from '../../../streams/telemetry/samples/batch.ts';
 import { DAY, HOUR, START } from '../../support/history-from-log.ts';
 import {
   envelopeOf,

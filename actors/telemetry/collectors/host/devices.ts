@@ -7,7 +7,7 @@
  * (not what is built on them). Formats: Documentation/admin-guide/iostats.rst, proc(5).
  */
 
-import { seriesKey } from '../../../../streams/telemetry/samples/series-key.ts';
+import { seriesKey } from '../../../../streams/telemetry/samples/batch.ts';
 import type { ObservedValue } from '../collector.ts';
 import { parseCount } from '../command.ts';
 

@@ -7,7 +7,7 @@
  * asked again before its last process has ended, so each mount has at most one stuck process.
  */
 import type { Clock } from '../../../../streams/platform/clock.ts';
-import { seriesKey } from '../../../../streams/telemetry/samples/series-key.ts';
+import { seriesKey } from '../../../../streams/telemetry/samples/batch.ts';
 import type { ObservedValue, SourceFault } from '../collector.ts';
 import { parseCount, type RunCommand } from '../command.ts';
 

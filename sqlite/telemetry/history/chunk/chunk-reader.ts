@@ -1,7 +1,7 @@
 /** Reads chunks of one VM back as rows, on any thread with a connection of its own. */
 import type { Statement } from 'better-sqlite3';
+import { splitSeriesKey } from '../../../../streams/telemetry/samples/batch.ts';
 import { DamagedBytes } from '../../../../streams/telemetry/samples/byte-reader.ts';
-import { splitSeriesKey } from '../../../../streams/telemetry/samples/series-key.ts';
 import type { SqliteDatabase } from '../../../platform/database.ts';
 import { HistoryError, ReadCancelled } from '../history-error.ts';
 import { DAY_MS } from '../history-file.ts';

@@ -4,8 +4,7 @@
  * a change. Nothing read before the second one is trusted or followed out of bounds.
  */
 
-import type { SeriesKey } from '../../../../streams/telemetry/samples/batch.ts';
-import { splitSeriesKey } from '../../../../streams/telemetry/samples/series-key.ts';
+import { type SeriesKey, splitSeriesKey } from '../../../../streams/telemetry/samples/batch.ts';
 import { conflictsOf, cutRows, type VmRows } from '../rows.ts';
 import {
   COLUMNS,

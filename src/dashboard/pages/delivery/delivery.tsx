@@ -5,10 +5,11 @@
 
 import type { VNode } from 'preact';
 import { useEffect } from 'preact/hooks';
-import { StateBadge } from '../../components/badges.tsx';
+import { Badge, StateBadge } from '../../components/badges.tsx';
 import { DataView } from '../../components/data-view.tsx';
 import { DestinationLink } from '../../components/destination-link.tsx';
 import { Fact } from '../../components/fact.tsx';
+import { type Column, Table } from '../../components/table.tsx';
 import { Age, msOf, Time } from '../../components/time.tsx';
 import { read } from '../../data/call.ts';
 import { useDestinationTitles, useVms, vmNamesOf } from '../../data/catalogue.ts';
@@ -49,6 +50,7 @@ export function Page({ parameters }: PageProps): VNode {
         {(value) => (
           <>
             <Facts delivery={value} projectName={projectName} />
+            <Members of={value} projectName={projectName} />
             <h2>{texts.attempts}</h2>
             <Attempts delivery={value} />
             <h2>{texts.path}</h2>
@@ -83,6 +85,8 @@ function Facts(props: { readonly delivery: Delivery; readonly projectName: strin
         <Fact title={texts.incident}>
           {incidentName === '' ? (
             texts.test
+          ) : isGroup(delivery) ? (
+            texts.members.count(delivery.members.length)
           ) : (
             <IncidentLink name={incidentName} projectName={projectName} />
           )}
@@ -108,6 +112,50 @@ function Facts(props: { readonly delivery: Delivery; readonly projectName: strin
         )}
       </dl>
       {state === 'SENT' && <p class="weak">{texts.sentMeaning}</p>}
+    </>
+  );
+}
+
+function isGroup({ members }: Delivery): boolean {
+  return members.length > 1;
+}
+
+type Member = Delivery['members'][number];
+
+/** The incidents that share the message; nothing for a message of one. */
+function Members(props: { readonly of: Delivery; readonly projectName: string }): VNode | null {
+  const { of: delivery, projectName } = props;
+  const vms = vmNamesOf(useVms(projectName));
+  if (!isGroup(delivery)) return null;
+  const columns: readonly Column<Member>[] = [
+    {
+      key: 'incident',
+      title: texts.incident,
+      width: 'grow',
+      cell: ({ incidentName, vmName }) => vms.get(vmName) || idOf(vmName || incidentName),
+    },
+    {
+      key: 'named',
+      title: texts.members.named,
+      cell: ({ droppedReason }) =>
+        droppedReason === '' ? (
+          <Badge tone="good" text={texts.members.yes} />
+        ) : (
+          <Badge tone="off" text={texts.members.dropped(droppedReason)} />
+        ),
+    },
+  ];
+  return (
+    <>
+      <h2>{texts.members.title}</h2>
+      <p class="weak">{texts.members.help(delivery.ruleDisplayName)}</p>
+      <Table
+        label={texts.members.title}
+        columns={columns}
+        rows={delivery.members}
+        keyOf={({ incidentName }) => incidentName}
+        href={({ incidentName }) => `/${incidentName}`}
+      />
     </>
   );
 }

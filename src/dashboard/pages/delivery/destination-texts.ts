@@ -41,6 +41,14 @@ export const texts = localized({
       'The receiver verifies with it that a message comes from this service. Give it to the receiver now.',
     open: 'Open the destination',
   },
+  groupWait: {
+    label: 'Waits',
+    help: 'Further incidents of the same rule meanwhile are in the same message.',
+    none: 'Not at all: a message for each incident',
+    some: (duration: string) => `${duration} for further incidents of the rule`,
+    usualWebhook: 'As usual: not at all',
+    usual: 'As usual: as long as this service is configured to',
+  },
   recipients: {
     legend: 'Recipients',
     help: 'Members of the project with a proven address. Each is mailed a link, and gets notifications only after pressing the button behind it.',

@@ -32,6 +32,7 @@ import {
   sendsToText,
   titleOf,
 } from './destination-words.ts';
+import { groupWaitText } from './group-wait.tsx';
 import { Recipients } from './recipients.tsx';
 import { type Rotated, WebhookSecret, type WithSecret } from './webhook-secret.tsx';
 
@@ -115,6 +116,9 @@ function Facts({ destination }: { readonly destination: Destination }): VNode {
       <dl class="facts wide">
         <Fact title={texts.kind}>{kindText(destination)}</Fact>
         <Fact title={texts.to}>{sendsToText(destination)}</Fact>
+        {destination.groupWaitSeconds !== undefined && (
+          <Fact title={all.groupWait.label}>{groupWaitText(destination.groupWaitSeconds)}</Fact>
+        )}
         {overlapMs !== undefined && (
           <Fact title={texts.overlap}>
             <Time ms={overlapMs} />, <Age ms={overlapMs} />

@@ -1,4 +1,4 @@
-/** The dialog in which a destination is edited: its name, its URL or its recipients; never its kind. */
+/** The dialog in which a destination is edited: its name, URL or recipients, and its wait; never its kind. */
 import type { VNode } from 'preact';
 import { useEffect } from 'preact/hooks';
 import { ConfirmDialog } from '../../components/confirm-dialog.tsx';
@@ -10,6 +10,7 @@ import { useMutation } from '../../data/mutation.ts';
 import type { RequestOf } from '../../data/rpc-types.ts';
 import { texts as all } from './destination-texts.ts';
 import { kindOf, sendsToText, titleOf } from './destination-words.ts';
+import { GroupWaitField } from './group-wait.tsx';
 import { RecipientsField } from './recipients.tsx';
 
 const texts = all.edit;
@@ -21,6 +22,7 @@ interface Fields {
   /** Empty: the URL stays. */
   readonly url: string;
   readonly recipients: readonly string[];
+  readonly groupWaitSeconds: number;
 }
 
 type Typed = Partial<Fields>;
@@ -88,13 +90,26 @@ export function EditDestination(props: EditDestinationProps): VNode {
           onInput={(url) => type({ url })}
         />
       )}
+      <GroupWaitField
+        seconds={fields.groupWaitSeconds}
+        onChange={(seconds) => {
+          if (seconds !== undefined) type({ groupWaitSeconds: seconds });
+        }}
+      />
     </ConfirmDialog>
   );
 }
 
 /** What was typed over what the destination has: that may change while somebody types. */
-function fieldsOf({ displayName, email }: Destination, typed: Typed): Fields {
-  return { displayName, url: '', recipients: addressesOf(email), ...typed };
+function fieldsOf(destination: Destination, typed: Typed): Fields {
+  const { displayName, email } = destination;
+  const groupWaitSeconds = waitOf(destination);
+  return { displayName, url: '', recipients: addressesOf(email), groupWaitSeconds, ...typed };
+}
+
+/** The service always says it; without it nothing waits. */
+function waitOf({ groupWaitSeconds }: Destination): number {
+  return groupWaitSeconds === undefined ? 0 : groupWaitSeconds;
 }
 
 function addressesOf(email: Destination['email']): readonly string[] {
@@ -115,6 +130,7 @@ function requestOf(
   fields: Fields,
 ): Omit<RequestOf<'AlertService', 'updateDestination'>, 'requestId'> {
   const { name, email } = destination;
+  const { groupWaitSeconds } = fields;
   const displayName = fields.displayName.trim();
   const url = fields.url.trim();
   const kind = kindOf(destination);
@@ -125,6 +141,7 @@ function requestOf(
   return {
     name,
     ...(displayName !== destination.displayName && { displayName }),
+    ...(groupWaitSeconds !== waitOf(destination) && { groupWaitSeconds }),
     ...(email &&
       !isSame && { email: { recipients: fields.recipients.map((address) => ({ address })) } }),
     ...(kind !== undefined && kind !== 'email' && url !== '' && { [kind]: { url } }),

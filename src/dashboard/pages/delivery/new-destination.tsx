@@ -19,6 +19,7 @@ import { pathOf } from '../../router/match.ts';
 import type { PageProps } from '../page.ts';
 import { texts as all, kindHelp, kindNames, urlHelp } from './destination-texts.ts';
 import { KINDS, type Kind, titleOf } from './destination-words.ts';
+import { GroupWaitField } from './group-wait.tsx';
 import { RecipientsField } from './recipients.tsx';
 import { WebhookSecret, type WithSecret } from './webhook-secret.tsx';
 
@@ -72,6 +73,7 @@ interface Fields {
   readonly displayName: string;
   readonly url: string;
   readonly recipients: readonly string[];
+  readonly groupWaitSeconds?: number | undefined;
 }
 
 const NOTHING: Fields = { displayName: '', url: '', recipients: [] };
@@ -124,6 +126,11 @@ function Create({ kind, project }: CreateProps): VNode {
           onInput={(url) => type({ url })}
         />
       )}
+      <GroupWaitField
+        seconds={fields.groupWaitSeconds}
+        usual={kind === 'webhook' ? all.groupWait.usualWebhook : all.groupWait.usual}
+        onChange={(groupWaitSeconds) => type({ groupWaitSeconds })}
+      />
       <div class="buttons">
         <ActionButton
           needs="EDITOR"
@@ -146,12 +153,14 @@ function missingOf(kind: Kind, { displayName, url, recipients }: Fields): string
   return url.trim() === '' ? texts.urlMissing : undefined;
 }
 
-function requestOf(kind: Kind, { displayName, url, recipients }: Fields) {
+function requestOf(kind: Kind, fields: Fields) {
+  const { displayName, url, recipients, groupWaitSeconds } = fields;
   const target =
     kind === 'email'
       ? { email: { recipients: recipients.map((address) => ({ address })) } }
       : { [kind]: { url: url.trim() } };
-  return { displayName: displayName.trim(), ...target };
+  const wait = groupWaitSeconds === undefined ? {} : { groupWaitSeconds };
+  return { displayName: displayName.trim(), ...target, ...wait };
 }
 
 /** A webhook that is saved: its secret stands here until it is stored. */

@@ -13,12 +13,13 @@ import type { Message } from '../message/message.ts';
 /** Characters as they are sent (HOOK-21; the field limits are Discord's). */
 const TITLE_MAX = 256;
 /** Of 4,096 allowed: title, description and fields are 6,000 at most together. */
-const DESCRIPTION_MAX = 1_000;
+const SUMMARY_MAX = 500;
+const RUNBOOK_MAX = 500;
 const FIELDS_MAX = 25;
 const NAME_MAX = 100;
 const VALUE_MAX = 400;
 /** For all fields. */
-const FIELD_CHARS_MAX = 4_500;
+const FIELD_CHARS_MAX = 4_000;
 const SHORT_MAX = 80;
 
 const COLORS = {
@@ -45,15 +46,30 @@ export const discordService: ChatService = {
 export const discord = chatKind(discordService);
 
 function renderDiscord(message: Message): ChatBody {
-  const description = fit(message.summary, DESCRIPTION_MAX);
+  const summary = fit(message.summary, SUMMARY_MAX);
+  const description = [...runbookLines(message), summary].join('\n');
   return {
     full: document(message, {
       title: fit(message.title, TITLE_MAX),
       description,
       ...fields(message),
     }),
-    short: document(message, { title: fit(message.title, SHORT_MAX) }),
+    short: document(message, {
+      title: fit(message.title, SHORT_MAX),
+      ...(message.runbook?.url && { description: linkTo(message.runbook.url) }),
+    }),
   };
+}
+
+function runbookLines({ runbook }: Message): string[] {
+  if (!runbook) return [];
+  const text = runbook.text === '' ? [] : [fit(runbook.text, RUNBOOK_MAX)];
+  return [fit('Runbook:', RUNBOOK_MAX), ...text, ...(runbook.url && [linkTo(runbook.url)])];
+}
+
+/** A URL of printable ASCII is a link in angle brackets, whatever punctuation it has. */
+function linkTo(url: string): string {
+  return `<${url.replaceAll('<', '%3C').replaceAll('>', '%3E')}>`;
 }
 
 function document({ event, severity, url }: Message, embed: object): string {

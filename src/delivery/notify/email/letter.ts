@@ -6,7 +6,7 @@
 
 import { cutText, cutTo } from '../../../../actors/platform/plain-text.ts';
 import { oneLine } from '../../../../streams/alerting/wording.ts';
-import type { Fact, Message } from '../message/message.ts';
+import type { Fact, Message, Runbook } from '../message/message.ts';
 import { CHART_SHOWN, chartInWords, drawChart } from './chart.ts';
 
 /** A mail as stored: without the recipient's address and unsubscribe link. */
@@ -24,6 +24,8 @@ export const CHART_CID = 'chart';
 /** Code points. RFC 5322 advises lines of 78; clients show some 60 of a subject. */
 const SUBJECT_MAX = 150;
 const VALUE_MAX = 1_000;
+/** Characters of a runbook's text. */
+const RUNBOOK_MAX = 2_100;
 /** Widest name column; values are aligned behind it. */
 const NAME_WIDTH_MAX = 20;
 
@@ -58,20 +60,49 @@ export function decodeLetter(bytes: Uint8Array): EmailBody {
   return { subject, text, html, ...(typeof chart === 'string' && { chart }) };
 }
 
-function textOf({ title, summary, facts, chart, url, linkText }: Message): string {
+function textOf({ title, runbook, summary, facts, chart, url, linkText }: Message): string {
   const width = Math.min(NAME_WIDTH_MAX, Math.max(...facts.map(({ name }) => name.length + 1)));
   const lines = facts.map(({ name, value }) => `${`${fit(name)}:`.padEnd(width)} ${fit(value)}`);
   const drawn = chart ? [chartInWords(chart)] : [];
-  const paragraphs = [fit(title), fit(summary), lines.join('\n'), ...drawn, `${linkText}:\n${url}`];
+  const first = runbook ? [runbookText(runbook)] : [];
+  const body = [fit(summary), lines.join('\n'), ...drawn, `${linkText}:\n${url}`];
+  const paragraphs = [fit(title), ...first, ...body];
   return `${paragraphs.join('\n\n')}\n`;
 }
 
-function htmlOf({ event, title, summary, facts, chart, url, linkText }: Message): string {
+function runbookText({ text, url }: Runbook): string {
+  return [
+    'Runbook:',
+    ...(text === '' ? [] : [linesOf(text).join('\n')]),
+    ...(url === '' ? [] : [url]),
+  ].join('\n');
+}
+
+/** Its author's lines; only they are kept apart. */
+function linesOf(text: string): string[] {
+  return cutTo(text, RUNBOOK_MAX, (cut) => cut.length)
+    .split(/\r?\n/)
+    .map(oneLine);
+}
+
+function runbookHtml({ text, url }: Runbook): string {
+  const lines = [
+    '<b>Runbook</b>',
+    ...(text === '' ? [] : linesOf(text).map(shown)),
+    ...(url === '' ? [] : [`<a href="${escapeHtml(url)}">Open the runbook</a>`]),
+  ];
+  const style = 'margin:0 0 12px;padding:8px 12px;background:#f5f5f5';
+  return `<p style="${style}">${lines.join('<br>')}</p>`;
+}
+
+function htmlOf(message: Message): string {
+  const { event, title, runbook, summary, facts, chart, url, linkText } = message;
   const drawing = chart ? drawingOf(chartInWords(chart)) : '';
   return [
     `<div style="${FONT};max-width:600px">`,
     `<p style="margin:0 0 12px;padding:8px 12px;border-left:4px solid ${COLOURS[event]};` +
       `font-size:18px;line-height:24px;font-weight:bold">${shown(title)}</p>`,
+    ...(runbook ? [runbookHtml(runbook)] : []),
     `<p style="margin:0 0 12px">${shown(summary)}</p>`,
     drawing,
     '<table role="presentation" cellpadding="0" cellspacing="0" border="0">',

@@ -213,6 +213,7 @@ const UUID = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
 
 /** Redacted text of at most 4 KiB. `isCut`: the answer was longer than these bytes. */
 export function excerptOf(answer: Uint8Array, redactions: Redactions, isCut: boolean): string {
+  if (answer.length === 0) return '';
   const text = redact(Buffer.from(answer).toString('utf8'), redactions);
   const kept = cutBytes(text, EXCERPT_BYTES_MAX);
   // At the cut a secret may have lost its end, so that no pattern recognizes it.
@@ -269,7 +270,9 @@ function isOpaque(word: string): boolean {
 function without(text: string, parts: readonly string[]): string {
   const folded = foldCase(text);
   const isSecret = new Uint8Array(text.length);
-  for (const part of new Set(parts.map(foldCase))) {
+  // Most answers are a word or two, and none of the parts fits.
+  const fitting = parts.filter((part) => part.length <= text.length);
+  for (const part of new Set(fitting.map(foldCase))) {
     if (part === '') continue;
     for (let at = folded.indexOf(part); at >= 0; at = folded.indexOf(part, at + part.length)) {
       isSecret.fill(1, at, at + part.length);

@@ -5,6 +5,12 @@
  */
 
 import type { IncidentBody } from '../../../../actors/alerting/incident.ts';
+import {
+  alone,
+  type GroupMember,
+  isGroup,
+  liveMembers,
+} from '../../../../actors/delivery/delivery-group.ts';
 import type { ProjectBody } from '../../../../actors/identity/members.ts';
 import type { ProjectView } from '../../../../actors/platform/host/host-port.ts';
 import type { DeliveryContext } from '../../../../machines/delivery/delivery.ts';
@@ -12,7 +18,7 @@ import type { NotificationEvent } from '../../../../machines/platform/effects.ts
 import { condition, duration, quantity, utcTime } from '../../../../streams/alerting/wording.ts';
 import type { ObservedValue } from '../../../../streams/telemetry/entry.ts';
 import { metricCatalogue } from '../../../../streams/telemetry/metrics/catalogue.ts';
-import { parseLabels } from '../../../../streams/telemetry/samples/series-key.ts';
+import { parseLabels } from '../../../../streams/telemetry/samples/batch.ts';
 import { nameOf } from '../../../platform/api/resource-name.ts';
 import type { RenderOptions } from './notification-kind.ts';
 
@@ -29,6 +35,8 @@ export interface Message {
   readonly severity: string;
   /** One line: the event and its subject. */
   readonly title: string;
+  /** The rule's runbook, shown right below the title; absent when the rule has none. */
+  readonly runbook?: Runbook;
   /** One or two sentences. */
   readonly summary: string;
   /** Most important first: a kind with limited space leaves out the last ones. */
@@ -38,6 +46,13 @@ export interface Message {
   readonly linkText: string;
   /** Absent for tests, and for incidents without a window. */
   readonly chart?: WindowFacts;
+}
+
+/** What a rule's author says that is to be done. At least one of the two is not ''. */
+export interface Runbook {
+  readonly text: string;
+  /** http or https. */
+  readonly url: string;
 }
 
 /** The observations that decided an incident, for a drawing. */
@@ -52,11 +67,21 @@ export interface WindowFacts {
 export function messageOf(
   view: ProjectView,
   delivery: DeliveryContext,
-  options: Pick<RenderOptions, 'publicUrl'>,
+  options: Pick<RenderOptions, 'publicUrl' | 'id'>,
 ): Message {
   if (delivery.event === 'TEST') return testMessage(view, delivery, options);
-  const incident = view.record('incident', delivery.incident)?.body;
-  if (!incident) throw new Error(`The incident ${delivery.incident} has no record`);
+  const members = isGroup(delivery) ? liveMembers(view, options.id, delivery) : [];
+  const [first, second] = members;
+  if (first && second) return groupMessage(view, delivery, members, options);
+  return incidentMessage(view, first ? alone(delivery, first) : delivery, options);
+}
+
+function incidentMessage(
+  view: ProjectView,
+  delivery: DeliveryContext,
+  options: Pick<RenderOptions, 'publicUrl'>,
+): Message {
+  const incident = incidentOf(view, delivery.incident);
   const subject = subjectOf(view, incident);
   const window = view.record('incidentWindow', incident.id)?.body;
   const unit = unitOf(incident);
@@ -64,6 +89,7 @@ export function messageOf(
     event: delivery.event,
     severity: incident.severity,
     title: `${STATE_WORDS[delivery.event]}: ${incident.ruleDisplayName} on ${subject}`,
+    ...runbookOf(incident),
     summary: summaryOf(delivery, incident, subject),
     facts: factsOf(view, delivery, incident, subject),
     url: `${options.publicUrl}/${nameOf(view.project, 'incidents', incident.id)}`,
@@ -73,6 +99,62 @@ export function messageOf(
         chart: { window: window.window, threshold: incident.threshold, unit },
       }),
   };
+}
+
+/** One message for incidents of one rule, which stand in the order in which they fired. */
+function groupMessage(
+  view: ProjectView,
+  delivery: DeliveryContext,
+  members: readonly GroupMember[],
+  { publicUrl }: Pick<RenderOptions, 'publicUrl'>,
+): Message {
+  const incidents = members.map((member) => incidentOf(view, member.incident));
+  const [first] = incidents;
+  if (!first) throw new Error('A group without members is rendered');
+  const isRecovery = delivery.event === 'RECOVERED';
+  const count = `${incidents.length} incidents`;
+  return {
+    event: delivery.event,
+    severity: first.severity,
+    title: `${STATE_WORDS[delivery.event]}: ${first.ruleDisplayName}, ${count}`,
+    ...runbookOf(first),
+    summary: isRecovery
+      ? `${count} of the rule recovered.`
+      : `${count} of the rule meet the condition: ${conditionOf(first)}.`,
+    facts: [
+      { name: 'Severity', value: first.severity },
+      { name: 'Data centers', value: datacentersOf(incidents) },
+      ...Object.entries(first.ruleLabels ?? {}).map(labelFact),
+      ...incidents.map((incident) => memberFact(view, incident)),
+      { name: 'Rule', value: first.ruleDisplayName },
+      { name: 'Project', value: projectNameOf(view) },
+    ].filter(({ value }) => value !== ''),
+    url: `${publicUrl}/projects/${view.project}/incidents`,
+    linkText: 'Open the incidents',
+  };
+}
+
+function datacentersOf(incidents: readonly IncidentBody[]): string {
+  const names = incidents.map(({ datacenter, vmDatacenter }) => datacenter ?? vmDatacenter ?? '');
+  return [...new Set(names)].filter((name) => name !== '').join(', ');
+}
+
+function memberFact(view: ProjectView, incident: IncidentBody): Fact {
+  const labels = Object.values(parseLabels(incident.labels));
+  const { startedMs, recoveredMs } = incident;
+  const when = recoveredMs === null ? `since ${utcTime(startedMs)}` : `at ${utcTime(recoveredMs)}`;
+  const name = [subjectOf(view, incident), ...labels].join(' ');
+  return { name, value: `${reading(incident)}, ${when}` };
+}
+
+function incidentOf(view: ProjectView, id: string): IncidentBody {
+  const incident = view.record('incident', id)?.body;
+  if (!incident) throw new Error(`The incident ${id} has no record`);
+  return incident;
+}
+
+function runbookOf({ runbookText: text = '', runbookUrl: url = '' }: IncidentBody) {
+  return text === '' && url === '' ? {} : { runbook: { text, url } };
 }
 
 /** The event in words, as titles begin. */
@@ -115,7 +197,10 @@ function factsOf(
   const facts: (Fact | undefined)[] = [
     { name: 'Severity', value: incident.severity },
     { name: isOfDatacenter ? 'Data center' : 'VM', value: subject },
-    ...(isOfDatacenter ? [silentVms(incident)] : labels.map(([name, value]) => ({ name, value }))),
+    ...(isOfDatacenter
+      ? [silentVms(incident)]
+      : [datacenterOf(incident), ...labels.map(labelFact)]),
+    ...Object.entries(incident.ruleLabels ?? {}).map(labelFact),
     { name: 'Condition', value: conditionOf(incident) },
     {
       name: delivery.event === 'RECOVERED' ? 'Observed' : 'Observed then',
@@ -138,6 +223,14 @@ function factsOf(
     { name: 'Project', value: projectNameOf(view) },
   ];
   return facts.filter((fact) => fact !== undefined);
+}
+
+function labelFact([name, value]: readonly [string, string]): Fact {
+  return { name, value };
+}
+
+function datacenterOf({ vmDatacenter }: IncidentBody): Fact | undefined {
+  return vmDatacenter ? { name: 'Data center', value: vmDatacenter } : undefined;
 }
 
 function summaryOf(delivery: DeliveryContext, incident: IncidentBody, subject: string): string {
@@ -163,9 +256,12 @@ function conditionOf(incident: IncidentBody): string {
 /** The value of the last decision and its time; never zero for a missing value. */
 function observed(incident: IncidentBody): string {
   const { value, valueMs } = incident;
-  if (value === null) return 'no reading';
-  const at = valueMs === null ? '' : ` at ${utcTime(valueMs)}`;
-  return `${quantity(value, unitOf(incident))}${at}`;
+  const at = value === null || valueMs === null ? '' : ` at ${utcTime(valueMs)}`;
+  return `${reading(incident)}${at}`;
+}
+
+function reading(incident: IncidentBody): string {
+  return incident.value === null ? 'no reading' : quantity(incident.value, unitOf(incident));
 }
 
 const MISSING_WORDS = {

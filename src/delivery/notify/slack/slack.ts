@@ -13,6 +13,8 @@ import type { Fact, Message } from '../message/message.ts';
 /** Characters, counted as they are sent (HOOK-19). */
 const HEADER_MAX = 150;
 const SECTION_MAX = 3_000;
+const SUMMARY_MAX = 1_500;
+const RUNBOOK_MAX = 1_000;
 /** The notification on a phone; the whole message stays under 8,000. */
 const TEXT_MAX = 500;
 const VALUE_MAX = 400;
@@ -37,14 +39,19 @@ function renderSlack(message: Message): ChatBody {
       text: fit(message.title, TEXT_MAX),
       blocks: [
         { type: 'header', text: plain(message.title, HEADER_MAX) },
-        { type: 'section', text: plain(message.summary, SECTION_MAX) },
+        ...runbookBlocks(message),
+        { type: 'section', text: plain(message.summary, SUMMARY_MAX) },
         ...factBlocks(message.facts),
         linkBlock(message),
       ],
     }),
     short: JSON.stringify({
       text: fit(message.title, SHORT_MAX),
-      blocks: [{ type: 'header', text: plain(message.title, SHORT_MAX) }, linkBlock(message)],
+      blocks: [
+        { type: 'header', text: plain(message.title, SHORT_MAX) },
+        ...runbookLink(message),
+        linkBlock(message),
+      ],
     }),
   };
 }
@@ -83,8 +90,20 @@ function factBlocks(facts: readonly Fact[]) {
   return lines.length === 0 ? [] : [{ type: 'section', text }];
 }
 
-/** The only place with markup; it holds no text that users write. */
-function linkBlock({ url, linkText }: Message) {
+/** The rule's runbook: its text, then a link to press. */
+function runbookBlocks(message: Message) {
+  const text = message.runbook?.text ?? '';
+  if (text === '') return runbookLink(message);
+  const section = { type: 'section', text: plain(`Runbook: ${text}`, RUNBOOK_MAX) };
+  return [section, ...runbookLink(message)];
+}
+
+function runbookLink({ runbook }: Message) {
+  return runbook?.url ? [linkBlock({ url: runbook.url, linkText: 'Open the runbook' })] : [];
+}
+
+/** The only place with markup; of what users write it holds checked URLs alone. */
+function linkBlock({ url, linkText }: Pick<Message, 'url' | 'linkText'>) {
   const link = `<${escapeSlack(url).replaceAll('|', '%7C')}|${linkText}>`;
   return { type: 'context', elements: [{ type: 'mrkdwn', text: link }] };
 }

@@ -19,6 +19,7 @@ const NAME_MAX = 100;
 const VALUE_MAX = 600;
 const FACTS_MAX = 18;
 const SHORT_MAX = 200;
+const RUNBOOK_MAX = 1_200;
 
 export const teamsService: ChatService = {
   isHost: (host) => /^[a-z0-9.-]+\.(?:logic\.azure\.com|api\.powerplatform\.com)$/.test(host),
@@ -38,6 +39,7 @@ function renderTeams(message: Message): ChatBody {
   return {
     full: card(message, [
       title(message, TITLE_MAX),
+      ...runbookBlocks(message),
       { type: 'TextBlock', text: fit(message.summary, SUMMARY_MAX), wrap: true },
       {
         type: 'FactSet',
@@ -55,7 +57,12 @@ function renderTeams(message: Message): ChatBody {
   };
 }
 
-function card({ url, linkText }: Message, body: readonly object[]): string {
+function runbookBlocks({ runbook }: Message) {
+  if (!runbook?.text) return [];
+  return [{ type: 'TextBlock', text: fit(`Runbook: ${runbook.text}`, RUNBOOK_MAX), wrap: true }];
+}
+
+function card({ url, linkText, runbook }: Message, body: readonly object[]): string {
   return JSON.stringify({
     type: 'message',
     attachments: [
@@ -68,11 +75,18 @@ function card({ url, linkText }: Message, body: readonly object[]): string {
           version: '1.2',
           msteams: { width: 'Full' },
           body,
-          actions: [{ type: 'Action.OpenUrl', title: linkText, url }],
+          actions: [
+            ...(runbook?.url ? [openUrl('Open the runbook', runbook.url)] : []),
+            openUrl(linkText, url),
+          ],
         },
       },
     ],
   });
+}
+
+function openUrl(title: string, url: string) {
+  return { type: 'Action.OpenUrl', title, url };
 }
 
 function title({ title: text, event, severity }: Message, max: number) {

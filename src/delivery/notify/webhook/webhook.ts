@@ -3,9 +3,10 @@
  * the body, then the signatures.
  */
 
-import { createHmac } from 'node:crypto';
+import { createHmac, createSecretKey, type KeyObject } from 'node:crypto';
 import { create, type MessageInitShape, toJsonString } from '@bufbuild/protobuf';
 import type { IncidentBody } from '../../../../actors/alerting/incident.ts';
+import { alone, isGroup, liveMembers } from '../../../../actors/delivery/delivery-group.ts';
 import type {
   AttemptOutcome,
   Channel,
@@ -15,9 +16,10 @@ import type { ProjectView } from '../../../../actors/platform/host/host-port.ts'
 import { cutTo } from '../../../../actors/platform/plain-text.ts';
 import type { DeliveryContext } from '../../../../machines/delivery/delivery.ts';
 import { metricCatalogue } from '../../../../streams/telemetry/metrics/catalogue.ts';
-import { parseLabels } from '../../../../streams/telemetry/samples/series-key.ts';
+import { parseLabels } from '../../../../streams/telemetry/samples/batch.ts';
 import {
   WebhookBodySchema,
+  type WebhookData as WebhookDataMessage,
   type WebhookDataSchema,
 } from '../../../gen/svc/monitoring/v1/webhook_pb.ts';
 import { unixSeconds } from '../../../platform/api/message-fields.ts';
@@ -78,16 +80,22 @@ function outcomeOf(answer: Answer): AttemptOutcome {
 export const WEBHOOK_BYTES_MAX = 16 * 1024;
 /** Bytes of one text as sent: names, ids and units. */
 const TEXT_BYTES_MAX = 1_024;
-/** Bytes of all labels as sent. */
+/** Bytes of all labels as sent, of a runbook's text, and of both. */
 const LABELS_BYTES_MAX = 6 * 1024;
+const RUNBOOK_BYTES_MAX = 2 * 1024;
+const LABELS_AND_RUNBOOK_BYTES_MAX = 7 * 1024;
 
-type WebhookData = MessageInitShape<typeof WebhookDataSchema>;
+/** Bytes of the list of a group's incidents, and of one name in it. */
+const GROUP_BYTES_MAX = 3 * 1024;
+const GROUPED_NAME_BYTES_MAX = 128;
+
+type WebhookData = Exclude<MessageInitShape<typeof WebhookDataSchema>, WebhookDataMessage>;
 
 /** The body's bytes. Throws when the delivery's incident has no record: a bug. */
 export function renderWebhookBody(
   view: ProjectView,
   delivery: DeliveryContext,
-  { publicUrl, nowMs }: RenderOptions,
+  { publicUrl, nowMs, id }: RenderOptions,
 ): Uint8Array {
   const isTest = delivery.event === 'TEST';
   const deliveriesUrl = `${publicUrl}/projects/${view.project}/deliveries`;
@@ -97,7 +105,7 @@ export function renderWebhookBody(
     data: {
       projectName: `projects/${view.project}`,
       destinationName: nameOf(view.project, 'destinations', delivery.destination),
-      ...(isTest ? { url: deliveriesUrl } : dataOf(view, delivery, publicUrl)),
+      ...(isTest ? { url: deliveriesUrl } : dataOfAll(view, id, delivery, publicUrl)),
     },
   });
   const bytes = Buffer.from(toJsonString(WebhookBodySchema, body, { alwaysEmitImplicit: true }));
@@ -105,6 +113,42 @@ export function renderWebhookBody(
     throw new RangeError(`The body of a webhook has ${bytes.length} bytes`);
   }
   return bytes;
+}
+
+/** Of a group the fields are those of its first incident, and `incidents` names all of them. */
+function dataOfAll(
+  view: ProjectView,
+  id: string,
+  delivery: DeliveryContext,
+  publicUrl: string,
+): WebhookData {
+  if (!isGroup(delivery)) return dataOf(view, delivery, publicUrl);
+  const members = liveMembers(view, id, delivery).map((member) => alone(delivery, member));
+  const [first] = members;
+  if (!first) throw new Error(`The group ${id} has no members`);
+  const incidents: GroupedIncident[] = [];
+  let bytes = 0;
+  for (const member of members) {
+    const grouped = groupedIncident(view, member);
+    bytes += Buffer.byteLength(JSON.stringify(grouped)) + 1;
+    if (bytes > GROUP_BYTES_MAX) break;
+    incidents.push(grouped);
+  }
+  const incidentsLeftOut = members.length - incidents.length;
+  const others = { incidents, ...(incidentsLeftOut > 0 && { incidentsLeftOut }) };
+  return { ...dataOf(view, first, publicUrl), ...(members.length > 1 && others) };
+}
+
+type GroupedIncident = Readonly<Record<'incidentName' | 'vmName' | 'vmDisplayName', string>>;
+
+function groupedIncident(view: ProjectView, { incident: id }: DeliveryContext): GroupedIncident {
+  const vm = view.record('incident', id)?.body.vm ?? '';
+  const displayName = view.record('vm', vm)?.body.displayName ?? vm;
+  return {
+    incidentName: nameOf(view.project, 'incidents', id),
+    vmName: vm === '' ? '' : nameOf(view.project, 'vms', vm),
+    vmDisplayName: cutTo(displayName, GROUPED_NAME_BYTES_MAX, sentBytes),
+  };
 }
 
 function dataOf(view: ProjectView, delivery: DeliveryContext, publicUrl: string): WebhookData {
@@ -138,14 +182,26 @@ function ruleData({ project }: ProjectView, incident: IncidentBody): WebhookData
     operator: incident.operator,
     threshold: incident.threshold,
     sustainedSeconds: incident.sustainedSeconds,
+    runbookText: runbookTextOf(incident),
+    runbookUrl: incident.runbookUrl ?? '',
   };
+}
+
+function runbookTextOf({ runbookText = '' }: IncidentBody): string {
+  return cutTo(runbookText, RUNBOOK_BYTES_MAX, sentBytes);
 }
 
 /** The subject of the condition: a VM's series, or a whole data center. */
 function vmData(view: ProjectView, incident: IncidentBody): WebhookData {
   const { datacenter, heldVmCount, vm: id } = incident;
-  const { labels, leftOut } = fitLabels(parseLabels(incident.labels));
+  const left = LABELS_AND_RUNBOOK_BYTES_MAX - sentBytes(runbookTextOf(incident));
+  const bytesMax = Math.min(LABELS_BYTES_MAX, left);
+  const ofSeries = fitLabels(parseLabels(incident.labels), bytesMax);
+  const ofRule = fitLabels(incident.ruleLabels ?? {}, bytesMax - ofSeries.bytes);
+  const { labels } = ofSeries;
+  const leftOut = ofSeries.leftOut + ofRule.leftOut;
   const held = {
+    ruleLabels: ofRule.labels,
     ...(datacenter !== undefined && { datacenter: fit(datacenter) }),
     ...(heldVmCount !== undefined && { silentVmCount: heldVmCount }),
     ...(leftOut > 0 && { labelsLeftOut: leftOut }),
@@ -153,7 +209,9 @@ function vmData(view: ProjectView, incident: IncidentBody): WebhookData {
   if (id === '') return { labels, ...held };
   const vm = view.record('vm', id)?.body;
   const vmDisplayName = fit(vm?.displayName ?? id);
-  return { vmName: nameOf(view.project, 'vms', id), vmDisplayName, labels, ...held };
+  const vmDatacenter = fit(incident.vmDatacenter ?? '');
+  const vmName = nameOf(view.project, 'vms', id);
+  return { vmName, vmDisplayName, vmDatacenter, labels, ...held };
 }
 
 function missingData({ dataMissingSinceMs, dataMissingReason }: IncidentBody): WebhookData {
@@ -164,16 +222,17 @@ function missingData({ dataMissingSinceMs, dataMissingReason }: IncidentBody): W
   };
 }
 
-function fitLabels(all: Readonly<Record<string, string>>) {
+function fitLabels(all: Readonly<Record<string, string>>, bytesMax: number) {
   const labels: Record<string, string> = {};
   let bytes = 0;
   for (const [name, value] of Object.entries(all)) {
     const kept = fit(value);
-    bytes += sentBytes(name) + sentBytes(kept) + '"":"",'.length;
-    if (bytes > LABELS_BYTES_MAX) break;
+    const added = sentBytes(name) + sentBytes(kept) + '"":"",'.length;
+    if (bytes + added > bytesMax) break;
+    bytes += added;
     labels[name] = kept;
   }
-  return { labels, leftOut: Object.keys(all).length - Object.keys(labels).length };
+  return { labels, bytes, leftOut: Object.keys(all).length - Object.keys(labels).length };
 }
 
 function fit(text: string): string {
@@ -256,11 +315,13 @@ function v2Signature(attempt: SignedAttempt, secret: string): string {
 
 /** Legacy: the key is the whole secret as text, so it differs from V2's key. */
 function legacySignature(body: Uint8Array, secret: string): string {
-  return createHmac('sha256', Buffer.from(secret, 'utf8')).update(body).digest('hex');
+  const key = createSecretKey(secret, 'utf8');
+  return createHmac('sha256', key).update(body).digest('hex');
 }
 
-function keyOf(secret: string): Buffer {
+/** A key object: with bytes in its place `createHmac` takes three times as long. */
+function keyOf(secret: string): KeyObject {
   if (!secret.startsWith(SECRET_PREFIX))
     throw new RangeError('A webhook secret begins with whsec_');
-  return Buffer.from(secret.slice(SECRET_PREFIX.length), 'base64');
+  return createSecretKey(secret.slice(SECRET_PREFIX.length), 'base64');
 }

@@ -57,7 +57,7 @@ export const promqlMethods = (
         return clock.elapsed() > untilMs ? 'timeout' : undefined;
       });
       const { project } = scheduled.request;
-      const source = series.open(project, scheduled.recordsRevision, scheduled.retainedFromMs);
+      const source = series.open(project, scheduled);
       const parse = (text: string) => parsed.parse(project, text);
       const result = new QueryEvaluation(scheduled, { source, budget, parse }).answer();
       return { result, transfer: [result.body.buffer] };
@@ -169,15 +169,17 @@ class QueryEvaluation {
     return { limit: this.#scheduled.request.limit, notices: this.#notices() };
   }
 
-  /** A stale data center's series are history, and must not be read as the present. */
+  /** What was changed of the request; and a stale data center's series are history, not the present. */
   #notices(): string[] {
     const { source } = this.#deps;
-    const stale = this.#scheduled.staleDatacenters.filter((name) => source.datacenters.has(name));
-    return stale.map((name) => {
+    const { staleDatacenters, request } = this.#scheduled;
+    const stale = staleDatacenters.filter((name) => source.datacenters.has(name));
+    const ofData = stale.map((name) => {
       const newestMs = source.newestObservedMs(name);
       const newest = newestMs === undefined ? 'none' : `of ${new Date(newestMs).toISOString()}`;
       return `data center ${JSON.stringify(name)} is stale: its newest observation is ${newest}`;
     });
+    return [...(request.notices ?? []), ...ofData];
   }
 }
 

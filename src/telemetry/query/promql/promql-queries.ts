@@ -8,16 +8,24 @@ import type { Clock } from '../../../../streams/platform/clock.ts';
 import { Refusal } from '../../../../streams/platform/refusal.ts';
 import { RETENTION_MS } from '../../../../streams/telemetry/entry.ts';
 import type { Log } from '../../../platform/log.ts';
+import { asksForAlerts, type PendingAlert } from '../series/alert-series.ts';
 import { QUERY_MS_MAX } from '../threads/limits.ts';
 import { type QueryThreads, withQueryDeadline } from '../threads/query-threads.ts';
 import { errorAnswer } from './promql-json.ts';
-import type { PromqlAnswer, QueryRequest, ScheduledQueryRequest } from './query-request.ts';
+import type {
+  PromqlAnswer,
+  QueryOperation,
+  QueryRequest,
+  ScheduledQueryRequest,
+} from './query-request.ts';
 
 export interface PromqlQueriesDeps {
   readonly threads: Pick<QueryThreads, 'call'>;
   readonly clock: Clock;
   /** Changes whenever a record of one of the project's VMs does. */
   readonly recordsRevision: (project: string) => number;
+  /** Alerts of a project that are below firing now; asked for by queries that name alerts. */
+  readonly pendingAlerts: (project: string) => readonly PendingAlert[];
   /** Names of the data centers that are stale now. */
   readonly staleDatacenters: () => readonly string[];
   readonly log: Log;
@@ -69,9 +77,17 @@ async function ask(
     retainedFromMs: clock.now() - RETENTION_MS,
     recordsRevision: deps.recordsRevision(request.project),
     staleDatacenters: deps.staleDatacenters(),
+    pendingAlerts: textsOf(request.operation).some(asksForAlerts)
+      ? deps.pendingAlerts(request.project)
+      : [],
   });
   // The threads run our own file, whose answer to `promql` is this.
   return (await threads.call(request.project, 'promql', scheduled, signal)) as PromqlAnswer;
+}
+
+function textsOf(operation: QueryOperation): readonly string[] {
+  if ('matches' in operation) return operation.matches;
+  return [operation.expression];
 }
 
 /**

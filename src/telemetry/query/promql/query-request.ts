@@ -4,6 +4,8 @@
  * would block the thread that takes samples in.
  */
 
+import type { SeriesFacts } from '../series/series-thread.ts';
+
 /**
  * What is asked, one kind for each endpoint of Prometheus's HTTP API. Times are Unix ms, both ends
  * inclusive.
@@ -44,6 +46,8 @@ export interface QueryRequest {
   readonly timeoutMs?: number;
   /** How the answer may be packed. */
   readonly encoding: 'identity' | 'gzip' | 'zstd';
+  /** Said in the answer beside its data: what of the request was changed. */
+  readonly notices?: readonly string[];
 }
 
 /** The answer as it leaves the service, for a good query and for a refused one. */
@@ -56,14 +60,10 @@ export interface PromqlAnswer {
 }
 
 /** A query that has got its turn in a thread: the argument of the method `promql`. */
-export interface ScheduledQueryRequest {
+export interface ScheduledQueryRequest extends SeriesFacts {
   readonly request: QueryRequest;
   /** How long the evaluation may take from now, ms. */
   readonly remainingMs: number;
-  /** Samples before it do not exist, Unix ms. */
-  readonly retainedFromMs: number;
-  /** Changes whenever a record of one of the project's VMs does. */
-  readonly recordsRevision: number;
   /** Data centers that are stale now. */
   readonly staleDatacenters: readonly string[];
 }

@@ -99,6 +99,11 @@ export class ProjectSeries {
     return this.#labelSets;
   }
 
+  /** Display name of a VM; '' where there is none. */
+  nameOf(vm: string): string {
+    return this.#names.get(vm)?.displayName ?? '';
+  }
+
   /** `revision` changes whenever a record of one of the project's VMs does. */
   useRecords(revision: number): void {
     if (revision === this.#revision) return;

@@ -22,8 +22,12 @@ import {
   derive,
   type InputRow,
 } from '../../../../streams/telemetry/metrics/derive.ts';
-import { type SeriesKey, VM_STATES } from '../../../../streams/telemetry/samples/batch.ts';
-import { parseLabels, splitSeriesKey } from '../../../../streams/telemetry/samples/series-key.ts';
+import {
+  parseLabels,
+  type SeriesKey,
+  splitSeriesKey,
+  VM_STATES,
+} from '../../../../streams/telemetry/samples/batch.ts';
 import { type LabelPair, METRIC_NAME } from '../../promql/values.ts';
 
 /**

@@ -13,11 +13,13 @@ import { ColumnView } from '../../../../sqlite/telemetry/history/columns/column-
 import { DayColumns } from '../../../../sqlite/telemetry/history/columns/day-columns.ts';
 import type { Segment } from '../../../../sqlite/telemetry/history/columns/segment.ts';
 import type { HistoryShare } from '../../../../sqlite/telemetry/history/store/history-view.ts';
+import { RETENTION_MS } from '../../../../streams/telemetry/entry.ts';
 import type { Budget } from '../../promql/budget.ts';
 import type { Matcher } from '../../promql/matcher.ts';
 import type { Selection, SeriesSource, StoredSeries } from '../../promql/series-source.ts';
 import { type Labels, STORED_SERIES_BYTES } from '../../promql/values.ts';
 import { CACHE_BYTES_MAX, PLANS_BYTES_MAX, PROJECT_PLANS_BYTES_MAX } from '../threads/limits.ts';
+import { AlertSeries, type PendingAlert } from './alert-series.ts';
 import {
   type LabelledVm,
   type MatchPlan,
@@ -27,6 +29,16 @@ import {
   VM_LABELS,
 } from './project-series.ts';
 import { type ReadableKey, ReadableKeys, type RunDeps, readableRun } from './readable-series.ts';
+
+/** What the main thread knows of a project's series at the begin of a query. */
+export interface SeriesFacts {
+  /** Changes whenever a record of one of the project's VMs does. */
+  readonly recordsRevision: number;
+  /** Samples before it do not exist, Unix ms. */
+  readonly retainedFromMs: number;
+  /** Alerts below firing, where the query asks for alerts. */
+  readonly pendingAlerts: readonly PendingAlert[];
+}
 
 /** Label sets that a thread keeps for all projects, some 250 bytes each: a fifth of its heap. */
 const LABEL_SETS_MAX = 400_000;
@@ -66,10 +78,9 @@ export class SeriesThread {
 
   /**
    * The series of one project, for one query.
-   * @param recordsRevision changes whenever a record of one of the project's VMs does
-   * @param retainedFromMs samples before it do not exist, Unix ms
    */
-  open(project: string, recordsRevision: number, retainedFromMs: number): HistorySeriesSource {
+  open(project: string, scheduled: SeriesFacts): HistorySeriesSource {
+    const { recordsRevision, retainedFromMs, pendingAlerts } = scheduled;
     const { cache } = this.#view;
     cache.tick();
     if (cache.evictions !== this.#evictions) {
@@ -86,7 +97,12 @@ export class SeriesThread {
     this.#projects.delete(project);
     this.#projects.set(project, series);
     series.useRecords(recordsRevision);
-    return new HistorySeriesSource({ view: this.#view, project: series, retainedFromMs });
+    const alerts = new AlertSeries({
+      ...{ project, records: this.#records, pending: pendingAlerts, retainedFromMs },
+      vmName: (vm) => series.nameOf(vm),
+      nowMs: retainedFromMs + RETENTION_MS,
+    });
+    return new HistorySeriesSource({ view: this.#view, project: series, alerts, retainedFromMs });
   }
 
   /** Between two queries: whole projects until there is room, the one that is asked for last. */
@@ -115,6 +131,7 @@ export class SeriesThread {
 export interface HistorySeriesSourceOptions {
   readonly view: ColumnView;
   readonly project: ProjectSeries;
+  readonly alerts: AlertSeries;
   /** Samples before it do not exist, Unix ms. */
   readonly retainedFromMs: number;
 }
@@ -129,12 +146,14 @@ const VMS_A_CHECK = 16;
 export class HistorySeriesSource implements SeriesSource {
   readonly #view: ColumnView;
   readonly #project: ProjectSeries;
+  readonly #alerts: AlertSeries;
   readonly #retainedFromMs: number;
   readonly #used = new Set<string>();
 
-  constructor({ view, project, retainedFromMs }: HistorySeriesSourceOptions) {
+  constructor({ view, project, alerts, retainedFromMs }: HistorySeriesSourceOptions) {
     this.#view = view;
     this.#project = project;
+    this.#alerts = alerts;
     this.#retainedFromMs = retainedFromMs;
   }
 
@@ -146,7 +165,9 @@ export class HistorySeriesSource implements SeriesSource {
   /** Throws `HistoryError` INCOMPLETE, as all that reads samples here. */
   select(selection: Selection, budget: Budget): readonly StoredSeries[] {
     const { afterMs, throughMs } = selection;
-    return this.#whole(afterMs, throughMs, () => this.#select(selection, budget));
+    const stored = this.#whole(afterMs, throughMs, () => this.#select(selection, budget));
+    const alerts = this.#alerts.select(selection, budget);
+    return alerts.length === 0 ? stored : [...stored, ...alerts];
   }
 
   #whole<T>(fromMs: number, toMs: number, read: () => T): T {
@@ -179,7 +200,8 @@ export class HistorySeriesSource implements SeriesSource {
     budget: Budget,
   ): readonly Labels[] {
     const { fromMs, toMs } = stretch;
-    return this.#whole(fromMs, toMs, () => this.#labelSets(matchers, stretch, budget));
+    const stored = this.#whole(fromMs, toMs, () => this.#labelSets(matchers, stretch, budget));
+    return [...stored, ...this.#alerts.labelSets(matchers, stretch, budget)];
   }
 
   #labelSets(

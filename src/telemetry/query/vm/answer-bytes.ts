@@ -7,7 +7,7 @@
 
 import { create, type MessageInitShape, toBinary, toJson } from '@bufbuild/protobuf';
 import { Refusal } from '../../../../streams/platform/refusal.ts';
-import { parseLabels } from '../../../../streams/telemetry/samples/series-key.ts';
+import { parseLabels } from '../../../../streams/telemetry/samples/batch.ts';
 import {
   ExpandedMonitoring_State,
   ListVMMonitoringResponseSchema,

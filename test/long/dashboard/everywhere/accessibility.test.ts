@@ -50,6 +50,7 @@ const OPENED: readonly {
 }[] = [
   { page: 'alertRule', query: '?view=replay' },
   { page: 'alertRule', button: 'Delete' },
+  { page: 'maintenanceWindows', button: 'Plan maintenance' },
   { page: 'home', button: 'Create project' },
   { page: 'incident', button: 'Snooze' },
   { page: 'members', button: 'Invite a member' },

@@ -80,10 +80,13 @@ export function incidentColumn(vms: ReadonlyMap<string, string>): Column<Deliver
     title: texts.deliveries.incident,
     width: 'grow',
     phone: 'second',
-    cell: ({ incidentName, ruleDisplayName, vmName }) => {
+    cell: ({ name, incidentName, incidentCount, ruleDisplayName, vmName }) => {
       if (incidentName === '') return <span class="weak">{texts.deliveries.test}</span>;
-      const place = vms.get(vmName) || idOf(vmName);
+      const isGroup = incidentCount > 1;
+      const count = texts.deliveries.several(incidentCount);
+      const place = isGroup ? count : vms.get(vmName) || idOf(vmName);
       const title = [ruleDisplayName, place].filter((part) => part !== '').join(', ');
+      if (isGroup) return <ResourceLink name={name}>{title}</ResourceLink>;
       return <a href={`/${incidentName}`}>{title || idOf(incidentName)}</a>;
     },
   };

@@ -8,6 +8,7 @@ import { StateBadge } from '../../../components/badges.tsx';
 import { Fact } from '../../../components/fact.tsx';
 import { NoticeBox } from '../../../components/notice-box.tsx';
 import { ResourceLink } from '../../../components/resource-link.tsx';
+import { RunbookBox } from '../../../components/runbook-box.tsx';
 import { Age, ageText, msOf, Time } from '../../../components/time.tsx';
 import { nowMs } from '../../../data/clock.ts';
 import { idOf } from '../../../data/names.ts';
@@ -38,6 +39,9 @@ export interface IncidentFactsProps {
 export function IncidentFacts(props: IncidentFactsProps): VNode {
   const { incident, unit } = props;
   const value = valueText(incident, unit, format.value);
+  const labels = Object.entries(incident.ruleLabels)
+    .map(([name, text]) => `${name}=${text}`)
+    .join(', ');
   return (
     <section class="incident-facts" aria-label={titleOf(incident)}>
       <p class="incident-badges">
@@ -53,9 +57,11 @@ export function IncidentFacts(props: IncidentFactsProps): VNode {
         <strong>{value ?? <span class="weak">{common.noReading}</span>}</strong>{' '}
         <span class="weak">{conditionText(incident, unit, format.value)}</span>
       </p>
+      <RunbookBox runbook={incident} />
       <dl class="facts">
         <Fact title={texts.page.where}>
           <Where {...props} />
+          {incident.vmDatacenter !== '' && <span class="weak"> {incident.vmDatacenter}</span>}
         </Fact>
         <Fact title={texts.page.since}>
           <Since incident={incident} />
@@ -65,6 +71,7 @@ export function IncidentFacts(props: IncidentFactsProps): VNode {
           <ResourceLink name={incident.ruleName}>{titleOf(incident)}</ResourceLink>{' '}
           <span class="weak">{incident.metricId}</span>
         </Fact>
+        {labels !== '' && <Fact title={texts.page.labels}>{labels}</Fact>}
       </dl>
       <Cautions incident={incident} />
     </section>

@@ -3,7 +3,7 @@ import { useSignal } from '@preact/signals';
 import type { VNode } from 'preact';
 import { useId } from 'preact/hooks';
 import { Filters, SelectFilter } from '../../../components/filters.tsx';
-import { useRules, type Vm } from '../../../data/catalogue.ts';
+import { useRules, type Vm, vmsCalled } from '../../../data/catalogue.ts';
 import { idOf } from '../../../data/names.ts';
 import { names } from '../../../messages/en.ts';
 import { query, setQuery } from '../../../router/location.ts';
@@ -72,14 +72,11 @@ function VmFilter({ vms }: { readonly vms: readonly Vm[] }): VNode {
   const chosen = query.value.get('vm');
   const vm = vms.find(({ name }) => idOf(name) === chosen);
   const choose = (text: string): void => {
-    const found = vms.filter(
-      ({ name, displayName }) => displayName === text || idOf(name) === text,
-    );
-    const exact = found.length === 1 ? found[0] : found.find(({ name }) => idOf(name) === text);
+    const [found, another] = vmsCalled(vms, text);
     problem.value = undefined;
     if (text === '') setQuery({ vm: undefined });
-    else if (exact) setQuery({ vm: idOf(exact.name) });
-    else problem.value = found.length > 0 ? texts.list.several(text) : texts.list.noVm(text);
+    else if (found && !another) setQuery({ vm: idOf(found.name) });
+    else problem.value = found ? texts.list.several(text) : texts.list.noVm(text);
   };
   return (
     <label>

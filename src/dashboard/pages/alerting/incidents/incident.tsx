@@ -12,6 +12,7 @@ import { watchIncidents } from '../../../data/watch-incidents.ts';
 import { pageTitles } from '../../../layout/texts.ts';
 import type { PageProps } from '../../page.ts';
 import { useTitle } from '../../title.ts';
+import { IncidentMaintenance } from '../maintenance/maintenance-mark.tsx';
 import { IncidentActs } from './incident-acts.tsx';
 import { IncidentDeliveries } from './incident-deliveries.tsx';
 import { IncidentFacts } from './incident-facts.tsx';
@@ -25,7 +26,7 @@ import {
 } from './incident-path.ts';
 import { IncidentStory } from './incident-story.tsx';
 import { IncidentTimeline } from './incident-timeline.tsx';
-import { placeOf, titleOf } from './incident-words.ts';
+import { isOpen, placeOf, titleOf } from './incident-words.ts';
 
 /** The watch brings what changes; this finds what it could not. */
 const POLL_SECONDS = 60;
@@ -88,6 +89,7 @@ interface IncidentProps {
 
 function Incident(props: IncidentProps): VNode {
   const { projectName, explanation, incident, vmNames, onSaved } = props;
+  const { ruleName, vmName } = incident;
   const transitions = useTransitions(projectName, incident);
   const stored = useStored(incident);
   const recorded = transitions.state.value.value ?? [];
@@ -98,6 +100,7 @@ function Incident(props: IncidentProps): VNode {
   return (
     <div class="incident">
       <IncidentFacts incident={incident} unit={unit} vmNames={vmNames} people={people} />
+      {isOpen(incident) && <IncidentMaintenance {...{ projectName, ruleName, vmName }} />}
       <IncidentActs
         incident={incident}
         onSaved={(saved) => {
@@ -113,9 +116,7 @@ function Incident(props: IncidentProps): VNode {
         stored={stored.isStored ? stored.loader : undefined}
         label={place}
       />
-      {incident.vmName !== '' && (
-        <IncidentHistory incident={incident} condition={explanation.condition} />
-      )}
+      {vmName !== '' && <IncidentHistory incident={incident} condition={explanation.condition} />}
       <IncidentDeliveries projectName={projectName} incidentName={incident.name} />
       <IncidentTimeline incident={incident} people={people} />
     </div>

@@ -11,6 +11,7 @@ import { type Column, Table } from '../../../components/table.tsx';
 import { Age, msOf } from '../../../components/time.tsx';
 import { unitOf, useMetrics, useVms, vmNamesOf } from '../../../data/catalogue.ts';
 import { nowMs } from '../../../data/clock.ts';
+import { usePeopleNames } from '../../../data/people-names.ts';
 import { format } from '../../../data/preferences.ts';
 import { mayDo } from '../../../data/projects.ts';
 import type { Incident } from '../../../data/watch.ts';
@@ -30,7 +31,6 @@ import {
   untilText,
   valueText,
 } from './incident-words.ts';
-import { usePeopleNames } from './people-names.ts';
 import { SeveralActs } from './several-acts.tsx';
 import { useIncidents } from './use-incidents.ts';
 

@@ -20,7 +20,7 @@ export interface IncidentsOnPage {
   /** Incidents that belong into the list and wait. */
   readonly waiting: ReadonlySignal<number>;
   readonly status: ReadonlySignal<'live' | 'connecting'>;
-  /** Loads the list anew, with those that wait. */
+  /** Loads the list again, with those that wait. */
   show(): void;
   /** Takes what an answer says of some of them. */
   change(incidents: readonly Incident[]): void;

@@ -9,7 +9,7 @@ import { type Rule, unitOf, useDestinationTitles } from '../../../data/catalogue
 import type { Draft } from '../../../data/draft.ts';
 import { isUnsettled, useMutation, useSaved } from '../../../data/mutation.ts';
 import { idOf } from '../../../data/names.ts';
-import { usePeopleNames } from '../incidents/people-names.ts';
+import { usePeopleNames } from '../../../data/people-names.ts';
 import { isStale, type SavedRule, useStale } from './rule-acts.tsx';
 import { RuleConflict } from './rule-conflict.tsx';
 import { RuleEditor, type SaveRule } from './rule-editor.tsx';

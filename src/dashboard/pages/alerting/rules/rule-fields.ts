@@ -28,6 +28,8 @@ export interface RuleFields {
   readonly recoverySeconds: string;
   /** `name=value`, a line each. */
   readonly labels: string;
+  readonly runbookText: string;
+  readonly runbookUrl: string;
 }
 
 export type RuleField = keyof RuleFields;
@@ -46,7 +48,7 @@ export const blankRule: RuleFields = {
   ...{ displayName: '', metricId: '', operator: 'GREATER_THAN', threshold: '' },
   ...{ sustainedSeconds: '5 min', severity: 'WARNING', allVms: true, vmNames: [], enabled: true },
   ...{ repeatIntervalSeconds: '', destinationNames: [], recoveryThreshold: '' },
-  ...{ recoverySeconds: '', labels: '' },
+  ...{ recoverySeconds: '', labels: '', runbookText: '', runbookUrl: '' },
 };
 
 /** What the form of a saved rule, or of a template, begins with. `unit` is that of its metric. */
@@ -69,6 +71,8 @@ export function fieldsOf(spec: RuleSpec, unit: string): RuleFields {
     labels: Object.entries(spec.labels)
       .map(([name, value]) => `${name}=${value}`)
       .join('\n'),
+    runbookText: spec.runbookText,
+    runbookUrl: spec.runbookUrl,
   };
 }
 
@@ -93,7 +97,7 @@ export function specOf(fields: RuleFields, unit: string): RuleSpec | undefined {
     destinationNames: [...fields.destinationNames],
     ...(recoveryThreshold !== undefined && { recoveryThreshold }),
     ...(recoverySeconds !== undefined && { recoverySeconds }),
-    labels,
+    ...{ labels, runbookText: fields.runbookText.trim(), runbookUrl: fields.runbookUrl.trim() },
   };
 }
 
@@ -147,6 +151,7 @@ export const ruleFields: readonly RuleField[] = [
     'sustainedSeconds',
   ] as const),
   ...(['recoveryThreshold', 'recoverySeconds', 'allVms', 'vmNames', 'labels'] as const),
+  ...(['runbookText', 'runbookUrl'] as const),
   ...(['destinationNames', 'repeatIntervalSeconds', 'enabled'] as const),
 ];
 
@@ -167,6 +172,7 @@ function meaningOf(fields: RuleFields, unit: string): Record<RuleField, string> 
     vmNames: fields.allVms ? '' : fields.vmNames.toSorted().join(' '),
     destinationNames: fields.destinationNames.toSorted().join(' '),
     labels: labels ? JSON.stringify(Object.entries(labels).toSorted()) : fields.labels,
+    ...{ runbookText: fields.runbookText.trim(), runbookUrl: fields.runbookUrl.trim() },
     enabled: String(fields.enabled),
   };
 }

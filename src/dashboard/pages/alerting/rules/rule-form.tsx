@@ -63,6 +63,7 @@ export function RuleForm(props: RuleFormProps): VNode {
         rows={2}
         onInput={(labels) => onChange({ labels })}
       />
+      <Runbook {...props} />
       {isNew && (
         <CheckField
           label={texts.form.enabled}
@@ -114,6 +115,26 @@ function Condition({ fields, onChange, problems, choices: { metrics } }: RuleFor
         onInput={(sustainedSeconds) => onChange({ sustainedSeconds })}
       />
     </>
+  );
+}
+
+function Runbook({ fields, onChange, problems }: RuleFormProps): VNode {
+  return (
+    <FieldGroup legend={texts.form.runbook} help={texts.form.runbookHelp}>
+      <TextField
+        label={texts.form.runbookText}
+        value={fields.runbookText}
+        problem={problems.runbookText}
+        rows={3}
+        onInput={(runbookText) => onChange({ runbookText })}
+      />
+      <TextField
+        label={texts.form.runbookUrl}
+        value={fields.runbookUrl}
+        problem={problems.runbookUrl}
+        onInput={(runbookUrl) => onChange({ runbookUrl })}
+      />
+    </FieldGroup>
   );
 }
 

@@ -1,6 +1,7 @@
 /** A rule to be read: every field of its form, with the limitation of its metric. */
 import { type ComponentChildren, Fragment, type VNode } from 'preact';
 import { DestinationLink } from '../../../components/destination-link.tsx';
+import { OutsideLink } from '../../../components/runbook-box.tsx';
 import { unitOf, useDestinationTitles } from '../../../data/catalogue.ts';
 import { format } from '../../../data/preferences.ts';
 import { mayDo } from '../../../data/projects.ts';
@@ -38,6 +39,12 @@ export function RuleSettings({ spec, choices }: RuleSettingsProps): VNode {
           <DestinationLink name={name} titles={destinations} />
         </Fragment>
       ));
+    }
+    if (field === 'runbookUrl' && spec.runbookUrl !== '') {
+      return <OutsideLink url={spec.runbookUrl} />;
+    }
+    if (field === 'runbookText') {
+      return <span class="runbook-text">{fieldWords(field, fields, { vms, destinations })}</span>;
     }
     return fieldWords(field, fields, { vms, destinations });
   };

@@ -39,6 +39,8 @@ export const fieldTitles: Readonly<Record<RuleField, string>> = {
   recoveryThreshold: texts.form.recoveryThreshold,
   recoverySeconds: texts.form.recoverySeconds,
   labels: texts.form.labels,
+  runbookText: texts.form.runbook,
+  runbookUrl: texts.form.runbookUrl,
 };
 
 /** Names that a rule itself does not carry. */

@@ -20,6 +20,7 @@ import { formatCount } from '../../../messages/format.ts';
 import { pathOf } from '../../../router/match.ts';
 import type { PageProps } from '../../page.ts';
 import { useTitle } from '../../title.ts';
+import { RuleMaintenance } from '../maintenance/maintenance-mark.tsx';
 import { RuleActs, type SavedRule } from './rule-acts.tsx';
 import { type EditDraft, RuleEdit } from './rule-edit.tsx';
 import { fieldsOf, type RuleSpec } from './rule-fields.ts';
@@ -80,6 +81,12 @@ function RulePage({ project, rule, spec, loader }: RulePageProps): VNode {
       <h1 class="long-name">{spec.displayName || idOf(rule.name)}</h1>
       <p>{conditionWords(spec, unit, format.value)}</p>
       <Sync rule={rule} />
+      <RuleMaintenance
+        projectName={`projects/${project}`}
+        ruleName={rule.name}
+        vmNames={spec.allVms ? undefined : spec.vmNames}
+        names={choices.vms}
+      />
       <Links project={project} rule={rule} />
       <RuleActs
         {...{ project, rule, spec }}

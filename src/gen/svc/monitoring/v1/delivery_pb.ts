@@ -12,7 +12,7 @@ import type { Message, UnknownEnum } from "@bufbuild/protobuf";
  * Describes the file svc/monitoring/v1/delivery.proto.
  */
 export const file_svc_monitoring_v1_delivery: GenFile = /*@__PURE__*/
-  fileDesc("CiBzdmMvbW9uaXRvcmluZy92MS9kZWxpdmVyeS5wcm90bxIRc3ZjLm1vbml0b3JpbmcudjEi3QoKCERlbGl2ZXJ5EgwKBG5hbWUYASABKAkSFQoNaW5jaWRlbnRfbmFtZRgCIAEoCRIYChBkZXN0aW5hdGlvbl9uYW1lGAMgASgJEjAKBWV2ZW50GAQgASgOMiEuc3ZjLm1vbml0b3JpbmcudjEuRGVsaXZlcnkuRXZlbnQSMAoFc3RhdGUYBSABKA4yIS5zdmMubW9uaXRvcmluZy52MS5EZWxpdmVyeS5TdGF0ZRIOCgZyZWFzb24YBiABKAkSNQoIYXR0ZW1wdHMYByADKAsyIy5zdmMubW9uaXRvcmluZy52MS5EZWxpdmVyeS5BdHRlbXB0Eh4KEW5leHRfYXR0ZW1wdF91bml4GAggASgDSACIAQESFAoMY3JlYXRlZF91bml4GAkgASgDEhEKCXJlY2lwaWVudBgKIAEoCRIvCgVzdGVwcxgLIAMoCzIgLnN2Yy5tb25pdG9yaW5nLnYxLkRlbGl2ZXJ5LlN0ZXASGQoRcnVsZV9kaXNwbGF5X25hbWUYDCABKAkSDwoHdm1fbmFtZRgNIAEoCRq/AQoHQXR0ZW1wdBISCgphdHRlbXB0X2lkGAEgASgJEhQKDHN0YXJ0ZWRfdW5peBgCIAEoAxIYCgtkdXJhdGlvbl9tcxgDIAEoA0gAiAEBEg8KB291dGNvbWUYBCABKAkSGAoLaHR0cF9zdGF0dXMYBSABKAVIAYgBARINCgVlcnJvchgGIAEoCRIWCg5hbnN3ZXJfZXhjZXJwdBgHIAEoCUIOCgxfZHVyYXRpb25fbXNCDgoMX2h0dHBfc3RhdHVzGuYCCgVDaGVjaxI1CgVjaGVjaxgBIAEoDjImLnN2Yy5tb25pdG9yaW5nLnYxLkRlbGl2ZXJ5LkNoZWNrLktpbmQSDQoFaG9sZHMYAiABKAgSDgoGcmVhc29uGAMgASgJIoYCCgRLaW5kEhQKEEtJTkRfVU5TUEVDSUZJRUQQABIWChJERVNUSU5BVElPTl9FWElTVFMQARIaChZERVNUSU5BVElPTl9OT1RfUEFVU0VEEAISFgoSUkVDSVBJRU5UX0VMSUdJQkxFEAMSEgoOSU5DSURFTlRfRklSRVMQBBISCg5OT1RfU1VQRVJTRURFRBAFEhgKFElOQ0lERU5UX05PVF9SRVRJUkVEEAYSDQoJVk1fRVhJU1RTEAcSDwoLUlVMRV9FWElTVFMQCBISCg5SVUxFX1VOQ0hBTkdFRBAJEhUKEURFU1RJTkFUSU9OX05BTUVEEAoSDwoLTk9UX1NOT09aRUQQCxqiAQoEU3RlcBISCgphdF91bml4X21zGAEgASgDEg0KBWV2ZW50GAIgASgJEhIKCmF0dGVtcHRfaWQYAyABKAkSMQoGY2hlY2tzGAQgAygLMiEuc3ZjLm1vbml0b3JpbmcudjEuRGVsaXZlcnkuQ2hlY2sSMAoFc3RhdGUYBSABKA4yIS5zdmMubW9uaXRvcmluZy52MS5EZWxpdmVyeS5TdGF0ZSJRCgVFdmVudBIVChFFVkVOVF9VTlNQRUNJRklFRBAAEgoKBkZJUklORxABEgwKCFJFUEVBVEVEEAISDQoJUkVDT1ZFUkVEEAMSCAoEVEVTVBAEIocBCgVTdGF0ZRIVChFTVEFURV9VTlNQRUNJRklFRBAAEgoKBlFVRVVFRBABEg4KClJFQ0hFQ0tJTkcQAhILCgdTRU5ESU5HEAMSCwoHV0FJVElORxAEEggKBFNFTlQQBRIOCgpTVVBQUkVTU0VEEAYSCwoHRVhQSVJFRBAHEgoKBkZBSUxFRBAIQhQKEl9uZXh0X2F0dGVtcHRfdW5peCKbAgoVTGlzdERlbGl2ZXJpZXNSZXF1ZXN0EhQKDHByb2plY3RfbmFtZRgBIAEoCRIVCg1pbmNpZGVudF9uYW1lGAIgASgJEhEKCXBhZ2Vfc2l6ZRgDIAEoBRISCgpwYWdlX3Rva2VuGAQgASgJEhgKEGRlc3RpbmF0aW9uX25hbWUYBSABKAkSMQoGc3RhdGVzGAYgAygOMiEuc3ZjLm1vbml0b3JpbmcudjEuRGVsaXZlcnkuU3RhdGUSMQoGZXZlbnRzGAcgAygOMiEuc3ZjLm1vbml0b3JpbmcudjEuRGVsaXZlcnkuRXZlbnQSFwoPc3RhcnRfdGltZV91bml4GAggASgDEhUKDWVuZF90aW1lX3VuaXgYCSABKAMiYgoWTGlzdERlbGl2ZXJpZXNSZXNwb25zZRIvCgpkZWxpdmVyaWVzGAEgAygLMhsuc3ZjLm1vbml0b3JpbmcudjEuRGVsaXZlcnkSFwoPbmV4dF9wYWdlX3Rva2VuGAIgASgJIiIKEkdldERlbGl2ZXJ5UmVxdWVzdBIMCgRuYW1lGAEgASgJYgZwcm90bzM");
+  fileDesc("CiBzdmMvbW9uaXRvcmluZy92MS9kZWxpdmVyeS5wcm90bxIRc3ZjLm1vbml0b3JpbmcudjEilgwKCERlbGl2ZXJ5EgwKBG5hbWUYASABKAkSFQoNaW5jaWRlbnRfbmFtZRgCIAEoCRIYChBkZXN0aW5hdGlvbl9uYW1lGAMgASgJEjAKBWV2ZW50GAQgASgOMiEuc3ZjLm1vbml0b3JpbmcudjEuRGVsaXZlcnkuRXZlbnQSMAoFc3RhdGUYBSABKA4yIS5zdmMubW9uaXRvcmluZy52MS5EZWxpdmVyeS5TdGF0ZRIOCgZyZWFzb24YBiABKAkSNQoIYXR0ZW1wdHMYByADKAsyIy5zdmMubW9uaXRvcmluZy52MS5EZWxpdmVyeS5BdHRlbXB0Eh4KEW5leHRfYXR0ZW1wdF91bml4GAggASgDSACIAQESFAoMY3JlYXRlZF91bml4GAkgASgDEhEKCXJlY2lwaWVudBgKIAEoCRIvCgVzdGVwcxgLIAMoCzIgLnN2Yy5tb25pdG9yaW5nLnYxLkRlbGl2ZXJ5LlN0ZXASGQoRcnVsZV9kaXNwbGF5X25hbWUYDCABKAkSDwoHdm1fbmFtZRgNIAEoCRIzCgdtZW1iZXJzGA4gAygLMiIuc3ZjLm1vbml0b3JpbmcudjEuRGVsaXZlcnkuTWVtYmVyEhYKDmluY2lkZW50X2NvdW50GA8gASgFEiAKGGRlc3RpbmF0aW9uX2Rpc3BsYXlfbmFtZRgQIAEoCRq/AQoHQXR0ZW1wdBISCgphdHRlbXB0X2lkGAEgASgJEhQKDHN0YXJ0ZWRfdW5peBgCIAEoAxIYCgtkdXJhdGlvbl9tcxgDIAEoA0gAiAEBEg8KB291dGNvbWUYBCABKAkSGAoLaHR0cF9zdGF0dXMYBSABKAVIAYgBARINCgVlcnJvchgGIAEoCRIWCg5hbnN3ZXJfZXhjZXJwdBgHIAEoCUIOCgxfZHVyYXRpb25fbXNCDgoMX2h0dHBfc3RhdHVzGuYCCgVDaGVjaxI1CgVjaGVjaxgBIAEoDjImLnN2Yy5tb25pdG9yaW5nLnYxLkRlbGl2ZXJ5LkNoZWNrLktpbmQSDQoFaG9sZHMYAiABKAgSDgoGcmVhc29uGAMgASgJIoYCCgRLaW5kEhQKEEtJTkRfVU5TUEVDSUZJRUQQABIWChJERVNUSU5BVElPTl9FWElTVFMQARIaChZERVNUSU5BVElPTl9OT1RfUEFVU0VEEAISFgoSUkVDSVBJRU5UX0VMSUdJQkxFEAMSEgoOSU5DSURFTlRfRklSRVMQBBISCg5OT1RfU1VQRVJTRURFRBAFEhgKFElOQ0lERU5UX05PVF9SRVRJUkVEEAYSDQoJVk1fRVhJU1RTEAcSDwoLUlVMRV9FWElTVFMQCBISCg5SVUxFX1VOQ0hBTkdFRBAJEhUKEURFU1RJTkFUSU9OX05BTUVEEAoSDwoLTk9UX1NOT09aRUQQCxqiAQoEU3RlcBISCgphdF91bml4X21zGAEgASgDEg0KBWV2ZW50GAIgASgJEhIKCmF0dGVtcHRfaWQYAyABKAkSMQoGY2hlY2tzGAQgAygLMiEuc3ZjLm1vbml0b3JpbmcudjEuRGVsaXZlcnkuQ2hlY2sSMAoFc3RhdGUYBSABKA4yIS5zdmMubW9uaXRvcmluZy52MS5EZWxpdmVyeS5TdGF0ZRpICgZNZW1iZXISFQoNaW5jaWRlbnRfbmFtZRgBIAEoCRIPCgd2bV9uYW1lGAIgASgJEhYKDmRyb3BwZWRfcmVhc29uGAMgASgJIlEKBUV2ZW50EhUKEUVWRU5UX1VOU1BFQ0lGSUVEEAASCgoGRklSSU5HEAESDAoIUkVQRUFURUQQAhINCglSRUNPVkVSRUQQAxIICgRURVNUEAQihwEKBVN0YXRlEhUKEVNUQVRFX1VOU1BFQ0lGSUVEEAASCgoGUVVFVUVEEAESDgoKUkVDSEVDS0lORxACEgsKB1NFTkRJTkcQAxILCgdXQUlUSU5HEAQSCAoEU0VOVBAFEg4KClNVUFBSRVNTRUQQBhILCgdFWFBJUkVEEAcSCgoGRkFJTEVEEAhCFAoSX25leHRfYXR0ZW1wdF91bml4IpsCChVMaXN0RGVsaXZlcmllc1JlcXVlc3QSFAoMcHJvamVjdF9uYW1lGAEgASgJEhUKDWluY2lkZW50X25hbWUYAiABKAkSEQoJcGFnZV9zaXplGAMgASgFEhIKCnBhZ2VfdG9rZW4YBCABKAkSGAoQZGVzdGluYXRpb25fbmFtZRgFIAEoCRIxCgZzdGF0ZXMYBiADKA4yIS5zdmMubW9uaXRvcmluZy52MS5EZWxpdmVyeS5TdGF0ZRIxCgZldmVudHMYByADKA4yIS5zdmMubW9uaXRvcmluZy52MS5EZWxpdmVyeS5FdmVudBIXCg9zdGFydF90aW1lX3VuaXgYCCABKAMSFQoNZW5kX3RpbWVfdW5peBgJIAEoAyJiChZMaXN0RGVsaXZlcmllc1Jlc3BvbnNlEi8KCmRlbGl2ZXJpZXMYASADKAsyGy5zdmMubW9uaXRvcmluZy52MS5EZWxpdmVyeRIXCg9uZXh0X3BhZ2VfdG9rZW4YAiABKAkiIgoSR2V0RGVsaXZlcnlSZXF1ZXN0EgwKBG5hbWUYASABKAliBnByb3RvMw");
 
 /**
  * @generated from message svc.monitoring.v1.Delivery
@@ -26,7 +26,7 @@ export type Delivery = Message<"svc.monitoring.v1.Delivery"> & {
   name: string;
 
   /**
-   * Empty for a test.
+   * Empty for a test. Of several incidents the first.
    *
    * @generated from field: string incident_name = 2;
    */
@@ -85,7 +85,7 @@ export type Delivery = Message<"svc.monitoring.v1.Delivery"> & {
 
   /**
    * Of its incident, as that recorded them. Empty for a test; the VM also for a condition of a whole
-   * data center.
+   * data center, and for several incidents.
    *
    * @generated from field: string rule_display_name = 12;
    */
@@ -95,6 +95,28 @@ export type Delivery = Message<"svc.monitoring.v1.Delivery"> & {
    * @generated from field: string vm_name = 13;
    */
   vmName: string;
+
+  /**
+   * Incidents that share the message, in the order in which they joined; those that were dropped too.
+   * Empty for a test, and where nothing waits for others. Only in GetDelivery.
+   *
+   * @generated from field: repeated svc.monitoring.v1.Delivery.Member members = 14;
+   */
+  members: Delivery_Member[];
+
+  /**
+   * Number of incidents; 0 = a test.
+   *
+   * @generated from field: int32 incident_count = 15;
+   */
+  incidentCount: number;
+
+  /**
+   * Of its destination, also when that was deleted.
+   *
+   * @generated from field: string destination_display_name = 16;
+   */
+  destinationDisplayName: string;
 };
 
 /**
@@ -109,7 +131,7 @@ export type DeliveryJson = {
   name?: string;
 
   /**
-   * Empty for a test.
+   * Empty for a test. Of several incidents the first.
    *
    * @generated from field: string incident_name = 2;
    */
@@ -168,7 +190,7 @@ export type DeliveryJson = {
 
   /**
    * Of its incident, as that recorded them. Empty for a test; the VM also for a condition of a whole
-   * data center.
+   * data center, and for several incidents.
    *
    * @generated from field: string rule_display_name = 12;
    */
@@ -178,6 +200,28 @@ export type DeliveryJson = {
    * @generated from field: string vm_name = 13;
    */
   vmName?: string;
+
+  /**
+   * Incidents that share the message, in the order in which they joined; those that were dropped too.
+   * Empty for a test, and where nothing waits for others. Only in GetDelivery.
+   *
+   * @generated from field: repeated svc.monitoring.v1.Delivery.Member members = 14;
+   */
+  members?: Delivery_MemberJson[];
+
+  /**
+   * Number of incidents; 0 = a test.
+   *
+   * @generated from field: int32 incident_count = 15;
+   */
+  incidentCount?: number;
+
+  /**
+   * Of its destination, also when that was deleted.
+   *
+   * @generated from field: string destination_display_name = 16;
+   */
+  destinationDisplayName?: string;
 };
 
 /**
@@ -537,6 +581,65 @@ export type Delivery_StepJson = {
  */
 export const Delivery_StepSchema: GenMessage<Delivery_Step, {jsonType: Delivery_StepJson}> = /*@__PURE__*/
   messageDesc(file_svc_monitoring_v1_delivery, 0, 2);
+
+/**
+ * An incident of the message.
+ *
+ * @generated from message svc.monitoring.v1.Delivery.Member
+ */
+export type Delivery_Member = Message<"svc.monitoring.v1.Delivery.Member"> & {
+  /**
+   * @generated from field: string incident_name = 1;
+   */
+  incidentName: string;
+
+  /**
+   * Empty for a condition of a whole data center.
+   *
+   * @generated from field: string vm_name = 2;
+   */
+  vmName: string;
+
+  /**
+   * Why the message does not name it, e.g. `SNOOZED`; empty = it does.
+   *
+   * @generated from field: string dropped_reason = 3;
+   */
+  droppedReason: string;
+};
+
+/**
+ * An incident of the message.
+ *
+ * @generated from message svc.monitoring.v1.Delivery.Member
+ */
+export type Delivery_MemberJson = {
+  /**
+   * @generated from field: string incident_name = 1;
+   */
+  incidentName?: string;
+
+  /**
+   * Empty for a condition of a whole data center.
+   *
+   * @generated from field: string vm_name = 2;
+   */
+  vmName?: string;
+
+  /**
+   * Why the message does not name it, e.g. `SNOOZED`; empty = it does.
+   *
+   * @generated from field: string dropped_reason = 3;
+   */
+  droppedReason?: string;
+};
+
+/**
+ * Describes the message svc.monitoring.v1.Delivery.Member.
+ * Use `create(Delivery_MemberSchema)` to create a new message.
+ */
+export const Delivery_MemberSchema: GenMessage<Delivery_Member, {jsonType: Delivery_MemberJson}> = /*@__PURE__*/
+  messageDesc(file_svc_monitoring_v1_delivery, 0, 3);
 
 /**
  * @generated from enum svc.monitoring.v1.Delivery.Event

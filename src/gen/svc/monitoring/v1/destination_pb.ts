@@ -14,7 +14,7 @@ import type { Message, UnknownEnum } from "@bufbuild/protobuf";
  * Describes the file svc/monitoring/v1/destination.proto.
  */
 export const file_svc_monitoring_v1_destination: GenFile = /*@__PURE__*/
-  fileDesc("CiNzdmMvbW9uaXRvcmluZy92MS9kZXN0aW5hdGlvbi5wcm90bxIRc3ZjLm1vbml0b3JpbmcudjEiHAoNV2ViaG9va1RhcmdldBILCgN1cmwYASABKAkiGgoLU2xhY2tUYXJnZXQSCwoDdXJsGAEgASgJIhoKC1RlYW1zVGFyZ2V0EgsKA3VybBgBIAEoCSIcCg1EaXNjb3JkVGFyZ2V0EgsKA3VybBgBIAEoCSJECgtFbWFpbFRhcmdldBI1CgpyZWNpcGllbnRzGAEgAygLMiEuc3ZjLm1vbml0b3JpbmcudjEuRW1haWxSZWNpcGllbnQigQIKDkVtYWlsUmVjaXBpZW50Eg8KB2FkZHJlc3MYASABKAkSNgoFc3RhdGUYAiABKA4yJy5zdmMubW9uaXRvcmluZy52MS5FbWFpbFJlY2lwaWVudC5TdGF0ZRIRCglpc19tZW1iZXIYAyABKAgSGgoNdmVyaWZpZWRfdW5peBgEIAEoA0gAiAEBImUKBVN0YXRlEhUKEVNUQVRFX1VOU1BFQ0lGSUVEEAASCwoHSU5WSVRFRBABEgwKCFZFUklGSUVEEAISEAoMVU5TVUJTQ1JJQkVEEAMSCwoHQk9VTkNFRBAEEgsKB1JFTU9WRUQQBUIQCg5fdmVyaWZpZWRfdW5peCK9BQoLRGVzdGluYXRpb24SDAoEbmFtZRgBIAEoCRIUCgxkaXNwbGF5X25hbWUYAiABKAkSMwoHd2ViaG9vaxgDIAEoCzIgLnN2Yy5tb25pdG9yaW5nLnYxLldlYmhvb2tUYXJnZXRIABIvCgVlbWFpbBgKIAEoCzIeLnN2Yy5tb25pdG9yaW5nLnYxLkVtYWlsVGFyZ2V0SAASLwoFc2xhY2sYCyABKAsyHi5zdmMubW9uaXRvcmluZy52MS5TbGFja1RhcmdldEgAEi8KBXRlYW1zGAwgASgLMh4uc3ZjLm1vbml0b3JpbmcudjEuVGVhbXNUYXJnZXRIABIzCgdkaXNjb3JkGA0gASgLMiAuc3ZjLm1vbml0b3JpbmcudjEuRGlzY29yZFRhcmdldEgAEjMKBXN0YXRlGAQgASgOMiQuc3ZjLm1vbml0b3JpbmcudjEuRGVzdGluYXRpb24uU3RhdGUSFQoNcGF1c2VkX3JlYXNvbhgFIAEoCRIMCgRob3N0GAYgASgJEhEKCWxhc3RfZm91chgHIAEoCRIUCgxjcmVhdGVkX3VuaXgYCCABKAMSFAoMdXBkYXRlZF91bml4GAkgASgDEiUKGHNlY3JldF9vdmVybGFwX2VuZHNfdW5peBgOIAEoA0gBiAEBEh8KEmZhaWxpbmdfc2luY2VfdW5peBgPIAEoA0gCiAEBEjYKDWxhc3RfZGVsaXZlcnkYECABKAsyHy5zdmMubW9uaXRvcmluZy52MS5MYXN0RGVsaXZlcnkiNgoFU3RhdGUSFQoRU1RBVEVfVU5TUEVDSUZJRUQQABIKCgZBQ1RJVkUQARIKCgZQQVVTRUQQAkIICgZ0YXJnZXRCGwoZX3NlY3JldF9vdmVybGFwX2VuZHNfdW5peEIVChNfZmFpbGluZ19zaW5jZV91bml4IqMBCgxMYXN0RGVsaXZlcnkSDAoEbmFtZRgBIAEoCRIwCgVzdGF0ZRgCIAEoDjIhLnN2Yy5tb25pdG9yaW5nLnYxLkRlbGl2ZXJ5LlN0YXRlEhQKDGNyZWF0ZWRfdW5peBgDIAEoAxIbCg5hdHRlbXB0ZWRfdW5peBgEIAEoA0gAiAEBEg0KBWVycm9yGAUgASgJQhEKD19hdHRlbXB0ZWRfdW5peCJ5ChhDcmVhdGVEZXN0aW5hdGlvblJlcXVlc3QSFAoMcHJvamVjdF9uYW1lGAEgASgJEhIKCnJlcXVlc3RfaWQYAiABKAkSMwoLZGVzdGluYXRpb24YAyABKAsyHi5zdmMubW9uaXRvcmluZy52MS5EZXN0aW5hdGlvbiKCAQoZQ3JlYXRlRGVzdGluYXRpb25SZXNwb25zZRIzCgtkZXN0aW5hdGlvbhgBIAEoCzIeLnN2Yy5tb25pdG9yaW5nLnYxLkRlc3RpbmF0aW9uEhYKDndlYmhvb2tfc2VjcmV0GAIgASgJEhgKEHNlY3JldF9hdmFpbGFibGUYAyABKAgiJQoVR2V0RGVzdGluYXRpb25SZXF1ZXN0EgwKBG5hbWUYASABKAkiVgoXTGlzdERlc3RpbmF0aW9uc1JlcXVlc3QSFAoMcHJvamVjdF9uYW1lGAEgASgJEhEKCXBhZ2Vfc2l6ZRgCIAEoBRISCgpwYWdlX3Rva2VuGAMgASgJImkKGExpc3REZXN0aW5hdGlvbnNSZXNwb25zZRI0CgxkZXN0aW5hdGlvbnMYASADKAsyHi5zdmMubW9uaXRvcmluZy52MS5EZXN0aW5hdGlvbhIXCg9uZXh0X3BhZ2VfdG9rZW4YAiABKAkiPAoYRGVsZXRlRGVzdGluYXRpb25SZXF1ZXN0EgwKBG5hbWUYASABKAkSEgoKcmVxdWVzdF9pZBgCIAEoCSIbChlEZWxldGVEZXN0aW5hdGlvblJlc3BvbnNlItkCChhVcGRhdGVEZXN0aW5hdGlvblJlcXVlc3QSDAoEbmFtZRgBIAEoCRISCgpyZXF1ZXN0X2lkGAIgASgJEhQKDGRpc3BsYXlfbmFtZRgDIAEoCRIzCgd3ZWJob29rGAQgASgLMiAuc3ZjLm1vbml0b3JpbmcudjEuV2ViaG9va1RhcmdldEgAEi8KBWVtYWlsGAUgASgLMh4uc3ZjLm1vbml0b3JpbmcudjEuRW1haWxUYXJnZXRIABIvCgVzbGFjaxgGIAEoCzIeLnN2Yy5tb25pdG9yaW5nLnYxLlNsYWNrVGFyZ2V0SAASLwoFdGVhbXMYByABKAsyHi5zdmMubW9uaXRvcmluZy52MS5UZWFtc1RhcmdldEgAEjMKB2Rpc2NvcmQYCCABKAsyIC5zdmMubW9uaXRvcmluZy52MS5EaXNjb3JkVGFyZ2V0SABCCAoGdGFyZ2V0IjwKGFZlcmlmeURlc3RpbmF0aW9uUmVxdWVzdBIMCgRuYW1lGAEgASgJEhIKCnJlcXVlc3RfaWQYAiABKAkicwoZVmVyaWZ5RGVzdGluYXRpb25SZXNwb25zZRIzCgtkZXN0aW5hdGlvbhgBIAEoCzIeLnN2Yy5tb25pdG9yaW5nLnYxLkRlc3RpbmF0aW9uEg0KBW1haWxzGAIgASgFEhIKCm5vdF9tYWlsZWQYAyABKAUiPwobU2VuZFRlc3ROb3RpZmljYXRpb25SZXF1ZXN0EgwKBG5hbWUYASABKAkSEgoKcmVxdWVzdF9pZBgCIAEoCSI2ChxTZW5kVGVzdE5vdGlmaWNhdGlvblJlc3BvbnNlEhYKDmRlbGl2ZXJ5X25hbWVzGAEgAygJIksKF1BhdXNlRGVzdGluYXRpb25SZXF1ZXN0EgwKBG5hbWUYASABKAkSEgoKcmVxdWVzdF9pZBgCIAEoCRIOCgZyZWFzb24YAyABKAkiPAoYUmVzdW1lRGVzdGluYXRpb25SZXF1ZXN0EgwKBG5hbWUYASABKAkSEgoKcmVxdWVzdF9pZBgCIAEoCSJXChpSb3RhdGVXZWJob29rU2VjcmV0UmVxdWVzdBIMCgRuYW1lGAEgASgJEhIKCnJlcXVlc3RfaWQYAiABKAkSFwoPb3ZlcmxhcF9zZWNvbmRzGAMgASgFIoQBChtSb3RhdGVXZWJob29rU2VjcmV0UmVzcG9uc2USMwoLZGVzdGluYXRpb24YASABKAsyHi5zdmMubW9uaXRvcmluZy52MS5EZXN0aW5hdGlvbhIWCg53ZWJob29rX3NlY3JldBgCIAEoCRIYChBzZWNyZXRfYXZhaWxhYmxlGAMgASgIYgZwcm90bzM", [file_svc_monitoring_v1_delivery]);
+  fileDesc("CiNzdmMvbW9uaXRvcmluZy92MS9kZXN0aW5hdGlvbi5wcm90bxIRc3ZjLm1vbml0b3JpbmcudjEiHAoNV2ViaG9va1RhcmdldBILCgN1cmwYASABKAkiGgoLU2xhY2tUYXJnZXQSCwoDdXJsGAEgASgJIhoKC1RlYW1zVGFyZ2V0EgsKA3VybBgBIAEoCSIcCg1EaXNjb3JkVGFyZ2V0EgsKA3VybBgBIAEoCSJECgtFbWFpbFRhcmdldBI1CgpyZWNpcGllbnRzGAEgAygLMiEuc3ZjLm1vbml0b3JpbmcudjEuRW1haWxSZWNpcGllbnQigQIKDkVtYWlsUmVjaXBpZW50Eg8KB2FkZHJlc3MYASABKAkSNgoFc3RhdGUYAiABKA4yJy5zdmMubW9uaXRvcmluZy52MS5FbWFpbFJlY2lwaWVudC5TdGF0ZRIRCglpc19tZW1iZXIYAyABKAgSGgoNdmVyaWZpZWRfdW5peBgEIAEoA0gAiAEBImUKBVN0YXRlEhUKEVNUQVRFX1VOU1BFQ0lGSUVEEAASCwoHSU5WSVRFRBABEgwKCFZFUklGSUVEEAISEAoMVU5TVUJTQ1JJQkVEEAMSCwoHQk9VTkNFRBAEEgsKB1JFTU9WRUQQBUIQCg5fdmVyaWZpZWRfdW5peCKnBgoLRGVzdGluYXRpb24SDAoEbmFtZRgBIAEoCRIUCgxkaXNwbGF5X25hbWUYAiABKAkSMwoHd2ViaG9vaxgDIAEoCzIgLnN2Yy5tb25pdG9yaW5nLnYxLldlYmhvb2tUYXJnZXRIABIvCgVlbWFpbBgKIAEoCzIeLnN2Yy5tb25pdG9yaW5nLnYxLkVtYWlsVGFyZ2V0SAASLwoFc2xhY2sYCyABKAsyHi5zdmMubW9uaXRvcmluZy52MS5TbGFja1RhcmdldEgAEi8KBXRlYW1zGAwgASgLMh4uc3ZjLm1vbml0b3JpbmcudjEuVGVhbXNUYXJnZXRIABIzCgdkaXNjb3JkGA0gASgLMiAuc3ZjLm1vbml0b3JpbmcudjEuRGlzY29yZFRhcmdldEgAEjMKBXN0YXRlGAQgASgOMiQuc3ZjLm1vbml0b3JpbmcudjEuRGVzdGluYXRpb24uU3RhdGUSFQoNcGF1c2VkX3JlYXNvbhgFIAEoCRIMCgRob3N0GAYgASgJEhEKCWxhc3RfZm91chgHIAEoCRIUCgxjcmVhdGVkX3VuaXgYCCABKAMSFAoMdXBkYXRlZF91bml4GAkgASgDEiUKGHNlY3JldF9vdmVybGFwX2VuZHNfdW5peBgOIAEoA0gBiAEBEh8KEmZhaWxpbmdfc2luY2VfdW5peBgPIAEoA0gCiAEBEjYKDWxhc3RfZGVsaXZlcnkYECABKAsyHy5zdmMubW9uaXRvcmluZy52MS5MYXN0RGVsaXZlcnkSHwoSZ3JvdXBfd2FpdF9zZWNvbmRzGBEgASgFSAOIAQESMAoKbGFzdF9lcnJvchgSIAEoCzIcLnN2Yy5tb25pdG9yaW5nLnYxLkxhc3RFcnJvciI2CgVTdGF0ZRIVChFTVEFURV9VTlNQRUNJRklFRBAAEgoKBkFDVElWRRABEgoKBlBBVVNFRBACQggKBnRhcmdldEIbChlfc2VjcmV0X292ZXJsYXBfZW5kc191bml4QhUKE19mYWlsaW5nX3NpbmNlX3VuaXhCFQoTX2dyb3VwX3dhaXRfc2Vjb25kcyIrCglMYXN0RXJyb3ISDwoHYXRfdW5peBgBIAEoAxINCgVlcnJvchgCIAEoCSKjAQoMTGFzdERlbGl2ZXJ5EgwKBG5hbWUYASABKAkSMAoFc3RhdGUYAiABKA4yIS5zdmMubW9uaXRvcmluZy52MS5EZWxpdmVyeS5TdGF0ZRIUCgxjcmVhdGVkX3VuaXgYAyABKAMSGwoOYXR0ZW1wdGVkX3VuaXgYBCABKANIAIgBARINCgVlcnJvchgFIAEoCUIRCg9fYXR0ZW1wdGVkX3VuaXgieQoYQ3JlYXRlRGVzdGluYXRpb25SZXF1ZXN0EhQKDHByb2plY3RfbmFtZRgBIAEoCRISCgpyZXF1ZXN0X2lkGAIgASgJEjMKC2Rlc3RpbmF0aW9uGAMgASgLMh4uc3ZjLm1vbml0b3JpbmcudjEuRGVzdGluYXRpb24iggEKGUNyZWF0ZURlc3RpbmF0aW9uUmVzcG9uc2USMwoLZGVzdGluYXRpb24YASABKAsyHi5zdmMubW9uaXRvcmluZy52MS5EZXN0aW5hdGlvbhIWCg53ZWJob29rX3NlY3JldBgCIAEoCRIYChBzZWNyZXRfYXZhaWxhYmxlGAMgASgIIiUKFUdldERlc3RpbmF0aW9uUmVxdWVzdBIMCgRuYW1lGAEgASgJIlYKF0xpc3REZXN0aW5hdGlvbnNSZXF1ZXN0EhQKDHByb2plY3RfbmFtZRgBIAEoCRIRCglwYWdlX3NpemUYAiABKAUSEgoKcGFnZV90b2tlbhgDIAEoCSJpChhMaXN0RGVzdGluYXRpb25zUmVzcG9uc2USNAoMZGVzdGluYXRpb25zGAEgAygLMh4uc3ZjLm1vbml0b3JpbmcudjEuRGVzdGluYXRpb24SFwoPbmV4dF9wYWdlX3Rva2VuGAIgASgJIjwKGERlbGV0ZURlc3RpbmF0aW9uUmVxdWVzdBIMCgRuYW1lGAEgASgJEhIKCnJlcXVlc3RfaWQYAiABKAkiGwoZRGVsZXRlRGVzdGluYXRpb25SZXNwb25zZSKRAwoYVXBkYXRlRGVzdGluYXRpb25SZXF1ZXN0EgwKBG5hbWUYASABKAkSEgoKcmVxdWVzdF9pZBgCIAEoCRIUCgxkaXNwbGF5X25hbWUYAyABKAkSMwoHd2ViaG9vaxgEIAEoCzIgLnN2Yy5tb25pdG9yaW5nLnYxLldlYmhvb2tUYXJnZXRIABIvCgVlbWFpbBgFIAEoCzIeLnN2Yy5tb25pdG9yaW5nLnYxLkVtYWlsVGFyZ2V0SAASLwoFc2xhY2sYBiABKAsyHi5zdmMubW9uaXRvcmluZy52MS5TbGFja1RhcmdldEgAEi8KBXRlYW1zGAcgASgLMh4uc3ZjLm1vbml0b3JpbmcudjEuVGVhbXNUYXJnZXRIABIzCgdkaXNjb3JkGAggASgLMiAuc3ZjLm1vbml0b3JpbmcudjEuRGlzY29yZFRhcmdldEgAEh8KEmdyb3VwX3dhaXRfc2Vjb25kcxgJIAEoBUgBiAEBQggKBnRhcmdldEIVChNfZ3JvdXBfd2FpdF9zZWNvbmRzIjwKGFZlcmlmeURlc3RpbmF0aW9uUmVxdWVzdBIMCgRuYW1lGAEgASgJEhIKCnJlcXVlc3RfaWQYAiABKAkicwoZVmVyaWZ5RGVzdGluYXRpb25SZXNwb25zZRIzCgtkZXN0aW5hdGlvbhgBIAEoCzIeLnN2Yy5tb25pdG9yaW5nLnYxLkRlc3RpbmF0aW9uEg0KBW1haWxzGAIgASgFEhIKCm5vdF9tYWlsZWQYAyABKAUiPwobU2VuZFRlc3ROb3RpZmljYXRpb25SZXF1ZXN0EgwKBG5hbWUYASABKAkSEgoKcmVxdWVzdF9pZBgCIAEoCSI2ChxTZW5kVGVzdE5vdGlmaWNhdGlvblJlc3BvbnNlEhYKDmRlbGl2ZXJ5X25hbWVzGAEgAygJIksKF1BhdXNlRGVzdGluYXRpb25SZXF1ZXN0EgwKBG5hbWUYASABKAkSEgoKcmVxdWVzdF9pZBgCIAEoCRIOCgZyZWFzb24YAyABKAkiPAoYUmVzdW1lRGVzdGluYXRpb25SZXF1ZXN0EgwKBG5hbWUYASABKAkSEgoKcmVxdWVzdF9pZBgCIAEoCSJXChpSb3RhdGVXZWJob29rU2VjcmV0UmVxdWVzdBIMCgRuYW1lGAEgASgJEhIKCnJlcXVlc3RfaWQYAiABKAkSFwoPb3ZlcmxhcF9zZWNvbmRzGAMgASgFIoQBChtSb3RhdGVXZWJob29rU2VjcmV0UmVzcG9uc2USMwoLZGVzdGluYXRpb24YASABKAsyHi5zdmMubW9uaXRvcmluZy52MS5EZXN0aW5hdGlvbhIWCg53ZWJob29rX3NlY3JldBgCIAEoCRIYChBzZWNyZXRfYXZhaWxhYmxlGAMgASgIYgZwcm90bzM", [file_svc_monitoring_v1_delivery]);
 
 /**
  * @generated from message svc.monitoring.v1.WebhookTarget
@@ -397,6 +397,23 @@ export type Destination = Message<"svc.monitoring.v1.Destination"> & {
    * @generated from field: svc.monitoring.v1.LastDelivery last_delivery = 16;
    */
   lastDelivery?: LastDelivery | undefined;
+
+  /**
+   * How long a message waits for further incidents of its rule, which it then names too; 0 = a
+   * message for each incident, at most 300. Always in answers. When it is created, absent = none for
+   * a webhook, else the service's (`SVC_GROUP_WAIT_SECONDS`).
+   *
+   * @generated from field: optional int32 group_wait_seconds = 17;
+   */
+  groupWaitSeconds?: number | undefined;
+
+  /**
+   * The newest failed attempt, whatever came after it. Only in GetDestination and ListDestinations;
+   * absent = none is known.
+   *
+   * @generated from field: svc.monitoring.v1.LastError last_error = 18;
+   */
+  lastError?: LastError | undefined;
 };
 
 /**
@@ -495,6 +512,23 @@ export type DestinationJson = {
    * @generated from field: svc.monitoring.v1.LastDelivery last_delivery = 16;
    */
   lastDelivery?: LastDeliveryJson;
+
+  /**
+   * How long a message waits for further incidents of its rule, which it then names too; 0 = a
+   * message for each incident, at most 300. Always in answers. When it is created, absent = none for
+   * a webhook, else the service's (`SVC_GROUP_WAIT_SECONDS`).
+   *
+   * @generated from field: optional int32 group_wait_seconds = 17;
+   */
+  groupWaitSeconds?: number;
+
+  /**
+   * The newest failed attempt, whatever came after it. Only in GetDestination and ListDestinations;
+   * absent = none is known.
+   *
+   * @generated from field: svc.monitoring.v1.LastError last_error = 18;
+   */
+  lastError?: LastErrorJson;
 };
 
 /**
@@ -539,6 +573,47 @@ export type Destination_StateJson = "STATE_UNSPECIFIED" | "ACTIVE" | "PAUSED";
  */
 export const Destination_StateSchema: GenEnum<Destination_State, Destination_StateJson> = /*@__PURE__*/
   enumDesc(file_svc_monitoring_v1_destination, 6, 0);
+
+/**
+ * @generated from message svc.monitoring.v1.LastError
+ */
+export type LastError = Message<"svc.monitoring.v1.LastError"> & {
+  /**
+   * @generated from field: int64 at_unix = 1;
+   */
+  atUnix: bigint;
+
+  /**
+   * What went wrong, without addresses and secrets.
+   *
+   * @generated from field: string error = 2;
+   */
+  error: string;
+};
+
+/**
+ * @generated from message svc.monitoring.v1.LastError
+ */
+export type LastErrorJson = {
+  /**
+   * @generated from field: int64 at_unix = 1;
+   */
+  atUnix?: string;
+
+  /**
+   * What went wrong, without addresses and secrets.
+   *
+   * @generated from field: string error = 2;
+   */
+  error?: string;
+};
+
+/**
+ * Describes the message svc.monitoring.v1.LastError.
+ * Use `create(LastErrorSchema)` to create a new message.
+ */
+export const LastErrorSchema: GenMessage<LastError, {jsonType: LastErrorJson}> = /*@__PURE__*/
+  messageDesc(file_svc_monitoring_v1_destination, 7);
 
 /**
  * @generated from message svc.monitoring.v1.LastDelivery
@@ -617,7 +692,7 @@ export type LastDeliveryJson = {
  * Use `create(LastDeliverySchema)` to create a new message.
  */
 export const LastDeliverySchema: GenMessage<LastDelivery, {jsonType: LastDeliveryJson}> = /*@__PURE__*/
-  messageDesc(file_svc_monitoring_v1_destination, 7);
+  messageDesc(file_svc_monitoring_v1_destination, 8);
 
 /**
  * @generated from message svc.monitoring.v1.CreateDestinationRequest
@@ -664,7 +739,7 @@ export type CreateDestinationRequestJson = {
  * Use `create(CreateDestinationRequestSchema)` to create a new message.
  */
 export const CreateDestinationRequestSchema: GenMessage<CreateDestinationRequest, {jsonType: CreateDestinationRequestJson}> = /*@__PURE__*/
-  messageDesc(file_svc_monitoring_v1_destination, 8);
+  messageDesc(file_svc_monitoring_v1_destination, 9);
 
 /**
  * @generated from message svc.monitoring.v1.CreateDestinationResponse
@@ -719,7 +794,7 @@ export type CreateDestinationResponseJson = {
  * Use `create(CreateDestinationResponseSchema)` to create a new message.
  */
 export const CreateDestinationResponseSchema: GenMessage<CreateDestinationResponse, {jsonType: CreateDestinationResponseJson}> = /*@__PURE__*/
-  messageDesc(file_svc_monitoring_v1_destination, 9);
+  messageDesc(file_svc_monitoring_v1_destination, 10);
 
 /**
  * @generated from message svc.monitoring.v1.GetDestinationRequest
@@ -746,7 +821,7 @@ export type GetDestinationRequestJson = {
  * Use `create(GetDestinationRequestSchema)` to create a new message.
  */
 export const GetDestinationRequestSchema: GenMessage<GetDestinationRequest, {jsonType: GetDestinationRequestJson}> = /*@__PURE__*/
-  messageDesc(file_svc_monitoring_v1_destination, 10);
+  messageDesc(file_svc_monitoring_v1_destination, 11);
 
 /**
  * @generated from message svc.monitoring.v1.ListDestinationsRequest
@@ -793,7 +868,7 @@ export type ListDestinationsRequestJson = {
  * Use `create(ListDestinationsRequestSchema)` to create a new message.
  */
 export const ListDestinationsRequestSchema: GenMessage<ListDestinationsRequest, {jsonType: ListDestinationsRequestJson}> = /*@__PURE__*/
-  messageDesc(file_svc_monitoring_v1_destination, 11);
+  messageDesc(file_svc_monitoring_v1_destination, 12);
 
 /**
  * @generated from message svc.monitoring.v1.ListDestinationsResponse
@@ -830,7 +905,7 @@ export type ListDestinationsResponseJson = {
  * Use `create(ListDestinationsResponseSchema)` to create a new message.
  */
 export const ListDestinationsResponseSchema: GenMessage<ListDestinationsResponse, {jsonType: ListDestinationsResponseJson}> = /*@__PURE__*/
-  messageDesc(file_svc_monitoring_v1_destination, 12);
+  messageDesc(file_svc_monitoring_v1_destination, 13);
 
 /**
  * @generated from message svc.monitoring.v1.DeleteDestinationRequest
@@ -867,7 +942,7 @@ export type DeleteDestinationRequestJson = {
  * Use `create(DeleteDestinationRequestSchema)` to create a new message.
  */
 export const DeleteDestinationRequestSchema: GenMessage<DeleteDestinationRequest, {jsonType: DeleteDestinationRequestJson}> = /*@__PURE__*/
-  messageDesc(file_svc_monitoring_v1_destination, 13);
+  messageDesc(file_svc_monitoring_v1_destination, 14);
 
 /**
  * @generated from message svc.monitoring.v1.DeleteDestinationResponse
@@ -886,7 +961,7 @@ export type DeleteDestinationResponseJson = {
  * Use `create(DeleteDestinationResponseSchema)` to create a new message.
  */
 export const DeleteDestinationResponseSchema: GenMessage<DeleteDestinationResponse, {jsonType: DeleteDestinationResponseJson}> = /*@__PURE__*/
-  messageDesc(file_svc_monitoring_v1_destination, 14);
+  messageDesc(file_svc_monitoring_v1_destination, 15);
 
 /**
  * @generated from message svc.monitoring.v1.UpdateDestinationRequest
@@ -945,6 +1020,13 @@ export type UpdateDestinationRequest = Message<"svc.monitoring.v1.UpdateDestinat
     value: DiscordTarget;
     case: "discord";
   } | { case: undefined; value?: undefined };
+
+  /**
+   * 0 to 300; absent = unchanged. What waits already keeps its time.
+   *
+   * @generated from field: optional int32 group_wait_seconds = 9;
+   */
+  groupWaitSeconds?: number | undefined;
 };
 
 /**
@@ -992,6 +1074,13 @@ export type UpdateDestinationRequestJson = {
    * @generated from field: svc.monitoring.v1.DiscordTarget discord = 8;
    */
   discord?: DiscordTargetJson;
+
+  /**
+   * 0 to 300; absent = unchanged. What waits already keeps its time.
+   *
+   * @generated from field: optional int32 group_wait_seconds = 9;
+   */
+  groupWaitSeconds?: number;
 };
 
 /**
@@ -999,7 +1088,7 @@ export type UpdateDestinationRequestJson = {
  * Use `create(UpdateDestinationRequestSchema)` to create a new message.
  */
 export const UpdateDestinationRequestSchema: GenMessage<UpdateDestinationRequest, {jsonType: UpdateDestinationRequestJson}> = /*@__PURE__*/
-  messageDesc(file_svc_monitoring_v1_destination, 15);
+  messageDesc(file_svc_monitoring_v1_destination, 16);
 
 /**
  * @generated from message svc.monitoring.v1.VerifyDestinationRequest
@@ -1036,7 +1125,7 @@ export type VerifyDestinationRequestJson = {
  * Use `create(VerifyDestinationRequestSchema)` to create a new message.
  */
 export const VerifyDestinationRequestSchema: GenMessage<VerifyDestinationRequest, {jsonType: VerifyDestinationRequestJson}> = /*@__PURE__*/
-  messageDesc(file_svc_monitoring_v1_destination, 16);
+  messageDesc(file_svc_monitoring_v1_destination, 17);
 
 /**
  * @generated from message svc.monitoring.v1.VerifyDestinationResponse
@@ -1093,7 +1182,7 @@ export type VerifyDestinationResponseJson = {
  * Use `create(VerifyDestinationResponseSchema)` to create a new message.
  */
 export const VerifyDestinationResponseSchema: GenMessage<VerifyDestinationResponse, {jsonType: VerifyDestinationResponseJson}> = /*@__PURE__*/
-  messageDesc(file_svc_monitoring_v1_destination, 17);
+  messageDesc(file_svc_monitoring_v1_destination, 18);
 
 /**
  * @generated from message svc.monitoring.v1.SendTestNotificationRequest
@@ -1130,7 +1219,7 @@ export type SendTestNotificationRequestJson = {
  * Use `create(SendTestNotificationRequestSchema)` to create a new message.
  */
 export const SendTestNotificationRequestSchema: GenMessage<SendTestNotificationRequest, {jsonType: SendTestNotificationRequestJson}> = /*@__PURE__*/
-  messageDesc(file_svc_monitoring_v1_destination, 18);
+  messageDesc(file_svc_monitoring_v1_destination, 19);
 
 /**
  * @generated from message svc.monitoring.v1.SendTestNotificationResponse
@@ -1161,7 +1250,7 @@ export type SendTestNotificationResponseJson = {
  * Use `create(SendTestNotificationResponseSchema)` to create a new message.
  */
 export const SendTestNotificationResponseSchema: GenMessage<SendTestNotificationResponse, {jsonType: SendTestNotificationResponseJson}> = /*@__PURE__*/
-  messageDesc(file_svc_monitoring_v1_destination, 19);
+  messageDesc(file_svc_monitoring_v1_destination, 20);
 
 /**
  * @generated from message svc.monitoring.v1.PauseDestinationRequest
@@ -1212,7 +1301,7 @@ export type PauseDestinationRequestJson = {
  * Use `create(PauseDestinationRequestSchema)` to create a new message.
  */
 export const PauseDestinationRequestSchema: GenMessage<PauseDestinationRequest, {jsonType: PauseDestinationRequestJson}> = /*@__PURE__*/
-  messageDesc(file_svc_monitoring_v1_destination, 20);
+  messageDesc(file_svc_monitoring_v1_destination, 21);
 
 /**
  * @generated from message svc.monitoring.v1.ResumeDestinationRequest
@@ -1249,7 +1338,7 @@ export type ResumeDestinationRequestJson = {
  * Use `create(ResumeDestinationRequestSchema)` to create a new message.
  */
 export const ResumeDestinationRequestSchema: GenMessage<ResumeDestinationRequest, {jsonType: ResumeDestinationRequestJson}> = /*@__PURE__*/
-  messageDesc(file_svc_monitoring_v1_destination, 21);
+  messageDesc(file_svc_monitoring_v1_destination, 22);
 
 /**
  * @generated from message svc.monitoring.v1.RotateWebhookSecretRequest
@@ -1300,7 +1389,7 @@ export type RotateWebhookSecretRequestJson = {
  * Use `create(RotateWebhookSecretRequestSchema)` to create a new message.
  */
 export const RotateWebhookSecretRequestSchema: GenMessage<RotateWebhookSecretRequest, {jsonType: RotateWebhookSecretRequestJson}> = /*@__PURE__*/
-  messageDesc(file_svc_monitoring_v1_destination, 22);
+  messageDesc(file_svc_monitoring_v1_destination, 23);
 
 /**
  * @generated from message svc.monitoring.v1.RotateWebhookSecretResponse
@@ -1351,5 +1440,5 @@ export type RotateWebhookSecretResponseJson = {
  * Use `create(RotateWebhookSecretResponseSchema)` to create a new message.
  */
 export const RotateWebhookSecretResponseSchema: GenMessage<RotateWebhookSecretResponse, {jsonType: RotateWebhookSecretResponseJson}> = /*@__PURE__*/
-  messageDesc(file_svc_monitoring_v1_destination, 23);
+  messageDesc(file_svc_monitoring_v1_destination, 24);
 

@@ -12,7 +12,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file svc/monitoring/v1/webhook.proto.
  */
 export const file_svc_monitoring_v1_webhook: GenFile = /*@__PURE__*/
-  fileDesc("Ch9zdmMvbW9uaXRvcmluZy92MS93ZWJob29rLnByb3RvEhFzdmMubW9uaXRvcmluZy52MSJcCgtXZWJob29rQm9keRIMCgR0eXBlGAEgASgJEhEKCXRpbWVzdGFtcBgCIAEoCRIsCgRkYXRhGAMgASgLMh4uc3ZjLm1vbml0b3JpbmcudjEuV2ViaG9va0RhdGEi6QcKC1dlYmhvb2tEYXRhEhQKDHByb2plY3RfbmFtZRgBIAEoCRIVCg1pbmNpZGVudF9uYW1lGAIgASgJEg0KBXN0YXRlGAMgASgJEhEKCXJ1bGVfbmFtZRgEIAEoCRIZChFydWxlX2Rpc3BsYXlfbmFtZRgFIAEoCRIZCgxydWxlX3ZlcnNpb24YBiABKANIAIgBARIQCghzZXZlcml0eRgHIAEoCRIPCgd2bV9uYW1lGAggASgJEhcKD3ZtX2Rpc3BsYXlfbmFtZRgJIAEoCRI6CgZsYWJlbHMYCiADKAsyKi5zdmMubW9uaXRvcmluZy52MS5XZWJob29rRGF0YS5MYWJlbHNFbnRyeRIRCgltZXRyaWNfaWQYCyABKAkSDAoEdW5pdBgMIAEoCRIQCghvcGVyYXRvchgNIAEoCRIWCgl0aHJlc2hvbGQYDiABKAFIAYgBARIeChFzdXN0YWluZWRfc2Vjb25kcxgPIAEoBUgCiAEBEhIKBXZhbHVlGBAgASgBSAOIAQESFwoKdmFsdWVfdW5peBgRIAEoA0gEiAEBEhkKDHN0YXJ0ZWRfdW5peBgSIAEoA0gFiAEBEhcKCmZpcmVkX3VuaXgYEyABKANIBogBARIbCg5yZWNvdmVyZWRfdW5peBgUIAEoA0gHiAEBEhUKDXJlcGVhdF9udW1iZXIYFSABKAUSCwoDdXJsGBYgASgJEhgKEGRlc3RpbmF0aW9uX25hbWUYFyABKAkSJAoXZGF0YV9taXNzaW5nX3NpbmNlX3VuaXgYGCABKANICIgBARIgChNkYXRhX21pc3NpbmdfcmVhc29uGBkgASgJSAmIAQESFwoKZGF0YWNlbnRlchgaIAEoCUgKiAEBEhwKD3NpbGVudF92bV9jb3VudBgbIAEoBUgLiAEBEhwKD2xhYmVsc19sZWZ0X291dBgcIAEoBUgMiAEBGi0KC0xhYmVsc0VudHJ5EgsKA2tleRgBIAEoCRINCgV2YWx1ZRgCIAEoCToCOAFCDwoNX3J1bGVfdmVyc2lvbkIMCgpfdGhyZXNob2xkQhQKEl9zdXN0YWluZWRfc2Vjb25kc0IICgZfdmFsdWVCDQoLX3ZhbHVlX3VuaXhCDwoNX3N0YXJ0ZWRfdW5peEINCgtfZmlyZWRfdW5peEIRCg9fcmVjb3ZlcmVkX3VuaXhCGgoYX2RhdGFfbWlzc2luZ19zaW5jZV91bml4QhYKFF9kYXRhX21pc3NpbmdfcmVhc29uQg0KC19kYXRhY2VudGVyQhIKEF9zaWxlbnRfdm1fY291bnRCEgoQX2xhYmVsc19sZWZ0X291dGIGcHJvdG8z");
+  fileDesc("Ch9zdmMvbW9uaXRvcmluZy92MS93ZWJob29rLnByb3RvEhFzdmMubW9uaXRvcmluZy52MSJcCgtXZWJob29rQm9keRIMCgR0eXBlGAEgASgJEhEKCXRpbWVzdGFtcBgCIAEoCRIsCgRkYXRhGAMgASgLMh4uc3ZjLm1vbml0b3JpbmcudjEuV2ViaG9va0RhdGEikgoKC1dlYmhvb2tEYXRhEhQKDHByb2plY3RfbmFtZRgBIAEoCRIVCg1pbmNpZGVudF9uYW1lGAIgASgJEg0KBXN0YXRlGAMgASgJEhEKCXJ1bGVfbmFtZRgEIAEoCRIZChFydWxlX2Rpc3BsYXlfbmFtZRgFIAEoCRIZCgxydWxlX3ZlcnNpb24YBiABKANIAIgBARIQCghzZXZlcml0eRgHIAEoCRIPCgd2bV9uYW1lGAggASgJEhcKD3ZtX2Rpc3BsYXlfbmFtZRgJIAEoCRI6CgZsYWJlbHMYCiADKAsyKi5zdmMubW9uaXRvcmluZy52MS5XZWJob29rRGF0YS5MYWJlbHNFbnRyeRIRCgltZXRyaWNfaWQYCyABKAkSDAoEdW5pdBgMIAEoCRIQCghvcGVyYXRvchgNIAEoCRIWCgl0aHJlc2hvbGQYDiABKAFIAYgBARIeChFzdXN0YWluZWRfc2Vjb25kcxgPIAEoBUgCiAEBEhIKBXZhbHVlGBAgASgBSAOIAQESFwoKdmFsdWVfdW5peBgRIAEoA0gEiAEBEhkKDHN0YXJ0ZWRfdW5peBgSIAEoA0gFiAEBEhcKCmZpcmVkX3VuaXgYEyABKANIBogBARIbCg5yZWNvdmVyZWRfdW5peBgUIAEoA0gHiAEBEhUKDXJlcGVhdF9udW1iZXIYFSABKAUSCwoDdXJsGBYgASgJEhgKEGRlc3RpbmF0aW9uX25hbWUYFyABKAkSJAoXZGF0YV9taXNzaW5nX3NpbmNlX3VuaXgYGCABKANICIgBARIgChNkYXRhX21pc3NpbmdfcmVhc29uGBkgASgJSAmIAQESFwoKZGF0YWNlbnRlchgaIAEoCUgKiAEBEhwKD3NpbGVudF92bV9jb3VudBgbIAEoBUgLiAEBEhwKD2xhYmVsc19sZWZ0X291dBgcIAEoBUgMiAEBEkMKC3J1bGVfbGFiZWxzGB0gAygLMi4uc3ZjLm1vbml0b3JpbmcudjEuV2ViaG9va0RhdGEuUnVsZUxhYmVsc0VudHJ5EhQKDHJ1bmJvb2tfdGV4dBgeIAEoCRITCgtydW5ib29rX3VybBgfIAEoCRIVCg12bV9kYXRhY2VudGVyGCAgASgJEjUKCWluY2lkZW50cxghIAMoCzIiLnN2Yy5tb25pdG9yaW5nLnYxLkdyb3VwZWRJbmNpZGVudBIfChJpbmNpZGVudHNfbGVmdF9vdXQYIiABKAVIDYgBARotCgtMYWJlbHNFbnRyeRILCgNrZXkYASABKAkSDQoFdmFsdWUYAiABKAk6AjgBGjEKD1J1bGVMYWJlbHNFbnRyeRILCgNrZXkYASABKAkSDQoFdmFsdWUYAiABKAk6AjgBQg8KDV9ydWxlX3ZlcnNpb25CDAoKX3RocmVzaG9sZEIUChJfc3VzdGFpbmVkX3NlY29uZHNCCAoGX3ZhbHVlQg0KC192YWx1ZV91bml4Qg8KDV9zdGFydGVkX3VuaXhCDQoLX2ZpcmVkX3VuaXhCEQoPX3JlY292ZXJlZF91bml4QhoKGF9kYXRhX21pc3Npbmdfc2luY2VfdW5peEIWChRfZGF0YV9taXNzaW5nX3JlYXNvbkINCgtfZGF0YWNlbnRlckISChBfc2lsZW50X3ZtX2NvdW50QhIKEF9sYWJlbHNfbGVmdF9vdXRCFQoTX2luY2lkZW50c19sZWZ0X291dCJSCg9Hcm91cGVkSW5jaWRlbnQSFQoNaW5jaWRlbnRfbmFtZRgBIAEoCRIPCgd2bV9uYW1lGAIgASgJEhcKD3ZtX2Rpc3BsYXlfbmFtZRgDIAEoCWIGcHJvdG8z");
 
 /**
  * The body of a webhook request, as JSON. Absent values were not observed.
@@ -241,6 +241,47 @@ export type WebhookData = Message<"svc.monitoring.v1.WebhookData"> & {
    * @generated from field: optional int32 labels_left_out = 28;
    */
   labelsLeftOut?: number | undefined;
+
+  /**
+   * Labels of the rule when it fired; `labels` are those of the series.
+   *
+   * @generated from field: map<string, string> rule_labels = 29;
+   */
+  ruleLabels: { [key: string]: string };
+
+  /**
+   * The rule's runbook when it fired, what to do and a link. Empty = none.
+   *
+   * @generated from field: string runbook_text = 30;
+   */
+  runbookText: string;
+
+  /**
+   * @generated from field: string runbook_url = 31;
+   */
+  runbookUrl: string;
+
+  /**
+   * Data center of the VM. Empty when unknown, and for a condition on a whole data center.
+   *
+   * @generated from field: string vm_datacenter = 32;
+   */
+  vmDatacenter: string;
+
+  /**
+   * Incidents of the rule that this message is about, if there are several; the fields above are
+   * those of the first. Only for a destination that waits for further incidents.
+   *
+   * @generated from field: repeated svc.monitoring.v1.GroupedIncident incidents = 33;
+   */
+  incidents: GroupedIncident[];
+
+  /**
+   * Number of incidents left out because the body would be too long.
+   *
+   * @generated from field: optional int32 incidents_left_out = 34;
+   */
+  incidentsLeftOut?: number | undefined;
 };
 
 /**
@@ -411,6 +452,47 @@ export type WebhookDataJson = {
    * @generated from field: optional int32 labels_left_out = 28;
    */
   labelsLeftOut?: number;
+
+  /**
+   * Labels of the rule when it fired; `labels` are those of the series.
+   *
+   * @generated from field: map<string, string> rule_labels = 29;
+   */
+  ruleLabels?: { [key: string]: string };
+
+  /**
+   * The rule's runbook when it fired, what to do and a link. Empty = none.
+   *
+   * @generated from field: string runbook_text = 30;
+   */
+  runbookText?: string;
+
+  /**
+   * @generated from field: string runbook_url = 31;
+   */
+  runbookUrl?: string;
+
+  /**
+   * Data center of the VM. Empty when unknown, and for a condition on a whole data center.
+   *
+   * @generated from field: string vm_datacenter = 32;
+   */
+  vmDatacenter?: string;
+
+  /**
+   * Incidents of the rule that this message is about, if there are several; the fields above are
+   * those of the first. Only for a destination that waits for further incidents.
+   *
+   * @generated from field: repeated svc.monitoring.v1.GroupedIncident incidents = 33;
+   */
+  incidents?: GroupedIncidentJson[];
+
+  /**
+   * Number of incidents left out because the body would be too long.
+   *
+   * @generated from field: optional int32 incidents_left_out = 34;
+   */
+  incidentsLeftOut?: number;
 };
 
 /**
@@ -419,4 +501,55 @@ export type WebhookDataJson = {
  */
 export const WebhookDataSchema: GenMessage<WebhookData, {jsonType: WebhookDataJson}> = /*@__PURE__*/
   messageDesc(file_svc_monitoring_v1_webhook, 1);
+
+/**
+ * One of the incidents of a message.
+ *
+ * @generated from message svc.monitoring.v1.GroupedIncident
+ */
+export type GroupedIncident = Message<"svc.monitoring.v1.GroupedIncident"> & {
+  /**
+   * @generated from field: string incident_name = 1;
+   */
+  incidentName: string;
+
+  /**
+   * @generated from field: string vm_name = 2;
+   */
+  vmName: string;
+
+  /**
+   * @generated from field: string vm_display_name = 3;
+   */
+  vmDisplayName: string;
+};
+
+/**
+ * One of the incidents of a message.
+ *
+ * @generated from message svc.monitoring.v1.GroupedIncident
+ */
+export type GroupedIncidentJson = {
+  /**
+   * @generated from field: string incident_name = 1;
+   */
+  incidentName?: string;
+
+  /**
+   * @generated from field: string vm_name = 2;
+   */
+  vmName?: string;
+
+  /**
+   * @generated from field: string vm_display_name = 3;
+   */
+  vmDisplayName?: string;
+};
+
+/**
+ * Describes the message svc.monitoring.v1.GroupedIncident.
+ * Use `create(GroupedIncidentSchema)` to create a new message.
+ */
+export const GroupedIncidentSchema: GenMessage<GroupedIncident, {jsonType: GroupedIncidentJson}> = /*@__PURE__*/
+  messageDesc(file_svc_monitoring_v1_webhook, 2);
 

@@ -1,0 +1,222 @@
+/**
+ * Groups: one delivery for incidents of one rule that fire within the destination's wait, to one
+ * destination and recipient. Its row counts its members; each is a record, so that a step of the row
+ * stays small however many there are. A member's key is the id that its delivery would have alone,
+ * and leads to every group that has, or had, the notification.
+ */
+import { createHash } from 'node:crypto';
+import {
+  type DeliveryContext,
+  type DeliveryReason,
+  GROUP_MEMBERS_MAX,
+} from '../../machines/delivery/delivery.ts';
+import type { NotificationEvent } from '../../machines/platform/effects.ts';
+import type { Draft, Instance, ProjectView } from '../platform/host/host-port.ts';
+
+declare module '../platform/host/rows.ts' {
+  interface RecordBodies {
+    groupMember: GroupMember;
+    grouped: GroupedNotificationBody;
+  }
+}
+
+/** Body of a record of kind `groupMember`, under `<delivery>/<place>` and sorted by its incident. */
+export interface GroupMember {
+  readonly incident: string;
+  readonly alertInstance: string;
+  readonly evaluationRevision: number;
+  readonly occurrence: number;
+  /** Why the message does not name it; absent = it does. */
+  readonly dropped?: DeliveryReason;
+}
+
+/** Body of a record of kind `grouped`, under a member's key. */
+interface GroupedNotificationBody {
+  /** Groups whose message names it, oldest first; there are several when one replaced another. */
+  readonly deliveries: readonly string[];
+}
+
+/** One recipient of an incident's notifications. */
+export interface Audience {
+  readonly incident: string;
+  readonly destination: string;
+  /** Id of the mail recipient; null when the destination has no recipients. */
+  readonly recipient: string | null;
+}
+
+/** One notification of an incident, and whom it goes to. */
+export interface Notification extends Audience {
+  readonly event: NotificationEvent;
+  readonly occurrence: number;
+}
+
+/** Delivery id: the same notification to the same recipient is the same delivery. */
+export function deliveryIdOf(notification: Notification): string {
+  const { event, occurrence, incident, destination, recipient } = notification;
+  return idOf([incident, event, occurrence, destination, recipient ?? '']);
+}
+
+function idOf(parts: readonly unknown[]): string {
+  const digest = createHash('sha256').update(JSON.stringify(parts)).digest('hex');
+  return `dlv_${digest.slice(0, 32)}`;
+}
+
+/** The delivery of the notification, or the groups that have it. */
+export function deliveriesOf(view: ProjectView, key: string): Instance<'delivery'>[] {
+  const alone = view.instance('delivery', key);
+  if (alone) return [alone];
+  const groups = view.record('grouped', key)?.body.deliveries ?? [];
+  return groups.flatMap((id) => view.instance('delivery', id) ?? []);
+}
+
+/** True for a delivery of several incidents, or of one that others might have joined. */
+export function isGroup({ members }: DeliveryContext): boolean {
+  return members > 0;
+}
+
+/** A member with its place, counted from 1, and the key of its notification. */
+export interface PlacedMember extends GroupMember {
+  readonly key: string;
+  readonly place: number;
+}
+
+/** The incidents that the group's message names, in the order in which they fired. */
+export function liveMembers(
+  view: Pick<ProjectView, 'record'>,
+  id: string,
+  context: DeliveryContext,
+): PlacedMember[] {
+  return allMembers(view, id, context).filter(({ dropped }) => dropped === undefined);
+}
+
+/** With those that were dropped, and why. */
+export function allMembers(
+  view: Pick<ProjectView, 'record'>,
+  id: string,
+  { event, destination, recipient, members }: DeliveryContext,
+): PlacedMember[] {
+  const places = Array.from({ length: members }, (_, i) => i + 1);
+  return places.flatMap((place) => {
+    const body = view.record('groupMember', placeOf(id, place))?.body;
+    if (!body) return [];
+    const { incident, occurrence } = body;
+    const key = deliveryIdOf({ incident, occurrence, event, destination, recipient });
+    return [{ ...body, key, place }];
+  });
+}
+
+/** The delivery as it would be if the member had one of its own. */
+export function alone(context: DeliveryContext, member: GroupMember): DeliveryContext {
+  const { incident, alertInstance, evaluationRevision, occurrence } = member;
+  return { ...context, incident, alertInstance, evaluationRevision, occurrence, members: 0 };
+}
+
+/** What is in a group, or is to be. */
+export interface GroupedNotification extends Notification {
+  readonly alertInstance: string;
+  readonly rule: string;
+  readonly evaluationRevision: number;
+}
+
+/**
+ * Puts the notification into the group that gathers, or begins one. Twice is a no-op. It is two steps
+ * and two records at most: a hundred recipients must fit one commit.
+ */
+export function joinGroup(draft: Draft, notification: GroupedNotification, waitMs: number): void {
+  const key = deliveryIdOf(notification);
+  if (deliveriesOf(draft, key).length > 0) return;
+  const id = gatheringGroup(draft, notification, key);
+  const { incident, alertInstance, evaluationRevision, occurrence } = notification;
+  const joined = { type: 'memberJoined', at: draft.at, incident, waitMs } as const;
+  const { context } = draft.send('delivery', id, joined).instance;
+  putMember(draft, id, {
+    ...{ incident, alertInstance, evaluationRevision, occurrence },
+    ...{ key, place: context.members },
+  });
+  draft.putRecord({ kind: 'grouped', id: key, body: { deliveries: [id] } });
+}
+
+/** The newest group of the rule, destination and event, while it has room, or another one. */
+function gatheringGroup(draft: Draft, notification: GroupedNotification, key: string): string {
+  const { destination, recipient, event, rule } = notification;
+  const subject = JSON.stringify([destination, recipient ?? '', event, rule]);
+  const groupKey = createHash('sha256').update(subject).digest('base64url').slice(0, 22);
+  const live = draft.instances('delivery', {
+    owner: groupKey,
+    final: false,
+    limit: LIVE_GROUPS_MAX,
+    descending: true,
+  });
+  const open = live.items.find(
+    ({ value, context }) => value === 'gathering' && context.members < GROUP_MEMBERS_MAX,
+  );
+  if (open) return open.instance;
+  const { at, project } = draft;
+  const id = idOf([groupKey, key]);
+  draft.start('delivery', id, {
+    ...{ at, project, event, occurrence: 1, destination, recipient, rule, groupKey },
+    ...{ incident: '', alertInstance: '', evaluationRevision: 0 },
+  });
+  return id;
+}
+
+/** Groups that are looked at for one that gathers, newest first: others wait for their attempts. */
+const LIVE_GROUPS_MAX = 8;
+
+function placeOf(delivery: string, place: number): string {
+  return `${delivery}/${place}`;
+}
+
+function putMember(draft: Draft, delivery: string, { place, key: _, ...body }: PlacedMember): void {
+  const id = placeOf(delivery, place);
+  draft.putRecord({ kind: 'groupMember', id, body, sort: body.incident });
+}
+
+/** Takes the member out of a group whose message has not been rendered: it was in none. */
+export function dropMember(
+  draft: Draft,
+  delivery: string,
+  member: PlacedMember,
+  dropped: DeliveryReason,
+): void {
+  putMember(draft, delivery, { ...member, dropped });
+  const groups = draft.record('grouped', member.key)?.body.deliveries ?? [];
+  const deliveries = groups.filter((id) => id !== delivery);
+  draft.putRecord({ kind: 'grouped', id: member.key, body: { deliveries } });
+}
+
+/**
+ * Another group with the members that remain of one whose message has been rendered: changed content
+ * is a new delivery. Its 24 hours and its schedule are those of the first. Returns its id.
+ */
+export function continueGroup(
+  draft: Draft,
+  { instance, context }: Instance<'delivery'>,
+  remaining: readonly PlacedMember[],
+): string {
+  const id = idOf(['group', instance, 'continued']);
+  const { at, project } = draft;
+  const { event, occurrence, destination, recipient, rule, createdMs } = context;
+  const earlierAttempts = context.earlierAttempts + context.attempts.length;
+  draft.start('delivery', id, {
+    ...{ at, project, event, occurrence, destination, recipient, rule },
+    ...{ incident: '', alertInstance: '', evaluationRevision: 0 },
+    continued: { members: remaining.length, createdMs, earlierAttempts },
+  });
+  for (const [i, member] of remaining.entries()) {
+    putMember(draft, id, { ...member, place: i + 1 });
+    const groups = draft.record('grouped', member.key)?.body.deliveries ?? [];
+    const body = { deliveries: [...groups, id] };
+    draft.putRecord({ kind: 'grouped', id: member.key, body });
+  }
+  return id;
+}
+
+/** Lets go of the group's members, with the group. */
+export function forgetMembers(draft: Draft, row: Instance<'delivery'>): void {
+  for (const { place, key } of allMembers(draft, row.instance, row.context)) {
+    draft.putRecord({ kind: 'groupMember', id: placeOf(row.instance, place), body: null });
+    if (!draft.record('grouped', key)) continue;
+    draft.putRecord({ kind: 'grouped', id: key, body: null });
+  }
+}

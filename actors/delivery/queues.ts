@@ -1,0 +1,511 @@
+/**
+ * The two kinds of queues that deliveries wait in. DELIVERIES, the work queue, has one message for each
+ * attempt that is due, and all members that deliver share it. Before it, each destination of a project
+ * has a queue at the project's owner, which publishes what may start.
+ */
+import type { AttemptEnd } from '../../machines/delivery/attempt-cap.ts';
+import {
+  type ConsumerSpec,
+  partitionOf,
+  type Stream,
+  type StreamSpec,
+} from '../../streams/platform/stream.ts';
+import type { Host, Instance } from '../platform/host/host-port.ts';
+import { liveInstances } from '../platform/host/live-instances.ts';
+import type { SendingLimits, SlotKind } from './notifier-port.ts';
+
+// DELIVERIES, the work queue: one message for each attempt that is due, which all members that
+// deliver share. The owner of a project publishes them. A message is no proof: a lost one is
+// published again, and the commit that opens the attempt refuses what a doubled one asks for.
+
+const DELIVERIES_STREAM = 'DELIVERIES';
+
+/**
+ * A work queue: each message goes to one member, and is gone when it was acknowledged. Messages with
+ * the same id within two minutes count once.
+ */
+export const deliveriesSpec: StreamSpec = {
+  name: DELIVERIES_STREAM,
+  subjects: ['svc.deliveries.*'],
+  retention: 'workQueue',
+  duplicateWindowMs: 120_000,
+};
+
+/**
+ * What all members that deliver consume. Only attempts that may start are published, so that none
+ * waits among the unacknowledged messages.
+ */
+export const deliveriesConsumer: ConsumerSpec = {
+  stream: DELIVERIES_STREAM,
+  durable: 'deliverer',
+  /** Longer than an attempt and its two commits. */
+  ackWaitMs: 60_000,
+  /** Above what the queues of 8 owners let start at a time. */
+  maxAckPending: 8_192,
+  // An attempt is begun as soon as its message is there.
+  batch: 64,
+};
+
+/** An attempt that is due. */
+export interface DueAttempt {
+  readonly project: string;
+  readonly delivery: string;
+  /** Its number among those of its delivery, from 1. */
+  readonly attempt: number;
+}
+
+/** A delivery with its open attempt. */
+export interface OpenAttempt {
+  readonly project: string;
+  readonly delivery: string;
+  readonly attemptId: string;
+}
+
+/**
+ * Publishes a due attempt; a second publication is a duplicate.
+ *
+ * @param again makes it another message, for one that may have been lost
+ */
+export async function publishDue(stream: Stream, due: DueAttempt, again = ''): Promise<void> {
+  const { project, delivery, attempt } = due;
+  const subject = `svc.deliveries.${partitionOf(project)}`;
+  const data = new TextEncoder().encode(JSON.stringify({ project, delivery, attempt }));
+  const messageId = `${delivery}/${attempt}${again && `/${again}`}`;
+  await stream.append({ stream: DELIVERIES_STREAM, subject, data, messageId });
+}
+
+/** Parses a message. Throws a `SyntaxError` or `TypeError` for other data. */
+export function parseDue(data: Uint8Array): DueAttempt {
+  const parsed: unknown = JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(data));
+  const {
+    project,
+    delivery,
+    attempt = 1,
+  } = (parsed ?? {}) as Partial<Record<keyof DueAttempt, unknown>>;
+  if (typeof project === 'string' && typeof delivery === 'string' && typeof attempt === 'number') {
+    return { project, delivery, attempt };
+  }
+  throw new TypeError('A due attempt names a project, a delivery and its number');
+}
+
+/** Number of the attempt that is due now; undefined when none is. */
+export function nextAttemptOf({
+  value,
+  context,
+}: Pick<Instance<'delivery'>, 'value' | 'context'>): number | undefined {
+  const isDue = value === 'queued' || value === 'rechecking';
+  return isDue ? context.attempts.length + 1 : undefined;
+}
+
+/** An attempt that is open in its row, with its start, Unix ms. */
+export interface RecordedAttempt extends OpenAttempt {
+  readonly startedMs: number;
+}
+
+/** Deliveries that are due, and open attempts, from all rows of the projects that `owns` says. */
+export async function outstandingDeliveries(
+  host: Host,
+  owns: (project: string) => boolean = () => true,
+): Promise<{ due: Instance<'delivery'>[]; sending: RecordedAttempt[] }> {
+  const due: Instance<'delivery'>[] = [];
+  const sending: RecordedAttempt[] = [];
+  for (const project of host.projects().filter(owns)) {
+    for await (const row of liveInstances(host.view(project), 'delivery')) {
+      if (nextAttemptOf(row) !== undefined) due.push(row);
+      if (row.value !== 'sending') continue;
+      const { attemptId = '', startedMs = 0 } = row.context.attempts.at(-1) ?? {};
+      sending.push({ project, delivery: row.instance, attemptId, startedMs });
+    }
+  }
+  return { due, sending };
+}
+
+// The destination queues of the projects that this process acts for, and whose turn it is. Projects
+// take turns, and so do a project's destinations, so no backlog starves another. A waiting delivery
+// holds no slot, and the first attempt of a destination does not compete for shared slots, so a
+// hanging endpoint delays nobody else. Mails take longer and share one server, so they have slots of
+// their own.
+
+/** Most attempts in flight of those that this process published. */
+interface Caps {
+  /** In all, which also bounds the destinations that have a first attempt. */
+  readonly total: number;
+  /** Beyond the first attempt of each destination: in all, and of one project. */
+  readonly more: number;
+  readonly moreOfProject: number;
+}
+
+/** `mail`: below the 50 connections of one client that a mail server commonly takes (Postfix). */
+const CAPS = {
+  web: { total: 640, more: 384, moreOfProject: 160 },
+  mail: { total: 32, more: 16, moreOfProject: 8 },
+} as const satisfies Readonly<Record<SlotKind, Caps>>;
+
+/** Limits of a destination's queue. But for the cap they never change. */
+export interface QueueLimits extends Pick<SendingLimits, 'slots' | 'spacingMs'> {
+  /** Attempts that may be in flight at a time. */
+  readonly cap: number;
+}
+
+/** All queues of a process. A delivery is in at most one of them, once. */
+export class DestinationQueues {
+  readonly #pools: Readonly<Record<SlotKind, Pool>> = {
+    web: new Pool(CAPS.web),
+    mail: new Pool(CAPS.mail),
+  };
+
+  /** Attempts under way now. */
+  get inFlight(): number {
+    return this.#all().reduce((sum, { inFlight }) => sum + inFlight, 0);
+  }
+
+  /** Destinations that have a queue. */
+  get size(): number {
+    return this.#all().reduce((sum, { size }) => sum + size, 0);
+  }
+
+  /** True when the delivery's destination has a queue. */
+  has(job: QueuedDelivery): boolean {
+    return this.#poolOf(job) !== undefined;
+  }
+
+  /** Makes the queue of the delivery's destination, which has none. */
+  open(job: QueuedDelivery, { slots, ...limits }: QueueLimits): void {
+    this.#pools[slots].open(job, limits);
+  }
+
+  /** Queues a delivery. No-op when it is queued already. Throws when its destination has no queue. */
+  add(job: QueuedDelivery): void {
+    const queue = this.#poolOf(job)?.queueOf(job);
+    if (!queue) throw new Error(`${job.delivery} is for a destination without a queue`);
+    queue.add(job);
+  }
+
+  /** Takes the next delivery that may start. @param nowMs elapsed time, ms */
+  next(nowMs: number): QueuedDelivery | undefined {
+    return this.#pools.web.next(nowMs) ?? this.#pools.mail.next(nowMs);
+  }
+
+  /** Records the end of a delivery's attempt; see `DestinationQueue.end`. */
+  end(job: QueuedDelivery, result: AttemptResult, nowMs: number, restMs = 0): void {
+    this.#poolOf(job)?.end(job, result, nowMs, restMs);
+  }
+
+  setCap(project: string, destination: string, cap: number): void {
+    const place = { project, destination };
+    this.#poolOf(place)?.queueOf(place)?.setCap(cap);
+  }
+
+  /** Drops the queues of all other projects. */
+  keepProjects(isKept: (project: string) => boolean): void {
+    for (const pool of this.#all()) pool.keepProjects(isKept);
+  }
+
+  /** The destination is deleted: its queue is dropped once it is empty, failing or not. */
+  retire(project: string, destination: string, nowMs: number): void {
+    for (const pool of this.#all()) pool.retire(project, destination, nowMs);
+  }
+
+  /** The destination was fixed: it is tried at once, whatever happened before. */
+  reset(project: string, destination: string): void {
+    for (const pool of this.#all()) pool.reset(project, destination);
+  }
+
+  /** Elapsed time (ms) at which the next blocked queue may start one; undefined: none waits. */
+  wakeAtMs(nowMs: number): number | undefined {
+    const times = this.#all().flatMap((pool) => pool.wakeAtMs(nowMs) ?? []);
+    return times.length === 0 ? undefined : Math.min(...times);
+  }
+
+  #poolOf(place: Place): Pool | undefined {
+    return this.#all().find((pool) => pool.queueOf(place));
+  }
+
+  #all(): readonly Pool[] {
+    return Object.values(this.#pools);
+  }
+}
+
+interface ProjectQueues {
+  /** By destination, in order of their turns. */
+  readonly queues: Map<string, DestinationQueue>;
+  inFlight: number;
+  /** Queues with something in flight. */
+  busy: number;
+}
+
+type Place = Pick<QueuedDelivery, 'project' | 'destination'>;
+
+/** The queues that share slots. */
+class Pool {
+  readonly #caps: Caps;
+  /** By project, in order of their turns. */
+  readonly #projects = new Map<string, ProjectQueues>();
+  inFlight = 0;
+  #busy = 0;
+
+  constructor(caps: Caps) {
+    this.#caps = caps;
+  }
+
+  get size(): number {
+    return [...this.#projects.values()].reduce((sum, { queues }) => sum + queues.size, 0);
+  }
+
+  queueOf({ project, destination }: Place): DestinationQueue | undefined {
+    return this.#projects.get(project)?.queues.get(destination);
+  }
+
+  open({ project: id, destination }: Place, limits: Omit<QueueLimits, 'slots'>): void {
+    let project = this.#projects.get(id);
+    if (!project) {
+      project = { queues: new Map(), inFlight: 0, busy: 0 };
+      this.#projects.set(id, project);
+    }
+    project.queues.set(destination, new DestinationQueue(limits));
+  }
+
+  keepProjects(isKept: (project: string) => boolean): void {
+    for (const [id, { inFlight, busy }] of this.#projects) {
+      if (isKept(id)) continue;
+      this.#projects.delete(id);
+      this.inFlight -= inFlight;
+      this.#busy -= busy;
+    }
+  }
+
+  /** First attempts of destinations start before any second one. */
+  next(nowMs: number): QueuedDelivery | undefined {
+    const { total, more } = this.#caps;
+    if (this.inFlight >= total) return undefined;
+    const first = this.#take(nowMs, true);
+    if (first || this.inFlight - this.#busy >= more) return first;
+    return this.#take(nowMs, false);
+  }
+
+  #take(nowMs: number, isFirst: boolean): QueuedDelivery | undefined {
+    for (const [id, project] of this.#projects) {
+      const isFull = project.inFlight - project.busy >= this.#caps.moreOfProject;
+      if (!isFirst && isFull) continue;
+      const taken = nextOf(project, nowMs, isFirst);
+      if (!taken) continue;
+      moveLast(this.#projects, id, project);
+      this.#count(project, 1, isFirst ? 1 : 0);
+      return taken;
+    }
+    return undefined;
+  }
+
+  end(job: QueuedDelivery, result: AttemptResult, nowMs: number, restMs: number): void {
+    const project = this.#projects.get(job.project);
+    const queue = project?.queues.get(job.destination);
+    if (!project || !queue) return;
+    if (queue.end(job, result, nowMs, restMs)) {
+      this.#count(project, -1, queue.inFlight === 0 ? -1 : 0);
+    }
+    if (queue.isIdle(nowMs)) this.#forget(job.project, job.destination);
+  }
+
+  retire(project: string, destination: string, nowMs: number): void {
+    const queue = this.#projects.get(project)?.queues.get(destination);
+    queue?.retire();
+    if (queue?.isIdle(nowMs)) this.#forget(project, destination);
+  }
+
+  reset(project: string, destination: string): void {
+    this.#projects.get(project)?.queues.get(destination)?.reset();
+  }
+
+  wakeAtMs(nowMs: number): number | undefined {
+    let first: number | undefined;
+    for (const { queues } of this.#projects.values()) {
+      for (const queue of queues.values()) {
+        const at = queue.wakeAtMs(nowMs);
+        if (at !== undefined) first = Math.min(first ?? at, at);
+      }
+    }
+    return first;
+  }
+
+  #count(project: ProjectQueues, inFlight: number, busy: number): void {
+    project.inFlight += inFlight;
+    project.busy += busy;
+    this.inFlight += inFlight;
+    this.#busy += busy;
+  }
+
+  #forget(id: string, destination: string): void {
+    const project = this.#projects.get(id);
+    project?.queues.delete(destination);
+    if (project?.queues.size === 0) this.#projects.delete(id);
+  }
+}
+
+function nextOf(
+  { queues }: ProjectQueues,
+  nowMs: number,
+  isFirst: boolean,
+): QueuedDelivery | undefined {
+  for (const [destination, queue] of queues) {
+    if (isFirst && queue.inFlight > 0) continue;
+    const job = queue.take(nowMs);
+    if (!job) continue;
+    moveLast(queues, destination, queue);
+    return job;
+  }
+  return undefined;
+}
+
+function moveLast<T>(map: Map<string, T>, key: string, value: T): void {
+  map.delete(key);
+  map.set(key, value);
+}
+
+/** From this cap on, attempts are published before they have a place. */
+const AHEAD_CAP_MIN = 16;
+const BREAKER_FAILURES = 5;
+const BREAKER_MS = 30_000;
+const BREAKER_MS_MAX = 900_000;
+
+/** `neutral`: nothing was sent (suppressed, no longer due, or a fault of this service). */
+export type AttemptResult = AttemptEnd['result'];
+
+/** What a queue knows of a delivery; everything else is read from its row when its turn comes. */
+export interface QueuedDelivery extends DueAttempt {
+  readonly destination: string;
+  /** Deliveries of one incident to one recipient are sent one after the other. */
+  readonly incident: string;
+  readonly recipient: string | null;
+  /** See `publishDue`. */
+  readonly again: string;
+}
+
+/** The queue of one destination. Failures in a row open its breaker; a success closes it. */
+export class DestinationQueue {
+  readonly #waiting = new Map<string, QueuedDelivery>();
+  /** `orderOf` of each delivery in flight. */
+  readonly #ordered = new Set<string>();
+  readonly #inFlight = new Set<string>();
+  readonly #spacingMs: number;
+  #cap: number;
+  #straightFailures = 0;
+  #breakerMs = BREAKER_MS;
+  #openUntilMs = 0;
+  #restUntilMs = 0;
+  /** The last delivery taken, and when the next could have started without it. */
+  #last = { delivery: '', beforeMs: 0 };
+  #nextStartMs = 0;
+  #retired = false;
+  /** In flight since before the destination was fixed: their results no longer count. */
+  readonly #outdated = new Set<string>();
+
+  constructor({ spacingMs, cap }: Omit<QueueLimits, 'slots'>) {
+    this.#spacingMs = spacingMs;
+    this.#cap = cap;
+  }
+
+  /** Attempts under way now. */
+  get inFlight(): number {
+    return this.#inFlight.size;
+  }
+
+  /** Queues a delivery. No-op for one that waits or is in flight already. */
+  add(job: QueuedDelivery): void {
+    if (!this.#inFlight.has(job.delivery)) this.#waiting.set(job.delivery, job);
+  }
+
+  /** Takes the next delivery that may start now. @param nowMs elapsed time, ms */
+  take(nowMs: number): QueuedDelivery | undefined {
+    if (nowMs < this.#closedUntilMs() || this.#inFlight.size >= widthOf(this.#cap))
+      return undefined;
+    for (const job of this.#waiting.values()) {
+      if (this.#ordered.has(orderOf(job))) continue;
+      this.#waiting.delete(job.delivery);
+      this.#inFlight.add(job.delivery);
+      this.#ordered.add(orderOf(job));
+      this.#last = { delivery: job.delivery, beforeMs: this.#nextStartMs };
+      this.#nextStartMs = nowMs + this.#spacingMs;
+      return job;
+    }
+    return undefined;
+  }
+
+  /** How many may be in flight from now on, as the destination's row says. */
+  setCap(cap: number): void {
+    this.#cap = cap;
+  }
+
+  /**
+   * Records the end of an attempt, or of a delivery that waits. @returns whether it was in flight
+   *
+   * @param restMs how long the endpoint asked for no attempt, ms
+   */
+  end(job: QueuedDelivery, result: AttemptResult, nowMs: number, restMs = 0): boolean {
+    this.#waiting.delete(job.delivery);
+    if (!this.#inFlight.delete(job.delivery)) return false;
+    this.#ordered.delete(orderOf(job));
+    const isOutdated = this.#outdated.delete(job.delivery);
+    if (!isOutdated && result === 'healthy') this.#recover();
+    if (!isOutdated && result === 'failing') this.#fail(nowMs);
+    if (!isOutdated && restMs > 0) this.#restUntilMs = nowMs + Math.min(restMs, BREAKER_MS_MAX);
+    // An attempt that sent nothing needs no spacing after it.
+    const isLast = this.#last.delivery === job.delivery;
+    if (result === 'neutral' && isLast) this.#nextStartMs = this.#last.beforeMs;
+    return true;
+  }
+
+  /** The destination is deleted: waiting deliveries end at their recheck, so no breaker is needed. */
+  retire(): void {
+    this.#retired = true;
+    this.#openUntilMs = 0;
+    this.#restUntilMs = 0;
+  }
+
+  /** The destination was fixed: earlier failures do not count, nor those in flight now. */
+  reset(): void {
+    for (const delivery of this.#inFlight) this.#outdated.add(delivery);
+    this.#straightFailures = 0;
+    this.#breakerMs = BREAKER_MS;
+    this.#openUntilMs = 0;
+    this.#restUntilMs = 0;
+  }
+
+  /** True when nothing waits or is in flight and no failure counts: the queue can be dropped. */
+  isIdle(nowMs: number): boolean {
+    if (this.#waiting.size > 0 || this.#inFlight.size > 0) return false;
+    return this.#retired || (this.#straightFailures === 0 && nowMs >= this.#closedUntilMs());
+  }
+
+  /** Elapsed time (ms) at which the next may start; undefined when one may now, or none waits. */
+  wakeAtMs(nowMs: number): number | undefined {
+    const untilMs = this.#closedUntilMs();
+    return this.#waiting.size > 0 && untilMs > nowMs ? untilMs : undefined;
+  }
+
+  #closedUntilMs(): number {
+    return Math.max(this.#openUntilMs, this.#restUntilMs, this.#nextStartMs);
+  }
+
+  #recover(): void {
+    this.#straightFailures = 0;
+    this.#breakerMs = BREAKER_MS;
+    this.#openUntilMs = 0;
+  }
+
+  #fail(nowMs: number): void {
+    this.#straightFailures++;
+    // Failures of attempts already in flight when the breaker opened do not extend it.
+    if (this.#straightFailures < BREAKER_FAILURES || nowMs < this.#openUntilMs) return;
+    this.#openUntilMs = nowMs + this.#breakerMs;
+    this.#breakerMs = Math.min(this.#breakerMs * 2, BREAKER_MS_MAX);
+  }
+}
+
+/** Attempts that may be published: with a wide cap, as many again wait where they will be opened. */
+function widthOf(cap: number): number {
+  return cap < AHEAD_CAP_MIN ? cap : cap * 2;
+}
+
+function orderOf({ incident, recipient }: QueuedDelivery): string {
+  return recipient === null ? incident : `${incident} ${recipient}`;
+}

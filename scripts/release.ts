@@ -1,0 +1,106 @@
+/**
+ * `npm run release [-- --folder DIR] [--version V]`: builds what is handed out to others, from this
+ * checkout with its dependencies installed, and needs no network.
+ *
+ *     svc-VERSION-linux-ARCH.tar.gz   the program with its Node and all that it needs: unpack and run bin/svc
+ *     svc_VERSION_ARCH.deb            the same as a Debian package, with unit, user and /etc/svc
+ *     svc-sdk-VERSION.tgz             the SDK for TypeScript alone, for npm
+ *     SHA256SUMS                      checksums of these
+ *
+ * The same checkout gives the same bytes: entries are sorted, and have the time of the last commit.
+ */
+import { execFileSync } from 'node:child_process';
+import { createHash } from 'node:crypto';
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join, resolve } from 'node:path';
+import { parseArgs } from 'node:util';
+import packageJson from '../package.json' with { type: 'json' };
+import { buildDashboard } from './build-dashboard.mjs';
+import { assembleDebian } from './release/debian.ts';
+import { assembleProgram, bytesOf } from './release/program.ts';
+import { assembleSdk } from './release/sdk-package.ts';
+
+/** Unpacked size of the program, bytes; more is a fault of the release. */
+const PROGRAM_BYTES_MAX = 150e6;
+/** Unpacked size of the SDK, bytes. */
+const SDK_BYTES_MAX = 5e6;
+
+const { values } = parseArgs({
+  options: {
+    folder: { type: 'string', default: 'dist/release' },
+    version: { type: 'string', default: packageJson.version },
+  },
+});
+const folder = resolve(values.folder);
+const { version } = values;
+const scratch = mkdtempSync(join(tmpdir(), 'svc-release-'));
+try {
+  await release();
+} finally {
+  rmSync(scratch, { recursive: true });
+}
+
+async function release(): Promise<void> {
+  const seconds = run('git', 'log', '-1', '--format=%ct').trim();
+  process.env.SOURCE_DATE_EPOCH = seconds;
+  mkdirSync(folder, { recursive: true });
+  const names = [await programArchive(), debianPackage(), sdkPackage()];
+  const sums = names.map((name) => {
+    const digest = createHash('sha256')
+      .update(readFileSync(join(folder, name)))
+      .digest('hex');
+    return `${digest}  ${name}\n`;
+  });
+  writeFileSync(join(folder, 'SHA256SUMS'), sums.join(''));
+  process.stdout.write(`written ${join(folder, 'SHA256SUMS')}\n`);
+
+  async function programArchive(): Promise<string> {
+    const name = `svc-${version}-linux-${process.arch}`;
+    assembleProgram(join(scratch, name), version);
+    // The checkout's own copy may be served, or replaced, meanwhile.
+    await buildDashboard({ folder: join(scratch, name, 'dist/dashboard') });
+    assertSize(name, PROGRAM_BYTES_MAX);
+    return archive(name, 'tar.gz');
+  }
+
+  function debianPackage(): string {
+    const arch = process.arch === 'x64' ? 'amd64' : process.arch;
+    const name = `svc_${version}_${arch}.deb`;
+    const tree = join(scratch, 'debian');
+    const program = join(scratch, `svc-${version}-linux-${process.arch}`);
+    assembleDebian(tree, { program, version, arch, bytes: bytesOf(program) });
+    run('dpkg-deb', '--root-owner-group', '-Zxz', '-z1', '--build', tree, join(folder, name));
+    return written(name);
+  }
+
+  function sdkPackage(): string {
+    assembleSdk(join(scratch, 'package'), version);
+    assertSize('package', SDK_BYTES_MAX);
+    archive('package', 'tgz', `svc-sdk-${version}.tgz`);
+    return `svc-sdk-${version}.tgz`;
+  }
+
+  function archive(tree: string, ending: string, name = `${tree}.${ending}`): string {
+    run(
+      ...['tar', '--sort=name', `--mtime=@${seconds}`, '--owner=0', '--group=0', '--numeric-owner'],
+      ...['-I', 'gzip -n', '-C', scratch, '-cf', join(folder, name), tree],
+    );
+    return written(name);
+  }
+}
+
+function assertSize(tree: string, bytesMax: number): void {
+  const bytes = bytesOf(join(scratch, tree));
+  process.stdout.write(`${tree}: ${(bytes / 1e6).toFixed(1)} MB unpacked\n`);
+  if (bytes > bytesMax) throw new Error(`${tree} has ${bytes} bytes, of at most ${bytesMax}`);
+}
+
+function written(name: string): string {
+  process.stdout.write(`written ${join(folder, name)}\n`);
+  return name;
+}
+
+function run(...[program = '', ...args]: string[]): string {
+  return execFileSync(program, args, { encoding: 'utf8', stdio: ['ignore', 'pipe', 'inherit'] });
+}

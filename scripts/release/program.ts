@@ -1,0 +1,106 @@
+/**
+ * The program as others unpack it: sources, which Node runs as they are, the built dashboard, the
+ * packages that it needs at run time, and its own Node.
+ */
+import { execFileSync } from 'node:child_process';
+import {
+  chmodSync,
+  cpSync,
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs';
+import { dirname, join, relative } from 'node:path';
+import { fileURLToPath } from 'node:url';
+
+const root = fileURLToPath(new URL('../../', import.meta.url));
+
+/** Folders and files of the checkout that the program reads when it runs, or that people read. */
+const PARTS = ['bin', 'src', 'actors', 'sqlite', 'streams', 'machines', 'docs'];
+const FILES = ['package.json', 'README.md', 'CHANGELOG.md', 'SECURITY.md'];
+
+/** The dashboard is built into it: what it is built with and from stays at home. */
+const BUILD_ONLY = /^(esbuild|@esbuild\/.*|lucide|uplot|preact|@preact\/.*)$/;
+
+/** Parts of packages that nothing reads at run time: sources, types, source maps, pages, tests. */
+const UNUSED = [
+  /^(better-sqlite3\/(deps|src|binding\.gyp)|node-linux-\w+\/(include|share)|rxjs\/src)(\/|$)/,
+  /^(@[^/]+\/)?[^/]+\/(tests?|__tests__|bench|benchmarks?|examples?|docs|\.github)(\/|$)/,
+  /\.(map|md|markdown|d\.[cm]?ts)$/,
+];
+
+/** `bin/svc`: from wherever it is called, by the Node beside it. */
+const LAUNCHER = `#!/bin/sh
+here=$(dirname "$(readlink -f "$0")")
+exec "$here/../node_modules/node-linux-ARCH/bin/node" "$here/svc.js" "$@"
+`;
+
+interface LockedPackage {
+  readonly dev?: boolean;
+  readonly devOptional?: boolean;
+}
+
+/** Makes the tree in `folder`, which does not exist yet, but for the dashboard. */
+export function assembleProgram(folder: string, version: string): void {
+  const ofArch = (text: string) => text.replaceAll('ARCH', process.arch);
+  for (const file of filesOf(PARTS)) copy(file, folder);
+  for (const file of FILES) copy(file, folder);
+  for (const path of runtimePackages()) copy(path, folder);
+  dropOtherPlatforms(folder);
+  // Its symbols are for debuggers of Node itself.
+  execFileSync('strip', [join(folder, ofArch('node_modules/node-linux-ARCH/bin/node'))]);
+  writeFileSync(join(folder, 'bin/svc'), ofArch(LAUNCHER));
+  chmodSync(join(folder, 'bin/svc'), 0o755);
+  const manifest = JSON.parse(readFileSync(join(folder, 'package.json'), 'utf8'));
+  writeFileSync(
+    join(folder, 'package.json'),
+    `${JSON.stringify({ ...manifest, version, devDependencies: undefined, scripts: undefined }, null, 2)}\n`,
+  );
+}
+
+/** Bytes of all files below. */
+export function bytesOf(folder: string): number {
+  const entries = readdirSync(folder, { recursive: true, withFileTypes: true });
+  const files = entries.filter((entry) => entry.isFile());
+  return files.reduce((sum, file) => sum + statSync(join(file.parentPath, file.name)).size, 0);
+}
+
+/** Tracked files alone: nothing that lies about in a checkout is handed out. */
+function filesOf(parts: readonly string[]): string[] {
+  const listed = execFileSync('git', ['ls-files', '-z', ...parts], { cwd: root, encoding: 'utf8' });
+  return listed.split('\0').filter((file) => file !== '' && existsSync(join(root, file)));
+}
+
+/** Folders of the packages that the lock file names for running, of this machine's kind. */
+function runtimePackages(): string[] {
+  const lock = JSON.parse(readFileSync(join(root, 'package-lock.json'), 'utf8')) as {
+    readonly packages: Readonly<Record<string, LockedPackage>>;
+  };
+  return Object.entries(lock.packages)
+    .filter(([path, { dev, devOptional }]) => path !== '' && !dev && !devOptional)
+    .map(([path]) => path)
+    .filter((path) => !BUILD_ONLY.test(path.slice('node_modules/'.length)))
+    .filter((path) => existsSync(join(root, path)));
+}
+
+function dropOtherPlatforms(folder: string): void {
+  const prebuilds = join(folder, 'node_modules/better-sqlite3/prebuilds');
+  for (const name of readdirSync(prebuilds)) {
+    if (!name.startsWith(`linux-${process.arch}`))
+      rmSync(join(prebuilds, name), { recursive: true });
+  }
+}
+
+function copy(path: string, folder: string): void {
+  const to = join(folder, path);
+  mkdirSync(dirname(to), { recursive: true });
+  const filter = (from: string): boolean => {
+    const [, inPackages] = /(?:^|\/)node_modules\/(.*)$/.exec(relative(root, from)) ?? [];
+    return inPackages === undefined || !UNUSED.some((pattern) => pattern.test(inPackages));
+  };
+  cpSync(join(root, path), to, { recursive: true, dereference: true, filter });
+}

@@ -1,0 +1,127 @@
+// Code generated from svc/monitoring/v1/maintenance.proto by "npm run generate". DO NOT EDIT.
+
+package svc
+
+import "context"
+
+// CreateMaintenanceWindow: a window that begins at once or later. At most 50 of a project are not over.
+// For people alone: with a session, and no key.
+func (c *Client) CreateMaintenanceWindow(ctx context.Context, request *CreateMaintenanceWindowRequest) (*MaintenanceWindow, error) {
+	return unary[MaintenanceWindow](ctx, c, method{service: "svc.monitoring.v1.MaintenanceService", name: "CreateMaintenanceWindow", isMutation: true}, request)
+}
+
+// ListMaintenanceWindows: windows that are not over, or all, in the order of their creation.
+// For people alone: with a session, and no key.
+func (c *Client) ListMaintenanceWindows(ctx context.Context, request *ListMaintenanceWindowsRequest) (*ListMaintenanceWindowsResponse, error) {
+	return unary[ListMaintenanceWindowsResponse](ctx, c, method{service: "svc.monitoring.v1.MaintenanceService", name: "ListMaintenanceWindows"}, request)
+}
+
+// EndMaintenanceWindow: ends an active window now, as at its end; cancels one that has not begun.
+// For people alone: with a session, and no key.
+func (c *Client) EndMaintenanceWindow(ctx context.Context, request *EndMaintenanceWindowRequest) (*MaintenanceWindow, error) {
+	return unary[MaintenanceWindow](ctx, c, method{service: "svc.monitoring.v1.MaintenanceService", name: "EndMaintenanceWindow", isMutation: true}, request)
+}
+
+// MaintenanceWindow is a message of the API.
+type MaintenanceWindow struct {
+	// `projects/p/maintenanceWindows/m`.
+	Name string `json:"name,omitempty"`
+
+	// Only what this rule finds; empty = every rule.
+	RuleName string `json:"ruleName,omitempty"`
+
+	// Only what is found on this VM; empty = every VM, and conditions of whole data centers.
+	VMName string `json:"vmName,omitempty"`
+
+	FromUnix int64 `json:"fromUnix,string,omitempty"`
+
+	UntilUnix int64 `json:"untilUnix,string,omitempty"`
+
+	// Why, in words.
+	Note string `json:"note,omitempty"`
+
+	State MaintenanceWindowState `json:"state,omitempty"`
+
+	CreatedBy string `json:"createdBy,omitempty"`
+
+	CreatedUnix int64 `json:"createdUnix,string,omitempty"`
+
+	// When it was over, on time or early; absent = it is not.
+	EndedUnix *int64 `json:"endedUnix,string,omitempty"`
+
+	// Who ended it early; empty = nobody.
+	EndedBy string `json:"endedBy,omitempty"`
+}
+
+// CreateMaintenanceWindowRequest is a message of the API.
+type CreateMaintenanceWindowRequest struct {
+	ProjectName string `json:"projectName,omitempty"`
+
+	RequestID string `json:"requestId,omitempty"`
+
+	// Empty = every rule.
+	RuleName string `json:"ruleName,omitempty"`
+
+	// Empty = every VM.
+	VMName string `json:"vmName,omitempty"`
+
+	// 0, or a past time = now. At most a year ahead.
+	FromUnix int64 `json:"fromUnix,string,omitempty"`
+
+	// At most 30 days after the beginning.
+	UntilUnix int64 `json:"untilUnix,string,omitempty"`
+
+	// At most 1,000 characters.
+	Note string `json:"note,omitempty"`
+}
+
+// ListMaintenanceWindowsRequest is a message of the API.
+type ListMaintenanceWindowsRequest struct {
+	ProjectName string `json:"projectName,omitempty"`
+
+	PageSize int32 `json:"pageSize,omitempty"`
+
+	PageToken string `json:"pageToken,omitempty"`
+
+	// true: also those that are over.
+	IncludeOver bool `json:"includeOver,omitempty"`
+}
+
+// ListMaintenanceWindowsResponse is a message of the API.
+type ListMaintenanceWindowsResponse struct {
+	Windows []MaintenanceWindow `json:"windows,omitempty"`
+
+	NextPageToken string `json:"nextPageToken,omitempty"`
+}
+
+// EndMaintenanceWindowRequest is a message of the API.
+type EndMaintenanceWindowRequest struct {
+	Name string `json:"name,omitempty"`
+
+	RequestID string `json:"requestId,omitempty"`
+}
+
+// MaintenanceWindowState is one of the MaintenanceWindowState constants.
+type MaintenanceWindowState string
+
+// Values of MaintenanceWindowState.
+const (
+	MaintenanceWindowStateUnspecified MaintenanceWindowState = "STATE_UNSPECIFIED"
+
+	// Its time has not come.
+	MaintenanceWindowStateScheduled MaintenanceWindowState = "SCHEDULED"
+
+	MaintenanceWindowStateActive MaintenanceWindowState = "ACTIVE"
+
+	// It is over: what still fires is being announced, once.
+	MaintenanceWindowStateAnnouncing MaintenanceWindowState = "ANNOUNCING"
+
+	MaintenanceWindowStateOver MaintenanceWindowState = "OVER"
+
+	// It was ended before it began.
+	MaintenanceWindowStateCancelled MaintenanceWindowState = "CANCELLED"
+)
+
+func (r *CreateMaintenanceWindowRequest) requestID() string { return r.RequestID }
+
+func (r *EndMaintenanceWindowRequest) requestID() string { return r.RequestID }

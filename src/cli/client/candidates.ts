@@ -1,0 +1,251 @@
+/**
+ * The things of a project that a name can mean: by their display name, mail address or VM. An id
+ * always means itself; a name is taken when it is the name of one thing alone.
+ */
+import { AutomationService } from '../../gen/svc/iam/v1/automation_pb.ts';
+import { AlertService } from '../../gen/svc/monitoring/v1/alert_pb.ts';
+import { Incident_State } from '../../gen/svc/monitoring/v1/incident_pb.ts';
+import { MaintenanceService } from '../../gen/svc/monitoring/v1/maintenance_pb.ts';
+import { MonitoringService } from '../../gen/svc/monitoring/v1/monitoring_pb.ts';
+import { Invitation_State, ProjectService } from '../../gen/svc/project/v1/project_pb.ts';
+import { closestName } from '../../platform/closest-name.ts';
+import type { Api } from './api.ts';
+import { quoted } from './arguments.ts';
+import { EXIT_NOT_FOUND, Fault, printable, UsageError } from './faults.ts';
+import { everyItem } from './paging.ts';
+
+/** One thing that a name may mean. */
+export interface Candidate {
+  /** Full resource name. */
+  readonly name: string;
+  /** What it is called, the first one shown. */
+  readonly labels: readonly string[];
+}
+
+interface Kind {
+  /** For sentences: `destination`, `destinations`. */
+  readonly one: string;
+  readonly many: string;
+  /** The command that lists them. */
+  readonly list: string;
+  /** Everything that `given` may mean; '' = everything there is. */
+  readonly find: (api: Api, projectName: string, given: string) => Promise<Candidate[]>;
+}
+
+const alerts = AlertService.method;
+const iam = AutomationService.method;
+
+/** A kind whose things have a display name. */
+function displayed(
+  one: string,
+  command: string,
+  list: (
+    api: Api,
+    request: { readonly projectName: string },
+  ) => Promise<readonly { readonly name: string; readonly displayName: string }[]>,
+): Kind {
+  return {
+    ...{ one, many: `${one}s`, list: command },
+    find: async (api, projectName) =>
+      (await list(api, { projectName })).map(({ name, displayName }) => {
+        return { name, labels: [displayName] };
+      }),
+  };
+}
+
+const KINDS = {
+  alertRules: displayed('alert rule', 'svc alerts list', async (api, request) => {
+    const rules = await everyItem(
+      (page) => api.call(alerts.listAlertRules, { ...request, ...page }),
+      (answer) => answer.rules,
+    );
+    return rules.map(({ name, spec }) => ({ name, displayName: spec?.displayName ?? '' }));
+  }),
+  destinations: displayed('destination', 'svc destinations list', (api, request) =>
+    everyItem(
+      (page) => api.call(alerts.listDestinations, { ...request, ...page }),
+      (answer) => answer.destinations,
+    ),
+  ),
+  serviceAccounts: displayed('service account', 'svc service-accounts list', (api, request) =>
+    everyItem(
+      (page) => api.call(iam.listServiceAccounts, { ...request, ...page }),
+      (answer) => answer.serviceAccounts,
+    ),
+  ),
+  ciConnections: displayed('CI trust', 'svc trusts list', (api, request) =>
+    everyItem(
+      (page) => api.call(iam.listCiConnections, { ...request, ...page }),
+      (answer) => answer.connections,
+    ),
+  ),
+  ciVerifications: displayed('verification', 'svc trusts list --verifications', (api, request) =>
+    everyItem(
+      (page) => api.call(iam.listCiVerifications, { ...request, ...page }),
+      (answer) => answer.verifications,
+    ),
+  ),
+  vms: {
+    ...{ one: 'VM', many: 'VMs', list: 'svc monitoring vms' },
+    async find(api, projectName, given) {
+      const search = given.slice(0, VM_SEARCH_MAX);
+      const request = { projectName, search, inventoryOnly: true };
+      const vms = await everyItem(
+        (page) => api.call(MonitoringService.method.listVMMonitoring, { ...request, ...page }),
+        (answer) => answer.vms,
+      );
+      return vms.map(({ name, displayName }) => ({ name, labels: [displayName] }));
+    },
+  },
+  members: {
+    ...{ one: 'member', many: 'members', list: 'svc members list' },
+    async find(api, projectName) {
+      const members = await everyItem(
+        (page) => api.call(ProjectService.method.listMembers, { projectName, ...page }),
+        (answer) => answer.members,
+      );
+      return members.map(({ name, displayName, email, unprovenEmail }) => {
+        return { name, labels: [email || unprovenEmail, displayName] };
+      });
+    },
+  },
+  invitations: {
+    ...{ one: 'open invitation', many: 'open invitations', list: 'svc members list --invitations' },
+    async find(api, projectName) {
+      const invitations = await everyItem(
+        (page) => api.call(ProjectService.method.listInvitations, { projectName, ...page }),
+        (answer) => answer.invitations,
+      );
+      return invitations
+        .filter(({ state }) => state === Invitation_State.PENDING)
+        .map(({ name, email }) => ({ name, labels: [email] }));
+    },
+  },
+  maintenanceWindows: {
+    ...{ one: 'maintenance window', many: 'maintenance windows', list: 'svc maintenance list' },
+    async find(api, projectName) {
+      const { listMaintenanceWindows } = MaintenanceService.method;
+      const windows = await everyItem(
+        (page) => api.call(listMaintenanceWindows, { projectName, ...page }),
+        (answer) => answer.windows,
+      );
+      return windows.map(({ name, note }) => ({ name, labels: [note] }));
+    },
+  },
+  incidents: {
+    ...{ one: 'firing incident', many: 'firing incidents', list: 'svc incidents list' },
+    async find(api, projectName, given) {
+      // One that is over has its id alone, of which the beginning is taken for the newest.
+      if (/^inc_\w{4,}$/.test(given)) {
+        const { incidents } = await api.call(alerts.listIncidents, {
+          projectName,
+          pageSize: NEWEST,
+        });
+        return incidents.map(({ name }) => ({ name, labels: [] }));
+      }
+      const request = { projectName, state: Incident_State.FIRING };
+      const incidents = await everyItem(
+        (page) => api.call(alerts.listIncidents, { ...request, ...page }),
+        (answer) => answer.incidents,
+      );
+      return incidents.map(({ name, ruleDisplayName, vmName, vmDisplayName }) => {
+        const vm = vmName.slice(vmName.lastIndexOf('/') + 1);
+        const subject = vmDisplayName || vm;
+        const full = `${ruleDisplayName} on ${subject}`;
+        return { name, labels: [full, ruleDisplayName, subject, vm] };
+      });
+    },
+  },
+  deliveries: {
+    ...{ one: 'delivery', many: 'deliveries', list: 'svc deliveries list' },
+    async find(api, projectName) {
+      const { deliveries } = await api.call(alerts.listDeliveries, {
+        projectName,
+        pageSize: NEWEST,
+      });
+      return deliveries.map(({ name }) => ({ name, labels: [] }));
+    },
+  },
+} satisfies Readonly<Record<string, Kind>>;
+
+/** So many of what has only an id are looked at, newest first. */
+const NEWEST = 500;
+
+/** The service's own bound of a search. */
+const VM_SEARCH_MAX = 100;
+
+/** A collection of a project whose things can be named by more than their id. */
+export type NamedCollection = keyof typeof KINDS;
+
+/** True for one of them. */
+export function isNamed(collection: string): collection is NamedCollection {
+  return Object.hasOwn(KINDS, collection);
+}
+
+/** Everything in the collection that a text may mean; '' = all of it. */
+export function candidatesOf(
+  api: Api,
+  project: string,
+  collection: NamedCollection,
+  given: string,
+): Promise<Candidate[]> {
+  const kind: Kind = KINDS[collection];
+  return kind.find(api, project, given);
+}
+
+/** What a collection's things are called in a sentence. */
+export function wordsFor(collection: NamedCollection): Pick<Kind, 'one' | 'many' | 'list'> {
+  return KINDS[collection];
+}
+
+/**
+ * The one candidate that is meant: by its id, else by a name as it is written, else in any case, else
+ * by the beginning of its id, as terminals show it.
+ * Undefined when none is. Throws `UsageError`, with the candidates, when several are.
+ */
+export function meantBy(
+  given: string,
+  candidates: readonly Candidate[],
+  { many }: Pick<Kind, 'many'>,
+): Candidate | undefined {
+  const byId = candidates.find(({ name }) => name === given || name.endsWith(`/${given}`));
+  if (byId) return byId;
+  const lower = given.toLowerCase();
+  const exactly = candidates.filter(({ labels }) => labels.includes(given));
+  const inAnyCase = candidates.filter(({ labels }) =>
+    labels.some((label) => label.toLowerCase() === lower),
+  );
+  const named = exactly.length > 0 ? exactly : inAnyCase;
+  const begun =
+    given.length < PREFIX_MIN ? [] : candidates.filter(({ name }) => name.includes(`/${given}`));
+  const meant = named.length > 0 ? named : begun;
+  if (meant.length <= 1) return meant[0];
+  const ids = meant.slice(0, SHOWN_MAX).map(lineOf);
+  const more = meant.length > ids.length ? [`and ${meant.length - ids.length} more`] : [];
+  const what = `${quoted(given)} is the name of ${meant.length} ${many}: use the id of one`;
+  throw new UsageError(what, [...ids, ...more].join('\n'));
+}
+
+const SHOWN_MAX = 10;
+/** Letters of an id of which its beginning is taken for it. */
+const PREFIX_MIN = 8;
+
+function lineOf({ name, labels }: Candidate): string {
+  const id = name.slice(name.lastIndexOf('/') + 1);
+  const [label = ''] = labels.filter(Boolean);
+  return `${id}  ${printable(label)}`;
+}
+
+/** For a text that means nothing, with the name that was probably meant. */
+export function nothingNamed(
+  given: string,
+  candidates: readonly Candidate[],
+  { one, list }: Pick<Kind, 'one' | 'list'>,
+): Fault {
+  const names = candidates.flatMap(({ labels }) => labels.filter(Boolean));
+  const closest = closestName(given, names);
+  return new Fault(`There is no ${one} ${quoted(given)} in the project`, {
+    ...{ exitCode: EXIT_NOT_FOUND, reason: 'NOT_FOUND' },
+    hint: closest ? `Did you mean ${quoted(closest)}?` : `This lists what there is: ${list}`,
+  });
+}

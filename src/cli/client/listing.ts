@@ -1,0 +1,259 @@
+/**
+ * Lists for people. On a terminal they fit its width, times are relative and states have colours; in
+ * a file or a pipe there is everything in full: every column, times with date and offset, no colour.
+ */
+import { type Column, tableLines } from '../../platform/table.ts';
+import type { Screen } from '../command.ts';
+import { printable } from './faults.ts';
+import { localTime } from './output.ts';
+
+/** A column of a list; how it gives way on a terminal that is too narrow. */
+export interface ListColumn extends Column {
+  readonly narrow?: 'drop' | 'cut' | 'wrap';
+}
+
+/** A column that is left out where there is no room, the last one first. */
+export function minor(title: string): ListColumn {
+  return { title, narrow: 'drop' };
+}
+
+/** A column of texts that are shortened where there is no room. */
+export function long(title: string): ListColumn {
+  return { title, narrow: 'cut' };
+}
+
+/** A column of sentences, which go on in the next line where there is no room. */
+export function sentences(title: string): ListColumn {
+  return { title, narrow: 'wrap' };
+}
+
+/** A column of numbers. */
+export function right(title: string): ListColumn {
+  return { title, align: 'right' };
+}
+
+interface Moment {
+  readonly unix: bigint | number | undefined;
+  readonly none: string;
+}
+
+interface Shown {
+  readonly state: string;
+}
+
+interface Id {
+  readonly id: string;
+}
+
+/** A text, a time, a state, or an id. */
+export type Cell = string | Moment | Shown | Id;
+
+/** The id in a resource name; on a terminal its beginning, which commands take too. */
+export function idCell(name: string): Cell {
+  return { id: name.slice(name.lastIndexOf('/') + 1) };
+}
+
+/** Shown length of an id that is derived from a digest: a prefix that is unique in a project. */
+const ID_LETTERS = 12;
+
+/** @param none for 0 and for absent */
+export function moment(unix: bigint | number | undefined, none = ''): Cell {
+  return { unix, none };
+}
+
+/** A state, whose first word decides on its colour. */
+export function stateCell(text: string): Cell {
+  return { state: text };
+}
+
+/** A list; without rows the sentence instead. @param screen undefined: no terminal */
+export function listing(
+  screen: Screen | undefined,
+  columns: readonly (string | ListColumn)[],
+  rows: readonly (readonly Cell[])[],
+  none: string,
+): string {
+  if (rows.length === 0) return `${none}\n`;
+  const titled = columns.map((column) => (typeof column === 'string' ? { title: column } : column));
+  if (!screen) {
+    const texts = rows.map((row) => row.map((cell) => printable(fullText(cell))));
+    return `${tableLines(titled, texts).join('\n')}\n`;
+  }
+  return fitted(screen, titled, rows);
+}
+
+function fullText(cell: Cell): string {
+  if (typeof cell === 'string') return cell;
+  if ('id' in cell) return cell.id;
+  return 'state' in cell ? cell.state : localTime(cell.unix) || cell.none;
+}
+
+function shortText(cell: Cell, { nowMs }: Screen): string {
+  if (typeof cell === 'string') return cell;
+  if ('id' in cell) return cell.id.slice(0, ID_LETTERS);
+  return 'state' in cell ? cell.state : relativeTime(cell.unix, nowMs) || cell.none;
+}
+
+const GAP = 2;
+/** Width to which a column can be reduced. */
+const WIDTH_MIN = { cut: 8, wrap: 24 } as const;
+
+interface FittedColumn {
+  readonly column: ListColumn;
+  readonly place: number;
+  width: number;
+}
+
+function fitted(
+  screen: Screen,
+  columns: readonly ListColumn[],
+  rows: readonly (readonly Cell[])[],
+): string {
+  const texts = rows.map((row) => row.map((cell) => printable(shortText(cell, screen))));
+  const shown: FittedColumn[] = columns.map((column, place) => {
+    const widths = texts.map((row) => row[place]?.length ?? 0);
+    // A column in which there is nothing says nothing.
+    const width = Math.max(...widths) === 0 ? 0 : Math.max(column.title.length, ...widths);
+    return { column, place, width };
+  });
+  const kept = fit(
+    shown.filter(({ width }) => width > 0),
+    screen.columns,
+  );
+  const line = (cells: readonly string[], paint: (place: number, text: string) => string) =>
+    kept
+      .map(({ column, place, width }, i) => {
+        const text = shortened(cells[place] ?? '', width);
+        const space = ' '.repeat(width - text.length);
+        const painted = paint(place, text);
+        if (column.align === 'right') return `${space}${painted}`;
+        return i === kept.length - 1 ? painted : `${painted}${space}`;
+      })
+      .join(' '.repeat(GAP))
+      .trimEnd();
+  const titles = columns.map(({ title }) => title);
+  const lines = texts.flatMap((row, r) =>
+    wrapped(row, kept).map((cells) =>
+      line(cells, (place, text) => coloured(rows[r]?.[place], text, screen)),
+    ),
+  );
+  const head = line(titles, (_, text) =>
+    screen.hasColour && text !== '' ? `\u001b[1m${text}\u001b[0m` : text,
+  );
+  return `${[head, ...lines].join('\n')}\n`;
+}
+
+/** Shortens long columns and leaves out minor ones, until the rest has room or nothing gives way. */
+function fit(shown: readonly FittedColumn[], room: number): readonly FittedColumn[] {
+  let kept = shown;
+  while (overflow(kept, room) > 0) {
+    const widest = widestCut(kept);
+    const last = kept.findLast(({ column }) => column.narrow === 'drop');
+    // A text that takes more than a third of the line gives way before a whole column does.
+    if (widest && (!last || widest.width > room / 3)) widest.width--;
+    else if (last) kept = kept.filter((one) => one !== last);
+    else break;
+  }
+  return kept;
+}
+
+function overflow(kept: readonly FittedColumn[], room: number): number {
+  const gaps = GAP * Math.max(0, kept.length - 1);
+  return kept.reduce((sum, { width }) => sum + width, gaps) - room;
+}
+
+function widestCut(kept: readonly FittedColumn[]): FittedColumn | undefined {
+  const cuttable = kept.filter(({ column: { narrow }, width }) => {
+    return narrow !== undefined && narrow !== 'drop' && width > WIDTH_MIN[narrow];
+  });
+  return cuttable.toSorted((a, b) => b.width - a.width)[0];
+}
+
+/** A row as the lines that it takes: more than one where a sentence goes on. */
+function wrapped(row: readonly string[], kept: readonly FittedColumn[]): string[][] {
+  const lines: string[][] = [[...row]];
+  for (const { column, place, width } of kept) {
+    if (column.narrow !== 'wrap') continue;
+    for (const [i, text] of wordLines(row[place] ?? '', width).entries()) {
+      lines[i] ??= row.map(() => '');
+      lines[i][place] = text;
+    }
+  }
+  return lines;
+}
+
+function wordLines(text: string, width: number): string[] {
+  const lines = [''];
+  for (const word of text.split(' ')) {
+    const last = lines.at(-1) ?? '';
+    const longer = last === '' ? word : `${last} ${word}`;
+    if (longer.length <= width || last === '') lines[lines.length - 1] = longer;
+    else lines.push(word);
+  }
+  // A word that is too long by itself, such as a URL.
+  return lines.flatMap((line) => line.match(new RegExp(`.{1,${width}}`, 'gu')) ?? ['']);
+}
+
+function shortened(text: string, width: number): string {
+  return text.length <= width ? text : `${text.slice(0, Math.max(0, width - 1))}…`;
+}
+
+const RED = 31;
+const GREEN = 32;
+const YELLOW = 33;
+const GREY = 90;
+
+/** By the first word of a state. */
+const COLOURS: Readonly<Record<string, number>> = {
+  ...Object.fromEntries(
+    [
+      ...['FIRING', 'CRITICAL', 'FAILED', 'EXPIRED', 'STALE', 'ERROR', 'CRASHED', 'REVOKED'],
+      ...['REJECTED', 'BOUNCED', 'lasts'],
+    ].map((word) => [word, RED]),
+  ),
+  ...Object.fromEntries(
+    [
+      ...['WARNING', 'WAITING', 'PENDING', 'PAUSED', 'SUSTAINING', 'ROTATING', 'DISABLED'],
+      ...['UNKNOWN', 'MISSING', 'NEVER'],
+    ].map((word) => [word, YELLOW]),
+  ),
+  ...Object.fromEntries(
+    ['RECOVERED', 'SENT', 'APPLIED', 'ACTIVE', 'RUNNING', 'LIVE', 'ENABLED', 'APPROVED'].map(
+      (word) => [word, GREEN],
+    ),
+  ),
+  ...Object.fromEntries(
+    ['IDLE', 'RETIRED', 'SUPPRESSED', 'STOPPED', 'OVER', 'INFO'].map((word) => [word, GREY]),
+  ),
+};
+
+function coloured(cell: Cell | undefined, text: string, { hasColour }: Screen): string {
+  if (!hasColour || text === '' || typeof cell !== 'object' || !('state' in cell)) {
+    return text;
+  }
+  const colour = COLOURS[/^\w+/.exec(cell.state)?.[0] ?? ''];
+  return colour === undefined ? text : `\u001b[${colour}m${text}\u001b[0m`;
+}
+
+const UNITS: readonly (readonly [seconds: number, letter: string])[] = [
+  [86_400, 'd'],
+  [3_600, 'h'],
+  [60, 'm'],
+  [1, 's'],
+];
+
+/** Beyond this a date says more, s. */
+const RELATIVE_MAX = 60 * 86_400;
+
+/** `5m ago`, `in 3h`, `now`, or a date; '' for 0 and for absent. */
+function relativeTime(unix: bigint | number | undefined, nowMs: number): string {
+  const seconds = Number(unix ?? 0);
+  if (seconds === 0) return '';
+  const ahead = seconds - Math.floor(nowMs / 1000);
+  const distance = Math.abs(ahead);
+  if (distance === 0) return 'now';
+  if (distance > RELATIVE_MAX) return localTime(seconds).slice(0, '2026-11-24'.length);
+  const [unit = 1, letter = 's'] = UNITS.find(([size]) => distance >= size) ?? [];
+  const text = `${Math.floor(distance / unit)}${letter}`;
+  return ahead < 0 ? `${text} ago` : `in ${text}`;
+}

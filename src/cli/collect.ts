@@ -1,0 +1,378 @@
+/**
+ * `svc collect`: the collector of a fleet of libvirts, as a program of its own. Enrols with a collector's
+ * key, runs, shows where each domain belongs, reports how it is, and installs the systemd unit. The key
+ * comes from the environment or from standard input, never from the command line.
+ */
+import { existsSync, readFileSync, rmSync } from 'node:fs';
+import { runCommand } from '../../actors/telemetry/collectors/command.ts';
+import { type MappedRow, readFleet } from '../../actors/telemetry/collectors/fleet/fleet-once.ts';
+import { type Mapping, UnusableMapping } from '../../actors/telemetry/collectors/fleet/mapping.ts';
+import { FolderLocked, lockFolder } from '../../sqlite/platform/lock-file.ts';
+import { parseSecret } from '../platform/keys.ts';
+import { createLog } from '../platform/log.ts';
+import {
+  EnrolmentUnusable,
+  enrolmentPath,
+  prepareFolder,
+  readEnrolment,
+  thisMachine,
+  writeEnrolment,
+} from '../vms/agent/enrolment-file.ts';
+import { createSender } from '../vms/agent/sender.ts';
+import {
+  buffersFolder,
+  type CollectStatus,
+  collectStatusPath,
+  startCollect,
+} from '../vms/collect/collect.ts';
+import { readMapping } from '../vms/collect/mapping-file.ts';
+import { type Action, type ActionContext, family } from './client/action.ts';
+import type { Option } from './client/arguments.ts';
+import { EXIT_DENIED, Fault, UsageError } from './client/faults.ts';
+import { facts, json, localTime, table } from './client/output.ts';
+import { EXIT_FAULT, EXIT_OK, EXIT_USAGE } from './command.ts';
+import { installOptions, installUnit } from './install.ts';
+
+const FOLDER = '/var/lib/svc-collect';
+const MAPPING = '/etc/svc/collect.map';
+const INTERVAL_SECONDS_MAX = 30;
+const BUFFER_MIB_DEFAULT = 256;
+const MIB = 2 ** 20;
+
+const folderOption: Option = {
+  name: 'state',
+  takes: 'FOLDER',
+  help: `Folder of the enrolment and the buffers; else SVC_COLLECT_STATE, or ${FOLDER}`,
+};
+const mappingOption: Option = {
+  name: 'mapping',
+  takes: 'FILE',
+  help: `Which domain belongs to which project; default ${MAPPING}`,
+};
+const runOptions: readonly Option[] = [
+  mappingOption,
+  { name: 'interval', takes: 'DURATION', help: 'Time between two readings, 1s to 30s' },
+  {
+    name: 'buffer-mib',
+    takes: 'N',
+    help: `Largest size of the rows that wait, for each project; default ${BUFFER_MIB_DEFAULT}`,
+  },
+  { name: 'filesystems', help: "Ask the guests' agents for file systems; needs write access" },
+];
+
+/** The collector's folder; under systemd the one that the unit was given. */
+function folderOf({ input, environment }: ActionContext): string {
+  const { STATE_DIRECTORY, SVC_COLLECT_STATE } = environment;
+  return input.text('state') || SVC_COLLECT_STATE || STATE_DIRECTORY?.split(':')[0] || FOLDER;
+}
+
+function mappingPathOf({ input }: ActionContext): string {
+  return input.text('mapping') || MAPPING;
+}
+
+/** Throws `UsageError` with every problem of the mapping. */
+function mappingOf(context: ActionContext): Mapping {
+  const path = mappingPathOf(context);
+  try {
+    return readMapping(path);
+  } catch (error) {
+    if (!(error instanceof UnusableMapping)) throw error;
+    throw new UsageError(`${path}:\n  ${error.problems.join('\n  ')}`);
+  }
+}
+
+const enrolAction: Action = {
+  name: 'enrol',
+  summary: "Keep a collector's key; reads it from SVC_COLLECTOR_KEY or standard input",
+  options: [folderOption],
+  notes: `
+The operator of the service makes the key: svc admin collector-key create --datacenter DC-1 --project
+A --project B. It is tried before it is kept. A running collector uses a new key at once.
+`,
+  async run(context) {
+    const folder = folderOf(context);
+    const key = await readKey(context);
+    makeWritable(folder);
+    const { endpoint } = context.access('nobody');
+    await tryKey(context, endpoint, key);
+    const nobody = { projectName: '', vmName: '', expiresUnix: 0 };
+    writeEnrolment(folder, { endpoint, key, machine: thisMachine(), ...nobody });
+    if (context.json) context.print(json({ endpoint, folder }));
+    else {
+      context.print(
+        facts([
+          ['service', endpoint],
+          ['kept in', folder],
+        ]),
+      );
+    }
+    return EXIT_OK;
+  },
+};
+
+async function readKey({ environment, ports }: ActionContext): Promise<string> {
+  const given = environment.SVC_COLLECTOR_KEY?.trim();
+  const asked = () => (ports.isInteractive ? ports.ask("Collector's key: ") : ports.readInput());
+  const key = given || (await asked()).trim().split('\n').at(-1)?.trim() || '';
+  if (parseSecret('col', key) !== undefined) return key;
+  const hint = 'Put it into SVC_COLLECTOR_KEY, or write it to standard input: svc_col_ to its end';
+  throw new UsageError("A collector's key is missing, or was not copied whole", hint);
+}
+
+function makeWritable(folder: string): void {
+  try {
+    prepareFolder(folder);
+  } catch (error) {
+    const cause = error instanceof Error ? error.message : String(error);
+    throw new Fault(`${folder} cannot be written: ${cause}`, {
+      hint: 'Run this as root, or name another folder with --state',
+    });
+  }
+}
+
+/** Writes nothing to a project that no key is made for: what refuses it tells a key from none. */
+async function tryKey({ ports }: ActionContext, endpoint: string, key: string): Promise<void> {
+  const as = { endpoint, key, projectName: 'projects/svc-collect-enrolment', vmName: '' };
+  const batch = { id: '', rows: [] };
+  const outcome = await createSender(ports.clock)(as, batch, new AbortController().signal);
+  if (outcome.kind === 'stored') return;
+  if (/^(PROJECT_BOUNDARY|NOT_FOUND)\b/.test(outcome.message)) return;
+  const exitCode = outcome.kind === 'denied' ? EXIT_DENIED : EXIT_FAULT;
+  throw new Fault(`The key was not tried with success: ${outcome.message}`, { exitCode });
+}
+
+const installAction: Action = {
+  name: 'install',
+  summary: 'Install and start the systemd unit of the collector',
+  options: [...installOptions, ...runOptions],
+  notes: `
+Run it again after moving the program: the unit holds its path. The unit waits for the enrolment, and
+ends without a mapping that can be used: "systemctl restart svc-collect" starts it then. Keys of qemu+ssh belong into
+${FOLDER}/.ssh. Users who may read libvirt: docs/sources.md.
+`,
+  async run(context) {
+    const { input } = context;
+    intervalSeconds(context);
+    const flags = ['mapping', 'interval', 'buffer-mib'].flatMap((name) => {
+      const value = input.text(name);
+      return value === undefined ? [] : [`--${name}`, value];
+    });
+    if (input.isOn('filesystems')) flags.push('--filesystems');
+    return installUnit(context, 'collector', flags);
+  },
+};
+
+function intervalSeconds({ input }: ActionContext): number {
+  const seconds = input.seconds('interval') ?? INTERVAL_SECONDS_MAX;
+  if (seconds >= 1 && seconds <= INTERVAL_SECONDS_MAX) return seconds;
+  throw new UsageError(`--interval is 1s to ${INTERVAL_SECONDS_MAX}s, not ${seconds}s`);
+}
+
+const checkAction: Action = {
+  name: 'check',
+  summary: 'Read the mapping and its libvirts once, and show where each domain belongs',
+  options: [mappingOption],
+  notes: '\nNothing is sent. Exit code 1: a libvirt did not answer, or a domain fits no rule.\n',
+  async run(context) {
+    const { clock, random } = context.ports;
+    const { rows, faults } = await readFleet({
+      ...{ mapping: mappingOf(context), clock, random, run: runCommand },
+    });
+    const unmatched = rows.filter(({ project }) => project === undefined).length;
+    if (context.json) context.print(json({ domains: rows, unmatched, faults }));
+    else {
+      context.print(domainTable(rows));
+      context.report(`${rows.length} domains, of which ${unmatched} fit no rule`);
+      for (const fault of faults) context.report(fault);
+    }
+    return unmatched === 0 && faults.length === 0 ? EXIT_OK : EXIT_FAULT;
+  },
+};
+
+function domainTable(rows: readonly MappedRow[]): string {
+  return table(
+    ['DOMAIN', 'UUID', 'SOURCE', 'PROJECT', 'LINE'],
+    rows.map(({ name, vm, source, project = '-', line }) => [
+      ...[name, vm, source, project],
+      line === undefined ? '-' : String(line),
+    ]),
+    'There are no domains',
+  );
+}
+
+const runAction: Action = {
+  name: 'run',
+  summary: 'Read the libvirts of the mapping and send the readings, until SIGTERM or Ctrl-C',
+  options: [folderOption, ...runOptions],
+  notes: `
+The mapping is read again when it changes, and at SIGHUP; one with a mistake is reported, and the one
+before stays in use. While the service cannot be reached, rows wait on disk with their own times, up
+to 24 hours. Exit code 2: not enrolled, or the mapping cannot be used.
+`,
+  run,
+};
+
+async function run(context: ActionContext): Promise<number> {
+  const { surroundings, ports, input } = context;
+  const folder = folderOf(context);
+  const intervalMs = intervalSeconds(context) * 1000;
+  const mappingPath = mappingPathOf(context);
+  mappingOf(context);
+  const lock = lockOf(folder);
+  try {
+    const log = createLog({
+      ...{ level: 'info', readable: surroundings.isTerminal },
+      ...{ clock: ports.clock, write: surroundings.log },
+    });
+    const collect = startCollect({
+      ...{ clock: ports.clock, random: ports.random, folder, mappingPath, intervalMs, log },
+      bytesMax: (input.number('buffer-mib') ?? BUFFER_MIB_DEFAULT) * MIB,
+      fileSystems: input.isOn('filesystems'),
+    });
+    log.info({ folder, mappingPath, intervalMs }, 'The collector runs');
+    const { promise: signalled, resolve } = Promise.withResolvers<void>();
+    const forget = surroundings.onSignal((signal) => {
+      if (signal === 'SIGHUP') collect.reload();
+      else resolve();
+    });
+    try {
+      await Promise.race([signalled, collect.ended]);
+    } finally {
+      forget();
+      await collect.stop();
+    }
+    return EXIT_OK;
+  } catch (error) {
+    if (!(error instanceof EnrolmentUnusable)) throw error;
+    surroundings.stderr(`svc collect run: ${error.message}\n`);
+    return EXIT_USAGE;
+  } finally {
+    lock.release();
+  }
+}
+
+function lockOf(folder: string): ReturnType<typeof lockFolder> {
+  try {
+    return lockFolder(folder);
+  } catch (error) {
+    if (!(error instanceof FolderLocked)) throw error;
+    throw new UsageError(`A collector runs on ${folder} already`);
+  }
+}
+
+/** Silence of the status file after which the collector is taken for not running, in its intervals. */
+const SILENT_INTERVALS = 3;
+
+const statusAction: Action = {
+  name: 'status',
+  summary: 'Show sources, projects, waiting rows and the domains that fit no rule',
+  options: [folderOption],
+  notes: '\nExit code 1: not enrolled, not running, or something is not read or sent.\n',
+  async run(context) {
+    const folder = folderOf(context);
+    const problem = problemOf(folder);
+    const status = readStatus(folder);
+    const nowMs = context.ports.clock.now();
+    const isRunning =
+      status !== undefined && nowMs - status.writtenMs <= SILENT_INTERVALS * status.intervalMs;
+    const faults = faultsOf(isRunning ? status : undefined, problem);
+    if (context.json) context.print(json({ folder, isRunning, faults, status }));
+    else context.print(statusText(status, faults));
+    return faults.length === 0 ? EXIT_OK : EXIT_FAULT;
+  },
+};
+
+function problemOf(folder: string): string | undefined {
+  try {
+    readEnrolment(folder, undefined, 'collect');
+    return undefined;
+  } catch (error) {
+    if (error instanceof EnrolmentUnusable) return error.message;
+    throw error;
+  }
+}
+
+/** undefined: it has not run here, or the file is damaged. */
+function readStatus(folder: string): CollectStatus | undefined {
+  try {
+    return JSON.parse(readFileSync(collectStatusPath(folder), 'utf8')) as CollectStatus;
+  } catch {
+    return undefined;
+  }
+}
+
+function faultsOf(status: CollectStatus | undefined, problem: string | undefined): string[] {
+  if (problem !== undefined) return [problem];
+  if (status === undefined) return ['The collector is not running'];
+  const of = ({ fault }: { readonly fault?: string }) => (fault === undefined ? [] : [fault]);
+  return [...status.faults, ...status.sources.flatMap(of), ...status.projects.flatMap(of)];
+}
+
+function statusText(status: CollectStatus | undefined, faults: readonly string[]): string {
+  const lines = faults.map((fault) => `fault: ${fault}\n`).join('');
+  if (status === undefined) return lines;
+  const { sources, projects, unmatched, unmatchedCount, rejected } = status;
+  const sourceRows = sources.map(({ name, lastRowMs, fault }) => [
+    ...[name, timeOf(lastRowMs), fault === undefined ? 'read' : 'fault'],
+  ]);
+  const projectRows = projects.map((one) => [
+    ...[one.project, String(one.vms), String(one.waitingRows), timeOf(one.lastSentMs)],
+    String(one.droppedRows),
+  ]);
+  const refused = Object.entries(rejected).map(([why, times]) => `${why} ${times}`);
+  return [
+    lines,
+    table(['SOURCE', 'LAST READING', 'STATE'], sourceRows, 'There are no sources'),
+    '\n',
+    table(
+      ['PROJECT', 'VMS', 'WAITING', 'LAST SENT', 'GIVEN UP'],
+      projectRows,
+      'No domain belongs to a project',
+    ),
+    refused.length === 0 ? '' : `refused: ${refused.join(', ')}\n`,
+    `\n${unmatchedCount} domains fit no rule and are not sent\n`,
+    unmatchedCount === 0 ? '' : unmatchedTable(unmatched),
+  ].join('');
+}
+
+function unmatchedTable(unmatched: CollectStatus['unmatched']): string {
+  const rows = unmatched.map(({ name, vm, source }) => [name, vm, source]);
+  return table(['DOMAIN', 'UUID', 'SOURCE'], rows, '');
+}
+
+function timeOf(ms: number | undefined): string {
+  return ms === undefined ? '-' : localTime(Math.floor(ms / 1000));
+}
+
+const unenrolAction: Action = {
+  name: 'unenrol',
+  summary: 'Delete the key and the waiting rows',
+  options: [folderOption],
+  async run(context) {
+    const folder = folderOf(context);
+    const wasEnrolled = existsSync(enrolmentPath(folder));
+    for (const path of [enrolmentPath(folder), buffersFolder(folder), collectStatusPath(folder)]) {
+      rmSync(path, { recursive: true, force: true });
+    }
+    if (!wasEnrolled) context.report(`There was no enrolment in ${folder}`);
+    else {
+      context.report('The key is deleted here: systemctl disable --now svc-collect');
+      context.report('It works elsewhere until it is revoked: svc admin collector-key revoke ID');
+    }
+    return EXIT_OK;
+  },
+};
+
+export const collectCommand = family(
+  'collect',
+  'Collect from many libvirts, into many projects',
+  [checkAction, enrolAction, installAction, runAction, statusAction, unenrolAction],
+  `
+A mapping says which libvirts are read, and which domain belongs to which project:
+  source qemu+ssh://monitor@host-a/system
+  uuid 4c4c4544-0051-4e10-8050-b7c04f4b4d32 project shop
+  name shop-* project shop
+  metadata urn:svc:project
+The first rule that fits decides. docs/operations/collect.md has all of it.
+`,
+);

@@ -1,0 +1,146 @@
+/** `svc maintenance`: times in which nothing that fires is notified. For signed-in people. */
+import {
+  ListMaintenanceWindowsResponseSchema,
+  MaintenanceService,
+  type MaintenanceWindow,
+  MaintenanceWindow_State,
+  MaintenanceWindowSchema,
+} from '../../gen/svc/monitoring/v1/maintenance_pb.ts';
+import {
+  type Action,
+  type ActionContext,
+  family,
+  projectOption,
+  requestIdOption,
+} from '../client/action.ts';
+import { UsageError } from '../client/faults.ts';
+import { listing, long, minor, moment, stateCell } from '../client/listing.ts';
+import { firstNamed, optionalName, projectName, requestId } from '../client/names.ts';
+import { reportRequest } from '../client/once.ts';
+import { enumText, facts, localTime, printMessage, shortName } from '../client/output.ts';
+import { pageAsked, pageOptions, printPage } from '../client/paging.ts';
+import { change } from '../identity/options.ts';
+
+const { method } = MaintenanceService;
+
+const planAction: Action = {
+  name: 'plan',
+  summary: 'Plan a time in which nothing that fires is notified',
+  options: [
+    projectOption,
+    { name: 'rule', takes: 'NAME', help: 'Only this rule' },
+    { name: 'vm', takes: 'NAME', help: 'Only this VM' },
+    { name: 'all', help: 'Everything of the project' },
+    { name: 'from', takes: 'TIME', help: 'When it begins, such as 22:00; default: now' },
+    { name: 'until', takes: 'TIME', help: 'When it ends, at most 30 days after its beginning' },
+    { name: 'for', takes: 'DURATION', help: 'How long it lasts, in place of --until' },
+    { name: 'note', takes: 'TEXT', help: 'Why, for others to read' },
+    requestIdOption,
+  ],
+  notes: `
+Evaluation goes on and incidents are recorded. At the end, what still fires is announced once.
+`,
+  async run(context) {
+    const api = context.api('person');
+    const { input } = context;
+    const [rule, vm] = [input.text('rule'), input.text('vm')];
+    const isAll = input.isOn('all');
+    if (isAll === (rule !== undefined || vm !== undefined)) {
+      throw new UsageError('Give --rule, --vm or both, or --all', 'For example: --vm vm-1');
+    }
+    const { fromUnix, untilUnix } = timesOf(context);
+    const request = {
+      projectName: await projectName(context, api),
+      requestId: requestId(context),
+      ruleName: await optionalName(context, api, 'alertRules', 'rule'),
+      vmName: await optionalName(context, api, 'vms', 'vm'),
+      fromUnix: BigInt(fromUnix),
+      untilUnix: BigInt(untilUnix),
+      note: input.text('note') ?? '',
+    };
+    const until = `until ${localTime(untilUnix)} (--until ${untilUnix})`;
+    reportRequest(context, `Planning maintenance ${until}`, request.requestId);
+    return printWindow(context, await api.call(method.createMaintenanceWindow, request));
+  },
+};
+
+/** Unix seconds. Throws `UsageError` unless one end is given. */
+function timesOf({ input, ports }: ActionContext) {
+  const fromUnix = input.timeToCome('from') ?? 0;
+  const seconds = input.seconds('for');
+  const until = input.timeToCome('until', fromUnix);
+  if ((seconds === undefined) === (until === undefined)) {
+    throw new UsageError('Give either --for or --until', 'For example: --for 2h');
+  }
+  const beginUnix = fromUnix === 0 ? Math.floor(ports.clock.now() / 1000) : fromUnix;
+  return { fromUnix, untilUnix: until ?? beginUnix + (seconds ?? 0) };
+}
+
+const listAction: Action = {
+  name: 'list',
+  summary: 'List maintenance windows that are not over',
+  options: [projectOption, { name: 'over', help: 'Also those that are over' }, ...pageOptions],
+  async run(context) {
+    const api = context.api('person');
+    const answer = await api.call(method.listMaintenanceWindows, {
+      projectName: await projectName(context, api),
+      includeOver: context.input.isOn('over'),
+      ...pageAsked(context),
+    });
+    return printPage(context, ListMaintenanceWindowsResponseSchema, answer, () =>
+      listing(
+        context.screen,
+        [...[long('note'), 'state', long('covers'), 'from', 'until', minor('by')], minor('window')],
+        answer.windows.map((window) => [
+          window.note,
+          stateCell(enumText(MaintenanceWindow_State, window.state)),
+          coverText(window),
+          moment(window.fromUnix),
+          moment(window.untilUnix),
+          window.createdBy,
+          shortName(window.name),
+        ]),
+        'No maintenance is planned',
+      ),
+    );
+  },
+};
+
+const endAction = change({
+  name: 'end',
+  summary: 'End a maintenance window now, or cancel one that has not begun',
+  positionals: [{ name: 'WINDOW' }] as const,
+  nameOf: firstNamed('maintenanceWindows'),
+  send(api, request, context) {
+    reportRequest(context, `Ending ${request.name}`, request.requestId);
+    return api.call(method.endMaintenanceWindow, request);
+  },
+  show: printWindow,
+});
+
+function printWindow(context: ActionContext, window: MaintenanceWindow): number {
+  return printMessage(context, MaintenanceWindowSchema, window, () =>
+    facts([
+      ['window', window.name],
+      ['state', enumText(MaintenanceWindow_State, window.state)],
+      ['covers', coverText(window)],
+      ['from', localTime(window.fromUnix)],
+      ['until', localTime(window.untilUnix)],
+      ['note', window.note],
+      ['planned by', window.createdBy],
+      ['ended', localTime(window.endedUnix)],
+      ['ended by', window.endedBy],
+    ]),
+  );
+}
+
+function coverText({ ruleName, vmName }: MaintenanceWindow): string {
+  const parts = [ruleName && `rule ${shortName(ruleName)}`, vmName && `VM ${shortName(vmName)}`];
+  return parts.filter((part) => part !== '').join(', ') || 'everything';
+}
+
+export const maintenanceCommand = family(
+  'maintenance',
+  'Times in which nothing that fires is notified',
+  [planAction, listAction, endAction],
+);

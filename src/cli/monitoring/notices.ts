@@ -1,0 +1,45 @@
+/** `svc notices`: what is wrong with alerting itself, and who got access. Read only. */
+import {
+  AlertService,
+  ListNoticesResponseSchema,
+  type Notice,
+  Notice_Kind,
+} from '../../gen/svc/monitoring/v1/alert_pb.ts';
+import { projectOption, single } from '../client/action.ts';
+import { type Cell, listing, moment, sentences, stateCell } from '../client/listing.ts';
+import { projectName } from '../client/names.ts';
+import { enumText, NOT_OBSERVED } from '../client/output.ts';
+import { pageAsked, pageOptions, printPage } from '../client/paging.ts';
+
+export const noticesCommand = single({
+  name: 'notices',
+  summary: 'Show notices: paused destinations, bounced mail, limits reached, changes of access',
+  options: [projectOption, ...pageOptions],
+  notes: `Newest first. One whose cause has ended says when. Changes of access are shown to signed-in owners, and to
+the member whose key it was.`,
+  async run(context) {
+    const api = context.api('any');
+    const answer = await api.call(AlertService.method.listNotices, {
+      projectName: await projectName(context, api),
+      ...pageAsked(context),
+    });
+    return printPage(context, ListNoticesResponseSchema, answer, () =>
+      listing(
+        context.screen,
+        ['raised', 'ended', 'kind', sentences('notice')],
+        answer.notices.map(rowOf),
+        'There are no notices',
+      ),
+    );
+  },
+});
+
+function rowOf({ kind, raisedUnix, endedUnix, text }: Notice): Cell[] {
+  const isAccess = kind === Notice_Kind.ACCESS_CHANGED;
+  return [
+    moment(raisedUnix),
+    isAccess ? NOT_OBSERVED : endedUnix === undefined ? stateCell('lasts') : moment(endedUnix),
+    enumText(Notice_Kind, kind),
+    text.replaceAll('\n', '; '),
+  ];
+}

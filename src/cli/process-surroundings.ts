@@ -1,0 +1,23 @@
+/** The surroundings of a command that is a process of its own. */
+import { standardErrorLines } from '../platform/log.ts';
+import type { StopSignal, Surroundings } from './command.ts';
+
+export function processSurroundings(): Surroundings {
+  return {
+    environment: process.env,
+    stdout: (text) => void process.stdout.write(text),
+    stderr: (text) => void process.stderr.write(text),
+    log: standardErrorLines(),
+    isTerminal: process.stderr.isTTY === true,
+    isStdoutTerminal: process.stdout.isTTY === true,
+    stdoutColumns: process.stdout.columns,
+    onSignal: (listener) => {
+      const signals: StopSignal[] = ['SIGINT', 'SIGTERM', 'SIGHUP'];
+      for (const signal of signals) process.on(signal, listener);
+      return () => {
+        for (const signal of signals) process.off(signal, listener);
+      };
+    },
+    exitNow: (code) => process.exit(code),
+  };
+}

@@ -1,0 +1,116 @@
+/**
+ * `svc samples write`: readings from a CSV into a project, with the key of a collector. The same
+ * lines sent again are not stored twice: a batch's id follows from what is in it.
+ */
+import { createHash } from 'node:crypto';
+import { readFileSync } from 'node:fs';
+import type { ObservedRow } from '../../actors/telemetry/collectors/collector.ts';
+import { IngestService, type Rejected } from '../gen/svc/ingest/v1/ingest_pb.ts';
+import { parseCsv, UnreadableRecording } from '../replay/recordings.ts';
+import { rowMessage } from '../vms/agent/row-message.ts';
+import { type Action, type ActionContext, family, projectOption } from './client/action.ts';
+import { Fault, UsageError } from './client/faults.ts';
+import { projectName } from './client/names.ts';
+import { json, table } from './client/output.ts';
+import { EXIT_FAULT, EXIT_OK } from './command.ts';
+
+const writeAction: Action = {
+  name: 'write',
+  summary: 'Write the readings of a CSV into a project',
+  options: [
+    { name: 'csv', takes: 'FILE', help: 'The CSV; - reads standard input' },
+    { name: 'vm', takes: 'ID', help: 'VM of lines without a column vm, or with an empty one' },
+    projectOption,
+  ],
+  notes: `
+The first line names the columns: a time (time or timestamp, Unix or ISO), vm, and optionally name,
+state, vcpus and boot; every other column is a series, such as svc_vm_cpu_seconds_total or
+svc_vm_network_receive_bytes_total{interface="eth0"}. An empty cell is a reading that was not taken.
+The caller is a collector: put its key into SVC_API_KEY. Lines sent twice are stored once. Exit code
+1: some readings were refused; they are listed, and the others are stored.
+`,
+  run: write,
+};
+
+interface Total {
+  accepted: number;
+  duplicates: number;
+  readonly rejected: (Pick<Rejected, 'row' | 'series' | 'reason'> & { readonly vm: string })[];
+}
+
+async function write(context: ActionContext): Promise<number> {
+  const rows = await readRows(context);
+  const api = context.api('any');
+  const project = await projectName(context, api);
+  const total: Total = { accepted: 0, duplicates: 0, rejected: [] };
+  let first = 0;
+  for (const batch of batchesOf(rows)) {
+    const request = {
+      projectName: project,
+      batchId: batchIdOf(batch),
+      rows: batch.map(rowMessage),
+    };
+    const answer = await api.call(IngestService.method.writeSamples, request);
+    total.accepted += Number(answer.accepted);
+    total.duplicates += Number(answer.duplicates);
+    for (const { row, series, reason } of answer.rejected) {
+      total.rejected.push({ row: first + row, vm: batch[row]?.vm ?? '', series, reason });
+    }
+    first += batch.length;
+  }
+  if (context.json) context.print(json(total));
+  else printTotal(context, total);
+  return total.rejected.length === 0 ? EXIT_OK : EXIT_FAULT;
+}
+
+function printTotal({ print, report }: ActionContext, total: Total): void {
+  const { accepted, duplicates, rejected } = total;
+  print(`${accepted} readings are stored; ${duplicates} rows were there before\n`);
+  if (rejected.length === 0) return;
+  const lines = rejected.map(({ row, vm, series, reason }) => [
+    ...[String(row + 1), vm, series || 'the row', reason],
+  ]);
+  report(`Refused:\n${table(['ROW', 'VM', 'SERIES', 'REASON'], lines, '').trimEnd()}`);
+}
+
+async function readRows({ input, ports }: ActionContext): Promise<readonly ObservedRow[]> {
+  const file = input.required('csv');
+  const vm = input.text('vm') ?? '';
+  try {
+    const text = file === '-' ? await ports.readInput() : readFileSync(file, 'utf8');
+    const rows = parseCsv(text, { vm, name: file === '-' ? 'the CSV' : file });
+    const nameless = rows.findIndex((row) => row.vm === '');
+    if (nameless < 0) return rows;
+    throw new UsageError(`Row ${nameless + 1} has no VM: name a column vm, or give --vm`);
+  } catch (error) {
+    if (error instanceof UnreadableRecording) throw new UsageError(error.message);
+    if (error instanceof UsageError) throw error;
+    throw new Fault(`${file} cannot be read: ${error instanceof Error ? error.message : error}`);
+  }
+}
+
+/** Readings of a request: some 500 KiB of JSON, of the 1 MiB that a request may have. */
+const BATCH_READINGS_MAX = 4_000;
+const BATCH_ROWS_MAX = 1_000;
+
+function* batchesOf(rows: readonly ObservedRow[]): Generator<readonly ObservedRow[]> {
+  let batch: ObservedRow[] = [];
+  let readings = 0;
+  for (const row of rows) {
+    const isFull = readings + row.values.length > BATCH_READINGS_MAX;
+    if (batch.length > 0 && (isFull || batch.length === BATCH_ROWS_MAX)) {
+      yield batch;
+      batch = [];
+      readings = 0;
+    }
+    batch.push(row);
+    readings += row.values.length;
+  }
+  if (batch.length > 0) yield batch;
+}
+
+function batchIdOf(rows: readonly ObservedRow[]): string {
+  return `csv-${createHash('sha256').update(JSON.stringify(rows)).digest('hex').slice(0, 40)}`;
+}
+
+export const samplesCommand = family('samples', 'Write readings of any source', [writeAction]);

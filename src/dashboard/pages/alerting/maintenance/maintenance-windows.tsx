@@ -1,0 +1,258 @@
+/**
+ * The maintenance windows of a project: what each covers, from when until when, and who planned it.
+ * An editor plans them and ends them early.
+ */
+import { useSignal } from '@preact/signals';
+import type { VNode } from 'preact';
+import { ActionButton } from '../../../components/action-button.tsx';
+import { Badge, type Tone } from '../../../components/badges.tsx';
+import { ConfirmDialog } from '../../../components/confirm-dialog.tsx';
+import { DataView } from '../../../components/data-view.tsx';
+import { Filters, SelectFilter } from '../../../components/filters.tsx';
+import { ListFoot } from '../../../components/list-foot.tsx';
+import { type Column, Table } from '../../../components/table.tsx';
+import { Age, msOf, Time } from '../../../components/time.tsx';
+import { toast } from '../../../components/toasts.tsx';
+import { read } from '../../../data/call.ts';
+import { useRules, useVms, type Vm, vmNamesOf } from '../../../data/catalogue.ts';
+import { type ListLoader, useListing } from '../../../data/listing.ts';
+import { useMutation } from '../../../data/mutation.ts';
+import { idOf } from '../../../data/names.ts';
+import { usePeopleNames } from '../../../data/people-names.ts';
+import { pageTitles } from '../../../layout/texts.ts';
+import { query } from '../../../router/location.ts';
+import type { PageProps } from '../../page.ts';
+import { type CoveredNames, coveredText, type MaintenanceWindow } from './maintenance.ts';
+import { stateNames, texts } from './maintenance-texts.ts';
+import { PlanMaintenance } from './plan-maintenance.tsx';
+
+const ROWS = 100;
+const POLL_SECONDS = 30;
+
+export function Page({ parameters }: PageProps): VNode {
+  const projectName = `projects/${parameters.project}`;
+  const list = useWindows(projectName);
+  const vms = useVms(projectName);
+  const names = useCoveredNames(projectName, vms);
+  const isPlanning = useSignal(false);
+  const ending = useSignal<MaintenanceWindow | undefined>(undefined);
+  const known = list.state.value.value?.items ?? [];
+  const people = usePeopleNames(
+    projectName,
+    known.flatMap(({ createdBy, endedBy }) => [createdBy, endedBy].filter((by) => by !== '')),
+    [],
+  );
+  const columns = columnsOf(names, people, (window) => {
+    ending.value = window;
+  });
+  const plan = (): void => {
+    isPlanning.value = true;
+  };
+  return (
+    <>
+      <div class="section-head">
+        <h1>{pageTitles.maintenanceWindows}</h1>
+        <ActionButton needs="EDITOR" onPress={plan}>
+          {texts.plan.open}
+        </ActionButton>
+      </div>
+      <p class="weak">{texts.about}</p>
+      <ShowFilter />
+      <DataView
+        of={list}
+        isEmpty={({ items, nextPageToken }) => items.length === 0 && nextPageToken === ''}
+        empty={<NoWindows />}
+      >
+        {({ items, nextPageToken }) => (
+          <>
+            <Table
+              label={texts.label}
+              columns={columns}
+              rows={items}
+              keyOf={({ name }) => name}
+              rowCount={nextPageToken === '' ? items.length : -1}
+            />
+            <ListFoot of={list} />
+          </>
+        )}
+      </DataView>
+      <PlanMaintenance
+        {...{ projectName, vms, names }}
+        isOpen={isPlanning.value}
+        onRestored={plan}
+        onClose={() => {
+          isPlanning.value = false;
+        }}
+        onSaved={list.reload}
+      />
+      <EndMaintenance
+        window={ending.value}
+        names={names}
+        onClose={() => {
+          ending.value = undefined;
+        }}
+        onSaved={list.reload}
+      />
+    </>
+  );
+}
+
+/** The windows of the project: those that are not over, or all where the address asks for all. */
+function useWindows(projectName: string): ListLoader<MaintenanceWindow> {
+  const includeOver = query.value.get('show') === 'all';
+  return useListing<MaintenanceWindow>(
+    `maintenanceWindows ${projectName} ${includeOver}`,
+    async (pageToken, options) => {
+      const request = { projectName, includeOver, pageSize: ROWS, pageToken };
+      const answer = await read('MaintenanceService', 'listMaintenanceWindows', request, options);
+      return { items: answer.windows, nextPageToken: answer.nextPageToken };
+    },
+    { rows: ROWS, pollSeconds: POLL_SECONDS },
+  );
+}
+
+function ShowFilter(): VNode {
+  return (
+    <Filters names={['show']}>
+      <SelectFilter
+        name="show"
+        label={texts.show}
+        all={texts.current}
+        options={[{ value: 'all', title: texts.withOver }]}
+      />
+    </Filters>
+  );
+}
+
+function NoWindows(): VNode {
+  return (
+    <>
+      <strong>{texts.none}</strong>
+      <p>{texts.noneHelp}</p>
+    </>
+  );
+}
+
+function useCoveredNames(projectName: string, vms: readonly Vm[]): CoveredNames {
+  const rules = useRules(projectName);
+  return {
+    rules: new Map([...rules].map(([name, { spec }]) => [name, spec?.displayName || idOf(name)])),
+    vms: vmNamesOf(vms),
+  };
+}
+
+const tones: Readonly<Record<string, Tone>> = {
+  SCHEDULED: 'waiting',
+  ACTIVE: 'warning',
+  ANNOUNCING: 'waiting',
+  OVER: 'off',
+  CANCELLED: 'off',
+};
+
+function columnsOf(
+  names: CoveredNames,
+  people: ReadonlyMap<string, string>,
+  onEnd: (window: MaintenanceWindow) => void,
+): readonly Column<MaintenanceWindow>[] {
+  const nameOf = (person: string): string => people.get(person) || person;
+  return [
+    {
+      key: 'covers',
+      title: texts.covers,
+      width: 'grow',
+      cell: (window) => (
+        <>
+          <strong>{coveredText(window, names)}</strong>
+          {window.note !== '' && <small class="effect under">{window.note}</small>}
+        </>
+      ),
+    },
+    {
+      key: 'state',
+      title: texts.state,
+      cell: ({ state }) => (
+        <Badge tone={tones[state] ?? 'info'} text={stateNames[state] ?? state} />
+      ),
+    },
+    { key: 'from', title: texts.from, phone: 'second', cell: (one) => timeOf(one.fromUnix) },
+    { key: 'until', title: texts.until, phone: 'second', cell: (one) => <Until of={one} /> },
+    {
+      key: 'by',
+      title: texts.by,
+      phone: 'hide',
+      cell: ({ createdBy, endedBy }) => (
+        <>
+          {nameOf(createdBy)}
+          {endedBy !== '' && (
+            <small class="effect under">
+              {texts.endedAt} {texts.endedBy(nameOf(endedBy))}
+            </small>
+          )}
+        </>
+      ),
+    },
+    {
+      key: 'end',
+      title: texts.end.open,
+      cell: (window) =>
+        mayEnd(window) && (
+          <ActionButton needs="EDITOR" look="quiet" onPress={() => onEnd(window)}>
+            {texts.end.open}
+            <span class="visually-hidden"> {coveredText(window, names)}</span>
+          </ActionButton>
+        ),
+    },
+  ];
+}
+
+function timeOf(unix: string | undefined): VNode | undefined {
+  const ms = msOf(unix);
+  return ms === undefined ? undefined : <Time ms={ms} />;
+}
+
+function Until({ of: window }: { readonly of: MaintenanceWindow }): VNode {
+  const { endedUnix, untilUnix } = window;
+  return (
+    <>
+      {timeOf(endedUnix ?? untilUnix)}
+      {mayEnd(window) && (
+        <small class="effect under">
+          <Age ms={msOf(untilUnix)} />
+        </small>
+      )}
+    </>
+  );
+}
+
+function mayEnd({ state }: MaintenanceWindow): boolean {
+  return state === 'SCHEDULED' || state === 'ACTIVE';
+}
+
+interface EndProps {
+  /** Undefined: none is being ended. */
+  readonly window: MaintenanceWindow | undefined;
+  readonly names: CoveredNames;
+  readonly onClose: () => void;
+  readonly onSaved: () => void;
+}
+
+function EndMaintenance({ window, names, onClose, onSaved }: EndProps): VNode {
+  const end = useMutation('MaintenanceService', 'endMaintenanceWindow');
+  return (
+    <ConfirmDialog
+      title={window ? texts.end.title(coveredText(window, names)) : ''}
+      isOpen={window !== undefined}
+      onClose={onClose}
+      action={texts.end.action}
+      needs="EDITOR"
+      mutation={end}
+      request={() => ({ name: window?.name })}
+      onSaved={() => {
+        toast(texts.end.saved);
+        onSaved();
+      }}
+    >
+      <p>{window?.state === 'SCHEDULED' ? texts.end.scheduled : texts.end.active}</p>
+    </ConfirmDialog>
+  );
+}

@@ -1,0 +1,51 @@
+/** Maintenance windows as loaded, and what each covers. */
+import { msOf } from '../../../components/time.tsx';
+import { read } from '../../../data/call.ts';
+import { nowMs } from '../../../data/clock.ts';
+import { useLoaded } from '../../../data/loaded.ts';
+import { idOf } from '../../../data/names.ts';
+import type { ResponseOf } from '../../../data/rpc-types.ts';
+import { texts } from './maintenance-texts.ts';
+
+export type MaintenanceWindow = ResponseOf<
+  'MaintenanceService',
+  'listMaintenanceWindows'
+>['windows'][number];
+
+/** Display names by resource name. */
+export interface CoveredNames {
+  readonly rules: ReadonlyMap<string, string>;
+  readonly vms: ReadonlyMap<string, string>;
+}
+
+/** What a window is about; '' = all of them. */
+export type Scope = Pick<MaintenanceWindow, 'ruleName' | 'vmName'>;
+
+/** `Rule CPU is high, VM shop-1`, or `Everything`. */
+export function coveredText({ ruleName, vmName }: Scope, { rules, vms }: CoveredNames): string {
+  const parts = [
+    ...(ruleName === '' ? [] : [texts.rule(rules.get(ruleName) || idOf(ruleName))]),
+    ...(vmName === '' ? [] : [texts.vm(vms.get(vmName) || idOf(vmName))]),
+  ];
+  return parts.length === 0 ? texts.everything : parts.join(', ');
+}
+
+/** The service allows no more that are not over. */
+const WINDOWS_MAX = 50;
+const POLL_SECONDS = 30;
+
+/** Windows that keep something from being sent now. Empty until they are loaded. */
+export function useActiveWindows(projectName: string): readonly MaintenanceWindow[] {
+  const { state } = useLoaded(
+    `active maintenance ${projectName}`,
+    async (options) => {
+      const request = { projectName, pageSize: WINDOWS_MAX };
+      return (await read('MaintenanceService', 'listMaintenanceWindows', request, options)).windows;
+    },
+    POLL_SECONDS,
+  );
+  const now = nowMs.value;
+  return (state.value.value ?? []).filter(
+    (window) => window.state === 'ACTIVE' && (msOf(window.untilUnix) ?? now) > now,
+  );
+}

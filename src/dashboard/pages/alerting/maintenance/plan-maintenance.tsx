@@ -1,0 +1,202 @@
+/** The dialog in which somebody plans a maintenance window. What was typed survives a reload. */
+import type { VNode } from 'preact';
+import { useEffect } from 'preact/hooks';
+import { ConfirmDialog } from '../../../components/confirm-dialog.tsx';
+import { Field, SelectField, TextField } from '../../../components/fields.tsx';
+import { toast } from '../../../components/toasts.tsx';
+import { type Vm, vmsCalled } from '../../../data/catalogue.ts';
+import { serverClock } from '../../../data/clock.ts';
+import { typing, useDraft } from '../../../data/draft.ts';
+import { useMutation } from '../../../data/mutation.ts';
+import { idOf, unixOf } from '../../../data/names.ts';
+import { preferences } from '../../../data/preferences.ts';
+import { texts as common } from '../../../messages/en.ts';
+import { parseTimeField } from '../../../messages/format.ts';
+import { type CoveredNames, coveredText, type Scope } from './maintenance.ts';
+import { texts as all } from './maintenance-texts.ts';
+
+const texts = all.plan;
+const NOTE_CHARS_MAX = 1_000;
+const HOUR_MS = 3_600_000;
+
+/** As typed. */
+interface Fields {
+  /** '' = every rule. */
+  readonly ruleName: string;
+  /** Name or id; '' = every VM. */
+  readonly vm: string;
+  /** '' = now. */
+  readonly from: string;
+  /** Hours, or `time`: until what `until` says. */
+  readonly length: string;
+  readonly until: string;
+  readonly note: string;
+}
+
+const BLANK: Fields = { ruleName: '', vm: '', from: '', length: '1', until: '', note: '' };
+
+export interface PlanMaintenanceProps {
+  readonly projectName: string;
+  readonly vms: readonly Vm[];
+  readonly names: CoveredNames;
+  readonly isOpen: boolean;
+  /** Something typed earlier was found: it goes on. */
+  readonly onRestored: () => void;
+  readonly onClose: () => void;
+  readonly onSaved: () => void;
+}
+
+export function PlanMaintenance(props: PlanMaintenanceProps): VNode {
+  const { projectName, vms, names, isOpen, onRestored, onClose, onSaved } = props;
+  const draft = useDraft(`planMaintenance ${projectName}`, BLANK);
+  const create = useMutation('MaintenanceService', 'createMaintenanceWindow');
+  useEffect(() => {
+    if (draft.isRestored) onRestored();
+  }, [draft]);
+  const fields = draft.value.value;
+  const type = typing(draft, create);
+  const vmProblem = problemOfVm(fields.vm, vms);
+  const isUtc = preferences.zone.value === 'utc';
+  const scope = scopeOf(fields, vms);
+  return (
+    <ConfirmDialog
+      title={texts.title}
+      isOpen={isOpen}
+      onClose={() => {
+        draft.discard();
+        onClose();
+      }}
+      action={texts.action}
+      needs="EDITOR"
+      look="main"
+      blocked={vmProblem ?? (untilMsOf(fields, isUtc) === undefined ? texts.noUntil : undefined)}
+      mutation={create}
+      request={() => requestOf(projectName, draft.value.peek(), vms)}
+      onSaved={() => {
+        toast(texts.saved);
+        onSaved();
+      }}
+    >
+      <SelectField
+        label={texts.rule}
+        value={fields.ruleName}
+        options={[
+          { value: '', title: texts.everyRule },
+          ...[...names.rules].map(([value, title]) => ({ value, title })),
+        ]}
+        onChange={(ruleName) => type({ ruleName })}
+      />
+      <TextField
+        label={texts.vm}
+        help={texts.vmHelp}
+        problem={vmProblem}
+        value={fields.vm}
+        suggestions={vms.map(({ name, displayName }) => ({
+          value: idOf(name),
+          title: displayName,
+        }))}
+        onInput={(vm) => type({ vm })}
+      />
+      <Times fields={fields} isUtc={isUtc} onChange={type} />
+      <TextField
+        label={texts.note}
+        value={fields.note}
+        rows={2}
+        maxLength={NOTE_CHARS_MAX}
+        onInput={(note) => type({ note })}
+      />
+      <p>
+        {scope.ruleName === '' && scope.vmName === ''
+          ? texts.effectAll
+          : texts.effect(coveredText(scope, names))}
+      </p>
+    </ConfirmDialog>
+  );
+}
+
+interface TimesProps {
+  readonly fields: Fields;
+  readonly isUtc: boolean;
+  readonly onChange: (changes: Partial<Fields>) => void;
+}
+
+function Times({ fields, isUtc, onChange }: TimesProps): VNode {
+  const zone = isUtc ? common.utc : common.local;
+  return (
+    <>
+      <DateTime
+        label={texts.from}
+        help={texts.fromHelp(zone)}
+        value={fields.from}
+        onInput={(from) => onChange({ from })}
+      />
+      <SelectField
+        label={texts.length}
+        value={fields.length}
+        options={Object.entries(texts.lengths).map(([value, title]) => ({ value, title }))}
+        onChange={(length) => onChange({ length })}
+      />
+      {fields.length === 'time' && (
+        <DateTime
+          label={texts.until}
+          help={texts.untilHelp(zone)}
+          value={fields.until}
+          onInput={(until) => onChange({ until })}
+        />
+      )}
+    </>
+  );
+}
+
+interface DateTimeProps {
+  readonly label: string;
+  readonly help: string;
+  readonly value: string;
+  readonly onInput: (value: string) => void;
+}
+
+function DateTime({ label, help, value, onInput }: DateTimeProps): VNode {
+  return (
+    <Field label={label} help={help}>
+      {(attributes) => (
+        <input
+          type="datetime-local"
+          {...attributes}
+          value={value}
+          onInput={({ currentTarget }) => onInput(currentTarget.value)}
+        />
+      )}
+    </Field>
+  );
+}
+
+function problemOfVm(typed: string, vms: readonly Vm[]): string | undefined {
+  const text = typed.trim();
+  if (text === '') return undefined;
+  const [found, another] = vmsCalled(vms, text);
+  if (found && !another) return undefined;
+  return found ? texts.several(text) : texts.noVm(text);
+}
+
+function scopeOf({ ruleName, vm }: Fields, vms: readonly Vm[]): Scope {
+  const text = vm.trim();
+  return { ruleName, vmName: text === '' ? '' : (vmsCalled(vms, text)[0]?.name ?? text) };
+}
+
+/** Unix ms; undefined while no end is chosen. */
+function untilMsOf(fields: Fields, isUtc: boolean): number | undefined {
+  if (fields.length === 'time') return parseTimeField(fields.until, isUtc);
+  const fromMs = parseTimeField(fields.from, isUtc) ?? serverClock.now();
+  return fromMs + Number(fields.length) * HOUR_MS;
+}
+
+function requestOf(projectName: string, fields: Fields, vms: readonly Vm[]) {
+  const isUtc = preferences.zone.peek() === 'utc';
+  const fromMs = parseTimeField(fields.from, isUtc);
+  const untilMs = untilMsOf(fields, isUtc);
+  return {
+    ...{ projectName, ...scopeOf(fields, vms), note: fields.note.trim() },
+    ...(fromMs !== undefined && { fromUnix: unixOf(fromMs) }),
+    ...(untilMs !== undefined && { untilUnix: unixOf(untilMs) }),
+  };
+}

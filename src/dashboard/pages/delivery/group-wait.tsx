@@ -1,0 +1,39 @@
+/** How long a destination's messages wait for further incidents of their rule. */
+import type { VNode } from 'preact';
+import { SelectField } from '../../components/fields.tsx';
+import { formatDuration } from '../../messages/format.ts';
+import { texts as all } from './destination-texts.ts';
+
+const texts = all.groupWait;
+/** Seconds that are offered; another one that is set stays among them. */
+const OFFERED = [0, 10, 30, 60, 120, 300];
+
+/** `30 s for further incidents of the rule`. */
+export function groupWaitText(seconds: number): string {
+  return seconds === 0 ? texts.none : texts.some(formatDuration(seconds));
+}
+
+export interface GroupWaitFieldProps {
+  /** Undefined: as the service does it for the kind. */
+  readonly seconds: number | undefined;
+  /** What the choice of none is called; left out: one has to be chosen. */
+  readonly usual?: string;
+  readonly onChange: (seconds: number | undefined) => void;
+}
+
+export function GroupWaitField({ seconds, usual, onChange }: GroupWaitFieldProps): VNode {
+  const isOther = seconds !== undefined && !OFFERED.includes(seconds);
+  const values = isOther ? [...OFFERED, seconds].toSorted((a, b) => a - b) : OFFERED;
+  return (
+    <SelectField
+      label={texts.label}
+      help={texts.help}
+      value={seconds === undefined ? '' : String(seconds)}
+      options={[
+        ...(usual === undefined ? [] : [{ value: '', title: usual }]),
+        ...values.map((value) => ({ value: String(value), title: groupWaitText(value) })),
+      ]}
+      onChange={(value) => onChange(value === '' ? undefined : Number(value))}
+    />
+  );
+}

@@ -1,0 +1,20 @@
+/** A row as `WriteSamples` takes it, from a row as a source observed it. */
+import type { MessageInitShape } from '@bufbuild/protobuf';
+import type { ObservedRow } from '../../../actors/telemetry/collectors/collector.ts';
+import { parseLabels, splitSeriesKey } from '../../../streams/telemetry/samples/batch.ts';
+import { Row_State, type RowSchema } from '../../gen/svc/ingest/v1/ingest_pb.ts';
+
+/** The VM is named by its id alone: the request names the project. */
+export function rowMessage(row: ObservedRow): MessageInitShape<typeof RowSchema> {
+  return {
+    ...{ vmName: row.vm, displayName: row.displayName, bootId: row.bootId },
+    observedUnixMs: BigInt(row.observedMs),
+    sequence: BigInt(row.sequence),
+    ...(row.vcpus !== undefined && { vcpus: row.vcpus }),
+    ...{ state: Row_State[row.state], stateReason: row.stateReason },
+    values: row.values.map(([key, value]) => {
+      const { name, labels } = splitSeriesKey(key);
+      return { series: name, labels: parseLabels(labels), value };
+    }),
+  };
+}

@@ -1,0 +1,27 @@
+/** Every step that somebody can cause has a sentence. */
+import t from 'tap';
+import { type MachineName, machineDefinitions } from '../../machines/audit/registry.ts';
+import { actPredicates } from '../../src/audit/api/act-sentences.ts';
+
+/** Events that a machine takes from the service alone, or from what reports to it. */
+const OF_THE_SERVICE: Readonly<Partial<Record<MachineName, readonly string[]>>> = {
+  alertRule: ['applied', 'applicationFailed', 'instanceLimitReached', 'instanceLimitEnded'],
+  maintenanceWindow: ['begun', 'announced', 'completed'],
+  destination: ['attemptFailed', 'attemptAccepted', 'attemptCapChanged', 'overlapEnded'],
+  recipient: ['bounced'],
+  ciVerification: ['proofSubmitted', 'wrongCodesSent', 'proofRefused'],
+  ciConnection: ['exchanged', 'exchangeRefused'],
+  membership: ['renamed'],
+};
+
+t.test('every event of a machine that people change has words, or is of the service', (t) => {
+  for (const [name, predicates] of Object.entries(actPredicates)) {
+    if (name === 'alertInstance') continue;
+    const { machine } = machineDefinitions.get(name) ?? { machine: { events: [] } };
+    const taken = machine.events.filter((event: string) => !event.startsWith('xstate.'));
+    const known = [...Object.keys(predicates), ...(OF_THE_SERVICE[name as MachineName] ?? [])];
+    t.same(known.filter((event) => !event.startsWith('xstate.')).sort(), [...taken].sort(), name);
+    t.ok(predicates['xstate.init'], `${name} is created by somebody`);
+  }
+  t.end();
+});

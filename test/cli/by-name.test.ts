@@ -1,0 +1,185 @@
+/**
+ * Everything that the command line takes an id for is taken by its name too, against the whole
+ * service: a name that is one thing's alone means it, and one of several is refused with their ids.
+ */
+import t, { type Test } from 'tap';
+import { type CliWorld, startCliWorld, writeReadings } from '../support/cli-against-service.ts';
+import { until } from '../support/program.ts';
+import { startReceiver } from '../support/receiver.ts';
+
+const RULE = ['--metric', 'memory_used_bytes', '--operator', '>', '--threshold', '5'];
+
+t.test('a name stands for the id', async (t) => {
+  const world = await startCliWorld(t, {
+    ...{ SVC_WEBHOOK_ALLOW: '127.0.0.1', SVC_WEBHOOK_ALLOW_HTTP: 'on' },
+  });
+  const login = await world.svc(['login', '--link', '-'], { input: world.demo.signInUrl ?? '' });
+  t.equal(login.code, 0, login.stderr);
+  const now = Math.floor(Date.now() / 1000);
+  await writeReadings(world, [{ at: now - 30, memory: 9, index: 0 }]);
+  await t.test('of destinations, rules and VMs', (t) => monitoring(t, world));
+  await t.test('of incidents', (t) => incidents(t, world));
+  await t.test('of service accounts and keys', (t) => keys(t, world));
+  await t.test('of members, by mail address', (t) => members(t, world));
+});
+
+async function monitoring(t: Test, world: CliWorld): Promise<void> {
+  const receiver = await startReceiver(t);
+  const svc = (...args: string[]) => world.svc(args, { env: { SVC_PROJECT: 'demo' } });
+  const create = ['destinations', 'create', '--kind', 'webhook', '--url', receiver.url];
+  for (const name of ['Night pager', 'Team', 'Team']) await svc(...create, '--name', name);
+
+  await t.test('a destination, in any case, also where a rule names it', async (t) => {
+    t.match(await svc('destinations', 'show', 'night pager'), {
+      stdout: /^name +Night pager$/m,
+    });
+    const rule = ['alerts', 'save', '--name', 'Memory is full', '--severity', 'WARNING', ...RULE];
+    const saved = await svc(...rule, '--vm', 'One', '--destination', 'Night pager');
+    t.equal(saved.code, 0, saved.stderr);
+    const { rules } = (await svc('alerts', 'list', '--json')).json;
+    t.match(rules, [
+      {
+        spec: {
+          ...{ operator: 'GREATER_THAN', vmNames: ['projects/demo/vms/vm-1'] },
+          destinationNames: [/^projects\/demo\/destinations\/dst_/],
+        },
+      },
+    ]);
+  });
+
+  await t.test(
+    'a name of several is refused with their ids, and an unknown one with a near one',
+    async (t) => {
+      const ran = await svc('destinations', 'show', 'Team');
+      t.match(ran, {
+        code: 2,
+        stderr: /"Team" is the name of 2 destinations: use the id of one\n/,
+      });
+      const ids = ran.stderr.match(/^ {2}dst_\w+ {2}Team$/gm) ?? [];
+      t.equal(ids.length, 2);
+      const [id = ''] = ids[0]?.trim().split(' ') ?? [];
+      t.equal((await svc('destinations', 'show', id)).code, 0);
+      const near = await svc('destinations', 'show', 'Nigth pager');
+      t.match(near, {
+        code: 4,
+        stderr: /no destination "Nigth pager".*\n {2}Did you mean "Night pager"\?/,
+      });
+    },
+  );
+
+  await t.test('completion is given the names, and the ids of those of one name', async (t) => {
+    const names = async (...args: string[]) => {
+      return (await svc('completion', 'names', ...args)).stdout.trimEnd().split('\n');
+    };
+    t.match(await names('destinations'), [/^dst_\w+$/, /^dst_\w+$/, 'Night pager'].reverse());
+    t.same(await names('destinations', 'Nig'), ['Night pager']);
+    t.same(await names('vms', 'O'), ['One']);
+    t.same(await names('keys'), ['Demo key']);
+    t.match(await svc('completion', 'names', 'secrets'), { code: 1, stdout: '', stderr: '' });
+  });
+
+  await t.test('a VM and a rule', async (t) => {
+    t.match(await svc('monitoring', 'show', 'One'), { stdout: /^VM +projects\/demo\/vms\/vm-1$/m });
+    t.equal((await svc('monitoring', 'query', 'one')).code, 0);
+    const none = await svc('alerts', 'delete', 'Memory', '--json');
+    t.equal(none.code, 4);
+    t.match(JSON.parse(none.stderr), {
+      error: { reason: 'NOT_FOUND', hint: /svc alerts list$/ },
+    });
+    const edited = await svc('alerts', 'save', '--id', 'Memory is full', '--threshold', '6');
+    t.match(edited, { code: 0, stdout: /^version +2$/m }, edited.stderr);
+    t.match(await svc('alerts', 'instances', '--rule', 'memory is full', '--vm', 'One'), {
+      code: 0,
+    });
+  });
+}
+
+async function incidents(t: Test, world: CliWorld): Promise<void> {
+  const svc = (...args: string[]) => world.svc(args, { env: { SVC_PROJECT: 'demo' } });
+  await t.test('an incident by its rule or VM while one fires; several at once', async (t) => {
+    const incident = await until('it fires', async () => {
+      const { json } = await svc('incidents', 'list', '--state', 'FIRING', '--json');
+      return json.incidents[0];
+    });
+    const shown = await svc('incidents', 'show', 'One');
+    t.match(shown.stdout, new RegExp(`^incident +${incident.name}$`, 'm'), shown.stderr);
+    const acked = await svc('incidents', 'ack', 'Memory is full on One', '--note', 'mine');
+    t.match(acked, { code: 0, stdout: /^attention +acknowledged by people\/\S+: mine$/m });
+    const both = await svc('incidents', 'ack', 'One', 'inc_none');
+    t.match(both, { code: 1, stdout: /^inc_\w+ +done$/m }, 'one of them is not there');
+    t.match(both.stdout, /^inc_none +NOT_FOUND +\S/m);
+    const nextMorning = await svc('incidents', 'snooze', 'Memory is full', '--until', '08:00');
+    const end = new Date(Number(/--until (\d+)/.exec(nextMorning.stderr)?.[1]) * 1000);
+    t.same([end.getHours(), end.getMinutes()], [8, 0], nextMorning.stderr);
+    const ahead = end.getTime() - Date.now();
+    t.ok(ahead > 0 && ahead <= 25 * 3_600_000, 'the next one');
+  });
+
+  await t.test('a key that may only read names by id what it may not list', async (t) => {
+    const made = await svc('keys', 'create', '--name', 'reader', '--capability', 'monitoring.read');
+    const env = { SVC_PROJECT: 'demo', SVC_API_KEY: made.stdout.trim() };
+    const asKey = (...args: string[]) => world.svc(args, { as: 'nobody', env });
+    t.equal((await asKey('deliveries', 'list', '--destination', 'dst_none')).code, 0);
+    t.match(await asKey('deliveries', 'list', '--destination', 'Night pager'), { code: 3 });
+    t.equal((await asKey('incidents', 'show', 'One')).code, 0);
+  });
+}
+
+async function keys(t: Test, world: CliWorld): Promise<void> {
+  const svc = (...args: string[]) => world.svc(args, { env: { SVC_PROJECT: 'demo' } });
+  await svc('service-accounts', 'create', '--name', 'Deploy bot', '--template', 'metrics-scraper');
+  const create = ['keys', 'create', '--capability', 'monitoring.read'];
+  await svc(...create, '--service-account', 'Deploy bot', '--name', 'ci key');
+  await svc(...create, '--name', 'laptop');
+  t.match(await svc('service-accounts', 'show', 'deploy bot'), { stdout: /^name +Deploy bot$/m });
+  for (const [name, secret] of [
+    ['ci key', /^svc_sk_/],
+    ['laptop', /^svc_pk_/],
+  ] as const) {
+    const rotated = await svc('keys', 'rotate', name, '--overlap', '0');
+    t.match(rotated, { code: 0, stdout: secret }, `${name}: ${rotated.stderr}`);
+  }
+  t.match(
+    await svc('keys', 'show', 'ci key'),
+    { stdout: /^state +ACTIVE$/m },
+    'the one that works',
+  );
+  t.match(await svc('keys', 'show', 'no such key'), { code: 4, stderr: /There is no key/ });
+}
+
+async function members(t: Test, world: CliWorld): Promise<void> {
+  const env = { SVC_PROJECT: 'acme' };
+  await world.svc(['admin', 'project', 'create', 'acme', '--owner', 'boss@example.test']);
+  await world.signIn('boss');
+  const svc = (...args: string[]) => world.svc(args, { as: 'boss', env });
+  const invite = ['members', 'invite', 'eve@example.test', '--role', 'EDITOR'];
+  t.match(await svc(...invite), { code: 0 });
+  t.match(await svc('members', 'uninvite', 'eve@example.test'), { code: 0 });
+  const invited = await svc(...invite);
+  await world.svc(['login', '--link', '-'], { as: 'eve', input: invited.stdout });
+  const create = ['keys', 'create', '--capability', 'monitoring.read', '--name'];
+  t.match(await svc(...create, 'laptop'), { code: 0 });
+  const made = await world.svc([...create, 'tablet'], { as: 'eve', env });
+  t.match(made.stdout, /^svc_pk_/, made.stderr);
+
+  await t.test('an owner lists the keys of all, and ends one by its name', async (t) => {
+    const all = await svc('credentials');
+    t.match(all.stdout, /tablet/);
+    t.match(all.stdout, /laptop/);
+    const asEve = await world.svc(['keys', 'show', 'laptop'], { as: 'eve', env });
+    t.match(asEve, { code: 4 }, 'a member finds their own alone');
+    t.match((await svc('keys', 'list', '--member', 'Eve@example.test')).stdout, /tablet/);
+    const denied = await svc('keys', 'rotate', 'tablet');
+    t.match(denied, { code: 3, stderr: /for the member whose it is alone/ });
+    const revoked = await svc('keys', 'revoke', 'tablet', '--reason', 'Lost');
+    t.match(revoked, { code: 0, stdout: /^revoked +Lost$/m }, revoked.stderr);
+  });
+  t.match(await svc('members', 'role', 'boss@example.test', '--role', 'OWNER'), {
+    stdout: /boss@example\.test +OWNER/,
+  });
+  t.match(await svc('members', 'role', 'eve@example.test', '--role', 'VIEWER'), {
+    code: 0,
+    stdout: /VIEWER/,
+  });
+  t.match(await svc('members', 'remove', 'eve@example.test'), { code: 0, stdout: /^Removed / });
+}

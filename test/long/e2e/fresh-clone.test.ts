@@ -1,0 +1,64 @@
+/**
+ * The README's first screen in a fresh clone of what is committed, without dev dependencies: it
+ * installs, starts, shows its pages and watches this machine. Packages come from npm's cache or registry.
+ */
+import { execFile, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { existsSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { promisify } from 'node:util';
+import t from 'tap';
+import packageJson from '../../../package.json' with { type: 'json' };
+import { type Demo, dataFolder, until } from '../../support/program.ts';
+
+const execute = promisify(execFile);
+const root = fileURLToPath(new URL('../../../', import.meta.url));
+
+t.setTimeout(240_000);
+
+t.test('a fresh clone without dev dependencies runs, with its pages', async (t) => {
+  const clone = join(dataFolder(t), 'clone');
+  await execute('git', ['clone', '--quiet', '--no-hardlinks', root, clone], { timeout: 60_000 });
+  const { npm_config_prefix: _, ...env } = process.env;
+  const words = ['ci', '--omit=dev', '--prefer-offline', '--no-audit', '--no-fund'];
+  await execute('npm', words, { cwd: clone, env, timeout: 180_000 });
+  const installed = Object.keys(packageJson.devDependencies).filter((name) =>
+    existsSync(join(clone, 'node_modules', name)),
+  );
+  t.same(installed, []);
+
+  const child = spawn('npm', ['start'], {
+    ...{ cwd: clone, detached: true, stdio: ['ignore', 'pipe', 'pipe'] },
+    env: { ...env, SVC_LISTEN: '127.0.0.1:0', SVC_METRICS_LISTEN: 'off', SVC_COLLECT: 'host' },
+  });
+  // npm does not pass on what kills it: the group is ended.
+  const end = (): boolean => process.kill(-(child.pid ?? 0), 'SIGTERM');
+  process.once('exit', () => child.exitCode === null && end());
+  let said = '';
+  for (const output of [child.stdout, child.stderr]) {
+    output.on('data', (chunk: Buffer) => {
+      said += chunk.toString();
+    });
+  }
+  const gone = once(child, 'exit');
+  t.teardown(async () => {
+    if (child.exitCode === null && child.signalCode === null) end();
+    await gone;
+  });
+  await until('it has started', () => /Ctrl-C stops it/.test(said) || undefined, 40);
+  t.match(said, /watches this host/);
+  t.match(said, /dashboard and API on http:\/\/127\.0\.0\.1:\d+/);
+  t.notMatch(said, /dashboard (is not|cannot be) built/);
+
+  const demo = JSON.parse(readFileSync(join(clone, 'data/demo.json'), 'utf8')) as Demo;
+  const page = await fetch(`${demo.baseUrl}/auth/link`);
+  t.match(await page.text(), /Sign in/);
+  const manifest = JSON.parse(readFileSync(join(clone, 'dist/dashboard/manifest.json'), 'utf8'));
+  t.ok(manifest.entries.main, 'the pages are built');
+  const { stdout } = await execute('npx', ['svc', 'monitoring', 'vms'], {
+    ...{ cwd: clone, timeout: 60_000 },
+    env: { ...env, SVC_ENDPOINT: demo.baseUrl, SVC_PROJECT: 'demo', SVC_API_KEY: demo.apiKey },
+  });
+  t.match(stdout, /RUNNING +DC-1/);
+});

@@ -1,0 +1,373 @@
+/**
+ * The configurations of docs/operations/https.md, taken out of the page: real nginx, old and new, and
+ * real Caddy in front of the program as a user starts it, and the program with a certificate of its
+ * own. Each is signed in through, read, written, and watched; the certificates are of the authority
+ * that the page makes, and the command line trusts it as the page says.
+ */
+import { execFileSync, spawn } from 'node:child_process';
+import { randomUUID } from 'node:crypto';
+import { once } from 'node:events';
+import { readFileSync } from 'node:fs';
+import type { LookupFunction } from 'node:net';
+import { join } from 'node:path';
+import { text } from 'node:stream/consumers';
+import { connect } from 'node:tls';
+import { fileURLToPath } from 'node:url';
+import { type Client, createClient } from '@connectrpc/connect';
+import { createConnectTransport } from '@connectrpc/connect-node';
+import t, { type Test } from 'tap';
+import { Agent, fetch } from 'undici';
+import { IngestService } from '../../../src/gen/svc/ingest/v1/ingest_pb.ts';
+import { AlertService } from '../../../src/gen/svc/monitoring/v1/alert_pb.ts';
+import { MonitoringService } from '../../../src/gen/svc/monitoring/v1/monitoring_pb.ts';
+import {
+  AlertRuleSpec_Operator,
+  AlertRuleSpec_Severity,
+} from '../../../src/gen/svc/monitoring/v1/rule_pb.ts';
+import { reasonOf } from '../../../src/sdk/retry.ts';
+import { codeBlock } from '../../support/code-blocks.ts';
+import { componentPath, needs } from '../../support/components.ts';
+import { freePort } from '../../support/nats-server.ts';
+import { dataFolder, type Program, startProgram, until } from '../../support/program.ts';
+import { startCaddy, startNginx } from '../../support/proxies.ts';
+
+const PAGE = 'operations/https.md';
+const HOST = 'monitoring.example.com';
+const PROJECT = 'projects/demo';
+const bin = fileURLToPath(new URL('../../../bin/svc.js', import.meta.url));
+const pagePath = fileURLToPath(new URL(`../../../docs/${PAGE}`, import.meta.url));
+
+t.setTimeout(180_000);
+
+for (const version of ['nginx 1.22.1', 'nginx 1.26.3'] as const) {
+  t.test(`${version} as on the page passes everything on`, needs(version, 'openssl'), async (t) => {
+    const place = await makePlace(t);
+    const { port, httpPort, servicePort, folder } = place;
+    const pasted = codeBlock(PAGE, '# /etc/nginx/conf.d/svc.conf')
+      .replaceAll('/etc/nginx/tls', folder)
+      .replaceAll('127.0.0.1:8080', `127.0.0.1:${servicePort}`)
+      .replace('listen 80;', `listen 127.0.0.1:${httpPort};`)
+      .replace('listen 443 ssl;', `listen 127.0.0.1:${port} ssl;`);
+    // What the page says of Debian 12.
+    const older = pasted.replace(' ssl;', ' ssl http2;').replace('    http2 on;\n', '');
+    const servers = version === 'nginx 1.22.1' ? older : pasted;
+    const program = componentPath(version);
+    const said = await startNginx(t, servers, { program, folder, port });
+    await tryAll(t, await startBehind(t, place));
+    t.notMatch(said(), /\[(warn|error|crit|alert|emerg)\]/, 'it had nothing to complain of');
+  });
+}
+
+for (const version of ['caddy 2.6.2', 'caddy 2.11.4'] as const) {
+  t.test(`${version} as on the page passes everything on`, needs(version, 'openssl'), async (t) => {
+    const place = await makePlace(t);
+    const { port, httpPort, servicePort, folder } = place;
+    const page = readFileSync(pagePath, 'utf8');
+    const [tls = ''] = /tls (\/etc\/caddy\/tls\/[a-z.]+ ?){2}/.exec(page) ?? [];
+    const sites = codeBlock(PAGE, '# /etc/caddy/Caddyfile')
+      .replace(`${HOST} {`, `${HOST} {\n\t${tls.replaceAll('/etc/caddy/tls', folder)}`)
+      .replace('127.0.0.1:8080', `127.0.0.1:${servicePort}`);
+    const program = componentPath(version);
+    // What it says is not looked at: older ones call it an error that a stream's client has gone.
+    await startCaddy(t, sites, { program, folder, port, httpPort });
+    await tryAll(t, await startBehind(t, place));
+  });
+}
+
+t.test('a certificate of its own, and a private authority', needs('openssl'), async (t) => {
+  const place = await makePlace(t);
+  const { folder, port } = place;
+  const program = await start(t, place, '# /etc/svc/svc.env', {
+    ...{ '0.0.0.0:8443': `127.0.0.1:${port}`, [`${HOST}:8443`]: `localhost:${port}` },
+    '/var/lib/svc/tls': folder,
+  });
+  const ca = join(folder, 'ca.pem');
+  const bare = { HOME: folder, SVC_ENDPOINT: `https://localhost:${port}`, SVC_PROJECT: 'demo' };
+
+  await t.test('the command line knows the authority as the page says', async (t) => {
+    const trusting = { ...bare, NODE_EXTRA_CA_CERTS: ca };
+    const login = await svc(['login', '--link', '-'], trusting, linkToken(program));
+    t.equal(login.code, 0, login.said);
+    const read = await svc(['alerts', 'list'], trusting);
+    t.match(read, { code: 0, said: /no alert rules/ });
+    const ofSystem = await svc(['alerts', 'list'], {
+      ...{ ...bare, NODE_USE_SYSTEM_CA: '1', SSL_CERT_FILE: ca },
+    });
+    t.match(ofSystem, { code: 0, said: /no alert rules/ });
+  });
+
+  await t.test('without it the command line says what would do, once', async (t) => {
+    const refused = await svc(['alerts', 'list'], bare);
+    t.match(refused, { code: 5, said: /UNABLE_TO_VERIFY_LEAF_SIGNATURE.*NODE_EXTRA_CA_CERTS/s });
+    t.notMatch(refused.said, /sent again/);
+  });
+
+  await t.test('a renewed certificate is served once it is read again', async (t) => {
+    const old = readFileSync(ca);
+    makeAuthority(folder);
+    t.ok(await isTrusted(port, old));
+    process.kill(program.pid, 'SIGHUP');
+    await until('it is read again', () => /read again/.test(program.log()) || undefined, 10);
+    t.ok(await isTrusted(port, readFileSync(ca)));
+    t.notOk(await isTrusted(port, old));
+    t.match(await program.get('/readyz'), { status: 200 });
+  });
+});
+
+interface Place {
+  /** Of the certificates, `ca.pem`, `tls.pem` and `tls.key`, and what a proxy writes. */
+  readonly folder: string;
+  /** Of https. */
+  readonly port: number;
+  readonly httpPort: number;
+  readonly servicePort: number;
+  readonly metricsPort: number;
+}
+
+async function makePlace(t: Test): Promise<Place> {
+  const folder = dataFolder(t);
+  makeAuthority(folder);
+  const [port, httpPort] = [await freePort(), await freePort()];
+  return {
+    ...{ folder, port, httpPort },
+    servicePort: await freePort(),
+    metricsPort: await freePort(),
+  };
+}
+
+/** The page's authority and certificate, which is of `localhost` besides. */
+function makeAuthority(folder: string): void {
+  const script = codeBlock(PAGE, '# Private authority').replace(
+    `subjectAltName=DNS:${HOST}`,
+    `subjectAltName=DNS:${HOST},DNS:localhost`,
+  );
+  execFileSync('bash', ['-euc', script], { cwd: folder, stdio: 'pipe', timeout: 20_000 });
+}
+
+/** The program with settings of the page, `replaced` by what is here; asked at its metrics listener. */
+async function start(
+  t: Test,
+  { metricsPort }: Place,
+  block: string,
+  replaced: Readonly<Record<string, string>>,
+): Promise<Program> {
+  let lines = codeBlock(PAGE, block);
+  for (const [from, to] of Object.entries(replaced)) lines = lines.replaceAll(from, to);
+  const settings = Object.fromEntries(
+    [...lines.matchAll(/^([A-Z_]+)=(.*)$/gm)].map(([, name = '', value = '']) => [name, value]),
+  );
+  const metrics = `127.0.0.1:${metricsPort}`;
+  const more = { SVC_COLLECT: 'none', SVC_METRICS_LISTEN: metrics };
+  return startProgram(t, dataFolder(t), { ...settings, ...more }, `http://${metrics}`);
+}
+
+/** The service behind a proxy, and who calls it through the proxy. */
+class Behind {
+  readonly program: Program;
+  readonly origin: string;
+  readonly #place: Place;
+  readonly #ca: Buffer;
+
+  constructor(program: Program, place: Place) {
+    this.program = program;
+    this.origin = `https://${HOST}:${place.port}`;
+    this.#place = place;
+    this.#ca = readFileSync(join(place.folder, 'ca.pem'));
+  }
+
+  /** What a browser or a program asks, from an address of this machine; HTTP/2 where it is offered. */
+  async send(path: string, init: Parameters<typeof fetch>[1] = {}, localAddress = '127.0.0.1') {
+    const tls = { ca: this.#ca, lookup: toThisMachine };
+    const dispatcher = new Agent({ allowH2: true, connect: tls, localAddress });
+    const answer = await fetch(this.origin + path, { redirect: 'manual', ...init, dispatcher });
+    const body = await answer.text();
+    await dispatcher.close();
+    return { status: answer.status, headers: answer.headers, body };
+  }
+
+  /** One service's methods, over that version of HTTP and no other. */
+  client<S extends typeof AlertService | typeof MonitoringService | typeof IngestService>(
+    service: S,
+    httpVersion: '1.1' | '2' = '2',
+    key = this.program.demo.apiKey,
+  ): Client<S> {
+    const transport = createConnectTransport({
+      ...{ baseUrl: this.origin, httpVersion, useBinaryFormat: false },
+      nodeOptions: { ca: this.#ca, lookup: toThisMachine },
+      interceptors: [
+        (next) => (request) => {
+          request.header.set('authorization', `Bearer ${key}`);
+          return next(request);
+        },
+      ],
+    } as Parameters<typeof createConnectTransport>[0]);
+    return createClient(service, transport);
+  }
+
+  /** Value of a sample of the service's own metrics. */
+  async metric(sample: string): Promise<number> {
+    const answer = await fetch(`http://127.0.0.1:${this.#place.metricsPort}/metrics`);
+    const line = (await answer.text()).split('\n').find((line) => line.startsWith(`${sample} `));
+    return Number(line?.split(' ').at(-1) ?? Number.NaN);
+  }
+}
+
+const toThisMachine: LookupFunction = (_host, options, done) => {
+  const found = [{ address: '127.0.0.1', family: 4 }];
+  if (options.all) done(null, found);
+  else done(null, '127.0.0.1', 4);
+};
+
+async function startBehind(t: Test, place: Place): Promise<Behind> {
+  const program = await start(t, place, '# /etc/svc/svc.env, behind a proxy', {
+    '127.0.0.1:8080': `127.0.0.1:${place.servicePort}`,
+    [HOST]: `${HOST}:${place.port}`,
+  });
+  return new Behind(program, place);
+}
+
+async function tryAll(t: Test, behind: Behind): Promise<void> {
+  await t.test('a person signs in', (t) => trySignIn(t, behind));
+  await t.test('a program reads, with the longest address', (t) => tryRead(t, behind));
+  await t.test('a program writes, and its refusal names the limit', (t) => tryWrite(t, behind));
+  for (const version of ['1.1', '2'] as const) {
+    await t.test(`a stream over HTTP/${version}`, (t) => tryStream(t, behind, version));
+  }
+  await t.test("limits are of the client's own address", (t) => tryAddresses(t, behind));
+}
+
+async function trySignIn(t: Test, behind: Behind): Promise<void> {
+  const headers = { origin: behind.origin, 'sec-fetch-site': 'same-origin' };
+  const body = new URLSearchParams({ token: linkToken(behind.program) });
+  const answer = await behind.send('/auth/link', { method: 'POST', body, headers });
+  t.match(answer, { status: 303 }, answer.body);
+  const [cookie = ''] = answer.headers.getSetCookie();
+  t.match(cookie, /^__Host-svc_session=\w+; .*Secure$/);
+  const [session = ''] = cookie.split(';');
+  const page = await behind.send('/auth/signed-in', { headers: { cookie: session } });
+  t.match(page, { status: 200, body: /You are signed in/ });
+  t.ok(page.headers.get('strict-transport-security'), 'it knows that the client came by https');
+}
+
+async function tryRead(t: Test, behind: Behind): Promise<void> {
+  const { vms } = await behind.client(MonitoringService).listVMMonitoring({ projectName: PROJECT });
+  t.same(vms, []);
+  // 16 KiB, of which most take three bytes in an address.
+  const query = `svc_vm_running{vm=~"${'|'.repeat(16_000)}"}`;
+  const path = `/v1/monitoring/projects/demo/promql/api/v1/query?query=${encodeURIComponent(query)}`;
+  t.ok(path.length > 48_000);
+  const headers = { authorization: `Bearer ${behind.program.demo.apiKey}` };
+  t.match(await behind.send(path, { headers }), { status: 200, body: /"status":"success"/ });
+}
+
+async function tryWrite(t: Test, behind: Behind): Promise<void> {
+  const ingest = behind.client(IngestService, '1.1', behind.program.demo.collectorKey);
+  await ingest.writeSamples({ projectName: PROJECT, rows: [reading('vm-1', 10)] });
+  const large = { ...reading('vm-1', 10), displayName: 'x'.repeat(1024 * 1024) };
+  const refused = ingest.writeSamples({ projectName: PROJECT, rows: [large] });
+  const reason = await refused.then(() => 'none', reasonOf);
+  t.equal(reason, 'REQUEST_TOO_LARGE', "the service's own answer, not the proxy's");
+  const almost = { ...reading('vm-2', 10), displayName: 'x'.repeat(1000 * 1024) };
+  const stopped = await ingest
+    .writeSamples({ projectName: PROJECT, rows: [almost] })
+    .then(() => 'none', reasonOf);
+  t.equal(stopped, 'INVALID_FIELD', 'what is not larger is read, and its long name refused');
+}
+
+/** A watch says what changes at once; when its client has gone, the service knows. */
+async function tryStream(t: Test, behind: Behind, version: '1.1' | '2'): Promise<void> {
+  const running = 'svc_gate_calls{class="stream",state="running"}';
+  const vm = `vm-of-${version}`;
+  await saveRule(behind);
+  const gone = new AbortController();
+  const answers = behind
+    .client(AlertService, version)
+    .watchIncidents({ projectName: PROJECT }, { signal: gone.signal })
+    [Symbol.asyncIterator]();
+  const first = await soon('the first message', answers.next());
+  t.equal(first.done, false);
+  t.equal(await behind.metric(running), 1);
+  const next = answers.next();
+  const ingest = behind.client(IngestService, '2', behind.program.demo.collectorKey);
+  await ingest.writeSamples({ projectName: PROJECT, rows: [reading(vm, 90)] });
+  const { value } = await soon('the change', next);
+  t.match(value?.incidents, [{ vmName: `${PROJECT}/vms/${vm}` }]);
+  gone.abort();
+  await until(
+    'the service knows that the client has gone',
+    async () => (await behind.metric(running)) === 0 || undefined,
+    10,
+  );
+}
+
+async function saveRule(behind: Behind): Promise<void> {
+  await behind.client(AlertService).saveAlertRule({
+    ...{ projectName: PROJECT, id: randomUUID(), requestId: randomUUID(), expectedVersion: '0' },
+    spec: {
+      ...{
+        displayName: 'CPU',
+        metricId: 'cpu_utilization_pct',
+        operator: AlertRuleSpec_Operator.GREATER_THAN,
+      },
+      ...{ threshold: 50, severity: AlertRuleSpec_Severity.WARNING, allVms: true },
+    },
+  });
+}
+
+function reading(vmName: string, value: number) {
+  const values = [{ series: 'svc_vm_cpu_utilization_pct', value }];
+  return { vmName, observedUnixMs: BigInt(Date.now()), values };
+}
+
+/** One who guesses at links, and sends addresses of others along, uses up his own limit alone. */
+async function tryAddresses(t: Test, behind: Behind): Promise<void> {
+  const guess = async (i: number, address: string): Promise<number> => {
+    const headers = { 'content-type': 'application/json', 'x-forwarded-for': `10.9.8.${i}` };
+    const init = { method: 'POST', body: '{"token":"none"}', headers };
+    return (await behind.send('/auth/link', init, address)).status;
+  };
+  const answers: number[] = [];
+  for (let i = 0; i < 25; i++) answers.push(await guess(i, '127.0.0.2'));
+  t.equal(answers.at(-1), 429, answers.join(' '));
+  t.not(await guess(0, '127.0.0.3'), 429, 'somebody else is not in his place');
+}
+
+/** Rejects when it takes longer than anything that is passed on at once. */
+async function soon<T>(what: string, waited: Promise<T>): Promise<T> {
+  let timer: NodeJS.Timeout | undefined;
+  const late = new Promise<never>((_, reject) => {
+    timer = setTimeout(() => reject(new Error(`${what} did not come within 5 s`)), 5_000);
+  });
+  return Promise.race([waited, late]).finally(() => clearTimeout(timer));
+}
+
+/** Of the link by which the owner of the demo signs in. */
+function linkToken({ demo }: Program): string {
+  return demo.signInUrl?.split('#')[1] ?? '';
+}
+
+/** True when a client that knows this authority alone accepts what is served. */
+async function isTrusted(port: number, ca: Buffer): Promise<boolean> {
+  const socket = connect({ host: '127.0.0.1', port, ca, servername: 'localhost' });
+  try {
+    await once(socket, 'secureConnect');
+    return true;
+  } catch {
+    return false;
+  } finally {
+    socket.destroy();
+  }
+}
+
+/** The command, as a process of its own: authorities are read at its start. */
+async function svc(args: readonly string[], env: Readonly<Record<string, string>>, input = '') {
+  const child = spawn(process.execPath, [bin, ...args], {
+    env: { PATH: process.env.PATH, ...env },
+    timeout: 20_000,
+    killSignal: 'SIGKILL',
+  });
+  child.stdin.end(input);
+  const [out, errors] = await Promise.all([text(child.stdout), text(child.stderr)]);
+  if (child.exitCode === null && child.signalCode === null) await once(child, 'exit');
+  return { code: child.exitCode, said: out + errors };
+}

@@ -1,0 +1,233 @@
+/**
+ * The products of `npm run release`, used as others would: the program from its archive, the Debian
+ * package in a root folder with nothing else in it, an upgrade of it, and a program with the SDK alone.
+ */
+import { execFile, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import {
+  appendFileSync,
+  cpSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
+import { tmpdir } from 'node:os';
+import { dirname, join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { promisify } from 'node:util';
+import t from 'tap';
+import packageJson from '../../../package.json' with { type: 'json' };
+import { freePort } from '../../support/nats-server.ts';
+import { until } from '../../support/program.ts';
+
+const root = fileURLToPath(new URL('../../../', import.meta.url));
+const execute = promisify(execFile);
+const run = async (program: string, ...args: string[]): Promise<string> =>
+  (await execute(program, args, { cwd: root, timeout: 120_000, maxBuffer: 1e8 })).stdout;
+
+const { version } = packageJson;
+const before = '1.1.1';
+const folder = mkdtempSync(join(tmpdir(), 'svc-released-'));
+t.teardown(() => rmSync(folder, { recursive: true, force: true }));
+const release = (of: string) =>
+  run(process.execPath, 'scripts/release.ts', '--folder', folder, '--version', of);
+await release(before);
+await release(version);
+const arch = process.arch === 'x64' ? 'amd64' : process.arch;
+
+t.test('checksums are of what lies beside them', async (t) => {
+  const named = readFileSync(join(folder, 'SHA256SUMS'), 'utf8').trim().split('\n');
+  t.equal(named.length, 3);
+  await t.resolves(execute('sha256sum', ['--check', 'SHA256SUMS'], { cwd: folder }));
+});
+
+t.test(
+  'the program runs from its archive with its own Node, and has no dev dependency',
+  async (t) => {
+    const name = `svc-${version}-linux-${process.arch}`;
+    await run('tar', '-xzf', join(folder, `${name}.tar.gz`), '-C', folder);
+    const program = join(folder, name);
+    const { stdout } = await execute(join(program, 'bin/svc'), ['version'], { env: {} });
+    t.match(stdout, new RegExp(`^svc ${version} \\(node ${process.versions.node}, linux\\)\n$`));
+    const packages = readdirSync(join(program, 'node_modules'));
+    const dev = Object.keys(packageJson.devDependencies).filter((each) => packages.includes(each));
+    t.same(dev, []);
+    const served = await serve(t, [join(program, 'bin/svc')], join(folder, 'data'));
+    const page = await fetch(served.url, { headers: { accept: 'text/html' } });
+    t.match(await page.text(), '<!doctype html>', 'with the dashboard built');
+    await served.stop();
+    rmSync(program, { recursive: true });
+  },
+);
+
+t.test(
+  'the Debian package installs into a bare root, and an upgrade keeps settings and data',
+  async (t) => {
+    const bare = join(folder, 'root');
+    makeBareRoot(bare, await librariesOf(TOOLS));
+    const install = (of: string) =>
+      run('dpkg', `--root=${bare}`, '--force-depends', '-i', join(folder, `svc_${of}_${arch}.deb`));
+    await install(before);
+    const user = /^svc:[^:]*:(\d+):(\d+):/m.exec(readFileSync(join(bare, 'etc/passwd'), 'utf8'));
+    t.ok(user, 'it has a user of its own');
+    const unit = readFileSync(join(bare, 'usr/lib/systemd/system/svc.service'), 'utf8');
+    t.match(unit, /^ExecStart=\/usr\/bin\/svc serve$/m);
+    t.match(unit, /^User=svc$/m);
+    t.match(unit, /^ProtectSystem=strict$/m);
+    // In a mount namespace of its own; without one of processes, so that signals reach the program.
+    const inside = ['unshare', '--mount', 'chroot'];
+    const command = async (...words: string[]) =>
+      run('unshare', '--mount', 'chroot', bare, ...words);
+    t.match(await command('/usr/bin/svc', 'version'), `svc ${before} `);
+    const env = join(bare, 'etc/svc/svc.env');
+    appendFileSync(env, 'SVC_DATACENTER=DC-9\n');
+    const asUser = [...inside, `--userspec=${user?.[1]}:${user?.[2]}`, bare];
+    const first = await serve(t, [...asUser, '/usr/bin/svc'], '/var/lib/svc');
+    await first.stop();
+    const kept = readdirSync(join(bare, 'var/lib/svc')).filter((name) => name.endsWith('.db'));
+    t.ok(kept.includes('control.db'), 'the user may write its data');
+    await install(version);
+    t.match(await command('/usr/bin/svc', 'version'), `svc ${version} `);
+    t.match(readFileSync(env, 'utf8'), 'SVC_DATACENTER=DC-9', 'settings are left alone');
+    const second = await serve(t, [...asUser, '/usr/bin/svc'], '/var/lib/svc');
+    await second.stop();
+    await run('dpkg', `--root=${bare}`, '--purge', 'svc');
+    t.notOk(existsSync(join(bare, 'usr/lib/svc')));
+    t.notOk(existsSync(join(bare, 'etc/svc')));
+    t.ok(existsSync(join(bare, 'var/lib/svc/control.db')), 'history is the operator’s to remove');
+  },
+);
+
+t.test('the SDK is a package of its own, with neither server parts nor commands', async (t) => {
+  const consumer = join(folder, 'consumer');
+  const installed = join(consumer, 'node_modules/svc-sdk');
+  mkdirSync(installed, { recursive: true });
+  const archive = join(folder, `svc-sdk-${version}.tgz`);
+  await run('tar', '-xzf', archive, '-C', installed, '--strip-components=1');
+  const manifest = JSON.parse(readFileSync(join(installed, 'package.json'), 'utf8'));
+  t.match(manifest, { name: 'svc-sdk', version, bin: undefined, optionalDependencies: undefined });
+  const files = readdirSync(installed, { recursive: true, encoding: 'utf8' });
+  t.notOk(files.some((file) => /(^|\/)(actors|sqlite|service|cli|dashboard)\//.test(file)));
+  for (const name of await closureOf(Object.keys(manifest.dependencies))) {
+    const link = join(consumer, 'node_modules', name);
+    mkdirSync(dirname(link), { recursive: true });
+    symlinkSync(join(root, 'node_modules', name), link);
+  }
+  writeFileSync(join(consumer, 'package.json'), '{"type": "module"}');
+  writeFileSync(
+    join(consumer, 'main.js'),
+    `import { createClient, openSqliteDeduplicator, verifyWebhook } from 'svc-sdk';
+const { monitoring } = createClient({ baseUrl: 'http://127.0.0.1:9', token: 'svc_x' });
+openSqliteDeduplicator({ path: 'seen.db' }).claim('dlv_1');
+process.stdout.write([monitoring.listVMMonitoring, verifyWebhook].map((each) => typeof each).join());`,
+  );
+  const { stdout } = await execute(process.execPath, ['main.js'], { cwd: consumer });
+  t.equal(stdout, 'function,function');
+});
+
+/** A program with what it depends on: nothing else of this checkout's packages is at hand. */
+async function closureOf(names: readonly string[]): Promise<Set<string>> {
+  const found = new Set<string>();
+  const open = [...names];
+  for (let name = open.pop(); name !== undefined; name = open.pop()) {
+    if (found.has(name)) continue;
+    found.add(name);
+    const file = join(root, 'node_modules', name, 'package.json');
+    open.push(...Object.keys(JSON.parse(readFileSync(file, 'utf8')).dependencies ?? {}));
+  }
+  return found;
+}
+
+/** What the scripts of the package call, and the program's launcher. */
+const TOOLS = [
+  'sh',
+  'dirname',
+  'readlink',
+  'getent',
+  'useradd',
+  'chgrp',
+  'chown',
+  'chmod',
+  'mkdir',
+  'rm',
+];
+
+/** Files that the tools and Node need, as the loader says. */
+async function librariesOf(tools: readonly string[]): Promise<Set<string>> {
+  const files = new Set<string>();
+  for (const tool of tools) {
+    const path = (await run('sh', '-c', `readlink -f "$(command -v ${tool})"`)).trim();
+    files.add(path);
+    for (const [library] of (await run('ldd', path)).matchAll(/\/\S+(?= \()/g)) files.add(library);
+  }
+  for (const [library] of (await run('ldd', process.execPath)).matchAll(/\/\S+(?= \()/g)) {
+    files.add(library);
+  }
+  return files;
+}
+
+/** A root folder with a shell, a few tools, their libraries, and dpkg's empty database. */
+function makeBareRoot(bare: string, files: ReadonlySet<string>): void {
+  for (const folder of [
+    'usr/bin',
+    'usr/sbin',
+    'usr/lib',
+    'usr/lib64',
+    'etc',
+    'tmp',
+    'proc',
+    'dev',
+  ]) {
+    mkdirSync(join(bare, folder), { recursive: true });
+  }
+  for (const name of ['bin', 'sbin', 'lib', 'lib64']) symlinkSync(`usr/${name}`, join(bare, name));
+  mkdirSync(join(bare, 'var/lib/dpkg/info'), { recursive: true });
+  mkdirSync(join(bare, 'var/lib/dpkg/updates'));
+  writeFileSync(join(bare, 'var/lib/dpkg/status'), '');
+  writeFileSync(join(bare, 'dev/null'), '');
+  writeFileSync(join(bare, 'etc/passwd'), 'root:x:0:0:root:/root:/bin/sh\n');
+  writeFileSync(join(bare, 'etc/group'), 'root:x:0:\n');
+  for (const file of files) cpSync(file, join(bare, file), { dereference: true, recursive: true });
+  const shell = [...files].find((file) => /\/(dash|bash)$/.test(file)) ?? '';
+  if (!existsSync(join(bare, 'bin/sh'))) symlinkSync(shell, join(bare, 'bin/sh'));
+}
+
+/** Starts the service with the command, and resolves when it is ready. */
+async function serve(
+  t: { teardown(end: () => Promise<void>): void },
+  [program = '', ...args]: readonly string[],
+  data: string,
+) {
+  const port = await freePort();
+  const url = `http://127.0.0.1:${port}/`;
+  const child = spawn(program, [...args, 'serve'], {
+    env: {
+      PATH: process.env.PATH,
+      SVC_DATA: data,
+      SVC_LISTEN: `127.0.0.1:${port}`,
+      SVC_DEMO: 'off',
+    },
+    stdio: ['ignore', 'ignore', 'pipe'],
+  });
+  let said = '';
+  child.stderr.on('data', (text) => {
+    said += text;
+  });
+  const ended = once(child, 'exit');
+  const stop = async (): Promise<void> => {
+    child.kill('SIGTERM');
+    await ended;
+  };
+  t.teardown(stop);
+  await until(`the service is ready: ${said}`, async () => {
+    if (child.exitCode !== null) throw new Error(`It ended: ${said}`);
+    const answer = await fetch(`${url}readyz`).catch(() => undefined);
+    return answer?.ok ? true : undefined;
+  });
+  return { url, stop };
+}

@@ -1,0 +1,127 @@
+/**
+ * A fleet of real virtual machines: three libvirtds, three projects, and `svc collect` between them and a
+ * service. Domains are mapped by name, UUID and metadata element; one is moved while all run. Real
+ * time, because the machines have no other.
+ */
+import { execFile, spawn } from 'node:child_process';
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { promisify } from 'node:util';
+import t from 'tap';
+import { needs } from '../../../support/components.ts';
+import {
+  dataFolder,
+  runInProcess,
+  runToEnd,
+  startProgram,
+  until,
+} from '../../../support/program.ts';
+import { openVmLab } from '../../../support/vm-lab.ts';
+
+const run = promisify(execFile);
+const program = fileURLToPath(new URL('../../../../bin/svc.js', import.meta.url));
+
+interface Reading {
+  readonly project: string;
+  readonly last?: { readonly vms: number };
+}
+
+t.test('SRC-11: three libvirtds and three projects', needs('vm-lab'), async (t) => {
+  const [a, b, c] = [await openVmLab(t), await openVmLab(t), await openVmLab(t)];
+  await Promise.all([
+    a.run('start', 'shop1', '1', '128').then(() => a.run('start', 'blog1', '1', '128')),
+    b.run('start', 'other1', '1', '128'),
+    c.run('start', 'stray1', '1', '128'),
+  ]);
+  const virsh = async (uri: string, ...words: string[]) =>
+    (await run('virsh', ['-c', uri, ...words], { timeout: 20_000 })).stdout.trim();
+  const uuid = await virsh(b.uri, 'domuuid', 'other1');
+  const mark = (project: string) =>
+    virsh(
+      a.uri,
+      ...['metadata', 'blog1', 'urn:svc:project', '--key', 'svc', '--live'],
+      '--set',
+      `<project>${project}</project>`,
+    );
+  await mark('blog');
+
+  const data = dataFolder(t);
+  const service = await startProgram(t, data, { SVC_COLLECT: 'none' });
+  const admin = async (...words: string[]) => {
+    const ran = await runInProcess(['admin', ...words, '--data', data]);
+    if (ran.code !== 0) throw new Error(ran.text);
+    return ran.stdout;
+  };
+  for (const project of ['shop', 'blog']) {
+    await admin('project', 'create', project, '--owner', 'ada@example.com');
+  }
+  const projects = ['demo', 'shop', 'blog'].flatMap((project) => ['--project', project]);
+  const made = await admin('collector-key', 'create', '--datacenter', 'DC-1', ...projects);
+  const state = dataFolder(t);
+  const enrol = ['collect', 'enrol', '--endpoint', service.demo.baseUrl, '--state', state];
+  const key = made.trim().split('\n').at(-1) ?? '';
+  t.match(await runToEnd(enrol, { SVC_COLLECTOR_KEY: key }), { code: 0 });
+  const mapping = join(state, 'collect.map');
+  writeFileSync(
+    mapping,
+    `source ${a.uri}\nsource ${b.uri}\nsource ${c.uri}
+metadata urn:svc:project
+name shop* project shop
+uuid ${uuid} project demo
+`,
+  );
+  const checked = await runToEnd(['collect', 'check', '--mapping', mapping, '--json']);
+  t.same(
+    JSON.parse(checked.stdout)
+      .domains.map(({ name, project = null, line = null }: Record<string, unknown>) => [
+        name,
+        project,
+        line,
+      ])
+      .sort(),
+    [
+      ['blog1', 'blog', 4],
+      ['other1', 'demo', 6],
+      ['shop1', 'shop', 5],
+      ['stray1', null, null],
+    ],
+    checked.text,
+  );
+
+  const child = spawn(
+    process.execPath,
+    [program, 'collect', 'run', '--mapping', mapping, '--interval', '2s', '--state', state],
+    { stdio: ['ignore', 'ignore', 'pipe'] },
+  );
+  let log = '';
+  child.stderr.on('data', (chunk) => (log += chunk));
+  t.teardown(() => child.kill('SIGKILL'));
+  const counts = async (): Promise<Record<string, number>> => {
+    const [{ readings }] = JSON.parse(await admin('collectors', '--json')) as [
+      { readings: Reading[] },
+    ];
+    return Object.fromEntries(readings.map(({ project, last }) => [project, last?.vms ?? 0]));
+  };
+  await until(
+    `a VM in each project: ${log}`,
+    async () => Object.values(await counts()).every((vms) => vms === 1) || undefined,
+  );
+
+  await mark('shop');
+  await until(
+    'the moved VM in its new project',
+    async () => (await counts()).shop === 2 || undefined,
+  );
+  const used = async (project: string) =>
+    JSON.parse(await admin('limits', 'show', project, '--json')).used.vms as number;
+  await until('and retired in the old one', async () => (await used('blog')) === 0 || undefined);
+  t.equal(await used('shop'), 2);
+  const ran = await until('a status without anything left to do', async () => {
+    const shown = await runInProcess(['collect', 'status', '--state', state, '--json']);
+    return JSON.parse(shown.stdout).status.retiring === 0 ? shown : undefined;
+  });
+  t.match(ran, { code: 0 }, ran.text);
+  t.match(JSON.parse(ran.stdout), { faults: [], status: { unmatched: [{ name: 'stray1' }] } });
+  t.match(log, /A domain moved to another project/);
+});

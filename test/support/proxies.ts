@@ -1,0 +1,94 @@
+/**
+ * Real nginx and Caddy in front of the service, for a test: with a configuration of the guide, on a
+ * free loopback port, without root's rights over the machine's own folders; ended by process id.
+ */
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdirSync, writeFileSync } from 'node:fs';
+import { connect } from 'node:net';
+import { join } from 'node:path';
+import { until } from './program.ts';
+
+export interface ProxyOptions {
+  /** Path of the program. */
+  readonly program: string;
+  /** Existing folder for what it writes. */
+  readonly folder: string;
+  /** On which it listens with its configuration. */
+  readonly port: number;
+}
+
+type Teardown = { teardown(fn: () => unknown): unknown };
+
+/** nginx with `servers` inside its `http` block; what it says is returned. */
+export async function startNginx(
+  t: Teardown,
+  servers: string,
+  { program, folder, port }: ProxyOptions,
+): Promise<() => string> {
+  const writes = ['client_body', 'proxy', 'fastcgi', 'uwsgi', 'scgi'];
+  const file = join(folder, 'nginx.conf');
+  writeFileSync(
+    file,
+    [
+      ...['daemon off;', 'master_process off;', `pid ${folder}/nginx.pid;`],
+      ...['error_log stderr warn;', 'events {}', 'http {', 'access_log off;'],
+      ...writes.map((name) => `${name}_temp_path ${folder}/${name};`),
+      ...[servers, '}'],
+    ].join('\n'),
+  );
+  return start(t, [program, '-c', file, '-p', folder, '-e', 'stderr'], { folder, port });
+}
+
+/** Caddy with the sites of a Caddyfile; its own port for plain http is `httpPort`. */
+export async function startCaddy(
+  t: Teardown,
+  sites: string,
+  { program, folder, port, httpPort }: ProxyOptions & { readonly httpPort: number },
+): Promise<void> {
+  const file = join(folder, 'Caddyfile');
+  const own = `{\n\tadmin off\n\thttp_port ${httpPort}\n\thttps_port ${port}\n`;
+  writeFileSync(file, `${own}\tdefault_bind 127.0.0.1\n}\n${sites}`);
+  const args = [program, 'run', '--config', file, '--adapter', 'caddyfile'];
+  await start(t, args, { folder, port });
+}
+
+async function start(
+  t: Teardown,
+  [program = '', ...args]: readonly string[],
+  { folder, port }: Pick<ProxyOptions, 'folder' | 'port'>,
+): Promise<() => string> {
+  mkdirSync(folder, { recursive: true });
+  const child = spawn(program, args, {
+    env: { PATH: process.env.PATH, HOME: folder, XDG_DATA_HOME: folder, XDG_CONFIG_HOME: folder },
+    stdio: ['ignore', 'ignore', 'pipe'],
+  });
+  let log = '';
+  child.stderr.on('data', (chunk: Buffer) => {
+    log = (log + chunk.toString()).slice(-20_000);
+  });
+  const gone = once(child, 'exit');
+  // A test that times out has no teardown.
+  process.once('exit', () => child.kill('SIGKILL'));
+  t.teardown(async () => {
+    if (child.exitCode === null && child.signalCode === null) child.kill('SIGKILL');
+    await gone;
+  });
+  await until(
+    `${program} listens`,
+    async () => {
+      if (child.exitCode !== null) throw new Error(`${program} ended:\n${log}`);
+      return (await accepts(port)) || undefined;
+    },
+    10,
+  );
+  return () => log;
+}
+
+function accepts(port: number): Promise<boolean> {
+  return new Promise((resolve) => {
+    const socket = connect(port, '127.0.0.1');
+    socket.once('connect', () => resolve(true)).once('error', () => resolve(false));
+    socket.once('connect', () => socket.destroy());
+  });
+}

@@ -1,0 +1,79 @@
+/**
+ * A virsh for whole fleets: any number of domains that report what one recorded machine did, at any
+ * number of libvirts, which a test changes while they are read.
+ */
+import { readFileSync } from 'node:fs';
+import type { CommandOutcome, RunCommand } from '../../actors/telemetry/collectors/command.ts';
+
+const recorded = readFileSync(
+  new URL('../telemetry/collectors/recordings/libvirt/running.txt', import.meta.url),
+  'utf8',
+);
+/** Statistics of the recorded machine web1, without its header. */
+const [, FIELDS = ''] = /^Domain: 'web1'\n((?: {2}.*\n)+)/m.exec(recorded) ?? [];
+
+export interface RecordedDomain {
+  readonly uuid: string;
+  readonly name: string;
+  /** false: it is defined, and off. Default true. */
+  readonly isOn?: boolean;
+  /** With `isOn` false: it is off because it runs on another host now. */
+  readonly isMigrated?: true;
+  /** It is listed, and its statistics are not there: it was busy. */
+  readonly isUnread?: true;
+  /** Text of its metadata element, of any namespace; null: it cannot be read. */
+  readonly project?: string | null;
+}
+
+/** The nth of a fleet. */
+export function fleetDomain(n: number, name = `vm-${n}`): RecordedDomain {
+  return { uuid: `5bd1e995-0000-4000-8000-${n.toString(16).padStart(12, '0')}`, name };
+}
+
+/** What virsh prints of all domains: listing, statistics, listing. */
+export function statisticsOf(domains: readonly RecordedDomain[]): string {
+  const list = domains
+    .map(({ uuid, name, isOn = true }, i) => `${uuid} ${isOn ? i + 1 : '-'} ${name}\n`)
+    .join('');
+  const off = (isMigrated = false) => `  state.state=5\n  state.reason=${isMigrated ? 4 : 1}\n`;
+  const read = domains.filter(({ isUnread }) => !isUnread);
+  const blocks = read.map(
+    ({ name, isMigrated, isOn = true }) =>
+      `Domain: '${name}'\n${isOn ? FIELDS : off(isMigrated)}\n`,
+  );
+  return `${list}\n${blocks.join('')}\n${list}\n`;
+}
+
+/** Domains by URI; a URI that is missing does not answer. */
+export type Libvirts = Record<string, readonly RecordedDomain[]>;
+
+/** Asks `libvirts` as they are at that moment. */
+export function virshOf(libvirts: Libvirts): RunCommand {
+  return async ({ args }) => {
+    const uri = args[args.indexOf('-c') + 1] ?? '';
+    const domains = libvirts[uri];
+    const base = { stdout: '', stderr: '', gone: Promise.resolve() };
+    if (!domains) {
+      return { ...base, kind: 'exited', code: 1, stderr: 'error: failed to connect' };
+    }
+    const commands = args.at(-1) ?? '';
+    if (commands.includes('domstats')) {
+      return { ...base, kind: 'exited', code: 0, stdout: statisticsOf(domains) };
+    }
+    return { ...base, ...metadataOf(commands, domains) } as CommandOutcome;
+  };
+}
+
+function metadataOf(commands: string, domains: readonly RecordedDomain[]) {
+  let [stdout, stderr] = ['', ''];
+  for (const command of commands.split('; ')) {
+    const [word, first] = command.split(' ');
+    const project = domains.find(({ uuid }) => uuid === first)?.project;
+    // As virsh does when it is quiet: no line end.
+    if (word === 'echo') stdout += command.slice(5);
+    else if (project === null) stderr += 'error: End of file while reading data\n';
+    else if (project !== undefined) stdout += `<project>${project}</project>\n\n`;
+    else stderr += 'error: metadata not found: Requested metadata element is not present\n';
+  }
+  return { kind: 'exited', code: stderr === '' ? 0 : 1, stdout, stderr };
+}
