@@ -36,7 +36,7 @@ export async function openDurableConsumer(
   connection: JetStreamConnection,
   spec: ConsumerSpec,
 ): Promise<Consumer & { readonly closed: Promise<void> }> {
-  const info = await connection.requestLeader(() => ensureConsumer(connection, spec));
+  const info = await connection.ask(() => ensureConsumer(connection, spec));
   return new JetStreamConsumer(connection, spec, info);
 }
 
