@@ -2,6 +2,7 @@
 import t from 'tap';
 import { VirtualClock } from '../../streams/platform/clock.ts';
 import { JetStreamConnection } from '../../streams/platform/jetstream/connection.ts';
+import { openDurableConsumer } from '../../streams/platform/jetstream/durable-consumer.ts';
 import { componentPath, needs } from '../support/components.ts';
 import { startNatsServer } from '../support/nats-server.ts';
 import { dataFolder } from '../support/program.ts';
@@ -39,5 +40,30 @@ t.test(
       t.same([at(4), at(5.5)], [2, 3], 'and after 3 s more');
       t.same(connection.health(), { state: 'available' }, 'a busy server is no fault');
     }
+  },
+);
+
+t.test(
+  'a durable consumer opens although the first question about it got no answer',
+  needs(nats),
+  async (t) => {
+    const server = await startNatsServer({ program: componentPath(nats), folder: dataFolder(t) });
+    t.teardown(() => server.kill());
+    const clock = new VirtualClock(0);
+    const connection = await JetStreamConnection.open({ url: server.url, clock });
+    t.teardown(() => connection.close());
+    await connection.manager.streams.add({ name: 'QUEUE', subjects: ['queue'] });
+    const { consumers } = connection.manager;
+    const answered = consumers.info.bind(consumers);
+    let questions = 0;
+    consumers.info = (stream, durable) =>
+      ++questions === 1 ? new Promise<never>(() => {}) : answered(stream, durable);
+    const spec = { stream: 'QUEUE', durable: 'd', ackWaitMs: 1_000, maxAckPending: 1 };
+    const opening = openDurableConsumer(connection, spec);
+    await clock.advance(1_500);
+    const receiver = await opening;
+    t.equal(questions, 2);
+    t.match(await answered('QUEUE', 'd'), { config: { durable_name: 'd' } });
+    await receiver.close();
   },
 );
