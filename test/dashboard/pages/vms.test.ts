@@ -156,6 +156,8 @@ t.test('the pages of VMs', needs('chromium', 'script'), async (t) => {
 
   await walk(t, 'enrol a VM for expanded monitoring, and end it', visitor, async (t) => {
     await open('/projects/demo/vms/gap-vm', 'Gap');
+    // The charts above push the panel down while they load, and a click may miss it.
+    await main.getByText('Filesystems, size').waitFor();
     const panel = main.getByRole('region', { name: 'Expanded monitoring' });
     await panel.getByRole('button', { name: 'Switch on' }).click();
     const secret = panel.getByRole('region', { name: 'Token of the agent' });
