@@ -2836,7 +2836,7 @@ signal==="SIGINT"&&isInteractive||child.kill(signal)});try{let[code2,signal]=awa
 t");return signal!==null?{exitCode:SIGNAL_BASE+import_node_os.constants.signals[signal]}:{exitCode:code2??1}}catch(error2){
 let{code:code2,message}=error2;return{problem:message,missing:code2==="ENOENT"}}finally{forget()}}var sharedOptions=[{name:"endpoint",takes:"URL",help:"Address of the service; else SVC_ENDPOINT"},{name:"timeout",takes:"\
 DURATION",help:"Longest wait for one answer; default 30s"},{name:"json",help:"One JSON document, for programs"}],projectOption={
-name:"project",takes:"PROJECT",help:"Project id; else SVC_PROJECT, or the one project you are a member of"},requestIdOption={
+name:"project",takes:"PROJECT",help:"Project, by id or name; else SVC_PROJECT, or the one you are a member of"},requestIdOption={
 name:"request-id",takes:"UUID",help:"Request id of an earlier try that got no answer: the change is not made twice"},TIMEOUT_SECONDS_DEFAULT=30;
 function family(name,summary,actions,notes=""){return{name,summary,actions,help:()=>familyHelp(name,actions,notes),isSingle:!1,
 async run([given,...rest],surroundings){let action=actions.find(candidate=>candidate.name===given);return action?runAction(
@@ -3284,35 +3284,42 @@ projectName:projectName2,state:Incident_State.FIRING};return(await everyItem(pag
 "/")+1),subject=vmDisplayName||vm,full=`${ruleDisplayName} on ${subject}`;return{name,labels:[full,ruleDisplayName,subject,
 vm]}})}},deliveries:{one:"delivery",many:"deliveries",list:"svc deliveries list",async find(api,projectName2){let{deliveries}=await api.
 call(alerts.listDeliveries,{projectName:projectName2,pageSize:NEWEST});return deliveries.map(({name})=>({name,labels:[]}))}}},
-NEWEST=500,VM_SEARCH_MAX=100;function isNamed(collection){return Object.hasOwn(KINDS,collection)}function candidatesOf(api,project,collection,given){
-return KINDS[collection].find(api,project,given)}function wordsFor(collection){return KINDS[collection]}function meantBy(given,candidates,{
-many}){let byId=candidates.find(({name})=>name===given||name.endsWith(`/${given}`));if(byId)return byId;let lower=given.
-toLowerCase(),exactly=candidates.filter(({labels:labels2})=>labels2.includes(given)),inAnyCase=candidates.filter(({labels:labels2})=>labels2.
-some(label2=>label2.toLowerCase()===lower)),named=exactly.length>0?exactly:inAnyCase,begun=given.length<PREFIX_MIN?[]:candidates.
-filter(({name})=>name.includes(`/${given}`)),meant=named.length>0?named:begun;if(meant.length<=1)return meant[0];let ids=meant.
-slice(0,SHOWN_MAX).map(lineOf),more=meant.length>ids.length?[`and ${meant.length-ids.length} more`]:[],what=`${quoted(given)}\
- is the name of ${meant.length} ${many}: use the id of one`;throw new UsageError(what,[...ids,...more].join(`
+PROJECTS={many:"projects",find:async api=>(await everyItem(page=>api.call(ProjectService.method.listProjects,page),answer=>answer.
+projects)).map(({name,displayName})=>({name,labels:[displayName]}))},NEWEST=500,VM_SEARCH_MAX=100;function isNamed(collection){
+return Object.hasOwn(KINDS,collection)}function candidatesOf(api,project,collection,given){return KINDS[collection].find(
+api,project,given)}function wordsFor(collection){return KINDS[collection]}function meantBy(given,candidates,{many}){let byId=candidates.
+find(({name})=>name===given||name.endsWith(`/${given}`));if(byId)return byId;let lower=given.toLowerCase(),exactly=candidates.
+filter(({labels:labels2})=>labels2.includes(given)),inAnyCase=candidates.filter(({labels:labels2})=>labels2.some(label2=>label2.
+toLowerCase()===lower)),named=exactly.length>0?exactly:inAnyCase,begun=given.length<PREFIX_MIN?[]:candidates.filter(({name})=>name.
+includes(`/${given}`)),meant=named.length>0?named:begun;if(meant.length<=1)return meant[0];let ids=meant.slice(0,SHOWN_MAX).
+map(lineOf),more=meant.length>ids.length?[`and ${meant.length-ids.length} more`]:[],what=`${quoted(given)} is the name o\
+f ${meant.length} ${many}: use the id of one`;throw new UsageError(what,[...ids,...more].join(`
 `))}var SHOWN_MAX=10,PREFIX_MIN=8;function lineOf({name,labels:labels2}){let id=name.slice(name.lastIndexOf("/")+1),[label2=""]=labels2.
 filter(Boolean);return`${id}  ${printable(label2)}`}function nothingNamed(given,candidates,{one,list}){let names=candidates.
 flatMap(({labels:labels2})=>labels2.filter(Boolean)),closest=closestName(given,names);return new Fault(`There is no ${one}\
  ${quoted(given)} in the project`,{exitCode:EXIT_NOT_FOUND,reason:"NOT_FOUND",hint:closest?`Did you mean ${quoted(closest)}\
-?`:`This lists what there is: ${list}`})}var ID=/^[A-Za-z0-9._~-]{1,128}$/;async function projectName(context,api){let given=givenProject(context);if(given!==void 0)
-return given;let{cookie}=api.access.headers();if(cookie===void 0)throw new UsageError("The project is not known: set --p\
-roject or SVC_PROJECT","A key does not name its project. For example: --project demo, or SVC_PROJECT=demo");let{projects}=await api.
-call(ProjectService.method.listProjects,{pageSize:20}),[first,...others]=projects;if(first&&others.length===0)return first.
-name;if(!first)throw new UsageError("You are a member of no project");let names=projects.map(({name})=>name.slice(9)).join(
-", ");throw new UsageError(`You are a member of several projects: set --project to one of ${names}`)}function givenProject({
-input,environment}){let given=input.text("project")??environment.SVC_PROJECT;if(!given)return;let id=given.replace(/^projects\//,
-"");if(ID.test(id))return`projects/${id}`;throw new UsageError(`${JSON.stringify(given)} is not a project: use its id, s\
-uch as "demo"`)}var ID_BEGINNING=/^[a-z]{3}_\w+$/,OWN_ID=new RegExp([/^[a-z]{3}_[0-9A-Za-z]{26,}$/,/^[0-9A-HJKMNP-TV-Z]{26}$/,
-/^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i,/^[0-9a-f]{32}$/].map(({source})=>source).join("|"));async function resourceName(context,api,{
-collection,given}){if(new RegExp(`^projects/[^/]+/${collection}/[^/]+$`).test(given))return given;let isId=ID.test(given);
-if(given===""||!isId&&!isNamed(collection))throw new UsageError(`${JSON.stringify(given)} is neither an id nor projects/\
-<id>/${collection}/<id>`);let project=await projectName(context,api),asId=`${project}/${collection}/${given}`;if(!isNamed(
-collection)||OWN_ID.test(given)||given==="-")return asId;let candidates;try{candidates=await candidatesOf(api,project,collection,
-given)}catch(error2){if(isId&&refusalOf(error2)?.exitCode===EXIT_DENIED)return asId;throw error2}let words=wordsFor(collection),
-meant=meantBy(given,candidates,words);if(meant)return meant.name;if(ID_BEGINNING.test(given)||isId&&collection==="vms")return asId;
-throw nothingNamed(given,candidates,words)}function firstNamed(collection){return(context,api)=>resourceName(context,api,{collection,given:context.input.positional(
+?`:`This lists what there is: ${list}`})}var ID=/^[A-Za-z0-9._~-]{1,128}$/;async function projectName(context,api){let given=givenText(context),{cookie}=api.access.
+headers();if(given!==void 0)return cookie!==void 0&&!PROJECT_AS_IT_IS.test(given)?projectCalled(api,given):projectOf(given);
+if(cookie===void 0)throw new UsageError("The project is not known: set --project or SVC_PROJECT","A key does not name it\
+s project. For example: --project demo, or SVC_PROJECT=demo");let{projects}=await api.call(ProjectService.method.listProjects,
+{pageSize:20}),[first,...others]=projects;if(first&&others.length===0)return first.name;if(!first)throw new UsageError("\
+You are a member of no project");let names=projects.map(({name})=>name.slice(9)).join(", ");throw new UsageError(`You ar\
+e a member of several projects: set --project to one of ${names}`)}function givenText({input,environment}){return input.text("project")||environment.SVC_PROJECT||void 0}var PROJECT_AS_IT_IS=/^[a-z0-9._~-]{1,128}$|^projects\//;
+async function projectCalled(api,given){let{many,find}=PROJECTS,projects=await find(api),meant=meantBy(given,projects,{many});
+if(meant)return meant.name;let names=projects.flatMap(({labels:labels2})=>labels2),closest=closestName(given,names),known=names.
+slice(0,PROJECTS_SHOWN).map(quoted).join(", ");throw new UsageError(`You are a member of no project ${quoted(given)}`,closest?
+`Did you mean ${quoted(closest)}?`:`Your projects: ${known||"none"}`)}var PROJECTS_SHOWN=10;function projectOf(given){let id=given.
+replace(/^projects\//,"");if(ID.test(id))return`projects/${id}`;throw new UsageError(`${quoted(given)} is not a project \
+id`,'A key takes ids such as "demo"; a signed-in person may give the display name')}var ID_BEGINNING=/^[a-z]{3}_\w+$/,OWN_ID=new RegExp(
+[/^[a-z]{3}_[0-9A-Za-z]{26,}$/,/^[0-9A-HJKMNP-TV-Z]{26}$/,/^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i,/^[0-9a-f]{32}$/].
+map(({source})=>source).join("|"));async function resourceName(context,api,{collection,given}){if(new RegExp(`^projects/\
+[^/]+/${collection}/[^/]+$`).test(given))return given;let isId=ID.test(given);if(given===""||!isId&&!isNamed(collection))
+throw new UsageError(`${JSON.stringify(given)} is neither an id nor projects/<id>/${collection}/<id>`);let project=await projectName(
+context,api),asId=`${project}/${collection}/${given}`;if(!isNamed(collection)||OWN_ID.test(given)||given==="-")return asId;
+let candidates;try{candidates=await candidatesOf(api,project,collection,given)}catch(error2){if(isId&&refusalOf(error2)?.
+exitCode===EXIT_DENIED)return asId;throw error2}let words=wordsFor(collection),meant=meantBy(given,candidates,words);if(meant)
+return meant.name;if(ID_BEGINNING.test(given)||isId&&collection==="vms")return asId;throw nothingNamed(given,candidates,
+words)}function firstNamed(collection){return(context,api)=>resourceName(context,api,{collection,given:context.input.positional(
 0)})}function newUuid(random){let bytes=Buffer.from(random.bytes(16));bytes[6]=(bytes[6]??0)&15|64,bytes[8]=(bytes[8]??0)&
 63|128;let hex=bytes.toString("hex");return[hex.slice(0,8),hex.slice(8,12),hex.slice(12,16),hex.slice(16,20),hex.slice(20)].
 join("-")}function requestId({input,ports}){return input.text("request-id")??newUuid(ports.random)}var capabilityOption={name:"capability",takes:"CAPABILITY",multiple:!0,help:"monitoring.read or monitoring.write"};var nameOption={name:"name",takes:"TEXT",help:"Display name"},reasonOption={name:"reason",takes:"TEXT",help:"Reason, for\

@@ -13,7 +13,12 @@ import {
   single,
 } from './client/action.ts';
 import type { Option } from './client/arguments.ts';
-import { type Candidate, candidatesOf, type NamedCollection } from './client/candidates.ts';
+import {
+  type Candidate,
+  candidatesOf,
+  type NamedCollection,
+  PROJECTS,
+} from './client/candidates.ts';
 import { UsageError } from './client/faults.ts';
 import { projectName } from './client/names.ts';
 import { shortName } from './client/output.ts';
@@ -63,16 +68,16 @@ const NAMED: Readonly<Record<string, Kind>> = {
   ...{ ACCOUNT: 'serviceAccounts', '--service-account': 'serviceAccounts' },
   ...{ MEMBER: 'members', '--member': 'members', INVITATION: 'invitations' },
   ...{ TRUST: 'ciConnections', 'SETUP-ID': 'ciVerifications', KEY: 'keys' },
-  WINDOW: 'maintenanceWindows',
+  ...{ WINDOW: 'maintenanceWindows', '--project': 'projects' },
 };
 
-type Kind = NamedCollection | 'keys';
+type Kind = NamedCollection | 'keys' | 'projects';
 
 const KINDS: ReadonlySet<string> = new Set(Object.values(NAMED));
 /** Kinds that are of a signed-in person alone. */
 const OF_PERSON: ReadonlySet<string> = new Set([
   ...['keys', 'serviceAccounts', 'members', 'invitations', 'ciConnections', 'ciVerifications'],
-  'maintenanceWindows',
+  ...['maintenanceWindows', 'projects'],
 ]);
 /** More than these help nobody to choose. */
 const NAMES_MAX = 200;
@@ -102,6 +107,9 @@ async function printNames(context: ActionContext): Promise<number> {
 
 async function namesOf(context: ActionContext, kind: Kind, prefix: string): Promise<Candidate[]> {
   const api = context.api(OF_PERSON.has(kind) ? 'person' : 'any');
+  // Ids, which every command takes, also those of the operator.
+  if (kind === 'projects')
+    return (await PROJECTS.find(api)).map(({ name }) => ({ name, labels: [] }));
   if (kind === 'keys') return keyCandidates(context, api);
   return candidatesOf(api, await projectName(context, api), kind, kind === 'vms' ? prefix : '');
 }

@@ -17,11 +17,32 @@ t.test('a name stands for the id', async (t) => {
   t.equal(login.code, 0, login.stderr);
   const now = Math.floor(Date.now() / 1000);
   await writeReadings(world, [{ at: now - 30, memory: 9, index: 0 }]);
+  await t.test('of projects', (t) => projects(t, world));
   await t.test('of destinations, rules and VMs', (t) => monitoring(t, world));
   await t.test('of incidents', (t) => incidents(t, world));
   await t.test('of service accounts and keys', (t) => keys(t, world));
   await t.test('of members, by mail address', (t) => members(t, world));
 });
+
+async function projects(t: Test, world: CliWorld): Promise<void> {
+  const called = (given: string, ...args: string[]) =>
+    world.svc(['limits', '--project', given, ...args], { env: { SVC_PROJECT: '' } });
+  const { json } = await called('demo', '--json');
+  t.ok(Object.keys(json).length > 0);
+  for (const given of ['Demo', 'DEMO', 'projects/demo']) {
+    t.same((await called(given, '--json')).json, json, given);
+  }
+  t.match(await called('Dmeo'), {
+    code: 2,
+    stderr: /You are a member of no project "Dmeo"\n {2}Did you mean "Demo"\?/,
+  });
+  const withKey = await world.svc(['monitoring', 'vms', '--project', 'Web shop'], {
+    env: { SVC_API_KEY: world.demo.apiKey },
+  });
+  t.match(withKey, { code: 2, stderr: /"Web shop" is not a project id\n/ });
+  const completed = await world.svc(['completion', 'names', 'projects', 'de']);
+  t.equal(completed.stdout, 'demo\n');
+}
 
 async function monitoring(t: Test, world: CliWorld): Promise<void> {
   const receiver = await startReceiver(t);

@@ -73,7 +73,7 @@ export const sharedOptions: readonly Option[] = [
 export const projectOption: Option = {
   name: 'project',
   takes: 'PROJECT',
-  help: 'Project id; else SVC_PROJECT, or the one project you are a member of',
+  help: 'Project, by id or name; else SVC_PROJECT, or the one you are a member of',
 };
 
 export const requestIdOption: Option = {

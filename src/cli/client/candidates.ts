@@ -168,6 +168,18 @@ const KINDS = {
   },
 } satisfies Readonly<Record<string, Kind>>;
 
+/** The projects of a signed-in person. */
+export const PROJECTS = {
+  many: 'projects',
+  find: async (api: Api): Promise<Candidate[]> => {
+    const projects = await everyItem(
+      (page) => api.call(ProjectService.method.listProjects, page),
+      (answer) => answer.projects,
+    );
+    return projects.map(({ name, displayName }) => ({ name, labels: [displayName] }));
+  },
+} as const;
+
 /** So many of what has only an id are looked at, newest first. */
 const NEWEST = 500;
 

@@ -4,25 +4,34 @@
  */
 import type { Random } from '../../../streams/platform/random.ts';
 import { ProjectService } from '../../gen/svc/project/v1/project_pb.ts';
+import { closestName } from '../../platform/closest-name.ts';
 import type { ActionContext } from './action.ts';
 import type { Api } from './api.ts';
+import { quoted } from './arguments.ts';
 import {
   type Candidate,
   candidatesOf,
   isNamed,
   meantBy,
   nothingNamed,
+  PROJECTS,
   wordsFor,
 } from './candidates.ts';
 import { EXIT_DENIED, refusalOf, UsageError } from './faults.ts';
 
 const ID = /^[A-Za-z0-9._~-]{1,128}$/;
 
-/** `projects/p`, from --project, SVC_PROJECT, or the person's one project. Throws `UsageError`. */
+/**
+ * `projects/p`, from --project, SVC_PROJECT, or the person's one project. A person may give its display
+ * name. Throws `UsageError`.
+ */
 export async function projectName(context: ActionContext, api: Api): Promise<string> {
-  const given = givenProject(context);
-  if (given !== undefined) return given;
+  const given = givenText(context);
   const { cookie } = api.access.headers();
+  if (given !== undefined) {
+    const isName = cookie !== undefined && !PROJECT_AS_IT_IS.test(given);
+    return isName ? projectCalled(api, given) : projectOf(given);
+  }
   if (cookie === undefined) {
     throw new UsageError(
       'The project is not known: set --project or SVC_PROJECT',
@@ -37,13 +46,42 @@ export async function projectName(context: ActionContext, api: Api): Promise<str
   throw new UsageError(`You are a member of several projects: set --project to one of ${names}`);
 }
 
-/** `projects/p` where it was given; undefined otherwise. */
-export function givenProject({ input, environment }: ActionContext): string | undefined {
-  const given = input.text('project') ?? environment.SVC_PROJECT;
-  if (!given) return undefined;
+/** `projects/p` where its id was given; undefined otherwise. */
+export function givenProject(context: ActionContext): string | undefined {
+  const given = givenText(context);
+  return given === undefined ? undefined : projectOf(given);
+}
+
+function givenText({ input, environment }: ActionContext): string | undefined {
+  return input.text('project') || environment.SVC_PROJECT || undefined;
+}
+
+/** An id in small letters, or a full name: nothing is asked for it. */
+const PROJECT_AS_IT_IS = /^[a-z0-9._~-]{1,128}$|^projects\//;
+
+async function projectCalled(api: Api, given: string): Promise<string> {
+  const { many, find } = PROJECTS;
+  const projects = await find(api);
+  const meant = meantBy(given, projects, { many });
+  if (meant) return meant.name;
+  const names = projects.flatMap(({ labels }) => labels);
+  const closest = closestName(given, names);
+  const known = names.slice(0, PROJECTS_SHOWN).map(quoted).join(', ');
+  throw new UsageError(
+    `You are a member of no project ${quoted(given)}`,
+    closest ? `Did you mean ${quoted(closest)}?` : `Your projects: ${known || 'none'}`,
+  );
+}
+
+const PROJECTS_SHOWN = 10;
+
+function projectOf(given: string): string {
   const id = given.replace(/^projects\//, '');
   if (ID.test(id)) return `projects/${id}`;
-  throw new UsageError(`${JSON.stringify(given)} is not a project: use its id, such as "demo"`);
+  throw new UsageError(
+    `${quoted(given)} is not a project id`,
+    'A key takes ids such as "demo"; a signed-in person may give the display name',
+  );
 }
 
 /** Begins the ids of incidents, deliveries and destinations. */
