@@ -133,7 +133,9 @@ function* judged(
     if (!isRegular) yield* observedBegin(force.rule, own, incident, key);
   }
   if (!isRegular) return;
-  const spans = spansOf(force.rule, own).filter(({ endMs }) => !isBefore(force, own, endMs));
+  const spans = spansOf(force.rule, own).filter(
+    (span) => !isBefore(force, own, span.endMs) && !isUndecided(force, own, span),
+  );
   const isEnded = force.until !== Number.POSITIVE_INFINITY;
   const text = () =>
     `${key}: incidents ${formatSpans(incidents)}, but the samples say ${formatSpans(spans)} ` +
@@ -157,6 +159,23 @@ function arrivedInOrder({ sinceMs, until }: Force, series: readonly Observation[
 function isBefore({ from }: Force, series: readonly Observation[], endMs: number): boolean {
   const end = series.find(({ observedMs }) => observedMs === endMs);
   return end !== undefined && end.entry < from;
+}
+
+/**
+ * Has it not ended, although every breach of it was old when it came? It is reported when a fresh
+ * breach comes, or recorded when good samples end it; values between the two thresholds do neither
+ * (EVAL-06).
+ */
+function isUndecided(
+  { rule, atMs }: Force,
+  series: readonly Observation[],
+  { firedMs, endMs }: Span,
+): boolean {
+  if (endMs !== Number.POSITIVE_INFINITY) return false;
+  return !series.some(({ observedMs, receivedMs, value }) => {
+    const knownMs = Math.max(receivedMs, atMs);
+    return observedMs >= firedMs && observedMs >= knownMs - TOLERANCE_MS && isBreach(rule, value);
+  });
 }
 
 /**

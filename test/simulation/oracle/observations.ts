@@ -12,6 +12,8 @@ export interface Observation {
   /** Sequence and time of the entry that it arrived with. */
   readonly entry: number;
   readonly elapsedMs: number;
+  /** By the clock of the member that took it in, Unix ms. */
+  readonly receivedMs: number;
 }
 
 /** Observations of one metric of one VM, by the label part of its series. */
@@ -22,6 +24,8 @@ export interface Force {
   readonly rule: EvaluationRule;
   readonly from: number;
   until: number;
+  /** When its marker was stored, Unix ms. */
+  readonly atMs: number;
   /** Observations before it are not its own, Unix ms. */
   readonly sinceMs: number;
 }
@@ -63,7 +67,7 @@ export class Observations {
         this.#bySeries.set(key, byLabels);
         const series = byLabels.get(labels) ?? [];
         byLabels.set(labels, series);
-        series.push({ observedMs, value, entry, elapsedMs });
+        series.push({ observedMs, value, entry, elapsedMs, receivedMs: batch.receivedMs });
       }
     }
   }
@@ -129,7 +133,8 @@ function forcesOf(entries: readonly Entry[]): Force[] {
       // Resumed rules restart; all others know what can decide them now.
       const windowMs = removed.delete(key) ? 0 : rule.sustainedMs + TOLERANCE_MS;
       const sinceMs = rule.fromMs ?? entry.atMs - windowMs;
-      const force = { rule, from: sequence, until: Number.POSITIVE_INFINITY, sinceMs };
+      const until = Number.POSITIVE_INFINITY;
+      const force = { rule, from: sequence, until, atMs: entry.atMs, sinceMs };
       current.set(key, force);
       forces.push(force);
     }
