@@ -13,7 +13,7 @@ import { partitionOf, type Stream, StreamUnavailable } from '../../streams/platf
 import { OPERATORS, type RetiredVm, type RulesEntry } from '../../streams/telemetry/entry.ts';
 import { EVALUATED_METRICS } from '../../streams/telemetry/metrics/catalogue.ts';
 import type { Host, Instance } from '../platform/host/host-port.ts';
-import { liveInstances } from '../platform/host/live-instances.ts';
+import { endedInstances, liveInstances } from '../platform/host/live-instances.ts';
 import { LIMITS_KIND, limitsMarker, limitsOf } from '../platform/project-limits.ts';
 import { isRetryable } from '../platform/retryable.ts';
 import { appendEntry, pastMarkers } from '../telemetry/sample-log.ts';
@@ -34,6 +34,8 @@ const RETRY_MS = 500;
 const LEFT_MS = 2_000;
 /** Age after which the evaluator knows a retired VM from its record, ms. */
 const RETIREMENT_MARKED_MS = 86_400_000;
+/** Age of a deletion after which whoever acted then has marked it, or has long been replaced, ms. */
+const DELETION_MARKED_MS = 3_600_000;
 
 type Work = { readonly project: string } & (
   | { readonly kind: 'rule'; readonly rule: string }
@@ -109,26 +111,31 @@ async function outstandingRules({ host, ownership }: RuleKeeperDeps): Promise<Wo
   return work;
 }
 
-/** Work whose marker a crash lost: deleted rules still in force, retired VMs, limits. */
+/**
+ * Work whose marker a crash lost: deleted rules still in force, retired VMs, limits. The log may have
+ * lost the marker that brought such a rule; evaluators that have run since then still follow it.
+ */
 async function unmarked({ host, stream, clock, ownership }: RuleKeeperDeps): Promise<Work[]> {
-  const inForce = new Map<string, { readonly project: string; readonly rule: string }>();
+  const inForce = new Map<string, boolean>();
   const generations = new Map<string, number>();
   const limits = new Map<string, number>();
   for await (const entry of pastMarkers(stream)) {
-    for (const { project, rule } of entry.upserts) {
-      inForce.set(`${project}/${rule}`, { project, rule });
-    }
-    for (const { project, rule } of entry.removals) inForce.delete(`${project}/${rule}`);
+    for (const { project, rule } of entry.upserts) inForce.set(`${project}/${rule}`, true);
+    for (const { project, rule } of entry.removals) inForce.set(`${project}/${rule}`, false);
     for (const { project, vm, generation } of entry.retired ?? []) {
       generations.set(`${project}/${vm}`, generation);
     }
     for (const { project, instances } of entry.limits ?? []) limits.set(project, instances);
   }
-  const work: Work[] = [...inForce.values()]
-    .filter(({ project }) => ownership.owns(project))
-    .filter(({ project, rule }) => host.view(project).instance('alertRule', rule)?.final)
-    .map((rule) => ({ kind: 'rule', ...rule }));
+  const work: Work[] = [];
   for (const project of host.projects().filter(ownership.owns)) {
+    for await (const { instance: rule, context } of endedInstances(
+      host.view(project),
+      'alertRule',
+    )) {
+      const isNew = context.updatedMs > clock.now() - DELETION_MARKED_MS;
+      if (inForce.get(`${project}/${rule}`) ?? isNew) work.push({ kind: 'rule', project, rule });
+    }
     const marked = limits.get(project);
     if (marked !== undefined && marked !== limitsOf(host.view(project)).instances) {
       work.push({ kind: 'limits', project });

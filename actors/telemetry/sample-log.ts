@@ -36,6 +36,8 @@ export const samplesSpec: StreamSpec = {
   duplicateWindowMs: 120_000,
 };
 
+/** Times that a read of the past may break off at one place: its reader begins at the start then. */
+const BREAKS_MAX = 4;
 /** Most entries that a reader may be behind; then reading waits for it. */
 const BACKLOG_MAX = 256;
 
@@ -56,7 +58,7 @@ export async function appendEntry(
 /**
  * Entries stored from there on (all partitions, or one kind of one), up to the end as of now. A read
  * that breaks off goes on where it was: hours of the log are not begun again for one lost connection.
- * Rejects with `StreamUnavailable` when a read broke off before it got any further.
+ * Rejects with `StreamUnavailable` when it broke off `BREAKS_MAX` times without getting any further.
  */
 export async function* pastEntries(
   stream: Stream,
@@ -65,7 +67,7 @@ export async function* pastEntries(
 ): AsyncGenerator<PlacedEntry> {
   const subject = `svc.samples.${filter.partition ?? '*'}.${filter.kind ?? '*'}`;
   let from = first;
-  for (;;) {
+  for (let breaks = 0; ; ) {
     const began = from;
     const read = stream.read({ stream: SAMPLES_STREAM, from, subject, untilEnd: true });
     try {
@@ -75,7 +77,8 @@ export async function* pastEntries(
       }
       return;
     } catch (error) {
-      if (from === began || !(error instanceof StreamUnavailable)) throw error;
+      breaks = from === began ? breaks + 1 : 0;
+      if (breaks >= BREAKS_MAX || !(error instanceof StreamUnavailable)) throw error;
     } finally {
       await read.close();
     }

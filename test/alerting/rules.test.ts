@@ -7,7 +7,7 @@ import type { IncidentBody, IncidentWindowBody } from '../../actors/alerting/inc
 import { retireInstances } from '../../actors/alerting/rule-instances.ts';
 import { keepRules } from '../../actors/alerting/rule-keeper.ts';
 import { validateRuleSpec } from '../../actors/alerting/rule-spec.ts';
-import { pastEntries } from '../../actors/telemetry/sample-log.ts';
+import { pastEntries, SAMPLES_STREAM } from '../../actors/telemetry/sample-log.ts';
 import { instanceIdOf } from '../../streams/alerting/evaluation/notification-diff.ts';
 import { soleOwner } from '../../streams/platform/membership/membership.ts';
 import {
@@ -237,6 +237,30 @@ t.test('the last marker of a deleted rule is written by the next start', async (
   t.equal(evaluator.instances(PROJECT).length, 1);
   world.startRules();
   await world.until('it is not evaluated', () => evaluator.instances(PROJECT).length === 0);
+});
+
+t.test('a rule deleted while nobody kept rules ends, also where the log has lost it', async (t) => {
+  const world = await openAlertingWorld(t);
+  const stopRules = world.startRules();
+  const { evaluator } = await world.startEvaluator();
+  await saved(world);
+  await observe(world, 95, 1);
+  await stopRules();
+  const { lastSequence } = await world.stream.state(SAMPLES_STREAM);
+  await world.stream.truncate({ stream: SAMPLES_STREAM, belowSequence: lastSequence + 1 });
+  await world.alerting.deleteRule({
+    ...{ project: PROJECT, by, request: freshRequest() },
+    ...{ id: RULE, expectedVersion: '1' },
+  });
+  t.equal(evaluator.instances(PROJECT).length, 1, 'whoever runs still follows it');
+  const stop = world.startRules();
+  await world.until('it is not evaluated', () => evaluator.instances(PROJECT).length === 0);
+  await stop();
+  const { lastSequence: marked } = await world.stream.state(SAMPLES_STREAM);
+  world.startRules();
+  await world.pass(1_000);
+  const after = await world.stream.state(SAMPLES_STREAM);
+  t.equal(after.lastSequence, marked, 'a marker that is there is not written again');
 });
 
 t.test(

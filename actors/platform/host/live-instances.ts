@@ -1,5 +1,5 @@
 /**
- * Every live instance of a machine in a project, read page by page, each in a turn of the event
+ * Every instance of a machine in a project, live or ended, read page by page, each in a turn of the event
  * loop of its own: 10,000 read in one go would hold up requests and samples for 50 to 140 ms.
  */
 
@@ -20,6 +20,14 @@ export function liveInstances<M extends MachineName>(
   machine: M,
 ): AsyncGenerator<Instance<M>, void, undefined> {
   return itemsInTurns(PAGE, (page) => view.instances(machine, { ...page, final: false }));
+}
+
+/** Those that are in a final state, oldest first; otherwise as `liveInstances`. */
+export function endedInstances<M extends MachineName>(
+  view: ProjectView,
+  machine: M,
+): AsyncGenerator<Instance<M>, void, undefined> {
+  return itemsInTurns(PAGE, (page) => view.instances(machine, { ...page, final: true }));
 }
 
 /** All live instances of a machine in one synchronous read: for few instances, within a decision. */
