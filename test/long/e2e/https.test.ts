@@ -27,6 +27,7 @@ import {
 import { reasonOf } from '../../../src/sdk/retry.ts';
 import { codeBlock } from '../../support/code-blocks.ts';
 import { componentPath, needs } from '../../support/components.ts';
+import { buildGoPrograms, goEnvironment, linesOf } from '../../support/guide-programs.ts';
 import { freePort } from '../../support/nats-server.ts';
 import { dataFolder, type Program, startProgram, until } from '../../support/program.ts';
 import { startCaddy, startNginx } from '../../support/proxies.ts';
@@ -74,7 +75,7 @@ for (const version of ['caddy 2.6.2', 'caddy 2.11.4'] as const) {
   });
 }
 
-t.test('a certificate of its own, and a private authority', needs('openssl'), async (t) => {
+t.test('a certificate of its own, and a private authority', needs('openssl', 'go'), async (t) => {
   const place = await makePlace(t);
   const { folder, port } = place;
   const program = await start(t, place, '# /etc/svc/svc.env', {
@@ -100,6 +101,18 @@ t.test('a certificate of its own, and a private authority', needs('openssl'), as
     const refused = await svc(['alerts', 'list'], bare);
     t.match(refused, { code: 5, said: /UNABLE_TO_VERIFY_LEAF_SIGNATURE.*NODE_EXTRA_CA_CERTS/s });
     t.notMatch(refused.said, /sent again/);
+  });
+
+  await t.test('a program with the Go SDK knows the authority as the page says', async (t) => {
+    const env = goEnvironment(fileURLToPath(new URL('../../../.tap/go', import.meta.url)));
+    const built = await buildGoPrograms(componentPath('go'), dataFolder(t), ['watch'], env);
+    const watch = built('watch');
+    const settings = {
+      ...{ SVC_ENDPOINT: `https://localhost:${port}`, SVC_PROJECT: 'demo' },
+      SVC_API_KEY: program.demo.apiKey,
+    };
+    t.same(await linesOf(watch, { ...settings, SSL_CERT_FILE: ca }), ['SNAPSHOT 0']);
+    await t.rejects(linesOf(watch, settings), /certificate signed by unknown authority/);
   });
 
   await t.test('a renewed certificate is served once it is read again', async (t) => {
