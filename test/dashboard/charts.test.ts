@@ -14,6 +14,7 @@ import {
 import { gapAt, type HistoryAnswer, historyData } from '../../src/dashboard/charts/history-data.ts';
 import { parseRange, STEPS_SECONDS, stepFor } from '../../src/dashboard/charts/range.ts';
 import { nearestStep, windowData } from '../../src/dashboard/charts/window-data.ts';
+import { formatReading } from '../../src/dashboard/messages/format.ts';
 
 const START = 1_763_900_000;
 
@@ -175,8 +176,15 @@ t.test('axes: positions and values are each other back, marks are round', (t) =>
   t.equal(valueAt(scale, 450), 150);
   t.equal(valueAt(scale, -40), 100, 'never beyond the ends');
   t.equal(position({ ...scale, to: 100 }, 100), 450, 'one time alone stands in the middle');
-  t.same(roundMarks(0, 100, 4), [0, 50, 100]);
-  t.same(roundMarks(0.1, 0.42, 4), [0.1, 0.2, 0.3, 0.4]);
+  t.same(roundMarks(0, 100, 4, 'percent'), [0, 50, 100]);
+  t.same(roundMarks(0.1, 0.42, 4, 'load'), [0.1, 0.2, 0.3, 0.4]);
+  const [kibibyte, gibibyte] = [1024, 1024 ** 3];
+  const rates = roundMarks(57_000, 104_000, 4, 'bytes_per_second');
+  t.same(rates, [60 * kibibyte, 80 * kibibyte, 100 * kibibyte], 'round as they are written');
+  const sizes = roundMarks(1.2 * gibibyte, 1.285 * gibibyte, 5, 'bytes');
+  t.same(sizes.map((size) => formatReading(size, 'bytes', { locale: 'en', timeZone: 'UTC' })), [
+    ...['1.2 GiB', '1.22 GiB', '1.24 GiB', '1.26 GiB', '1.28 GiB'],
+  ]);
   t.same(timeMarks(10_000, 190_000, 4), [60_000, 120_000, 180_000]);
   t.end();
 });

@@ -25,14 +25,25 @@ export function valueAt(scale: Scale, px: number): number {
   return scale.from + Math.min(1, Math.max(0, part)) * (scale.to - scale.from);
 }
 
-/** Round values within a domain, about `count` of them: 1, 2 or 5 times a power of ten apart. */
-export function roundMarks(from: number, to: number, count: number): number[] {
+/** Round values within a domain of this unit, about `count` of them. */
+export function roundMarks(from: number, to: number, count: number, unit: string): number[] {
   const length = to - from;
   if (!(length > 0)) return [from];
   const rough = length / count;
-  const power = 10 ** Math.floor(Math.log10(rough));
-  const step = [1, 2, 5, 10].map((times) => times * power).find((size) => size >= rough) ?? rough;
+  const step = roundSteps(unit, from, to).find((size) => size >= rough) ?? rough;
   return marksFrom(from, to, step);
+}
+
+/**
+ * Distances between marks, ascending: 1, 2 or 5 times a power of ten; of bytes, which are written
+ * in units of 1024, as many of the unit that the greatest value is written in.
+ */
+export function roundSteps(unit: string, from: number, to: number): number[] {
+  const greatest = Math.max(1, Math.abs(from), Math.abs(to));
+  const one = unit.startsWith('bytes') ? 1024 ** Math.floor(Math.log2(greatest) / 10) : 1;
+  const power = Math.floor(Math.log10((to - from) / one));
+  const powers = [power - 2, power - 1, power, power + 1];
+  return powers.flatMap((exponent) => [1, 2, 5].map((times) => times * one * 10 ** exponent));
 }
 
 const TIME_STEPS_SECONDS = [

@@ -3,6 +3,7 @@
  * is selected and pointed at; texts, keys and the table are in `history-chart.tsx`.
  */
 import uPlot from 'uplot';
+import { roundSteps } from './axis.ts';
 import type { HistoryData } from './history-data.ts';
 
 /** Size, texts and callbacks of a plot, which do not change while it is open. */
@@ -179,6 +180,9 @@ function seriesOf(
 /** Where the marks of a value axis stand, for units that do not count in tens. */
 function marksOf(unit: string | undefined): Pick<uPlot.Axis, 'splits' | 'incrs'> {
   if (unit === 'boolean') return { splits: [0, 1] };
+  if (unit?.startsWith('bytes')) {
+    return { incrs: (_plot, _axis, least, greatest) => roundSteps(unit, least, greatest) };
+  }
   if (unit !== 'seconds') return {};
   return { incrs: [1, 5, 10, 30, 60, 300, 600, 1_800, 3_600, 7_200, 21_600, 43_200, 86_400] };
 }

@@ -107,6 +107,8 @@ interface FailedProps {
 }
 
 function Failed({ error, retryMs, reload }: FailedProps): VNode {
+  // Asking again does not bring back what does not exist.
+  if (error.reason === 'NOT_FOUND') return <ErrorBox error={error} />;
   return (
     <div class="failed">
       <ErrorBox error={error} title={texts.view.failed} actions={<Retry reload={reload} />} />

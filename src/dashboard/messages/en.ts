@@ -23,7 +23,7 @@ export const texts = localized({
   utc: 'UTC',
   local: 'Local time',
   connection: {
-    lost: (time: string) => `Not connected since ${time}; this is from then`,
+    lost: (time: string) => `Not connected since ${time}. What you see is from then.`,
     updated: 'Updated: reload',
     updatedHelp: 'The service was updated while this page was open.',
   },

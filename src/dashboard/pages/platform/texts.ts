@@ -11,7 +11,8 @@ export const texts = localized({
   rules: (count: number, text: string) => (count === 1 ? '1 alert rule' : `${text} alert rules`),
   deliveries: (count: number, text: string) =>
     count === 1 ? '1 notification in 24 h' : `${text} notifications in 24 h`,
-  part: (text: string, name: string) => `${text} ${name}`,
+  // A number never stands at the end of a line without its word.
+  part: (text: string, name: string) => `${text}\u00a0${name}`,
   names: {
     critical: 'critical',
     warning: 'warning',

@@ -21,7 +21,7 @@ export const texts = localized({
     since: 'Since',
     state: 'State',
     nothingOpen: 'Nothing fires.',
-    nothingOpenHelp: 'Ended incidents are under Show: open and ended.',
+    nothingOpenHelp: 'To see ended incidents, choose Show: Open and ended.',
     nothingFound: 'No incident matches these filters.',
     chosen: (count: number) => (count === 1 ? '1 chosen' : `${count} chosen`),
     chosenMax: (max: number) => `At most ${max} at once`,

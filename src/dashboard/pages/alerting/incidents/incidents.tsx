@@ -104,7 +104,6 @@ function columnsOf(
     {
       key: 'severity',
       title: texts.list.severity,
-      phone: 'second',
       cell: ({ severity }) => <StateBadge value={severity} />,
     },
     {
