@@ -10,18 +10,21 @@ import type { Problem } from './problem.ts';
 
 export function* acceptedTwice(run: Run, { steps }: Facts): Generator<Problem> {
   const opened = new Map<string, number>();
+  const lost = new Map<string, number>();
   for (const { step, sentMs } of steps) {
     const { machine, event } = step;
-    if (machine !== 'delivery' || event.type !== 'cleared') continue;
-    opened.set(String(event.attemptId), sentMs);
+    if (machine !== 'delivery') continue;
+    if (event.type === 'cleared') opened.set(String(event.attemptId), sentMs);
+    if (event.type === 'attemptLost') lost.set(String(event.attemptId), sentMs);
   }
   const byDelivery = Map.groupBy(run.outside.received, ({ deliveryId }) => deliveryId);
   for (const [delivery, received] of byDelivery) {
     for (const [i, first] of received.entries()) {
       const next = received[i + 1];
       if (!next || !first.accepted || !isKnown(first)) continue;
-      // The next one was decided when it was opened.
-      const untilMs = opened.get(next.attemptId) ?? next.elapsedMs;
+      // The next one was decided when it was opened, or before, when this one was called lost.
+      const openedMs = opened.get(next.attemptId) ?? next.elapsedMs;
+      const untilMs = lost.get(first.attemptId) ?? openedMs;
       if (isExcused(run, first, untilMs)) continue;
       const text =
         `${first.address} accepted ${first.attemptId} of ${delivery}, and ${first.member} got ` +

@@ -133,8 +133,10 @@ function* judged(
     if (!isRegular) yield* observedBegin(force.rule, own, incident, key);
   }
   if (!isRegular) return;
+  const isReported = ({ firedMs }: Span) => incidents.some((each) => each.firedMs === firedMs);
   const spans = spansOf(force.rule, own).filter(
-    (span) => !isBefore(force, own, span.endMs) && !isUndecided(force, own, span),
+    (span) =>
+      !isBefore(force, own, span.endMs) && (isReported(span) || !isUndecided(force, own, span)),
   );
   const isEnded = force.until !== Number.POSITIVE_INFINITY;
   const text = () =>
@@ -164,7 +166,7 @@ function isBefore({ from }: Force, series: readonly Observation[], endMs: number
 /**
  * Has it not ended, although every breach of it was old when it came? It is reported when a fresh
  * breach comes, or recorded when good samples end it; values between the two thresholds do neither
- * (EVAL-06).
+ * (EVAL-06). A clock that is set back makes it fresh as well.
  */
 function isUndecided(
   { rule, atMs }: Force,
