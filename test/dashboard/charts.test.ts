@@ -129,6 +129,46 @@ t.test('a VM that went stale: the last reading has its own time, and the gap its
   t.end();
 });
 
+t.test('a gap that begins within a step: the last reading is not after it began', (t) => {
+  const gap = {
+    startUnix: String(START + 19),
+    endUnix: String(START + 9_999),
+    reason: 'NO_SAMPLES',
+  };
+  const data = historyData(answerOf([5, 6, null, null], qualityWith([gap])), 'cpu');
+  t.same(data.last, { timeUnix: START + 19, value: 6 });
+  const late = historyData(answerOf([5, 6, null]), 'cpu');
+  t.same(
+    late.last,
+    { timeUnix: START + 30, value: 6 },
+    'a reading that is not there yet is no gap',
+  );
+  t.end();
+});
+
+t.test('the age of the readings has no gaps: it is known while there are none', (t) => {
+  const gap = { startUnix: String(START), endUnix: String(START + 60), reason: 'NO_SAMPLES' };
+  const answer = answerOf([1, 31, 61], qualityWith([gap]));
+  for (const series of answer.series) series.metricId = 'telemetry_age_seconds';
+  t.same(historyData(answer, 'telemetry_age_seconds').gaps, []);
+  t.end();
+});
+
+t.test('a series is named by its mount, else by its labels', (t) => {
+  const cases = [
+    { labels: {}, name: '' },
+    { labels: { device: 'vda' }, name: 'vda' },
+    { labels: { fstype: 'ext4', mountpoint: '/var' }, name: '/var (ext4)' },
+    { labels: { mountpoint: '/' }, name: '/' },
+  ];
+  for (const { labels, name } of cases) {
+    const answer = answerOf([1]);
+    for (const series of answer.series) series.labels = labels;
+    t.equal(historyData(answer, 'cpu').columns[0]?.name, name);
+  }
+  t.end();
+});
+
 t.test('an answer without a series has times, and no value', (t) => {
   const data = historyData(answerOf([null, null], { series: [] }), 'cpu');
   t.match(data, { columns: [], last: undefined });
@@ -182,9 +222,10 @@ t.test('axes: positions and values are each other back, marks are round', (t) =>
   const rates = roundMarks(57_000, 104_000, 4, 'bytes_per_second');
   t.same(rates, [60 * kibibyte, 80 * kibibyte, 100 * kibibyte], 'round as they are written');
   const sizes = roundMarks(1.2 * gibibyte, 1.285 * gibibyte, 5, 'bytes');
-  t.same(sizes.map((size) => formatReading(size, 'bytes', { locale: 'en', timeZone: 'UTC' })), [
-    ...['1.2 GiB', '1.22 GiB', '1.24 GiB', '1.26 GiB', '1.28 GiB'],
-  ]);
+  t.same(
+    sizes.map((size) => formatReading(size, 'bytes', { locale: 'en', timeZone: 'UTC' })),
+    [...['1.2 GiB', '1.22 GiB', '1.24 GiB', '1.26 GiB', '1.28 GiB']],
+  );
   t.same(timeMarks(10_000, 190_000, 4), [60_000, 120_000, 180_000]);
   t.end();
 });

@@ -18,7 +18,7 @@ import {
   formatTime,
 } from '../messages/format.ts';
 import { gapReason } from './gap-reasons.ts';
-import { gapAt, type HistoryData, SAMPLING_SECONDS } from './history-data.ts';
+import { gapAt, type HistoryData, newestAt, SAMPLING_SECONDS } from './history-data.ts';
 import { LimitLine, type MovableLimit } from './limit-line.tsx';
 import type { Plot, PlotArea } from './plot.ts';
 import { useWidth } from './use-width.ts';
@@ -238,14 +238,19 @@ export function readingText(data: HistoryData, at: number, unit: string): string
   return `${clock}: ${values.length > 0 ? values.join('; ') : texts.noReading}`;
 }
 
-/** The end of the range in words; where nothing is known of it, also the last reading and its time. */
+/**
+ * The newest reading in words. Where nothing is known of the end of the range it says that, and
+ * when the last reading was; that the next one is not there yet is no gap.
+ */
 function lastText(data: HistoryData, unit: string): string {
   const end = data.times.length - 1;
-  const text = readingText(data, end, unit);
-  const { last } = data;
-  if (last === undefined || last.timeUnix === data.times[end]) return text;
+  const { last, gaps, times } = data;
+  const newest = newestAt(data.columns);
+  if (last === undefined || newest === end) return readingText(data, end, unit);
+  if (gapAt(gaps, times[end] ?? 0) === undefined) return readingText(data, newest, unit);
   const time = formatTime(last.timeUnix * 1_000, nowMs.peek(), format.value);
-  return texts.chart.lastReading(text, formatReading(last.value, unit, format.value), time);
+  const value = formatReading(last.value, unit, format.value);
+  return texts.chart.lastReading(readingText(data, end, unit), value, time);
 }
 
 interface HistoryRow {

@@ -54,13 +54,9 @@ export function historyData(answer: HistoryAnswer, metricId: string): HistoryDat
   const columns = answer.series
     .filter((series) => series.metricId === metricId)
     .map((series) => columnOf(series, { start, stepSeconds, count: times.length }));
-  return {
-    times,
-    stepSeconds,
-    columns,
-    gaps: gapsOf(answer, start, end),
-    last: lastOf(times, columns),
-  };
+  // The age of the readings is known while there is none.
+  const gaps = metricId === 'telemetry_age_seconds' ? [] : gapsOf(answer, start, end);
+  return { times, stepSeconds, columns, gaps, last: lastOf(times, columns, gaps) };
 }
 
 interface Grid {
@@ -83,13 +79,20 @@ function columnOf(series: Series, grid: Grid): HistoryColumn {
   }
   const hasExtremes = least.some((value) => value !== null);
   return {
-    name: Object.values(series.labels).join(', '),
+    name: nameOf(series.labels),
     unit: series.unit,
     values,
     least: hasExtremes ? least : undefined,
     greatest: hasExtremes ? greatest : undefined,
     lone: loneOf(values),
   };
+}
+
+/** A filesystem by its mount, then its type; anything else by what its labels say. */
+function nameOf({ mountpoint, ...others }: Series['labels']): string {
+  const rest = Object.values(others).join(', ');
+  if (mountpoint === undefined) return rest;
+  return rest === '' ? mountpoint : `${mountpoint} (${rest})`;
 }
 
 function emptySteps({ count }: Grid): (number | null)[] {
@@ -111,13 +114,23 @@ function gapsOf({ quality }: HistoryAnswer, start: number, end: number): History
   });
 }
 
-function lastOf(times: readonly number[], columns: readonly HistoryColumn[]): HistoryData['last'] {
-  for (let i = times.length - 1; i >= 0; i -= 1) {
-    const value = columns[0]?.values[i];
-    const timeUnix = times[i];
-    if (typeof value === 'number' && timeUnix !== undefined) return { timeUnix, value };
-  }
-  return undefined;
+/** A step's time is its end: a gap that begins within the step began with the reading itself. */
+function lastOf(
+  times: readonly number[],
+  columns: readonly HistoryColumn[],
+  gaps: readonly HistoryGap[],
+): HistoryData['last'] {
+  const at = newestAt(columns);
+  const timeUnix = times[at];
+  const value = columns[0]?.values[at];
+  if (typeof value !== 'number' || timeUnix === undefined) return undefined;
+  const since = gapAt(gaps, times.at(-1) ?? timeUnix)?.startUnix ?? timeUnix;
+  return { timeUnix: Math.min(timeUnix, since), value };
+}
+
+/** Position of the newest value; -1 = there is none. */
+export function newestAt([column]: readonly Pick<HistoryColumn, 'values'>[]): number {
+  return column?.values.findLastIndex((value) => value !== null) ?? -1;
 }
 
 /** The gap that covers a time, if any. */

@@ -117,7 +117,7 @@ function optionsOf(
       x: { time: true, range: () => timeRange(shown().data.times) },
       y: {
         range: (_, least, greatest) =>
-          unit === 'boolean' ? [-0.1, 1.1] : valueRange(least, greatest, shown().limits),
+          unit === 'boolean' ? [-0.1, 1.1] : valueRange([least, greatest], shown().limits, unit),
       },
     },
     axes: [
@@ -198,17 +198,21 @@ function bandsOf({ columns }: HistoryData, colours: Colours): uPlot.Band[] {
   return bands;
 }
 
-/** Values with air above and below; the limits are in sight; from zero where nothing is below it. */
+/**
+ * Values with air above and below; the limits are in sight; from zero where nothing is below it, and
+ * for ages, of which a second more or less is nothing.
+ */
 function valueRange(
-  least: number | null,
-  greatest: number | null,
+  [least, greatest]: readonly [number | null, number | null],
   limits: readonly number[],
+  unit: string | undefined,
 ): uPlot.Range.MinMax {
   const values = [least, greatest, ...limits].filter((value) => value !== null);
   if (values.length === 0) return [0, 1];
   const low = Math.min(...values);
   const high = Math.max(...values);
   const air = (high - low || Math.abs(high) || 1) * 0.1;
+  if (low >= 0 && unit === 'seconds') return [0, high + air];
   return [
     low >= 0 && low - air < (high - low) * 0.5 ? Math.max(0, low - air) : low - air,
     high + air,

@@ -217,7 +217,7 @@ function Axes(props: { data: WindowData; unit: string; time: Scale; value: Scale
   const timeCount = Math.max(2, Math.floor((time.toPx - time.fromPx) / 90));
   return (
     <g class="axes">
-      {roundMarks(data.least, data.greatest, 4, unit).map((mark) => (
+      {roundMarks(data.least, data.greatest, 5, unit).map((mark) => (
         <g key={mark}>
           <line
             x1={time.fromPx}
