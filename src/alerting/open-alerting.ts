@@ -17,7 +17,7 @@ import type { Datacenters } from '../../actors/vms/datacenters.ts';
 import type { History } from '../../sqlite/telemetry/history/store/store.ts';
 import type { Membership, Ownership } from '../../streams/platform/membership/membership.ts';
 import type { Stream } from '../../streams/platform/stream.ts';
-import { faulty, ready } from '../platform/health.ts';
+import { ready, starting } from '../platform/health.ts';
 import type { LostWork, RoomBase } from '../platform/room-base.ts';
 
 export interface AlertingOptions extends RoomBase {
@@ -48,7 +48,7 @@ export function openAlerting(options: AlertingOptions) {
   health.watch({ kind: 'sample log' }, () =>
     evaluator.isCaughtUp()
       ? ready
-      : faulty('notReady', 'The sample log is still being read; this ends by itself'),
+      : starting('The sample log is still being read; this ends by itself'),
   );
   const alerting = createAlerting({
     host,

@@ -25,6 +25,8 @@ export type PartHealth =
       readonly reason: string;
       /** For callers with a credential: a fixed sentence that names nothing of this host. */
       readonly summary: string;
+      /** It is on its way up: no fault. */
+      readonly isStart?: true;
     };
 
 /** Asked often: cheap, synchronous. One that throws counts as not ready, with the error's message. */
@@ -187,6 +189,7 @@ function logChange({ name, health }: PartReport, logged: Map<string, string>, lo
   logged.set(name, now);
   if (now === before) return;
   if (health.state === 'ready') log.info({ part: name }, `${name} is ready again`);
+  else if (health.isStart) log.info({ part: name }, health.reason);
   else if (health.state === 'degraded') log.warn({ part: name }, health.reason);
   else log.error({ part: name }, health.reason);
 }
@@ -222,7 +225,7 @@ export function hostCheck(host: { health(): ApplierHealth }): HealthCheck {
       case 'ready':
         return ready;
       case 'starting':
-        return faulty('notReady', 'Commits are being read: this ends by itself');
+        return starting('Commits are being read: this ends by itself');
       case 'retrying':
         return {
           state: 'notReady',
@@ -250,7 +253,7 @@ export function partCheck(
   const fault = part.essential ? 'notReady' : 'degraded';
   return () => {
     const health = supervision.health().find(({ name }) => name === part.name);
-    if (!health) return faulty(fault, `${part.name} has not started yet`);
+    if (!health) return starting(`${part.name} has not started yet`, fault);
     if (health.state === 'running') return ready;
     const cause = health.lastError ? `: ${health.lastError}` : '';
     return {
@@ -308,4 +311,12 @@ export function diskSpace(folder: string, statfs = statfsSync): HealthCheck {
 /** A fault whose sentence names nothing of this host: operators and callers read the same. */
 export function faulty(state: 'degraded' | 'notReady', sentence: string): PartHealth {
   return { state, reason: sentence, summary: sentence };
+}
+
+/** A part that is on its way up: it is logged as news, not as an error. */
+export function starting(
+  sentence: string,
+  state: 'degraded' | 'notReady' = 'notReady',
+): PartHealth {
+  return { state, reason: sentence, summary: sentence, isStart: true };
 }

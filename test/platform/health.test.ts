@@ -44,6 +44,23 @@ t.test('a check that throws is not ready; changes are logged without anybody ask
   t.same(health.report(), { ready: true, parts: [] });
 });
 
+t.test('a part on its way up is news, no error; what stays away is one', async (t) => {
+  const clock = new VirtualClock(0);
+  const logged: string[] = [];
+  const write = (line: string): void => void logged.push(line);
+  const log = createLog({ level: 'info', readable: false, clock, write });
+  const health = createHealth({ clock, log });
+  t.teardown(() => health.close());
+  let state: 'starting' | 'retrying' = 'starting';
+  const host = { health: () => ({ state, reason: 'EVENTS is gone' }) };
+  health.watch({ kind: 'commits' }, hostCheck(host as never));
+  t.equal(health.report().ready, false);
+  t.match(logged.splice(0), [/"level":"info".*being read: this ends by itself/]);
+  state = 'retrying';
+  t.equal(health.report().ready, false);
+  t.match(logged, [/"level":"error".*EVENTS is gone/]);
+});
+
 t.test(
   'the checks describe the parts in sentences, and which of them keep the service from being ready',
   async (t) => {
