@@ -1,6 +1,6 @@
 /**
  * Scrape targets and shards below the socket: real host, ingest and history on a virtual clock.
- * What a real Prometheus makes of them is in test/e2e/scrape.test.ts.
+ * What a real Prometheus makes of them is in test/long/e2e/scrape.test.ts.
  */
 import { execFileSync } from 'node:child_process';
 import { gunzipSync } from 'node:zlib';

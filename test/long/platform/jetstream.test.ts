@@ -11,18 +11,18 @@ import { fileURLToPath } from 'node:url';
 import { type JetStreamManager, jetstreamManager, RetentionPolicy } from '@nats-io/jetstream';
 import { connect } from '@nats-io/transport-node';
 import t, { type Test } from 'tap';
-import { systemClock } from '../../streams/platform/clock.ts';
-import { isOlder } from '../../streams/platform/jetstream/connection.ts';
-import { openJetStream } from '../../streams/platform/jetstream/jetstream-stream.ts';
+import { systemClock } from '../../../streams/platform/clock.ts';
+import { isOlder } from '../../../streams/platform/jetstream/connection.ts';
+import { openJetStream } from '../../../streams/platform/jetstream/jetstream-stream.ts';
 import {
   type Stream,
   type StreamMessage,
   StreamMisconfigured,
   type StreamSpec,
   StreamUnavailable,
-} from '../../streams/platform/stream.ts';
-import { componentPath, needs } from '../support/components.ts';
-import { freePort, type NatsServer, startNatsServer } from '../support/nats-server.ts';
+} from '../../../streams/platform/stream.ts';
+import { componentPath, needs } from '../../support/components.ts';
+import { freePort, type NatsServer, startNatsServer } from '../../support/nats-server.ts';
 
 const SPEC: StreamSpec = {
   name: 'LOG',
@@ -306,7 +306,7 @@ for (const version of VERSIONS) {
     t.test('the sample settings are valid and sync each write', async (t) => {
       const inCluster = ['server', 'local-1', 'local-2', 'local-3'];
       for (const name of ['nats', ...inCluster.map((one) => `nats-cluster/${one}`)]) {
-        const path = new URL(`../../docs/operations/${name}.conf`, import.meta.url);
+        const path = new URL(`../../../docs/operations/${name}.conf`, import.meta.url);
         const sample = fileURLToPath(path);
         const check = spawnSync(program, ['-t', '--config', sample], { encoding: 'utf8' });
         t.equal(check.status, 0, check.stderr);

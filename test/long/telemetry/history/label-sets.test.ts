@@ -5,15 +5,15 @@
  */
 import { join } from 'node:path';
 import t, { type Test } from 'tap';
-import { Chunk } from '../../../sqlite/telemetry/history/chunk/chunk-codec.ts';
+import { Chunk } from '../../../../sqlite/telemetry/history/chunk/chunk-codec.ts';
 import {
   HISTORY_FILE,
   openHistoryFileForReading,
-} from '../../../sqlite/telemetry/history/history-file.ts';
-import type { History } from '../../../sqlite/telemetry/history/store/store.ts';
-import { VirtualClock } from '../../../streams/platform/clock.ts';
-import { queryMetric } from '../../../streams/telemetry/metrics/query.ts';
-import { BatchBuilder } from '../../../streams/telemetry/samples/batch.ts';
+} from '../../../../sqlite/telemetry/history/history-file.ts';
+import type { History } from '../../../../sqlite/telemetry/history/store/store.ts';
+import { VirtualClock } from '../../../../streams/platform/clock.ts';
+import { queryMetric } from '../../../../streams/telemetry/metrics/query.ts';
+import { BatchBuilder } from '../../../../streams/telemetry/samples/batch.ts';
 import {
   batchOf,
   DAY,
@@ -22,7 +22,7 @@ import {
   openStore,
   PARTITION,
   START,
-} from '../../support/history-from-log.ts';
+} from '../../../support/history-from-log.ts';
 
 const STEP = 30_000;
 /** Yesterday at noon: a day that can be merged. */

@@ -8,11 +8,11 @@ import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import t from 'tap';
-import { readSession, sessionPath } from '../../src/cli/client/session-file.ts';
-import { VMMonitoring_State } from '../../src/sdk/index.ts';
-import { startCliWorld, writeReadings } from '../support/cli-against-service.ts';
-import { componentPath, needs } from '../support/components.ts';
-import { startGateway } from '../support/faulty-gateway.ts';
+import { readSession, sessionPath } from '../../../src/cli/client/session-file.ts';
+import { VMMonitoring_State } from '../../../src/sdk/index.ts';
+import { startCliWorld, writeReadings } from '../../support/cli-against-service.ts';
+import { componentPath, needs } from '../../support/components.ts';
+import { startGateway } from '../../support/faulty-gateway.ts';
 import {
   buildGoPrograms,
   goEnvironment,
@@ -21,15 +21,15 @@ import {
   senderTo,
   sourceEnvironment,
   startReceiver,
-} from '../support/guide-programs.ts';
-import { dataFolder } from '../support/program.ts';
-import { prepareAccount, trustWorkflow } from '../support/trusted-workflow.ts';
-import { webhookVectors } from '../support/webhook-vectors.ts';
+} from '../../support/guide-programs.ts';
+import { dataFolder } from '../../support/program.ts';
+import { prepareAccount, trustWorkflow } from '../../support/trusted-workflow.ts';
+import { webhookVectors } from '../../support/webhook-vectors.ts';
 
 const run = promisify(execFile);
 const folderOf = (path: string): string => fileURLToPath(new URL(path, import.meta.url));
-const env = goEnvironment(folderOf('../../.tap/go'));
-const module = folderOf('../../sdk/go');
+const env = goEnvironment(folderOf('../../../.tap/go'));
+const module = folderOf('../../../sdk/go');
 
 t.test('the module is well-formed, and passes its tests and vectors', needs('go'), async (t) => {
   const go = componentPath('go');

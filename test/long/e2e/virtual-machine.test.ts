@@ -3,11 +3,11 @@
  * Other tests may take turns with it: idle it uses a few per cent, and busy at least its share.
  */
 import t from 'tap';
-import { needs } from '../support/components.ts';
-import { dataFolder, startProgram } from '../support/program.ts';
-import { startReceiver } from '../support/receiver.ts';
-import { openVmLab } from '../support/vm-lab.ts';
-import { e2eSettings, observedVm, walkAlert } from './path.ts';
+import { e2eSettings, observedVm, walkAlert } from '../../e2e/path.ts';
+import { needs } from '../../support/components.ts';
+import { dataFolder, startProgram } from '../../support/program.ts';
+import { startReceiver } from '../../support/receiver.ts';
+import { openVmLab } from '../../support/vm-lab.ts';
 
 /** Ends what the lab's `burn` has started, a loop of the shell; the guest has no pkill. */
 const endOfBurning = `for process in /proc/[0-9]*; do

@@ -6,17 +6,17 @@ import { cpSync, existsSync, mkdirSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import Database from 'better-sqlite3';
 import t, { type Test } from 'tap';
-import { HISTORY_FILE } from '../../sqlite/telemetry/history/history-file.ts';
-import { openHistory } from '../../sqlite/telemetry/history/store/store.ts';
-import { systemClock } from '../../streams/platform/clock.ts';
-import { fleetRows, fleetVm } from '../support/fleet.ts';
+import { HISTORY_FILE } from '../../../sqlite/telemetry/history/history-file.ts';
+import { openHistory } from '../../../sqlite/telemetry/history/store/store.ts';
+import { systemClock } from '../../../streams/platform/clock.ts';
+import { fleetRows, fleetVm } from '../../support/fleet.ts';
 import {
   dataFolder,
   type Ended,
   runInProcess,
   runToEnd,
   startProgram,
-} from '../support/program.ts';
+} from '../../support/program.ts';
 
 const HOUR = 3_600_000;
 const VMS = 40;

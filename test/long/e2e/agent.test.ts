@@ -10,11 +10,13 @@ import { createServer } from 'node:net';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import t, { type Test } from 'tap';
-import { delayToTick, phaseOf } from '../../actors/telemetry/collectors/loop.ts';
-import { dataFolder, type Program, startProgram, until } from '../support/program.ts';
+import { delayToTick, phaseOf } from '../../../actors/telemetry/collectors/loop.ts';
+import { dataFolder, type Program, startProgram, until } from '../../support/program.ts';
 
-const program = fileURLToPath(new URL('../../bin/svc.js', import.meta.url));
-const recordings = fileURLToPath(new URL('../telemetry/collectors/recordings/', import.meta.url));
+const program = fileURLToPath(new URL('../../../bin/svc.js', import.meta.url));
+const recordings = fileURLToPath(
+  new URL('../../telemetry/collectors/recordings/', import.meta.url),
+);
 
 async function freePort(): Promise<number> {
   const server = createServer().listen(0, '127.0.0.1');

@@ -13,14 +13,14 @@ import { setTimeout } from 'node:timers/promises';
 import { jetstreamManager } from '@nats-io/jetstream';
 import { connect } from '@nats-io/transport-node';
 import t, { type Test } from 'tap';
-import { createLog } from '../../src/platform/log.ts';
-import { loadConfig } from '../../src/platform/settings/config.ts';
-import { createService } from '../../src/service/service.ts';
-import { systemClock } from '../../streams/platform/clock.ts';
-import { clusterSpec } from '../../streams/platform/membership/roster.ts';
-import { componentPath, needs } from '../support/components.ts';
-import { startNatsServer } from '../support/nats-server.ts';
-import { type Demo, dataFolder, until } from '../support/program.ts';
+import { createLog } from '../../../src/platform/log.ts';
+import { loadConfig } from '../../../src/platform/settings/config.ts';
+import { createService } from '../../../src/service/service.ts';
+import { systemClock } from '../../../streams/platform/clock.ts';
+import { clusterSpec } from '../../../streams/platform/membership/roster.ts';
+import { componentPath, needs } from '../../support/components.ts';
+import { startNatsServer } from '../../support/nats-server.ts';
+import { type Demo, dataFolder, until } from '../../support/program.ts';
 
 interface Asked {
   readonly folder: string;

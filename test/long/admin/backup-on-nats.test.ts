@@ -5,17 +5,17 @@
 import { cpSync, mkdirSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import t, { type Test } from 'tap';
-import { SAMPLES_STREAM } from '../../actors/telemetry/sample-log.ts';
-import { sealedSpec } from '../../sqlite/platform/secrets/sealed-stream.ts';
-import { systemClock } from '../../streams/platform/clock.ts';
-import { EVENTS_STREAM, eventsStream } from '../../streams/platform/commit/events.ts';
-import { openJetStream } from '../../streams/platform/jetstream/jetstream-stream.ts';
-import { createDestination, listAll, saveRule, writeReadings } from '../e2e/fault-injection.ts';
-import { componentPath, needs } from '../support/components.ts';
-import { startNatsServer } from '../support/nats-server.ts';
-import { dataFolder, type Program, runInProcess, until } from '../support/program.ts';
-import { startReceiver } from '../support/receiver.ts';
-import { startService } from '../support/service-in-process.ts';
+import { SAMPLES_STREAM } from '../../../actors/telemetry/sample-log.ts';
+import { sealedSpec } from '../../../sqlite/platform/secrets/sealed-stream.ts';
+import { systemClock } from '../../../streams/platform/clock.ts';
+import { EVENTS_STREAM, eventsStream } from '../../../streams/platform/commit/events.ts';
+import { openJetStream } from '../../../streams/platform/jetstream/jetstream-stream.ts';
+import { createDestination, listAll, saveRule, writeReadings } from '../../e2e/fault-injection.ts';
+import { componentPath, needs } from '../../support/components.ts';
+import { startNatsServer } from '../../support/nats-server.ts';
+import { dataFolder, type Program, runInProcess, until } from '../../support/program.ts';
+import { startReceiver } from '../../support/receiver.ts';
+import { startService } from '../../support/service-in-process.ts';
 
 t.setTimeout(170_000);
 

@@ -8,12 +8,6 @@ import { once } from 'node:events';
 import { rmSync, statfsSync, truncateSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import t, { type Test } from 'tap';
-import { startBadEndpoints } from '../support/bad-endpoints.ts';
-import { componentPath, needs } from '../support/components.ts';
-import { startNatsServer } from '../support/nats-server.ts';
-import { dataFolder, startProgram, until } from '../support/program.ts';
-import { startReceiver } from '../support/receiver.ts';
-import { checkStored, startStorm } from '../support/write-storm.ts';
 import {
   createDestination,
   deliveriesOf,
@@ -27,7 +21,13 @@ import {
   saveRule,
   untilReadiness,
   writeReadings,
-} from './fault-injection.ts';
+} from '../../e2e/fault-injection.ts';
+import { startBadEndpoints } from '../../support/bad-endpoints.ts';
+import { componentPath, needs } from '../../support/components.ts';
+import { startNatsServer } from '../../support/nats-server.ts';
+import { dataFolder, startProgram, until } from '../../support/program.ts';
+import { startReceiver } from '../../support/receiver.ts';
+import { checkStored, startStorm } from '../../support/write-storm.ts';
 
 // Each has a program of its own, which waits most of the time.
 t.jobs = 3;

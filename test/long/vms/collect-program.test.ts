@@ -7,10 +7,10 @@ import { chmodSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import t, { type Test } from 'tap';
-import { dataFolder, runInProcess, runToEnd, startProgram, until } from '../support/program.ts';
-import { fleetDomain, statisticsOf } from '../support/recorded-fleet.ts';
+import { dataFolder, runInProcess, runToEnd, startProgram, until } from '../../support/program.ts';
+import { fleetDomain, statisticsOf } from '../../support/recorded-fleet.ts';
 
-const program = fileURLToPath(new URL('../../bin/svc.js', import.meta.url));
+const program = fileURLToPath(new URL('../../../bin/svc.js', import.meta.url));
 const DOMAINS = 1_000;
 /** How many of the thousand are in each project; one is in none. */
 const SHARES = { demo: 399, shop: 300, blog: 300 };

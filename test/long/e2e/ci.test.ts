@@ -6,9 +6,9 @@
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import t from 'tap';
-import { codeBlock } from '../support/code-blocks.ts';
-import { needs } from '../support/components.ts';
-import { startCiMachine, WORKFLOW } from './ci-machine.ts';
+import { startCiMachine, WORKFLOW } from '../../e2e/ci-machine.ts';
+import { codeBlock } from '../../support/code-blocks.ts';
+import { needs } from '../../support/components.ts';
 
 const PASTE_HERE = '      # the step goes here\n';
 

@@ -4,11 +4,11 @@ import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import t from 'tap';
-import { hiddenPath, type UnitKind, units, unitText } from '../../src/cli/install.ts';
-import { componentPath, needs } from '../support/components.ts';
-import { dataFolder, runToEnd } from '../support/program.ts';
+import { hiddenPath, type UnitKind, units, unitText } from '../../../src/cli/install.ts';
+import { componentPath, needs } from '../../support/components.ts';
+import { dataFolder, runToEnd } from '../../support/program.ts';
 
-const program = fileURLToPath(new URL('../../bin/svc.js', import.meta.url));
+const program = fileURLToPath(new URL('../../../bin/svc.js', import.meta.url));
 const kinds = Object.keys(units) as UnitKind[];
 
 t.test('a unit runs this machine’s program, with words that systemd reads as they are', (t) => {
@@ -76,7 +76,10 @@ t.test(
 );
 
 t.test('systemd finds no fault in the unit of a nats-server', needs('systemd-analyze'), (t) => {
-  const sample = new URL('../../docs/operations/nats-cluster/nats-server.service', import.meta.url);
+  const sample = new URL(
+    '../../../docs/operations/nats-cluster/nats-server.service',
+    import.meta.url,
+  );
   const path = join(dataFolder(t), 'nats-server.service');
   // The program of the sample is not on every machine.
   const text = readFileSync(sample, 'utf8').replace('/usr/bin/nats-server', '/bin/true');

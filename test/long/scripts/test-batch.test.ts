@@ -3,11 +3,11 @@ import { writeFileSync } from 'node:fs';
 import { join, relative } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import t, { type Test } from 'tap';
-import { type EndOfFile, MarkReader, markOf } from '../../scripts/test-marks.ts';
-import { runFiles } from '../../scripts/test-process.ts';
-import { Report } from '../../scripts/test-report.ts';
+import { type EndOfFile, MarkReader, markOf } from '../../../scripts/test-marks.ts';
+import { runFiles } from '../../../scripts/test-process.ts';
+import { Report } from '../../../scripts/test-report.ts';
 
-const ROOT = fileURLToPath(new URL('../..', import.meta.url));
+const ROOT = fileURLToPath(new URL('../../..', import.meta.url));
 const PASSES = `t.test('passes', async (t) => t.ok(true));`;
 /** Keeps the process from ending. */
 const HANDLE = 'setInterval(() => {}, 60_000);';

@@ -7,10 +7,10 @@ import { execFileSync } from 'node:child_process';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import t, { type Test } from 'tap';
-import { codeBlock } from '../support/code-blocks.ts';
-import { componentPath, needs } from '../support/components.ts';
-import { dataFolder, type Program, startProgram, until } from '../support/program.ts';
-import { startPrometheus } from '../support/prometheus.ts';
+import { codeBlock } from '../../support/code-blocks.ts';
+import { componentPath, needs } from '../../support/components.ts';
+import { dataFolder, type Program, startProgram, until } from '../../support/program.ts';
+import { startPrometheus } from '../../support/prometheus.ts';
 
 const WRITE = 'ingest.v1.IngestService/WriteSamples';
 /** One more than fit into a shard. */
