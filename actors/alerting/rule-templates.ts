@@ -33,7 +33,7 @@ type Row = readonly [
 const rows: readonly Row[] = [
   [
     'cpu',
-    'All vCPUs together are nearly busy for 10 minutes.',
+    'All vCPUs together are nearly fully busy for 10 minutes.',
     {
       ...{ displayName: 'CPU is high', metricId: 'cpu_utilization_pct', severity: 'WARNING' },
       ...{ operator: 'GREATER_THAN', threshold: 90, sustainedSeconds: 600 },
@@ -44,7 +44,7 @@ const rows: readonly Row[] = [
     'guest-memory',
     'Nearly all of the memory that the guest sees is in use for 10 minutes.',
     {
-      ...{ displayName: 'Guest memory is nearly used', metricId: 'memory_used_pct' },
+      ...{ displayName: 'Guest memory is nearly used up', metricId: 'memory_used_pct' },
       ...{ operator: 'GREATER_THAN', threshold: 95, sustainedSeconds: 600, severity: 'WARNING' },
       ...{ recoveryThreshold: 90, recoverySeconds: 120 },
     },
@@ -68,7 +68,7 @@ const rows: readonly Row[] = [
   ],
   [
     'telemetry-unavailable',
-    'Nothing has been observed of a VM for 5 minutes. This is no statement on the VM itself, and its end is none on any other rule.',
+    'Nothing has been observed of a VM for 5 minutes. This says nothing about the VM itself; when it ends, no other rule recovers by it.',
     {
       ...{ displayName: 'Telemetry is unavailable', metricId: 'telemetry_age_seconds' },
       ...{ operator: 'GREATER_THAN', threshold: 300, sustainedSeconds: 0, severity: 'WARNING' },

@@ -61,13 +61,13 @@ export const PROJECT_LIMITS = {
   },
   series: {
     ...{ unit: 'series', default: 250_000, min: 0, max: 2_000_000 },
-    help: 'Series of all VMs together that were reported within retention, counted from the start of the node',
+    help: 'Series of all VMs together that were reported within retention, counted since the service last started',
     beyond: ROW_REFUSAL,
   },
   headBytes: {
     // 10,000 VMs with 13 series and an hour of rows take 165 MiB.
     ...{ unit: 'bytes', default: 256 * MIB, min: 0, max: 1024 * MIB },
-    help: 'Memory for rows that are in no chunk yet, and for their texts',
+    help: 'Memory for readings that are not written into the history yet, and for their texts',
     beyond:
       'above three quarters new VMs and series are refused, above seven eighths all rows: `LIMIT_EXCEEDED` in `rejected`. If the memory of all projects is short, the whole write is refused: `TOO_MANY_REQUESTS` (429) with `Retry-After`',
   },

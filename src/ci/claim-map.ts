@@ -115,7 +115,7 @@ function ownReason(map: ClaimMap | undefined, claim: string, { bound, present }:
     return 'It may differ from job to job: it is kept for review and audit, not compared.';
   if (!present) return 'The approved token does not have it, and it must stay absent.';
   if (map?.owner.includes(claim)) {
-    return 'It is an id of the owner, which no renaming changes: every exchange must show it.';
+    return 'This id stays the same after a rename: every exchange must show it.';
   }
   if (map?.names.includes(claim)) {
     return 'It is a name under the ids of the owner: after a renaming a new approval is needed.';

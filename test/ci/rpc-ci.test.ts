@@ -64,7 +64,7 @@ t.test('Connection set-up, steps (a) to (f), and the exchange', async (t) => {
       'what is absent has no value',
     );
     const whys = new Map(observed.claims.map(({ claim, why }: ClaimJson) => [claim, why]));
-    t.match(whys.get('repository_id'), /^It is an id of the owner/);
+    t.match(whys.get('repository_id'), /^This id stays the same after a rename/);
     t.match(whys.get('repository'), /after a renaming a new approval is needed/);
     t.match(whys.get('event_name'), / Accepted events are push, workflow_dispatch, schedule\.$/);
     t.match(whys.get('actor'), /^It may differ from job to job/);

@@ -3,6 +3,7 @@
  * people read them, and ages count by the server's clock.
  */
 import t from 'tap';
+import { DELIVERY_REASONS } from '../../machines/delivery/delivery.ts';
 import { narrowOffset, type OffsetBounds } from '../../src/dashboard/data/clock.ts';
 import { RpcError } from '../../src/dashboard/data/rpc-error.ts';
 import { explain, explanations } from '../../src/dashboard/messages/errors.ts';
@@ -16,6 +17,7 @@ import {
   preferredLocale,
 } from '../../src/dashboard/messages/format.ts';
 import { pseudoLocalized } from '../../src/dashboard/messages/localized.ts';
+import { unsentNames } from '../../src/dashboard/pages/alerting/incidents/incident-texts.ts';
 import { errorCatalogue } from '../../src/platform/errors.ts';
 
 const LOCAL_REASONS = ['NO_CONNECTION', 'NO_ANSWER', 'BAD_ANSWER'];
@@ -28,6 +30,11 @@ t.test('every reason of the service has words and a next step, and no other', (t
     t.match(what, /^[A-Z].*[^.]$/, `${reason}: what happened, without a full stop`);
     t.match(next, /^[A-Z].*\.$/, `${reason}: what to do, in a sentence`);
   }
+  t.end();
+});
+
+t.test('every reason for which a notification is not sent has a name', (t) => {
+  t.same(Object.keys(unsentNames).sort(), [...DELIVERY_REASONS].sort());
   t.end();
 });
 

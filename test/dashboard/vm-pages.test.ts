@@ -1,6 +1,7 @@
-/** Decisions of the pages of VMs and the overview, without a browser: first steps, order, groups. */
+/** Decisions of the pages of VMs and the overview, without a browser: first steps, order, groups, notices. */
 import t from 'tap';
 import type { Vm } from '../../src/dashboard/data/catalogue.ts';
+import { shownText } from '../../src/dashboard/pages/platform/notice-text.ts';
 import {
   firstSteps,
   hasOpenSteps,
@@ -64,4 +65,15 @@ t.test('each metric stands in one group, also one that a newer service has', asy
     ['disk', 'disk_read_bytes_per_second'],
     ['guest', 'load_1m', 'battery_pct'],
   ]);
+});
+
+t.test('a notice is shown without the resource names behind the names of things', async (t) => {
+  t.equal(
+    shownText(
+      'Nightly (projects/demo/ciConnections/01M8), of a/b, was approved by ada (invited as ada@x.org) (people/a68)',
+    ),
+    'Nightly, of a/b, was approved by ada (invited as ada@x.org)',
+  );
+  const alone = 'A key of projects/demo/collectors was made by people/a68';
+  t.equal(shownText(alone), alone, 'what has no other name keeps its own');
 });

@@ -246,8 +246,11 @@ function lastText(data: HistoryData, unit: string): string {
   const end = data.times.length - 1;
   const { last, gaps, times } = data;
   const newest = newestAt(data.columns);
-  if (last === undefined || newest === end) return readingText(data, end, unit);
-  if (gapAt(gaps, times[end] ?? 0) === undefined) return readingText(data, newest, unit);
+  const endUnix = times[end];
+  if (endUnix === undefined || last === undefined || newest === end) {
+    return readingText(data, end, unit);
+  }
+  if (gapAt(gaps, endUnix) === undefined) return readingText(data, newest, unit);
   const time = formatTime(last.timeUnix * 1_000, nowMs.peek(), format.value);
   const value = formatReading(last.value, unit, format.value);
   return texts.chart.lastReading(readingText(data, end, unit), value, time);

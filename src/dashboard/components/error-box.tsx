@@ -14,7 +14,7 @@ export interface ErrorBoxProps {
 
 /**
  * The explanation of the error's reason, then what the service said, then reason and correlation id
- * for a report.
+ * for a report. Of what is not there the service repeats only the address.
  */
 export function ErrorBox({ error, title, actions }: ErrorBoxProps): VNode {
   const { what, next } = explain(error);
@@ -23,7 +23,7 @@ export function ErrorBox({ error, title, actions }: ErrorBoxProps): VNode {
       {title !== undefined && <p>{what}.</p>}
       <p>{next}</p>
       <p class="weak">
-        {!error.isDisconnected && error.message !== '' && (
+        {!error.isDisconnected && error.reason !== 'NOT_FOUND' && error.message !== '' && (
           <span class="said">{error.message} </span>
         )}
         <code>{error.reason}</code>

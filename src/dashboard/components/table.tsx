@@ -16,9 +16,12 @@ export interface Column<Row> {
   readonly cell: (row: Row) => ComponentChildren;
   /** Numbers stand right. */
   readonly align?: 'right';
-  /** `hide`: not on a phone. `second`: on a phone in the second line of the row. */
-  readonly phone?: 'hide' | 'second';
-  /** `grow`: takes what is left over; at most one or two columns. */
+  /**
+   * `hide`: not on a phone. `second`: on a phone in the second line of the row. `labelled`: there
+   * too, behind its title, without which it says nothing; figures always have it.
+   */
+  readonly phone?: 'hide' | 'second' | 'labelled';
+  /** `grow`: breaks where the others need the width; at most one or two columns. */
   readonly width?: 'grow';
   readonly isSortable?: boolean;
 }
@@ -63,48 +66,80 @@ export function Table<Row>(props: TableProps<Row>): VNode {
   const span = columns.length + (selection ? 1 : 0);
   const current = Math.min(Math.max(active.value, first), Math.max(first, end - 1));
   return (
-    <table
-      ref={element}
-      class={classOf(isPlain === true, rows.length > end - first)}
-      aria-label={label}
-      aria-rowcount={rowCount < 0 ? -1 : rowCount + 1}
-      onKeyDown={(event) => {
-        const step = keySteps[event.key];
-        if (step === undefined || isTyping(event.target)) return;
-        event.preventDefault();
-        moveTo(step(rowOf(event.target) ?? active.peek(), rows.length));
-      }}
-    >
-      <Head {...props} />
-      <Spacer px={abovePx} span={span} />
-      <tbody>
-        {rows.slice(first, end).map((row, i) => (
-          <tr
-            key={keyOf(row)}
-            aria-rowindex={first + i + 2}
-            data-row={first + i}
-            onFocusIn={() => {
-              active.value = first + i;
-            }}
-          >
-            {selection && (
-              <td class="choose">
-                <label>
-                  <span class="visually-hidden">{selection.label(row)}</span>
-                  <input
-                    type="checkbox"
-                    checked={selection.has(row)}
-                    onChange={() => selection.toggle(row)}
-                  />
-                </label>
-              </td>
-            )}
-            <Cells {...props} row={row} isCurrent={first + i === current} />
-          </tr>
-        ))}
-      </tbody>
-      <Spacer px={belowPx} span={span} />
-    </table>
+    <>
+      <SortChoice {...props} />
+      <table
+        ref={element}
+        class={classOf(isPlain === true, rows.length > end - first)}
+        aria-label={label}
+        aria-rowcount={rowCount < 0 ? -1 : rowCount + 1}
+        onKeyDown={(event) => {
+          const step = keySteps[event.key];
+          if (step === undefined || isTyping(event.target)) return;
+          event.preventDefault();
+          moveTo(step(rowOf(event.target) ?? active.peek(), rows.length));
+        }}
+      >
+        <Head {...props} />
+        <Spacer px={abovePx} span={span} />
+        <tbody>
+          {rows.slice(first, end).map((row, i) => (
+            <tr
+              key={keyOf(row)}
+              aria-rowindex={first + i + 2}
+              data-row={first + i}
+              onFocusIn={() => {
+                active.value = first + i;
+              }}
+            >
+              {selection && (
+                <td class="choose">
+                  <label>
+                    <span class="visually-hidden">{selection.label(row)}</span>
+                    <input
+                      type="checkbox"
+                      checked={selection.has(row)}
+                      onChange={() => selection.toggle(row)}
+                    />
+                  </label>
+                </td>
+              )}
+              <Cells {...props} row={row} isCurrent={first + i === current} />
+            </tr>
+          ))}
+        </tbody>
+        <Spacer px={belowPx} span={span} />
+      </table>
+    </>
+  );
+}
+
+/** On a phone, where no titles of columns can be pressed. */
+function SortChoice<Row>({ columns, sort, onSort }: TableProps<Row>): VNode | null {
+  if (!sort || !onSort) return null;
+  return (
+    <div class="filters sort-by">
+      <label>
+        {texts.table.sortBy}
+        <select value={sort.key} onChange={({ currentTarget }) => onSort(currentTarget.value)}>
+          {columns
+            .filter(({ isSortable }) => isSortable)
+            .map(({ key, title }) => (
+              <option key={key} value={key}>
+                {title}
+              </option>
+            ))}
+        </select>
+      </label>
+      <button
+        type="button"
+        class="quiet square"
+        aria-label={texts.table.reverse}
+        onClick={() => onSort(sort.key)}
+      >
+        {arrows[orderOf(sort)]}
+      </button>
+    </div>
   );
 }
 
@@ -138,7 +173,7 @@ function Head<Row>({ columns, sort, onSort, selection }: TableProps<Row>): VNode
         {selection && <td class="choose" />}
         {columns.map((column) => {
           const isSorted = sort?.key === column.key;
-          const order = sort?.descending === true ? 'descending' : 'ascending';
+          const order = orderOf(sort);
           return (
             <th
               key={column.key}
@@ -149,7 +184,7 @@ function Head<Row>({ columns, sort, onSort, selection }: TableProps<Row>): VNode
               {column.isSortable && onSort ? (
                 <button type="button" class="sort" onClick={() => onSort(column.key)}>
                   {column.title}
-                  <span aria-hidden="true">{isSorted ? arrows[order] : ''}</span>
+                  {isSorted && <span aria-hidden="true">{arrows[order]}</span>}
                 </button>
               ) : (
                 column.title
@@ -162,10 +197,15 @@ function Head<Row>({ columns, sort, onSort, selection }: TableProps<Row>): VNode
   );
 }
 
-const arrows = { ascending: ' ↑', descending: ' ↓' } as const;
+const arrows = { ascending: '↑', descending: '↓' } as const;
+
+function orderOf(sort: { readonly descending: boolean } | undefined): keyof typeof arrows {
+  return sort?.descending ? 'descending' : 'ascending';
+}
 
 function cellClass<Row>({ align, phone, width }: Column<Row>): string {
-  return [align, phone && `phone-${phone}`, width].filter(Boolean).join(' ');
+  const onPhone = phone === 'labelled' ? 'phone-second phone-labelled' : phone && `phone-${phone}`;
+  return [align, onPhone, width].filter(Boolean).join(' ');
 }
 
 /** Stands for rows that are not painted; assistive technology knows of them by `aria-rowcount`. */

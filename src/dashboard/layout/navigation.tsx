@@ -69,7 +69,7 @@ function PageLink({ page, project }: { readonly page: PageName; readonly project
   const path = pathOf(page, { project });
   const open = match.value?.route;
   const isOpen = open?.page === page;
-  const isAbove = page !== 'overview' && pathStartsWith(open?.path, page);
+  const isAbove = page !== 'overview' && isBelow(open, page);
   return (
     <a href={path} {...(isOpen && { 'aria-current': 'page' })} {...(isAbove && { class: 'above' })}>
       {pageTitles[page]}
@@ -77,7 +77,9 @@ function PageLink({ page, project }: { readonly page: PageName; readonly project
   );
 }
 
-function pathStartsWith(path: string | undefined, page: PageName): boolean {
+/** A verification leads to a connection, and has a path of its own. */
+function isBelow(open: { page: PageName; path: string } | undefined, page: PageName): boolean {
+  if (open?.page === 'ciVerification') return page === 'ciConnections';
   const above = routes.find((route) => route.page === page)?.path;
-  return path?.startsWith(`${above}/`) === true;
+  return open?.path.startsWith(`${above}/`) === true;
 }

@@ -31,8 +31,10 @@ export interface StatechartProps {
 }
 
 const NONE: readonly string[] = [];
-/** Below it names cannot be read: a wide drawing is rather scrolled. */
-const SCALE_MIN = 0.8;
+/** Below it labels are hard to read: a wide drawing is rather scrolled. */
+const SCALE_MIN = 0.9;
+/** So little smaller, it is rather seen whole. */
+const FITS_FROM = 0.97 * SCALE_MIN;
 
 export function Statechart(props: StatechartProps): VNode {
   const { layout, label, current = NONE, visited = NONE, taken = NONE, isRecomputed } = props;
@@ -43,7 +45,8 @@ export function Statechart(props: StatechartProps): VNode {
   const isWhole = useSignal(false);
   useEffect(() => showCurrent(frame.current), [current.join(' '), width.value > 0]);
   const fit = Math.min(1, width.value / layout.width);
-  const scale = isWhole.value ? fit : Math.max(SCALE_MIN, fit);
+  const isWide = fit < FITS_FROM;
+  const scale = isWide && !isWhole.value ? SCALE_MIN : fit;
   return (
     <figure class={isRecomputed ? 'statechart recomputed' : 'statechart'} aria-label={label}>
       <div class="statechart-frame" ref={frame}>
@@ -75,12 +78,7 @@ export function Statechart(props: StatechartProps): VNode {
         </p>
         <Reached {...{ layout, marking, reached }} />
         <Legend marking={marking} isRecomputed={isRecomputed === true} />
-        <Actions
-          frame={frame}
-          label={label}
-          isWhole={isWhole}
-          isWide={width.value > 0 && fit < SCALE_MIN}
-        />
+        <Actions frame={frame} label={label} isWhole={isWhole} isWide={width.value > 0 && isWide} />
       </figcaption>
     </figure>
   );

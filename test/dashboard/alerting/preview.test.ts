@@ -58,7 +58,7 @@ t.test('the preview of a rule', needs('chromium'), async (t) => {
     const [evaluated, expected] = (await counts.innerText()).match(/\d+/g) ?? [];
     t.ok(Number(evaluated) > 100, `${evaluated} of two VMs over an hour`);
     t.ok(Number(evaluated) < Number(expected), `${evaluated} of ${expected}: a gap is known`);
-    await preview.getByText(/^Nothing is known of \d+ expected readings\.$/).waitFor();
+    await preview.getByText(/^\d+ expected readings are missing\.$/).waitFor();
     t.same(problems, []);
   });
 
@@ -110,7 +110,7 @@ t.test('the preview of a rule', needs('chromium'), async (t) => {
     await held;
     await threshold.fill('96.5');
     await page.getByText('The rule has changed since').waitFor();
-    await page.getByText('This is the rule as it stands in the form.').waitFor();
+    await page.getByText('This is the rule as it is shown here.').waitFor();
     t.equal(await none.count(), 1);
     t.equal(await page.evaluate('svcTestOlder'), 0, 'and it was not there in between');
     await page.unroute('**/PreviewAlertRule');
@@ -154,7 +154,7 @@ t.test('the preview of a rule', needs('chromium'), async (t) => {
     await line.focus();
     await page.keyboard.press('PageDown');
     await page.getByText('Means 80 %.').first().waitFor();
-    await page.getByText('This is the rule as it stands in the form.').waitFor();
+    await page.getByText('This is the rule as it is shown here.').waitFor();
     await page.getByRole('button', { name: 'Save the rule' }).click();
     await page.getByText('Version 1 is applied.').waitFor();
     t.equal(await threshold.inputValue(), '80');
@@ -178,7 +178,7 @@ t.test('the preview of a rule', needs('chromium'), async (t) => {
     await page.getByText('Takes longer').waitFor();
     await page.getByRole('button', { name: 'Preview the last 7 d' }).click();
     await page.getByText('the last 7 d. It saves nothing').waitFor();
-    await page.getByText('This is the rule as it stands in the form.').waitFor();
+    await page.getByText('This is the rule as it is shown here.').waitFor();
     t.match(await page.locator('button.lane').first().innerText(), /^vm-1\b/, 'who fires is first');
     t.same(problems, []);
   });

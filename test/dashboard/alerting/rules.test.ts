@@ -180,7 +180,7 @@ t.test('alert rules', needs('chromium'), async (t) => {
     await page.getByText('No maintenance is planned.').waitFor();
     await page.getByRole('button', { name: 'Plan maintenance' }).click();
     const dialog = page.getByRole('dialog');
-    await dialog.getByText('Nothing of this project is notified in that time').waitFor();
+    await dialog.getByText('Nobody is notified in that time').waitFor();
     await dialog.getByLabel('Rule').selectOption({ label: MARKUP });
     await dialog.getByLabel('VM').fill('vm-9');
     await dialog.getByText('No VM is called vm-9').first().waitFor();
@@ -195,9 +195,7 @@ t.test('alert rules', needs('chromium'), async (t) => {
       MARKUP,
       'what was typed survives a reload',
     );
-    await dialog
-      .getByText(`Nothing is notified in that time of: Rule ${MARKUP}, VM vm-1`)
-      .waitFor();
+    await dialog.getByText(`Nobody is notified in that time of: Rule ${MARKUP}, VM vm-1`).waitFor();
     await dialog.getByRole('button', { name: 'Plan it' }).click();
     const row = page.locator('tr[data-row]').filter({ hasText: `Rule ${MARKUP}, VM vm-1` });
     await row.getByText('Active').waitFor();
@@ -262,6 +260,25 @@ t.test('alert rules', needs('chromium'), async (t) => {
     await page.goto(rulePath);
     await page.getByRole('button', { name: 'Pause' }).waitFor();
     t.equal(await page.getByText(/In maintenance/).count(), 0);
+  });
+
+  await t.test('a maintenance window that has not begun is called off', async (t) => {
+    const tomorrow = Math.floor(Date.now() / 1_000) + 86_400;
+    const times = { fromUnix: String(tomorrow), untilUnix: String(tomorrow + 3_600) };
+    await owner.call('monitoring.v1.MaintenanceService/CreateMaintenanceWindow', {
+      ...{ projectName, requestId: crypto.randomUUID(), note: 'Tomorrow', ...times },
+    });
+    await page.goto('/projects/demo/maintenanceWindows');
+    const row = page.locator('tr[data-row]').filter({ hasText: 'Tomorrow' });
+    await row.getByText('Planned').waitFor();
+    await row.getByRole('button', { name: 'Call off Everything' }).click();
+    const dialog = page.getByRole('dialog');
+    await dialog.getByText('It does not begin').waitFor();
+    await dialog.getByRole('button', { name: 'Call it off' }).click();
+    await row.waitFor({ state: 'detached' });
+    await page.getByLabel('Show').selectOption('all');
+    await row.getByText('Cancelled').waitFor();
+    t.same(problems, []);
   });
 
   await t.test('an answer that is lost: the same is sent again, and is one rule', async (t) => {

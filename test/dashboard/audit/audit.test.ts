@@ -113,7 +113,7 @@ t.test('the audit trail', needs('chromium'), async (t) => {
     await row('sustained').waitFor();
     await page.getByRole('button', { name: 'Export' }).click();
     const dialog = page.getByRole('dialog');
-    await dialog.getByRole('button', { name: 'Start' }).click();
+    await dialog.getByRole('button', { name: 'Export' }).click();
     const steps = await stepsOf(visitor, projectName, 'alertInstance');
     await dialog.getByText(`All ${steps.length} steps are in the file.`).waitFor();
     const { name, lines } = await saved(page);
@@ -139,7 +139,7 @@ t.test('the audit trail', needs('chromium'), async (t) => {
     });
     await page.getByRole('button', { name: 'Export' }).click();
     const dialog = page.getByRole('dialog');
-    await dialog.getByRole('button', { name: 'Start' }).click();
+    await dialog.getByRole('button', { name: 'Export' }).click();
     await dialog.getByText(/^6 steps so far, down to /).waitFor();
     await dialog.getByRole('button', { name: 'Stop' }).click();
     await dialog.getByText('Stopped: older steps are missing').waitFor();

@@ -155,7 +155,7 @@ t.test('machines, instances, deliveries', needs('chromium'), async (t) => {
       const attempts = page.locator('.attempts');
       await attempts.locator('summary').first().click();
       t.match(await attempts.innerText(), /The incident is not snoozed/);
-      t.match(await attempts.innerText(), /HTTP status 500/);
+      t.match(await attempts.innerText(), /answered 500/);
       await page.locator('[data-state="delivery.waiting"][aria-current="true"]').waitFor();
       await page.goto(`${project}/deliveries?state=WAITING`);
       await page.locator('tr[data-row]').first().waitFor();

@@ -145,7 +145,10 @@ t.test('keyless CI in the dashboard', needs('chromium'), async (t) => {
 
     t.equal((await prove(setupId, code, OPEN)).status, 200);
     await page.waitForURL(/\?step=review$/);
-    t.match(await claim('repository_id').innerText(), /74\s+Bound\s+It is an id of the owner/);
+    t.match(
+      await claim('repository_id').innerText(),
+      /74\s+Bound\s+This id stays the same after a rename/,
+    );
     t.match(await claim('environment').innerText(), /absent\s+Bound\s+.* it must stay absent/);
     await main.getByText('Claims that are kept for review and audit').click();
     t.match(await claim('actor').innerText(), /octocat\s+Kept\s+It may differ from job to job/);

@@ -78,6 +78,22 @@ t.test('the pages of VMs', needs('chromium', 'script'), async (t) => {
     },
   );
 
+  await t.test('on a phone the order is chosen above, and a row is the link', async (t) => {
+    await page.setViewportSize({ width: 360, height: 740 });
+    await open('/projects/demo/vms', 'VMs');
+    await main.getByLabel('Sort by').selectOption('CPU');
+    await page.waitForURL(/sort=-cpu/);
+    await main.getByRole('button', { name: 'Reverse the order' }).click();
+    await page.waitForURL(/sort=cpu/);
+    await main
+      .getByRole('row')
+      .first()
+      .click({ position: { x: 250, y: 60 } });
+    await page.waitForURL(/\/vms\/[^?]+$/);
+    await page.setViewportSize({ width: 1280, height: 800 });
+    t.same(problems, []);
+  });
+
   await t.test('markup in the name of a VM stays text', async (t) => {
     await open('/projects/demo/vms?search=markup', 'VMs');
     await main.getByRole('link', { name: MARKUP }).click();

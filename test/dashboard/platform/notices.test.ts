@@ -47,7 +47,7 @@ t.test('notices and limits', needs('chromium'), async (t) => {
     await main.getByText(/Not all of this rule's instances are evaluated/).waitFor();
     await main.getByRole('link', { name: 'All notices' }).click();
     const notice = main.getByRole('list', { name: 'Notices' }).getByRole('listitem');
-    await notice.getByText('Lasts').waitFor();
+    await notice.getByText('Ongoing').waitFor();
     t.match(await notice.innerText(), /Select fewer VMs, delete a rule/, 'what to do');
     await notice.getByRole('link', { name: 'Limits and their use' }).click();
     const row = main.getByRole('row').filter({ hasText: 'Alert instances' });
@@ -63,7 +63,7 @@ t.test('notices and limits', needs('chromium'), async (t) => {
     const notice = main.getByRole('list', { name: 'Notices' }).getByRole('listitem');
     await until('the notice is over', async () => {
       await page.reload();
-      await notice.getByText(/Lasts|Over/).waitFor();
+      await notice.getByText(/Ongoing|Over/).waitFor();
       return (await notice.getByText('Over').count()) > 0 || undefined;
     });
     t.match(await notice.innerText(), /Since .+ until /);

@@ -74,9 +74,10 @@ export function rowOf(n: number, atMs: number, scenario: Scenario): Row | undefi
   };
 }
 
-/** What the agent inside says at the time. */
+/** What the agent inside says at the time; it agrees with what the hypervisor says. */
 export function guestRowOf(n: number, atMs: number): Row {
   const work = wave(n, atMs, 7 * MINUTE_MS);
+  const available = memoryBytes(n) * (0.95 - calmMemoryRatio(n, atMs));
   return {
     vmName: vmId(n),
     observedUnixMs: BigInt(atMs + 5),
@@ -84,7 +85,7 @@ export function guestRowOf(n: number, atMs: number): Row {
     bootId: 'guest',
     values: [
       { series: 'svc_vm_load1', value: round(1 + 2 * work) },
-      { series: 'svc_vm_memory_available_bytes', value: Math.round(2 ** 31 * (1 + work)) },
+      { series: 'svc_vm_memory_available_bytes', value: Math.round(available) },
       { series: 'svc_vm_swap_used_bytes', value: Math.round(2 ** 26 * work) },
       { series: 'svc_vm_processes_running', value: 1 + Math.round(4 * work) },
     ],
@@ -102,11 +103,10 @@ function isSilent(n: number, agoMs: number): boolean {
 
 function valuesOf(n: number, atMs: number, scenario: Scenario): NonNullable<Row['values']> {
   const agoMs = scenario.nowMs - atMs;
-  const total = 2 ** (32 + (n % 3));
+  const total = memoryBytes(n);
   const memory = memoryRatio(n, atMs, agoMs);
-  // Counters that grow with the time of day, so that their rates vary.
-  const seconds = (atMs - (scenario.nowMs - 8 * HISTORY_MS)) / 1000;
-  const traffic = seconds * (40_000 + 900 * (n % 37)) + 2e6 * wave(n, atMs, 11 * MINUTE_MS);
+  // Counters that grow with the time, also from one report to the next, at rates that vary.
+  const traffic = (atMs / 1000) * (40_000 + 900 * (n % 37)) + 2e6 * wave(n, atMs, 11 * MINUTE_MS);
   const device = { device: 'vda' };
   const card = { interface: 'eth0' };
   return [
@@ -147,8 +147,17 @@ function cpuPercent(n: number, atMs: number, agoMs: number): number {
   return isOneOf(story.cpuSustaining, n) && agoMs < 2 * MINUTE_MS ? busy : calm;
 }
 
+function memoryBytes(n: number): number {
+  return 2 ** (32 + (n % 3));
+}
+
+/** Of a VM whose memory is not short. */
+function calmMemoryRatio(n: number, atMs: number): number {
+  return 0.3 + 0.01 * (n % 40) + 0.02 * wave(n, atMs, 15 * MINUTE_MS);
+}
+
 function memoryRatio(n: number, atMs: number, agoMs: number): number {
-  const calm = 0.3 + 0.01 * (n % 40) + 0.02 * wave(n, atMs, 15 * MINUTE_MS);
+  const calm = calmMemoryRatio(n, atMs);
   return isOneOf(story.memoryFiring, n) && agoMs < (10 + n) * MINUTE_MS ? calm / 10 + 0.88 : calm;
 }
 

@@ -11,10 +11,8 @@ import { ResourceLink } from '../../components/resource-link.tsx';
 import { type Column, Table } from '../../components/table.tsx';
 import { Time } from '../../components/time.tsx';
 import { read } from '../../data/call.ts';
-import { useDestinations, useRules } from '../../data/catalogue.ts';
 import { nowMs, serverClock } from '../../data/clock.ts';
 import { type ListLoader, useListing } from '../../data/listing.ts';
-import { idOf } from '../../data/names.ts';
 import { format } from '../../data/preferences.ts';
 import { mayDo } from '../../data/projects.ts';
 import { pageTitles } from '../../layout/texts.ts';
@@ -23,6 +21,7 @@ import { path, query } from '../../router/location.ts';
 import { eventName } from '../../statechart/marking.ts';
 import type { Transition } from '../../statechart/recorded-steps.ts';
 import type { PageProps } from '../page.ts';
+import { Called, type Names, useNames } from './called.tsx';
 import { pathOnChart } from './readers.ts';
 import { TrailExport } from './trail-export.tsx';
 import { TrailFilters } from './trail-filters.tsx';
@@ -55,7 +54,7 @@ export function Page({ parameters }: PageProps): VNode {
     { rows: ROWS },
   );
   const seen = useSeen(list);
-  const titleOf = useTitles(projectName);
+  const names = useNames(projectName, seen);
   return (
     <>
       <div class="section-head">
@@ -75,7 +74,7 @@ export function Page({ parameters }: PageProps): VNode {
           <>
             <Table
               label={texts.label}
-              columns={columnsOf(titleOf)}
+              columns={columnsOf(names)}
               rows={items}
               keyOf={stepKey}
               href={hrefOf}
@@ -127,24 +126,7 @@ function AsOf({ of }: { readonly of: ListLoader<Transition> }): VNode | null {
   );
 }
 
-/** What people call a resource, where it has such a name; otherwise its id, shortened. */
-type TitleOf = (resourceName: string) => string;
-
-function useTitles(projectName: string): TitleOf {
-  const rules = useRules(projectName);
-  const destinations = useDestinations(projectName);
-  const known = new Map(destinations.map(({ name, displayName }) => [name, displayName]));
-  return (name) => rules.get(name)?.spec?.displayName || known.get(name) || shortId(idOf(name));
-}
-
-/** Long enough to distinguish two; the step and the link have all of it. */
-const ID_CHARS = 14;
-
-function shortId(id: string): string {
-  return id.length <= ID_CHARS + 1 ? id : `${id.slice(0, ID_CHARS)}…`;
-}
-
-function columnsOf(titleOf: TitleOf): readonly Column<Transition>[] {
+function columnsOf(names: Names): readonly Column<Transition>[] {
   const { when, event, who, what, states } = texts.column;
   return [
     { key: 'when', title: when, cell: ({ atUnixMs }) => <Time ms={Number(atUnixMs)} /> },
@@ -152,24 +134,21 @@ function columnsOf(titleOf: TitleOf): readonly Column<Transition>[] {
     { key: 'who', title: who, phone: 'second', cell: whoOf },
     {
       ...{ key: 'what', title: what, phone: 'second' },
-      cell: (step) => <What step={step} titleOf={titleOf} />,
+      cell: (step) => <What step={step} names={names} />,
     },
-    { key: 'states', title: states, width: 'grow', phone: 'second', cell: statesText },
+    { key: 'states', title: states, phone: 'second', cell: statesText },
   ];
 }
 
 /** The machine leads to the path of the instance on its drawing, the resource to its own page. */
-function What(props: { readonly step: Transition; readonly titleOf: TitleOf }): VNode {
-  const { machine, instance, instanceName } = props.step;
+function What(props: { readonly step: Transition; readonly names: Names }): VNode {
+  const { machine, instanceName } = props.step;
+  const called = <Called {...props} />;
   const href = pathOnChart(machine, instanceName);
   return (
     <>
       {href === undefined ? machine : <a href={href}>{machine}</a>}{' '}
-      {instanceName === '' ? (
-        shortId(instance)
-      ) : (
-        <ResourceLink name={instanceName}>{props.titleOf(instanceName)}</ResourceLink>
-      )}
+      {instanceName === '' ? called : <ResourceLink name={instanceName}>{called}</ResourceLink>}
     </>
   );
 }
@@ -177,6 +156,6 @@ function What(props: { readonly step: Transition; readonly titleOf: TitleOf }): 
 function statesText(step: Transition): string {
   const { left, entered } = changedStates(step);
   const [before, after] = [left, entered].map((ids) => ids.map(stateName).join(', '));
-  if (step.fromStates.length === 0) return texts.createdAs(after ?? '');
+  if (step.fromStates.length === 0) return after ?? '';
   return before === '' && after === '' ? texts.unchanged : `${before} → ${after}`;
 }

@@ -6,6 +6,7 @@ import type { VNode } from 'preact';
 import { DataView } from '../../components/data-view.tsx';
 import { pageTitles } from '../../layout/texts.ts';
 import { query } from '../../router/location.ts';
+import { pathOf } from '../../router/match.ts';
 import { type Machine, useMachine } from '../../statechart/machine.ts';
 import { Statechart } from '../../statechart/statechart.tsx';
 import type { PageProps } from '../page.ts';
@@ -15,15 +16,21 @@ import { RecentSteps } from './recent-steps.tsx';
 import { texts } from './texts.ts';
 
 export function Page({ parameters }: PageProps): VNode {
-  const projectName = `projects/${parameters.project}`;
+  const { project = '' } = parameters;
+  const projectName = `projects/${project}`;
   const name = parameters.machine ?? '';
   const machine = useMachine(projectName, name);
-  useTitle(name);
+  // The name of an address says nothing before it is known that there is such a machine.
+  const isKnown = machine.state.value.value !== undefined;
+  useTitle(isKnown ? name : undefined);
   const instance = query.value.get('instance');
   return (
     <>
+      <p class="above-title">
+        <a href={pathOf('machines', { project })}>{pageTitles.machines}</a>
+      </p>
       <h1>
-        {pageTitles.machine} {name}
+        {pageTitles.machine} {isKnown && name}
       </h1>
       <DataView of={machine} lines={8}>
         {(value) => (

@@ -2,7 +2,7 @@
 import { useSignal } from '@preact/signals';
 import type { VNode } from 'preact';
 import { useEffect, useRef } from 'preact/hooks';
-import { DataView } from '../../components/data-view.tsx';
+import { DataView, Loading } from '../../components/data-view.tsx';
 import { read } from '../../data/call.ts';
 import { useLoaded } from '../../data/loaded.ts';
 import { projectId, projectName } from '../../data/projects.ts';
@@ -14,6 +14,9 @@ import { useMachine } from '../../statechart/machine.ts';
 import { NOTHING_MARKED } from '../../statechart/marking.ts';
 import type { PageProps } from '../page.ts';
 import { texts } from './texts.ts';
+
+/** About as high as a drawing. */
+const SKETCH_LINES = 6;
 
 type Summary = ResponseOf<'AuditService', 'listMachines'>['machines'][number];
 
@@ -72,9 +75,9 @@ function useNear(place: { readonly current: Element | null }): boolean {
   return isNear.value;
 }
 
-function Sketch({ machine }: { readonly machine: string }): VNode | null {
+function Sketch({ machine }: { readonly machine: string }): VNode {
   const layout = useMachine(projectName.value ?? '', machine).state.value.value?.layout;
-  if (!layout) return null;
+  if (!layout) return <Loading lines={SKETCH_LINES} />;
   return (
     // biome-ignore lint/a11y/noSvgWithoutTitle: hidden from those who do not see it; the link names it
     <svg viewBox={`0 0 ${layout.width} ${layout.height}`}>

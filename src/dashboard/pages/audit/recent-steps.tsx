@@ -11,8 +11,10 @@ import { path } from '../../router/location.ts';
 import { pathOf } from '../../router/match.ts';
 import { eventName } from '../../statechart/marking.ts';
 import type { Transition } from '../../statechart/recorded-steps.ts';
+import { Called, type Names, useNames } from './called.tsx';
 import { readerOf } from './readers.ts';
 import { texts } from './texts.ts';
+import { stateName, whoOf } from './trail-request.ts';
 
 const ENOUGH = 50;
 
@@ -45,13 +47,14 @@ function Steps({ machine }: { readonly machine: string }): VNode {
     },
     { rows: ENOUGH },
   );
+  const names = useNames(project, steps.state.value.value?.items ?? []);
   return (
     <DataView of={steps} isEmpty={({ items }) => items.length === 0} empty={texts.noSteps}>
       {(listing) => (
         <>
           <Table
             label={texts.recent}
-            columns={columns}
+            columns={columnsOf(names)}
             rows={listing.items}
             keyOf={({ sequence, instance, event }) => `${sequence} ${instance} ${event}`}
             href={hrefOf}
@@ -69,16 +72,11 @@ function hrefOf({ instanceName }: Transition): string {
   return `${path.value}?instance=${encodeURIComponent(instanceName)}`;
 }
 
-/** `attention acknowledged`: the innermost state and the one around it, without the machine. */
-function stateName(id: string): string {
-  return id.split('.').slice(1).slice(-2).join(' ');
-}
-
-const columns: readonly Column<Transition>[] = [
+const columnsOf = (names: Names): readonly Column<Transition>[] => [
   {
     key: 'instance',
     title: texts.instance,
-    cell: ({ instance }) => <code>{instance}</code>,
+    cell: (step) => <Called step={step} names={names} />,
   },
   { key: 'event', title: texts.event, cell: ({ event }) => eventName(event) },
   {
@@ -97,7 +95,7 @@ const columns: readonly Column<Transition>[] = [
   {
     key: 'by',
     title: texts.by,
-    cell: ({ by, byDisplayName }) => byDisplayName || by,
-    phone: 'hide',
+    cell: whoOf,
+    phone: 'second',
   },
 ];

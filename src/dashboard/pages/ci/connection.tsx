@@ -22,24 +22,28 @@ import { Exchanges } from './exchanges.tsx';
 import { ClaimTable, Variables } from './parts.tsx';
 import { type Connection, useConnection, useServiceAccount } from './queries.ts';
 import { RefusalList } from './refusals.tsx';
-import { texts as all } from './texts.ts';
+import { texts as all, platformNames } from './texts.ts';
 
 const texts = all.connection;
 const POLL_SECONDS = 15;
 
 export function Page({ parameters }: PageProps): VNode {
-  const projectName = `projects/${parameters.project}`;
+  const { project = '' } = parameters;
+  const projectName = `projects/${project}`;
   const name = `${projectName}/ciConnections/${parameters.connection}`;
   const connection = useConnection(name, POLL_SECONDS);
   const { value } = connection.state.value;
   useTitle(value?.displayName);
   return (
     <>
+      <p class="above-title">
+        <a href={pathOf('ciConnections', { project })}>{pageTitles.ciConnections}</a>
+      </p>
       {value === undefined && <h1>{pageTitles.ciConnection}</h1>}
       <DataView of={connection} lines={8}>
         {(value) => (
           <>
-            <p class="above-title">
+            <p class="incident-badges">
               <StateBadge value={value.state} />
             </p>
             <h1 class="name">{value.displayName}</h1>
@@ -91,6 +95,7 @@ function Facts(props: { projectName: string; connection: Connection }): VNode {
   const { projectName, connection } = props;
   const { serviceAccountName, capabilities, effectiveCapabilities, createdBy } = connection;
   const { issuer, issuerUrl, verificationName, createdUnix, updatedUnix } = connection;
+  const effective = effectiveCapabilities.join(', ');
   const account = useServiceAccount(serviceAccountName).state.value.value;
   const approver = useApprover(projectName, connection.name);
   return (
@@ -101,7 +106,9 @@ function Facts(props: { projectName: string; connection: Connection }): VNode {
         </ResourceLink>
       </Fact>
       <Fact title={texts.approvedFor}>{capabilities.join(', ')}</Fact>
-      <Fact title={texts.canDo}>{effectiveCapabilities.join(', ') || texts.nothing}</Fact>
+      {effective !== capabilities.join(', ') && (
+        <Fact title={texts.canDo}>{effective || texts.nothing}</Fact>
+      )}
       <Fact title={texts.lastExchange}>
         <Age ms={msOf(connection.lastExchangeUnix)} absent={all.list.never} />
       </Fact>
@@ -109,7 +116,7 @@ function Facts(props: { projectName: string; connection: Connection }): VNode {
         <Age ms={msOf(connection.lastRefusalUnix)} absent={all.list.noRefusal} />
       </Fact>
       <Fact title={texts.platform}>
-        {issuer} <span class="weak">{issuerUrl}</span>
+        {platformNames[issuer] ?? issuer} <span class="weak">{issuerUrl}</span>
       </Fact>
       <Fact title={texts.created}>
         <Time ms={Number(createdUnix) * 1_000} /> {texts.by} {approver || <code>{createdBy}</code>}
@@ -120,7 +127,7 @@ function Facts(props: { projectName: string; connection: Connection }): VNode {
         </Fact>
       )}
       <Fact title={texts.verification}>
-        <a href={`/${verificationName}`}>{idOf(verificationName)}</a>
+        <a href={`/${verificationName}`}>{texts.openVerification}</a>
       </Fact>
     </dl>
   );

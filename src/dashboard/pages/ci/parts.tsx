@@ -1,6 +1,6 @@
 /** What several pages of keyless CI show: claims, permissions, variables, why something was refused. */
 
-import type { ComponentChildren, VNode } from 'preact';
+import { type ComponentChildren, Fragment, type VNode } from 'preact';
 import { Badge, StateBadge } from '../../components/badges.tsx';
 import { CopyButton } from '../../components/copy-button.tsx';
 import { CheckField, FieldGroup } from '../../components/fields.tsx';
@@ -10,11 +10,23 @@ import { texts as all, capabilityNames } from './texts.ts';
 
 const texts = all.review;
 
-/** Absent and empty are different things, and neither looks like the other. */
+/**
+ * Absent and empty are different things, and neither looks like the other. A long value breaks where a
+ * part of it ends.
+ */
 function ClaimValue({ value }: { readonly value: string | undefined }): VNode {
   if (value === undefined) return <span class="weak">{texts.absent}</span>;
   if (value === '') return <span class="weak">{texts.empty}</span>;
-  return <code>{value}</code>;
+  return (
+    <code>
+      {value.split(/(?<=[/@])/).map((part, i) => (
+        <Fragment key={i}>
+          {i > 0 && <wbr />}
+          {part}
+        </Fragment>
+      ))}
+    </code>
+  );
 }
 
 /** The same as text. */

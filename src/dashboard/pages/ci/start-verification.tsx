@@ -21,7 +21,7 @@ import { CreateAccount } from './create-account.tsx';
 import { handOver } from './pairing-code.ts';
 import { Permissions } from './parts.tsx';
 import type { ServiceAccount, Verification } from './queries.ts';
-import { texts as all } from './texts.ts';
+import { texts as all, platformNames } from './texts.ts';
 
 const texts = all.start;
 
@@ -233,7 +233,10 @@ function Platform(props: {
       value={chosen?.name ?? ''}
       options={issuers.map(({ name, kind }) => ({
         value: name,
-        title: name === kind ? name : `${name} (${kind})`,
+        title:
+          name === kind
+            ? (platformNames[name] ?? name)
+            : `${name} (${platformNames[kind] ?? kind})`,
       }))}
       onChange={props.onChange}
     />

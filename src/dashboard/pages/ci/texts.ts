@@ -37,7 +37,7 @@ export const texts = localized({
   start: {
     title: 'Connect a workflow',
     about:
-      'Trust is not given to a repository name that somebody typed: the workflow shows who it is, you review it, and exactly that is approved.',
+      'Trust is not given to a repository name that somebody typed: the workflow shows who it is, you review it, and you approve exactly what it showed.',
     account: 'Service account',
     accountHelp: 'It limits what the job can ever do, and stays when people leave.',
     choose: 'Choose one',
@@ -77,8 +77,7 @@ export const texts = localized({
     awaitsReview: 'Awaiting review',
     wrongCodes: (count: number) =>
       count === 1 ? '1 wrong pairing code was sent.' : `${count} wrong pairing codes were sent.`,
-    attempts:
-      'Each source has five attempts at the code; then it alone waits for ten minutes, and others can go on.',
+    attempts: 'After five wrong codes a source must wait ten minutes; others are not affected.',
     lastRefusal: 'The last run was refused',
     refusedClaims: (claims: string) => `Claims: ${claims}.`,
     codeStays: 'The pairing code is still good: run it again.',
@@ -97,7 +96,7 @@ export const texts = localized({
     step: 'Step to paste',
     permission: 'The job needs these permissions; naming one removes all that are not named.',
     permissionLabel: 'Permissions of the job',
-    facts: 'In the step',
+    facts: 'Values used in the step',
     origin: 'API origin',
     setupId: 'Setup id',
     audience: 'Audience',
@@ -109,12 +108,12 @@ export const texts = localized({
   },
   wait: {
     title: 'Waiting for the run',
-    help: 'This page looks every 3 seconds. The log of the job ends with “Observed, and waiting for review”.',
+    help: 'This page checks every 3 seconds. The log of the job ends with “Observed, and waiting for review”.',
     back: 'Back to the set-up',
   },
   review: {
     title: 'Is this the workflow that you want to trust?',
-    help: 'Compare repository, owner, workflow, branch, event and environment. Approved is exactly what stands here.',
+    help: 'Compare repository, owner, workflow, branch, event and environment. You approve exactly what is shown here.',
     observed: 'Observed',
     changes: (count: number) =>
       count === 1
@@ -179,7 +178,7 @@ export const texts = localized({
     useHelp:
       'In the same job, with the action or with “svc auth ci”. The token is valid for 15 minutes; a longer job exchanges again.',
     waiting: 'Waiting for the first exchange',
-    waitingHelp: 'This page looks every 3 seconds; it need not stay open.',
+    waitingHelp: 'This page checks every 3 seconds; it need not stay open.',
     first: 'The first exchange was made',
     refused: 'An exchange was refused',
     open: 'Open the connection',
@@ -202,6 +201,7 @@ export const texts = localized({
     lastRefusal: 'Last refusal',
     disabledReason: 'Disabled because',
     verification: 'Verification',
+    openVerification: 'Open the verification',
     claims: 'What it binds',
     claimsHelp:
       'Every exchange must show exactly these values. Another workflow, branch or event needs a new verification.',
@@ -213,14 +213,14 @@ export const texts = localized({
     commit: 'Commit',
     refusals: 'Recent refusals',
     refusalsHelp:
-      'At most one a minute is recorded. Which claims differ stands here; their values stand in the log of the job, beside the correlation id.',
+      'At most one a minute is recorded. Which claims differ is shown here; their values are in the log of the job, beside the correlation id.',
     noRefusal: 'No exchange was refused lately.',
     refused: 'Time',
     cause: 'Why',
     differing: 'Claims',
     correlation: 'Correlation id',
     variables: 'Variables of the CI',
-    path: 'Path through its machine',
+    path: 'Its steps on the statechart',
     edit: 'Edit name and permissions',
     editEffect: 'Changed permissions invalidate the tokens that jobs have now.',
     editHelp:
@@ -251,6 +251,14 @@ export const texts = localized({
 export const differenceNames: Readonly<Record<string, string>> = localized({
   DIFFERENT: 'another value',
   MISSING: 'missing',
+});
+
+/** CI platforms by the name that an operator usually gives them; another name is shown as it is. */
+export const platformNames: Readonly<Record<string, string>> = localized({
+  github: 'GitHub',
+  gitlab: 'GitLab',
+  circleci: 'CircleCI',
+  buildkite: 'Buildkite',
 });
 
 export const capabilityNames: Readonly<Record<string, string>> = localized({

@@ -12,6 +12,7 @@ import { Time } from '../../components/time.tsx';
 import type { Loader } from '../../data/loaded.ts';
 import { pageTitles } from '../../layout/texts.ts';
 import { query, setQuery } from '../../router/location.ts';
+import { pathOf } from '../../router/match.ts';
 import type { PageProps } from '../page.ts';
 import { useTitle } from '../title.ts';
 import { CleanUp } from './clean-up.tsx';
@@ -27,12 +28,16 @@ import { stepPath, TimeLeft, type WizardStep, WizardSteps } from './wizard-frame
 const texts = all.wizard;
 
 export function Page({ parameters }: PageProps): VNode {
-  const projectName = `projects/${parameters.project}`;
+  const { project = '' } = parameters;
+  const projectName = `projects/${project}`;
   const name = `${projectName}/ciVerifications/${parameters.verification}`;
   const verification = useVerification(name, WATCH_SECONDS);
   const code = usePairingCode(name);
   return (
     <>
+      <p class="above-title">
+        <a href={pathOf('ciConnections', { project })}>{pageTitles.ciConnections}</a>
+      </p>
       {verification.state.value.value === undefined && <h1>{pageTitles.ciVerification}</h1>}
       <DataView of={verification} lines={8}>
         {(value) => (
@@ -80,7 +85,7 @@ function Wizard({ projectName, verification, code, loader }: WizardProps): VNode
   };
   return (
     <>
-      <p class="above-title">
+      <p class="incident-badges">
         <VerificationState state={state} />
       </p>
       <h1 class="name">{displayName}</h1>

@@ -4,6 +4,7 @@ import { Badge, type Tone } from '../../components/badges.tsx';
 import { msOf, Time } from '../../components/time.tsx';
 import type { ResponseOf } from '../../data/rpc-types.ts';
 import { formatDuration } from '../../messages/format.ts';
+import { unsentNames } from '../alerting/incidents/incident-texts.ts';
 import { checkNames, outcomes, texts } from './texts.ts';
 
 export type Delivery = ResponseOf<'AlertService', 'getDelivery'>;
@@ -53,8 +54,9 @@ function Checks({ of: checks }: { readonly of: readonly Check[] }): VNode {
       <ul class="checks">
         {checks.map(({ check, holds, reason }) => (
           <li key={check}>
-            <Badge tone={holds ? 'good' : 'critical'} text={holds ? texts.holds : texts.fails} />{' '}
-            {checkNames[check] ?? check} {reason !== '' && <code>{reason}</code>}
+            <Badge tone={holds ? 'good' : 'critical'} text={holds ? texts.passed : texts.failed} />{' '}
+            {/* Of one that failed, what is so: what should be so would read as its opposite. */}
+            {(holds ? undefined : unsentNames[reason]) ?? checkNames[check] ?? check}
           </li>
         ))}
       </ul>
@@ -80,7 +82,8 @@ function Result({ attempt }: { readonly attempt: Attempt }): VNode {
         ) : (
           <Badge tone={tones[outcome] ?? 'info'} text={outcomes[outcome] ?? outcome} />
         )}{' '}
-        {httpStatus !== undefined && texts.status(httpStatus)}{' '}
+        {/* The error names the status too. */}
+        {httpStatus !== undefined && error === '' && `${texts.status(httpStatus)} `}
         <span class="weak">
           {startedMs !== undefined && <Time ms={startedMs} />}
           {durationMs !== undefined && `, ${texts.took(tookText(Number(durationMs)))}`}

@@ -5,10 +5,12 @@ import { Filters, SelectFilter } from '../../components/filters.tsx';
 import { ListFoot } from '../../components/list-foot.tsx';
 import { Table } from '../../components/table.tsx';
 import { useDestinationTitles, useVms, vmNamesOf } from '../../data/catalogue.ts';
+import { mayDo } from '../../data/projects.ts';
 import type { RequestOf } from '../../data/rpc-types.ts';
 import { pageTitles } from '../../layout/texts.ts';
 import { names } from '../../messages/en.ts';
 import { query } from '../../router/location.ts';
+import { pathOf } from '../../router/match.ts';
 import {
   deliveryColumns,
   incidentColumn,
@@ -53,7 +55,7 @@ export function Page({ parameters }: PageProps): VNode {
       <DataView
         of={list}
         isEmpty={({ items, nextPageToken }) => items.length === 0 && nextPageToken === ''}
-        empty={<Empty />}
+        empty={<Empty project={parameters.project ?? ''} />}
       >
         {(listing) => (
           <>
@@ -94,12 +96,18 @@ function optionsOf(values: readonly string[], titles: Readonly<Record<string, st
   return values.map((value) => ({ value, title: titles[value] ?? value }));
 }
 
-function Empty(): VNode {
+function Empty({ project }: { readonly project: string }): VNode {
   if (FILTERS.some((name) => query.value.has(name))) return <p>{texts.list.nothingFound}</p>;
   return (
     <>
       <p>{texts.list.none}</p>
       <p class="weak">{texts.list.noneHelp}</p>
+      <p class="links">
+        <a href={pathOf('alertRules', { project })}>{pageTitles.alertRules}</a>
+        {mayDo('EDITOR') && (
+          <a href={pathOf('destinations', { project })}>{pageTitles.destinations}</a>
+        )}
+      </p>
     </>
   );
 }

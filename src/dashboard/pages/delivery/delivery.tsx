@@ -17,10 +17,12 @@ import { serverClock } from '../../data/clock.ts';
 import { useLoaded } from '../../data/loaded.ts';
 import { idOf } from '../../data/names.ts';
 import { pageTitles } from '../../layout/texts.ts';
+import { pathOf } from '../../router/match.ts';
 import { RecordedPath } from '../../statechart/recorded-path.tsx';
-import { notificationNames } from '../alerting/incidents/incident-texts.ts';
+import { notificationNames, unsentNames } from '../alerting/incidents/incident-texts.ts';
 import { placeOf, titleOf } from '../alerting/incidents/incident-words.ts';
 import type { PageProps } from '../page.ts';
+import { useTitle } from '../title.ts';
 import { Attempts, type Delivery } from './attempts.tsx';
 import { texts } from './texts.ts';
 
@@ -30,7 +32,8 @@ const UNDER_WAY = new Set(['QUEUED', 'RECHECKING', 'SENDING']);
 const UNDER_WAY_MS = 1_000;
 
 export function Page({ parameters }: PageProps): VNode {
-  const projectName = `projects/${parameters.project}`;
+  const { project = '' } = parameters;
+  const projectName = `projects/${project}`;
   const name = `${projectName}/deliveries/${parameters.delivery}`;
   const delivery = useLoaded(
     name,
@@ -45,7 +48,10 @@ export function Page({ parameters }: PageProps): VNode {
   );
   return (
     <>
-      {delivery.state.value.value === undefined && <h1>{pageTitles.delivery}</h1>}
+      <p class="above-title">
+        <a href={pathOf('deliveries', { project })}>{pageTitles.deliveries}</a>
+      </p>
+      {known === undefined && <h1>{pageTitles.delivery}</h1>}
       <DataView of={delivery} lines={8}>
         {(value) => (
           <>
@@ -70,7 +76,8 @@ export function Page({ parameters }: PageProps): VNode {
 function Facts(props: { readonly delivery: Delivery; readonly projectName: string }): VNode {
   const { delivery, projectName } = props;
   const titles = useDestinationTitles(projectName);
-  const { event, state, reason, incidentName, destinationName, recipient } = delivery;
+  const { state, reason, incidentName, destinationName, recipient } = delivery;
+  const title = useDeliveryTitle(delivery, projectName);
   const createdMs = msOf(delivery.createdUnix);
   const nextMs = msOf(delivery.nextAttemptUnix);
   return (
@@ -78,9 +85,7 @@ function Facts(props: { readonly delivery: Delivery; readonly projectName: strin
       <p class="incident-badges">
         <StateBadge value={state} />
       </p>
-      <h1>
-        {pageTitles.delivery}: {notificationNames[event] ?? event}
-      </h1>
+      <h1 class="name">{title}</h1>
       <dl class="facts">
         <Fact title={texts.incident}>
           {incidentName === '' ? (
@@ -92,7 +97,9 @@ function Facts(props: { readonly delivery: Delivery; readonly projectName: strin
           )}
         </Fact>
         <Fact title={texts.destination}>
-          <DestinationLink name={destinationName} titles={titles} />
+          <DestinationLink name={destinationName} titles={titles}>
+            {delivery.destinationDisplayName}
+          </DestinationLink>
         </Fact>
         {recipient !== '' && <Fact title={texts.recipient}>{recipient}</Fact>}
         {createdMs !== undefined && (
@@ -105,15 +112,23 @@ function Facts(props: { readonly delivery: Delivery; readonly projectName: strin
             <Time ms={nextMs} />, <Age ms={nextMs} />
           </Fact>
         )}
-        {reason !== '' && (
-          <Fact title={texts.reason}>
-            <code>{reason}</code>
-          </Fact>
-        )}
+        {reason !== '' && <Fact title={texts.reason}>{unsentNames[reason] ?? reason}</Fact>}
       </dl>
       {state === 'SENT' && <p class="weak">{texts.sentMeaning}</p>}
     </>
   );
+}
+
+/** What it says, of which rule and VM; the title of the page too. */
+function useDeliveryTitle(delivery: Delivery, projectName: string): string {
+  const { event, ruleDisplayName, vmName, members } = delivery;
+  const vms = vmNamesOf(useVms(projectName));
+  const vm = vmName === '' ? '' : vms.get(vmName) || idOf(vmName);
+  const place = isGroup(delivery) ? texts.members.several(members.length) : vm;
+  const of = [ruleDisplayName, place].filter((part) => part !== '').join(', ');
+  const title = [notificationNames[event] ?? event, of].filter((part) => part !== '').join(': ');
+  useTitle(title);
+  return title;
 }
 
 function isGroup({ members }: Delivery): boolean {
@@ -141,7 +156,10 @@ function Members(props: { readonly of: Delivery; readonly projectName: string })
         droppedReason === '' ? (
           <Badge tone="good" text={texts.members.yes} />
         ) : (
-          <Badge tone="off" text={texts.members.dropped(droppedReason)} />
+          <Badge
+            tone="off"
+            text={texts.members.dropped(unsentNames[droppedReason] ?? droppedReason)}
+          />
         ),
     },
   ];

@@ -19,7 +19,7 @@ export const texts = localized({
       'Incidents are shown here and need none. A destination also notifies people elsewhere, by mail, by a webhook or in a chat: create one, send a test, then name it in a rule.',
     new: 'New destination',
   },
-  sendsTo: (host: string, lastFour: string) => `${host} …${lastFour}`,
+  sendsTo: (host: string, lastFour: string) => `${host}\u00a0…${lastFour}`,
   recipientsReached: (reached: number, all: number) =>
     `${reached} of ${all} ${all === 1 ? 'recipient' : 'recipients'} verified`,
   since: 'since',
@@ -44,7 +44,7 @@ export const texts = localized({
   groupWait: {
     label: 'Waits',
     help: 'Further incidents of the same rule meanwhile are in the same message.',
-    none: 'Not at all: a message for each incident',
+    none: 'No: one message for each incident',
     some: (duration: string) => `${duration} for further incidents of the rule`,
     usualWebhook: 'As usual: not at all',
     usual: 'As usual: as long as this service is configured to',
@@ -84,7 +84,7 @@ export const texts = localized({
     resourceName: 'Resource name',
     acts: 'What can be done',
     test: 'Send test',
-    testEffect: 'Sends a message marked as a test, and opens its delivery.',
+    testEffect: 'Marked as a test.',
     testPaused: 'It is paused: resume it first.',
     testNobody: 'No recipient has confirmed the address.',
     edit: 'Edit',

@@ -12,13 +12,23 @@ import { ResourceLink } from '../../components/resource-link.tsx';
 import { Table } from '../../components/table.tsx';
 import { Age, msOf, Time } from '../../components/time.tsx';
 import { read } from '../../data/call.ts';
-import { type Destination, type Rule, useRuleList } from '../../data/catalogue.ts';
+import {
+  type Destination,
+  type Rule,
+  useRuleList,
+  useVms,
+  vmNamesOf,
+} from '../../data/catalogue.ts';
 import type { ListLoader } from '../../data/listing.ts';
 import { useLoaded } from '../../data/loaded.ts';
 import { idOf } from '../../data/names.ts';
 import { pageTitles } from '../../layout/texts.ts';
 import { pathOf } from '../../router/match.ts';
-import { deliveryColumns, useDeliveries } from '../alerting/incidents/incident-deliveries.tsx';
+import {
+  deliveryColumns,
+  incidentColumn,
+  useDeliveries,
+} from '../alerting/incidents/incident-deliveries.tsx';
 import type { PageProps } from '../page.ts';
 import { useTitle } from '../title.ts';
 import { DestinationActs, RuleNames } from './destination-acts.tsx';
@@ -148,7 +158,9 @@ function Deliveries(props: { readonly project: string; readonly destination: Des
   const { name } = destination;
   const projectName = `projects/${project}`;
   const size = { rows: DELIVERY_ROWS, pollSeconds: POLL_SECONDS };
+  const vms = vmNamesOf(useVms(projectName));
   const columns = deliveryColumns(NO_LINKS).filter(({ key }) => key !== 'to' || destination.email);
+  columns.splice(1, 0, incidentColumn(vms));
   const list = useDeliveries({ projectName, destinationName: name }, size);
   return (
     <section aria-labelledby="deliveries">

@@ -64,7 +64,8 @@ export const texts = localized({
     key: 'Key',
     owner: 'Service account',
     state: 'State',
-    may: 'May now',
+    may: 'Allowed now',
+    ownerDisabled: 'Account disabled',
     ends: 'Ends',
     lastUsed: 'Last used',
     usedMeaning: 'The time of the last use is up to 15 minutes late.',
@@ -126,7 +127,6 @@ export const texts = localized({
     state: 'State',
     keys: 'Keys',
     firstEnd: 'First key ends',
-    noEnd: 'no key',
     endUnknown: 'not known',
     none: 'There are no service accounts',
     noneHelp:

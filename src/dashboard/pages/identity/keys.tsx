@@ -12,8 +12,9 @@ import { Filters, SelectFilter } from '../../components/filters.tsx';
 import { ListFoot } from '../../components/list-foot.tsx';
 import { Menu, type MenuItem } from '../../components/menu.tsx';
 import { type Column, Table } from '../../components/table.tsx';
-import { Age, msOf } from '../../components/time.tsx';
+import { Age, ageText, msOf } from '../../components/time.tsx';
 import { read } from '../../data/call.ts';
+import { nowMs } from '../../data/clock.ts';
 import { type ListLoader, useListing } from '../../data/listing.ts';
 import { query } from '../../router/location.ts';
 import { texts as all, shortCapabilities } from './access-texts.ts';
@@ -64,9 +65,12 @@ interface KeyTableProps {
   readonly acts?: (key: Key) => ComponentChildren;
   /** Page of the owner of a key, and what it is called, where keys have several owners. */
   readonly owner?: { href(key: Key): string; title(key: Key): string };
+  /** Its owner is disabled: then it opens nothing, whatever its own state. */
+  readonly isOwnerDisabled?: (key: Key) => boolean;
 }
 
-export function KeyTable({ of: list, empty, acts, owner }: KeyTableProps): VNode {
+export function KeyTable(props: KeyTableProps): VNode {
+  const { of: list, empty, owner } = props;
   return (
     <>
       <Filters names={['keys']}>
@@ -87,7 +91,7 @@ export function KeyTable({ of: list, empty, acts, owner }: KeyTableProps): VNode
           <>
             <Table
               label={texts.label}
-              columns={columnsOf(acts, owner)}
+              columns={columnsOf(props)}
               rows={byEnd(items)}
               keyOf={({ name }) => name}
               {...(owner && { href: owner.href })}
@@ -102,7 +106,7 @@ export function KeyTable({ of: list, empty, acts, owner }: KeyTableProps): VNode
   );
 }
 
-function columnsOf(acts: KeyTableProps['acts'], owner: KeyTableProps['owner']): Column<Key>[] {
+function columnsOf({ acts, owner, isOwnerDisabled }: KeyTableProps): Column<Key>[] {
   return [
     {
       key: 'name',
@@ -117,9 +121,18 @@ function columnsOf(acts: KeyTableProps['acts'], owner: KeyTableProps['owner']): 
     ...(owner
       ? [{ key: 'owner', title: texts.owner, phone: 'second' as const, cell: owner.title }]
       : []),
-    { key: 'state', title: texts.state, cell: ({ state }) => <StateBadge value={state} /> },
+    {
+      key: 'state',
+      title: texts.state,
+      cell: (key) =>
+        isLive(key) && isOwnerDisabled?.(key) ? (
+          <Badge tone="off" text={texts.ownerDisabled} />
+        ) : (
+          <StateBadge value={key.state} />
+        ),
+    },
     { key: 'may', title: texts.may, phone: 'second', cell: (key) => <May {...key} /> },
-    { key: 'ends', title: texts.ends, phone: 'second', cell: (key) => <Ends of={key} /> },
+    { key: 'ends', title: texts.ends, phone: 'labelled', cell: (key) => <Ends of={key} /> },
     {
       key: 'used',
       title: texts.lastUsed,
@@ -152,14 +165,10 @@ const warnings: Readonly<Record<string, readonly [Tone, string]>> = {
 
 function Ends({ of: key }: { readonly of: Key }): VNode {
   if (!isLive(key)) return <span class="weak">{key.revokedReason || texts.ended}</span>;
-  const warning = warnings[key.expiryWarning];
-  const [tone, text] = warning ?? [];
-  return (
-    <span>
-      <Age ms={endOf(key)} absent={texts.noEnd} />{' '}
-      {tone !== undefined && text !== undefined && <Badge tone={tone} text={text} />}
-    </span>
-  );
+  const [endMs, warning] = [endOf(key), warnings[key.expiryWarning]];
+  if (endMs === undefined || warning === undefined) return <Age ms={endMs} absent={texts.noEnd} />;
+  const [tone, title] = warning;
+  return <Badge tone={tone} text={ageText(endMs, nowMs.value)} title={title} />;
 }
 
 export interface OwnerKeysProps {
@@ -169,6 +178,8 @@ export interface OwnerKeysProps {
   readonly granted: readonly string[];
   /** Why no key can be made here, in a sentence; undefined: keys can be made and rotated. */
   readonly blocked?: string | undefined;
+  /** The owner is disabled. */
+  readonly isDisabled?: boolean;
   /** Only revoking: the keys are somebody else's. */
   readonly isForeign?: boolean;
   /** What the owner may do limits its keys, in a sentence. */
@@ -183,7 +194,8 @@ type Act =
 
 /** The keys of one owner, with everything that can be done about them. */
 export function OwnerKeys(props: OwnerKeysProps): VNode {
-  const { parent, granted, blocked, isForeign = false, limit, onChanged } = props;
+  const { parent, granted, blocked, isForeign = false, isDisabled = false } = props;
+  const { limit, onChanged } = props;
   const list = useKeys(parent);
   // What the keys may do now follows from what their owner is granted.
   const basis = `${granted.join()} ${blocked}`;
@@ -217,6 +229,7 @@ export function OwnerKeys(props: OwnerKeysProps): VNode {
       <KeyTable
         of={list}
         empty={<p>{isForeign ? texts.noneForeign : texts.none}</p>}
+        isOwnerDisabled={() => isDisabled}
         acts={(key) => <Acts of={key} blocked={blocked} isForeign={isForeign} open={open} />}
       />
       <CreateKey

@@ -42,11 +42,22 @@ export function Page({ parameters }: PageProps): VNode {
     { rows: ROWS, pollSeconds: POLL_SECONDS },
   );
   const own = project.value?.memberName;
+  const isInviting = useSignal(false);
   return (
     <>
       <div class="section-head">
         <h1>{pageTitles.members}</h1>
-        {own !== undefined && <a href={`/${own}/keys`}>{texts.members.myKeys}</a>}
+        <span class="buttons">
+          {own !== undefined && <a href={`/${own}/keys`}>{texts.members.myKeys}</a>}
+          <ActionButton
+            needs="OWNER"
+            onPress={() => {
+              isInviting.value = true;
+            }}
+          >
+            {texts.invitations.invite}
+          </ActionButton>
+        </span>
       </div>
       <DataView
         of={members}
@@ -60,7 +71,7 @@ export function Page({ parameters }: PageProps): VNode {
           </>
         )}
       </DataView>
-      <Invitations projectName={projectName} />
+      {mayDo('OWNER') && <Invitations projectName={projectName} isInviting={isInviting} />}
     </>
   );
 }
@@ -197,32 +208,17 @@ function Acts({ member, isOwn, open }: ActsProps): VNode | null {
   return <Menu label={texts.actionsFor(shortTitle(member))} items={items} />;
 }
 
-/** Only an owner may list invitations; others see that inviting needs one. */
-function Invitations({ projectName }: { readonly projectName: string }): VNode {
-  const isInviting = useSignal(false);
-  return (
-    <section aria-labelledby="invitations">
-      <h2 id="invitations">{texts.invitations.title}</h2>
-      {mayDo('OWNER') ? (
-        <Pending projectName={projectName} isInviting={isInviting} />
-      ) : (
-        <ActionButton needs="OWNER" onPress={() => undefined}>
-          {texts.invitations.invite}
-        </ActionButton>
-      )}
-    </section>
-  );
-}
-
 /** At most 100 invitations are open; ended ones stand between them. */
 const INVITATIONS_MAX = 100;
 
-interface PendingProps {
+interface InvitationsProps {
   readonly projectName: string;
+  /** Somebody is being invited. */
   readonly isInviting: { value: boolean };
 }
 
-function Pending({ projectName, isInviting }: PendingProps): VNode {
+/** Only an owner may list them. */
+function Invitations({ projectName, isInviting }: InvitationsProps): VNode {
   const revoking = useSignal<Invitation | undefined>(undefined);
   const list = useListing<Invitation>(
     `invitations ${projectName}`,
@@ -235,17 +231,8 @@ function Pending({ projectName, isInviting }: PendingProps): VNode {
     { rows: INVITATIONS_MAX, pollSeconds: POLL_SECONDS },
   );
   return (
-    <>
-      <p>
-        <ActionButton
-          needs="OWNER"
-          onPress={() => {
-            isInviting.value = true;
-          }}
-        >
-          {texts.invitations.invite}
-        </ActionButton>
-      </p>
+    <section aria-labelledby="invitations">
+      <h2 id="invitations">{texts.invitations.title}</h2>
       <DataView
         of={list}
         isEmpty={({ items, nextPageToken }) => items.length === 0 && nextPageToken === ''}
@@ -280,7 +267,7 @@ function Pending({ projectName, isInviting }: PendingProps): VNode {
         }}
         onSaved={list.reload}
       />
-    </>
+    </section>
   );
 }
 
@@ -293,7 +280,7 @@ function invitationColumns(revoke: (invitation: Invitation) => void): Column<Inv
       width: 'grow',
       cell: ({ email }) => <span class="address">{email}</span>,
     },
-    { key: 'role', title: texts.role, cell: ({ role }) => role },
+    { key: 'role', title: texts.role, phone: 'second', cell: ({ role }) => role },
     {
       key: 'expires',
       title: invitations.expires,

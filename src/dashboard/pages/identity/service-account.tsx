@@ -71,6 +71,7 @@ function Shown({ account, loader, project }: ShownProps): VNode {
         parent={account.name}
         granted={account.capabilities}
         blocked={blockedKeys(account)}
+        isDisabled={isDisabled}
         limit={texts.keyLimit}
         onChanged={loader.reload}
       />
@@ -89,7 +90,7 @@ function Facts({ account, project }: { account: Account; project: string }): VNo
   const connections = pathIfAny('ciConnections', { project });
   return (
     <>
-      <dl class="facts">
+      <dl class="facts wide">
         <Fact title={texts.state}>
           <StateBadge value={state} />
         </Fact>

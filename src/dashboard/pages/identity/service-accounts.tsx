@@ -31,8 +31,11 @@ export function Page({ parameters }: PageProps): VNode {
   const isCreating = useSignal(false);
   const list = useServiceAccounts(projectName, POLL_SECONDS);
   const keys = useKeys(`${projectName}/serviceAccounts/-`);
-  const accounts = list.state.value.value?.items ?? [];
-  const titles = new Map(accounts.map(({ name, displayName }) => [name, displayName]));
+  const known = list.state.value.value;
+  const isWithout = known !== undefined && isEmpty(known);
+  const accounts = known?.items ?? [];
+  const accountByName = new Map(accounts.map((account) => [account.name, account]));
+  const ownerOf = ({ name }: Key): Account | undefined => accountByName.get(accountOf(name));
   const ends = firstEnds(keys.state.value.value);
   return (
     <>
@@ -48,11 +51,7 @@ export function Page({ parameters }: PageProps): VNode {
           {texts.create}
         </ActionButton>
       </p>
-      <DataView
-        of={list}
-        isEmpty={({ items, nextPageToken }) => items.length === 0 && nextPageToken === ''}
-        empty={<Empty />}
-      >
+      <DataView of={list} isEmpty={isEmpty} empty={<Empty />}>
         {({ items }) => (
           <>
             <Table
@@ -66,17 +65,20 @@ export function Page({ parameters }: PageProps): VNode {
           </>
         )}
       </DataView>
-      <section aria-labelledby="keys">
-        <h2 id="keys">{texts.allKeys}</h2>
-        <KeyTable
-          of={keys}
-          empty={<p>{query.value.has('keys') ? texts.noKeysAtAll : texts.noKeys}</p>}
-          owner={{
-            href: ({ name }) => `/${accountOf(name)}`,
-            title: ({ name }) => titles.get(accountOf(name)) ?? '',
-          }}
-        />
-      </section>
+      {!isWithout && (
+        <section aria-labelledby="keys">
+          <h2 id="keys">{texts.allKeys}</h2>
+          <KeyTable
+            of={keys}
+            empty={<p>{query.value.has('keys') ? texts.noKeysAtAll : texts.noKeys}</p>}
+            owner={{
+              href: ({ name }) => `/${accountOf(name)}`,
+              title: (key) => ownerOf(key)?.displayName ?? '',
+            }}
+            isOwnerDisabled={(key) => ownerOf(key)?.state === 'DISABLED'}
+          />
+        </section>
+      )}
       <CreateAccount
         projectName={projectName}
         isOpen={isCreating.value}
@@ -86,6 +88,10 @@ export function Page({ parameters }: PageProps): VNode {
       />
     </>
   );
+}
+
+function isEmpty({ items, nextPageToken }: Listing<Account>): boolean {
+  return items.length === 0 && nextPageToken === '';
 }
 
 function Empty(): VNode {
@@ -141,10 +147,12 @@ function columnsWith(ends: ReadonlyMap<string, number> | undefined): Column<Acco
     {
       key: 'ends',
       title: texts.firstEnd,
-      phone: 'hide',
-      cell: ({ name }) => (
-        <Age ms={ends?.get(name)} absent={ends ? texts.noEnd : texts.endUnknown} />
-      ),
+      phone: 'labelled',
+      // An account without keys says so in the column before.
+      cell: ({ name }) =>
+        (ends === undefined || ends.has(name)) && (
+          <Age ms={ends?.get(name)} absent={texts.endUnknown} />
+        ),
     },
   ];
 }

@@ -19,7 +19,7 @@ export const texts = localized({
   account: {
     person: 'Signed in as',
     email: 'Email address',
-    noEmail: 'none is proven',
+    noEmail: 'no verified address',
     unproven: (email: string) => `${email}, not proven to be yours`,
     method: 'Signed in by',
     until: 'Session ends at the latest',
@@ -65,7 +65,7 @@ export const texts = localized({
       'It is signed out with its next request, and its open streams end. Nothing else changes.',
     ended: 'The session has ended',
     lifetime:
-      'A session ends after 7 days, or 12 hours without use; one of the command line after 30, or 7 days without use.',
+      'A browser session ends after 7 days, or after 12 hours without use; a command-line session after 30 days, or after 7 days without use.',
     unknownAgent: 'not known',
   },
 });

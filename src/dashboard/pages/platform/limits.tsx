@@ -82,14 +82,20 @@ function Used({ of: { used, limit, unit } }: { readonly of: Limit }): VNode {
 function amount(value: number, unit: string): string {
   if (unit === 'bytes') return formatReading(value, unit, format.value);
   if (unit === 'bytes/s') return formatReading(value, 'bytes_per_second', format.value);
-  return formatCount(value, format.value);
+  const count = formatCount(value, format.value);
+  return unit.endsWith('/s') ? `${count}/s` : count;
 }
+
+/** Beyond this share of a limit its bar warns. */
+const NEARLY = 0.8;
 
 /** Nothing is drawn for what was not measured. */
 function Share({ of: { name, used, limit } }: { readonly of: Limit }): VNode | null {
   if (used === undefined) return null;
-  if (Number(used) >= Number(limit)) return <Badge tone="warning" text={texts.reached} />;
+  const [value, max] = [Number(used), Number(limit)];
+  if (value >= max) return <Badge tone="warning" text={texts.reached} />;
+  const label = titles[name] ?? name;
   return (
-    <meter min={0} max={Number(limit)} value={Number(used)} aria-label={titles[name] ?? name} />
+    <meter min={0} max={max} high={NEARLY * max} optimum={0} value={value} aria-label={label} />
   );
 }

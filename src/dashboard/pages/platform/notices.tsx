@@ -3,16 +3,16 @@ import type { ComponentChildren, VNode } from 'preact';
 import { Badge, type Tone } from '../../components/badges.tsx';
 import { DataView } from '../../components/data-view.tsx';
 import { ListFoot } from '../../components/list-foot.tsx';
-import { pathOfResource } from '../../components/resource-link.tsx';
 import { msOf, Time } from '../../components/time.tsx';
 import { read } from '../../data/call.ts';
 import { useListing } from '../../data/listing.ts';
-import { mayDo } from '../../data/projects.ts';
+import { mayDo, type Role } from '../../data/projects.ts';
 import type { ResponseOf } from '../../data/rpc-types.ts';
 import { pageTitles } from '../../layout/texts.ts';
+import { texts as shared } from '../../messages/en.ts';
 import { matchPath, pathOf } from '../../router/match.ts';
-import { routes } from '../../routes.ts';
 import type { PageProps } from '../page.ts';
+import { shownText } from './notice-text.ts';
 import { texts as all } from './project-texts.ts';
 
 type Notice = ResponseOf<'AlertService', 'listNotices'>['notices'][number];
@@ -76,7 +76,7 @@ function Line({ of: notice, project }: LineProps): VNode {
       <p class="incident-badges">
         <Badge tone={tone} text={word} /> <strong>{titles[kind] ?? kind}</strong>
       </p>
-      <Sentences all={text.split('\n')} />
+      <Sentences all={shownText(text).split('\n')} />
       <p class="weak">
         <When of={notice} />
       </p>
@@ -139,13 +139,13 @@ function When({ of: { kind, raisedUnix, endedUnix } }: { readonly of: Notice }):
 
 /** Where somebody goes to do what the text says. */
 function Ways({ of: { kind, subjectName }, project }: LineProps): VNode {
-  const subject = openPath(subjectName);
+  const needs = roleToOpen(subjectName);
+  const open = subjectName.includes('/alertRules/') ? texts.rule : texts.destination;
   return (
     <p class="buttons">
-      {subject !== undefined && (
-        <Way href={subject}>
-          {subjectName.includes('/alertRules/') ? texts.rule : texts.destination}
-        </Way>
+      {needs !== undefined && mayDo(needs) && <Way href={`/${subjectName}`}>{open}</Way>}
+      {needs !== undefined && !mayDo(needs) && (
+        <small class="effect">{`${open}: ${shared.needsRole(needs)}`}</small>
       )}
       {kind === 'INSTANCE_LIMIT' && <Way href={pathOf('limits', { project })}>{texts.limits}</Way>}
       {kind === 'ACCESS_CHANGED' && <Way href={pathOf('audit', { project })}>{texts.trail}</Way>}
@@ -153,13 +153,11 @@ function Ways({ of: { kind, subjectName }, project }: LineProps): VNode {
   );
 }
 
-/** The page of what a notice is about; undefined: there is none, or not for this role. */
-function openPath(subjectName: string): string | undefined {
+/** Who may open the page of what a notice is about; undefined: there is no such page. */
+function roleToOpen(subjectName: string): Role | undefined {
   if (!/\/(alertRules|destinations)\//.test(subjectName)) return undefined;
-  const path = pathOfResource(subjectName);
-  const page = path && matchPath(path)?.route.page;
-  const route = routes.find((one) => one.page === page);
-  return route && mayDo(route.role) ? path : undefined;
+  const role = matchPath(`/${subjectName}`)?.route.role;
+  return role === 'SIGNED_IN' ? undefined : role;
 }
 
 function Way(props: { readonly href: string; readonly children: ComponentChildren }): VNode {

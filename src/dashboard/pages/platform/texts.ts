@@ -37,7 +37,7 @@ export const texts = localized({
   staleSince: (age: string) => `Since ${age}.`,
   staleVms: (count: number, text: string) =>
     count === 1 ? '1 VM of this project is in it.' : `${text} VMs of this project are in it.`,
-  staleHelp: 'Readings of its VMs are old. Nothing follows from them about now.',
+  staleHelp: 'Readings of its VMs are old. They may have changed since.',
   worst: 'Worst incidents',
   what: 'What',
   severity: 'Severity',

@@ -117,15 +117,17 @@ const columns: readonly Column<Watched>[] = [
     title: vmTexts.memory,
     align: 'right',
     phone: 'second',
-    cell: ({ memoryUsedBytes }) => <Reading value={memoryUsedBytes} unit="bytes" />,
+    cell: ({ memoryUsedBytes, state }) => (
+      <Reading value={memoryUsedBytes} unit="bytes" state={state} />
+    ),
   },
   {
     key: 'cpu',
     title: vmTexts.cpu,
     align: 'right',
     phone: 'second',
-    cell: ({ cpuUtilizationPct, secondMs }) => (
-      <Reading value={cpuUtilizationPct} unit="percent" secondMs={secondMs} />
+    cell: ({ cpuUtilizationPct, secondMs, state }) => (
+      <Reading value={cpuUtilizationPct} unit="percent" secondMs={secondMs} state={state} />
     ),
   },
   {

@@ -103,7 +103,7 @@ function Acts(props: ExpandedMonitoringProps & { readonly expanded: Expanded }):
   if (!available && state === 'OFF') return null;
   return (
     <>
-      <div class="buttons">
+      <div class="buttons acts">
         {available && (
           <ActionButton
             needs="EDITOR"

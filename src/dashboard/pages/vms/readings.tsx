@@ -28,10 +28,20 @@ export interface ReadingProps {
   readonly unit: string;
   /** When the second of two readings is due, server's time, Unix ms; undefined = nothing is due. */
   readonly secondMs?: number | undefined;
+  /** State of the VM: one that is stopped uses nothing, and lacks no reading. */
+  readonly state?: Vm['state'];
 }
 
-export function Reading({ value, unit, secondMs }: ReadingProps): VNode {
+export function Reading({ value, unit, secondMs, state }: ReadingProps): VNode {
   if (value !== undefined) return <>{formatReading(value, unit, format.value)}</>;
+  if (state === 'STOPPED') {
+    return (
+      <span class="weak">
+        <span aria-hidden="true">–</span>
+        <span class="visually-hidden">{texts.notRunning}</span>
+      </span>
+    );
+  }
   if (secondMs === undefined) return <span class="weak">{shared.noReading}</span>;
   const text =
     secondMs > nowMs.value

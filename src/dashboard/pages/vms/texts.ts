@@ -10,13 +10,16 @@ export const texts = localized({
   observed: 'Last observed',
   telemetry: 'Readings',
   resourceName: 'Name in the API',
-  vcpus: (count: number, text: string) => (count === 1 ? '1 vCPU' : `${text} vCPUs`),
+  vcpus: 'vCPUs',
   stateThen: (state: string, age: string) => `${state}, ${age}`,
+  notRunning: 'none, it does not run',
   awaitsSecond: (age: string) => `with the second reading, ${age}`,
   awaitsSecondNow: 'with the second reading, any moment now',
   list: {
     none: 'No VM is watched yet',
     noneHelp: 'VMs appear here with the first readings that a collector or an agent sends.',
+    collect:
+      'The operator of the service makes a key for a collector. Then run, on the machine that reaches the libvirts:',
     noneFits: 'No VM fits these filters',
     search: 'Name or id',
     allStates: 'Any state',
@@ -25,7 +28,7 @@ export const texts = localized({
   },
   vm: {
     stale: (age: string) => `Stale: last observed ${age}`,
-    staleHelp: 'What is shown below is from then. Nothing follows from it about now.',
+    staleHelp: 'What is shown below is from then. It may have changed since.',
     never: 'Never observed',
     neverHelp: 'No reading has come yet. Whether the VM runs is not known.',
     unreadable: 'The newest reading could not be read',
@@ -62,7 +65,7 @@ export const texts = localized({
   expanded: {
     title: 'Expanded monitoring',
     about:
-      'An agent inside the guest adds load, available memory, swap, processes and filesystems. Nothing is installed unless you do it.',
+      'An agent inside the guest adds load, available memory, swap and processes. Nothing is installed unless you install it.',
     notAvailable: 'Not available',
     unavailable: 'Not available for this VM',
     reasons: { OTHER_DATACENTER: 'It is offered in other data centers only.' },
@@ -75,7 +78,7 @@ export const texts = localized({
     enrol: 'Switch on',
     enrolEffect: 'Makes a token for the agent. Nothing changes in the VM.',
     again: 'New token',
-    againEffect: 'The token made before stops working.',
+    againEffect: 'The earlier token stops working.',
     unenrol: 'Switch off',
     unenrolEffect: 'The agent’s key stops working at once. Its readings so far stay.',
     unenrolAsk: (vm: string) => `Switch off expanded monitoring of ${vm}?`,

@@ -144,7 +144,7 @@ const instanceColumns: readonly Column<InstanceRow>[] = [
     phone: 'second',
     cell: ({ sinceUnix }) => {
       const ms = msOf(sinceUnix);
-      return ms === undefined ? <span class="weak">–</span> : <Time ms={ms} />;
+      return ms !== undefined && <Time ms={ms} />;
     },
   },
   {

@@ -34,7 +34,8 @@ export function Page({ parameters }: PageProps): VNode {
     POLL_SECONDS,
   );
   const known = loader.state.value.value;
-  const title = known?.displayName || vm;
+  // Its id says nothing before it is known that there is such a VM.
+  const title = known === undefined ? pageTitles.vm : known.displayName || vm;
   useTitle(title);
   return (
     <>
@@ -95,8 +96,7 @@ function Staleness({ vm }: { readonly vm: Vm }): VNode | null {
 
 function Facts({ vm }: { readonly vm: Vm }): VNode {
   const { telemetry, datacenter, vcpus, cpuUtilizationPct, memoryUsedBytes, name, expanded } = vm;
-  const cores =
-    vcpus === undefined ? '' : `, ${all.vcpus(vcpus, formatCount(vcpus, format.value))}`;
+  const { state } = vm;
   return (
     <dl class="facts wide">
       <Fact title={all.state}>
@@ -104,15 +104,17 @@ function Facts({ vm }: { readonly vm: Vm }): VNode {
       </Fact>
       <Fact title={all.telemetry}>
         {telemetry && <StateBadge value={telemetry.state} />}{' '}
-        <Age ms={msOf(telemetry?.lastObservedUnix)} />
+        {/* Of a stale one its state and the notice say it. */}
+        {telemetry?.state !== 'STALE' && <Age ms={msOf(telemetry?.lastObservedUnix)} />}
       </Fact>
       <Fact title={all.cpu}>
-        <Reading value={cpuUtilizationPct} unit="percent" />
+        <Reading value={cpuUtilizationPct} unit="percent" state={state} />
       </Fact>
       <Fact title={all.memory}>
-        <Reading value={memoryUsedBytes} unit="bytes" />
+        <Reading value={memoryUsedBytes} unit="bytes" state={state} />
       </Fact>
-      <Fact title={all.datacenter}>{`${datacenter}${cores}`}</Fact>
+      {vcpus !== undefined && <Fact title={all.vcpus}>{formatCount(vcpus, format.value)}</Fact>}
+      <Fact title={all.datacenter}>{datacenter}</Fact>
       <Fact title={all.expanded.title}>
         <a href="#expanded">{expanded && expandedText(expanded)}</a>
       </Fact>

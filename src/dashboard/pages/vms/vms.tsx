@@ -1,6 +1,7 @@
 /** The project's VMs with their newest readings: all of them, filtered by the service. */
 import type { VNode } from 'preact';
 import { StateBadge } from '../../components/badges.tsx';
+import { CopyButton } from '../../components/copy-button.tsx';
 import { DataView } from '../../components/data-view.tsx';
 import { Filters, SearchField, SelectFilter } from '../../components/filters.tsx';
 import { type Column, Table } from '../../components/table.tsx';
@@ -50,33 +51,47 @@ export function Page({ parameters }: PageProps): VNode {
   return (
     <>
       <h1>{pageTitles.vms}</h1>
-      <Filters names={['search', 'state', 'datacenter']}>
-        <SearchField name="search" label={texts.list.search} />
-        <SelectFilter
-          name="state"
-          label={texts.state}
-          all={texts.list.allStates}
-          options={states.map((value) => ({ value, title: names[value] ?? value }))}
-        />
-        <Datacenters projectName={projectName} />
-      </Filters>
+      {(isFiltered || loader.state.value.value?.totalSize !== 0) && (
+        <VmFilters projectName={projectName} />
+      )}
       <DataView
         of={loader}
         lines={8}
         isEmpty={({ items }) => items.length === 0}
-        empty={
-          isFiltered ? (
-            texts.list.noneFits
-          ) : (
-            <>
-              <strong>{texts.list.none}</strong>
-              <p>{texts.list.noneHelp}</p>
-            </>
-          )
-        }
+        empty={isFiltered ? texts.list.noneFits : <NoVms />}
       >
         {(listing) => <Vms listing={listing} project={project} />}
       </DataView>
+    </>
+  );
+}
+
+function VmFilters({ projectName }: { readonly projectName: string }): VNode {
+  return (
+    <Filters names={['search', 'state', 'datacenter']}>
+      <SearchField name="search" label={texts.list.search} />
+      <SelectFilter
+        name="state"
+        label={texts.state}
+        all={texts.list.allStates}
+        options={states.map((value) => ({ value, title: names[value] ?? value }))}
+      />
+      <Datacenters projectName={projectName} />
+    </Filters>
+  );
+}
+
+function NoVms(): VNode {
+  const commands = `svc collect enrol --endpoint ${window.location.origin}\nsvc collect install`;
+  return (
+    <>
+      <strong>{texts.list.none}</strong>
+      <p>{texts.list.noneHelp}</p>
+      <p>{texts.list.collect}</p>
+      <div class="command">
+        <pre>{commands}</pre>
+        <CopyButton text={commands} />
+      </div>
     </>
   );
 }
@@ -104,6 +119,7 @@ function Vms(props: { readonly listing: VmListing; readonly project: string }): 
   const rows = sortVms(listing.items, sort);
   return (
     <>
+      <p class="weak count">{texts.list.count(formatCount(listing.totalSize, format.value))}</p>
       <Table
         label={pageTitles.vms}
         columns={columns}
@@ -114,7 +130,6 @@ function Vms(props: { readonly listing: VmListing; readonly project: string }): 
         sort={sort}
         onSort={(key) => setQuery({ sort: toggledSort(sort, key) })}
       />
-      <p class="weak">{texts.list.count(formatCount(listing.totalSize, format.value))}</p>
     </>
   );
 }
@@ -134,7 +149,9 @@ const columns: readonly Column<Vm>[] = [
     align: 'right',
     phone: 'second',
     isSortable: true,
-    cell: ({ cpuUtilizationPct }) => <Reading value={cpuUtilizationPct} unit="percent" />,
+    cell: ({ cpuUtilizationPct, state }) => (
+      <Reading value={cpuUtilizationPct} unit="percent" state={state} />
+    ),
   },
   {
     key: 'memory',
@@ -142,7 +159,9 @@ const columns: readonly Column<Vm>[] = [
     align: 'right',
     phone: 'second',
     isSortable: true,
-    cell: ({ memoryUsedBytes }) => <Reading value={memoryUsedBytes} unit="bytes" />,
+    cell: ({ memoryUsedBytes, state }) => (
+      <Reading value={memoryUsedBytes} unit="bytes" state={state} />
+    ),
   },
   {
     key: 'telemetry',

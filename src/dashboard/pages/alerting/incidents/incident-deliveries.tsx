@@ -12,7 +12,7 @@ import { useDestinationTitles } from '../../../data/catalogue.ts';
 import { type ListLoader, type ListSize, useListing } from '../../../data/listing.ts';
 import { idOf } from '../../../data/names.ts';
 import type { RequestOf, ResponseOf } from '../../../data/rpc-types.ts';
-import { notificationNames, texts } from './incident-texts.ts';
+import { notificationNames, texts, unsentNames } from './incident-texts.ts';
 
 type Delivery = ResponseOf<'AlertService', 'listDeliveries'>['deliveries'][number];
 
@@ -108,7 +108,7 @@ export function deliveryColumns(titles: ReadonlyMap<string, string>): readonly C
       cell: ({ state, reason }) => (
         <span class="badges">
           <StateBadge value={state} />
-          {reason !== '' && <code class="weak">{reason}</code>}
+          {reason !== '' && <span class="weak">{unsentNames[reason] ?? reason}</span>}
         </span>
       ),
     },
@@ -117,9 +117,9 @@ export function deliveryColumns(titles: ReadonlyMap<string, string>): readonly C
       title: texts.deliveries.to,
       width: 'grow',
       phone: 'second',
-      cell: ({ recipient, destinationName }) => (
+      cell: ({ recipient, destinationName, destinationDisplayName }) => (
         <DestinationLink name={destinationName} titles={titles}>
-          {recipient}
+          {recipient || destinationDisplayName}
         </DestinationLink>
       ),
     },

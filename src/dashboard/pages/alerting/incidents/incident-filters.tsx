@@ -1,14 +1,13 @@
-/** Filters of the list of incidents, kept in the address. A VM is typed by its name or its id. */
-import { useSignal } from '@preact/signals';
+/** Filters of the list of incidents, kept in the address. */
 import type { VNode } from 'preact';
-import { useId } from 'preact/hooks';
 import { Filters, SelectFilter } from '../../../components/filters.tsx';
-import { useRules, type Vm, vmsCalled } from '../../../data/catalogue.ts';
+import { useRules, type Vm } from '../../../data/catalogue.ts';
 import { idOf } from '../../../data/names.ts';
 import { names } from '../../../messages/en.ts';
-import { query, setQuery } from '../../../router/location.ts';
+import { query } from '../../../router/location.ts';
 import { filterNames, severities } from './incident-list.ts';
 import { texts } from './incident-texts.ts';
+import { VmFilter } from './vm-filter.tsx';
 
 export interface IncidentFiltersProps {
   readonly projectName: string;
@@ -64,38 +63,4 @@ function withChosen(name: string, options: readonly Option[]): readonly Option[]
   const chosen = query.value.get(name);
   if (chosen === null || options.some(({ value }) => value === chosen)) return options;
   return [...options, { value: chosen, title: chosen }];
-}
-
-function VmFilter({ vms }: { readonly vms: readonly Vm[] }): VNode {
-  const listId = useId();
-  const problem = useSignal<string | undefined>(undefined);
-  const chosen = query.value.get('vm');
-  const vm = vms.find(({ name }) => idOf(name) === chosen);
-  const choose = (text: string): void => {
-    const [found, another] = vmsCalled(vms, text);
-    problem.value = undefined;
-    if (text === '') setQuery({ vm: undefined });
-    else if (found && !another) setQuery({ vm: idOf(found.name) });
-    else problem.value = found ? texts.list.several(text) : texts.list.noVm(text);
-  };
-  return (
-    <label>
-      {texts.list.vm}
-      <input
-        type="search"
-        list={listId}
-        placeholder={texts.list.vmHint}
-        value={vm?.displayName || chosen || ''}
-        onChange={({ currentTarget }) => choose(currentTarget.value.trim())}
-      />
-      <datalist id={listId}>
-        {vms.map(({ name, displayName }) => (
-          <option key={name} value={idOf(name)}>
-            {displayName}
-          </option>
-        ))}
-      </datalist>
-      {problem.value !== undefined && <small role="alert">{problem.value}</small>}
-    </label>
-  );
 }

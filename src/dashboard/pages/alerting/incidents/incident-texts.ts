@@ -100,7 +100,7 @@ export const texts = localized({
     noneHelp: 'The rule names no destination, or the incident was snoozed or ended before.',
     event: 'Notification',
     incident: 'Of the incident',
-    test: 'none: a test',
+    test: 'Test, no incident',
     several: (count: number) => `${count} incidents`,
     outcome: 'Outcome',
     when: 'When',
@@ -207,3 +207,22 @@ export const operatorSigns: Readonly<Record<string, string>> = {
   EQUAL: '=',
   NOT_EQUAL: '≠',
 };
+
+/** Why a notification was not sent, by the reason of its delivery. */
+export const unsentNames: Readonly<Record<string, string>> = localized({
+  SNOOZED: 'Incident snoozed',
+  MAINTENANCE: 'Maintenance window',
+  SUPERSEDED: 'Outdated before it was sent',
+  PAUSED: 'Destination paused',
+  DESTINATION_DELETED: 'Destination deleted',
+  RECIPIENT_REMOVED: 'Recipient removed',
+  RECIPIENT_NOT_VERIFIED: 'Recipient not verified',
+  RECIPIENT_UNSUBSCRIBED: 'Recipient unsubscribed',
+  RECIPIENT_BOUNCED: 'Mail bounced',
+  RULE_CHANGED: 'Rule changed',
+  RULE_PAUSED: 'Rule paused',
+  RULE_DELETED: 'Rule deleted',
+  VM_DELETED: 'VM deleted',
+  EXPIRED: 'Not accepted within 24 hours',
+  REFUSED: 'Refused by the endpoint',
+});

@@ -10,6 +10,7 @@ import { unixOf } from '../../../data/names.ts';
 import type { Incident as IncidentOfList } from '../../../data/watch.ts';
 import { watchIncidents } from '../../../data/watch-incidents.ts';
 import { pageTitles } from '../../../layout/texts.ts';
+import { pathOf } from '../../../router/match.ts';
 import type { PageProps } from '../../page.ts';
 import { useTitle } from '../../title.ts';
 import { IncidentMaintenance } from '../maintenance/maintenance-mark.tsx';
@@ -32,7 +33,8 @@ import { isOpen, placeOf, titleOf } from './incident-words.ts';
 const POLL_SECONDS = 60;
 
 export function Page({ parameters }: PageProps): VNode {
-  const projectName = `projects/${parameters.project}`;
+  const { project = '' } = parameters;
+  const projectName = `projects/${project}`;
   const name = `${projectName}/incidents/${parameters.incident}`;
   const loader = useLoaded(
     `incident ${name}`,
@@ -58,6 +60,9 @@ export function Page({ parameters }: PageProps): VNode {
   const vmNames = vmNamesOf(vms);
   return (
     <>
+      <p class="above-title">
+        <a href={pathOf('incidents', { project })}>{pageTitles.incidents}</a>
+      </p>
       {value === undefined && <h1>{pageTitles.incident}</h1>}
       <DataView of={loader} lines={6}>
         {(explanation) =>

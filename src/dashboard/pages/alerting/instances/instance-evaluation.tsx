@@ -221,7 +221,7 @@ function axisOf(segments: readonly Segment[]): Axis | undefined {
 const segmentColumns: readonly Column<Segment>[] = [
   {
     key: 'state',
-    title: texts.recomputed,
+    title: texts.state,
     cell: ({ state, dataState }) => (
       <span class="badges">
         <StateBadge value={state} />
@@ -232,13 +232,13 @@ const segmentColumns: readonly Column<Segment>[] = [
   {
     key: 'from',
     title: texts.from,
-    phone: 'second',
+    phone: 'labelled',
     cell: ({ startUnixMs }) => <Time ms={Number(startUnixMs)} />,
   },
   {
     key: 'to',
     title: texts.to,
-    phone: 'second',
+    phone: 'labelled',
     cell: ({ endUnixMs }) => <Time ms={Number(endUnixMs)} />,
   },
   {

@@ -19,6 +19,7 @@ import { pageTitles } from '../../../layout/texts.ts';
 import { texts as common } from '../../../messages/en.ts';
 import { formatReading } from '../../../messages/format.ts';
 import { query } from '../../../router/location.ts';
+import { pathOf } from '../../../router/match.ts';
 import type { PageProps } from '../../page.ts';
 import { useTitle } from '../../title.ts';
 import { InstanceEvaluation } from './instance-evaluation.tsx';
@@ -31,17 +32,24 @@ type Instance = ResponseOf<'AlertService', 'getAlertInstance'>;
 const POLL_SECONDS = 30;
 
 export function Page({ parameters }: PageProps): VNode {
-  const projectName = `projects/${parameters.project}`;
+  const { project = '' } = parameters;
+  const projectName = `projects/${project}`;
   const named = instanceIn(projectName, parameters.instance ?? '', query.value);
-  if (!named) {
-    return (
-      <>
-        <h1>{pageTitles.alertInstance}</h1>
-        <p role="alert">{texts.notNamed}</p>
-      </>
-    );
-  }
-  return <InstancePage projectName={projectName} named={named} />;
+  return (
+    <>
+      <p class="above-title">
+        <a href={pathOf('alertInstances', { project })}>{pageTitles.alertInstances}</a>
+      </p>
+      {named ? (
+        <InstancePage projectName={projectName} named={named} />
+      ) : (
+        <>
+          <h1>{pageTitles.alertInstance}</h1>
+          <p role="alert">{texts.notNamed}</p>
+        </>
+      )}
+    </>
+  );
 }
 
 function InstancePage(props: { projectName: string; named: NamedInstance }): VNode {

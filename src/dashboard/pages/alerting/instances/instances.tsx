@@ -8,16 +8,25 @@ import { ResourceLink } from '../../../components/resource-link.tsx';
 import { type Column, Table } from '../../../components/table.tsx';
 import { Age, msOf } from '../../../components/time.tsx';
 import { read } from '../../../data/call.ts';
-import { unitOf, useMetrics, useRules, useVms, vmNamesOf } from '../../../data/catalogue.ts';
-import { useListing } from '../../../data/listing.ts';
+import {
+  unitOf,
+  useMetrics,
+  useRules,
+  useVms,
+  type Vm,
+  vmNamesOf,
+} from '../../../data/catalogue.ts';
+import { type Listing, useListing } from '../../../data/listing.ts';
 import { idOf } from '../../../data/names.ts';
 import { format } from '../../../data/preferences.ts';
 import type { RequestOf } from '../../../data/rpc-types.ts';
 import { pageTitles } from '../../../layout/texts.ts';
 import { texts as common, names } from '../../../messages/en.ts';
-import { formatReading } from '../../../messages/format.ts';
-import { query } from '../../../router/location.ts';
+import { formatCount, formatReading } from '../../../messages/format.ts';
+import { path, query } from '../../../router/location.ts';
+import { pathOf } from '../../../router/match.ts';
 import type { PageProps } from '../../page.ts';
+import { VmFilter } from '../incidents/vm-filter.tsx';
 import { type AlertInstance, hrefOf, keyOf } from './instance-names.ts';
 import { texts } from './instance-texts.ts';
 
@@ -50,10 +59,11 @@ export function Page({ parameters }: PageProps): VNode {
       <DataView
         of={list}
         isEmpty={({ items, nextPageToken }) => items.length === 0 && nextPageToken === ''}
-        empty={<Empty />}
+        empty={<Empty project={parameters.project ?? ''} />}
       >
         {(listing) => (
           <>
+            <Counts of={listing} />
             <Table
               label={texts.label}
               columns={columnsOf(words)}
@@ -62,7 +72,7 @@ export function Page({ parameters }: PageProps): VNode {
               href={(row) => hrefOf(projectName, row)}
               rowCount={listing.nextPageToken === '' ? listing.items.length : -1}
             />
-            <ListFoot of={list} />
+            {listing.nextPageToken !== '' && <ListFoot of={list} />}
           </>
         )}
       </DataView>
@@ -70,8 +80,45 @@ export function Page({ parameters }: PageProps): VNode {
   );
 }
 
+/** How many there are, and ways to those that are not idle: among thousands they are scattered. */
+function Counts({ of }: { readonly of: Listing<AlertInstance> }): VNode {
+  const { items, nextPageToken } = of;
+  const text = formatCount(items.length, format.value);
+  const isAny = !query.value.has('state');
+  return (
+    <p class="count links">
+      <span class="weak">
+        {nextPageToken === ''
+          ? common.table.rows(items.length, text)
+          : common.table.rowsSoFar(text)}
+      </span>
+      {isAny && <OnlyIn state="FIRING" of={items} />}
+      {isAny && <OnlyIn state="SUSTAINING" of={items} />}
+    </p>
+  );
+}
+
+interface OnlyInProps {
+  readonly state: AlertInstance['state'];
+  readonly of: readonly AlertInstance[];
+}
+
+/** Leads to those in a state, beside the other filters; nothing where there is none. */
+function OnlyIn({ state, of }: OnlyInProps): VNode | null {
+  const count = of.filter((one) => one.state === state).length;
+  if (count === 0) return null;
+  const parameters = new URLSearchParams(query.value);
+  parameters.set('state', state);
+  return (
+    <a href={`${path.value}?${parameters}`}>
+      {texts.only(formatCount(count, format.value), names[state] ?? state)}
+    </a>
+  );
+}
+
 /** Names and units, which the instances themselves do not carry. */
 interface Words {
+  readonly vms: readonly Vm[];
   readonly vmNames: ReadonlyMap<string, string>;
   readonly rules: ReturnType<typeof useRules>;
   readonly unitFor: (ruleName: string) => string;
@@ -83,6 +130,7 @@ function useWords(projectName: string): Words {
   const metrics = useMetrics(projectName);
   return {
     rules,
+    vms,
     vmNames: vmNamesOf(vms),
     unitFor: (rule) => unitOf(metrics, rules.get(rule)?.spec?.metricId ?? ''),
   };
@@ -104,9 +152,8 @@ function requestOf(
   };
 }
 
-function InstanceFilters({ words: { vmNames, rules } }: { readonly words: Words }): VNode {
+function InstanceFilters({ words: { vms, rules } }: { readonly words: Words }): VNode {
   const titled = (value: string) => ({ value, title: names[value] ?? value });
-  const vms = [...vmNames].map(([name, title]) => ({ value: idOf(name), title }));
   const ruleOptions = [...rules.values()].map(({ name, spec }) => ({
     value: idOf(name),
     title: spec?.displayName || idOf(name),
@@ -116,13 +163,10 @@ function InstanceFilters({ words: { vmNames, rules } }: { readonly words: Words 
       <SelectFilter name="state" label={texts.state} options={STATES.map(titled)} />
       <SelectFilter name="data" label={texts.data} options={DATA_STATES.map(titled)} />
       <SelectFilter name="rule" label={texts.rule} options={ruleOptions} />
-      {vms.length <= VM_CHOICES && <SelectFilter name="vm" label={texts.vm} options={vms} />}
+      <VmFilter vms={vms} />
     </Filters>
   );
 }
-
-/** Of more VMs a list to choose from helps nobody; a VM's page leads here with its filter. */
-const VM_CHOICES = 100;
 
 function columnsOf({ vmNames, rules, unitFor }: Words): readonly Column<AlertInstance>[] {
   return [
@@ -181,12 +225,15 @@ function columnsOf({ vmNames, rules, unitFor }: Words): readonly Column<AlertIns
   ];
 }
 
-function Empty(): VNode {
+function Empty({ project }: { readonly project: string }): VNode {
   if (FILTERS.some((name) => query.value.has(name))) return <p>{texts.nothingFound}</p>;
   return (
     <>
       <p>{texts.none}</p>
       <p class="weak">{texts.noneHelp}</p>
+      <p>
+        <a href={pathOf('alertRules', { project })}>{pageTitles.alertRules}</a>
+      </p>
     </>
   );
 }

@@ -3,7 +3,7 @@ import { localized } from '../../../messages/localized.ts';
 
 export const texts = localized({
   about:
-    'In a maintenance window nothing that fires is notified. Evaluation goes on, incidents are recorded, and what still fires at the end is announced once.',
+    'In a maintenance window nobody is notified of what fires. Evaluation goes on, incidents are recorded, and what still fires at the end is announced once.',
   label: 'Maintenance windows',
   show: 'Show',
   current: 'Planned and active',
@@ -16,6 +16,7 @@ export const texts = localized({
   until: 'Until',
   note: 'Note',
   by: 'Planned by',
+  acts: 'Actions',
   everything: 'Everything',
   rule: (name: string) => `Rule ${name}`,
   vm: (name: string) => `VM ${name}`,
@@ -47,17 +48,24 @@ export const texts = localized({
     untilHelp: (zone: string) => `At most 30 days after it begins. By the clock of: ${zone}`,
     noUntil: 'Choose when it ends',
     note: 'Why, for others to read (optional)',
-    effectAll: 'Nothing of this project is notified in that time, whatever fires.',
-    effect: (covered: string) => `Nothing is notified in that time of: ${covered}`,
+    effectAll: 'Nobody is notified in that time, whatever fires in this project.',
+    effect: (covered: string) => `Nobody is notified in that time of: ${covered}`,
   },
   end: {
     open: 'End',
     title: (covered: string) => `End the maintenance of ${covered}?`,
-    active:
-      'From now on what fires is notified again. What still fires is announced once, as at its end.',
-    scheduled: 'It does not begin.',
+    effect:
+      'From now on people are notified again of what fires. What still fires is announced once, as at its end.',
     action: 'End it',
     saved: 'The maintenance is ended',
+  },
+  // Not `cancel`, which closes the dialog.
+  callOff: {
+    open: 'Call off',
+    title: (covered: string) => `Call off the maintenance of ${covered}?`,
+    effect: 'It does not begin: people are notified of what fires, as ever.',
+    action: 'Call it off',
+    saved: 'The maintenance is called off',
   },
   mark: {
     incident: (until: string) => `In maintenance until ${until}: nothing of this is sent`,

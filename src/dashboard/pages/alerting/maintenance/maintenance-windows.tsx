@@ -1,6 +1,6 @@
 /**
  * The maintenance windows of a project: what each covers, from when until when, and who planned it.
- * An editor plans them and ends them early.
+ * An editor plans them, calls them off and ends them early.
  */
 import { useSignal } from '@preact/signals';
 import type { VNode } from 'preact';
@@ -174,8 +174,8 @@ function columnsOf(
         <Badge tone={tones[state] ?? 'info'} text={stateNames[state] ?? state} />
       ),
     },
-    { key: 'from', title: texts.from, phone: 'second', cell: (one) => timeOf(one.fromUnix) },
-    { key: 'until', title: texts.until, phone: 'second', cell: (one) => <Until of={one} /> },
+    { key: 'from', title: texts.from, phone: 'labelled', cell: (one) => <From of={one} /> },
+    { key: 'until', title: texts.until, phone: 'labelled', cell: (one) => <Until of={one} /> },
     {
       key: 'by',
       title: texts.by,
@@ -193,11 +193,11 @@ function columnsOf(
     },
     {
       key: 'end',
-      title: texts.end.open,
+      title: texts.acts,
       cell: (window) =>
         mayEnd(window) && (
           <ActionButton needs="EDITOR" look="quiet" onPress={() => onEnd(window)}>
-            {texts.end.open}
+            {endTextsOf(window).open}
             <span class="visually-hidden"> {coveredText(window, names)}</span>
           </ActionButton>
         ),
@@ -210,22 +210,41 @@ function timeOf(unix: string | undefined): VNode | undefined {
   return ms === undefined ? undefined : <Time ms={ms} />;
 }
 
+/** How far off the next change is stands below it alone. */
+function From({ of: { state, fromUnix } }: { readonly of: MaintenanceWindow }): VNode {
+  return (
+    <>
+      {timeOf(fromUnix)}
+      {state === 'SCHEDULED' && <HowFar unix={fromUnix} />}
+    </>
+  );
+}
+
 function Until({ of: window }: { readonly of: MaintenanceWindow }): VNode {
-  const { endedUnix, untilUnix } = window;
+  const { state, endedUnix, untilUnix } = window;
   return (
     <>
       {timeOf(endedUnix ?? untilUnix)}
-      {mayEnd(window) && (
-        <small class="effect under">
-          <Age ms={msOf(untilUnix)} />
-        </small>
-      )}
+      {state === 'ACTIVE' && <HowFar unix={untilUnix} />}
     </>
+  );
+}
+
+function HowFar({ unix }: { readonly unix: string | undefined }): VNode {
+  return (
+    <small class="effect under">
+      <Age ms={msOf(unix)} />
+    </small>
   );
 }
 
 function mayEnd({ state }: MaintenanceWindow): boolean {
   return state === 'SCHEDULED' || state === 'ACTIVE';
+}
+
+/** One that has not begun is called off. */
+function endTextsOf({ state }: MaintenanceWindow): typeof texts.end {
+  return state === 'SCHEDULED' ? texts.callOff : texts.end;
 }
 
 interface EndProps {
@@ -238,21 +257,22 @@ interface EndProps {
 
 function EndMaintenance({ window, names, onClose, onSaved }: EndProps): VNode {
   const end = useMutation('MaintenanceService', 'endMaintenanceWindow');
+  const words = window ? endTextsOf(window) : texts.end;
   return (
     <ConfirmDialog
-      title={window ? texts.end.title(coveredText(window, names)) : ''}
+      title={window ? words.title(coveredText(window, names)) : ''}
       isOpen={window !== undefined}
       onClose={onClose}
-      action={texts.end.action}
+      action={words.action}
       needs="EDITOR"
       mutation={end}
       request={() => ({ name: window?.name })}
       onSaved={() => {
-        toast(texts.end.saved);
+        toast(words.saved);
         onSaved();
       }}
     >
-      <p>{window?.state === 'SCHEDULED' ? texts.end.scheduled : texts.end.active}</p>
+      <p>{words.effect}</p>
     </ConfirmDialog>
   );
 }

@@ -9,6 +9,7 @@ import { useMutation, useSaved } from '../../../data/mutation.ts';
 import { newId } from '../../../data/new-id.ts';
 import { pageTitles } from '../../../layout/texts.ts';
 import { navigate, query, setQuery } from '../../../router/location.ts';
+import { pathOf } from '../../../router/match.ts';
 import type { PageProps } from '../../page.ts';
 import { isStale } from './rule-acts.tsx';
 import { RuleEditor } from './rule-editor.tsx';
@@ -19,12 +20,16 @@ import { texts } from './rule-texts.ts';
 import { useCheckedRule, useRuleChoices } from './use-rule-form.ts';
 
 export function Page({ parameters }: PageProps): VNode {
-  const projectName = `projects/${parameters.project}`;
+  const { project = '' } = parameters;
+  const projectName = `projects/${project}`;
   const choices = useRuleChoices(projectName);
   const templates = useRuleTemplates(projectName);
   const templateId = query.value.get('template') ?? '';
   return (
     <>
+      <p class="above-title">
+        <a href={pathOf('alertRules', { project })}>{pageTitles.alertRules}</a>
+      </p>
       <h1>{pageTitles.newAlertRule}</h1>
       <DataView of={templates} lines={8}>
         {(list) => {

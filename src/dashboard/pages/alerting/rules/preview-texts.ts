@@ -8,10 +8,10 @@ export const texts = localized({
   estimate: (range: string) =>
     `An estimate over the stored readings of the last ${range}. It saves nothing and sends nothing.`,
   begins: (time: string) => `There are readings since ${time}.`,
-  incomplete: 'It appears as soon as the rule is complete.',
+  incomplete: 'Choose a metric and a threshold to see it.',
   unfinished: 'The rule is not complete: this is the preview from before.',
   outdated: 'The rule has changed since; it is evaluated again.',
-  current: 'This is the rule as it stands in the form.',
+  current: 'This is the rule as it is shown here.',
   query: 'Query',
   queries: {
     OK: 'All histories could be read.',
@@ -28,7 +28,7 @@ export const texts = localized({
   },
   readings: 'Readings',
   counts: (evaluated: string, expected: string) => `${evaluated} evaluated of ${expected} expected`,
-  missingReadings: (count: string) => `Nothing is known of ${count} expected readings.`,
+  missingReadings: (count: string) => `${count} expected readings are missing.`,
   nothingKnown: (names: string) => `Nothing is known of ${names}.`,
   andMore: (names: string, more: string) => `${names} and ${more} more`,
   result: 'Result',

@@ -11,7 +11,7 @@ import { type Column, Table } from '../../../components/table.tsx';
 import { Time } from '../../../components/time.tsx';
 import { useDestinationTitles } from '../../../data/catalogue.ts';
 import { mayDo } from '../../../data/projects.ts';
-import { notificationNames } from '../incidents/incident-texts.ts';
+import { notificationNames, unsentNames } from '../incidents/incident-texts.ts';
 import { texts } from './replay-texts.ts';
 import type { Replay } from './replay-vms.tsx';
 
@@ -100,7 +100,7 @@ const outcomeColumn: Column<Row> = {
   cell: ({ notification: { outcome, reason } }) => (
     <span class="badges">
       <StateBadge value={outcome} />
-      {reason !== '' && <code class="weak">{reason}</code>}
+      {reason !== '' && <span class="weak">{unsentNames[reason] ?? reason}</span>}
     </span>
   ),
 };

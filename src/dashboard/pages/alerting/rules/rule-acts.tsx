@@ -33,7 +33,7 @@ export interface RuleActsProps {
 
 export function RuleActs(props: RuleActsProps): VNode {
   return (
-    <div class="buttons">
+    <div class="buttons acts">
       <PauseOrResume {...props} />
       <Delete {...props} />
     </div>

@@ -49,12 +49,12 @@ export function RuleConflict(props: RuleConflictProps): VNode {
           {
             key: 'mine',
             title: texts.conflict.mine,
-            cell: (field) => fieldWords(field, mine, names),
+            cell: (field) => fieldWords(field, mine, names) || texts.conflict.empty,
           },
           {
             key: 'theirs',
             title: texts.conflict.theirs,
-            cell: (field) => fieldWords(field, theirs, names),
+            cell: (field) => fieldWords(field, theirs, names) || texts.conflict.empty,
           },
         ]}
         rows={fields}

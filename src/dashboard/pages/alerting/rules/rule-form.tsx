@@ -101,7 +101,7 @@ function Condition({ fields, onChange, problems, choices: { metrics } }: RuleFor
         />
         <TextField
           label={texts.form.threshold}
-          help={quantityHelp(fields.threshold, unit) ?? texts.form.thresholdHelp(exampleIn(unit))}
+          help={quantityHelp(fields.threshold, unit) ?? exampleHelp(unit)}
           value={fields.threshold}
           problem={problems.threshold}
           onInput={(threshold) => onChange({ threshold })}
@@ -253,6 +253,11 @@ function metricOptions(metrics: readonly Metric[], chosen: string) {
   const all = chosen === '' || ids.includes(chosen) ? ids : [chosen, ...ids];
   const options = all.map((value) => ({ value, title: metricName(value) }));
   return chosen === '' ? [{ value: '', title: texts.form.chooseMetric }, ...options] : options;
+}
+
+/** Nothing before a metric is chosen: its unit is not known. */
+function exampleHelp(unit: string): string | undefined {
+  return unit === '' ? undefined : texts.form.thresholdHelp(exampleIn(unit));
 }
 
 function quantityHelp(typed: string, unit: string): string | undefined {

@@ -7,7 +7,7 @@ import { type Signal, useSignal } from '@preact/signals';
 import type { VNode } from 'preact';
 import { useEffect, useMemo, useRef } from 'preact/hooks';
 import { HistoryChart } from '../../../charts/history-chart.tsx';
-import { DataView } from '../../../components/data-view.tsx';
+import { DataView, Loading } from '../../../components/data-view.tsx';
 import { SelectField } from '../../../components/fields.tsx';
 import { NoticeBox } from '../../../components/notice-box.tsx';
 import { read } from '../../../data/call.ts';
@@ -60,7 +60,7 @@ export function RulePreview({ projectName, spec, onThreshold }: RulePreviewProps
   const { current: known } = last;
   return (
     <section class="rule-preview">
-      <h2>{texts.title}</h2>
+      <h2 class="visually-hidden">{texts.title}</h2>
       {known === undefined ? (
         <p class="weak">{texts.incomplete}</p>
       ) : (
@@ -121,7 +121,7 @@ function Live(props: LiveProps): VNode {
         {({ preview, asked }) => (
           <>
             <p class="weak preview-age" role="status">
-              {ageText(isUnfinished, asked === keyOf(request))}
+              {ageText(isUnfinished, asked === evaluatedOf(request))}
             </p>
             <Coverage
               of={preview}
@@ -163,14 +163,19 @@ function tracedOf(chosen: Chosen | undefined, spec: RuleSpec): TracedSeries | un
   return isSelected ? { vmName: chosen.vmName, labels: chosen.labels } : undefined;
 }
 
-/** A preview, and what it was asked for. */
 interface Previewed {
   readonly preview: Preview;
+  /** What it evaluated, as `evaluatedOf` says it. */
   readonly asked: string;
 }
 
 function keyOf(request: PreviewRequest): string {
   return JSON.stringify(request);
+}
+
+/** The rule and how far back: whose readings are shown with it changes nothing of the result. */
+function evaluatedOf({ spec, historySeconds }: PreviewRequest): string {
+  return JSON.stringify([spec, historySeconds]);
 }
 
 /** Asks once at first, and again some time after each change; the one before is given up. */
@@ -181,7 +186,7 @@ function usePreview(request: PreviewRequest): Loader<Previewed> {
     async (options): Promise<Previewed> => {
       const { current } = asked;
       const preview = await read('AlertService', 'previewAlertRule', current, options);
-      return { preview, asked: keyOf(current) };
+      return { preview, asked: evaluatedOf(current) };
     },
   );
   const key = keyOf(request);
@@ -340,8 +345,9 @@ function Trace({ of: preview, spec, nameOf, onThreshold }: TracedProps): VNode {
     [trace, startMs, unit],
   );
   if (trace === undefined || data === undefined) {
-    // Until the first answer with a trace nothing is said of it.
-    return preview.queryStatus === 'OK' ? <p /> : <p class="weak">{texts.traceUnknown}</p>;
+    // The first answer comes before a series is chosen; the next one has its readings.
+    if (preview.queryStatus === 'OK') return <Loading lines={6} />;
+    return <p class="weak">{texts.traceUnknown}</p>;
   }
   if (condition?.gapToleranceSeconds === 0) return <p class="weak">{texts.traceSilence}</p>;
   if (data.columns.length === 0) return <p class="weak">{texts.traceNone}</p>;

@@ -65,7 +65,7 @@ export function RuleReplay({ projectName, spec }: RuleReplayProps): VNode {
   const isSame = asked.value !== undefined && keyOf(asked.value) === keyOf(now);
   return (
     <section class="rule-replay" aria-label={texts.title}>
-      <h2>{texts.title}</h2>
+      <h2 class="visually-hidden">{texts.title}</h2>
       <p class="weak">{texts.estimate}</p>
       <div class="replay-choice">
         <SelectField

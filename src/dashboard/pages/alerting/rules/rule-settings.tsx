@@ -1,15 +1,16 @@
-/** A rule to be read: every field of its form, with the limitation of its metric. */
-import { type ComponentChildren, Fragment, type VNode } from 'preact';
-import { DestinationLink } from '../../../components/destination-link.tsx';
+/**
+ * A rule for who may not change it: the fields of its form that say something, with the limitation of
+ * its metric.
+ */
+import type { ComponentChildren, VNode } from 'preact';
 import { OutsideLink } from '../../../components/runbook-box.tsx';
-import { unitOf, useDestinationTitles } from '../../../data/catalogue.ts';
+import { unitOf } from '../../../data/catalogue.ts';
 import { format } from '../../../data/preferences.ts';
-import { mayDo } from '../../../data/projects.ts';
 import { formatCount } from '../../../messages/format.ts';
 import { fieldsOf, type RuleField, type RuleSpec, ruleFields } from './rule-fields.ts';
 import type { RuleChoices } from './rule-form.tsx';
 import { texts } from './rule-texts.ts';
-import { fieldTitles, fieldWords } from './rule-words.ts';
+import { fieldTitles, fieldWords, meaningText } from './rule-words.ts';
 
 export interface RuleSettingsProps {
   readonly spec: RuleSpec;
@@ -18,38 +19,29 @@ export interface RuleSettingsProps {
 
 /** These stand above, in the heading and in the state. */
 const ABOVE: ReadonlySet<RuleField> = new Set(['displayName', 'severity', 'enabled']);
+/** These are written with the unit of the metric. */
+const READINGS: ReadonlySet<RuleField> = new Set(['threshold', 'recoveryThreshold']);
 
 export function RuleSettings({ spec, choices }: RuleSettingsProps): VNode {
-  const { projectName, metrics, vms } = choices;
-  const destinations = useDestinationTitles(projectName);
+  const { metrics, vms } = choices;
   const metric = metrics.find(({ metricId }) => metricId === spec.metricId);
-  const fields = fieldsOf(spec, unitOf(metrics, spec.metricId));
+  const unit = unitOf(metrics, spec.metricId);
+  const fields = fieldsOf(spec, unit);
+  const known = { vms, destinations: new Map<string, string>() };
+  const plainWords = (field: RuleField): string => fieldWords(field, fields, known);
   const wordsOf = (field: RuleField): ComponentChildren => {
-    // Who may not read destinations learns how many there are.
-    if (field === 'destinationNames' && !mayDo('EDITOR')) {
-      return texts.destinationCount(
-        spec.destinationNames.length,
-        formatCount(spec.destinationNames.length, format.value),
-      );
-    }
-    if (field === 'destinationNames' && spec.destinationNames.length > 0) {
-      return spec.destinationNames.map((name, i) => (
-        <Fragment key={name}>
-          {i > 0 && ', '}
-          <DestinationLink name={name} titles={destinations} />
-        </Fragment>
-      ));
-    }
-    if (field === 'runbookUrl' && spec.runbookUrl !== '') {
+    if (field === 'destinationNames') return destinationsText(spec.destinationNames.length);
+    if (field === 'runbookUrl') {
       return <OutsideLink url={spec.runbookUrl} />;
     }
     if (field === 'runbookText') {
-      return <span class="runbook-text">{fieldWords(field, fields, { vms, destinations })}</span>;
+      return <span class="runbook-text">{plainWords(field)}</span>;
     }
-    return fieldWords(field, fields, { vms, destinations });
+    const typed = plainWords(field);
+    return READINGS.has(field) ? (meaningText(typed, unit, format.value) ?? typed) : typed;
   };
   const shown = ruleFields.filter(
-    (field) => !ABOVE.has(field) && (field !== 'vmNames' || !spec.allVms),
+    (field) => !ABOVE.has(field) && (field === 'destinationNames' || plainWords(field) !== ''),
   );
   return (
     <dl class="facts">
@@ -64,4 +56,10 @@ export function RuleSettings({ spec, choices }: RuleSettingsProps): VNode {
       ))}
     </dl>
   );
+}
+
+/** Who may not read destinations learns how many there are. */
+function destinationsText(count: number): string {
+  if (count === 0) return texts.noDestinations;
+  return texts.destinationCount(count, formatCount(count, format.value));
 }

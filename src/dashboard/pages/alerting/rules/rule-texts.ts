@@ -29,7 +29,7 @@ export const texts = localized({
   useTemplate: 'Use this template',
   templates: 'Templates',
   from: 'Start from',
-  blank: 'Nothing',
+  blank: 'A blank rule',
   conditionOf: (metric: string, sign: string, threshold: string) =>
     `${metric} ${sign} ${threshold}`,
   sustained: (condition: string, duration: string) => `${condition} for ${duration}`,
@@ -70,7 +70,7 @@ export const texts = localized({
     recoverySeconds: 'Good for at least',
     recoverySecondsHelp: 'Empty: one good reading is enough.',
     vms: 'VMs',
-    allVms: 'All VMs, and those that come',
+    allVms: 'All VMs, including new ones',
     chosenVms: 'Chosen VMs',
     labels: 'Labels',
     labelsHelp: 'name=value, a line each. Notifications carry them.',

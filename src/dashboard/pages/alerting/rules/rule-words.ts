@@ -49,13 +49,8 @@ export interface RuleNames {
   readonly destinations: ReadonlyMap<string, string>;
 }
 
-/** The value of a field for people to compare; empty fields say so. */
+/** The value of a field for people; empty where the field is. */
 export function fieldWords(field: RuleField, fields: RuleFields, known: RuleNames): string {
-  const value = wordsOf(field, fields, known);
-  return value === '' ? texts.conflict.empty : value;
-}
-
-function wordsOf(field: RuleField, fields: RuleFields, known: RuleNames): string {
   switch (field) {
     case 'metricId':
       return fields.metricId && metricName(fields.metricId);

@@ -47,6 +47,9 @@ export function Page({ parameters }: PageProps): VNode {
   useTitle(value?.spec?.displayName);
   return (
     <>
+      <p class="above-title">
+        <a href={pathOf('alertRules', { project })}>{pageTitles.alertRules}</a>
+      </p>
       {value?.spec === undefined && <h1>{pageTitles.alertRule}</h1>}
       <DataView of={loader} lines={8}>
         {(rule) =>
