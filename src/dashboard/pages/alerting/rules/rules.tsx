@@ -124,6 +124,7 @@ function columnsOf(words: ColumnWords): readonly Column<Rule>[] {
     {
       key: 'destinations',
       title: texts.destinations,
+      width: 'grow',
       phone: 'hide',
       cell: ({ spec }) =>
         (spec && titlesOf(spec.destinationNames, destinations)) || (
