@@ -212,7 +212,7 @@ function toStart(page: Page): Promise<unknown> {
 /** A rule that fires on some VMs of the last hour, down to its preview. */
 async function previewRule(page: Page): Promise<void> {
   await page.getByLabel('For at least', { exact: true }).fill('3 min');
-  await page.getByText('This is the rule as it stands above.').waitFor();
+  await page.getByText('This is the rule as it is shown here.').waitFor();
   await showsItsData(page);
   await page.evaluate("document.querySelector('.rule-preview').scrollIntoView()");
 }
