@@ -98,7 +98,9 @@ const FOUNDATION = ['components', 'data', 'layout', 'messages', 'router'];
 const TOGETHER = [
   ['overview', 'notices', 'limits'],
   ['alertRules', 'newAlertRule', 'alertRule', 'maintenanceWindows'],
+  ['alertInstances', 'alertInstance'],
   ['destinations', 'newDestination', 'destination'],
+  ['machines', 'machine', 'audit'],
   ['members', 'memberKeys', 'serviceAccounts', 'serviceAccount'],
   ['ciConnections', 'ciConnection', 'ciVerification'],
 ];
