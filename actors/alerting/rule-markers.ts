@@ -87,18 +87,14 @@ function newRun(
 
 /**
  * Rules in force and firing instances from rows: the start of a fold whose earlier log is gone.
- * `include` leaves out rules whose marker is still in the log.
  */
-export async function seedOf(
-  view: ProjectView,
-  include: (rule: EvaluationRule) => boolean,
-): Promise<EvaluationSeed> {
+export async function seedOf(view: ProjectView): Promise<EvaluationSeed> {
   const { project } = view;
   const rules: EvaluationRule[] = [];
   for await (const { value, context } of liveInstances(view, 'alertRule')) {
     if (value !== 'active') continue;
     const rule = evaluationRuleOf(project, context);
-    if (rule !== undefined && include(rule)) rules.push(rule);
+    if (rule !== undefined) rules.push(rule);
   }
   const limits = [{ project, instances: limitsOf(view).instances }];
   const firing: EvaluationSeed['firing'][number][] = [];

@@ -5,6 +5,7 @@
 import t from 'tap';
 import { tick } from '../../actors/telemetry/ticker.ts';
 import { soleOwner } from '../../streams/platform/membership/membership.ts';
+import type { Stream } from '../../streams/platform/stream.ts';
 import {
   type AlertingWorld,
   type AppendFault,
@@ -153,6 +154,53 @@ t.test('restarted at every position it comes to what it comes to without', async
     undisturbed.deliveries().map(({ id, event }) => [event, id.length]),
   );
 });
+
+for (const moment of ['before', 'after'] as const) {
+  t.test(
+    `a rule that comes into force while a member starts, ${moment} it reads the markers`,
+    async (t) => {
+      const world = await openAlertingWorld(t);
+      world.startRules();
+      await world.startEvaluator();
+      await observe(world, 95, 4);
+      await observe(world, 20, 20);
+      const comesIntoForce = async (): Promise<void> => {
+        await world.saveRule();
+        await world.until('the rule is applied', () => world.rule().value === 'active');
+      };
+      const stream = atMarkers(world.stream, moment, comesIntoForce);
+      const { evaluator } = await world.startEvaluator(undefined, { stream });
+      await world.settle();
+      t.equal(world.rule().value, 'active');
+      t.match(evaluator.instances(PROJECT), [{ state: 'IDLE' }]);
+      t.same(world.incidents(), [], 'what was observed long before it is not its own');
+    },
+  );
+}
+
+/** Does something once: right before, or right after, all markers of the log are read. */
+function atMarkers(stream: Stream, moment: 'before' | 'after', act: () => Promise<void>): Stream {
+  let isDue = true;
+  const actOnce = async (): Promise<void> => {
+    if (isDue) await act();
+    isDue = false;
+  };
+  const read: Stream['read'] = (options) => {
+    const reading = stream.read(options);
+    if (options.subject !== 'svc.samples.*.rules') return reading;
+    return {
+      close: () => reading.close(),
+      async *[Symbol.asyncIterator]() {
+        if (moment === 'before') await actOnce();
+        yield* reading;
+        if (moment === 'after') await actOnce();
+      },
+    };
+  };
+  return new Proxy(stream, {
+    get: (target, name) => (name === 'read' ? read : Reflect.get(target, name)),
+  });
+}
 
 t.test('an evaluator that was down fires late, and reports both times', async (t) => {
   const world = await evaluating(t);

@@ -194,7 +194,7 @@ interface Core {
 }
 
 type EvaluatorPorts = Partial<
-  Pick<EvaluatorDeps, 'onFault' | 'newest' | 'clockAhead' | 'ownership'>
+  Pick<EvaluatorDeps, 'onFault' | 'newest' | 'clockAhead' | 'ownership' | 'stream'>
 >;
 
 /** A new evaluator and reader, from the log's first sequence; `stop` ends both. */

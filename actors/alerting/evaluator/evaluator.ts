@@ -15,7 +15,10 @@ import {
   evaluate,
   type PlacedMarker,
 } from '../../../streams/alerting/evaluation/pipeline.ts';
-import type { EvaluationState } from '../../../streams/alerting/evaluation/state.ts';
+import type {
+  EvaluationSeed,
+  EvaluationState,
+} from '../../../streams/alerting/evaluation/state.ts';
 import type { Clock } from '../../../streams/platform/clock.ts';
 import type { Actor } from '../../../streams/platform/commit/commit.ts';
 import type { Ownership } from '../../../streams/platform/membership/membership.ts';
@@ -237,8 +240,13 @@ export class Evaluator implements EvaluatorView {
     this.#commits = new EdgeCommits(this.#deps);
     this.#evaluatedThrough = 0;
     await this.#outages.begin();
+    const { host } = this.#deps;
+    const seeds = new Map<string, EvaluationSeed>();
+    for (const project of host.projects()) seeds.set(project, await seedOf(host.view(project)));
+    // Only now: the log then has the marker of every rule that these rows have in force, but for
+    // those it has truncated. Read earlier, it could lack one, and the rule would count from the floor.
     const marked = await this.#markedRules();
-    for (const project of this.#deps.host.projects()) await this.#seed(project, marked);
+    for (const [project, seed] of seeds) this.#seed(project, seed, marked);
     // Afterwards: what these rows have decided is in the log up to here.
     const { lastSequence } = await this.#deps.stream.state(SAMPLES_STREAM);
     this.#outages.endBacklog(lastSequence);
@@ -279,12 +287,12 @@ export class Evaluator implements EvaluatorView {
     return marked;
   }
 
-  async #seed(project: string, marked: ReadonlySet<string>): Promise<void> {
-    const seed = await seedOf(this.#deps.host.view(project), (rule) => !marked.has(markOf(rule)));
-    const { rules, firing, retired = [] } = seed;
+  #seed(project: string, seed: EvaluationSeed, marked: ReadonlySet<string>): void {
+    const rules = seed.rules.filter((rule) => !marked.has(markOf(rule)));
+    const { firing, retired = [] } = seed;
     if (rules.length + firing.length + retired.length === 0) return;
     const partition = partitionOf(project);
-    const known = { ...seed, observed: [...this.#outages.lastOf(project)] };
+    const known = { ...seed, rules, observed: [...this.#outages.lastOf(project)] };
     const state = createState(known, this.#states.get(partition));
     state.isReplaying = true;
     this.#states.set(partition, state);
