@@ -24,10 +24,14 @@ t.test('every change that a person may make is an operation of the dashboard', a
 });
 
 t.test('each operation is walked by one test that is named after it', async (t) => {
-  const folder = new URL('..', import.meta.url);
-  const sources = readdirSync(folder, { recursive: true, encoding: 'utf8' })
-    .filter((name) => name.endsWith('.test.ts'))
-    .map((name) => readFileSync(new URL(name, folder), 'utf8'))
+  const sources = ['..', '../../long/dashboard']
+    .flatMap((path) => {
+      const folder = new URL(`${path}/`, import.meta.url);
+      const files = readdirSync(folder, { recursive: true, encoding: 'utf8' });
+      return files.map((name) => new URL(name, folder));
+    })
+    .filter(({ pathname }) => pathname.endsWith('.test.ts'))
+    .map((file) => readFileSync(file, 'utf8'))
     .join('\n');
   const walked = [...sources.matchAll(/\bwalk\(\s*t,\s*'([^']+)'/g)].map(([, name]) => name);
   t.same(walked.toSorted(), Object.keys(operations).toSorted());

@@ -5,13 +5,13 @@
  */
 import type { Page } from 'playwright-core';
 import t from 'tap';
-import { buildDashboard, isCurrent } from '../../../scripts/build-dashboard.mjs';
-import { signInBy } from '../../support/busy-project/people.ts';
-import { startChromium } from '../../support/chromium.ts';
-import { genuineClaims } from '../../support/ci-claims.ts';
-import { startCiIssuer } from '../../support/ci-issuer.ts';
-import { needs } from '../../support/components.ts';
-import { dataFolder, startProgram } from '../../support/program.ts';
+import { buildDashboard, isCurrent } from '../../../../scripts/build-dashboard.mjs';
+import { signInBy } from '../../../support/busy-project/people.ts';
+import { startChromium } from '../../../support/chromium.ts';
+import { genuineClaims } from '../../../support/ci-claims.ts';
+import { startCiIssuer } from '../../../support/ci-issuer.ts';
+import { needs } from '../../../support/components.ts';
+import { dataFolder, startProgram } from '../../../support/program.ts';
 
 const IAM = 'iam.v1.AutomationService';
 const PROJECT = 'projects/demo';

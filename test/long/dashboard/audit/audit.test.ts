@@ -5,12 +5,12 @@
 import { readFileSync } from 'node:fs';
 import type { Page } from 'playwright-core';
 import t from 'tap';
-import { buildDashboard, isCurrent } from '../../../scripts/build-dashboard.mjs';
-import { startChromium, type Visitor } from '../../support/chromium.ts';
-import { needs } from '../../support/components.ts';
-import { saveRule, untilFiring, writeReadings } from '../../support/incidents-to-show.ts';
-import { dataFolder, startProgram } from '../../support/program.ts';
-import { walk } from '../../support/walk.ts';
+import { buildDashboard, isCurrent } from '../../../../scripts/build-dashboard.mjs';
+import { startChromium, type Visitor } from '../../../support/chromium.ts';
+import { needs } from '../../../support/components.ts';
+import { saveRule, untilFiring, writeReadings } from '../../../support/incidents-to-show.ts';
+import { dataFolder, startProgram } from '../../../support/program.ts';
+import { walk } from '../../../support/walk.ts';
 
 const MARKUP = '<img src=x onerror=alert(1)><b>bold</b>';
 const LIST = 'audit.v1.AuditService/ListTransitions';

@@ -4,13 +4,13 @@
  */
 import type { Locator, Page } from 'playwright-core';
 import t from 'tap';
-import { buildDashboard, isCurrent } from '../../../scripts/build-dashboard.mjs';
-import { type Person, signInBy } from '../../support/busy-project/people.ts';
-import { startChromium, type Visitor } from '../../support/chromium.ts';
-import { needs } from '../../support/components.ts';
-import { saveRule, untilNamed, writeReadings } from '../../support/incidents-to-show.ts';
-import { dataFolder, startProgram } from '../../support/program.ts';
-import { walk } from '../../support/walk.ts';
+import { buildDashboard, isCurrent } from '../../../../scripts/build-dashboard.mjs';
+import { type Person, signInBy } from '../../../support/busy-project/people.ts';
+import { startChromium, type Visitor } from '../../../support/chromium.ts';
+import { needs } from '../../../support/components.ts';
+import { saveRule, untilNamed, writeReadings } from '../../../support/incidents-to-show.ts';
+import { dataFolder, startProgram } from '../../../support/program.ts';
+import { walk } from '../../../support/walk.ts';
 
 const MARKUP = '<b>shop</b>';
 

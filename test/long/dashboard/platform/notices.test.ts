@@ -3,11 +3,11 @@
  * overview says so, the notice lasts and leads on, and the limit is shown with its use.
  */
 import t from 'tap';
-import { buildDashboard, isCurrent } from '../../../scripts/build-dashboard.mjs';
-import { startChromium } from '../../support/chromium.ts';
-import { needs } from '../../support/components.ts';
-import { saveRule, untilFiring, writeReadings } from '../../support/incidents-to-show.ts';
-import { dataFolder, runInProcess, startProgram, until } from '../../support/program.ts';
+import { buildDashboard, isCurrent } from '../../../../scripts/build-dashboard.mjs';
+import { startChromium } from '../../../support/chromium.ts';
+import { needs } from '../../../support/components.ts';
+import { saveRule, untilFiring, writeReadings } from '../../../support/incidents-to-show.ts';
+import { dataFolder, runInProcess, startProgram, until } from '../../../support/program.ts';
 
 t.test('notices and limits', needs('chromium'), async (t) => {
   if (!isCurrent()) await buildDashboard();

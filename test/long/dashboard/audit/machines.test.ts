@@ -10,18 +10,18 @@ import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import type { Page } from 'playwright-core';
 import t, { type Test } from 'tap';
-import { machineDefinitions } from '../../../machines/audit/registry.ts';
-import { buildDashboard, isCurrent } from '../../../scripts/build-dashboard.mjs';
-import { chartOf, labelOf, statesIn } from '../../../src/audit/drawing/chart.ts';
-import { type Chromium, startChromium, type Visitor } from '../../support/chromium.ts';
-import { needs } from '../../support/components.ts';
+import { machineDefinitions } from '../../../../machines/audit/registry.ts';
+import { buildDashboard, isCurrent } from '../../../../scripts/build-dashboard.mjs';
+import { chartOf, labelOf, statesIn } from '../../../../src/audit/drawing/chart.ts';
+import { type Chromium, startChromium, type Visitor } from '../../../support/chromium.ts';
+import { needs } from '../../../support/components.ts';
 import {
   saveRule,
   untilFiring,
   untilNamed,
   writeReadings,
-} from '../../support/incidents-to-show.ts';
-import { dataFolder, type Program, startProgram, until } from '../../support/program.ts';
+} from '../../../support/incidents-to-show.ts';
+import { dataFolder, type Program, startProgram, until } from '../../../support/program.ts';
 
 const SETTINGS = {
   SVC_COLLECT: 'none',
