@@ -17,7 +17,7 @@ export interface Column<Row> {
   /** Numbers stand right. */
   readonly align?: 'right';
   /**
-   * `hide`: not on a phone. `second`: on a phone in the second line of the row. `labelled`: there
+   * `hide`: not where rows are blocks (a phone, a tablet). `second`: there in the second line of the row. `labelled`: there
    * too, behind its title, without which it says nothing; figures always have it.
    */
   readonly phone?: 'hide' | 'second' | 'labelled';
@@ -114,7 +114,7 @@ export function Table<Row>(props: TableProps<Row>): VNode {
   );
 }
 
-/** On a phone, where no titles of columns can be pressed. */
+/** Where no titles of columns can be pressed. */
 function SortChoice<Row>({ columns, sort, onSort }: TableProps<Row>): VNode | null {
   if (!sort || !onSort) return null;
   return (

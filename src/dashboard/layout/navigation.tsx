@@ -38,7 +38,7 @@ export function Navigation(): VNode | null {
     { keys: 'g v', name: shortcut.vms, run: goTo('vms') },
     { keys: 'g r', name: shortcut.alertRules, run: goTo('alertRules') },
   ]);
-  // On a phone the links are one line, which scrolls: the open page is in sight.
+  // Above the page the links are one line, which scrolls: the open page is in sight.
   const open = path.value;
   // Links appear with the role that may open their pages.
   const known = role.value;

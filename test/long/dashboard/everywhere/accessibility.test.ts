@@ -15,13 +15,17 @@ import {
 
 /**
  * Every rule once at each width and once in each theme. What the other theme changes at a width is
- * colours alone.
+ * colours alone. The widths between are the narrowest with blocks of two lines for rows, with tables
+ * below the menu, and with the menu beside.
  */
 const VIEWS: Look['views'] = [
   { size: DESK, theme: 'light', rules: 'all' },
   { size: DESK, theme: 'dark', rules: 'colours' },
   { size: PHONE, theme: 'dark', rules: 'all' },
   { size: PHONE, theme: 'light', rules: 'colours' },
+  ...[641, 929, 1217].map((width) => {
+    return { size: { width, height: 800 }, theme: 'light', rules: 'none' } as const;
+  }),
 ];
 
 t.test('every page of the table, with data and without', needs('chromium'), async (t) => {
