@@ -256,6 +256,9 @@ type Transition struct {
 	// What the actor did, in words that follow its name, e.g. `changed the role of Bob: VIEWER →
 	// EDITOR`, with the names of now; empty = a step that no person, key or operator caused.
 	Sentence string `json:"sentence,omitempty"`
+
+	// The instance as people call it now, e.g. `CPU is high on db-01`; empty = nothing names it.
+	InstanceDisplayName string `json:"instanceDisplayName,omitempty"`
 }
 
 // MachineLayoutStateKind is one of the MachineLayoutStateKind constants.

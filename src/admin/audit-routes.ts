@@ -21,6 +21,7 @@ import { EVENTS_STREAM } from '../../streams/platform/commit/events.ts';
 import { nextTurn } from '../../streams/platform/operators.ts';
 import { invalidField, Refusal } from '../../streams/platform/refusal.ts';
 import type { Stream } from '../../streams/platform/stream.ts';
+import { instanceDisplayName } from '../audit/api/act-sentences.ts';
 import { definitionOf } from '../audit/api/audit.ts';
 import { instanceNameOf, parseInstanceName } from '../audit/api/instance-names.ts';
 import { compareSink, type SinkComparison } from '../audit/export/compare-sink.ts';
@@ -83,11 +84,10 @@ async function listTransitions(host: Pick<Host, 'view' | 'projects'>, body: Body
   const showActor = actorsForPeople(host);
   const read = (options: ListOptions) =>
     mapPage(view.transitions({ ...options, ...filter, descending: true }), (transition) =>
-      transitionMessage(
-        transition,
-        showActor,
-        instanceNameOf(view, transition.machine, transition.instance),
-      ),
+      transitionMessage(transition, showActor, {
+        instanceName: instanceNameOf(view, transition.machine, transition.instance),
+        instanceDisplayName: instanceDisplayName(view, transition),
+      }),
     );
   const { items: transitions, nextPageToken } = await collect('transitions', page, read, nextTurn);
   const message = create(ListTransitionsResponseSchema, { transitions, nextPageToken });

@@ -112,7 +112,8 @@ t.test('Incidents, instances and transitions', async (t) => {
     const named = (await list('ListTransitions', { instanceName: ruleName })).body.transitions;
     t.same(named, transitions);
     const firing = (await list('ListTransitions', { machine: 'alertInstance' })).body.transitions;
-    t.match(firing[0], { event: 'sustained', by: /evaluator/ });
+    const instanceDisplayName = 'CPU on vm-1';
+    t.match(firing[0], { event: 'sustained', by: /evaluator/, instanceDisplayName });
     t.match(firing[0].toJson, /firing/);
   });
 });

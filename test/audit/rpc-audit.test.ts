@@ -62,11 +62,13 @@ t.test('An owner reads who did what to an identity, when, and by which request',
     {
       ...{ machine: 'serviceAccount', event: 'xstate.init', toJson: '"active"' },
       ...{ requestId: world.requestId, by: `people/${owner.person}`, byDisplayName: 'OWNER' },
-      atUnixMs: String(world.clock.now()),
+      ...{ atUnixMs: String(world.clock.now()), instanceDisplayName: 'Robot' },
     },
   ]);
   const [key] = await of({ instanceName: keyName });
-  t.match(key, { machine: 'credential', requestId: world.keyRequestId });
+  t.match(key, {
+    ...{ machine: 'credential', requestId: world.keyRequestId, instanceDisplayName: 'k' },
+  });
   t.match(key.eventJson, /monitoring\.read/);
   t.notMatch(JSON.stringify(key), /"hash"/, 'and nothing of the secret, its digest included');
   t.notMatch(JSON.stringify(await of({})), world.secret.slice(-49));
@@ -147,6 +149,7 @@ t.test('A credential sees that a person acted and not which; a person sees who',
   });
   t.match(await saved({ person: await world.signedInAs('demo', 'VIEWER') }), {
     ...{ by: `people/${world.owner.person}`, byDisplayName: 'OWNER' },
+    instanceDisplayName: 'CPU',
   });
 });
 

@@ -66,7 +66,10 @@ function answered(recorded: readonly Recorded[]): Transition[] {
       ...{ requestId: null },
     };
     const shown = () => ({ by: 'evaluator', byDisplayName: '', byUnprovenEmail: '' });
-    const message = create(TransitionSchema, transitionMessage(transition as never, shown, 'i'));
+    const message = create(
+      TransitionSchema,
+      transitionMessage(transition as never, shown, { instanceName: 'i' }),
+    );
     return toJson(TransitionSchema, message, {
       alwaysEmitImplicit: true,
     }) as unknown as Transition;

@@ -159,3 +159,19 @@ t.test('A delivery has its path, and what each recheck looked at', async (t) => 
     'lists leave it out',
   );
 });
+
+t.test('A step of a delivery is named after what it says and where it goes', async (t) => {
+  const world = await startRpcWorld(t);
+  await withDestinations(world);
+  const editor = { person: await world.signedInAs('demo', 'EDITOR') };
+  const namesOf = async (machine: string) => {
+    const { body } = await world.call('ListTransitions', { projectName: PROJECT, machine }, editor);
+    return new Set(
+      body.transitions.map(
+        ({ instanceDisplayName: name }: { instanceDisplayName: string }) => name,
+      ),
+    );
+  };
+  t.same(await namesOf('delivery'), new Set(['TEST to dst_mail', 'TEST to dst_hook']));
+  t.same(await namesOf('recipient'), new Set(['dst_mail']), 'and no address of a person');
+});

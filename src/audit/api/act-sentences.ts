@@ -6,6 +6,7 @@
 import type { ProjectView, RecordedTransition } from '../../../actors/platform/host/host-port.ts';
 import type { MachineName } from '../../../machines/audit/registry.ts';
 import type { Actor } from '../../../streams/platform/commit/commit.ts';
+import { parseLabels } from '../../../streams/telemetry/samples/batch.ts';
 
 /** Who acts; the others are parts of the service, or machines that report. */
 const ACTORS: ReadonlySet<Actor['kind']> = new Set(['human', 'key', 'operator']);
@@ -135,6 +136,12 @@ export function actSentence(view: ProjectView, step: RecordedTransition): string
   return predicate({ view, step, what, fields });
 }
 
+/** The instance of a step as people call it now; '' where nothing names it. */
+export function instanceDisplayName(view: ProjectView, step: RecordedTransition): string {
+  const name = nameOfInstance(view, step);
+  return name === step.instance ? '' : name;
+}
+
 /** The instance as people call it; its id where nothing names it. */
 function nameOfInstance(view: ProjectView, { machine, instance: id }: RecordedTransition): string {
   switch (machine) {
@@ -142,7 +149,9 @@ function nameOfInstance(view: ProjectView, { machine, instance: id }: RecordedTr
       return ruleName(view, id);
     case 'alertInstance': {
       const context = view.instance('alertInstance', id)?.context;
-      return context ? `${ruleName(view, context.rule)} on ${vmName(view, context.vm)}` : id;
+      if (!context) return id;
+      const of = `${ruleName(view, context.rule)} on ${vmName(view, context.vm)}`;
+      return [of, ...Object.values(parseLabels(context.labels))].join(' · ');
     }
     case 'maintenanceWindow': {
       const { rule = '', vm = '' } = view.instance('maintenanceWindow', id)?.context ?? {};
@@ -153,6 +162,10 @@ function nameOfInstance(view: ProjectView, { machine, instance: id }: RecordedTr
       return destinationName(view, view.instance('recipient', id)?.context.destination ?? id);
     case 'destination':
       return destinationName(view, id);
+    case 'delivery': {
+      const delivery = view.instance('delivery', id)?.context;
+      return delivery ? `${delivery.event} to ${destinationName(view, delivery.destination)}` : id;
+    }
     case 'membership': {
       const { displayName, email } = view.instance('membership', id)?.context ?? {};
       return displayName || email || id;

@@ -32,7 +32,7 @@ import {
 import { chartOf } from '../drawing/chart.ts';
 import { toMermaid } from '../drawing/mermaid.ts';
 import { type Layout, layoutOf, svgOf } from '../drawing/svg.ts';
-import { actFilter, actSentence } from './act-sentences.ts';
+import { actFilter, actSentence, instanceDisplayName } from './act-sentences.ts';
 import { instanceNameOf, parseInstanceName } from './instance-names.ts';
 import { layoutMessage } from './machine-layout.ts';
 
@@ -136,8 +136,11 @@ async function listTransitions(
         if (by !== '' && showActor(transition.by).by !== by) return undefined;
         const sentence = actSentence(view, transition);
         if (actsOnly && sentence === '') return undefined;
-        const name = instanceNameOf(view, transition.machine, transition.instance);
-        return transitionMessage(transition, showActor, name, sentence);
+        return transitionMessage(transition, showActor, {
+          instanceName: instanceNameOf(view, transition.machine, transition.instance),
+          instanceDisplayName: instanceDisplayName(view, transition),
+          sentence,
+        });
       },
     );
   const kind = oldestFirst ? 'transitions, oldest first' : 'transitions';

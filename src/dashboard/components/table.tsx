@@ -17,8 +17,8 @@ export interface Column<Row> {
   /** Numbers stand right. */
   readonly align?: 'right';
   /**
-   * `hide`: not where rows are blocks (a phone, a tablet). `second`: there in the second line of the row. `labelled`: there
-   * too, behind its title, without which it says nothing; figures always have it.
+   * Where rows are blocks, on a phone or a tablet: `hide`, not at all; `second`, in the second line;
+   * `labelled`, there too, behind its title, without which it says nothing; figures always have it.
    */
   readonly phone?: 'hide' | 'second' | 'labelled';
   /** `grow`: breaks where the others need the width; at most one or two columns. */

@@ -50,14 +50,16 @@ function shownPerson(people: ProjectView, person: string): Omit<ShownActor, 'by'
 
 /**
  * A `svc.audit.v1.Transition`.
- * @param instanceName '' when the instance has none
- * @param sentence '' when it is nobody's act, or not asked for
+ * @param told what its project's rows say of it; `sentence` is '' when it is nobody's act
  */
 export function transitionMessage(
   transition: RecordedTransition,
   showActor: (by: Actor) => ShownActor,
-  instanceName: string,
-  sentence = '',
+  told: {
+    readonly instanceName: string;
+    readonly instanceDisplayName?: string;
+    readonly sentence?: string;
+  },
 ) {
   const { sequence, atMs, by, machine, instance, event, from, to, requestId } = transition;
   const fields = publicFields(machine, event);
@@ -74,8 +76,7 @@ export function transitionMessage(
     fromJson: from === null ? '' : JSON.stringify(from),
     toJson: JSON.stringify(to),
     requestId: requestId ?? '',
-    instanceName,
-    sentence,
+    ...told,
     fromStates: from === null ? [] : stateIds(machine, from),
     toStates: stateIds(machine, to),
     ...(observedMs !== undefined && { observedUnixMs: BigInt(observedMs) }),

@@ -21,7 +21,7 @@ import { path, query } from '../../router/location.ts';
 import { eventName } from '../../statechart/marking.ts';
 import type { Transition } from '../../statechart/recorded-steps.ts';
 import type { PageProps } from '../page.ts';
-import { Called, type Names, useNames } from './called.tsx';
+import { Called } from './called.tsx';
 import { pathOnChart } from './readers.ts';
 import { TrailExport } from './trail-export.tsx';
 import { TrailFilters } from './trail-filters.tsx';
@@ -54,7 +54,6 @@ export function Page({ parameters }: PageProps): VNode {
     { rows: ROWS },
   );
   const seen = useSeen(list);
-  const names = useNames(projectName, seen);
   return (
     <>
       <div class="section-head">
@@ -74,7 +73,7 @@ export function Page({ parameters }: PageProps): VNode {
           <>
             <Table
               label={texts.label}
-              columns={columnsOf(names)}
+              columns={columns}
               rows={items}
               keyOf={stepKey}
               href={hrefOf}
@@ -126,24 +125,19 @@ function AsOf({ of }: { readonly of: ListLoader<Transition> }): VNode | null {
   );
 }
 
-function columnsOf(names: Names): readonly Column<Transition>[] {
-  const { when, event, who, what, states } = texts.column;
-  return [
-    { key: 'when', title: when, cell: ({ atUnixMs }) => <Time ms={Number(atUnixMs)} /> },
-    { key: 'event', title: event, cell: (step) => eventName(step.event) },
-    { key: 'who', title: who, phone: 'second', cell: whoOf },
-    {
-      ...{ key: 'what', title: what, phone: 'second' },
-      cell: (step) => <What step={step} names={names} />,
-    },
-    { key: 'states', title: states, phone: 'second', cell: statesText },
-  ];
-}
+const { column } = texts;
+const columns: readonly Column<Transition>[] = [
+  { key: 'when', title: column.when, cell: ({ atUnixMs }) => <Time ms={Number(atUnixMs)} /> },
+  { key: 'event', title: column.event, cell: (step) => eventName(step.event) },
+  { key: 'who', title: column.who, phone: 'second', cell: whoOf },
+  { key: 'what', title: column.what, phone: 'second', cell: (step) => <What step={step} /> },
+  { key: 'states', title: column.states, phone: 'second', cell: statesText },
+];
 
 /** The machine leads to the path of the instance on its drawing, the resource to its own page. */
-function What(props: { readonly step: Transition; readonly names: Names }): VNode {
-  const { machine, instanceName } = props.step;
-  const called = <Called {...props} />;
+function What({ step }: { readonly step: Transition }): VNode {
+  const { machine, instanceName } = step;
+  const called = <Called step={step} />;
   const href = pathOnChart(machine, instanceName);
   return (
     <>

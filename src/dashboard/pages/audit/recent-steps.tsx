@@ -11,7 +11,7 @@ import { path } from '../../router/location.ts';
 import { pathOf } from '../../router/match.ts';
 import { eventName } from '../../statechart/marking.ts';
 import type { Transition } from '../../statechart/recorded-steps.ts';
-import { Called, type Names, useNames } from './called.tsx';
+import { Called } from './called.tsx';
 import { readerOf } from './readers.ts';
 import { texts } from './texts.ts';
 import { stateName, whoOf } from './trail-request.ts';
@@ -47,14 +47,13 @@ function Steps({ machine }: { readonly machine: string }): VNode {
     },
     { rows: ENOUGH },
   );
-  const names = useNames(project, steps.state.value.value?.items ?? []);
   return (
     <DataView of={steps} isEmpty={({ items }) => items.length === 0} empty={texts.noSteps}>
       {(listing) => (
         <>
           <Table
             label={texts.recent}
-            columns={columnsOf(names)}
+            columns={columns}
             rows={listing.items}
             keyOf={({ sequence, instance, event }) => `${sequence} ${instance} ${event}`}
             href={hrefOf}
@@ -72,11 +71,11 @@ function hrefOf({ instanceName }: Transition): string {
   return `${path.value}?instance=${encodeURIComponent(instanceName)}`;
 }
 
-const columnsOf = (names: Names): readonly Column<Transition>[] => [
+const columns: readonly Column<Transition>[] = [
   {
     key: 'instance',
     title: texts.instance,
-    cell: (step) => <Called step={step} names={names} />,
+    cell: (step) => <Called step={step} />,
   },
   { key: 'event', title: texts.event, cell: ({ event }) => eventName(event) },
   {
