@@ -37,20 +37,18 @@ export function newerFormats(theirs: Formats, ours: Formats = programFormats()):
 }
 
 /**
- * Has a project of the share rows that this program is too old to move? A member must not act
- * for such a share: its machines would refuse the rows. Also true where those rows have ended.
+ * Shares of projects with rows that this program is too old to move. A member must not act for such
+ * a share: its machines would refuse the rows. Rows that have ended count too.
  */
-export function hasNewerRows(
+export function newerShares(
   store: Pick<InstanceStore, 'projects' | 'machineVersions'>,
-  share: Share,
   { machineVersions: ours }: Formats = programFormats(),
-): boolean {
-  const projects = store.projects().filter((project) => shareOf(project) === share);
-  return projects.some((project) =>
-    Object.entries(store.machineVersions(project)).some(
-      ([machine, version]) => version > (ours[machine] ?? 0),
-    ),
-  );
+): ReadonlySet<Share> {
+  const isNewer = ([machine, version]: [string, number]) => version > (ours[machine] ?? 0);
+  const projects = store
+    .projects()
+    .filter((project) => Object.entries(store.machineVersions(project)).some(isNewer));
+  return new Set(projects.map(shareOf));
 }
 
 /**
@@ -71,5 +69,7 @@ export function unfitShares({
   readonly formats?: Formats;
 }): Share[] {
   if (member.members().every((each) => each.version === version)) return [];
-  return SHARES.filter((share) => hasNewerRows(store, share, formats));
+  const newer = newerShares(store, formats);
+  // In one order: records are compared.
+  return SHARES.filter((share) => newer.has(share));
 }

@@ -2,7 +2,7 @@
  * Upgrades in the middle: whatever a newer program has written, an older one leaves it alone. It moves
  * no row of a newer version, and acts no more for a project that has one.
  */
-import { hasNewerRows, programFormats } from '../../../actors/platform/host/formats.ts';
+import { newerShares, programFormats } from '../../../actors/platform/host/formats.ts';
 import { SHARES, shareOf } from '../../../streams/platform/membership/roster.ts';
 import type { Member } from '../member.ts';
 import { NEWER, OLDER } from '../programs.ts';
@@ -50,7 +50,7 @@ export function watchOlder({ world, cluster }: Run, projects: readonly string[])
       if (process?.program !== OLDER) continue;
       for (const project of projects) {
         const key = `${name} ${project}`;
-        if (!hasNewerRows(machine.opened(), shareOf(project), programFormats(OLDER.machines))) {
+        if (!newerShares(machine.opened(), programFormats(OLDER.machines)).has(shareOf(project))) {
           since.delete(key);
           continue;
         }
