@@ -3,7 +3,12 @@ import t from 'tap';
 import { matchKey } from '../../src/dashboard/components/shortcuts.ts';
 import { visibleRows } from '../../src/dashboard/components/visible-rows.ts';
 import { type Listing, loadPages } from '../../src/dashboard/data/listing.ts';
-import { createLoader, type Load, shownOf } from '../../src/dashboard/data/loaded.ts';
+import {
+  createLoader,
+  type Load,
+  type PollSeconds,
+  shownOf,
+} from '../../src/dashboard/data/loaded.ts';
 import { RpcError } from '../../src/dashboard/data/rpc-error.ts';
 import { VirtualClock } from '../../streams/platform/clock.ts';
 
@@ -14,7 +19,7 @@ function errorOf(reason: string, code = 'unknown'): RpcError {
 }
 
 /** A loader with a virtual clock and a page that can be hidden. */
-function loaderOf<T>(load: Load<T>, pollSeconds?: number) {
+function loaderOf<T>(load: Load<T>, pollSeconds?: PollSeconds<T>) {
   const clock = new VirtualClock(1_000_000);
   let isVisible = true;
   let onVisible: () => void = () => undefined;
@@ -111,6 +116,25 @@ t.test('a hidden page asks for nothing, and loads when it is seen again', async 
   await clock.advance(600_000);
   await settle();
   t.equal(asked, 2, 'a page that was left asks for nothing either');
+});
+
+t.test('what is about to change is asked for more often, by the last answer', async (t) => {
+  const answers = ['ENDING', 'OVER', 'OVER'];
+  let asked = 0;
+  const load = async () => answers[asked++] ?? '';
+  const { loader, clock } = loaderOf(load, (value) => (value === 'ENDING' ? 2 : 30));
+  const stop = loader.start();
+  await settle();
+  for (const [afterMs, expected] of [
+    [2_000, 2],
+    [2_000, 2],
+    [28_000, 3],
+  ] as const) {
+    await clock.advance(afterMs);
+    await settle();
+    t.equal(asked, expected);
+  }
+  stop();
 });
 
 t.test('an answer that comes after a newer question is dropped', async (t) => {

@@ -9,6 +9,7 @@ import { RpcError } from '../../src/dashboard/data/rpc-error.ts';
 import { explain, explanations } from '../../src/dashboard/messages/errors.ts';
 import {
   formatAge,
+  formatAhead,
   formatClock,
   formatDuration,
   formatExactTime,
@@ -84,6 +85,9 @@ t.test('durations and ages', (t) => {
     '27 h',
     '2 d',
   ]);
+  const second = 1_000;
+  const nearly = [59.6, 3_599, 172_799, 90 * 86_400 - 1].map((ahead) => ahead * second);
+  t.same(nearly.map(formatAhead), ['1 min', '1 h', '2 d', '90 d'], 'a time ahead is rounded');
   t.end();
 });
 

@@ -188,13 +188,20 @@ function printLines(lines: SeedResult['lines']): void {
   }
 }
 
-try {
-  const args = process.argv.slice(2);
-  const isAll = args.join(' ') === '--planted all';
-  process.exitCode = isAll ? await findPlanted() : await simulate(optionsOf(args));
-} catch (error) {
-  process.stderr.write(
-    `${error instanceof Error ? (error.stack ?? error.message) : error}\n\n${USAGE}\n`,
-  );
-  process.exitCode = 2;
+async function main(args: readonly string[]): Promise<number> {
+  if (args.includes('--help')) {
+    process.stdout.write(`${USAGE}\n`);
+    return 0;
+  }
+  if (args.join(' ') === '--planted all') return findPlanted();
+  let options: Options;
+  try {
+    options = optionsOf(args);
+  } catch (error) {
+    process.stderr.write(`${error instanceof Error ? error.message : error}\n\n${USAGE}\n`);
+    return 2;
+  }
+  return simulate(options);
 }
+
+process.exitCode = await main(process.argv.slice(2));

@@ -6,7 +6,7 @@ import type { VNode } from 'preact';
 import { nowMs } from '../data/clock.ts';
 import { format } from '../data/preferences.ts';
 import { texts } from '../messages/en.ts';
-import { formatAge, formatExactTime, formatTime } from '../messages/format.ts';
+import { formatAge, formatAhead, formatExactTime, formatTime } from '../messages/format.ts';
 
 /** Unix seconds as the API writes them; undefined = absent. */
 type UnixText = string | undefined;
@@ -40,7 +40,7 @@ export function Age(props: { readonly ms: number | undefined; readonly absent?: 
 export function ageText(ms: number, now: number): string {
   const difference = now - ms;
   if (Math.abs(difference) < 1_000) return texts.justNow;
-  return difference > 0 ? texts.ago(formatAge(difference)) : texts.ahead(formatAge(-difference));
+  return difference > 0 ? texts.ago(formatAge(difference)) : texts.ahead(formatAhead(-difference));
 }
 
 function exact(ms: number): string {

@@ -4,7 +4,7 @@
  * to search on.
  */
 import { useRef } from 'preact/hooks';
-import { type Load, type Loader, useLoaded } from './loaded.ts';
+import { type Load, type Loader, type PollSeconds, useLoaded } from './loaded.ts';
 
 /** One page of a list, as the API answers it. */
 export interface Page<T> {
@@ -53,11 +53,11 @@ export interface ListLoader<T> extends Loader<Listing<T>> {
 }
 
 /** How much of a list is loaded, and how often again. */
-export interface ListSize {
+export interface ListSize<T> {
   readonly rows: number;
   /** Rows that `more` adds; left out: as many as at first. */
   readonly moreRows?: number;
-  readonly pollSeconds?: number;
+  readonly pollSeconds?: PollSeconds<Listing<T>>;
 }
 
 /**
@@ -67,7 +67,7 @@ export interface ListSize {
 export function useListing<T>(
   key: string,
   loadPage: (pageToken: string, options: Parameters<Load<T>>[0]) => Promise<Page<T>>,
-  { rows, moreRows = rows, pollSeconds }: ListSize,
+  { rows, moreRows = rows, pollSeconds }: ListSize<T>,
 ): ListLoader<T> {
   const wanted = useRef({ key, rows });
   if (wanted.current.key !== key) wanted.current = { key, rows };

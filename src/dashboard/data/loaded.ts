@@ -49,6 +49,9 @@ export type Load<T> = (options: {
   readonly onRetry: (error: RpcError, retryAtMs: number) => void;
 }) => Promise<T>;
 
+/** Seconds until it is loaded again: always the same, or by the last answer. */
+export type PollSeconds<T> = number | ((value: T | undefined) => number);
+
 export interface LoaderPorts {
   readonly clock: Clock;
   /** True while somebody can see the page. */
@@ -70,7 +73,7 @@ export interface Loader<T> {
 /** A value that is loaded, and again each `pollSeconds` while the page is visible. */
 export function createLoader<T>(
   load: Load<T>,
-  pollSeconds: number | undefined,
+  pollSeconds: PollSeconds<T> | undefined,
   ports: LoaderPorts,
 ): Loader<T> {
   const state = signal<Loaded<T>>({ ...NOTHING, value: undefined });
@@ -78,9 +81,16 @@ export function createLoader<T>(
   let cancelPoll: () => void = () => undefined;
   let isStarted = false;
 
+  const pollMs = (): number | undefined => {
+    const isByAnswer = typeof pollSeconds === 'function';
+    const seconds = isByAnswer ? pollSeconds(state.peek().value) : pollSeconds;
+    return seconds === undefined ? undefined : seconds * 1_000;
+  };
+
   const poll = (): void => {
-    if (!isStarted || pollSeconds === undefined) return;
-    cancelPoll = ports.clock.wakeAfter(pollSeconds * 1_000, () => {
+    const ms = pollMs();
+    if (!isStarted || ms === undefined) return;
+    cancelPoll = ports.clock.wakeAfter(ms, () => {
       // A hidden page loads when it is seen again.
       if (ports.visibility.isVisible()) reload();
     });
@@ -118,7 +128,7 @@ export function createLoader<T>(
       isStarted = true;
       reload();
       const forget = ports.visibility.onVisible(() => {
-        if (isDue(state.peek(), pollSeconds, ports.clock)) reload();
+        if (isDue(state.peek(), pollMs(), ports.clock)) reload();
       });
       return () => {
         isStarted = false;
@@ -132,9 +142,9 @@ export function createLoader<T>(
 
 const NOTHING = { loadedMs: undefined, isLoading: true, error: undefined, retryMs: undefined };
 
-function isDue(state: Loaded<unknown>, pollSeconds: number | undefined, clock: Clock): boolean {
-  if (pollSeconds === undefined || state.isLoading) return false;
-  return state.loadedMs === undefined || clock.now() - state.loadedMs >= pollSeconds * 1_000;
+function isDue(state: Loaded<unknown>, pollMs: number | undefined, clock: Clock): boolean {
+  if (pollMs === undefined || state.isLoading) return false;
+  return state.loadedMs === undefined || clock.now() - state.loadedMs >= pollMs;
 }
 
 /** A fault of the dashboard itself is shown like a refusal, with its message. */
@@ -147,8 +157,8 @@ function asRpcError(error: unknown): RpcError {
  * A loader for as long as the component is on the page. It starts again when `key` changes: name the
  * resource and the filters in it.
  */
-export function useLoaded<T>(key: string, load: Load<T>, pollSeconds?: number): Loader<T> {
-  // `key` names all that `load` depends on.
+export function useLoaded<T>(key: string, load: Load<T>, pollSeconds?: PollSeconds<T>): Loader<T> {
+  // `key` names all that `load` depends on; a function that says when must be the same each time.
   const loader = useMemo(
     () => createLoader(load, pollSeconds, { clock: serverClock, visibility }),
     [key, pollSeconds],

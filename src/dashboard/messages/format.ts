@@ -89,11 +89,21 @@ function two(
 
 /** The largest unit alone, as ages are read: `45 s`, `5 min`, `3 h`, `12 d`. */
 export function formatAge(ms: number): string {
-  const seconds = Math.max(0, Math.floor(ms / 1_000));
+  return inLargestUnit(ms, Math.floor);
+}
+
+/** The same for a time that is still ahead, to the nearest unit: 90 days are not 89 a second later. */
+export function formatAhead(ms: number): string {
+  return inLargestUnit(ms, Math.round);
+}
+
+function inLargestUnit(ms: number, round: (count: number) => number): string {
+  const seconds = Math.max(0, round(ms / 1_000));
   if (seconds < MINUTE) return `${seconds} s`;
-  if (seconds < HOUR) return `${Math.floor(seconds / MINUTE)} min`;
-  if (seconds < 2 * DAY) return `${Math.floor(seconds / HOUR)} h`;
-  return `${Math.floor(seconds / DAY)} d`;
+  const minutes = round(seconds / MINUTE);
+  if (minutes < 60) return `${minutes} min`;
+  const hours = round(seconds / HOUR);
+  return hours < 48 ? `${hours} h` : `${round(seconds / DAY)} d`;
 }
 
 /** A time as it stands in a row: the day only where it is not today. With the zone's name. */

@@ -132,7 +132,7 @@ function columnsOf({ acts, owner, isOwnerDisabled }: KeyTableProps): Column<Key>
         ),
     },
     { key: 'may', title: texts.may, phone: 'second', cell: (key) => <May {...key} /> },
-    { key: 'ends', title: texts.ends, phone: 'labelled', cell: (key) => <Ends of={key} /> },
+    { key: 'end', title: texts.end, phone: 'labelled', cell: (key) => <End of={key} /> },
     {
       key: 'used',
       title: texts.lastUsed,
@@ -163,9 +163,11 @@ const warnings: Readonly<Record<string, readonly [Tone, string]>> = {
   WITHIN_14_DAYS: ['info', texts.within14],
 };
 
-function Ends({ of: key }: { readonly of: Key }): VNode {
-  if (!isLive(key)) return <span class="weak">{key.revokedReason || texts.ended}</span>;
+/** Of a key that has ended, why: the state says that it has. */
+function End({ of: key }: { readonly of: Key }): VNode {
   const [endMs, warning] = [endOf(key), warnings[key.expiryWarning]];
+  if (key.state === 'REVOKED')
+    return <span class="weak">{key.revokedReason || texts.revoked}</span>;
   if (endMs === undefined || warning === undefined) return <Age ms={endMs} absent={texts.noEnd} />;
   const [tone, title] = warning;
   return <Badge tone={tone} text={ageText(endMs, nowMs.value)} title={title} />;

@@ -60,7 +60,7 @@ export function IncidentDeliveries(props: {
 /** The deliveries of a request, newest first. */
 export function useDeliveries(
   request: RequestOf<'AlertService', 'listDeliveries'>,
-  size: ListSize,
+  size: ListSize<Delivery>,
 ): ListLoader<Delivery> {
   return useListing(
     `deliveries ${JSON.stringify(request)}`,

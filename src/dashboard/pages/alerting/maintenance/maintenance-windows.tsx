@@ -15,7 +15,7 @@ import { Age, msOf, Time } from '../../../components/time.tsx';
 import { toast } from '../../../components/toasts.tsx';
 import { read } from '../../../data/call.ts';
 import { useRules, useVms, type Vm, vmNamesOf } from '../../../data/catalogue.ts';
-import { type ListLoader, useListing } from '../../../data/listing.ts';
+import { type Listing, type ListLoader, useListing } from '../../../data/listing.ts';
 import { useMutation } from '../../../data/mutation.ts';
 import { idOf } from '../../../data/names.ts';
 import { usePeopleNames } from '../../../data/people-names.ts';
@@ -28,6 +28,8 @@ import { PlanMaintenance } from './plan-maintenance.tsx';
 
 const ROWS = 100;
 const POLL_SECONDS = 30;
+/** While what still fires is being announced, which takes a moment. */
+const ENDING_POLL_SECONDS = 2;
 
 export function Page({ parameters }: PageProps): VNode {
   const projectName = `projects/${parameters.project}`;
@@ -107,8 +109,13 @@ function useWindows(projectName: string): ListLoader<MaintenanceWindow> {
       const answer = await read('MaintenanceService', 'listMaintenanceWindows', request, options);
       return { items: answer.windows, nextPageToken: answer.nextPageToken };
     },
-    { rows: ROWS, pollSeconds: POLL_SECONDS },
+    { rows: ROWS, pollSeconds },
   );
+}
+
+function pollSeconds(windows: Listing<MaintenanceWindow> | undefined): number {
+  const isEnding = windows?.items.some(({ state }) => state === 'ANNOUNCING');
+  return isEnding ? ENDING_POLL_SECONDS : POLL_SECONDS;
 }
 
 function ShowFilter(): VNode {
