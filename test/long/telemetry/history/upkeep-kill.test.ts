@@ -7,9 +7,9 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { fileURLToPath } from 'node:url';
 import t from 'tap';
-import type { History } from '../../../sqlite/telemetry/history/store/store.ts';
-import { VirtualClock } from '../../../streams/platform/clock.ts';
-import { fraction, seededRandom } from '../../../streams/platform/random.ts';
+import type { History } from '../../../../sqlite/telemetry/history/store/store.ts';
+import { VirtualClock } from '../../../../streams/platform/clock.ts';
+import { fraction, seededRandom } from '../../../../streams/platform/random.ts';
 import {
   batchOf,
   DAY,
@@ -18,11 +18,11 @@ import {
   openStore,
   PARTITION,
   START,
-} from '../../support/history-from-log.ts';
+} from '../../../support/history-from-log.ts';
 
 const LIVES = 8;
 const VMS = ['a', 'b', 'c'];
-const keeper = fileURLToPath(new URL('../../support/history-keeper.ts', import.meta.url));
+const keeper = fileURLToPath(new URL('../../../support/history-keeper.ts', import.meta.url));
 
 /** Times of each VM's rows, ms after the start: all that was ever taken in. */
 const times = new Map(VMS.map((vm) => [vm, new Set<number>()]));

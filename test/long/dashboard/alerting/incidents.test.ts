@@ -5,24 +5,24 @@
  */
 import type { Locator, Page, Request } from 'playwright-core';
 import t, { type Test } from 'tap';
-import { buildDashboard, isCurrent } from '../../../scripts/build-dashboard.mjs';
-import { type Chromium, startChromium, type Visitor } from '../../support/chromium.ts';
-import { needs } from '../../support/components.ts';
+import { buildDashboard, isCurrent } from '../../../../scripts/build-dashboard.mjs';
+import { type Chromium, startChromium, type Visitor } from '../../../support/chromium.ts';
+import { needs } from '../../../support/components.ts';
 import {
   listIncidents,
   saveRule,
   untilFiring,
   writeReadings,
-} from '../../support/incidents-to-show.ts';
+} from '../../../support/incidents-to-show.ts';
 import {
   dataFolder,
   type Program,
   runInProcess,
   startProgram,
   until,
-} from '../../support/program.ts';
-import { startReceiver } from '../../support/receiver.ts';
-import { walk } from '../../support/walk.ts';
+} from '../../../support/program.ts';
+import { startReceiver } from '../../../support/receiver.ts';
+import { walk } from '../../../support/walk.ts';
 
 const SETTINGS = {
   ...{ SVC_COLLECT: 'none', SVC_WEBHOOK_ALLOW: '127.0.0.1', SVC_WEBHOOK_ALLOW_HTTP: 'on' },

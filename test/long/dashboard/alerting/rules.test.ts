@@ -4,18 +4,18 @@
  */
 import type { Locator, Page } from 'playwright-core';
 import t from 'tap';
-import { buildDashboard, isCurrent } from '../../../scripts/build-dashboard.mjs';
-import { type Person, signInBy } from '../../support/busy-project/people.ts';
-import { startChromium, type Visitor } from '../../support/chromium.ts';
-import { needs } from '../../support/components.ts';
+import { buildDashboard, isCurrent } from '../../../../scripts/build-dashboard.mjs';
+import { type Person, signInBy } from '../../../support/busy-project/people.ts';
+import { startChromium, type Visitor } from '../../../support/chromium.ts';
+import { needs } from '../../../support/components.ts';
 import {
   listIncidents,
   saveRule,
   untilFiring,
   writeReadings,
-} from '../../support/incidents-to-show.ts';
-import { dataFolder, type Program, startProgram, until } from '../../support/program.ts';
-import { walk } from '../../support/walk.ts';
+} from '../../../support/incidents-to-show.ts';
+import { dataFolder, type Program, startProgram, until } from '../../../support/program.ts';
+import { walk } from '../../../support/walk.ts';
 
 const MARKUP = '<b>CPU</b> of the shop';
 const RUNBOOK = {

@@ -8,12 +8,12 @@ import { writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import t, { type Test } from 'tap';
-import { codeBlock } from '../support/code-blocks.ts';
-import { needs } from '../support/components.ts';
-import { until } from '../support/program.ts';
-import { startCiMachine } from './ci-machine.ts';
+import { startCiMachine } from '../../e2e/ci-machine.ts';
+import { codeBlock } from '../../support/code-blocks.ts';
+import { needs } from '../../support/components.ts';
+import { until } from '../../support/program.ts';
 
-const script = fileURLToPath(new URL('../../scripts/try-ci-issuer.ts', import.meta.url));
+const script = fileURLToPath(new URL('../../../scripts/try-ci-issuer.ts', import.meta.url));
 
 /** The platform of `npm run ci-issuer` on a free port; resolves to its address. */
 async function startTryOutIssuer(t: Test): Promise<string> {
