@@ -32,6 +32,8 @@ export interface DatacentersDeps {
 interface Heard {
   /** Elapsed time, ms. */
   readonly elapsedMs: number;
+  /** How long the process had stood still by then, in all, ms. */
+  readonly stoodStillMs: number;
   /** Unix ms. */
   readonly atMs: number;
   readonly reported: boolean;
@@ -48,6 +50,11 @@ export class Datacenters {
   #given: ReadonlySet<string> = new Set();
   /** Elapsed time, ms. */
   #beganMs = 0;
+  /**
+   * How long this process has stood still so far, ms: stopped, or its machine suspended. What came
+   * meanwhile is heard after the first check, so that this time is no silence.
+   */
+  #stoodStillMs = 0;
 
   constructor(deps: DatacentersDeps) {
     this.#deps = deps;
@@ -67,7 +74,13 @@ export class Datacenters {
 
   #now(reported: boolean, agoMs = 0): Heard {
     const { clock } = this.#deps;
-    return { elapsedMs: clock.elapsed() - agoMs, atMs: clock.now() - agoMs, reported };
+    const stoodStillMs = this.#stoodStillMs;
+    return {
+      elapsedMs: clock.elapsed() - agoMs,
+      stoodStillMs,
+      atMs: clock.now() - agoMs,
+      reported,
+    };
   }
 
   /**
@@ -120,8 +133,16 @@ export class Datacenters {
       for (const [datacenter, last] of this.#heard) {
         if (this.#deps.ownership.owns(SYSTEM_PROJECT)) await this.#check(datacenter, last);
       }
-      await pause(this.#deps.clock, checkMs, signal);
+      await this.#pause(checkMs, signal);
     }
+  }
+
+  async #pause(checkMs: number, signal: AbortSignal): Promise<void> {
+    const { clock } = this.#deps;
+    const beganMs = clock.elapsed();
+    await pause(clock, checkMs, signal);
+    const lateMs = clock.elapsed() - beganMs - checkMs;
+    if (lateMs > checkMs) this.#stoodStillMs += lateMs;
   }
 
   /** The first report of any other data center is committed, so that a restart remembers it. */
@@ -138,7 +159,8 @@ export class Datacenters {
 
   async #check(datacenter: string, last: Heard): Promise<void> {
     const { clock, silenceMs } = this.#deps;
-    const state = clock.elapsed() - last.elapsedMs > silenceMs ? 'stale' : 'live';
+    const silentMs = clock.elapsed() - last.elapsedMs - (this.#stoodStillMs - last.stoodStillMs);
+    const state = silentMs > silenceMs ? 'stale' : 'live';
     // What another member had last said may be older than the rows that it took before it died.
     if (state === 'stale' && clock.elapsed() - this.#beganMs <= silenceMs) return;
     if (state === 'live' && !last.reported) return;

@@ -7,6 +7,7 @@ import type { IngestRow } from '../../actors/vms/sent-row.ts';
 import { VmRegistry } from '../../actors/vms/vm-directory.ts';
 import { createMetrics } from '../../src/platform/metrics.ts';
 import { addDatacenterGauges } from '../../src/vms/open-vms.ts';
+import type { Clock } from '../../streams/platform/clock.ts';
 import { cpuRow, openAlertingWorld, PROJECT } from '../support/alerting-on-host.ts';
 
 async function watching(t: Test) {
@@ -79,6 +80,33 @@ t.test(
     t.equal(datacenters.stateOf('DC-1'), 'stale');
   },
 );
+
+t.test('a process that stood still hears first what came meanwhile', async (t) => {
+  const world = await openAlertingWorld(t);
+  // What falls due while it stands still happens when it goes on.
+  let stillMs = 0;
+  const clock: Clock = {
+    now: () => world.clock.now(),
+    elapsed: () => world.clock.elapsed(),
+    wakeAfter: (ms, wake) => world.clock.wakeAfter(ms + stillMs, wake),
+  };
+  const datacenters = new Datacenters({
+    ...{ ...world, clock, datacenter: 'DC-1', silenceMs: 90_000 },
+    ownership: { owns: () => true },
+  });
+  world.run((signal) => datacenters.run(['DC-1'], 5_000, signal));
+  datacenters.reported('DC-1');
+  await world.pass(5_000);
+  stillMs = 200_000;
+  await world.pass(5_000);
+  stillMs = 0;
+  await world.pass(200_000);
+  t.equal(datacenters.stateOf('DC-1'), 'live', 'its first check after it');
+  await world.pass(60_000, 5_000);
+  t.equal(datacenters.stateOf('DC-1'), 'live');
+  await world.pass(40_000, 5_000);
+  t.equal(datacenters.stateOf('DC-1'), 'stale', 'it has listened for a whole silence');
+});
 
 t.test('rows that were all refused are no report; a state without a value is one', async (t) => {
   const world = await watching(t);
