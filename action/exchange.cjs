@@ -2555,13 +2555,15 @@ find(([known])=>known===reason)?.[1].explanation}function retryAfterOf(error2){l
 hints}){let refusal=refusalOf(error2,hints),{exitCode,hint}=refusal??(error2 instanceof Fault?error2:{exitCode:-1,hint:""});
 if(exitCode<0)return;let message=refusal?.message??error2.message;if(json2){let{reason:reason2,metadata}=refusal??{reason:error2.
 reason,metadata:{}};return{exitCode,text:`${JSON.stringify({error:{reason:reason2,message,metadata,hint}})}
-`}}let{reason}=refusal??error2,named=reason==="CLIENT"?"":`${reason}: `,head=`svc ${command}: ${named}${printable(message)}`,
-facts2=Object.entries(refusal?.metadata??{}).filter(([name])=>name!=="claims").map(([name,value])=>`  ${name}: ${printable(
-value)}`),advice=hint?hint.split(`
+`}}let{reason}=refusal??error2,named=reason==="CLIENT"?"":`${reason}: `,said=error2 instanceof UsageError?printableLines(
+message):printable(message),head=`svc ${command}: ${named}${said}`,facts2=Object.entries(refusal?.metadata??{}).filter(([
+name])=>name!=="claims").map(([name,value])=>`  ${name}: ${printable(value)}`),advice=hint?hint.split(`
 `).map(line=>`  ${line}`):[];return{exitCode,text:`${[head,...facts2,...advice].join(`
 `)}
 `}}var CONTROL=/[\u0000-\u001f\u007f-\u009f\u2028\u2029]/g;function printable(text2){return text2.replaceAll(CONTROL,"�")}
-function snakeCase(name){return name.replace(/([a-z])([A-Z])/g,"$1_$2").toLowerCase()}var import_node_fs2=require("node:fs"),import_node_path2=require("node:path");var import_node_fs=require("node:fs");var import_node_path=require("node:path");function writeFileDurably({path,content,exclusive}){let beside=`${path}.${process.
+function printableLines(text2){return text2.split(`
+`).map(printable).join(`
+  `)}function snakeCase(name){return name.replace(/([a-z])([A-Z])/g,"$1_$2").toLowerCase()}var import_node_fs2=require("node:fs"),import_node_path2=require("node:path");var import_node_fs=require("node:fs");var import_node_path=require("node:path");function writeFileDurably({path,content,exclusive}){let beside=`${path}.${process.
 pid}.tmp`;(0,import_node_fs.rmSync)(beside,{force:!0});let file=(0,import_node_fs.openSync)(beside,"wx",384);try{(0,import_node_fs.writeSync)(
 file,content),(0,import_node_fs.fsyncSync)(file)}finally{(0,import_node_fs.closeSync)(file)}try{exclusive?(0,import_node_fs.linkSync)(
 beside,path):(0,import_node_fs.renameSync)(beside,path)}finally{(0,import_node_fs.rmSync)(beside,{force:!0})}syncFolder(

@@ -51,10 +51,9 @@ Description: monitoring, alerting and automation access for virtual machines
 
 /** With the user of the package in place of one that is made at each start: its files have an owner. */
 function unit(): string {
-  return unitText('service', { command: ['/usr/bin/svc'] }).replace(
-    /^DynamicUser=yes$/m,
-    'User=svc\nGroup=svc',
-  );
+  return unitText('service', { command: ['/usr/bin/svc'] })
+    .replace(/^DynamicUser=yes$/m, 'User=svc\nGroup=svc')
+    .replace(/^ConfigurationDirectoryMode=.*$/m, 'ConfigurationDirectoryMode=0750');
 }
 
 const SETTINGS = `# Settings of the service, one NAME=value per line; "svc help serve" lists them.
@@ -69,7 +68,8 @@ if [ "$1" = configure ]; then
   elif ! getent passwd svc >/dev/null; then
     useradd --system --user-group --home-dir /var/lib/svc --shell /usr/sbin/nologin svc
   fi
-  chgrp svc /etc/svc/svc.env
+  chgrp svc /etc/svc /etc/svc/svc.env
+  chmod 750 /etc/svc
   mkdir -p /var/lib/svc
   chown svc:svc /var/lib/svc
   chmod 700 /var/lib/svc

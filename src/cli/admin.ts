@@ -16,7 +16,6 @@ import {
   type RevokedKey,
 } from '../admin/identity-routes.ts';
 import { closestName } from '../platform/closest-name.ts';
-import { ConfigError, loadConfig } from '../platform/settings/config.ts';
 import {
   type AdminAct,
   auditActs,
@@ -26,21 +25,18 @@ import {
   snapshotActs,
 } from './admin-acts.ts';
 import { requestIdOption } from './client/action.ts';
-import { type Input, type Option, parseInput } from './client/arguments.ts';
-import { printable, UsageError } from './client/faults.ts';
+import { type Option, parseInput } from './client/arguments.ts';
+import { printable, printableLines, UsageError } from './client/faults.ts';
 import { newUuid } from './client/names.ts';
 import { json, localTime, table } from './client/output.ts';
 import { processPorts } from './client/ports.ts';
 import { type Command, EXIT_FAULT, EXIT_OK, EXIT_USAGE, type Surroundings } from './command.ts';
 import { memberActs } from './member-acts.ts';
+import { dataOption, settingsAsked } from './service-folder.ts';
 import { streamActs } from './stream-acts.ts';
 
 const sharedOptions: readonly Option[] = [
-  {
-    name: 'data',
-    takes: 'FOLDER',
-    help: 'Data folder of the service, as for "svc serve"; else SVC_DATA, or ./data',
-  },
+  dataOption,
   { name: 'json', help: 'The result as one JSON document, for programs' },
 ];
 
@@ -102,7 +98,7 @@ async function perform(
     ...(act.isChange && { requestId }),
     operator: operatorName(environment),
   };
-  const folder = dataFolder(input, environment);
+  const folder = settingsAsked(input, environment).data;
   const answer = await ask(folder, act.path, body);
   const isLost = (answer as { readonly secretAvailable?: boolean }).secretAvailable === false;
   if (input.isOn('json')) stdout(json(answer));
@@ -117,16 +113,6 @@ function optionsOf({ options = [], isChange }: AdminAct): Option[] {
   return [...options, ...(isChange ? [requestIdOption] : []), ...sharedOptions];
 }
 
-function dataFolder(input: Input, environment: Surroundings['environment']): string {
-  const data = input.text('data');
-  try {
-    return loadConfig(data === undefined ? [] : ['--data', data], environment).settings.data;
-  } catch (error) {
-    if (error instanceof ConfigError) throw new UsageError(error.problems.join('\n'));
-    throw error;
-  }
-}
-
 async function ask(folder: string, path: string, body: Record<string, string>): Promise<unknown> {
   try {
     return await askService(folder, path, undefined, body);
@@ -139,7 +125,7 @@ async function ask(folder: string, path: string, body: Record<string, string>): 
     }
     if (!(error instanceof NoService)) throw error;
     throw new AdminFault(
-      `no service runs on ${folder}: start "svc serve" on this folder, or pass --data`,
+      `no service runs on ${folder}: start it ("svc serve", or "systemctl start svc" where it is installed), or pass --data`,
     );
   }
 }
@@ -162,7 +148,9 @@ function reportFault(act: AdminAct, error: unknown, { stderr }: Surroundings): n
     stderr(`svc admin ${act.name}: only the user that the service runs as, or root, may do this\n`);
     return EXIT_FAULT;
   }
-  stderr(`svc admin ${act.name}: ${printable(error.message)}\n`);
+  const isOwn = error instanceof UsageError;
+  const said = isOwn ? printableLines(error.message) : printable(error.message);
+  stderr(`svc admin ${act.name}: ${said}\n`);
   if (error instanceof UsageError) {
     stderr(`${error.hint === undefined ? '' : `  ${error.hint}\n`}\n${actHelp(act)}`);
     return EXIT_USAGE;

@@ -18,7 +18,7 @@ import {
   type Transition,
 } from '../gen/svc/audit/v1/audit_pb.ts';
 import { DataFolderUnusable, toDataFolderFault } from '../platform/data-folder.ts';
-import { ConfigError, loadConfig } from '../platform/settings/config.ts';
+import { ConfigError } from '../platform/settings/config.ts';
 import { tableLines } from '../platform/table.ts';
 import {
   type Action,
@@ -34,6 +34,7 @@ import { json, messageJson } from './client/output.ts';
 import { processPorts } from './client/ports.ts';
 import { ProgressLine } from './client/progress-line.ts';
 import { EXIT_FAULT, EXIT_OK, EXIT_USAGE, type Surroundings } from './command.ts';
+import { settingsOfService } from './service-folder.ts';
 import { actTable, transitionTable } from './transition-table.ts';
 
 const USAGE = `Usage: svc audit verify [--data FOLDER] [--sink FILE]... [--json]
@@ -50,7 +51,8 @@ const USAGE = `Usage: svc audit verify [--data FOLDER] [--sink FILE]... [--json]
   --sink  Compare the files of an audit sink (SVC_AUDIT_SINK), rotated ones included, with
           control.db instead: each line is the commit of its place, and none is missing between
           the first and the last. Exit code 1 at a difference.
-  --data  Folder of the databases, as for "svc serve". Default: SVC_DATA, or ./data.
+  --data  Folder of the databases, as for "svc serve". Default: SVC_DATA, ./data, or where that
+          is not there /var/lib/svc.
   --json  The result as one JSON document, for programs.
 
 A service that runs on the folder answers; otherwise the databases are read directly.
@@ -79,7 +81,7 @@ function parseArguments(
     return { problem: `${JSON.stringify(flags.find((flag) => !/^--data/.test(flag)))} is unknown` };
   }
   try {
-    const { settings } = loadConfig(flags, environment);
+    const settings = settingsOfService(flags, environment);
     return { folder: settings.data, json: flags.length < others.length, sinks };
   } catch (error) {
     if (error instanceof ConfigError) return { problem: error.problems.join('\n') };

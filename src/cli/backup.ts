@@ -27,8 +27,10 @@ import { type ActionContext, single } from './client/action.ts';
 import { Fault, UsageError } from './client/faults.ts';
 import { json, localTime } from './client/output.ts';
 import { EXIT_OK } from './command.ts';
+import { dataOption, settingsAsked } from './service-folder.ts';
 
-const dataOption = {
+/** A restore makes the folder: where it is to be is not guessed from what is there. */
+const newDataOption = {
   name: 'data',
   takes: 'FOLDER',
   help: 'Data folder of the service, as for "svc serve"; else SVC_DATA, or ./data',
@@ -51,7 +53,7 @@ export const restoreCommand = single({
   name: 'restore',
   summary: 'Restore a backup into an empty data folder',
   positionals: [{ name: 'FOLDER' }],
-  options: [dataOption],
+  options: [newDataOption],
   notes: `
 FOLDER is one that "svc backup" has made. Every file is compared with its digest before anything is
 written. The data folder must be empty, but for the master key, and no service may run on it. With
@@ -63,7 +65,7 @@ SVC_NATS_URL the streams go onto that NATS; where they are still there, they are
 async function backup(context: ActionContext): Promise<number> {
   const { input, print } = context;
   const to = resolve(input.positional(0));
-  const { data } = settingsOf(context);
+  const { data } = settingsAsked(input, context.environment);
   const progress = new Progress(context);
   const manifest = await asked(data, to, (line) => {
     const { bytes, total } = line as { readonly bytes: number; readonly total: number };

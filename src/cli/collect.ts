@@ -77,7 +77,7 @@ function mappingOf(context: ActionContext): Mapping {
     return readMapping(path);
   } catch (error) {
     if (!(error instanceof UnusableMapping)) throw error;
-    throw new UsageError(`${path}:\n  ${error.problems.join('\n  ')}`);
+    throw new UsageError([`${path}:`, ...error.problems].join('\n'));
   }
 }
 
@@ -182,7 +182,8 @@ const checkAction: Action = {
     if (context.json) context.print(json({ domains: rows, unmatched, faults }));
     else {
       context.print(domainTable(rows));
-      context.report(`${rows.length} domains, of which ${unmatched} fit no rule`);
+      const domains = rows.length === 1 ? '1 domain' : `${rows.length} domains`;
+      context.report(`${domains}, of which ${unmatched} fit no rule`);
       for (const fault of faults) context.report(fault);
     }
     return unmatched === 0 && faults.length === 0 ? EXIT_OK : EXIT_FAULT;
@@ -330,7 +331,9 @@ function statusText(status: CollectStatus | undefined, faults: readonly string[]
       'No domain belongs to a project',
     ),
     refused.length === 0 ? '' : `refused: ${refused.join(', ')}\n`,
-    `\n${unmatchedCount} domains fit no rule and are not sent\n`,
+    unmatchedCount === 1
+      ? '\n1 domain fits no rule and is not sent\n'
+      : `\n${unmatchedCount} domains fit no rule and are not sent\n`,
     unmatchedCount === 0 ? '' : unmatchedTable(unmatched),
   ].join('');
 }

@@ -17,10 +17,11 @@ import {
   type HistoryStatsAnswer,
 } from '../admin/history-routes.ts';
 import { DataFolderUnusable, toDataFolderFault } from '../platform/data-folder.ts';
-import { ConfigError, loadConfig } from '../platform/settings/config.ts';
+import { ConfigError } from '../platform/settings/config.ts';
 import { bytesText, count, tableLines } from '../platform/table.ts';
 import { ProgressLine } from './client/progress-line.ts';
 import { type Command, EXIT_FAULT, EXIT_OK, EXIT_USAGE, type Surroundings } from './command.ts';
+import { settingsOfService } from './service-folder.ts';
 
 const USAGE = `Usage: svc history stats [--data FOLDER] [--json]
        svc history check [--data FOLDER] [--json]
@@ -29,7 +30,8 @@ const USAGE = `Usage: svc history stats [--data FOLDER] [--json]
   check   Read every chunk and compare it with its checksum, its times and its statistics.
           Exit code 1 when one is damaged; the output says what to do.
 
-  --data  Folder of the databases, as for "svc serve". Default: SVC_DATA, or ./data.
+  --data  Folder of the databases, as for "svc serve". Default: SVC_DATA, ./data, or where that
+          is not there /var/lib/svc.
   --json  The result as one JSON document, for programs.
 
 A service that runs on the folder answers; otherwise history.db is read directly.
@@ -76,7 +78,7 @@ function parseArguments(
     return { problem: `${JSON.stringify(flags.find((flag) => !/^--data/.test(flag)))} is unknown` };
   }
   try {
-    const { settings } = loadConfig(flags, environment);
+    const settings = settingsOfService(flags, environment);
     return { what, folder: settings.data, json: flags.length < rest.length };
   } catch (error) {
     if (error instanceof ConfigError) return { problem: error.problems.join('\n') };

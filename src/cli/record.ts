@@ -10,6 +10,7 @@ import { type ActionContext, single } from './client/action.ts';
 import { Fault, UsageError } from './client/faults.ts';
 import { json } from './client/output.ts';
 import { EXIT_OK } from './command.ts';
+import { dataOption, settingsAsked } from './service-folder.ts';
 
 export const recordCommand = single({
   name: 'record',
@@ -23,7 +24,7 @@ export const recordCommand = single({
       takes: 'DURATION',
       help: 'Begin this long ago, with what the log still holds',
     },
-    { name: 'data', takes: 'FOLDER', help: 'Data folder of the service; else SVC_DATA, or ./data' },
+    dataOption,
   ],
   notes: `
 FILE is written as readings arrive, so an interrupted recording is complete up to that point. An
@@ -37,7 +38,7 @@ async function record(context: ActionContext): Promise<number> {
   const { input, environment, report, print, ports } = context;
   const file = input.positional(0);
   const project = input.text('project') ?? 'demo';
-  const folder = input.text('data') ?? environment.SVC_DATA ?? './data';
+  const folder = settingsAsked(input, environment).data;
   const [forSeconds, sinceSeconds] = [input.seconds('for'), input.seconds('since')];
   begin(file);
   report(`Recording ${project} to ${file}${forSeconds === undefined ? ' until Ctrl-C' : ''}`);

@@ -333,7 +333,7 @@ t.test('a faulty command line is refused with what to write instead', async (t) 
   const folder = dataFolder(t);
   t.match(await svc(['admin', 'project', 'list', '--data', folder]), {
     code: 1,
-    stderr: `no service runs on ${folder}: start "svc serve" on this folder, or pass --data`,
+    stderr: `no service runs on ${folder}: start it ("svc serve", or "systemctl start svc" where it is installed), or pass --data`,
   });
   t.match(await svc(['admin', 'project', 'list'], { SVC_DATA: folder }), {
     ...{ code: 1, stderr: `no service runs on ${folder}` },

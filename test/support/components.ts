@@ -61,6 +61,10 @@ const components = {
     find: () => onPath('systemd-analyze'),
     howToGet: 'it comes with systemd: install the package of that name',
   },
+  'systemd-nspawn': {
+    find: () => (process.getuid?.() === 0 && canMount() ? onPath('systemd-nspawn') : undefined),
+    howToGet: 'as root of a machine that may mount a tmpfs, install systemd-container and systemd',
+  },
   'vm-lab': {
     find: () => {
       const script = `${sharedFolder}/lab/vm-lab`;

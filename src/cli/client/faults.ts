@@ -151,7 +151,8 @@ export function describeFault(
   }
   const { reason } = refusal ?? (error as Fault);
   const named = reason === 'CLIENT' ? '' : `${reason}: `;
-  const head = `svc ${command}: ${named}${printable(message)}`;
+  const said = error instanceof UsageError ? printableLines(message) : printable(message);
+  const head = `svc ${command}: ${named}${said}`;
   const facts = Object.entries(refusal?.metadata ?? {})
     .filter(([name]) => name !== 'claims')
     .map(([name, value]) => `  ${name}: ${printable(value)}`);
@@ -166,6 +167,11 @@ const CONTROL = /[\u0000-\u001f\u007f-\u009f\u2028\u2029]/g;
 /** The text without control characters: what others named must not steer a terminal. */
 export function printable(text: string): string {
   return text.replaceAll(CONTROL, '\ufffd');
+}
+
+/** The same for a text of this program, which may have several lines: those after the first are indented. */
+export function printableLines(text: string): string {
+  return text.split('\n').map(printable).join('\n  ');
 }
 
 function snakeCase(name: string): string {

@@ -31,7 +31,7 @@ t.test('a sandbox leaves the program what it needs, and nothing else', (t) => {
     agent: ['StateDirectory=svc-agent', 'ProtectHome=yes'],
     collector: [
       ...['StateDirectory=svc-collect', 'ProtectHome=yes'],
-      'ExecReload=/bin/kill -HUP $MAINPID',
+      "ExecReload=/bin/sh -c 'kill -HUP $MAINPID'",
     ],
     // A hidden /home would be a file system that nobody measures.
     service: [

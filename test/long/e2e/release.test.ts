@@ -1,6 +1,7 @@
 /**
  * The products of `npm run release`, used as others would: the program from its archive, the Debian
- * package in a root folder with nothing else in it, an upgrade of it, and a program with the SDK alone.
+ * package in a root folder with nothing else in it and under systemd, an upgrade of it, and a program
+ * with the SDK alone.
  */
 import { execFile, spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -22,8 +23,10 @@ import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import t from 'tap';
 import packageJson from '../../../package.json' with { type: 'json' };
+import { needs } from '../../support/components.ts';
 import { freePort } from '../../support/nats-server.ts';
 import { until } from '../../support/program.ts';
+import { startSystemdHost } from '../../support/systemd-host.ts';
 
 const root = fileURLToPath(new URL('../../../', import.meta.url));
 const execute = promisify(execFile);
@@ -100,6 +103,114 @@ t.test(
     t.notOk(existsSync(join(bare, 'usr/lib/svc')));
     t.notOk(existsSync(join(bare, 'etc/svc')));
     t.ok(existsSync(join(bare, 'var/lib/svc/control.db')), 'history is the operator’s to remove');
+  },
+);
+
+t.test(
+  'systemd runs the units in their sandboxes: of the package, of the archive, of a collector',
+  { ...needs('systemd-nspawn'), timeout: 240_000 },
+  async (t) => {
+    const slow = { timeout: 120_000 };
+    const host = await startSystemdHost(t);
+    const { run } = host;
+    for (const name of readdirSync(folder).filter((name) => /\.(deb|gz)$/.test(name))) {
+      cpSync(join(folder, name), join(host.root, 'root', name));
+    }
+    const ready = (url: string) =>
+      until(`${url} is ready`, () =>
+        run(`curl --silent --fail --insecure ${url}/readyz`).catch(() => undefined),
+      );
+    const mainPid = () => run('systemctl show --property MainPID --value svc');
+    const journal = (unit: string) => run(`journalctl --unit ${unit} --output cat --no-pager`);
+
+    await t.test(
+      'the package: started, killed, reloaded, misconfigured, upgraded',
+      slow,
+      async (t) => {
+        const url = 'http://127.0.0.1:8080';
+        await run(`dpkg --install /root/svc_${before}_${arch}.deb`);
+        await ready(url);
+        await run('svc admin project create shop --owner ann@example.org');
+        const first = await mainPid();
+        await run(`kill -KILL ${first}`);
+        await until('another process', async () => ((await mainPid()) > '1\n' ? true : undefined));
+        await ready(url);
+        const second = await mainPid();
+        t.not(second, first);
+        await run('systemctl reload svc');
+        t.equal(await mainPid(), second, 'a reload ends nothing');
+        await run('echo SVC_RETENTION=x >>/etc/svc/svc.env; systemctl restart svc');
+        await until('it has failed', () => run('systemctl is-failed svc').catch(() => undefined));
+        t.match(await journal('svc'), /SVC_RETENTION is not a setting/);
+        await run('sed --in-place /SVC_RETENTION/d /etc/svc/svc.env');
+        await run(`dpkg --install /root/svc_${version}_${arch}.deb`);
+        await ready(url);
+        t.match(await run('svc version; svc admin project list'), `svc ${version} `);
+        t.match(await run('svc admin project list'), 'ann@example.org', 'kept through all of it');
+        t.notMatch(await journal('svc'), /mode is different|is not supported|Unknown key/);
+        await t.rejects(
+          run('setpriv --reuid nobody --clear-groups svc admin project list'),
+          /Only the user that the service runs as, and root/,
+        );
+        await run('dpkg --purge svc; rm -r /var/lib/svc /var/log/svc');
+      },
+    );
+
+    await t.test(
+      'the archive: a user for as long as it runs, an encrypted master key',
+      slow,
+      async (t) => {
+        const name = `svc-${version}-linux-${process.arch}`;
+        await run(`tar -xzf /root/${name}.tar.gz -C /opt
+ln -s /opt/${name}/bin/svc /usr/local/bin/svc
+mkdir -m 700 /etc/svc
+head -c 32 /dev/urandom | base64 | systemd-creds encrypt --name=master-key - /etc/svc/master-key.cred
+mkdir -p -m 755 /var/lib/svc/tls
+cd /var/lib/svc/tls
+openssl req -x509 -newkey rsa:2048 -nodes -subj /CN=host -addext subjectAltName=IP:127.0.0.1 -keyout tls.key -out tls.pem
+chmod 600 tls.key
+cp tls.pem /etc/ssl/svc.pem
+cat >/etc/svc/svc.env <<END
+SVC_LISTEN=127.0.0.1:8443
+SVC_PUBLIC_URL=https://127.0.0.1:8443
+SVC_TLS_CERT_FILE=/var/lib/svc/tls/tls.pem
+SVC_TLS_KEY_FILE=/var/lib/svc/tls/tls.key
+END
+mkdir /etc/systemd/system/svc.service.d
+cat >/etc/systemd/system/svc.service.d/key.conf <<END
+[Service]
+LoadCredentialEncrypted=master-key:/etc/svc/master-key.cred
+Environment=SVC_MASTER_KEY_FILE=%d/master-key
+END
+svc install`);
+        await ready('https://127.0.0.1:8443');
+        t.match(await run('readlink /var/lib/svc'), 'private/svc');
+        await t.rejects(run('test -e /var/lib/svc/master.key'), 'the key is not beside the data');
+        await run('systemctl reload svc');
+        await until('the certificate is read again', async () =>
+          (await journal('svc')).includes('The certificate was read again') ? true : undefined,
+        );
+        await run('svc admin project create shop --owner ann@example.org');
+      },
+    );
+
+    await t.test('a collector sends what it reads, and takes a new mapping', slow, async (t) => {
+      await run(`printf 'source test:///default\\nname * project shop\\n' >/etc/svc-collect.map
+export NODE_EXTRA_CA_CERTS=/etc/ssl/svc.pem
+key=$(svc admin collector-key create --datacenter DC-1 --project shop 2>/dev/null | tail -n 1)
+echo "$key" | svc collect enrol --endpoint https://127.0.0.1:8443
+mkdir /etc/systemd/system/svc-collect.service.d
+printf '[Service]\\nEnvironment=NODE_EXTRA_CA_CERTS=/etc/ssl/svc.pem\\n' >/etc/systemd/system/svc-collect.service.d/ca.conf
+svc collect install --mapping /etc/svc-collect.map`);
+      await until('a VM has readings', async () =>
+        /DC-1 +shop +1 /.test(await run('svc admin collectors')) ? true : undefined,
+      );
+      await run('echo nonsense >>/etc/svc-collect.map; systemctl reload svc-collect');
+      await until('the mapping is refused', async () =>
+        (await journal('svc-collect')).includes('begins no statement') ? true : undefined,
+      );
+      t.equal(await run('systemctl is-active svc-collect'), 'active\n', 'by the one before');
+    });
   },
 );
 

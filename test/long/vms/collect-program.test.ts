@@ -76,6 +76,11 @@ t.test(
     const args = ['--mapping', mapping, '--interval', '30s'];
     const without = await runToEnd(['collect', 'run', ...args], env);
     t.match(without, { code: 2, text: /the mapping cannot be read/ });
+    writeFileSync(mapping, 'nonsense\n');
+    t.match(await runToEnd(['collect', 'check', '--mapping', mapping], env), {
+      code: 2,
+      text: /collect\.map:\n {2}line 1: "nonsense" begins no statement/,
+    });
     writeFileSync(
       mapping,
       `source qemu:///system
@@ -117,7 +122,7 @@ name vm-* project demo
     t.match(status.unmatched, [{ name: 'stray' }]);
     t.match(await runInProcess(['collect', 'status', '--state', state]), {
       code: 0,
-      stdout: /1 domains fit no rule.*stray/s,
+      stdout: /1 domain fits no rule.*stray/s,
     });
     const shown = await admin('collectors');
     for (const [project, share] of Object.entries(SHARES)) {

@@ -1,0 +1,73 @@
+/**
+ * A host that systemd runs, made of this machine: its root under a layer in memory, booted in a
+ * container with processes and a network of its own. What is done in it leaves nothing here.
+ */
+import { execFile, execFileSync, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdirSync, mkdtempSync, readFileSync, rmdirSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import { componentPath } from './components.ts';
+import { until } from './program.ts';
+
+const execute = promisify(execFile);
+
+export interface SystemdHost {
+  /** Its root folder, as this machine sees it. */
+  readonly root: string;
+  /** Runs a shell script as root. Resolves with what it said; rejects with that when it fails. */
+  run(script: string): Promise<string>;
+}
+
+/** Boots it. Needs root, and the component `systemd-nspawn`. */
+export async function startSystemdHost(t: {
+  teardown(end: () => unknown): unknown;
+}): Promise<SystemdHost> {
+  const folder = mkdtempSync(join(tmpdir(), 'svc-systemd-'));
+  const [changed, work, root] = [
+    join(folder, 'changed'),
+    join(folder, 'work'),
+    join(folder, 'root'),
+  ];
+  execFileSync('mount', ['-t', 'tmpfs', 'svc-test', folder]);
+  for (const path of [changed, work, root]) mkdirSync(path);
+  const layers = `lowerdir=/,upperdir=${changed},workdir=${work}`;
+  execFileSync('mount', ['-t', 'overlay', '-o', layers, 'svc-test', root]);
+  const child = spawn(
+    componentPath('systemd-nspawn'),
+    [
+      ...['--register=no', '--keep-unit', '--private-network', '--boot'],
+      ...[`--directory=${root}`, `--machine=svc-${process.pid}`, 'systemd.unit=basic.target'],
+    ],
+    { stdio: 'ignore' },
+  );
+  const ended = once(child, 'exit');
+  let init: number | undefined;
+  t.teardown(async () => {
+    // Whatever runs in it ends with its first process.
+    process.kill(init ?? child.pid ?? 0, 'SIGKILL');
+    await ended;
+    for (const path of [root, folder]) execFileSync('umount', ['--lazy', path]);
+    rmdirSync(folder);
+  });
+  init = await until('the container has a process', () => firstChildOf(child.pid ?? 0));
+  const inside = ['--target', String(init), '--mount', '--uts', '--ipc', '--net', '--pid'];
+  const env = { PATH: '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin' };
+  const run = async (script: string): Promise<string> => {
+    const words = [...inside, '/bin/sh', '-ec', `exec 2>&1\ncd /\n${script}`];
+    try {
+      return (await execute('nsenter', words, { env, timeout: 60_000 })).stdout;
+    } catch (error) {
+      throw new Error(`${script}\n${(error as { readonly stdout?: string }).stdout ?? error}`);
+    }
+  };
+  await until('systemd runs', () => run('systemctl is-active basic.target').catch(() => undefined));
+  await run('ip link set lo up');
+  return { root, run };
+}
+
+function firstChildOf(pid: number): number | undefined {
+  const [first] = readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8').split(' ');
+  return first ? Number(first) : undefined;
+}
