@@ -31,6 +31,8 @@ const FIRST = [
   'test/long/telemetry/collectors/lab.test.ts',
   'test/long/e2e/members.test.ts',
   'test/long/e2e/silence.test.ts',
+  'test/long/dashboard/alerting/rules.test.ts',
+  'test/long/dashboard/alerting/incidents.test.ts',
   'test/long/e2e/release.test.ts',
   'test/long/dashboard/everywhere/accessibility.test.ts',
   'test/long/e2e/faults.test.ts',

@@ -1,6 +1,6 @@
 /**
  * A verification that takes long, of a history that grows meanwhile and whose log lets go of bodies:
- * neither is a fault. What `svc audit verify` finds is in `test/audit/audit-command.test.ts`.
+ * neither is a fault. What `svc audit verify` finds is in `test/long/audit/audit-command.test.ts`.
  */
 import { join } from 'node:path';
 import Database from 'better-sqlite3';

@@ -6,8 +6,8 @@ import { once } from 'node:events';
 import { connect } from 'node:net';
 import { join } from 'node:path';
 import t, { type Test } from 'tap';
-import { dataFolder, type Program, runToEnd, startProgram } from '../support/program.ts';
-import { faultLines, faultSettings, readiness } from './fault-injection.ts';
+import { faultLines, faultSettings, readiness } from '../../e2e/fault-injection.ts';
+import { dataFolder, type Program, runToEnd, startProgram } from '../../support/program.ts';
 
 t.test('settings that will not do are refused, all at once, with what would do', async (t) => {
   const { code, text } = await runToEnd(

@@ -3,13 +3,13 @@
  * owner changes, what everybody else is shown, and that a link is seen once.
  */
 import t from 'tap';
-import { buildDashboard, isCurrent } from '../../../scripts/build-dashboard.mjs';
-import { memberOf } from '../../support/busy-project/access.ts';
-import { type Person, signInBy } from '../../support/busy-project/people.ts';
-import { startChromium, type Visitor } from '../../support/chromium.ts';
-import { needs } from '../../support/components.ts';
-import { dataFolder, runInProcess, startProgram } from '../../support/program.ts';
-import { walk } from '../../support/walk.ts';
+import { buildDashboard, isCurrent } from '../../../../scripts/build-dashboard.mjs';
+import { memberOf } from '../../../support/busy-project/access.ts';
+import { type Person, signInBy } from '../../../support/busy-project/people.ts';
+import { startChromium, type Visitor } from '../../../support/chromium.ts';
+import { needs } from '../../../support/components.ts';
+import { dataFolder, runInProcess, startProgram } from '../../../support/program.ts';
+import { walk } from '../../../support/walk.ts';
 
 const SETTINGS = { SVC_COLLECT: 'none', SVC_PROJECT_CREATION: 'people' };
 const FIREFOX = 'Mozilla/5.0 (X11; Linux x86_64; rv:140.0) Gecko/20100101 Firefox/140.0';

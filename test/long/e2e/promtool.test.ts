@@ -6,8 +6,8 @@ import { execFile } from 'node:child_process';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import t from 'tap';
-import { componentPath, needs } from '../support/components.ts';
-import { dataFolder, type Program, startProgram, until } from '../support/program.ts';
+import { componentPath, needs } from '../../support/components.ts';
+import { dataFolder, type Program, startProgram, until } from '../../support/program.ts';
 
 const CPU = 'svc_vm_cpu_seconds_total';
 

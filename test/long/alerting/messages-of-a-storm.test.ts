@@ -5,12 +5,12 @@
  */
 import { randomUUID } from 'node:crypto';
 import t, { type Test } from 'tap';
-import { type Person, signInBy } from '../support/busy-project/people.ts';
-import { bodyOf, headerOf, startMailServer } from '../support/mail-server.ts';
-import { dataFolder, runInProcess, until } from '../support/program.ts';
-import { startReceiver } from '../support/receiver.ts';
-import { startService } from '../support/service-in-process.ts';
-import { SkippingClock } from '../support/skipping-clock.ts';
+import { type Person, signInBy } from '../../support/busy-project/people.ts';
+import { bodyOf, headerOf, startMailServer } from '../../support/mail-server.ts';
+import { dataFolder, runInProcess, until } from '../../support/program.ts';
+import { startReceiver } from '../../support/receiver.ts';
+import { startService } from '../../support/service-in-process.ts';
+import { SkippingClock } from '../../support/skipping-clock.ts';
 
 const PROJECT = 'projects/acme';
 const OWNER = 'oncall@example.test';

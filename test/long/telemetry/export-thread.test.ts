@@ -4,11 +4,11 @@
  */
 import { setImmediate as yieldIfDue } from 'node:timers/promises';
 import t, { type Test } from 'tap';
-import { Exporter } from '../../src/telemetry/export/exporter.ts';
-import { startRpcWorld, type WorldParts } from '../support/api-in-process.ts';
-import { START_MS } from '../support/host-in-memory.ts';
+import { Exporter } from '../../../src/telemetry/export/exporter.ts';
+import { startRpcWorld, type WorldParts } from '../../support/api-in-process.ts';
+import { START_MS } from '../../support/host-in-memory.ts';
 
-const entry = new URL('../support/slow-export-thread.ts', import.meta.url);
+const entry = new URL('../../support/slow-export-thread.ts', import.meta.url);
 const NEVER = new AbortController().signal;
 
 async function startWorld(t: Test) {

@@ -4,12 +4,12 @@
  */
 import type { Locator, Page } from 'playwright-core';
 import t from 'tap';
-import { buildDashboard, isCurrent } from '../../../scripts/build-dashboard.mjs';
-import { startChromium } from '../../support/chromium.ts';
-import { needs } from '../../support/components.ts';
-import { type Reading, saveRule, writeReadings } from '../../support/incidents-to-show.ts';
-import { dataFolder, startProgram } from '../../support/program.ts';
-import { walk } from '../../support/walk.ts';
+import { buildDashboard, isCurrent } from '../../../../scripts/build-dashboard.mjs';
+import { startChromium } from '../../../support/chromium.ts';
+import { needs } from '../../../support/components.ts';
+import { type Reading, saveRule, writeReadings } from '../../../support/incidents-to-show.ts';
+import { dataFolder, startProgram } from '../../../support/program.ts';
+import { walk } from '../../../support/walk.ts';
 
 const MINUTE_MS = 60_000;
 const STEP_MS = 30_000;

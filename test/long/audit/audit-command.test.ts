@@ -6,20 +6,20 @@ import { cpSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import Database from 'better-sqlite3';
 import t, { type Test } from 'tap';
-import { createHost } from '../../actors/platform/host/host.ts';
-import { machineDefinitions } from '../../machines/audit/registry.ts';
-import { openInstanceStore } from '../../sqlite/platform/control/instance-store.ts';
-import { openDatabase } from '../../sqlite/platform/database.ts';
-import { openEmbeddedStream } from '../../sqlite/platform/embedded-stream/embedded-stream.ts';
-import { auditCommand } from '../../src/cli/audit.ts';
-import { processPorts } from '../../src/cli/client/ports.ts';
-import type { Surroundings } from '../../src/cli/command.ts';
-import { VirtualClock } from '../../streams/platform/clock.ts';
-import { EVENTS_STREAM } from '../../streams/platform/commit/events.ts';
-import { seededRandom } from '../../streams/platform/random.ts';
-import { HOUR_MS, START_MS, tester } from '../support/host-in-memory.ts';
-import { identitiesOf } from '../support/identities.ts';
-import { dataFolder, runToEnd, startProgram } from '../support/program.ts';
+import { createHost } from '../../../actors/platform/host/host.ts';
+import { machineDefinitions } from '../../../machines/audit/registry.ts';
+import { openInstanceStore } from '../../../sqlite/platform/control/instance-store.ts';
+import { openDatabase } from '../../../sqlite/platform/database.ts';
+import { openEmbeddedStream } from '../../../sqlite/platform/embedded-stream/embedded-stream.ts';
+import { auditCommand } from '../../../src/cli/audit.ts';
+import { processPorts } from '../../../src/cli/client/ports.ts';
+import type { Surroundings } from '../../../src/cli/command.ts';
+import { VirtualClock } from '../../../streams/platform/clock.ts';
+import { EVENTS_STREAM } from '../../../streams/platform/commit/events.ts';
+import { seededRandom } from '../../../streams/platform/random.ts';
+import { HOUR_MS, START_MS, tester } from '../../support/host-in-memory.ts';
+import { identitiesOf } from '../../support/identities.ts';
+import { dataFolder, runToEnd, startProgram } from '../../support/program.ts';
 
 /** A folder in which identities of two projects were made, changed and ended. */
 async function folderWithHistory(t: Test): Promise<string> {

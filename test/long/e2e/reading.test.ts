@@ -8,13 +8,13 @@ import { readFileSync, statSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import t, { type Test } from 'tap';
-import { codeBlock } from '../support/code-blocks.ts';
-import { componentPath, needs } from '../support/components.ts';
-import { dataFolder, type Program, startProgram } from '../support/program.ts';
-import { observedVm } from './path.ts';
+import { observedVm } from '../../e2e/path.ts';
+import { codeBlock } from '../../support/code-blocks.ts';
+import { componentPath, needs } from '../../support/components.ts';
+import { dataFolder, type Program, startProgram } from '../../support/program.ts';
 
 const guide = readFileSync(
-  fileURLToPath(new URL('../../docs/reading.md', import.meta.url)),
+  fileURLToPath(new URL('../../../docs/reading.md', import.meta.url)),
   'utf8',
 );
 const BASE_URL = 'https://monitoring.example.com';

@@ -3,13 +3,13 @@
  * in the browser, and tried against the API for what it may do.
  */
 import t, { type Test } from 'tap';
-import { buildDashboard, isCurrent } from '../../../scripts/build-dashboard.mjs';
-import { memberOf } from '../../support/busy-project/access.ts';
-import { type Person, signInBy } from '../../support/busy-project/people.ts';
-import { startChromium, type Visitor } from '../../support/chromium.ts';
-import { needs } from '../../support/components.ts';
-import { dataFolder, startProgram } from '../../support/program.ts';
-import { walk } from '../../support/walk.ts';
+import { buildDashboard, isCurrent } from '../../../../scripts/build-dashboard.mjs';
+import { memberOf } from '../../../support/busy-project/access.ts';
+import { type Person, signInBy } from '../../../support/busy-project/people.ts';
+import { startChromium, type Visitor } from '../../../support/chromium.ts';
+import { needs } from '../../../support/components.ts';
+import { dataFolder, startProgram } from '../../../support/program.ts';
+import { walk } from '../../../support/walk.ts';
 
 t.test('keys', needs('chromium'), async (t) => {
   t.setTimeout(120_000);

@@ -5,16 +5,16 @@
  */
 
 import t from 'tap';
-import { SamplePipeline } from '../../actors/alerting/evaluator/evaluator.ts';
-import { PROJECT_LIMITS } from '../../actors/platform/project-limits.ts';
-import { createIngest } from '../../actors/telemetry/ingest/ingest.ts';
-import { IngestLimits } from '../../actors/telemetry/ingest/ingest-limits.ts';
-import { PartitionWriter } from '../../actors/telemetry/sample-log.ts';
-import type { IngestRow } from '../../actors/vms/sent-row.ts';
-import { VmRegistry } from '../../actors/vms/vm-directory.ts';
-import { openHistory } from '../../sqlite/telemetry/history/store/store.ts';
-import { soleOwner } from '../../streams/platform/membership/membership.ts';
-import { cpuRow, openAlertingWorld, START_MS } from '../support/alerting-on-host.ts';
+import { SamplePipeline } from '../../../actors/alerting/evaluator/evaluator.ts';
+import { PROJECT_LIMITS } from '../../../actors/platform/project-limits.ts';
+import { createIngest } from '../../../actors/telemetry/ingest/ingest.ts';
+import { IngestLimits } from '../../../actors/telemetry/ingest/ingest-limits.ts';
+import { PartitionWriter } from '../../../actors/telemetry/sample-log.ts';
+import type { IngestRow } from '../../../actors/vms/sent-row.ts';
+import { VmRegistry } from '../../../actors/vms/vm-directory.ts';
+import { openHistory } from '../../../sqlite/telemetry/history/store/store.ts';
+import { soleOwner } from '../../../streams/platform/membership/membership.ts';
+import { cpuRow, openAlertingWorld, START_MS } from '../../support/alerting-on-host.ts';
 
 const MIB = 2 ** 20;
 const ROUNDS = 12;

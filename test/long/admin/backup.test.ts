@@ -7,18 +7,24 @@ import { execFileSync } from 'node:child_process';
 import { cpSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import t, { type Test } from 'tap';
-import { MANIFEST_FILE } from '../../src/admin/backup/manifest.ts';
+import { MANIFEST_FILE } from '../../../src/admin/backup/manifest.ts';
 import {
   faultSettings,
   listAll,
   ruleRequest,
   saveRule,
   writeReadings,
-} from '../e2e/fault-injection.ts';
-import { needs } from '../support/components.ts';
-import { dataFolder, type Program, runInProcess, startProgram, until } from '../support/program.ts';
-import { startService } from '../support/service-in-process.ts';
-import { checkStored, startStorm } from '../support/write-storm.ts';
+} from '../../e2e/fault-injection.ts';
+import { needs } from '../../support/components.ts';
+import {
+  dataFolder,
+  type Program,
+  runInProcess,
+  startProgram,
+  until,
+} from '../../support/program.ts';
+import { startService } from '../../support/service-in-process.ts';
+import { checkStored, startStorm } from '../../support/write-storm.ts';
 
 t.setTimeout(110_000);
 

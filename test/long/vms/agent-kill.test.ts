@@ -13,11 +13,11 @@ import t, { type Test } from 'tap';
 import {
   WriteSamplesRequestSchema,
   WriteSamplesResponseSchema,
-} from '../../src/gen/svc/ingest/v1/ingest_pb.ts';
-import { writeEnrolment } from '../../src/vms/agent/enrolment-file.ts';
-import { dataFolder, runToEnd, until } from '../support/program.ts';
+} from '../../../src/gen/svc/ingest/v1/ingest_pb.ts';
+import { writeEnrolment } from '../../../src/vms/agent/enrolment-file.ts';
+import { dataFolder, runToEnd, until } from '../../support/program.ts';
 
-const program = fileURLToPath(new URL('../../bin/svc.js', import.meta.url));
+const program = fileURLToPath(new URL('../../../bin/svc.js', import.meta.url));
 
 interface Batch {
   readonly id: string;
