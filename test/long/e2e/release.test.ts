@@ -31,7 +31,7 @@ import { startSystemdHost } from '../../support/systemd-host.ts';
 const root = fileURLToPath(new URL('../../../', import.meta.url));
 const execute = promisify(execFile);
 const run = async (program: string, ...args: string[]): Promise<string> =>
-  (await execute(program, args, { cwd: root, timeout: 120_000, maxBuffer: 1e8 })).stdout;
+  (await execute(program, args, { cwd: root, timeout: 240_000, maxBuffer: 1e8 })).stdout;
 
 const { version } = packageJson;
 const before = '1.1.1';
@@ -107,7 +107,7 @@ t.test(
 );
 
 t.test(
-  'systemd runs the units in their sandboxes: of the package, of the archive, of a collector',
+  'systemd runs the units in their sandboxes: of the package, the archive, a collector, an agent',
   { ...needs('systemd-nspawn'), timeout: 240_000 },
   async (t) => {
     const slow = { timeout: 120_000 };
@@ -210,6 +210,25 @@ svc collect install --mapping /etc/svc-collect.map`);
         (await journal('svc-collect')).includes('begins no statement') ? true : undefined,
       );
       t.equal(await run('systemctl is-active svc-collect'), 'active\n', 'by the one before');
+    });
+
+    await t.test('an agent, enrolled by a person, reports from inside', slow, async (t) => {
+      await run(`export NODE_EXTRA_CA_CERTS=/etc/ssl/svc.pem SVC_ENDPOINT=https://127.0.0.1:8443 HOME=/root
+svc admin login-link ann@example.org | tail -n 1 | svc login --link -
+token=$(svc vms enrol guest-1 --project shop --datacenter DC-1 2>/dev/null)
+echo "$token" | svc agent enrol
+mkdir /etc/systemd/system/svc-agent.service.d
+cp /etc/systemd/system/svc-collect.service.d/ca.conf /etc/systemd/system/svc-agent.service.d
+svc agent install`);
+      await until(
+        'its rows have arrived',
+        async () => {
+          const { status } = JSON.parse(await run('svc agent status --json').catch(() => '{}'));
+          return status?.sentRows > 0 ? true : undefined;
+        },
+        45,
+      );
+      t.equal(await run('systemctl is-active svc-agent'), 'active\n');
     });
   },
 );
