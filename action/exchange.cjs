@@ -2474,7 +2474,7 @@ code"in cause&&typeof cause.code=="string")return cause.code}function closestNam
 distance??Number.POSITIVE_INFINITY)&&(best={name,distance})}return best&&best.distance<=Math.ceil(given.length/3)?best.name:
 void 0}function editDistance(a,b){let previous=Array.from({length:b.length+1},(_,j)=>j);for(let i=1;i<=a.length;i++){let row=[
 i];for(let j=1;j<=b.length;j++){let replaced=(previous[j-1]??0)+(a[i-1]===b[j-1]?0:1);row.push(Math.min(replaced,(previous[j]??
-0)+1,(row[j-1]??0)+1))}previous=row}return previous[b.length]??0}var import_node_net=require("node:net"),import_ipaddr=__toESM(require_ipaddr(),1);var COPIES=[1,3,5];var BadSetting=class extends Error{phrase;constructor(phrase){let asFunction=typeof phrase=="string"?()=>phrase:phrase;super(
+0)+1,(row[j-1]??0)+1))}previous=row}return previous[b.length]??0}function beforeDashes(args){let place=args.indexOf("--");return place<0?args:args.slice(0,place)}var import_node_net=require("node:net"),import_ipaddr=__toESM(require_ipaddr(),1);var COPIES=[1,3,5];var BadSetting=class extends Error{phrase;constructor(phrase){let asFunction=typeof phrase=="string"?()=>phrase:phrase;super(
 asFunction(()=>HIDDEN_PART)),this.name="BadSetting",this.phrase=asFunction}},HIDDEN_PART="a part that is not shown";var copies={takes:`one of ${COPIES.join(", ")}`,parse:text2=>{let found=COPIES.find(one=>String(one)===text2);if(found===
 void 0)throw new BadSetting("is not");return found}};var label={takes:"up to 63 letters, digits, dots, dashes and underscores, beginning with a letter or digit",parse:text2=>{
 if(!/^[A-Za-z0-9][A-Za-z0-9._-]{0,62}$/.test(text2))throw new BadSetting("is not");return text2}},labels={takes:`a comma\
@@ -2848,9 +2848,9 @@ let action=actions.find(candidate=>candidate.name===given);return action&&action
 ports.clock.now());return await action.run(contextOf(input,surroundings,ports))}catch(error2){let fault=describeFault(error2,
 {command,json:json2,hints:action.hints});if(!fault)throw error2;return surroundings.stderr(fault.text),error2 instanceof
 UsageError&&!json2&&surroundings.stderr(`  "svc help ${command}" says more
-`),fault.exitCode}}function beforeDashes(args){let place=args.indexOf("--");return place<0?args:args.slice(0,place)}function contextOf(input,surroundings,ports){
-let{environment,stdout,stderr}=surroundings,timeoutMs=(input.seconds("timeout")??TIMEOUT_SECONDS_DEFAULT)*1e3;if(timeoutMs===
-0)throw new UsageError("--timeout is at least 1s");let report=line=>stderr(`${line}
+`),fault.exitCode}}function contextOf(input,surroundings,ports){let{environment,stdout,stderr}=surroundings,timeoutMs=(input.
+seconds("timeout")??TIMEOUT_SECONDS_DEFAULT)*1e3;if(timeoutMs===0)throw new UsageError("--timeout is at least 1s");let report=line=>stderr(
+`${line}
 `),access=caller=>openAccess({endpoint:input.text("endpoint"),caller,environment,ports}),api=caller=>new Api({access:access(
 caller),clock:ports.clock,timeoutMs,onAgain:report}),json2=input.isOn("json");return{input,environment,surroundings,ports,
 json:json2,timeoutMs,screen:screenOf(surroundings,ports),print:stdout,report,access,api}}var COLUMNS_DEFAULT=80;function screenOf(surroundings,{

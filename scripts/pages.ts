@@ -1,6 +1,6 @@
 /** The pages made from tables in the code: where they lie, and how their text comes about. */
 
-import { commands } from '../src/cli/program.ts';
+import { allCommands } from '../src/cli/program.ts';
 import { settingsPage } from '../src/cli/settings-page.ts';
 import { errorsPage } from '../src/platform/errors.ts';
 import { limitsPage } from '../src/platform/gate/limit-use.ts';
@@ -11,6 +11,8 @@ export interface Page {
   readonly path: string;
   readonly text: () => string;
 }
+
+const commands = await allCommands();
 
 export const pages: readonly Page[] = [
   { path: 'docs/configuration.md', text: settingsPage },

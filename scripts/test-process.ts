@@ -10,6 +10,7 @@ import type { Writable } from 'node:stream';
 import { fileURLToPath } from 'node:url';
 import { type EndOfFile, MarkReader } from './test-marks.ts';
 import type { FileEnd, FileReport, Report } from './test-report.ts';
+import type { NextFile } from './test-turns.ts';
 
 const ROOT = fileURLToPath(new URL('..', import.meta.url));
 /** Of a file, in all: the longest takes two minutes alone, and five beside others on a slow machine. */
@@ -124,16 +125,15 @@ function needsOwnProcess(file: string): boolean {
   return OWN_PROCESS.test(readFileSync(join(ROOT, file), 'utf8'));
 }
 
-/** Takes one file after another, until there are none. @param files by their paths in the project */
+/** Takes one file after another, until there are none. @param nextFile its path in the project */
 export async function runFiles(
-  files: Iterator<string>,
+  nextFile: NextFile,
   report: Report,
   { timeoutMs = TIMEOUT_MS } = {},
 ): Promise<void> {
   let shared: TestProcess | undefined;
   let last = '';
-  for (let next = files.next(); !next.done; next = files.next()) {
-    const file = next.value;
+  for (let file = await nextFile(); file !== undefined; file = await nextFile()) {
     if (needsOwnProcess(file)) {
       const own = new TestProcess(timeoutMs);
       await own.run(file, report.file(file));

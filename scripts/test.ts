@@ -1,6 +1,6 @@
 /**
- * `npm test [FILE or FOLDER ...]`: four processes each run one test file after another, those that
- * take longest first, so that the end waits for none of them. Each file is reported as `node FILE`
+ * `npm test [FILE or FOLDER ...]`: a few processes each run one test file after another, those that
+ * take longest first, so that the end waits for none of them (`test-turns.ts`). Each file is reported as `node FILE`
  * would report it, without the time that each would need to load the program. Those below `test/long`
  * are run only when they are named: `npm run test:long`, or all by `npm test test`.
  *
@@ -12,10 +12,9 @@ import { normalize } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { runFiles, TestProcess } from './test-process.ts';
 import { Report } from './test-report.ts';
+import { lanesOf, oneByOne } from './test-turns.ts';
 
 const ROOT = fileURLToPath(new URL('..', import.meta.url));
-/** Twice the cores of a small machine: the longest tests mostly wait. */
-const JOBS = 4;
 /** Files that measure this machine's own CPU: nothing else may load it meanwhile. */
 const ALONE = 'test/e2e/alone/';
 /** Soaks, whose code `npm test` runs for a shorter time: left out unless they are named. */
@@ -73,14 +72,14 @@ async function main(): Promise<void> {
   const report = new Report((text) => process.stdout.write(text));
   const files = selected(process.argv.slice(2));
   const isAlone = (file: string) => file.startsWith(ALONE);
-  const beside = files.filter((file) => !isAlone(file)).values();
-  await Promise.all(Array.from({ length: JOBS }, () => runFiles(beside, report)));
-  await runFiles(files.filter(isAlone).values(), report);
+  const lanes = lanesOf(files.filter((file) => !isAlone(file)));
+  await Promise.all(lanes.map((nextFile) => runFiles(nextFile, report)));
+  await runFiles(oneByOne(files.filter(isAlone)), report);
   const failed = report.failedFiles;
   const mayPass = failed.every((file) => AGAIN.some((folder) => file.startsWith(folder)));
   if (mayPass && failed.length <= AGAIN_MAX) {
     for (const file of failed) report.takeBack(file);
-    await runFiles(failed.values(), report);
+    await runFiles(oneByOne(failed), report);
   }
   report.end();
   process.exitCode = report.ok ? 0 : 1;

@@ -81,3 +81,9 @@ export type ChildEnd =
 export const EXIT_OK = 0;
 export const EXIT_FAULT = 1;
 export const EXIT_USAGE = 2;
+
+/** The arguments that are ours: what follows `--` is another command's. */
+export function beforeDashes(args: readonly string[]): readonly string[] {
+  const place = args.indexOf('--');
+  return place < 0 ? args : args.slice(0, place);
+}

@@ -28,7 +28,9 @@ import { keyCandidates } from './identity/keys.ts';
 const SHELLS = ['bash', 'zsh', 'fish'] as const;
 
 /** @param commands all commands of the program; asked for when the script is made */
-export function createCompletionCommand(commands: () => readonly Command[]): ClientCommand {
+export function createCompletionCommand(
+  commands: () => Promise<readonly Command[]>,
+): ClientCommand {
   return single({
     name: 'completion',
     summary: 'Print the completion script of a shell',
@@ -49,7 +51,7 @@ The script runs "svc completion names KIND PREFIX" for the names of rules, VMs, 
       if (input.positional(1) !== '') throw new UsageError('The script of a shell takes no more');
       const shell = SHELLS.find((known) => known === input.positional(0));
       if (!shell) throw new UsageError(`There are scripts for ${SHELLS.join(', ')}`);
-      const all = commands();
+      const all = await commands();
       const words = wordsOf(all);
       const places = namedPlaces(all);
       const scripts = { bash: bashScript, zsh: zshScript, fish: fishScript };

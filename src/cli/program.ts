@@ -1,52 +1,27 @@
 /**
  * The command `svc`: the table of commands, and the choice among them. `help` lives here because it
- * describes the table itself; a further command is one file and one line in `commands`.
+ * describes the table itself; a further command is one file and one line in `COMMANDS`.
  */
 import { withoutLogins } from '../../streams/platform/shown-url.ts';
 import { closestName } from '../platform/closest-name.ts';
 import { programVersion } from '../platform/version.ts';
-import { adminCommand } from './admin.ts';
-import { agentCommand } from './agent.ts';
-import { auditCommand } from './audit.ts';
-import { backupCommand, restoreCommand } from './backup.ts';
-import { authCommand } from './ci/auth.ts';
-import { beforeDashes } from './client/action.ts';
-import { collectCommand } from './collect.ts';
-import { type Command, EXIT_FAULT, EXIT_OK, EXIT_USAGE, type Surroundings } from './command.ts';
-import { createCompletionCommand } from './completion.ts';
-import { historyCommand } from './history.ts';
-import { credentialsCommand } from './identity/credentials.ts';
-import { keysCommand } from './identity/keys.ts';
-import { membersCommand } from './identity/members.ts';
-import { limitsCommand, projectsCommand } from './identity/projects.ts';
-import { serviceAccountsCommand } from './identity/service-accounts.ts';
-import { trustsCommand } from './identity/trusts.ts';
-import { installCommand } from './install.ts';
-import { alertsCommand } from './monitoring/alerts.ts';
-import { deliveriesCommand } from './monitoring/deliveries.ts';
-import { destinationsCommand } from './monitoring/destinations.ts';
-import { incidentsCommand } from './monitoring/incidents.ts';
-import { maintenanceCommand } from './monitoring/maintenance.ts';
-import { monitoringCommand } from './monitoring/monitoring.ts';
-import { noticesCommand } from './monitoring/notices.ts';
-import { overviewCommand } from './monitoring/overview.ts';
-import { recordCommand } from './record.ts';
-import { replayCommand } from './replay.ts';
-import { samplesCommand } from './samples.ts';
-import { serveCommand } from './serve.ts';
-import { loginCommand } from './session/login.ts';
-import { infoCommand } from './session/service-info.ts';
-import { logoutCommand, sessionsCommand, whoamiCommand } from './session/sessions.ts';
-import { vmsCommand } from './vms.ts';
+import {
+  beforeDashes,
+  type Command,
+  EXIT_FAULT,
+  EXIT_OK,
+  EXIT_USAGE,
+  type Surroundings,
+} from './command.ts';
 
 const helpCommand: Command = {
   name: 'help',
   summary: 'Show help for the commands, or for one of them',
   help: () => 'Usage: svc help [command [action]]\n',
   run: async ([name, action], { stdout, stderr }) => {
-    const command = name === undefined ? undefined : find(name);
+    const command = name === undefined ? undefined : await find(name);
     if (name !== undefined && !command) return unknown(name, stderr);
-    stdout(command ? helpText(command, action) : overview());
+    stdout(command ? helpText(command, action) : overview(await allCommands()));
     return EXIT_OK;
   },
 };
@@ -62,46 +37,52 @@ const versionCommand: Command = {
   },
 };
 
+/** By name, in the order of the list. A command's file is loaded when it is used: most need little of the program. */
+const COMMANDS: Readonly<Record<string, () => Promise<Command>>> = {
+  serve: async () => (await import('./serve.ts')).serveCommand,
+  install: async () => (await import('./install.ts')).installCommand,
+  agent: async () => (await import('./agent.ts')).agentCommand,
+  collect: async () => (await import('./collect.ts')).collectCommand,
+  history: async () => (await import('./history.ts')).historyCommand,
+  audit: async () => (await import('./audit.ts')).auditCommand,
+  backup: async () => (await import('./backup.ts')).backupCommand,
+  restore: async () => (await import('./backup.ts')).restoreCommand,
+  admin: async () => (await import('./admin.ts')).adminCommand,
+  login: async () => (await import('./session/login.ts')).loginCommand,
+  logout: async () => (await import('./session/sessions.ts')).logoutCommand,
+  whoami: async () => (await import('./session/sessions.ts')).whoamiCommand,
+  info: async () => (await import('./session/service-info.ts')).infoCommand,
+  sessions: async () => (await import('./session/sessions.ts')).sessionsCommand,
+  projects: async () => (await import('./identity/projects.ts')).projectsCommand,
+  members: async () => (await import('./identity/members.ts')).membersCommand,
+  keys: async () => (await import('./identity/keys.ts')).keysCommand,
+  credentials: async () => (await import('./identity/credentials.ts')).credentialsCommand,
+  'service-accounts': async () =>
+    (await import('./identity/service-accounts.ts')).serviceAccountsCommand,
+  trusts: async () => (await import('./identity/trusts.ts')).trustsCommand,
+  vms: async () => (await import('./vms.ts')).vmsCommand,
+  samples: async () => (await import('./samples.ts')).samplesCommand,
+  monitoring: async () => (await import('./monitoring/monitoring.ts')).monitoringCommand,
+  limits: async () => (await import('./identity/projects.ts')).limitsCommand,
+  overview: async () => (await import('./monitoring/overview.ts')).overviewCommand,
+  notices: async () => (await import('./monitoring/notices.ts')).noticesCommand,
+  alerts: async () => (await import('./monitoring/alerts.ts')).alertsCommand,
+  incidents: async () => (await import('./monitoring/incidents.ts')).incidentsCommand,
+  destinations: async () => (await import('./monitoring/destinations.ts')).destinationsCommand,
+  deliveries: async () => (await import('./monitoring/deliveries.ts')).deliveriesCommand,
+  maintenance: async () => (await import('./monitoring/maintenance.ts')).maintenanceCommand,
+  replay: async () => (await import('./replay.ts')).replayCommand,
+  record: async () => (await import('./record.ts')).recordCommand,
+  auth: async () => (await import('./ci/auth.ts')).authCommand,
+  completion: async () => (await import('./completion.ts')).createCompletionCommand(allCommands),
+  version: async () => versionCommand,
+  help: async () => helpCommand,
+};
+
 /** All of them, in the order of the list. */
-export const commands: readonly Command[] = [
-  serveCommand,
-  installCommand,
-  agentCommand,
-  collectCommand,
-  historyCommand,
-  auditCommand,
-  backupCommand,
-  restoreCommand,
-  adminCommand,
-  loginCommand,
-  logoutCommand,
-  whoamiCommand,
-  infoCommand,
-  sessionsCommand,
-  projectsCommand,
-  membersCommand,
-  keysCommand,
-  credentialsCommand,
-  serviceAccountsCommand,
-  trustsCommand,
-  vmsCommand,
-  samplesCommand,
-  monitoringCommand,
-  limitsCommand,
-  overviewCommand,
-  noticesCommand,
-  alertsCommand,
-  incidentsCommand,
-  destinationsCommand,
-  deliveriesCommand,
-  maintenanceCommand,
-  replayCommand,
-  recordCommand,
-  authCommand,
-  createCompletionCommand(() => commands),
-  versionCommand,
-  helpCommand,
-];
+export async function allCommands(): Promise<readonly Command[]> {
+  return Promise.all(Object.values(COMMANDS).map((load) => load()));
+}
 
 function helpText(command: Command, action: string | undefined): string {
   return (action !== undefined && command.helpOf?.(action)) || command.help();
@@ -117,7 +98,7 @@ export async function runProgram(
   surroundings: Surroundings,
 ): Promise<number> {
   const [name = 'help', ...args] = argv.map(withoutDashes);
-  const command = find(name);
+  const command = await find(name);
   if (!command) return unknown(name, surroundings.stderr);
   return runCommand(command, args, surroundings);
 }
@@ -152,21 +133,18 @@ function withoutDashes(argument: string, place: number): string {
   return place === 0 ? (asCommand[argument] ?? argument) : argument;
 }
 
-function find(name: string): Command | undefined {
-  return commands.find((command) => command.name === name);
+async function find(name: string): Promise<Command | undefined> {
+  return Object.hasOwn(COMMANDS, name) ? COMMANDS[name]?.() : undefined;
 }
 
 function unknown(name: string, stderr: (text: string) => void): number {
-  const closest = closestName(
-    name,
-    commands.map((command) => command.name),
-  );
+  const closest = closestName(name, Object.keys(COMMANDS));
   const hint = closest ? `did you mean "svc ${closest}"?` : '"svc help" lists the commands';
   stderr(`${JSON.stringify(name)} is not a command: ${hint}\n`);
   return EXIT_USAGE;
 }
 
-function overview(): string {
+function overview(commands: readonly Command[]): string {
   const lines = commands.map(({ name, summary }) => `  ${name.padEnd(16)} ${summary}`);
   return `Usage: svc <command> [flags]\n\n${lines.join('\n')}\n\n"svc help <command>" describes one.\n`;
 }

@@ -6,7 +6,7 @@ import { readFileSync, writeFileSync } from 'node:fs';
 import t from 'tap';
 import { FolderLocked } from '../../sqlite/platform/lock-file.ts';
 import type { StopSignal, Surroundings } from '../../src/cli/command.ts';
-import { runCommand, runProgram } from '../../src/cli/program.ts';
+import { allCommands, runCommand, runProgram } from '../../src/cli/program.ts';
 import { createServeCommand } from '../../src/cli/serve.ts';
 import { settingsHelp, settingsPage } from '../../src/cli/settings-page.ts';
 import { closestName } from '../../src/platform/closest-name.ts';
@@ -260,6 +260,14 @@ t.test(
     }
   },
 );
+
+t.test('a command is found by the name that its help shows', async (t) => {
+  for (const { name } of await allCommands()) {
+    const { out, given } = surroundings();
+    t.equal(await runProgram([name, '--help'], given), 0, name);
+    t.match(out.stdout, `svc ${name}`);
+  }
+});
 
 interface Started {
   readonly service: RunningService;

@@ -5,6 +5,7 @@
  */
 import { closestName } from '../../platform/closest-name.ts';
 import {
+  beforeDashes,
   type ClientPorts,
   type Command,
   EXIT_USAGE,
@@ -138,12 +139,6 @@ async function runAction(
     if (isUsage) surroundings.stderr(`  "svc help ${command}" says more\n`);
     return fault.exitCode;
   }
-}
-
-/** The arguments that are ours: what follows `--` is another command's. */
-export function beforeDashes(args: readonly string[]): readonly string[] {
-  const place = args.indexOf('--');
-  return place < 0 ? args : args.slice(0, place);
 }
 
 function contextOf(input: Input, surroundings: Surroundings, ports: ClientPorts): ActionContext {

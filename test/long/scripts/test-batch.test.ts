@@ -6,6 +6,7 @@ import t, { type Test } from 'tap';
 import { type EndOfFile, MarkReader, markOf } from '../../../scripts/test-marks.ts';
 import { runFiles } from '../../../scripts/test-process.ts';
 import { Report } from '../../../scripts/test-report.ts';
+import { oneByOne } from '../../../scripts/test-turns.ts';
 
 const ROOT = fileURLToPath(new URL('../../..', import.meta.url));
 const PASSES = `t.test('passes', async (t) => t.ok(true));`;
@@ -26,7 +27,7 @@ async function reported(t: Test, contents: Record<string, string>, timeoutMs = 6
   const printed: string[] = [];
   const report = new Report((text) => printed.push(text));
   const files = names.map((name) => relative(ROOT, name));
-  await runFiles(files.values(), report, { timeoutMs });
+  await runFiles(oneByOne(files), report, { timeoutMs });
   report.end();
   // Paths and durations are of this run.
   return printed
