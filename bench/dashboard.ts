@@ -2,7 +2,8 @@
  * Time until the dashboard is there for somebody with a slow phone and a slow line: Chromium slowed
  * down four times, 1.6 Mbit/s with 150 ms of delay, an empty cache, over a project of 500 VMs; then
  * on a day on which all goes wrong, with 9,000 open incidents. Times are from the navigation: the
- * first paint, and when the page shows all of its data and answers to the pointer.
+ * first paint, and when the page shows all of its data and answers to the pointer; medians of a few
+ * visits, each with an empty cache.
  */
 import { buildDashboard, isCurrent } from '../scripts/build-dashboard.mjs';
 import {
@@ -19,6 +20,8 @@ import { type Scope, withScope } from './support/scope.ts';
 const CPU_SLOWDOWN = 4;
 /** 1.6 Mbit/s, and what a request waits for at least. */
 const LINE = { bytesPerSecond: 200_000, delayMs: 150 } as const;
+/** Of each page; the first finds the service just started. */
+const VISITS = 5;
 const AIMS: Readonly<Record<string, string>> = {
   overview: 'paint < 1.0 s, data < 2.5 s',
   vms: 'paint < 1.0 s, data < 2.5 s',
@@ -56,9 +59,31 @@ async function measurePages(scope: Scope, { options, pages }: Day) {
   return rows;
 }
 
+/** The middle of the visits, by each figure. */
+async function measure(browser: Browser, busy: BusyProject, path: string) {
+  const visits: Visit[] = [];
+  for (let i = 0; i < VISITS; i++) visits.push(await visit(browser, busy, path));
+  const median = (figure: keyof Visit): number =>
+    visits.map((each) => each[figure]).sort((a, b) => a - b)[VISITS >> 1] ?? Number.NaN;
+  return {
+    'first paint s': (median('paintMs') / 1000).toFixed(2),
+    'data s': (median('dataMs') / 1000).toFixed(2),
+    requests: median('requests'),
+    'KB received': Math.round(median('transferred') / 1024),
+  };
+}
+
+interface Visit {
+  readonly paintMs: number;
+  readonly dataMs: number;
+  readonly requests: number;
+  /** Bytes. */
+  readonly transferred: number;
+}
+
 type Browser = Awaited<ReturnType<typeof startChromium>>;
 
-async function measure(browser: Browser, busy: BusyProject, path: string) {
+async function visit(browser: Browser, busy: BusyProject, path: string): Promise<Visit> {
   const { page, requested } = await browser.visitor(busy.origin);
   await page.context().addCookies([{ ...busy.owner.cookie, url: busy.origin }]);
   const devtools = await page.context().newCDPSession(page);
@@ -70,14 +95,9 @@ async function measure(browser: Browser, busy: BusyProject, path: string) {
   });
   await page.goto(path);
   await showsItsData(page);
-  const seen = await page.evaluate<{ paintMs: number; dataMs: number; transferred: number }>(SEEN);
+  const seen = await page.evaluate<Omit<Visit, 'requests'>>(SEEN);
   await page.context().close();
-  return {
-    'first paint s': (seen.paintMs / 1000).toFixed(2),
-    'data s': (seen.dataMs / 1000).toFixed(2),
-    requests: requested.length,
-    'KB received': Math.round(seen.transferred / 1024),
-  };
+  return { ...seen, requests: requested.length };
 }
 
 /** Runs in the page. */

@@ -32,6 +32,8 @@ const { values } = parseArgs({
     version: { type: 'string', default: packageJson.version },
   },
 });
+// Modes do not depend on who builds it: folders made here, and below the files of the checkout.
+process.umask(0o022);
 const folder = resolve(values.folder);
 const { version } = values;
 const scratch = mkdtempSync(join(tmpdir(), 'svc-release-'));
@@ -60,6 +62,7 @@ async function release(): Promise<void> {
     assembleProgram(join(scratch, name), version);
     // The checkout's own copy may be served, or replaced, meanwhile.
     await buildDashboard({ folder: join(scratch, name, 'dist/dashboard') });
+    run('chmod', '--recursive', 'u=rwX,go=rX', join(scratch, name));
     assertSize(name, PROGRAM_BYTES_MAX);
     return archive(name, 'tar.gz');
   }

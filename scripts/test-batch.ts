@@ -39,7 +39,15 @@ function shared(): Readonly<Record<string, unknown>> {
     ...Object.fromEntries(SIGNALS.map((name) => [`listeners of ${name}`, process.listeners(name)])),
     ...Object.fromEntries(Object.entries(process.env).map(([name, value]) => [`$${name}`, value])),
     'current folder': process.cwd(),
+    umask: umask(),
   };
+}
+
+/** Node reads it only as it sets it. */
+function umask(): number {
+  const mask = process.umask(0o022);
+  process.umask(mask);
+  return mask;
 }
 
 function changed(before: ReturnType<typeof shared>): string[] {

@@ -7,11 +7,11 @@ import { availableParallelism, cpus } from 'node:os';
 import { setTimeout } from 'node:timers/promises';
 
 /** Lanes beyond one for each core. */
-const SPARE_LANES = 4;
+const SPARE_LANES = 3;
 /** Time over which idle CPU is measured: a file that has just begun is seen in it. */
-const MEASURED_MS = 1_500;
+const MEASURED_MS = 3_000;
 /** Share of the whole CPU that must be idle, a ratio. */
-const IDLE_MIN = 0.15;
+const IDLE_MIN = 0.25;
 
 /** Gives a lane its next file, or undefined when there are none left. */
 export type NextFile = () => string | undefined | Promise<string | undefined>;

@@ -137,18 +137,24 @@ export async function runInProcess(
   environment: Readonly<Record<string, string>> = {},
 ): Promise<Ended> {
   let [text, stdout] = ['', ''];
-  const code = await runProgram(args, {
-    ...{ environment, isTerminal: false, log: () => {}, exitNow: () => {} },
-    stdout(chunk) {
-      text += chunk;
-      stdout += chunk;
-    },
-    stderr(chunk) {
-      text += chunk;
-    },
-    onSignal: () => () => {},
-  });
-  return { code, text, stdout };
+  // The command sets it for its process, which here is that of other tests, too.
+  const umask = process.umask(0o022);
+  try {
+    const code = await runProgram(args, {
+      ...{ environment, isTerminal: false, log: () => {}, exitNow: () => {} },
+      stdout(chunk) {
+        text += chunk;
+        stdout += chunk;
+      },
+      stderr(chunk) {
+        text += chunk;
+      },
+      onSignal: () => () => {},
+    });
+    return { code, text, stdout };
+  } finally {
+    process.umask(umask);
+  }
 }
 
 /** Polls until `probe` gives a value; throws what it waited for after `seconds`. */

@@ -20,7 +20,8 @@ export const SHELL_POLICY = [
 ].join('; ');
 
 /**
- * The shell of a page: with the chunks of the page announced, so that they load beside the rest.
+ * The shell of a page: with the chunks of the page announced, so that they load beside the rest, and
+ * with the header's beginning, which is seen when the stylesheet is there and stays where it is.
  * Names of files come from the build: letters, digits, dashes.
  */
 export function shellOf({ manifest }: BuiltDashboard, page: PageName): string {
@@ -43,7 +44,7 @@ ${announced.join('\n')}
 <script type="module" src="${address(entries.main)}"></script>
 </head>
 <body>
-<div id="app"></div>
+<div id="app"><header class="header"><a class="brand" href="/">svc</a></header></div>
 <noscript>The dashboard needs JavaScript. The command svc does without.</noscript>
 </body>
 </html>

@@ -65,6 +65,29 @@ t.test('from the banner to the pages', needs('chromium', 'script'), async (t) =>
     clean(t);
   });
 
+  await t.test('the header is seen before the scripts have come, and stays in place', async (t) => {
+    const scripts = Promise.withResolvers<void>();
+    const main = /\/assets\/main-/;
+    await page.route(main, async (route) => {
+      await scripts.promise;
+      await route.continue();
+    });
+    await page.reload({ waitUntil: 'commit' });
+    const header = page.locator('header.header');
+    await header.getByRole('link', { name: 'svc' }).waitFor();
+    await page.waitForFunction(
+      'getComputedStyle(document.querySelector("header")).display === "flex"',
+    );
+    const before = await header.boundingBox();
+    t.equal(await page.getByRole('heading', { level: 1 }).count(), 0);
+    scripts.resolve();
+    await page.getByRole('heading', { level: 1, name: 'Overview' }).waitFor();
+    t.same(await header.boundingBox(), before);
+    t.equal(await header.count(), 1);
+    await page.unroute(main);
+    clean(t);
+  });
+
   await t.test('the theme is chosen, kept, and there before anything is painted', async (t) => {
     const background = () => page.evaluate('getComputedStyle(document.body).backgroundColor');
     await page.getByLabel('Theme').selectOption('dark');

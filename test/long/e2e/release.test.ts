@@ -37,11 +37,12 @@ const { version } = packageJson;
 const before = '1.1.1';
 const folder = mkdtempSync(join(tmpdir(), 'svc-released-'));
 t.teardown(() => rmSync(folder, { recursive: true, force: true }));
-const release = (of: string) =>
-  run(process.execPath, 'scripts/release.ts', '--folder', folder, '--version', of);
-await release(before);
-await release(version);
 const arch = process.arch === 'x64' ? 'amd64' : process.arch;
+// As somebody builds it whose files are private by default: others must be able to run it.
+const umask = process.umask(0o077);
+await run(process.execPath, 'scripts/release.ts', '--folder', folder);
+process.umask(umask);
+await repackAs(before);
 
 t.test('checksums are of what lies beside them', async (t) => {
   const named = readFileSync(join(folder, 'SHA256SUMS'), 'utf8').trim().split('\n');
@@ -360,4 +361,17 @@ async function serve(
     return answer?.ok ? true : undefined;
   });
   return { url, stop };
+}
+
+/** The package as an earlier version of itself: packed lightly, since nobody downloads it. */
+async function repackAs(earlier: string): Promise<void> {
+  const tree = join(folder, 'earlier');
+  await run('dpkg-deb', '--raw-extract', join(folder, `svc_${version}_${arch}.deb`), tree);
+  for (const file of ['DEBIAN/control', 'usr/lib/svc/package.json']) {
+    const text = readFileSync(join(tree, file), 'utf8');
+    writeFileSync(join(tree, file), text.replace(version, earlier));
+  }
+  const packed = join(folder, `svc_${earlier}_${arch}.deb`);
+  await run('dpkg-deb', '--root-owner-group', '-Zgzip', '-z1', '--build', tree, packed);
+  rmSync(tree, { recursive: true });
 }
