@@ -8,8 +8,8 @@ import { setTimeout } from 'node:timers/promises';
 
 /** Lanes beyond one for each core. */
 const SPARE_LANES = 3;
-/** Time over which idle CPU is measured: a file that has just begun is seen in it. */
-const MEASURED_MS = 3_000;
+/** Time over which idle CPU is measured: long enough to see what the file before it needs. */
+const MEASURED_MS = 10_000;
 /** Share of the whole CPU that must be idle, a ratio. */
 const IDLE_MIN = 0.25;
 

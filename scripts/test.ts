@@ -27,10 +27,10 @@ const AGAIN_MAX = 5;
 
 /** Those that take longest: many wait most of their time, and with others beside them it is free. */
 const FIRST = [
+  'test/long/dashboard/everywhere/accessibility.test.ts',
   'test/long/telemetry/collectors/lab.test.ts',
   'test/long/e2e/members.test.ts',
   'test/long/e2e/silence.test.ts',
-  'test/long/dashboard/everywhere/accessibility.test.ts',
   'test/long/e2e/faults.test.ts',
   'test/platform/commit/model.test.ts',
   'test/long/sdk/go.test.ts',

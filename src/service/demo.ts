@@ -23,7 +23,9 @@ import type { People } from '../../actors/identity/people.ts';
 import type { Draft, Host } from '../../actors/platform/host/host-port.ts';
 import type { Clock } from '../../streams/platform/clock.ts';
 import type { Actor } from '../../streams/platform/commit/commit.ts';
+import { pause } from '../../streams/platform/pause.ts';
 import { type Random, ulid } from '../../streams/platform/random.ts';
+import { StreamUnavailable } from '../../streams/platform/stream.ts';
 import { writeFileDurably } from '../platform/durable-file.ts';
 import { hashKey, type MintedKey, mintKey, parseKey, parseSecret } from '../platform/keys.ts';
 import type { Log } from '../platform/log.ts';
@@ -51,6 +53,8 @@ export interface DemoOptions extends FirstSignInDeps {
   readonly log: Log;
   /** Other processes may have made the demo, with a demo.json in their own folders. */
   readonly isShared: boolean;
+  /** Aborts when the program is asked to stop. */
+  readonly stopped?: AbortSignal;
 }
 
 /** Who makes all of it; and whom the collector's key acts for. */
@@ -61,6 +65,9 @@ const ACCOUNT = 'demo';
 const CAPABILITIES = ['monitoring.read', 'monitoring.write'];
 /** Keys with less left are replaced at a start, so that a trial that runs on does not die in use. */
 const RENEW_BEFORE_MS = 30 * 86_400_000;
+/** On a busy machine a member that has just joined may not decide for a moment; so long it is waited for, ms. */
+const READY_WITHIN_MS = 30_000;
+const AGAIN_MS = 250;
 /** Newest live keys looked through for orphans; there are two, or four after a crash. */
 const KEYS_MAX = 1_000;
 
@@ -87,15 +94,16 @@ export interface PreparedDemo {
  * demo.json is there and works when this resolves; undefined: another member has it. Throws what
  * `submit` throws.
  */
-export async function prepareDemo(options: DemoOptions): Promise<PreparedDemo | undefined> {
+export async function prepareDemo(asked: DemoOptions): Promise<PreparedDemo | undefined> {
+  const options = { ...asked, host: whenItMayDecide(asked) };
   const { dataFolder, baseUrl, log } = options;
   const path = join(dataFolder, 'demo.json');
   const found = readDemoFile(path, log);
   const keys = await workingKeys(options, found);
   if (keys === undefined) return undefined;
   if (keys !== found) log.info({ path }, 'Keys of the project demo were made');
-  const asked = { by: BY, project: DEMO_PROJECT, shown: found?.signInUrl, baseUrl };
-  const signInUrl = await firstSignInUrl(options, asked);
+  const link = { by: BY, project: DEMO_PROJECT, shown: found?.signInUrl, baseUrl };
+  const signInUrl = await firstSignInUrl(options, link);
   const { apiKey, collectorKey } = keys;
   const content: DemoFile = {
     ...{ baseUrl, projectName: `projects/${DEMO_PROJECT}`, apiKey, collectorKey },
@@ -103,6 +111,25 @@ export async function prepareDemo(options: DemoOptions): Promise<PreparedDemo | 
   };
   if (JSON.stringify(content) !== JSON.stringify(found)) write(path, content);
   return { path, signInUrl };
+}
+
+/** The host, whose `submit` is repeated while it is certain that nothing has come of it. */
+function whenItMayDecide({ host, clock, stopped }: DemoOptions): Host {
+  return {
+    ...host,
+    async submit(submission) {
+      const endMs = clock.elapsed() + READY_WITHIN_MS;
+      for (;;) {
+        try {
+          return await host.submit(submission);
+        } catch (error) {
+          const isRefused = error instanceof StreamUnavailable && error.outcome === 'refused';
+          if (!isRefused || clock.elapsed() >= endMs || stopped?.aborted) throw error;
+          await pause(clock, AGAIN_MS, stopped);
+        }
+      }
+    },
+  };
 }
 
 type Keys = Pick<DemoFile, 'apiKey' | 'collectorKey'>;

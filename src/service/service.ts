@@ -164,7 +164,10 @@ async function build(options: ServiceOptions, closers: Closers): Promise<Running
   admin?.add(recordingRoutes({ ...base, ...storage, projects: () => host.projects() }));
 
   const isShared = !storage.member.isAlone;
-  const demoOptions = { ...base, ...api, host, isShared, dataFolder: settings.data };
+  const demoOptions = {
+    ...{ ...base, ...api, host, isShared, dataFolder: settings.data },
+    ...(stopped && { stopped }),
+  };
   const demo = settings.demo
     ? await prepareDemo({ ...demoOptions, baseUrl: http.baseUrl })
     : undefined;

@@ -12,6 +12,7 @@ import { banner } from '../../src/cli/serve.ts';
 import { parseKey } from '../../src/platform/keys.ts';
 import { silentLog } from '../../src/platform/log.ts';
 import { type DemoFile, prepareDemo } from '../../src/service/demo.ts';
+import { StreamUnavailable } from '../../streams/platform/stream.ts';
 import { issueCredential } from '../support/credentials.ts';
 import {
   authenticator,
@@ -94,6 +95,49 @@ t.test(
         'accepted',
       );
       t.ok(live() <= 3, 'at most a collector key that was still in the file');
+    }
+  },
+);
+
+t.test('a member that may not decide for a moment has its demo when it may', async (t) => {
+  const world = await startWorld(t);
+  const refused = new StreamUnavailable('This member may have been replaced', 'refused');
+  let refusals = 0;
+  const submit: World['host']['submit'] = async (submission) => {
+    if (world.clock.elapsed() < 2_000) {
+      refusals++;
+      throw refused;
+    }
+    return world.host.submit(submission);
+  };
+  const { prepare, read } = demoOf(t, { ...world, host: { ...world.host, submit } });
+  const prepared = prepare();
+  await new Promise(setImmediate);
+  for (let i = 0; i < 8; i++) await world.clock.advance(250);
+  await prepared;
+  t.equal(refusals, 8);
+  t.match(read(), { projectName: 'projects/demo' });
+});
+
+t.test(
+  'a member that may not decide for long does not start, nor one whose commit may be there',
+  async (t) => {
+    const world = await startWorld(t);
+    for (const [outcome, waits] of [
+      ['refused', 120],
+      ['unknown', 0],
+    ] as const) {
+      let tries = 0;
+      const submit: World['host']['submit'] = async () => {
+        tries++;
+        throw new StreamUnavailable('It gave no answer', outcome);
+      };
+      const { prepare } = demoOf(t, { ...world, host: { ...world.host, submit } });
+      const rejected = t.rejects(prepare(), { message: 'It gave no answer' });
+    await new Promise(setImmediate);
+      for (let i = 0; i < 120; i++) await world.clock.advance(250);
+      await rejected;
+      t.equal(tries, waits + 1, outcome);
     }
   },
 );
