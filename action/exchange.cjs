@@ -2833,10 +2833,10 @@ race([lines.question(prompt),ended])}finally{lines.close()}}async function openB
 return!1;let child=(0,import_node_child_process.spawn)(command,[url],{stdio:"ignore",detached:!0}),started=await Promise.
 race([(0,import_node_events.once)(child,"spawn").then(()=>!0),(0,import_node_events.once)(child,"error").then(()=>!1)]);
 return child.unref(),started}var SIGNAL_BASE=128;async function runChild({command:[file="",...args],environment,onSignal},isInteractive){
-let child=(0,import_node_child_process.spawn)(file,args,{stdio:"inherit",env:{...environment}}),forget=onSignal(signal=>{
-signal==="SIGINT"&&isInteractive||child.kill(signal)});try{let[code2,signal]=await(0,import_node_events.once)(child,"exi\
-t");return signal!==null?{exitCode:SIGNAL_BASE+import_node_os.constants.signals[signal]}:{exitCode:code2??1}}catch(error2){
-let{code:code2,message}=error2;return{problem:message,missing:code2==="ENOENT"}}finally{forget()}}var sharedOptions=[{name:"endpoint",takes:"URL",help:"Address of the service; else SVC_ENDPOINT"},{name:"timeout",takes:"\
+let forget=onSignal(signal=>{signal==="SIGINT"&&isInteractive||child.kill(signal)}),child=(0,import_node_child_process.spawn)(
+file,args,{stdio:"inherit",env:{...environment}});try{let[code2,signal]=await(0,import_node_events.once)(child,"exit");return signal!==
+null?{exitCode:SIGNAL_BASE+import_node_os.constants.signals[signal]}:{exitCode:code2??1}}catch(error2){let{code:code2,message}=error2;
+return{problem:message,missing:code2==="ENOENT"}}finally{forget()}}var sharedOptions=[{name:"endpoint",takes:"URL",help:"Address of the service; else SVC_ENDPOINT"},{name:"timeout",takes:"\
 DURATION",help:"Longest wait for one answer; default 30s"},{name:"json",help:"One JSON document, for programs"}],projectOption={
 name:"project",takes:"PROJECT",help:"Project, by id or name; else SVC_PROJECT, or the one you are a member of"},requestIdOption={
 name:"request-id",takes:"UUID",help:"Request id of an earlier try that got no answer: the change is not made twice"},TIMEOUT_SECONDS_DEFAULT=30;

@@ -8,8 +8,10 @@ import { setTimeout } from 'node:timers/promises';
 
 /** Lanes beyond one for each core. */
 const SPARE_LANES = 3;
-/** Time over which idle CPU is measured: long enough to see what the file before it needs. */
-const MEASURED_MS = 10_000;
+/** So many files take longest. What they need is seen only after a while. */
+const LONG_FILES = 20;
+/** Time over which idle CPU is measured before one of those begins, and before another, ms. */
+const MEASURED_MS = { long: 10_000, other: 3_000 } as const;
 /** Share of the whole CPU that must be idle, a ratio. */
 const IDLE_MIN = 0.25;
 
@@ -36,7 +38,8 @@ export function lanesOf(
   // One after another: each sees what the file before it has added.
   const nextWhenIdle = () => {
     const mine = turn.then(async () => {
-      while (begun < files.length && (await idleShare()) < IDLE_MIN);
+      const measuredMs = () => MEASURED_MS[begun < LONG_FILES ? 'long' : 'other'];
+      while (begun < files.length && (await idleShare(measuredMs())) < IDLE_MIN);
       return next();
     });
     turn = mine;
@@ -48,9 +51,9 @@ export function lanesOf(
   ];
 }
 
-async function measuredIdleShare(): Promise<number> {
+async function measuredIdleShare(forMs: number): Promise<number> {
   const before = cpuTimes();
-  await setTimeout(MEASURED_MS);
+  await setTimeout(forMs);
   const after = cpuTimes();
   return (after.idle - before.idle) / (after.all - before.all);
 }

@@ -4,10 +4,12 @@
  */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { chmodSync, readFileSync, symlinkSync } from 'node:fs';
+import { chmodSync, existsSync, readFileSync, symlinkSync } from 'node:fs';
 import { join } from 'node:path';
+import { setTimeout } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import t from 'tap';
+import { processPorts } from '../../src/cli/client/ports.ts';
 import { systemClock } from '../../streams/platform/clock.ts';
 import { startCliWorld } from '../support/cli-against-service.ts';
 import { startGateway } from '../support/faulty-gateway.ts';
@@ -304,4 +306,17 @@ t.test('the composite action exchanges with one bundled file, and installs nothi
   const without = await run('svc monitoring vms');
   t.notOk(without.ok);
   t.match(without.log, /svc is not installed here: name its bin\/svc.js in the action's input svc/);
+});
+
+t.test('signals are listened for before the command runs', async (t) => {
+  const started = join(t.testdir({}), 'started');
+  const child = processPorts().runChild({
+    ...{ command: ['touch', started], environment: process.env },
+    onSignal() {
+      throw new Error('no signal can be heard');
+    },
+  });
+  await t.rejects(child, { message: 'no signal can be heard' });
+  await setTimeout(300);
+  t.notOk(existsSync(started), 'no command runs that nobody could stop');
 });

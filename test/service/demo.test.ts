@@ -134,7 +134,7 @@ t.test(
       };
       const { prepare } = demoOf(t, { ...world, host: { ...world.host, submit } });
       const rejected = t.rejects(prepare(), { message: 'It gave no answer' });
-    await new Promise(setImmediate);
+      await new Promise(setImmediate);
       for (let i = 0; i < 120; i++) await world.clock.advance(250);
       await rejected;
       t.equal(tries, waits + 1, outcome);

@@ -58,12 +58,13 @@ async function runChild(
   { command: [file = '', ...args], environment, onSignal }: ChildCommand,
   isInteractive: boolean,
 ): Promise<ChildEnd> {
-  const child = spawn(file, args, { stdio: 'inherit', env: { ...environment } });
+  // Heard from before the child is there: a signal that came in between would end us alone.
   const forget = onSignal((signal: StopSignal) => {
     // On a terminal Ctrl-C reaches the child by itself; a second one would mean "at once" to many.
     if (signal === 'SIGINT' && isInteractive) return;
     child.kill(signal);
   });
+  const child = spawn(file, args, { stdio: 'inherit', env: { ...environment } });
   try {
     const [code, signal] = (await once(child, 'exit')) as [number | null, NodeJS.Signals | null];
     if (signal !== null) return { exitCode: SIGNAL_BASE + constants.signals[signal] };
