@@ -46,6 +46,9 @@ type Delivery struct {
 
 	// Of its destination, also when that was deleted.
 	DestinationDisplayName string `json:"destinationDisplayName,omitempty"`
+
+	// What the VM was called when the incident began; empty as `vm_name`.
+	VMDisplayName string `json:"vmDisplayName,omitempty"`
 }
 
 // DeliveryAttempt is a message of the API.
@@ -107,6 +110,9 @@ type DeliveryMember struct {
 
 	// Why the message does not name it, e.g. `SNOOZED`; empty = it does.
 	DroppedReason string `json:"droppedReason,omitempty"`
+
+	// What the VM was called when the incident began; empty as `vm_name`.
+	VMDisplayName string `json:"vmDisplayName,omitempty"`
 }
 
 // ListDeliveriesRequest is a message of the API.

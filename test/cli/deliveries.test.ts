@@ -53,8 +53,9 @@ t.test('svc deliveries', async (t) => {
   await t.test('the list says how far each is, and is narrowed', async (t) => {
     const hook = destination.name.slice(destination.name.lastIndexOf('/') + 1);
     const list = await svc('deliveries', 'list', '--destination', hook);
-    const row = `^\\S+ +Memory +vm-1 +FIRING +WAITING +Pager +- +1 +\\S+ +${id}$`;
+    const row = `^\\S+ +Memory +One +FIRING +WAITING +Pager +- +1 +\\S+ +${id}$`;
     t.match(list.stdout, new RegExp(row, 'm'));
+    t.match(delivery, { vmName: 'projects/demo/vms/vm-1', vmDisplayName: 'One' });
     const none = await svc('deliveries', 'list', '--incident', 'inc_none');
     t.equal(none.stdout, 'There are no matching deliveries\n');
     t.match(await svc('deliveries', 'list', '--page-size', '0'), { code: 2, stderr: /1 to 1000/ });

@@ -98,8 +98,8 @@ function failureTable(deliveries: readonly Delivery[], screen: Screen | undefine
   );
 }
 
-function vmText({ incidentCount, vmName }: Delivery): string {
-  return incidentCount > 1 ? `${incidentCount} incidents` : shortName(vmName);
+function vmText({ incidentCount, vmName, vmDisplayName }: Delivery): string {
+  return incidentCount > 1 ? `${incidentCount} incidents` : vmDisplayName || shortName(vmName);
 }
 
 function deliveryTable(deliveries: readonly Delivery[], screen: Screen | undefined): string {
@@ -179,8 +179,8 @@ function deliveryText(delivery: Delivery, screen: Screen | undefined): string {
 function memberTable(members: readonly Delivery_Member[]): string {
   return table(
     ['incident', 'VM', 'in the message'],
-    members.map(({ incidentName, vmName, droppedReason }) => [
-      ...[shortName(incidentName), shortName(vmName)],
+    members.map(({ incidentName, vmName, vmDisplayName, droppedReason }) => [
+      ...[shortName(incidentName), vmDisplayName || shortName(vmName)],
       droppedReason === '' ? 'yes' : `dropped (${droppedReason})`,
     ]),
     '',

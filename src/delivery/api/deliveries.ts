@@ -227,6 +227,7 @@ function deliveryMessage(
     ...(incident && {
       ruleDisplayName: incident.ruleDisplayName,
       vmName: second ? '' : incident.vm && nameOf(project, 'vms', incident.vm),
+      vmDisplayName: second ? '' : (incident.vmDisplayName ?? ''),
     }),
   });
   return withPresent(message, { nextAttemptUnix: optionalSeconds(context.nextAttemptMs) });
@@ -234,11 +235,11 @@ function deliveryMessage(
 
 function membersOf(view: ProjectView, { project, instance, context }: Instance<'delivery'>) {
   return allMembers(view, instance, context).map(({ incident, dropped = '' }) => {
-    const vm = view.record('incident', incident)?.body.vm ?? '';
+    const { vm = '', vmDisplayName = '' } = view.record('incident', incident)?.body ?? {};
     return create(Delivery_MemberSchema, {
       incidentName: nameOf(project, 'incidents', incident),
       vmName: vm === '' ? '' : nameOf(project, 'vms', vm),
-      droppedReason: dropped,
+      ...{ vmDisplayName, droppedReason: dropped },
     });
   });
 }
