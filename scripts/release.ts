@@ -32,7 +32,7 @@ const { values } = parseArgs({
     version: { type: 'string', default: packageJson.version },
   },
 });
-// Modes do not depend on who builds it: folders made here, and below the files of the checkout.
+// Folders that are made here are for everybody to read, whatever the builder's umask; files follow in `archive`.
 process.umask(0o022);
 const folder = resolve(values.folder);
 const { version } = values;
@@ -62,7 +62,6 @@ async function release(): Promise<void> {
     assembleProgram(join(scratch, name), version);
     // The checkout's own copy may be served, or replaced, meanwhile.
     await buildDashboard({ folder: join(scratch, name, 'dist/dashboard') });
-    run('chmod', '--recursive', 'u=rwX,go=rX', join(scratch, name));
     assertSize(name, PROGRAM_BYTES_MAX);
     return archive(name, 'tar.gz');
   }
@@ -85,6 +84,7 @@ async function release(): Promise<void> {
   }
 
   function archive(tree: string, ending: string, name = `${tree}.${ending}`): string {
+    run('chmod', '--recursive', 'u=rwX,go=rX', join(scratch, tree));
     run(
       ...['tar', '--sort=name', `--mtime=@${seconds}`, '--owner=0', '--group=0', '--numeric-owner'],
       ...['-I', 'gzip -n', '-C', scratch, '-cf', join(folder, name), tree],

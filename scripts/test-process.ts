@@ -13,8 +13,8 @@ import type { FileEnd, FileReport, Report } from './test-report.ts';
 import type { NextFile } from './test-turns.ts';
 
 const ROOT = fileURLToPath(new URL('..', import.meta.url));
-/** Of a file, in all: the longest takes two minutes alone, and five beside others on a slow machine. */
-const TIMEOUT_MS = 480_000;
+/** Of a file, in all. */
+const TIMEOUT_MS = 300_000;
 /** Time to see which test hangs, before it is killed. */
 const LAST_WORDS_MS = 5_000;
 

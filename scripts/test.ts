@@ -7,8 +7,8 @@
  * A few files that drive browsers and other programs may fail because the others keep the machine
  * busy. They are run once more, alone. What passes then is reported as unsteady, with its first failure.
  */
-import { globSync, readFileSync } from 'node:fs';
-import { join, normalize } from 'node:path';
+import { globSync } from 'node:fs';
+import { normalize } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { runFiles, TestProcess } from './test-process.ts';
 import { Report } from './test-report.ts';
@@ -20,10 +20,10 @@ const ALONE = 'test/e2e/alone/';
 /** Soaks, whose code `npm test` runs for a shorter time: left out unless they are named. */
 const LONG = 'test/long/';
 
-/** Files that may be run once more, beside the long ones: those that drive browsers, servers, machines and whole clusters. */
-const OTHER_PROGRAMS = /\/support\/(chromium|components|members|nats-server|program)\.ts'/;
+/** Files that may be run once more: those that drive browsers, machines and whole clusters. */
+const AGAIN = ['test/dashboard/', 'test/e2e/', LONG];
 /** When more have failed, it is not the machine. */
-const AGAIN_MAX = 5;
+const AGAIN_MAX = 3;
 
 /** Those that take longest: many wait most of their time, and with others beside them it is free. */
 const FIRST = [
@@ -76,9 +76,8 @@ async function main(): Promise<void> {
   await Promise.all(lanes.map((nextFile) => runFiles(nextFile, report)));
   await runFiles(oneByOne(files.filter(isAlone)), report);
   const failed = report.failedFiles;
-  const isAgain = (file: string) =>
-    file.startsWith(LONG) || OTHER_PROGRAMS.test(readFileSync(join(ROOT, file), 'utf8'));
-  if (failed.every(isAgain) && failed.length <= AGAIN_MAX) {
+  const mayPass = failed.every((file) => AGAIN.some((folder) => file.startsWith(folder)));
+  if (mayPass && failed.length <= AGAIN_MAX) {
     for (const file of failed) report.takeBack(file);
     await runFiles(oneByOne(failed), report);
   }

@@ -31,7 +31,7 @@ import { startSystemdHost } from '../../support/systemd-host.ts';
 const root = fileURLToPath(new URL('../../../', import.meta.url));
 const execute = promisify(execFile);
 const run = async (program: string, ...args: string[]): Promise<string> =>
-  (await execute(program, args, { cwd: root, timeout: 240_000, maxBuffer: 1e8 })).stdout;
+  (await execute(program, args, { cwd: root, timeout: 120_000, maxBuffer: 1e8 })).stdout;
 
 const { version } = packageJson;
 const before = '1.1.1';
