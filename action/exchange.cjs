@@ -877,7 +877,10 @@ kind()&&address.match.apply(address,subnet))return rangeName}return defaultName}
 exports=ipaddr2:root.ipaddr=ipaddr2})(exports2)}});var import_pino=__toESM(require_pino(),1);var HIDDEN="[redacted]";function shownUrl(value){let[,scheme="",rest=""]=/^([a-z][a-z0-9+.-]*:\/\/)?(.*)$/is.exec(value)??
 [],hidden=isPlainWebAddress(value)?0:rest.lastIndexOf("@")+1,shown=rest.slice(hidden).replace(/[?#].+$/s,`?${HIDDEN}`);return`${scheme}${hidden>
 0?`${HIDDEN}@`:""}${shown}`}function isPlainWebAddress(value){if(!/^https?:\/\//i.test(value)||!URL.canParse(value))return!1;
-let{username,password}=new URL(value);return username===""&&password===""}var import_node_zlib=require("node:zlib");var import_node_crypto=require("node:crypto"),systemRandom={bytes:length=>(0,import_node_crypto.randomBytes)(length)};function fraction(random){let[a=0,b=0,c=0,d=0]=random.bytes(4);return((a<<24|b<<16|c<<8|d)>>>0)/2**32}var SECRET_KINDS=["pk","sk","col","vm","link","inv","session","enrol","pair","verify"],BASE62="0123456789ABCDEFGHIJKLMNO\
+let{username,password}=new URL(value);return username===""&&password===""}var import_node_zlib=require("node:zlib");var import_node_crypto=require("node:crypto"),systemRandom=reserved(length=>(0,import_node_crypto.randomBytes)(length)),
+RESERVE_BYTES=4096;function reserved(draw){let reserve=new Uint8Array;return{bytes(length){if(length>RESERVE_BYTES/16)return draw(
+length);reserve.length<length&&(reserve=draw(RESERVE_BYTES));let bytes=Uint8Array.from(reserve.subarray(0,length));return reserve.
+fill(0,0,length),reserve=reserve.subarray(length),bytes}}}function fraction(random){let[a=0,b=0,c=0,d=0]=random.bytes(4);return((a<<24|b<<16|c<<8|d)>>>0)/2**32}var SECRET_KINDS=["pk","sk","col","vm","link","inv","session","enrol","pair","verify"],BASE62="0123456789ABCDEFGHIJKLMNO\
 PQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";var CHECKSUM_CHARS=6,FORM=/^svc_([a-z]{2,7})_([0-9A-Za-z]{1,64})_([0-9A-Za-z]{43})([0-9A-Za-z]{6})$/,KEY_KINDS=new Set([
 "pk","sk","col","vm"]);function parseKey(text2){let parsed=parse(text2);if(!(!parsed||!KEY_KINDS.has(parsed.kind)))return{kind:parsed.kind,id:parsed.
 id}}function parse(text2){let match=FORM.exec(text2);if(!(!match||checksum(text2.slice(0,-CHECKSUM_CHARS))!==match[4]))return{

@@ -9,8 +9,28 @@ export interface Random {
   bytes(length: number): Uint8Array;
 }
 
-/** The operating system's generator: fit for secrets. */
-export const systemRandom: Random = { bytes: (length) => randomBytes(length) };
+/**
+ * The operating system's generator: fit for secrets. It is asked for 4 KiB at a time, since a call
+ * costs more than its bytes; what is given away does not stay in the reserve.
+ */
+export const systemRandom: Random = reserved((length) => randomBytes(length));
+
+const RESERVE_BYTES = 4096;
+
+/** Small amounts out of a reserve that `draw` fills; each byte is given away once. */
+function reserved(draw: (length: number) => Uint8Array): Random {
+  let reserve: Uint8Array = new Uint8Array();
+  return {
+    bytes(length) {
+      if (length > RESERVE_BYTES / 16) return draw(length);
+      if (reserve.length < length) reserve = draw(RESERVE_BYTES);
+      const bytes = Uint8Array.from(reserve.subarray(0, length));
+      reserve.fill(0, 0, length);
+      reserve = reserve.subarray(length);
+      return bytes;
+    },
+  };
+}
 
 /** A repeatable generator (mulberry32) for tests and replays. Never for secrets. */
 export function seededRandom(seed: number): Random {

@@ -132,7 +132,7 @@ t.test('a row is read again after each commit that changes it', async (t) => {
 });
 
 t.test(
-  'rows, records and lists are what the file has, however often they were asked for',
+  'rows, records, lists and counts are what the file has, however often they were asked for',
   async (t) => {
     const { store, apply, database } = createChain(t);
     const states = ['on', { x: 'off' }];
@@ -165,6 +165,9 @@ t.test(
       for (const filter of [{ final: false }, { owner: 'q w', final: true }, { owner: 'o' }]) {
         const page = { limit: 2, ...filter };
         t.strictSame(view.instances('m', page), file.instances('m', page), `list at ${n}`);
+      }
+      for (const what of [{ final: false }, { final: true }, { final: false, owner: 'o' }]) {
+        t.equal(view.countInstances('m', what), file.countInstances('m', what), `count at ${n}`);
       }
     }
   },

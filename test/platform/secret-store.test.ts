@@ -22,6 +22,7 @@ import {
   type LocalSecretStore,
   openSecretStore,
   SealBroken,
+  SecretFile,
   WrongMasterKey,
 } from '../../sqlite/platform/secrets/secret-store.ts';
 import { writeFileDurably } from '../../src/platform/durable-file.ts';
@@ -51,9 +52,12 @@ t.test(
   async (t) => {
     const path = join(folder(t), 'secrets.db');
     const store = open(path);
+    t.equal(store.get('sec_1', 'webhook'), undefined);
     await store.put('sec_1', 'webhook', bytes('whsec_one'));
+    t.equal(text(store.get('sec_1', 'webhook')), 'whsec_one', 'though it was asked for before');
     await store.put('sec_1', 'url', bytes('https://hooks/T/secret'));
     await store.put('sec_1', 'webhook', bytes('whsec_two'));
+    t.equal(text(store.get('sec_1', 'webhook')), 'whsec_two');
     await store.put('sec_2', 'webhook', bytes(''));
     t.same(store.ids('webhook'), ['sec_1', 'sec_2']);
     store.close();
@@ -69,6 +73,22 @@ t.test(
     t.equal(text(again.get('sec_1', 'url')), 'https://hooks/T/secret');
   },
 );
+
+t.test('a value that a transaction wrote and took back is not read', (t) => {
+  const file = new SecretFile({ path: join(folder(t), 'secrets.db'), synchronous: 'NORMAL' });
+  t.teardown(() => file.close());
+  const key = { purpose: 'webhook', id: 'sec_1' };
+  file.put(key, bytes('before'));
+  const write = () =>
+    file.transaction(() => {
+      file.put(key, bytes('after'));
+      t.equal(text(file.get(key)), 'after', 'it sees its own');
+      throw new Error('taken back');
+    });
+  t.throws(write, /taken back/);
+  t.equal(text(file.get(key)), 'before');
+  t.end();
+});
 
 t.test('no secret is readable in the files of the store', async (t) => {
   const where = folder(t);

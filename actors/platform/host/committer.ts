@@ -179,7 +179,7 @@ export class Committer {
       writer: node,
       isSpent: () => slices.isSpent(),
     };
-    return decideBatch(context, submissionsOf(this.#queue));
+    return store.reading(() => decideBatch(context, submissionsOf(this.#queue)));
   }
 
   #settle(taken: readonly Pending[], batch: Batch, sequence: number): void {

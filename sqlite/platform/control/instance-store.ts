@@ -82,6 +82,11 @@ export interface InstanceStore {
   /** See `RunningHost.oldestCommits`. */
   oldestCommits(project: string, limit: number): OldCommit[];
   view(project: string): StoredReads;
+  /**
+   * The result of `work`, whose reads share one transaction: a read by itself locks the file, which
+   * costs more than finding a row. It may not apply.
+   */
+  reading<T>(work: () => T): T;
   /** Highest version of each machine by which the project's rows were ever written, by its name. */
   machineVersions(project: string): Readonly<Record<string, number>>;
   /** Every project that has a commit, in byte order. */
@@ -154,6 +159,7 @@ export function openInstanceStore(
       views.set(project, view);
       return view;
     },
+    reading: (work) => database.transaction(work).deferred(),
     apply(encoded, sequence) {
       const outcome = apply.immediate(encoded, sequence);
       if (outcome === 'applied') rows.apply(encoded.commit);
@@ -465,10 +471,10 @@ function textOf(value: unknown): string | null {
 // writes the file, so that what is kept here is what the file has.
 
 /** Rows that are kept, and as many records: those of a burst of thousands of notifications. */
-const KEPT_MAX = 8_192;
+const KEPT_MAX = 32_768;
 /** Bodies with longer lists in them, such as the samples that decided an incident, are read when asked for. */
 const BODY_ITEMS_MAX = 16;
-/** Lists that are kept, and how long they may be. */
+/** Lists that are kept, and counts, and how long a list may be. */
 const LISTS_MAX = 64;
 const LIST_ITEMS_MAX = 64;
 
@@ -477,6 +483,7 @@ class LatestRows {
   readonly #instances = new BoundedCache<string, StoredInstance | undefined>(KEPT_MAX);
   readonly #records = new BoundedCache<string, StoredRecord | undefined>(KEPT_MAX);
   readonly #lists = new BoundedCache<string, Page<StoredInstance>>(LISTS_MAX);
+  readonly #counts = new BoundedCache<string, number>(LISTS_MAX);
   /** By project and machine: how often its rows have changed since the start. */
   readonly #changes = new Map<string, number>();
 
@@ -499,6 +506,11 @@ class LatestRows {
         const page = view.instances(machine, options);
         if (page.items.length <= LIST_ITEMS_MAX) this.#lists.set(key, page);
         return page;
+      },
+      countInstances: (machine, of) => {
+        const changes = this.#changes.get(`${project} ${machine}`) ?? 0;
+        const key = `${keyOf(project, machine, JSON.stringify(of))} ${changes}`;
+        return kept(this.#counts, key, () => view.countInstances(machine, of));
       },
     };
   }

@@ -13,6 +13,7 @@
 import { createCipheriv, createDecipheriv, createSecretKey, hkdfSync } from 'node:crypto';
 import { existsSync } from 'node:fs';
 import Database from 'better-sqlite3';
+import { BoundedCache } from '../../../streams/platform/bounded-cache.ts';
 import type { Random } from '../../../streams/platform/random.ts';
 import { type Migration, openDatabase, type SqliteDatabase } from '../database.ts';
 import { type Later, WalTruncator } from './wal-truncator.ts';
@@ -177,10 +178,7 @@ export function assertSealedUnder(options: Omit<SecretStoreOptions, 'later'>): v
   try {
     const table = database.prepare("SELECT 1 FROM sqlite_schema WHERE name = 'sealed'");
     if (table.get() === undefined) return;
-    const get = database.prepare<[string, string], Buffer>(
-      'SELECT value FROM sealed WHERE id = ? AND purpose = ?',
-    );
-    const value = () => get.pluck().get(CANARY.id, CANARY.purpose);
+    const value = () => preparedGet(database).get(CANARY.id, CANARY.purpose);
     hasCanary(value, createSeal(options), options.path);
   } finally {
     database.close();
@@ -446,15 +444,15 @@ export interface SecretFileOptions {
   readonly later?: Later;
 }
 
-interface Row {
-  readonly value: Buffer;
-}
+/** Values read last that are kept, sealed as in the file: each attempt asks for its destination's. */
+const LATEST_MAX = 256;
 
 export class SecretFile {
   /** For what else lies in the file. */
   readonly database: SqliteDatabase;
   readonly #log: WalTruncator;
   readonly #sql: ReturnType<typeof statements>;
+  readonly #latest = new BoundedCache<string, Buffer>(LATEST_MAX);
   readonly #removeAll: (keys: readonly SealedKey[]) => number;
 
   /** Throws what `openDatabase` throws. */
@@ -475,13 +473,18 @@ export class SecretFile {
   }
 
   get({ purpose, id, of = '' }: SealedKey): Buffer | undefined {
-    const { getBody, getExcerpt, get } = this.#sql;
-    if (purpose === BODY) return getBody.get(id)?.value;
-    return purpose === EXCERPT ? getExcerpt.get(of, id)?.value : get.get(id, purpose)?.value;
+    if (purpose === BODY) return this.#sql.getBody.get(id);
+    if (purpose === EXCERPT) return this.#sql.getExcerpt.get(of, id);
+    const key = `${purpose} ${id}`;
+    const value = this.#latest.get(key) ?? this.#sql.get.get(id, purpose);
+    // What a transaction has written may be rolled back.
+    if (value && !this.database.inTransaction) this.#latest.set(key, value);
+    return value;
   }
 
   /** Replaces what was there. */
   put({ purpose, id, of = '' }: SealedKey, value: Uint8Array): void {
+    this.#latest.delete(`${purpose} ${id}`);
     if (purpose === BODY) this.#sql.putBody.run(id, value);
     else if (purpose === EXCERPT) this.#sql.putExcerpt.run(of, id, value);
     else this.#sql.put.run(id, purpose, value);
@@ -540,16 +543,22 @@ export class SecretFile {
 
   #removeOne({ purpose, id, of = '' }: SealedKey): number {
     const { removeBody, removeExcerpt, remove } = this.#sql;
+    this.#latest.delete(`${purpose} ${id}`);
     if (purpose === BODY) return removeBody.run(id).changes;
     if (purpose === EXCERPT) return removeExcerpt.run(of, id).changes;
     return remove.run(id, purpose).changes;
   }
 }
 
+function preparedGet(database: SqliteDatabase) {
+  const sql = 'SELECT value FROM sealed WHERE id = ? AND purpose = ?';
+  return database.prepare<[string, string], Buffer>(sql).pluck();
+}
+
 function statements(database: SqliteDatabase) {
   const prepare = database.prepare.bind(database) as typeof database.prepare;
   return {
-    get: prepare<[string, string], Row>('SELECT value FROM sealed WHERE id = ? AND purpose = ?'),
+    get: preparedGet(database),
     put: prepare<[string, string, Uint8Array]>(
       'INSERT INTO sealed (id, purpose, value) VALUES (?, ?, ?) ' +
         'ON CONFLICT DO UPDATE SET value = excluded.value',
@@ -557,16 +566,16 @@ function statements(database: SqliteDatabase) {
     remove: prepare<[string, string]>('DELETE FROM sealed WHERE id = ? AND purpose = ?'),
     ids: prepare<[string], string>('SELECT id FROM sealed WHERE purpose = ?').pluck(),
     values: prepare<[], SealedKey>('SELECT id, purpose FROM sealed'),
-    getBody: prepare<[string], Row>('SELECT value FROM bodies WHERE delivery_id = ?'),
+    getBody: prepare<[string], Buffer>('SELECT value FROM bodies WHERE delivery_id = ?').pluck(),
     putBody: prepare<[string, Uint8Array]>(
       'INSERT INTO bodies (delivery_id, value) VALUES (?, ?) ' +
         'ON CONFLICT DO UPDATE SET value = excluded.value',
     ),
     removeBody: prepare<[string]>('DELETE FROM bodies WHERE delivery_id = ?'),
     bodies: prepare<[], string>('SELECT delivery_id FROM bodies').pluck(),
-    getExcerpt: prepare<[string, string], Row>(
+    getExcerpt: prepare<[string, string], Buffer>(
       'SELECT value FROM excerpts WHERE delivery_id = ? AND attempt_id = ?',
-    ),
+    ).pluck(),
     putExcerpt: prepare<[string, string, Uint8Array]>(
       'INSERT INTO excerpts (delivery_id, attempt_id, value) VALUES (?, ?, ?) ' +
         'ON CONFLICT DO UPDATE SET value = excluded.value',

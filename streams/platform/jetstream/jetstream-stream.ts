@@ -171,8 +171,10 @@ class JetStreamStream implements JetStream {
 
   async truncate(options: { stream: string; belowSequence: number; subject?: string }) {
     const { stream, belowSequence, subject } = options;
+    const { acknowledged } = await this.#know(stream);
     // A purge beyond the end would move the next sequence there.
-    const { lastSequence } = await this.state(stream);
+    const isKnown = belowSequence <= acknowledged + 1;
+    const lastSequence = isKnown ? acknowledged : (await this.state(stream)).lastSequence;
     const seq = Math.min(belowSequence, lastSequence + 1);
     if (seq <= 1) return;
     const purge = { seq, ...(subject === undefined ? {} : { filter: subject }) };
