@@ -245,6 +245,9 @@ type PreviewAlertRuleResponse struct {
 	StartUnixMs int64 `json:"startUnixMs,string,omitempty"`
 
 	EndUnixMs int64 `json:"endUnixMs,string,omitempty"`
+
+	// What the VMs of `unknown_vm_names` are called now, in that order.
+	UnknownVMDisplayNames []string `json:"unknownVmDisplayNames,omitempty"`
 }
 
 // PreviewAlertRuleResponseFiring is a message of the API.
@@ -260,6 +263,9 @@ type PreviewAlertRuleResponseFiring struct {
 
 	// The observation that completed the recovery; absent while it still fires at the end.
 	EndUnix *int64 `json:"endUnix,string,omitempty"`
+
+	// What the VM is called now.
+	VMDisplayName string `json:"vmDisplayName,omitempty"`
 }
 
 // PreviewAlertRuleResponseInstance: one series of one VM over the history.
@@ -277,6 +283,9 @@ type PreviewAlertRuleResponseInstance struct {
 
 	// true: only the newest 100 segments are listed; of the time before them nothing is said.
 	SegmentsTruncated bool `json:"segmentsTruncated,omitempty"`
+
+	// What the VM is called now.
+	VMDisplayName string `json:"vmDisplayName,omitempty"`
 }
 
 // PreviewedHistory: coverage of the requested history. It is a message because its values share names with others.
@@ -324,6 +333,9 @@ type ReplayAlertRuleResponse struct {
 
 	// Sampling intervals of the VMs within the period, since each was first known.
 	ExpectedSamples int64 `json:"expectedSamples,string,omitempty"`
+
+	// What the VMs of `unread_vm_names` are called now, in that order.
+	UnreadVMDisplayNames []string `json:"unreadVmDisplayNames,omitempty"`
 }
 
 // ReplayAlertRuleResponseNotification is a message of the API.
@@ -357,6 +369,12 @@ type ReplayAlertRuleResponseNotification struct {
 	// Address of the mail recipient. Present only for mail, and only for callers who may change
 	// destinations.
 	Recipient *string `json:"recipient,omitempty"`
+
+	// What the VM is called now; empty as `vm_name`.
+	VMDisplayName string `json:"vmDisplayName,omitempty"`
+
+	// Present as `destination_name`.
+	DestinationDisplayName *string `json:"destinationDisplayName,omitempty"`
 }
 
 // SaveAlertRuleRequest is a message of the API.
@@ -501,6 +519,11 @@ type ExplainAlertInstanceResponse struct {
 	// Each step has `source` RECOMPUTED. The first may be before the period, by at most
 	// `sustainedSeconds` and 90 s.
 	Path []AlertInstanceStep `json:"path,omitempty"`
+
+	// What the rule and the VM are called now; empty for a rule that is not saved.
+	RuleDisplayName string `json:"ruleDisplayName,omitempty"`
+
+	VMDisplayName string `json:"vmDisplayName,omitempty"`
 }
 
 // ExplainAlertInstanceResponseSegment: a span of time without a change of state or data state.

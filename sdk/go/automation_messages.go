@@ -237,6 +237,9 @@ type ServiceAccount struct {
 
 	// Reason given by whoever disabled it; empty = not disabled.
 	DisabledReason string `json:"disabledReason,omitempty"`
+
+	// Name of the person who made it; empty = it was no person, or nobody knows the name.
+	CreatedByDisplayName string `json:"createdByDisplayName,omitempty"`
 }
 
 // CreateServiceAccountRequest is a message of the API.
@@ -353,6 +356,9 @@ type Key struct {
 	OverlapEndsUnix *int64 `json:"overlapEndsUnix,string,omitempty"`
 
 	RevokedReason string `json:"revokedReason,omitempty"`
+
+	// Name of the person who made it; empty = it was no person, or nobody knows the name.
+	CreatedByDisplayName string `json:"createdByDisplayName,omitempty"`
 }
 
 // CreateKeyRequest is a message of the API.
@@ -482,6 +488,9 @@ type Credential struct {
 
 	// Reason of the revocation; empty = not revoked.
 	RevokedReason string `json:"revokedReason,omitempty"`
+
+	// Name of the person who made it; empty = it was no person, or nobody knows the name.
+	CreatedByDisplayName string `json:"createdByDisplayName,omitempty"`
 }
 
 // ListCredentialsRequest is a message of the API.
@@ -635,6 +644,11 @@ type CiVerification struct {
 	// Step to paste into the workflow, as StartCiVerification answers it. Only in GetCiVerification,
 	// while a proof is awaited; empty otherwise.
 	WorkflowStep string `json:"workflowStep,omitempty"`
+
+	// Name of the person who made it; empty = it was no person, or nobody knows the name.
+	CreatedByDisplayName string `json:"createdByDisplayName,omitempty"`
+
+	ServiceAccountDisplayName string `json:"serviceAccountDisplayName,omitempty"`
 }
 
 // GetCiVerificationRequest is a message of the API.
@@ -728,6 +742,11 @@ type CiConnection struct {
 
 	// Reason given by whoever disabled it; empty = not disabled.
 	DisabledReason string `json:"disabledReason,omitempty"`
+
+	// Name of the person who made it; empty = it was no person, or nobody knows the name.
+	CreatedByDisplayName string `json:"createdByDisplayName,omitempty"`
+
+	ServiceAccountDisplayName string `json:"serviceAccountDisplayName,omitempty"`
 }
 
 // CiRefusedExchange: refused exchanges of a connection that are recorded together. Claim values are only in the job's

@@ -51,6 +51,15 @@ type MaintenanceWindow struct {
 
 	// Who ended it early; empty = nobody.
 	EndedBy string `json:"endedBy,omitempty"`
+
+	// What they are called now: the rule, the VM, who planned it, and who ended it early.
+	RuleDisplayName string `json:"ruleDisplayName,omitempty"`
+
+	VMDisplayName string `json:"vmDisplayName,omitempty"`
+
+	CreatedByDisplayName string `json:"createdByDisplayName,omitempty"`
+
+	EndedByDisplayName string `json:"endedByDisplayName,omitempty"`
 }
 
 // CreateMaintenanceWindowRequest is a message of the API.

@@ -309,6 +309,11 @@ type Invitation struct {
 
 	// true when the person who accepted it is proven to own the address.
 	EmailProven bool `json:"emailProven,omitempty"`
+
+	// What they are called now: who invited, and the member who accepted.
+	InvitedByDisplayName string `json:"invitedByDisplayName,omitempty"`
+
+	AcceptedByDisplayName string `json:"acceptedByDisplayName,omitempty"`
 }
 
 // InviteMemberRequest is a message of the API.

@@ -107,6 +107,12 @@ type AlertInstance struct {
 	// Time at which it fires if every observation until then breaches. Only while SUSTAINING and
 	// OBSERVED.
 	FiresAtUnix *int64 `json:"firesAtUnix,string,omitempty"`
+
+	// What the rule is called now; empty = it is gone.
+	RuleDisplayName string `json:"ruleDisplayName,omitempty"`
+
+	// What the VM is called now; empty as `vm_name`, or it is not known.
+	VMDisplayName string `json:"vmDisplayName,omitempty"`
 }
 
 // AlertInstanceStep: a step of the instance's path through its state machine.

@@ -13,6 +13,7 @@ t.test('people plan, list and end maintenance windows', async (t) => {
   const { status, body } = await world.call('CreateMaintenanceWindow', request, person);
   t.equal(status, 200);
   t.match(body, { state: 'ACTIVE', ruleName: '', vmName: '', untilUnix, note: 'New disks' });
+  t.match(body, { createdByDisplayName: 'EDITOR', ruleDisplayName: '', vmDisplayName: '' });
   t.match(body.name, /^projects\/demo\/maintenanceWindows\/mnt_/);
   t.notOk('endedUnix' in body);
   t.same((await world.call('CreateMaintenanceWindow', request, person)).body, body, 'sent again');
@@ -30,7 +31,9 @@ t.test('people plan, list and end maintenance windows', async (t) => {
   t.match(planned, { state: 'SCHEDULED' });
   const end = (name: string) =>
     world.call('EndMaintenanceWindow', { name, requestId: randomUUID() }, person);
-  t.match((await end(planned.name)).body, { state: 'CANCELLED', endedBy: /./, endedUnix: /^\d+$/ });
+  t.match((await end(planned.name)).body, {
+    ...{ state: 'CANCELLED', endedBy: /./, endedByDisplayName: 'EDITOR', endedUnix: /^\d+$/ },
+  });
   t.match((await end(body.name)).body, { state: /ANNOUNCING|OVER/ });
   t.match(await end(planned.name), { status: 400, reason: 'INVALID_STATE' });
   t.equal((await list({ includeOver: true })).length, 2);

@@ -395,10 +395,10 @@ t.test('The trace of a preview is the path that ExplainAlertInstance answers', a
     ...{ startTimeUnix: ago(3600), endTimeUnix: ago(0) },
   });
   t.equal(explained.status, 200);
-  const { ruleName, path, ...readings } = explained.body;
-  t.equal(ruleName, saved.body.name);
+  const { ruleName, ruleDisplayName, path, ...readings } = explained.body;
+  t.match({ ruleName, ruleDisplayName }, { ruleName: saved.body.name, ruleDisplayName: 'CPU' });
   t.ok(path.length > 0);
-  t.match(body.trace, { ...readings, ruleName: '', path: [] });
+  t.match(body.trace, { ...readings, ruleName: '', ruleDisplayName: '', path: [] });
   t.same(brief(body.trace.segments), [
     'IDLE OBSERVED 2400',
     'SUSTAINING OBSERVED 2100',

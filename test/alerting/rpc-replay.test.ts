@@ -44,6 +44,7 @@ interface Notification {
   readonly event: string;
   readonly vmName: string;
   readonly destinationName?: string;
+  readonly destinationDisplayName?: string;
   readonly outcome: string;
   readonly reason: string;
   readonly body?: string;
@@ -306,12 +307,15 @@ t.test('Destination, recipient and body are for callers who may change destinati
     ),
   ]);
   const [firing] = shown.body.notifications;
-  t.match(firing, { event: 'FIRING', destinationName: destinationNames[0], outcome: 'SENT' });
+  t.match(firing, {
+    ...{ event: 'FIRING', destinationName: destinationNames[0], outcome: 'SENT' },
+    ...{ vmDisplayName: 'vm-1', destinationDisplayName: 'Hook' },
+  });
   t.match(JSON.parse(firing.body), { type: 'incident.firing', data: { vmName: vmName('vm-1') } });
   t.notOk('recipient' in firing, 'a webhook has none');
   t.equal(shown.body.notifications.length, 3, 'the firing and two reminders');
   const without = shown.body.notifications.map((one: object) => {
-    const { destinationName, body, ...rest } = one as Notification;
+    const { destinationName, destinationDisplayName, body, ...rest } = one as Notification;
     return rest;
   });
   for (const { status, body } of [hidden, viewer]) {

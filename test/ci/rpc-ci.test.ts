@@ -38,6 +38,7 @@ t.test('Connection set-up, steps (a) to (f), and the exchange', async (t) => {
         ...{ name: `${PROJECT_NAME}/ciVerifications/${setupId}`, state: 'AWAITING_PROOF' },
         ...{ serviceAccountName: world.account, capabilities: READ, wrongCodes: 0 },
         ...{ audience, issuer: 'github', claims: [], createdBy: `people/${world.owner.person}` },
+        ...{ serviceAccountDisplayName: 'Robot', createdByDisplayName: 'OWNER' },
       });
       const lifetime = Number(verification.expiresUnix) - Number(verification.createdUnix);
       t.equal(lifetime, 1800, 'workflow verification validity: 30 minutes');
@@ -85,6 +86,7 @@ t.test('Connection set-up, steps (a) to (f), and the exchange', async (t) => {
       ...{ state: 'ENABLED', capabilities: READ, effectiveCapabilities: READ, tokenEpoch: '1' },
       ...{ serviceAccountName: world.account, audience, verificationName: verification.name },
       ...{ displayName: 'Deploy', createdBy: `people/${world.owner.person}` },
+      ...{ serviceAccountDisplayName: 'Robot', createdByDisplayName: 'OWNER' },
     });
     t.ok(connection.claims.every(({ bound }: ClaimJson) => bound));
     t.notOk('lastExchangeUnix' in connection);

@@ -101,12 +101,41 @@ t.test('lists against the service', async (t) => {
     t.notMatch(dumb.stdout, '\u001b');
   });
 
+  await t.test('ids of people, rules, VMs and accounts are in their own lists alone', async (t) => {
+    const { rules } = JSON.parse((await svc('alerts', 'list', '--json')).stdout);
+    const { serviceAccounts } = JSON.parse(
+      (await svc('service-accounts', 'list', '--json')).stdout,
+    );
+    const account = serviceAccounts.find(({ displayName }: Named) => displayName.startsWith('Dep'));
+    const own = new Map([
+      // A notice tells people of one name apart.
+      ['people/', 'notices'],
+      [lastPart(rules[0].name), 'alerts list'],
+      ['vm-1', 'monitoring vms'],
+      [lastPart(account.name), 'service-accounts list'],
+    ]);
+    for (const list of LISTS.slice(0, -1)) {
+      const { stdout } = await svc(...list.split(' '));
+      for (const [id, home] of own) {
+        t.equal(stdout.includes(id), list === home, `${id} in ${list}:\n${stdout}`);
+      }
+    }
+  });
+
   await t.test('a pipe gets every column in full, with dates and without colour', async (t) => {
     const { stdout } = await svc('destinations', 'list');
     t.match(stdout, new RegExp(`^Pager ${text} +webhook .* \\d{4}-\\S+T\\S+ .* dst_\\w{26}$`, 'm'));
     t.notMatch(stdout, '\u001b');
   });
 });
+
+interface Named {
+  readonly displayName: string;
+}
+
+function lastPart(name: string): string {
+  return name.slice(name.lastIndexOf('/') + 1);
+}
 
 t.test('times are relative, and columns give way in order', (t) => {
   const now = 1_800_000_000;

@@ -48,7 +48,8 @@ type Segment = readonly [state: 'IDLE' | 'SUSTAINING' | 'FIRING', isMissing: boo
 /** Segments that follow each other from 0, ends in ms. */
 function instanceOf(segments: readonly Segment[], more: Partial<PreviewedInstance> = {}) {
   return {
-    ...{ vmName: 'projects/p/vms/v', labels: {}, firings: 0, segmentsTruncated: false },
+    ...{ vmName: 'projects/p/vms/v', vmDisplayName: 'v', labels: {} },
+    ...{ firings: 0, segmentsTruncated: false },
     segments: segments.map(([state, isMissing, end], i) => ({
       ...{ state, dataState: isMissing ? ('MISSING' as const) : ('OBSERVED' as const), cause: '' },
       ...{ startUnixMs: String(segments[i - 1]?.[2] ?? 0), endUnixMs: String(end) },
@@ -151,7 +152,8 @@ t.test('readings stand where they were observed, and no line crosses a gap', (t)
   });
   const { segments } = instanceOf([['IDLE', false, 700_000]]);
   const trace = {
-    ...{ ruleName: '', vmName: 'projects/p/vms/v', labels: {}, path: [], segments },
+    ...{ ruleName: '', ruleDisplayName: '', vmName: 'projects/p/vms/v', vmDisplayName: 'v' },
+    ...{ labels: {}, path: [], segments },
     samples: [sample(100_000, 0), sample(130_000, 2), sample(190_000, 3), sample(500_000, 4)],
     gaps: [
       ...[gap(0, 100_000, false), gap(130_000, 190_000, true), gap(190_000, 500_000, false)],

@@ -36,7 +36,7 @@ t.test('Created from a permission template: two of them, and what they grant', a
     capabilities: ['monitoring.read'],
     ...{ createdUnix: String(START_SECONDS), activeKeys: 0, activeConnections: 0 },
   });
-  t.match(scraper.body.createdBy, /^people\//);
+  t.match(scraper.body, { createdBy: /^people\//, createdByDisplayName: 'OWNER' });
   const create = { projectName: PROJECT, displayName: 'x' };
   for (const [wrong, field] of [
     [{ template: 'root' }, 'template'],
@@ -125,7 +125,7 @@ t.test('Secret shown once: everything but the secret is shown afterwards', async
     ...{ createdUnix: String(START_SECONDS), lastUsedUnix: String(START_SECONDS) },
     ...{ expiryWarning: 'NONE', successor: '', revokedReason: '' },
   });
-  t.match(got.body.createdBy, /^people\//);
+  t.match(got.body, { createdBy: /^people\//, createdByDisplayName: 'OWNER' });
   t.notOk('overlapEndsUnix' in got.body);
   const unused = await key(parent);
   t.notOk('lastUsedUnix' in unused.body.key, 'never used is absent, not zero');

@@ -168,7 +168,7 @@ t.test('the link of an invitation is answered once, and makes a member', async (
       ...{ secretAvailable: true, emailed: false },
       invitation: {
         ...{ email: 'bob@example.org', role: 'EDITOR', state: 'PENDING' },
-        invitedBy: `people/${people.owner.person}`,
+        ...{ invitedBy: `people/${people.owner.person}`, invitedByDisplayName: 'OWNER' },
         expiresUnix: String((world.clock.now() + INVITATION_MS) / 1000),
       },
     },

@@ -74,7 +74,7 @@ export async function explainInstance(
     const message = `The stretch has ${points} samples, ${POINTS_MAX} at most: ask for a shorter one`;
     throw new Refusal('TOO_MANY_POINTS', message, { points, limit: String(POINTS_MAX) });
   }
-  return { ...subject(named), ...explanationOf(rule, path) };
+  return { ...subject(host.view(project), named), ...explanationOf(rule, path) };
 }
 
 /** The rule as it would be evaluated, though it be paused. */

@@ -23,6 +23,7 @@ import {
   AlertInstance_Step_Source as Source,
   AlertInstance_State as State,
 } from '../../gen/svc/monitoring/v1/rule_pb.ts';
+import { ruleDisplayName, vmDisplayName } from '../../platform/api/display-names.ts';
 import { optionalSeconds, withPresent } from '../../platform/api/message-fields.ts';
 import { nameOf } from '../../platform/api/resource-name.ts';
 import { observedMsOf, stateIds } from '../../platform/api/transition-messages.ts';
@@ -40,13 +41,17 @@ export type InstanceRow = Instance<'alertInstance'>;
 const STEPS_MAX = 100;
 
 /** An instance of a rule in force. @param row undefined: it has never fired */
-export function instanceMessage(soft: SoftInstance, row: InstanceRow | undefined): AlertInstance {
-  const { project, rule, vm, labels, lastObservedMs, missingSinceMs, lastValue, firesAtMs } = soft;
+export function instanceMessage(
+  view: ProjectView,
+  soft: SoftInstance,
+  row: InstanceRow | undefined,
+): AlertInstance {
+  const { project, lastObservedMs, missingSinceMs, lastValue, firesAtMs } = soft;
   const isFiring = row !== undefined && conditionOf(row.value) === 'firing';
   const { state, sinceMs } = isFiring ? firingState(row) : { ...soft, state: State[soft.state] };
   return withPresent(
     create(AlertInstanceSchema, {
-      ...{ state, ...subject({ project, rule, vm, labels }) },
+      ...{ state, ...subject(view, soft) },
       dataState: DataState[soft.dataState],
       name: row ? nameOf(project, 'alertInstances', row.instance) : '',
     }),
@@ -60,14 +65,14 @@ export function instanceMessage(soft: SoftInstance, row: InstanceRow | undefined
 }
 
 /** An instance that is no longer evaluated: its rule or VM has changed or gone. */
-export function endedMessage(row: InstanceRow): AlertInstance {
+export function endedMessage(view: ProjectView, row: InstanceRow): AlertInstance {
   const { project, instance } = row;
   const { incident, ...context } = row.context;
   const { state, sinceMs } = firingState(row);
   const missingSinceMs = incident?.dataMissingSinceMs ?? null;
   return withPresent(
     create(AlertInstanceSchema, {
-      ...{ state, ...subject({ ...context, project }) },
+      ...{ state, ...subject(view, { ...context, project }) },
       dataState: missingSinceMs === null ? DataState.OBSERVED : DataState.MISSING,
       name: nameOf(project, 'alertInstances', instance),
     }),
@@ -86,11 +91,13 @@ interface Subject {
 }
 
 /** Of a whole data center there is no VM. */
-export function subject({ project, rule, vm, labels }: Subject) {
+export function subject(view: ProjectView, { project, rule, vm, labels }: Subject) {
   return {
     ruleName: nameOf(project, 'alertRules', rule),
     vmName: vm === '' ? '' : nameOf(project, 'vms', vm),
     labels: parseLabels(labels),
+    ruleDisplayName: ruleDisplayName(view, rule),
+    vmDisplayName: vmDisplayName(view, vm),
   };
 }
 

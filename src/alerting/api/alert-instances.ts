@@ -92,7 +92,7 @@ async function listAlertInstances(
       one.evaluationRevision,
     ]);
     return mapPage(page, (soft) => {
-      const message = instanceMessage(soft, rowOf(view, soft));
+      const message = instanceMessage(view, soft, rowOf(view, soft));
       // Of one that fires the row decides, which may be ahead of the evaluator.
       return states.some((name) => State[name] === message.state) ? message : undefined;
     });
@@ -152,10 +152,10 @@ function getAlertInstance(
   // Of a rule that was edited since, the evaluator has another instance.
   const isEvaluated = inspected && (!row || instanceIdOf(inspected.instance) === row.instance);
   if (isEvaluated) {
-    const message = instanceMessage(inspected.instance, row);
+    const message = instanceMessage(view, inspected.instance, row);
     return withPath(message, pathMessage(view, row, inspected.events));
   }
-  if (row) return withPath(endedMessage(row), pathMessage(view, row, []));
+  if (row) return withPath(endedMessage(view, row), pathMessage(view, row, []));
   const rule = nameOf(named.project, 'alertRules', named.rule);
   throw new Refusal(
     'NOT_FOUND',

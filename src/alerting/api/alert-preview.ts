@@ -7,7 +7,7 @@ import type { MessageInitShape } from '@bufbuild/protobuf';
 import type { HandlerContext } from '@connectrpc/connect';
 import { evaluationRuleOf } from '../../../actors/alerting/rule-markers.ts';
 import { validateRuleSpec } from '../../../actors/alerting/rule-spec.ts';
-import type { Host } from '../../../actors/platform/host/host-port.ts';
+import type { Host, ProjectView } from '../../../actors/platform/host/host-port.ts';
 import type { RecomputedPath } from '../../../streams/alerting/evaluation/recompute-path.ts';
 import type { Clock } from '../../../streams/platform/clock.ts';
 import { invalidField } from '../../../streams/platform/refusal.ts';
@@ -21,6 +21,7 @@ import {
 } from '../../gen/svc/monitoring/v1/alert_pb.ts';
 import type { AlertRuleSpec } from '../../gen/svc/monitoring/v1/rule_pb.ts';
 import { within } from '../../platform/api/caller.ts';
+import { vmDisplayName } from '../../platform/api/display-names.ts';
 import { unixSeconds } from '../../platform/api/message-fields.ts';
 import { nameOf, parseProjectName } from '../../platform/api/resource-name.ts';
 import type {
@@ -64,11 +65,12 @@ export async function previewAlertRule(
   const { withInstances } = request;
   const call = { rule, ...window, retainedFromMs: toMs - RETENTION_MS, withInstances };
   const asked = traced ? { ...call, traced } : call;
+  const view = host.view(project);
   const preview = await alertPreviews.preview(asked, context.signal);
   return {
-    ...previewMessage(project, preview),
-    ...instancesMessage(project, preview),
-    ...(traced && preview.trace && { trace: traceMessage(asked, traced, preview.trace) }),
+    ...previewMessage(view, preview),
+    ...instancesMessage(view, preview),
+    ...(traced && preview.trace && { trace: traceMessage(view, asked, traced, preview.trace) }),
     ...{ startUnixMs: BigInt(window.fromMs), endUnixMs: BigInt(toMs) },
   };
 }
@@ -118,6 +120,7 @@ type TracedSeries = NonNullable<AlertPreviewRequest['traced']>;
 
 /** The path over the end of the window, in the shape of `ExplainAlertInstance`. */
 function traceMessage(
+  view: ProjectView,
   { rule, toMs }: Pick<AlertPreviewRequest, 'rule' | 'toMs'>,
   { vm, labels }: TracedSeries,
   { samples, gaps, segments }: RecomputedPath,
@@ -130,25 +133,30 @@ function traceMessage(
   const inStretch = samples.filter(({ observedMs }) => observedMs > fromMs).slice(-POINTS_MAX);
   const path = { samples: inStretch, gaps: gaps.filter(isIn), segments: clipped };
   return {
-    ...{ vmName: nameOf(rule.project, 'vms', vm), labels: parseLabels(labels) },
+    ...{ ...vmFields(view, vm), labels: parseLabels(labels) },
     ...readingsOf(rule, path),
   };
 }
 
-function instancesMessage(project: string, { instances, unknown }: AlertPreview) {
+function vmFields(view: ProjectView, vm: string) {
+  return { vmName: nameOf(view.project, 'vms', vm), vmDisplayName: vmDisplayName(view, vm) };
+}
+
+function instancesMessage(view: ProjectView, { instances, unknown }: AlertPreview) {
   return {
     instances: instances.listed.map(({ vm, labels, firings, segments, truncated }) => ({
-      ...{ vmName: nameOf(project, 'vms', vm), labels: parseLabels(labels), firings },
+      ...{ ...vmFields(view, vm), labels: parseLabels(labels), firings },
       ...{ segments: segments.map(segmentMessage), segmentsTruncated: truncated },
     })),
     instancesOmitted: BigInt(instances.omitted),
     unknownVms: BigInt(unknown.vms),
-    unknownVmNames: unknown.names.map((vm) => nameOf(project, 'vms', vm)),
+    unknownVmNames: unknown.names.map((vm) => nameOf(view.project, 'vms', vm)),
+    unknownVmDisplayNames: unknown.names.map((vm) => vmDisplayName(view, vm)),
   };
 }
 
 function previewMessage(
-  project: string,
+  view: ProjectView,
   preview: AlertPreview,
 ): Omit<MessageInitShape<typeof PreviewAlertRuleResponseSchema>, '$typeName'> {
   return {
@@ -157,7 +165,7 @@ function previewMessage(
     evaluatedSamples: BigInt(preview.evaluatedSamples),
     expectedSamples: BigInt(preview.expectedSamples),
     wouldHaveFired: preview.firings.map(({ vm, labels, startedMs, endedMs }) => ({
-      vmName: nameOf(project, 'vms', vm),
+      ...vmFields(view, vm),
       labels: parseLabels(labels),
       startUnix: unixSeconds(startedMs),
       ...(endedMs !== undefined && { endUnix: unixSeconds(endedMs) }),

@@ -13,6 +13,11 @@ import {
   MaintenanceWindowSchema,
 } from '../../gen/svc/monitoring/v1/maintenance_pb.ts';
 import { actorOf, requestKeyOf, within } from '../../platform/api/caller.ts';
+import {
+  personDisplayName,
+  ruleDisplayName,
+  vmDisplayName,
+} from '../../platform/api/display-names.ts';
 import { optionalSeconds, unixSeconds, withPresent } from '../../platform/api/message-fields.ts';
 import { collect, mapPage } from '../../platform/api/paging.ts';
 import {
@@ -36,7 +41,7 @@ export function maintenanceService({
   const windowOf = (project: string, id: string): MaintenanceWindow => {
     const row = host.view(project).instance('maintenanceWindow', id);
     if (!row) throw new Error(`The maintenance window ${id} was committed and is not there`);
-    return windowMessage(row);
+    return windowMessage(host, row);
   };
   return {
     async createMaintenanceWindow(request, context) {
@@ -50,9 +55,8 @@ export function maintenanceService({
       const project = within(context, parseProjectName('projectName', request.projectName));
       const live = request.includeOver ? {} : { final: false };
       const read = (options: ListOptions) =>
-        mapPage(
-          host.view(project).instances('maintenanceWindow', { ...options, ...live }),
-          windowMessage,
+        mapPage(host.view(project).instances('maintenanceWindow', { ...options, ...live }), (row) =>
+          windowMessage(host, row),
         );
       const page = await collect('maintenanceWindow', request, read, turnsOf(context));
       return { windows: page.items, nextPageToken: page.nextPageToken };
@@ -86,9 +90,14 @@ function windowAsked(request: CreateMaintenanceWindowRequest, context: HandlerCo
   };
 }
 
-function windowMessage(row: Instance<'maintenanceWindow'>): MaintenanceWindow {
+function windowMessage(
+  host: Pick<Host, 'view'>,
+  row: Instance<'maintenanceWindow'>,
+): MaintenanceWindow {
   const { project, instance, value, context } = row;
-  const { rule, vm, endedMs } = context;
+  const { rule, vm, createdBy, endedMs } = context;
+  const endedBy = context.endedBy ?? '';
+  const view = host.view(project);
   const state = String(value).toUpperCase() as keyof typeof MaintenanceWindow_State;
   const message = create(MaintenanceWindowSchema, {
     name: nameOf(project, 'maintenanceWindows', instance),
@@ -98,9 +107,13 @@ function windowMessage(row: Instance<'maintenanceWindow'>): MaintenanceWindow {
     untilUnix: unixSeconds(context.untilMs),
     note: context.note,
     state: MaintenanceWindow_State[state],
-    createdBy: context.createdBy,
+    createdBy,
     createdUnix: unixSeconds(context.createdMs),
-    endedBy: context.endedBy ?? '',
+    endedBy,
+    ruleDisplayName: ruleDisplayName(view, rule ?? ''),
+    vmDisplayName: vmDisplayName(view, vm ?? ''),
+    createdByDisplayName: personDisplayName(host, createdBy),
+    endedByDisplayName: personDisplayName(host, endedBy),
   });
   return withPresent(message, { endedUnix: optionalSeconds(endedMs) });
 }

@@ -7,6 +7,11 @@ import type { ProjectView, RecordedTransition } from '../../../actors/platform/h
 import type { MachineName } from '../../../machines/audit/registry.ts';
 import type { Actor } from '../../../streams/platform/commit/commit.ts';
 import { parseLabels } from '../../../streams/telemetry/samples/batch.ts';
+import {
+  destinationDisplayName,
+  ruleDisplayName,
+  vmDisplayName,
+} from '../../platform/api/display-names.ts';
 
 /** Who acts; the others are parts of the service, or machines that report. */
 const ACTORS: ReadonlySet<Actor['kind']> = new Set(['human', 'key', 'operator']);
@@ -185,15 +190,15 @@ function nameOfInstance(view: ProjectView, { machine, instance: id }: RecordedTr
 }
 
 function ruleName(view: ProjectView, id: string): string {
-  return view.instance('alertRule', id)?.context.spec.displayName || id;
+  return ruleDisplayName(view, id) || id;
 }
 
 function destinationName(view: ProjectView, id: string): string {
-  return view.instance('destination', id)?.context.displayName || id;
+  return destinationDisplayName(view, id) || id;
 }
 
 function vmName(view: ProjectView, id: string): string {
-  return id === '' ? 'a data center' : view.record('vm', id)?.body.displayName || id;
+  return id === '' ? 'a data center' : vmDisplayName(view, id) || id;
 }
 
 /** Steps of one membership that are looked through for the role before. */

@@ -43,6 +43,7 @@ import {
   UpdateCiConnectionRequestSchema,
 } from '../../gen/svc/iam/v1/automation_pb.ts';
 import { actorOf, requestKeyOf, within } from '../../platform/api/caller.ts';
+import { accountDisplayName, personDisplayName } from '../../platform/api/display-names.ts';
 import { addressKey } from '../../platform/api/gate.ts';
 import { unixSeconds } from '../../platform/api/message-fields.ts';
 import { collect, findRow, listRows, mapPage } from '../../platform/api/paging.ts';
@@ -304,7 +305,7 @@ function messageOf(deps: CiDeps, row: Instance<'ciConnection'>): CiConnection {
   const { project } = row;
   const view = deps.host.view(project);
   const grants = grantsOf(view, { project, machine: 'serviceAccount', id });
-  return connectionMessage(row, grants, claimMapOf(deps, row.context.issuer));
+  return connectionMessage(deps.host, row, grants, claimMapOf(deps, row.context.issuer));
 }
 
 /** A row that was just committed. */
@@ -333,6 +334,17 @@ const CONNECTION_STATES: Readonly<Record<string, CiConnection_State>> = {
   deleted: CiConnection_State.DELETED,
 };
 
+function accountFields(view: ProjectView, account: string) {
+  return {
+    serviceAccountName: nameOf(view.project, 'serviceAccounts', account),
+    serviceAccountDisplayName: accountDisplayName(view, account),
+  };
+}
+
+function creatorFields(host: Pick<Host, 'view'>, createdBy: string) {
+  return { createdBy, createdByDisplayName: personDisplayName(host, createdBy) };
+}
+
 /** @param nowMs decides whether it has expired, also before its timer has fired */
 function verificationMessage(deps: CiDeps, row: Instance<'ciVerification'>): CiVerification {
   const nowMs = deps.clock.now();
@@ -344,14 +356,14 @@ function verificationMessage(deps: CiDeps, row: Instance<'ciVerification'>): CiV
     name: nameOf(project, 'ciVerifications', instance),
     displayName: context.displayName,
     state: isLate ? CiVerification_State.EXPIRED : (VERIFICATION_STATES[String(row.value)] ?? 0),
-    serviceAccountName: nameOf(project, 'serviceAccounts', context.serviceAccount),
+    ...accountFields(deps.host.view(project), context.serviceAccount),
     capabilities: [...context.capabilities],
     issuer: context.issuer,
     issuerUrl: context.issuerUrl,
     audience: context.audience,
     createdUnix: unixSeconds(context.createdMs),
     expiresUnix: unixSeconds(context.expiresMs),
-    createdBy: context.createdBy,
+    ...creatorFields(deps.host, context.createdBy),
     ...(observedMs !== null && { observedUnix: unixSeconds(observedMs) }),
     claims:
       observation === null ? [] : claimMessages(observation, claimMapOf(deps, context.issuer)),
@@ -369,6 +381,7 @@ function refusalMessage({ code, atMs, claims }: CiRefusedProof) {
 
 /** @param grants present grants of its service account */
 function connectionMessage(
+  host: Pick<Host, 'view'>,
   row: Instance<'ciConnection'>,
   grants: Grants,
   map: ClaimMap | undefined,
@@ -382,7 +395,7 @@ function connectionMessage(
     name: nameOf(project, 'ciConnections', instance),
     displayName: context.displayName,
     state: CONNECTION_STATES[String(row.value)] ?? 0,
-    serviceAccountName: nameOf(project, 'serviceAccounts', context.serviceAccount),
+    ...accountFields(host.view(project), context.serviceAccount),
     capabilities: [...context.capabilities],
     effectiveCapabilities: effective,
     issuer: context.issuer,
@@ -391,7 +404,7 @@ function connectionMessage(
     claims: claimMessages({ bound: context.bound, recorded: {} }, map),
     createdUnix: unixSeconds(context.createdMs),
     updatedUnix: unixSeconds(context.updatedMs),
-    createdBy: context.createdBy,
+    ...creatorFields(host, context.createdBy),
     tokenEpoch: BigInt(context.tokenEpoch),
     ...(lastExchangeMs !== null && { lastExchangeUnix: unixSeconds(lastExchangeMs) }),
     ...(lastRefusalMs !== null && { lastRefusalUnix: unixSeconds(lastRefusalMs) }),

@@ -79,6 +79,16 @@ export function enumText(names: Readonly<Record<string, unknown>>, value: number
   return value === 0 ? '' : name;
 }
 
+/** What a thing is called, in a list: its display name, or where it has none its id. */
+export function shownName(displayName: string, name: string): string {
+  return displayName || shortName(name);
+}
+
+/** What a thing is called, shown alone: `Web (projects/p/vms/v)`. */
+export function fullName(displayName: string, name: string): string {
+  return displayName === '' ? name : `${displayName} (${name})`;
+}
+
 /** Last part of a resource name. */
 export function shortName(name: string): string {
   return name.slice(name.lastIndexOf('/') + 1);

@@ -60,7 +60,7 @@ function credentialTable(credentials: readonly Credential[], screen: Screen | un
       stateCell(stateText(each)),
       each.effectiveCapabilities.join(' ') || 'nothing',
       each.last4 === '' ? '-' : `…${each.last4}`,
-      ...[moment(each.createdUnix), each.createdBy],
+      ...[moment(each.createdUnix), each.createdByDisplayName || each.createdBy],
       moment(each.endsUnix, 'somebody ends it'),
       moment(each.lastUsedUnix, 'never'),
       each.name,

@@ -25,6 +25,7 @@ import { printSecret, reportRequest } from '../client/once.ts';
 import {
   enumText,
   facts,
+  fullName,
   json,
   localTime,
   messageJson,
@@ -220,7 +221,10 @@ function keyFacts(key: Key): string {
     ['made for', key.capabilities.join(' ')],
     ['can do now', key.effectiveCapabilities.join(' ') || nothingBecause(key)],
     ['last four', `…${key.last4}`],
-    ['created', `${localTime(key.createdUnix)} by ${key.createdBy}`],
+    [
+      'created',
+      `${localTime(key.createdUnix)} by ${fullName(key.createdByDisplayName, key.createdBy)}`,
+    ],
     ['expires', localTime(key.expiresUnix)],
     ['last used', localTime(key.lastUsedUnix) || 'never'],
     ['successor', key.successor],

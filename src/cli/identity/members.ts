@@ -24,6 +24,7 @@ import {
   messageJson,
   printMessage,
   shortName,
+  shownName,
 } from '../client/output.ts';
 import { everyItem } from '../client/paging.ts';
 import type { Screen } from '../command.ts';
@@ -96,9 +97,9 @@ async function listInvitations(
     each.acceptedBy === '' || each.emailProven ? each.email : addressText('', each.email),
     enumText(Role, each.role),
     stateCell(enumText(Invitation_State, each.state)),
-    each.invitedBy,
+    each.invitedByDisplayName || each.invitedBy,
     moment(each.expiresUnix),
-    each.acceptedBy === '' ? '-' : shortName(each.acceptedBy),
+    each.acceptedBy === '' ? '-' : shownName(each.acceptedByDisplayName, each.acceptedBy),
     shortName(each.name),
   ]);
   const columns = [

@@ -11,7 +11,7 @@ import { type Action, type ActionContext, family, projectOption } from '../clien
 import { UsageError } from '../client/faults.ts';
 import { listing, long, minor, moment, sentences, stateCell } from '../client/listing.ts';
 import { firstNamed, projectName, requestId } from '../client/names.ts';
-import { enumText, facts, localTime, printMessage, shortName } from '../client/output.ts';
+import { enumText, facts, fullName, localTime, printMessage, shortName } from '../client/output.ts';
 import { everyItem } from '../client/paging.ts';
 import type { Screen } from '../command.ts';
 import {
@@ -45,7 +45,10 @@ function accountFacts(account: ServiceAccount): string {
     ['template', account.template],
     ['keys', String(account.activeKeys)],
     ['CI trusts', String(account.activeConnections)],
-    ['created', `${localTime(account.createdUnix)} by ${account.createdBy}`],
+    [
+      'created',
+      `${localTime(account.createdUnix)} by ${fullName(account.createdByDisplayName, account.createdBy)}`,
+    ],
     ['updated', localTime(account.updatedUnix)],
   ]);
 }

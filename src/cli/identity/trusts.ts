@@ -23,11 +23,13 @@ import { reportRequest } from '../client/once.ts';
 import {
   enumText,
   facts,
+  fullName,
   json,
   localTime,
   messageJson,
   printMessage,
   shortName,
+  shownName,
   table,
 } from '../client/output.ts';
 import { everyItem } from '../client/paging.ts';
@@ -82,14 +84,17 @@ function trustFacts(trust: CiConnection): string {
     ['name', trust.displayName],
     ['state', enumText(CiConnection_State, trust.state)],
     ['disabled because', trust.disabledReason],
-    ['account', trust.serviceAccountName],
+    ['account', fullName(trust.serviceAccountDisplayName, trust.serviceAccountName)],
     ['approved for', trust.capabilities.join(' ')],
     ['can do now', trust.effectiveCapabilities.join(' ') || 'nothing'],
     ['platform', trust.issuer],
     ['audience', trust.audience],
     ['last exchange', localTime(trust.lastExchangeUnix) || 'never'],
     ['last refusal', localTime(trust.lastRefusalUnix)],
-    ['created', `${localTime(trust.createdUnix)} by ${trust.createdBy}`],
+    [
+      'created',
+      `${localTime(trust.createdUnix)} by ${fullName(trust.createdByDisplayName, trust.createdBy)}`,
+    ],
     ['updated', localTime(trust.updatedUnix)],
     ['token epoch', String(trust.tokenEpoch)],
     ['verification', trust.verificationName],
@@ -114,7 +119,7 @@ const listAction: Action = {
       trust.effectiveCapabilities.join(' ') || 'nothing',
       claimOf(trust, 'repository'),
       moment(trust.lastExchangeUnix, 'never'),
-      shortName(trust.serviceAccountName),
+      shownName(trust.serviceAccountDisplayName, trust.serviceAccountName),
       shortName(trust.name),
     ]);
     const columns = [
@@ -161,7 +166,7 @@ function verificationTable(
       one.issuer,
       moment(one.expiresUnix),
       String(one.wrongCodes),
-      shortName(one.serviceAccountName),
+      shownName(one.serviceAccountDisplayName, one.serviceAccountName),
       shortName(one.name),
     ]),
     'There are no verifications in this project',

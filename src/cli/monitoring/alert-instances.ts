@@ -14,7 +14,6 @@ import {
   type AlertInstance,
   type AlertInstance_Step,
   AlertInstanceSchema,
-  type AlertRule,
   AlertInstance_DataState as DataState,
   AlertInstance_Step_Source as Source,
   AlertInstance_State as State,
@@ -27,10 +26,12 @@ import { optionalName, projectName, resourceName } from '../client/names.ts';
 import {
   enumText,
   facts,
+  fullName,
   localTime,
   NOT_OBSERVED,
   printMessage,
   shortName,
+  shownName,
   table,
 } from '../client/output.ts';
 import { everyItem } from '../client/paging.ts';
@@ -70,10 +71,8 @@ const listAction: Action = {
       (page) => api.call(method.listAlertInstances, { ...request, ...page }),
       (answer) => answer.instances,
     );
-    const rules = context.json ? [] : await rulesOf(api, request.projectName);
-    const ruleNames = new Map(rules.map(({ name, spec }) => [name, spec?.displayName ?? '']));
     return printMessage(context, ListAlertInstancesResponseSchema, { instances }, () =>
-      instanceTable(instances, ruleNames, context.screen),
+      instanceTable(instances, context.screen),
     );
   },
 };
@@ -140,19 +139,7 @@ function named(context: ActionContext, api: Api, collection: string, given: stri
   return resourceName(context, api, { collection, given });
 }
 
-function rulesOf(api: Api, project: string): Promise<AlertRule[]> {
-  return everyItem(
-    (page) => api.call(method.listAlertRules, { projectName: project, ...page }),
-    (answer) => answer.rules,
-  );
-}
-
-/** @param ruleNames display names, by full name */
-function instanceTable(
-  instances: readonly AlertInstance[],
-  ruleNames: ReadonlyMap<string, string>,
-  screen: Screen | undefined,
-): string {
+function instanceTable(instances: readonly AlertInstance[], screen: Screen | undefined): string {
   return listing(
     screen,
     [
@@ -168,8 +155,8 @@ function instanceTable(
       minor('instance'),
     ],
     instances.map((instance) => [
-      ruleNames.get(instance.ruleName) || shortName(instance.ruleName),
-      `${shortName(instance.vmName)}${labelsText(instance.labels)}`,
+      shownName(instance.ruleDisplayName, instance.ruleName),
+      `${shownName(instance.vmDisplayName, instance.vmName)}${labelsText(instance.labels)}`,
       stateCell(enumText(State, instance.state)),
       moment(instance.sinceUnix),
       stateCell(enumText(DataState, instance.dataState)),
@@ -190,8 +177,8 @@ function instanceText(instance: AlertInstance): string {
   const { name, ruleName, vmName, labels, state, sinceUnix, dataState, lastValue } = instance;
   const known = facts([
     ['instance', name === '' ? 'never fired' : name],
-    ['rule', ruleName],
-    ['VM', `${vmName}${labelsText(labels)}`],
+    ['rule', fullName(instance.ruleDisplayName, ruleName)],
+    ['VM', `${fullName(instance.vmDisplayName, vmName)}${labelsText(labels)}`],
     ['state', enumText(State, state)],
     ['since', localTime(sinceUnix)],
     ['data', enumText(DataState, dataState)],
@@ -205,8 +192,8 @@ function instanceText(instance: AlertInstance): string {
 function recomputedText(explanation: ExplainAlertInstanceResponse): string {
   const { ruleName, vmName, labels, segments, path } = explanation;
   const known = facts([
-    ['rule', ruleName],
-    ['VM', `${vmName}${labelsText(labels)}`],
+    ['rule', fullName(explanation.ruleDisplayName, ruleName)],
+    ['VM', `${fullName(explanation.vmDisplayName, vmName)}${labelsText(labels)}`],
     ['recomputed', 'from stored samples, by the rule as it is now'],
   ]);
   return `${known}\n${segmentTable(segments)}\n${pathTable(path)}`;

@@ -21,7 +21,7 @@ import {
   json,
   localTime,
   messageJson,
-  shortName,
+  shownName,
   table,
 } from '../client/output.ts';
 import { EXIT_FAULT, EXIT_OK } from '../command.ts';
@@ -77,10 +77,12 @@ function previewText(
     ['nothing known', unknownText(preview)],
     ['note', truncated ? 'the list below is not complete' : ''],
   ]);
-  const rows = preview.wouldHaveFired.map(({ vmName, labels, startUnix, endUnix }) => [
-    ...[shortName(vmName), seriesText(labels), localTime(startUnix)],
-    endUnix === undefined ? 'still' : localTime(endUnix),
-  ]);
+  const rows = preview.wouldHaveFired.map(
+    ({ vmName, vmDisplayName, labels, startUnix, endUnix }) => [
+      ...[shownName(vmDisplayName, vmName), seriesText(labels), localTime(startUnix)],
+      endUnix === undefined ? 'still' : localTime(endUnix),
+    ],
+  );
   const none =
     evaluatedSamples === 0n
       ? 'Nothing was observed, so it is unknown whether it would have fired'
@@ -88,22 +90,29 @@ function previewText(
   return [
     `${head}\n${table(['VM', 'series', 'from', 'to'], rows, none)}`,
     ...(withInstances ? [instancesText(preview)] : []),
-    ...(trace ? [`Trace of ${shortName(trace.vmName)}\n${segmentTable(trace.segments)}`] : []),
+    ...(trace
+      ? [
+          `Trace of ${shownName(trace.vmDisplayName, trace.vmName)}\n${segmentTable(trace.segments)}`,
+        ]
+      : []),
     ...(traceVmName !== '' && !trace ? ['The history to trace could not be read\n'] : []),
   ].join('\n');
 }
 
 /** Empty when something is known of every VM. */
-function unknownText({ unknownVms, unknownVmNames }: PreviewAlertRuleResponse): string {
+function unknownText(preview: PreviewAlertRuleResponse): string {
+  const { unknownVms, unknownVmNames, unknownVmDisplayNames } = preview;
   if (unknownVms === 0n) return '';
   const more = unknownVms - BigInt(unknownVmNames.length);
-  const names = unknownVmNames.map(shortName).join(', ');
+  const names = unknownVmNames
+    .map((name, i) => shownName(unknownVmDisplayNames[i] ?? '', name))
+    .join(', ');
   return more > 0n ? `${names} and ${more} more` : names;
 }
 
 function instancesText({ instances, instancesOmitted }: PreviewAlertRuleResponse): string {
-  const rows = instances.map(({ vmName, labels, firings, segments }) => [
-    ...[shortName(vmName), seriesText(labels), String(firings)],
+  const rows = instances.map(({ vmName, vmDisplayName, labels, firings, segments }) => [
+    ...[shownName(vmDisplayName, vmName), seriesText(labels), String(firings)],
     enumText(AlertInstance_State, segments.at(-1)?.state ?? 0),
     segments.at(-1)?.dataState === AlertInstance_DataState.MISSING ? 'missing' : 'observed',
   ]);

@@ -17,7 +17,7 @@ import {
   localTime,
   NOT_OBSERVED,
   printMessage,
-  shortName,
+  shownName,
   table,
 } from '../client/output.ts';
 import { historyOptions, readTrial, seriesText } from './alert-spec.ts';
@@ -52,13 +52,14 @@ as applied where the history begins. It saves and sends nothing. To replay a rec
 };
 
 function replayText(replay: ReplayAlertRuleResponse, hasBodies: boolean): string {
-  const { notifications, truncated, vmNames, unreadVmNames } = replay;
+  const { notifications, truncated, vmNames, unreadVmNames, unreadVmDisplayNames } = replay;
+  const unread = unreadVmNames.map((name, i) => shownName(unreadVmDisplayNames[i] ?? '', name));
   const head = facts([
     ['estimate', 'destinations accept at once, nobody acknowledges'],
     ['from', localTime(replay.startTimeUnix)],
     ['to', localTime(replay.endTimeUnix)],
     ['VMs', String(vmNames.length)],
-    ['not read', unreadVmNames.map(shortName).join(' ')],
+    ['not read', unread.join(', ')],
     ['samples', `${replay.observedSamples} observed of ${replay.expectedSamples} expected`],
     ['note', truncated ? 'there were more: the list has the first ones' : ''],
   ]);
@@ -73,25 +74,27 @@ function replayText(replay: ReplayAlertRuleResponse, hasBodies: boolean): string
 }
 
 function notificationRow(notification: Notification): string[] {
-  const { atUnix, event, vmName, labels, outcome, reason } = notification;
+  const { atUnix, event, vmName, vmDisplayName, labels, outcome, reason } = notification;
   return [
     localTime(atUnix),
     enumText(Delivery_Event, event),
-    vmName === '' ? 'data center' : shortName(vmName),
+    vmName === '' ? 'data center' : shownName(vmDisplayName, vmName),
     seriesText(labels),
-    shownName(notification.destinationName),
+    destinationText(notification),
     notification.recipient ?? NOT_OBSERVED,
     [enumText(Delivery_State, outcome), reason].filter((word) => word !== '').join(' '),
   ];
 }
 
 /** Absent for who may not see destinations. */
-function shownName(name: string | undefined): string {
-  return name === undefined ? NOT_OBSERVED : shortName(name);
+function destinationText({ destinationName, destinationDisplayName }: Notification): string {
+  if (destinationName === undefined) return NOT_OBSERVED;
+  return shownName(destinationDisplayName ?? '', destinationName);
 }
 
-function bodyText({ atUnix, destinationName, body }: Notification): string[] {
+function bodyText(notification: Notification): string[] {
+  const { atUnix, body } = notification;
   if (body === undefined) return [];
   const lines = body.split('\n').map(printable);
-  return [`${localTime(atUnix)} to ${shownName(destinationName)}\n${lines.join('\n')}\n`];
+  return [`${localTime(atUnix)} to ${destinationText(notification)}\n${lines.join('\n')}\n`];
 }

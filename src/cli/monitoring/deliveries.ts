@@ -19,10 +19,12 @@ import { optionalName, projectName, resourceName } from '../client/names.ts';
 import {
   enumText,
   facts,
+  fullName,
   localTime,
   NOT_OBSERVED,
   printMessage,
   shortName,
+  shownName,
   table,
 } from '../client/output.ts';
 import { pageAsked, pageOptions, printPage } from '../client/paging.ts';
@@ -99,7 +101,7 @@ function failureTable(deliveries: readonly Delivery[], screen: Screen | undefine
 }
 
 function vmText({ incidentCount, vmName, vmDisplayName }: Delivery): string {
-  return incidentCount > 1 ? `${incidentCount} incidents` : vmDisplayName || shortName(vmName);
+  return incidentCount > 1 ? `${incidentCount} incidents` : shownName(vmDisplayName, vmName);
 }
 
 function deliveryTable(deliveries: readonly Delivery[], screen: Screen | undefined): string {
@@ -115,7 +117,7 @@ function deliveryTable(deliveries: readonly Delivery[], screen: Screen | undefin
       vmText(delivery) || NOT_OBSERVED,
       enumText(Delivery_Event, delivery.event),
       stateCell(stateText(delivery)),
-      delivery.destinationDisplayName || shortName(delivery.destinationName),
+      shownName(delivery.destinationDisplayName, delivery.destinationName),
       delivery.recipient || NOT_OBSERVED,
       String(delivery.attempts.length),
       moment(delivery.nextAttemptUnix, NOT_OBSERVED),
@@ -152,7 +154,7 @@ function deliveryText(delivery: Delivery, screen: Screen | undefined): string {
     ['event', enumText(Delivery_Event, delivery.event)],
     ['state', stateText(delivery)],
     ['incident', delivery.incidentName],
-    ['destination', `${delivery.destinationDisplayName} (${delivery.destinationName})`],
+    ['destination', fullName(delivery.destinationDisplayName, delivery.destinationName)],
     ['recipient', delivery.recipient],
     ['created', localTime(delivery.createdUnix)],
     ['next attempt', localTime(delivery.nextAttemptUnix)],
@@ -180,7 +182,7 @@ function memberTable(members: readonly Delivery_Member[]): string {
   return table(
     ['incident', 'VM', 'in the message'],
     members.map(({ incidentName, vmName, vmDisplayName, droppedReason }) => [
-      ...[shortName(incidentName), vmDisplayName || shortName(vmName)],
+      ...[shortName(incidentName), shownName(vmDisplayName, vmName)],
       droppedReason === '' ? 'yes' : `dropped (${droppedReason})`,
     ]),
     '',

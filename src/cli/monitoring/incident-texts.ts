@@ -16,7 +16,7 @@ import {
   AlertRuleSpec_Severity,
 } from '../../gen/svc/monitoring/v1/rule_pb.ts';
 import { idCell, listing, long, minor, moment, sentences, stateCell } from '../client/listing.ts';
-import { enumText, facts, localTime, NOT_OBSERVED, shortName, table } from '../client/output.ts';
+import { enumText, facts, localTime, NOT_OBSERVED, shownName, table } from '../client/output.ts';
 import type { Screen } from '../command.ts';
 import { windowChart } from './window-chart.ts';
 
@@ -28,7 +28,7 @@ export function incidentTable(incidents: readonly Incident[], screen: Screen | u
       ...[long('attention'), 'incident'],
     ],
     incidents.map((incident) => [
-      incident.ruleDisplayName || shortName(incident.ruleName),
+      shownName(incident.ruleDisplayName, incident.ruleName),
       subjectText(incident),
       stateCell(stateText(incident)),
       stateCell(enumText(AlertRuleSpec_Severity, incident.severity)),
@@ -178,7 +178,7 @@ function stateText({ state, retireReason }: Incident): string {
 /** The VM, or the data center of which many VMs are silent. */
 function subjectText(incident: Incident): string {
   const { vmName, vmDisplayName, labels, datacenter, heldVmCount } = incident;
-  if (vmName !== '') return `${vmDisplayName || shortName(vmName)}${labelsText(labels)}`;
+  if (vmName !== '') return `${shownName(vmDisplayName, vmName)}${labelsText(labels)}`;
   return `${heldVmCount} VMs of ${datacenter}`;
 }
 

@@ -17,7 +17,15 @@ import { UsageError } from '../client/faults.ts';
 import { listing, long, minor, moment, stateCell } from '../client/listing.ts';
 import { firstNamed, optionalName, projectName, requestId } from '../client/names.ts';
 import { reportRequest } from '../client/once.ts';
-import { enumText, facts, localTime, printMessage, shortName } from '../client/output.ts';
+import {
+  enumText,
+  facts,
+  fullName,
+  localTime,
+  printMessage,
+  shortName,
+  shownName,
+} from '../client/output.ts';
 import { pageAsked, pageOptions, printPage } from '../client/paging.ts';
 import { change } from '../identity/options.ts';
 
@@ -97,7 +105,7 @@ const listAction: Action = {
           coverText(window),
           moment(window.fromUnix),
           moment(window.untilUnix),
-          window.createdBy,
+          window.createdByDisplayName || window.createdBy,
           shortName(window.name),
         ]),
         'No maintenance is planned',
@@ -127,15 +135,23 @@ function printWindow(context: ActionContext, window: MaintenanceWindow): number 
       ['from', localTime(window.fromUnix)],
       ['until', localTime(window.untilUnix)],
       ['note', window.note],
-      ['planned by', window.createdBy],
+      ['planned by', fullName(window.createdByDisplayName, window.createdBy)],
       ['ended', localTime(window.endedUnix)],
-      ['ended by', window.endedBy],
+      ['ended by', fullName(window.endedByDisplayName, window.endedBy)],
     ]),
   );
 }
 
-function coverText({ ruleName, vmName }: MaintenanceWindow): string {
-  const parts = [ruleName && `rule ${shortName(ruleName)}`, vmName && `VM ${shortName(vmName)}`];
+function coverText({
+  ruleName,
+  ruleDisplayName,
+  vmName,
+  vmDisplayName,
+}: MaintenanceWindow): string {
+  const parts = [
+    ruleName && `rule ${shownName(ruleDisplayName, ruleName)}`,
+    vmName && `VM ${shownName(vmDisplayName, vmName)}`,
+  ];
   return parts.filter((part) => part !== '').join(', ') || 'everything';
 }
 

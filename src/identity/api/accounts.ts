@@ -13,6 +13,7 @@ import {
   UpdateServiceAccountRequestSchema,
 } from '../../gen/svc/iam/v1/automation_pb.ts';
 import { actorOf, requestKeyOf, within } from '../../platform/api/caller.ts';
+import { personDisplayName } from '../../platform/api/display-names.ts';
 import { unixSeconds } from '../../platform/api/message-fields.ts';
 import { findRow, listRows } from '../../platform/api/paging.ts';
 import { nameOf, parseName, parseProjectName } from '../../platform/api/resource-name.ts';
@@ -165,6 +166,7 @@ function accountMessage(
     createdUnix: unixSeconds(about.createdMs),
     updatedUnix: unixSeconds(about.updatedMs),
     createdBy: about.createdBy,
+    createdByDisplayName: personDisplayName(host, about.createdBy),
     activeKeys: view.countInstances('credential', { final: false, owner }),
     activeConnections: enabledConnections(view, instance),
     disabledReason: about.disabledReason ?? '',

@@ -29,6 +29,7 @@ import {
   type ListCredentialsRequest,
 } from '../../gen/svc/iam/v1/automation_pb.ts';
 import { within } from '../../platform/api/caller.ts';
+import { personDisplayName } from '../../platform/api/display-names.ts';
 import { unixSeconds } from '../../platform/api/message-fields.ts';
 import { collect, mapPage } from '../../platform/api/paging.ts';
 import { nameOf, parseProjectName } from '../../platform/api/resource-name.ts';
@@ -141,7 +142,7 @@ class CredentialMessages {
       last4: about.lastFour,
       capabilities: [...about.capabilities],
       effectiveCapabilities: isLive ? bounded(about.capabilities, granted.capabilities) : [],
-      ...{ createdUnix: unixSeconds(createdMs), createdBy },
+      ...this.#made(createdMs, createdBy),
       endsUnix: unixSeconds(keyEndMs(row)),
       ...(usedMs !== undefined && { lastUsedUnix: unixSeconds(usedMs) }),
       revokedReason: state === 'revoked' ? (revokedReason ?? 'ROTATED') : '',
@@ -165,10 +166,15 @@ class CredentialMessages {
       last4: '',
       capabilities: [...about.capabilities],
       effectiveCapabilities: isLive ? bounded(about.capabilities, granted.capabilities) : [],
-      ...{ createdUnix: unixSeconds(about.createdMs), createdBy: about.createdBy },
+      ...this.#made(about.createdMs, about.createdBy),
       ...(usedMs > 0 && { lastUsedUnix: unixSeconds(usedMs) }),
       revokedReason: '',
     };
+  }
+
+  #made(createdMs: number, createdBy: string) {
+    const createdByDisplayName = personDisplayName(this.#deps.host, createdBy);
+    return { createdUnix: unixSeconds(createdMs), createdBy, createdByDisplayName };
   }
 
   #grants(owner: KeyOwner): Grants {

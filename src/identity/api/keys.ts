@@ -31,6 +31,7 @@ import {
   RotateKeyRequestSchema,
 } from '../../gen/svc/iam/v1/automation_pb.ts';
 import { actorOf, requestKeyOf, within } from '../../platform/api/caller.ts';
+import { personDisplayName } from '../../platform/api/display-names.ts';
 import { unixSeconds } from '../../platform/api/message-fields.ts';
 import { collect, mapPage } from '../../platform/api/paging.ts';
 import { ID, parseProjectName } from '../../platform/api/resource-name.ts';
@@ -194,6 +195,7 @@ function keyMessage(
     effectiveCapabilities: isLive ? bounded(about.capabilities, granted) : [],
     last4: about.lastFour,
     createdBy: about.createdBy,
+    createdByDisplayName: personDisplayName(host, about.createdBy),
     createdUnix: unixSeconds(about.createdMs),
     expiresUnix: unixSeconds(about.expiresMs),
     expiryWarning: days === undefined ? Key_ExpiryWarning.NONE : WARNINGS[days],

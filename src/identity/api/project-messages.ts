@@ -14,6 +14,7 @@ import {
   type ProjectSchema,
   Role,
 } from '../../gen/svc/project/v1/project_pb.ts';
+import { personDisplayName } from '../../platform/api/display-names.ts';
 import { unixSeconds } from '../../platform/api/message-fields.ts';
 import { nameOf } from '../../platform/api/resource-name.ts';
 
@@ -71,15 +72,16 @@ export function invitationMessage(
 ): MessageInitShape<typeof InvitationSchema> {
   const { email, role, invitedBy, createdMs, expiresMs, person } = row.context;
   const isOver = row.value === 'pending' && nowMs >= expiresMs;
+  const member = person === null ? '' : memberIdOf(row.project, person);
   return {
     name: nameOf(row.project, 'invitations', row.instance),
-    ...{ email, invitedBy },
+    ...{ email, invitedBy, invitedByDisplayName: personDisplayName(host, invitedBy) },
     role: Role[role],
     state: isOver ? Invitation_State.EXPIRED : stateOf(String(row.value)),
     createdUnix: unixSeconds(createdMs),
     expiresUnix: unixSeconds(expiresMs),
-    acceptedBy:
-      person === null ? '' : nameOf(row.project, 'members', memberIdOf(row.project, person)),
+    acceptedBy: member === '' ? '' : nameOf(row.project, 'members', member),
+    acceptedByDisplayName: person === null ? '' : personDisplayName(host, `people/${person}`),
     emailProven: person !== null && personByEmail(host.view(SYSTEM_PROJECT), email) === person,
   };
 }

@@ -23,6 +23,7 @@ import type {
 } from '../../gen/svc/monitoring/v1/alert_pb.ts';
 import { Delivery_Event, Delivery_State } from '../../gen/svc/monitoring/v1/delivery_pb.ts';
 import { mayWrite, within } from '../../platform/api/caller.ts';
+import { destinationDisplayName, vmDisplayName } from '../../platform/api/display-names.ts';
 import { unixSeconds } from '../../platform/api/message-fields.ts';
 import { nameOf, parseProjectName } from '../../platform/api/resource-name.ts';
 import { REPLAY_SECONDS_MAX, REPLAY_VMS_MAX } from '../../telemetry/query/threads/limits.ts';
@@ -73,7 +74,7 @@ export async function replayAlertRule(
   );
   const show = isShown ? (one: ReplayedNotification) => confidential(view, one) : () => ({});
   return {
-    ...replayMessage(project, replay, show),
+    ...replayMessage(view, replay, show),
     startTimeUnix: unixSeconds(period.fromMs),
     endTimeUnix: unixSeconds(period.toMs),
     vmNames: vms.map(({ id }) => nameOf(project, 'vms', id)),
@@ -161,13 +162,14 @@ function confidential(
   const row = recipient === null ? undefined : view.instance('recipient', recipient);
   return {
     destinationName: nameOf(view.project, 'destinations', destination),
+    destinationDisplayName: destinationDisplayName(view, destination),
     ...(body !== undefined && { body }),
     ...(row && { recipient: row.context.address }),
   };
 }
 
 function replayMessage(
-  project: string,
+  view: ProjectView,
   replay: RuleReplay,
   show: (notification: ReplayedNotification) => NotificationMessage,
 ): MessageInitShape<typeof ReplayAlertRuleResponseSchema> {
@@ -176,14 +178,16 @@ function replayMessage(
     notifications: notifications.map((one) => ({
       atUnix: unixSeconds(one.atMs),
       event: Delivery_Event[one.event],
-      vmName: one.vm === '' ? '' : nameOf(project, 'vms', one.vm),
+      vmName: one.vm === '' ? '' : nameOf(view.project, 'vms', one.vm),
+      vmDisplayName: vmDisplayName(view, one.vm),
       labels: parseLabels(one.labels),
       outcome: Delivery_State[one.state.toUpperCase() as keyof typeof Delivery_State],
       reason: one.reason,
       ...show(one),
     })),
     truncated,
-    unreadVmNames: unread.map((vm) => nameOf(project, 'vms', vm)),
+    unreadVmNames: unread.map((vm) => nameOf(view.project, 'vms', vm)),
+    unreadVmDisplayNames: unread.map((vm) => vmDisplayName(view, vm)),
     observedSamples: BigInt(observedSamples),
     expectedSamples: BigInt(expectedSamples),
   };

@@ -10,8 +10,6 @@ import { Fact } from '../../components/fact.tsx';
 import { NoticeBox } from '../../components/notice-box.tsx';
 import { ResourceLink } from '../../components/resource-link.tsx';
 import { Age, msOf, Time } from '../../components/time.tsx';
-import { read } from '../../data/call.ts';
-import { useLoaded } from '../../data/loaded.ts';
 import { idOf } from '../../data/names.ts';
 import { pageTitles } from '../../layout/texts.ts';
 import { pathOf } from '../../router/match.ts';
@@ -20,7 +18,7 @@ import { useTitle } from '../title.ts';
 import { ConnectionActs } from './connection-acts.tsx';
 import { Exchanges } from './exchanges.tsx';
 import { ClaimTable, Variables } from './parts.tsx';
-import { type Connection, useConnection, useServiceAccount } from './queries.ts';
+import { type Connection, useConnection } from './queries.ts';
 import { RefusalList } from './refusals.tsx';
 import { texts as all, platformNames } from './texts.ts';
 
@@ -48,7 +46,7 @@ export function Page({ parameters }: PageProps): VNode {
             </p>
             <h1 class="name">{value.displayName}</h1>
             <Standing connection={value} />
-            <Facts projectName={projectName} connection={value} />
+            <Facts connection={value} />
             <ConnectionActs
               projectName={projectName}
               connection={value}
@@ -81,28 +79,16 @@ function Standing({ connection }: { readonly connection: Connection }): VNode | 
   ) : null;
 }
 
-/** What the person is called who approved it; undefined while it is not known. */
-function useApprover(projectName: string, instanceName: string): string | undefined {
-  const first = useLoaded(`approver ${instanceName}`, async (options) => {
-    const request = { projectName, instanceName, oldestFirst: true, pageSize: 1 };
-    return (await read('AuditService', 'listTransitions', request, options)).transitions[0];
-  });
-  const { byDisplayName, byUnprovenEmail } = first.state.value.value ?? {};
-  return byDisplayName || byUnprovenEmail;
-}
-
-function Facts(props: { projectName: string; connection: Connection }): VNode {
-  const { projectName, connection } = props;
-  const { serviceAccountName, capabilities, effectiveCapabilities, createdBy } = connection;
+function Facts({ connection }: { readonly connection: Connection }): VNode {
+  const { serviceAccountName, serviceAccountDisplayName, capabilities } = connection;
+  const { effectiveCapabilities, createdBy, createdByDisplayName } = connection;
   const { issuer, issuerUrl, verificationName, createdUnix, updatedUnix } = connection;
   const effective = effectiveCapabilities.join(', ');
-  const account = useServiceAccount(serviceAccountName).state.value.value;
-  const approver = useApprover(projectName, connection.name);
   return (
     <dl class="facts">
       <Fact title={texts.account}>
         <ResourceLink name={serviceAccountName}>
-          {account?.displayName || idOf(serviceAccountName)}
+          {serviceAccountDisplayName || idOf(serviceAccountName)}
         </ResourceLink>
       </Fact>
       <Fact title={texts.approvedFor}>{capabilities.join(', ')}</Fact>
@@ -119,7 +105,8 @@ function Facts(props: { projectName: string; connection: Connection }): VNode {
         {platformNames[issuer] ?? issuer} <span class="weak">{issuerUrl}</span>
       </Fact>
       <Fact title={texts.created}>
-        <Time ms={Number(createdUnix) * 1_000} /> {texts.by} {approver || <code>{createdBy}</code>}
+        <Time ms={Number(createdUnix) * 1_000} /> {texts.by}{' '}
+        {createdByDisplayName || <code>{createdBy}</code>}
       </Fact>
       {updatedUnix !== createdUnix && (
         <Fact title={texts.updated}>

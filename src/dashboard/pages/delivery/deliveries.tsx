@@ -4,7 +4,7 @@ import { DataView } from '../../components/data-view.tsx';
 import { Filters, SelectFilter } from '../../components/filters.tsx';
 import { ListFoot } from '../../components/list-foot.tsx';
 import { Table } from '../../components/table.tsx';
-import { useDestinationTitles, useVms, vmNamesOf } from '../../data/catalogue.ts';
+import { useDestinationTitles } from '../../data/catalogue.ts';
 import { mayDo } from '../../data/projects.ts';
 import type { RequestOf } from '../../data/rpc-types.ts';
 import { pageTitles } from '../../layout/texts.ts';
@@ -36,9 +36,8 @@ export function Page({ parameters }: PageProps): VNode {
   const request = requestOf(projectName, query.value);
   const list = useDeliveries(request, { rows: ROWS, pollSeconds: POLL_SECONDS });
   const titles = useDestinationTitles(projectName);
-  const vms = vmNamesOf(useVms(projectName));
   const [event, ...others] = deliveryColumns(titles);
-  const columns = [...(event ? [event] : []), incidentColumn(vms), ...others];
+  const columns = [...(event ? [event] : []), incidentColumn, ...others];
   return (
     <>
       <h1>{pageTitles.deliveries}</h1>

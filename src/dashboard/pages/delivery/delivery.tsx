@@ -12,7 +12,7 @@ import { Fact } from '../../components/fact.tsx';
 import { type Column, Table } from '../../components/table.tsx';
 import { Age, msOf, Time } from '../../components/time.tsx';
 import { read } from '../../data/call.ts';
-import { useDestinationTitles, useVms, vmNamesOf } from '../../data/catalogue.ts';
+import { useDestinationTitles } from '../../data/catalogue.ts';
 import { serverClock } from '../../data/clock.ts';
 import { useLoaded } from '../../data/loaded.ts';
 import { idOf } from '../../data/names.ts';
@@ -56,7 +56,7 @@ export function Page({ parameters }: PageProps): VNode {
         {(value) => (
           <>
             <Facts delivery={value} projectName={projectName} />
-            <Members of={value} projectName={projectName} />
+            <Members of={value} />
             <h2>{texts.attempts}</h2>
             <Attempts delivery={value} />
             <h2>{texts.path}</h2>
@@ -77,7 +77,7 @@ function Facts(props: { readonly delivery: Delivery; readonly projectName: strin
   const { delivery, projectName } = props;
   const titles = useDestinationTitles(projectName);
   const { state, reason, incidentName, destinationName, recipient } = delivery;
-  const title = useDeliveryTitle(delivery, projectName);
+  const title = useDeliveryTitle(delivery);
   const createdMs = msOf(delivery.createdUnix);
   const nextMs = msOf(delivery.nextAttemptUnix);
   return (
@@ -93,7 +93,7 @@ function Facts(props: { readonly delivery: Delivery; readonly projectName: strin
           ) : isGroup(delivery) ? (
             texts.members.count(delivery.members.length)
           ) : (
-            <IncidentLink name={incidentName} projectName={projectName} />
+            <IncidentLink name={incidentName} />
           )}
         </Fact>
         <Fact title={texts.destination}>
@@ -120,10 +120,9 @@ function Facts(props: { readonly delivery: Delivery; readonly projectName: strin
 }
 
 /** What it says, of which rule and VM; the title of the page too. */
-function useDeliveryTitle(delivery: Delivery, projectName: string): string {
-  const { event, ruleDisplayName, vmName, members } = delivery;
-  const vms = vmNamesOf(useVms(projectName));
-  const vm = vmName === '' ? '' : vms.get(vmName) || idOf(vmName);
+function useDeliveryTitle(delivery: Delivery): string {
+  const { event, ruleDisplayName, vmName, vmDisplayName, members } = delivery;
+  const vm = vmDisplayName || idOf(vmName);
   const place = isGroup(delivery) ? texts.members.several(members.length) : vm;
   const of = [ruleDisplayName, place].filter((part) => part !== '').join(', ');
   const title = [notificationNames[event] ?? event, of].filter((part) => part !== '').join(': ');
@@ -138,16 +137,15 @@ function isGroup({ members }: Delivery): boolean {
 type Member = Delivery['members'][number];
 
 /** The incidents that share the message; nothing for a message of one. */
-function Members(props: { readonly of: Delivery; readonly projectName: string }): VNode | null {
-  const { of: delivery, projectName } = props;
-  const vms = vmNamesOf(useVms(projectName));
+function Members({ of: delivery }: { readonly of: Delivery }): VNode | null {
   if (!isGroup(delivery)) return null;
   const columns: readonly Column<Member>[] = [
     {
       key: 'incident',
       title: texts.incident,
       width: 'grow',
-      cell: ({ incidentName, vmName }) => vms.get(vmName) || idOf(vmName || incidentName),
+      cell: ({ incidentName, vmName, vmDisplayName }) =>
+        vmDisplayName || idOf(vmName || incidentName),
     },
     {
       key: 'named',
@@ -184,13 +182,9 @@ function isAwaited(state: string): boolean {
 }
 
 /** By rule and place, as the list of incidents has it; by its id until that is loaded. */
-function IncidentLink(props: { readonly name: string; readonly projectName: string }): VNode {
-  const { name, projectName } = props;
+function IncidentLink({ name }: { readonly name: string }): VNode {
   const { value } = useLoaded(name, (options) =>
     read('AlertService', 'getIncident', { name }, options),
   ).state.value;
-  const vms = vmNamesOf(useVms(projectName));
-  return (
-    <a href={`/${name}`}>{value ? `${titleOf(value)}: ${placeOf(value, vms)}` : idOf(name)}</a>
-  );
+  return <a href={`/${name}`}>{value ? `${titleOf(value)}: ${placeOf(value)}` : idOf(name)}</a>;
 }

@@ -12,13 +12,7 @@ import { ResourceLink } from '../../components/resource-link.tsx';
 import { Table } from '../../components/table.tsx';
 import { Age, msOf, Time } from '../../components/time.tsx';
 import { read } from '../../data/call.ts';
-import {
-  type Destination,
-  type Rule,
-  useRuleList,
-  useVms,
-  vmNamesOf,
-} from '../../data/catalogue.ts';
+import { type Destination, type Rule, useRuleList } from '../../data/catalogue.ts';
 import type { ListLoader } from '../../data/listing.ts';
 import { useLoaded } from '../../data/loaded.ts';
 import { idOf } from '../../data/names.ts';
@@ -158,9 +152,8 @@ function Deliveries(props: { readonly project: string; readonly destination: Des
   const { name } = destination;
   const projectName = `projects/${project}`;
   const size = { rows: DELIVERY_ROWS, pollSeconds: POLL_SECONDS };
-  const vms = vmNamesOf(useVms(projectName));
   const columns = deliveryColumns(NO_LINKS).filter(({ key }) => key !== 'to' || destination.email);
-  columns.splice(1, 0, incidentColumn(vms));
+  columns.splice(1, 0, incidentColumn);
   const list = useDeliveries({ projectName, destinationName: name }, size);
   return (
     <section aria-labelledby="deliveries">

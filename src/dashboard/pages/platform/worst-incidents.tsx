@@ -5,7 +5,6 @@ import { DataView } from '../../components/data-view.tsx';
 import { type Column, Table } from '../../components/table.tsx';
 import { Age, msOf } from '../../components/time.tsx';
 import { read } from '../../data/call.ts';
-import { useVms, vmNamesOf } from '../../data/catalogue.ts';
 import { type Load, useLoaded } from '../../data/loaded.ts';
 import type { ResponseOf } from '../../data/rpc-types.ts';
 import { pathOf } from '../../router/match.ts';
@@ -23,7 +22,6 @@ export function WorstIncidents({ project }: { readonly project: string }): VNode
     (options) => loadWorst(projectName, options),
     POLL_SECONDS,
   );
-  const names = vmNamesOf(useVms(projectName));
   const { value, error } = loader.state.value;
   // That nothing fires is said by the counts.
   if (value?.length === 0 && !error) return null;
@@ -37,7 +35,7 @@ export function WorstIncidents({ project }: { readonly project: string }): VNode
         {(incidents) => (
           <Table
             label={texts.worst}
-            columns={columnsOf(names)}
+            columns={columns}
             rows={incidents}
             keyOf={({ name }) => name}
             href={({ name }) => pathOf('incident', { project, incident: lastPart(name) })}
@@ -64,13 +62,13 @@ async function loadWorst(
   return found;
 }
 
-const columnsOf = (names: ReadonlyMap<string, string>): readonly Column<Incident>[] => [
+const columns: readonly Column<Incident>[] = [
   {
     key: 'what',
     title: texts.what,
     width: 'grow',
-    cell: ({ ruleDisplayName, vmName, datacenter }) =>
-      `${ruleDisplayName}: ${vmName === '' ? datacenter : names.get(vmName) || lastPart(vmName)}`,
+    cell: ({ ruleDisplayName, vmName, vmDisplayName, datacenter }) =>
+      `${ruleDisplayName}: ${vmName === '' ? datacenter : vmDisplayName || lastPart(vmName)}`,
   },
   {
     key: 'severity',

@@ -74,23 +74,21 @@ export function useDeliveries(
 }
 
 /** The column of a list that has deliveries of several incidents. `vms`: how VMs are called, by name. */
-export function incidentColumn(vms: ReadonlyMap<string, string>): Column<Delivery> {
-  return {
-    key: 'incident',
-    title: texts.deliveries.incident,
-    width: 'grow',
-    phone: 'second',
-    cell: ({ name, incidentName, incidentCount, ruleDisplayName, vmName }) => {
-      if (incidentName === '') return <span class="weak">{texts.deliveries.test}</span>;
-      const isGroup = incidentCount > 1;
-      const count = texts.deliveries.several(incidentCount);
-      const place = isGroup ? count : vms.get(vmName) || idOf(vmName);
-      const title = [ruleDisplayName, place].filter((part) => part !== '').join(', ');
-      if (isGroup) return <ResourceLink name={name}>{title}</ResourceLink>;
-      return <a href={`/${incidentName}`}>{title || idOf(incidentName)}</a>;
-    },
-  };
-}
+export const incidentColumn: Column<Delivery> = {
+  key: 'incident',
+  title: texts.deliveries.incident,
+  width: 'grow',
+  phone: 'second',
+  cell: ({ name, incidentName, incidentCount, ruleDisplayName, vmName, vmDisplayName }) => {
+    if (incidentName === '') return <span class="weak">{texts.deliveries.test}</span>;
+    const isGroup = incidentCount > 1;
+    const count = texts.deliveries.several(incidentCount);
+    const place = isGroup ? count : vmDisplayName || idOf(vmName);
+    const title = [ruleDisplayName, place].filter((part) => part !== '').join(', ');
+    if (isGroup) return <ResourceLink name={name}>{title}</ResourceLink>;
+    return <a href={`/${incidentName}`}>{title || idOf(incidentName)}</a>;
+  },
+};
 
 /** The columns of a list of deliveries. `titles`: how destinations are called, by name. */
 export function deliveryColumns(titles: ReadonlyMap<string, string>): readonly Column<Delivery>[] {

@@ -79,7 +79,7 @@ export function IncidentFacts(props: IncidentFactsProps): VNode {
 }
 
 function Where({ incident, vmNames }: IncidentFactsProps): VNode {
-  const place = placeOf(incident, vmNames);
+  const place = placeOf(incident);
   if (incident.vmName !== '') {
     return <ResourceLink name={incident.vmName}>{place}</ResourceLink>;
   }

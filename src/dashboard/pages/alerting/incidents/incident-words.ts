@@ -12,10 +12,10 @@ import {
 } from '../../../messages/format.ts';
 import { operatorSigns, texts } from './incident-texts.ts';
 
-/** Where it fires: the VM by its name in `names`, else by its id; or the data center. */
-export function placeOf(incident: Incident, names: ReadonlyMap<string, string>): string {
+/** Where it fires: the VM by its name as it was then, or the data center. */
+export function placeOf(incident: Incident): string {
   if (incident.vmName === '') return texts.page.dataCenter(incident.datacenter);
-  const vm = names.get(incident.vmName) || idOf(incident.vmName);
+  const vm = incident.vmDisplayName || idOf(incident.vmName);
   return [vm, ...Object.values(incident.labels)].join(' · ');
 }
 

@@ -101,7 +101,7 @@ function Incident(props: IncidentProps): VNode {
   const named = recorded.filter(({ byDisplayName }) => byDisplayName !== '');
   const people = new Map(named.map(({ by, byDisplayName }) => [by, byDisplayName]));
   const unit = explanation.condition?.unit ?? '';
-  const place = placeOf(incident, vmNames);
+  const place = placeOf(incident);
   return (
     <div class="incident">
       <IncidentFacts incident={incident} unit={unit} vmNames={vmNames} people={people} />

@@ -9,7 +9,7 @@ import { DataView } from '../../../components/data-view.tsx';
 import { ListFoot, NewRows } from '../../../components/list-foot.tsx';
 import { type Column, Table } from '../../../components/table.tsx';
 import { Age, msOf } from '../../../components/time.tsx';
-import { unitOf, useMetrics, useVms, vmNamesOf } from '../../../data/catalogue.ts';
+import { unitOf, useMetrics, useVms } from '../../../data/catalogue.ts';
 import { nowMs } from '../../../data/clock.ts';
 import { usePeopleNames } from '../../../data/people-names.ts';
 import { format } from '../../../data/preferences.ts';
@@ -46,7 +46,6 @@ export function Page({ parameters }: PageProps): VNode {
     shown.flatMap(({ acknowledged }) => (acknowledged ? [acknowledged.by] : [])),
   );
   const chosen = useSignal<ReadonlySet<string>>(new Set());
-  const names = vmNamesOf(vms);
   const unitFor = (metricId: string): string => unitOf(metrics, metricId);
   const toggle = ({ name }: Incident): void => {
     const next = new Set(chosen.peek());
@@ -56,7 +55,7 @@ export function Page({ parameters }: PageProps): VNode {
   const selection = {
     has: ({ name }: Incident) => chosen.value.has(name),
     toggle,
-    label: (row: Incident) => texts.list.rowLabel(titleOf(row), placeOf(row, names)),
+    label: (row: Incident) => texts.list.rowLabel(titleOf(row), placeOf(row)),
   };
   return (
     <>
@@ -73,7 +72,7 @@ export function Page({ parameters }: PageProps): VNode {
           <>
             <Table
               label={texts.list.label}
-              columns={columnsOf(names, unitFor, people)}
+              columns={columnsOf(unitFor, people)}
               rows={listing.items}
               keyOf={({ name }) => name}
               href={({ name }) => `/${name}`}
@@ -95,7 +94,6 @@ export function Page({ parameters }: PageProps): VNode {
 }
 
 function columnsOf(
-  names: ReadonlyMap<string, string>,
   unitFor: (metricId: string) => string,
   people: ReadonlyMap<string, string>,
 ): readonly Column<Incident>[] {
@@ -111,7 +109,7 @@ function columnsOf(
       title: texts.list.where,
       width: 'grow',
       phone: 'second',
-      cell: (incident) => placeOf(incident, names),
+      cell: placeOf,
     },
     {
       key: 'value',

@@ -14,15 +14,12 @@ import { type Column, Table } from '../../../components/table.tsx';
 import { Age, msOf, Time } from '../../../components/time.tsx';
 import { toast } from '../../../components/toasts.tsx';
 import { read } from '../../../data/call.ts';
-import { useRules, useVms, type Vm, vmNamesOf } from '../../../data/catalogue.ts';
 import { type Listing, type ListLoader, useListing } from '../../../data/listing.ts';
 import { useMutation } from '../../../data/mutation.ts';
-import { idOf } from '../../../data/names.ts';
-import { usePeopleNames } from '../../../data/people-names.ts';
 import { pageTitles } from '../../../layout/texts.ts';
 import { query } from '../../../router/location.ts';
 import type { PageProps } from '../../page.ts';
-import { type CoveredNames, coveredText, type MaintenanceWindow } from './maintenance.ts';
+import { coveredText, type MaintenanceWindow } from './maintenance.ts';
 import { stateNames, texts } from './maintenance-texts.ts';
 import { PlanMaintenance } from './plan-maintenance.tsx';
 
@@ -34,17 +31,9 @@ const ENDING_POLL_SECONDS = 2;
 export function Page({ parameters }: PageProps): VNode {
   const projectName = `projects/${parameters.project}`;
   const list = useWindows(projectName);
-  const vms = useVms(projectName);
-  const names = useCoveredNames(projectName, vms);
   const isPlanning = useSignal(false);
   const ending = useSignal<MaintenanceWindow | undefined>(undefined);
-  const known = list.state.value.value?.items ?? [];
-  const people = usePeopleNames(
-    projectName,
-    known.flatMap(({ createdBy, endedBy }) => [createdBy, endedBy].filter((by) => by !== '')),
-    [],
-  );
-  const columns = columnsOf(names, people, (window) => {
+  const columns = columnsOf((window) => {
     ending.value = window;
   });
   const plan = (): void => {
@@ -79,7 +68,7 @@ export function Page({ parameters }: PageProps): VNode {
         )}
       </DataView>
       <PlanMaintenance
-        {...{ projectName, vms, names }}
+        projectName={projectName}
         isOpen={isPlanning.value}
         onRestored={plan}
         onClose={() => {
@@ -89,7 +78,6 @@ export function Page({ parameters }: PageProps): VNode {
       />
       <EndMaintenance
         window={ending.value}
-        names={names}
         onClose={() => {
           ending.value = undefined;
         }}
@@ -140,14 +128,6 @@ function NoWindows(): VNode {
   );
 }
 
-function useCoveredNames(projectName: string, vms: readonly Vm[]): CoveredNames {
-  const rules = useRules(projectName);
-  return {
-    rules: new Map([...rules].map(([name, { spec }]) => [name, spec?.displayName || idOf(name)])),
-    vms: vmNamesOf(vms),
-  };
-}
-
 const tones: Readonly<Record<string, Tone>> = {
   SCHEDULED: 'waiting',
   ACTIVE: 'warning',
@@ -157,11 +137,8 @@ const tones: Readonly<Record<string, Tone>> = {
 };
 
 function columnsOf(
-  names: CoveredNames,
-  people: ReadonlyMap<string, string>,
   onEnd: (window: MaintenanceWindow) => void,
 ): readonly Column<MaintenanceWindow>[] {
-  const nameOf = (person: string): string => people.get(person) || person;
   return [
     {
       key: 'covers',
@@ -169,7 +146,7 @@ function columnsOf(
       width: 'grow',
       cell: (window) => (
         <>
-          <strong>{coveredText(window, names)}</strong>
+          <strong>{coveredText(window)}</strong>
           {window.note !== '' && <small class="effect under">{window.note}</small>}
         </>
       ),
@@ -187,12 +164,12 @@ function columnsOf(
       key: 'by',
       title: texts.by,
       phone: 'hide',
-      cell: ({ createdBy, endedBy }) => (
+      cell: ({ createdBy, createdByDisplayName, endedBy, endedByDisplayName }) => (
         <>
-          {nameOf(createdBy)}
+          {createdByDisplayName || createdBy}
           {endedBy !== '' && (
             <small class="effect under">
-              {texts.endedAt} {texts.endedBy(nameOf(endedBy))}
+              {texts.endedAt} {texts.endedBy(endedByDisplayName || endedBy)}
             </small>
           )}
         </>
@@ -205,7 +182,7 @@ function columnsOf(
         mayEnd(window) && (
           <ActionButton needs="EDITOR" look="quiet" onPress={() => onEnd(window)}>
             {endTextsOf(window).open}
-            <span class="visually-hidden"> {coveredText(window, names)}</span>
+            <span class="visually-hidden"> {coveredText(window)}</span>
           </ActionButton>
         ),
     },
@@ -257,17 +234,16 @@ function endTextsOf({ state }: MaintenanceWindow): typeof texts.end {
 interface EndProps {
   /** Undefined: none is being ended. */
   readonly window: MaintenanceWindow | undefined;
-  readonly names: CoveredNames;
   readonly onClose: () => void;
   readonly onSaved: () => void;
 }
 
-function EndMaintenance({ window, names, onClose, onSaved }: EndProps): VNode {
+function EndMaintenance({ window, onClose, onSaved }: EndProps): VNode {
   const end = useMutation('MaintenanceService', 'endMaintenanceWindow');
   const words = window ? endTextsOf(window) : texts.end;
   return (
     <ConfirmDialog
-      title={window ? words.title(coveredText(window, names)) : ''}
+      title={window ? words.title(coveredText(window)) : ''}
       isOpen={window !== undefined}
       onClose={onClose}
       action={words.action}

@@ -12,20 +12,17 @@ export type MaintenanceWindow = ResponseOf<
   'listMaintenanceWindows'
 >['windows'][number];
 
-/** Display names by resource name. */
-export interface CoveredNames {
-  readonly rules: ReadonlyMap<string, string>;
-  readonly vms: ReadonlyMap<string, string>;
-}
-
 /** What a window is about; '' = all of them. */
 export type Scope = Pick<MaintenanceWindow, 'ruleName' | 'vmName'>;
+/** The same with what the two are called; '' where that is not known. */
+export type NamedScope = Scope & Pick<MaintenanceWindow, 'ruleDisplayName' | 'vmDisplayName'>;
 
 /** `Rule CPU is high, VM shop-1`, or `Everything`. */
-export function coveredText({ ruleName, vmName }: Scope, { rules, vms }: CoveredNames): string {
+export function coveredText(scope: NamedScope): string {
+  const { ruleName, ruleDisplayName, vmName, vmDisplayName } = scope;
   const parts = [
-    ...(ruleName === '' ? [] : [texts.rule(rules.get(ruleName) || idOf(ruleName))]),
-    ...(vmName === '' ? [] : [texts.vm(vms.get(vmName) || idOf(vmName))]),
+    ...(ruleName === '' ? [] : [texts.rule(ruleDisplayName || idOf(ruleName))]),
+    ...(vmName === '' ? [] : [texts.vm(vmDisplayName || idOf(vmName))]),
   ];
   return parts.length === 0 ? texts.everything : parts.join(', ');
 }

@@ -4,7 +4,7 @@ import { useEffect } from 'preact/hooks';
 import { ConfirmDialog } from '../../../components/confirm-dialog.tsx';
 import { Field, SelectField, TextField } from '../../../components/fields.tsx';
 import { toast } from '../../../components/toasts.tsx';
-import { type Vm, vmsCalled } from '../../../data/catalogue.ts';
+import { useRules, useVms, type Vm, vmNamesOf, vmsCalled } from '../../../data/catalogue.ts';
 import { serverClock } from '../../../data/clock.ts';
 import { typing, useDraft } from '../../../data/draft.ts';
 import { useMutation } from '../../../data/mutation.ts';
@@ -12,7 +12,7 @@ import { idOf, unixOf } from '../../../data/names.ts';
 import { preferences } from '../../../data/preferences.ts';
 import { texts as common } from '../../../messages/en.ts';
 import { parseTimeField } from '../../../messages/format.ts';
-import { type CoveredNames, coveredText, type Scope } from './maintenance.ts';
+import { coveredText, type Scope } from './maintenance.ts';
 import { texts as all } from './maintenance-texts.ts';
 
 const texts = all.plan;
@@ -37,8 +37,6 @@ const BLANK: Fields = { ruleName: '', vm: '', from: '', length: '1', until: '', 
 
 export interface PlanMaintenanceProps {
   readonly projectName: string;
-  readonly vms: readonly Vm[];
-  readonly names: CoveredNames;
   readonly isOpen: boolean;
   /** Something typed earlier was found: it goes on. */
   readonly onRestored: () => void;
@@ -47,7 +45,9 @@ export interface PlanMaintenanceProps {
 }
 
 export function PlanMaintenance(props: PlanMaintenanceProps): VNode {
-  const { projectName, vms, names, isOpen, onRestored, onClose, onSaved } = props;
+  const { projectName, isOpen, onRestored, onClose, onSaved } = props;
+  const vms = useVms(projectName);
+  const rules = useRules(projectName);
   const draft = useDraft(`planMaintenance ${projectName}`, BLANK);
   const create = useMutation('MaintenanceService', 'createMaintenanceWindow');
   useEffect(() => {
@@ -57,7 +57,6 @@ export function PlanMaintenance(props: PlanMaintenanceProps): VNode {
   const type = typing(draft, create);
   const vmProblem = problemOfVm(fields.vm, vms);
   const isUtc = preferences.zone.value === 'utc';
-  const scope = scopeOf(fields, vms);
   return (
     <ConfirmDialog
       title={texts.title}
@@ -82,7 +81,7 @@ export function PlanMaintenance(props: PlanMaintenanceProps): VNode {
         value={fields.ruleName}
         options={[
           { value: '', title: texts.everyRule },
-          ...[...names.rules].map(([value, title]) => ({ value, title })),
+          ...[...rules.keys()].map((value) => ({ value, title: titleOf(value, rules) })),
         ]}
         onChange={(ruleName) => type({ ruleName })}
       />
@@ -105,13 +104,21 @@ export function PlanMaintenance(props: PlanMaintenanceProps): VNode {
         maxLength={NOTE_CHARS_MAX}
         onInput={(note) => type({ note })}
       />
-      <p>
-        {scope.ruleName === '' && scope.vmName === ''
-          ? texts.effectAll
-          : texts.effect(coveredText(scope, names))}
-      </p>
+      <p>{effectText(scopeOf(fields, vms), vms, rules)}</p>
     </ConfirmDialog>
   );
+}
+
+function effectText(scope: Scope, vms: readonly Vm[], rules: ReturnType<typeof useRules>): string {
+  const { ruleName, vmName } = scope;
+  if (ruleName === '' && vmName === '') return texts.effectAll;
+  const ruleDisplayName = titleOf(ruleName, rules);
+  const vmDisplayName = vmNamesOf(vms).get(vmName) ?? '';
+  return texts.effect(coveredText({ ...scope, ruleDisplayName, vmDisplayName }));
+}
+
+function titleOf(rule: string, rules: ReturnType<typeof useRules>): string {
+  return rules.get(rule)?.spec?.displayName || idOf(rule);
 }
 
 interface TimesProps {

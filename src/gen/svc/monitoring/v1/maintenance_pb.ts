@@ -13,7 +13,7 @@ import type { Message, UnknownEnum } from "@bufbuild/protobuf";
  * Describes the file svc/monitoring/v1/maintenance.proto.
  */
 export const file_svc_monitoring_v1_maintenance: GenFile = /*@__PURE__*/
-  fileDesc("CiNzdmMvbW9uaXRvcmluZy92MS9tYWludGVuYW5jZS5wcm90bxIRc3ZjLm1vbml0b3JpbmcudjEi/QIKEU1haW50ZW5hbmNlV2luZG93EgwKBG5hbWUYASABKAkSEQoJcnVsZV9uYW1lGAIgASgJEg8KB3ZtX25hbWUYAyABKAkSEQoJZnJvbV91bml4GAQgASgDEhIKCnVudGlsX3VuaXgYBSABKAMSDAoEbm90ZRgGIAEoCRI5CgVzdGF0ZRgHIAEoDjIqLnN2Yy5tb25pdG9yaW5nLnYxLk1haW50ZW5hbmNlV2luZG93LlN0YXRlEhIKCmNyZWF0ZWRfYnkYCCABKAkSFAoMY3JlYXRlZF91bml4GAkgASgDEhcKCmVuZGVkX3VuaXgYCiABKANIAIgBARIQCghlbmRlZF9ieRgLIAEoCSJiCgVTdGF0ZRIVChFTVEFURV9VTlNQRUNJRklFRBAAEg0KCVNDSEVEVUxFRBABEgoKBkFDVElWRRACEg4KCkFOTk9VTkNJTkcQAxIICgRPVkVSEAQSDQoJQ0FOQ0VMTEVEEAVCDQoLX2VuZGVkX3VuaXgiowEKHkNyZWF0ZU1haW50ZW5hbmNlV2luZG93UmVxdWVzdBIUCgxwcm9qZWN0X25hbWUYASABKAkSEgoKcmVxdWVzdF9pZBgCIAEoCRIRCglydWxlX25hbWUYAyABKAkSDwoHdm1fbmFtZRgEIAEoCRIRCglmcm9tX3VuaXgYBSABKAMSEgoKdW50aWxfdW5peBgGIAEoAxIMCgRub3RlGAcgASgJInIKHUxpc3RNYWludGVuYW5jZVdpbmRvd3NSZXF1ZXN0EhQKDHByb2plY3RfbmFtZRgBIAEoCRIRCglwYWdlX3NpemUYAiABKAUSEgoKcGFnZV90b2tlbhgDIAEoCRIUCgxpbmNsdWRlX292ZXIYBCABKAgicAoeTGlzdE1haW50ZW5hbmNlV2luZG93c1Jlc3BvbnNlEjUKB3dpbmRvd3MYASADKAsyJC5zdmMubW9uaXRvcmluZy52MS5NYWludGVuYW5jZVdpbmRvdxIXCg9uZXh0X3BhZ2VfdG9rZW4YAiABKAkiPwobRW5kTWFpbnRlbmFuY2VXaW5kb3dSZXF1ZXN0EgwKBG5hbWUYASABKAkSEgoKcmVxdWVzdF9pZBgCIAEoCTKYAwoSTWFpbnRlbmFuY2VTZXJ2aWNlEn4KF0NyZWF0ZU1haW50ZW5hbmNlV2luZG93EjEuc3ZjLm1vbml0b3JpbmcudjEuQ3JlYXRlTWFpbnRlbmFuY2VXaW5kb3dSZXF1ZXN0GiQuc3ZjLm1vbml0b3JpbmcudjEuTWFpbnRlbmFuY2VXaW5kb3ciCoq1GAYIBhABGAIShwEKFkxpc3RNYWludGVuYW5jZVdpbmRvd3MSMC5zdmMubW9uaXRvcmluZy52MS5MaXN0TWFpbnRlbmFuY2VXaW5kb3dzUmVxdWVzdBoxLnN2Yy5tb25pdG9yaW5nLnYxLkxpc3RNYWludGVuYW5jZVdpbmRvd3NSZXNwb25zZSIIirUYBAgGGAESeAoURW5kTWFpbnRlbmFuY2VXaW5kb3cSLi5zdmMubW9uaXRvcmluZy52MS5FbmRNYWludGVuYW5jZVdpbmRvd1JlcXVlc3QaJC5zdmMubW9uaXRvcmluZy52MS5NYWludGVuYW5jZVdpbmRvdyIKirUYBggGEAEYAmIGcHJvdG8z", [file_svc_options_v1_policy]);
+  fileDesc("CiNzdmMvbW9uaXRvcmluZy92MS9tYWludGVuYW5jZS5wcm90bxIRc3ZjLm1vbml0b3JpbmcudjEi8QMKEU1haW50ZW5hbmNlV2luZG93EgwKBG5hbWUYASABKAkSEQoJcnVsZV9uYW1lGAIgASgJEg8KB3ZtX25hbWUYAyABKAkSEQoJZnJvbV91bml4GAQgASgDEhIKCnVudGlsX3VuaXgYBSABKAMSDAoEbm90ZRgGIAEoCRI5CgVzdGF0ZRgHIAEoDjIqLnN2Yy5tb25pdG9yaW5nLnYxLk1haW50ZW5hbmNlV2luZG93LlN0YXRlEhIKCmNyZWF0ZWRfYnkYCCABKAkSFAoMY3JlYXRlZF91bml4GAkgASgDEhcKCmVuZGVkX3VuaXgYCiABKANIAIgBARIQCghlbmRlZF9ieRgLIAEoCRIZChFydWxlX2Rpc3BsYXlfbmFtZRgMIAEoCRIXCg92bV9kaXNwbGF5X25hbWUYDSABKAkSHwoXY3JlYXRlZF9ieV9kaXNwbGF5X25hbWUYDiABKAkSHQoVZW5kZWRfYnlfZGlzcGxheV9uYW1lGA8gASgJImIKBVN0YXRlEhUKEVNUQVRFX1VOU1BFQ0lGSUVEEAASDQoJU0NIRURVTEVEEAESCgoGQUNUSVZFEAISDgoKQU5OT1VOQ0lORxADEggKBE9WRVIQBBINCglDQU5DRUxMRUQQBUINCgtfZW5kZWRfdW5peCKjAQoeQ3JlYXRlTWFpbnRlbmFuY2VXaW5kb3dSZXF1ZXN0EhQKDHByb2plY3RfbmFtZRgBIAEoCRISCgpyZXF1ZXN0X2lkGAIgASgJEhEKCXJ1bGVfbmFtZRgDIAEoCRIPCgd2bV9uYW1lGAQgASgJEhEKCWZyb21fdW5peBgFIAEoAxISCgp1bnRpbF91bml4GAYgASgDEgwKBG5vdGUYByABKAkicgodTGlzdE1haW50ZW5hbmNlV2luZG93c1JlcXVlc3QSFAoMcHJvamVjdF9uYW1lGAEgASgJEhEKCXBhZ2Vfc2l6ZRgCIAEoBRISCgpwYWdlX3Rva2VuGAMgASgJEhQKDGluY2x1ZGVfb3ZlchgEIAEoCCJwCh5MaXN0TWFpbnRlbmFuY2VXaW5kb3dzUmVzcG9uc2USNQoHd2luZG93cxgBIAMoCzIkLnN2Yy5tb25pdG9yaW5nLnYxLk1haW50ZW5hbmNlV2luZG93EhcKD25leHRfcGFnZV90b2tlbhgCIAEoCSI/ChtFbmRNYWludGVuYW5jZVdpbmRvd1JlcXVlc3QSDAoEbmFtZRgBIAEoCRISCgpyZXF1ZXN0X2lkGAIgASgJMpgDChJNYWludGVuYW5jZVNlcnZpY2USfgoXQ3JlYXRlTWFpbnRlbmFuY2VXaW5kb3cSMS5zdmMubW9uaXRvcmluZy52MS5DcmVhdGVNYWludGVuYW5jZVdpbmRvd1JlcXVlc3QaJC5zdmMubW9uaXRvcmluZy52MS5NYWludGVuYW5jZVdpbmRvdyIKirUYBggGEAEYAhKHAQoWTGlzdE1haW50ZW5hbmNlV2luZG93cxIwLnN2Yy5tb25pdG9yaW5nLnYxLkxpc3RNYWludGVuYW5jZVdpbmRvd3NSZXF1ZXN0GjEuc3ZjLm1vbml0b3JpbmcudjEuTGlzdE1haW50ZW5hbmNlV2luZG93c1Jlc3BvbnNlIgiKtRgECAYYARJ4ChRFbmRNYWludGVuYW5jZVdpbmRvdxIuLnN2Yy5tb25pdG9yaW5nLnYxLkVuZE1haW50ZW5hbmNlV2luZG93UmVxdWVzdBokLnN2Yy5tb25pdG9yaW5nLnYxLk1haW50ZW5hbmNlV2luZG93IgqKtRgGCAYQARgCYgZwcm90bzM", [file_svc_options_v1_policy]);
 
 /**
  * @generated from message svc.monitoring.v1.MaintenanceWindow
@@ -85,6 +85,28 @@ export type MaintenanceWindow = Message<"svc.monitoring.v1.MaintenanceWindow"> &
    * @generated from field: string ended_by = 11;
    */
   endedBy: string;
+
+  /**
+   * What they are called now: the rule, the VM, who planned it, and who ended it early.
+   *
+   * @generated from field: string rule_display_name = 12;
+   */
+  ruleDisplayName: string;
+
+  /**
+   * @generated from field: string vm_display_name = 13;
+   */
+  vmDisplayName: string;
+
+  /**
+   * @generated from field: string created_by_display_name = 14;
+   */
+  createdByDisplayName: string;
+
+  /**
+   * @generated from field: string ended_by_display_name = 15;
+   */
+  endedByDisplayName: string;
 };
 
 /**
@@ -157,6 +179,28 @@ export type MaintenanceWindowJson = {
    * @generated from field: string ended_by = 11;
    */
   endedBy?: string;
+
+  /**
+   * What they are called now: the rule, the VM, who planned it, and who ended it early.
+   *
+   * @generated from field: string rule_display_name = 12;
+   */
+  ruleDisplayName?: string;
+
+  /**
+   * @generated from field: string vm_display_name = 13;
+   */
+  vmDisplayName?: string;
+
+  /**
+   * @generated from field: string created_by_display_name = 14;
+   */
+  createdByDisplayName?: string;
+
+  /**
+   * @generated from field: string ended_by_display_name = 15;
+   */
+  endedByDisplayName?: string;
 };
 
 /**
