@@ -53,6 +53,9 @@ export interface Queries {
 /** The file that query threads run. */
 export const QUERY_THREAD = threadEntry(import.meta.url, 'query-thread');
 
+/** The file that the thread for lists runs. */
+const LIST_THREAD = threadEntry(import.meta.url, 'list-thread');
+
 /** After the start of the service, and before the first query. */
 const START_AFTER_MS = 500;
 
@@ -71,7 +74,13 @@ export function openQueries(options: QueriesOptions): Queries {
   const threads = new QueryThreads(common);
   closers.add('query threads', () => threads.close());
   const listThreads = new QueryThreads({
-    ...{ ...common, name: 'list thread', threads: 1, heapBytesMax: LIST_HEAP_BYTES_MAX },
+    ...{
+      ...common,
+      entry: LIST_THREAD,
+      name: 'list thread',
+      threads: 1,
+      heapBytesMax: LIST_HEAP_BYTES_MAX,
+    },
   });
   closers.add('list thread', () => listThreads.close());
   const cancel = clock.wakeAfter(START_AFTER_MS, () => threads.start());

@@ -1,23 +1,24 @@
 /**
  * The entry of a query thread: it reads history through a connection of its own, evaluates, and
- * writes the answer's bytes, so that neither ingest nor alerting ever waits for a query.
+ * writes the answer's bytes, so that neither ingest nor alerting ever waits for a query. What
+ * evaluates alert rules is half of the code, and loaded with the first call that needs it.
  */
 
 import { RecordReader } from '../../../sqlite/platform/control/record-reader.ts';
 import { HistoryView } from '../../../sqlite/telemetry/history/store/history-view.ts';
-import { serveThread } from '../../../sqlite/telemetry/history/threads/supervised-thread.ts';
+import {
+  type SlowThreadMethod,
+  serveThread,
+  type ThreadMethod,
+} from '../../../sqlite/telemetry/history/threads/supervised-thread.ts';
 import { systemClock } from '../../../streams/platform/clock.ts';
-import { recomputeMethods } from './explain/recompute-incident.ts';
-import { previewMethods } from './preview/alert-preview.ts';
 import { promqlMethods } from './promql/promql-evaluation.ts';
 import { SeriesThread } from './series/series-thread.ts';
+import { QUERY_NICENESS } from './threads/limits.ts';
 import type { QueryThreadData } from './threads/query-threads.ts';
 import { vmMethods } from './vm/vm-queries.ts';
 
-// Far below ingest and alerting: two threads full of queries leave them nine tenths of a core.
-const NICENESS = 10;
-
-serveThread(NICENESS, openQueryThread);
+serveThread(QUERY_NICENESS, openQueryThread);
 
 function openQueryThread({ controlPath, history: share }: QueryThreadData) {
   const records = new RecordReader(controlPath);
@@ -27,8 +28,14 @@ function openQueryThread({ controlPath, history: share }: QueryThreadData) {
     methods: {
       ...promqlMethods(series, systemClock),
       ...vmMethods(history),
-      ...previewMethods(history, records),
-      ...recomputeMethods(history),
+      ...onDemand(['alertPreview'], async () => {
+        const { previewMethods } = await import('./preview/alert-preview.ts');
+        return previewMethods(history, records);
+      }),
+      ...onDemand(['recomputeIncident', 'recomputeInstancePath'], async () => {
+        const { recomputeMethods } = await import('./explain/recompute-incident.ts');
+        return recomputeMethods(history);
+      }),
     },
     close() {
       history.close();
@@ -36,4 +43,21 @@ function openQueryThread({ controlPath, history: share }: QueryThreadData) {
       records.close();
     },
   };
+}
+
+/** Methods that `load` brings, when the first of them is called. */
+function onDemand(
+  names: readonly string[],
+  load: () => Promise<Readonly<Record<string, ThreadMethod>>>,
+): Readonly<Record<string, SlowThreadMethod>> {
+  let loaded: ReturnType<typeof load> | undefined;
+  const called = (name: string): SlowThreadMethod => {
+    return async (argument, isCancelled) => {
+      loaded ??= load();
+      const method = (await loaded)[name];
+      if (method === undefined) throw new Error(`What was loaded has no method ${name}`);
+      return method(argument, isCancelled);
+    };
+  };
+  return Object.fromEntries(names.map((name) => [name, called(name)]));
 }

@@ -30,6 +30,8 @@ export const STEP_MS_MIN = 30_000;
 
 /** Three: one project holds two at most, so that another's query finds one. */
 export const THREADS = 3;
+/** Far below ingest and alerting: two threads full of queries leave them nine tenths of a core. */
+export const QUERY_NICENESS = 10;
 /** Heap of a thread, bytes: label sets, answers, what was parsed. Past it the thread ends. */
 export const HEAP_BYTES_MAX = 512 * MIB;
 /** Of the thread that lists inventories: it keeps nothing from one list to the next. */

@@ -1,0 +1,11 @@
+/** The entry of the thread for lists of VMs: of a query thread, what reads the newest of each VM. */
+import { HistoryView } from '../../../sqlite/telemetry/history/store/history-view.ts';
+import { serveThread } from '../../../sqlite/telemetry/history/threads/supervised-thread.ts';
+import { QUERY_NICENESS } from './threads/limits.ts';
+import type { QueryThreadData } from './threads/query-threads.ts';
+import { vmMethods } from './vm/vm-queries.ts';
+
+serveThread(QUERY_NICENESS, ({ history: share }: QueryThreadData) => {
+  const history = new HistoryView(share);
+  return { methods: vmMethods(history), close: () => history.close() };
+});
