@@ -54,7 +54,6 @@ import type { Closers } from '../platform/closers.ts';
 import { toDataFolderFault } from '../platform/data-folder.ts';
 import type { Log } from '../platform/log.ts';
 import { deriveKey, findMasterKey, loadMasterKey } from '../platform/master-key.ts';
-import { openNats } from '../platform/nats.ts';
 import type { Settings } from '../platform/settings/settings.ts';
 import { programVersion } from '../platform/version.ts';
 import { reportHistoryGap } from '../telemetry/history-gap.ts';
@@ -247,7 +246,11 @@ type OnServers = Stream & Partial<Pick<JetStream, 'copies'>>;
 
 async function openStream(options: StorageOptions): Promise<OnServers> {
   const { settings, clock, random, fsyncDelayMs } = options;
-  if (settings.natsUrl) return openNats(settings, { clock, random });
+  if (settings.natsUrl) {
+    // The client of NATS takes memory, and time at the start: nothing of it where there is no NATS.
+    const { openNats } = await import('../platform/nats.ts');
+    return openNats(settings, { clock, random });
+  }
   return openEmbeddedStream({
     storage: (name) => fileOf(settings.data, name),
     clock,

@@ -5,7 +5,6 @@
  */
 
 import { PassThrough, type Readable } from 'node:stream';
-import { createTransport } from 'nodemailer';
 import { isLoopbackHost } from '../settings/setting-kinds.ts';
 
 export interface Mail {
@@ -77,14 +76,20 @@ export function createMailer({ url, from, isUnpooled = false }: MailerOptions): 
   const { pool, ...unpooled } = transportOptions(url);
   const options = isUnpooled ? unpooled : { ...unpooled, pool };
   const content = watchedContent();
-  const transport = createTransport(options, defaults).use('stream', content.plugin);
+  // Loaded with the first mail: most services have no mail server.
+  const open = async () => {
+    const { createTransport } = await import('nodemailer');
+    return createTransport(options, defaults).use('stream', content.plugin);
+  };
+  let transport: ReturnType<typeof open> | undefined;
   const closing = new AbortController();
   return {
     async send(mail) {
       const { messageId } = mail;
       try {
         const signals = mail.signal ? [closing.signal, mail.signal] : [closing.signal];
-        await transport.sendMail({ ...composed(mail), signal: AbortSignal.any(signals) });
+        transport ??= open();
+        await (await transport).sendMail({ ...composed(mail), signal: AbortSignal.any(signals) });
       } catch (error) {
         throw mailFaultOf(error, content.wasSent(messageId));
       } finally {
@@ -94,7 +99,7 @@ export function createMailer({ url, from, isUnpooled = false }: MailerOptions): 
     close() {
       // By itself the pool waits for a server that may be silent.
       closing.abort();
-      transport.close();
+      void transport?.then((opened) => opened.close());
     },
   };
 }
