@@ -2830,7 +2830,7 @@ if(Number.isNaN(timeMs))throw new UsageError(`${what} is a time such as 08:00, 2
  ${quoted(value)}`);return Math.floor(timeMs/1e3)}function quoted(value){return JSON.stringify(value.replaceAll(/(svc_[a-z]{2,7}_)\w{20,}/g,
 "$1…"))}var import_node_child_process=require("node:child_process"),import_node_events=require("node:events"),import_node_os=require("node:os"),
 import_promises=require("node:readline/promises"),import_consumers=require("node:stream/consumers");var systemClock={now:()=>Date.now(),elapsed:()=>performance.now(),wakeAfter(delayMs,wake){let timer=setTimeout(wake,Math.
-min(delayMs,2147483647));return()=>clearTimeout(timer)}};function processPorts(){let isInteractive=process.stdin.isTTY===!0&&process.stderr.isTTY===!0;return{clock:systemClock,random:systemRandom,
+max(0,Math.min(delayMs,2147483647)));return()=>clearTimeout(timer)}};function processPorts(){let isInteractive=process.stdin.isTTY===!0&&process.stderr.isTTY===!0;return{clock:systemClock,random:systemRandom,
 homeFolder:(0,import_node_os.homedir)(),isInteractive,readInput:()=>(0,import_consumers.text)(process.stdin),ask,openBrowser,
 runChild:child=>runChild(child,isInteractive)}}async function ask(prompt){let lines=(0,import_promises.createInterface)(
 {input:process.stdin,output:process.stderr}),ended=(0,import_node_events.once)(lines,"close").then(()=>"");try{return await Promise.

@@ -21,7 +21,8 @@ export const systemClock: Clock = {
   elapsed: () => performance.now(),
   wakeAfter(delayMs, wake) {
     // Node fires a longer timer at once; 24 days is beyond every delay used here but a cheap guard.
-    const timer = setTimeout(wake, Math.min(delayMs, 2 ** 31 - 1));
+    // Of a time that is over it warns.
+    const timer = setTimeout(wake, Math.max(0, Math.min(delayMs, 2 ** 31 - 1)));
     return () => clearTimeout(timer);
   },
 };
