@@ -8,6 +8,7 @@ import { once } from 'node:events';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { withinTime } from '../../../streams/platform/deadline.ts';
+import { ProjectService } from '../../gen/svc/project/v1/project_pb.ts';
 import { parseSecret } from '../../platform/keys.ts';
 import { openAccess } from '../client/access.ts';
 import { type ActionContext, single } from '../client/action.ts';
@@ -47,8 +48,9 @@ $XDG_CONFIG_HOME/svc/session.json (or ~/.config), readable by you only.`,
     const { person, expiresUnix } = session;
     if (context.json) context.print(json({ endpoint, person, expiresUnix }));
     else {
+      const { displayName } = await context.api('person').call(ProjectService.method.getSelf, {});
       const until = `the session ends ${localTime(expiresUnix)} at the latest`;
-      context.print(`Signed in at ${endpoint} as ${printable(person)}; ${until}\n`);
+      context.print(`Signed in at ${endpoint} as ${printable(displayName || person)}; ${until}\n`);
     }
     return EXIT_OK;
   },

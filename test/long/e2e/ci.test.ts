@@ -22,7 +22,7 @@ t.test(
     const push = world.push.bind(world);
 
     const signedIn = await follow(1, { whileRunning: world.playBrowser.bind(world) });
-    t.match(signedIn.stdout, /^Signed in at http:\S+ as people\//m);
+    t.match(signedIn.stdout, /^Signed in at http:\S+ as (?!people\/)\S/m);
     t.match(signedIn.stdout, /^project +projects\/acme \(OWNER\)$/m);
     t.match((await follow(2)).stdout, /^may do +monitoring\.read$/m);
 
