@@ -27,26 +27,26 @@ const AGAIN_MAX = 3;
 
 /** Those that take longest: many wait most of their time, and with others beside them it is free. */
 const FIRST = [
-  'test/long/e2e/members.test.ts',
-  'test/long/platform/stream-cluster.test.ts',
-  'test/long/e2e/release.test.ts',
-  'test/long/e2e/silence.test.ts',
   'test/long/dashboard/everywhere/accessibility.test.ts',
   'test/long/telemetry/collectors/lab.test.ts',
-  'test/long/dashboard/everywhere/roles.test.ts',
+  'test/long/e2e/members.test.ts',
+  'test/long/e2e/silence.test.ts',
   'test/long/e2e/faults.test.ts',
-  'test/long/telemetry/collectors/fleet-lab.test.ts',
+  'test/platform/commit/model.test.ts',
   'test/long/sdk/go.test.ts',
+  'test/identity/revocation.test.ts',
   'test/long/platform/commit-kill.test.ts',
-  'test/long/dashboard/alerting/incidents.test.ts',
-  'test/long/sdk/package.test.ts',
   'test/service/service.test.ts',
-  'test/long/dashboard/delivery/destinations.test.ts',
-  'test/long/dashboard/alerting/rules.test.ts',
-  'test/long/telemetry/history/kill.test.ts',
-  'test/long/scripts/test-batch.test.ts',
+  'test/long/e2e/agent.test.ts',
+  'test/long/e2e/virtual-machine.test.ts',
+  'test/long/e2e/scrape.test.ts',
+  'test/long/platform/jetstream.test.ts',
+  'test/long/sdk/package.test.ts',
   'test/platform/stream-contract.test.ts',
+  'test/long/e2e/ci.test.ts',
+  'test/long/scripts/test-batch.test.ts',
   'test/vms/agent.test.ts',
+  'test/long/telemetry/history/kill.test.ts',
 ];
 
 function selected(wanted: readonly string[]): string[] {
