@@ -10,8 +10,8 @@ export interface Random {
 }
 
 /**
- * The operating system's generator: fit for secrets. It is asked for 4 KiB at a time, since a call
- * costs more than its bytes; what is given away does not stay in the reserve.
+ * The operating system's generator: fit for secrets. It is read 4 KiB at a time, because a
+ * call costs more than its bytes; bytes that are handed out are erased from the reserve.
  */
 export const systemRandom: Random = reserved((length) => randomBytes(length));
 

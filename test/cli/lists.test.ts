@@ -108,7 +108,7 @@ t.test('lists against the service', async (t) => {
     );
     const account = serviceAccounts.find(({ displayName }: Named) => displayName.startsWith('Dep'));
     const own = new Map([
-      // A notice tells people of one name apart.
+      // A notice has the id as well, because display names are not unique.
       ['people/', 'notices'],
       [lastPart(rules[0].name), 'alerts list'],
       ['vm-1', 'monitoring vms'],

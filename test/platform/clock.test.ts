@@ -8,7 +8,7 @@ t.test('a delay that is over wakes at once, and Node has nothing to warn of', as
   process.on('warning', note);
   t.teardown(() => process.off('warning', note));
   await new Promise<void>((resolve) => systemClock.wakeAfter(-5, resolve));
-  // A warning is told in a later turn.
+  // Node emits warnings asynchronously.
   await new Promise((resolve) => setImmediate(resolve));
   t.same(warnings, []);
 });

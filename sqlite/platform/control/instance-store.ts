@@ -83,8 +83,8 @@ export interface InstanceStore {
   oldestCommits(project: string, limit: number): OldCommit[];
   view(project: string): StoredReads;
   /**
-   * The result of `work`, whose reads share one transaction: a read by itself locks the file, which
-   * costs more than finding a row. It may not apply.
+   * Runs `work` in one read transaction and returns its result. Outside of one, every read takes
+   * the file lock, which costs more than the lookup. `work` must not call `apply`.
    */
   reading<T>(work: () => T): T;
   /** Highest version of each machine by which the project's rows were ever written, by its name. */
@@ -474,7 +474,7 @@ function textOf(value: unknown): string | null {
 const KEPT_MAX = 32_768;
 /** Bodies with longer lists in them, such as the samples that decided an incident, are read when asked for. */
 const BODY_ITEMS_MAX = 16;
-/** Lists that are kept, and counts, and how long a list may be. */
+/** Lists and counts that are kept, and the length of the longest list. */
 const LISTS_MAX = 64;
 const LIST_ITEMS_MAX = 64;
 

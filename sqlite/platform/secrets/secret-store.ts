@@ -444,7 +444,7 @@ export interface SecretFileOptions {
   readonly later?: Later;
 }
 
-/** Values read last that are kept, sealed as in the file: each attempt asks for its destination's. */
+/** Sealed values that are cached: each delivery attempt reads those of its destination. */
 const LATEST_MAX = 256;
 
 export class SecretFile {
