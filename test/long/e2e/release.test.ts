@@ -341,6 +341,7 @@ async function serve(
       PATH: process.env.PATH,
       SVC_DATA: data,
       SVC_LISTEN: `127.0.0.1:${port}`,
+      SVC_METRICS_LISTEN: 'off',
       SVC_DEMO: 'off',
     },
     stdio: ['ignore', 'ignore', 'pipe'],
