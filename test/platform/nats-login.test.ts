@@ -12,7 +12,7 @@ import { openNats } from '../../src/platform/nats.ts';
 import { ConfigError, loadConfig } from '../../src/platform/settings/config.ts';
 import { systemClock } from '../../streams/platform/clock.ts';
 import { systemRandom } from '../../streams/platform/random.ts';
-import type { Stream, StreamSpec } from '../../streams/platform/stream.ts';
+import { type Stream, type StreamSpec, StreamUnavailable } from '../../streams/platform/stream.ts';
 import { componentPath, needs } from '../support/components.ts';
 import { freePort, startNatsServer } from '../support/nats-server.ts';
 import { dataFolder, runInProcess, until } from '../support/program.ts';
@@ -212,6 +212,17 @@ async function open(t: Test, settings: Parameters<typeof openNats>[0]): Promise<
   return stream;
 }
 
+/** As at a start of the service, a server that does not answer is asked again. */
+function refusalOf(t: Test, settings: Parameters<typeof openNats>[0]): Promise<Error> {
+  return until('it is refused', async () => {
+    const refused = await open(t, settings).then(
+      () => new Error('it connects'),
+      (error) => error,
+    );
+    return refused instanceof StreamUnavailable ? undefined : refused;
+  });
+}
+
 function assertNoSecret(t: Test, text: string): void {
   for (const secret of [SECRET, encoded, user.seed, stranger.seed, 'BEGIN']) {
     t.notOk(text.includes(secret), 'no secret');
@@ -230,10 +241,7 @@ for (const { name, server: settings, good, bad, url = {} } of ways) {
     const stream = await open(t, settingsOf(folder, at(url.good), good));
     t.match(await stream.ensure(spec), { messages: 0 });
     for (const [more, sentence] of bad) {
-      const refused = await open(t, settingsOf(folder, at(url.bad), more)).then(
-        () => new Error('it connects'),
-        (error) => error,
-      );
+      const refused = await refusalOf(t, settingsOf(folder, at(url.bad), more));
       t.type(refused, ConfigError);
       t.match(refused.message, sentence);
       assertNoSecret(t, `${refused.stack} ${JSON.stringify(refused)}`);

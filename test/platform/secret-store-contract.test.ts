@@ -218,7 +218,7 @@ for (const version of ['nats-server 2.10.27', 'nats-server 2.15.1'] as const) {
   t.test(`members on ${version}`, { ...needs(version) }, async (t) => {
     const where = folder(t);
     const server = await startNatsServer({ program: componentPath(version), folder: where });
-    const connect = () => openJetStream({ url: server.url, clock: systemClock, answerMs: 2_000 });
+    const connect = () => openJetStream({ url: server.url, clock: systemClock });
     const [a, b] = [await connect(), await connect()];
     t.teardown(async () => {
       await Promise.all([a.close(), b.close()]);

@@ -63,7 +63,7 @@ for (const version of ['nats-server 2.10.27', 'nats-server 2.15.1'] as const) {
 }
 
 function open(url: string): Promise<Stream> {
-  return openJetStream({ url, clock: systemClock, answerMs: 1_000 });
+  return openJetStream({ url, clock: systemClock });
 }
 
 function node(nodes: readonly CountingNode[], i: number): CountingNode {
