@@ -3,6 +3,7 @@
  * host. A restart at any position changes nothing, an outage loses nothing.
  */
 import t from 'tap';
+import { SAMPLES_STREAM } from '../../actors/telemetry/sample-log.ts';
 import { tick } from '../../actors/telemetry/ticker.ts';
 import { soleOwner } from '../../streams/platform/membership/membership.ts';
 import type { Stream } from '../../streams/platform/stream.ts';
@@ -394,4 +395,22 @@ t.test('what the owner says to have decided, its successor does not decide again
   world.member.decided = 0;
   await world.pass(30_000, 15_000);
   t.same(world.incidents(), [], 'the edge is gone: here nobody had decided it after all');
+});
+
+t.test('edges that waited for a rule are gone when its next owner has decided them', async (t) => {
+  const world = await beside(t);
+  world.faults.append = ({ subject }) => (subject.endsWith('.rules') ? 'refused' : undefined);
+  await world.saveRule({ displayName: 'Renamed', destinationNames: [] });
+  await observe(world, 95, 4);
+  t.same(world.incidents(), [], 'the edge waits for the rule');
+  const through = world.evaluator.throughSequence();
+  world.member.isOwner = false;
+  world.faults.append = () => undefined;
+  await world.pass(10_000, 1_000);
+  world.member.decided = Number.POSITIVE_INFINITY;
+  await observe(world, 95, 1);
+  world.member.isOwner = true;
+  const { lastSequence } = await world.stream.state(SAMPLES_STREAM);
+  t.ok(through < lastSequence - 2, `${through} is far behind ${lastSequence}`);
+  t.ok(world.evaluator.throughSequence() >= lastSequence - 1, 'and held up nothing any more');
 });

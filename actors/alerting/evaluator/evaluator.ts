@@ -439,7 +439,7 @@ export class EdgeCommits {
         await this.#decideEntry(first, signal);
         // Whoever took over meanwhile may have decided it, or be about to.
         if (signal.aborted || !isOwner()) return;
-      }
+      } else if (first.entry) this.#forgetHeld(first.entry);
       waiting.shift();
     }
     this.#waiting.delete(partition);
@@ -523,6 +523,13 @@ export class EdgeCommits {
       this.#held.delete(key);
     }
     return released;
+  }
+
+  /** Another member decided the marker, and with it the edges that waited for it. */
+  #forgetHeld({ upserts, removals }: RulesEntry): void {
+    for (const { project, rule } of [...upserts, ...removals]) {
+      this.#held.delete(ruleKey(project, rule));
+    }
   }
 
   /** Repeats until the stream answers: an edge is never lost, and deciding twice is a no-op. */
