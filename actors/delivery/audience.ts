@@ -166,9 +166,13 @@ function wasNotified(
   draft: Draft,
   budget: { left: number },
 ): boolean {
-  const deliveries = [...firingDeliveries(draft, audience, repeats)];
-  if (deliveries.some(mayHaveArrived)) return true;
-  for (const row of deliveries) {
+  const unsent: Instance<'delivery'>[] = [];
+  // Mostly the newest reminder arrived: of the others there may be thousands, not looked at then.
+  for (const row of firingDeliveries(draft, audience, repeats)) {
+    if (mayHaveArrived(row)) return true;
+    unsent.push(row);
+  }
+  for (const row of unsent) {
     const { instance, final, context } = row;
     const { attempts } = context;
     if (final) continue;

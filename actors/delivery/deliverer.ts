@@ -70,8 +70,27 @@ const AGAIN_MS = 1_000;
 /** How often a delivery without its body is looked at before that counts as a fault. */
 const LOOKS_MAX = 20;
 
-/** One for each process. Stopping it waits for the attempts under way, and starts no other. */
-export class Deliverer {
+/**
+ * The part that delivers, one for each process. Each run has a deliverer of its own, which begins with
+ * what the rows say: what one that failed had in memory is gone with it.
+ */
+export function delivererPart(deps: DelivererDeps) {
+  let current: Deliverer | undefined;
+  return {
+    name: 'deliverer',
+    run(signal: AbortSignal) {
+      current = new Deliverer(deps);
+      return current.run(signal);
+    },
+    /** Attempts under way now. */
+    inFlight: () => current?.inFlight() ?? 0,
+    /** Destinations with something to send, or with recent failures. */
+    queues: () => current?.queues() ?? 0,
+  };
+}
+
+/** Stopping it waits for the attempts under way, and starts no other. */
+class Deliverer {
   readonly #deps: DelivererDeps & AttemptDeps;
   readonly #dispatcher: Dispatcher;
   readonly #places: Places;
@@ -86,7 +105,10 @@ export class Deliverer {
   readonly #sending = new Map<string, number>();
   /** Deliveries with an open attempt of this process, until its outcome is committed. */
   readonly #open = new Set<string>();
+  /** It starts no further attempt: the process ends, or this run has failed. */
   #stopped = false;
+  /** The process ends. */
+  #isEnding = false;
 
   constructor(deps: DelivererDeps) {
     const { clock, contents, onFault } = deps;
@@ -127,6 +149,7 @@ export class Deliverer {
     const unfollow = host.onApplied(({ commit }) => this.#follow(commit));
     const stop = (): void => {
       this.#stopped = true;
+      this.#isEnding = true;
       this.#places.refuseAll();
       void this.#dispatcher.stop();
       void consumer.close();
@@ -148,12 +171,10 @@ export class Deliverer {
     }
   }
 
-  /** Attempts under way now. */
   inFlight(): number {
     return this.#open.size - this.#places.count;
   }
 
-  /** Destinations with something to send, or with recent failures. */
   queues(): number {
     return this.#dispatcher.queues();
   }
@@ -274,7 +295,7 @@ export class Deliverer {
       try {
         return await submit();
       } catch (error) {
-        if (!isRetryable(error) || this.#stopped) throw error;
+        if (!isRetryable(error) || this.#isEnding) throw error;
         this.#deps.onFault('recording an attempt', error);
         await pause(this.#deps.clock, RETRY_MS);
       }
@@ -415,9 +436,14 @@ class Dispatcher {
   }
 
   #follow({ project, decisions }: Commit): void {
-    if (!this.#deps.ownership.owns(project)) return;
+    const steps = decisions.flatMap((decision) => decision.steps);
+    if (!this.#deps.ownership.owns(project)) {
+      // A lease can lapse for less than a sweep takes: what was queued before it is not true any more.
+      if (steps.some(({ instance }) => this.#jobs.has(instance))) this.#dropUnowned();
+      return;
+    }
     const last = new Map<string, InstanceStep>();
-    for (const step of decisions.flatMap(({ steps }) => steps)) {
+    for (const step of steps) {
       if (step.machine === 'delivery') {
         this.#noteAttempt(step);
         // Only the last state counts: opening an attempt passes through `rechecking`.

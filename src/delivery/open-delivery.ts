@@ -3,7 +3,7 @@
  * destinations that the API offers, with the pages behind the links of verification mails.
  */
 import type { FastifyInstance } from 'fastify';
-import { Deliverer } from '../../actors/delivery/deliverer.ts';
+import { delivererPart } from '../../actors/delivery/deliverer.ts';
 import { createDestinations } from '../../actors/delivery/destinations.ts';
 import type { Destinations, DestinationsDeps } from '../../actors/delivery/destinations-port.ts';
 import type { ReportedAttempt } from '../../actors/delivery/outcome.ts';
@@ -75,7 +75,7 @@ export function openDelivery(options: DeliveryOptions) {
   const sealed = sealedText(options.secrets);
   return {
     parts: [
-      delivererPart(options, guard, sealed),
+      deliverer(options, guard, sealed),
       sealedPart(options, sealed),
       ...ownerNoticeParts(options),
     ],
@@ -87,7 +87,7 @@ export function openDelivery(options: DeliveryOptions) {
   };
 }
 
-function delivererPart(options: DeliveryOptions, guard: AddressGuard, sealed: ListedValues): Part {
+function deliverer(options: DeliveryOptions, guard: AddressGuard, sealed: ListedValues): Part {
   const { settings, secrets, clock, log, metrics, closers, publicUrl, resolve } = options;
   const notifier = openNotifier({
     ...{ guard, clock, ...(resolve && { resolve }) },
@@ -111,7 +111,7 @@ function delivererPart(options: DeliveryOptions, guard: AddressGuard, sealed: Li
     'svc_delivery_faults_total',
     'Faults of this service while delivering',
   );
-  const deliverer = new Deliverer({
+  const part = delivererPart({
     ...{ ...options, notifier, contents, delivers: mayDeliver(settings) },
     keepExcerpts: (excerpts) => secrets.excerpts.put(excerpts),
     onFault(what, error) {
@@ -128,15 +128,15 @@ function delivererPart(options: DeliveryOptions, guard: AddressGuard, sealed: Li
   const stopCounting = countEndedDeliveries({ ...options, kinds: Object.keys(renderers) });
   closers.add('count of ended deliveries', stopCounting);
   metrics.gauge('svc_deliveries_in_flight', 'Attempts under way', [], (gauge) =>
-    gauge.set(deliverer.inFlight()),
+    gauge.set(part.inFlight()),
   );
   metrics.gauge(
     'svc_delivery_lanes',
     'Destinations that have something to send, or are failing',
     [],
-    (gauge) => gauge.set(deliverer.queues()),
+    (gauge) => gauge.set(part.queues()),
   );
-  return { name: 'deliverer', run: (signal) => deliverer.run(signal) };
+  return part;
 }
 
 /** Logs each failed attempt: the same error as in the API, without the URL or a secret. */

@@ -8,7 +8,7 @@ import { randomUUID } from 'node:crypto';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import Database from 'better-sqlite3';
 import t, { type Test } from 'tap';
-import { Deliverer } from '../../actors/delivery/deliverer.ts';
+import { delivererPart } from '../../actors/delivery/deliverer.ts';
 import { deliveriesSpec } from '../../actors/delivery/queues.ts';
 import { runTimers } from '../../actors/platform/host/timers.ts';
 import { samplesSpec } from '../../actors/telemetry/sample-log.ts';
@@ -111,7 +111,7 @@ async function startLive(t: Test) {
     throw error;
   };
   const sealed = sealedIn(sealedValues);
-  const deliverer = new Deliverer({
+  const deliverer = delivererPart({
     ...{ host, stream, clock, random: seededRandom(3), onFault },
     notifier: {
       ...{ sendsTo: () => true, limitsOf, close: () => Promise.resolve() },

@@ -2,8 +2,11 @@
  * The deliverer on a real host, against an endpoint that answers from a script: what an attempt's
  * outcome leads to, what is rechecked before it, and what a crash leaves.
  */
+import { once } from 'node:events';
 import t from 'tap';
 import { publishDue } from '../../actors/delivery/queues.ts';
+import { supervise } from '../../actors/platform/supervision.ts';
+import type { Delivery, Stream } from '../../streams/platform/stream.ts';
 import { PROJECT } from '../support/alerting-on-host.ts';
 import {
   accepted,
@@ -360,3 +363,63 @@ t.test('faults of the service are reported, and retried on schedule', async (t) 
   t.match(only(world).attempts[1], { outcome: 'unknown', error: /fault of this service/ });
   t.match(world.reportedFaults(), [/seal is broken/, /A mistake/]);
 });
+
+t.test('a deliverer that failed begins again, and what was on the wire is recorded', async (t) => {
+  const world = await openDeliveryWorld(t);
+  await world.putInForce({ destinationNames: [await world.addDestination()] });
+  const { stream, fail } = failingOnce(world.stream);
+  const { clock, random, notifier } = world;
+  const failures: string[] = [];
+  world.run(async (signal) => {
+    const running = supervise({
+      ...{ parts: [world.delivererOf({ stream })], clock, random },
+      onFailure: ({ lastError }) => void failures.push(String(lastError)),
+    });
+    if (!signal.aborted) await once(signal, 'abort');
+    await running.stop();
+  });
+  notifier.answer = () => undefined;
+  await world.fire(['vm-1']);
+  await world.until('it is on the wire', () => notifier.hanging === 1);
+  world.faults.append = (append) => (append.stream === 'EVENTS' ? 'refused' : undefined);
+  fail(new Error('The consumer was deleted'));
+  await world.pass(1_000);
+  notifier.release(accepted);
+  await world.pass(60_000, 1_000);
+  t.equal(only(world).value, 'sending', 'nobody takes the outcome');
+  world.faults.append = () => undefined;
+  await world.pass(2_000, 500);
+  t.equal(only(world).value, 'sent');
+  t.same(failures, ['The consumer was deleted']);
+  notifier.answer = () => accepted;
+  await world.fire(['vm-2']);
+  await world.until('another is sent', () => world.deliveries().every(sent));
+  t.equal(notifier.requests.length, 2, 'each once');
+});
+
+/** The stream, whose first consumer can be made to fail. */
+function failingOnce(stream: Stream) {
+  const failure = Promise.withResolvers<never>();
+  failure.promise.catch(() => {});
+  let isFirst = true;
+  async function* broken(messages: AsyncIterator<Delivery>) {
+    for (;;) {
+      const next = await Promise.race([messages.next(), failure.promise]);
+      if (next.done) return;
+      yield next.value;
+    }
+  }
+  const consume: Stream['consume'] = async (spec) => {
+    const consumer = await stream.consume(spec);
+    if (!isFirst) return consumer;
+    isFirst = false;
+    return {
+      close: () => consumer.close(),
+      [Symbol.asyncIterator]: () => broken(consumer[Symbol.asyncIterator]()),
+    };
+  };
+  const failing = new Proxy(stream, {
+    get: (target, name) => (name === 'consume' ? consume : Reflect.get(target, name)),
+  });
+  return { stream: failing, fail: failure.reject };
+}

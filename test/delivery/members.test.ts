@@ -4,7 +4,7 @@
  */
 import t, { type Test } from 'tap';
 import { type DueAttempt, publishDue } from '../../actors/delivery/queues.ts';
-import type { Ownership } from '../../streams/platform/membership/membership.ts';
+import { type Ownership, soleOwner } from '../../streams/platform/membership/membership.ts';
 import { nextTurn } from '../../streams/platform/operators.ts';
 import { seededRandom } from '../../streams/platform/random.ts';
 import { PROJECT } from '../support/alerting-on-host.ts';
@@ -179,6 +179,25 @@ t.test('the queue of a project that another member acts for is dropped', async (
   setOwner(true);
   await owner.pass(2_000, 1_000);
   await owner.until('what was due is sent', () => countOf(owner, 'queued') === 0);
+});
+
+t.test('what happened while a lease had lapsed for a moment blocks nothing', async (t) => {
+  const { owner } = await openMembers(t);
+  let isOwner = true;
+  // Nobody is told: the lapse is over before the member looks at its leases again.
+  const ownership: Ownership = { ...soleOwner, owns: () => isOwner };
+  owner.notifier.answer = () => undefined;
+  owner.startTimers();
+  owner.startDeliverer({ ownership });
+  await owner.fire(['vm-1', 'vm-2']);
+  await owner.until('one is on the wire', () => owner.notifier.hanging === 1);
+  isOwner = false;
+  owner.notifier.release(failed());
+  await owner.until('it failed', () => countOf(owner, 'waiting') === 1);
+  isOwner = true;
+  owner.notifier.answer = () => accepted;
+  await owner.pass(60_000, 1_000);
+  t.equal(countOf(owner, 'sent'), 2);
 });
 
 t.test('up to 64 attempts are opened in one commit, and closed in one', async (t) => {

@@ -10,7 +10,7 @@ import { createIncidentActs } from '../../actors/alerting/incident-acts.ts';
 import { announceMaintenance } from '../../actors/alerting/maintenance.ts';
 import { keepRules } from '../../actors/alerting/rule-keeper.ts';
 import { expandAlerting } from '../../actors/delivery/audience.ts';
-import { Deliverer } from '../../actors/delivery/deliverer.ts';
+import { delivererPart } from '../../actors/delivery/deliverer.ts';
 import { createDestinations } from '../../actors/delivery/destinations.ts';
 import { deliveriesSpec } from '../../actors/delivery/queues.ts';
 import { createRecipientLinks } from '../../actors/delivery/recipient-links.ts';
@@ -313,7 +313,7 @@ export class Process implements Sender {
   #deliverer({ host: real, stream, clock, random, ownership }: Core): Part {
     const { planted, machine, outside, world } = this.#options;
     const bodies = machine.bodies(this);
-    const deliverer = new Deliverer({
+    return delivererPart({
       ...{ stream, clock, random, host: planted?.host?.('deliverer', real) ?? real },
       ...{ ownership, delivers: true },
       notifier: outside.notifier(this, clock),
@@ -327,7 +327,6 @@ export class Process implements Sender {
       onFault: (what, error) => this.#fault(`delivering: ${what}`, error),
       onAttempt: () => {},
     });
-    return { name: 'deliverer', run: (signal) => deliverer.run(signal) };
   }
 
   #fault(what: string, error: unknown): void {

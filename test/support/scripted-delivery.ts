@@ -7,9 +7,9 @@ import type { Test } from 'tap';
 import { decideEdge, submitInParts } from '../../actors/alerting/incident.ts';
 import type { AnswerExcerpt } from '../../actors/delivery/attempt.ts';
 import {
-  Deliverer,
   type DelivererDeps,
   type DeliveryContents,
+  delivererPart,
 } from '../../actors/delivery/deliverer.ts';
 import type {
   AttemptOutcome,
@@ -94,6 +94,10 @@ export function bodyOf(body: Uint8Array): Body {
   return JSON.parse(Buffer.from(body).toString('utf8')) as Body;
 }
 
+type DelivererOptions = Partial<
+  Pick<DelivererDeps, 'notifier' | 'host' | 'stream' | 'random' | 'ownership' | 'delivers'>
+>;
+
 export async function openDeliveryWorld(t: Test, options: WorldOptions = {}) {
   const world = await openAlertingWorld(t, options);
   const notifier = new ScriptedNotifier();
@@ -133,12 +137,9 @@ export async function openDeliveryWorld(t: Test, options: WorldOptions = {}) {
       for (const id of ids) bodies.delete(id);
     },
   };
-  const startDeliverer = (
-    more: Partial<
-      Pick<DelivererDeps, 'notifier' | 'host' | 'random' | 'ownership' | 'delivers'>
-    > = {},
-  ) => {
-    const deliverer = new Deliverer({
+  /** The part, not started. */
+  const delivererOf = (more: DelivererOptions = {}) =>
+    delivererPart({
       ...world,
       ...{ notifier, contents, random: seededRandom(7), ownership: soleOwner, delivers: true },
       ...more,
@@ -146,6 +147,8 @@ export async function openDeliveryWorld(t: Test, options: WorldOptions = {}) {
       onFault: (what, error) => void faults.push(`${what}: ${error}`),
       onAttempt: ({ outcome }) => void outcomes.push(outcome.kind),
     });
+  const startDeliverer = (more?: DelivererOptions) => {
+    const deliverer = delivererOf(more);
     return { deliverer, stop: world.run((signal) => deliverer.run(signal)) };
   };
   const made = {
@@ -156,6 +159,7 @@ export async function openDeliveryWorld(t: Test, options: WorldOptions = {}) {
     discarded,
     contents,
     outcomes,
+    delivererOf,
     startDeliverer,
     reportedFaults: () => faults,
   };

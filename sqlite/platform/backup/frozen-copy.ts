@@ -58,9 +58,10 @@ export async function copyFrozen(options: FrozenCopyOptions): Promise<readonly C
   const extension = import.meta.url.endsWith('.ts') ? 'ts' : 'js';
   const entry = new URL(`./copy-thread.${extension}`, import.meta.url);
   const worker = new Worker(entry, { name: 'copies', workerData: job });
+  const ended = new AbortController();
   try {
     return await new Promise((resolve, reject) => {
-      signal.addEventListener('abort', () => reject(signal.reason), { once: true });
+      signal.addEventListener('abort', () => reject(signal.reason), { signal: ended.signal });
       worker.on('error', reject);
       worker.on('exit', () => reject(new CopyFailed('The copying thread has ended', '')));
       worker.on('message', (message: CopyMessage) => {
@@ -71,6 +72,7 @@ export async function copyFrozen(options: FrozenCopyOptions): Promise<readonly C
       });
     });
   } finally {
+    ended.abort();
     await worker.terminate();
   }
 }
