@@ -8,7 +8,7 @@
  */
 
 import { statfsSync } from 'node:fs';
-import type { ApplierHealth } from '../../actors/platform/host/applier.ts';
+import type { RunningHost } from '../../actors/platform/host/host.ts';
 import type { Supervision } from '../../actors/platform/supervision.ts';
 import type { CancelWakeUp, Clock } from '../../streams/platform/clock.ts';
 import { withoutLogins } from '../../streams/platform/shown-url.ts';
@@ -218,12 +218,12 @@ export function secretsCheck(secrets: { fault(): string | undefined }): HealthCh
 }
 
 /** The projection: behind, it must not decide; stopped, only a restart of the program helps. */
-export function hostCheck(host: { health(): ApplierHealth }): HealthCheck {
-  return () => {
+export function hostCheck(host: Pick<RunningHost, 'health' | 'latestCommitMs'>, clock: Clock) {
+  return (): PartHealth => {
     const health = host.health();
     switch (health.state) {
       case 'ready':
-        return ready;
+        return clockHealth(host.latestCommitMs() - clock.now());
       case 'starting':
         return starting('Commits are being read: this ends by itself');
       case 'retrying':
@@ -240,6 +240,18 @@ export function hostCheck(host: { health(): ApplierHealth }): HealthCheck {
         };
     }
   };
+}
+
+/** Commits may be so far ahead of this clock, ms: in a cluster members' clocks differ by no more. */
+const CLOCK_BACK_MS_MAX = 10_000;
+
+/** A project's time never goes back: what is to happen after a while waits until the clock is there. */
+function clockHealth(aheadMs: number): PartHealth {
+  if (aheadMs <= CLOCK_BACK_MS_MAX) return ready;
+  const summary = 'The clock was set back: retries, reminders and grouped messages are late';
+  const seconds = Math.ceil(aheadMs / 1000);
+  const reason = `${summary}, by up to ${seconds} s. The last change was recorded so far ahead of the clock of this machine`;
+  return { state: 'degraded', reason, summary };
 }
 
 /**

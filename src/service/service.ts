@@ -314,7 +314,7 @@ async function startHost(
     expand: expandAlerting,
   });
   health.watch({ kind: 'stream' }, streamCheck(stream));
-  health.watch({ kind: 'commits' }, hostCheck(host));
+  health.watch({ kind: 'commits' }, hostCheck(host, clock));
   health.watch({ kind: 'disk' }, diskSpace(settings.data));
   closers.add('host', () => host.stop());
   if (secrets.isShared) health.watch({ kind: 'secrets' }, secretsCheck(secrets));

@@ -52,8 +52,8 @@ t.test('a part on its way up is news, no error; what stays away is one', async (
   const health = createHealth({ clock, log });
   t.teardown(() => health.close());
   let state: 'starting' | 'retrying' = 'starting';
-  const host = { health: () => ({ state, reason: 'EVENTS is gone' }) };
-  health.watch({ kind: 'commits' }, hostCheck(host as never));
+  const host = { health: () => ({ state, reason: 'EVENTS is gone' }), latestCommitMs: () => 0 };
+  health.watch({ kind: 'commits' }, hostCheck(host, clock));
   t.equal(health.report().ready, false);
   t.match(logged.splice(0), [/"level":"info".*being read: this ends by itself/]);
   state = 'retrying';
@@ -73,9 +73,11 @@ t.test(
         { ...part, name: 'deliverer', state: 'running' as const, lastError: null },
       ],
     };
-    const host = (state: 'retrying' | 'stopped') => ({
-      health: () => ({ state, reason: 'EVENTS is gone' }),
-    });
+    const clock = new VirtualClock(1_000_000);
+    const host = (state: 'ready' | 'starting' | 'retrying' | 'stopped', latestMs = 0) => {
+      const health = () => ({ state, reason: 'EVENTS is gone' });
+      return hostCheck({ health, latestCommitMs: () => latestMs }, clock);
+    };
     const cases: [PartHealth, object][] = [
       [diskSpace('/d', statfs(5_000))(), ready],
       [diskSpace('/d', statfs(100))(), { state: 'degraded', reason: /100 MiB free/ }],
@@ -94,13 +96,15 @@ t.test(
         historyCheck({ stats: () => ({ incompleteProjects: 7, fault: 'disk is full' }) })(),
         { state: 'degraded', reason: /disk is full/ },
       ],
-      [hostCheck({ health: () => ({ state: 'ready' }) })(), ready],
+      [host('ready')(), ready],
+      [host('ready', 1_010_000)(), ready],
       [
-        hostCheck({ health: () => ({ state: 'starting' }) })(),
-        { state: 'notReady', reason: /by itself/ },
+        host('ready', 4_600_000)(),
+        { state: 'degraded', reason: /^The clock was set back: .* late, by up to 3600 s\. / },
       ],
-      [hostCheck(host('retrying'))(), { state: 'notReady', reason: /again soon: EVENTS is gone/ }],
-      [hostCheck(host('stopped'))(), { state: 'notReady', reason: /has stopped: EVENTS is gone/ }],
+      [host('starting')(), { state: 'notReady', reason: /by itself/ }],
+      [host('retrying')(), { state: 'notReady', reason: /again soon: EVENTS is gone/ }],
+      [host('stopped')(), { state: 'notReady', reason: /has stopped: EVENTS is gone/ }],
       [
         partCheck(supervision, { name: 'evaluator', essential: true })(),
         { state: 'notReady', reason: 'evaluator is restarting (restarts: 3): x is undefined' },

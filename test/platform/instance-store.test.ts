@@ -74,6 +74,7 @@ t.test('a commit is applied once, in its place, and passed over elsewhere', asyn
   t.equal(store.apply(first, 3), 'superseded', 'a copy');
   t.equal(store.lastSequence('p'), 3);
   t.match(store.head('p'), { number: 1, hash: first.hash, at: 1000 });
+  t.equal(store.latestCommitMs(), 1000);
   t.equal(store.view('p').instance('m', 'b'), undefined);
   const about = { id: 'x', project: 'p', number: 2, predecessor: 'unknown', at: 1, writer: 'n' };
   const foreign = encodeCommit(about, []);

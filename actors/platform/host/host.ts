@@ -68,6 +68,8 @@ export interface RunningHost extends Host {
   endedBefore(project: string, machine: string, page: EndedPage): EndedInstance[];
   /** The first commits that are left of the project's chain and may go, for retention. */
   oldestCommits(project: string, limit: number): OldCommit[];
+  /** Time of the latest commit of all projects, Unix ms: a project's time never goes back. */
+  latestCommitMs(): number;
   dueTimers(nowMs: number, limit: number, owns?: (project: string) => boolean): DueTimer[];
   nextTimerDueMs(owns?: (project: string) => boolean): number | undefined;
 }
@@ -108,6 +110,7 @@ export function createHost(options: HostOptions): RunningHost {
       store.findInstancesOf(machine, subject).map((found) => typedInstance(machines, found)),
     endedBefore: (project, machine, page) => store.endedBefore(project, machine, page),
     oldestCommits: (project, limit) => store.oldestCommits(project, limit),
+    latestCommitMs: () => store.latestCommitMs(),
     dueTimers: (nowMs, limit, owns) => store.dueTimers(nowMs, limit, owns),
     nextTimerDueMs: (owns) => store.nextTimerDueMs(owns),
     onApplied: (listener) => applier.onApplied(listener),

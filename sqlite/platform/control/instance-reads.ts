@@ -100,6 +100,7 @@ export function instanceReads(database: SqliteDatabase) {
     view: (project: string): StoredReads => createView(statements, found, project),
     projects: (): string[] =>
       (statements.projects.all() as { project: string }[]).map((row) => row.project),
+    latestCommitMs: (): number => (statements.latest.get() as { at: number | null }).at ?? 0,
     findInstance(machine: string, instance: string): StoredInstance | undefined {
       const row = statements.anyInstance.get(instance, machine) as InstanceRow | undefined;
       return row && toInstance(row);
@@ -344,6 +345,7 @@ function prepareReads(database: SqliteDatabase) {
     position: prepare('SELECT * FROM position'),
     head: prepare('SELECT number, hash, at, sequence FROM heads WHERE project = ?'),
     projects: prepare('SELECT project FROM heads WHERE number > 0 ORDER BY project'),
+    latest: prepare('SELECT max(at) AS at FROM heads'),
     commit: prepare('SELECT id, hash, sequence FROM commits WHERE project = ? AND number = ?'),
     numbers: prepare(
       'SELECT min(number) AS first, max(number) AS last FROM commits WHERE project = ?',

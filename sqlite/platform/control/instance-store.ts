@@ -91,6 +91,8 @@ export interface InstanceStore {
   machineVersions(project: string): Readonly<Record<string, number>>;
   /** Every project that has a commit, in byte order. */
   projects(): string[];
+  /** Time of the latest commit of all projects, Unix ms; 0 before the first. */
+  latestCommitMs(): number;
   /** Any project's instance by its globally unique id. */
   findInstance(machine: string, instance: string): StoredInstance | undefined;
   /** See `Host.findInstancesOf`. */
