@@ -51,7 +51,7 @@ export async function startSystemdHost(t: {
     for (const path of [root, folder]) execFileSync('umount', ['--lazy', path]);
     rmdirSync(folder);
   });
-  init = await until('the container has a process', () => firstChildOf(child.pid ?? 0));
+  init = await until('systemd has begun', () => systemdOf(child.pid ?? 0));
   const inside = ['--target', String(init), '--mount', '--uts', '--ipc', '--net', '--pid'];
   const env = { PATH: '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin' };
   const run = async (script: string): Promise<string> => {
@@ -67,7 +67,18 @@ export async function startSystemdHost(t: {
   return { root, run };
 }
 
-function firstChildOf(pid: number): number | undefined {
-  const [first] = readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8').split(' ');
-  return first ? Number(first) : undefined;
+/** The container's first process. Before it there is another child for a moment, which makes it. */
+function systemdOf(pid: number): number | undefined {
+  const children = readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8').trim().split(' ');
+  const systemd = children.find((child) => nameOf(child) === 'systemd');
+  return systemd ? Number(systemd) : undefined;
+}
+
+function nameOf(pid: string): string | undefined {
+  try {
+    return readFileSync(`/proc/${pid}/comm`, 'utf8').trim();
+  } catch {
+    // It has ended.
+    return undefined;
+  }
 }
