@@ -35,7 +35,7 @@ export function settingsPage(): string {
   return [
     '# Configuration',
     '',
-    'Made from the settings table (`src/platform/settings/settings.ts`); `SVC_TEST_UPDATE=1 node test/platform/config.test.ts` writes it again.',
+    'Generated from `src/platform/settings/settings.ts` by `npm run generate`.',
     '',
     'A setting is an environment variable, or a flag of `svc serve` with the same name. The flag wins; an empty variable',
     'counts as not given. A name that is not listed here, an invalid value and settings that contradict each other',

@@ -8,7 +8,11 @@ import { fileURLToPath } from 'node:url';
  */
 export function codeBlock(page: string, firstLine: string): string {
   const path = fileURLToPath(new URL(`../../docs/${page}`, import.meta.url));
-  const blocks = readFileSync(path, 'utf8').matchAll(/^```\w+\n(.*?)^```$/gms);
-  for (const [, block = ''] of blocks) if (block.startsWith(`${firstLine}\n`)) return block;
+  // In a list, a block is indented.
+  const blocks = readFileSync(path, 'utf8').matchAll(/^( *)```\w+\n(.*?)^\1```$/gms);
+  for (const [, indent = '', indented = ''] of blocks) {
+    const block = indented.replaceAll(new RegExp(`^${indent}`, 'gm'), '');
+    if (block.startsWith(`${firstLine}\n`)) return block;
+  }
   throw new Error(`docs/${page} has no block that begins with ${firstLine}`);
 }

@@ -105,7 +105,7 @@ interface Rotated {
 async function rotate(world: CliWorld, { folder, key, pid }: Rotated): Promise<void> {
   const pasted = codeBlock('reading.md', '# Rotate the key of Prometheus')
     .replace('/etc/prometheus', folder)
-    .replace('npx svc', `"${process.execPath}" "${bin}"`)
+    .replace('svc keys', `"${process.execPath}" "${bin}" keys`)
     .replace('promtool', `"${componentPath('promtool 3.5.3')}"`)
     .replace('systemctl reload prometheus', `kill -HUP ${pid}`);
   await execute('bash', ['-euc', pasted], {

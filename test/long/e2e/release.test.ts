@@ -23,6 +23,7 @@ import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import t from 'tap';
 import packageJson from '../../../package.json' with { type: 'json' };
+import { codeBlock } from '../../support/code-blocks.ts';
 import { needs } from '../../support/components.ts';
 import { freePort } from '../../support/nats-server.ts';
 import { until } from '../../support/program.ts';
@@ -162,8 +163,10 @@ t.test(
       slow,
       async (t) => {
         const name = `svc-${version}-linux-${process.arch}`;
+        const earlier = name.replace(version, before);
         await run(`tar -xzf /root/${name}.tar.gz -C /opt
-ln -s /opt/${name}/bin/svc /usr/local/bin/svc
+mv /opt/${name} /opt/${earlier}
+ln -s /opt/${earlier}/bin/svc /usr/local/bin/svc
 mkdir -m 700 /etc/svc
 head -c 32 /dev/urandom | base64 | systemd-creds encrypt --name=master-key - /etc/svc/master-key.cred
 mkdir -p -m 755 /var/lib/svc/tls
@@ -192,6 +195,12 @@ svc install`);
           (await journal('svc')).includes('The certificate was read again') ? true : undefined,
         );
         await run('svc admin project create shop --owner ann@example.org');
+        const upgrade = codeBlock('operations/install.md', '# Upgrade of an archive');
+        await run(`cd /root\n${upgrade.replaceAll('sudo ', '').replaceAll('VERSION', version)}`);
+        await ready('https://127.0.0.1:8443');
+        const executed = `readlink /proc/${(await mainPid()).trim()}/exe`;
+        t.match(await run(executed), `/opt/${name}/`, 'the new one runs');
+        t.match(await run('svc admin project list'), 'ann@example.org');
       },
     );
 

@@ -99,7 +99,7 @@ t.test('the programs of the guide work against the service', needs('go'), async 
   });
 
   await t.test('the seventh: a CI job exchanges its identity and reads', async (t) => {
-    const job = { ...trust.env, SVC_ENDPOINT: endpoint, SVC_PROJECT_NAME: 'projects/acme' };
+    const job = { ...trust.env, SVC_ENDPOINT: endpoint };
     const printed = await linesOf(program('job'), job);
     t.match(printed, [/^token of projects\/acme for (900|899) s; rules 0$/]);
     const wrong = { ...job, SVC_TRUST: 'projects/acme/ciConnections/another' };
