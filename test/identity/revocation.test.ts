@@ -109,3 +109,51 @@ t.test('A PromQL request whose body comes after the revocation is answered no da
     else t.match({ status, answer }, { status: 200, answer: { status: 'success' } });
   }
 });
+
+t.test('What was worked out when the revocation came is not answered', async (t) => {
+  let whenDone = async (): Promise<unknown> => undefined;
+  /** The same, but what waits for its answers does so until `whenDone` has resolved. */
+  const slow = <T extends object>(real: T): T =>
+    new Proxy(real, {
+      get(target, name) {
+        const value = Reflect.get(target, name);
+        if (typeof value !== 'function') return value;
+        return async (...given: unknown[]) => {
+          const answer = await value.apply(target, given);
+          await whenDone();
+          return answer;
+        };
+      },
+    });
+  const world = await startRpcWorld(t, ({ vmQueries, alertPreviews, ruleReplays }) => ({
+    vmQueries: slow(vmQueries),
+    alertPreviews: slow(alertPreviews),
+    ruleReplays: slow(ruleReplays),
+  }));
+  const row = { vm: 'vm-1', observedUnixMs: START_MS, state: 'RUNNING' as const, values: [] };
+  await world.write([row]);
+  const projectName = PROJECT;
+  const spec = {
+    ...{ displayName: 'CPU', metricId: 'cpu_utilization_pct', operator: 'GREATER_THAN' },
+    ...{ threshold: 50, severity: 'WARNING', allVms: true },
+  };
+  const methods = {
+    GetVMMonitoring: { name: `${PROJECT}/vms/vm-1` },
+    ListVMMonitoring: { projectName },
+    QueryVMMonitoring: {
+      ...{ name: `${PROJECT}/vms/vm-1`, metricIds: ['memory_used_pct'], stepSeconds: 60 },
+      ...{ startTimeUnix: START_MS / 1000 - 600, endTimeUnix: START_MS / 1000 },
+    },
+    PreviewAlertRule: { projectName, historySeconds: 60, spec },
+    ReplayAlertRule: { projectName, historySeconds: 60, spec },
+  };
+  for (const [method, request] of Object.entries(methods)) {
+    const { id, key } = await world.accountKey('demo', ['monitoring.read']);
+    const statuses: number[] = [];
+    for (const end of [undefined, { type: 'revoked', reason: 'LEAKED' }]) {
+      whenDone = async () => end && world.step('demo', 'credential', id, end);
+      statuses.push((await world.call(method, request, { key })).status);
+    }
+    t.same(statuses, [200, 401], method);
+  }
+});

@@ -67,6 +67,8 @@ export async function previewAlertRule(
   const asked = traced ? { ...call, traced } : call;
   const view = host.view(project);
   const preview = await alertPreviews.preview(asked, context.signal);
+  // Looked at again: access may have ended while the history was read.
+  within(context, project);
   return {
     ...previewMessage(view, preview),
     ...instancesMessage(view, preview),

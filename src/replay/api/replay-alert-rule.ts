@@ -72,6 +72,8 @@ export async function replayAlertRule(
     },
     context.signal,
   );
+  // Looked at again: access may have ended while the history was read.
+  within(context, project);
   const show = isShown ? (one: ReplayedNotification) => confidential(view, one) : () => ({});
   return {
     ...replayMessage(view, replay, show),

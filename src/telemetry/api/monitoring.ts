@@ -102,6 +102,8 @@ async function queryVMMonitoring(
   const { withExtremes } = request;
   const query = { project, vm, metricIds, withExtremes, range, ...facts };
   const bytes = await vmQueries.query({ query, format: formatOf(context) }, context.signal);
+  // Looked at again: access may have ended while the history was read.
+  within(context, project);
   return readyAnswer(context, QueryVMMonitoringResponseSchema, bytes);
 }
 
@@ -178,6 +180,8 @@ async function listVMMonitoring(
     format: formatOf(context),
   };
   const bytes = await deps.vmQueries.inventory(call, context.signal);
+  // Looked at again: access may have ended while the history was read.
+  within(context, project);
   return readyAnswer(context, ListVMMonitoringResponseSchema, bytes);
 }
 
