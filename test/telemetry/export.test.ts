@@ -265,6 +265,27 @@ t.test('a key revoked by what it waited to read from reads nothing', async (t) =
   for (const { status } of await Promise.all(waiting)) t.equal(status, 401);
 });
 
+t.test('an export that was being made when its key was revoked is not answered', async (t) => {
+  let revoked = async (): Promise<unknown> => undefined;
+  const exporter = {
+    shardCount: () => 1,
+    async shard() {
+      await revoked();
+      return Buffer.from('');
+    },
+  };
+  const world = await startRpcWorld(
+    t,
+    () => ({}),
+    (app, parts) => addExportRoutes(app, { ...parts, exporter, origin: () => ORIGIN }),
+  );
+  const key = await world.issue('demo', ['monitoring.read']);
+  const id = parseKey(key)?.id ?? '';
+  t.equal((await get(world, `${BASE}/export?shard=0`, { key })).status, 200);
+  revoked = () => revokeCredential(world.host, tester, { project: 'demo', id, reason: 'LEAKED' });
+  t.equal((await get(world, `${BASE}/export?shard=0`, { key })).status, 401);
+});
+
 t.test('what is no shard is refused, and other methods are', async (t) => {
   const world = await startExportWorld(t);
   for (const shard of ['', '?shard=', '?shard=-1', '?shard=1e3', '?shard=0&shard=0', '?shard=x']) {

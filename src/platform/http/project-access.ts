@@ -27,6 +27,8 @@ export interface AdmittedReader {
    * may not read any more.
    */
   readonly takeSlot: () => Promise<Pass>;
+  /** Throws a `Refusal` where the reader may not read any more: before what took a while is answered. */
+  readonly assertStillAdmitted: () => void;
 }
 
 export interface ReaderRequest {
@@ -74,7 +76,7 @@ export async function admitReader(
     }
   };
   assertStillAdmitted();
-  return { caller, takeSlot };
+  return { caller, takeSlot, assertStillAdmitted };
 }
 
 function enter(principal: Principal, project: string): void {

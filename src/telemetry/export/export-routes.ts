@@ -9,13 +9,17 @@ import type { CallClass } from '../../platform/gate/call-classes.ts';
 import { goneSignal } from '../../platform/http/abort-signals.ts';
 import { refuseMethod } from '../../platform/http/fallbacks.ts';
 import { negotiateEncoding } from '../../platform/http/negotiation.ts';
-import { admitReader, type ReaderAccess } from '../../platform/http/project-access.ts';
+import {
+  type AdmittedReader,
+  admitReader,
+  type ReaderAccess,
+} from '../../platform/http/project-access.ts';
 import { SEQUENCE_HEADER } from '../../platform/http/sequence.ts';
 import type { Exporter } from './exporter.ts';
 import { CONTENT_TYPE, formatFor } from './exposition.ts';
 
 export interface ExportRoutesDeps extends ReaderAccess {
-  readonly exporter: Exporter;
+  readonly exporter: Pick<Exporter, 'shard' | 'shardCount'>;
   /** Origin for clients, asked while the server listens. */
   readonly origin: () => string;
 }
@@ -37,13 +41,14 @@ export function addExportRoutes(app: FastifyInstance, deps: ExportRoutesDeps): v
     reply.header('cache-control', 'no-store').header(SEQUENCE_HEADER, positions.current());
     return reply.send(scrapeTargets(project, exporter.shardCount(project), origin()));
   });
-  route(app, deps, { name: 'export', kind: 'export' }, async (request, reply, signal) => {
+  route(app, deps, { name: 'export', kind: 'export' }, async (request, reply, reading) => {
     const { project } = request.params;
     const { accept, 'accept-encoding': encodings } = request.headers;
     const shard = shardOf(request.query);
     const format = formatFor(accept);
     const gzip = negotiateEncoding(encodings?.toString(), ['gzip']) === 'gzip';
-    const body = await exporter.shard({ project, shard, format, gzip }, signal);
+    const body = await exporter.shard({ project, shard, format, gzip }, reading.signal);
+    reading.assertStillAdmitted();
     if (gzip) reply.header('content-encoding', 'gzip');
     reply.header('vary', 'accept, accept-encoding').header('cache-control', 'no-store');
     reply.header(SEQUENCE_HEADER, positions.current());
@@ -62,7 +67,7 @@ function route(
   answer: (
     request: ProjectRequest,
     reply: FastifyReply,
-    signal: AbortSignal,
+    reading: Pick<AdmittedReader, 'assertStillAdmitted'> & { readonly signal: AbortSignal },
   ) => Promise<FastifyReply>,
 ): void {
   const handler = async (request: ProjectRequest, reply: FastifyReply): Promise<FastifyReply> => {
@@ -71,7 +76,7 @@ function route(
     const reader = await admitReader(access, { project, request, kind, people: false, signal });
     const { release } = await reader.takeSlot();
     try {
-      return await answer(request, reply, signal);
+      return await answer(request, reply, { ...reader, signal });
     } finally {
       release();
     }

@@ -108,7 +108,7 @@ function addEndpoint(scope: FastifyInstance, endpoint: Endpoint, deps: PromqlRou
       if (!reader) throw new Error('A PromQL request was not let in');
       const place = await reader.takeSlot().finally(reader.release);
       try {
-        return await answered(request, reply, goneSignal(reply));
+        return await answered(request, reply, reader);
       } finally {
         place.release();
       }
@@ -118,7 +118,7 @@ function addEndpoint(scope: FastifyInstance, endpoint: Endpoint, deps: PromqlRou
   async function answered(
     request: PromqlHttpRequest,
     reply: FastifyReply,
-    signal: AbortSignal,
+    reader: AdmittedReader,
   ): Promise<FastifyReply> {
     const answer = await endpoint.answer({
       project: request.params.project,
@@ -128,8 +128,9 @@ function addEndpoint(scope: FastifyInstance, endpoint: Endpoint, deps: PromqlRou
       nowMs: clock.now(),
       queries,
       alertingRules,
-      signal,
+      signal: goneSignal(reply),
     });
+    reader.assertStillAdmitted();
     if (answer.encoding !== 'identity') reply.header('content-encoding', answer.encoding);
     reply.header(SEQUENCE_HEADER, positions.current());
     return send(reply, answer);

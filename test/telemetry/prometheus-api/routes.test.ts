@@ -5,8 +5,11 @@
 import { connect } from 'node:net';
 import { gzipSync, zstdCompressSync } from 'node:zlib';
 import t from 'tap';
+import { parseKey } from '../../../src/platform/keys.ts';
 import { PromqlError } from '../../../src/telemetry/promql/errors.ts';
 import { Refusal } from '../../../streams/platform/refusal.ts';
+import { revokeCredential } from '../../support/credentials.ts';
+import { tester } from '../../support/host-in-memory.ts';
 import { BASE, formBody, rawRequest, startPromqlRoutes } from '../../support/promql-routes.ts';
 
 t.test(
@@ -377,4 +380,17 @@ t.test('the base answers promtool whether the service is healthy and ready', asy
   health.isReady = false;
   t.equal((await send('/-/ready')).status, 503);
   t.equal((await send('/-/healthy')).status, 200);
+});
+
+t.test('what was worked out when the key was revoked is not answered', async (t) => {
+  let revoked = async (): Promise<unknown> => undefined;
+  const { send, host, keys } = await startPromqlRoutes(t, async () => {
+    await revoked();
+    return { status: 200, body: Buffer.from('{}'), encoding: 'identity' };
+  });
+  t.equal((await send('/api/v1/query?query=up')).status, 200);
+  const id = parseKey(keys.read)?.id ?? '';
+  revoked = () => revokeCredential(host, tester, { project: 'demo', id, reason: 'LEAKED' });
+  const { status, body } = await send('/api/v1/query?query=up');
+  t.match({ status, body }, { status: 401, body: { errorType: 'unauthorized' } });
 });
