@@ -302,10 +302,14 @@ export class VmRegistry {
     admitsNew = true,
   ): ReadonlySet<string> | undefined {
     const admitted = this.#admittedOf(project);
+    const known = this.#directory.vms(project);
     const { vms: vmsMax } = this.#limits.of(project);
     let refused: Set<string> | undefined;
-    for (const { vm } of rows) {
+    for (const { vm, observedMs } of rows) {
       if (admitted.has(vm)) continue;
+      const before = known.get(vm);
+      // History of a VM that is gone takes no place.
+      if (before && isBefore(before, observedMs)) continue;
       if (admitsNew && admitted.size < vmsMax) admitted.add(vm);
       else {
         refused ??= new Set();

@@ -387,3 +387,21 @@ t.test('a VM that another collector reports is no longer this node’s to retire
   t.notOk(recordOf({ host }, 'vm-1')?.retiredMs);
   t.same(reported(), [], 'come back elsewhere, it is not this node’s');
 });
+
+t.test('a late row of a retired VM takes no place of the project', async (t) => {
+  const world = await openAlertingWorld(t);
+  const { host, clock } = world;
+  const registry = new VmRegistry({
+    ...{ host, clock, datacenter: 'DC-1', limits: { of: () => ({ vms: 1 }) } },
+  });
+  await world.cpu(20, ['vm-1']);
+  const late = cpuRow('vm-1', clock.now(), 20);
+  await world.pass(1_000);
+  await retire(world, 'vm-1');
+  await world.pass(1_000);
+  t.equal(registry.overVmLimit(PROJECT, [late]), undefined);
+  t.equal(registry.countOf(PROJECT), 0);
+  const other = cpuRow('vm-2', clock.now(), 20);
+  t.equal(registry.overVmLimit(PROJECT, [other]), undefined, 'another has the place');
+  t.same(registry.overVmLimit(PROJECT, [cpuRow('vm-3', clock.now(), 20)]), new Set(['vm-3']));
+});
