@@ -14,7 +14,7 @@ import { describeCredential } from './credentials.ts';
 import { parseOwner } from './grants.ts';
 import { endInvitation } from './invitations.ts';
 import { isKeyLive } from './key-state.ts';
-import { endIn } from './sessions.ts';
+import { endWithConfirmed } from './sessions.ts';
 import { sameDigest } from './sign-in-secrets.ts';
 
 declare module '../platform/host/rows.ts' {
@@ -239,7 +239,7 @@ const ENDINGS: { readonly [Kind in FoundSecret['kind']]: Ending<MachineOf[Kind]>
       return isKnown && row.value === 'active' && nowMs < expiresMs;
     },
     end(draft, row) {
-      endIn(draft, row, REASON);
+      endWithConfirmed(draft, row, REASON);
       noteLeakOf(draft, row, 'A session');
     },
     nameOf: ({ context, instance }) => `people/${context.person}/sessions/${instance}`,

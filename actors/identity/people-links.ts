@@ -19,7 +19,7 @@ import {
   personByEmail,
   rename,
 } from './people-index.ts';
-import { assertSessionOf, type StartedSession, startSession } from './sessions.ts';
+import { assertMayConfirm, type StartedSession, startSession } from './sessions.ts';
 import { type SignInSecrets, sameDigest } from './sign-in-secrets.ts';
 import { endSignIns, noteSignIn, signInsOf } from './sign-ins.ts';
 
@@ -84,7 +84,7 @@ export interface Links {
   /**
    * A link for a person, by purpose; `cli` is required for that purpose. Throws a `Refusal`:
    * NOT_FOUND, IDENTITY_DISABLED, CREDENTIAL_REVOKED and CREDENTIAL_EXPIRED (the confirming session
-   * is over).
+   * is over), HUMAN_OPERATION (it is a command line's itself).
    */
   linkFor(by: Actor, person: string, purpose: Purpose, cli?: CliConfirmation): Promise<IssuedLink>;
   /** A link requested by an operator; `token` is null for a resent request. Throws like `linkFor`. */
@@ -172,7 +172,7 @@ async function issue(
     ...(request && { request }),
     decide(draft) {
       assertActive(draft, person);
-      if (cli) assertSessionOf(draft, cli.session, person);
+      if (cli) assertMayConfirm(draft, cli.session, person);
       return { link: id, expiresMs: startLink(draft, { id, hash, person, purpose, cli }) };
     },
   });
@@ -211,12 +211,14 @@ export async function signInByOwnLink(
       checkVerifier(link.challenge, use.verifier);
       const { person, purpose } = link;
       assertActive(draft, person);
-      if (purpose === 'cli') assertSessionOf(draft, link.confirmedBy ?? '', person);
+      const confirmedBy = link.confirmedBy ?? '';
+      if (purpose === 'cli') assertMayConfirm(draft, confirmedBy, person);
       draft.send('signInLink', use.link, { type: 'used', at: draft.at, session: session.id });
       const provenEmail = purpose === 'email' ? proveEmail(draft, person) : '';
       const method = METHOD[purpose];
       const about = { id: session.id, hash: session.hash, person, method, agent: use.agent };
-      return { person, expiresMs: startSession(draft, about), provenEmail };
+      const begun = { ...about, ...(purpose === 'cli' && { confirmedBy }) };
+      return { person, expiresMs: startSession(draft, begun), provenEmail };
     },
   });
   return { session: session.id, secret: session.text, ...answer };

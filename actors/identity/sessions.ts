@@ -87,13 +87,16 @@ export interface Sessions {
    * been rotated by another request, whose answer sets the right cookie.
    */
   rotate(session: string): Promise<StartedSession>;
-  /** Also ends the unused codes for the command line that it confirmed. */
+  /**
+   * Also ends the unused codes for the command line that it confirmed. The sessions that it confirmed
+   * end only for SECRET_REUSED: a browser that signs out leaves the command line signed in.
+   */
   endSession(session: string, reason: string): Promise<void>;
   /** Live sessions of a person, oldest first; 50 at most. */
   sessionsOf(person: string): readonly ListedSession[];
   /**
-   * Ends one of the caller's own sessions, with the codes that it confirmed. Changes nothing when it
-   * is over. Throws a `Refusal`: NOT_FOUND.
+   * Ends one of the caller's own sessions, with the codes and the sessions that it confirmed. Changes
+   * nothing when it is over. Throws a `Refusal`: NOT_FOUND.
    */
   endOwnSession(request: {
     readonly person: string;
@@ -129,6 +132,8 @@ export interface NewSession {
   readonly person: string;
   readonly method: SignInMethod;
   readonly agent: string;
+  /** For `cli`: id of the session that confirmed it. */
+  readonly confirmedBy?: string;
 }
 
 /** Adds a session to a decision of `_system`; returns its absolute end, Unix ms. */
@@ -190,7 +195,7 @@ export function createSessions(deps: SessionsDeps): Sessions {
           if (!row || row.context.person !== person) {
             throw new Refusal('NOT_FOUND', `You have no session ${session}`);
           }
-          endIn(draft, row, 'SIGNED_OUT');
+          endWithConfirmed(draft, row, 'SIGNED_OUT');
           return {};
         },
       });
@@ -249,11 +254,20 @@ function sessionOf(
   return { session: row.instance, person, method, expiresMs, isRotationDue };
 }
 
-/** Throws CREDENTIAL_REVOKED or CREDENTIAL_EXPIRED unless the session is the person's and goes on. */
-export function assertSessionOf(draft: Draft, id: string, person: string): void {
+/**
+ * Throws unless the session may confirm a sign-in of the command line: CREDENTIAL_REVOKED or
+ * CREDENTIAL_EXPIRED unless it is the person's and goes on, HUMAN_OPERATION when it was itself begun
+ * so. Otherwise a stolen secret would renew itself for ever.
+ */
+export function assertMayConfirm(draft: Draft, id: string, person: string): void {
   const row = draft.instance('session', id);
   if (!row || row.context.person !== person) throw over('SIGNED_OUT');
   assertLive(row, draft.at);
+  if (row.context.method !== 'cli') return;
+  throw new Refusal(
+    'HUMAN_OPERATION',
+    'The session of a command line cannot confirm another sign-in: sign in by a link, by mail or at the identity provider',
+  );
 }
 
 function assertLive(row: Instance<'session'>, nowMs: number): void {
@@ -319,7 +333,9 @@ async function end({ host }: SessionsDeps, id: string, reason: string, by: Actor
     by,
     decide(draft) {
       const row = draft.instance('session', id);
-      return row ? endIn(draft, row, reason) : false;
+      if (!row) return false;
+      // A thief may have begun further sessions with it.
+      return (reason === 'SECRET_REUSED' ? endWithConfirmed : endIn)(draft, row, reason);
     },
   });
 }
@@ -328,6 +344,19 @@ async function end({ host }: SessionsDeps, id: string, reason: string, by: Actor
 export function endIn(draft: Draft, row: Instance<'session'>, reason: string): boolean {
   revokeLinks(draft, row.context.person, reason, row.instance);
   return draft.send('session', row.instance, { type: 'ended', at: draft.at, reason }).changed;
+}
+
+/**
+ * Ends a session that somebody revokes, and the sessions of command lines that it confirmed: whoever
+ * held it may have begun those. There is no chain of them, see `assertMayConfirm`.
+ */
+export function endWithConfirmed(draft: Draft, row: Instance<'session'>, reason: string): boolean {
+  if (!endIn(draft, row, reason)) return false;
+  for (const id of signInsOf(draft, row.context.person).sessions) {
+    const other = draft.instance('session', id);
+    if (other?.context.confirmedBy === row.instance) endIn(draft, other, 'CONFIRMER_ENDED');
+  }
+  return true;
 }
 
 function sessionsOf({ host, clock, lastSeen }: SessionsDeps, person: string): ListedSession[] {
@@ -347,7 +376,12 @@ function actorOf(row: Instance<'session'>): Actor {
   return { kind: 'human', name: `people/${row.context.person}` };
 }
 
+const WHY: Readonly<Record<string, string>> = {
+  SECRET_REUSED: ': an old secret of it was used',
+  CONFIRMER_ENDED: ' with the one that confirmed it',
+};
+
 function over(cause: string): Refusal {
-  const why = cause === 'SECRET_REUSED' ? ': an old secret of it was used' : '';
-  return new Refusal('CREDENTIAL_REVOKED', `The session was ended${why}: sign in again`, { cause });
+  const message = `The session was ended${WHY[cause] ?? ''}: sign in again`;
+  return new Refusal('CREDENTIAL_REVOKED', message, { cause });
 }

@@ -24,6 +24,8 @@ export interface SessionInput {
   readonly agent: string;
   /** Absolute end, Unix ms. */
   readonly expiresMs: number;
+  /** For `cli`: id of the session that confirmed it. Absent in sessions of older versions. */
+  readonly confirmedBy?: string;
 }
 
 export interface SessionContext extends Omit<SessionInput, 'at'> {
@@ -57,7 +59,10 @@ export type SessionEvent =
   | {
       readonly type: 'ended';
       readonly at: number;
-      /** SIGNED_OUT, SIGNED_OUT_EVERYWHERE, IDLE, PERSON_DISABLED, SECRET_REUSED, LEAKED, RESTORED. */
+      /**
+       * SIGNED_OUT, SIGNED_OUT_EVERYWHERE, IDLE, PERSON_DISABLED, SECRET_REUSED, LEAKED, RESTORED,
+       * CONFIRMER_ENDED.
+       */
       readonly reason: string;
     };
 
@@ -121,6 +126,7 @@ export const sessionMachine = chart.createMachine({
     previous: null,
     givenUp: [],
     endedReason: null,
+    ...(input?.confirmedBy !== undefined && { confirmedBy: input.confirmedBy }),
   }),
   initial: 'active',
   states: {

@@ -245,6 +245,9 @@ t.test(
     const answer = await program.send('/auth/link', { json: { token: code, verifier } });
     t.equal(answer.status, 200);
     t.equal(world.people.sessionOf(JSON.parse(answer.text).session.secret).method, 'cli');
+    const again = await program.post('/auth/cli', asked);
+    t.equal(again.status, 403, 'it cannot renew itself');
+    t.match(again.text, /cannot confirm another sign-in: sign in by a link/);
   },
 );
 

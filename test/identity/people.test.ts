@@ -5,6 +5,7 @@
 
 import { createHash } from 'node:crypto';
 import t, { type Test } from 'tap';
+import { endLeaked } from '../../actors/identity/leaks.ts';
 import type { IssuedLink } from '../../actors/identity/people-links.ts';
 import {
   CLI_SESSION_MS,
@@ -173,6 +174,45 @@ t.test('a code for the command line ends with the session that confirmed it', as
     t.not(await redeem(code), 'accepted');
     t.not(await outcomeOf(() => confirm(session)), 'accepted', 'confirmed when it had ended');
     await people.setPersonDisabled(operator, ann, null);
+  }
+});
+
+t.test('a session that a code began confirms no other', async (t) => {
+  const { world, ann, browser, confirm } = await startConfirmed(t);
+  const derived = await world.use(await confirm(browser), { verifier: 'v'.repeat(43) });
+  const refusal = await confirm(derived).catch((error: unknown) => error);
+  t.match(refusal, { reason: 'HUMAN_OPERATION', message: /sign in by a link, by mail or at/ });
+  t.same(await outcomeOf(() => confirm(browser)), 'accepted');
+  t.equal(world.people.sessionsOf(ann).length, 2);
+});
+
+t.test('what a session confirmed ends when it is revoked, not when it signs out', async (t) => {
+  const { world, ann, confirm } = await startConfirmed(t);
+  const { people } = world;
+  const key = (id: string) => ({ scope: ann, id, fingerprint: id });
+  const endOwn = (session: string) =>
+    people.endOwnSession({ person: ann, session, request: key(session) });
+  const leak = (id: string) => {
+    const hash = world.host.findInstance('session', id)?.context.hash ?? '';
+    const how = { by: operator, nowMs: world.clock.now() };
+    return endLeaked(world.host, { kind: 'session', id, hash }, how);
+  };
+  const [gone, stays] = ['CREDENTIAL_REVOKED', 'accepted'];
+  for (const [name, end, expected] of [
+    ['ended from the list', endOwn, gone],
+    ['leaked', leak, gone],
+    ['stolen', (session) => people.endSession(session, 'SECRET_REUSED'), gone],
+    ['signed out', (session) => people.endSession(session, 'SIGNED_OUT'), stays],
+    ['idle', (session) => people.endSession(session, 'IDLE'), stays],
+  ] as const satisfies readonly [string, (session: string) => Promise<unknown>, string][]) {
+    const browser = await world.signedIn(ann);
+    const other = await world.signedIn(ann);
+    const derived = await world.use(await confirm(browser), { verifier: 'v'.repeat(43) });
+    await end(browser.session);
+    const look = ({ secret }: StartedSession) => outcomeOf(() => people.sessionOf(secret));
+    t.equal(await look(browser), 'CREDENTIAL_REVOKED', name);
+    t.equal(await look(derived), expected, name);
+    t.equal(await look(other), 'accepted', 'what it did not confirm goes on');
   }
 });
 
