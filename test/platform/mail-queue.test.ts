@@ -129,6 +129,27 @@ t.test('a mail whose words do not hold when its turn comes is not sent', async (
   t.same(await outcomes(), { nothing_to_send: '1' });
 });
 
+t.test('a retry that fails by itself is counted and logged, as a first try is', async (t) => {
+  let tries = 0;
+  const { clock, queue, outcomes, lines } = queueOver(t, async () => {
+    tries++;
+    throw temporary();
+  });
+  queue.add({
+    ...job,
+    isCurrent() {
+      if (tries > 0) throw new Error('the database is locked');
+      return true;
+    },
+  });
+  await settle();
+  await clock.advance(5_000);
+  await queue.settled();
+  t.equal(tries, 1);
+  t.same(await outcomes(), { failed: '1' });
+  t.ok(lines.some((line) => line.includes('the database is locked')));
+});
+
 t.test('a permanent refusal is reported once, and a fault in reporting it is logged', async (t) => {
   const reported: MailFault[] = [];
   const never = new MailFault('never', { isPermanent: true, status: 550, step: 'recipient' });

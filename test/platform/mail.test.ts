@@ -3,13 +3,19 @@
  * nobody may learn or do by asking; then the mailer and its queue by themselves.
  */
 import t, { type Test } from 'tap';
-import { invitationLetter, parseAddress, signInLetter } from '../../src/platform/mail/letters.ts';
+import {
+  invitationLetter,
+  parseAddress,
+  signInLetter,
+  verificationLetter,
+} from '../../src/platform/mail/letters.ts';
 import {
   createMailer,
   type Mail,
   MailFault,
   transportOptions,
 } from '../../src/platform/mail/mailer.ts';
+import { withoutDescriptors } from '../support/few-descriptors.ts';
 import { bodyOf, headerOf, startMailServer } from '../support/mail-server.ts';
 import { until } from '../support/program.ts';
 import { type Answer, Browser, startSignInWorld } from '../support/sign-in-server.ts';
@@ -88,6 +94,20 @@ t.test(
     t.same(server.offered, ['ada@example.com']);
   },
 );
+
+t.test('a name in a letter that strangers get is no link in it', async (t) => {
+  const name = 'Prize: https://evil.example/win or WWW.evil.example';
+  const about = { origin: 'https://svc.example.com', token: 'x', nowMs: 0, expiresMs: 900_000 };
+  const letters = [
+    invitationLetter({ ...about, projectDisplayName: name, invitedBy: name }),
+    verificationLetter({ ...about, projectDisplayName: name, destinationDisplayName: name }),
+  ];
+  for (const { subject, text } of letters) {
+    t.match(subject, 'Prize: https: //evil.example/win or WWW. evil.example');
+    t.equal([...text.matchAll(/:\/\//g)].length, 1, 'the one link of the letter');
+    t.notMatch(text, /www\.\S/i);
+  }
+});
 
 t.test('an address cannot bring in a header, a list or a command', async (t) => {
   const world = await start(t);
@@ -200,6 +220,13 @@ t.test(
   },
 );
 
+t.test('a mail client that could not be loaded is loaded for the next mail', async (t) => {
+  // A mailer that is closed meanwhile leaves nothing behind that ends the process.
+  const { without, after } = await withoutDescriptors('mail');
+  t.match(without, Array(2).fill(/ERR_INVALID_PACKAGE_CONFIG|EMFILE/));
+  t.match(after, [/ESOCKET/, /EABORT/], 'it reaches for the server');
+});
+
 t.test('what is put into a mail stays where it is put', async (t) => {
   const server = await startMailServer(t);
   const mailer = createMailer({ url: server.url, from: 'svc@example.com' });
@@ -257,6 +284,7 @@ t.test(
       /^https:.*$/m.exec(invitation.text)?.[0],
       'https://svc.example.com/auth/link#svc_link_1_x',
     );
+    t.match(invitation.text, /^Ada https: \/\/evil\.example x+ invites you/);
     t.match(signInLetter({ ...link, expiresMs: 86_400_000 }).text, 'within 24 hours');
   },
 );

@@ -51,11 +51,10 @@ export const runCommand: RunCommand = (command, clock) => {
   let killedBecause: 'deadline' | 'aborted' | 'output' | undefined;
   let bytes = 0;
 
-  const child = spawn(command.file, command.args, {
-    detached: true,
-    env: { ...process.env, LC_ALL: 'C' },
-    stdio: ['ignore', 'pipe', 'pipe'],
-  });
+  const child = start(command);
+  if (child instanceof Error) {
+    return Promise.resolve({ ...failed(child.message), stdout: '', stderr: '', gone: GONE });
+  }
   const finish = (end: CommandEnd): void => {
     for (const cancel of wakeUps) cancel();
     command.signal?.removeEventListener('abort', abort);
@@ -71,18 +70,19 @@ export const runCommand: RunCommand = (command, clock) => {
   };
   const abort = (): void => kill('aborted');
 
-  for (const name of ['stdout', 'stderr'] as const) {
-    child[name].on('data', (chunk: Buffer) => {
-      bytes += chunk.length;
-      if (bytes <= (command.outputBytesMax ?? OUTPUT_BYTES_MAX)) output[name].push(chunk);
-      else kill('output');
-    });
-  }
   child.on('error', (error: NodeJS.ErrnoException) => {
     if (child.pid !== undefined) return;
     gone.resolve();
     finish(error.code === 'ENOENT' ? { kind: 'missing' } : failed(error.message));
   });
+  for (const name of ['stdout', 'stderr'] as const) {
+    // Without a free descriptor the child has no pipes, whatever its type says, and 'error' follows.
+    child[name]?.on('data', (chunk: Buffer) => {
+      bytes += chunk.length;
+      if (bytes <= (command.outputBytesMax ?? OUTPUT_BYTES_MAX)) output[name].push(chunk);
+      else kill('output');
+    });
+  }
   child.on('exit', () => gone.resolve());
   child.on('close', (code, signal) => {
     if (killedBecause) finish({ kind: 'killed', because: killedBecause });
@@ -93,6 +93,22 @@ export const runCommand: RunCommand = (command, clock) => {
   if (command.signal?.aborted) abort();
   return promise;
 };
+
+/** The child; an error where there is none, as without memory or for arguments that are too long. */
+function start({ file, args }: Command) {
+  try {
+    return spawn(file, args, {
+      detached: true,
+      env: { ...process.env, LC_ALL: 'C' },
+      stdio: ['ignore', 'pipe', 'pipe'],
+    });
+  } catch (error) {
+    // spawn throws nothing else.
+    return error as Error;
+  }
+}
+
+const GONE = Promise.resolve();
 
 function failed(error: string): CommandEnd {
   return { kind: 'failed', error };

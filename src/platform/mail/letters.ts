@@ -47,8 +47,8 @@ export interface VerificationToSend extends LinkToSend {
 
 export function verificationLetter(verification: VerificationToSend): Letter {
   const host = hostOf(verification.origin);
-  const project = oneLine(verification.projectDisplayName);
-  const destination = oneLine(verification.destinationDisplayName);
+  const project = quoted(verification.projectDisplayName);
+  const destination = quoted(verification.destinationDisplayName);
   return {
     subject: `Confirm that alerts of ${project} may be mailed to you`,
     text: lines(
@@ -66,11 +66,11 @@ export interface InvitationToSend extends LinkToSend {
 
 export function invitationLetter(invitation: InvitationToSend): Letter {
   const host = hostOf(invitation.origin);
-  const project = oneLine(invitation.projectDisplayName);
+  const project = quoted(invitation.projectDisplayName);
   return {
     subject: `Invitation to ${project} on ${host}`,
     text: lines(
-      `${oneLine(invitation.invitedBy)} invites you to the project ${project} on ${host}. To accept, open:`,
+      `${quoted(invitation.invitedBy)} invites you to the project ${project} on ${host}. To accept, open:`,
       linkAddress(invitation.origin, invitation.token),
       `It works once, ${lifetime(invitation)}. If you expect no invitation, do nothing.`,
     ),
@@ -95,9 +95,14 @@ function lifetime({ expiresMs, nowMs }: LinkToSend): string {
   return `within ${Math.round(ms / (24 * HOUR_MS))} days`;
 }
 
-/** Names are other people's words: a line break in one would begin a header or a paragraph. */
-function oneLine(text: string): string {
-  return cutLine(text, 100);
+/**
+ * Names are other people's words: a line break in one would begin a header or a paragraph, and an
+ * address in one would be a link in a mail of ours. A blank keeps mail clients from making it one.
+ */
+function quoted(name: string): string {
+  return cutLine(name, 100)
+    .replaceAll('://', ': //')
+    .replaceAll(/\bwww\./gi, '$& ');
 }
 
 /** RFC 5321, section 4.5.3.1. */

@@ -124,10 +124,13 @@ export class MailQueue {
       const next = this.#waiting.shift();
       if (!next) break;
       this.#running++;
-      void next.run().finally(() => {
-        this.#running--;
-        this.#next();
-      });
+      void next
+        .run()
+        .catch((error: unknown) => this.#noteFault(next.kind, error))
+        .finally(() => {
+          this.#running--;
+          this.#next();
+        });
     }
     if (this.#underWay() > 0) return;
     for (const resolve of this.#idle) resolve();
@@ -135,15 +138,15 @@ export class MailQueue {
   }
 
   async #make(job: MailJob): Promise<void> {
-    const { kind, make } = job;
-    try {
-      const mail = await make();
-      if (mail) await this.#send(job, mail, 0);
-      else this.#mails.inc({ kind, outcome: 'nothing_to_send' });
-    } catch (error) {
-      this.#mails.inc({ kind, outcome: 'failed' });
-      this.#deps.log.error({ err: error, kind, part: 'mail' }, 'A mail could not be made');
-    }
+    const mail = await job.make();
+    if (mail) await this.#send(job, mail, 0);
+    else this.#mails.inc({ kind: job.kind, outcome: 'nothing_to_send' });
+  }
+
+  /** Of a first try as of a retry: anything but the server's refusal. */
+  #noteFault(kind: MailKind, error: unknown): void {
+    this.#mails.inc({ kind, outcome: 'failed' });
+    this.#deps.log.error({ err: error, kind, part: 'mail' }, 'A mail could not be made');
   }
 
   async #send(job: MailJob, mail: Mail, tries: number): Promise<void> {

@@ -82,14 +82,22 @@ export function createMailer({ url, from, isUnpooled = false }: MailerOptions): 
     return createTransport(options, defaults).use('stream', content.plugin);
   };
   let transport: ReturnType<typeof open> | undefined;
+  const opened = () => {
+    transport ??= open().catch((error: unknown) => {
+      // The next mail tries again: a lack of descriptors passes.
+      transport = undefined;
+      throw error;
+    });
+    return transport;
+  };
   const closing = new AbortController();
   return {
     async send(mail) {
       const { messageId } = mail;
       try {
         const signals = mail.signal ? [closing.signal, mail.signal] : [closing.signal];
-        transport ??= open();
-        await (await transport).sendMail({ ...composed(mail), signal: AbortSignal.any(signals) });
+        const server = await opened();
+        await server.sendMail({ ...composed(mail), signal: AbortSignal.any(signals) });
       } catch (error) {
         throw mailFaultOf(error, content.wasSent(messageId));
       } finally {
@@ -99,7 +107,11 @@ export function createMailer({ url, from, isUnpooled = false }: MailerOptions): 
     close() {
       // By itself the pool waits for a server that may be silent.
       closing.abort();
-      void transport?.then((opened) => opened.close());
+      // A failed load is reported by the mail that needed it.
+      void transport?.then(
+        (server) => server.close(),
+        () => {},
+      );
     },
   };
 }

@@ -148,6 +148,33 @@ t.test('SRC-06: agents that are off, not configured or of a stopped VM are repor
   }
 });
 
+t.test('a virsh that could not be run for an agent is a fault, and is run again', async (t) => {
+  let questions = 0;
+  const { source, clock } = world(
+    async (command) => {
+      if (command.args.includes('-r')) return { stdout: recording('running') };
+      // One of each VM.
+      if (questions++ < 2) throw new Error('no memory');
+      return { stdout: recording('guestinfo') };
+    },
+    { fileSystems: true },
+  );
+  await source.read(never);
+  await clock.advance(30_000);
+  t.match((await source.read(never)).faults, [
+    { reason: 'INCOMPLETE', message: /no memory/, vm: WEB },
+    { reason: 'INCOMPLETE', message: /no memory/, vm: DB },
+  ]);
+  for (let round = 0; round < 2; round++) {
+    await clock.advance(30_000);
+    await source.read(never);
+  }
+  const { faults, rows } = await source.read(never);
+  t.equal(questions, 4);
+  t.same([faults, rows.length], [[], 2]);
+  await source.close();
+});
+
 t.test(
   'SRC-07, SRC-09: no domain is asked by name, no command taints or changes one',
   async (t) => {

@@ -30,6 +30,7 @@ import { systemClock, VirtualClock } from '../../../streams/platform/clock.ts';
 import { seededRandom } from '../../../streams/platform/random.ts';
 import { EXPANDED_SERIES } from '../../../streams/telemetry/metrics/catalogue.ts';
 import { seriesKey } from '../../../streams/telemetry/samples/batch.ts';
+import { withoutDescriptors } from '../../support/few-descriptors.ts';
 
 const recording = (name: string): Promise<string> =>
   readFile(new URL(`recordings/host/${name}.txt`, import.meta.url), 'utf8');
@@ -195,6 +196,27 @@ t.test('a dead network mount costs its own reading only, and is not asked again'
     t.match(faults, [{ reason: 'TIMED_OUT', message: /\/backup does not answer/ }]);
   }
   t.same(asked, [['/'], ['/backup'], ['/']]);
+});
+
+t.test('without a free descriptor a mount has a fault, and is asked again later', async (t) => {
+  const { without, after } = await withoutDescriptors('stat');
+  t.match(without, { values: 0, faults: [{ reason: 'INCOMPLETE', message: /EMFILE/ }] });
+  t.same(after, { values: 2, faults: [] });
+});
+
+t.test('a mount whose process could not be run at all is asked again', async (t) => {
+  let rounds = 0;
+  const reader = createFileSystemReader({
+    run: async (command, clock) => {
+      if (rounds++ === 0) throw new Error('no memory');
+      return runCommand(command, clock);
+    },
+    clock: systemClock,
+    deadlineMs: 10_000,
+  });
+  const mounts = [{ mountpoint: '/', fstype: 'ext4', remote: false }];
+  await t.rejects(reader.read(mounts, never), { message: 'no memory' });
+  t.match(await reader.read(mounts, never), { values: { length: 2 }, faults: [] });
 });
 
 t.test(

@@ -36,16 +36,15 @@ export function createFileSystemReader(options: {
     const paths = group.map((mount) => mount.mountpoint);
     const name = paths.join('\n');
     if (stuck.has(name)) return { values: [], faults: [notAnswering(paths)] };
+    const args = ['-f', '-c', STAT_FORMAT, '--', ...paths];
+    const command = { file: 'stat', args, deadlineMs: options.deadlineMs, signal };
+    const running = options.run(command, options.clock);
     stuck.add(name);
-    const outcome = await options.run(
-      {
-        file: 'stat',
-        args: ['-f', '-c', STAT_FORMAT, '--', ...paths],
-        deadlineMs: options.deadlineMs,
-        signal,
-      },
-      options.clock,
-    );
+    const outcome = await running.catch((error: unknown) => {
+      // Never asked again, it would seem dead for ever.
+      stuck.delete(name);
+      throw error;
+    });
     void outcome.gone.then(() => stuck.delete(name));
     if (outcome.kind === 'killed') return { values: [], faults: [notAnswering(paths)] };
     if (outcome.kind === 'missing') return { values: [], faults: [statMissing] };

@@ -305,33 +305,37 @@ class GuestFileSystems {
     if (next !== undefined) this.#cancel = clock.wakeAfter(next - nowMs, () => this.#pump());
   }
 
+  /** Never rejects: what goes wrong is the VM's fault message, and it is asked again. */
   async #ask(vm: string, schedule: VmSchedule): Promise<void> {
-    const { libvirt, agentSeconds = AGENT_SECONDS } = this.#options;
     schedule.asking = true;
+    const answer = await this.#answerOf(vm).catch(String);
+    schedule.asking = false;
+    if (typeof answer === 'string') {
+      schedule.failures += 1;
+      const message = `no file systems of VM ${vm}: ${answer}`;
+      schedule.fault = { reason: 'INCOMPLETE', message, vm };
+    } else {
+      schedule.failures = 0;
+      delete schedule.fault;
+      schedule.reading = { values: answer, takenMs: this.#options.libvirt.clock.elapsed() };
+    }
+    // 1, 3, 7, 15 rounds are left out, and so on.
+    const backOffMs = (2 ** schedule.failures - 1) * this.#options.intervalMs;
+    schedule.dueMs = this.#dueAfter(Math.min(backOffMs, BACK_OFF_MS_MAX));
+  }
+
+  /** The values of its file systems, or a sentence that says why there are none. */
+  async #answerOf(vm: string): Promise<readonly ObservedValue[] | string> {
+    const { libvirt, agentSeconds = AGENT_SECONDS } = this.#options;
     const outcome = await runVirsh(libvirt, {
       commands: `guest-agent-timeout ${vm} --timeout ${agentSeconds}; guestinfo ${vm} --filesystem`,
       readOnly: false,
       deadlineMs: agentSeconds * 1_000 + DEADLINE_BEYOND_MS,
       signal: this.#abort.signal,
     });
-    schedule.asking = false;
     const found = outcome.kind === 'exited' ? parseGuestFileSystems(outcome.stdout) : undefined;
-    if (found) {
-      schedule.failures = 0;
-      delete schedule.fault;
-      schedule.reading = {
-        values: found.flatMap(fileSystemValues),
-        takenMs: libvirt.clock.elapsed(),
-      };
-    } else {
-      schedule.failures += 1;
-      const said = virshFault(libvirt, outcome)?.message ?? 'its guest agent said nothing';
-      const message = `no file systems of VM ${vm}: ${said}`;
-      schedule.fault = { reason: 'INCOMPLETE', message, vm };
-    }
-    // 1, 3, 7, 15 rounds are left out, and so on.
-    const backOffMs = (2 ** schedule.failures - 1) * this.#options.intervalMs;
-    schedule.dueMs = this.#dueAfter(Math.min(backOffMs, BACK_OFF_MS_MAX));
+    if (found) return found.flatMap(fileSystemValues);
+    return virshFault(libvirt, outcome)?.message ?? 'its guest agent said nothing';
   }
 }
 
