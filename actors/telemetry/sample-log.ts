@@ -227,8 +227,14 @@ function writtenTo(stream: Stream): WrittenEntries {
   return entries;
 }
 
-/** An entry is closed at about this size, bytes. */
+/** An entry is closed at about this size, bytes: values and rows, which take less than thrice it. */
 const ENTRY_BYTES_MAX = 64 * 1024;
+/**
+ * And at these bytes of texts. The row that closes it may bring as many again (`SERIES_BYTES_MAX` of
+ * the API), and all of it must fit into 512 KiB, the least `max_payload` of NATS that is accepted,
+ * however badly it compresses.
+ */
+const ENTRY_TEXT_BYTES_MAX = 160 * 1024;
 /** Entries written at once, in one transaction: encoding more would block the loop for too long. */
 const ENTRIES_AT_ONCE = 4;
 /** From the end of a write that several requests shared to the next, ms: within the 20 allowed. */
@@ -285,7 +291,7 @@ export class PartitionWriter {
     const entries: OpenEntry[] = [];
     let entry: OpenEntry | undefined;
     for (const row of rows) {
-      if (entry === undefined || entry.builder.approximateBytes >= ENTRY_BYTES_MAX) {
+      if (entry === undefined || isFull(entry)) {
         entry = this.#openEntry(partition);
         entries.push(entry);
       }
@@ -354,7 +360,7 @@ export class PartitionWriter {
   /** An entry that can take one more request. */
   #openEntry({ waiting, spare }: Partition): OpenEntry {
     const last = waiting.at(-1);
-    if (last && last.builder.approximateBytes < ENTRY_BYTES_MAX) {
+    if (last && !isFull(last)) {
       last.requests++;
       return last;
     }
@@ -368,6 +374,10 @@ export class PartitionWriter {
     waiting.push(entry);
     return entry;
   }
+}
+
+function isFull({ builder }: OpenEntry): boolean {
+  return builder.approximateBytes >= ENTRY_BYTES_MAX || builder.textBytes >= ENTRY_TEXT_BYTES_MAX;
 }
 
 function asRefusal(error: unknown): unknown {

@@ -19,9 +19,12 @@ const callers: Readonly<Record<string, Partial<CredentialPrincipal>>> = {
 /** Projects that somebody has made. */
 const projects = new Set(['demo', 'second']);
 
-/** A project as far as writing asks for it. */
+/** A project as far as writing asks for it; of `fault` its records cannot be read. */
 export function view(project: string) {
-  const record = (_kind: string, id: string) => (projects.has(id) ? { id } : undefined);
+  const record = (_kind: string, id: string) => {
+    if (id === 'fault') throw new TypeError('A mistake of ours');
+    return projects.has(id) ? { id } : undefined;
+  };
   return { project, record } as unknown as ProjectReads;
 }
 

@@ -2,6 +2,7 @@
  * Batches and log entries as bytes: what goes in comes out bit for bit, whatever the rows are, and
  * damaged bytes are refused as a whole. Properties run over batches that a builder can make.
  */
+import { Buffer } from 'node:buffer';
 import { isDeepStrictEqual } from 'node:util';
 import fc from 'fast-check';
 import t from 'tap';
@@ -189,6 +190,26 @@ t.test('truncated or altered bytes are refused with a reason, never read in part
     );
   }
   t.throws(() => encodeBatch({ ...small, values: Float64Array.of(1, Number.NaN) }), RangeError);
+});
+
+t.test('a builder counts the bytes of each text once, until it builds', async (t) => {
+  const builder = new BatchBuilder();
+  const series = ['x{device="é"}', 'y'];
+  const plain = { project: 'demo', observedMs: 1, sequence: 1, vcpus: 2, state: 1 };
+  const row = { ...plain, ...{ vm: 'vm-1', boot: 'b', stateReason: '', series, values: [1, 2] } };
+  t.equal(builder.textBytes, 0);
+  builder.add(row);
+  // The keys are counted with the break between them.
+  const once = Buffer.byteLength(`demovm-1b${series.join('\n')}`);
+  t.equal(builder.textBytes, once);
+  builder.add({ ...row, series: [...series] });
+  t.equal(builder.textBytes, once);
+  builder.add({ ...row, vm: 'vm-2', stateReason: 'ö', series: ['z'], values: [3] });
+  t.equal(builder.textBytes, once + Buffer.byteLength('vm-2öz'));
+  builder.build(1);
+  t.equal(builder.textBytes, 0);
+  builder.add(row);
+  t.equal(builder.textBytes, once, 'of a layout that is known already too');
 });
 
 t.test('a single row of one VM takes less than 200 bytes, ids and names included', async (t) => {

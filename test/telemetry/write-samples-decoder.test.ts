@@ -1,29 +1,100 @@
-/** Memory of the fast decoder for senders, before anything that they send is checked. */
+/** Memory of the fast decoder for senders, before the rows that they send are checked. */
 import { Buffer } from 'node:buffer';
-import { create, toBinary } from '@bufbuild/protobuf';
 import t from 'tap';
-import { WriteSamplesRequestSchema } from '../../src/gen/svc/ingest/v1/ingest_pb.ts';
 import { WriteSamplesDecoder } from '../../src/telemetry/api/write-samples-decoder.ts';
+import { encoded, type RequestInit } from '../support/write-requests.ts';
 
 const MIB = 2 ** 20;
+const NOTHING = { projects: 0, vms: 0, layouts: 0, bytes: 0 };
+
+const bytesOf = (request: RequestInit) => Buffer.from(encoded(request));
+/** A caller that may write anywhere, into projects that exist or not. */
+const anyProject = (projectName: string) => projectName.slice('projects/'.length);
+const onlyDemo = (projectName: string) => (projectName === 'projects/demo' ? 'demo' : undefined);
 
 t.test('ever new series and VMs are remembered within a bound', (t) => {
   const decoder = new WriteSamplesDecoder();
   let most = 0;
   for (let i = 0; i < 200; i++) {
     const [b, c] = ['y'.repeat(180), 'z'.repeat(180)];
-    const values = Array.from({ length: 1_000 }, (_, n) => ({
+    const values = Array.from({ length: 300 }, (_, n) => ({
       ...{ series: 'svc_vm_x', labels: { a: `${i} ${n}`, b, c }, value: 1 },
     }));
-    const request = create(WriteSamplesRequestSchema, {
-      projectName: `projects/p${i}`,
-      rows: [{ vmName: `projects/p${i}/vms/vm-${i}`, observedUnixMs: 1n, values }],
-    });
-    const decoded = decoder.decode(Buffer.from(toBinary(WriteSamplesRequestSchema, request)));
-    t.equal(decoded?.rows[0]?.series.length, 1_000);
+    const vmNames = Array.from({ length: 3 }, (_, n) => `projects/p${i}/vms/vm-${i}-${n}`);
+    const rows = vmNames.map((vmName, n) => ({
+      ...{ vmName, observedUnixMs: 1n },
+      values: values.map((value) => ({ ...value, labels: { ...value.labels, d: `${n}` } })),
+    }));
+    const decoded = decoder.decode(bytesOf({ projectName: `projects/p${i}`, rows }), anyProject);
+    t.equal(decoded?.rows[2]?.series.length, 300);
     most = Math.max(most, decoder.remembered.bytes);
   }
   t.ok(most < 66 * MIB && most > 60 * MIB, `at most ${most} bytes of layouts`);
-  t.ok(decoder.remembered.vms < 200, `${decoder.remembered.vms} VMs`);
+  t.ok(decoder.remembered.vms < 3 * 200, `${decoder.remembered.vms} VMs`);
   t.end();
 });
+
+t.test('nothing is remembered of a project that the caller may not write into', (t) => {
+  const decoder = new WriteSamplesDecoder();
+  const values = [{ series: 'svc_vm_load1', value: 1 }];
+  for (const projectName of ['projects/other', `projects/${'x'.repeat(MIB / 2)}`, '']) {
+    const vmName = `${projectName}/vms/vm-1`;
+    for (const rows of [[{ vmName, values }], [{ vmName: 'vm-1', values }], [{}], []]) {
+      t.equal(decoder.decode(bytesOf({ projectName, rows }), onlyDemo), undefined);
+    }
+  }
+  t.same(decoder.remembered, NOTHING);
+  t.end();
+});
+
+t.test('the name of a VM that is too long is not remembered', (t) => {
+  const decoder = new WriteSamplesDecoder();
+  const long = 'x'.repeat(MIB / 2);
+  for (const vmName of [
+    'x'.repeat(129),
+    `projects/demo/vms/${'x'.repeat(129)}`,
+    `${long}/vms/vm-1`,
+  ]) {
+    const request = bytesOf({ projectName: 'projects/demo', rows: [{ vmName }] });
+    t.equal(decoder.decode(request, onlyDemo), undefined);
+  }
+  t.same(decoder.remembered, { ...NOTHING, projects: 1 });
+  t.end();
+});
+
+t.test('projects count towards the bound of names', (t) => {
+  const decoder = new WriteSamplesDecoder();
+  let most = 0;
+  for (let i = 0; i <= 100_010; i++) {
+    const request = { projectName: `projects/${i}`, rows: [{ vmName: 'vm-1' }] };
+    decoder.decode(bytesOf(request), anyProject);
+    most = Math.max(most, decoder.remembered.projects);
+  }
+  t.ok(most > 99_990 && most < 100_010, `${most} projects with a VM each, at most`);
+  t.ok(decoder.remembered.projects < 20, 'then it starts empty');
+  t.end();
+});
+
+t.test('the same bytes cut into values at other places are other series', (t) => {
+  const decoder = new WriteSamplesDecoder();
+  const [seriesA, seriesB] = [field(0x0a, 'a'), field(0x0a, 'b')];
+  const label = field(0x12, Buffer.concat([field(0x0a, 'device'), field(0x12, 'vda')]));
+  const cuts = [
+    { prefixes: [seriesA, Buffer.concat([label, seriesB])], keys: ['a', 'b{device="vda"}'] },
+    { prefixes: [Buffer.concat([seriesA, label]), seriesB], keys: ['a{device="vda"}', 'b'] },
+  ];
+  for (const { prefixes, keys } of [...cuts, ...cuts]) {
+    const values = prefixes.map((prefix) => field(0x42, prefix));
+    const row = field(0x1a, Buffer.concat([field(0x0a, 'vm-1'), ...values]));
+    const request = Buffer.concat([field(0x0a, 'projects/demo'), row]);
+    t.same(decoder.decode(request, onlyDemo)?.rows[0]?.series, keys);
+  }
+  t.equal(decoder.remembered.layouts, 2);
+  t.end();
+});
+
+/** A length-delimited field of less than 128 bytes. */
+function field(tag: number, content: string | Buffer): Buffer {
+  const bytes = Buffer.from(content);
+  return Buffer.concat([Buffer.from([tag, bytes.length]), bytes]);
+}

@@ -361,6 +361,41 @@ t.test(
   },
 );
 
+t.test('a fault while the project is looked up is answered, and the service goes on', async (t) => {
+  const pair = await openPair(t);
+  behaviour.write = async () => nothing;
+  const body = encoded({ ...ordinary, projectName: 'projects/fault', rows: [{ vmName: 'vm-1' }] });
+  const headers = { authorization: 'Bearer everywhere' };
+  for (const pieces of [1, 3]) {
+    const answer = await pair.agree(t, { body, headers, pieces }, `${pieces} pieces`);
+    t.equal(answer.status, 500);
+    t.notMatch(answer.body, 'A mistake of ours');
+  }
+  t.equal(await answeredFast(pair.fast), 2, 'by the handler');
+  t.equal((await pair.agree(t, { body: encoded(ordinary) }, 'afterwards')).status, 200);
+});
+
+t.test('a row whose series are too long is refused on both ways, with its index', async (t) => {
+  const pair = await openPair(t);
+  behaviour.write = async () => nothing;
+  const rowOf = (count: number) => ({
+    vmName: 'vm-1',
+    values: Array.from({ length: count }, (_, i) => ({
+      ...{ series: 'svc_vm_x', labels: { a: `${i}`.padStart(200, 'é') }, value: 1 },
+    })),
+  });
+  for (const [count, status] of [
+    [300, 200],
+    [500, 400],
+  ] as const) {
+    const rows = [{ vmName: 'vm-2' }, rowOf(count)];
+    const answer = await pair.agree(t, { body: encoded({ ...ordinary, rows }) }, `${count} series`);
+    t.equal(answer.status, status, answer.body);
+    if (status === 400) t.match(answer.body, /rows\[1\]\.values has \d+ bytes of series/);
+  }
+  t.equal(await answeredFast(pair.fast), 1, 'the shorter one by the handler');
+});
+
 t.test('any message gives the same answer and the same rows on both ways', async (t) => {
   const pair = await openPair(t);
   behaviour.write = async ({ rows }) => ({ ...nothing, accepted: rows.length });

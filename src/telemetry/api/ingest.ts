@@ -2,6 +2,7 @@
  * `IngestService`: turns the rows of a message into rows of ingest. A row that cannot be read
  * refuses the request with its index. Ingest refuses readings that cannot be true, one by one.
  */
+import { Buffer } from 'node:buffer';
 import type { HandlerContext, ServiceImpl } from '@connectrpc/connect';
 import type { Host } from '../../../actors/platform/host/host-port.ts';
 import { asOneLine } from '../../../actors/platform/plain-text.ts';
@@ -38,6 +39,11 @@ export const TEXT_LENGTH_MAX = 200;
 /** Series of a row: a VM with hundreds of disks and mounts stays well below. */
 const VALUES_MAX = 1_000;
 const LABELS_MAX = 8;
+/**
+ * Bytes of a row's series with their labels; a thousand series of 160 bytes. It bounds the entry of
+ * the sample log that the row is in: see `ENTRY_TEXT_BYTES_MAX` there.
+ */
+const SERIES_BYTES_MAX = 160 * 1024;
 
 /**
  * The RPCs of the service; plain binary `WriteSamples` are taken by `write-samples-fast.ts` before
@@ -163,6 +169,10 @@ export function seriesOf(values: readonly NamedSeries[], at: string): SeriesKey[
     throw invalidValue(`${at}.values`, `has ${values.length} entries; ${VALUES_MAX} at most`);
   }
   const keys = values.map((value, i) => checkedKey(value, `${at}.values[${i}]`));
+  const bytes = keys.reduce((sum, key) => sum + Buffer.byteLength(key), 0);
+  if (bytes > SERIES_BYTES_MAX) {
+    throw invalidValue(`${at}.values`, `has ${bytes} bytes of series; ${SERIES_BYTES_MAX} at most`);
+  }
   if (new Set(keys).size === keys.length) return keys;
   const twice = keys.find((key, i) => keys.indexOf(key) < i);
   throw invalidValue(`${at}.values`, `has ${twice} twice: one value a series and row`);

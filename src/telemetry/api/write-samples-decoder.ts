@@ -13,12 +13,16 @@ import { ID } from '../../platform/api/resource-name.ts';
 import { BATCH_ID_LENGTH_MAX, seriesOf, TEXT_LENGTH_MAX } from './ingest.ts';
 import { NotPlain, WireReader } from './wire-reader.ts';
 
-/** A request as it was sent; the project is not yet checked against anything. */
+/** A request of a caller that may write into its project; its rows are not checked yet. */
 export interface PlainWrite {
-  readonly projectName: string;
+  /** The id. */
+  readonly project: string;
   readonly batchId: string;
   readonly rows: IngestRow[];
 }
+
+/** Id of the project of this name, as sent, if the caller may write into it. */
+export type ProjectOf = (projectName: string) => string | undefined;
 
 // Tags of WriteSamplesRequest: field number × 8 + wire type.
 const PROJECT_NAME = 0x0a;
@@ -36,10 +40,10 @@ const DISPLAY_NAME = 0x4a;
 
 const INT32_MAX = 2 ** 31 - 1;
 /**
- * Remembered of all senders, before anything of what they send is checked; beyond it the memory
- * starts empty: names of VMs, layouts, and bytes of those layouts.
+ * Remembered of all senders that may write, before their rows are checked; beyond it the memory
+ * starts empty: names of projects and VMs, layouts, and bytes of those layouts.
  */
-const VMS_MAX = 200_000;
+const NAMES_MAX = 200_000;
 const LAYOUTS_MAX = 10_000;
 const LAYOUT_BYTES_MAX = 64 * 1024 * 1024;
 const ID_ALONE = new RegExp(`^${ID}$`);
@@ -64,38 +68,49 @@ export class WriteSamplesDecoder {
   #layoutBytes = 0;
 
   /** What is remembered now. */
-  get remembered(): { readonly vms: number; readonly layouts: number; readonly bytes: number } {
-    return { vms: this.#vmCount, layouts: this.#layouts.size, bytes: this.#layoutBytes };
+  get remembered() {
+    return {
+      projects: this.#vms.size,
+      vms: this.#vmCount,
+      layouts: this.#layouts.size,
+      bytes: this.#layoutBytes,
+    };
   }
 
-  /** The request; undefined when it is not of the plain form. */
-  decode(bytes: Buffer): PlainWrite | undefined {
+  /**
+   * The request; undefined when it is not of the plain form, or for a project that the caller may
+   * not write into. Of such a project nothing is remembered.
+   */
+  decode(bytes: Buffer, projectOf: ProjectOf): PlainWrite | undefined {
     this.#wire.open(bytes);
-    if (this.#vmCount > VMS_MAX || this.#layoutBytes > LAYOUT_BYTES_MAX) this.#beginAnew();
+    const names = this.#vms.size + this.#vmCount;
+    if (names > NAMES_MAX || this.#layoutBytes > LAYOUT_BYTES_MAX) this.#beginAnew();
     try {
-      return this.#request(bytes.length);
+      return this.#request(bytes.length, projectOf);
     } catch (error) {
       if (error instanceof NotPlain) return undefined;
       throw error;
     }
   }
 
-  #request(end: number): PlainWrite {
+  #request(end: number, projectOf: ProjectOf): PlainWrite {
     const wire = this.#wire;
     let projectName = '';
+    let project: string | undefined;
     let batchId = '';
     let vms: Map<string, KnownVm> | undefined;
     const rows: IngestRow[] = [];
     while (wire.at < end) {
       const tag = wire.tag();
       if (tag === ROWS) {
+        project ??= writable(projectName, projectOf);
         vms ??= this.#vmsOf(projectName);
         rows.push(this.#row(vms, projectName, wire.end(end)));
       } else if (tag === BATCH_ID) batchId = this.#text(end, BATCH_ID_LENGTH_MAX);
-      else if (tag === PROJECT_NAME && vms === undefined) projectName = wire.text(end);
+      else if (tag === PROJECT_NAME && project === undefined) projectName = wire.text(end);
       else throw new NotPlain('fields of a request in another form or order');
     }
-    return { projectName, batchId, rows };
+    return { project: project ?? writable(projectName, projectOf), batchId, rows };
   }
 
   #row(vms: Map<string, KnownVm>, projectName: string, end: number): IngestRow {
@@ -157,9 +172,10 @@ export class WriteSamplesDecoder {
 
   /** The layout with these bytes, the same object each time. */
   #kept(layout: RowLayout): RowLayout {
-    const key = layout.prefixes.toString('latin1');
+    // The same bytes, cut into values at other places, are other series.
+    const key = `${layout.prefixEnds.join()}:${layout.prefixes.toString('latin1')}`;
     const known = this.#layouts.get(key);
-    if (known?.series.length === layout.series.length) return known;
+    if (known !== undefined) return known;
     this.#layoutBytes += key.length;
     if (this.#layouts.size < LAYOUTS_MAX) this.#layouts.set(key, layout);
     return layout;
@@ -204,6 +220,12 @@ export class WriteSamplesDecoder {
     if (value > max) throw new NotPlain('a number out of its range');
     return value;
   }
+}
+
+function writable(projectName: string, projectOf: ProjectOf): string {
+  const project = projectOf(projectName);
+  if (project === undefined) throw new NotPlain('a project that the caller may not write into');
+  return project;
 }
 
 // The values of a row on the wire, read by layout: a sender repeats the same series with the same

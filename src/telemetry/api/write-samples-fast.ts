@@ -91,18 +91,31 @@ class FastWriteSamples {
     // A collector for all projects says only in its body for which one it writes.
     if (!writesAnywhere(principal) && !this.#hasRoomFor(bytes, principal.project, response)) return;
     readBody(request, (body) => {
-      const write = this.#decoder.decode(body);
-      const project = write && this.#isStill(principal) && this.#projectOf(principal, write);
-      if (!write || !project) {
-        request.pause();
-        request.unshift(body);
-        this.#framework(request, response as Parameters<RequestListener>[1]);
-        return;
+      try {
+        this.#answer(principal, body, response);
+      } catch (error) {
+        // What is thrown in the server's own listener would end the program.
+        this.#refuse(error, response);
       }
-      if (writesAnywhere(principal) && !this.#hasRoomFor(bytes, project, response)) return;
-      this.#deps.ingestRates.spendBytes(project, bytes);
-      void this.#write(principal, project, write, response);
     });
+  }
+
+  /** Stores what the body says, or passes the request on. */
+  #answer(principal: CredentialPrincipal, body: Buffer, response: ServerResponse): void {
+    const write = this.#isStill(principal)
+      ? this.#decoder.decode(body, (projectName) => this.#projectOf(principal, projectName))
+      : undefined;
+    if (write === undefined) {
+      const request = response.req;
+      request.pause();
+      request.unshift(body);
+      this.#framework(request, response as Parameters<RequestListener>[1]);
+      return;
+    }
+    const { ingestRates } = this.#deps;
+    if (writesAnywhere(principal)) ingestRates.checkBytes(write.project, body.length);
+    ingestRates.spendBytes(write.project, body.length);
+    void this.#write(principal, write, response);
   }
 
   /** May the project send so many bytes more? Answers where it may not: 429, the body unread. */
@@ -147,8 +160,8 @@ class FastWriteSamples {
     }
   }
 
-  /** Id of the project that the request is for, if the caller may write into it. */
-  #projectOf(principal: CredentialPrincipal, { projectName }: PlainWrite): string | undefined {
+  /** Id of the project of this name, if the caller may write into it. */
+  #projectOf(principal: CredentialPrincipal, projectName: string): string | undefined {
     if (!writesAnywhere(principal)) {
       return projectName === `projects/${principal.project}` ? principal.project : undefined;
     }
@@ -160,8 +173,7 @@ class FastWriteSamples {
 
   async #write(
     principal: CredentialPrincipal,
-    project: string,
-    { batchId, rows }: PlainWrite,
+    { project, batchId, rows }: PlainWrite,
     response: ServerResponse,
   ): Promise<void> {
     const reach = reachOf(principal);

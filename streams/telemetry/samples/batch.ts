@@ -11,6 +11,7 @@
  * digits too. Names with a leading double underscore are Prometheus's own, and those that identify the
  * VM are ours.
  */
+import { Buffer } from 'node:buffer';
 
 /** Canonical key of a series within a VM: `name` or `name{label="value",...}`, labels sorted. */
 export type SeriesKey = string;
@@ -142,6 +143,12 @@ export interface Row {
   readonly values: ArrayLike<number>;
 }
 
+/** A layout, and bytes of its series keys. */
+interface KnownLayout {
+  readonly layout: Layout;
+  readonly bytes: number;
+}
+
 /** Layouts remembered across batches; beyond it they are forgotten. */
 const LAYOUTS_KEPT_MAX = 20_000;
 /** And characters of their series keys: usual layouts of a fleet take a few thousand. */
@@ -166,9 +173,10 @@ export class BatchBuilder {
   readonly #vmIndex = new Map<string, Map<string, number>>();
   readonly #layoutIndex = new Map<Layout, number>();
   readonly #stringIndex = new Map<string, number>([['', 0]]);
-  readonly #layoutByKey = new Map<string, Layout>();
+  readonly #layoutByKey = new Map<string, KnownLayout>();
   #layoutCharacters = 0;
-  #layoutBySeries = new WeakMap<readonly SeriesKey[], Layout>();
+  #layoutBySeries = new WeakMap<readonly SeriesKey[], KnownLayout>();
+  #textBytes = 0;
 
   /** Rows so far. */
   get count(): number {
@@ -180,9 +188,20 @@ export class BatchBuilder {
     return this.#valueCount;
   }
 
-  /** Rough size of the batch once encoded, bytes: what a limit of merging compares. */
+  /**
+   * Rough size of the batch once encoded, without what `textBytes` counts, bytes: what a limit of
+   * merging compares.
+   */
   get approximateBytes(): number {
     return this.#valueCount * 6 + this.#rows.count * 12 + this.#vms.length * 24;
+  }
+
+  /**
+   * Bytes of the names, texts and series keys that the batch holds once each. Usual ones are encoded
+   * in a tenth of that; those of a hostile sender are not.
+   */
+  get textBytes(): number {
+    return this.#textBytes;
   }
 
   /** Adds one row. Throws `RangeError` when a value is not finite or counts do not match. */
@@ -250,6 +269,7 @@ export class BatchBuilder {
       values: this.#values.slice(0, this.#valueCount),
     };
     this.#valueCount = 0;
+    this.#textBytes = 0;
     this.#vms = [];
     this.#layouts = [];
     this.#strings = [''];
@@ -265,9 +285,11 @@ export class BatchBuilder {
     if (vms === undefined) {
       vms = new Map();
       this.#vmIndex.set(project, vms);
+      this.#textBytes += Buffer.byteLength(project);
     }
     const known = vms.get(vm);
     if (known !== undefined) return known;
+    this.#textBytes += Buffer.byteLength(vm);
     vms.set(vm, this.#vms.length);
     return this.#vms.push({ project, vm }) - 1;
   }
@@ -275,24 +297,26 @@ export class BatchBuilder {
   #stringOf(text: string): number {
     const known = this.#stringIndex.get(text);
     if (known !== undefined) return known;
+    this.#textBytes += Buffer.byteLength(text);
     this.#stringIndex.set(text, this.#strings.length);
     return this.#strings.push(text) - 1;
   }
 
   #layoutOf(series: readonly SeriesKey[]): number {
-    const layout = this.#internLayout(series);
+    const { layout, bytes } = this.#internLayout(series);
     const known = this.#layoutIndex.get(layout);
     if (known !== undefined) return known;
+    this.#textBytes += bytes;
     this.#layoutIndex.set(layout, this.#layouts.length);
     return this.#layouts.push(layout) - 1;
   }
 
-  #internLayout(series: readonly SeriesKey[]): Layout {
+  #internLayout(series: readonly SeriesKey[]): KnownLayout {
     const same = this.#layoutBySeries.get(series);
     if (same !== undefined) return same;
     const key = series.join(SEPARATOR);
-    let layout = this.#layoutByKey.get(key);
-    if (layout === undefined) {
+    let known = this.#layoutByKey.get(key);
+    if (known === undefined) {
       this.#layoutCharacters += key.length;
       const isMuch = this.#layoutCharacters > LAYOUT_CHARACTERS_MAX;
       if (isMuch || this.#layoutByKey.size >= LAYOUTS_KEPT_MAX) {
@@ -300,11 +324,11 @@ export class BatchBuilder {
         this.#layoutBySeries = new WeakMap();
         this.#layoutCharacters = key.length;
       }
-      layout = { series: [...series] };
-      this.#layoutByKey.set(key, layout);
+      known = { layout: { series: [...series] }, bytes: Buffer.byteLength(key) };
+      this.#layoutByKey.set(key, known);
     }
-    this.#layoutBySeries.set(series, layout);
-    return layout;
+    this.#layoutBySeries.set(series, known);
+    return known;
   }
 
   #appendFinite(values: ArrayLike<number>, series: readonly SeriesKey[]): void {
