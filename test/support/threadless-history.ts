@@ -50,7 +50,7 @@ export class ThreadlessHistory {
     const { head, writer } = this.#run;
     const vms = head.pending().filter(({ vm }) => vm === (options.vm ?? vm));
     head.beginFlush(vms);
-    for (const { slot, sequence } of writer.flush(vms.map(targetOf))) {
+    for (const { slot, sequence } of writer.flush(vms.map(targetOf)).flushed) {
       const vm = head.vmAt(slot);
       if (vm !== undefined) head.endFlush(vm, sequence);
     }

@@ -87,7 +87,7 @@ t.test(
       const vms = head.pending();
       head.beginFlush(vms);
       const targets = vms.map(targetOf);
-      for (const { slot, sequence } of writer.flush(targets)) {
+      for (const { slot, sequence } of writer.flush(targets).flushed) {
         const vm = head.vmAt(slot);
         if (vm !== undefined) head.endFlush(vm, sequence);
         vm?.slab.dropFlushed();

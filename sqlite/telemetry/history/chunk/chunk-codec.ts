@@ -28,8 +28,8 @@ const BODY_START = 5;
 const HAS_STATISTICS = 1;
 /** Shorter chunks are decoded as quickly as their statistics are read, and these weigh 0.3 B. */
 const STATISTICS_ROWS_MIN = 256;
-/** Rows of a day at one a second, and as many late ones; a longer chunk is not ours. */
-const ROWS_MAX = 172_800;
+/** Rows of a day at two a second; writers cut before it, and a longer chunk is not ours. */
+export const CHUNK_ROWS_MAX = 172_800;
 
 /** Columns of the row itself; a series of dictionary id n is column n + META_COLUMNS. */
 const TIME = 0;
@@ -40,10 +40,10 @@ const STATE_REASON = 4;
 const CONFLICTED = 5;
 const META_COLUMNS = 8;
 
-/** The rows as a chunk of its own bytes. `idOf` gives a series' number in the dictionary. */
+/** At most `CHUNK_ROWS_MAX` rows as a chunk. `idOf` gives a series' number in the dictionary. */
 export function encodeChunk(rows: VmRows, idOf: (key: SeriesKey) => number): Uint8Array {
   const count = rows.timesMs.length;
-  if (count === 0 || count > ROWS_MAX) throw new RangeError(`A chunk of ${count} rows`);
+  if (count === 0 || count > CHUNK_ROWS_MAX) throw new RangeError(`A chunk of ${count} rows`);
   const columns = columnsOf(rows, idOf);
   const statistics = count >= STATISTICS_ROWS_MIN;
   const body = new ByteWriter(1024);
@@ -115,7 +115,7 @@ export class Chunk {
       throw new DamagedBytes('CHECKSUM', 'The chunk is not what was written: its checksum differs');
     }
     this.count = reader.varint();
-    if (this.count === 0 || this.count > ROWS_MAX) throw malformed(`${this.count} rows`);
+    if (this.count === 0 || this.count > CHUNK_ROWS_MAX) throw malformed(`${this.count} rows`);
     const flags = reader.u8();
     const strings = [''];
     for (let left = reader.count(1); left > 0; left--) strings.push(reader.text());

@@ -7,7 +7,7 @@ import type { Statement } from 'better-sqlite3';
 import type { SeriesKey } from '../../../../streams/telemetry/samples/batch.ts';
 import { DamagedBytes } from '../../../../streams/telemetry/samples/byte-reader.ts';
 import type { SqliteDatabase } from '../../../platform/database.ts';
-import { Chunk, encodeChunk } from '../chunk/chunk-codec.ts';
+import { CHUNK_ROWS_MAX, Chunk, encodeChunk } from '../chunk/chunk-codec.ts';
 import type { HeadReader } from '../head/head-reader.ts';
 import { DAY_MS } from '../history-file.ts';
 import { firstAtOrAfter, mergeRows, sliceRows, type VmRows } from '../rows.ts';
@@ -26,6 +26,18 @@ export interface FlushedVm {
   readonly slot: number;
   /** All rows of the log up to this sequence are in chunks. */
   readonly sequence: number;
+}
+
+/** A VM whose rows cannot be put into chunks, for a reason of its own: they stay in the head. */
+export interface FailedVm {
+  readonly slot: number;
+  readonly message: string;
+}
+
+/** How a flush ended for each VM of it. */
+export interface FlushReport {
+  readonly flushed: readonly FlushedVm[];
+  readonly failed: readonly FailedVm[];
 }
 
 /** What one step of upkeep did; `more` = another step finds work. */
@@ -77,10 +89,28 @@ export class ChunkWriter {
     this.#statements = statementsOf(database);
   }
 
-  /** Puts all unflushed rows of these VMs into chunks. Survives a kill once it returns. */
-  flush(targets: readonly FlushTarget[]): FlushedVm[] {
-    const flush = this.#database.transaction(() => targets.map((target) => this.#flushVm(target)));
-    return this.#undoing(() => flush.immediate());
+  /**
+   * Puts all unflushed rows of these VMs into chunks. Survives a kill once it returns. A VM whose
+   * rows cannot be written keeps back no other; what the disk throws is thrown, and nothing is done.
+   */
+  flush(targets: readonly FlushTarget[]): FlushReport {
+    const flushed: FlushedVm[] = [];
+    const failed: FailedVm[] = [];
+    // A transaction in a transaction is a savepoint.
+    const flushVm = this.#database.transaction((target: FlushTarget) => this.#flushVm(target));
+    const flush = this.#database.transaction(() => {
+      for (const target of targets) {
+        try {
+          flushed.push(this.#undoing(() => flushVm(target)));
+        } catch (error) {
+          // After some errors SQLite has undone all of it.
+          if (!isOfOneVm(error) || !this.#database.inTransaction) throw error;
+          failed.push({ slot: target.slot, message: String(error) });
+        }
+      }
+    });
+    this.#undoing(() => flush.immediate());
+    return { flushed, failed };
   }
 
   /** Moves the floors. On disk once it returns, with every chunk written before. */
@@ -114,7 +144,7 @@ export class ChunkWriter {
     return { droppedChunks, compactedDays: candidates.length - damagedDays, damagedDays, more };
   }
 
-  /** Days of VMs that are over and not merged yet, those with a damaged chunk left out. */
+  /** Days of VMs that are over and are to be merged, those with a damaged chunk left out. */
   waitingDays(nowMs: number): number {
     const { count } = this.#statements.waiting.get(dayToMerge(nowMs)) ?? { count: 0 };
     return Math.max(0, count - this.#damaged.size);
@@ -132,13 +162,13 @@ export class ChunkWriter {
     return { slot: target.slot, sequence: lastSequence };
   }
 
-  /** One chunk for each UTC day that the rows touch. */
+  /** A chunk for each UTC day that the rows touch; several where a day has more than one holds. */
   #encode(rows: VmRows): EncodedChunk[] {
     const chunks: EncodedChunk[] = [];
     const { timesMs } = rows;
     for (let from = 0; from < timesMs.length; ) {
       const day = Math.floor((timesMs[from] as number) / DAY_MS);
-      const to = firstAtOrAfter(timesMs, (day + 1) * DAY_MS);
+      const to = Math.min(firstAtOrAfter(timesMs, (day + 1) * DAY_MS), from + CHUNK_ROWS_MAX);
       chunks.push(this.#encodeDay(day, sliceRows(rows, from, to)));
       from = to;
     }
@@ -263,11 +293,24 @@ function dayToMerge(nowMs: number): number {
   return Math.floor((nowMs - COMPACTION_DELAY_MS) / DAY_MS);
 }
 
+/** Is it a mistake of ours or what SQLite says of one row? The disk's errors are those of all VMs. */
+function isOfOneVm(error: unknown): boolean {
+  const code = error instanceof Error && 'code' in error ? String(error.code) : '';
+  return !code.startsWith('SQLITE_') || /^SQLITE_(CONSTRAINT|CORRUPT|TOOBIG)/.test(code);
+}
+
 /** Is it the chunk, or the pages that it lies on? */
 function isDamage(error: unknown): boolean {
   if (error instanceof DamagedBytes) return true;
   return error instanceof Error && 'code' in error && /^SQLITE_CORRUPT/.test(String(error.code));
 }
+
+/**
+ * Days with several chunks of a VM. One whose merged rows could be too many for a chunk stays as it
+ * is: it would be tried again and again, before every day after it.
+ */
+const MERGEABLE = `FROM chunks WHERE day < ?
+  GROUP BY day, vm HAVING count(*) > 1 AND sum(rows) <= ${CHUNK_ROWS_MAX}`;
 
 function statementsOf(database: SqliteDatabase) {
   const ofDaysBefore: Statement<[number, number], number> = database.prepare(
@@ -293,12 +336,10 @@ function statementsOf(database: SqliteDatabase) {
     endedOn: endedOn.pluck(),
     drop: database.prepare<[number]>('DELETE FROM chunks WHERE id = ?'),
     candidates: database.prepare<[number, number], Candidate>(
-      `SELECT day, vm FROM chunks WHERE day < ?
-       GROUP BY day, vm HAVING count(*) > 1 LIMIT ?`,
+      `SELECT day, vm ${MERGEABLE} LIMIT ?`,
     ),
     waiting: database.prepare<[number], { count: number }>(
-      `SELECT count(*) AS count FROM
-         (SELECT 1 FROM chunks WHERE day < ? GROUP BY day, vm HAVING count(*) > 1)`,
+      `SELECT count(*) AS count FROM (SELECT 1 ${MERGEABLE})`,
     ),
     firstDay: database.prepare<[], { day: number | null }>('SELECT min(day) AS day FROM chunks'),
     // The VM's sequence shows what the log may still hold of it: it is needed until the floors

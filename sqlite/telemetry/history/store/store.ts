@@ -28,6 +28,7 @@ import {
   type RefusedRows,
   targetOf,
 } from '../head/head.ts';
+import { HistoryError } from '../history-error.ts';
 import {
   HISTORY_FILE,
   type LostStretch,
@@ -37,7 +38,7 @@ import {
 } from '../history-file.ts';
 import type { VmRows } from '../rows.ts';
 import { SupervisedThread, threadEntry } from '../threads/supervised-thread.ts';
-import type { FlushedVm, UpkeepReport } from './chunk-writer.ts';
+import type { FlushReport, UpkeepReport } from './chunk-writer.ts';
 import { type HistoryShare, HistoryView } from './history-view.ts';
 import { ReadPool } from './read-pool.ts';
 import type { StoredStatistics } from './stored-statistics.ts';
@@ -352,6 +353,8 @@ export class Flusher {
     ...{ flushedVms: 0, flushFailures: 0 },
     ...{ compactedDays: 0, waitingDays: 0, droppedChunks: 0, damagedDays: 0 },
   };
+  /** VMs whose own rows could not be flushed, and why. Each is tried again, after all others. */
+  readonly #failing = new Map<HeadVm, string>();
   #fault: string | undefined;
   #cancel: CancelWakeUp | undefined;
   #looks = 0;
@@ -381,7 +384,8 @@ export class Flusher {
   }
 
   counts(): FlusherCounts {
-    return { ...this.#counts, ...(this.#fault !== undefined && { fault: this.#fault }) };
+    const fault = this.#fault ?? this.#failingFault();
+    return { ...this.#counts, ...(fault !== undefined && { fault }) };
   }
 
   /** Checks for due work repeatedly, until `close`. */
@@ -397,6 +401,8 @@ export class Flusher {
   async flushAll(): Promise<void> {
     await this.#flush(this.#options.head.pending());
     await this.#moveFloors();
+    const fault = this.#failingFault();
+    if (fault !== undefined) throw new HistoryError('FAULT', fault);
   }
 
   /**
@@ -462,7 +468,8 @@ export class Flusher {
     const beforeMs = clock.now() - flushAfterMs;
     const due = head
       .pending()
-      .filter((vm) => vm.pendingSinceMs <= beforeMs || vm.pendingRows >= ROWS_DUE);
+      .filter((vm) => vm.pendingSinceMs <= beforeMs || vm.pendingRows >= ROWS_DUE)
+      .sort((a, b) => Number(this.#failing.has(a)) - Number(this.#failing.has(b)));
     const inTime = due.slice(0, Math.max(GROUP, Math.ceil(head.vms.length / LOOKS_A_FLEET)));
     const pressed = this.#pressed(new Set(inTime));
     return [...inTime, ...pressed];
@@ -490,19 +497,38 @@ export class Flusher {
     head.beginFlush(group);
     try {
       const targets = group.map(targetOf);
-      const flushed = (await this.#thread.call('flush', targets)) as readonly FlushedVm[];
+      // The thread runs our own file, whose answer to `flush` is this.
+      const { flushed, failed } = (await this.#thread.call('flush', targets)) as FlushReport;
       for (const { slot, sequence } of flushed) {
         const vm = head.vmAt(slot);
         if (vm === undefined) continue;
         head.endFlush(vm, sequence);
+        this.#failing.delete(vm);
         if (this.#isPressed(vm.project)) vm.slab.dropFlushed();
       }
+      for (const { slot, message } of failed) this.#failed(head.vmAt(slot), message);
       this.#counts.flushedVms += flushed.length;
     } catch (error) {
       head.failFlush(group);
       this.#counts.flushFailures++;
       throw error;
     }
+  }
+
+  /** The rows stay in the head and hold the floor. */
+  #failed(vm: HeadVm | undefined, message: string): void {
+    this.#counts.flushFailures++;
+    if (vm === undefined) return;
+    this.#options.head.failFlush([vm]);
+    this.#failing.set(vm, message);
+  }
+
+  #failingFault(): string | undefined {
+    const [first] = this.#failing;
+    if (first === undefined) return undefined;
+    const [{ project, vm }, message] = first;
+    const others = this.#failing.size > 1 ? `, nor ${this.#failing.size - 1} others` : '';
+    return `VM ${vm} of ${project} cannot be flushed${others}: ${message}`;
   }
 
   async #moveFloors(): Promise<void> {
