@@ -6,7 +6,12 @@ import fc from 'fast-check';
 import t from 'tap';
 import { ProjectShares } from '../../actors/platform/project-shares.ts';
 import { ClockNotes } from '../../actors/telemetry/ingest/clock-notes.ts';
-import { BatchAnswers, RecentTimes } from '../../actors/telemetry/ingest/ingest.ts';
+import {
+  BatchAnswers,
+  CollectorReadings,
+  RecentTimes,
+} from '../../actors/telemetry/ingest/ingest.ts';
+import { VirtualClock } from '../../streams/platform/clock.ts';
 import { cpuRow } from '../support/alerting-on-host.ts';
 
 const DAY = 86_400_000;
@@ -70,3 +75,45 @@ t.test('times of VMs that have not reported within retention are forgotten', (t)
   t.equal(times.count('demo', [cpuRow('kept', 59 * DAY, 1)]), 1, 'one that reports is known');
   t.end();
 });
+
+t.test(
+  'VMs that a collector reports no longer are forgotten, though nobody lists them',
+  async (t) => {
+    const clock = new VirtualClock(0);
+    const readings = new CollectorReadings(clock);
+    const ingest = readings.noting({
+      write: async ({ rows }) => ({
+        ...{ accepted: rows.length, duplicates: 0, rejected: [], sequence: 1 },
+      }),
+    });
+    const write = (source: string, project: string, vms: readonly string[]) => {
+      const rows = vms.map((vm) => cpuRow(vm, clock.now(), 1));
+      return ingest.write({ project, source, batchId: '', rows });
+    };
+    await write('gone', 'demo', ['x', 'y']);
+    await write('near', 'left', ['z']);
+    for (let minute = 0; minute < 60; minute++) {
+      for (const source of ['near', 'far']) {
+        const churned = Array.from({ length: 20 }, (_, i) => `vm ${minute}/${i}`);
+        await write(source, 'demo', ['kept', ...churned]);
+      }
+      await clock.advance(60_000);
+    }
+    t.ok(readings.size <= 2 * 6 * 21, `${readings.size} VMs are remembered, 2405 have been`);
+    t.match(readings.of('gone'), [{ project: 'demo', receivedMs: 0, vms: 0 }], 'it was heard once');
+    t.match(readings.of('near'), [
+      { project: 'left', vms: 0 },
+      { project: 'demo', vms: 21 },
+    ]);
+    for (let day = 0; day < 12; day++) {
+      for (const source of ['near', 'far']) await write(source, 'demo', ['kept']);
+      await clock.advance(DAY);
+    }
+    t.same(
+      readings.names(),
+      ['far', 'near'],
+      'one that was silent for all of retention is dropped',
+    );
+    t.match(readings.of('near'), [{ project: 'demo' }], 'and so is a project');
+  },
+);

@@ -56,7 +56,9 @@ export type FaultReason =
   /** The sink did not take the rows; they are kept, with their times, and offered again. */
   | 'SINK_FAILED'
   /** Rows were dropped because the sink refused them for too long. */
-  | 'ROWS_DROPPED';
+  | 'ROWS_DROPPED'
+  /** Where the VMs are could not be written; it is tried again, and their rows go on. */
+  | 'STATE_NOT_STORED';
 
 /** One thing that a source could not read. The rest of the reading stands. */
 export interface SourceFault {
@@ -65,6 +67,8 @@ export interface SourceFault {
   readonly message: string;
   /** The one VM it is about; absent = the source as a whole. */
   readonly vm?: string;
+  /** The project whose rows the sink did not take; absent = it is about no project's rows. */
+  readonly project?: string;
 }
 
 /** Result of one round of a source: rows, and the faults that prevented others. */

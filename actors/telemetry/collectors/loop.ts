@@ -6,13 +6,14 @@
  * read in the same second. Rounds never overlap: a slow source misses ticks, and a missed tick is
  * skipped, never filled. The first round is at the start.
  *
- * While the sink is unavailable, rows wait in a bounded queue with their own times, and reading
- * continues. Offering a row twice is harmless: ingest ignores repeats.
+ * While the sink refuses rows of a project, they wait in a bounded queue of that project with their
+ * own times; reading, and the rows of other projects, go on. Offering a row twice is harmless: ingest
+ * ignores repeats.
  */
 
 import type { CancelWakeUp, Clock } from '../../../streams/platform/clock.ts';
 import { withinTime } from '../../../streams/platform/deadline.ts';
-import type { FaultReason, ObservedRow, RowSink, Source, SourceFault } from './collector.ts';
+import type { ObservedRow, RowSink, Source, SourceFault } from './collector.ts';
 
 /** A reported fault: its source, and its duration. */
 export interface CollectorFault extends SourceFault {
@@ -28,6 +29,8 @@ export interface CollectorFault extends SourceFault {
 /** A source, the sink for its rows, and the interval between rounds. */
 export interface CollectorOptions {
   readonly project: string;
+  /** Default: each row belongs to `project`. */
+  readonly projectOf?: (row: ObservedRow) => string;
   readonly source: Source;
   readonly sink: RowSink;
   readonly clock: Clock;
@@ -63,16 +66,14 @@ export interface Collector {
 }
 
 /**
- * Rounds that are queued, ten minutes at 30 s: older rows are beyond the evaluator's lateness bound
- * and of use only to history.
+ * Rounds that are queued for a project, ten minutes at 30 s: older rows are beyond the evaluator's
+ * lateness bound and of use only to history.
  */
 const WAITING_ROUNDS_MAX = 20;
 /** Longest wait of `stop()` for a sink or source that does not return. */
 const STOP_WAIT_MS = 5_000;
 /** Tolerance for a wake-up that is early by the calendar clock. */
 const TICK_EARLY_MS = 5;
-/** Faults that end with a delivery, not with a round. */
-const OF_DELIVERY: readonly FaultReason[] = ['SINK_FAILED', 'ROWS_DROPPED'];
 
 /** Starts at once. Throws nothing later: all that goes wrong is a fault. */
 export function startCollector(options: CollectorOptions): Collector {
@@ -81,11 +82,18 @@ export function startCollector(options: CollectorOptions): Collector {
   return loop;
 }
 
+/** Rows of one project that wait for the sink, a round each, oldest first. */
+interface RowQueue {
+  readonly rounds: (readonly ObservedRow[])[];
+  delivery: Promise<void> | undefined;
+}
+
 class CollectorLoop implements Collector {
   readonly #options: CollectorOptions;
   readonly #abort = new AbortController();
   readonly #faults = new Map<string, CollectorFault>();
-  readonly #waiting: (readonly ObservedRow[])[] = [];
+  /** Of projects with rows that wait. */
+  readonly #queues = new Map<string, RowQueue>();
   readonly #counts = {
     rounds: 0,
     skippedTicks: 0,
@@ -97,7 +105,6 @@ class CollectorLoop implements Collector {
   #lastRowMs: number | undefined;
   #cancelTick: CancelWakeUp = () => {};
   #round: Promise<void> = Promise.resolve();
-  #delivery: Promise<void> | undefined;
   #stopped: Promise<void> | undefined;
 
   constructor(options: CollectorOptions) {
@@ -118,10 +125,11 @@ class CollectorLoop implements Collector {
   }
 
   status(): CollectorStatus {
+    const waiting = [...this.#queues.values()].flatMap(({ rounds }) => rounds);
     return {
       source: this.#options.source.name,
       ...this.#counts,
-      waitingRows: this.#waiting.reduce((sum, rows) => sum + rows.length, 0),
+      waitingRows: waiting.reduce((sum, rows) => sum + rows.length, 0),
       ...(this.#lastRowMs !== undefined && { lastRowMs: this.#lastRowMs }),
       faults: [...this.#faults.values()].sort((a, b) => a.sinceMs - b.sinceMs),
     };
@@ -144,8 +152,9 @@ class CollectorLoop implements Collector {
     const tickDelayMs = delayToTick(clock.now(), intervalMs, phaseOf(source.name, intervalMs));
     const { rows, faults, listed } = await this.#read();
     this.#counts.rounds += 1;
-    const before = this.#endFaults((reason) => !OF_DELIVERY.includes(reason));
-    if (rows.length > 0) this.#enqueue(rows);
+    // Those of a project's rows end with a delivery.
+    const before = this.#endFaults(undefined);
+    if (rows.length > 0) this.#take(rows);
     // What was asked and is cut off by our own stop is no fault of the outside.
     if (this.#abort.signal.aborted) return;
     for (const fault of faults) this.#report(fault, before);
@@ -180,7 +189,7 @@ class CollectorLoop implements Collector {
       await sink.retire(project, gone);
     } catch (error) {
       const message = `VMs that no longer exist were not retired: ${error}`;
-      this.#report({ reason: 'SINK_FAILED', message });
+      this.#report({ reason: 'SINK_FAILED', message }, before);
     }
   }
 
@@ -192,43 +201,56 @@ class CollectorLoop implements Collector {
     }
   }
 
-  #enqueue(rows: readonly ObservedRow[]): void {
-    this.#lastRowMs = this.#options.clock.now();
-    this.#waiting.push(rows);
-    if (this.#waiting.length <= WAITING_ROUNDS_MAX) return;
+  #take(rows: readonly ObservedRow[]): void {
+    const { clock, project, projectOf = () => project } = this.#options;
+    this.#lastRowMs = clock.now();
+    for (const [of, some] of Map.groupBy(rows, projectOf)) this.#enqueue(of, some);
+  }
+
+  #enqueue(project: string, rows: readonly ObservedRow[]): void {
+    const queue = this.#queues.get(project) ?? { rounds: [], delivery: undefined };
+    this.#queues.set(project, queue);
+    queue.rounds.push(rows);
+    if (queue.rounds.length <= WAITING_ROUNDS_MAX) return;
     // The oldest may be on its way to the sink just now; the one behind it is not.
-    const [dropped = []] = this.#waiting.splice(this.#delivery ? 1 : 0, 1);
+    const [dropped = []] = queue.rounds.splice(queue.delivery ? 1 : 0, 1);
     this.#counts.droppedRows += dropped.length;
-    const message = `gave up ${dropped.length} rows: the sink has refused rows for too long`;
-    this.#report({ reason: 'ROWS_DROPPED', message });
+    const message = `gave up ${dropped.length} rows of ${project}: the sink has refused rows for too long`;
+    this.#report({ reason: 'ROWS_DROPPED', message, project });
   }
 
-  /** Offers the waiting rows, oldest first, one call at a time; stops at the first refusal. */
-  #deliver(): Promise<void> {
-    this.#delivery ??= this.#drain().finally(() => {
-      this.#delivery = undefined;
+  /** Offers the waiting rows of each project by itself. */
+  async #deliver(): Promise<void> {
+    const deliveries = [...this.#queues].map(([project, queue]) => {
+      queue.delivery ??= this.#drain(project, queue).finally(() => {
+        queue.delivery = undefined;
+        if (queue.rounds.length === 0) this.#queues.delete(project);
+      });
+      return queue.delivery;
     });
-    return this.#delivery;
+    await Promise.all(deliveries);
   }
 
-  async #drain(): Promise<void> {
-    for (let rows = this.#waiting[0]; rows; rows = this.#waiting[0]) {
+  /** Oldest rows first, one call at a time; stops at the first refusal. */
+  async #drain(project: string, { rounds }: RowQueue): Promise<void> {
+    for (let rows = rounds[0]; rows; rows = rounds[0]) {
       try {
-        await this.#options.sink.observe(this.#options.project, rows);
+        await this.#options.sink.observe(project, rows);
       } catch (error) {
-        this.#report({ reason: 'SINK_FAILED', message: `rows were not stored: ${error}` });
+        const message = `rows of ${project} were not stored: ${error}`;
+        this.#report({ reason: 'SINK_FAILED', message, project });
         return;
       }
-      this.#waiting.shift();
+      rounds.shift();
       this.#counts.deliveredRows += rows.length;
-      this.#endFaults((reason) => OF_DELIVERY.includes(reason));
+      this.#endFaults(project);
     }
   }
 
   /** @param earlier faults just ended: one that is seen again goes on from there */
   #report(fault: SourceFault, earlier: ReadonlyMap<string, CollectorFault> = this.#faults): void {
     const { clock, source, onFault } = this.#options;
-    const key = `${fault.reason} ${fault.vm ?? ''}`;
+    const key = `${fault.reason} ${fault.vm ?? ''} ${fault.project ?? ''}`;
     const before = earlier.get(key);
     const atMs = clock.now();
     const sinceMs = before?.sinceMs ?? atMs;
@@ -244,8 +266,9 @@ class CollectorLoop implements Collector {
     onFault(reported);
   }
 
-  #endFaults(which: (reason: FaultReason) => boolean): ReadonlyMap<string, CollectorFault> {
-    const ended = new Map([...this.#faults].filter(([, fault]) => which(fault.reason)));
+  /** @param project whose rows they are about; undefined: those about none's */
+  #endFaults(project: string | undefined): ReadonlyMap<string, CollectorFault> {
+    const ended = new Map([...this.#faults].filter(([, fault]) => fault.project === project));
     for (const key of ended.keys()) this.#faults.delete(key);
     return ended;
   }

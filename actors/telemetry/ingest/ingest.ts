@@ -48,7 +48,7 @@ export interface IngestDeps {
 
 /** Observation times remembered for each VM, to recognise a repeated row. */
 const TIMES_KEPT = 16;
-/** Interval at which VMs not reported within retention are forgotten, one project at a time, ms. */
+/** Interval at which what is not heard any more is forgotten, one project or collector at a time, ms. */
 const SWEEP_MS = 60_000;
 
 export function createIngest(deps: IngestDeps): Ingest {
@@ -506,11 +506,14 @@ interface Heard {
 
 /**
  * Last readings of each collector, in each project that it writes into: what an operator looks at when
- * VMs are missing. In memory, of this process: a collector that runs is heard again within an interval.
+ * VMs are missing. In memory, of this process: a collector that runs is heard again within an interval,
+ * and one that was silent for all of retention is forgotten.
  */
 export class CollectorReadings {
   readonly #clock: Clock;
   readonly #heard = new Map<string, Map<string, Heard>>();
+  /** Elapsed ms. */
+  #sweptMs = 0;
 
   constructor(clock: Clock) {
     this.#clock = clock;
@@ -529,33 +532,66 @@ export class CollectorReadings {
     };
   }
 
-  /** Of a collector by its resource name, or of a source of this node; by project. */
-  of(name: string): readonly CollectorReading[] {
-    const sinceMs = this.#clock.elapsed() - PRESENT_MS;
-    return [...(this.#heard.get(name) ?? [])].map(([project, { vms, observedMs, receivedMs }]) => {
-      for (const [vm, atMs] of vms) if (atMs < sinceMs) vms.delete(vm);
-      return { project, observedMs, receivedMs, vms: vms.size };
-    });
+  /** VMs that are remembered, of all collectors and projects. */
+  get size(): number {
+    let size = 0;
+    for (const projects of this.#heard.values())
+      for (const { vms } of projects.values()) size += vms.size;
+    return size;
   }
 
-  /** All that was heard of since the start. */
+  /** Of a collector by its resource name, or of a source of this node; by project. */
+  of(name: string): readonly CollectorReading[] {
+    const projects = this.#heard.get(name);
+    if (projects === undefined) return [];
+    this.#forgetAbsent(projects);
+    return [...projects].map(([project, { vms, observedMs, receivedMs }]) => ({
+      ...{ project, observedMs, receivedMs, vms: vms.size },
+    }));
+  }
+
+  /** All that was heard within retention, or since the start; in order. */
   names(): readonly string[] {
-    return [...this.#heard.keys()];
+    return [...this.#heard.keys()].sort();
   }
 
   #note(name: string, { project, rows }: WriteRequest, { rejected }: WriteAnswer): void {
+    const nowMs = this.#clock.elapsed();
+    this.#sweep(nowMs);
     const refused = new Set(rejected.flatMap(({ row, series }) => (series === '' ? [row] : [])));
     if (refused.size === rows.length) return;
     const projects = this.#heard.get(name) ?? new Map<string, Heard>();
     this.#heard.set(name, projects);
     const heard = projects.get(project) ?? { observedMs: 0, receivedMs: 0, vms: new Map() };
     projects.set(project, heard);
-    const nowMs = this.#clock.elapsed();
     heard.receivedMs = this.#clock.now();
     rows.forEach(({ vm, observedMs }, i) => {
       if (refused.has(i)) return;
       heard.observedMs = Math.max(heard.observedMs, observedMs);
       heard.vms.set(vm, nowMs);
     });
+  }
+
+  /** One collector after the other. */
+  #sweep(nowMs: number): void {
+    if (nowMs - this.#sweptMs < SWEEP_MS) return;
+    this.#sweptMs = nowMs;
+    const [next] = this.#heard;
+    if (next === undefined) return;
+    const [name, projects] = next;
+    this.#forgetAbsent(projects);
+    const keptFromMs = this.#clock.now() - RETENTION_MS;
+    for (const [project, { receivedMs }] of projects) {
+      if (receivedMs < keptFromMs) projects.delete(project);
+    }
+    this.#heard.delete(name);
+    if (projects.size > 0) this.#heard.set(name, projects);
+  }
+
+  #forgetAbsent(projects: ReadonlyMap<string, Heard>): void {
+    const sinceMs = this.#clock.elapsed() - PRESENT_MS;
+    for (const { vms } of projects.values()) {
+      for (const [vm, atMs] of vms) if (atMs < sinceMs) vms.delete(vm);
+    }
   }
 }

@@ -109,10 +109,11 @@ function open(t: Test, text: string, libvirts: Libvirts, state?: PlacementsState
   const written: string[] = [];
   const retired: string[] = [];
   const states: PlacementsState[] = [];
-  const gate = { isOpen: true };
+  const gate = { isOpen: true, refused: '', isStateWritable: true };
   const sink: FleetSink = {
     write(project, rows, source) {
       if (!gate.isOpen) throw new Error('The disk is full');
+      if (project === gate.refused) throw new Error('over its rate');
       for (const { displayName, state } of rows) {
         written.push(`${project} ${displayName} ${source.includes('host-a') ? 'A' : 'B'} ${state}`);
       }
@@ -131,7 +132,11 @@ function open(t: Test, text: string, libvirts: Libvirts, state?: PlacementsState
       random: seededRandom(3),
       mapping: parseMapping(text),
     },
-    ...{ run: virshOf(libvirts), onFault: () => {}, onState: (next) => void states.push(next) },
+    ...{ run: virshOf(libvirts), onFault: () => {} },
+    onState: (next) => {
+      if (!gate.isStateWritable) throw new Error('no space left');
+      states.push(next);
+    },
     ...(state && { state }),
   });
   t.teardown(() => fleet.stop());
@@ -326,3 +331,49 @@ t.test(
     t.same(fresh.written, ['shop db A RUNNING'], 'nor after a start');
   },
 );
+
+t.test('a project that is refused holds up no other, and its rows wait for it', async (t) => {
+  const text = `source ${A}\nname web project shop\nname db project blog`;
+  const world = open(t, text, { [A]: [web, db] });
+  const source = () => world.fleet.status().sources[0];
+  await world.settle();
+  world.gate.refused = 'shop';
+  for (let i = 0; i < 4; i++) {
+    t.same(await world.round(), ['blog db A RUNNING'], 'each round once, and at once');
+  }
+  t.match(source(), {
+    waitingRows: 4,
+    faults: [{ reason: 'SINK_FAILED', project: 'shop', times: 4, message: /over its rate/ }],
+  });
+  world.gate.refused = '';
+  const shop = Array.from({ length: 5 }, () => 'shop web A RUNNING');
+  t.same(await world.round(), ['blog db A RUNNING', ...shop], 'none is lost');
+  t.match(source(), { waitingRows: 0, droppedRows: 0, faults: [] });
+
+  world.gate.refused = 'shop';
+  for (let i = 0; i < 23; i++) t.same(await world.round(), ['blog db A RUNNING']);
+  t.match(source(), { waitingRows: 20, droppedRows: 3 });
+  world.gate.refused = '';
+  t.equal((await world.round()).length, 1 + 20, 'the newest twenty were kept');
+});
+
+t.test('placements that could not be written are written later, and hold up no rows', async (t) => {
+  const world = open(t, `${sources}name * project shop`, { [A]: [web], [B]: [] });
+  await world.settle();
+  t.equal(world.states.length, 1);
+  world.gate.isStateWritable = false;
+  world.libvirts[A] = [web, db];
+  const rows = ['shop db A RUNNING', 'shop web A RUNNING'];
+  t.same(await world.round(), rows);
+  t.same(await world.round(), rows);
+  t.match(world.fleet.status().sources[0]?.faults, [
+    { reason: 'STATE_NOT_STORED', times: 2, message: /no space left/ },
+  ]);
+  world.gate.isStateWritable = true;
+  t.same(await world.round(), rows);
+  t.same(Object.keys(world.states.at(-1)?.placed ?? {}).sort(), [web.uuid, db.uuid].sort());
+  t.equal(world.states.length, 2);
+  t.same(world.fleet.status().sources[0]?.faults, []);
+  await world.round();
+  t.equal(world.states.length, 2, 'once');
+});

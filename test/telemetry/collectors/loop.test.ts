@@ -238,6 +238,14 @@ t.test(
   },
 );
 
+t.test('a command whose start the kernel refuses has failed, and rejects nothing', async (t) => {
+  // Longer than Linux takes for one argument: spawn itself throws.
+  const args = ['x'.repeat(1_000_000)];
+  const outcome = await runCommand({ file: 'true', args, deadlineMs: 10_000 }, systemClock);
+  await outcome.gone;
+  t.match(outcome, { kind: 'failed', error: /E2BIG/, stdout: '' });
+});
+
 t.test('at the deadline a command ends with all it started, unresponsive ones too', async (t) => {
   const startedMs = performance.now();
   const outcome = await runCommand(

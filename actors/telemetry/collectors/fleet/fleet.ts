@@ -13,7 +13,10 @@ import { type Collector, type CollectorFault, startCollector } from '../loop.ts'
 import { type Mapping, sourceName } from './mapping.ts';
 import { Placements, type PlacementsState, type UnmatchedDomain } from './placements.ts';
 
-/** Where a fleet's rows go. Both reject when it is not done; it is tried again. */
+/**
+ * Where a fleet's rows go. Both reject when it is not done; it is tried again, and no other project
+ * waits for it.
+ */
 export interface FleetSink {
   write(project: string, rows: readonly ObservedRow[], source: string): Promise<void> | void;
   /**
@@ -34,7 +37,7 @@ export interface FleetOptions {
   readonly run?: RunCommand;
   /** Of an earlier run. */
   readonly state?: PlacementsState;
-  /** Stores the state; throws what the disk throws. */
+  /** Stores the state; throws what the disk throws, and is called again in the next round then. */
   readonly onState: (state: PlacementsState) => void;
   /** Called for every fault each time it is seen. */
   readonly onFault: (fault: CollectorFault) => void;
@@ -125,9 +128,10 @@ export class Fleet {
         read: async (signal) => this.#place(name, await libvirt.read(signal), metadata, signal),
         close: () => libvirt.close(),
       },
+      projectOf: (row) => this.#projects.get(row) ?? '',
       knownVms: () => this.#placements.vmsAt(name),
       sink: {
-        observe: (_, rows) => this.#write(name, rows),
+        observe: async (project, rows) => this.#options.sink.write(project, rows, name),
         retire: async (_, vms) => {
           this.#placements.gone(name, vms);
           this.#store();
@@ -159,7 +163,11 @@ export class Fleet {
     });
     for (const { vm, from, to } of moved) onMoved?.(vm, from, to);
     // Before the rows: after a crash a moved VM is still to be retired where it was.
-    this.#store();
+    try {
+      this.#store();
+    } catch (error) {
+      faults.push({ reason: 'STATE_NOT_STORED', message: `placements were not stored: ${error}` });
+    }
     for (const [project, rows] of byProject) {
       for (const row of rows) this.#projects.set(row, project);
     }
@@ -167,18 +175,8 @@ export class Fleet {
     return { ...reading, rows: [...byProject.values()].flat(), faults };
   }
 
-  async #write(source: string, rows: readonly ObservedRow[]): Promise<void> {
-    const byProject = Map.groupBy(rows, (row) => this.#projects.get(row) ?? '');
-    const writes = [...byProject].map(async ([project, some]) =>
-      this.#options.sink.write(project, some, source),
-    );
-    const failed = (await Promise.allSettled(writes)).find(({ status }) => status === 'rejected');
-    if (failed?.status === 'rejected') throw failed.reason;
-  }
-
   #store(): void {
-    const state = this.#placements.changed();
-    if (state) this.#options.onState(state);
+    this.#placements.store(this.#options.onState);
   }
 
   #retire(): Promise<void> {

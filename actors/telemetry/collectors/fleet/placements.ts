@@ -150,13 +150,13 @@ export class Placements {
     this.#unmatched.delete(source);
   }
 
-  /** State to be stored, if it has changed since the last call. */
-  changed(): PlacementsState | undefined {
-    if (!this.#isChanged) return undefined;
-    this.#isChanged = false;
+  /** Writes the state if it has changed since that last succeeded. Throws what `write` throws. */
+  store(write: (state: PlacementsState) => void): void {
+    if (!this.#isChanged) return;
     const placed = [...this.#vms].map(([vm, { project, source }]) => [vm, [project, source]]);
     const retiring = [...this.#retiring].map(([project, vms]) => [project, [...vms]]);
-    return { placed: Object.fromEntries(placed), retiring: Object.fromEntries(retiring) };
+    write({ placed: Object.fromEntries(placed), retiring: Object.fromEntries(retiring) });
+    this.#isChanged = false;
   }
 
   /**
