@@ -11,6 +11,7 @@ import type {
   QueryOperation,
   QueryRequest,
 } from '../../src/telemetry/query/promql/query-request.ts';
+import { onDemand } from '../../src/telemetry/query/threads/on-demand.ts';
 import { Refusal } from '../../streams/platform/refusal.ts';
 import { testBounds } from '../support/bounds.ts';
 import { START } from '../support/history-from-log.ts';
@@ -45,6 +46,18 @@ async function until(isSo: () => boolean): Promise<void> {
   const end = performance.now() + 2000;
   while (!isSo() && performance.now() < end) await yieldIfDue();
 }
+
+t.test('methods that could not be loaded are loaded again with the next call', async (t) => {
+  let loads = 0;
+  const { first, second } = onDemand(['first', 'second'], async () => {
+    if (++loads === 1) throw new Error('Too many open files');
+    return { first: () => ({ result: 1 }), second: () => ({ result: 2 }) };
+  });
+  const call = (method: typeof first) => method?.(undefined as never, () => false);
+  await t.rejects(Promise.resolve(call(first)), { message: 'Too many open files' });
+  t.same(await Promise.all([call(first), call(second)]), [{ result: 1 }, { result: 2 }]);
+  t.equal(loads, 2, 'and kept when they are there');
+});
 
 t.test('each fault of a query is an answer with a status of its own', async (t) => {
   const world = start(t, { isInline: true });

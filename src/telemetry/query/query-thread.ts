@@ -6,15 +6,12 @@
 
 import { RecordReader } from '../../../sqlite/platform/control/record-reader.ts';
 import { HistoryView } from '../../../sqlite/telemetry/history/store/history-view.ts';
-import {
-  type SlowThreadMethod,
-  serveThread,
-  type ThreadMethod,
-} from '../../../sqlite/telemetry/history/threads/supervised-thread.ts';
+import { serveThread } from '../../../sqlite/telemetry/history/threads/supervised-thread.ts';
 import { systemClock } from '../../../streams/platform/clock.ts';
 import { promqlMethods } from './promql/promql-evaluation.ts';
 import { SeriesThread } from './series/series-thread.ts';
 import { QUERY_NICENESS } from './threads/limits.ts';
+import { onDemand } from './threads/on-demand.ts';
 import type { QueryThreadData } from './threads/query-threads.ts';
 import { vmMethods } from './vm/vm-queries.ts';
 
@@ -43,21 +40,4 @@ function openQueryThread({ controlPath, history: share }: QueryThreadData) {
       records.close();
     },
   };
-}
-
-/** Methods that `load` brings, when the first of them is called. */
-function onDemand(
-  names: readonly string[],
-  load: () => Promise<Readonly<Record<string, ThreadMethod>>>,
-): Readonly<Record<string, SlowThreadMethod>> {
-  let loaded: ReturnType<typeof load> | undefined;
-  const called = (name: string): SlowThreadMethod => {
-    return async (argument, isCancelled) => {
-      loaded ??= load();
-      const method = (await loaded)[name];
-      if (method === undefined) throw new Error(`What was loaded has no method ${name}`);
-      return method(argument, isCancelled);
-    };
-  };
-  return Object.fromEntries(names.map((name) => [name, called(name)]));
 }

@@ -89,9 +89,10 @@ export class DayColumns implements Segment {
     const touching = this.#chunks.findIndex(({ endMs }) => endMs >= fromMs);
     const first = this.#isDisjoint ? touching : 0;
     if (first < 0 || first >= this.#first) return;
+    // Also the first time: a day that nobody reached into may have been looked back at, in vain.
+    this.clear();
     // Twice as far as asked, when it is not the first time: a day is rebuilt a few times at most.
     const isAgain = this.#first !== Number.POSITIVE_INFINITY;
-    if (isAgain) this.clear();
     const count = this.#chunks.length;
     this.#first = isAgain ? Math.max(0, count - 2 * (count - first)) : first;
     this.version = ++versions;

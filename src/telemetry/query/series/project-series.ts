@@ -187,17 +187,22 @@ export class MatchPlan {
   keysIn(layout: ColumnLayout): readonly ReadableKey[] {
     let matched = this.#matched.get(layout);
     if (matched === undefined) {
-      matched = this.#keys.of(layout).filter(({ pairs }) => matchesAll(this.#ofSeries, pairs));
+      matched = this.#keys.of(layout).filter((key) => this.#matchesSeries(key));
       this.#matched.set(layout, matched);
     }
     return matched;
   }
 
-  /** The columns that those are made of, as far as the rows have them. */
+  /**
+   * The columns that those are made of, as far as the rows have them. Also of what can be computed
+   * only together with other rows of the time: rows that came late have perhaps a part of it.
+   */
   columnsIn = (layout: ColumnLayout): readonly string[] => {
     let columns = this.#columns.get(layout);
     if (columns === undefined) {
-      const wanted = new Set(this.keysIn(layout).flatMap((key) => key.columns));
+      const computed = this.#keys.computed.filter((key) => this.#matchesSeries(key));
+      const keys = [...this.keysIn(layout), ...computed];
+      const wanted = new Set(keys.flatMap((key) => key.columns));
       columns = [...wanted].filter(
         (column) => layout.keys.has(column) || column === ROW_COLUMNS.boot,
       );
@@ -205,6 +210,10 @@ export class MatchPlan {
     }
     return columns;
   };
+
+  #matchesSeries({ pairs }: ReadableKey): boolean {
+    return matchesAll(this.#ofSeries, pairs);
+  }
 }
 
 function matchesAll(matchers: readonly Matcher[], labels: readonly LabelPair[]): boolean {
@@ -238,6 +247,8 @@ export class PlannedSelector implements Weighed {
 /** What a find was made of. */
 export interface FindBasis {
   readonly segments: readonly Segment[];
+  /** Index of the first segment that is read: one before it is only there to reach back from. */
+  readonly first: number;
   /** Nothing older exists, Unix ms; only where something would. */
   readonly cutMs: number | undefined;
 }
@@ -306,6 +317,7 @@ function bytesOf({ series, columnBytes }: Pick<Find, 'series' | 'columnBytes'>):
 
 function isSame(known: Find, basis: FindBasis): boolean {
   return (
+    known.first === basis.first &&
     known.cutMs === basis.cutMs &&
     known.segments.length === basis.segments.length &&
     known.segments.every((segment, i) => {

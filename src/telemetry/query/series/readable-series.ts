@@ -75,6 +75,8 @@ const rowColumns: ReadonlySet<string> = new Set(Object.values(ROW_COLUMNS));
 
 /** Keys by their text, each the same as long as anybody has it: label sets are grouped by identity. */
 export class ReadableKeys {
+  /** Those that are not simply stored, whatever rows have of their columns. */
+  readonly computed: readonly ReadableKey[] = [...computedKeys.values()];
   readonly #stored = new WeakValues<SeriesKey, ReadableKey>();
 
   /** What can be read of rows with these columns. */

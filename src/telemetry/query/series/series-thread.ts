@@ -301,12 +301,12 @@ export class HistorySeriesSource implements SeriesSource {
     const cutMs = segments.some(({ startMs }) => startMs < this.#retainedFromMs)
       ? this.#retainedFromMs
       : undefined;
-    const basis = { segments, cutMs };
+    const fromMs = Math.max(stretch.fromMs, this.#retainedFromMs);
+    const first = segments.findIndex(({ endMs }) => endMs >= fromMs);
+    const basis = { segments, first, cutMs };
     const known = finds.find(vm, basis);
     if (known !== undefined) return known;
     budget.check();
-    const fromMs = Math.max(stretch.fromMs, this.#retainedFromMs);
-    const first = segments.findIndex(({ endMs }) => endMs >= fromMs);
     const deps: RunDeps = { take: (bytes) => budget.takeBytes(bytes) };
     const runs = new Map<ReadableKey, ColumnRun[]>();
     let columnBytes = 0;

@@ -1,0 +1,29 @@
+/** Methods of a thread whose code is loaded with the first call that needs it. */
+
+import type {
+  SlowThreadMethod,
+  ThreadMethod,
+} from '../../../../sqlite/telemetry/history/threads/supervised-thread.ts';
+
+/**
+ * Methods that `load` brings, when the first of them is called. A load that fails fails its call
+ * alone: the next one loads again.
+ */
+export function onDemand(
+  names: readonly string[],
+  load: () => Promise<Readonly<Record<string, ThreadMethod>>>,
+): Readonly<Record<string, SlowThreadMethod>> {
+  let loaded: ReturnType<typeof load> | undefined;
+  const called = (name: string): SlowThreadMethod => {
+    return async (argument, isCancelled) => {
+      loaded ??= load().catch((error: unknown) => {
+        loaded = undefined;
+        throw error;
+      });
+      const method = (await loaded)[name];
+      if (method === undefined) throw new Error(`What was loaded has no method ${name}`);
+      return method(argument, isCancelled);
+    };
+  };
+  return Object.fromEntries(names.map((name) => [name, called(name)]));
+}
