@@ -2551,15 +2551,17 @@ ith --timeout",STALE_VERSION:"Somebody else changed it in the meantime: check it
 The service is older than this command: it does not have this method"};function refusalOf(error2,hints={}){if(!(error2 instanceof
 ConnectError))return;let[info]=error2.findDetails(ErrorInfoSchema),reason=info?.reason??snakeCase(Code[error2.code]??"un\
 known"),metadata={...info?.metadata,...retryAfterOf(error2)};return{reason,metadata,message:error2.rawMessage,hint:hints[reason]??
-hintFrom(reason,metadata)??HINTS[reason]??explanationOf(reason),exitCode:EXIT_OF[error2.code]??1}}function hintFrom(reason,{
-role,capability,correlation}){if(reason==="EXCHANGE_DENIED"&&correlation)return`An owner of the project finds this refus\
-al: svc audit list --correlation ${correlation}`;if(reason==="MISSING_CAPABILITY"){if(role)return"An owner of the projec\
-t can give you another role: svc members role";if(capability)return`A key may do what it was created for, within what it\
-s owner is granted: here ${capability} is missing`}}function explanationOf(reason){return Object.entries(errorCatalogue).
-find(([known])=>known===reason)?.[1].explanation}function retryAfterOf(error2){let retryAfterSeconds=error2.metadata.get(
-"retry-after");return retryAfterSeconds===null?{}:{retryAfterSeconds}}function describeFault(error2,{command,json:json2,
-hints}){let refusal=refusalOf(error2,hints),{exitCode,hint}=refusal??(error2 instanceof Fault?error2:{exitCode:-1,hint:""});
-if(exitCode<0)return;let message=refusal?.message??error2.message;if(json2){let{reason:reason2,metadata}=refusal??{reason:error2.
+hintFrom(reason,metadata,error2.rawMessage)??HINTS[reason]??explanationOf(reason),exitCode:EXIT_OF[error2.code]??1}}function hintFrom(reason,{
+role,capability,correlation,metricId},message){if(reason==="UNKNOWN_METRIC"){let known=/known: (.+)$/.exec(message)?.[1]?.
+split(", ")??[],closest=closestName(metricId??"",known);return closest&&`Did you mean ${JSON.stringify(closest)}?`}if(reason===
+"EXCHANGE_DENIED"&&correlation)return`An owner of the project finds this refusal: svc audit list --correlation ${correlation}`;
+if(reason==="MISSING_CAPABILITY"){if(role)return"An owner of the project can give you another role: svc members role";if(capability)
+return`A key may do what it was created for, within what its owner is granted: here ${capability} is missing`}}function explanationOf(reason){
+return Object.entries(errorCatalogue).find(([known])=>known===reason)?.[1].explanation}function retryAfterOf(error2){let retryAfterSeconds=error2.
+metadata.get("retry-after");return retryAfterSeconds===null?{}:{retryAfterSeconds}}function describeFault(error2,{command,
+json:json2,hints,fieldHint}){let refusal=refusalOf(error2,hints),fault=refusal??(error2 instanceof Fault?error2:void 0);
+if(!fault)return;let{exitCode}=fault,field=refusal?.reason==="INVALID_FIELD"?refusal.metadata.field:void 0,hint=field&&fieldHint?.(
+field)||fault.hint,message=refusal?.message??error2.message;if(json2){let{reason:reason2,metadata}=refusal??{reason:error2.
 reason,metadata:{}};return{exitCode,text:`${JSON.stringify({error:{reason:reason2,message,metadata,hint}})}
 `}}let{reason}=refusal??error2,named=reason==="CLIENT"?"":`${reason}: `,said=error2 instanceof UsageError?printableLines(
 message):printable(message),head=`svc ${command}: ${named}${said}`,facts2=Object.entries(refusal?.metadata??{}).filter(([
@@ -2767,32 +2769,38 @@ httpClient=createNodeHttpClient({httpVersion:"1.1",nodeOptions:options.nodeOptio
 Object.assign({},options),{httpClient,useBinaryFormat:(_a=options.useBinaryFormat)!==null&&_a!==void 0?_a:!0,interceptors:(_b=
 options.interceptors)!==null&&_b!==void 0?_b:[],sendCompression:(_c=options.sendCompression)!==null&&_c!==void 0?_c:null,
 acceptCompression:(_d=options.acceptCompression)!==null&&_d!==void 0?_d:[compressionGzip,compressionBrotli]}),validateReadWriteMaxBytes(
-options.readMaxBytes,options.writeMaxBytes,options.compressMinBytes))}function createConnectTransport(options){return createTransport(validateNodeTransportOptions(options))}var package_default={version:"1.1.2"};var programVersion=package_default.version;var RETRIES={...DEFAULT_RETRIES,waitsForAbsent:!1},ANSWER_BYTES_MAX=16*1024*1024,Api=class{access;#options;#transport;constructor(options){
+options.readMaxBytes,options.writeMaxBytes,options.compressMinBytes))}function createConnectTransport(options){return createTransport(validateNodeTransportOptions(options))}var package_default={version:"1.1.2"};var programVersion=package_default.version;var RETRIES={...DEFAULT_RETRIES,waitsForAbsent:!1},ANSWER_BYTES_MAX=16*1024*1024,Api=class{access;#options;#transport;#mayHaveChanged=!1;constructor(options){
 this.access=options.access,this.#options=options,this.#transport=createConnectTransport({baseUrl:options.access.endpoint,
 httpVersion:"1.1",useBinaryFormat:!1,readMaxBytes:ANSWER_BYTES_MAX})}async call(method3,request3){let message=create(method3.
-input,request3),mayRepeat=isRepeatable(method3,message);for(let tries=1;;tries++)try{return await this.#once(method3,message)}catch(error2){
-let waitMs=mayRepeat?retryWaitMs(error2,tries,RETRIES):void 0;if(waitMs===void 0)throw this.#asFault(error2,method3,message);
-this.#options.onAgain(`${whatHappened(error2)}; the same request is sent again`),await pause(this.#options.clock,waitMs)}}async#once(method3,message){
-let{access,timeoutMs}=this.#options,headers={...access.headers(),"user-agent":`svc/${programVersion}`};try{let answer=await this.#transport.
-unary(method3,void 0,timeoutMs,headers,message);return access.noteCookies(answer.header.getSetCookie()),answer.message}catch(error2){
-throw error2 instanceof ConnectError&&access.noteCookies(error2.metadata.getSetCookie()),error2}}#asFault(error2,method3,message){
-if(!(error2 instanceof ConnectError&&isWithoutAnswer(error2)))return error2;let{endpoint}=this.#options.access,sentence=`${endpoint}\
- gave no answer: ${whatHappened(error2)}`,{requestId:requestId2}=message;return!requestId2||isUnreached(error2)||isUntrusted(
-error2)?new NoAnswer(sentence):new NoAnswer(sentence,`Whether ${method3.name} was done is not known. Run the same comman\
-d with
+input,request3),mayRepeat=isRepeatable(method3,message),isSent=!1;for(let tries=1;;tries++)try{let answer=await this.#once(
+method3,message);return this.#mayHaveChanged||=isChange(method3),answer}catch(error2){isSent||=mayHaveArrived(error2),this.#mayHaveChanged||=
+isSent&&isChange(method3);let waitMs=mayRepeat?retryWaitMs(error2,tries,RETRIES):void 0;if(waitMs===void 0)throw this.#asFault(
+error2,method3,{message,isSent});this.#options.onAgain(`${whatHappened(error2)}; the same request is sent again`),await pause(
+this.#options.clock,waitMs)}}async#once(method3,message){let{access,timeoutMs}=this.#options,headers={...access.headers(),
+"user-agent":`svc/${programVersion}`};try{let answer=await this.#transport.unary(method3,void 0,timeoutMs,headers,message);
+return access.noteCookies(answer.header.getSetCookie()),answer.message}catch(error2){throw error2 instanceof ConnectError&&
+access.noteCookies(error2.metadata.getSetCookie()),error2}}#asFault(error2,method3,{message,isSent}){if(!(error2 instanceof
+ConnectError&&isWithoutAnswer(error2)))return error2;let{endpoint}=this.#options.access,sentence=`${endpoint} gave no an\
+swer: ${whatHappened(error2)}`,{requestId:requestId2}=message;return!this.#mayHaveChanged&&isUnreached(error2)?new NoAnswer(
+sentence,SERVICE_AWAY):!requestId2||!isSent?new NoAnswer(sentence):new NoAnswer(sentence,`Whether ${method3.name} was do\
+ne is not known. Run the same command with
 --request-id ${requestId2}: one request id is never acted on twice.
-Do not use a new id for this.`)}};function whatHappened(error2){if(!(error2 instanceof ConnectError))return String(error2);
-let code2=networkCodeOf(error2);return isUnreached(error2)?`nothing answers there (${code2})`:code2!==void 0?certificateProblem(
-code2)??`the connection failed (${code2})`:error2.code===Code.DeadlineExceeded?"--timeout has elapsed":error2.rawMessage}
-async function askPlainly(request3){let{method:method3,url,headers={},body,timeoutMs}=request3,{host}=new URL(url);try{let answer=await fetch(
-url,{method:method3,headers,redirect:"manual",...body!==void 0&&{body},signal:AbortSignal.timeout(timeoutMs)});return{status:answer.
-status,headers:answer.headers,text:await boundedText(answer)}}catch(error2){throw error2 instanceof NoAnswer?error2:new NoAnswer(
-`${host} gave no answer: ${causeOf(error2)}`)}}async function boundedText(answer){let chunks=[],bytes=0;for await(let chunk of answer.
-body??[]){if(bytes+=chunk.byteLength,bytes>ANSWER_BYTES_MAX)throw new NoAnswer("The answer is larger than any answer of \
-this service");chunks.push(chunk)}return Buffer.concat(chunks).toString("utf8")}function causeOf(error2){if(error2 instanceof
-Error&&error2.name==="TimeoutError")return"the time is over";let cause=error2 instanceof Error?error2.cause??error2:error2;
-return cause instanceof Error&&"code"in cause?certificateProblem(String(cause.code))??String(cause.code):cause instanceof
-Error?cause.message:String(cause)}var import_node_util2=require("node:util");var SECRET_OPTIONS=["key","api-key","apikey","token","secret","password","setup-code"];function parseInput(args,shape,nowMs){
+Do not use a new id for this.`)}},SERVICE_AWAY=`Nothing was changed. Check that the service runs ("svc serve", "systemct\
+l status svc"),
+and its address: --endpoint or SVC_ENDPOINT`;function isChange(method3){return getOption(method3,policy).mutation}function mayHaveArrived(error2){
+return!(error2 instanceof ConnectError)||!isWithoutAnswer(error2)?!1:!isUnreached(error2)&&!isUntrusted(error2)}function whatHappened(error2){
+if(!(error2 instanceof ConnectError))return String(error2);let code2=networkCodeOf(error2);return isUnreached(error2)?`n\
+othing answers there (${code2})`:code2!==void 0?certificateProblem(code2)??`the connection failed (${code2})`:error2.code===
+Code.DeadlineExceeded?"--timeout has elapsed":error2.rawMessage}async function askPlainly(request3){let{method:method3,url,
+headers={},body,timeoutMs}=request3,{host}=new URL(url);try{let answer=await fetch(url,{method:method3,headers,redirect:"\
+manual",...body!==void 0&&{body},signal:AbortSignal.timeout(timeoutMs)});return{status:answer.status,headers:answer.headers,
+text:await boundedText(answer)}}catch(error2){if(error2 instanceof NoAnswer)throw error2;let cause=causeOf(error2),hint=cause===
+"ECONNREFUSED"?request3.ifUnreached:void 0;throw new NoAnswer(`${host} gave no answer: ${cause}`,hint)}}async function boundedText(answer){
+let chunks=[],bytes=0;for await(let chunk of answer.body??[]){if(bytes+=chunk.byteLength,bytes>ANSWER_BYTES_MAX)throw new NoAnswer(
+"The answer is larger than any answer of this service");chunks.push(chunk)}return Buffer.concat(chunks).toString("utf8")}
+function causeOf(error2){if(error2 instanceof Error&&error2.name==="TimeoutError")return"the time is over";let cause=error2 instanceof
+Error?error2.cause??error2:error2;return cause instanceof Error&&"code"in cause?certificateProblem(String(cause.code))??
+String(cause.code):cause instanceof Error?cause.message:String(cause)}var import_node_util2=require("node:util");var SECRET_OPTIONS=["key","api-key","apikey","token","secret","password","setup-code"];function parseInput(args,shape,nowMs){
 let split=shape.takesCommand?args.indexOf("--"):-1,own=split<0?args:args.slice(0,split),{tokens}=(0,import_node_util2.parseArgs)(
 {args:[...own],options:Object.fromEntries(shape.options.map(({name,takes})=>[name,{type:takes?"string":"boolean"}])),strict:!1,
 allowPositionals:!0,tokens:!0}),given=new Map,positionals=[];for(let token of tokens){if(token.kind==="positional"&&positionals.
@@ -2817,9 +2825,10 @@ throw new UsageError(`--${name} is missing`);return value}list(name){return this
 return this.list(name).flatMap(text2=>members[text2]??[])}number(name){let value=this.text(name);if(value===void 0)return;
 let number=Number(value);if(value.trim()===""||!Number.isFinite(number))throw new UsageError(`--${name} is a number, not\
  ${quoted(value)}`);return number}seconds(name){let value=this.text(name);return value===void 0?void 0:parseDuration(`--${name}`,
-value)}time(name){let value=this.text(name);if(value!==void 0)return timeOfDay(value,this.#nowMs,-1)??parseTime(`--${name}`,
-value)}timeToCome(name,afterUnix=0){let value=this.text(name);if(value===void 0)return;let fromMs=Math.max(this.#nowMs,afterUnix*
-1e3);return timeOfDay(value,fromMs,1)??parseTime(`--${name}`,value)}positional(place){return this.positionals[place]??""}},
+value)}time(name){let value=this.text(name);if(value!==void 0)return LENGTH_OF_TIME.test(value)?Math.max(0,Math.floor(this.#nowMs/
+1e3)-parseDuration(`--${name}`,value)):timeOfDay(value,this.#nowMs,-1)??parseTime(`--${name}`,value)}timeToCome(name,afterUnix=0){
+let value=this.text(name);if(value===void 0)return;let fromMs=Math.max(this.#nowMs,afterUnix*1e3);return timeOfDay(value,
+fromMs,1)??parseTime(`--${name}`,value)}positional(place){return this.positionals[place]??""}},LENGTH_OF_TIME=/^\d{1,9}[smhd]$/,
 UNIT_SECONDS={"":1,s:1,m:60,h:3600,d:86400};function parseDuration(what,value){let match=/^(\d{1,9})([smhd]?)$/.exec(value),
 unit=UNIT_SECONDS[match?.[2]??""];if(!match||unit===void 0)throw new UsageError(`${what} is a duration such as 90s, 15m,\
  24h or 90d, not ${quoted(value)}`);return Number(match[1])*unit}function timeOfDay(value,fromMs,side){let match=/^([01]?\d|2[0-3]):([0-5]\d)$/.
@@ -2828,7 +2837,14 @@ exec(value);if(!match)return;let date=new Date(fromMs);return date.setHours(Numb
 if(/^\d{1,12}$/.test(value))return Number(value);let timeMs=/^\d{4}-\d\d-\d\d/.test(value)?Date.parse(value):Number.NaN;
 if(Number.isNaN(timeMs))throw new UsageError(`${what} is a time such as 08:00, 2026-11-21T12:00:00Z or Unix seconds, not\
  ${quoted(value)}`);return Math.floor(timeMs/1e3)}function quoted(value){return JSON.stringify(value.replaceAll(/(svc_[a-z]{2,7}_)\w{20,}/g,
-"$1…"))}var import_node_child_process=require("node:child_process"),import_node_events=require("node:events"),import_node_os=require("node:os"),
+"$1…"))}var FLAGS={displayName:"name",metricId:"metric",metricIds:"metric",sustainedSeconds:"for",vmNames:"vm",destinationNames:"\
+destination",repeatIntervalSeconds:"repeat",labels:"label",runbookText:"runbook",runbookUrl:"runbook-url",recoveryThreshold:"\
+recovery-threshold",recoverySeconds:"recovery-for",historySeconds:"history",groupWaitSeconds:"group-wait",overlapSeconds:"\
+overlap"};function flagHint(field,options,input){let last=field.slice(field.lastIndexOf(".")+1),option=options.find(({name:name2})=>name2===
+(FLAGS[last]??last));if(!option)return;let{name,choices}=option;return input.isOn(name)?`Check --${name}`:name==="vm"&&options.
+some(one=>one.name==="all-vms")?input.isOn("all-vms")?void 0:"Give --all-vms, or --vm NAME":`Give --${name}${choices?` ${anyOf(
+choices)}`:""}`}function anyOf(choices){let last=choices.at(-1)??"";return choices.length===1?last:`${choices.slice(0,-1).
+join(", ")} or ${last}`}var import_node_child_process=require("node:child_process"),import_node_events=require("node:events"),import_node_os=require("node:os"),
 import_promises=require("node:readline/promises"),import_consumers=require("node:stream/consumers");var systemClock={now:()=>Date.now(),elapsed:()=>performance.now(),wakeAfter(delayMs,wake){let timer=setTimeout(wake,Math.
 max(0,Math.min(delayMs,2147483647)));return()=>clearTimeout(timer)}};function processPorts(){let isInteractive=process.stdin.isTTY===!0&&process.stderr.isTTY===!0;return{clock:systemClock,random:systemRandom,
 homeFolder:(0,import_node_os.homedir)(),isInteractive,readInput:()=>(0,import_consumers.text)(process.stdin),ask,openBrowser,
@@ -2849,11 +2865,13 @@ name:"request-id",takes:"UUID",help:"Request id of an earlier try that got no an
 function family(name,summary,actions,notes=""){return{name,summary,actions,help:()=>familyHelp(name,actions,notes),isSingle:!1,
 async run([given,...rest],surroundings){let action=actions.find(candidate=>candidate.name===given);return action?runAction(
 `${name} ${action.name}`,action,rest,surroundings):(surroundings.stderr(unknownAction(name,given,actions)),2)},helpOf:given=>{
-let action=actions.find(candidate=>candidate.name===given);return action&&actionHelp(`${name} ${action.name}`,action)}}}async function runAction(command,action,args,surroundings){let json2=beforeDashes(args).includes("--json");try{let options=[
-...action.options??[],...sharedOptions],ports=surroundings.client??processPorts(),input=parseInput(args,{...action,options},
-ports.clock.now());return await action.run(contextOf(input,surroundings,ports))}catch(error2){let fault=describeFault(error2,
-{command,json:json2,hints:action.hints});if(!fault)throw error2;return surroundings.stderr(fault.text),error2 instanceof
-UsageError&&!json2&&surroundings.stderr(`  "svc help ${command}" says more
+let action=actions.find(candidate=>candidate.name===given);return action&&actionHelp(`${name} ${action.name}`,action)},misnamed:given=>actions.
+some(action=>action.name===given)?void 0:unknownAction(name,given,actions)}}async function runAction(command,action,args,surroundings){let json2=beforeDashes(args).includes("--json"),options=[...action.
+options??[],...sharedOptions],input;try{let ports=surroundings.client??processPorts();return input=parseInput(args,{...action,
+options},ports.clock.now()),await action.run(contextOf(input,surroundings,ports))}catch(error2){let fieldHint=field=>input&&
+flagHint(field,options,input),fault=describeFault(error2,{command,json:json2,hints:action.hints,fieldHint});if(!fault)throw error2;
+return surroundings.stderr(fault.text),error2 instanceof UsageError&&!json2&&surroundings.stderr(`  "svc help ${command}\
+" says more
 `),fault.exitCode}}function contextOf(input,surroundings,ports){let{environment,stdout,stderr}=surroundings,timeoutMs=(input.
 seconds("timeout")??TIMEOUT_SECONDS_DEFAULT)*1e3;if(timeoutMs===0)throw new UsageError("--timeout is at least 1s");let report=line=>stderr(
 `${line}
@@ -3037,7 +3055,8 @@ NlLlN0ZXAuU291cmNlIk0KBlNvdXJjZRIWChJTT1VSQ0VfVU5TUEVDSUZJRUQQABIMCghSRUNPUkRFRB
 QQA0ITChFfcmVjb3JkZWRfdW5peF9tcxotCgtMYWJlbHNFbnRyeRILCgNrZXkYASABKAkSDQoFdmFsdWUYAiABKAk6AjgBIlEKBVN0YXRlEhUKEVNUQVRFX1\
 VOU1BFQ0lGSUVEEAASCAoESURMRRABEg4KClNVU1RBSU5JTkcQAhIKCgZGSVJJTkcQAxILCgdSRVRJUkVEEAQiQgoJRGF0YVN0YXRlEhoKFkRBVEFfU1RBVE\
 VfVU5TUEVDSUZJRUQQABIMCghPQlNFUlZFRBABEgsKB01JU1NJTkcQAkINCgtfc2luY2VfdW5peEINCgtfbGFzdF92YWx1ZUIVChNfbGFzdF9vYnNlcnZlZF\
-91bml4QhUKE19taXNzaW5nX3NpbmNlX3VuaXhCEAoOX2ZpcmVzX2F0X3VuaXhiBnByb3RvMw");var file_svc_monitoring_v1_incident=fileDesc("CiBzdmMvbW9uaXRvcmluZy92MS9pbmNpZGVudC5wcm90bxIRc3ZjLm1vbml0b3JpbmcudjEioA\
+91bml4QhUKE19taXNzaW5nX3NpbmNlX3VuaXhCEAoOX2ZpcmVzX2F0X3VuaXhiBnByb3RvMw");var AlertRuleSpec_Operator={OPERATOR_UNSPECIFIED:0,GREATER_THAN:1,GREATER_THAN_OR_EQUAL:2,LESS_THAN:3,LESS_THAN_OR_EQUAL:4,
+EQUAL:5,NOT_EQUAL:6};var file_svc_monitoring_v1_incident=fileDesc("CiBzdmMvbW9uaXRvcmluZy92MS9pbmNpZGVudC5wcm90bxIRc3ZjLm1vbml0b3JpbmcudjEioA\
 8KCEluY2lkZW50EgwKBG5hbWUYASABKAkSEQoJcnVsZV9uYW1lGAIgASgJEhQKDHJ1bGVfdmVyc2lvbhgDIAEoAxIZChFydWxlX2Rpc3BsYXlfbmFtZRgEIA\
 EoCRIPCgd2bV9uYW1lGAUgASgJEjcKBmxhYmVscxgGIAMoCzInLnN2Yy5tb25pdG9yaW5nLnYxLkluY2lkZW50LkxhYmVsc0VudHJ5EjsKCHNldmVyaXR5GA\
 cgASgOMikuc3ZjLm1vbml0b3JpbmcudjEuQWxlcnRSdWxlU3BlYy5TZXZlcml0eRIwCgVzdGF0ZRgIIAEoDjIhLnN2Yy5tb25pdG9yaW5nLnYxLkluY2lkZW\
@@ -3265,53 +3284,57 @@ XQ3JlYXRlTWFpbnRlbmFuY2VXaW5kb3cSMS5zdmMubW9uaXRvcmluZy52MS5DcmVhdGVNYWludGVuYW5
 uZy52MS5NYWludGVuYW5jZVdpbmRvdyIKirUYBggGEAEYAhKHAQoWTGlzdE1haW50ZW5hbmNlV2luZG93cxIwLnN2Yy5tb25pdG9yaW5nLnYxLkxpc3RNYWl\
 udGVuYW5jZVdpbmRvd3NSZXF1ZXN0GjEuc3ZjLm1vbml0b3JpbmcudjEuTGlzdE1haW50ZW5hbmNlV2luZG93c1Jlc3BvbnNlIgiKtRgECAYYARJ4ChRFbmR\
 NYWludGVuYW5jZVdpbmRvdxIuLnN2Yy5tb25pdG9yaW5nLnYxLkVuZE1haW50ZW5hbmNlV2luZG93UmVxdWVzdBokLnN2Yy5tb25pdG9yaW5nLnYxLk1haW5\
-0ZW5hbmNlV2luZG93IgqKtRgGCAYQARgCYgZwcm90bzM",[file_svc_options_v1_policy]);var MaintenanceService=serviceDesc(file_svc_monitoring_v1_maintenance,0);var PAGE_SIZE=500;async function everyItem(ask2,itemsOf){let all=[],pageToken="";do{let answer=await ask2({pageSize:PAGE_SIZE,
+0ZW5hbmNlV2luZG93IgqKtRgGCAYQARgCYgZwcm90bzM",[file_svc_options_v1_policy]);var MaintenanceService=serviceDesc(file_svc_monitoring_v1_maintenance,0);var OPERATOR_SYMBOLS={GREATER_THAN:">",GREATER_THAN_OR_EQUAL:">=",LESS_THAN:"<",LESS_THAN_OR_EQUAL:"<=",EQUAL:"=",NOT_EQUAL:"\
+!="};function conditionText(spec){if(!spec)return"";let symbol=OPERATOR_SYMBOLS[enumText(AlertRuleSpec_Operator,spec.operator)]??
+"?",wait=spec.sustainedSeconds>0?` for ${spec.sustainedSeconds} s`:"";return`${spec.metricId} ${symbol} ${spec.threshold??
+""}${wait}`}var PAGE_SIZE=500;async function everyItem(ask2,itemsOf){let all=[],pageToken="";do{let answer=await ask2({pageSize:PAGE_SIZE,
 pageToken});all.push(...itemsOf(answer)),pageToken=answer.nextPageToken}while(pageToken!=="");return all}var ITEMS_DEFAULT=50,
 pageOptions=[{name:"page-size",takes:"N",help:`At most this many; default ${ITEMS_DEFAULT}`},{name:"page-token",takes:"T\
 OKEN",help:"Page token of an earlier answer: show the next page"}];var alerts=AlertService.method,iam=AutomationService.method;function displayed(one,command,list){return{one,many:`${one}\
-s`,list:command,find:async(api,projectName2)=>(await list(api,{projectName:projectName2})).map(({name,displayName})=>({name,
-labels:[displayName]}))}}var KINDS={alertRules:displayed("alert rule","svc alerts list",async(api,request3)=>(await everyItem(
+s`,list:command,find:async(api,projectName2)=>(await list(api,{projectName:projectName2})).map(({name,displayName,detail=""})=>({
+name,labels:[displayName],detail}))}}var KINDS={alertRules:displayed("alert rule","svc alerts list",async(api,request3)=>(await everyItem(
 page=>api.call(alerts.listAlertRules,{...request3,...page}),answer=>answer.rules)).map(({name,spec})=>({name,displayName:spec?.
-displayName??""}))),destinations:displayed("destination","svc destinations list",(api,request3)=>everyItem(page=>api.call(
-alerts.listDestinations,{...request3,...page}),answer=>answer.destinations)),serviceAccounts:displayed("service account",
-"svc service-accounts list",(api,request3)=>everyItem(page=>api.call(iam.listServiceAccounts,{...request3,...page}),answer=>answer.
-serviceAccounts)),ciConnections:displayed("CI trust","svc trusts list",(api,request3)=>everyItem(page=>api.call(iam.listCiConnections,
-{...request3,...page}),answer=>answer.connections)),ciVerifications:displayed("verification","svc trusts list --verifica\
-tions",(api,request3)=>everyItem(page=>api.call(iam.listCiVerifications,{...request3,...page}),answer=>answer.verifications)),
-vms:{one:"VM",many:"VMs",list:"svc monitoring vms",async find(api,projectName2,given){let search=given.slice(0,VM_SEARCH_MAX),
-request3={projectName:projectName2,search,inventoryOnly:!0};return(await everyItem(page=>api.call(MonitoringService.method.
-listVMMonitoring,{...request3,...page}),answer=>answer.vms)).map(({name,displayName})=>({name,labels:[displayName]}))}},
-members:{one:"member",many:"members",list:"svc members list",async find(api,projectName2){return(await everyItem(page=>api.
-call(ProjectService.method.listMembers,{projectName:projectName2,...page}),answer=>answer.members)).map(({name,displayName,
-email,unprovenEmail})=>({name,labels:[email||unprovenEmail,displayName]}))}},invitations:{one:"open invitation",many:"op\
-en invitations",list:"svc members list --invitations",async find(api,projectName2){return(await everyItem(page=>api.call(
-ProjectService.method.listInvitations,{projectName:projectName2,...page}),answer=>answer.invitations)).filter(({state})=>state===
-Invitation_State.PENDING).map(({name,email})=>({name,labels:[email]}))}},maintenanceWindows:{one:"maintenance window",many:"\
-maintenance windows",list:"svc maintenance list",async find(api,projectName2){let{listMaintenanceWindows}=MaintenanceService.
+displayName??"",detail:conditionText(spec)}))),destinations:displayed("destination","svc destinations list",(api,request3)=>everyItem(
+page=>api.call(alerts.listDestinations,{...request3,...page}),answer=>answer.destinations)),serviceAccounts:displayed("s\
+ervice account","svc service-accounts list",(api,request3)=>everyItem(page=>api.call(iam.listServiceAccounts,{...request3,
+...page}),answer=>answer.serviceAccounts)),ciConnections:displayed("CI trust","svc trusts list",(api,request3)=>everyItem(
+page=>api.call(iam.listCiConnections,{...request3,...page}),answer=>answer.connections)),ciVerifications:displayed("veri\
+fication","svc trusts list --verifications",(api,request3)=>everyItem(page=>api.call(iam.listCiVerifications,{...request3,
+...page}),answer=>answer.verifications)),vms:{one:"VM",many:"VMs",list:"svc monitoring vms",async find(api,projectName2,given){
+let search=given.slice(0,VM_SEARCH_MAX),request3={projectName:projectName2,search,inventoryOnly:!0};return(await everyItem(
+page=>api.call(MonitoringService.method.listVMMonitoring,{...request3,...page}),answer=>answer.vms)).map(({name,displayName})=>({
+name,labels:[displayName]}))}},members:{one:"member",many:"members",list:"svc members list",async find(api,projectName2){
+return(await everyItem(page=>api.call(ProjectService.method.listMembers,{projectName:projectName2,...page}),answer=>answer.
+members)).map(({name,displayName,email,unprovenEmail})=>({name,labels:[email||unprovenEmail,displayName]}))}},invitations:{
+one:"open invitation",many:"open invitations",list:"svc members list --invitations",async find(api,projectName2){return(await everyItem(
+page=>api.call(ProjectService.method.listInvitations,{projectName:projectName2,...page}),answer=>answer.invitations)).filter(
+({state})=>state===Invitation_State.PENDING).map(({name,email})=>({name,labels:[email]}))}},maintenanceWindows:{one:"mai\
+ntenance window",many:"maintenance windows",list:"svc maintenance list",async find(api,projectName2){let{listMaintenanceWindows}=MaintenanceService.
 method;return(await everyItem(page=>api.call(listMaintenanceWindows,{projectName:projectName2,...page}),answer=>answer.windows)).
 map(({name,note})=>({name,labels:[note]}))}},incidents:{one:"firing incident",many:"firing incidents",list:"svc incident\
 s list",async find(api,projectName2,given){if(/^inc_\w{4,}$/.test(given)){let{incidents:incidents2}=await api.call(alerts.
 listIncidents,{projectName:projectName2,pageSize:NEWEST});return incidents2.map(({name})=>({name,labels:[]}))}let request3={
 projectName:projectName2,state:Incident_State.FIRING};return(await everyItem(page=>api.call(alerts.listIncidents,{...request3,
-...page}),answer=>answer.incidents)).map(({name,ruleDisplayName,vmName,vmDisplayName})=>{let vm=vmName.slice(vmName.lastIndexOf(
-"/")+1),subject=vmDisplayName||vm,full=`${ruleDisplayName} on ${subject}`;return{name,labels:[full,ruleDisplayName,subject,
-vm]}})}},deliveries:{one:"delivery",many:"deliveries",list:"svc deliveries list",async find(api,projectName2){let{deliveries}=await api.
-call(alerts.listDeliveries,{projectName:projectName2,pageSize:NEWEST});return deliveries.map(({name})=>({name,labels:[]}))}}},
-PROJECTS={many:"projects",find:async api=>(await everyItem(page=>api.call(ProjectService.method.listProjects,page),answer=>answer.
-projects)).map(({name,displayName})=>({name,labels:[displayName]}))},NEWEST=500,VM_SEARCH_MAX=100;function isNamed(collection){
-return Object.hasOwn(KINDS,collection)}function candidatesOf(api,project,collection,given){return KINDS[collection].find(
-api,project,given)}function wordsFor(collection){return KINDS[collection]}function meantBy(given,candidates,{many}){let byId=candidates.
-find(({name})=>name===given||name.endsWith(`/${given}`));if(byId)return byId;let lower=given.toLowerCase(),exactly=candidates.
-filter(({labels:labels2})=>labels2.includes(given)),inAnyCase=candidates.filter(({labels:labels2})=>labels2.some(label2=>label2.
-toLowerCase()===lower)),named=exactly.length>0?exactly:inAnyCase,begun=given.length<PREFIX_MIN?[]:candidates.filter(({name})=>name.
-includes(`/${given}`)),meant=named.length>0?named:begun;if(meant.length<=1)return meant[0];let ids=meant.slice(0,SHOWN_MAX).
-map(lineOf),more=meant.length>ids.length?[`and ${meant.length-ids.length} more`]:[],what=`${quoted(given)} is the name o\
-f ${meant.length} ${many}: use the id of one`;throw new UsageError(what,[...ids,...more].join(`
-`))}var SHOWN_MAX=10,PREFIX_MIN=8;function lineOf({name,labels:labels2}){let id=name.slice(name.lastIndexOf("/")+1),[label2=""]=labels2.
-filter(Boolean);return`${id}  ${printable(label2)}`}function nothingNamed(given,candidates,{one,list}){let names=candidates.
-flatMap(({labels:labels2})=>labels2.filter(Boolean)),closest=closestName(given,names);return new Fault(`There is no ${one}\
- ${quoted(given)} in the project`,{exitCode:EXIT_NOT_FOUND,reason:"NOT_FOUND",hint:closest?`Did you mean ${quoted(closest)}\
-?`:`This lists what there is: ${list}`})}var ID=/^[A-Za-z0-9._~-]{1,128}$/;async function projectName(context,api){let given=givenText(context),{cookie}=api.access.
+...page}),answer=>answer.incidents)).map(({name,ruleDisplayName,vmName,vmDisplayName,startedUnix})=>{let vm=vmName.slice(
+vmName.lastIndexOf("/")+1),subject=vmDisplayName||vm,full=`${ruleDisplayName} on ${subject}`,detail=`started ${localTime(
+startedUnix)}`;return{name,labels:[full,ruleDisplayName,subject,vm],detail}})}},deliveries:{one:"delivery",many:"deliver\
+ies",list:"svc deliveries list",async find(api,projectName2){let{deliveries}=await api.call(alerts.listDeliveries,{projectName:projectName2,
+pageSize:NEWEST});return deliveries.map(({name})=>({name,labels:[]}))}}},PROJECTS={many:"projects",find:async api=>(await everyItem(
+page=>api.call(ProjectService.method.listProjects,page),answer=>answer.projects)).map(({name,displayName})=>({name,labels:[
+displayName]}))},NEWEST=500,VM_SEARCH_MAX=100;function isNamed(collection){return Object.hasOwn(KINDS,collection)}function candidatesOf(api,project,collection,given){
+return KINDS[collection].find(api,project,given)}function wordsFor(collection){return KINDS[collection]}function meantBy(given,candidates,{
+many}){let byId=candidates.find(({name})=>name===given||name.endsWith(`/${given}`));if(byId)return byId;let lower=given.
+toLowerCase(),exactly=candidates.filter(({labels:labels2})=>labels2.includes(given)),inAnyCase=candidates.filter(({labels:labels2})=>labels2.
+some(label2=>label2.toLowerCase()===lower)),named=exactly.length>0?exactly:inAnyCase,begun=given.length<PREFIX_MIN?[]:candidates.
+filter(({name})=>name.includes(`/${given}`)),meant=named.length>0?named:begun;if(meant.length<=1)return meant[0];let ids=meant.
+slice(0,SHOWN_MAX).map(lineOf),more=meant.length>ids.length?[`and ${meant.length-ids.length} more`]:[],what=`${quoted(given)}\
+ is the name of ${meant.length} ${many}: use the id of one`;throw new UsageError(what,[...ids,...more].join(`
+`))}var SHOWN_MAX=10,PREFIX_MIN=8;function lineOf({name,labels:labels2,detail=""}){let[label2=""]=labels2.filter(Boolean);
+return[idOf(name),label2,detail].filter(Boolean).map(printable).join("  ")}function idOf(name){return name.slice(name.lastIndexOf(
+"/")+1)}function nothingNamed(given,candidates,{one,list}){let names=candidates.flatMap(({name,labels:labels2})=>[...labels2.
+filter(Boolean),idOf(name)]),closest=closestName(given,names);return new Fault(`There is no ${one} ${quoted(given)} in t\
+he project`,{exitCode:EXIT_NOT_FOUND,reason:"NOT_FOUND",hint:closest?`Did you mean ${quoted(closest)}?`:`This lists what\
+ there is: ${list}`})}var ID=/^[A-Za-z0-9._~-]{1,128}$/;async function projectName(context,api){let given=givenText(context),{cookie}=api.access.
 headers();if(given!==void 0)return cookie!==void 0&&!PROJECT_AS_IT_IS.test(given)?projectCalled(api,given):projectOf(given);
 if(cookie===void 0)throw new UsageError("The project is not known: set --project or SVC_PROJECT","A key does not name it\
 s project. For example: --project demo, or SVC_PROJECT=demo");let{projects}=await api.call(ProjectService.method.listProjects,
@@ -3325,14 +3348,14 @@ slice(0,PROJECTS_SHOWN).map(quoted).join(", ");throw new UsageError(`You are a m
 replace(/^projects\//,"");if(ID.test(id))return`projects/${id}`;throw new UsageError(`${quoted(given)} is not a project \
 id`,'A key takes ids such as "demo"; a signed-in person may give the display name')}var ID_BEGINNING=/^[a-z]{3}_\w+$/,OWN_ID=new RegExp(
 [/^[a-z]{3}_[0-9A-Za-z]{26,}$/,/^[0-9A-HJKMNP-TV-Z]{26}$/,/^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i,/^[0-9a-f]{32}$/].
-map(({source})=>source).join("|"));async function resourceName(context,api,{collection,given}){if(new RegExp(`^projects/\
-[^/]+/${collection}/[^/]+$`).test(given))return given;let isId=ID.test(given);if(given===""||!isId&&!isNamed(collection))
-throw new UsageError(`${JSON.stringify(given)} is neither an id nor projects/<id>/${collection}/<id>`);let project=await projectName(
+map(({source})=>source).join("|"));async function resourceName(context,api,{collection,given,takesUnknown=!1}){if(new RegExp(
+`^projects/[^/]+/${collection}/[^/]+$`).test(given))return given;let isId=ID.test(given);if(given===""||!isId&&!isNamed(
+collection))throw new UsageError(`${JSON.stringify(given)} is neither an id nor projects/<id>/${collection}/<id>`);let project=await projectName(
 context,api),asId=`${project}/${collection}/${given}`;if(!isNamed(collection)||OWN_ID.test(given)||given==="-")return asId;
 let candidates;try{candidates=await candidatesOf(api,project,collection,given)}catch(error2){if(isId&&refusalOf(error2)?.
 exitCode===EXIT_DENIED)return asId;throw error2}let words=wordsFor(collection),meant=meantBy(given,candidates,words);if(meant)
-return meant.name;if(ID_BEGINNING.test(given)||isId&&collection==="vms")return asId;throw nothingNamed(given,candidates,
-words)}function firstNamed(collection){return(context,api)=>resourceName(context,api,{collection,given:context.input.positional(
+return meant.name;if(ID_BEGINNING.test(given)||isId&&takesUnknown)return asId;let all=collection==="vms"?await candidatesOf(
+api,project,collection,""):candidates;throw nothingNamed(given,all,words)}function firstNamed(collection){return(context,api)=>resourceName(context,api,{collection,given:context.input.positional(
 0)})}function newUuid(random){let bytes=Buffer.from(random.bytes(16));bytes[6]=(bytes[6]??0)&15|64,bytes[8]=(bytes[8]??0)&
 63|128;let hex=bytes.toString("hex");return[hex.slice(0,8),hex.slice(8,12),hex.slice(12,16),hex.slice(16,20),hex.slice(20)].
 join("-")}function requestId({input,ports}){return input.text("request-id")??newUuid(ports.random)}var capabilityOption={name:"capability",takes:"CAPABILITY",multiple:!0,help:"monitoring.read or monitoring.write"};var nameOption={name:"name",takes:"TEXT",help:"Display name"},reasonOption={name:"reason",takes:"TEXT",help:"Reason, for\

@@ -129,7 +129,8 @@ function checkVersion(expected: string, current: number): void {
 
 /**
  * Checks that the named VMs and destinations exist: a misspelt one would never alert. A VM that the
- * rule named before may be retired. New destinations must not make the audience too large.
+ * rule named before may be retired, and a destination deleted: the rule can still be paused or edited.
+ * New destinations must not make the audience too large.
  */
 function checkReferences(draft: Draft, spec: AlertRuleSpec, before?: AlertRuleSpec): void {
   for (const name of spec.vmNames) {
@@ -140,15 +141,16 @@ function checkReferences(draft: Draft, spec: AlertRuleSpec, before?: AlertRuleSp
       throw invalidField('spec.vmNames', `There is no VM ${name} in the project`);
     }
   }
-  for (const name of spec.destinationNames) {
+  const known = before?.destinationNames ?? [];
+  const added = spec.destinationNames.filter((name) => !known.includes(name));
+  for (const name of added) {
     const id = idIn(name, `projects/${draft.project}/destinations/`);
     const destination = id === undefined ? undefined : draft.instance('destination', id);
     if (!destination || destination.final) {
       throw invalidField('spec.destinationNames', `There is no destination ${name} in the project`);
     }
   }
-  const known = before?.destinationNames ?? [];
-  if (spec.destinationNames.some((name) => !known.includes(name))) checkAudience(draft, spec);
+  if (added.length > 0) checkAudience(draft, spec);
 }
 
 function idIn(name: string, prefix: string): string | undefined {

@@ -341,7 +341,7 @@ async function end({ host }: SessionsDeps, id: string, reason: string, by: Actor
 }
 
 /** Ends a session and its codes in a decision of `_system`; false when it was over. */
-export function endIn(draft: Draft, row: Instance<'session'>, reason: string): boolean {
+function endIn(draft: Draft, row: Instance<'session'>, reason: string): boolean {
   revokeLinks(draft, row.context.person, reason, row.instance);
   return draft.send('session', row.instance, { type: 'ended', at: draft.at, reason }).changed;
 }

@@ -181,7 +181,8 @@ type ListTransitionsRequest struct {
 
 	EndTimeUnixMs int64 `json:"endTimeUnixMs,string,omitempty"`
 
-	// Only transitions caused by this actor, as in `Transition.by`; empty = all.
+	// Only transitions caused by this actor, as in `Transition.by`; empty = all. People may also name a
+	// member, `projects/p/members/m`: steps of that person, without those of their keys.
 	By string `json:"by,omitempty"`
 
 	// Only these events, as in `Transition.event`, at most 20; empty = all.

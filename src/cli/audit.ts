@@ -20,6 +20,7 @@ import {
 import { DataFolderUnusable, toDataFolderFault } from '../platform/data-folder.ts';
 import { ConfigError } from '../platform/settings/config.ts';
 import { tableLines } from '../platform/table.ts';
+import { actorsCalled } from './audit-actors.ts';
 import {
   type Action,
   type ActionContext,
@@ -29,7 +30,7 @@ import {
 } from './client/action.ts';
 import type { Api } from './client/api.ts';
 import { EXIT_NOT_FOUND, Fault, UsageError } from './client/faults.ts';
-import { projectName } from './client/names.ts';
+import { projectName, resourceName } from './client/names.ts';
 import { json, messageJson } from './client/output.ts';
 import { processPorts } from './client/ports.ts';
 import { ProgressLine } from './client/progress-line.ts';
@@ -287,14 +288,18 @@ const auditListAction: Action = {
     {
       name: 'instance',
       takes: 'NAME',
-      help: 'Only this resource, such as serviceAccounts/ID or vms/ID',
+      help: 'Only this resource, such as serviceAccounts/NAME or vms/ID',
     },
     { name: 'steps', help: 'Every step of every machine, not only what people and keys did' },
     { name: 'machine', takes: 'NAME', help: 'Only steps of this machine, such as credential' },
     { name: 'correlation', takes: 'ID', help: 'The refusals with this correlation id' },
-    { name: 'since', takes: 'TIME', help: 'Committed at or after' },
+    { name: 'since', takes: 'TIME', help: 'Committed at or after; 1h = an hour ago' },
     { name: 'until', takes: 'TIME', help: 'Committed at or before' },
-    { name: 'by', takes: 'NAME', help: 'Caused by this one, as the list shows it' },
+    {
+      name: 'by',
+      takes: 'NAME',
+      help: 'Caused by this person or service account, or as the list shows it',
+    },
     { name: 'event', takes: 'NAME', multiple: true, help: 'Only steps with this event' },
     { name: 'request', takes: 'ID', help: 'Decided by the request with this id' },
     { name: 'oldest-first', help: 'From the oldest on' },
@@ -319,7 +324,9 @@ or --instance names others.`,
       input.isOn('machine') ||
       input.isOn('event') ||
       correlation !== undefined;
-    const filter = { ...instance, ...stepFilter(context), actsOnly: !isOfSteps };
+    const by = input.text('by');
+    const actors = by ? await actorsCalled(api, instance.projectName, by) : [''];
+    const filter = { ...instance, ...stepFilter(context), actors, actsOnly: !isOfSteps };
     const transitions =
       correlation === undefined
         ? (await newest(api, filter, limit)).transitions
@@ -335,7 +342,11 @@ or --instance names others.`,
   },
 };
 
-type Filter = InstanceFilter & ReturnType<typeof stepFilter> & { readonly actsOnly: boolean };
+interface Filter extends InstanceFilter, ReturnType<typeof stepFilter> {
+  /** As in `Transition.by`; '' = all. */
+  readonly actors: readonly string[];
+  readonly actsOnly: boolean;
+}
 
 interface InstanceFilter {
   readonly projectName: string;
@@ -350,7 +361,7 @@ function stepFilter({ input }: ActionContext) {
     startTimeUnixMs: BigInt(since ?? 0) * 1000n,
     // The whole second.
     endTimeUnixMs: until === undefined ? 0n : BigInt(until) * 1000n + 999n,
-    ...{ by: input.text('by') ?? '', events: [...input.list('event')] },
+    events: [...input.list('event')],
     ...{ requestId: input.text('request') ?? '', oldestFirst: input.isOn('oldest-first') },
   };
 }
@@ -370,8 +381,16 @@ async function instanceFilterOf(
     const what = JSON.stringify(given);
     throw new UsageError(`${what} lacks the collection: write for example serviceAccounts/ID`);
   }
-  const instanceName = given === '' ? '' : `${project}/${given}`;
+  const instanceName = given === '' ? '' : await instanceCalled(context, api, given);
   return { projectName: project, instanceName, machine };
+}
+
+/** Full name of `serviceAccounts/Deploy bot`, or of one by its id, which may be deleted by now. */
+async function instanceCalled(context: ActionContext, api: Api, given: string): Promise<string> {
+  const [, collection = '', name = ''] = /^([^/]+)\/(.+)$/.exec(given) ?? [];
+  // A key is below its account, and named by its id.
+  if (name === '' || name.includes('/')) return `${await projectName(context, api)}/${given}`;
+  return resourceName(context, api, { collection, given: name, takesUnknown: true });
 }
 
 function limitOf({ input }: ActionContext): number {
@@ -380,7 +399,20 @@ function limitOf({ input }: ActionContext): number {
   throw new UsageError(`--limit is a whole number, 1 to ${LIMIT_MAX}`);
 }
 
-async function newest(api: Api, filter: Filter, limit: number) {
+/** In the order asked for, of all the actors together. */
+async function newest(api: Api, { actors, ...filter }: Filter, limit: number) {
+  const found = await Promise.all(actors.map((by) => newestOf(api, { ...filter, by }, limit)));
+  const all = found.flatMap(({ transitions }) => transitions);
+  const side = filter.oldestFirst ? 1 : -1;
+  return {
+    transitions: all.toSorted((a, b) => side * Number(a.sequence - b.sequence)).slice(0, limit),
+    isAll: found.every(({ isAll }) => isAll),
+  };
+}
+
+type ActorFilter = Omit<Filter, 'actors'> & { readonly by: string };
+
+async function newestOf(api: Api, filter: ActorFilter, limit: number) {
   const transitions: Transition[] = [];
   for (let pageToken = ''; transitions.length < limit; ) {
     const pageSize = Math.min(PAGE, limit - transitions.length);
@@ -424,6 +456,8 @@ const client = family('audit', 'Show who did what, and prove that the record is 
 export const auditCommand: ClientCommand = {
   ...client,
   help: () => USAGE,
+  // `verify` is none of the client's actions.
+  misnamed: () => undefined,
   run: async (args, surroundings) => {
     if (args[0] === auditListAction.name) return client.run(args, surroundings);
     const asked = parseArguments(args, surroundings);

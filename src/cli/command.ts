@@ -14,6 +14,8 @@ export interface Command {
   readonly help: () => string;
   /** Text of `svc help <name> <action>`; undefined: it has no such action. */
   readonly helpOf?: (action: string) => string | undefined;
+  /** What to print instead for an action that there is not; undefined: there is one, or none is needed. */
+  readonly misnamed?: (action: string) => string | undefined;
   /** Runs it; resolves to the exit code once it is over. */
   readonly run: (args: readonly string[], surroundings: Surroundings) => Promise<number>;
 }

@@ -21,6 +21,11 @@ const helpCommand: Command = {
   run: async ([name, action], { stdout, stderr }) => {
     const command = name === undefined ? undefined : await find(name);
     if (name !== undefined && !command) return unknown(name, stderr);
+    const misnamed = action === undefined ? undefined : command?.misnamed?.(action);
+    if (misnamed !== undefined) {
+      stderr(misnamed);
+      return EXIT_USAGE;
+    }
     stdout(command ? helpText(command, action) : overview(await allCommands()));
     return EXIT_OK;
   },

@@ -24,7 +24,7 @@ export function actTable(transitions: readonly Transition[], none: string): stri
 }
 
 /** The name alone; an address that is not proven is marked. */
-function whoText({ by, byDisplayName, byUnprovenEmail }: Transition): string {
+export function whoText({ by, byDisplayName, byUnprovenEmail }: Transition): string {
   if (byDisplayName === '') return by.replace(/^projects\/[^/]+\//, '');
   const isProven = byUnprovenEmail === '';
   return isProven ? byDisplayName : `${byDisplayName} (${addressText('', byUnprovenEmail)})`;

@@ -35,13 +35,14 @@ once, within 24 hours. An existing agent keeps working until the next one is enr
 `,
   async run(context) {
     const api = context.api('person');
+    const datacenter = context.input.text('datacenter') ?? '';
     const vmName = await resourceName(context, api, {
       collection: 'vms',
       given: context.input.positional(0),
+      takesUnknown: datacenter !== '',
     });
     const id = requestId(context);
     reportRequest(context, 'The token', id);
-    const datacenter = context.input.text('datacenter') ?? '';
     const answer = await api.call(method.enrolVm, { vmName, requestId: id, datacenter });
     const { enrolmentToken: secret, secretAvailable } = answer;
     return printSecret(
@@ -70,6 +71,8 @@ const unenrolAction: Action = {
     const vmName = await resourceName(context, api, {
       collection: 'vms',
       given: context.input.positional(0),
+      // One that has been enrolled and has not reported yet is in no list; the service refuses any other.
+      takesUnknown: true,
     });
     const answer = await api.call(method.unenrolVm, { vmName, requestId: requestId(context) });
     if (context.json) context.print(json(messageJson(UnenrolVmResponseSchema, answer)));

@@ -138,7 +138,24 @@ t.test('a rule that names what is not there is refused, with the field', async (
   await ofHooks([hook]);
   const id = hook.slice(hook.lastIndexOf('/') + 1);
   await world.destinations.delete({ project: PROJECT, by, request: freshRequest(), id });
-  await t.rejects(ofHooks([hook]), invalid('spec.destinationNames'));
+  const other = world.saveRule({ destinationNames: [hook] }, { id: uuid(1) });
+  await t.rejects(other, invalid('spec.destinationNames'));
+});
+
+t.test('a rule that names a deleted destination can still be paused and edited', async (t) => {
+  const world = await openAlertingWorld(t);
+  const [gone, hook] = [await world.addDestination(), await world.addDestination()];
+  await world.saveRule({ destinationNames: [gone] });
+  const id = gone.slice(gone.lastIndexOf('/') + 1);
+  await world.destinations.delete({ project: PROJECT, by, request: freshRequest(), id });
+  await world.saveRule({ destinationNames: [gone], enabled: false });
+  await world.saveRule({ destinationNames: [gone, hook] });
+  t.match(world.rule().context, { version: 3, spec: { destinationNames: [gone, hook] } });
+  await world.saveRule({ destinationNames: [hook] });
+  await t.rejects(world.saveRule({ destinationNames: [gone, hook] }), {
+    ...{ name: 'Refusal', reason: 'INVALID_FIELD' },
+    metadata: { field: 'spec.destinationNames' },
+  });
 });
 
 t.test(

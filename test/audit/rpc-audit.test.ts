@@ -217,6 +217,9 @@ t.test('Transitions are found by time, event, actor and request, in either order
   t.match(await found({ requestId: keyRequestId }), [{ instanceName: world.keyName }]);
   const mine = await found({ by: `people/${owner.person}`, events: ['edited'] });
   t.same(mine, edits);
+  const member = `${PROJECT}/members/${memberIdOf('demo', owner.person)}`;
+  t.same(await found({ by: member, events: ['edited'] }), edits, 'a member is the person');
+  t.same(await found({ by: `${PROJECT}/members/nobody` }), []);
   t.same(await found({ by: 'people/nobody' }), []);
   t.match(edits[0], {
     ...{ instanceName: world.account, fromStates: ['serviceAccount.active'] },
@@ -277,6 +280,9 @@ t.test('A filter is checked, and finds nothing by a name that is not shown', asy
   const asKey = { key: keys.read };
   const byName = { by: `people/${owner.person}`, machine: 'alertRule' };
   t.same((await list(world, byName, asKey)).body, { transitions: [], nextPageToken: '' });
+  const member = `${PROJECT}/members/${memberIdOf('demo', owner.person)}`;
+  const byMember = { by: member, machine: 'alertRule' };
+  t.same((await list(world, byMember, asKey)).body, { transitions: [], nextPageToken: '' });
   t.match((await list(world, { by: 'human', machine: 'alertRule' }, asKey)).body, {
     transitions: [{ by: 'human', instanceName: `${PROJECT}/alertRules/${rule.id}` }],
   });

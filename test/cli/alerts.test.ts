@@ -24,19 +24,24 @@ t.test('svc alerts', async (t) => {
   await t.test('a rule is made from flags, and applied when the command ends', async (t) => {
     const ran = await svc(...save, '--for', '1m', '--vm', 'vm-1', '--label', 'team=core');
     t.equal(ran.code, 0, ran.stderr);
-    id = /alertRules\/(\S+)/.exec(ran.stdout)?.[1] ?? '';
+    id = /^rule +Memory \(projects\/demo\/alertRules\/([0-9a-f-]+)\)$/m.exec(ran.stdout)?.[1] ?? '';
+    t.match(ran.stdout, /^notifies +nobody: shown in lists only; add --destination$/m);
+    t.notMatch(ran.stdout, /^state/m);
     t.match(ran.stdout, /^applied +APPLIED \(version 1\)$/m);
     t.match(ran.stderr, new RegExp(`^Saving rule ${id} \\(request \\S+, on version 0\\)$`, 'm'));
     const list = await svc('alerts', 'list');
     t.match(
       list.stdout,
-      new RegExp(`^Memory +memory_used_bytes > 5 for 60 s +WARNING +1 +yes .*${id}$`, 'm'),
+      new RegExp(`^Memory +memory_used_bytes > 5 for 60 s +WARNING +1 +APPLIED +1 +${id}$`, 'm'),
     );
   });
 
   await t.test('an edit keeps what is not named, and does not undo another', async (t) => {
     const edited = await svc('alerts', 'save', '--id', id, '--threshold', '0', '--pause');
-    t.match(edited.stdout, /^version +2$/m, edited.stderr);
+    t.match(edited.stdout, /^version +2\nstate +paused: not evaluated, nobody is notified$/m);
+    t.match(edited.stdout, /^note +its firing incidents are retired; no recovery is sent$/m);
+    const again = await svc('alerts', 'save', '--id', id, '--threshold', '0');
+    t.notMatch(again.stdout, /incidents are retired/, 'it was paused before');
     const [rule] = (await svc('alerts', 'list', '--json')).json.rules;
     t.match(rule.spec, {
       ...{ displayName: 'Memory', threshold: 0, enabled: false, sustainedSeconds: 60 },
@@ -52,8 +57,56 @@ t.test('svc alerts', async (t) => {
       '--expected-version',
       '1',
     );
-    t.match(stale, { code: 1, stderr: /STALE_VERSION[\s\S]*currentVersion: 2/ });
+    t.match(stale, { code: 1, stderr: /STALE_VERSION[\s\S]*currentVersion: 3/ });
   });
+
+  await t.test('a paused rule is listed as paused, with its whole condition', async (t) => {
+    const listed = await world.svc(['alerts', 'list'], { as: 'nobody', env, columns: 80 });
+    t.ok(listed.stdout.includes('\u001b[33mPAUSED\u001b[0m'), 'and not in green');
+    t.notMatch(listed.stdout, /APPLIED/);
+    const longest = ['--name', 'Memory of the second data center', '--metric', 'memory_used_bytes'];
+    const rule = [...longest, '--operator', '>', '--threshold', '123456789012', '--for', '10m'];
+    const made = await svc(
+      'alerts',
+      'save',
+      ...rule,
+      '--severity',
+      'CRITICAL',
+      '--all-vms',
+      '--json',
+    );
+    const narrow = await world.svc(['alerts', 'list'], { as: 'nobody', env, columns: 80 });
+    t.match(narrow.stdout, /memory_used_bytes >.*\n +123456789012 for 600 s/, 'on two lines');
+    await svc('alerts', 'delete', made.json.name);
+  });
+
+  await t.test(
+    'a rule that names a deleted destination is paused, and stripped of it',
+    async (t) => {
+      const hook = ['--kind', 'webhook', '--url', 'https://example.com/hook'];
+      await svc('destinations', 'create', ...hook, '--name', 'Pager');
+      const rule = [...condition, '5', '--severity', 'INFO', '--all-vms', '--destination', 'Pager'];
+      const ids: string[] = [];
+      for (const name of ['CPU on call', 'Disk on call']) {
+        const { json } = await svc('alerts', 'save', '--name', name, ...rule, '--json');
+        ids.push(json.name.split('/').pop());
+      }
+      const deleted = await svc('destinations', 'delete', 'Pager');
+      t.match(deleted, {
+        ...{ code: 0, stdout: /^Deleted / },
+        stderr: '2 rules name it and no longer notify it: CPU on call, Disk on call\n',
+      });
+      const paused = await svc('alerts', 'save', '--id', 'CPU on call', '--pause');
+      t.match(paused, { code: 0, stdout: /^state +paused/m }, paused.stderr);
+      const stripped = await svc('alerts', 'save', '--id', 'Disk on call', '--destination', '');
+      t.match(stripped, { code: 0, stdout: /^notifies +nobody/m }, stripped.stderr);
+      const { rules } = (await svc('alerts', 'list', '--json')).json;
+      const named = (id: string | undefined) =>
+        rules.find(({ name }: { name: string }) => name.endsWith(id ?? '?')).spec.destinationNames;
+      t.same([named(ids[0]).length, named(ids[1])], [1, []]);
+      for (const each of ids) await svc('alerts', 'delete', each);
+    },
+  );
 
   await t.test('an instance is shown with its path, kept or recomputed', async (t) => {
     const low = ['alerts', 'save', '--name', 'Low', ...condition, '0', '--severity', 'INFO'];
@@ -129,6 +182,10 @@ t.test('svc alerts', async (t) => {
       code: 1,
       stdout: /^note +saved, but this version is not evaluated yet$/m,
     });
+    const rules = [{ ...pending, appliedVersion: '2' }];
+    gateway.faults.push({ ...answer, path: 'ListAlertRules', body: JSON.stringify({ rules }) });
+    const list = await svc('alerts', 'list', '--endpoint', gateway.url);
+    t.match(list.stdout, /^.* PENDING \(3 saved, 2 applied\) +3 /m, list.stderr);
   });
 
   await t.test('incidents are listed, and none is said in words', async (t) => {
@@ -137,9 +194,30 @@ t.test('svc alerts', async (t) => {
     t.match((await svc('incidents', 'list', '--json')).json, { incidents: [] });
   });
 
+  await t.test('a refusal says which flag is missing, or to be checked', async (t) => {
+    const rule = ['alerts', 'save', ...condition, '5', '--all-vms'];
+    const lines: [string[], RegExp][] = [
+      [[...rule, '--name', 'x'], /\n {2}Give --severity INFO, WARNING or CRITICAL\n/],
+      [[...rule, '--severity', 'INFO'], /\n {2}Give --name\n/],
+      [[...rule, '--severity', 'INFO', '--name', 'x'.repeat(500)], /\n {2}Check --name\n/],
+      [
+        [...rule.slice(0, -1), '--severity', 'INFO', '--name', 'x'],
+        /\n {2}Give --all-vms, or --vm NAME\n/,
+      ],
+    ];
+    for (const [args, hint] of lines) {
+      t.match(await svc(...args), { code: 1, stderr: hint }, args.join(' ').slice(0, 200));
+    }
+    const misspelt = ['--metric', 'memory_usd_bytes', '--operator', '>', '--threshold', '1'];
+    const metric = await svc('alerts', 'save', '--name', 'x', '--severity', 'INFO', ...misspelt);
+    t.match(metric, { code: 1, stderr: /\n {2}Did you mean "memory_used_bytes"\?\n/ });
+    const query = await svc('monitoring', 'query', 'vm-1', '--metric', 'cpu_utilisation_pct');
+    t.match(query, { code: 1, stderr: /\n {2}Did you mean "cpu_utilization_pct"\?\n/ });
+  });
+
   await t.test('a preview prints what would have fired, and saves nothing', async (t) => {
     const before = (await svc('alerts', 'list', '--json')).json;
-    const preview = ['alerts', 'preview', '--name', 'Preview', '--severity', 'INFO', '--all-vms'];
+    const preview = ['alerts', 'preview', '--severity', 'INFO', '--all-vms'];
     const fires = await svc(...preview, ...condition, '0', '--history', '1h');
     t.match(fires, {
       code: 0,
@@ -174,7 +252,7 @@ t.test('svc alerts', async (t) => {
     const created = await svc('destinations', 'create', ...kind, '--json');
     const { name } = created.json.destination;
     const before = (await svc('alerts', 'list', '--json')).json;
-    const rule = ['--name', 'Replay', '--severity', 'INFO', '--all-vms', '--destination', name];
+    const rule = ['--severity', 'INFO', '--all-vms', '--destination', name];
     const replay = ['alerts', 'replay', ...rule, ...condition];
     const fires = await svc(...replay, '0', '--history', '1h', '--only', 'vm-1', '--bodies');
     t.match(fires, { code: 0, stdout: /^estimate +destinations accept at once/ });

@@ -53,6 +53,39 @@ t.test('svc audit list', async (t) => {
     t.match(await list('--machine', 'nothing'), { code: 4, stderr: /There is no machine/ });
   });
 
+  await t.test('who did it is asked for by name, and so is the thing', async (t) => {
+    const whole = (await list('--json')).json.transitions;
+    const [{ by, byDisplayName }] = whole;
+    t.match(by, /^people\//);
+    const own = whole.filter((each: { by: string }) => each.by === by);
+    for (const given of [by, byDisplayName, byDisplayName.toUpperCase()]) {
+      const found = (await list('--by', given, '--json')).json.transitions;
+      t.same(found, own, given);
+    }
+    const eve = (await svc(['members', 'invite', 'eve@example.test', '--role', 'VIEWER'])).stdout;
+    await svc(['login', '--link', '-'], { as: 'eve', input: eve });
+    for (const given of ['Eve', 'eve@example.test', 'eve (eve@example.test (not proven))']) {
+      const { stdout } = await list('--by', given);
+      t.match(stdout, /^\S+ +eve .* +joined the project as VIEWER$/m, given);
+      t.notMatch(stdout, /owner@example/, given);
+    }
+    const created = ['--instance', 'serviceAccounts/deploy'];
+    t.match((await list(...created)).stdout, /owner@example\.test +created the service account /);
+    t.match(await list('--instance', 'serviceAccounts/No such'), { code: 4 });
+    t.match(await list('--by', 'owner@exmaple'), {
+      ...{ code: 4, stdout: '' },
+      stderr:
+        /Nobody called "owner@exmaple" is known here\n {2}"svc members list" and "svc service-accounts list" show/,
+    });
+    const key = ['keys', 'create', '--service-account', account, '--name', 'k', '--json'];
+    const made = (await svc([...key, '--capability', 'monitoring.write'])).json;
+    const rule = ['--metric', 'load_1m', '--operator', '>', '--threshold', '1', '--all-vms'];
+    const save = ['alerts', 'save', '--name', 'Load', '--severity', 'INFO', ...rule, '--wait', '0'];
+    const asKey = { SVC_API_KEY: made.secret, SVC_PROJECT: 'acme' };
+    await svc(save, { as: 'nobody', env: asKey });
+    t.match((await list('--by', 'Deploy')).stdout, /serviceAccounts\/\S+ +created the rule Load/);
+  });
+
   await t.test('a changed role is shown with the role before', async (t) => {
     const { stdout: input } = await svc([
       'members',

@@ -19,6 +19,8 @@ t.test('a name stands for the id', async (t) => {
   await writeReadings(world, [{ at: now - 30, memory: 9, index: 0 }]);
   await t.test('of projects', (t) => projects(t, world));
   await t.test('of destinations, rules and VMs', (t) => monitoring(t, world));
+  await t.test('of two rules, told apart by their conditions', (t) => twinRules(t, world));
+  await t.test('of VMs that are not there', (t) => unknownVms(t, world));
   await t.test('of incidents', (t) => incidents(t, world));
   await t.test('of service accounts and keys', (t) => keys(t, world));
   await t.test('of members, by mail address', (t) => members(t, world));
@@ -115,6 +117,52 @@ async function monitoring(t: Test, world: CliWorld): Promise<void> {
   });
 }
 
+async function twinRules(t: Test, world: CliWorld): Promise<void> {
+  const svc = (...args: string[]) => world.svc(args, { env: { SVC_PROJECT: 'demo' } });
+  for (const threshold of ['70', '80']) {
+    const twin = ['--name', 'Twin', '--severity', 'INFO', ...RULE.slice(0, -1), threshold];
+    await svc('alerts', 'save', ...twin, '--all-vms', '--pause');
+  }
+  const twins = (await svc('alerts', 'delete', 'Twin')).stderr;
+  for (const threshold of [70, 80]) {
+    t.match(twins, new RegExp(`^  \\S{36}  Twin  memory_used_bytes > ${threshold}$`, 'm'));
+  }
+}
+
+async function unknownVms(t: Test, world: CliWorld): Promise<void> {
+  const svc = (...args: string[]) => world.svc(args, { env: { SVC_PROJECT: 'demo' } });
+  await t.test('a misspelt VM is refused, and never an empty list', async (t) => {
+    const rule = ['--name', 'Typo', '--severity', 'INFO', ...RULE];
+    const lines = [
+      ['incidents', 'list', '--vm', 'vm-2'],
+      ['alerts', 'instances', '--rule', 'Memory is full', '--vm', 'vm-2'],
+      ['alerts', 'save', ...rule, '--vm', 'vm-2'],
+      ['monitoring', 'show', 'vm-2'],
+      ['monitoring', 'query', 'vm-2'],
+      ['maintenance', 'plan', '--vm', 'vm-2', '--for', '1h'],
+      ['vms', 'enrol', 'vm-2'],
+    ];
+    for (const line of lines) {
+      const ran = await svc(...line);
+      t.match(ran, { code: 4, stdout: '' }, line.join(' '));
+      t.match(ran.stderr, /There is no VM "vm-2" in the project\n {2}Did you mean "vm-1"\?/);
+    }
+    t.match(await svc('incidents', 'list', '--vm', 'Onne'), { stderr: /Did you mean "One"\?/ });
+    const retired = ['incidents', 'list', '--vm', '7b0c5a0e-6d2a-4a55-9a53-0123456789ab'];
+    t.match(await svc(...retired), { code: 0, stdout: 'There are no matching incidents\n' });
+  });
+  await t.test('a VM that is yet to come is enrolled by the id it will have', async (t) => {
+    const ran = await svc('vms', 'enrol', 'vm-2', '--datacenter', 'DC-1');
+    t.match(ran, { code: 0, stdout: /^svc_enrol_/ }, ran.stderr);
+    t.match(await svc('vms', 'unenrol', 'vm-2'), { code: 0 }, 'before it has reported');
+    t.match(await svc('vms', 'unenrol', 'vm-3'), { code: 4, stderr: /has never been enrolled/ });
+  });
+  await t.test('where a filter matches nothing, that is all that is said', async (t) => {
+    const none = await svc('alerts', 'instances', '--data-state', 'MISSING');
+    t.match(none, { code: 0, stdout: 'No alert instance matches\n' });
+  });
+}
+
 async function incidents(t: Test, world: CliWorld): Promise<void> {
   const svc = (...args: string[]) => world.svc(args, { env: { SVC_PROJECT: 'demo' } });
   await t.test('an incident by its rule or VM while one fires; several at once', async (t) => {
@@ -122,13 +170,29 @@ async function incidents(t: Test, world: CliWorld): Promise<void> {
       const { json } = await svc('incidents', 'list', '--state', 'FIRING', '--json');
       return json.incidents[0];
     });
+    const second = ['--name', 'Also full', '--severity', 'INFO', ...RULE, '--vm', 'One'];
+    const other = await svc('alerts', 'save', ...second, '--json');
+    const twins = await until('both fire', async () => {
+      const ran = await svc('incidents', 'show', 'One');
+      return ran.code === 2 ? ran.stderr : undefined;
+    });
+    t.match(twins, /^ {2}inc_\w+ {2}Also full on One {2}started \d{4}-\S+T\S+$/m);
+    await svc('alerts', 'delete', other.json.name);
+    await until(
+      'it is retired',
+      async () => (await svc('incidents', 'show', 'One')).code === 0 || undefined,
+    );
     const shown = await svc('incidents', 'show', 'One');
     t.match(shown.stdout, new RegExp(`^incident +${incident.name}$`, 'm'), shown.stderr);
     const acked = await svc('incidents', 'ack', 'Memory is full on One', '--note', 'mine');
-    t.match(acked, { code: 0, stdout: /^attention +acknowledged by people\/\S+: mine$/m });
+    t.match(acked, { code: 0, stdout: /^attention +acknowledged by First owner: mine$/m });
     const both = await svc('incidents', 'ack', 'One', 'inc_none');
-    t.match(both, { code: 1, stdout: /^inc_\w+ +done$/m }, 'one of them is not there');
-    t.match(both.stdout, /^inc_none +NOT_FOUND +\S/m);
+    t.match(
+      both,
+      { code: 1, stdout: /^Memory is full +One +inc_\w+ +done$/m },
+      'one of them is not there',
+    );
+    t.match(both.stdout, /^- +- +inc_none +NOT_FOUND +\S/m);
     const nextMorning = await svc('incidents', 'snooze', 'Memory is full', '--until', '08:00');
     const end = new Date(Number(/--until (\d+)/.exec(nextMorning.stderr)?.[1]) * 1000);
     t.same([end.getHours(), end.getMinutes()], [8, 0], nextMorning.stderr);
@@ -164,6 +228,14 @@ async function keys(t: Test, world: CliWorld): Promise<void> {
     await svc('keys', 'show', 'ci key'),
     { stdout: /^state +ACTIVE$/m },
     'the one that works',
+  );
+  await svc(...create, '--name', 'twin');
+  await svc(...create, '--name', 'twin', '--service-account', 'Deploy bot');
+  const twins = (await svc('keys', 'show', 'twin')).stderr;
+  t.equal(
+    twins.match(/^ {2}\w+ {2}twin {2}ACTIVE {2}…\S{4} {2}made \d{4}-\S+T\S+$/gm)?.length,
+    2,
+    twins,
   );
   t.match(await svc('keys', 'show', 'no such key'), { code: 4, stderr: /There is no key/ });
 }

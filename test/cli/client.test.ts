@@ -41,6 +41,21 @@ t.test('client commands', async (t) => {
     }
   });
 
+  await t.test('help for an action that there is not says so, as the action does', async (t) => {
+    const help = await world.svc(['help', 'alerts', 'lsit']);
+    const run = await world.svc(['alerts', 'lsit']);
+    t.match(help, { code: 2, stdout: '', stderr: /did you mean "svc alerts list"\?/ });
+    t.equal(help.stderr, run.stderr);
+    t.match(await world.svc(['help', 'alerts', 'list']), {
+      code: 0,
+      stdout: /^Usage: svc alerts l/,
+    });
+    t.match(await world.svc(['help', 'audit', 'verify']), {
+      code: 0,
+      stdout: /^Usage: svc audit v/,
+    });
+  });
+
   await t.test('a secret on the command line is refused, and not repeated', async (t) => {
     for (const flag of ['--key', '--api-key', '--token', '--secret', '--setup-code']) {
       for (const args of [[flag, 'svc_sk_planted'], [`${flag}=svc_sk_planted`]]) {
@@ -103,7 +118,11 @@ t.test('client commands', async (t) => {
       const away = await svc(['monitoring', 'vms', '--endpoint', 'http://127.0.0.1:9'], {
         env: withKey,
       });
-      t.match(away, { code: 5, stderr: /nothing answers there \(ECONNREFUSED\)/ });
+      t.match(away, {
+        code: 5,
+        stderr: /nothing answers there \(ECONNREFUSED\)\n {2}Nothing was ch/,
+      });
+      t.match(away.stderr, /"systemctl status svc"\),\n {2}and its address: --endpoint or SVC_E/);
       for (const endpoint of ['https://me:hunter2@h', 'me:hunter2@h', 'https://h/?key=hunter2']) {
         const flagged = await svc(['monitoring', 'vms', '--endpoint', endpoint]);
         const set = await svc(['monitoring', 'vms'], { env: { SVC_ENDPOINT: endpoint } });

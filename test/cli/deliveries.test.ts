@@ -58,6 +58,10 @@ t.test('svc deliveries', async (t) => {
     t.match(delivery, { vmName: 'projects/demo/vms/vm-1', vmDisplayName: 'One' });
     const none = await svc('deliveries', 'list', '--incident', 'inc_none');
     t.equal(none.stdout, 'There are no matching deliveries\n');
+    const recent = await svc('deliveries', 'list', '--since', '1h', '--until', '0s');
+    t.match(recent.stdout, new RegExp(row, 'm'), recent.stderr);
+    const older = await svc('deliveries', 'list', '--until', '1h');
+    t.equal(older.stdout, 'There are no matching deliveries\n');
     t.match(await svc('deliveries', 'list', '--page-size', '0'), { code: 2, stderr: /1 to 1000/ });
   });
 
@@ -67,6 +71,7 @@ t.test('svc deliveries', async (t) => {
       return ran.stdout.includes('out of order') ? ran : undefined;
     });
     t.match(shown.stdout, /^state +WAITING$/m);
+    t.match(shown.stdout, /^incident +Memory on One \(projects\/demo\/incidents\/inc_\w+\)$/m);
     t.match(shown.stdout, /^next attempt +\S+$/m);
     t.match(shown.stdout, /^\S+ +\d+ ms +failed +500 +The endpoint answered 500$/m);
     t.match(shown.stdout, /^answer of \S+ +The pager is out of order$/m);

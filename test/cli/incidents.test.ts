@@ -40,6 +40,7 @@ t.test('svc incidents show, explain, ack, snooze, unsnooze', async (t) => {
     const { code, stdout, stderr } = await svc('show', id);
     t.equal(code, 0, stderr);
     t.match(stdout, /^state +FIRING$/m);
+    t.match(stdout, /^VM +One \(projects\/demo\/vms\/vm-1\)$/m);
     t.match(stdout, /^condition +memory_used_bytes above 5 B for 90 s$/m);
     t.match(stdout, /^data +OBSERVED$/m);
     t.match(stdout, /^runbook +Restart it\.\nrunbook link +https:\S+\/memory$/m);
@@ -69,17 +70,24 @@ t.test('svc incidents show, explain, ack, snooze, unsnooze', async (t) => {
     const { code, stdout, stderr } = await svc('ack', id, '--note', 'on it');
     t.equal(code, 0, stderr);
     t.match(stderr, /^Acknowledging \S+ \(request \S+\)$/m);
-    t.match(stdout, /^attention +acknowledged by people\/\S+: on it$/m);
-    t.match((await svc('list')).stdout, /acknowledged by people\/\S+: on it/);
+    t.match(stdout, /^attention +acknowledged by First owner: on it$/m);
+    t.match((await svc('list')).stdout, /acknowledged by First owner: on it/);
   });
   await t.test('snooze asks for silence, unsnooze ends it', async (t) => {
     const snoozed = await svc('snooze', id, '--for', '2h');
-    t.match(snoozed, { code: 0, stdout: /snoozed until \S+$/m, stderr: /--until \d+/ });
+    t.match(snoozed, {
+      code: 0,
+      stdout: /^attention +snoozed until \S+, ack/m,
+      stderr: /--until \d+/,
+    });
     const unsnoozed = await svc('unsnooze', id);
     t.equal(unsnoozed.code, 0, unsnoozed.stderr);
     t.notMatch(unsnoozed.stdout, /^attention .*snoozed until/m);
-    t.match(unsnoozed.stdout, / snoozed +people\/\S+ +Snoozed until /);
-    t.match(await svc('snooze', id, '--for', '8d'), { code: 1, stderr: /seven days/ });
+    t.match(unsnoozed.stdout, / snoozed +First owner +Snoozed until /);
+    t.match(await svc('snooze', id, '--for', '8d'), {
+      ...{ code: 2, stderr: /--for is at most 7d, until \d{4}-\d\d-\d\dT/ },
+    });
+    t.match(await svc('snooze', id, '--until', '2999-01-01T00:00:00Z'), { code: 2 });
     t.match(await svc('snooze', id), { code: 2, stderr: /either --for or --until/ });
   });
   await t.test('a key may read, and not act', async (t) => {
@@ -92,11 +100,16 @@ t.test('svc incidents show, explain, ack, snooze, unsnooze', async (t) => {
   await t.test('several are acknowledged or snoozed at once, each with its result', async (t) => {
     const done = await svc('ack', id, 'inc_none', '--note', 'ours');
     t.equal(done.code, 1, 'one of them is not there');
-    t.match(done.stdout, new RegExp(`^${id} +done`, 'm'));
-    t.match(done.stdout, /^inc_none +NOT_FOUND +\S/m);
+    t.match(done.stdout, new RegExp(`^Memory +One +${id} +done$`, 'm'));
+    t.match(done.stdout, /^- +- +inc_none +NOT_FOUND +\S/m);
+    t.match(await svc('snooze', id, 'Memroy', '--for', '1h'), {
+      ...{ code: 4, stdout: '' },
+      stderr:
+        /no firing incident "Memroy" in the project: none of the others was acted on\n {2}Did you mean "Memory"/,
+    });
     t.match(
       (await svc('show', id)).stdout,
-      /acknowledged by people\/\S+: on it/,
+      /acknowledged by First owner: on it/,
       'the first stays',
     );
     const snoozed = await svc('snooze', id, 'Memory', '--for', '1h', '--json');
@@ -106,6 +119,7 @@ t.test('svc incidents show, explain, ack, snooze, unsnooze', async (t) => {
     t.match(await list('--severity', 'CRITICAL'), { incidents: [{ name: incident.name }] });
     t.same((await list('--severity', 'INFO')).incidents, []);
     t.same((await list('--attention')).incidents, [], 'it is snoozed');
+    t.match((await svc('list')).stdout, / snoozed until \S+, acknowledged by First owner/);
     t.same((await list('--datacenter', 'nowhere')).incidents, []);
   });
   await t.test('overview counts it, and a VM is shown with its telemetry', async (t) => {

@@ -75,6 +75,11 @@ t.test('lists against the service', async (t) => {
     }
   });
 
+  await t.test('the end of a key is shown, which tells it from others', async (t) => {
+    const keys = await world.svc(['keys', 'list'], { env, columns: 80 });
+    t.match(keys.stdout.replaceAll(COLOUR, ''), /^Laptop .* …\S{4} /m);
+  });
+
   await t.test('names come first, and states have colours unless NO_COLOR is set', async (t) => {
     const onTerminal = await world.svc(['incidents', 'list'], { env, columns: 80 });
     t.ok(onTerminal.stdout.includes('\u001b[31mFIRING\u001b[0m'));
@@ -108,8 +113,7 @@ t.test('lists against the service', async (t) => {
     );
     const account = serviceAccounts.find(({ displayName }: Named) => displayName.startsWith('Dep'));
     const own = new Map([
-      // A notice has the id as well, because display names are not unique.
-      ['people/', 'notices'],
+      ['people/', 'none of them'],
       [lastPart(rules[0].name), 'alerts list'],
       ['vm-1', 'monitoring vms'],
       [lastPart(account.name), 'service-accounts list'],

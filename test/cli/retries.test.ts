@@ -2,6 +2,8 @@
  * Retries of client commands: waits as long as the service asks, one
  * request id for all attempts of a change, and an uncertain change that is reported.
  */
+import { once } from 'node:events';
+import { type AddressInfo, createServer } from 'node:net';
 import t from 'tap';
 import { systemClock } from '../../streams/platform/clock.ts';
 import { startCliWorld } from '../support/cli-against-service.ts';
@@ -94,4 +96,26 @@ t.test('what is sent again', async (t) => {
     const again = await world.svc([...args, ...rest, ...flags.split(' ')], { env });
     t.match(again, { code: 0, stdout: /^version +1$/m });
   });
+
+  await t.test(
+    'a service that went away with a change is not said to have changed nothing',
+    async (t) => {
+      const { clock } = impatientClock();
+      const server = createServer((socket) => {
+        socket.once('data', () => {
+          server.close();
+          socket.destroy();
+        });
+      }).listen(0, '127.0.0.1');
+      await once(server, 'listening');
+      const { port } = server.address() as AddressInfo;
+      const there = { ...withKey, SVC_ENDPOINT: `http://127.0.0.1:${port}` };
+      const args = ['alerts', 'save', '--name', 'C', '--metric', 'load_1m', '--operator', '>'];
+      const rest = ['--threshold', '1', '--severity', 'INFO', '--all-vms'];
+      const ran = await world.svc([...args, ...rest], { env: there, client: { clock } });
+      t.match(ran, { code: 5, stderr: /ECONNREFUSED\)\n {2}To send the same request again, add:/ });
+      const gone = await world.svc([...args, ...rest], { env: there, client: { clock } });
+      t.match(gone, { code: 5, stderr: /ECONNREFUSED\)\n {2}Nothing was changed\. Check that/ });
+    },
+  );
 });

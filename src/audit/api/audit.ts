@@ -4,9 +4,11 @@
  * learn nothing of people but that they are people.
  */
 import type { HandlerContext, ServiceImpl } from '@connectrpc/connect';
+import { parseOwner } from '../../../actors/identity/grants.ts';
 import type {
   Host,
   ListOptions,
+  ProjectView,
   TransitionFilter,
 } from '../../../actors/platform/host/host-port.ts';
 import { machineDefinitions } from '../../../machines/audit/registry.ts';
@@ -108,7 +110,7 @@ async function listTransitions(
   context: HandlerContext,
 ) {
   const project = within(context, parseProjectName('projectName', request.projectName));
-  const { by, oldestFirst, actsOnly } = request;
+  const { oldestFirst, actsOnly } = request;
   const filter = {
     ...{ ...instanceFilter(context, request), ...stepFilter(request) },
     ...(actsOnly && { acts: actFilter }),
@@ -125,9 +127,10 @@ async function listTransitions(
     (IDENTITY_MACHINES.has(one) && !isOwner) || (WRITE_MACHINES.has(one) && !isWriter);
   const isPerson = callerOf(context).kind === 'human';
   const showActor = isPerson ? actorsForPeople(host) : actorForCredentials;
+  const view = host.view(project);
+  const by = isPerson ? actorCalled(view, request.by) : request.by;
   // Nothing is looked up by a name that the caller is not shown: not even that it is there.
   const actor = by === '' || (!isPerson && HIDDEN_ACTOR.test(by)) ? {} : { actor: by };
-  const view = host.view(project);
   const read = (options: ListOptions) =>
     mapPage(
       view.transitions({ ...options, ...filter, ...actor, descending: !oldestFirst }),
@@ -153,6 +156,14 @@ async function listTransitions(
 
 /** Names of people and operators; credentials see only the kind, as which they may ask for them. */
 const HIDDEN_ACTOR = /^(people|operator)(\/|$)|^human$/;
+
+/** A member acts as the person that they are; of any other name, that name. */
+function actorCalled(view: ProjectView, name: string): string {
+  const owner = parseOwner(name);
+  if (owner?.machine !== 'membership' || owner.project !== view.project) return name;
+  const person = view.instance('membership', owner.id)?.context.person;
+  return person === undefined ? name : `people/${person}`;
+}
 
 const EVENTS_MAX = 20;
 const TEXT_MAX = 200;

@@ -16,6 +16,7 @@ import { type Access, type Caller, openAccess } from './access.ts';
 import { Api } from './api.ts';
 import { type Input, type Option, type Positional, parseInput } from './arguments.ts';
 import { describeFault, type Hints, UsageError } from './faults.ts';
+import { flagHint } from './field-flags.ts';
 import { processPorts } from './ports.ts';
 
 export interface Action {
@@ -105,6 +106,10 @@ export function family(
       const action = actions.find((candidate) => candidate.name === given);
       return action && actionHelp(`${name} ${action.name}`, action);
     },
+    misnamed: (given) =>
+      actions.some((action) => action.name === given)
+        ? undefined
+        : unknownAction(name, given, actions),
   };
 }
 
@@ -126,13 +131,15 @@ async function runAction(
 ): Promise<number> {
   // Known before the line is parsed: a program that asks wrongly reads the answer as JSON too.
   const json = beforeDashes(args).includes('--json');
+  const options = [...(action.options ?? []), ...sharedOptions];
+  let input: Input | undefined;
   try {
-    const options = [...(action.options ?? []), ...sharedOptions];
     const ports = surroundings.client ?? processPorts();
-    const input = parseInput(args, { ...action, options }, ports.clock.now());
+    input = parseInput(args, { ...action, options }, ports.clock.now());
     return await action.run(contextOf(input, surroundings, ports));
   } catch (error) {
-    const fault = describeFault(error, { command, json, hints: action.hints });
+    const fieldHint = (field: string) => input && flagHint(field, options, input);
+    const fault = describeFault(error, { command, json, hints: action.hints, fieldHint });
     if (!fault) throw error;
     surroundings.stderr(fault.text);
     const isUsage = error instanceof UsageError && !json;

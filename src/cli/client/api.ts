@@ -7,6 +7,7 @@ import {
   create,
   type DescMessage,
   type DescMethodUnary,
+  getOption,
   type JsonValue,
   type MessageInitShape,
   type MessageShape,
@@ -15,6 +16,7 @@ import { Code, ConnectError, type Transport } from '@connectrpc/connect';
 import { codeFromHttpStatus, errorFromJson } from '@connectrpc/connect/protocol-connect';
 import { createConnectTransport } from '@connectrpc/connect-node';
 import { pause } from '../../../streams/platform/pause.ts';
+import { policy } from '../../gen/svc/options/v1/policy_pb.ts';
 import { programVersion } from '../../platform/version.ts';
 import {
   certificateProblem,
@@ -50,6 +52,8 @@ export class Api {
   readonly access: Access;
   readonly #options: ApiOptions;
   readonly #transport: Transport;
+  /** true: a change was made, or may have been. */
+  #mayHaveChanged = false;
 
   constructor(options: ApiOptions) {
     this.access = options.access;
@@ -72,12 +76,17 @@ export class Api {
     // Made once: what is sent again is the same message, its request id included.
     const message = create(method.input, request);
     const mayRepeat = isRepeatable(method, message);
+    let isSent = false;
     for (let tries = 1; ; tries++) {
       try {
-        return await this.#once(method, message as MessageInitShape<I>);
+        const answer = await this.#once(method, message as MessageInitShape<I>);
+        this.#mayHaveChanged ||= isChange(method);
+        return answer;
       } catch (error) {
+        isSent ||= mayHaveArrived(error);
+        this.#mayHaveChanged ||= isSent && isChange(method);
         const waitMs = mayRepeat ? retryWaitMs(error, tries, RETRIES) : undefined;
-        if (waitMs === undefined) throw this.#asFault(error, method, message);
+        if (waitMs === undefined) throw this.#asFault(error, method, { message, isSent });
         this.#options.onAgain(`${whatHappened(error)}; the same request is sent again`);
         await pause(this.#options.clock, waitMs);
       }
@@ -100,12 +109,17 @@ export class Api {
     }
   }
 
-  #asFault(error: unknown, method: DescMethodUnary, message: object): unknown {
+  #asFault(
+    error: unknown,
+    method: DescMethodUnary,
+    { message, isSent }: { readonly message: object; readonly isSent: boolean },
+  ): unknown {
     if (!(error instanceof ConnectError && isWithoutAnswer(error))) return error;
     const { endpoint } = this.#options.access;
     const sentence = `${endpoint} gave no answer: ${whatHappened(error)}`;
     const { requestId } = message as { requestId?: string };
-    if (!requestId || isUnreached(error) || isUntrusted(error)) return new NoAnswer(sentence);
+    if (!this.#mayHaveChanged && isUnreached(error)) return new NoAnswer(sentence, SERVICE_AWAY);
+    if (!requestId || !isSent) return new NoAnswer(sentence);
     return new NoAnswer(
       sentence,
       `Whether ${method.name} was done is not known. Run the same command with\n` +
@@ -113,6 +127,21 @@ export class Api {
         'Do not use a new id for this.',
     );
   }
+}
+
+/** What to do when nothing at the address took the request. */
+export const SERVICE_AWAY =
+  'Nothing was changed. Check that the service runs ("svc serve", "systemctl status svc"),\n' +
+  'and its address: --endpoint or SVC_ENDPOINT';
+
+function isChange(method: DescMethodUnary): boolean {
+  return getOption(method, policy).mutation;
+}
+
+/** False where the request was refused, or left this machine for nobody. */
+function mayHaveArrived(error: unknown): boolean {
+  if (!(error instanceof ConnectError) || !isWithoutAnswer(error)) return false;
+  return !isUnreached(error) && !isUntrusted(error);
 }
 
 function whatHappened(error: unknown): string {
@@ -130,6 +159,8 @@ export interface PlainRequest {
   readonly headers?: Readonly<Record<string, string>>;
   readonly body?: string;
   readonly timeoutMs: number;
+  /** What to do when nothing answers there. */
+  readonly ifUnreached?: string;
 }
 
 export interface PlainAnswer {
@@ -151,7 +182,9 @@ export async function askPlainly(request: PlainRequest): Promise<PlainAnswer> {
     return { status: answer.status, headers: answer.headers, text: await boundedText(answer) };
   } catch (error) {
     if (error instanceof NoAnswer) throw error;
-    throw new NoAnswer(`${host} gave no answer: ${causeOf(error)}`);
+    const cause = causeOf(error);
+    const hint = cause === 'ECONNREFUSED' ? request.ifUnreached : undefined;
+    throw new NoAnswer(`${host} gave no answer: ${cause}`, hint);
   }
 }
 

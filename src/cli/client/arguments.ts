@@ -179,10 +179,13 @@ export class Input {
     return value === undefined ? undefined : parseDuration(`--${name}`, value);
   }
 
-  /** Unix seconds of an ISO time, of a number, or of the last such time of day (`08:00`). */
+  /** Unix seconds of an ISO time, of a number, of the last such time of day (`08:00`), or of `1h` ago. */
   time(name: string): number | undefined {
     const value = this.text(name);
     if (value === undefined) return undefined;
+    if (LENGTH_OF_TIME.test(value)) {
+      return Math.max(0, Math.floor(this.#nowMs / 1000) - parseDuration(`--${name}`, value));
+    }
     return timeOfDay(value, this.#nowMs, -1) ?? parseTime(`--${name}`, value);
   }
 
@@ -199,6 +202,9 @@ export class Input {
     return this.positionals[place] ?? '';
   }
 }
+
+/** With its unit: a number alone is a time. */
+const LENGTH_OF_TIME = /^\d{1,9}[smhd]$/;
 
 const UNIT_SECONDS: Readonly<Record<string, number>> = {
   '': 1,

@@ -11,7 +11,9 @@ import { Invitation_State, ProjectService } from '../../gen/svc/project/v1/proje
 import { closestName } from '../../platform/closest-name.ts';
 import type { Api } from './api.ts';
 import { quoted } from './arguments.ts';
+import { conditionText } from './condition-text.ts';
 import { EXIT_NOT_FOUND, Fault, printable, UsageError } from './faults.ts';
+import { localTime } from './output.ts';
 import { everyItem } from './paging.ts';
 
 /** One thing that a name may mean. */
@@ -20,6 +22,8 @@ export interface Candidate {
   readonly name: string;
   /** What it is called, the first one shown. */
   readonly labels: readonly string[];
+  /** What tells it from others of the same name. */
+  readonly detail?: string;
 }
 
 interface Kind {
@@ -35,20 +39,21 @@ interface Kind {
 const alerts = AlertService.method;
 const iam = AutomationService.method;
 
+interface Displayed extends Pick<Candidate, 'name' | 'detail'> {
+  readonly displayName: string;
+}
+
 /** A kind whose things have a display name. */
 function displayed(
   one: string,
   command: string,
-  list: (
-    api: Api,
-    request: { readonly projectName: string },
-  ) => Promise<readonly { readonly name: string; readonly displayName: string }[]>,
+  list: (api: Api, request: { readonly projectName: string }) => Promise<readonly Displayed[]>,
 ): Kind {
   return {
     ...{ one, many: `${one}s`, list: command },
     find: async (api, projectName) =>
-      (await list(api, { projectName })).map(({ name, displayName }) => {
-        return { name, labels: [displayName] };
+      (await list(api, { projectName })).map(({ name, displayName, detail = '' }) => {
+        return { name, labels: [displayName], detail };
       }),
   };
 }
@@ -59,7 +64,9 @@ const KINDS = {
       (page) => api.call(alerts.listAlertRules, { ...request, ...page }),
       (answer) => answer.rules,
     );
-    return rules.map(({ name, spec }) => ({ name, displayName: spec?.displayName ?? '' }));
+    return rules.map(({ name, spec }) => {
+      return { name, displayName: spec?.displayName ?? '', detail: conditionText(spec) };
+    });
   }),
   destinations: displayed('destination', 'svc destinations list', (api, request) =>
     everyItem(
@@ -148,11 +155,12 @@ const KINDS = {
         (page) => api.call(alerts.listIncidents, { ...request, ...page }),
         (answer) => answer.incidents,
       );
-      return incidents.map(({ name, ruleDisplayName, vmName, vmDisplayName }) => {
+      return incidents.map(({ name, ruleDisplayName, vmName, vmDisplayName, startedUnix }) => {
         const vm = vmName.slice(vmName.lastIndexOf('/') + 1);
         const subject = vmDisplayName || vm;
         const full = `${ruleDisplayName} on ${subject}`;
-        return { name, labels: [full, ruleDisplayName, subject, vm] };
+        const detail = `started ${localTime(startedUnix)}`;
+        return { name, labels: [full, ruleDisplayName, subject, vm], detail };
       });
     },
   },
@@ -242,10 +250,13 @@ const SHOWN_MAX = 10;
 /** Letters of an id of which its beginning is taken for it. */
 const PREFIX_MIN = 8;
 
-function lineOf({ name, labels }: Candidate): string {
-  const id = name.slice(name.lastIndexOf('/') + 1);
+function lineOf({ name, labels, detail = '' }: Candidate): string {
   const [label = ''] = labels.filter(Boolean);
-  return `${id}  ${printable(label)}`;
+  return [idOf(name), label, detail].filter(Boolean).map(printable).join('  ');
+}
+
+function idOf(name: string): string {
+  return name.slice(name.lastIndexOf('/') + 1);
 }
 
 /** For a text that means nothing, with the name that was probably meant. */
@@ -254,7 +265,7 @@ export function nothingNamed(
   candidates: readonly Candidate[],
   { one, list }: Pick<Kind, 'one' | 'list'>,
 ): Fault {
-  const names = candidates.flatMap(({ labels }) => labels.filter(Boolean));
+  const names = candidates.flatMap(({ name, labels }) => [...labels.filter(Boolean), idOf(name)]);
   const closest = closestName(given, names);
   return new Fault(`There is no ${one} ${quoted(given)} in the project`, {
     ...{ exitCode: EXIT_NOT_FOUND, reason: 'NOT_FOUND' },

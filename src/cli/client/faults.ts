@@ -4,6 +4,7 @@
  */
 import { Code, ConnectError } from '@connectrpc/connect';
 import { ErrorInfoSchema } from '../../gen/svc/options/v1/error_pb.ts';
+import { closestName } from '../../platform/closest-name.ts';
 import { errorCatalogue } from '../../platform/errors.ts';
 import { EXIT_FAULT, EXIT_USAGE } from '../command.ts';
 
@@ -98,7 +99,11 @@ export function refusalOf(error: unknown, hints: Hints = {}): ServiceRefusal | u
     reason,
     metadata,
     message: error.rawMessage,
-    hint: hints[reason] ?? hintFrom(reason, metadata) ?? HINTS[reason] ?? explanationOf(reason),
+    hint:
+      hints[reason] ??
+      hintFrom(reason, metadata, error.rawMessage) ??
+      HINTS[reason] ??
+      explanationOf(reason),
     exitCode: EXIT_OF[error.code] ?? EXIT_FAULT,
   };
 }
@@ -106,8 +111,14 @@ export function refusalOf(error: unknown, hints: Hints = {}): ServiceRefusal | u
 /** A hint from the facts of a refusal, more exact than its reason. */
 function hintFrom(
   reason: string,
-  { role, capability, correlation }: Readonly<Record<string, string>>,
+  { role, capability, correlation, metricId }: Readonly<Record<string, string>>,
+  message: string,
 ): string | undefined {
+  if (reason === 'UNKNOWN_METRIC') {
+    const known = /known: (.+)$/.exec(message)?.[1]?.split(', ') ?? [];
+    const closest = closestName(metricId ?? '', known);
+    return closest && `Did you mean ${JSON.stringify(closest)}?`;
+  }
   if (reason === 'EXCHANGE_DENIED' && correlation) {
     return `An owner of the project finds this refusal: svc audit list --correlation ${correlation}`;
   }
@@ -130,17 +141,21 @@ interface FaultPlace {
   readonly command: string;
   readonly json: boolean;
   readonly hints?: Hints | undefined;
+  /** What to do about a refused field of the request; undefined: what the reason says. */
+  readonly fieldHint?: (field: string) => string | undefined;
 }
 
 /** An error as lines for a person, or as one JSON document for a program; undefined: a bug. */
 export function describeFault(
   error: unknown,
-  { command, json, hints }: FaultPlace,
+  { command, json, hints, fieldHint }: FaultPlace,
 ): { readonly text: string; readonly exitCode: number } | undefined {
   const refusal = refusalOf(error, hints);
-  const { exitCode, hint } =
-    refusal ?? (error instanceof Fault ? error : { exitCode: -1, hint: '' });
-  if (exitCode < 0) return undefined;
+  const fault = refusal ?? (error instanceof Fault ? error : undefined);
+  if (!fault) return undefined;
+  const { exitCode } = fault;
+  const field = refusal?.reason === 'INVALID_FIELD' ? refusal.metadata.field : undefined;
+  const hint = (field && fieldHint?.(field)) || fault.hint;
   const message = refusal?.message ?? (error as Fault).message;
   if (json) {
     const { reason, metadata } = refusal ?? { reason: (error as Fault).reason, metadata: {} };

@@ -106,7 +106,7 @@ const OWN_ID = new RegExp(
 export async function resourceName(
   context: ActionContext,
   api: Api,
-  { collection, given }: { readonly collection: string; readonly given: string },
+  { collection, given, takesUnknown = false }: NameGiven,
 ): Promise<string> {
   const full = new RegExp(`^projects/[^/]+/${collection}/[^/]+$`);
   if (full.test(given)) return given;
@@ -131,9 +131,18 @@ export async function resourceName(
   const words = wordsFor(collection);
   const meant = meantBy(given, candidates, words);
   if (meant) return meant.name;
-  // Something that is not listed: an incident that is over, a VM that is retired or yet to come.
-  if (ID_BEGINNING.test(given) || (isId && collection === 'vms')) return asId;
-  throw nothingNamed(given, candidates, words);
+  // Something that is not listed: an incident that is over, a VM that is yet to come.
+  if (ID_BEGINNING.test(given) || (isId && takesUnknown)) return asId;
+  // Near what was typed is not what the search for it finds.
+  const all = collection === 'vms' ? await candidatesOf(api, project, collection, '') : candidates;
+  throw nothingNamed(given, all, words);
+}
+
+interface NameGiven {
+  readonly collection: string;
+  readonly given: string;
+  /** true: an id of something that is yet to come will do. */
+  readonly takesUnknown?: boolean;
 }
 
 /** Full names of all that are given. */

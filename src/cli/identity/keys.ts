@@ -87,7 +87,9 @@ async function keyName(context: ActionContext, api: Api): Promise<string> {
   const keys = isOfOne
     ? await keysOf(api, await ownerOf(context, api))
     : await visibleKeys(context, api);
-  const candidates = keys.map(({ name, displayName }) => ({ name, labels: [displayName] }));
+  const candidates = keys.map(({ name, displayName, detail }) => {
+    return { name, labels: [displayName], detail };
+  });
   const words = { one: 'key', many: 'keys', list: 'svc keys list --all' };
   const live = candidates.filter((_, i) => keys[i]?.isLive);
   const meant = meantBy(given, live, words) ?? meantBy(given, candidates, words);
@@ -108,6 +110,15 @@ const NAME_MAX = 100;
 
 interface KnownKey extends Pick<Key, 'name' | 'displayName'> {
   readonly isLive: boolean;
+  /** State, last four characters and when it was made. */
+  readonly detail: string;
+}
+
+function detailOf(
+  state: string,
+  { last4, createdUnix }: Pick<Key, 'last4' | 'createdUnix'>,
+): string {
+  return `${state}  …${last4}  made ${localTime(createdUnix)}`;
 }
 
 async function keysOf(api: Api, parent: string): Promise<KnownKey[]> {
@@ -115,7 +126,10 @@ async function keysOf(api: Api, parent: string): Promise<KnownKey[]> {
     (page) => api.call(method.listKeys, { parent, ...page, includeEnded: true }),
     (answer) => answer.keys,
   );
-  return keys.map((key) => ({ ...key, isLive: isLive(key) }));
+  return keys.map((key) => {
+    const detail = detailOf(enumText(Key_State, key.state), key);
+    return { ...key, isLive: isLive(key), detail };
+  });
 }
 
 /** Keys of the person; to an owner of the project, those of every member and service account. */
@@ -129,7 +143,10 @@ async function visibleKeys(context: ActionContext, api: Api): Promise<KnownKey[]
     (page) => api.call(method.listCredentials, { ...asked, ...page }),
     (answer) => answer.credentials,
   );
-  return all.map((one) => ({ ...one, isLive: LIVE_CREDENTIALS.has(one.state) }));
+  return all.map((one) => {
+    const detail = detailOf(enumText(Credential_State, one.state), one);
+    return { ...one, isLive: LIVE_CREDENTIALS.has(one.state), detail };
+  });
 }
 
 const LIVE_CREDENTIALS: ReadonlySet<Credential_State> = new Set([
@@ -168,7 +185,7 @@ function keyTable(keys: readonly Key[], isOfAll: boolean, screen: Screen | undef
   return listing(
     screen,
     [
-      ...[long('name'), 'state', long('can do'), minor('last four'), minor('created')],
+      ...[long('name'), 'state', long('can do'), 'last four', minor('created')],
       ...['works until', 'warning', 'last used', minor('key')],
       ...(isOfAll ? [minor('account')] : []),
     ],

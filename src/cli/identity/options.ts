@@ -84,8 +84,8 @@ function changedCapabilities({ input }: Pick<ActionContext, 'input'>) {
 export interface ResourceKind<T> extends Required<Pick<Action, 'positionals'>> {
   /** Full name of the thing that is meant. */
   readonly nameOf: (context: ActionContext, api: Api) => Promise<string>;
-  /** Prints its state and returns the exit code. */
-  readonly show: (context: ActionContext, thing: T) => number;
+  /** Prints its state and resolves to the exit code. */
+  readonly show: (context: ActionContext, thing: T) => number | Promise<number>;
 }
 
 /** The action `show`. @param caller who may look */

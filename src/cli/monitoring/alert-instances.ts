@@ -41,6 +41,8 @@ import { labelsText } from './incident-texts.ts';
 
 const { method } = AlertService;
 
+const FILTERS = ['rule', 'vm', 'condition', 'data-state'];
+
 const listAction: Action = {
   name: 'instances',
   summary: 'List the state of each rule for each VM, fired or not',
@@ -72,7 +74,13 @@ const listAction: Action = {
       (answer) => answer.instances,
     );
     return printMessage(context, ListAlertInstancesResponseSchema, { instances }, () =>
-      instanceTable(instances, context.screen),
+      instanceTable(
+        instances,
+        context.screen,
+        FILTERS.some((name) => input.isOn(name))
+          ? 'No alert instance matches'
+          : 'No rule is evaluated for any VM of this project',
+      ),
     );
   },
 };
@@ -139,7 +147,11 @@ function named(context: ActionContext, api: Api, collection: string, given: stri
   return resourceName(context, api, { collection, given });
 }
 
-function instanceTable(instances: readonly AlertInstance[], screen: Screen | undefined): string {
+function instanceTable(
+  instances: readonly AlertInstance[],
+  screen: Screen | undefined,
+  none: string,
+): string {
   return listing(
     screen,
     [
@@ -164,7 +176,7 @@ function instanceTable(instances: readonly AlertInstance[], screen: Screen | und
       moment(instance.lastObservedUnix),
       instance.name === '' ? 'never fired' : shortName(instance.name),
     ]),
-    'No rule is evaluated for any VM of this project',
+    none,
   );
 }
 

@@ -13,10 +13,10 @@ import {
 import type { ActionContext } from '../client/action.ts';
 import type { Api } from '../client/api.ts';
 import type { Input, Option } from '../client/arguments.ts';
+import { OPERATOR_SYMBOLS } from '../client/condition-text.ts';
 import { UsageError } from '../client/faults.ts';
 import { projectName, resourceNames } from '../client/names.ts';
 import { templateSpec } from './alert-templates.ts';
-import { OPERATOR_SYMBOLS } from './incident-texts.ts';
 
 const OPERATORS = namesOf(AlertRuleSpec_Operator);
 const SEVERITIES = namesOf(AlertRuleSpec_Severity);
@@ -42,10 +42,16 @@ export const specOptions: readonly Option[] = [
   { name: 'severity', takes: 'SEVERITY', choices: SEVERITIES, help: 'Severity of its incidents' },
   { name: 'all-vms', help: 'All current and future VMs of the project' },
   { name: 'vm', takes: 'NAME', multiple: true, help: 'Only these VMs: names or ids' },
-  { name: 'pause', help: 'Save it paused' },
+  {
+    name: 'pause',
+    help: 'Save it paused: its firing incidents are retired, and no recovery is sent',
+  },
   { name: 'enable', help: 'Save it enabled' },
   { name: 'repeat', takes: 'DURATION', help: 'Interval of reminders; 0 = none' },
-  { name: 'destination', takes: 'NAME', multiple: true, help: 'Destination to notify: name or id' },
+  {
+    ...{ name: 'destination', takes: 'NAME', multiple: true },
+    help: 'Destination to notify: name or id; "" = none',
+  },
   {
     name: 'recovery-threshold',
     takes: 'NUMBER',
@@ -64,13 +70,16 @@ export function historyOptions(longest: string): readonly Option[] {
 }
 
 const HISTORY_SECONDS_DEFAULT = 86_400;
+const NAME_ON_TRIAL = 'Rule on trial';
 
 /** A rule that is to be tried over stored history: its project, what it says, and how long. */
 export async function readTrial(context: ActionContext, api: Api) {
   const project = await projectName(context, api);
+  const spec = await readSpec(context, { api, project, base: undefined });
+  // Nothing is saved: a name only stands in the messages of a replay.
+  spec.displayName ||= NAME_ON_TRIAL;
   return {
-    projectName: project,
-    spec: await readSpec(context, { api, project, base: undefined }),
+    ...{ projectName: project, spec },
     historySeconds: context.input.seconds('history') ?? HISTORY_SECONDS_DEFAULT,
   };
 }
@@ -101,7 +110,10 @@ export async function readSpec(context: ActionContext, source: SpecSource): Prom
   if (input.isOn('vm')) {
     Object.assign(spec, { allVms: false, vmNames: await named('vms', 'vm') });
   }
-  if (input.isOn('destination')) spec.destinationNames = await named('destinations', 'destination');
+  if (input.isOn('destination')) {
+    const isNone = input.list('destination').join() === '';
+    spec.destinationNames = isNone ? [] : await named('destinations', 'destination');
+  }
   return spec;
 }
 

@@ -6,11 +6,11 @@ import {
 import type { AlertRuleSpec } from '../../gen/svc/monitoring/v1/rule_pb.ts';
 import { type Action, projectOption } from '../client/action.ts';
 import type { Api } from '../client/api.ts';
+import { conditionText } from '../client/condition-text.ts';
 import { UsageError } from '../client/faults.ts';
-import { listing, long } from '../client/listing.ts';
+import { listing, long, sentences } from '../client/listing.ts';
 import { projectName } from '../client/names.ts';
 import { printMessage } from '../client/output.ts';
-import { conditionText } from './incident-texts.ts';
 
 export const templatesAction: Action = {
   name: 'templates',
@@ -27,7 +27,7 @@ export const templatesAction: Action = {
       conditionText(spec),
     ]);
     return printMessage(context, ListAlertRuleTemplatesResponseSchema, { templates }, () => {
-      const columns = ['template', long('name'), long('condition')];
+      const columns = ['template', long('name'), sentences('condition')];
       const about = templates.map((one) => `\n${one.templateId}: ${one.description}\n`);
       return listing(context.screen, columns, rows, 'There are no templates') + about.join('');
     });

@@ -12,6 +12,7 @@ import {
 import {
   type AlertRule,
   AlertRule_SyncStatus,
+  type AlertRuleSpec,
   AlertRuleSpec_Severity,
 } from '../../gen/svc/monitoring/v1/rule_pb.ts';
 import {
@@ -21,11 +22,20 @@ import {
   projectOption,
   requestIdOption,
 } from '../client/action.ts';
-import type { Api } from '../client/api.ts';
+import { type Api, SERVICE_AWAY } from '../client/api.ts';
+import { conditionText } from '../client/condition-text.ts';
 import { EXIT_NOT_FOUND, NoAnswer, refusalOf, UsageError } from '../client/faults.ts';
-import { listing, long, minor, stateCell } from '../client/listing.ts';
+import { listing, long, minor, sentences, stateCell } from '../client/listing.ts';
 import { newUuid, optionalName, projectName, requestId, resourceName } from '../client/names.ts';
-import { enumText, facts, json, messageJson, printMessage, shortName } from '../client/output.ts';
+import {
+  enumText,
+  facts,
+  fullName,
+  json,
+  messageJson,
+  printMessage,
+  shortName,
+} from '../client/output.ts';
 import { everyItem } from '../client/paging.ts';
 import { EXIT_FAULT, EXIT_OK } from '../command.ts';
 import { instanceActions } from './alert-instances.ts';
@@ -33,7 +43,6 @@ import { previewAction } from './alert-preview.ts';
 import { replayAction } from './alert-replay.ts';
 import { readSpec, specOptions } from './alert-spec.ts';
 import { templatesAction } from './alert-templates.ts';
-import { conditionText } from './incident-texts.ts';
 
 const listAction: Action = {
   name: 'list',
@@ -56,31 +65,36 @@ function ruleTable(rules: readonly AlertRule[], { screen }: ActionContext): stri
   return listing(
     screen,
     [
-      ...[long('name'), long('condition'), 'severity', minor('VMs'), minor('enabled')],
-      ...['applied', long('problem'), minor('version'), minor('rule')],
+      ...[long('name'), sentences('condition'), 'severity', minor('VMs'), sentences('state')],
+      ...[long('problem'), minor('version'), minor('rule')],
     ],
-    rules.map(({ name, spec, version, appliedVersion, syncStatus, ...problem }) => [
-      spec?.displayName ?? '',
-      conditionText(spec),
-      stateCell(enumText(AlertRuleSpec_Severity, spec?.severity ?? 0)),
-      spec?.allVms ? 'all' : String(spec?.vmNames.length ?? 0),
-      spec?.enabled === false ? 'no' : 'yes',
-      stateCell(`${enumText(AlertRule_SyncStatus, syncStatus)} (${appliedVersion})`),
-      problemText(problem),
-      String(version),
-      shortName(name),
+    rules.map((rule) => [
+      rule.spec?.displayName ?? '',
+      conditionText(rule.spec),
+      stateCell(enumText(AlertRuleSpec_Severity, rule.spec?.severity ?? 0)),
+      rule.spec?.allVms ? 'all' : String(rule.spec?.vmNames.length ?? 0),
+      stateCell(stateText(rule)),
+      problemText(rule),
+      String(rule.version),
+      shortName(rule.name),
     ]),
     'There are no alert rules in this project',
   );
 }
 
-function problemText({ syncError, unevaluatedInstances }: Problem): string {
+/** `PAUSED`, or how far it is applied: the versions only where they differ. */
+function stateText({ spec, syncStatus, version, appliedVersion }: AlertRule): string {
+  if (spec?.enabled === false) return 'PAUSED';
+  const versions =
+    version === appliedVersion ? '' : ` (${version} saved, ${appliedVersion} applied)`;
+  return `${enumText(AlertRule_SyncStatus, syncStatus)}${versions}`;
+}
+
+function problemText({ syncError, unevaluatedInstances }: AlertRule): string {
   return unevaluatedInstances > 0n
     ? `${syncError} (${unevaluatedInstances} not evaluated)`
     : syncError;
 }
-
-type Problem = Pick<AlertRule, 'syncError' | 'unevaluatedInstances'>;
 
 const WAIT_SECONDS_DEFAULT = 10;
 const LOOK_AGAIN_MS = 500;
@@ -138,7 +152,7 @@ async function save(context: ActionContext): Promise<number> {
   const answer = await callAndReport(api, request, again);
   const ended = await untilApplied(context, api, answer);
   if (context.json) context.print(json(messageJson(SaveAlertRuleResponseSchema, ended)));
-  else context.print(savedText(ended));
+  else context.print(savedText(ended, { spec, before: present?.spec }));
   return ended.syncStatus === AlertRule_SyncStatus.APPLIED ? EXIT_OK : EXIT_FAULT;
 }
 
@@ -176,7 +190,7 @@ async function callAndReport(api: Api, request: SaveRequest, again: string) {
   try {
     return await api.call(AlertService.method.saveAlertRule, request);
   } catch (error) {
-    if (!(error instanceof NoAnswer)) throw error;
+    if (!(error instanceof NoAnswer) || error.hint === SERVICE_AWAY) throw error;
     throw new NoAnswer(error.message, `To send the same request again, add:\n  ${again}`);
   }
 }
@@ -215,15 +229,23 @@ async function untilApplied(
   return answer;
 }
 
-function savedText(answer: SaveAlertRuleResponse): string {
-  const { name, version, appliedVersion, syncStatus, syncError } = answer;
+function savedText(
+  { name, version, appliedVersion, syncStatus, syncError }: SaveAlertRuleResponse,
+  { spec, before }: { readonly spec: AlertRuleSpec; readonly before: AlertRuleSpec | undefined },
+): string {
   const isApplied = syncStatus === AlertRule_SyncStatus.APPLIED;
+  const isPaused = spec.enabled === false;
+  const retires = isPaused && before !== undefined && before.enabled !== false;
+  const isSilent = spec.destinationNames.length === 0;
   return facts([
-    ['rule', name],
+    ['rule', fullName(spec.displayName, name)],
     ['version', String(version)],
+    ['state', isPaused ? 'paused: not evaluated, nobody is notified' : ''],
+    ['notifies', isSilent ? 'nobody: shown in lists only; add --destination' : ''],
     ['applied', `${enumText(AlertRule_SyncStatus, syncStatus)} (version ${appliedVersion})`],
     ['problem', syncError],
     ['note', isApplied ? '' : 'saved, but this version is not evaluated yet'],
+    ['note', retires ? 'its firing incidents are retired; no recovery is sent' : ''],
   ]);
 }
 

@@ -46,7 +46,7 @@ const listAction: Action = {
       help: 'Only this event',
     },
     { name: 'failed', help: 'Only what failed and has not been sent since, with the error' },
-    { name: 'since', takes: 'TIME', help: 'Created at or after' },
+    { name: 'since', takes: 'TIME', help: 'Created at or after; 1h = an hour ago' },
     { name: 'until', takes: 'TIME', help: 'Created at or before' },
     ...pageOptions,
   ],
@@ -153,7 +153,7 @@ function deliveryText(delivery: Delivery, screen: Screen | undefined): string {
     ['delivery', delivery.name],
     ['event', enumText(Delivery_Event, delivery.event)],
     ['state', stateText(delivery)],
-    ['incident', delivery.incidentName],
+    ['incident', incidentText(delivery)],
     ['destination', fullName(delivery.destinationDisplayName, delivery.destinationName)],
     ['recipient', delivery.recipient],
     ['created', localTime(delivery.createdUnix)],
@@ -175,6 +175,13 @@ function deliveryText(delivery: Delivery, screen: Screen | undefined): string {
   const answers = delivery.attempts.map(answerText).join('');
   const members = delivery.members.length > 1 ? `\n${memberTable(delivery.members)}` : '';
   return `${head}\n${attempts}${answers}${members}\n${stepTable(delivery.steps, screen)}`;
+}
+
+/** `CPU is high on db-01 (projects/p/incidents/i)`; empty for a test. */
+function incidentText({ incidentName, ruleDisplayName, vmName, vmDisplayName }: Delivery): string {
+  if (incidentName === '') return '';
+  const subject = [ruleDisplayName, shownName(vmDisplayName, vmName)].filter(Boolean).join(' on ');
+  return fullName(subject, incidentName);
 }
 
 /** The incidents that share the message. */

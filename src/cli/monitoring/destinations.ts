@@ -18,8 +18,9 @@ import {
   VerifyDestinationResponseSchema,
 } from '../../gen/svc/monitoring/v1/destination_pb.ts';
 import { type Action, type ActionContext, family, projectOption } from '../client/action.ts';
+import type { Api } from '../client/api.ts';
 import type { Option } from '../client/arguments.ts';
-import { UsageError } from '../client/faults.ts';
+import { EXIT_DENIED, printable, refusalOf, UsageError } from '../client/faults.ts';
 import { listing, long, minor, moment, stateCell } from '../client/listing.ts';
 import { firstNamed, projectName, requestId } from '../client/names.ts';
 import { printSecret, reportRequest } from '../client/once.ts';
@@ -31,6 +32,7 @@ import {
   messageJson,
   printMessage,
   shortName,
+  shownName,
   table,
 } from '../client/output.ts';
 import { everyItem } from '../client/paging.ts';
@@ -201,7 +203,10 @@ const testAction = change({
       return EXIT_OK;
     }
     for (const name of deliveryNames) context.print(`${shortName(name)}\n`);
-    context.report('See the outcome: svc deliveries show DELIVERY');
+    const [only = '', ...others] = deliveryNames.map(shortName);
+    const isOne = others.length === 0;
+    const how = isOne ? `show ${only}` : 'list --notification TEST';
+    context.report(`See the outcome${isOne ? '' : 's'}: svc deliveries ${how}`);
     return EXIT_OK;
   },
 });
@@ -283,11 +288,32 @@ const deleteAction: Action = {
   async run(context) {
     const api = context.api('any');
     const name = await destinationName(context, api);
+    const rules = await rulesNaming(api, name);
     await api.call(method.deleteDestination, { name, requestId: requestId(context) });
     context.print(context.json ? json({ name }) : `Deleted ${name}\n`);
+    const [count, names] = [rules.length, rules.join(', ')];
+    if (count === 1) context.report(`1 rule names it and no longer notifies it: ${names}`);
+    if (count > 1) context.report(`${count} rules name it and no longer notify it: ${names}`);
     return EXIT_OK;
   },
 };
+
+/** What the rules are called that name a destination; none for who may not list rules. */
+async function rulesNaming(api: Api, name: string): Promise<string[]> {
+  const request = { projectName: name.replace(/\/destinations\/.*/, '') };
+  try {
+    const rules = await everyItem(
+      (page) => api.call(method.listAlertRules, { ...request, ...page }),
+      (answer) => answer.rules,
+    );
+    return rules
+      .filter(({ spec }) => spec?.destinationNames.includes(name))
+      .map((rule) => printable(shownName(rule.spec?.displayName ?? '', rule.name)));
+  } catch (error) {
+    if (refusalOf(error)?.exitCode === EXIT_DENIED) return [];
+    throw error;
+  }
+}
 
 export const destinationsCommand = family('destinations', 'Destinations of notifications', [
   ...[listAction, showAction, createAction, updateAction, verifyAction, testAction],

@@ -11,16 +11,28 @@ import {
 } from '../../gen/svc/monitoring/v1/incident_pb.ts';
 import {
   AlertInstance_DataState,
-  type AlertRuleSpec,
   AlertRuleSpec_Operator,
   AlertRuleSpec_Severity,
 } from '../../gen/svc/monitoring/v1/rule_pb.ts';
 import { idCell, listing, long, minor, moment, sentences, stateCell } from '../client/listing.ts';
-import { enumText, facts, localTime, NOT_OBSERVED, shownName, table } from '../client/output.ts';
+import {
+  enumText,
+  facts,
+  fullName,
+  localTime,
+  NOT_OBSERVED,
+  shownName,
+  table,
+} from '../client/output.ts';
 import type { Screen } from '../command.ts';
+import type { PeopleNames } from './people-names.ts';
 import { windowChart } from './window-chart.ts';
 
-export function incidentTable(incidents: readonly Incident[], screen: Screen | undefined): string {
+export function incidentTable(
+  incidents: readonly Incident[],
+  screen: Screen | undefined,
+  names: PeopleNames,
+): string {
   return listing(
     screen,
     [
@@ -35,7 +47,7 @@ export function incidentTable(incidents: readonly Incident[], screen: Screen | u
       moment(incident.startedUnix),
       moment(incident.recoveredUnix ?? incident.retiredUnix),
       enumText(AlertInstance_DataState, incident.dataState),
-      attentionText(incident),
+      attentionText(incident, names),
       idCell(incident.name),
     ]),
     'There are no matching incidents',
@@ -43,7 +55,11 @@ export function incidentTable(incidents: readonly Incident[], screen: Screen | u
 }
 
 /** What is known of one incident, then what has happened to it. */
-export function incidentText(incident: Incident, screen: Screen | undefined): string {
+export function incidentText(
+  incident: Incident,
+  screen: Screen | undefined,
+  names: PeopleNames,
+): string {
   const { name, ruleName, ruleDisplayName, severity, startedUnix, firedUnix } = incident;
   const factLines = facts([
     ['incident', name],
@@ -56,7 +72,7 @@ export function incidentText(incident: Incident, screen: Screen | undefined): st
       'VM',
       incident.vmName === ''
         ? subjectText(incident)
-        : `${incident.vmName}${labelsText(incident.labels)}`,
+        : `${fullName(incident.vmDisplayName, incident.vmName)}${labelsText(incident.labels)}`,
     ],
     ['data center', incident.vmDatacenter],
     ['labels', labelsText(incident.ruleLabels).trim()],
@@ -73,7 +89,7 @@ export function incidentText(incident: Incident, screen: Screen | undefined): st
     ['retired', localTime(incident.retiredUnix)],
     ['data', dataText(incident)],
     ['evaluator', incident.evaluatorError],
-    ['attention', attentionText(incident)],
+    ['attention', attentionText(incident, names)],
     ['reminders', incident.repeats > 0 ? String(incident.repeats) : ''],
     ['note', incident.correctedAfterNotification ? 'late samples showed that it had not been' : ''],
   ]);
@@ -83,7 +99,7 @@ export function incidentText(incident: Incident, screen: Screen | undefined): st
     incident.timeline.map(({ atUnix, event, by, detail, fields = {} }) => [
       moment(atUnix),
       event,
-      by,
+      names.get(by) ?? by,
       detail,
       fieldsText(fields),
     ]),
@@ -176,7 +192,7 @@ function stateText({ state, retireReason }: Incident): string {
 }
 
 /** The VM, or the data center of which many VMs are silent. */
-function subjectText(incident: Incident): string {
+export function subjectText(incident: Incident): string {
   const { vmName, vmDisplayName, labels, datacenter, heldVmCount } = incident;
   if (vmName !== '') return `${shownName(vmDisplayName, vmName)}${labelsText(labels)}`;
   return `${heldVmCount} VMs of ${datacenter}`;
@@ -194,28 +210,13 @@ function dataText({ dataState, dataMissingSinceUnix, dataMissingReason }: Incide
   return `${state} since ${localTime(dataMissingSinceUnix)}${why ? ` (${why})` : ''}`;
 }
 
-function attentionText({ acknowledged, snoozedUntilUnix }: Incident): string {
+/** The snooze first: it is short, and has an end. */
+function attentionText({ acknowledged, snoozedUntilUnix }: Incident, names: PeopleNames): string {
+  const by = acknowledged?.by ?? '';
   const note = acknowledged?.note ? `: ${acknowledged.note}` : '';
   const parts = [
-    acknowledged ? `acknowledged by ${acknowledged.by}${note}` : '',
     snoozedUntilUnix ? `snoozed until ${localTime(snoozedUntilUnix)}` : '',
+    acknowledged ? `acknowledged by ${names.get(by) ?? by}${note}` : '',
   ];
   return parts.filter((part) => part !== '').join(', ');
-}
-
-/** As conditions are shown, and as `--operator` takes them too. */
-export const OPERATOR_SYMBOLS: Readonly<Record<string, string>> = {
-  GREATER_THAN: '>',
-  GREATER_THAN_OR_EQUAL: '>=',
-  LESS_THAN: '<',
-  LESS_THAN_OR_EQUAL: '<=',
-  EQUAL: '=',
-  NOT_EQUAL: '!=',
-};
-
-export function conditionText(spec: AlertRuleSpec | undefined): string {
-  if (!spec) return '';
-  const symbol = OPERATOR_SYMBOLS[enumText(AlertRuleSpec_Operator, spec.operator)] ?? '?';
-  const wait = spec.sustainedSeconds > 0 ? ` for ${spec.sustainedSeconds} s` : '';
-  return `${spec.metricId} ${symbol} ${spec.threshold ?? ''}${wait}`;
 }

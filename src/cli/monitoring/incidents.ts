@@ -23,8 +23,8 @@ import {
 } from '../client/action.ts';
 import type { Api } from '../client/api.ts';
 import type { Option } from '../client/arguments.ts';
-import { UsageError } from '../client/faults.ts';
-import { listing, sentences } from '../client/listing.ts';
+import { Fault, UsageError } from '../client/faults.ts';
+import { idCell, listing, long, sentences } from '../client/listing.ts';
 import {
   firstNamed,
   optionalName,
@@ -33,20 +33,42 @@ import {
   resourceNames,
 } from '../client/names.ts';
 import { reportRequest } from '../client/once.ts';
-import { json, localTime, messageJson, printMessage, shortName } from '../client/output.ts';
+import {
+  json,
+  localTime,
+  messageJson,
+  NOT_OBSERVED,
+  printMessage,
+  shownName,
+} from '../client/output.ts';
 import { pageAsked, pageOptions, printPage } from '../client/paging.ts';
 import { EXIT_FAULT, EXIT_OK } from '../command.ts';
 import { change, type ResourceKind, showing } from '../identity/options.ts';
-import { explanationText, incidentTable, incidentText } from './incident-texts.ts';
+import { explanationText, incidentTable, incidentText, subjectText } from './incident-texts.ts';
+import { type PeopleNames, peopleNames } from './people-names.ts';
 
 const { method } = AlertService;
 const positionals = [{ name: 'INCIDENT' }] as const;
 
 const incidentName = firstNamed('incidents');
 
-function printIncident({ json: isJson, print, screen }: ActionContext, incident: Incident): number {
-  print(isJson ? json(messageJson(IncidentSchema, incident)) : incidentText(incident, screen));
+async function printIncident(context: ActionContext, incident: Incident): Promise<number> {
+  const { json: isJson, print, screen } = context;
+  const names = isJson ? new Map() : await actorNames(context, [incident]);
+  print(
+    isJson ? json(messageJson(IncidentSchema, incident)) : incidentText(incident, screen, names),
+  );
   return EXIT_OK;
+}
+
+/** Names of the people who did something about incidents. */
+function actorNames(context: ActionContext, incidents: readonly Incident[]): Promise<PeopleNames> {
+  const project = (incidents[0]?.name ?? '').replace(/\/incidents\/.*/, '');
+  const actors = incidents.flatMap(({ acknowledged, timeline }) => [
+    acknowledged?.by ?? '',
+    ...timeline.map(({ by }) => by),
+  ]);
+  return peopleNames(context, project, actors);
 }
 
 const incidentKind: ResourceKind<Incident> = {
@@ -96,7 +118,7 @@ const listAction: Action = {
       help: 'Only this severity',
     },
     { name: 'attention', help: 'Only what fires and is neither acknowledged nor snoozed' },
-    { name: 'since', takes: 'TIME', help: 'Fired at or after' },
+    { name: 'since', takes: 'TIME', help: 'Fired at or after; 1h = an hour ago' },
     { name: 'until', takes: 'TIME', help: 'Fired before' },
     ...pageOptions,
   ],
@@ -117,8 +139,9 @@ const listAction: Action = {
       datacenter: input.text('datacenter') ?? '',
       ...pageAsked(context),
     });
+    const names = context.json ? new Map() : await actorNames(context, answer.incidents);
     return printPage(context, ListIncidentsResponseSchema, answer, () =>
-      incidentTable(answer.incidents, context.screen),
+      incidentTable(answer.incidents, context.screen, names),
     );
   },
 };
@@ -173,12 +196,19 @@ function endOf(context: ActionContext) {
 function endOfSnooze({ input, ports }: ActionContext): number {
   const seconds = input.seconds('for');
   const until = input.timeToCome('until');
-  if (until !== undefined && seconds === undefined) return until;
-  if (seconds !== undefined && until === undefined) {
-    return Math.floor(ports.clock.now() / 1000) + seconds;
+  if ((until === undefined) === (seconds === undefined)) {
+    throw new UsageError('Give either --for or --until', 'For example: --for 2h');
   }
-  throw new UsageError('Give either --for or --until', 'For example: --for 2h');
+  const now = Math.floor(ports.clock.now() / 1000);
+  const end = until ?? now + (seconds ?? 0);
+  const latest = now + SNOOZE_SECONDS_MAX;
+  if (end <= latest) return end;
+  const flag = until === undefined ? '--for' : '--until';
+  throw new UsageError(`${flag} is at most 7d, until ${localTime(latest)}`);
 }
+
+/** The service's own bound: seven days. */
+const SNOOZE_SECONDS_MAX = 7 * 86_400;
 
 const unsnoozeAction = change({
   ...incidentKind,
@@ -223,7 +253,7 @@ function acting({
     async run(context) {
       const api = context.api('person');
       const what = about(context);
-      const given = await resourceNames(context, api, 'incidents', context.input.positionals);
+      const given = await named(context, api);
       const names = [...new Set(given)];
       const [name = '', ...others] = names;
       const id = requestId(context);
@@ -238,18 +268,33 @@ function acting({
   };
 }
 
+/** Their full names. Throws `Fault`: one that means nothing keeps all of them from being acted on. */
+async function named(context: ActionContext, api: Api): Promise<string[]> {
+  const { positionals: given } = context.input;
+  try {
+    return await resourceNames(context, api, 'incidents', given);
+  } catch (error) {
+    if (!(error instanceof Fault) || given.length === 1) throw error;
+    const { exitCode, reason, hint } = error;
+    const message = `${error.message}: none of the others was acted on`;
+    throw new Fault(message, { exitCode, reason, hint });
+  }
+}
+
 /** Fails when one of them could not be done. */
 function printResults(context: ActionContext, results: readonly IncidentResult[]): number {
   if (context.json) {
     context.print(json({ results: results.map((one) => messageJson(IncidentResultSchema, one)) }));
   } else {
-    const rows = results.map(({ name, errorReason, errorMessage }) => [
-      ...[shortName(name), errorReason === '' ? 'done' : errorReason, errorMessage],
+    const rows = results.map(({ name, incident, errorReason, errorMessage }) => [
+      incident ? shownName(incident.ruleDisplayName, incident.ruleName) : NOT_OBSERVED,
+      incident ? subjectText(incident) : NOT_OBSERVED,
+      ...[idCell(name), errorReason === '' ? 'done' : errorReason, errorMessage],
     ]);
     context.print(
       listing(
         context.screen,
-        ['incident', 'result', sentences('problem')],
+        [long('rule'), long('VM'), 'incident', 'result', sentences('problem')],
         rows,
         'No incident was named',
       ),

@@ -12,7 +12,7 @@ import {
   VMMonitoringSchema,
 } from '../../gen/svc/monitoring/v1/monitoring_pb.ts';
 import { type Action, type ActionContext, family, projectOption } from '../client/action.ts';
-import { askPlainly, type PlainAnswer } from '../client/api.ts';
+import { askPlainly, type PlainAnswer, SERVICE_AWAY } from '../client/api.ts';
 import { EXIT_DENIED, EXIT_UNCERTAIN, Fault, UsageError } from '../client/faults.ts';
 import { listing, long, minor, moment, right, stateCell } from '../client/listing.ts';
 import { givenProject, projectName, resourceName } from '../client/names.ts';
@@ -238,6 +238,7 @@ async function ask(context: ActionContext): Promise<PlainAnswer> {
     headers: { ...headers(), 'content-type': 'application/x-www-form-urlencoded' },
     body: form.toString(),
     timeoutMs,
+    ifUnreached: SERVICE_AWAY,
   });
 }
 

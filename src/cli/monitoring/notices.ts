@@ -1,4 +1,6 @@
 /** `svc notices`: what is wrong with alerting itself, and who got access. Read only. */
+
+import { shownText } from '../../dashboard/pages/platform/notice-text.ts';
 import {
   AlertService,
   ListNoticesResponseSchema,
@@ -40,6 +42,6 @@ function rowOf({ kind, raisedUnix, endedUnix, text }: Notice): Cell[] {
     moment(raisedUnix),
     isAccess ? NOT_OBSERVED : endedUnix === undefined ? stateCell('lasts') : moment(endedUnix),
     enumText(Notice_Kind, kind),
-    text.replaceAll('\n', '; '),
+    shownText(text).replaceAll('\n', '; '),
   ];
 }

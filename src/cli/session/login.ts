@@ -12,7 +12,7 @@ import { ProjectService } from '../../gen/svc/project/v1/project_pb.ts';
 import { parseSecret } from '../../platform/keys.ts';
 import { openAccess } from '../client/access.ts';
 import { type ActionContext, single } from '../client/action.ts';
-import { asApiFault, askPlainly } from '../client/api.ts';
+import { asApiFault, askPlainly, SERVICE_AWAY } from '../client/api.ts';
 import { EXIT_DENIED, Fault, printable, UsageError } from '../client/faults.ts';
 import { json, localTime } from '../client/output.ts';
 import { type StoredSession, sessionPath, writeSession } from '../client/session-file.ts';
@@ -127,6 +127,7 @@ async function redeem(
     headers: { 'content-type': 'application/json', origin: endpoint },
     body: JSON.stringify(proof),
     timeoutMs,
+    ifUnreached: SERVICE_AWAY,
   });
   if (answer.status !== 200) throw asApiFault(answer);
   const session = parseSession(answer.text, endpoint);

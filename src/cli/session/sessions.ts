@@ -15,7 +15,7 @@ import {
   single,
 } from '../client/action.ts';
 import { type Api, asApiFault, askPlainly } from '../client/api.ts';
-import { UsageError } from '../client/faults.ts';
+import { Fault, refusalOf, UsageError } from '../client/faults.ts';
 import { listing, long, minor, moment } from '../client/listing.ts';
 import { requestId } from '../client/names.ts';
 import {
@@ -149,6 +149,8 @@ export const logoutCommand = single({
       });
       // 401: the session had ended by itself, which is what was wanted.
       if (answer.status !== 200 && answer.status !== 401) throw asApiFault(answer);
+    } catch (error) {
+      throw signedOutHereOnly(error, endpoint);
     } finally {
       removeSession(sessionPath(environment, ports.homeFolder));
     }
@@ -157,3 +159,14 @@ export const logoutCommand = single({
     return EXIT_OK;
   },
 });
+
+/** The fault, with what is left to do about the session that did not end. */
+function signedOutHereOnly(error: unknown, endpoint: string): unknown {
+  const fault = refusalOf(error) ?? (error instanceof Fault ? error : undefined);
+  if (!fault) return error;
+  const { message, reason, exitCode } = fault;
+  const hint =
+    `Signed out on this machine only. The session goes on at ${endpoint} until it ends; to end it\n` +
+    'sign in again with "svc login", and run "svc logout --everywhere" or "svc sessions end SESSION"';
+  return new Fault(message, { exitCode, reason, hint });
+}

@@ -851,7 +851,8 @@ export type ListTransitionsRequest = Message<"svc.audit.v1.ListTransitionsReques
   endTimeUnixMs: bigint;
 
   /**
-   * Only transitions caused by this actor, as in `Transition.by`; empty = all.
+   * Only transitions caused by this actor, as in `Transition.by`; empty = all. People may also name a
+   * member, `projects/p/members/m`: steps of that person, without those of their keys.
    *
    * @generated from field: string by = 8;
    */
@@ -932,7 +933,8 @@ export type ListTransitionsRequestJson = {
   endTimeUnixMs?: string;
 
   /**
-   * Only transitions caused by this actor, as in `Transition.by`; empty = all.
+   * Only transitions caused by this actor, as in `Transition.by`; empty = all. People may also name a
+   * member, `projects/p/members/m`: steps of that person, without those of their keys.
    *
    * @generated from field: string by = 8;
    */

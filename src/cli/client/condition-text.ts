@@ -1,0 +1,20 @@
+/** The condition of a rule, on one line: `cpu_utilization_pct > 90 for 600 s`. */
+import { type AlertRuleSpec, AlertRuleSpec_Operator } from '../../gen/svc/monitoring/v1/rule_pb.ts';
+import { enumText } from './output.ts';
+
+/** As conditions are shown, and as `--operator` takes them too. */
+export const OPERATOR_SYMBOLS: Readonly<Record<string, string>> = {
+  GREATER_THAN: '>',
+  GREATER_THAN_OR_EQUAL: '>=',
+  LESS_THAN: '<',
+  LESS_THAN_OR_EQUAL: '<=',
+  EQUAL: '=',
+  NOT_EQUAL: '!=',
+};
+
+export function conditionText(spec: AlertRuleSpec | undefined): string {
+  if (!spec) return '';
+  const symbol = OPERATOR_SYMBOLS[enumText(AlertRuleSpec_Operator, spec.operator)] ?? '?';
+  const wait = spec.sustainedSeconds > 0 ? ` for ${spec.sustainedSeconds} s` : '';
+  return `${spec.metricId} ${symbol} ${spec.threshold ?? ''}${wait}`;
+}
