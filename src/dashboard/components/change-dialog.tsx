@@ -9,6 +9,7 @@ import { texts } from '../messages/en.ts';
 import { ActionButton } from './action-button.tsx';
 import { Dialog } from './dialog.tsx';
 import { MutationStatus } from './mutation-status.tsx';
+import { RestoredNote, type TypedDraft } from './restored-note.tsx';
 
 /**
  * The texts of the dialog, and the change that its button sends. `request` is asked when the button
@@ -28,6 +29,8 @@ export interface ChangeDialogProps<Request, T> {
   readonly blocked?: string | undefined;
   readonly mutation: Mutation<Request, T>;
   readonly request: () => Request;
+  /** What is typed in its fields: Cancel discards it; a dialog that is closed otherwise keeps it. */
+  readonly draft?: TypedDraft;
 }
 
 /**
@@ -35,7 +38,7 @@ export interface ChangeDialogProps<Request, T> {
  * `ConfirmDialog` closes it.
  */
 export function ChangeDialog<Request, T>(props: ChangeDialogProps<Request, T>): VNode {
-  const { title, isOpen, children, action, needs, look, blocked, mutation, request } = props;
+  const { title, isOpen, children, action, needs, look, blocked, mutation, request, draft } = props;
   const close = closing(props);
   return (
     <Dialog
@@ -44,7 +47,14 @@ export function ChangeDialog<Request, T>(props: ChangeDialogProps<Request, T>): 
       onClose={close}
       actions={
         <>
-          <button type="button" class="quiet" onClick={close}>
+          <button
+            type="button"
+            class="quiet"
+            onClick={() => {
+              draft?.discard();
+              close();
+            }}
+          >
             {texts.cancel}
           </button>
           <ActionButton
@@ -60,6 +70,7 @@ export function ChangeDialog<Request, T>(props: ChangeDialogProps<Request, T>): 
       }
     >
       {children}
+      {draft && <RestoredNote draft={draft} />}
       <MutationStatus of={mutation} />
     </Dialog>
   );

@@ -1,6 +1,6 @@
 /**
  * Asks before a change: says what happens then, and shows how the change went. It closes when the
- * service has saved it.
+ * service has saved it; its draft is over with it then.
  */
 import type { VNode } from 'preact';
 import { useSaved } from '../data/mutation.ts';
@@ -18,8 +18,9 @@ export interface ConfirmDialogProps<Request, T> extends ChangeDialogProps<Reques
  * given.
  */
 export function ConfirmDialog<Request, T>(props: ConfirmDialogProps<Request, T>): VNode {
-  const { mutation, onClose, onSaved } = props;
+  const { mutation, draft, onClose, onSaved } = props;
   useSaved(mutation, (response) => {
+    draft?.discard();
     onClose();
     onSaved(response);
   });

@@ -13,8 +13,8 @@ export type DraftStore = Pick<Storage, 'getItem' | 'setItem' | 'removeItem'>;
 
 export interface Draft<T extends object> {
   readonly value: Signal<T>;
-  /** True when something typed earlier was found. */
-  readonly isRestored: boolean;
+  /** True while something is typed: just now, or earlier and found again. */
+  isTyped(): boolean;
   /** Forgets it: it was saved, or given up. */
   discard(): void;
 }
@@ -30,7 +30,7 @@ export function openDraft<T extends object>(
   const value = signal<T>({ ...initial, ...found });
   return {
     value,
-    isRestored: found !== undefined,
+    isTyped: () => JSON.stringify(value.value) !== JSON.stringify(initial),
     discard() {
       // Whoever keeps each change would keep this one too.
       value.value = initial;

@@ -12,6 +12,7 @@ export const texts = localized({
   close: 'Close',
   copy: 'Copy',
   copied: 'Copied',
+  typedBefore: 'What you typed before is still here.',
   more: 'More actions',
   needsRole: (role: string) => `Needs ${role}`,
   loadingSince: (time: string) => `As of ${time}; loading what is new`,

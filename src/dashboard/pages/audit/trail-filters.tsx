@@ -1,4 +1,5 @@
 /** Filters of the audit trail, kept in the address. What may be typed is offered as far as it is known. */
+import { useSignal } from '@preact/signals';
 import type { VNode } from 'preact';
 import { useId } from 'preact/hooks';
 import { Filters, SelectFilter } from '../../components/filters.tsx';
@@ -11,15 +12,16 @@ import { query, setQuery } from '../../router/location.ts';
 import { eventName } from '../../statechart/marking.ts';
 import type { Transition } from '../../statechart/recorded-steps.ts';
 import { readerOf } from './readers.ts';
-import { secondsOf, TRAIL_FILTERS, trailRanges, whoOf } from './trail-request.ts';
+import {
+  actorOptions,
+  type Option,
+  secondsOf,
+  TRAIL_FILTERS,
+  trailRanges,
+} from './trail-request.ts';
 import { texts as all } from './trail-texts.ts';
 
 const texts = all.filter;
-
-interface Option {
-  readonly value: string;
-  readonly title: string;
-}
 
 export function TrailFilters(props: {
   readonly projectName: string;
@@ -33,12 +35,7 @@ export function TrailFilters(props: {
   return (
     <Filters names={TRAIL_FILTERS}>
       <RangeFilter />
-      <TypedFilter
-        name="by"
-        label={texts.by}
-        hint={texts.byHint}
-        options={unique(seen.map((step) => ({ value: step.by, title: whoOf(step) })))}
-      />
+      <WhoFilter projectName={projectName} seen={seen} />
       <MachineFilter projectName={projectName} />
       <TypedFilter
         name="event"
@@ -55,6 +52,43 @@ export function TrailFilters(props: {
       />
       {request !== null && <span class="weak">{texts.request(request)}</span>}
     </Filters>
+  );
+}
+
+interface WhoFilterProps {
+  readonly projectName: string;
+  readonly seen: readonly Transition[];
+}
+
+/** The largest page of a list: a project has fewer members, and rarely as many keys. */
+const ACTORS_MAX = 1_000;
+
+/** By a person, a key or a CI connection. A name that is nobody's filters nothing, and is said. */
+function WhoFilter({ projectName, seen }: WhoFilterProps): VNode {
+  const isOwner = mayDo('OWNER');
+  const page = { projectName, pageSize: ACTORS_MAX };
+  const loader = useLoaded(`actors ${projectName} ${isOwner}`, async (options) => {
+    const [{ members, nextPageToken }, credentials] = await Promise.all([
+      read('ProjectService', 'listMembers', page, options),
+      isOwner
+        ? read('AutomationService', 'listCredentials', { ...page, includeEnded: true }, options)
+        : undefined,
+    ]);
+    const isWhole = !nextPageToken && !credentials?.nextPageToken;
+    return { members, credentials: credentials?.credentials ?? [], isWhole };
+  });
+  const known = loader.state.value.value;
+  const options = unique(actorOptions(seen, known));
+  return (
+    <TypedFilter
+      name="by"
+      label={texts.by}
+      hint={texts.byHint}
+      options={options}
+      // A resource name may be of somebody who is gone; while not all are known, the service finds out.
+      parse={(text) => (text.includes('/') || !known?.isWhole ? text : undefined)}
+      problem={texts.nobody}
+    />
   );
 }
 
@@ -156,14 +190,19 @@ function TypedFilter(props: {
   readonly label: string;
   readonly hint: string;
   readonly options: readonly Option[];
-  readonly parse?: (text: string) => string;
+  /** What is not in `options`; undefined: it is nothing that can be looked for. */
+  readonly parse?: (text: string) => string | undefined;
+  readonly problem?: (text: string) => string;
 }): VNode {
-  const { name, label, hint, options, parse = (text) => text } = props;
+  const { name, label, hint, options, parse = (text) => text, problem } = props;
   const listId = useId();
+  const refused = useSignal('');
   const kept = query.value.get(name) ?? '';
   const choose = (text: string): void => {
     const found = options.find(({ value, title }) => value === text || title === text);
-    setQuery({ [name]: text === '' ? undefined : (found?.value ?? parse(text)) });
+    const value = found?.value ?? (text === '' ? undefined : parse(text));
+    refused.value = value === undefined ? text : '';
+    if (refused.value === '') setQuery({ [name]: value });
   };
   return (
     <label>
@@ -176,12 +215,13 @@ function TypedFilter(props: {
         onChange={({ currentTarget }) => choose(currentTarget.value.trim())}
       />
       <datalist id={listId}>
-        {options.map(({ value, title }) => (
+        {[...new Map(options.map((one) => [one.title, one])).values()].map(({ value, title }) => (
           <option key={value} value={title}>
             {title === value ? undefined : value}
           </option>
         ))}
       </datalist>
+      {problem && refused.value !== '' && <small role="alert">{problem(refused.value)}</small>}
     </label>
   );
 }

@@ -2,7 +2,8 @@
  * The audit trail in the address: its filters as a request, and a step's own key. Pure. The range
  * moves on with the service's clock until both of its ends are fixed.
  */
-import type { RequestOf } from '../../data/rpc-types.ts';
+import { idOf } from '../../data/names.ts';
+import type { RequestOf, ResponseOf } from '../../data/rpc-types.ts';
 import type { Transition } from '../../statechart/recorded-steps.ts';
 
 type Request = RequestOf<'AuditService', 'listTransitions'>;
@@ -78,6 +79,33 @@ export function parseStepKey(
 /** A person's name; of others the resource name within the project, or the part of the service. */
 export function whoOf({ by, byDisplayName, byUnprovenEmail }: Transition): string {
   return byDisplayName || byUnprovenEmail || by.replace(/^projects\/[^/]+\//, '');
+}
+
+export interface Option {
+  readonly value: string;
+  readonly title: string;
+}
+
+type Member = ResponseOf<'ProjectService', 'listMembers'>['members'][number];
+type Credential = ResponseOf<'AutomationService', 'listCredentials'>['credentials'][number];
+
+/** Whoever was seen, and whoever else may have acted: members, keys and CI connections by their owners. */
+export function actorOptions(
+  seen: readonly Transition[],
+  known:
+    | { readonly members: readonly Member[]; readonly credentials: readonly Credential[] }
+    | undefined,
+): readonly Option[] {
+  const acted = seen.map((step) => ({ value: step.by, title: whoOf(step) }));
+  const members = (known?.members ?? []).map(({ name, displayName, email, unprovenEmail }) => ({
+    value: name,
+    title: displayName || email || unprovenEmail || idOf(name),
+  }));
+  const credentials = (known?.credentials ?? []).map((one) => ({
+    value: one.name,
+    title: `${one.ownerDisplayName || idOf(one.ownerName)}: ${one.displayName}`,
+  }));
+  return [...acted, ...members, ...credentials];
 }
 
 /** States that a step left and came to; those that it stayed in stand in neither. */

@@ -25,6 +25,7 @@ export const texts = localized({
     to: 'To',
     by: 'Who',
     byHint: 'Anybody',
+    nobody: (name: string) => `Nobody here is called "${name}". An account acts by its keys.`,
     machine: 'Machine',
     event: 'Event',
     eventHint: 'Any',

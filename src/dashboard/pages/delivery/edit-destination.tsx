@@ -43,7 +43,7 @@ export function EditDestination(props: EditDestinationProps): VNode {
   const draft = useDraft(`editDestination ${name}`, NOTHING_TYPED, ['url']);
   const update = useMutation('AlertService', 'updateDestination');
   useEffect(() => {
-    if (draft.isRestored && Object.keys(draft.value.peek()).length > 0) onRestored();
+    if (draft.isTyped()) onRestored();
   }, [draft]);
   const fields = fieldsOf(destination, draft.value.value);
   const type = typing(draft, update);
@@ -52,15 +52,13 @@ export function EditDestination(props: EditDestinationProps): VNode {
     <ConfirmDialog
       title={texts.title(titleOf(destination))}
       isOpen={isOpen}
-      onClose={() => {
-        draft.discard();
-        onClose();
-      }}
+      onClose={onClose}
       action={texts.action}
       needs="EDITOR"
       look="main"
       blocked={blockedBy(destination, fields)}
       mutation={update}
+      draft={draft}
       request={() => requestOf(destination, fieldsOf(destination, draft.value.peek()))}
       onSaved={(saved) => {
         toast(all.one.saved);

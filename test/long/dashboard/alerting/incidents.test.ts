@@ -12,6 +12,7 @@ import {
   listIncidents,
   saveRule,
   untilFiring,
+  untilNamed,
   writeReadings,
 } from '../../../support/incidents-to-show.ts';
 import {
@@ -54,13 +55,15 @@ t.test(
       const facts = page.locator('.incident-facts');
       await facts.getByText('97 %').waitFor();
       const words = await facts.innerText();
-      for (const said of ['Critical', 'Firing', '97 %', '> 90 %', MARKUP, 'ago']) {
+      for (const said of ['Critical', 'Firing', '97 %', '> 90 %', MARKUP, 'ago', 'Not snoozed']) {
         t.ok(words.includes(said), `the first screen says ${said}`);
       }
       for (const said of ['then wait.', 'team=shop']) t.ok(words.includes(said), said);
       const link = facts.getByRole('link', { name: runbookUrl });
       t.equal(await link.getAttribute('rel'), 'noopener noreferrer', 'it learns nothing of us');
-      const acknowledge = page.locator('.sticky-acts').getByRole('button', { name: 'Acknowledge' });
+      const acts = page.locator('.sticky-acts');
+      await acts.getByText('It keeps firing; reminders, if the rule has any, go on').waitFor();
+      const acknowledge = acts.getByRole('button', { name: 'Acknowledge' });
       const box = await acknowledge.boundingBox();
       t.ok(box && box.height >= 44, 'a finger hits it');
       t.ok(box && box.y + box.height <= 740, 'and it is on the screen');
@@ -146,6 +149,70 @@ t.test(
       await dialog.getByRole('heading', { name: 'Snooze this incident' }).waitFor();
       await dialog.getByRole('button', { name: '1 h' }).click();
       await dialog.waitFor({ state: 'detached' });
+    });
+
+    await t.test('only rows that are shown are acted on', async (t) => {
+      const { page } = owner;
+      const [bar, dialog] = [page.locator('.chosen-bar'), page.getByRole('dialog')];
+      await writeReadings(program, [breach('db-1'), breach('db-2')]);
+      await untilFiring(program, 6);
+      await untilNamed(program, 'db-1');
+      await page.reload();
+      for (const vm of ['vm-4', 'vm-5']) await row(page, vm).getByRole('checkbox').check();
+      const vm = page.locator('.filters').getByLabel('VM');
+      await vm.fill('db-1');
+      await vm.press('Enter');
+      await row(page, 'vm-4').waitFor({ state: 'detached' });
+      await row(page, 'db-1').getByRole('link').first().focus();
+      await page.keyboard.press('s');
+      await dialog.getByRole('heading', { name: 'Snooze this incident' }).waitFor();
+      await dialog.getByLabel('Another time').fill('2027-01-02T03:04');
+      await page.keyboard.press('Escape');
+      await closed(page);
+      await page.getByRole('button', { name: 'Clear filters' }).click();
+      await row(page, 'vm-4').waitFor();
+      t.equal(await bar.count(), 0, 'what was chosen under another filter is not any more');
+      await row(page, 'db-1').getByRole('link').first().focus();
+      await page.keyboard.press('s');
+      await dialog.getByText('What you typed before is still here.').waitFor();
+      t.equal(await dialog.getByLabel('Another time').inputValue(), '2027-01-02T03:04');
+      await dialog.getByRole('button', { name: '1 h' }).click();
+      await row(page, 'db-1').getByText('Snoozed until').waitFor();
+      await closed(page);
+      await page.keyboard.press('s');
+      t.equal(
+        await dialog.getByLabel('Another time').inputValue(),
+        '',
+        'it is over with the snooze',
+      );
+      await page.keyboard.press('Escape');
+      await closed(page);
+      t.same(owner.problems, []);
+    });
+
+    await t.test('what was refused is named, also when it has left the list', async (t) => {
+      const { page } = owner;
+      const [bar, dialog] = [page.locator('.chosen-bar'), page.getByRole('dialog')];
+      await watched(page);
+      for (const vm of ['db-1', 'db-2']) await row(page, vm).getByRole('checkbox').check();
+      await writeReadings(program, [breach('db-2', 'db-2', 10)]);
+      await row(page, 'db-2').getByText('Recovered').waitFor();
+      await page.keyboard.press('a');
+      await dialog.getByRole('heading', { name: 'Acknowledge 2 incidents' }).waitFor();
+      await dialog.getByRole('button', { name: 'Acknowledge' }).click();
+      const refused = page.getByRole('alert').filter({ hasText: '1 incident was left as it is' });
+      const named = refused.getByRole('link', { name: `${MARKUP}, db-2`, exact: true });
+      await named.waitFor();
+      await bar.getByText('1 chosen').waitFor();
+      await writeReadings(program, [breach('db-3')]);
+      await page.getByRole('button', { name: '1 new' }).click();
+      await row(page, 'db-2').waitFor({ state: 'detached' });
+      await bar.waitFor({ state: 'detached' });
+      await named.waitFor();
+      await page.getByLabel('Severity').selectOption({ label: 'Info' });
+      await page.getByText('No incident matches these filters.').waitFor();
+      t.ok(await named.isVisible(), 'beside an empty list too');
+      t.same(owner.problems, []);
     });
 
     await t.test('a message for several incidents lists them', async (t) => {
@@ -397,6 +464,11 @@ function watched(page: Page): Promise<unknown> {
   // The policy of the page forbids what playwright's own waiting would evaluate in it.
   const locks = 'navigator.locks.query().then(({ held }) => held.length)';
   return until('it follows', async () => (await page.evaluate(locks)) === 1 || undefined);
+}
+
+/** Resolves once a dialog is closed for the page too, which learns of Escape after the browser. */
+function closed(page: Page): Promise<void> {
+  return page.locator('dialog:is([open], :has(header))').waitFor({ state: 'detached' });
 }
 
 /** Runs in the page. */

@@ -29,8 +29,12 @@ t.test('an alert instance', needs('chromium'), async (t) => {
 
   await walk(t, 'see why an alert instance has not fired', visitor, async (t, page) => {
     await page.goto('/projects/demo/alertInstances');
-    await page.getByRole('link', { name: 'vm-1', exact: true }).click();
-    await page.getByRole('heading', { level: 1, name: 'Busy, vm-1' }).waitFor();
+    const link = page.getByRole('link', { name: 'Web 1', exact: true });
+    await link.waitFor();
+    const from = visitor.requested.length;
+    await link.click();
+    await page.getByRole('heading', { level: 1, name: 'Busy, Web 1' }).waitFor();
+    t.notMatch(visitor.requested.slice(from).join(), 'ListVMMonitoring', 'it says its own names');
     const reason = page.locator('.summary');
     await reason.getByText('readings breached 3 times, for 5 min at the longest').waitFor();
     t.match(await reason.innerText(), /needs 10 min without a gap.*gap longer than 1 min 30 s/);
@@ -100,7 +104,8 @@ function readings(): Reading[] {
     const minutes = agoMs / MINUTE_MS;
     if (minutes < 16 && minutes > 12) continue;
     const isBusy = (minutes <= 40 && minutes >= 35) || (minutes <= 20 && minutes >= 8);
-    all.push({ vm: 'vm-1', atMs: nowMs - agoMs, percent: isBusy ? 97 : 10 });
+    const percent = isBusy ? 97 : 10;
+    all.push({ vm: 'vm-1', displayName: 'Web 1', atMs: nowMs - agoMs, percent });
   }
   return all;
 }

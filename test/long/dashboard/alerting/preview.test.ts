@@ -32,7 +32,7 @@ t.test('the preview of a rule', needs('chromium'), async (t) => {
     }),
   ]);
   const visitor = await chromium.visitor(program.demo.baseUrl);
-  const { page, problems } = visitor;
+  const { page, problems, requested } = visitor;
   await page.goto(program.demo.signInUrl ?? '');
   await page.getByRole('button', { name: 'Sign in' }).click();
   await page.waitForURL(`${program.demo.baseUrl}/projects/demo`);
@@ -41,8 +41,11 @@ t.test('the preview of a rule', needs('chromium'), async (t) => {
   const line = page.getByRole('slider', { name: 'Threshold on the chart' });
 
   await t.test('it says what would have fired, and how much is known', async (t) => {
+    const from = requested.length;
     await page.goto(path);
     await lane(page, 'vm-1').getByText('fired once').waitFor();
+    const lists = requested.slice(from).filter((url) => url.endsWith('/ListVMMonitoring'));
+    t.equal(lists.length, 2, 'for the choice of the form, and to count them: not for names');
     const gap = lane(page, 'vm-2');
     await gap.getByText(/^did not fire; 1 gap, 1[345] min/).waitFor();
     t.ok(await gap.locator('path.lane-missing').count(), 'missing data is hatched');
@@ -193,12 +196,17 @@ function lane(page: Page, vm: string): Locator {
   return page.locator('button.lane').filter({ has: page.getByText(vm, { exact: true }) });
 }
 
-/** An hour of readings up to now; undefined = none at that time. */
-function hour(vm: string, nowMs: number, percentOf: (agoMs: number) => number | undefined) {
+/** An hour of readings up to now, of a VM by its display name; undefined = none at that time. */
+function hour(
+  displayName: string,
+  nowMs: number,
+  percentOf: (agoMs: number) => number | undefined,
+) {
   const readings: Reading[] = [];
   for (let agoMs = 60 * MINUTE_MS; agoMs >= 0; agoMs -= STEP_MS) {
     const percent = percentOf(agoMs);
-    if (percent !== undefined) readings.push({ vm, atMs: nowMs - agoMs, percent });
+    const vm = `id-of-${displayName}`;
+    if (percent !== undefined) readings.push({ vm, displayName, atMs: nowMs - agoMs, percent });
   }
   return readings;
 }

@@ -181,6 +181,15 @@ t.test('alert rules', needs('chromium'), async (t) => {
     await page.getByRole('button', { name: 'Plan maintenance' }).click();
     const dialog = page.getByRole('dialog');
     await dialog.getByText('Nobody is notified in that time').waitFor();
+    await dialog.getByLabel('Why').fill('Moves');
+    t.equal(await dialog.getByText('What you typed before is still here.').count(), 0);
+    await dialog.getByRole('button', { name: 'Close' }).click();
+    await page.getByRole('button', { name: 'Plan maintenance' }).click();
+    await dialog.getByText('What you typed before is still here.').waitFor();
+    t.equal(await dialog.getByLabel('Why').inputValue(), 'Moves', 'closing it keeps what is typed');
+    await dialog.getByRole('button', { name: 'Cancel' }).click();
+    await page.getByRole('button', { name: 'Plan maintenance' }).click();
+    t.equal(await dialog.getByLabel('Why').inputValue(), '', 'and Cancel does not');
     await dialog.getByLabel('Rule').selectOption({ label: MARKUP });
     await dialog.getByLabel('VM').fill('vm-9');
     await dialog.getByText('No VM is called vm-9').first().waitFor();
@@ -199,6 +208,8 @@ t.test('alert rules', needs('chromium'), async (t) => {
     await dialog.getByRole('button', { name: 'Plan it' }).click();
     const row = page.locator('tr[data-row]').filter({ hasText: `Rule ${MARKUP}, VM vm-1` });
     await row.getByText('Active').waitFor();
+    const kept = await page.evaluate<string>('JSON.stringify(sessionStorage)');
+    t.notMatch(kept, 'planMaintenance', 'no draft is left');
     await row
       .getByText('in 4 h')
       .or(row.getByText(/in 3 h/))

@@ -15,6 +15,13 @@ import { walk } from '../../../support/walk.ts';
 const MARKUP = '<img src=x onerror=alert(1)><b>bold</b>';
 const LIST = 'audit.v1.AuditService/ListTransitions';
 
+interface Credential {
+  readonly name: string;
+  readonly kind: string;
+  readonly displayName: string;
+  readonly ownerDisplayName: string;
+}
+
 interface Step {
   readonly event: string;
   readonly machine: string;
@@ -66,6 +73,47 @@ t.test('the audit trail', needs('chromium'), async (t) => {
     await row('sustained').waitFor();
     t.equal(new URL(page.url()).search, '');
   });
+
+  await t.test(
+    'who is chosen by name, seen or not; that a name is of nobody is said',
+    async (t) => {
+      const asked = { projectName, pageSize: 1_000 };
+      const { members } = await ask(visitor, 'project.v1.ProjectService/ListMembers', asked);
+      const { credentials } = await ask(visitor, 'iam.v1.AutomationService/ListCredentials', asked);
+      const [owner] = members as { name: string; displayName: string }[];
+      const key = (credentials as Credential[]).find(({ kind }) => kind === 'SERVICE_ACCOUNT_KEY');
+      const who = page.getByLabel('Who');
+      const choose = async (name: string): Promise<void> => {
+        await page
+          .locator('.filters datalist option')
+          .and(page.locator(`[value="${name}"]`))
+          .waitFor({
+            state: 'attached',
+          });
+        await who.fill(name);
+        await who.press('Enter');
+      };
+      // The rule was saved by a key: no step of the person is on this page.
+      await page.goto(`/${projectName}/audit?machine=alertRule`);
+      await row('created').waitFor();
+      await choose(owner?.displayName ?? '');
+      await page.getByText('No recorded step matches these filters.').waitFor();
+      t.equal(new URL(page.url()).searchParams.get('by'), owner?.name);
+      await page.getByLabel('Machine').selectOption('');
+      await row('acknowledged').waitFor();
+      t.equal(await who.inputValue(), owner?.displayName);
+      await choose(`${key?.ownerDisplayName}: ${key?.displayName}`);
+      await row('created').waitFor();
+      t.equal(new URL(page.url()).searchParams.get('by'), key?.name);
+      await who.fill('Nobdy');
+      await who.press('Enter');
+      await page.getByRole('alert').getByText('Nobody here is called "Nobdy".').waitFor();
+      t.equal(new URL(page.url()).searchParams.get('by'), key?.name, 'and filters nothing');
+      await page.getByRole('button', { name: 'Clear filters' }).click();
+      await row('sustained').waitFor();
+      t.same(problems, []);
+    },
+  );
 
   await t.test('a step has its fields, and ways on; a link opens it by itself', async (t) => {
     await row('acknowledged').getByRole('link').first().click();
@@ -166,13 +214,21 @@ async function acknowledge({ page }: Visitor, name: string): Promise<void> {
 }
 
 /** All of them, as the API answers the session of the visitor. */
-async function stepsOf({ page }: Visitor, projectName: string, machine: string): Promise<Step[]> {
+async function stepsOf(visitor: Visitor, projectName: string, machine: string): Promise<Step[]> {
+  const { transitions } = await ask(visitor, LIST, { projectName, machine, pageSize: 1_000 });
+  return transitions as Step[];
+}
+
+/** As the dashboard asks: by the session of the visitor. */
+async function ask(
+  { page }: Visitor,
+  method: string,
+  data: object,
+): Promise<Record<string, unknown>> {
   const { origin } = new URL(page.url());
-  const answer = await page.request.post(`${origin}/svc.${LIST}`, {
-    headers: { origin, 'connect-protocol-version': '1' },
-    data: { projectName, machine, pageSize: 1_000 },
-  });
-  return ((await answer.json()) as { transitions: Step[] }).transitions;
+  const headers = { origin, 'connect-protocol-version': '1' };
+  const answer = await page.request.post(`${origin}/svc.${method}`, { headers, data });
+  return (await answer.json()) as Record<string, unknown>;
 }
 
 async function saved(page: Page): Promise<{ name: string; lines: Step[] }> {

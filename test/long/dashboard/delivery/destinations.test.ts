@@ -250,6 +250,16 @@ t.test('destinations', needs('chromium'), async (t) => {
     await page.reload();
     await press('Edit');
     await dialog.getByText('Nothing is changed.').waitFor();
+    await dialog.getByLabel('Name').fill('Day pager');
+    await page.keyboard.press('Escape');
+    await page.locator('dialog:is([open], :has(header))').waitFor({ state: 'detached' });
+    await press('Edit');
+    await dialog.getByText('What you typed before is still here.').waitFor();
+    t.equal(await dialog.getByLabel('Name').inputValue(), 'Day pager', 'Escape keeps it');
+    await confirm('Cancel');
+    t.equal(await stored(page), '[{},{}]');
+    await press('Edit');
+    t.equal(await dialog.getByLabel('Name').inputValue(), 'Pager', 'and Cancel does not');
     await dialog.getByLabel('Name').fill('Night pager');
     await dialog.getByLabel('URL').fill(`${bad.origin}/500`);
     await dialog

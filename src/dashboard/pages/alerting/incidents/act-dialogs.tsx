@@ -1,12 +1,12 @@
 /**
  * The dialogs in which somebody acknowledges or snoozes, one incident or several. Each button says
- * what happens then. What was typed survives a session's end.
+ * what happens then. What was typed survives Escape and the session's end.
  */
-import { useSignal } from '@preact/signals';
 import type { ComponentChildren, VNode } from 'preact';
 import { useId } from 'preact/hooks';
 import { ActionButton } from '../../../components/action-button.tsx';
 import { Dialog } from '../../../components/dialog.tsx';
+import { RestoredNote } from '../../../components/restored-note.tsx';
 import { nowMs } from '../../../data/clock.ts';
 import type { Draft } from '../../../data/draft.ts';
 import { format, preferences } from '../../../data/preferences.ts';
@@ -70,13 +70,19 @@ export function AcknowledgeDialog(props: AcknowledgeProps): VNode {
           }}
         />
       </label>
-      {draft.isRestored && note !== '' && <p class="weak">{texts.act.noteRestored}</p>}
+      <RestoredNote draft={draft} />
       {status}
     </Dialog>
   );
 }
 
+export interface UntilDraft {
+  /** As the field has it: `2026-11-23T08:00`. */
+  readonly until: string;
+}
+
 interface SnoozeProps extends ActDialogProps {
+  readonly draft: Draft<UntilDraft>;
   readonly onSnooze: (untilMs: number) => void;
 }
 
@@ -85,7 +91,7 @@ const SNOOZE_HOURS = [1, 4];
 const HOUR_MS = 3_600_000;
 
 export function SnoozeDialog(props: SnoozeProps): VNode {
-  const { isOpen, onClose, count, isBusy, status, onSnooze } = props;
+  const { isOpen, onClose, count, isBusy, status, draft, onSnooze } = props;
   const effect = (untilMs: number): string =>
     texts.act.snoozeEffect(untilText(untilMs, nowMs.value, format.value));
   return (
@@ -103,40 +109,41 @@ export function SnoozeDialog(props: SnoozeProps): VNode {
           </ActionButton>
         ))}
       </div>
-      <SnoozeUntil isBusy={isBusy} effect={effect} onSnooze={onSnooze} />
+      <SnoozeUntil isBusy={isBusy} draft={draft} effect={effect} onSnooze={onSnooze} />
       {status}
     </Dialog>
   );
 }
 
-interface SnoozeUntilProps extends Pick<SnoozeProps, 'isBusy' | 'onSnooze'> {
+interface SnoozeUntilProps extends Pick<SnoozeProps, 'isBusy' | 'draft' | 'onSnooze'> {
   readonly effect: (untilMs: number) => string;
 }
 
-function SnoozeUntil({ isBusy, effect, onSnooze }: SnoozeUntilProps): VNode {
+function SnoozeUntil({ isBusy, draft, effect, onSnooze }: SnoozeUntilProps): VNode {
   const isUtc = preferences.zone.value === 'utc';
-  const typed = useSignal('');
+  const { until } = draft.value.value;
   const hintId = useId();
   const now = nowMs.value;
-  const untilMs = untilOf(typed.value, isUtc, now);
+  const untilMs = untilOf(until, isUtc, now);
   return (
     <div class="snooze-until">
       <label class="form-field">
         {texts.act.untilTime}
         <input
           type="datetime-local"
-          value={typed.value}
+          value={until}
           min={fieldOf(now, isUtc)}
           max={fieldOf(latestUntilMs(now), isUtc)}
           aria-describedby={hintId}
           onInput={({ currentTarget }) => {
-            typed.value = currentTarget.value;
+            draft.value.value = { until: currentTarget.value };
           }}
         />
       </label>
       <small id={hintId} class="weak">
         {texts.act.untilZone(isUtc ? common.utc : common.local)}
       </small>
+      <RestoredNote draft={draft} />
       <ActionButton
         needs="EDITOR"
         look="quiet"

@@ -17,7 +17,12 @@ import { format } from '../../../data/preferences.ts';
 import { mayDo } from '../../../data/projects.ts';
 import type { Incident } from '../../../data/watch.ts';
 import { texts as common } from '../../../messages/en.ts';
-import { AcknowledgeDialog, type NoteDraft, SnoozeDialog } from './act-dialogs.tsx';
+import {
+  AcknowledgeDialog,
+  type NoteDraft,
+  SnoozeDialog,
+  type UntilDraft,
+} from './act-dialogs.tsx';
 import { texts } from './incident-texts.ts';
 import { isOpen, snoozedUntilMs, untilText } from './incident-words.ts';
 
@@ -33,6 +38,7 @@ export function IncidentActs({ incident, onSaved }: IncidentActsProps): VNode {
   const { name } = incident;
   const dialog = useSignal<Act | undefined>(undefined);
   const draft = useDraft<NoteDraft>(`acknowledge ${name}`, { note: '' });
+  const untilDraft = useDraft<UntilDraft>(`snooze ${name}`, { until: '' });
   const acknowledge = useMutation('AlertService', 'acknowledgeIncident');
   const snooze = useMutation('AlertService', 'snoozeIncident');
   const unsnooze = useMutation('AlertService', 'unsnoozeIncident');
@@ -48,16 +54,17 @@ export function IncidentActs({ incident, onSaved }: IncidentActsProps): VNode {
     draft.discard();
     saved(() => texts.act.acknowledged)(response);
   });
-  useSaved(snooze, saved(snoozedToast));
+  useSaved(snooze, (response) => {
+    untilDraft.discard();
+    saved(snoozedToast)(response);
+  });
   useSaved(
     unsnooze,
     saved(() => texts.act.unsnoozed),
   );
   // A note that was being written when the page went away is being written still.
   useEffect(() => {
-    if (draft.isRestored && draft.value.peek().note !== '' && !isAcknowledged(incident)) {
-      dialog.value = 'acknowledge';
-    }
+    if (draft.isTyped() && !isAcknowledged(incident)) dialog.value = 'acknowledge';
   }, [draft]);
 
   const blocked = blockedActs(incident);
@@ -86,6 +93,7 @@ export function IncidentActs({ incident, onSaved }: IncidentActsProps): VNode {
         isOpen={dialog.value === 'snooze'}
         onClose={close}
         count={1}
+        draft={untilDraft}
         isBusy={isUnsettled(snooze.state.value)}
         status={status}
         onSnooze={(ms) => void snooze.send({ name, untilUnix: unixOf(ms) })}

@@ -33,13 +33,12 @@ export const texts = localized({
   },
   act: {
     acknowledge: 'Acknowledge',
-    acknowledgeEffect: 'Reminders go on',
+    acknowledgeEffect: 'It keeps firing; reminders, if the rule has any, go on',
     snooze: 'Snooze',
     snoozeHint: '1 h, 4 h, or until a time you choose',
     unsnooze: 'End the snooze',
     unsnoozeEffect: 'One notification is sent at once, then reminders go on',
     note: 'Note for the others (optional)',
-    noteRestored: 'What you typed before is still here.',
     forHours: (hours: number) => `${hours} h`,
     until: 'Until',
     untilTime: 'Another time, at most 7 days from now',
@@ -82,7 +81,7 @@ export const texts = localized({
     snoozed: 'Snoozed',
     snoozedUntil: (time: string, age: string) =>
       `until ${time} (${age}); nobody is notified, evaluation goes on`,
-    notSnoozed: 'Reminders are sent',
+    notSnoozed: 'Not snoozed',
     reminders: (count: number) => (count === 1 ? '1 reminder so far' : `${count} reminders so far`),
     missing: (time: string, reason: string) =>
       `Nothing observed since ${time}: ${reason}. It still fires.`,

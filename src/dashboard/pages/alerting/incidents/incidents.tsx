@@ -2,8 +2,9 @@
  * The incidents of a project: what fires, the worst first, or everything newest first. Rows change
  * where they stand as the service decides; new ones wait behind a button.
  */
-import { useSignal } from '@preact/signals';
+import { signal } from '@preact/signals';
 import type { VNode } from 'preact';
+import { useMemo } from 'preact/hooks';
 import { StateBadge } from '../../../components/badges.tsx';
 import { DataView } from '../../../components/data-view.tsx';
 import { ListFoot, NewRows } from '../../../components/list-foot.tsx';
@@ -11,6 +12,7 @@ import { type Column, Table } from '../../../components/table.tsx';
 import { Age, msOf } from '../../../components/time.tsx';
 import { unitOf, useMetrics, useVms } from '../../../data/catalogue.ts';
 import { nowMs } from '../../../data/clock.ts';
+import { shownOf } from '../../../data/loaded.ts';
 import { usePeopleNames } from '../../../data/people-names.ts';
 import { format } from '../../../data/preferences.ts';
 import { mayDo } from '../../../data/projects.ts';
@@ -40,12 +42,14 @@ export function Page({ parameters }: PageProps): VNode {
   const list = useIncidents(request);
   const vms = useVms(projectName);
   const metrics = useMetrics(projectName);
-  const shown = list.loader.state.value.value?.items ?? [];
+  const view = shownOf(list.loader.state.value);
+  const shown = view.kind === 'value' ? view.value.items : [];
   const people = usePeopleNames(
     projectName,
     shown.flatMap(({ acknowledged }) => (acknowledged ? [acknowledged.by] : [])),
   );
-  const chosen = useSignal<ReadonlySet<string>>(new Set());
+  // Under another filter, whoever acts does not see what was chosen before.
+  const chosen = useMemo(() => signal<ReadonlySet<string>>(new Set()), [JSON.stringify(request)]);
   const unitFor = (metricId: string): string => unitOf(metrics, metricId);
   const toggle = ({ name }: Incident): void => {
     const next = new Set(chosen.peek());
@@ -79,16 +83,11 @@ export function Page({ parameters }: PageProps): VNode {
               rowCount={listing.nextPageToken === '' ? listing.items.length : -1}
               {...(mayDo('EDITOR') && { selection })}
             />
-            <SeveralActs
-              projectName={projectName}
-              rows={listing.items}
-              chosen={chosen}
-              onDone={list.change}
-            />
             <ListFoot of={list.loader} />
           </>
         )}
       </DataView>
+      <SeveralActs projectName={projectName} rows={shown} chosen={chosen} onDone={list.change} />
     </>
   );
 }

@@ -4,6 +4,7 @@
  */
 import { type Signal, useSignal } from '@preact/signals';
 import type { VNode } from 'preact';
+import { useEffect, useRef } from 'preact/hooks';
 import { ActionButton } from '../../../components/action-button.tsx';
 import { MutationStatus } from '../../../components/mutation-status.tsx';
 import { NoticeBox } from '../../../components/notice-box.tsx';
@@ -17,10 +18,16 @@ import type { ResponseOf } from '../../../data/rpc-types.ts';
 import type { Incident } from '../../../data/watch.ts';
 import { texts as common } from '../../../messages/en.ts';
 import { explain } from '../../../messages/errors.ts';
-import { AcknowledgeDialog, type NoteDraft, SnoozeDialog } from './act-dialogs.tsx';
+import {
+  AcknowledgeDialog,
+  type NoteDraft,
+  SnoozeDialog,
+  type UntilDraft,
+} from './act-dialogs.tsx';
 import { texts } from './incident-texts.ts';
-import { titleOf } from './incident-words.ts';
+import { placeOf, titleOf } from './incident-words.ts';
 
+type Act = 'acknowledge' | 'snooze';
 type Result = ResponseOf<'AlertService', 'acknowledgeIncidents'>['results'][number];
 
 /** The service takes so many at once. */
@@ -28,8 +35,9 @@ const NAMES_MAX = 200;
 
 export interface SeveralActsProps {
   readonly projectName: string;
+  /** Those that are shown: nothing is done to others. */
   readonly rows: readonly Incident[];
-  /** Names of the chosen rows. */
+  /** Names of the chosen rows; some may have left the list. Another signal with another filter. */
   readonly chosen: Signal<ReadonlySet<string>>;
   /** The incidents as the service has them now. */
   readonly onDone: (incidents: readonly Incident[]) => void;
@@ -37,36 +45,31 @@ export interface SeveralActsProps {
 
 export function SeveralActs(props: SeveralActsProps): VNode {
   const { projectName, rows, chosen, onDone } = props;
-  const dialog = useSignal<'acknowledge' | 'snooze' | undefined>(undefined);
-  const target = useSignal<readonly string[]>([]);
+  const { act, names, marked, known, open, close } = useAct(rows, chosen);
   const refused = useSignal<readonly Result[]>([]);
   const draft = useDraft<NoteDraft>(`acknowledge several ${projectName}`, { note: '' });
+  const untilDraft = useDraft<UntilDraft>(`snooze several ${projectName}`, { until: '' });
   const acknowledge = useMutation('AlertService', 'acknowledgeIncidents');
   const snooze = useMutation('AlertService', 'snoozeIncidents');
-  const saved = (text: string) => (response: { readonly results: readonly Result[] }) => {
-    dialog.value = undefined;
-    refused.value = response.results.filter(({ errorReason }) => errorReason !== '');
+  const saved = (text: string, { results }: { readonly results: readonly Result[] }): void => {
+    close();
+    refused.value = results.filter(({ errorReason }) => errorReason !== '');
     chosen.value = new Set(refused.value.map(({ name }) => name));
-    onDone(response.results.flatMap(({ incident }) => incident ?? []));
-    if (refused.value.length < response.results.length) toast(text);
+    onDone(results.flatMap(({ incident }) => incident ?? []));
+    if (refused.value.length < results.length) toast(text);
   };
   useSaved(acknowledge, (response) => {
     draft.discard();
-    saved(texts.act.acknowledged)(response);
+    saved(texts.act.acknowledged, response);
   });
-  useSaved(snooze, saved(texts.page.snoozed));
-
-  const open = (which: 'acknowledge' | 'snooze') => () => {
-    const names = chosen.peek().size > 0 ? [...chosen.peek()] : focusedName(rows);
-    if (names.length === 0 || names.length > NAMES_MAX || !mayDo('EDITOR')) return;
-    target.value = names;
-    dialog.value = which;
-  };
+  useSaved(snooze, (response) => {
+    untilDraft.discard();
+    saved(texts.page.snoozed, response);
+  });
   useShortcuts([
     { keys: 'a', name: common.shortcut.acknowledge, run: open('acknowledge') },
     { keys: 's', name: common.shortcut.snooze, run: open('snooze') },
   ]);
-  const names = [...target.value];
   const status = (
     <>
       <MutationStatus of={acknowledge} refusedTitle={texts.act.refused} />
@@ -75,14 +78,12 @@ export function SeveralActs(props: SeveralActsProps): VNode {
   );
   return (
     <>
-      <Refused results={refused.value} rows={rows} />
-      {dialog.value === undefined && status}
-      {chosen.value.size > 0 && <Bar chosen={chosen} onOpen={open} rows={rows} />}
+      <Refused results={refused.value} known={known} />
+      {act === undefined && status}
+      {marked.length > 0 && <Bar count={marked.length} chosen={chosen} onOpen={open} rows={rows} />}
       <AcknowledgeDialog
-        isOpen={dialog.value === 'acknowledge'}
-        onClose={() => {
-          dialog.value = undefined;
-        }}
+        isOpen={act === 'acknowledge'}
+        onClose={close}
         count={names.length}
         draft={draft}
         isBusy={isUnsettled(acknowledge.state.value)}
@@ -90,11 +91,10 @@ export function SeveralActs(props: SeveralActsProps): VNode {
         onAcknowledge={(note) => void acknowledge.send({ projectName, names, note })}
       />
       <SnoozeDialog
-        isOpen={dialog.value === 'snooze'}
-        onClose={() => {
-          dialog.value = undefined;
-        }}
+        isOpen={act === 'snooze'}
+        onClose={close}
         count={names.length}
+        draft={untilDraft}
         isBusy={isUnsettled(snooze.state.value)}
         status={status}
         onSnooze={(ms) => void snooze.send({ projectName, names, untilUnix: unixOf(ms) })}
@@ -103,14 +103,48 @@ export function SeveralActs(props: SeveralActsProps): VNode {
   );
 }
 
-interface BarProps {
-  readonly chosen: Signal<ReadonlySet<string>>;
-  readonly rows: readonly Incident[];
-  readonly onOpen: (which: 'acknowledge' | 'snooze') => () => void;
+interface OpenAct {
+  /** Whose dialog is open. */
+  readonly act: Act | undefined;
+  /** Incidents that the dialog is about. */
+  readonly names: string[];
+  /** The chosen ones among the rows. */
+  readonly marked: readonly Incident[];
+  /** Incidents by name, of this dialog and of those before it: they may have left the list. */
+  readonly known: ReadonlyMap<string, Incident>;
+  open(act: Act): () => void;
+  close(): void;
 }
 
-function Bar({ chosen, rows, onOpen }: BarProps): VNode {
-  const count = chosen.value.size;
+/** The dialog, and the rows that it was opened for: those that are chosen, or the one with the focus. */
+function useAct(rows: readonly Incident[], chosen: Signal<ReadonlySet<string>>): OpenAct {
+  const opened = useSignal<Act | undefined>(undefined);
+  const names = useSignal<readonly string[]>([]);
+  const { current: known } = useRef(new Map<string, Incident>());
+  const close = (): void => {
+    opened.value = undefined;
+  };
+  // Under another filter, what the dialog is about may not be shown.
+  useEffect(close, [chosen]);
+  const marked = rows.filter(({ name }) => chosen.value.has(name));
+  const open = (act: Act) => () => {
+    const incidents = marked.length > 0 ? marked : focusedRow(rows);
+    if (incidents.length === 0 || incidents.length > NAMES_MAX || !mayDo('EDITOR')) return;
+    for (const incident of incidents) known.set(incident.name, incident);
+    names.value = incidents.map(({ name }) => name);
+    opened.value = act;
+  };
+  return { act: opened.value, names: [...names.value], marked, known, open, close };
+}
+
+interface BarProps {
+  readonly count: number;
+  readonly chosen: Signal<ReadonlySet<string>>;
+  readonly rows: readonly Incident[];
+  readonly onOpen: (act: Act) => () => void;
+}
+
+function Bar({ count, chosen, rows, onOpen }: BarProps): VNode {
   const blocked = count > NAMES_MAX ? texts.list.chosenMax(NAMES_MAX) : undefined;
   return (
     <div class="chosen-bar" role="status">
@@ -143,18 +177,26 @@ function Bar({ chosen, rows, onOpen }: BarProps): VNode {
   );
 }
 
-function Refused(props: { results: readonly Result[]; rows: readonly Incident[] }): VNode | null {
-  const { results, rows } = props;
+interface RefusedProps {
+  readonly results: readonly Result[];
+  /** Incidents by name. */
+  readonly known: ReadonlyMap<string, Incident>;
+}
+
+function Refused({ results, known }: RefusedProps): VNode | null {
   if (results.length === 0) return null;
   return (
     <NoticeBox tone="warning" title={texts.act.notDone(results.length)} announce="alert">
       <ul>
         {results.map(({ name, errorReason, errorMessage }) => {
-          const row = rows.find((one) => one.name === name);
+          const incident = known.get(name);
           const why = explain({ reason: errorReason, message: errorMessage }).what;
           return (
             <li key={name}>
-              <a href={`/${name}`}>{row ? titleOf(row) : name}</a>: {why}.
+              <a href={`/${name}`}>
+                {incident ? `${titleOf(incident)}, ${placeOf(incident)}` : name}
+              </a>
+              : {why}.
             </li>
           );
         })}
@@ -164,8 +206,8 @@ function Refused(props: { results: readonly Result[]; rows: readonly Incident[] 
 }
 
 /** The row that has the focus, for keys pressed there. */
-function focusedName(rows: readonly Incident[]): readonly string[] {
+function focusedRow(rows: readonly Incident[]): readonly Incident[] {
   const row = document.activeElement?.closest<HTMLElement>('tr[data-row]');
   const incident = row && rows[Number(row.dataset.row)];
-  return incident ? [incident.name] : [];
+  return incident ? [incident] : [];
 }

@@ -10,7 +10,7 @@ import { Fact } from '../../../components/fact.tsx';
 import { ResourceLink } from '../../../components/resource-link.tsx';
 import { Age, msOf, Time } from '../../../components/time.tsx';
 import { read } from '../../../data/call.ts';
-import { unitOf, useMetrics, useRules, useVms, vmNamesOf } from '../../../data/catalogue.ts';
+import { unitOf, useMetrics, useRules } from '../../../data/catalogue.ts';
 import { useLoaded } from '../../../data/loaded.ts';
 import { idOf } from '../../../data/names.ts';
 import { format } from '../../../data/preferences.ts';
@@ -60,18 +60,16 @@ function InstancePage(props: { projectName: string; named: NamedInstance }): VNo
     POLL_SECONDS,
   );
   const rules = useRules(projectName);
-  const vms = useVms(projectName);
   const metrics = useMetrics(projectName);
   return (
     <>
       {instance.state.value.value === undefined && <h1>{pageTitles.alertInstance}</h1>}
       <DataView of={instance} lines={8}>
         {(value) => {
-          const spec = rules.get(value.ruleName)?.spec;
-          const rule = spec?.displayName || idOf(value.ruleName);
-          const vm = vmNamesOf(vms).get(value.vmName) || idOf(value.vmName);
+          const rule = value.ruleDisplayName || idOf(value.ruleName);
+          const vm = value.vmDisplayName || idOf(value.vmName);
           const place = [vm, ...Object.values(value.labels)].join(' · ');
-          const unit = unitOf(metrics, spec?.metricId ?? '');
+          const unit = unitOf(metrics, rules.get(value.ruleName)?.spec?.metricId ?? '');
           return (
             <>
               <Facts instance={value} rule={rule} place={place} unit={unit} />

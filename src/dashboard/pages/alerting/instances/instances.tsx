@@ -8,14 +8,7 @@ import { ResourceLink } from '../../../components/resource-link.tsx';
 import { type Column, Table } from '../../../components/table.tsx';
 import { Age, msOf } from '../../../components/time.tsx';
 import { read } from '../../../data/call.ts';
-import {
-  unitOf,
-  useMetrics,
-  useRules,
-  useVms,
-  type Vm,
-  vmNamesOf,
-} from '../../../data/catalogue.ts';
+import { unitOf, useMetrics, useRules, useVms, type Vm } from '../../../data/catalogue.ts';
 import { type Listing, useListing } from '../../../data/listing.ts';
 import { idOf } from '../../../data/names.ts';
 import { format } from '../../../data/preferences.ts';
@@ -116,10 +109,9 @@ function OnlyIn({ state, of }: OnlyInProps): VNode | null {
   );
 }
 
-/** Names and units, which the instances themselves do not carry. */
+/** What the filters offer, and units, which the instances themselves do not carry. */
 interface Words {
   readonly vms: readonly Vm[];
-  readonly vmNames: ReadonlyMap<string, string>;
   readonly rules: ReturnType<typeof useRules>;
   readonly unitFor: (ruleName: string) => string;
 }
@@ -131,7 +123,6 @@ function useWords(projectName: string): Words {
   return {
     rules,
     vms,
-    vmNames: vmNamesOf(vms),
     unitFor: (rule) => unitOf(metrics, rules.get(rule)?.spec?.metricId ?? ''),
   };
 }
@@ -168,14 +159,14 @@ function InstanceFilters({ words: { vms, rules } }: { readonly words: Words }): 
   );
 }
 
-function columnsOf({ vmNames, rules, unitFor }: Words): readonly Column<AlertInstance>[] {
+function columnsOf({ unitFor }: Words): readonly Column<AlertInstance>[] {
   return [
     {
       key: 'vm',
       title: texts.vm,
       width: 'grow',
-      cell: ({ vmName, labels }) =>
-        [vmNames.get(vmName) || idOf(vmName), ...Object.values(labels)].join(' · '),
+      cell: ({ vmName, vmDisplayName, labels }) =>
+        [vmDisplayName || idOf(vmName), ...Object.values(labels)].join(' · '),
     },
     {
       key: 'state',
@@ -192,10 +183,8 @@ function columnsOf({ vmNames, rules, unitFor }: Words): readonly Column<AlertIns
       title: texts.rule,
       width: 'grow',
       phone: 'second',
-      cell: ({ ruleName }) => (
-        <ResourceLink name={ruleName}>
-          {rules.get(ruleName)?.spec?.displayName || idOf(ruleName)}
-        </ResourceLink>
+      cell: ({ ruleName, ruleDisplayName }) => (
+        <ResourceLink name={ruleName}>{ruleDisplayName || idOf(ruleName)}</ResourceLink>
       ),
     },
     {

@@ -51,7 +51,7 @@ export function PlanMaintenance(props: PlanMaintenanceProps): VNode {
   const draft = useDraft(`planMaintenance ${projectName}`, BLANK);
   const create = useMutation('MaintenanceService', 'createMaintenanceWindow');
   useEffect(() => {
-    if (draft.isRestored) onRestored();
+    if (draft.isTyped()) onRestored();
   }, [draft]);
   const fields = draft.value.value;
   const type = typing(draft, create);
@@ -61,15 +61,13 @@ export function PlanMaintenance(props: PlanMaintenanceProps): VNode {
     <ConfirmDialog
       title={texts.title}
       isOpen={isOpen}
-      onClose={() => {
-        draft.discard();
-        onClose();
-      }}
+      onClose={onClose}
       action={texts.action}
       needs="EDITOR"
       look="main"
       blocked={vmProblem ?? (untilMsOf(fields, isUtc) === undefined ? texts.noUntil : undefined)}
       mutation={create}
+      draft={draft}
       request={() => requestOf(projectName, draft.value.peek(), vms)}
       onSaved={() => {
         toast(texts.saved);

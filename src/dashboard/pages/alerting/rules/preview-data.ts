@@ -4,6 +4,7 @@
  */
 import { position, type Scale } from '../../../charts/axis.ts';
 import type { HistoryData } from '../../../charts/history-data.ts';
+import { idOf } from '../../../data/names.ts';
 import type { RequestOf, ResponseOf } from '../../../data/rpc-types.ts';
 
 export type Preview = ResponseOf<'AlertService', 'previewAlertRule'>;
@@ -40,7 +41,13 @@ function longest(vms: number, samplesMax: number): number {
 /** A series of a VM: what a trace is asked for. */
 export interface TracedSeries {
   readonly vmName: string;
+  readonly vmDisplayName: string;
   readonly labels: Readonly<Record<string, string>>;
+}
+
+/** How a series is called: its VM, and what distinguishes it from others of that VM. */
+export function seriesName({ vmName, vmDisplayName, labels }: TracedSeries): string {
+  return [vmDisplayName || idOf(vmName), ...Object.values(labels)].join(' ');
 }
 
 export function seriesKey({ vmName, labels }: TracedSeries): string {

@@ -26,6 +26,7 @@ import {
   type Preview,
   type PreviewedInstance,
   seriesKey,
+  seriesName,
   type TracedSeries,
   type Window,
 } from './preview-data.ts';
@@ -35,8 +36,6 @@ export interface PreviewLanesProps {
   readonly of: Preview;
   /** What the axis shows. */
   readonly window: Window;
-  /** Name of a series in words. */
-  readonly nameOf: (series: TracedSeries) => string;
   readonly traced: TracedSeries | undefined;
   readonly onTrace: (series: TracedSeries) => void;
 }
@@ -46,7 +45,7 @@ const LANES_AT_FIRST = 10;
 const LANES_MORE = 20;
 
 export function PreviewLanes(props: PreviewLanesProps): VNode {
-  const { of: preview, window, nameOf, traced, onTrace } = props;
+  const { of: preview, window, traced, onTrace } = props;
   const { instances, instancesOmitted } = preview;
   const track = useRef<HTMLDivElement>(null);
   const width = useWidth(track);
@@ -67,7 +66,7 @@ export function PreviewLanes(props: PreviewLanesProps): VNode {
               aria-pressed={traced !== undefined && seriesKey(traced) === seriesKey(instance)}
               onClick={() => onTrace(instance)}
             >
-              <span class="lane-name">{nameOf(instance)}</span>
+              <span class="lane-name">{seriesName(instance)}</span>
               <Track instance={instance} window={window} width={width.value} hatch={patternId} />
               <span class="lane-words">{laneWords(instance, window)}</span>
             </button>

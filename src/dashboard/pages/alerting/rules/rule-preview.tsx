@@ -11,7 +11,6 @@ import { DataView, Loading } from '../../../components/data-view.tsx';
 import { SelectField } from '../../../components/fields.tsx';
 import { NoticeBox } from '../../../components/notice-box.tsx';
 import { read } from '../../../data/call.ts';
-import { useVms, vmNamesOf } from '../../../data/catalogue.ts';
 import { nowMs, serverClock } from '../../../data/clock.ts';
 import { type Loader, useLoaded } from '../../../data/loaded.ts';
 import { idOf } from '../../../data/names.ts';
@@ -29,6 +28,7 @@ import {
   rangeAtOnce,
   rangeOnRequest,
   seriesKey,
+  seriesName,
   shownWindow,
   type TracedSeries,
   traceData,
@@ -103,11 +103,8 @@ function Live(props: LiveProps): VNode {
     ...(traced && { traceVmName: traced.vmName, traceLabels: traced.labels }),
   };
   const loader = usePreview(request);
-  const names = vmNamesOf(useVms(projectName));
-  const nameOf = ({ vmName, labels }: TracedSeries): string =>
-    [names.get(vmName) || idOf(vmName), ...Object.values(labels)].join(' ');
-  const trace = ({ vmName, labels }: TracedSeries): void => {
-    chosen.value = { vmName, labels, metricId: spec.metricId };
+  const trace = ({ vmName, vmDisplayName, labels }: TracedSeries): void => {
+    chosen.value = { vmName, vmDisplayName, labels, metricId: spec.metricId };
   };
   const first = loader.state.value.value?.preview.instances[0];
   useEffect(() => {
@@ -123,16 +120,11 @@ function Live(props: LiveProps): VNode {
             <p class="weak preview-age" role="status">
               {ageText(isUnfinished, asked === evaluatedOf(request))}
             </p>
-            <Coverage
-              of={preview}
-              vms={vms}
-              nameOf={(vmName) => names.get(vmName) || idOf(vmName)}
-            />
+            <Coverage of={preview} vms={vms} />
             <h3>{texts.lanes}</h3>
             <PreviewLanes
               of={preview}
               window={shownWindow(preview)}
-              nameOf={nameOf}
               traced={traced}
               onTrace={trace}
             />
@@ -140,7 +132,6 @@ function Live(props: LiveProps): VNode {
               of={preview}
               spec={spec}
               traced={traced}
-              nameOf={nameOf}
               onTrace={trace}
               onThreshold={onThreshold}
             />
@@ -160,7 +151,7 @@ function ageText(isUnfinished: boolean, isCurrent: boolean): string {
 function tracedOf(chosen: Chosen | undefined, spec: RuleSpec): TracedSeries | undefined {
   if (chosen === undefined || chosen.metricId !== spec.metricId) return undefined;
   const isSelected = spec.allVms || spec.vmNames?.includes(chosen.vmName);
-  return isSelected ? { vmName: chosen.vmName, labels: chosen.labels } : undefined;
+  return isSelected ? chosen : undefined;
 }
 
 interface Previewed {
@@ -230,17 +221,16 @@ function RangeChoice(props: {
 interface CoverageProps {
   readonly of: Preview;
   readonly vms: number;
-  readonly nameOf: (vmName: string) => string;
 }
 
 /** Both statuses, the counts, and of whom nothing is known: always, and in words. */
-function Coverage({ of: preview, vms, nameOf }: CoverageProps): VNode {
+function Coverage({ of: preview, vms }: CoverageProps): VNode {
   const { queryStatus, historyStatus, evaluatedSamples, expectedSamples } = preview;
   const evaluated = formatCount(Number(evaluatedSamples), format.value);
   const expected = formatCount(Number(expectedSamples), format.value);
   const query = queryStatus === 'QUERY_STATUS_UNSPECIFIED' ? 'unknown' : queryStatus;
   const history = historyStatus === 'STATUS_UNSPECIFIED' ? 'unknown' : historyStatus;
-  const [unknown, more] = unknownWords(preview, nameOf);
+  const [unknown, more] = unknownWords(preview);
   return (
     <>
       <dl class="facts">
@@ -291,10 +281,11 @@ function resultText(preview: Preview, vms: number): string {
 }
 
 /** Of which VMs, and of how many readings nothing is known: no, one or two sentences. */
-function unknownWords(preview: Preview, nameOf: (vmName: string) => string): string[] {
-  const { unknownVms, unknownVmNames, evaluatedSamples, expectedSamples } = preview;
+function unknownWords(preview: Preview): string[] {
+  const { unknownVms, unknownVmNames, unknownVmDisplayNames } = preview;
+  const { evaluatedSamples, expectedSamples } = preview;
   const missing = Number(expectedSamples) - Number(evaluatedSamples);
-  const names = unknownVmNames.map(nameOf).join(', ');
+  const names = unknownVmNames.map((name, i) => unknownVmDisplayNames[i] || idOf(name)).join(', ');
   const more = Number(unknownVms) - unknownVmNames.length;
   const whom = more > 0 ? texts.andMore(names, formatCount(more, format.value)) : names;
   return [
@@ -307,13 +298,12 @@ interface TracedProps {
   readonly of: Preview;
   readonly spec: RuleSpec;
   readonly traced: TracedSeries | undefined;
-  readonly nameOf: (series: TracedSeries) => string;
   readonly onTrace: (series: TracedSeries) => void;
   readonly onThreshold: (threshold: number) => void;
 }
 
 function Traced(props: TracedProps): VNode | null {
-  const { of: preview, traced, nameOf, onTrace } = props;
+  const { of: preview, traced, onTrace } = props;
   const { instances } = preview;
   if (traced === undefined) return null;
   const isListed = instances.some((one) => seriesKey(one) === seriesKey(traced));
@@ -327,7 +317,7 @@ function Traced(props: TracedProps): VNode | null {
       <SelectField
         label={texts.traced}
         value={seriesKey(traced)}
-        options={offered.map((one) => ({ value: seriesKey(one), title: nameOf(one) }))}
+        options={offered.map((one) => ({ value: seriesKey(one), title: seriesName(one) }))}
         onChange={choose}
       />
       <Trace {...props} />
@@ -335,7 +325,7 @@ function Traced(props: TracedProps): VNode | null {
   );
 }
 
-function Trace({ of: preview, spec, nameOf, onThreshold }: TracedProps): VNode {
+function Trace({ of: preview, spec, onThreshold }: TracedProps): VNode {
   const { trace } = preview;
   const condition = trace?.condition;
   const unit = condition?.unit ?? '';
@@ -358,7 +348,7 @@ function Trace({ of: preview, spec, nameOf, onThreshold }: TracedProps): VNode {
   return (
     <>
       <HistoryChart
-        label={nameOf(trace)}
+        label={seriesName(trace)}
         unit={unit}
         data={data}
         limits={limits}
