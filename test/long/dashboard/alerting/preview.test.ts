@@ -32,7 +32,7 @@ t.test('the preview of a rule', needs('chromium'), async (t) => {
     }),
   ]);
   const visitor = await chromium.visitor(program.demo.baseUrl);
-  const { page, problems, requested } = visitor;
+  const { page, problems } = visitor;
   await page.goto(program.demo.signInUrl ?? '');
   await page.getByRole('button', { name: 'Sign in' }).click();
   await page.waitForURL(`${program.demo.baseUrl}/projects/demo`);
@@ -41,11 +41,8 @@ t.test('the preview of a rule', needs('chromium'), async (t) => {
   const line = page.getByRole('slider', { name: 'Threshold on the chart' });
 
   await t.test('it says what would have fired, and how much is known', async (t) => {
-    const from = requested.length;
     await page.goto(path);
     await lane(page, 'vm-1').getByText('fired once').waitFor();
-    const lists = requested.slice(from).filter((url) => url.endsWith('/ListVMMonitoring'));
-    t.equal(lists.length, 2, 'for the choice of the form, and to count them: not for names');
     const gap = lane(page, 'vm-2');
     await gap.getByText(/^did not fire; 1 gap, 1[345] min/).waitFor();
     t.ok(await gap.locator('path.lane-missing').count(), 'missing data is hatched');
