@@ -19,7 +19,9 @@ t.test('a name stands for the id', async (t) => {
   await writeReadings(world, [{ at: now - 30, memory: 9, index: 0 }]);
   await t.test('of projects', (t) => projects(t, world));
   await t.test('of destinations, rules and VMs', (t) => monitoring(t, world));
-  await t.test('of two rules, told apart by their conditions', (t) => twinRules(t, world));
+  await t.test('two rules of one name are listed with their conditions', (t) =>
+    twinRules(t, world),
+  );
   await t.test('of VMs that are not there', (t) => unknownVms(t, world));
   await t.test('of incidents', (t) => incidents(t, world));
   await t.test('of service accounts and keys', (t) => keys(t, world));

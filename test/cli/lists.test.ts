@@ -75,7 +75,7 @@ t.test('lists against the service', async (t) => {
     }
   });
 
-  await t.test('the end of a key is shown, which tells it from others', async (t) => {
+  await t.test('the last four characters of a key are shown', async (t) => {
     const keys = await world.svc(['keys', 'list'], { env, columns: 80 });
     t.match(keys.stdout.replaceAll(COLOUR, ''), /^Laptop .* …\S{4} /m);
   });

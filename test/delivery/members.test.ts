@@ -184,7 +184,7 @@ t.test('the queue of a project that another member acts for is dropped', async (
 t.test('what happened while a lease had lapsed for a moment blocks nothing', async (t) => {
   const { owner } = await openMembers(t);
   let isOwner = true;
-  // Nobody is told: the lapse is over before the member looks at its leases again.
+  // No listener is called: the lapse is over before the member looks at its leases again.
   const ownership: Ownership = { ...soleOwner, owns: () => isOwner };
   owner.notifier.answer = () => undefined;
   owner.startTimers();

@@ -22,7 +22,7 @@ export interface Candidate {
   readonly name: string;
   /** What it is called, the first one shown. */
   readonly labels: readonly string[];
-  /** What tells it from others of the same name. */
+  /** How it differs from others of the same name. */
   readonly detail?: string;
 }
 

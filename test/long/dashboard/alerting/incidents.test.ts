@@ -62,7 +62,7 @@ t.test(
       const link = facts.getByRole('link', { name: runbookUrl });
       t.equal(await link.getAttribute('rel'), 'noopener noreferrer', 'it learns nothing of us');
       const acts = page.locator('.sticky-acts');
-      await acts.getByText('It keeps firing; reminders, if the rule has any, go on').waitFor();
+      await acts.getByText('Firing and any reminders go on').waitFor();
       const acknowledge = acts.getByRole('button', { name: 'Acknowledge' });
       const box = await acknowledge.boundingBox();
       t.ok(box && box.height >= 44, 'a finger hits it');

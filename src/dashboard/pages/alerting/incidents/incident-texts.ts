@@ -33,7 +33,7 @@ export const texts = localized({
   },
   act: {
     acknowledge: 'Acknowledge',
-    acknowledgeEffect: 'It keeps firing; reminders, if the rule has any, go on',
+    acknowledgeEffect: 'Firing and any reminders go on',
     snooze: 'Snooze',
     snoozeHint: '1 h, 4 h, or until a time you choose',
     unsnooze: 'End the snooze',
