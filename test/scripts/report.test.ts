@@ -1,6 +1,6 @@
 /** The report of a test run: failures, files that end in other ways, and counts. */
 import t from 'tap';
-import { type FileEnd, Report } from '../../scripts/test-report.ts';
+import { type FileEnd, Report } from '../../scripts/test/report.ts';
 
 const ended: FileEnd = { exitCode: 0, signal: null, timedOut: false, elapsedMs: 12.4 };
 
@@ -72,33 +72,18 @@ t.test('a file that ends outside of its tests is a failure', async (t) => {
   }
 });
 
-t.test('a second run replaces the counts of the first, and is reported', async (t) => {
-  const runOf = (second: string) => {
-    const printed: string[] = [];
-    const report = new Report((text) => printed.push(text));
-    const run = (output: string) => {
-      const file = report.file('a.test.ts');
-      file.write(output);
-      file.end(ended);
-    };
-    run(FAILED);
-    t.same(report.failedFiles, ['a.test.ts']);
-    report.takeBack('a.test.ts');
-    run(second);
-    report.end();
-    return { ok: report.ok, text: printed.join('') };
+t.test('a report keeps the times of files whose process measured them', async (t) => {
+  const report = new Report(() => {});
+  const run = (name: string, end: Partial<FileEnd>) => {
+    const file = report.file(name);
+    file.write(PASSED);
+    file.end({ ...ended, ...end });
   };
-  const passed = runOf(PASSED);
-  t.ok(passed.ok);
-  t.match(passed.text, /FAILED a\.test\.ts > outer/, 'the first failure stays printed');
-  t.match(passed.text, /unsteady 1: passed when run again\n {2}a\.test\.ts\n/);
-  t.match(passed.text, /\n1 passed, 0 failed, 1 skipped\n$/);
-  const failed = runOf(FAILED);
-  t.notOk(failed.ok);
-  t.notMatch(failed.text, /unsteady/);
-  t.match(failed.text, /\n0 passed, 1 failed, 1 skipped\n$/);
+  run('measured.test.ts', { cpuMs: 7 });
+  run('killed.test.ts', { exitCode: null, signal: 'SIGKILL' });
+  t.same([...report.times], [['measured.test.ts', { wallMs: 12.4, cpuMs: 7 }]]);
 });
 
-t.test('a run of nothing is no success', async (t) => {
+t.test('a run without tests does not succeed', async (t) => {
   t.same(reportOf([]), { ok: false, text: '0 passed, 0 failed\n' });
 });

@@ -3,10 +3,10 @@ import { writeFileSync } from 'node:fs';
 import { join, relative } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import t, { type Test } from 'tap';
-import { type EndOfFile, MarkReader, markOf } from '../../../scripts/test-marks.ts';
-import { runFiles } from '../../../scripts/test-process.ts';
-import { Report } from '../../../scripts/test-report.ts';
-import { oneByOne } from '../../../scripts/test-turns.ts';
+import { type EndOfFile, MarkReader, markOf } from '../../../scripts/test/marks.ts';
+import { runFiles } from '../../../scripts/test/process.ts';
+import { Report } from '../../../scripts/test/report.ts';
+import { oneByOne } from '../../../scripts/test/turns.ts';
 
 const ROOT = fileURLToPath(new URL('../../..', import.meta.url));
 const PASSES = `t.test('passes', async (t) => t.ok(true));`;
@@ -135,7 +135,10 @@ t.test('a file that declares it has its own process', async (t) => {
 });
 
 t.test('marks are found in pieces of any size', async (t) => {
-  const ends: EndOfFile[] = [{ exitCode: 0 }, { exitCode: 1, message: 'left changed' }];
+  const ends: EndOfFile[] = [
+    { exitCode: 0, cpuMs: 3 },
+    { exitCode: 1, cpuMs: 4, message: 'left changed' },
+  ];
   const output = ends.map((end, index) => `ok ${index}\n\nmore${markOf(end)}`).join('');
   for (let length = 1; length < 40; length++) {
     const seen: (string | EndOfFile)[] = [''];

@@ -10,9 +10,10 @@ import { join } from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
 import { isDeepStrictEqual } from 'node:util';
 import type { TestBase as AnyTest, TestOpts } from 'tap';
-import { type EndOfFile, markOf } from './test-marks.ts';
+import { cpuMs } from './cpu.ts';
+import { type EndOfFile, markOf } from './marks.ts';
 
-const ROOT = fileURLToPath(new URL('..', import.meta.url));
+const ROOT = fileURLToPath(new URL('../..', import.meta.url));
 const TIMEOUT_MS = Number(process.env.TAP_TIMEOUT ?? '30') * 1000;
 const NAMES_FD = 3;
 const SIGNALS = ['SIGTERM', 'SIGINT', 'SIGHUP'] as const;
@@ -21,7 +22,7 @@ const ROOT_TEST = 'root test of the running file';
 
 const hooks: RegisterHooksOptions = {
   resolve(specifier, context, next) {
-    if (specifier === 'async-hook-domain') return next('./test-domain.ts', HERE);
+    if (specifier === 'async-hook-domain') return next('./domain.ts', HERE);
     const isTest = specifier === 'tap' && context.parentURL?.endsWith('.test.ts');
     if (!isTest) return next(specifier, context);
     return { url: `root-test:${context.parentURL}`, shortCircuit: true };
@@ -64,6 +65,7 @@ function innermost(test: AnyTest): AnyTest {
 
 async function run(file: string): Promise<void> {
   const before = shared();
+  const startedCpuMs = cpuMs();
   const options: TestOpts = {
     name: 'TAP',
     timeout: TIMEOUT_MS,
@@ -90,7 +92,7 @@ async function run(file: string): Promise<void> {
   process.off('uncaughtException', uncaught).off('SIGALRM', hung);
   if (root.results === undefined) root.endAll();
   root.setTimeout(0);
-  process.stdout.write(markOf(endOf(root, changed(before))));
+  process.stdout.write(markOf({ ...endOf(root, changed(before)), cpuMs: cpuMs() - startedCpuMs }));
   process.exitCode = undefined;
 }
 
@@ -101,7 +103,7 @@ async function nothingIsOpen(): Promise<void> {
   await new Promise((resolve) => process.once('beforeExit', () => setImmediate(resolve)));
 }
 
-function endOf(root: AnyTest, names: readonly string[]): EndOfFile {
+function endOf(root: AnyTest, names: readonly string[]): Omit<EndOfFile, 'cpuMs'> {
   if (names.length > 0) {
     const message = `left changed: ${names.join(', ')}; restore it, or declare an own process`;
     return { exitCode: 1, message };

@@ -1,5 +1,5 @@
 /**
- * Processes that run test files, one after another (`test-batch.ts`). What one writes goes to the
+ * Processes that run test files, one after another (`batch.ts`). What one writes goes to the
  * report of the file that is running. A file that takes too long is ended with all that it has
  * started, and those after it get another process.
  */
@@ -8,11 +8,11 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Writable } from 'node:stream';
 import { fileURLToPath } from 'node:url';
-import { type EndOfFile, MarkReader } from './test-marks.ts';
-import type { FileEnd, FileReport, Report } from './test-report.ts';
-import type { NextFile } from './test-turns.ts';
+import { type EndOfFile, MarkReader } from './marks.ts';
+import type { FileEnd, FileReport, Report } from './report.ts';
+import type { NextTurn } from './turns.ts';
 
-const ROOT = fileURLToPath(new URL('..', import.meta.url));
+const ROOT = fileURLToPath(new URL('../..', import.meta.url));
 /** Of a file, in all. */
 const TIMEOUT_MS = 300_000;
 /** Time to see which test hangs, before it is killed. */
@@ -36,7 +36,7 @@ export class TestProcess {
 
   constructor(timeoutMs: number) {
     this.#timeoutMs = timeoutMs;
-    this.#child = spawn(process.execPath, ['scripts/test-batch.ts'], {
+    this.#child = spawn(process.execPath, ['scripts/test/batch.ts'], {
       cwd: ROOT,
       env: {
         ...process.env,
@@ -125,15 +125,16 @@ function needsOwnProcess(file: string): boolean {
   return OWN_PROCESS.test(readFileSync(join(ROOT, file), 'utf8'));
 }
 
-/** Takes one file after another, until there are none. @param nextFile its path in the project */
+/** Runs one file after another, until no file is left. */
 export async function runFiles(
-  nextFile: NextFile,
+  nextTurn: NextTurn,
   report: Report,
   { timeoutMs = TIMEOUT_MS } = {},
 ): Promise<void> {
   let shared: TestProcess | undefined;
   let last = '';
-  for (let file = await nextFile(); file !== undefined; file = await nextFile()) {
+  for (let turn = await nextTurn(); turn !== undefined; turn = await nextTurn()) {
+    const { file } = turn;
     if (needsOwnProcess(file)) {
       const own = new TestProcess(timeoutMs);
       await own.run(file, report.file(file));
@@ -143,6 +144,7 @@ export async function runFiles(
       await shared.run(file, report.file(file));
       last = file;
     }
+    turn.end();
   }
   if (shared) await endOf(shared, last, report);
 }

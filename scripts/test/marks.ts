@@ -6,6 +6,8 @@
 /** How a file ended whose process went on. */
 export interface EndOfFile {
   readonly exitCode: number;
+  /** CPU time of the file: its process, with threads, and children that have ended; ms. */
+  readonly cpuMs: number;
   /** What else is wrong, beside its tests. */
   readonly message?: string;
 }

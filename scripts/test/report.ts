@@ -1,10 +1,11 @@
 /**
  * The report of a test run: one line a failed test with what explains it, one line a file, then
- * what was skipped, which files passed only when they were run again, and as the very last line
+ * what was skipped, and as the very last line
  * `N passed, N failed` (`, N skipped`). A result is one test at the top of its file; whatever is nested
  * below only explains a failure.
  */
 import { Parser, type Result } from 'tap-parser';
+import type { FileTimes, Times } from './times.ts';
 
 /** How the process of a file ended. */
 export interface FileEnd {
@@ -13,6 +14,8 @@ export interface FileEnd {
   /** It had to be ended. */
   readonly timedOut: boolean;
   readonly elapsedMs: number;
+  /** CPU time of its process and its children, ms; absent when the process ended with it. */
+  readonly cpuMs?: number;
   /** What else is wrong. */
   readonly message?: string;
 }
@@ -28,8 +31,7 @@ export class Report {
   readonly #print: (text: string) => void;
   readonly #skipped = new Map<string, string[]>();
   readonly #counts = new Map<string, { passed: number; failed: number }>();
-  /** Files that failed and were taken back. */
-  readonly #again = new Set<string>();
+  readonly #times = new Map<string, FileTimes>();
 
   constructor(print: (text: string) => void) {
     this.#print = print;
@@ -40,15 +42,9 @@ export class Report {
     return this.#sum('passed') > 0 && this.#sum('failed') === 0;
   }
 
-  /** Names of the files in which something failed. */
-  get failedFiles(): string[] {
-    return [...this.#counts].flatMap(([name, { failed }]) => (failed > 0 ? [name] : []));
-  }
-
-  /** Takes back what was counted of a file, which is run again. What was printed stays. */
-  takeBack(name: string): void {
-    this.#counts.delete(name);
-    this.#again.add(name);
+  /** Times of the files that have ended, as far as they could be measured. */
+  get times(): Times {
+    return this.#times;
   }
 
   /** `name` is the file's, as it is reported. */
@@ -68,12 +64,13 @@ export class Report {
     });
     return {
       write: (text) => void parser.write(text),
-      end: ({ elapsedMs, ...end }) => {
+      end: ({ elapsedMs, cpuMs, ...end }) => {
         parser.end();
         const ok = isWhole && end.exitCode === 0 && !end.timedOut;
         // A file that ends outside of its tests has no result of its own: it counts as one failure.
         if (!ok && !isExplained) this.#fail(name, `${name} as a whole`, { ...end, hasResults });
         this.#print(`${ok ? 'ok    ' : 'not ok'} ${name} (${Math.round(elapsedMs)} ms)\n`);
+        if (cpuMs !== undefined) this.#times.set(name, { wallMs: elapsedMs, cpuMs });
       },
     };
   }
@@ -84,9 +81,6 @@ export class Report {
       this.#print(`skipped ${names.length}: ${reason}\n`);
       for (const name of names) this.#print(`  ${name}\n`);
     }
-    const unsteady = [...this.#again].filter((name) => this.#countsOf(name).failed === 0);
-    if (unsteady.length > 0) this.#print(`unsteady ${unsteady.length}: passed when run again\n`);
-    for (const name of unsteady) this.#print(`  ${name}\n`);
     const skipped = [...this.#skipped.values()].flat().length;
     const tail = skipped > 0 ? `, ${skipped} skipped` : '';
     this.#print(`${this.#sum('passed')} passed, ${this.#sum('failed')} failed${tail}\n`);
