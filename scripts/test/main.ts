@@ -111,7 +111,7 @@ async function main(): Promise<void> {
 
 // The reader of the report has left, as in `npm test | head`: the processes end with it.
 process.stdout.once('error', (error: NodeJS.ErrnoException) => {
-  for (const child of TestProcess.running) child.signal('SIGTERM');
+  for (const child of TestProcess.running) child.signal('SIGKILL');
   if (error.code !== 'EPIPE') throw error;
   process.exit(1);
 });
