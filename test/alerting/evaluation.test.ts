@@ -1,7 +1,7 @@
 /**
- * Evaluation case by case: each numbered test is the requirement of that number on sustained
- * conditions, as a scenario. Times are seconds since the start of the scenario; a row is received
- * when it is observed unless the test says otherwise.
+ * Evaluation case by case: each test plays the requirement in its name as a scenario. Times are
+ * seconds since the start of the scenario; a row is received when it is observed unless the test
+ * says otherwise.
  */
 import t from 'tap';
 import { cpuRule, EvaluationWorld, START_MS, seconds } from '../support/evaluation-scenario.ts';

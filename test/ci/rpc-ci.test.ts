@@ -1,7 +1,6 @@
 /**
  * Keyless CI over the API, with real identity tokens of a local issuer: set-up by a person, proof by
- * a job, exchange and use of the access token. AUTH-04 to AUTH-13 are tests of
- * their names.
+ * a job, exchange and use of the access token.
  */
 import { randomUUID } from 'node:crypto';
 import { readdirSync, readFileSync } from 'node:fs';

@@ -1,6 +1,6 @@
 /**
  * Errors and limits (ERR and LIMIT of docs/requirements.md) as they show when reading by PromQL:
- * each row is a test of that name. What a limit cuts off is reported as such, never as a zero.
+ * each test carries the id of its row. Data beyond a limit is reported as cut off, never as a zero.
  */
 import t from 'tap';
 import { parseKey } from '../../../src/platform/keys.ts';

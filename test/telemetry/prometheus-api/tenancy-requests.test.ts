@@ -1,6 +1,7 @@
 /**
  * A project never sees another's series, however it asks: each way in which a request, a cache, a
- * limit, a rule or a source has crossed the border between tenants elsewhere is a test of that name.
+ * limit, a rule or a source has crossed the border between tenants elsewhere is a test with its
+ * `TEN` id.
  */
 import { randomUUID } from 'node:crypto';
 import t from 'tap';

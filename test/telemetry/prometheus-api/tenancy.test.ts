@@ -1,7 +1,7 @@
 /**
  * A project never sees another's series, whatever it asks: each way in which an expression has read
- * another tenant's metrics elsewhere is a test of that name. Those by the way of the request are in
- * `promql-tenancy-requests.test.ts`.
+ * another tenant's metrics elsewhere is a test with its `TEN` id. Ways of the request are in
+ * `tenancy-requests.test.ts`.
  */
 import t from 'tap';
 import { instant, M, NOW, startTenants } from '../../support/promql-tenants.ts';
