@@ -59,7 +59,7 @@ async function reachOfTwoProjects(
 }
 
 t.test(
-  'TEN-20: a collector’s key is made, listed, used for its data center and projects alone, and revoked',
+  'TEN-20: a collector’s key is created, listed, used only in its data center and projects, and revoked',
   async (t) => {
     const folder = dataFolder(t);
     const program = await startProgram(t, folder, { SVC_COLLECT: 'none' });

@@ -82,7 +82,7 @@ function stream(name: string, wanted: number, set: number, away: readonly string
   } satisfies StreamDescription;
 }
 
-t.test('too few copies are degraded with what would do, and so are copies that stay away', (t) => {
+t.test('DUR-23: missing and lagging copies are degraded, with a remedy', (t) => {
   const good = [stream('EVENTS', 3, 3), stream('LOG', 1, 3)];
   t.match(copiesHealth(good, []), { state: 'ready' });
   const few = [stream('EVENTS', 3, 1), stream('LOG', 3, 1), stream('NEW', 3, 3)];

@@ -79,7 +79,7 @@ t.test('EVAL-05: the timeline is a function of the sorted observations', (t) => 
   t.end();
 });
 
-t.test('EVAL-05: notifications are a function of the log, and their times only grow', (t) => {
+t.test('EVAL-05: notifications are a function of the log, with increasing times', (t) => {
   const property = fc.property(arrivals(), (world) => {
     const edges = edgesOf(world);
     const again = edgesOf(world);
@@ -192,7 +192,7 @@ t.test('no value comes out that did not come in, at its own time', (t) => {
   t.end();
 });
 
-t.test('removing samples never produces a recovery', (t) => {
+t.test('MEAS-06: removed samples never produce a recovery', (t) => {
   const removal = fc.record({ world: arrivals(), removed: fc.func(fc.boolean()) });
   let compared = 0;
   const property = fc.property(removal, ({ world, removed }) => {

@@ -35,7 +35,7 @@ function reads(at: number, vda: number, more: Partial<ShortRow> = {}): ShortRow 
   return { at, series: { [VDA]: vda }, ...more };
 }
 
-t.test('EVAL-10: a counter that drops is a reset, never negative and never a spike', (t) => {
+t.test('EVAL-10: a counter drop is a reset, never a negative rate or a spike', (t) => {
   const unknown = new EvaluationWorld([diskRule]);
   const rows = [reads(0, 9000), reads(30, 9030), reads(60, 600), reads(90, 660)];
   const withoutBoot = rows.map((row) => ({ ...row, boot: '' }));
@@ -72,20 +72,23 @@ function bothRead(at: number, vda: number, vdb: number, more: Partial<ShortRow> 
   return { at, series: { [VDA]: vda, [VDB]: vdb }, ...more };
 }
 
-t.test('EVAL-12: rates are per device, then summed; a detach or attach costs one interval', (t) => {
-  const world = new EvaluationWorld([diskRule]);
-  const rows = [bothRead(0, 0, 5000), bothRead(30, 30, 5060), reads(60, 60), reads(90, 90)];
-  t.same(
-    valuesAt(world, rows),
-    [null, 3, null, 1],
-    'what it read until it was detached is unknown',
-  );
-  const attached = [bothRead(120, 120, 9000), bothRead(150, 150, 9030)];
-  t.same(valuesAt(world, attached), [null, 2], 'attached again, it has no rate yet');
-  const only = (at: number, vdb: number): ShortRow => ({ at, series: { [VDB]: vdb } });
-  t.same(valuesAt(world, [only(180, 9060), only(210, 9090)]), [null, 1]);
-  t.end();
-});
+t.test(
+  'EVAL-12: rates are computed per device and summed, and a detach or attach costs one interval',
+  (t) => {
+    const world = new EvaluationWorld([diskRule]);
+    const rows = [bothRead(0, 0, 5000), bothRead(30, 30, 5060), reads(60, 60), reads(90, 90)];
+    t.same(
+      valuesAt(world, rows),
+      [null, 3, null, 1],
+      'what it read until it was detached is unknown',
+    );
+    const attached = [bothRead(120, 120, 9000), bothRead(150, 150, 9030)];
+    t.same(valuesAt(world, attached), [null, 2], 'attached again, it has no rate yet');
+    const only = (at: number, vdb: number): ShortRow => ({ at, series: { [VDB]: vdb } });
+    t.same(valuesAt(world, [only(180, 9060), only(210, 9090)]), [null, 1]);
+    t.end();
+  },
+);
 
 /** Rates of rows of one layout, as queries over columns see them: NaN = not in the row. */
 function derivedRates(...rows: readonly (readonly number[])[]): (number | null)[] {
@@ -103,7 +106,7 @@ function derivedRates(...rows: readonly (readonly number[])[]): (number | null)[
   });
 }
 
-t.test('EVAL-12: an unknown increase of one device is no zero: nothing recovers by it', (t) => {
+t.test('EVAL-12: an unknown increase of one device is not zero and recovers nothing', (t) => {
   const busy = [bothRead(0, 0, 7), bothRead(30, 300_000, 7)];
   const reset = new EvaluationWorld([diskRule]);
   t.same(reset.rows(busy), ['fired at 30 since 30']);
@@ -118,7 +121,7 @@ t.test('EVAL-12: an unknown increase of one device is no zero: nothing recovers 
   t.end();
 });
 
-t.test('EVAL-13: what is not a finite value is missing; only rounding is clamped', (t) => {
+t.test('EVAL-13: non-finite values are missing, and only rounding is clamped', (t) => {
   const memory = new EvaluationWorld([
     cpuRule({ sustainedMs: 0, metricId: 'memory_used_pct', operator: 'NOT_EQUAL', threshold: 50 }),
   ]);
@@ -142,7 +145,7 @@ t.test('EVAL-13: what is not a finite value is missing; only rounding is clamped
   t.end();
 });
 
-t.test('EVAL-14: the interval in which vCPUs changed has no utilisation', (t) => {
+t.test('EVAL-14: the interval of a vCPU change has no utilisation', (t) => {
   const world = new EvaluationWorld([cpuRule({ sustainedMs: 120_000 })]);
   let total = 0;
   const lines = seconds(0, 180).flatMap((at) => {

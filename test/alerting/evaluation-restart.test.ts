@@ -30,7 +30,7 @@ function goesOn(expected: readonly Made[], floorMs: number): boolean {
   return expected.some(({ edge }) => edge.kind === 'fired' && edge.startedMs <= floorMs);
 }
 
-t.test('EVAL-18: stopped anywhere and rebuilt from the start, it is as if never stopped', (t) => {
+t.test('EVAL-18: an evaluator rebuilt from the log’s start decides as if never stopped', (t) => {
   const property = fc.property(arrivals(), ({ rule, log }) => {
     const never = new Decisions();
     const seed = { rules: [rule], firing: [] };
@@ -91,7 +91,7 @@ function waitsSinceMs(state: EvaluationState): number {
   return waiting?.current.startedMs ?? Number.POSITIVE_INFINITY;
 }
 
-t.test('EVAL-18: stopped anywhere and rebuilt from a floor and rows, it goes on the same', (t) => {
+t.test('EVAL-18: an evaluator rebuilt from a floor and rows continues unchanged', (t) => {
   let compared = 0;
   const property = fc.property(
     arrivals({ observations: 60, delayMax: 95, againMax: 100, batchMax: 0 }),

@@ -83,7 +83,7 @@ const kinds: readonly Kind[] = [
   },
 ];
 
-t.test('Deciding again agrees with what was fired live, over any history', async (t) => {
+t.test('API-18: a recomputed decision agrees with the live one over any history', async (t) => {
   const history = openHistoryOf(t.testdir());
   const step = fc.record({
     intervals: fc.constantFrom(1, 1, 1, 1, 1, 2, 3, 4, 12),

@@ -34,7 +34,7 @@ t.test('A name that the platform’s map lists makes a renaming, whatever it is 
   t.end();
 });
 
-t.test('Expected values are shown only when every id of the owner matches', (t) => {
+t.test('CI-12: expected values are shown only if every owner id matches', (t) => {
   const shown = { ...BOUND, ref: 'refs/heads/x' };
   const isShown = (ownerClaims: readonly string[], change: ObservedClaims = {}) => {
     const compared = compareClaims(BOUND, { ...shown, ...change }, owned(ownerClaims));

@@ -86,7 +86,7 @@ t.test('svc audit list', async (t) => {
     t.match((await list('--by', 'Deploy')).stdout, /serviceAccounts\/\S+ +created the rule Load/);
   });
 
-  await t.test('a changed role is shown with the role before', async (t) => {
+  await t.test('API-34: a changed role is listed with the previous role', async (t) => {
     const { stdout: input } = await svc([
       'members',
       'invite',

@@ -110,7 +110,7 @@ t.test('svc auth ci', async (t) => {
   );
 
   await t.test(
-    'the token is alone on standard output, its mask before it on the other',
+    'AUTH-12: the token is alone on standard output, after its mask on standard error',
     async (t) => {
       const ran = await world.svc(['auth', 'ci', '--print'], { env });
       t.match(ran.stdout, /^eyJ[\w-]+\.[\w-]+\.[\w-]+\n$/);
@@ -172,7 +172,7 @@ t.test('svc auth ci', async (t) => {
   const print = (client = impatient) => world.svc(['auth', 'ci', '--print'], { env, client });
 
   await t.test(
-    '502, 503 and 504 are asked again, with the audience encoded each time',
+    'AUTH-06, CI-15: responses 502, 503 and 504 are retried with the encoded audience',
     async (t) => {
       const before = platform.tokens.requests;
       for (const status of [502, 503, 504]) platform.tokens.next.push({ kind: 'status', status });
@@ -209,7 +209,7 @@ t.test('svc auth ci', async (t) => {
     }
   });
 
-  await t.test('a job without the permission gets the way to obtain it', async (t) => {
+  await t.test('AUTH-05: a job without the token permission is shown how to get it', async (t) => {
     const bare = { ...env, ACTIONS_ID_TOKEN_REQUEST_URL: '' };
     const ran = await world.svc(['auth', 'ci', '--print'], { env: bare });
     t.match(ran, { code: 1, stderr: /id-token: write/ });

@@ -194,7 +194,7 @@ COMP_WORDS=(svc "$@"); COMP_CWORD=$#; _svc; printf '%s\\n' "\${COMPREPLY[@]}"`;
     t.strictSame(complete('login', '--li'), ['--link']);
     t.strictSame(complete('help', 'tru'), ['trusts']);
   });
-  await t.test('bash offers the names of things, as the service has them', async (t) => {
+  await t.test('API-40: bash completes the names that the service has', async (t) => {
     const folder = join(world.folder, 'bin');
     mkdirSync(folder);
     // What the script would start, with what it was started with.

@@ -7,7 +7,7 @@ import { until } from '../support/program.ts';
 
 const MOUNT = 'svc_vm_filesystem_used_bytes{fstype="ext4",mountpoint="/data"}';
 
-t.test('svc samples write --csv stores readings at their own times, once', async (t) => {
+t.test('SRC-10: svc samples write --csv stores readings once, at their own times', async (t) => {
   const { svc, demo, folder } = await startCliWorld(t);
   const file = join(folder, 'readings.csv');
   const now = Math.floor(Date.now() / 1000);

@@ -127,7 +127,7 @@ t.test('svc trusts', async (t) => {
     t.notMatch(shown.stdout, /refus/, 'nothing was refused');
   });
 
-  await t.test('a refused exchange is shown with the claim that differs', async (t) => {
+  await t.test('DASH-18: a refused exchange is listed with the differing claim', async (t) => {
     platform.job.claims = { ref: 'refs/heads/dev' };
     t.equal((await exchange()).code, 3);
     platform.job.claims = {};

@@ -13,7 +13,7 @@ const end: fc.Arbitrary<AttemptEnd> = fc.record({
 });
 
 t.test(
-  'it grows with quick answers, shrinks with slow ones, and begins again on failure',
+  'HOOK-15: the attempt cap grows with quick answers, shrinks with slow ones, and restarts on failure',
   async (t) => {
     fc.assert(
       fc.property(fc.array(end, { maxLength: 300 }), fc.constantFrom(1, 8, 64), (ends, max) => {

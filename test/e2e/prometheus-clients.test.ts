@@ -37,7 +37,7 @@ const base = `${demo.baseUrl}/v1/monitoring/projects/demo/promql`;
 const nowMs = Date.now();
 await writeSamples(program);
 
-t.test('vmalert evaluates rules of its own on a project', needs('vmalert'), async (t) => {
+t.test('API-39: vmalert evaluates its own rules on a project', needs('vmalert'), async (t) => {
   const keyFile = join(folder, 'key');
   writeFileSync(keyFile, demo.apiKey);
   const rules = join(folder, 'rules.yml');
@@ -73,7 +73,7 @@ t.test('vmalert evaluates rules of its own on a project', needs('vmalert'), asyn
   t.notMatch(logged(), /\b(error|warn|panic)\b/i, 'every request was answered as vmalert wants it');
 });
 
-t.test('prometheus-query reads a project, with a step of its own', async (t) => {
+t.test('API-39: prometheus-query reads a project with its own step', async (t) => {
   const driver = new PrometheusDriver({
     endpoint: base,
     headers: { authorization: `Bearer ${demo.apiKey}` },
@@ -101,7 +101,7 @@ t.test('prometheus-query reads a project, with a step of its own', async (t) => 
   }
 });
 
-t.test("Prometheus's editor completes metrics, labels and values", async (t) => {
+t.test('API-39: Prometheus’s editor completes metrics, labels and values', async (t) => {
   const headers = new Headers({ authorization: `Bearer ${demo.apiKey}` });
   const complete = newCompleteStrategy({ remote: { url: base, requestHeaders: headers } });
   t.teardown(() => complete.destroy?.());

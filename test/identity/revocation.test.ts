@@ -22,7 +22,7 @@ const PROJECT = 'projects/demo';
 /** A thousand are tried in `test/long`. */
 const TRIES = 150;
 
-t.test(`Of ${TRIES} revocations under load, no request after the answer succeeds`, (t) =>
+t.test(`IDN-08: no request succeeds after any of ${TRIES} revocations under load`, (t) =>
   revokeUnderLoad(t, TRIES),
 );
 

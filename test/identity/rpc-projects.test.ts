@@ -297,7 +297,7 @@ t.test('owners remove anybody, everybody leaves, and somebody owns the project',
   );
 });
 
-t.test('no credential reaches a project method (API-21)', async (t) => {
+t.test('API-21: credentials reach no project method', async (t) => {
   const { world } = await startProjects(t);
   const methods = [
     ...['GetSelf', 'SignOutEverywhere', 'ListProjects', 'CreateProject', 'GetProject'],
@@ -313,7 +313,7 @@ t.test('no credential reaches a project method (API-21)', async (t) => {
 });
 
 t.test(
-  'who is signed in learns how the service is set up, and no address of its parts',
+  'API-35: a signed-in user reads the service’s set-up without internal addresses',
   async (t) => {
     const { people, as } = await startProjects(t);
     const { status, body } = await as(people.stranger)('GetServiceInfo', {});

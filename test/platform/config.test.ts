@@ -323,7 +323,7 @@ t.test(
   },
 );
 
-t.test('svc serve says why there is no dashboard, and which command to run', async (t) => {
+t.test('DASH-01: svc serve reports a missing dashboard with the command to run', async (t) => {
   const { service, fail } = fakeService();
   const { out, given } = surroundings();
   const dashboardFault = 'The dashboard is not built. Run "npm run dashboard"';

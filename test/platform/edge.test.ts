@@ -184,7 +184,7 @@ t.test('health is answered under every single name', async (t) => {
   }
 });
 
-t.test("readiness shows a reader more, and takes nobody's slot for it", async (t) => {
+t.test('API-27: readiness shows readers a summary and occupies no slot', async (t) => {
   const { port, health } = await start(t);
   const disk = { state: 'degraded', reason: '/dev/sda is full', summary: 'Nearly full' } as const;
   health.watch({ kind: 'disk' }, () => disk);

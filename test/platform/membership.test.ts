@@ -189,7 +189,7 @@ function shared(started: readonly Started[]) {
   return { single: counts.size - several.length, several };
 }
 
-t.test('live members share everything, about evenly, and nothing twice', async (t) => {
+t.test('DUR-13: live members share all work about evenly, without overlap', async (t) => {
   const { clock, log } = world();
   const first = start(log, clock);
   await pass(clock, 2_000);
@@ -205,7 +205,7 @@ t.test('live members share everything, about evenly, and nothing twice', async (
 });
 
 t.test(
-  'the shares of a killed member pass to the others within 7 s, in later epochs',
+  'DUR-13: the shares of a killed member pass to others within 7 s, in later epochs',
   async (t) => {
     const { clock, log } = world();
     const three = [start(log, clock), start(log, clock), start(log, clock)];
@@ -305,7 +305,7 @@ t.test('a member that is started again on its data folder need not wait', async 
 });
 
 t.test(
-  'a predecessor in a data folder is gone, another silent member is unreachable',
+  'DUR-26: a silent predecessor in the same data folder has left, another silent member is unreachable',
   async (t) => {
     const { clock, log } = world();
     const [watcher, killed, other] = [
@@ -378,7 +378,7 @@ t.test('members that all stood still act again soon', async (t) => {
   }
 });
 
-t.test('a wrong clock is measured; beyond 10 s its member holds nothing', async (t) => {
+t.test('DUR-13: a wrong clock is measured, and beyond 10 s its member holds nothing', async (t) => {
   const { clock, log } = world();
   const right = start(log, clock);
   const near = start(log, clock, { skewMs: -3_000 });

@@ -366,21 +366,28 @@ t.test('a password that changes needs no restart', needs(newest), async (t) => {
   t.match(await stream.state('LOG'), { messages: 0 });
 });
 
-t.test('svc serve ends with the code of bad settings, at once', needs(newest), async (t) => {
-  const server = await startNatsServer({
-    ...{ program: componentPath(newest), folder: dataFolder(t), settings: userAndPassword },
-  });
-  t.teardown(() => server.kill());
-  const { code, text } = await runInProcess(['serve'], {
-    SVC_DATA: join(dataFolder(t), 'data'),
-    SVC_LISTEN: '127.0.0.1:0',
-    SVC_METRICS_LISTEN: 'off',
-    SVC_NATS_URL: server.url.replace('://', `://svc:${encoded}-wrong@`),
-  });
-  t.equal(code, 2);
-  t.match(text, /NATS at nats:\/\/127\.0\.0\.1:\d+ refuses the connection .*look at the login in/);
-  assertNoSecret(t, text);
-});
+t.test(
+  'DUR-24: svc serve exits at once with the code of bad settings',
+  needs(newest),
+  async (t) => {
+    const server = await startNatsServer({
+      ...{ program: componentPath(newest), folder: dataFolder(t), settings: userAndPassword },
+    });
+    t.teardown(() => server.kill());
+    const { code, text } = await runInProcess(['serve'], {
+      SVC_DATA: join(dataFolder(t), 'data'),
+      SVC_LISTEN: '127.0.0.1:0',
+      SVC_METRICS_LISTEN: 'off',
+      SVC_NATS_URL: server.url.replace('://', `://svc:${encoded}-wrong@`),
+    });
+    t.equal(code, 2);
+    t.match(
+      text,
+      /NATS at nats:\/\/127\.0\.0\.1:\d+ refuses the connection .*look at the login in/,
+    );
+    assertNoSecret(t, text);
+  },
+);
 
 t.test('settings that do not go together', (t) => {
   const problems = (environment: Readonly<Record<string, string>>): string => {

@@ -52,7 +52,7 @@ function openGate(change: Partial<ProjectLimits> = {}) {
 }
 
 t.test(
-  'Concurrency: limited per project, 8 calls run, 64 wait, more are to back off',
+  'LIMIT-08: a project runs 8 calls and queues 64, and further calls are refused',
   async (t) => {
     const { clock, gate, refusals } = openGate();
     const { passes, start, count, outcomes } = heldCalls(gate);

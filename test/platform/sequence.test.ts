@@ -93,29 +93,32 @@ t.test('what was made up or changed is not waited for', async (t) => {
   t.same(waits, [2_000]);
 });
 
-t.test('a read that sends the position of a write waits until history has its rows', async (t) => {
-  const samples = new AppliedPosition(6);
-  const host = { appliedSequence: () => 40, waitFor: async () => {} };
-  const { gate } = testBounds(clock);
-  const positions = createPositions({
-    ...{ host, samples, clock, gate, random: seededRandom(1), key: new Uint8Array(32) },
-  });
-  const written = positions.afterWrite(7);
-  t.equal(written.split(', ').length, 2, 'what was applied, and what was stored');
-  t.equal(positions.sequenceOf(written.split(', ')[0] ?? ''), 40);
-  t.equal(positions.sequenceOf(written.split(', ')[1] ?? ''), undefined, 'it is of another log');
-  t.equal(positions.afterWrite(0).split(', ').length, 1, 'nothing was stored');
-  let isOver = false;
-  const waiting = positions.waitFor(written, waiter).then(() => {
-    isOver = true;
-  });
-  await new Promise((resolve) => setImmediate(resolve));
-  t.notOk(isOver);
-  samples.advance(7);
-  await waiting;
-  const never = positions.waitFor(positions.afterWrite(9), waiter);
-  never.catch(() => {});
-  await new Promise((resolve) => setImmediate(resolve));
-  await clock.advance(6_000);
-  await t.rejects(never, { name: 'Refusal', reason: 'NOT_READY' });
-});
+t.test(
+  'API-15: a read with the position of a write waits until history has its rows',
+  async (t) => {
+    const samples = new AppliedPosition(6);
+    const host = { appliedSequence: () => 40, waitFor: async () => {} };
+    const { gate } = testBounds(clock);
+    const positions = createPositions({
+      ...{ host, samples, clock, gate, random: seededRandom(1), key: new Uint8Array(32) },
+    });
+    const written = positions.afterWrite(7);
+    t.equal(written.split(', ').length, 2, 'what was applied, and what was stored');
+    t.equal(positions.sequenceOf(written.split(', ')[0] ?? ''), 40);
+    t.equal(positions.sequenceOf(written.split(', ')[1] ?? ''), undefined, 'it is of another log');
+    t.equal(positions.afterWrite(0).split(', ').length, 1, 'nothing was stored');
+    let isOver = false;
+    const waiting = positions.waitFor(written, waiter).then(() => {
+      isOver = true;
+    });
+    await new Promise((resolve) => setImmediate(resolve));
+    t.notOk(isOver);
+    samples.advance(7);
+    await waiting;
+    const never = positions.waitFor(positions.afterWrite(9), waiter);
+    never.catch(() => {});
+    await new Promise((resolve) => setImmediate(resolve));
+    await clock.advance(6_000);
+    await t.rejects(never, { name: 'Refusal', reason: 'NOT_READY' });
+  },
+);

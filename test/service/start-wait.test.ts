@@ -46,7 +46,7 @@ async function startWaiting(t: Test, url: string) {
   return { get, stop, metricsPort, log: () => text };
 }
 
-t.test('a start without NATS answers probes, and stops cleanly', async (t) => {
+t.test('DUR-24: a start without NATS answers probes and stops cleanly', async (t) => {
   const natsPort = await freePort();
   const url = `nats://svc:${PASSWORD}@127.0.0.1:${natsPort}`;
   const { get, stop, log, metricsPort } = await startWaiting(t, url);
@@ -71,7 +71,7 @@ t.test('a start without NATS answers probes, and stops cleanly', async (t) => {
   t.notMatch(log() + (full?.text ?? ''), PASSWORD, 'the password of the address is nowhere');
 });
 
-t.test('a start goes on once NATS is there', needs(newest), async (t) => {
+t.test('DUR-24: a start continues once NATS is available', needs(newest), async (t) => {
   const folder = dataFolder(t);
   const server = await startNatsServer({ program: componentPath(newest), folder });
   t.teardown(() => server.kill());

@@ -9,7 +9,7 @@ import { homedir, tmpdir } from 'node:os';
 import { basename, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
-/** The folder of requirements, traces and the VM lab; absent in a stranger's clone. */
+/** The folder of traces, conformance scripts and the VM lab; absent in a stranger's clone. */
 export const sharedFolder = fileURLToPath(new URL('../../../shared', import.meta.url));
 
 /** Programs of newer suites of Debian, unpacked. */

@@ -43,7 +43,7 @@ const write = (world: AlertingWorld, rows: readonly IngestRow[], batchId = '') =
   world.ingest.write({ project: PROJECT, batchId, rows });
 
 t.test(
-  'a bad sample is named by its row and series, and the rest of the batch is kept',
+  'API-20: a bad sample is named by row and series, and the rest of the batch is stored',
   async (t) => {
     const world = await openAlertingWorld(t);
     const free = 'svc_vm_memory_free_bytes';
@@ -201,7 +201,7 @@ t.test('more than may wait for the disk is refused, to be sent again', async (t)
   t.match(await write(world, many), { accepted: 150_000 }, 'afterwards there is room again');
 });
 
-t.test('while the stream takes nothing, nothing is acknowledged', async (t) => {
+t.test('API-20: no batch is acknowledged while the stream is unavailable', async (t) => {
   const world = await openAlertingWorld(t);
   const rows = [cpuRow('vm-1', START_MS, 1)];
   await write(world, rows);

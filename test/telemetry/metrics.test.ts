@@ -77,27 +77,30 @@ t.test('the catalogue has every metric, each with its unit, series and limitatio
   t.end();
 });
 
-t.test('a step of utilisation is cpu-seconds over interval x vCPUs observed then', (t) => {
-  const rows = [
-    { at: 0, vcpus: 1, [CPU]: 0 },
-    { at: 30, vcpus: 1, [CPU]: 30 },
-    { at: 60, vcpus: 1, [CPU]: 30 },
-    { at: 90, vcpus: 4, [CPU]: 50 },
-    { at: 120, vcpus: 4, [CPU]: 80 },
-    { at: 210, vcpus: 4, [CPU]: 440 },
-  ];
-  const range = query('cpu_utilization_pct', rows);
-  t.same(points(range), [
-    [60, 50],
-    [120, 25],
-    [240, 100],
-  ]);
-  t.same(range.flags, ['CAPACITY_CHANGED'], 'a resize has an interval without a value');
-  t.equal(range.observedSamples, 4);
-  t.equal(range.expectedSamples, 8);
-  t.equal(range.lastObservedMs, 210_000);
-  t.end();
-});
+t.test(
+  'MEAS-01: utilisation is CPU seconds over the interval times the vCPUs observed in it',
+  (t) => {
+    const rows = [
+      { at: 0, vcpus: 1, [CPU]: 0 },
+      { at: 30, vcpus: 1, [CPU]: 30 },
+      { at: 60, vcpus: 1, [CPU]: 30 },
+      { at: 90, vcpus: 4, [CPU]: 50 },
+      { at: 120, vcpus: 4, [CPU]: 80 },
+      { at: 210, vcpus: 4, [CPU]: 440 },
+    ];
+    const range = query('cpu_utilization_pct', rows);
+    t.same(points(range), [
+      [60, 50],
+      [120, 25],
+      [240, 100],
+    ]);
+    t.same(range.flags, ['CAPACITY_CHANGED'], 'a resize has an interval without a value');
+    t.equal(range.observedSamples, 4);
+    t.equal(range.expectedSamples, 8);
+    t.equal(range.lastObservedMs, 210_000);
+    t.end();
+  },
+);
 
 t.test('a point covers the step that ends at it; a step without an observation has none', (t) => {
   const used = 'svc_vm_load1';
@@ -273,7 +276,7 @@ t.test('what a gap is made of: nothing, a VM that is off, rows without the metri
   t.end();
 });
 
-t.test('EVAL-23: frozen after an hour of rows that change nothing while the VM runs', (t) => {
+t.test('EVAL-23: a running VM is FROZEN after an hour of unchanged rows', (t) => {
   const frozenRows = (seconds: number, more: (at: number) => object = () => ({})): Row[] =>
     Array.from({ length: seconds / 30 + 1 }, (_, i) => {
       const at = i * 30;

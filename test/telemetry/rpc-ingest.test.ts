@@ -74,7 +74,7 @@ t.test('Samples that cannot be true are refused by index, the rest is kept', asy
   t.same(await points(world), [[String(START_SECONDS - 30), 7]], 'and nothing in their place');
 });
 
-t.test('A batch sent again is answered the same', async (t) => {
+t.test('API-20: a resent batch gets the same answer', async (t) => {
   const world = await startRpcWorld(t);
   const rows = [{ ...now, values: [cpu(0)] }];
   const first = await write(world, rows, { batchId: 'b1' });

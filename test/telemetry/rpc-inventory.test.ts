@@ -27,25 +27,28 @@ t.test('The inventory', async (t) => {
     (await world.call('ListVMMonitoring', { projectName: 'projects/demo', ...request })).body;
   const memory = (value: number) => ({ series: MEMORY, value });
 
-  await t.test('shows newest values only while they are fresh, 0 included', async (t) => {
-    const world = await startRpcWorld(t);
-    const values = [{ series: CPU, value: 0 }, memory(1024)];
-    await world.write([row(0, undefined, { values, vcpus: 2, displayName: 'web' })]);
-    t.same((await list(world)).vms, [
-      {
-        ...{ name: VM, displayName: 'web', state: 'RUNNING', datacenter: 'DC-1', vcpus: 2 },
-        telemetry: { state: 'LIVE', lastObservedUnix: at(0) },
-        ...{ expandedMonitoring: false, cpuUtilizationPct: 0, memoryUsedBytes: 1024 },
-        expanded: { available: true, reason: '', state: 'OFF' },
-      },
-    ]);
-    const [bare] = (await list(world, { inventoryOnly: true })).vms;
-    t.notOk('cpuUtilizationPct' in bare, 'inventory alone has no metrics');
-    await world.clock.advance(90_001);
-    const [old] = (await list(world)).vms;
-    t.match(old, { state: 'RUNNING', telemetry: { state: 'STALE', lastObservedUnix: at(0) } });
-    t.notOk('cpuUtilizationPct' in old || 'memoryUsedBytes' in old, 'old values are not shown');
-  });
+  await t.test(
+    'API-19: the inventory shows newest values only while they are fresh, 0 included',
+    async (t) => {
+      const world = await startRpcWorld(t);
+      const values = [{ series: CPU, value: 0 }, memory(1024)];
+      await world.write([row(0, undefined, { values, vcpus: 2, displayName: 'web' })]);
+      t.same((await list(world)).vms, [
+        {
+          ...{ name: VM, displayName: 'web', state: 'RUNNING', datacenter: 'DC-1', vcpus: 2 },
+          telemetry: { state: 'LIVE', lastObservedUnix: at(0) },
+          ...{ expandedMonitoring: false, cpuUtilizationPct: 0, memoryUsedBytes: 1024 },
+          expanded: { available: true, reason: '', state: 'OFF' },
+        },
+      ]);
+      const [bare] = (await list(world, { inventoryOnly: true })).vms;
+      t.notOk('cpuUtilizationPct' in bare, 'inventory alone has no metrics');
+      await world.clock.advance(90_001);
+      const [old] = (await list(world)).vms;
+      t.match(old, { state: 'RUNNING', telemetry: { state: 'STALE', lastObservedUnix: at(0) } });
+      t.notOk('cpuUtilizationPct' in old || 'memoryUsedBytes' in old, 'old values are not shown');
+    },
+  );
   await t.test('a VM whose rows are older than retention is listed, without them', async (t) => {
     const world = await startRpcWorld(t);
     await world.write([row(0, 50, { vcpus: 2, displayName: 'web' })]);
@@ -96,7 +99,7 @@ t.test('The inventory', async (t) => {
     t.match(later, { state: 'UNKNOWN', telemetry: { state: 'LIVE' } }, 'nor is it said for ever');
     t.notOk('vcpus' in later || 'cpuUtilizationPct' in later);
   });
-  await t.test('states are unknown while the data center is stale', async (t) => {
+  await t.test('API-19: VM states are UNKNOWN while their data center is stale', async (t) => {
     const world = await startRpcWorld(t);
     await world.write([row(0, 5)]);
     world.datacenterStates.set('DC-1', 'stale');

@@ -163,17 +163,20 @@ for (const { name, sent, change, quality } of cases) {
   });
 }
 
-t.test('A resize, a conflict and a value out of range keep what was observed', async (t) => {
-  const world = await startRpcWorld(t);
-  await world.write(rows(3660, (i) => ({ [CPU]: i === 122 ? 113 : 10 + (i % 2) })));
-  await world.write(rows(0, () => ({ [CPU]: 50 })));
-  const { series, quality } = await ask(world);
-  t.same(series[0].points.at(-1), { timeUnix: at(0), value: (113 + 11) / 2 });
-  t.match(quality.metrics, [{ reason: 'OUT_OF_RANGE' }], 'most limiting first');
-  t.same(quality.reasons, ['OUT_OF_RANGE', 'CONFLICTING_SAMPLES']);
-});
+t.test(
+  'MEAS-01: a resize, a conflict and an out-of-range value keep the observed readings',
+  async (t) => {
+    const world = await startRpcWorld(t);
+    await world.write(rows(3660, (i) => ({ [CPU]: i === 122 ? 113 : 10 + (i % 2) })));
+    await world.write(rows(0, () => ({ [CPU]: 50 })));
+    const { series, quality } = await ask(world);
+    t.same(series[0].points.at(-1), { timeUnix: at(0), value: (113 + 11) / 2 });
+    t.match(quality.metrics, [{ reason: 'OUT_OF_RANGE' }], 'most limiting first');
+    t.same(quality.reasons, ['OUT_OF_RANGE', 'CONFLICTING_SAMPLES']);
+  },
+);
 
-t.test('Retired or missing telemetry: absent, and neither zero nor recovery', async (t) => {
+t.test('ERR-07: retired or missing telemetry is absent, neither zero nor a recovery', async (t) => {
   const world = await startRpcWorld(t);
   const crash = { state: 'CRASHED', stateReason: 'crashed', values: [] };
   await world.write(rows(3660, busy, (i) => (i < 61 ? {} : crash)));
@@ -216,7 +219,7 @@ t.test(
   },
 );
 
-t.test('What cannot be read is an error, and neither empty nor zero', async (t) => {
+t.test('MEAS-05: unreadable history is an error, neither empty nor zero', async (t) => {
   const world = await startRpcWorld(t);
   await world.write(rows(3660, busy));
   await world.history.flush();
@@ -239,25 +242,28 @@ t.test('What cannot be read is an error, and neither empty nor zero', async (t) 
   );
 });
 
-t.test('Disks and networks: the sum of the VM, then a series of each device', async (t) => {
-  const world = await startRpcWorld(t);
-  const device = (name: string, i: number) => ({
-    ...{ series: 'svc_vm_network_transmit_bytes_total', labels: { interface: name }, value: i },
-  });
-  await world.write(
-    rows(
-      120,
-      () => ({}),
-      (i) => ({ values: [device('eth0', i * 300), device('eth1', i * 600)] }),
-    ),
-  );
-  const request = { metricIds: ['network_transmit_bytes_per_second'], startTimeUnix: at(0) };
-  const { series } = await ask(world, request);
-  const point = (value: number) => [{ timeUnix: at(0), value }];
-  const unit = 'bytes_per_second';
-  t.match(series, [
-    { labels: {}, unit, points: point(30) },
-    { labels: { interface: 'eth0' }, unit, points: point(10) },
-    { labels: { interface: 'eth1' }, unit, points: point(20) },
-  ]);
-});
+t.test(
+  'MEAS-03: disk and network rates are the VM’s sum, then one series per device',
+  async (t) => {
+    const world = await startRpcWorld(t);
+    const device = (name: string, i: number) => ({
+      ...{ series: 'svc_vm_network_transmit_bytes_total', labels: { interface: name }, value: i },
+    });
+    await world.write(
+      rows(
+        120,
+        () => ({}),
+        (i) => ({ values: [device('eth0', i * 300), device('eth1', i * 600)] }),
+      ),
+    );
+    const request = { metricIds: ['network_transmit_bytes_per_second'], startTimeUnix: at(0) };
+    const { series } = await ask(world, request);
+    const point = (value: number) => [{ timeUnix: at(0), value }];
+    const unit = 'bytes_per_second';
+    t.match(series, [
+      { labels: {}, unit, points: point(30) },
+      { labels: { interface: 'eth0' }, unit, points: point(10) },
+      { labels: { interface: 'eth1' }, unit, points: point(20) },
+    ]);
+  },
+);

@@ -40,27 +40,30 @@ t.test('the pages of VMs', needs('chromium', 'script'), async (t) => {
        axe.run().then(({ violations }) => violations.map(({ id, nodes }) => [id, nodes[0].html]))`,
     );
 
-  await t.test('link, button: this host, its memory, and CPU or when it comes', async (t) => {
-    await page.goto(signInUrl);
-    await page.getByRole('button', { name: 'Sign in' }).click();
-    await page.waitForURL(`${origin}/projects/demo`);
-    const row = main.getByRole('table', { name: 'VMs' }).getByRole('row').nth(1);
-    await row.getByText(/^\d[\d.]* [KMG]iB$/).waitFor();
-    t.match(await row.innerText(), /with the second reading, (in \d+ s|any moment now)|\d %/);
-    const steps = main.locator('.steps > li');
-    await steps.first().waitFor();
-    t.equal(await steps.count(), 5);
-    t.match(await steps.first().innerText(), /Done\s+Watch a VM/);
-    t.match(await steps.nth(1).innerText(), /To do\s+Save an alert rule/);
-    t.same(await violations(), []);
-    t.same(problems, []);
-  });
+  await t.test(
+    'DASH-05: the banner’s link and button lead to this host, its memory, and CPU or its due time',
+    async (t) => {
+      await page.goto(signInUrl);
+      await page.getByRole('button', { name: 'Sign in' }).click();
+      await page.waitForURL(`${origin}/projects/demo`);
+      const row = main.getByRole('table', { name: 'VMs' }).getByRole('row').nth(1);
+      await row.getByText(/^\d[\d.]* [KMG]iB$/).waitFor();
+      t.match(await row.innerText(), /with the second reading, (in \d+ s|any moment now)|\d %/);
+      const steps = main.locator('.steps > li');
+      await steps.first().waitFor();
+      t.equal(await steps.count(), 5);
+      t.match(await steps.first().innerText(), /Done\s+Watch a VM/);
+      t.match(await steps.nth(1).innerText(), /To do\s+Save an alert rule/);
+      t.same(await violations(), []);
+      t.same(problems, []);
+    },
+  );
 
   const demo = JSON.parse(readFileSync(join(folder, 'demo.json'), 'utf8')) as Demo;
   await writeVms(demo, Date.now(), VMS - 4);
 
   await t.test(
-    '500 VMs: all are counted, those on the screen exist, search finds one',
+    'DASH-07: a list of 500 VMs counts all and renders those on screen, and search finds one',
     async (t) => {
       await open('/projects/demo/vms?sort=-cpu', 'VMs');
       const table = main.getByRole('table', { name: 'VMs' });
@@ -94,7 +97,7 @@ t.test('the pages of VMs', needs('chromium', 'script'), async (t) => {
     t.same(problems, []);
   });
 
-  await t.test('markup in the name of a VM stays text', async (t) => {
+  await t.test('DASH-03: markup in a VM’s name stays text', async (t) => {
     await open('/projects/demo/vms?search=markup', 'VMs');
     await main.getByRole('link', { name: MARKUP }).click();
     await page.getByRole('heading', { level: 1, name: MARKUP }).waitFor();
@@ -103,32 +106,35 @@ t.test('the pages of VMs', needs('chromium', 'script'), async (t) => {
     t.same(problems, []);
   });
 
-  await t.test('a gap is named with its reason, and a lone reading is in the table', async (t) => {
-    const nowUnix = Math.floor(Date.now() / 1_000);
-    const range = `from=${nowUnix - 45 * 60}&to=${nowUnix - 15 * 60}`;
-    await open(`/projects/demo/vms/gap-vm?${range}`, 'Gap');
-    const memory = main.locator('figure', { hasText: 'Memory used' }).first();
-    await memory.locator('canvas').waitFor();
-    t.equal(await memory.locator('.gaps li').count(), 2, 'before the lone reading, and after it');
-    t.match(
-      await memory.innerText(),
-      /No reading (?:\w+ \d+, )?[\d:]+ \S+ to (?:\w+ \d+, )?[\d:]+ \S+: nothing came/,
-    );
-    await memory.getByRole('button', { name: 'Show as table' }).click();
-    const values = await memory.locator('tbody td.right').allInnerTexts();
-    // Newest first: fifteen minutes before the lone reading, and seven of them observed.
-    const [from, to] = [values.indexOf('no reading'), values.lastIndexOf('no reading')];
-    const inside = values.slice(from, to);
-    t.ok(inside.length > 25, 'half of the half hour');
-    t.equal(inside.filter((value) => value !== 'no reading').length, 1, inside.join());
-    t.notOk(values.some((value) => value === '0 B'));
-    t.match(await text(), /Limitation: Guest-visible capacity minus free memory/);
-    t.match(await text(), /Without a reading in this range: Disk, written/);
-    t.same(await violations(), []);
-    t.same(problems, []);
-  });
+  await t.test(
+    'DASH-06: a gap is named with its reason, and a lone reading is in the table',
+    async (t) => {
+      const nowUnix = Math.floor(Date.now() / 1_000);
+      const range = `from=${nowUnix - 45 * 60}&to=${nowUnix - 15 * 60}`;
+      await open(`/projects/demo/vms/gap-vm?${range}`, 'Gap');
+      const memory = main.locator('figure', { hasText: 'Memory used' }).first();
+      await memory.locator('canvas').waitFor();
+      t.equal(await memory.locator('.gaps li').count(), 2, 'before the lone reading, and after it');
+      t.match(
+        await memory.innerText(),
+        /No reading (?:\w+ \d+, )?[\d:]+ \S+ to (?:\w+ \d+, )?[\d:]+ \S+: nothing came/,
+      );
+      await memory.getByRole('button', { name: 'Show as table' }).click();
+      const values = await memory.locator('tbody td.right').allInnerTexts();
+      // Newest first: fifteen minutes before the lone reading, and seven of them observed.
+      const [from, to] = [values.indexOf('no reading'), values.lastIndexOf('no reading')];
+      const inside = values.slice(from, to);
+      t.ok(inside.length > 25, 'half of the half hour');
+      t.equal(inside.filter((value) => value !== 'no reading').length, 1, inside.join());
+      t.notOk(values.some((value) => value === '0 B'));
+      t.match(await text(), /Limitation: Guest-visible capacity minus free memory/);
+      t.match(await text(), /Without a reading in this range: Disk, written/);
+      t.same(await violations(), []);
+      t.same(problems, []);
+    },
+  );
 
-  await t.test('a VM that fell silent never looks live', async (t) => {
+  await t.test('DASH-06: a silent VM never looks live', async (t) => {
     await open('/projects/demo/vms/stale-vm', 'Silent');
     await main.getByText(/Stale: last observed 2\d min ago/).waitFor();
     t.match(await text(), /State Running, 2\d min ago/);
@@ -153,7 +159,7 @@ t.test('the pages of VMs', needs('chromium', 'script'), async (t) => {
     },
   );
 
-  await t.test('a browser whose clock is an hour ahead shows the same ages', async (t) => {
+  await t.test('DASH-06: a browser clock an hour ahead shows the same ages', async (t) => {
     const other = await chromium.visitor(origin, {
       storageState: await page.context().storageState(),
     });
@@ -170,27 +176,32 @@ t.test('the pages of VMs', needs('chromium', 'script'), async (t) => {
     t.same(other.problems, []);
   });
 
-  await walk(t, 'enrol a VM for expanded monitoring, and end it', visitor, async (t) => {
-    await open('/projects/demo/vms/gap-vm', 'Gap');
-    // The charts above push the panel down while they load, and a click may miss it.
-    await main.getByText('Filesystems, size').waitFor();
-    const panel = main.getByRole('region', { name: 'Expanded monitoring' });
-    await panel.getByRole('button', { name: 'Switch on' }).click();
-    const secret = panel.getByRole('region', { name: 'Token of the agent' });
-    await secret.getByRole('button', { name: 'Show' }).click();
-    const token = await secret.locator('output').innerText();
-    t.ok(token.length > 20);
-    t.match(await panel.innerText(), /agent/);
-    await secret.getByRole('button', { name: 'I have stored it' }).click();
-    await panel.getByText(/The token works until/).waitFor();
-    const kept = await page.evaluate(
-      'JSON.stringify([{ ...localStorage }, { ...sessionStorage }])',
-    );
-    t.notOk(`${kept}${page.url()}${await page.content()}`.includes(token));
-    await panel.getByRole('button', { name: 'Withdraw the token' }).click();
-    await page.getByRole('dialog').getByRole('button', { name: 'Switch off' }).click();
-    await panel.getByRole('button', { name: 'Switch on' }).waitFor();
-  });
+  await walk(
+    t,
+    'DASH-08: an editor enrols a VM for expanded monitoring and ends it',
+    visitor,
+    async (t) => {
+      await open('/projects/demo/vms/gap-vm', 'Gap');
+      // The charts above push the panel down while they load, and a click may miss it.
+      await main.getByText('Filesystems, size').waitFor();
+      const panel = main.getByRole('region', { name: 'Expanded monitoring' });
+      await panel.getByRole('button', { name: 'Switch on' }).click();
+      const secret = panel.getByRole('region', { name: 'Token of the agent' });
+      await secret.getByRole('button', { name: 'Show' }).click();
+      const token = await secret.locator('output').innerText();
+      t.ok(token.length > 20);
+      t.match(await panel.innerText(), /agent/);
+      await secret.getByRole('button', { name: 'I have stored it' }).click();
+      await panel.getByText(/The token works until/).waitFor();
+      const kept = await page.evaluate(
+        'JSON.stringify([{ ...localStorage }, { ...sessionStorage }])',
+      );
+      t.notOk(`${kept}${page.url()}${await page.content()}`.includes(token));
+      await panel.getByRole('button', { name: 'Withdraw the token' }).click();
+      await page.getByRole('dialog').getByRole('button', { name: 'Switch off' }).click();
+      await panel.getByRole('button', { name: 'Switch on' }).waitFor();
+    },
+  );
 
   await t.test('the account says who it is, and switches to UTC', async (t) => {
     await open('/account', 'Account');
@@ -201,7 +212,7 @@ t.test('the pages of VMs', needs('chromium', 'script'), async (t) => {
     t.same(problems, []);
   });
 
-  await walk(t, 'sign out everywhere', visitor, async () => {
+  await walk(t, 'DASH-23: a user signs out everywhere', visitor, async () => {
     await main.getByRole('button', { name: 'Sign out everywhere' }).click();
     await page.getByRole('dialog').getByRole('button', { name: 'Sign out everywhere' }).click();
     await page.waitForURL(/\/auth\/sign-in/);

@@ -9,7 +9,7 @@ import { needs } from '../../support/components.ts';
 import { dataFolder } from '../../support/program.ts';
 import { startProgramOnTerminal } from '../../support/program-on-terminal.ts';
 
-t.test('from the banner to the pages', needs('chromium', 'script'), async (t) => {
+t.test('DASH-01: the banner’s link leads to the pages', needs('chromium', 'script'), async (t) => {
   if (!isCurrent()) await buildDashboard();
   const chromium = await startChromium(t);
   const service = await startProgramOnTerminal(t, dataFolder(t));

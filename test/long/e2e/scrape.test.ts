@@ -128,7 +128,7 @@ function configurationFor(program: Program, keyFile: string): string {
 }
 
 t.test(
-  'what a real Prometheus scrapes is what was written',
+  'API-04: Prometheus scrapes exactly the written samples',
   needs('prometheus 3.5.3'),
   async (t) => {
     t.setTimeout(60_000);

@@ -4,6 +4,6 @@ import { revokeUnderLoad } from '../../identity/revoking.ts';
 
 const TRIES = 1_000;
 
-t.test(`Of ${TRIES} revocations under load, no request after the answer succeeds`, (t) =>
+t.test(`IDN-08: no request succeeds after any of ${TRIES} revocations under load`, (t) =>
   revokeUnderLoad(t, TRIES),
 );

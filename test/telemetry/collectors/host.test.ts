@@ -63,7 +63,7 @@ t.test('/proc/stat that is empty, short or garbage gives no reading, not a zero'
   }
 });
 
-t.test('memory used is total minus free, page cache included, never MemAvailable', async (t) => {
+t.test('MEAS-02: memory used is total minus free memory, page cache included', async (t) => {
   const { baseline, expanded } = parseMeminfo(await recording('meminfo'));
   const total = 24_684_092 * 1_024;
   const [free, available] = [24_408_772, 24_371_724];

@@ -138,7 +138,7 @@ t.test(
 );
 
 t.test(
-  'rows that the sink refuses keep their times and arrive in order once it is back',
+  'MEAS-05: rows that the sink refuses keep their times and arrive in order later',
   async (t) => {
     const arrived: number[] = [];
     let up = false;

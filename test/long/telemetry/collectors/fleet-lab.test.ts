@@ -27,7 +27,7 @@ interface Reading {
   readonly last?: { readonly vms: number };
 }
 
-t.test('SRC-11: three libvirtds and three projects', needs('vm-lab'), async (t) => {
+t.test('SRC-11: three libvirtds write into three projects', needs('vm-lab'), async (t) => {
   const [a, b, c] = [await openVmLab(t), await openVmLab(t), await openVmLab(t)];
   await Promise.all([
     a.run('start', 'shop1', '1', '128').then(() => a.run('start', 'blog1', '1', '128')),
