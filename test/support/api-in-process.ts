@@ -3,8 +3,6 @@
  * evaluator and history in a folder of the test's own, under a virtual clock. Requests are injected
  * below the socket, so that nothing is mocked but the network.
  */
-
-import { join } from 'node:path';
 import { fastifyConnectPlugin } from '@connectrpc/connect-fastify';
 import { type FastifyInstance, fastify } from 'fastify';
 import type { Test } from 'tap';
@@ -57,6 +55,8 @@ import { testAnonymousLimits } from './anonymous-limits.ts';
 import { testBounds } from './bounds.ts';
 import { START_MS } from './host-in-memory.ts';
 import { identitiesOf, type TestCapability } from './identities.ts';
+import { inlineWorker } from './inline-worker.ts';
+import { copyMigratedDatabases } from './migrated-databases.ts';
 import { testPositions } from './positions.ts';
 import { callsOf, ORIGIN } from './rpc-calls.ts';
 import { readTestCookie, testAccessTokens } from './sign-in-ports.ts';
@@ -256,13 +256,13 @@ async function startParts(t: Test) {
   const clock = new VirtualClock(START_MS);
   const random = seededRandom(7);
   const folder = t.testdir();
-  const controlPath = join(folder, 'control.db');
+  const controlPath = copyMigratedDatabases(folder);
   const database = openDatabase({ path: controlPath, synchronous: 'NORMAL', migrations: [] });
   const stream = openEmbeddedStream({ storage: database, clock, random });
   const { identity } = await stream.ensure(samplesSpec);
   const history = openHistory({
     ...{ folder, clock, logIdentity: identity },
-    ...{ background: false, readers: 1 },
+    ...{ background: false, readers: 1, startWorker: inlineWorker },
   });
   const host = createHost({
     ...{ stream, store: openInstanceStore(database), clock, random, node: 'test' },
@@ -277,12 +277,16 @@ async function startParts(t: Test) {
   const secrets = openSecretStore({ path: ':memory:', masterKey: Buffer.alloc(32, 7), random });
   const threads = new QueryThreads({
     ...{ clock, history: history.share, controlPath, entry: QUERY_THREAD },
+    startWorker: inlineWorker,
   });
   const common = { threads, clock, log: collected.log, failures: { inc() {} } };
   const vmQueries = createVmQueries({ ...common, listThreads: threads });
   const alertPreviews = createAlertPreviews(common);
   const closers = new Closers(collected.log);
-  const ruleReplays = openRuleReplays({ ...common, history, controlPath, closers });
+  const ruleReplays = openRuleReplays({
+    ...{ ...common, history, controlPath, closers },
+    startWorker: inlineWorker,
+  });
   const stopping = new AbortController();
   const rulesStopping = new AbortController();
   const running = [

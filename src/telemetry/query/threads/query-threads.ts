@@ -8,6 +8,7 @@
 import { HistoryError } from '../../../../sqlite/telemetry/history/history-error.ts';
 import type { HistoryShare } from '../../../../sqlite/telemetry/history/store/history-view.ts';
 import {
+  type StartWorker,
   SupervisedThread,
   type ThreadEnd,
 } from '../../../../sqlite/telemetry/history/threads/supervised-thread.ts';
@@ -49,6 +50,8 @@ export interface QueryThreadsOptions extends QueryThreadData {
   readonly name?: string;
   /** The thread's file. */
   readonly entry: URL;
+  /** Default: worker threads of Node. */
+  readonly startWorker?: StartWorker | undefined;
   /** Called when a thread ends without being asked to. */
   readonly onEnd?: (end: ThreadEnd) => void;
 }
@@ -87,11 +90,11 @@ export class QueryThreads {
 
   constructor(options: QueryThreadsOptions) {
     const { clock, history, controlPath, threads = THREADS, entry } = options;
-    const { heapBytesMax = HEAP_BYTES_MAX, name = 'query thread', onEnd } = options;
+    const { heapBytesMax = HEAP_BYTES_MAX, name = 'query thread', onEnd, startWorker } = options;
     const data: QueryThreadData = { history, controlPath };
     this.#threads = Array.from({ length: threads }, (_, i) => {
       return new SupervisedThread({
-        ...{ entry, data, clock, name: `${name} ${i + 1}` },
+        ...{ entry, startWorker, data, clock, name: `${name} ${i + 1}` },
         resourceLimits: {
           maxOldGenerationSizeMb: heapBytesMax / MIB,
           maxYoungGenerationSizeMb: YOUNG_BYTES_MAX / MIB,
