@@ -13,8 +13,9 @@ import { agree, Decisions, decideAll } from '../support/evaluation-decisions.ts'
 import { fold } from '../support/evaluation-fold.ts';
 import { type OracleSign, oracleSilence } from '../support/evaluation-oracle.ts';
 import { batchOf, cpuRule, PROJECT, START_MS } from '../support/evaluation-scenario.ts';
+import { occurrences, tries } from '../support/tries.ts';
 
-const OPTIONS = { seed: 20_261_121, numRuns: 1_500 };
+const OPTIONS = { seed: 20_261_121, numRuns: tries(1_500) };
 const LATENESS_MS = 300_000;
 
 interface Sign {
@@ -149,7 +150,7 @@ t.test('EVAL-04: rows in order give the oracle’s notifications at any tick tim
     return JSON.stringify(reported) === JSON.stringify(wanted);
   });
   fc.assert(property, OPTIONS);
-  t.ok(compared > 1_000, `${compared} firings`);
+  t.ok(compared > occurrences(1_000), `${compared} firings`);
   t.end();
 });
 
@@ -172,7 +173,10 @@ t.test('EVAL-05: notifications and timeline differ only by firings marked correc
     return justified && recorded;
   });
   fc.assert(property, OPTIONS);
-  t.ok(seen.reported > 1_000 && seen.corrected > 50, JSON.stringify(seen));
+  t.ok(
+    seen.reported > occurrences(1_000) && seen.corrected > occurrences(50),
+    JSON.stringify(seen),
+  );
   t.end();
 });
 
@@ -202,7 +206,7 @@ t.test('EVAL-07: only a fresh row recovers unavailable telemetry, and edge times
     });
   });
   fc.assert(property, OPTIONS);
-  t.ok(recovered > 1_000, `${recovered} recoveries`);
+  t.ok(recovered > occurrences(1_000), `${recovered} recoveries`);
   t.end();
 });
 
@@ -224,7 +228,7 @@ t.test('EVAL-18: an evaluator rebuilt from the log’s start decides as if never
       return soft(rebuilt) === soft(state) && agree(decisions.made, never.made);
     });
   });
-  fc.assert(property, { ...OPTIONS, numRuns: 150 });
+  fc.assert(property, { ...OPTIONS, numRuns: tries(150) });
   t.end();
 });
 
@@ -264,7 +268,7 @@ t.test(
       return agree(decisions.made, never.made.slice(made));
     });
     fc.assert(property, OPTIONS);
-    t.ok(compared > 300, `${compared} restarts`);
+    t.ok(compared > occurrences(300), `${compared} restarts`);
     t.end();
   },
 );

@@ -22,8 +22,9 @@ import { type Arrivals, arrivals } from '../support/evaluation-arrivals.ts';
 import { agree, Decisions, decideAll, type Made } from '../support/evaluation-decisions.ts';
 import { fold } from '../support/evaluation-fold.ts';
 import { PROJECT, START_MS } from '../support/evaluation-scenario.ts';
+import { tries } from '../support/tries.ts';
 
-const OPTIONS = { seed: 20_261_121, numRuns: 300 };
+const OPTIONS = { seed: 20_261_121, numRuns: tries(300) };
 
 /** Does a firing go on that began before `floorMs`, after a recovery that proved to be none? */
 function goesOn(expected: readonly Made[], floorMs: number): boolean {
@@ -46,7 +47,7 @@ t.test('EVAL-18: an evaluator rebuilt from the log’s start decides as if never
       return same && agree(decisions.made, never.made);
     });
   });
-  fc.assert(property, { ...OPTIONS, numRuns: 150 });
+  fc.assert(property, { ...OPTIONS, numRuns: tries(150) });
   t.end();
 });
 

@@ -26,6 +26,7 @@ import {
 import { type Layout, markingsOf } from '../../src/dashboard/statechart/marking.ts';
 import { MachineLayoutSchema, TransitionSchema } from '../../src/gen/svc/audit/v1/audit_pb.ts';
 import { stateIds, transitionMessage } from '../../src/platform/api/transition-messages.ts';
+import { tries } from '../support/tries.ts';
 
 const NAME = 'alertInstance';
 const START_MS = Date.UTC(2026, 10, 23, 12);
@@ -141,7 +142,7 @@ t.test(
         const lived = own.map(({ to }) => stateIds(NAME, to).toSorted());
         return JSON.stringify(shown) === JSON.stringify(lived);
       }),
-      { numRuns: 500 },
+      { numRuns: tries(500) },
     );
     t.ok(longest > 5, 'incidents of many steps were among them');
   },

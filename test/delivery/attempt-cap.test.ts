@@ -6,6 +6,7 @@ import {
   type AttemptEnd,
   nextAttemptCap,
 } from '../../machines/delivery/attempt-cap.ts';
+import { tries } from '../support/tries.ts';
 
 const end: fc.Arbitrary<AttemptEnd> = fc.record({
   result: fc.constantFrom('healthy', 'healthy', 'healthy', 'failing', 'neutral'),
@@ -32,7 +33,7 @@ t.test(
         }
         return true;
       }),
-      { numRuns: 500 },
+      { numRuns: tries(500) },
     );
     t.pass();
   },

@@ -20,6 +20,7 @@ import {
 import { oneLine } from '../../streams/alerting/wording.ts';
 import { systemClock } from '../../streams/platform/clock.ts';
 import { messageNamed, names, RUNBOOK_URL } from '../support/messages.ts';
+import { tries } from '../support/tries.ts';
 
 const SERVICES = { slack: slackService, teams: teamsService, discord: discordService };
 type ChatKind = keyof typeof SERVICES;
@@ -99,7 +100,7 @@ function forAllNames(kind: ChatKind, check: (form: Form, isShort: boolean, name:
     }
     if (short.length > full.length) throw new Error('The short form is the longer one');
   });
-  fc.assert(property, { numRuns: 200 });
+  fc.assert(property, { numRuns: tries(200) });
 }
 
 function insist(condition: boolean, sentence: string): void {

@@ -31,6 +31,7 @@ import { type MimePart, parseMail } from '../support/mime.ts';
 import { caller, startRecipientsWorld } from '../support/recipients-with-mail-server.ts';
 import { sealedIn } from '../support/sealed-in-memory.ts';
 import { Browser } from '../support/sign-in-server.ts';
+import { tries } from '../support/tries.ts';
 
 const unsubscribeUrl = `https://svc.example.com/v1/recipients/unsubscribe?code=${'k'.repeat(90)}`;
 const body = encodeLetter(
@@ -324,7 +325,7 @@ t.test(
         tags.join() === known.join()
       );
     });
-    t.doesNotThrow(() => fc.assert(property, { numRuns: 200 }));
+    t.doesNotThrow(() => fc.assert(property, { numRuns: tries(200) }));
   },
 );
 

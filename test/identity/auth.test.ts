@@ -27,6 +27,7 @@ import {
   type World,
 } from '../support/host-in-memory.ts';
 import { identitiesOf } from '../support/identities.ts';
+import { tries } from '../support/tries.ts';
 
 const credential: NewCredential = {
   project: 'p1',
@@ -62,7 +63,7 @@ t.test(
         if (key.text[place] === other) return true;
         return parseKey(key.text.slice(0, place) + other + key.text.slice(place + 1)) === undefined;
       }),
-      { numRuns: 500 },
+      { numRuns: tries(500) },
     );
     for (const bad of ['', 'svc_', `${key.text}x`, key.text.slice(0, -1), ` ${key.text}`]) {
       t.equal(parseKey(bad), undefined);

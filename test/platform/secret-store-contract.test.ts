@@ -23,6 +23,7 @@ import { systemRandom } from '../../streams/platform/random.ts';
 import type { Stream } from '../../streams/platform/stream.ts';
 import { componentPath, needs } from '../support/components.ts';
 import { startNatsServer } from '../support/nats-server.ts';
+import { tries } from '../support/tries.ts';
 
 const key = new Uint8Array(32).fill(1);
 const otherKey = new Uint8Array(32).fill(2);
@@ -363,7 +364,7 @@ t.test('DUR-22: any interleaving of writes and deletions ends in equal stores', 
     await stream.close();
     return new Set(states).size === 1;
   });
-  await t.resolves(fc.assert(property, { numRuns: 40 }));
+  await t.resolves(fc.assert(property, { numRuns: tries(40) }));
 });
 
 function perform(

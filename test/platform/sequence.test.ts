@@ -6,6 +6,7 @@ import { createPositions } from '../../src/platform/http/sequence.ts';
 import { VirtualClock } from '../../streams/platform/clock.ts';
 import { seededRandom } from '../../streams/platform/random.ts';
 import { testBounds } from '../support/bounds.ts';
+import { tries } from '../support/tries.ts';
 
 const clock = new VirtualClock(0);
 const waiter = {
@@ -27,7 +28,7 @@ t.test('a token holds its position on every node with the key, and on no other',
       t.equal(there.sequenceOf(token), sequence);
       t.equal(elsewhere.sequenceOf(token), undefined);
     }),
-    { numRuns: 50, seed: 1 },
+    { numRuns: tries(50), seed: 1 },
   );
   t.equal(here.sequenceOf(here.current()), 1_000);
 });
@@ -59,7 +60,7 @@ t.test('of several tokens the largest position is waited for, in whatever order'
         t.same(waits, largest > 1_000 ? [largest] : []);
       },
     ),
-    { numRuns: 50, seed: 1 },
+    { numRuns: tries(50), seed: 1 },
   );
   const tooMany = Array.from({ length: 33 }, () => positions.tokenOf(1)).join();
   await t.rejects(positions.waitFor(tooMany, waiter), {

@@ -5,9 +5,10 @@
 import fc from 'fast-check';
 import t from 'tap';
 import { expectedIntervals, observedIntervals } from '../../streams/telemetry/metrics/coverage.ts';
+import { tries } from '../support/tries.ts';
 
 const INTERVAL_MS = 30_000;
-const OPTIONS = { seed: 20_261_123, numRuns: 2_000 };
+const OPTIONS = { seed: 20_261_123, numRuns: tries(2_000) };
 
 /** Observation times of a source: its steps, each with a delay of its own. */
 const source = fc.record({

@@ -15,6 +15,7 @@ import {
 } from '../../streams/telemetry/metrics/query.ts';
 import { VM_STATES, type VmState } from '../../streams/telemetry/samples/batch.ts';
 import type { VmColumns } from '../../streams/telemetry/samples/columns.ts';
+import { tries } from '../support/tries.ts';
 
 const CPU = 'svc_vm_cpu_seconds_total';
 
@@ -337,6 +338,6 @@ t.test('a coarse step of a rate is the mean of what its fine steps say, weighted
     const increase = total - Number(first?.[reads]);
     return Math.abs((point?.[1] ?? 0) - increase / (at - (first?.at ?? 0))) < 1e-6;
   });
-  fc.assert(property, { seed: 20_261_121, numRuns: 300 });
+  fc.assert(property, { seed: 20_261_121, numRuns: tries(300) });
   t.end();
 });

@@ -19,6 +19,7 @@ import type { MetricAnswer } from '../../src/telemetry/query/vm/quality.ts';
 import { seriesKey } from '../../streams/telemetry/samples/batch.ts';
 import { type RpcWorld, START_SECONDS, startRpcWorld, VM } from '../support/api-in-process.ts';
 import { START_MS } from '../support/host-in-memory.ts';
+import { tries } from '../support/tries.ts';
 
 const PATH = '/svc.monitoring.v1.MonitoringService';
 const ALWAYS = { alwaysEmitImplicit: true } as const;
@@ -87,7 +88,7 @@ t.test('The bytes of an answer are those that the framework makes of its message
       const binary = Buffer.from(answerBytes(answer, 'binary'));
       return binary.equals(toBinary(QueryVMMonitoringResponseSchema, message));
     }),
-    { seed: 5, numRuns: 300 },
+    { seed: 5, numRuns: tries(300) },
   );
 });
 

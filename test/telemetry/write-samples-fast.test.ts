@@ -35,6 +35,7 @@ import { seededRandom } from '../../streams/platform/random.ts';
 import { Refusal } from '../../streams/platform/refusal.ts';
 import { testBounds } from '../support/bounds.ts';
 import { testPositions } from '../support/positions.ts';
+import { occurrences, tries } from '../support/tries.ts';
 import { authenticator, view } from '../support/write-callers.ts';
 import { anyRequest, damagedOf, encoded, type RequestInit } from '../support/write-requests.ts';
 
@@ -400,10 +401,10 @@ t.test('any message gives the same answer and the same rows on both ways', async
   const pair = await openPair(t);
   behaviour.write = async ({ rows }) => ({ ...nothing, accepted: rows.length });
   const agree = (request: unknown) => agrees(pair, encoded(request as RequestInit)).then(() => {});
-  await fc.assert(fc.asyncProperty(anyRequest, agree), { numRuns: 600 });
+  await fc.assert(fc.asyncProperty(anyRequest, agree), { numRuns: tries(600) });
   const taken = await answeredFast(pair.fast);
   // About 66, by chance; a test of the framework alone would prove nothing.
-  t.ok(taken > 30, `${taken} of 600 were taken by the handler`);
+  t.ok(taken > occurrences(30), `${taken} were taken by the handler`);
 });
 
 t.test('damaged bytes give the same answer on both ways, and never a fault of ours', async (t) => {
@@ -416,7 +417,7 @@ t.test('damaged bytes give the same answer on both ways, and never a fault of ou
     statuses.set(status, (statuses.get(status) ?? 0) + 1);
     return status < 500;
   });
-  await fc.assert(property, { numRuns: 600 });
+  await fc.assert(property, { numRuns: tries(600) });
   t.ok(statuses.has(200) && statuses.has(400), `seen: ${JSON.stringify([...statuses])}`);
 });
 
