@@ -109,7 +109,7 @@ receivers:
   );
   const origin = `http://127.0.0.1:${listen}`;
   const running = await startPeer(scope, {
-    ...{ name: 'prometheus-alertmanager', package: 'prometheus-alertmanager' },
+    name: 'prometheus-alertmanager',
     args: [
       `--config.file=${config}`,
       `--storage.path=${join(folder, 'data')}`,
@@ -148,7 +148,7 @@ alerting: { alertmanagers: [{ static_configs: [{ targets: ['${target}'] }] }] }
   );
   const origin = `http://127.0.0.1:${await freePort()}`;
   const prometheus = await startPeer(scope, {
-    ...{ name: 'prometheus', package: 'prometheus' },
+    name: 'prometheus 3.5.3',
     args: [
       `--config.file=${config}`,
       `--storage.tsdb.path=${join(folder, 'tsdb')}`,
@@ -191,7 +191,7 @@ export async function startVmalertStack(
   const alertmanager = await startAlertmanager(scope, join(folder, 'alertmanager'), receiver);
   const origin = `http://127.0.0.1:${await freePort()}`;
   const database = await startPeer(scope, {
-    ...{ name: 'victoria-metrics', package: 'victoria-metrics' },
+    name: 'victoria-metrics',
     args: [
       `-storageDataPath=${join(folder, 'vm')}`,
       `-httpListenAddr=${origin.slice('http://'.length)}`,
@@ -208,7 +208,7 @@ export async function startVmalertStack(
       writeFileSync(rules, RULES);
       const listen = `127.0.0.1:${await freePort()}`;
       vmalert = await startPeer(scope, {
-        ...{ name: 'vmalert', package: 'victoria-metrics' },
+        name: 'vmalert',
         args: [
           ...[`-rule=${rules}`, `-datasource.url=${origin}`, `-httpListenAddr=${listen}`],
           ...[`-notifier.url=${alertmanager.origin}`, '-rule.evalDelay=0s'],
