@@ -7,7 +7,7 @@ import { once } from 'node:events';
 import { existsSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { freePort } from '../../test/support/nats-server.ts';
+import { reservePort } from '../../test/support/places.ts';
 import type { Demo } from '../../test/support/program.ts';
 import type { Scope } from '../support/scope.ts';
 import type { Read } from './expressions.ts';
@@ -88,7 +88,7 @@ export async function startSystem(
 ): Promise<RunningSystem> {
   const program = programs[name];
   mkdirSync(folder, { recursive: true });
-  const port = await freePort();
+  const port = await reservePort();
   const child = spawn(program.executable, program.args(port, folder), {
     env: {
       ...{ PATH: process.env.PATH, HOME: process.env.HOME, SVC_DATA: folder },

@@ -96,7 +96,7 @@ t.test('svc auth ci', async (t) => {
       });
       let out = '';
       job.stdout.on('data', (chunk) => (out += chunk));
-      await until('the child runs', () => out.includes('up') || undefined, 15);
+      await until('the child runs', () => out.includes('up') || undefined);
       job.kill('SIGTERM');
       const [code] = await once(job, 'close');
       t.strictSame([code, out], [7, 'up\nstopped\n']);

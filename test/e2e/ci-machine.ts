@@ -212,7 +212,7 @@ async function type(
       child.stdin?.write(`${answer}\n`);
     } else {
       const isThere = () => part.test(screen().slice(seen)) || undefined;
-      await until(`the prompt ${part}`, isThere, 20);
+      await until(`the prompt ${part}`, isThere);
     }
   }
 }

@@ -8,6 +8,7 @@ import { existsSync, mkdtempSync, rmdirSync } from 'node:fs';
 import { homedir, tmpdir } from 'node:os';
 import { basename, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { ownNetwork } from './places.ts';
 
 /** The folder of requirements, traces and the VM lab; absent in a stranger's clone. */
 export const sharedFolder = fileURLToPath(new URL('../../../shared', import.meta.url));
@@ -56,6 +57,10 @@ const components = {
   'tmpfs mounts': {
     find: () => (process.getuid?.() === 0 && canMount() ? '/usr/bin/mount' : undefined),
     howToGet: 'run the tests as root of a machine (or container) that may mount a tmpfs',
+  },
+  'network namespaces': {
+    find: () => (hasOwnNetwork() ? onPath('unshare') : undefined),
+    howToGet: 'install util-linux and iproute2, on a machine that lets you make network namespaces',
   },
   'systemd-analyze': {
     find: () => onPath('systemd-analyze'),
@@ -119,6 +124,14 @@ function canMount(): boolean {
     rmdirSync(folder);
   }
   return mountable;
+}
+
+let networkable: boolean | undefined;
+
+function hasOwnNetwork(): boolean {
+  const [program = '', ...args] = [...ownNetwork, 'true'];
+  networkable ??= spawnSync(program, args, { stdio: 'ignore' }).status === 0;
+  return networkable;
 }
 
 /** A program of the given version: `SVC_TEST_BIN_<NAME>_<VERSION>`, the cache, or the PATH. */

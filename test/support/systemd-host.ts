@@ -9,6 +9,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { componentPath } from './components.ts';
+import { machineName } from './places.ts';
 import { until } from './program.ts';
 
 const execute = promisify(execFile);
@@ -38,7 +39,7 @@ export async function startSystemdHost(t: {
     componentPath('systemd-nspawn'),
     [
       ...['--register=no', '--keep-unit', '--private-network', '--boot'],
-      ...[`--directory=${root}`, `--machine=svc-${process.pid}`, 'systemd.unit=basic.target'],
+      ...[`--directory=${root}`, `--machine=${machineName()}`, 'systemd.unit=basic.target'],
     ],
     { stdio: 'ignore' },
   );

@@ -98,7 +98,7 @@ t.test('the pages of VMs', needs('chromium', 'script'), async (t) => {
     await open('/projects/demo/vms?search=markup', 'VMs');
     await main.getByRole('link', { name: MARKUP }).click();
     await page.getByRole('heading', { level: 1, name: MARKUP }).waitFor();
-    await until('the title', async () => (await page.title()).includes(MARKUP) || undefined, 10);
+    await until('the title', async () => (await page.title()).includes(MARKUP) || undefined);
     t.equal(await main.locator('img').count(), 0);
     t.same(problems, []);
   });

@@ -46,7 +46,7 @@ t.test('a fresh clone without dev dependencies runs, with its pages', async (t) 
     if (child.exitCode === null && child.signalCode === null) end();
     await gone;
   });
-  await until('it has started', () => /Ctrl-C stops it/.test(said) || undefined, 40);
+  await until('it has started', () => /Ctrl-C stops it/.test(said) || undefined);
   t.match(said, /watches this host/);
   t.match(said, /dashboard and API on http:\/\/127\.0\.0\.1:\d+/);
   t.notMatch(said, /dashboard (is not|cannot be) built/);

@@ -28,7 +28,7 @@ import { reasonOf } from '../../../src/sdk/retry.ts';
 import { codeBlock } from '../../support/code-blocks.ts';
 import { componentPath, needs } from '../../support/components.ts';
 import { buildGoPrograms, goEnvironment, linesOf } from '../../support/guide-programs.ts';
-import { freePort } from '../../support/nats-server.ts';
+import { reservePort } from '../../support/places.ts';
 import { dataFolder, type Program, startProgram, until } from '../../support/program.ts';
 import { startCaddy, startNginx } from '../../support/proxies.ts';
 
@@ -120,7 +120,7 @@ t.test('a certificate of its own, and a private authority', needs('openssl', 'go
     makeAuthority(folder);
     t.ok(await isTrusted(port, old));
     process.kill(program.pid, 'SIGHUP');
-    await until('it is read again', () => /read again/.test(program.log()) || undefined, 10);
+    await until('it is read again', () => /read again/.test(program.log()) || undefined);
     t.ok(await isTrusted(port, readFileSync(ca)));
     t.notOk(await isTrusted(port, old));
     t.match(await program.get('/readyz'), { status: 200 });
@@ -140,11 +140,11 @@ interface Place {
 async function makePlace(t: Test): Promise<Place> {
   const folder = dataFolder(t);
   makeAuthority(folder);
-  const [port, httpPort] = [await freePort(), await freePort()];
+  const [port, httpPort] = [await reservePort(), await reservePort()];
   return {
     ...{ folder, port, httpPort },
-    servicePort: await freePort(),
-    metricsPort: await freePort(),
+    servicePort: await reservePort(),
+    metricsPort: await reservePort(),
   };
 }
 
@@ -309,7 +309,6 @@ async function tryStream(t: Test, behind: Behind, version: '1.1' | '2'): Promise
   await until(
     'the service knows that the client has gone',
     async () => (await behind.metric(running)) === 0 || undefined,
-    10,
   );
 }
 

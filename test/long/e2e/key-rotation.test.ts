@@ -43,7 +43,7 @@ t.test(
     await t.test('with the commands of the page, and the old key ends at once', async (t) => {
       await scrapedAgain(server);
       await rotate(world, { folder, key: old, pid: server.pid });
-      await until('it has read its configuration', () => reloaded(server) || undefined, 20);
+      await until('it has read its configuration', () => reloaded(server) || undefined);
       await scrapedAgain(server);
       t.equal((await world.svc(['keys', 'revoke', old])).code, 0);
       await scrapedAgain(server);
@@ -57,11 +57,7 @@ t.test(
       const name = await successorOf(world, old);
       writeFileSync(current, (await createKey(world)).secret);
       t.equal((await world.svc(['keys', 'revoke', name])).code, 0);
-      await until(
-        'it is refused',
-        async () => (await valueNow(server, 'up')) === 0 || undefined,
-        20,
-      );
+      await until('it is refused', async () => (await valueNow(server, 'up')) === 0 || undefined);
       process.kill(server.pid, 'SIGHUP');
       await scrapedAgain(server);
       t.equal(await valueNow(server, 'up'), 0, 'nor by a reload');
@@ -146,7 +142,7 @@ function configurationFor({ endpoint }: CliWorld, file: string): string {
 async function scrapedAgain(server: Prometheus): Promise<void> {
   const count = async () => (await valueNow(server, 'count_over_time(up[5m])')) ?? 0;
   const before = await count();
-  await until('it scrapes', async () => (await count()) >= before + 5 || undefined, 20);
+  await until('it scrapes', async () => (await count()) >= before + 5 || undefined);
 }
 
 async function valueNow(server: Prometheus, query: string): Promise<number | undefined> {

@@ -22,7 +22,8 @@ import {
   StreamUnavailable,
 } from '../../../streams/platform/stream.ts';
 import { componentPath, needs } from '../../support/components.ts';
-import { freePort, type NatsServer, startNatsServer } from '../../support/nats-server.ts';
+import { type NatsServer, startNatsServer } from '../../support/nats-server.ts';
+import { reservePort } from '../../support/places.ts';
 
 const SPEC: StreamSpec = {
   name: 'LOG',
@@ -339,7 +340,7 @@ t.test('a server older than 2.10.27 is refused at the start, with a sentence', a
     socket.on('data', (data) => data.includes('PING') && socket.write('PONG\r\n'));
     socket.on('error', () => {});
   });
-  const port = await freePort();
+  const port = await reservePort();
   await new Promise<void>((resolve) => server.listen(port, '127.0.0.1', resolve));
   const url = `nats://127.0.0.1:${port}`;
   await t.rejects(
@@ -361,7 +362,7 @@ t.test('a server older than 2.10.27 is refused at the start, with a sentence', a
 });
 
 t.test('no server at all is unavailable, with its address', async (t) => {
-  const url = `nats://127.0.0.1:${await freePort()}`;
+  const url = `nats://127.0.0.1:${await reservePort()}`;
   await t.rejects(openJetStream({ url, clock: systemClock }), {
     name: 'StreamUnavailable',
     outcome: 'refused',
