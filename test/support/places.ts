@@ -62,14 +62,16 @@ async function isFree(port: number): Promise<boolean> {
 /** True when this process has reserved it now. */
 async function isReserved(port: number): Promise<boolean> {
   const socket = createSocket('udp4');
-  // Unbound it does not keep the process alive, and bound neither.
+  // What it keeps does not keep the process.
   socket.unref();
-  const bound = once(socket, 'listening').then(
-    () => true,
-    () => false,
-  );
   socket.bind({ port, address: '127.0.0.1', exclusive: true });
-  return bound;
+  try {
+    await once(socket, 'listening');
+    return true;
+  } catch {
+    socket.close();
+    return false;
+  }
 }
 
 /** A program found its port taken: by a program that knows nothing of reservations. */
