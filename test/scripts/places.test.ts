@@ -7,12 +7,12 @@ import { once } from 'node:events';
 import t from 'tap';
 import { onOwnPorts, PortTaken, reservePort, saysPortTaken } from '../support/places.ts';
 
-const MANY = 200;
+const MANY = 40;
 const RESERVING = `
   const { reservePort } = await import(${JSON.stringify(import.meta.resolve('../support/places.ts'))});
   const ports = [];
   while (ports.length < ${MANY}) ports.push(await reservePort(7_000));
-  console.log(JSON.stringify(ports));
+  process.stdout.write(JSON.stringify(ports));
   process.stdin.resume();
 `;
 
