@@ -69,7 +69,7 @@ export async function linesOf(
   env: Environment,
 ): Promise<string[]> {
   const { stdout } = await run(file, [...args], {
-    ...{ cwd: folder, timeout: 30_000, killSignal: 'SIGKILL' },
+    ...{ cwd: folder, timeout: 120_000, killSignal: 'SIGKILL' },
     env: { PATH: process.env.PATH ?? '', ...env },
   });
   return stdout.trimEnd().split('\n');

@@ -102,7 +102,7 @@ export interface Ended {
   readonly stdout: string;
 }
 
-/** Runs the command to its end, for starts that are refused; ended by force after 20 s. */
+/** Runs the command to its end, for starts that are refused; ended by force after two minutes. */
 export async function runToEnd(
   args: readonly string[],
   settings: Readonly<Record<string, string>> = {},
@@ -110,7 +110,7 @@ export async function runToEnd(
   const child = spawn(process.execPath, [program, ...args], {
     env: { PATH: process.env.PATH ?? '', HOME: process.env.HOME ?? '', ...compiled, ...settings },
     stdio: ['ignore', 'pipe', 'pipe'],
-    timeout: 20_000,
+    timeout: 120_000,
     killSignal: 'SIGKILL',
   });
   let [text, stdout] = ['', ''];

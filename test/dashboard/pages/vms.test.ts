@@ -17,7 +17,7 @@ const VMS = 500;
 const HOUR_MS = 3_600_000;
 
 t.test('the pages of VMs', needs('chromium', 'script'), async (t) => {
-  t.setTimeout(120_000);
+  t.setTimeout(240_000);
   if (!isCurrent()) await buildDashboard();
   const folder = dataFolder(t);
   const [chromium, service] = await Promise.all([

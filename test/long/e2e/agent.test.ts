@@ -21,14 +21,14 @@ const recordings = fileURLToPath(
 // Each has a program of its own, which waits most of the time.
 t.jobs = 2;
 // Spread at each test: the runner keeps what it writes into its options.
-const atOnce = { buffered: true, timeout: 60_000 };
+const atOnce = { buffered: true, timeout: 240_000 };
 
 type Env = Readonly<Record<string, string>>;
 
 /** `svc` as a user calls it; `input` is its standard input. */
 function svc(args: readonly string[], env: Env, input = ''): string {
   return execFileSync(process.execPath, [program, ...args], {
-    ...{ input, encoding: 'utf8', timeout: 20_000, stdio: ['pipe', 'pipe', 'pipe'] },
+    ...{ input, encoding: 'utf8', timeout: 120_000, stdio: ['pipe', 'pipe', 'pipe'] },
     env: { PATH: process.env.PATH ?? '', ...env },
   });
 }

@@ -19,7 +19,7 @@ t.setTimeout(240_000);
 
 t.test('a fresh clone without dev dependencies runs, with its pages', async (t) => {
   const clone = join(dataFolder(t), 'clone');
-  await execute('git', ['clone', '--quiet', '--no-hardlinks', root, clone], { timeout: 60_000 });
+  await execute('git', ['clone', '--quiet', '--no-hardlinks', root, clone], { timeout: 120_000 });
   const { npm_config_prefix: _, ...env } = process.env;
   const words = ['ci', '--omit=dev', '--prefer-offline', '--no-audit', '--no-fund'];
   await execute('npm', words, { cwd: clone, env, timeout: 180_000 });
@@ -57,7 +57,7 @@ t.test('a fresh clone without dev dependencies runs, with its pages', async (t) 
   const manifest = JSON.parse(readFileSync(join(clone, 'dist/dashboard/manifest.json'), 'utf8'));
   t.ok(manifest.entries.main, 'the pages are built');
   const { stdout } = await execute('npx', ['svc', 'monitoring', 'vms'], {
-    ...{ cwd: clone, timeout: 60_000 },
+    ...{ cwd: clone, timeout: 120_000 },
     env: { ...env, SVC_ENDPOINT: demo.baseUrl, SVC_PROJECT: 'demo', SVC_API_KEY: demo.apiKey },
   });
   t.match(stdout, /RUNNING +DC-1/);

@@ -131,7 +131,7 @@ t.test(
   'what a real Prometheus scrapes is what was written',
   needs('prometheus 3.5.3'),
   async (t) => {
-    t.setTimeout(60_000);
+    t.setTimeout(240_000);
     const program = await startProgram(t, dataFolder(t), settings);
     const folder = dataFolder(t);
     const keyFile = join(folder, 'vm-monitoring.key');
@@ -300,7 +300,7 @@ t.test('promtool accepts the configuration of the guide', needs('promtool 3.5.3'
   const pasted = codeBlock('reading.md', '# prometheus.yml');
   writeFileSync(file, pasted.replaceAll('/etc/prometheus/vm-monitoring.key', keyFile));
   const printed = execFileSync(componentPath('promtool 3.5.3'), ['check', 'config', file], {
-    timeout: 10_000,
+    timeout: 120_000,
   });
   t.match(String(printed), /SUCCESS/);
   t.end();

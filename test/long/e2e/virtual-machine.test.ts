@@ -20,7 +20,7 @@ const inGuest = (script: string): string =>
   });
 
 t.test('load inside a virtual machine reaches the webhook', needs('vm-lab'), async (t) => {
-  t.setTimeout(150_000);
+  t.setTimeout(240_000);
   const lab = await openVmLab(t);
   await lab.run('start', 'web1', '1', '128');
   const receiver = await startReceiver(t);

@@ -12,7 +12,7 @@ import { startEveryPage } from '../../../support/every-page.ts';
 const ROLES: readonly PageRole[] = ['SIGNED_IN', 'VIEWER', 'EDITOR', 'OWNER'];
 
 t.test('every page, by role', needs('chromium'), async (t) => {
-  t.setTimeout(230_000);
+  t.setTimeout(240_000);
   const pages = await startEveryPage(t);
   // Both at a time.
   t.jobs = 2;

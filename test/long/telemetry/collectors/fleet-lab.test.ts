@@ -35,7 +35,7 @@ t.test('SRC-11: three libvirtds and three projects', needs('vm-lab'), async (t) 
     c.run('start', 'stray1', '1', '128'),
   ]);
   const virsh = async (uri: string, ...words: string[]) =>
-    (await run('virsh', ['-c', uri, ...words], { timeout: 20_000 })).stdout.trim();
+    (await run('virsh', ['-c', uri, ...words], { timeout: 120_000 })).stdout.trim();
   const uuid = await virsh(b.uri, 'domuuid', 'other1');
   const mark = (project: string) =>
     virsh(
