@@ -7,7 +7,8 @@ import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { componentPath } from '../../test/support/components.ts';
 import { fleetVm } from '../../test/support/fleet.ts';
-import { freePort, startNatsServer } from '../../test/support/nats-server.ts';
+import { startNatsServer } from '../../test/support/nats-server.ts';
+import { reservePort } from '../../test/support/places.ts';
 import { startProgram } from '../../test/support/program.ts';
 import { encodeRemoteWrite } from '../../test/support/remote-write.ts';
 import { Api, memoryRow } from '../support/api.ts';
@@ -92,7 +93,7 @@ export async function startAlertmanager(
   port?: number,
 ): Promise<Alertmanager & { readonly port: number }> {
   mkdirSync(folder, { recursive: true });
-  const listen = port ?? (await freePort());
+  const listen = port ?? (await reservePort());
   const config = join(folder, 'alertmanager.yml');
   writeFileSync(
     config,
@@ -146,7 +147,7 @@ rule_files: ['${rules}']
 alerting: { alertmanagers: [{ static_configs: [{ targets: ['${target}'] }] }] }
 `,
   );
-  const origin = `http://127.0.0.1:${await freePort()}`;
+  const origin = `http://127.0.0.1:${await reservePort()}`;
   const prometheus = await startPeer(scope, {
     name: 'prometheus 3.5.3',
     args: [
@@ -189,7 +190,7 @@ export async function startVmalertStack(
   receiver: Receiver,
 ): Promise<AlertingSystem> {
   const alertmanager = await startAlertmanager(scope, join(folder, 'alertmanager'), receiver);
-  const origin = `http://127.0.0.1:${await freePort()}`;
+  const origin = `http://127.0.0.1:${await reservePort()}`;
   const database = await startPeer(scope, {
     name: 'victoria-metrics',
     args: [
@@ -206,7 +207,7 @@ export async function startVmalertStack(
     write: (vms, ratio) => remoteWrite(origin, vms, ratio),
     async watch() {
       writeFileSync(rules, RULES);
-      const listen = `127.0.0.1:${await freePort()}`;
+      const listen = `127.0.0.1:${await reservePort()}`;
       vmalert = await startPeer(scope, {
         name: 'vmalert',
         args: [

@@ -8,7 +8,7 @@ import { existsSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSy
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { type ComponentName, componentPath, needs } from '../../test/support/components.ts';
-import { freePort } from '../../test/support/nats-server.ts';
+import { reservePort } from '../../test/support/places.ts';
 import type { Demo } from '../../test/support/program.ts';
 import type { Scope } from '../support/scope.ts';
 import type { Read } from './expressions.ts';
@@ -86,7 +86,7 @@ export async function startSystem(
 ): Promise<RunningSystem> {
   const program = programs[name];
   mkdirSync(folder, { recursive: true });
-  const port = await freePort();
+  const port = await reservePort();
   const { component } = program;
   const executable = component === undefined ? process.execPath : componentPath(component);
   const child = spawn(executable, program.args(port, folder), {

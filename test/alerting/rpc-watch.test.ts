@@ -20,6 +20,7 @@ import type { Commit } from '../../streams/platform/commit/commit.ts';
 import { Refusal } from '../../streams/platform/refusal.ts';
 import { cookieHeaders, startRpcWorld } from '../support/api-in-process.ts';
 import { bearer, PROJECT, reading, startWatched, WATCH_PATH } from '../support/incident-watch.ts';
+import { until as untilEvent } from '../support/program.ts';
 
 const READ = ['monitoring.read'] as const;
 
@@ -116,10 +117,7 @@ t.test('A project has a bound on its watches, and a closed one makes room', asyn
 
 /** Asks until it is so: for what follows a closed connection, which no clock of ours reports. */
 async function until(isSo: () => Promise<boolean>): Promise<void> {
-  for (let turn = 0; !(await isSo()); turn++) {
-    if (turn > 1_000) throw new Error('It never came to be so');
-    await new Promise<void>((resolve) => setImmediate(resolve));
-  }
+  await untilEvent(String(isSo), async () => (await isSo()) || undefined);
 }
 
 t.test(

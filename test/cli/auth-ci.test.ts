@@ -92,18 +92,18 @@ t.test('svc auth ci', async (t) => {
         'trap "echo stopped; exit 7" TERM; test -n "$SVC_API_KEY" && echo up; while :; do sleep 0.05; done';
       const job = spawn(process.execPath, [svc, 'auth', 'ci', '--', 'bash', '-c', script], {
         env: { PATH: process.env.PATH, HOME: world.homeOf('job'), ...env },
-        ...{ timeout: 20_000, killSignal: 'SIGKILL' },
+        ...{ timeout: 120_000, killSignal: 'SIGKILL' },
       });
       let out = '';
       job.stdout.on('data', (chunk) => (out += chunk));
-      await until('the child runs', () => out.includes('up') || undefined, 15);
+      await until('the child runs', () => out.includes('up') || undefined);
       job.kill('SIGTERM');
       const [code] = await once(job, 'close');
       t.strictSame([code, out], [7, 'up\nstopped\n']);
       const args = [svc, 'auth', 'ci', '--', 'bash', '-c', 'kill -KILL $$'];
       const killed = spawn(process.execPath, args, {
         env: { PATH: process.env.PATH, HOME: world.homeOf('job'), ...env },
-        ...{ timeout: 20_000, killSignal: 'SIGKILL' },
+        ...{ timeout: 120_000, killSignal: 'SIGKILL' },
       });
       t.equal((await once(killed, 'close'))[0], 128 + 9, 'as a shell reports it');
     },

@@ -26,14 +26,10 @@ t.test('SRC-10: svc samples write --csv stores readings once, at their own times
   t.same((await write('--csv', file, '--json')).json, { accepted: 3, duplicates: 0, rejected: [] });
 
   const list = ['monitoring', 'vms', '--project', 'demo', '--json'];
-  const listed = await until(
-    'both VMs in the inventory',
-    async () => {
-      const { vms } = (await svc(list, { env: { ...env, SVC_API_KEY: demo.apiKey } })).json;
-      return vms?.length === 2 ? vms : undefined;
-    },
-    20,
-  );
+  const listed = await until('both VMs in the inventory', async () => {
+    const { vms } = (await svc(list, { env: { ...env, SVC_API_KEY: demo.apiKey } })).json;
+    return vms?.length === 2 ? vms : undefined;
+  });
   t.match(listed, [
     { displayName: 'web', state: 'RUNNING', vcpus: 2 },
     { displayName: 'db', state: 'STOPPED' },

@@ -13,6 +13,7 @@ import { join } from 'node:path';
 import { PrometheusDriver } from 'prometheus-query';
 import t, { type Test } from 'tap';
 import { componentPath, needs } from '../support/components.ts';
+import { reservePort } from '../support/places.ts';
 import { dataFolder, type Program, startProgram, until } from '../support/program.ts';
 
 // The editor comes as CommonJS, and wants to share one copy of CodeMirror.
@@ -148,7 +149,7 @@ async function startAlertmanager(t: Test) {
 }
 
 async function startVmalert(t: Test, args: readonly string[]) {
-  const port = await freePort();
+  const port = await reservePort();
   const child = spawn(
     componentPath('vmalert'),
     [...args, `-httpListenAddr=127.0.0.1:${port}`, '-loggerLevel=WARN'],
@@ -164,14 +165,4 @@ async function startVmalert(t: Test, args: readonly string[]) {
     if (child.exitCode === null && child.kill('SIGKILL')) await once(child, 'exit');
   });
   return { logged: () => log, listens: `http://127.0.0.1:${port}` };
-}
-
-/** vmalert does not say which port it took. */
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const { port } = server.address() as AddressInfo;
-  server.close();
-  await once(server, 'close');
-  return port;
 }

@@ -48,7 +48,8 @@ t.test(
     const startedMs = performance.now();
     await Promise.all(Array.from({ length: 200 }, () => append(stream)));
     const tookMs = performance.now() - startedMs;
-    t.ok(tookMs < 1_000, `200 appends with 30 ms a write took ${Math.round(tookMs)} ms`);
+    const apartMs = 200 * 30;
+    t.ok(tookMs < apartMs / 2, `${Math.round(tookMs)} ms; each for itself takes ${apartMs} ms`);
     let turns = 0;
     const timer = setInterval(() => {
       turns += 1;

@@ -14,7 +14,8 @@ import { systemClock } from '../../streams/platform/clock.ts';
 import { systemRandom } from '../../streams/platform/random.ts';
 import { type Stream, type StreamSpec, StreamUnavailable } from '../../streams/platform/stream.ts';
 import { componentPath, needs } from '../support/components.ts';
-import { freePort, startNatsServer } from '../support/nats-server.ts';
+import { startNatsServer } from '../support/nats-server.ts';
+import { reservePort } from '../support/places.ts';
 import { dataFolder, runInProcess, until } from '../support/program.ts';
 
 const SECRET = 'hunter2-p@ss/word';
@@ -255,11 +256,11 @@ t.test('several addresses with one login, of which one is away', needs(newest), 
     ...{ program: componentPath(newest), folder, settings: userAndPassword },
   });
   t.teardown(() => server.kill());
-  const away = `nats://svc:${encoded}@127.0.0.1:${await freePort()}`;
+  const away = `nats://svc:${encoded}@127.0.0.1:${await reservePort()}`;
   const there = server.url.replace('://', `://svc:${encoded}@`);
   const stream = await open(t, settingsOf('', `${away},${there}`, {}));
   t.match(await stream.ensure(spec), { messages: 0 });
-  const none = `${away},nats://svc:${encoded}@127.0.0.1:${await freePort()}`;
+  const none = `${away},nats://svc:${encoded}@127.0.0.1:${await reservePort()}`;
   const refused = await open(t, settingsOf('', none, {})).catch((error) => error);
   t.match(refused, { name: 'StreamUnavailable', message: /nats:\/\/127.*, nats:\/\/127/ });
   assertNoSecret(t, `${refused.stack} ${refused.cause?.stack} ${JSON.stringify(refused)}`);
@@ -417,7 +418,7 @@ t.test('settings that do not go together', (t) => {
 });
 
 t.test('nothing listens: unavailable, as without a login', async (t) => {
-  const url = `nats://u:${encoded}@127.0.0.1:${await freePort()}`;
+  const url = `nats://u:${encoded}@127.0.0.1:${await reservePort()}`;
   const refused = await open(t, settingsOf('', url, {})).catch((error) => error);
   t.equal(refused.name, 'StreamUnavailable');
   assertNoSecret(t, `${refused.stack} ${refused.cause?.stack}`);

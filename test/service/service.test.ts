@@ -85,7 +85,7 @@ async function call(demo: Demo, method: string, request: unknown, key = demo.api
 
 t.test('a program that embeds services, some of them in vain, ends by itself', async (t) => {
   const script = fileURLToPath(new URL('../support/embedding.ts', import.meta.url));
-  const run = promisify(execFile)(process.execPath, [script, dataFolder(t)], { timeout: 25_000 });
+  const run = promisify(execFile)(process.execPath, [script, dataFolder(t)], { timeout: 120_000 });
   const { stdout, stderr } = await run;
   const report = JSON.parse(stdout);
   t.equal(stderr, '', 'nothing is written to the streams of the program');

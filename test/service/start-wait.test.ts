@@ -7,7 +7,8 @@ import { once } from 'node:events';
 import { fileURLToPath } from 'node:url';
 import t, { type Test } from 'tap';
 import { componentPath, needs } from '../support/components.ts';
-import { freePort, startNatsServer } from '../support/nats-server.ts';
+import { startNatsServer } from '../support/nats-server.ts';
+import { reservePort } from '../support/places.ts';
 import { dataFolder, until } from '../support/program.ts';
 
 const program = fileURLToPath(new URL('../../bin/svc.js', import.meta.url));
@@ -15,8 +16,8 @@ const newest = 'nats-server 2.15.1';
 const PASSWORD = 'hunter2-secret';
 
 async function startWaiting(t: Test, url: string) {
-  const port = await freePort();
-  const metricsPort = await freePort();
+  const port = await reservePort();
+  const metricsPort = await reservePort();
   const child = spawn(process.execPath, [program, 'serve'], {
     env: {
       ...{ PATH: process.env.PATH ?? '', HOME: process.env.HOME ?? '' },
@@ -47,7 +48,7 @@ async function startWaiting(t: Test, url: string) {
 }
 
 t.test('DUR-24: a start without NATS answers probes and stops cleanly', async (t) => {
-  const natsPort = await freePort();
+  const natsPort = await reservePort();
   const url = `nats://svc:${PASSWORD}@127.0.0.1:${natsPort}`;
   const { get, stop, log, metricsPort } = await startWaiting(t, url);
   const alive = await until('it answers', () => get('/healthz'));

@@ -9,6 +9,7 @@ import { homedir, tmpdir } from 'node:os';
 import { basename, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { HOST_PACKAGES, hasHostPrograms, labImage } from './lab/image.ts';
+import { ownNetwork } from './places.ts';
 
 /** Folder of traces and conformance suites; a clone does not have it, so only `componentPath` returns it. */
 const sharedFolder = fileURLToPath(new URL('../../../shared', import.meta.url));
@@ -71,6 +72,11 @@ const components = {
     source: { kind: 'none' },
     find: () => (mayMount() ? '/usr/bin/mount' : undefined),
     howToGet: 'run the tests as root of a machine (or container) that may mount a tmpfs',
+  },
+  'network-namespaces': {
+    source: { kind: 'machine', packages: ['util-linux', 'iproute2'] },
+    find: () => (hasOwnNetwork() ? onPath('unshare') : undefined),
+    howToGet: `on a machine that allows network namespaces, run "${commandFor('network-namespaces')}" as root`,
   },
   'vm-lab': {
     source: { kind: 'lab', packages: HOST_PACKAGES },
@@ -148,6 +154,14 @@ function mayMount(): boolean {
     rmdirSync(folder);
   }
   return mountable;
+}
+
+let networkable: boolean | undefined;
+
+function hasOwnNetwork(): boolean {
+  const [program = '', ...args] = [...ownNetwork, 'true'];
+  networkable ??= spawnSync(program, args, { stdio: 'ignore' }).status === 0;
+  return networkable;
 }
 
 interface Unpacked {

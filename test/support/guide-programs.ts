@@ -69,7 +69,7 @@ export async function linesOf(
   env: Environment,
 ): Promise<string[]> {
   const { stdout } = await run(file, [...args], {
-    ...{ cwd: folder, timeout: 30_000, killSignal: 'SIGKILL' },
+    ...{ cwd: folder, timeout: 120_000, killSignal: 'SIGKILL' },
     env: { PATH: process.env.PATH ?? '', ...env },
   });
   return stdout.trimEnd().split('\n');
@@ -95,14 +95,10 @@ export async function startReceiver(
   child.stdout.on('data', (chunk) => (text += chunk));
   child.stderr.on('data', (chunk) => (text += chunk));
   t.teardown(() => ended(child));
-  const port = await until(
-    'the receiver listens',
-    () => {
-      if (child.exitCode !== null) throw new Error(`The receiver ended:\n${text}`);
-      return /^listening .*?(\d{2,5})\b(?!\.)/m.exec(text.replaceAll('127.0.0.1', ''))?.[1];
-    },
-    20,
-  );
+  const port = await until('the receiver listens', () => {
+    if (child.exitCode !== null) throw new Error(`The receiver ended:\n${text}`);
+    return /^listening .*?(\d{2,5})\b(?!\.)/m.exec(text.replaceAll('127.0.0.1', ''))?.[1];
+  });
   return {
     url: `http://127.0.0.1:${port}/`,
     lines: () => text.trimEnd().split('\n').slice(1),
@@ -155,13 +151,9 @@ export function sourceEnvironment(
 /** A VM of the demo as the inventory has it, once it is known. */
 export function observedSince({ endpoint, demo }: CliWorld, vm: string): Promise<object> {
   const { monitoring } = createClient({ baseUrl: endpoint, token: demo.apiKey });
-  return until(
-    `${vm} in the inventory`,
-    async () => {
-      const { vms } = await monitoring.listVMMonitoring({ projectName: 'projects/demo' });
-      const found = vms.find(({ name }) => name === `projects/demo/vms/${vm}`);
-      return found;
-    },
-    20,
-  );
+  return until(`${vm} in the inventory`, async () => {
+    const { vms } = await monitoring.listVMMonitoring({ projectName: 'projects/demo' });
+    const found = vms.find(({ name }) => name === `projects/demo/vms/${vm}`);
+    return found;
+  });
 }

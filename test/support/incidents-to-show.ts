@@ -77,9 +77,6 @@ export async function fillFilesystems(
   }
 }
 
-/** Until a storm of them is decided and stored, on a slow machine. */
-const STORM_SECONDS = 300;
-
 /** Resolves once so many incidents fire, by the overview's count. */
 export async function untilOpen(program: Program, count: number): Promise<void> {
   const { projectName } = program.demo;
@@ -91,7 +88,7 @@ export async function untilOpen(program: Program, count: number): Promise<void> 
     );
     return Number(answer.incidents?.firing) >= count || undefined;
   };
-  await until(`${count} incidents fire`, probe, STORM_SECONDS);
+  await until(`${count} incidents fire`, probe);
 }
 
 /** Saves a rule on `cpu_utilization_pct` above 90 %; resolves with its name. */

@@ -2,7 +2,6 @@
  * Limits of a query before it is abandoned; a caller who asks much, or has gone, keeps
  * nobody else waiting.
  */
-import { setImmediate as yieldIfDue } from 'node:timers/promises';
 import { gunzipSync, zstdDecompressSync } from 'node:zlib';
 import t, { type Test } from 'tap';
 import { HistoryError } from '../../sqlite/telemetry/history/history-error.ts';
@@ -15,6 +14,7 @@ import { onDemand } from '../../src/telemetry/query/threads/on-demand.ts';
 import { Refusal } from '../../streams/platform/refusal.ts';
 import { testBounds } from '../support/bounds.ts';
 import { START } from '../support/history-from-log.ts';
+import { until as untilEvent } from '../support/program.ts';
 import { envelopeOf, type HistoryQueries, openQueries } from '../support/queries-on-history.ts';
 
 const STEP = 30_000;
@@ -41,10 +41,8 @@ async function reasonOf(query: Promise<unknown>): Promise<string> {
   }
 }
 
-/** Until something is so, at most two seconds. */
 async function until(isSo: () => boolean): Promise<void> {
-  const end = performance.now() + 2000;
-  while (!isSo() && performance.now() < end) await yieldIfDue();
+  await untilEvent(String(isSo), () => isSo() || undefined);
 }
 
 t.test('methods that could not be loaded are loaded again with the next call', async (t) => {

@@ -13,8 +13,8 @@ import { e2eSettings, observedVm, sharedLoad, walkAlert } from '../path.ts';
 const servers = ['nats-server 2.10.27', 'nats-server 2.15.1'] as const;
 
 t.jobs = 1 + servers.length;
-t.setTimeout(110_000);
-const atOnce = { buffered: true, timeout: 100_000 };
+t.setTimeout(240_000);
+const atOnce = { buffered: true, timeout: 240_000 };
 const load = sharedLoad(1 + servers.filter((name) => needs(name).skip === undefined).length);
 
 t.test(

@@ -93,14 +93,10 @@ async function write({ clock, program, key }: World, percent: number): Promise<v
 }
 
 async function untilFiring({ owner }: World, count: number): Promise<void> {
-  await until(
-    `${count} fire`,
-    async () => {
-      const { incidents } = await ask(owner, 'GetProjectOverview', {});
-      return Number((incidents as Json).firing) === count || undefined;
-    },
-    120,
-  );
+  await until(`${count} fire`, async () => {
+    const { incidents } = await ask(owner, 'GetProjectOverview', {});
+    return Number((incidents as Json).firing) === count || undefined;
+  });
 }
 
 /** Until the newest group of each of them has all incidents. */
@@ -117,18 +113,14 @@ async function untilGathered({ owner }: World, destinations: readonly string[]):
 /** Until nothing is on its way any more, to that destination or to any. */
 async function untilQuiet({ owner }: World, destinationName = ''): Promise<void> {
   const states = ['QUEUED', 'RECHECKING', 'SENDING', 'WAITING'];
-  await until(
-    'nothing is on its way',
-    async () => {
-      const { deliveries } = await ask(owner, 'ListDeliveries', {
-        destinationName,
-        states,
-        pageSize: 1,
-      });
-      return (deliveries as Json[]).length === 0 || undefined;
-    },
-    120,
-  );
+  await until('nothing is on its way', async () => {
+    const { deliveries } = await ask(owner, 'ListDeliveries', {
+      destinationName,
+      states,
+      pageSize: 1,
+    });
+    return (deliveries as Json[]).length === 0 || undefined;
+  });
 }
 
 /** Messages so far, by what they went to. */

@@ -31,8 +31,8 @@ import { checkStored, startStorm } from '../../support/write-storm.ts';
 
 // Each has a program of its own, which waits most of the time.
 t.jobs = 3;
-t.setTimeout(110_000);
-const atOnce = { buffered: true, timeout: 100_000 };
+t.setTimeout(240_000);
+const atOnce = { buffered: true, timeout: 240_000 };
 
 const SAVE_RULE = 'monitoring.v1.AlertService/SaveAlertRule';
 
@@ -261,15 +261,14 @@ t.test('webhook endpoints that behave badly', { ...atOnce }, async (t) => {
     names.set(await destinationAt(program, `${endpoints.origin}/${path}`), `/${path}`);
   }
   await saveRule(program, [...names.keys()]);
-  const startMs = Date.now();
   await writeReadings(program, ['vm-1'], 11);
-  await until('the good one', () => endpoints.hits.get('/ok'));
-  t.ok(Date.now() - startMs < 8_000, 'the good one waits for none of the others');
   const outcomes = await until('an outcome of each', async () => {
     const deliveries = await deliveriesOf(program);
     const ended = deliveries.filter(({ attempts }) => attempts[0]?.outcome);
     return ended.length === names.size ? ended : undefined;
   });
+  const [good, closed] = ['/ok', '/hang closed'].map((what) => endpoints.order.indexOf(what));
+  t.ok(Number(good) < Number(closed), 'the good one waits for none of the others');
   const byPath = new Map(outcomes.map((each) => [names.get(each.destinationName), each]));
   t.match(byPath.get('/ok'), { state: 'SENT', attempts: [{ outcome: 'accepted' }] });
   t.match(byPath.get('/hang')?.attempts[0], {

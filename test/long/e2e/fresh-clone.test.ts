@@ -20,7 +20,7 @@ t.setTimeout(240_000);
 
 async function cloneInto(folder: string): Promise<string> {
   const clone = join(folder, 'clone');
-  await execute('git', ['clone', '--quiet', '--no-hardlinks', root, clone], { timeout: 60_000 });
+  await execute('git', ['clone', '--quiet', '--no-hardlinks', root, clone], { timeout: 120_000 });
   return clone;
 }
 
@@ -52,7 +52,7 @@ t.test('a fresh clone without dev dependencies runs, with its pages', async (t) 
     if (child.exitCode === null && child.signalCode === null) end();
     await gone;
   });
-  await until('it has started', () => /Ctrl-C stops it/.test(said) || undefined, 40);
+  await until('it has started', () => /Ctrl-C stops it/.test(said) || undefined);
   t.match(said, /watches this host/);
   t.match(said, /dashboard and API on http:\/\/127\.0\.0\.1:\d+/);
   t.notMatch(said, /dashboard (is not|cannot be) built/);
@@ -63,7 +63,7 @@ t.test('a fresh clone without dev dependencies runs, with its pages', async (t) 
   const manifest = JSON.parse(readFileSync(join(clone, 'dist/dashboard/manifest.json'), 'utf8'));
   t.ok(manifest.entries.main, 'the pages are built');
   const { stdout } = await execute('npx', ['svc', 'monitoring', 'vms'], {
-    ...{ cwd: clone, timeout: 60_000 },
+    ...{ cwd: clone, timeout: 120_000 },
     env: { ...env, SVC_ENDPOINT: demo.baseUrl, SVC_PROJECT: 'demo', SVC_API_KEY: demo.apiKey },
   });
   t.match(stdout, /RUNNING +DC-1/);

@@ -31,7 +31,12 @@ async function startReading(t: Test) {
       'sh',
       ['-euc', `exec 2>&1\n${script.replaceAll(BASE_URL, program.demo.baseUrl)}`],
       {
-        ...{ cwd: folder, encoding: 'utf8', timeout: 20_000, stdio: ['ignore', 'pipe', 'inherit'] },
+        ...{
+          cwd: folder,
+          encoding: 'utf8',
+          timeout: 120_000,
+          stdio: ['ignore', 'pipe', 'inherit'],
+        },
         env: { PATH: path, vm: name },
       },
     );

@@ -25,7 +25,7 @@ import t from 'tap';
 import packageJson from '../../../package.json' with { type: 'json' };
 import { codeBlock } from '../../support/code-blocks.ts';
 import { needs } from '../../support/components.ts';
-import { freePort } from '../../support/nats-server.ts';
+import { reservePort } from '../../support/places.ts';
 import { until } from '../../support/program.ts';
 import { startSystemdHost } from '../../support/systemd-host.ts';
 
@@ -235,14 +235,10 @@ echo "$token" | svc agent enrol
 mkdir /etc/systemd/system/svc-agent.service.d
 cp /etc/systemd/system/svc-collect.service.d/ca.conf /etc/systemd/system/svc-agent.service.d
 svc agent install`);
-      await until(
-        'its rows have arrived',
-        async () => {
-          const { status } = JSON.parse(await run('svc agent status --json').catch(() => '{}'));
-          return status?.sentRows > 0 ? true : undefined;
-        },
-        45,
-      );
+      await until('its rows have arrived', async () => {
+        const { status } = JSON.parse(await run('svc agent status --json').catch(() => '{}'));
+        return status?.sentRows > 0 ? true : undefined;
+      });
       t.equal(await run('systemctl is-active svc-agent'), 'active\n');
     });
   },
@@ -357,7 +353,7 @@ async function serve(
   [program = '', ...args]: readonly string[],
   data: string,
 ) {
-  const port = await freePort();
+  const port = await reservePort();
   const url = `http://127.0.0.1:${port}/`;
   const child = spawn(program, [...args, 'serve'], {
     env: {

@@ -22,7 +22,9 @@ import {
   StreamUnavailable,
 } from '../../../streams/platform/stream.ts';
 import { componentPath, needs } from '../../support/components.ts';
-import { freePort, type NatsServer, startNatsServer } from '../../support/nats-server.ts';
+import { type NatsServer, startNatsServer } from '../../support/nats-server.ts';
+import { reservePort } from '../../support/places.ts';
+import { until } from '../../support/program.ts';
 
 const SPEC: StreamSpec = {
   name: 'LOG',
@@ -52,13 +54,11 @@ async function texts(stream: Stream, sequence = 1): Promise<string[]> {
 /** Collects what a tail delivers; `reached` resolves at a number of messages. */
 function tail(stream: Stream) {
   const messages: StreamMessage[] = [];
-  let wake = () => {};
   let ended = false;
   const read = stream.read({ ...FROM_BEGIN, untilEnd: false });
   const done = (async () => {
     for await (const message of read) {
       messages.push(message);
-      wake();
     }
   })();
   // Whoever awaits it sees the error; until then it is no unhandled one.
@@ -68,21 +68,16 @@ function tail(stream: Stream) {
       ended = true;
     });
   const reached = async (count: number): Promise<void> => {
-    const timeout = AbortSignal.timeout(15_000);
-    while (messages.length < count && !timeout.aborted && !ended) {
-      await Promise.race([new Promise<void>((resolve) => (wake = resolve)), sleep(50), done]);
-    }
+    await until(
+      `${count} messages were read`,
+      () => messages.length >= count || ended || undefined,
+    );
   };
   return { messages, reached, done, close: () => read.close() };
 }
 
-async function until(condition: () => boolean | Promise<boolean>): Promise<boolean> {
-  for (let i = 0; i < 500; i++) {
-    if (await condition()) return true;
-    await sleep(20);
-  }
-  return false;
-}
+const untilAvailable = (stream: Stream): Promise<boolean> =>
+  until('the stream is available', () => stream.health().state === 'available' || undefined);
 
 /** A server with a stream, and a second connection for what other hands do. */
 async function setUp(t: Test, program: string) {
@@ -121,17 +116,19 @@ for (const version of VERSIONS) {
       for (let i = 1; i <= 5; i++) await append(stream, `m${i}`);
       await live.reached(5);
       await server.kill();
-      t.ok(await until(() => stream.health().state === 'unavailable'));
+      await until('the loss is noticed', () => stream.health().state !== 'available' || undefined);
       t.match(stream.health(), { reason: /reconnecting/ });
       await t.rejects(append(stream, 'lost'), { name: 'StreamUnavailable', outcome: 'refused' });
       // Longer than the ten attempts at which the client gives up by default.
       await sleep(4_500);
       await server.start();
-      t.ok(await until(() => stream.health().state === 'available'), 'attempts are unlimited');
-      const backMs = performance.now();
+      // Attempts are unlimited.
+      await untilAvailable(stream);
       await append(stream, 'm6');
+      const backMs = performance.now();
       await live.reached(6);
-      t.ok(performance.now() - backMs < 3_000, `${Math.round(performance.now() - backMs)} ms`);
+      const tookMs = performance.now() - backMs;
+      t.ok(tookMs < 60_000, `${Math.round(tookMs)} ms, and not the 70 s`);
       await live.close();
       await live.done;
       t.same(
@@ -155,7 +152,7 @@ for (const version of VERSIONS) {
           }
         }
       });
-      await until(() => outcomes.size > 100);
+      await until('a hundred outcomes', () => outcomes.size > 100 || undefined);
       await server.kill();
       await server.start();
       await Promise.all(writing);
@@ -202,7 +199,7 @@ for (const version of VERSIONS) {
         const startedMs = performance.now();
         await t.rejects(append(stream, 'two'), StreamMisconfigured);
         const tookMs = performance.now() - startedMs;
-        t.ok(tookMs > 1_000 && tookMs < 5_000, `${Math.round(tookMs)} ms`);
+        t.ok(tookMs > 1_000, `${Math.round(tookMs)} ms`);
       },
     );
 
@@ -295,6 +292,35 @@ for (const version of VERSIONS) {
       },
     );
 
+    t.test('issue 8505: a killed server restores erased rows, by version', async (t) => {
+      const { server, stream } = await setUp(t, program);
+      await stream.ensure({ ...SPEC, name: 'ROWS', subjects: ['rows.>'], lastOfSubject: true });
+      const write = (row: string, text: string) =>
+        stream.append({ stream: 'ROWS', subject: `rows.${row}`, data: Buffer.from(text) });
+      await write('replaced', 'first');
+      await write('once', 'only');
+      await write('replaced', 'second');
+      await write('kept', 'kept');
+      for (const row of ['replaced', 'once']) {
+        await stream.truncate({ stream: 'ROWS', subject: `rows.${row}`, belowSequence: 4 });
+      }
+      const rows = async () => {
+        const read = stream.read({ stream: 'ROWS', from: { sequence: 1 }, untilEnd: true });
+        const all: string[] = [];
+        for await (const { data } of read) all.push(Buffer.from(data).toString());
+        return all;
+      };
+      t.same(await rows(), ['kept']);
+      await server.kill();
+      await server.start();
+      await untilAvailable(stream);
+      const by = {
+        'nats-server 2.10.27': ['first', 'only', 'kept'],
+        'nats-server 2.15.1': ['first', 'kept'],
+      };
+      t.same(await rows(), by[version], 'see docs/operations/cluster.md');
+    });
+
     t.test('a reader that pauses for longer than heartbeats and pulls loses nothing', async (t) => {
       const { stream } = await setUp(t, program);
       await Promise.all(Array.from({ length: 400 }, (_, i) => append(stream, `m${i}`)));
@@ -345,7 +371,7 @@ t.test('DUR-01: a server older than 2.10.27 is refused at the start with the rea
     socket.on('data', (data) => data.includes('PING') && socket.write('PONG\r\n'));
     socket.on('error', () => {});
   });
-  const port = await freePort();
+  const port = await reservePort();
   await new Promise<void>((resolve) => server.listen(port, '127.0.0.1', resolve));
   const url = `nats://127.0.0.1:${port}`;
   await t.rejects(
@@ -367,7 +393,7 @@ t.test('DUR-01: a server older than 2.10.27 is refused at the start with the rea
 });
 
 t.test('no server at all is unavailable, with its address', async (t) => {
-  const url = `nats://127.0.0.1:${await freePort()}`;
+  const url = `nats://127.0.0.1:${await reservePort()}`;
   await t.rejects(openJetStream({ url, clock: systemClock }), {
     name: 'StreamUnavailable',
     outcome: 'refused',

@@ -103,14 +103,10 @@ name vm-* project demo
   const isWhole = (vms: Record<string, number>) =>
     Object.entries(SHARES).every(([project, share]) => vms[project] === share);
   // The next round is an interval later.
-  const found = await until(
-    `all VMs in their projects: ${log()}`,
-    async () => {
-      const vms = await last();
-      return isWhole(vms) ? vms : undefined;
-    },
-    30,
-  );
+  const found = await until(`all VMs in their projects: ${log()}`, async () => {
+    const vms = await last();
+    return isWhole(vms) ? vms : undefined;
+  });
   t.same(found, SHARES);
   const status = await until('all rows sent', async () => {
     const ran = await runInProcess(['collect', 'status', '--state', state, '--json']);

@@ -15,7 +15,7 @@ t.test(
   'DASH-11: every page works for each role without a refusal',
   needs('chromium'),
   async (t) => {
-    t.setTimeout(230_000);
+    t.setTimeout(240_000);
     const pages = await startEveryPage(t);
     // Both at a time.
     t.jobs = 2;

@@ -12,7 +12,7 @@ import { dataFolder, startProgram } from '../../../support/program.ts';
 import { walk } from '../../../support/walk.ts';
 
 t.test('keys', needs('chromium'), async (t) => {
-  t.setTimeout(120_000);
+  t.setTimeout(240_000);
   if (!isCurrent()) await buildDashboard();
   const [chromium, program] = await Promise.all([
     startChromium(t),

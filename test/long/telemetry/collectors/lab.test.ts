@@ -62,7 +62,7 @@ async function cpuRise(source: Source, lab: VmLab): Promise<{ idle: number; busy
   return { idle, busy: await share() };
 }
 
-t.setTimeout(230_000);
+t.setTimeout(240_000);
 
 t.test('two real machines, each trap on the real thing', needs('vm-lab'), async (t) => {
   const lab = await openVmLab(t);
