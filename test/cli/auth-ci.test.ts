@@ -11,7 +11,7 @@ import { fileURLToPath } from 'node:url';
 import t from 'tap';
 import { processPorts } from '../../src/cli/client/ports.ts';
 import { systemClock } from '../../streams/platform/clock.ts';
-import { startCliWorld } from '../support/cli-against-service.ts';
+import { joinCliWorld } from '../support/cli-against-service.ts';
 import { startGateway } from '../support/faulty-gateway.ts';
 import { until } from '../support/program.ts';
 import { prepareAccount, trustWorkflow } from '../support/trusted-workflow.ts';
@@ -29,8 +29,8 @@ const impatient = {
 };
 
 t.test('svc auth ci', async (t) => {
-  const world = await startCliWorld(t);
-  const { env } = await trustWorkflow(world, await prepareAccount(world));
+  const world = await joinCliWorld(t, 'auth-ci');
+  const { env } = await trustWorkflow(world, await prepareAccount(world, 'auth-ci'));
 
   await t.test(
     'it gets the token in its environment, and no right to ask for another',
@@ -43,7 +43,7 @@ t.test('svc auth ci', async (t) => {
       t.equal(ran.stdout, '', 'standard output is the child’s');
       t.strictSame(ran.child?.command, ['tool', '--json', '--help']);
       const { environment = {} } = ran.child ?? {};
-      t.match(environment, { SVC_PROJECT: 'acme', SVC_ENDPOINT: world.endpoint, OWN: 'kept' });
+      t.match(environment, { SVC_PROJECT: 'auth-ci', SVC_ENDPOINT: world.endpoint, OWN: 'kept' });
       for (const name of [
         ...['ACTIONS_ID_TOKEN_REQUEST_TOKEN', 'ACTIONS_ID_TOKEN_REQUEST_URL'],
         ...['SVC_SETUP_CODE', 'SVC_REEXEC'],
@@ -118,7 +118,7 @@ t.test('svc auth ci', async (t) => {
       const json = await world.svc(['auth', 'ci', '--print', '--json'], { env });
       t.match(json.json, {
         accessToken: /^eyJ/,
-        projectName: 'projects/acme',
+        projectName: 'projects/auth-ci',
         expiresInSeconds: 900,
       });
     },
@@ -271,8 +271,8 @@ t.test('svc auth ci', async (t) => {
 });
 
 t.test('the composite action exchanges with one bundled file, and installs nothing', async (t) => {
-  const world = await startCliWorld(t);
-  const { env } = await trustWorkflow(world, await prepareAccount(world));
+  const world = await joinCliWorld(t, 'auth-ci-action');
+  const { env } = await trustWorkflow(world, await prepareAccount(world, 'auth-ci-action'));
   const root = fileURLToPath(new URL('../..', import.meta.url));
   // All that a runner has of it: two files, and a Node. In npm's place: says that it was called.
   const checkout = t.testdir({

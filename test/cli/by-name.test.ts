@@ -3,7 +3,7 @@
  * service: a name that is one thing's alone means it, and one of several is refused with their ids.
  */
 import t, { type Test } from 'tap';
-import { type CliWorld, startCliWorld, writeReadings } from '../support/cli-against-service.ts';
+import { type DemoWorld, startCliWorld, writeReadings } from '../support/cli-against-service.ts';
 import { until } from '../support/program.ts';
 import { startReceiver } from '../support/receiver.ts';
 
@@ -28,7 +28,7 @@ t.test('a name stands for the id', async (t) => {
   await t.test('of members, by mail address', (t) => members(t, world));
 });
 
-async function projects(t: Test, world: CliWorld): Promise<void> {
+async function projects(t: Test, world: DemoWorld): Promise<void> {
   const called = (given: string, ...args: string[]) =>
     world.svc(['limits', '--project', given, ...args], { env: { SVC_PROJECT: '' } });
   const { json } = await called('demo', '--json');
@@ -48,7 +48,7 @@ async function projects(t: Test, world: CliWorld): Promise<void> {
   t.equal(completed.stdout, 'demo\n');
 }
 
-async function monitoring(t: Test, world: CliWorld): Promise<void> {
+async function monitoring(t: Test, world: DemoWorld): Promise<void> {
   const receiver = await startReceiver(t);
   const svc = (...args: string[]) => world.svc(args, { env: { SVC_PROJECT: 'demo' } });
   const create = ['destinations', 'create', '--kind', 'webhook', '--url', receiver.url];
@@ -119,7 +119,7 @@ async function monitoring(t: Test, world: CliWorld): Promise<void> {
   });
 }
 
-async function twinRules(t: Test, world: CliWorld): Promise<void> {
+async function twinRules(t: Test, world: DemoWorld): Promise<void> {
   const svc = (...args: string[]) => world.svc(args, { env: { SVC_PROJECT: 'demo' } });
   for (const threshold of ['70', '80']) {
     const twin = ['--name', 'Twin', '--severity', 'INFO', ...RULE.slice(0, -1), threshold];
@@ -131,7 +131,7 @@ async function twinRules(t: Test, world: CliWorld): Promise<void> {
   }
 }
 
-async function unknownVms(t: Test, world: CliWorld): Promise<void> {
+async function unknownVms(t: Test, world: DemoWorld): Promise<void> {
   const svc = (...args: string[]) => world.svc(args, { env: { SVC_PROJECT: 'demo' } });
   await t.test('a misspelt VM is refused, and never an empty list', async (t) => {
     const rule = ['--name', 'Typo', '--severity', 'INFO', ...RULE];
@@ -165,7 +165,7 @@ async function unknownVms(t: Test, world: CliWorld): Promise<void> {
   });
 }
 
-async function incidents(t: Test, world: CliWorld): Promise<void> {
+async function incidents(t: Test, world: DemoWorld): Promise<void> {
   const svc = (...args: string[]) => world.svc(args, { env: { SVC_PROJECT: 'demo' } });
   await t.test(
     'API-40: incidents are found by rule or VM while one fires, also several at once',
@@ -215,7 +215,7 @@ async function incidents(t: Test, world: CliWorld): Promise<void> {
   });
 }
 
-async function keys(t: Test, world: CliWorld): Promise<void> {
+async function keys(t: Test, world: DemoWorld): Promise<void> {
   const svc = (...args: string[]) => world.svc(args, { env: { SVC_PROJECT: 'demo' } });
   await svc('service-accounts', 'create', '--name', 'Deploy bot', '--template', 'metrics-scraper');
   const create = ['keys', 'create', '--capability', 'monitoring.read'];
@@ -245,7 +245,7 @@ async function keys(t: Test, world: CliWorld): Promise<void> {
   t.match(await svc('keys', 'show', 'no such key'), { code: 4, stderr: /There is no key/ });
 }
 
-async function members(t: Test, world: CliWorld): Promise<void> {
+async function members(t: Test, world: DemoWorld): Promise<void> {
   const env = { SVC_PROJECT: 'acme' };
   await world.svc(['admin', 'project', 'create', 'acme', '--owner', 'boss@example.test']);
   await world.signIn('boss');

@@ -3,7 +3,7 @@
  * command line, and mail whose recipient confirms with a browser.
  */
 import t from 'tap';
-import { startCliWorld } from '../support/cli-against-service.ts';
+import { joinCliWorld, startCliWorld } from '../support/cli-against-service.ts';
 import { bodyOf, startMailServer } from '../support/mail-server.ts';
 import { until } from '../support/program.ts';
 import { startReceiver } from '../support/receiver.ts';
@@ -183,11 +183,12 @@ t.test('svc destinations', async (t) => {
 });
 
 t.test('without a mail server, mail is refused with what to set', async (t) => {
-  const world = await startCliWorld(t);
-  await world.svc(['admin', 'project', 'create', 'acme', '--owner', OWNER]);
+  const world = await joinCliWorld(t, 'no-mail');
+  const owner = world.emailOf('owner');
+  await world.svc(['admin', 'project', 'create', 'no-mail', '--owner', owner]);
   await world.signIn();
-  const args = ['destinations', 'create', '--kind', 'email', '--name', 'Us', '--recipient', OWNER];
-  t.match(await world.svc(args, { env: { SVC_PROJECT: 'acme' } }), {
+  const args = ['destinations', 'create', '--kind', 'email', '--name', 'Us', '--recipient', owner];
+  t.match(await world.svc(args, { env: { SVC_PROJECT: 'no-mail' } }), {
     ...{ code: 1, stderr: /INVALID_STATE: .*SVC_SMTP_URL/ },
   });
 });

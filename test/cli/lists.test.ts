@@ -12,7 +12,7 @@ import {
   sentences,
   stateCell,
 } from '../../src/cli/client/listing.ts';
-import { startCliWorld, writeReadings } from '../support/cli-against-service.ts';
+import { joinDemoWorld, writeReadings } from '../support/cli-against-service.ts';
 import { until } from '../support/program.ts';
 import { startReceiver } from '../support/receiver.ts';
 
@@ -30,12 +30,10 @@ const DATE = /\d{4}-\d\d-\d\dT/;
 
 t.test('lists against the service', async (t) => {
   const receiver = await startReceiver(t);
-  const world = await startCliWorld(t, {
-    ...{ SVC_WEBHOOK_ALLOW: '127.0.0.1', SVC_WEBHOOK_ALLOW_HTTP: 'on' },
-  });
+  const world = await joinDemoWorld(t, 'lists');
   const login = await world.svc(['login', '--link', '-'], { input: world.demo.signInUrl ?? '' });
   t.equal(login.code, 0, login.stderr);
-  const env = { SVC_PROJECT: 'demo' };
+  const env = { SVC_PROJECT: 'lists' };
   const svc = (...args: string[]) => world.svc(args, { env });
   const text = 'of the second data center in the north, for those who are on call';
   await writeReadings(world, [{ at: Math.floor(Date.now() / 1000) - 30, memory: 9, index: 0 }]);
@@ -50,7 +48,7 @@ t.test('lists against the service', async (t) => {
   await svc('service-accounts', 'create', ...account);
   const capability = ['--capability', 'monitoring.read,monitoring.write'];
   await svc('keys', 'create', '--name', `Laptop ${text}`, ...capability);
-  await svc('members', 'invite', `${'long.name.'.repeat(4)}x@example.test`, '--role', 'EDITOR');
+  await svc('members', 'invite', `${'long.name.'.repeat(4)}x@lists.test`, '--role', 'EDITOR');
   const verify = ['--service-account', `Deploy ${text}`, '--name', `Workflow ${text}`];
   await svc('trusts', 'verify', ...verify, ...capability);
   await svc('maintenance', 'plan', '--vm', 'One', '--for', '1h', '--from', '23:59', '--note', text);

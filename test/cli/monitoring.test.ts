@@ -3,13 +3,13 @@
  * zero, and the quality is always there.
  */
 import t, { type Test } from 'tap';
-import { type CliWorld, startCliWorld, writeReadings } from '../support/cli-against-service.ts';
+import { type DemoWorld, joinDemoWorld, writeReadings } from '../support/cli-against-service.ts';
 import { startGateway } from '../support/faulty-gateway.ts';
 
-const VM = 'projects/demo/vms/vm-1';
+const VM = 'projects/monitoring/vms/vm-1';
 
 t.test('svc monitoring', async (t) => {
-  const world = await startCliWorld(t);
+  const world = await joinDemoWorld(t, 'monitoring');
   const nowSeconds = Math.floor(Date.now() / 1000);
   // Two minutes of readings with a minute's hole, from a machine that stopped reporting since.
   const start = Math.floor((nowSeconds - 1_200) / 30) * 30;
@@ -21,7 +21,7 @@ t.test('svc monitoring', async (t) => {
       index: i,
     })),
   );
-  const env = { SVC_API_KEY: world.demo.apiKey, SVC_PROJECT: 'demo' };
+  const env = { SVC_API_KEY: world.demo.apiKey, SVC_PROJECT: 'monitoring' };
   const svc = (...args: string[]) => world.svc(args, { as: 'nobody', env });
   const range = ['--start', String(start), '--end', String(start + 180), '--step', '30'];
 
@@ -29,7 +29,7 @@ t.test('svc monitoring', async (t) => {
     const ran = await svc('monitoring', 'vms');
     t.match(
       ran.stdout,
-      /^One +UNKNOWN +DC-1 +2 +STALE +\d{4}-\S+ +- +- +vm-1$|^One .* - +- +vm-1$/m,
+      /^One +UNKNOWN +DC-monitoring +2 +STALE +\d{4}-\S+ +- +- +vm-1$|^One .* - +- +vm-1$/m,
     );
     t.notMatch(ran.stdout, / 0\.0/);
     const [vm] = (await svc('monitoring', 'vms', '--json')).json.vms;
@@ -87,9 +87,9 @@ t.test('svc monitoring', async (t) => {
   await t.test('promql', (t) => promql(t, world, { start, svc }));
 });
 
-type Svc = (...args: string[]) => ReturnType<CliWorld['svc']>;
+type Svc = (...args: string[]) => ReturnType<DemoWorld['svc']>;
 
-async function promql(t: Test, world: CliWorld, { start, svc }: { start: number; svc: Svc }) {
+async function promql(t: Test, world: DemoWorld, { start, svc }: { start: number; svc: Svc }) {
   const series = 'svc_vm_memory_used_bytes';
 
   await t.test('an instant and a range are answered digit by digit', async (t) => {
@@ -110,7 +110,7 @@ async function promql(t: Test, world: CliWorld, { start, svc }: { start: number;
   });
 
   await t.test('it takes a key alone, and an answer of this service', async (t) => {
-    const env = { SVC_PROJECT: 'demo' };
+    const env = { SVC_PROJECT: 'monitoring' };
     const none = await world.svc(['monitoring', 'promql', '1'], { as: 'nobody', env });
     t.match(none, { code: 3, stderr: /PromQL needs a key/ });
     const other = await svc('monitoring', 'promql', '1', '--project', 'other');

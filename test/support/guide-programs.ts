@@ -10,7 +10,7 @@ import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { type SignedAttempt, signatureHeaders } from '../../src/delivery/notify/webhook/webhook.ts';
 import { createClient } from '../../src/sdk/index.ts';
-import type { CliWorld } from './cli-against-service.ts';
+import type { DemoWorld } from './cli-against-service.ts';
 import { codeBlock } from './code-blocks.ts';
 import { dataFolder, until } from './program.ts';
 
@@ -136,7 +136,7 @@ async function ended(child: ChildProcess): Promise<void> {
 /** For the guide's `source`: two VMs of another hypervisor, one of which reports its CPU, and one round. */
 export function sourceEnvironment(
   t: { teardown(fn: () => unknown): unknown },
-  { endpoint, demo }: Pick<CliWorld, 'endpoint' | 'demo'>,
+  { endpoint, demo }: Pick<DemoWorld, 'endpoint' | 'demo'>,
 ): Environment {
   const VMS_FILE = join(dataFolder(t), 'vms.json');
   const vms = [
@@ -149,7 +149,7 @@ export function sourceEnvironment(
 }
 
 /** A VM of the demo as the inventory has it, once it is known. */
-export function observedSince({ endpoint, demo }: CliWorld, vm: string): Promise<object> {
+export function observedSince({ endpoint, demo }: DemoWorld, vm: string): Promise<object> {
   const { monitoring } = createClient({ baseUrl: endpoint, token: demo.apiKey });
   return until(`${vm} in the inventory`, async () => {
     const { vms } = await monitoring.listVMMonitoring({ projectName: 'projects/demo' });

@@ -35,13 +35,17 @@ export interface Answer {
   readonly headers: Headers;
 }
 
-export interface Program {
+/** A service as its callers see it. */
+export interface ServiceUnderTest {
   readonly demo: Demo;
-  readonly pid: number;
   readonly log: () => string;
   /** Calls an RPC method with the read-and-write key, or another. */
   call(method: string, request: unknown, key?: string): Promise<Answer>;
   get(path: string): Promise<{ status: number; text: string }>;
+}
+
+export interface Program extends ServiceUnderTest {
+  readonly pid: number;
   /** SIGTERM; resolves with the exit code. */
   stop(): Promise<number | null>;
   /** SIGKILL. */
@@ -85,13 +89,20 @@ export async function startProgram(
     demo,
     pid: child.pid ?? 0,
     log: () => text,
-    call: (method, request, key = demo.apiKey) => call(origin, method, request, key),
+    ...callsOf(origin, demo.apiKey),
+    stop: () => end(child, 'SIGTERM', exited),
+    kill: async () => void (await end(child, 'SIGKILL', exited)),
+  };
+}
+
+/** Calls to a service, with `apiKey` unless another key is given. */
+export function callsOf(origin: string, apiKey: string): Pick<ServiceUnderTest, 'call' | 'get'> {
+  return {
+    call: (method, request, key = apiKey) => call(origin, method, request, key),
     async get(path) {
       const answer = await fetch(origin + path);
       return { status: answer.status, text: await answer.text() };
     },
-    stop: () => end(child, 'SIGTERM', exited),
-    kill: async () => void (await end(child, 'SIGKILL', exited)),
   };
 }
 

@@ -63,7 +63,7 @@ t.test('the programs of the guide work against the service', needs('go'), async 
     { at: Math.floor(Date.now() / 1000) - 30, memory: 1e9, index: 0 },
     { at: Math.floor(Date.now() / 1000), memory: 2e9, index: 1 },
   ]);
-  const trust = await trustWorkflow(world, await prepareAccount(world));
+  const trust = await trustWorkflow(world, await prepareAccount(world, 'acme'));
   const program = await building;
 
   await t.test('reading, previewing and saving: six of the endpoints', async (t) => {

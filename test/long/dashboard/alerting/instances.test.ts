@@ -8,7 +8,7 @@ import { buildDashboard, isCurrent } from '../../../../scripts/build-dashboard.m
 import { startChromium } from '../../../support/chromium.ts';
 import { needs } from '../../../support/components.ts';
 import { type Reading, saveRule, writeReadings } from '../../../support/incidents-to-show.ts';
-import { dataFolder, startProgram } from '../../../support/program.ts';
+import { joinService } from '../../../support/shared-service.ts';
 import { walk } from '../../../support/walk.ts';
 
 const MINUTE_MS = 60_000;
@@ -16,23 +16,20 @@ const STEP_MS = 30_000;
 
 t.test('an alert instance', needs('chromium'), async (t) => {
   if (!isCurrent()) await buildDashboard();
-  const [chromium, program] = await Promise.all([
-    startChromium(t),
-    startProgram(t, dataFolder(t), { SVC_COLLECT: 'none' }),
-  ]);
+  const [chromium, program] = await Promise.all([startChromium(t), joinService('instances')]);
   await saveRule(program, { displayName: 'Busy', sustainedSeconds: 600 });
   await writeReadings(program, readings());
   const visitor = await chromium.visitor(program.demo.baseUrl);
   await visitor.page.goto(program.demo.signInUrl ?? '');
   await visitor.page.getByRole('button', { name: 'Sign in' }).click();
-  await visitor.page.waitForURL(`${program.demo.baseUrl}/projects/demo`);
+  await visitor.page.waitForURL(`${program.demo.baseUrl}/projects/instances`);
 
   await walk(
     t,
     'DASH-21: a user sees why an alert instance has not fired',
     visitor,
     async (t, page) => {
-      await page.goto('/projects/demo/alertInstances');
+      await page.goto('/projects/instances/alertInstances');
       const link = page.getByRole('link', { name: 'Web 1', exact: true });
       await link.waitFor();
       const from = visitor.requested.length;

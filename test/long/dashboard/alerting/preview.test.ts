@@ -9,7 +9,7 @@ import { buildDashboard, isCurrent } from '../../../../scripts/build-dashboard.m
 import { startChromium } from '../../../support/chromium.ts';
 import { needs } from '../../../support/components.ts';
 import { type Reading, writeReadings } from '../../../support/incidents-to-show.ts';
-import { dataFolder, startProgram } from '../../../support/program.ts';
+import { joinService } from '../../../support/shared-service.ts';
 import { walk } from '../../../support/walk.ts';
 
 const MINUTE_MS = 60_000;
@@ -19,10 +19,7 @@ const ELEMENTS_MAX = 600;
 
 t.test('the preview of a rule', needs('chromium'), async (t) => {
   if (!isCurrent()) await buildDashboard();
-  const [chromium, program] = await Promise.all([
-    startChromium(t),
-    startProgram(t, dataFolder(t), { SVC_COLLECT: 'none' }),
-  ]);
+  const [chromium, program] = await Promise.all([startChromium(t), joinService('preview')]);
   const nowMs = Math.floor(Date.now() / STEP_MS) * STEP_MS;
   const busy = (agoMs: number) => agoMs > 35 * MINUTE_MS && agoMs <= 50 * MINUTE_MS;
   await writeReadings(program, [
@@ -35,8 +32,8 @@ t.test('the preview of a rule', needs('chromium'), async (t) => {
   const { page, problems } = visitor;
   await page.goto(program.demo.signInUrl ?? '');
   await page.getByRole('button', { name: 'Sign in' }).click();
-  await page.waitForURL(`${program.demo.baseUrl}/projects/demo`);
-  const path = '/projects/demo/alertRules/new?template=cpu';
+  await page.waitForURL(`${program.demo.baseUrl}/projects/preview`);
+  const path = '/projects/preview/alertRules/new?template=cpu';
   const threshold = page.getByLabel('Threshold', { exact: true });
   const line = page.getByRole('slider', { name: 'Threshold on the chart' });
 
@@ -151,7 +148,7 @@ t.test('the preview of a rule', needs('chromium'), async (t) => {
   );
 
   await walk(t, 'DASH-19: an editor creates a rule from a template', visitor, async (t, page) => {
-    await page.goto('/projects/demo/alertRules');
+    await page.goto('/projects/preview/alertRules');
     await page.getByRole('link', { name: 'Use this template CPU is high' }).click();
     await threshold.fill('90');
     await line.focus();

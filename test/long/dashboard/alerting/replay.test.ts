@@ -9,17 +9,14 @@ import { type Person, signInBy } from '../../../support/busy-project/people.ts';
 import { startChromium, type Visitor } from '../../../support/chromium.ts';
 import { needs } from '../../../support/components.ts';
 import { saveRule, untilNamed, writeReadings } from '../../../support/incidents-to-show.ts';
-import { dataFolder, startProgram } from '../../../support/program.ts';
+import { joinService } from '../../../support/shared-service.ts';
 import { walk } from '../../../support/walk.ts';
 
 const MARKUP = '<b>shop</b>';
 
 t.test('the replay of a rule', needs('chromium'), async (t) => {
   if (!isCurrent()) await buildDashboard();
-  const [chromium, program] = await Promise.all([
-    startChromium(t),
-    startProgram(t, dataFolder(t), { SVC_COLLECT: 'none' }),
-  ]);
+  const [chromium, program] = await Promise.all([startChromium(t), joinService('replay')]);
   const { baseUrl, projectName, signInUrl = '' } = program.demo;
   await writeReadings(program, readings());
   await untilNamed(program, MARKUP);

@@ -14,7 +14,8 @@ import {
   untilFiring,
   writeReadings,
 } from '../../../support/incidents-to-show.ts';
-import { dataFolder, type Program, startProgram, until } from '../../../support/program.ts';
+import { type ServiceUnderTest, until } from '../../../support/program.ts';
+import { joinService } from '../../../support/shared-service.ts';
 import { walk } from '../../../support/walk.ts';
 
 const MARKUP = '<b>CPU</b> of the shop';
@@ -31,10 +32,7 @@ interface SavedRule {
 
 t.test('alert rules', needs('chromium'), async (t) => {
   if (!isCurrent()) await buildDashboard();
-  const [chromium, program] = await Promise.all([
-    startChromium(t),
-    startProgram(t, dataFolder(t), { SVC_COLLECT: 'none' }),
-  ]);
+  const [chromium, program] = await Promise.all([startChromium(t), joinService('rules')]);
   await writeReadings(program, [reading('vm-1'), reading('vm-2', 20)]);
   const { baseUrl, projectName, signInUrl = '' } = program.demo;
   const browserOf = async (person: Person): Promise<Visitor> => {
@@ -83,7 +81,7 @@ t.test('alert rules', needs('chromium'), async (t) => {
         ...{ recoveryThreshold: 80, recoverySeconds: 120, labels: { team: 'shop' } },
         ...RUNBOOK,
       });
-      t.equal(rule?.name, `projects/demo/alertRules/${page.url().split('/').at(-1)}`);
+      t.equal(rule?.name, `projects/rules/alertRules/${page.url().split('/').at(-1)}`);
       t.equal(await page.locator('main b').count(), 0, 'markup stays text');
       t.same(problems, []);
     },
@@ -179,7 +177,7 @@ t.test('alert rules', needs('chromium'), async (t) => {
   });
 
   await walk(t, 'DASH-16: an editor plans a maintenance window', visitor, async (t, page) => {
-    await page.goto('/projects/demo/maintenanceWindows');
+    await page.goto('/projects/rules/maintenanceWindows');
     await page.getByText('No maintenance is planned.').waitFor();
     await page.getByRole('button', { name: 'Plan maintenance' }).click();
     const dialog = page.getByRole('dialog');
@@ -238,7 +236,7 @@ t.test('alert rules', needs('chromium'), async (t) => {
     const invitation = { ...request, role: 'VIEWER' };
     const { link } = await owner.call('project.v1.ProjectService/InviteMember', invitation);
     const viewer = await browserOf(await signInBy(String(link)));
-    await viewer.page.goto('/projects/demo/alertRules');
+    await viewer.page.goto('/projects/rules/alertRules');
     await viewer.page.getByText('New rule: Needs EDITOR').waitFor();
     t.equal(await viewer.page.getByRole('columnheader', { name: 'Destinations' }).count(), 0);
     await viewer.page.getByRole('link', { name: MARKUP, exact: true }).click();
@@ -260,7 +258,7 @@ t.test('alert rules', needs('chromium'), async (t) => {
   });
 
   await walk(t, 'DASH-16: an editor ends a maintenance window', visitor, async (t, page) => {
-    await page.goto('/projects/demo/maintenanceWindows');
+    await page.goto('/projects/rules/maintenanceWindows');
     const row = page.locator('tr[data-row]').filter({ hasText: 'VM vm-1' });
     await row.getByRole('button', { name: /^End/ }).click();
     const dialog = page.getByRole('dialog');
@@ -282,7 +280,7 @@ t.test('alert rules', needs('chromium'), async (t) => {
     await owner.call('monitoring.v1.MaintenanceService/CreateMaintenanceWindow', {
       ...{ projectName, requestId: crypto.randomUUID(), note: 'Tomorrow', ...times },
     });
-    await page.goto('/projects/demo/maintenanceWindows');
+    await page.goto('/projects/rules/maintenanceWindows');
     const row = page.locator('tr[data-row]').filter({ hasText: 'Tomorrow' });
     await row.getByText('Planned').waitFor();
     await row.getByRole('button', { name: 'Call off Everything' }).click();
@@ -303,7 +301,7 @@ t.test('alert rules', needs('chromium'), async (t) => {
       if (sent.length === 1) await route.abort();
       else await route.fulfill({ response: answer });
     });
-    await page.goto('/projects/demo/alertRules/new?template=telemetry-unavailable');
+    await page.goto('/projects/rules/alertRules/new?template=telemetry-unavailable');
     await page.getByRole('button', { name: 'Save the rule' }).click();
     await page.getByText('Not known whether it was saved').waitFor();
     await page.getByRole('button', { name: 'Send again' }).click();
@@ -329,7 +327,7 @@ t.test('alert rules', needs('chromium'), async (t) => {
         },
         { times: 1 },
       );
-      await page.goto('/projects/demo/alertRules/new?template=cpu');
+      await page.goto('/projects/rules/alertRules/new?template=cpu');
       const name = page.getByLabel('Name', { exact: true });
       await name.fill('Saved once');
       await page.getByRole('button', { name: 'Save the rule' }).click();
@@ -354,7 +352,7 @@ t.test('alert rules', needs('chromium'), async (t) => {
 
   await walk(t, 'DASH-16: an editor deletes a rule', visitor, async (t, page) => {
     await saveRule(program, { displayName: 'Another' });
-    await page.goto('/projects/demo/alertRules');
+    await page.goto('/projects/rules/alertRules');
     const row = page.locator('tr[data-row]').filter({ hasText: MARKUP });
     await row.getByText('CPU > 55 %').waitFor();
     await row.getByRole('link', { name: MARKUP, exact: true }).click();
@@ -362,7 +360,7 @@ t.test('alert rules', needs('chromium'), async (t) => {
     const dialog = page.getByRole('dialog');
     await dialog.getByText(/It retires .* No recovery is reported/).waitFor();
     await dialog.getByRole('button', { name: 'Delete' }).click();
-    await page.waitForURL('**/projects/demo/alertRules');
+    await page.waitForURL('**/projects/rules/alertRules');
     await page.locator('tr[data-row]').filter({ hasText: 'Another' }).waitFor();
     t.equal(await row.count(), 0);
     t.same((await listRules(program)).map(({ spec }) => spec.displayName).toSorted(), [
@@ -376,7 +374,7 @@ function reading(vm: string, percent = 97) {
   return { vm, percent, atMs: Date.now() };
 }
 
-async function listRules({ call, demo }: Program): Promise<SavedRule[]> {
+async function listRules({ call, demo }: ServiceUnderTest): Promise<SavedRule[]> {
   const { projectName } = demo;
   const { body } = await call('monitoring.v1.AlertService/ListAlertRules', { projectName });
   return body.rules as SavedRule[];
@@ -390,7 +388,7 @@ async function listWindows(person: Person, projectName: string): Promise<object[
 }
 
 /** As somebody else does, with the API. */
-async function changeRule(program: Program, changes: object): Promise<void> {
+async function changeRule(program: ServiceUnderTest, changes: object): Promise<void> {
   const [rule] = await listRules(program);
   const answer = await program.call('monitoring.v1.AlertService/SaveAlertRule', {
     ...{ projectName: program.demo.projectName, id: rule?.name.split('/').at(-1) },

@@ -9,7 +9,7 @@ import { buildDashboard, isCurrent } from '../../../../scripts/build-dashboard.m
 import { startChromium, type Visitor } from '../../../support/chromium.ts';
 import { needs } from '../../../support/components.ts';
 import { saveRule, untilFiring, writeReadings } from '../../../support/incidents-to-show.ts';
-import { dataFolder, startProgram } from '../../../support/program.ts';
+import { joinService } from '../../../support/shared-service.ts';
 import { walk } from '../../../support/walk.ts';
 
 const MARKUP = '<img src=x onerror=alert(1)><b>bold</b>';
@@ -30,10 +30,7 @@ interface Step {
 
 t.test('the audit trail', needs('chromium'), async (t) => {
   if (!isCurrent()) await buildDashboard();
-  const [chromium, program] = await Promise.all([
-    startChromium(t),
-    startProgram(t, dataFolder(t), { SVC_COLLECT: 'none' }),
-  ]);
+  const [chromium, program] = await Promise.all([startChromium(t), joinService('audit-trail')]);
   const { projectName, baseUrl, signInUrl = '' } = program.demo;
   const visitor = await chromium.visitor(baseUrl, { viewport: { width: 1280, height: 800 } });
   const { page, problems } = visitor;
@@ -174,7 +171,7 @@ t.test('the audit trail', needs('chromium'), async (t) => {
     const steps = await stepsOf(visitor, projectName, 'alertInstance');
     await dialog.getByText(`All ${steps.length} steps are in the file.`).waitFor();
     const { name, lines } = await saved(page);
-    t.match(name, /^audit-demo-[\d-]+T\d{6}Z\.jsonl$/);
+    t.match(name, /^audit-audit-trail-[\d-]+T\d{6}Z\.jsonl$/);
     t.same(lines, steps, 'the lines are those of the API');
     t.ok(lines.length > 3);
   });

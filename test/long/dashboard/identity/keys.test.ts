@@ -8,16 +8,13 @@ import { memberOf } from '../../../support/busy-project/access.ts';
 import { type Person, signInBy } from '../../../support/busy-project/people.ts';
 import { startChromium, type Visitor } from '../../../support/chromium.ts';
 import { needs } from '../../../support/components.ts';
-import { dataFolder, startProgram } from '../../../support/program.ts';
+import { joinService } from '../../../support/shared-service.ts';
 import { walk } from '../../../support/walk.ts';
 
 t.test('keys', needs('chromium'), async (t) => {
   t.setTimeout(240_000);
   if (!isCurrent()) await buildDashboard();
-  const [chromium, program] = await Promise.all([
-    startChromium(t),
-    startProgram(t, dataFolder(t), { SVC_COLLECT: 'none' }),
-  ]);
+  const [chromium, program] = await Promise.all([startChromium(t), joinService('keys')]);
   const { baseUrl, projectName, signInUrl = '' } = program.demo;
   const owner = await signInBy(signInUrl);
   const { link } = await owner.call('project.v1.ProjectService/InviteMember', {

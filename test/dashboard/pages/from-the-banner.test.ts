@@ -1,10 +1,12 @@
 /**
- * The pages of VMs, of the project and of the account in Chromium: what a person sees in the first
- * minute, what the pages say of readings that are absent, and expanded monitoring on and off.
+ * The dashboard from the banner's link on, in Chromium: the service is started as a person starts it in
+ * a terminal. First what all pages share, then those of VMs, of the project and of the account: what a
+ * person sees in the first minute, what the pages say of readings that are absent, and expanded
+ * monitoring on and off. Nothing may be refused by the policy, fail in the console or leave the origin.
  */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import t from 'tap';
+import t, { type Test } from 'tap';
 import { buildDashboard, isCurrent } from '../../../scripts/build-dashboard.mjs';
 import { startChromium } from '../../support/chromium.ts';
 import { needs } from '../../support/components.ts';
@@ -16,7 +18,7 @@ import { walk } from '../../support/walk.ts';
 const VMS = 500;
 const HOUR_MS = 3_600_000;
 
-t.test('the pages of VMs', needs('chromium', 'script'), async (t) => {
+t.test('DASH-01: the banner’s link leads to the pages', needs('chromium', 'script'), async (t) => {
   t.setTimeout(240_000);
   if (!isCurrent()) await buildDashboard();
   const folder = dataFolder(t);
@@ -25,7 +27,132 @@ t.test('the pages of VMs', needs('chromium', 'script'), async (t) => {
     startProgramOnTerminal(t, folder),
   ]);
   const { origin, signInUrl } = service;
-  const visitor = await chromium.visitor(origin, { timezoneId: 'Asia/Kolkata' });
+  const first = await chromium.visitor(origin);
+  await t.test('the frame of every page', async (t) => {
+    const { page, problems, requested } = first;
+    const clean = (t: Test) => t.same(problems, []);
+    const path = () => new URL(page.url()).pathname;
+
+    await t.test('the banner shows the link, once on a terminal', async (t) => {
+      t.equal(service.shown().split(signInUrl).length, 2);
+      t.match(service.shown(), /dashboard and API on http:\/\/127\.0\.0\.1:\d+/);
+    });
+
+    await t.test('link, button, and the one project is there', async (t) => {
+      await page.goto(signInUrl);
+      await page.getByRole('button', { name: 'Sign in' }).click();
+      await page.waitForURL(`${origin}/projects/demo`);
+      await page.getByRole('heading', { level: 1, name: 'Overview' }).waitFor();
+      t.equal(await page.title(), 'Overview · svc');
+      t.notOk(
+        requested.some((address) => address.includes('svc_link')),
+        'no secret in an address',
+      );
+      clean(t);
+    });
+
+    await t.test(
+      'the navigation has what an owner may open, and follows without a reload',
+      async (t) => {
+        const links = await page.getByRole('navigation').getByRole('link').allTextContents();
+        t.ok(links.includes('Incidents') && links.includes('State machines'), links.join());
+        const documents = requested.filter((address) => !/^\/(assets|svc)/.test(address)).length;
+        await page.getByRole('link', { name: 'Deliveries', exact: true }).click();
+        await page.getByRole('heading', { level: 1, name: 'Deliveries' }).waitFor();
+        t.equal(path(), '/projects/demo/deliveries');
+        t.equal(await page.evaluate('document.activeElement.id'), 'main', 'the focus goes along');
+        await page.goBack();
+        await page.getByRole('heading', { level: 1, name: 'Overview' }).waitFor();
+        t.equal(path(), '/projects/demo');
+        const after = requested.filter((address) => !/^\/(assets|svc)/.test(address)).length;
+        t.equal(after, documents, 'no document was asked for again');
+        clean(t);
+      },
+    );
+
+    await t.test('the first key leads past the navigation', async (t) => {
+      await page.reload();
+      await page.getByRole('heading', { level: 1, name: 'Overview' }).waitFor();
+      await page.keyboard.press('Tab');
+      t.equal(await page.evaluate('document.activeElement.textContent'), 'Skip to content');
+      await page.keyboard.press('Enter');
+      t.equal(await page.evaluate('document.activeElement.id'), 'main');
+      clean(t);
+    });
+
+    await t.test(
+      'the header is seen before the scripts have come, and stays in place',
+      async (t) => {
+        const scripts = Promise.withResolvers<void>();
+        const main = /\/assets\/main-/;
+        await page.route(main, async (route) => {
+          await scripts.promise;
+          await route.continue();
+        });
+        await page.reload({ waitUntil: 'commit' });
+        const header = page.locator('header.header');
+        await header.getByRole('link', { name: 'svc' }).waitFor();
+        await page.waitForFunction(
+          'getComputedStyle(document.querySelector("header")).display === "flex"',
+        );
+        const before = await header.boundingBox();
+        t.equal(await page.getByRole('heading', { level: 1 }).count(), 0);
+        scripts.resolve();
+        await page.getByRole('heading', { level: 1, name: 'Overview' }).waitFor();
+        t.same(await header.boundingBox(), before);
+        t.equal(await header.count(), 1);
+        await page.unroute(main);
+        clean(t);
+      },
+    );
+
+    await t.test('the theme is chosen, kept, and there before anything is painted', async (t) => {
+      const background = () => page.evaluate('getComputedStyle(document.body).backgroundColor');
+      await page.getByLabel('Theme').selectOption('dark');
+      const dark = await background();
+      await page.reload();
+      t.equal(await background(), dark);
+      await page.getByLabel('Theme').selectOption('light');
+      t.not(await background(), dark);
+      await page.getByLabel('Theme').selectOption('system');
+      await page.emulateMedia({ colorScheme: 'dark' });
+      t.equal(await background(), dark);
+      clean(t);
+    });
+
+    await t.test('on a phone nothing is wider than the screen', async (t) => {
+      await page.setViewportSize({ width: 360, height: 740 });
+      t.equal(await page.evaluate('document.documentElement.scrollWidth'), 360);
+      clean(t);
+    });
+
+    await t.test('a path that is no page stays nothing, and the service says so', async (t) => {
+      const answer = await page.goto('/projects/demo/nothing');
+      t.equal(answer?.status(), 404);
+      t.same(
+        problems.filter((problem) => !problem.includes('404')),
+        [],
+      );
+    });
+
+    await t.test('who signed out is asked to sign in, by localhost too', async (t) => {
+      const other = await chromium.visitor(origin);
+      const address = origin.replace('127.0.0.1', 'localhost');
+      await other.page.goto(`${address}/projects/demo/incidents/01K?step=3`);
+      const asked = new URL(other.page.url());
+      t.equal(asked.origin, origin);
+      t.equal(asked.pathname, '/auth/sign-in');
+      t.equal(asked.searchParams.get('return'), '/projects/demo/incidents/01K?step=3');
+      t.same(
+        other.problems.filter((problem) => !problem.startsWith('asked another origin')),
+        [],
+      );
+    });
+  });
+  const visitor = await chromium.visitor(origin, {
+    timezoneId: 'Asia/Kolkata',
+    storageState: await first.page.context().storageState(),
+  });
   const { page, problems } = visitor;
   const main = page.getByRole('main');
   const text = async (): Promise<string> => (await main.innerText()).replace(/\s+/g, ' ');
@@ -40,24 +167,19 @@ t.test('the pages of VMs', needs('chromium', 'script'), async (t) => {
        axe.run().then(({ violations }) => violations.map(({ id, nodes }) => [id, nodes[0].html]))`,
     );
 
-  await t.test(
-    'DASH-05: the banner’s link and button lead to this host, its memory, and CPU or its due time',
-    async (t) => {
-      await page.goto(signInUrl);
-      await page.getByRole('button', { name: 'Sign in' }).click();
-      await page.waitForURL(`${origin}/projects/demo`);
-      const row = main.getByRole('table', { name: 'VMs' }).getByRole('row').nth(1);
-      await row.getByText(/^\d[\d.]* [KMG]iB$/).waitFor();
-      t.match(await row.innerText(), /with the second reading, (in \d+ s|any moment now)|\d %/);
-      const steps = main.locator('.steps > li');
-      await steps.first().waitFor();
-      t.equal(await steps.count(), 5);
-      t.match(await steps.first().innerText(), /Done\s+Watch a VM/);
-      t.match(await steps.nth(1).innerText(), /To do\s+Save an alert rule/);
-      t.same(await violations(), []);
-      t.same(problems, []);
-    },
-  );
+  await t.test('this host, its memory, and CPU or when it comes', async (t) => {
+    await page.goto('/projects/demo');
+    const row = main.getByRole('table', { name: 'VMs' }).getByRole('row').nth(1);
+    await row.getByText(/^\d[\d.]* [KMG]iB$/).waitFor();
+    t.match(await row.innerText(), /with the second reading, (in \d+ s|any moment now)|\d %/);
+    const steps = main.locator('.steps > li');
+    await steps.first().waitFor();
+    t.equal(await steps.count(), 5);
+    t.match(await steps.first().innerText(), /Done\s+Watch a VM/);
+    t.match(await steps.nth(1).innerText(), /To do\s+Save an alert rule/);
+    t.same(await violations(), []);
+    t.same(problems, []);
+  });
 
   const demo = JSON.parse(readFileSync(join(folder, 'demo.json'), 'utf8')) as Demo;
   await writeVms(demo, Date.now(), VMS - 4);
