@@ -142,7 +142,7 @@ t.test(
         const lived = own.map(({ to }) => stateIds(NAME, to).toSorted());
         return JSON.stringify(shown) === JSON.stringify(lived);
       }),
-      { numRuns: tries(500) },
+      { numRuns: tries(500, 400) },
     );
     t.ok(longest > 5, 'incidents of many steps were among them');
   },

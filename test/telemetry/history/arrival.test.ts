@@ -14,7 +14,7 @@ import { HOUR, START } from '../../support/history-from-log.ts';
 import { ThreadlessHistory } from '../../support/threadless-history.ts';
 import { tries } from '../../support/tries.ts';
 
-const RUNS = tries(100);
+const RUNS = tries(100, 25);
 const VMS = ['a', 'b', 'c'] as const;
 /** Observations lie on a grid, so that many rows of a log have the same time. */
 const GRID_MS = 1.5 * HOUR;

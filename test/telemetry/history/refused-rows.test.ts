@@ -87,7 +87,7 @@ t.test('no interleaving of refusals, flushes, restarts and recoveries loses a ro
         history.close();
       }
     }),
-    { numRuns: tries(60), examples: [[refusedBeforeKnown]] },
+    { numRuns: tries(60, 30), examples: [[refusedBeforeKnown]] },
   );
   t.ok(refusals > 20, `${refusals} reads were errors`);
 });
