@@ -157,7 +157,7 @@ type ListVMMonitoringRequest struct {
 	// Part of the id or of the display name, in any case, at most 100 characters; empty = all.
 	Search string `json:"search,omitempty"`
 
-	// Filter by state; empty = all.
+	// Filter by the state now; empty = all. A VM that fell silent is UNKNOWN.
 	States []VMMonitoringState `json:"states,omitempty"`
 
 	// Filter by data center; empty = all.
@@ -188,6 +188,7 @@ type VMMonitoring struct {
 
 	DisplayName string `json:"displayName,omitempty"`
 
+	// State now. It becomes UNKNOWN 90 seconds after it was observed; `last_state` keeps it.
 	State VMMonitoringState `json:"state,omitempty"`
 
 	Datacenter string `json:"datacenter,omitempty"`
@@ -205,6 +206,13 @@ type VMMonitoring struct {
 	MemoryUsedBytes *float64 `json:"memoryUsedBytes,omitempty"`
 
 	Expanded *ExpandedMonitoring `json:"expanded,omitempty"`
+
+	// Last observed state, however old; never UNKNOWN. Absent = none was observed, or only long before
+	// the newest rows.
+	LastState *VMMonitoringState `json:"lastState,omitempty"`
+
+	// When `last_state` was observed. It may be older than the newest row: an agent reports no state.
+	StateObservedUnix *int64 `json:"stateObservedUnix,string,omitempty"`
 }
 
 // ExpandedMonitoring: expanded monitoring of one VM, by an agent inside its guest.
@@ -331,7 +339,7 @@ const (
 
 	VMMonitoringStateCrashed VMMonitoringState = "CRASHED"
 
-	// Not reported, or its data center is stale.
+	// Not observed within the last 90 seconds, or its data center is stale.
 	VMMonitoringStateUnknown VMMonitoringState = "UNKNOWN"
 )
 

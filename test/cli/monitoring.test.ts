@@ -29,17 +29,30 @@ t.test('svc monitoring', async (t) => {
     const ran = await svc('monitoring', 'vms');
     t.match(
       ran.stdout,
-      /^One +UNKNOWN +DC-1 +2 +STALE +\d{4}-\S+ +- +- +vm-1$|^One .* - +- +vm-1$/m,
+      /^One +UNKNOWN, last RUNNING +\d{4}-\S+ +DC-1 +2 +STALE +\d{4}-\S+ +- +- +vm-1$/m,
     );
     t.notMatch(ran.stdout, / 0\.0/);
     const [vm] = (await svc('monitoring', 'vms', '--json')).json.vms;
-    t.match(vm, { name: VM, telemetry: { state: 'STALE' } });
+    t.match(vm, { name: VM, telemetry: { state: 'STALE' }, state: 'UNKNOWN' });
+    t.match(vm, { lastState: 'RUNNING', stateObservedUnix: String(start + 150) });
     t.notOk('memoryUsedBytes' in vm, 'absent stays absent for programs');
     const bare = await svc('monitoring', 'vms', '--inventory-only');
     t.notMatch(bare.stdout, 'CPU %');
     const page = await svc('monitoring', 'vms', '--page-size', '1', '--json');
     t.match(page.json, { vms: [{ name: VM }], nextPageToken: '' });
   });
+
+  await t.test(
+    'MEAS-10: a VM that fell silent is not running, in lists, filters and alone',
+    async (t) => {
+      const unknown = await svc('monitoring', 'vms', '--power', 'UNKNOWN', '--json');
+      const running = await svc('monitoring', 'vms', '--power', 'RUNNING', '--json');
+      t.match([unknown.json.totalSize, running.json.totalSize], [1, 0]);
+      const { stdout } = await svc('monitoring', 'show', 'vm-1');
+      t.match(stdout, /^state +UNKNOWN, last RUNNING$/m);
+      t.match(stdout, /^state observed +1[78]m ago, \d{4}-\S+$/m);
+    },
+  );
 
   await t.test('a member sees the limits of the project, and what is used', async (t) => {
     const ran = await svc('limits');

@@ -131,10 +131,15 @@ t.test('the pages of VMs', needs('chromium', 'script'), async (t) => {
   await t.test('a VM that fell silent never looks live', async (t) => {
     await open('/projects/demo/vms/stale-vm', 'Silent');
     await main.getByText(/Stale: last observed 2\d min ago/).waitFor();
-    t.match(await text(), /State Running, 2\d min ago/);
+    t.match(await text(), /State Unknown last seen running, 2\d min ago/);
     t.match(await text(), /CPU no reading Memory no reading/);
     await main.locator('figure').first().waitFor();
     t.match(await main.locator('figure').first().innerText(), /no reading .*Last reading 1?\d/);
+    await open('/projects/demo/vms?state=UNKNOWN&search=stale', 'VMs');
+    await main.getByText(/last seen running, 2\d min ago/).waitFor();
+    t.match(await text(), '1 in all', 'MEAS-10: the filter finds it as unknown');
+    await open('/projects/demo/vms?state=RUNNING&search=stale', 'VMs');
+    await main.getByText('No VM fits these filters').waitFor();
     t.same(problems, []);
   });
 

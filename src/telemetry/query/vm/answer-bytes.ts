@@ -184,12 +184,23 @@ function seriesMessages(answer: MetricAnswer) {
 /** A VM of the inventory as a message's fields. */
 function vmMessage(
   project: string,
-  { id, state, telemetry, lastObservedMs, expanded, ...same }: InventoryEntry,
+  {
+    id,
+    state,
+    lastState,
+    stateObservedMs,
+    telemetry,
+    lastObservedMs,
+    expanded,
+    ...same
+  }: InventoryEntry,
 ): MessageInitShape<typeof VMMonitoringSchema> {
   return {
     ...same,
     name: `projects/${project}/vms/${id}`,
     state: VMMonitoring_State[state],
+    ...(lastState !== undefined && { lastState: VMMonitoring_State[lastState] }),
+    ...(stateObservedMs !== undefined && { stateObservedUnix: unixSeconds(stateObservedMs) }),
     telemetry: {
       state: Telemetry_State[telemetry],
       ...(lastObservedMs === undefined ? {} : { lastObservedUnix: unixSeconds(lastObservedMs) }),
