@@ -96,9 +96,9 @@ function vmTable(
   return listing(
     screen,
     [
-      ...[long('name'), 'state', 'state observed', long('data center'), right('vCPUs')],
+      ...[long('name'), 'state', 'seen', long('data center'), right('vCPUs')],
       'telemetry',
-      ...['observed', ...readings, minor('VM')],
+      ...[minor('observed'), ...readings, minor('VM')],
     ],
     vms.map((vm) => [
       vm.displayName || shortName(vm.name),
