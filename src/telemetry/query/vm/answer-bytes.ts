@@ -7,6 +7,7 @@
 
 import { create, type MessageInitShape, toBinary, toJson } from '@bufbuild/protobuf';
 import { Refusal } from '../../../../streams/platform/refusal.ts';
+import { causeHelp } from '../../../../streams/telemetry/metrics/absence-causes.ts';
 import { parseLabels } from '../../../../streams/telemetry/samples/batch.ts';
 import {
   ExpandedMonitoring_State,
@@ -165,8 +166,12 @@ function qualityMessage({
       metricId,
       state: Quality_State[state],
       reason,
+      help: causeHelp(reason),
     })),
     reasons: [...quality.reasons],
+    impossible: quality.impossible.map(({ metricId, labels, timeMs, value }) => {
+      return { metricId, labels: parseLabels(labels), timeUnix: unixSeconds(timeMs), value };
+    }),
   };
 }
 
