@@ -54,6 +54,25 @@ t.test('svc monitoring', async (t) => {
     },
   );
 
+  await t.test('MEAS-13: a gap is bridged with a warning, until the project chooses', async (t) => {
+    const at = ['--time', String(start + 150 + 200)];
+    const ask = () => svc('monitoring', 'promql', 'svc_vm_memory_used_bytes', ...at);
+    const before = await ask();
+    t.match(before.stdout, /svc_vm_memory_used_bytes/);
+    t.match(before.stderr, /a value older than 90 s stands for a missing one/);
+    const login = await world.svc(['login', '--link', '-'], { input: world.demo.signInUrl ?? '' });
+    t.equal(login.code, 0, login.stderr);
+    const env = { SVC_PROJECT: 'demo' };
+    const set = (value: string) =>
+      world.svc(['projects', 'set', '--promql-lookback', value], { env });
+    t.match((await set('90s')).stdout, /^PromQL look-back +90 s$/m);
+    const after = await ask();
+    t.match(after.stdout, /^No series/);
+    t.notMatch(after.stderr, /stands for a missing one/);
+    t.match(await set('20s'), { code: 1, stderr: /60 to 3600/ });
+    t.match((await set('0s')).stdout, /^PromQL look-back +300 s$/m);
+  });
+
   await t.test('a member sees the limits of the project, and what is used', async (t) => {
     const ran = await svc('limits');
     t.equal(ran.code, 0, ran.stderr);
