@@ -3,7 +3,7 @@
  * guest's agent reject is told apart from what the guest does not give.
  */
 import t from 'tap';
-import { withAbsences } from '../../../actors/telemetry/collectors/collector.ts';
+import { type ObservedRow, withAbsences } from '../../../actors/telemetry/collectors/collector.ts';
 import {
   hasUnreadableDisk,
   hasUnreadableInterface,
@@ -14,7 +14,9 @@ import {
   type DomainObservation,
   domainRow,
 } from '../../../actors/telemetry/collectors/libvirt/domain-row.ts';
+import { createLibvirtSource } from '../../../actors/telemetry/collectors/libvirt/libvirt-source.ts';
 import { parseGuestFileSystems } from '../../../actors/telemetry/collectors/libvirt/virsh-text.ts';
+import { startCollector } from '../../../actors/telemetry/collectors/loop.ts';
 import { createGuestSource } from '../../../src/vms/agent/agent.ts';
 import { VirtualClock } from '../../../streams/platform/clock.ts';
 import {
@@ -140,6 +142,29 @@ t.test('MEAS-11: this host and an agent say which reading they could not take', 
   t.same(parseMeminfo('MemTotal: 2 kB\nMemFree: 1 kB\n').absences, []);
   t.notOk(hasUnreadableDisk('8 0 sda 1 0 2 0 3 0 4\n8 1 sda1 x\n', ['sda']));
   t.notOk(hasUnreadableInterface('eth0: 1 0 0 0 0 0 0 0 2\nlo: 1\n', new Set(['eth0'])));
+});
+
+t.test('MEAS-11: the collector passes causes on with the rows of libvirt', async (t) => {
+  const clock = new VirtualClock(NOW * 1_000);
+  const list = '00000000-0000-4000-8000-000000000001 7 web\n';
+  const fields = ['state.state=1', 'state.reason=1', 'balloon.current=9', 'balloon.last-update=0'];
+  const stdout = `${list}Domain: 'web'\n${fields.map((field) => `  ${field}\n`).join('')}${list}`;
+  const run = async () => {
+    return { kind: 'exited', code: 0, stdout, stderr: '', gone: Promise.resolve() } as const;
+  };
+  const source = createLibvirtSource({ uri: 'test:///', clock, intervalMs: 30_000, run });
+  const sent = Promise.withResolvers<readonly ObservedRow[]>();
+  const sink = {
+    observe: async (_project: string, rows: readonly ObservedRow[]) => sent.resolve(rows),
+  };
+  const collector = startCollector({
+    ...{ project: 'demo', source, sink, clock, intervalMs: 30_000, onFault: () => {} },
+  });
+  t.teardown(() => collector.stop());
+  t.same((await sent.promise)[0]?.values, [
+    ['svc_vm_reading_absent{cause="MEMORY_NOT_POLLED",reading="memory"}', 1],
+    ['svc_vm_reading_absent{cause="NOT_ASKED",reading="filesystem"}', 1],
+  ]);
 });
 
 t.test('an absence travels as a sample of the row, each cause with a next step', (t) => {

@@ -207,8 +207,8 @@ function Absent({ rows }: AbsentProps): VNode {
         })
         .join('; ')}
       {[...helps].map((help) => (
-        <span key={help} class="next-step">
-          {' '}
+        <span key={help}>
+          <br />
           {help}
         </span>
       ))}
