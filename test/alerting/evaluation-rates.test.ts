@@ -3,7 +3,7 @@
  * is worth, and when it is worth nothing. Times are seconds since the start of the scenario.
  */
 import t from 'tap';
-import { derive, inputsOf } from '../../streams/telemetry/metrics/derive.ts';
+import { derive, inputsOf, newDerived } from '../../streams/telemetry/metrics/derive.ts';
 import {
   cpuRule,
   EvaluationWorld,
@@ -52,6 +52,44 @@ t.test('EVAL-10: a counter drop is a reset, never a negative rate or a spike', (
   t.end();
 });
 
+t.test('MEAS-12: a reading that cannot be is no breach, no good, and a gap when it lasts', (t) => {
+  const rule = cpuRule({ sustainedMs: 0, threshold: 90 });
+  const cpu = (at: number, used: number): ShortRow => ({
+    at,
+    series: { [CPU_SECONDS]: used },
+    vcpus: 2,
+  });
+  const dip = new EvaluationWorld([rule]);
+  const rows = [cpu(0, 990), cpu(30, 996), cpu(60, 10), cpu(90, 1_000), cpu(120, 1_006)];
+  t.same(valuesAt(dip, rows), [null, 10, null, null, 10], 'the dip, and the way back from it');
+  t.same(dip.edges, [], '1650 % fires nothing');
+
+  const gauge = (at: number, pct: number): ShortRow => {
+    return { at, series: { svc_vm_cpu_utilization_pct: pct } };
+  };
+  const kept = new EvaluationWorld([rule]);
+  kept.tick(0);
+  t.same(
+    kept.rows([gauge(0, 113), gauge(30, -5)]),
+    ['fired at 0 since 0'],
+    'and -5 recovers nothing',
+  );
+  t.same(kept.rows([gauge(60, 126)]), []);
+  const lasting = [90, 120, 150, 180].map((at) => gauge(at, 400));
+  t.same(kept.rows(lasting), []);
+  const ticked = [30, 60, 90, 120, 150, 180].flatMap((at) => kept.tick(at));
+  t.same(ticked, ['dataMissing since 60'], 'longer than 90 s it is missing data');
+  t.same(
+    kept
+      .rows([gauge(210, 5)])
+      .at(-1)
+      ?.split(' ')[0],
+    'recovered',
+    'a real one recovers',
+  );
+  t.end();
+});
+
 t.test('EVAL-11: the first sample of a counter has no rate, which is not 0', (t) => {
   const low = new EvaluationWorld([{ ...diskRule, operator: 'LESS_THAN' }]);
   t.same(low.rows([reads(0, 1e9)]), [], 'a rate of 0 would fire');
@@ -95,7 +133,7 @@ function derivedRates(...rows: readonly (readonly number[])[]): (number | null)[
   const derivation = { from: 'rate', series: 'svc_vm_disk_read_bytes_total' } as const;
   const [input] = inputsOf(derivation, [VDA, VDB]);
   if (!input) throw new Error('The layout carries the metric');
-  const out = { numerator: 0, denominator: 0, capacityChanged: false };
+  const out = newDerived();
   const observed = rows.map((values, i) => ({
     row: { observedMs: START_MS + i * 30_000, boot: 'boot-1', vcpus: 1, state: 1, values },
     input,

@@ -29,16 +29,48 @@ t.test('svc monitoring', async (t) => {
     const ran = await svc('monitoring', 'vms');
     t.match(
       ran.stdout,
-      /^One +UNKNOWN +DC-monitoring +2 +STALE +\d{4}-\S+ +- +- +vm-1$|^One .* - +- +vm-1$/m,
+      /^One +UNKNOWN, last RUNNING +\d{4}-\S+ +DC-monitoring +2 +STALE +\d{4}-\S+ +- +- +vm-1$/m,
     );
     t.notMatch(ran.stdout, / 0\.0/);
     const [vm] = (await svc('monitoring', 'vms', '--json')).json.vms;
-    t.match(vm, { name: VM, telemetry: { state: 'STALE' } });
+    t.match(vm, { name: VM, telemetry: { state: 'STALE' }, state: 'UNKNOWN' });
+    t.match(vm, { lastState: 'RUNNING', stateObservedUnix: String(start + 150) });
     t.notOk('memoryUsedBytes' in vm, 'absent stays absent for programs');
     const bare = await svc('monitoring', 'vms', '--inventory-only');
     t.notMatch(bare.stdout, 'CPU %');
     const page = await svc('monitoring', 'vms', '--page-size', '1', '--json');
     t.match(page.json, { vms: [{ name: VM }], nextPageToken: '' });
+  });
+
+  await t.test(
+    'MEAS-10: a VM that fell silent is not running, in lists, filters and alone',
+    async (t) => {
+      const unknown = await svc('monitoring', 'vms', '--power', 'UNKNOWN', '--json');
+      const running = await svc('monitoring', 'vms', '--power', 'RUNNING', '--json');
+      t.match([unknown.json.totalSize, running.json.totalSize], [1, 0]);
+      const { stdout } = await svc('monitoring', 'show', 'vm-1');
+      t.match(stdout, /^state +UNKNOWN, last RUNNING$/m);
+      t.match(stdout, /^state observed +1[78]m ago, \d{4}-\S+$/m);
+    },
+  );
+
+  await t.test('MEAS-13: a gap is bridged with a warning, until the project chooses', async (t) => {
+    const at = ['--time', String(start + 150 + 200)];
+    const ask = () => svc('monitoring', 'promql', 'svc_vm_memory_used_bytes', ...at);
+    const before = await ask();
+    t.match(before.stdout, /svc_vm_memory_used_bytes/);
+    t.match(before.stderr, /a value older than 90 s stands for a missing one/);
+    const login = await world.svc(['login', '--link', '-'], { input: world.demo.signInUrl ?? '' });
+    t.equal(login.code, 0, login.stderr);
+    const env = { SVC_PROJECT: 'demo' };
+    const set = (value: string) =>
+      world.svc(['projects', 'set', '--promql-lookback', value], { env });
+    t.match((await set('90s')).stdout, /^PromQL look-back +90 s$/m);
+    const after = await ask();
+    t.match(after.stdout, /^No series/);
+    t.notMatch(after.stderr, /stands for a missing one/);
+    t.match(await set('20s'), { code: 1, stderr: /60 to 3600/ });
+    t.match((await set('0s')).stdout, /^PromQL look-back +300 s$/m);
   });
 
   await t.test('a member sees the limits of the project, and what is used', async (t) => {

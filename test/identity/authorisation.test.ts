@@ -129,7 +129,7 @@ const groups: readonly Group[] = [
     name: 'owners',
     methods: [
       ...['Project/InviteMember', 'Project/ListInvitations', 'Project/RevokeInvitation'],
-      ...['Project/SetMemberRole', 'Project/RemoveMember'],
+      ...['Project/SetMemberRole', 'Project/RemoveMember', 'Project/UpdateProject'],
       ...['Automation/CreateServiceAccount', 'Automation/ListServiceAccounts'],
       ...['Automation/GetServiceAccount', 'Automation/UpdateServiceAccount'],
       ...['Automation/DisableServiceAccount', 'Automation/EnableServiceAccount'],

@@ -105,6 +105,32 @@ t.test('projects are those of the caller, with role and membership, in pages', a
   });
 });
 
+t.test('MEAS-13: an owner sets the look-back of a project, within bounds', async (t) => {
+  const { people, as } = await startProjects(t);
+  const set = (promqlLookbackSeconds?: number) =>
+    as(people.owner)('UpdateProject', {
+      ...{ name: PROJECT, requestId: requestId() },
+      ...(promqlLookbackSeconds !== undefined && { promqlLookbackSeconds }),
+    });
+  const seen = async () =>
+    (await as(people.viewer)('GetProject', { name: PROJECT })).body.promqlLookbackSeconds;
+  t.equal(await seen(), 300, 'as Prometheus');
+  t.match((await set(90)).body, { name: PROJECT, promqlLookbackSeconds: 90 });
+  t.equal(await seen(), 90);
+  for (const bad of [59, 3_601, -1, 1]) {
+    t.match(
+      await set(bad),
+      { status: 400, metadata: { field: 'promqlLookbackSeconds' } },
+      `${bad}`,
+    );
+  }
+  t.match(await set(), { status: 400, reason: 'INVALID_FIELD' }, 'nothing to change');
+  t.equal(await seen(), 90, 'what was refused changed nothing');
+  for (const good of [60, 3_600]) t.match((await set(good)).body.promqlLookbackSeconds, good);
+  t.match((await set(0)).body, { promqlLookbackSeconds: 300 });
+  t.match((await as(people.editor)('UpdateProject', { name: PROJECT })).status, 403);
+});
+
 t.test('nobody learns anything of a project they are not in', async (t) => {
   const { people, as, memberName } = await startProjects(t);
   const calls: [string, object][] = [

@@ -149,7 +149,11 @@ function addReaderRoutes(test: Test, app: FastifyInstance, parts: WorldParts): v
   addExportRoutes(app, { ...parts, exporter, origin: () => 'http://127.0.0.1' });
   const answer = { status: 200, body: encodeData([]), encoding: 'identity' } as const;
   const health = { report: () => ({ ready: true, parts: [] }) };
-  void addPromqlRoutes(app, { ...parts, health, queries: { run: async () => answer } });
+  void addPromqlRoutes(app, {
+    ...parts,
+    health,
+    queries: { lookbackMs: () => 300_000, run: async () => answer },
+  });
 }
 
 t.test(

@@ -84,6 +84,7 @@ function queriesOf(parts: WorldParts, stale: ReadonlySet<string>) {
   return createPromqlQueries({
     ...{ threads, gate, clock, log },
     recordsRevision: () => host.appliedSequence(),
+    lookbackMs: () => 300_000,
     staleDatacenters: () => [...stale],
     pendingAlerts: alertingRules.pending,
   });

@@ -56,7 +56,7 @@ async function samplesOf(world: RpcWorld, shard = 0): Promise<string[]> {
 /** A reading of every series of the catalogue that a source may send. */
 const everything = [...seriesCatalogue.keys()]
   .filter((name) => !/vm_vcpus$|vm_running$|last_observation|utilization/.test(name))
-  .map((series, i) => ({ series, labels: labelsFor(series), value: i + 0.1 }));
+  .map((series, i) => ({ series, labels: labelsFor(series), value: 99.1 - i }));
 
 function labelsFor(series: string): Record<string, string> {
   if (series.includes('_disk_')) return { device: 'vda' };

@@ -73,6 +73,7 @@ t.test('the catalogue has every metric, each with its unit, series and limitatio
   t.same(seriesNamesOf('filesystem_used_pct'), [
     'svc_vm_filesystem_used_bytes',
     'svc_vm_filesystem_size_bytes',
+    'svc_vm_reading_absent',
   ]);
   t.throws(() => seriesNamesOf('cpu'), new RangeError('Unknown metric cpu'));
   t.end();
@@ -318,6 +319,97 @@ t.test('percentages above 100 are kept and flagged, but for rounding', (t) => {
   t.same(query('cpu_utilization_pct', [], { columns }).flags, ['CONFLICTING_SAMPLES']);
   const later = { columns, startMs: 120_000 + 60_000 };
   t.same(query('cpu_utilization_pct', [], later).flags, [], 'what lies before is not reported');
+  t.end();
+});
+
+const VDA = 'svc_vm_disk_read_bytes_total{device="vda"}';
+const ROOT = '{mountpoint="/"}';
+const USED = `svc_vm_filesystem_used_bytes${ROOT}`;
+const SIZE = `svc_vm_filesystem_size_bytes${ROOT}`;
+const MEMORY = { total: 'svc_vm_memory_total_bytes', used: 'svc_vm_memory_used_bytes' };
+
+/** Two rows half a minute apart, and what the second one is worth. */
+const judged: readonly {
+  readonly metric: string;
+  readonly row: Readonly<Record<string, number>>;
+  readonly before?: Readonly<Record<string, number>>;
+  readonly value?: number;
+  readonly impossible?: number;
+}[] = [
+  { metric: 'cpu_utilization_pct', row: { svc_vm_cpu_utilization_pct: 126 }, value: 126 },
+  { metric: 'cpu_utilization_pct', row: { svc_vm_cpu_utilization_pct: 200 }, value: 200 },
+  { metric: 'cpu_utilization_pct', row: { svc_vm_cpu_utilization_pct: 201 }, impossible: 201 },
+  { metric: 'cpu_utilization_pct', row: { svc_vm_cpu_utilization_pct: -1 }, impossible: -1 },
+  { metric: 'cpu_utilization_pct', before: { [CPU]: 0 }, row: { [CPU]: 120 }, value: 200 },
+  { metric: 'cpu_utilization_pct', before: { [CPU]: 0 }, row: { [CPU]: 990 }, impossible: 1650 },
+  { metric: 'cpu_utilization_pct', before: { [CPU]: -9 }, row: { [CPU]: 21 }, impossible: 50 },
+  { metric: 'memory_used_bytes', row: { [MEMORY.total]: 10, [MEMORY.used]: 20 }, value: 20 },
+  { metric: 'memory_used_bytes', row: { [MEMORY.total]: 10, [MEMORY.used]: 21 }, impossible: 21 },
+  { metric: 'memory_used_bytes', row: { [MEMORY.used]: 21 }, value: 21 },
+  { metric: 'memory_used_pct', row: { [MEMORY.total]: 10, [MEMORY.used]: 11 }, value: 110 },
+  { metric: 'memory_used_pct', row: { [MEMORY.total]: 10, [MEMORY.used]: 30 }, impossible: 300 },
+  {
+    ...{ metric: 'memory_used_bytes', impossible: -2 },
+    row: { [MEMORY.total]: 10, svc_vm_memory_free_bytes: 12 },
+  },
+  { metric: 'memory_total_bytes', row: { [MEMORY.total]: -1 }, impossible: -1 },
+  { metric: 'filesystem_used_pct', row: { [USED]: 1004, [SIZE]: 1000 }, value: 100.4 },
+  { metric: 'filesystem_used_pct', row: { [USED]: 11, [SIZE]: 10 }, impossible: 110 },
+  { metric: 'filesystem_used_bytes', row: { [USED]: 11, [SIZE]: 10 }, impossible: 11 },
+  { metric: 'filesystem_used_bytes', row: { [USED]: 11 }, value: 11 },
+  { metric: 'filesystem_size_bytes', row: { [SIZE]: -10 }, impossible: -10 },
+  { metric: 'load_1m', row: { svc_vm_load1: -0.1 }, impossible: -0.1 },
+  { metric: 'vm_running', row: { svc_vm_running: 2 }, impossible: 2 },
+  {
+    ...{ metric: 'disk_read_bytes_per_second', before: { [VDA]: 0 } },
+    ...{ row: { [VDA]: 2 ** 63 }, impossible: 2 ** 63 / 30 },
+  },
+  {
+    ...{ metric: 'disk_read_bytes_per_second', before: { [VDA]: 0 } },
+    ...{ row: { [VDA]: 3e15 }, value: 1e14 },
+  },
+];
+
+t.test('MEAS-12: a value that cannot be is no point, and is reported as what it was', (t) => {
+  for (const { metric, row, before, value, impossible } of judged) {
+    const rows = [
+      ...(before ? [{ at: 90, vcpus: 2, ...before }] : []),
+      { at: 120, vcpus: 2, ...row },
+    ];
+    const range = query(metric, rows);
+    const name = `${metric} of ${JSON.stringify(row)}`;
+    t.same(points(range), value === undefined ? [] : [[120, value]], name);
+    const [found] = range.impossible;
+    t.equal(found?.value, impossible, name);
+    t.equal(range.flags.includes('IMPOSSIBLE'), impossible !== undefined, name);
+  }
+  t.end();
+});
+
+t.test('MEAS-12: one that lasts is a gap with that reason', (t) => {
+  const rows = [0, 30, 60, 90, 120, 150, 180, 210, 240].map((at) => {
+    return { at, svc_vm_cpu_utilization_pct: at >= 90 && at <= 180 ? 1_650 : 50 };
+  });
+  const range = query('cpu_utilization_pct', rows);
+  t.match(range.gaps, [{ startMs: 60_000, endMs: 210_000, reason: 'IMPOSSIBLE' }]);
+  t.equal(range.impossible.length, 4);
+  const once = rows.map((row) => (row.at === 90 ? row : { ...row, svc_vm_cpu_utilization_pct: 5 }));
+  t.match(query('cpu_utilization_pct', once), { gaps: { length: 0 }, flags: ['IMPOSSIBLE'] });
+  t.end();
+});
+
+t.test('MEAS-11: a gap has the cause that its rows name, the newest of several', (t) => {
+  const absent = (cause: string) => `svc_vm_reading_absent{cause="${cause}",reading="memory"}`;
+  const [first, second] = [absent('MEMORY_NOT_POLLED'), absent('CLOCKS_APART')];
+  const rows = [30, 60, 90, 120, 150, 180, 210, 240].map((at) => {
+    return { at, state: 'RUNNING' as const, [at < 120 ? first : second]: 1 };
+  });
+  const { gaps, absentNow } = query('memory_used_bytes', rows);
+  t.match(gaps, [{ reason: 'CLOCKS_APART' }]);
+  t.equal(absentNow, 'CLOCKS_APART');
+  t.match(query('cpu_utilization_pct', rows).gaps, [{ reason: 'NOT_REPORTED' }], 'of memory alone');
+  const back = [...rows, { at: 241, [MEMORY.total]: 4, [MEMORY.used]: 2 }];
+  t.equal(query('memory_used_bytes', back, { endMs: 300_000 }).absentNow, undefined);
   t.end();
 });
 

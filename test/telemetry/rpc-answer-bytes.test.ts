@@ -49,7 +49,7 @@ const metric: fc.Arbitrary<MetricAnswer> = fc.oneof(
       }),
       { maxLength: 3 },
     ),
-    ...{ gaps: fc.constant([]), flags: fc.constant([]) },
+    ...{ gaps: fc.constant([]), flags: fc.constant([]), impossible: fc.constant([]) },
     ...{ expectedSamples: fc.nat(), observedSamples: fc.nat() },
   }),
 );
@@ -71,6 +71,15 @@ const answers: fc.Arbitrary<VmAnswer> = fc.record({
       { maxLength: 2 },
     ),
     reasons: fc.array(text, { maxLength: 2 }),
+    impossible: fc.array(
+      fc.record({
+        metricId: text,
+        labels: text.map((device) => seriesKey('', { device })),
+        timeMs: unixMs,
+        value: fc.double({ noNaN: true, noDefaultInfinity: true }),
+      }),
+      { maxLength: 2 },
+    ),
   }),
   datacenter: fc.constantFrom('live', 'stale'),
   lastObservedMs: fc.option(unixMs, { nil: undefined }),

@@ -48,7 +48,45 @@ interface Case {
   readonly quality: Readonly<Record<string, unknown>>;
 }
 
+/** Running rows whose source leaves guest memory out, with its cause. */
+const withoutMemory = (cause: string): SampleRow[] =>
+  rows(600, busy).map((row) => {
+    const labels = { reading: 'memory', cause };
+    return {
+      ...row,
+      values: [...(row.values ?? []), { series: 'svc_vm_reading_absent', labels, value: 1 }],
+    };
+  });
+
+const MEMORY_CAUSES = [
+  ['MEMORY_NOT_POLLED', /stats period/],
+  ['NO_MEMORY_FIGURES', /balloon driver/],
+  ['CLOCKS_APART', /NTP/],
+] as const;
+
 const cases: readonly Case[] = [
+  ...MEMORY_CAUSES.map(([reason, help]) => ({
+    name: `MEAS-11: ${reason} is said with its next step, and not blamed on the guest`,
+    sent: withoutMemory(reason),
+    change: { metricIds: ['memory_used_bytes', 'cpu_utilization_pct'], startTimeUnix: at(540) },
+    quality: {
+      ...{ state: 'PARTIAL', reasons: [reason], gaps: [{ reason }] },
+      metrics: [
+        { state: 'NO_DATA', reason, help },
+        { state: 'LIVE', reason: '', help: '' },
+      ],
+    },
+  })),
+  {
+    name: 'MEAS-12: an impossible reading is a gap when it lasts, with the values',
+    sent: rows(600, (i) => ({ [CPU]: i < 12 ? 1_650 : 10 + i })),
+    change: { startTimeUnix: at(540) },
+    quality: {
+      ...{ state: 'PARTIAL', reasons: ['IMPOSSIBLE'], gaps: [{ reason: 'IMPOSSIBLE' }] },
+      metrics: [{ state: 'PARTIAL', reason: 'IMPOSSIBLE', help: /Check the source/ }],
+      impossible: { 0: { metricId: 'cpu_utilization_pct', labels: {}, value: 1_650 } },
+    },
+  },
   {
     name: 'FROZEN: an hour of bit-identical rows of a VM that runs, which stays LIVE',
     sent: rows(7200, () => ({ [CPU]: 10, svc_vm_memory_total_bytes: 0.5 })),

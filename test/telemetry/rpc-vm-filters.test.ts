@@ -45,16 +45,18 @@ t.test('API-34: VMs are filtered by text, state and data center, with their coun
   const many = Array.from({ length: 7 }, (_, i) => row(`web-${i}`, 0));
   await world.write([
     ...[...many, row('db-1', 0, { displayName: 'Orders (EU)' })],
-    ...[row('db-2', 0, { state: 'STOPPED' }), row('db-3', 300, { state: 'PAUSED' })],
+    ...[row('db-2', 0, { state: 'STOPPED' }), row('db-3', 60, { state: 'PAUSED' })],
+    ...[row('old-1', 300), row('old-2', 300, { state: 'PAUSED' })],
   ]);
   const ids = async (filter: object) => (await pagesOf(world, filter)).ids;
   t.same(await ids({ search: 'WEB-3' }), ['web-3']);
   t.same(await ids({ search: 'orders (eu' }), ['db-1'], 'in the name that is shown');
   t.same(await ids({ search: 'db-' }), ['db-1', 'db-2', 'db-3']);
   t.same(await ids({ states: ['STOPPED', 'PAUSED'] }), ['db-2', 'db-3']);
+  t.same(await ids({ states: ['UNKNOWN'] }), ['old-1', 'old-2'], 'MEAS-10: what is old');
   t.same(await ids({ states: ['STOPPED'], search: 'web' }), []);
   t.same(await ids({ datacenter: 'DC-9' }), []);
-  t.equal((await ids({ datacenter: 'DC-1' })).length, 10);
+  t.equal((await ids({ datacenter: 'DC-1' })).length, 12);
   const running = await pagesOf(world, { states: ['RUNNING'] }, 3);
   t.equal(running.ids.length, 8);
   t.same(
@@ -65,10 +67,10 @@ t.test('API-34: VMs are filtered by text, state and data center, with their coun
       [2, 8],
     ],
   );
-  t.match((await pagesOf(world, {})).pages, [{ totalSize: 10 }]);
+  t.match((await pagesOf(world, {})).pages, [{ totalSize: 12 }]);
   world.datacenterStates.set('DC-1', 'stale');
   t.same(await ids({ states: ['RUNNING'] }), [], 'of a stale data center nothing is known');
-  t.equal((await ids({ states: ['UNKNOWN'] })).length, 10);
+  t.equal((await ids({ states: ['UNKNOWN'] })).length, 12);
   const bad: [object, string][] = [
     [{ search: 'x'.repeat(101) }, 'search'],
     [{ datacenter: 'x'.repeat(101) }, 'datacenter'],

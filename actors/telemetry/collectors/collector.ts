@@ -6,6 +6,7 @@
  * One rule holds for all of them: what was not observed is not listed. No zero, no NaN and no
  * repeated last value replaces a reading that failed.
  */
+import { type Absence, absenceKey } from '../../../streams/telemetry/metrics/absence-causes.ts';
 import type { SeriesKey, VmState } from '../../../streams/telemetry/samples/batch.ts';
 
 /** One observed value of a series. Always finite. */
@@ -29,6 +30,20 @@ export interface ObservedRow {
   readonly stateReason: string;
   /** Every series at most once. May be empty: the state alone was observed. */
   readonly values: readonly ObservedValue[];
+  /** Readings that the source left out of `values`, each with its cause; absent: none. */
+  readonly absences?: readonly Absence[];
+}
+
+/**
+ * The row with its absences as values, which is how they travel: one sample each, through every
+ * buffer and log that a row passes.
+ */
+export function withAbsences(observed: ObservedRow): ObservedRow {
+  const { absences, ...row } = observed;
+  if (absences === undefined || absences.length === 0) return observed;
+  const keys = new Set(absences.map(absenceKey));
+  const values = [...keys].map((key): ObservedValue => [key, 1]);
+  return { ...row, values: [...row.values, ...values] };
 }
 
 /** The sink of rows: ingest. Rejects when they are not durable; the same rows may be offered again. */

@@ -13,7 +13,13 @@
 
 import type { CancelWakeUp, Clock } from '../../../streams/platform/clock.ts';
 import { withinTime } from '../../../streams/platform/deadline.ts';
-import type { ObservedRow, RowSink, Source, SourceFault } from './collector.ts';
+import {
+  type ObservedRow,
+  type RowSink,
+  type Source,
+  type SourceFault,
+  withAbsences,
+} from './collector.ts';
 
 /** A reported fault: its source, and its duration. */
 export interface CollectorFault extends SourceFault {
@@ -204,7 +210,9 @@ class CollectorLoop implements Collector {
   #take(rows: readonly ObservedRow[]): void {
     const { clock, project, projectOf = () => project } = this.#options;
     this.#lastRowMs = clock.now();
-    for (const [of, some] of Map.groupBy(rows, projectOf)) this.#enqueue(of, some);
+    for (const [of, some] of Map.groupBy(rows, projectOf)) {
+      this.#enqueue(of, some.map(withAbsences));
+    }
   }
 
   #enqueue(project: string, rows: readonly ObservedRow[]): void {

@@ -9,6 +9,7 @@ import type { Clock } from '../../../streams/platform/clock.ts';
 import { invalidField, Refusal } from '../../../streams/platform/refusal.ts';
 import { partitionOf } from '../../../streams/platform/stream.ts';
 import { FUTURE_MS, RETENTION_MS } from '../../../streams/telemetry/entry.ts';
+import { isOfAgents } from '../../../streams/telemetry/metrics/absence-causes.ts';
 import { EXPANDED_SERIES } from '../../../streams/telemetry/metrics/catalogue.ts';
 import { hasPlainValues, type SeriesKey } from '../../../streams/telemetry/samples/batch.ts';
 import { oneLine } from '../../platform/plain-text.ts';
@@ -393,7 +394,7 @@ function expandedOnly(
   if (!Number.isNaN(row.vcpus)) refuse('vcpus');
   if (row.state !== 0 || row.stateReason !== '') refuse('state');
   if (row.displayName) refuse('displayName');
-  const surplus = new Set(row.series.filter((series) => !EXPANDED_SERIES.has(series)));
+  const surplus = new Set(row.series.filter((series) => !isOfAgents(series)));
   for (const series of surplus) refuse(series);
   if (surplus.size === row.series.length) {
     if (row.series.length === 0) refuse('');

@@ -25,6 +25,7 @@ import { SEQUENCE_HEADER } from '../../platform/http/sequence.ts';
 import { FORM_BYTES_MAX } from '../../platform/http-limits.ts';
 import type { Log } from '../../platform/log.ts';
 import { PromqlError } from '../promql/errors.ts';
+import { formatDuration } from '../promql/parse/literal.ts';
 import {
   encodeData,
   encodeError,
@@ -340,10 +341,15 @@ const BUILD = {
 
 /** Of Prometheus's flags those that say something about this service. */
 const FLAGS = {
-  'query.lookback-delta': '5m',
   'query.timeout': `${QUERY_MS_MAX / 1000}s`,
   'storage.tsdb.retention.time': '7d',
 };
+
+/** The look-back is the project's own, as Go writes a duration. */
+function flagsOf({ queries, project }: EndpointRequest) {
+  const lookback = formatDuration(queries.lookbackMs(project));
+  return { 'query.lookback-delta': lookback, ...FLAGS };
+}
 
 const RUNTIME = { reloadConfigSuccess: true, corruptionCount: 0, storageRetention: '7d' };
 
@@ -374,7 +380,7 @@ const endpoints: readonly Endpoint[] = [
     answer: async (it) => answerOf(await alertsData(it)),
   },
   { path: 'status/buildinfo', methods: GET, kind: 'call', answer: () => answerOf(BUILD) },
-  { path: 'status/flags', methods: GET, kind: 'call', answer: () => answerOf(FLAGS) },
+  { path: 'status/flags', methods: GET, kind: 'call', answer: (it) => answerOf(flagsOf(it)) },
   { path: 'status/runtimeinfo', methods: GET, kind: 'call', answer: () => answerOf(RUNTIME) },
 ];
 

@@ -3,6 +3,7 @@
  * knows, such as changed VM records and stale data centers.
  */
 
+import { promqlLookbackSeconds } from '../../../actors/identity/members.ts';
 import type { Host } from '../../../actors/platform/host/host-port.ts';
 import { vmDirectoryOf } from '../../../actors/vms/vm-directory.ts';
 import type { History } from '../../../sqlite/telemetry/history/store/store.ts';
@@ -94,6 +95,7 @@ export function openQueries(options: QueriesOptions): Queries {
       ...{ threads, clock, log, pendingAlerts: options.pendingAlerts },
       recordsRevision: (project) => vmDirectory.revision(project),
       staleDatacenters: () => stale.names(),
+      lookbackMs: (project) => promqlLookbackSeconds(host.view(project), project) * 1_000,
     }),
     vmQueries: createVmQueries({ threads, listThreads, clock, log, failures }),
     alertPreviews: createAlertPreviews({ threads, clock, log, failures }),

@@ -15,6 +15,7 @@ import {
   kernelFiles,
 } from '../../../actors/telemetry/collectors/host/host-source.ts';
 import {
+  absentIf,
   parseLoadavg,
   parseMeminfo,
   parseStat,
@@ -242,10 +243,17 @@ export function createGuestSource({ clock, vm, files = kernelFiles }: GuestSourc
     name: `agent ${vm}`,
     async read(): Promise<Reading> {
       const [loadavg, meminfo, stat] = await Promise.all(FILES.map((path) => files.text(path)));
+      const [load, memory] = [parseLoadavg(loadavg ?? ''), parseMeminfo(meminfo ?? '')];
+      const { processesRunning } = parseStat(stat ?? '');
       const values = [
-        ...value('svc_vm_load1', parseLoadavg(loadavg ?? '')),
-        ...parseMeminfo(meminfo ?? '').expanded,
-        ...value('svc_vm_processes_running', parseStat(stat ?? '').processesRunning),
+        ...value('svc_vm_load1', load),
+        ...memory.expanded,
+        ...value('svc_vm_processes_running', processesRunning),
+      ];
+      const absences = [
+        ...absentIf(load === undefined, 'load', 'UNREADABLE'),
+        ...memory.expandedAbsences,
+        ...absentIf(processesRunning === undefined, 'processes', 'UNREADABLE'),
       ];
       const missing = FILES.filter((_, i) => [loadavg, meminfo, stat][i] === undefined);
       const message = `cannot read ${missing.join(', ')}: their readings are absent`;
@@ -253,7 +261,7 @@ export function createGuestSource({ clock, vm, files = kernelFiles }: GuestSourc
       if (values.length === 0) return { rows: [], faults };
       const unknown = { displayName: '', bootId: '', sequence: 0, stateReason: '' };
       const row = { vm, observedMs: clock.now(), ...unknown, state: 'UNKNOWN', values } as const;
-      return { rows: [row], faults };
+      return { rows: [absences.length > 0 ? { ...row, absences } : row], faults };
     },
     async close() {},
   };

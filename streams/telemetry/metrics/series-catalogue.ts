@@ -70,6 +70,11 @@ const rows: readonly SeriesDescriptor[] = [
     'Memory that programs could still get, reported from inside the guest',
   ),
   gauge('svc_vm_swap_used_bytes', 'bytes', 'Swap in use, reported from inside the guest'),
+  gauge(
+    'svc_vm_reading_absent',
+    '',
+    '1 while the source leaves a reading out, with the cause; without a sample nothing is left out',
+  ),
   gauge('svc_vm_processes_running', '', 'Runnable processes, reported from inside the guest'),
 ];
 

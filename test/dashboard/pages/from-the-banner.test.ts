@@ -15,7 +15,7 @@ import { type Demo, dataFolder, until } from '../../support/program.ts';
 import { startProgramOnTerminal } from '../../support/program-on-terminal.ts';
 import { walk } from '../../support/walk.ts';
 
-const VMS = 500;
+const VMS = 501;
 const HOUR_MS = 3_600_000;
 
 t.test('DASH-01: the banner’s link leads to the pages', needs('chromium', 'script'), async (t) => {
@@ -182,7 +182,7 @@ t.test('DASH-01: the banner’s link leads to the pages', needs('chromium', 'scr
   });
 
   const demo = JSON.parse(readFileSync(join(folder, 'demo.json'), 'utf8')) as Demo;
-  await writeVms(demo, Date.now(), VMS - 4);
+  await writeVms(demo, Date.now(), VMS - 5);
 
   await t.test(
     'DASH-07: a list of 500 VMs counts all and renders those on screen, and search finds one',
@@ -256,13 +256,27 @@ t.test('DASH-01: the banner’s link leads to the pages', needs('chromium', 'scr
     },
   );
 
+  await t.test('MEAS-11: what is missing is named with its next step', async (t) => {
+    await open('/projects/demo/vms/unpolled-vm', 'Not polled');
+    await main.getByText(/virsh dommemstat VM --period 10/).waitFor();
+    t.match(await text(), /Memory used \(libvirt has never got memory figures from the guest\)/);
+    t.notMatch(await text(), /the guest does not report this metric\); Memory/);
+    t.same(await violations(), []);
+    t.same(problems, []);
+  });
+
   await t.test('DASH-06: a silent VM never looks live', async (t) => {
     await open('/projects/demo/vms/stale-vm', 'Silent');
     await main.getByText(/Stale: last observed 2\d min ago/).waitFor();
-    t.match(await text(), /State Running, 2\d min ago/);
+    t.match(await text(), /State Unknown last seen running, 2\d min ago/);
     t.match(await text(), /CPU no reading Memory no reading/);
     await main.locator('figure').first().waitFor();
     t.match(await main.locator('figure').first().innerText(), /no reading .*Last reading 1?\d/);
+    await open('/projects/demo/vms?state=UNKNOWN&search=stale', 'VMs');
+    await main.getByText(/last seen running, 2\d min ago/).waitFor();
+    t.match(await text(), '1 in all', 'MEAS-10: the filter finds it as unknown');
+    await open('/projects/demo/vms?state=RUNNING&search=stale', 'VMs');
+    await main.getByText('No VM fits these filters').waitFor();
     t.same(problems, []);
   });
 

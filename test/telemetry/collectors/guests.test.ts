@@ -238,11 +238,13 @@ t.test(
       fields(3, { mountpoint: '/nonsense', fstype: 'ext4', 'total-bytes': 5, 'used-bytes': 6 }),
       fields(4, { mountpoint: 'C:\\', fstype: 'NTFS', 'total-bytes': 20, 'used-bytes': 0 }),
     ].join('');
-    t.same(parseGuestFileSystems(text), [
+    const fileSystems = [
       { mountpoint: '/', fstype: 'xfs', sizeBytes: 10, usedBytes: 4 },
       { mountpoint: 'C:\\', fstype: 'NTFS', sizeBytes: 20, usedBytes: 0 },
-    ]);
-    t.same(parseGuestFileSystems('fs.count            : 0\n'), []);
+    ];
+    t.match(parseGuestFileSystems(text), { fileSystems });
+    t.equal(parseGuestFileSystems(text)?.fileSystems.length, 2);
+    t.same(parseGuestFileSystems('fs.count            : 0\n'), { fileSystems: [] });
     t.equal(parseGuestFileSystems('\n'), undefined);
   },
 );
