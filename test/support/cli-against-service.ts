@@ -11,7 +11,6 @@ import type { ChildCommand, ClientPorts, Surroundings } from '../../src/cli/comm
 import { runProgram } from '../../src/cli/program.ts';
 import { createLog } from '../../src/platform/log.ts';
 import { loadConfig } from '../../src/platform/settings/config.ts';
-import { createService } from '../../src/service/service.ts';
 import { systemClock } from '../../streams/platform/clock.ts';
 import { type CiIssuer, startCiIssuer } from './ci-issuer.ts';
 import { type Demo, dataFolder, until } from './program.ts';
@@ -87,6 +86,8 @@ export async function startCliWorld(
     ...{ level: 'debug', readable: false, clock: systemClock },
     write: (line) => void lines.push(line),
   });
+  // Loaded only where it is needed: a world that joins a service has none in its own thread.
+  const { createService } = await import('../../src/service/service.ts');
   const service = await createService({ settings: config.settings, log });
   t.teardown(async () => {
     await service.stop();
