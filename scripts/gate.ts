@@ -6,8 +6,8 @@
  * the steps and, as the last line, `N passed, N failed`, in which a failed step counts as a failure.
  */
 import { spawn } from 'node:child_process';
-import { existsSync } from 'node:fs';
 import { join } from 'node:path';
+import { componentTable } from '../test/support/components.ts';
 
 /** One program of the gate. */
 export interface Step {
@@ -85,16 +85,14 @@ async function runStep(step: Step, print: (text: string) => void): Promise<StepE
   return { name, isOk, wallMs, counts: { passed: Number(passed), failed: Number(failed) } };
 }
 
-/** Requirements and traces beside the checkout; a clone has none. */
-const SHARED = join(import.meta.dirname, '../../shared');
-
-function sequencesOf(hasShared: boolean): readonly (readonly Step[])[] {
+/** @param shared folder of traces and suites beside the checkout; a clone has none */
+function sequencesOf(shared: string | undefined): readonly (readonly Step[])[] {
   const npm = (name: string, ...args: string[]): Step => ({
     name: ['npm run', name, ...args].join(' '),
     command: ['npm', 'run', '--silent', name, '--', ...args],
   });
-  const traces = hasShared ? [npm('replay:traces', join(SHARED, 'data/traces'))] : [];
-  const required = hasShared ? 'all' : 'components';
+  const traces = shared === undefined ? [] : [npm('replay:traces', join(shared, 'data/traces'))];
+  const required = shared === undefined ? 'components' : 'all';
   const tests: Step = {
     name: 'npm test, with the long tests',
     command: ['npm', 'test', '--silent', '--', '--times', '--top', '10', 'test'],
@@ -114,10 +112,11 @@ function sequencesOf(hasShared: boolean): readonly (readonly Step[])[] {
 }
 
 if (import.meta.main) {
-  const hasShared = existsSync(SHARED);
+  const shared = componentTable.get('shared folder')?.find();
   const print = (text: string) => void process.stdout.write(text);
-  if (!hasShared) print(`${SHARED} is missing: what needs its traces and suites is skipped\n`);
-  const ends = await runSequences(sequencesOf(hasShared), print);
+  if (shared === undefined)
+    print('No traces and suites beside the checkout: their tests are skipped\n');
+  const ends = await runSequences(sequencesOf(shared), print);
   print(summary(ends));
   process.exitCode = ends.every(({ isOk }) => isOk) ? 0 : 1;
 }
