@@ -131,6 +131,7 @@ async function readSent(
       // Returns the bytes of a body that broke off, and the excess of one of unknown length.
       if (ratedProject !== undefined) ingestRates.returnBytes(ratedProject, claimed - came);
     }
+    held.bodyBytes = came;
     await takeSlot(held).catch((error: unknown) => {
       throw toCallerError(error);
     });

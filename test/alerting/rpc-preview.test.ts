@@ -319,18 +319,20 @@ t.test('Previews are queries: 10 seconds each, and as many at once', async (t) =
     }),
   );
   await world.write(rows(0, 0, () => 10));
-  // One caller alone has half of the places.
+  // The bodies of 128 calls of one caller may be under way.
   const keys = [world.keys.read, world.keys.write];
-  const asked = Array.from({ length: 73 }, (_, i) => preview(world, {}, {}, keys[i % 2]));
+  const asked = Array.from({ length: 270 }, (_, i) => preview(world, {}, {}, keys[i % 2]));
   t.match(await Promise.race(asked), { status: 429, reason: 'TOO_MANY_REQUESTS' });
   while (signals.length < 8) await nextTurn();
   await nextTurn();
   t.equal(signals.length, 8);
-  await world.clock.advance(5_000);
-  await world.clock.advance(5_000);
+  await world.clock.advance(10_000);
+  // Some may get the places of those that time out, in the last moment of their wait.
+  await world.clock.advance(10_000);
   const answers = await Promise.all(asked);
   const timedOut = answers.filter(({ reason }) => reason === 'QUERY_TIMEOUT');
-  t.equal(timedOut.length, 8);
+  t.ok(timedOut.length >= 8);
+  t.equal(timedOut.length, signals.length, 'all that ran');
   t.match(timedOut[0], { status: 504, body: { message: /longer than 10 seconds/ } });
   t.ok(signals.every((signal) => signal.aborted));
 });

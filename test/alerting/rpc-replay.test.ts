@@ -473,14 +473,18 @@ t.test('API-37: a replay ends after 10 seconds or with its caller', async (t) =>
     },
   }));
   await world.write([row(world, 'vm-1', 10)]);
-  // One caller alone has half of the places, as of previews.
+  // The bodies of 128 calls of one caller may be under way, as of previews.
   const keys = [world.keys.read, world.keys.write];
-  const asked = Array.from({ length: 73 }, (_, i) => replay(world, {}, {}, keys[i % 2]));
+  const asked = Array.from({ length: 270 }, (_, i) => replay(world, {}, {}, keys[i % 2]));
   t.match(await Promise.race(asked), { status: 429, reason: 'TOO_MANY_REQUESTS' });
   while (signals.length < 8) await nextTurn();
   await world.clock.advance(10_000);
+  // Some may get the places of those that time out, in the last moment of their wait.
+  await world.clock.advance(10_000);
   const answers = await Promise.all(asked);
-  t.equal(answers.filter(({ reason }) => reason === 'QUERY_TIMEOUT').length, 8);
+  const timedOut = answers.filter(({ reason }) => reason === 'QUERY_TIMEOUT');
+  t.ok(timedOut.length >= 8);
+  t.equal(timedOut.length, signals.length, 'all that ran');
 });
 
 t.test('API-37: an abandoned replay ends in its thread', async (t) => {

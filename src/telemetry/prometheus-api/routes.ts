@@ -20,6 +20,7 @@ import {
   type AdmittedReader,
   admitReader,
   type ReaderAccess,
+  requestBytesOf,
 } from '../../platform/http/project-access.ts';
 import { SEQUENCE_HEADER } from '../../platform/http/sequence.ts';
 import { FORM_BYTES_MAX } from '../../platform/http-limits.ts';
@@ -107,7 +108,9 @@ function addEndpoint(scope: FastifyInstance, endpoint: Endpoint, deps: PromqlRou
     async handler(request, reply) {
       const reader = admitted.get(request);
       if (!reader) throw new Error('A PromQL request was not let in');
-      const place = await reader.takeSlot().finally(reader.release);
+      // Its body has come: while it waits, its memory is bounded with the other waiting requests.
+      reader.release();
+      const place = await reader.takeSlot(requestBytesOf(request));
       try {
         return await answered(request, reply, reader);
       } finally {

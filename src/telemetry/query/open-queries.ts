@@ -26,7 +26,7 @@ import {
   type PromqlQueries,
   type PromqlQueriesDeps,
 } from './promql/promql-queries.ts';
-import { LIST_HEAP_BYTES_MAX } from './threads/limits.ts';
+import { LIST_HEAP_BYTES_MAX, LIST_THREADS } from './threads/limits.ts';
 import { QueryThreads } from './threads/query-threads.ts';
 import { createVmQueries, type VmQueries } from './vm/vm-queries.ts';
 
@@ -79,11 +79,11 @@ export function openQueries(options: QueriesOptions): Queries {
       ...common,
       entry: LIST_THREAD,
       name: 'list thread',
-      threads: 1,
+      threads: LIST_THREADS,
       heapBytesMax: LIST_HEAP_BYTES_MAX,
     },
   });
-  closers.add('list thread', () => listThreads.close());
+  closers.add('list threads', () => listThreads.close());
   const cancel = clock.wakeAfter(START_AFTER_MS, () => threads.start());
   closers.add('start of query threads', () => cancel());
   countThreads({ query: threads, list: listThreads }, options.metrics);

@@ -50,6 +50,8 @@ export interface SupervisedThreadOptions {
   readonly clock?: Clock;
   /** Called for every end that was not requested. */
   readonly onEnd?: (end: ThreadEnd) => void;
+  /** Called when `isReady` may have changed. */
+  readonly onReadiness?: () => void;
 }
 
 export interface ThreadEnd {
@@ -99,6 +101,11 @@ export class SupervisedThread {
   /** Whether a call would be tried: false for a while after a start that failed. */
   get isAvailable(): boolean {
     return this.#worker !== undefined || this.#pause.leftMs === 0;
+  }
+
+  /** Whether a call would begin at once: false while the thread starts, and before. */
+  get isReady(): boolean {
+    return this.#worker !== undefined && this.#hasStarted;
   }
 
   /** Calls under way, including aborted ones that have not stopped yet. */
@@ -190,6 +197,7 @@ export class SupervisedThread {
     if ('started' in reply) {
       this.#hasStarted = true;
       this.#pause.end();
+      this.#options.onReadiness?.();
       return;
     }
     const pending = this.#pending.get(reply.id);
@@ -217,6 +225,7 @@ export class SupervisedThread {
     }
     this.#pending.clear();
     this.#becomeIdle();
+    this.#options.onReadiness?.();
   }
 
   #becomeIdle(): void {

@@ -165,6 +165,8 @@ class QueryEvaluation {
   }
 
   #matchers(text: string): readonly Matcher[] {
+    // Hundreds of selectors fit into a request, and the patterns of each take milliseconds.
+    this.#deps.budget.check();
     const expr = this.#deps.parse(text);
     if (expr.kind === 'vectorSelector' && expr.offsetMs === 0 && expr.at === null) {
       return expr.matchers;
