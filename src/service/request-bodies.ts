@@ -16,6 +16,7 @@ import {
 } from '@connectrpc/connect/protocol';
 import type { IngestRates } from '../../actors/telemetry/ingest/ingest-limits.ts';
 import { invalidField } from '../../streams/platform/refusal.ts';
+import { IngestService } from '../gen/svc/ingest/v1/ingest_pb.ts';
 import { policy } from '../gen/svc/options/v1/policy_pb.ts';
 import { asConnectError } from '../platform/api/error-mapping.ts';
 import { checkNulls } from '../platform/api/json-nulls.ts';
@@ -25,6 +26,7 @@ import { toConnectError } from '../platform/errors.ts';
 import type { ProjectGate } from '../platform/gate/project-gate.ts';
 import type { Log } from '../platform/log.ts';
 import { takeBodyBytes } from '../telemetry/api/ingest.ts';
+import { takeRows } from '../telemetry/api/write-samples-body.ts';
 
 export interface RequestBodyDeps {
   readonly gate: ProjectGate;
@@ -57,8 +59,9 @@ export function admitBodies(router: ConnectRouter, deps: RequestBodyDeps): void 
         ({ name }) => name === request.header.get('content-encoding'),
       );
       const prepare = (plain: Uint8Array) => {
-        if (isJson) checkJson(plain);
-        return plain;
+        const rest = takesRows(method) ? takeRows(plain, isJson, contextValues) : plain;
+        if (isJson) checkJson(rest);
+        return rest;
       };
       const call = { method, compression, prepare, held };
       return await handler({
@@ -205,6 +208,11 @@ async function* withCheckedMessage(
   const isPlain = ((bytes[0] ?? IS_COMPRESSED) & IS_COMPRESSED) === 0;
   if (isPlain) checkNulls(method.input, bytes.subarray(ENVELOPE_BYTES));
   yield bytes;
+}
+
+/** Does the method keep the good rows of a body that has bad ones? */
+function takesRows(method: DescMethod): boolean {
+  return method === IngestService.method.writeSamples;
 }
 
 function checkFields(message: Readonly<Record<string, unknown>>, fields: readonly EnumField[]) {
