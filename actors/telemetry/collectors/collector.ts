@@ -7,6 +7,7 @@
  * repeated last value replaces a reading that failed.
  */
 import type { SeriesKey, VmState } from '../../../streams/telemetry/samples/batch.ts';
+import type { Rejection } from '../ingest/rejections.ts';
 
 /** One observed value of a series. Always finite. */
 export type ObservedValue = readonly [key: SeriesKey, value: number];
@@ -29,6 +30,8 @@ export interface ObservedRow {
   readonly stateReason: string;
   /** Every series at most once. May be empty: the state alone was observed. */
   readonly values: readonly ObservedValue[];
+  /** Readings that were observed and cannot be stored, named by the loop; absent: none. */
+  readonly leftOut?: readonly Rejection[];
 }
 
 /** The sink of rows: ingest. Rejects when they are not durable; the same rows may be offered again. */
@@ -57,6 +60,8 @@ export type FaultReason =
   | 'SINK_FAILED'
   /** Rows were dropped because the sink refused them for too long. */
   | 'ROWS_DROPPED'
+  /** Readings cannot be stored as they are: they are left out, and the rest of the row goes on. */
+  | 'NOT_STORABLE'
   /** Where the VMs are could not be written; it is tried again, and their rows go on. */
   | 'STATE_NOT_STORED';
 
