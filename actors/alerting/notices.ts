@@ -1,6 +1,6 @@
 /**
- * Notices about alerting itself, shown in the project without any destination: a limit that is
- * reached, a destination that was paused. A notice lasts until its cause ends; raising it again
+ * Notices about alerting itself and its data, shown in the project without any destination: a limit
+ * that is reached, a destination that was paused, readings that cannot be stored. A notice lasts until its cause ends; raising it again
  * meanwhile changes only its text.
  */
 import type { AccessNotice } from '../identity/access-notices.ts';
@@ -14,7 +14,11 @@ declare module '../platform/host/rows.ts' {
 }
 
 /** Causes of notices. The name is part of the API, and of the records of earlier versions. */
-export type NoticeKind = 'INSTANCE_LIMIT' | 'DESTINATION_PAUSED' | 'RECIPIENT_BOUNCED';
+export type NoticeKind =
+  | 'INSTANCE_LIMIT'
+  | 'DESTINATION_PAUSED'
+  | 'RECIPIENT_BOUNCED'
+  | 'READINGS_REFUSED';
 
 /** Body of a record of kind `notice`. Times are Unix ms. */
 export interface NoticeBody {
@@ -29,7 +33,8 @@ export interface NoticeBody {
 
 /** The resource that a notice is about. */
 export interface NoticeSubject {
-  readonly collection: 'alertRules' | 'destinations';
+  /** `projects`: the project as a whole. */
+  readonly collection: 'alertRules' | 'destinations' | 'projects';
   readonly id: string;
 }
 

@@ -765,6 +765,9 @@ const (
 	// Keys, CI connections or owners were added, or a credential was ended by an owner or because
 	// it leaked. Visible only to the project's owners, and to the member whose key it was.
 	NoticeKindAccessChanged NoticeKind = "ACCESS_CHANGED"
+
+	// Readings of VMs arrive and cannot be stored: names or labels that are too long, or reserved.
+	NoticeKindReadingsRefused NoticeKind = "READINGS_REFUSED"
 )
 
 // ProjectOverviewDatacenterState is one of the ProjectOverviewDatacenterState constants.

@@ -6,7 +6,14 @@
 import { KEY_LIFETIME_MS_MAX, startCredential } from '../../actors/identity/credentials.ts';
 import { projectRecord } from '../../actors/identity/members.ts';
 import type { Host, Instance } from '../../actors/platform/host/host-port.ts';
-import type { CollectorReading, CollectorReadings } from '../../actors/telemetry/ingest/ingest.ts';
+import type {
+  CollectorReading,
+  CollectorReadings,
+} from '../../actors/telemetry/ingest/collector-readings.ts';
+import type {
+  RefusedReading,
+  RefusedReadings,
+} from '../../actors/telemetry/ingest/refused-readings.ts';
 import type { Clock } from '../../streams/platform/clock.ts';
 import { SYSTEM_PROJECT } from '../../streams/platform/commit/commit.ts';
 import { itemsOf } from '../../streams/platform/commit/page.ts';
@@ -75,6 +82,9 @@ export interface ListedCollector {
     readonly project: string;
     /** Absent: none since the service's start. */
     readonly last?: CollectorReading;
+    /** What it sends, or would send, and is not stored now; at most 20 causes. */
+    readonly refused?: readonly RefusedReading[];
+    readonly refusedCount?: number;
   }[];
 }
 
@@ -84,6 +94,7 @@ export interface CollectorRouteDeps {
   readonly random: Random;
   readonly lastUsed: { of(credential: string): number | undefined };
   readonly readings: Pick<CollectorReadings, 'of' | 'names'>;
+  readonly refusedReadings: Pick<RefusedReadings, 'of'>;
   readonly settings: Pick<Settings, 'datacenter'>;
 }
 
@@ -146,33 +157,46 @@ function list({ host, lastUsed }: CollectorRouteDeps): ListedCollectorKey[] {
 }
 
 /** Those with a live key, and the sources of this process. */
-function collectors({ host, readings, settings }: CollectorRouteDeps): ListedCollector[] {
+function collectors(deps: CollectorRouteDeps): ListedCollector[] {
+  const { host, readings, settings } = deps;
   const own = readings.names().filter((name) => !name.includes('/keys/'));
   const keyed = [...host.projects()].sort().flatMap((project) =>
     liveKeys(host, project).map(({ instance: id, context }) => {
       const { datacenter, projects, owner, expiresMs } = context;
       const made = project === SYSTEM_PROJECT ? (projects ?? []) : [project];
-      const heard = readingsOf(readings.of(`${owner}/keys/${id}`), made);
+      const heard = readingsOf(deps, `${owner}/keys/${id}`, made);
       return { id, datacenter: datacenter ?? '', expiresMs, readings: heard };
     }),
   );
   return [
     ...own.map((id) => ({
       ...{ id, datacenter: settings.datacenter },
-      readings: readingsOf(readings.of(id), []),
+      readings: readingsOf(deps, id, []),
     })),
     ...keyed,
   ];
 }
 
+/** Causes of refused readings that are listed of a collector in one project. */
+const REFUSED_LISTED_MAX = 20;
+
+/** @param name of the collector, as its readings are noted; @param made projects of its key */
 function readingsOf(
-  heard: readonly CollectorReading[],
+  { readings, refusedReadings }: CollectorRouteDeps,
+  name: string,
   made: readonly string[],
 ): ListedCollector['readings'] {
+  const heard = readings.of(name);
   const projects = new Set([...made, ...heard.map(({ project }) => project)]);
   return [...projects].sort().map((project) => {
     const last = heard.find((one) => one.project === project);
-    return { project, ...(last && { last }) };
+    const refused = refusedReadings.of(project).filter(({ sender }) => sender === name);
+    return {
+      project,
+      ...(last && { last }),
+      refused: refused.slice(0, REFUSED_LISTED_MAX),
+      refusedCount: refused.length,
+    };
   });
 }
 

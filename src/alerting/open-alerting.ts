@@ -7,11 +7,13 @@ import {
   announceMaintenance,
   createMaintenanceWindows,
 } from '../../actors/alerting/maintenance.ts';
+import { noticeRefusedReadings } from '../../actors/alerting/refused-readings-notice.ts';
 import { keepRules } from '../../actors/alerting/rule-keeper.ts';
 import type { RunningHost } from '../../actors/platform/host/host.ts';
 import type { Part } from '../../actors/platform/supervision.ts';
 import type { ClockNotes } from '../../actors/telemetry/ingest/clock-notes.ts';
 import type { IngestLimits } from '../../actors/telemetry/ingest/ingest-limits.ts';
+import type { RefusedReadings } from '../../actors/telemetry/ingest/refused-readings.ts';
 import { tick } from '../../actors/telemetry/ticker.ts';
 import type { Datacenters } from '../../actors/vms/datacenters.ts';
 import type { History } from '../../sqlite/telemetry/history/store/store.ts';
@@ -29,6 +31,7 @@ export interface AlertingOptions extends RoomBase {
   readonly clocks: ClockNotes;
   readonly datacenters: Pick<Datacenters, 'heardInLog'>;
   readonly ingestLimits: IngestLimits;
+  readonly refusedReadings: RefusedReadings;
   readonly lost: LostWork;
 }
 
@@ -71,6 +74,14 @@ function partsOf(options: AlertingOptions, pipeline: SamplePipeline): Part[] {
     { name: 'rules', run: (signal) => keepRules(options, signal) },
     { name: 'maintenance', run: (signal) => announceMaintenance(options, signal) },
     instanceLimitPart(options, pipeline),
+    {
+      name: 'refused readings',
+      run: (signal) =>
+        noticeRefusedReadings(
+          { ...options, refused: options.refusedReadings, onLost: lost('refused readings') },
+          signal,
+        ),
+    },
     {
       name: 'ticker',
       run: (signal) => tick({ ...options, livenessReport, onLost: lost('ticker') }, signal),

@@ -5,7 +5,12 @@
 import { randomUUID } from 'node:crypto';
 import t from 'tap';
 import type { IncidentBody } from '../../actors/alerting/incident.ts';
-import { endNotice, type NoticeKind, raiseNotice } from '../../actors/alerting/notices.ts';
+import {
+  endNotice,
+  type NoticeKind,
+  type NoticeSubject,
+  raiseNotice,
+} from '../../actors/alerting/notices.ts';
 import type { Draft, EventOf } from '../../actors/platform/host/host-port.ts';
 import { type RpcWorld, START_SECONDS, startRpcWorld, VM } from '../support/api-in-process.ts';
 import { openStream } from '../support/connect-stream.ts';
@@ -352,7 +357,7 @@ t.test('A data center’s incident is explained as far as it can be', async (t) 
 
 t.test('Notices are listed newest first, with what they are about', async (t) => {
   const world = await startRpcWorld(t);
-  const notice = (kind: NoticeKind, collection: 'alertRules' | 'destinations') => ({
+  const notice = (kind: NoticeKind, collection: NoticeSubject['collection']) => ({
     ...{ kind, subject: { collection, id: 'x' }, text: `${kind} text` },
   });
   const decide = (change: (draft: Draft) => void) =>
@@ -378,6 +383,9 @@ t.test('Notices are listed newest first, with what they are about', async (t) =>
   t.notOk('endedUnix' in notices[0], 'it lasts');
   const first = (await list({ pageSize: 1 })).body;
   t.equal(first.notices.length, 1);
+  world.clock.jump(60_000);
+  await decide((draft) => raiseNotice(draft, notice('READINGS_REFUSED', 'projects')));
+  t.match((await list()).body.notices[0], { kind: 'READINGS_REFUSED', subjectName: PROJECT });
   t.match((await list({ pageToken: first.nextPageToken })).body.notices, [
     { kind: 'INSTANCE_LIMIT' },
   ]);

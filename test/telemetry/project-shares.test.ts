@@ -5,12 +5,10 @@
 import fc from 'fast-check';
 import t from 'tap';
 import { ProjectShares } from '../../actors/platform/project-shares.ts';
+import { BatchAnswers } from '../../actors/telemetry/ingest/batch-answers.ts';
 import { ClockNotes } from '../../actors/telemetry/ingest/clock-notes.ts';
-import {
-  BatchAnswers,
-  CollectorReadings,
-  RecentTimes,
-} from '../../actors/telemetry/ingest/ingest.ts';
+import { CollectorReadings } from '../../actors/telemetry/ingest/collector-readings.ts';
+import { RecentTimes } from '../../actors/telemetry/ingest/ingest.ts';
 import { VirtualClock } from '../../streams/platform/clock.ts';
 import { cpuRow } from '../support/alerting-on-host.ts';
 import { tries } from '../support/tries.ts';

@@ -7,6 +7,7 @@ import fc from 'fast-check';
 import t from 'tap';
 import { QUERY_MS_MAX, RUN_MS, SLICE_MS } from '../../src/telemetry/query/threads/limits.ts';
 import { ThreadTurns, type Turn } from '../../src/telemetry/query/threads/thread-turns.ts';
+import { tries } from '../support/tries.ts';
 
 /** One query that a project sends. */
 interface Query {
@@ -200,7 +201,7 @@ t.test('TEN-21: backlogged projects get equal shares of thread time, whatever th
         if (ended.size > 0) throw new Error(`a query of equals was ended: ${[...ended]}`);
       },
     ),
-    { numRuns: 25 },
+    { numRuns: tries(25) },
   );
   t.end();
 });
@@ -226,7 +227,7 @@ t.test('TEN-21: a project that used little waits for one slice at most', (t) => 
         if (ended.has('third')) throw new Error('a query of the third was ended');
       },
     ),
-    { numRuns: 100 },
+    { numRuns: tries(100) },
   );
   t.end();
 });

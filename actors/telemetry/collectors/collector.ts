@@ -8,6 +8,7 @@
  */
 import { type Absence, absenceKey } from '../../../streams/telemetry/metrics/absence-causes.ts';
 import type { SeriesKey, VmState } from '../../../streams/telemetry/samples/batch.ts';
+import type { Rejection } from '../ingest/rejections.ts';
 
 /** One observed value of a series. Always finite. */
 export type ObservedValue = readonly [key: SeriesKey, value: number];
@@ -32,6 +33,8 @@ export interface ObservedRow {
   readonly values: readonly ObservedValue[];
   /** Readings that the source left out of `values`, each with its cause; absent: none. */
   readonly absences?: readonly Absence[];
+  /** Readings that were observed and cannot be stored, named by the loop; absent: none. */
+  readonly leftOut?: readonly Rejection[];
 }
 
 /**
@@ -72,6 +75,8 @@ export type FaultReason =
   | 'SINK_FAILED'
   /** Rows were dropped because the sink refused them for too long. */
   | 'ROWS_DROPPED'
+  /** Readings cannot be stored as they are: they are left out, and the rest of the row goes on. */
+  | 'NOT_STORABLE'
   /** Where the VMs are could not be written; it is tried again, and their rows go on. */
   | 'STATE_NOT_STORED';
 

@@ -6,6 +6,7 @@ import type { HandlerContext, ServiceImpl } from '@connectrpc/connect';
 import { type People, personOf as personIn } from '../../../actors/identity/people.ts';
 import { unprovenEmailOf } from '../../../actors/identity/people-index.ts';
 import type { ListOptions } from '../../../actors/platform/host/host-port.ts';
+import { ID } from '../../../actors/platform/resource-id.ts';
 import { SYSTEM_PROJECT } from '../../../streams/platform/commit/commit.ts';
 import { invalidField, Refusal } from '../../../streams/platform/refusal.ts';
 import {
@@ -23,7 +24,7 @@ import {
 import { actorOf, personOf, requestKeyOf, within } from '../../platform/api/caller.ts';
 import { unixSeconds } from '../../platform/api/message-fields.ts';
 import { collect } from '../../platform/api/paging.ts';
-import { ID, parseProjectName } from '../../platform/api/resource-name.ts';
+import { parseProjectName } from '../../platform/api/resource-name.ts';
 import { turnsOf } from '../../platform/api/slots.ts';
 import type { MemberDeps } from './members.ts';
 import { projectMessage } from './project-messages.ts';
