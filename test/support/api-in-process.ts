@@ -88,6 +88,12 @@ export type WorldParts = RpcDeps & {
   readonly tokens: AccessTokens;
 };
 
+/** How the threads of a world run. */
+export interface ThreadOptions {
+  /** In worker threads, for tests of concurrency and deadlines; default: inline. */
+  readonly hasWorkers?: boolean;
+}
+
 /**
  * Started; ends with the test. `change` puts parts of the test's own in place of real ones;
  * `addRoutes` adds routes beside the RPCs.
@@ -96,8 +102,9 @@ export async function startRpcWorld(
   t: Test,
   change: (deps: WorldParts) => Partial<RpcDeps> = () => ({}),
   addRoutes: (app: FastifyInstance, parts: WorldParts) => void = () => {},
+  options: ThreadOptions = {},
 ) {
-  const parts = await startParts(t);
+  const parts = await startParts(t, options);
   const { clock, random, host, pipeline, log, bounds } = parts;
   const tokens = await testAccessTokens(clock);
   const used = new Map<string, number>();
@@ -252,7 +259,8 @@ function testPeople(ports: Pick<RpcDeps, 'host' | 'clock'> & { random: Random })
 }
 
 /** Host, log, history, evaluator, query threads: the real ones, running. */
-async function startParts(t: Test) {
+async function startParts(t: Test, { hasWorkers = false }: ThreadOptions) {
+  const startWorker = hasWorkers ? undefined : inlineWorker;
   const clock = new VirtualClock(START_MS);
   const random = seededRandom(7);
   const folder = t.testdir();
@@ -262,7 +270,7 @@ async function startParts(t: Test) {
   const { identity } = await stream.ensure(samplesSpec);
   const history = openHistory({
     ...{ folder, clock, logIdentity: identity },
-    ...{ background: false, readers: 1, startWorker: inlineWorker },
+    ...{ background: false, readers: 1, startWorker },
   });
   const host = createHost({
     ...{ stream, store: openInstanceStore(database), clock, random, node: 'test' },
@@ -277,7 +285,7 @@ async function startParts(t: Test) {
   const secrets = openSecretStore({ path: ':memory:', masterKey: Buffer.alloc(32, 7), random });
   const threads = new QueryThreads({
     ...{ clock, history: history.share, controlPath, entry: QUERY_THREAD },
-    startWorker: inlineWorker,
+    startWorker,
   });
   const common = { threads, clock, log: collected.log, failures: { inc() {} } };
   const vmQueries = createVmQueries({ ...common, listThreads: threads });
@@ -285,7 +293,7 @@ async function startParts(t: Test) {
   const closers = new Closers(collected.log);
   const ruleReplays = openRuleReplays({
     ...{ ...common, history, controlPath, closers },
-    startWorker: inlineWorker,
+    startWorker,
   });
   const stopping = new AbortController();
   const rulesStopping = new AbortController();

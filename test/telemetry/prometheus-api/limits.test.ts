@@ -10,7 +10,7 @@ import { until } from '../../support/program.ts';
 import { rowsOf, startPromqlServer } from '../../support/promql-server.ts';
 import { CPU, HOUR_AGO, NOW, startTwoVms } from '../../support/two-vms.ts';
 
-const w = await startTwoVms(t);
+const w = await startTwoVms(t, { hasWorkers: true });
 
 t.test('times far outside of retention are answered, not refused', async (t) => {
   t.same(await w.query(CPU, 4), { resultType: 'vector', result: [] });
@@ -95,7 +95,7 @@ t.test(
 t.test(
   'LIMIT-03: a query times out after 10 seconds, its caller is answered and its thread is freed',
   async (t) => {
-    const world = await startPromqlServer(t);
+    const world = await startPromqlServer(t, undefined, { hasWorkers: true });
     const query = `sum_over_time((${'sin('.repeat(300)}vector(time())${')'.repeat(300)})[7d:1s])`;
     let answered = false;
     const asked = world.post('query', { query }).finally(() => {
