@@ -3,6 +3,7 @@
  * (`GetProjectLimits`), for the operator (`svc admin limits show`), and the page `docs/limits.md`.
  */
 import type { EvaluatorView } from '../../../actors/alerting/evaluator/evaluator-port.ts';
+import type { ChangeLimits } from '../../../actors/platform/change-limits.ts';
 import type { Host } from '../../../actors/platform/host/host-port.ts';
 import {
   DEFAULT_LIMITS,
@@ -11,6 +12,7 @@ import {
   type LimitName,
   limitsOf,
   PROJECT_LIMITS,
+  type ProjectLimits,
 } from '../../../actors/platform/project-limits.ts';
 import type {
   IngestLimits,
@@ -31,7 +33,8 @@ export interface LimitUse {
 }
 
 export interface LimitUseOptions {
-  readonly host: Pick<Host, 'view'>;
+  readonly host: Pick<Host, 'view' | 'changeUse'>;
+  readonly changeLimits: Pick<ChangeLimits, 'rateOf'>;
   readonly evaluator: Pick<EvaluatorView, 'quota'>;
   readonly registry: Pick<VmRegistry, 'countOf'>;
   readonly ingestLimits: Pick<IngestLimits, 'seriesOf'>;
@@ -56,15 +59,17 @@ export class ProjectLimitUse {
   /** Every limit of the project, in the order of the table. */
   of(project: string): readonly LimitUse[] {
     const limits = limitsOf(this.#options.host.view(project));
-    const used = this.#used(project);
+    const used = this.#used(project, limits);
     return LIMIT_NAMES.map((name) => {
       const { unit, help } = PROJECT_LIMITS[name];
       return { name, limit: limits[name], used: used[name], unit, description: help };
     });
   }
 
-  #used(project: string): Readonly<Record<LimitName, number | undefined>> {
-    const { host, evaluator, registry, ingestLimits, memory, ingestRates, gate } = this.#options;
+  #used(project: string, limits: ProjectLimits): Readonly<Record<LimitName, number | undefined>> {
+    const { host, evaluator, registry, ingestLimits, memory, ingestRates, gate, changeLimits } =
+      this.#options;
+    const changed = host.changeUse(project);
     const view = host.view(project);
     const party = `projects/${project}`;
     const vms = registry.countOf(project);
@@ -81,6 +86,9 @@ export class ProjectLimitUse {
       concurrency: Math.max(...COUNTED_CLASSES.map((kind) => gate.running(party, kind))),
       openStreams: gate.running(party, 'stream'),
       ...ingestRates.used(project),
+      changesPerSecond: changeLimits.rateOf(project, limits),
+      changeBytesPerDay: changed.bytes,
+      thingsPerDay: changed.things,
     };
   }
 }
