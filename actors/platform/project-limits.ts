@@ -102,8 +102,9 @@ export const PROJECT_LIMITS = {
     beyond: `${CHANGE_REFUSAL}: \`TOO_MANY_REQUESTS\` (429), with the time at which one more fits in \`Retry-After\``,
   },
   changeBytesPerDay: {
-    // A rule with a long runbook is about 10 KB; the disk takes several times as much, see change-use.ts.
-    ...{ unit: 'bytes', default: 32 * MIB, min: 0, max: 4096 * MIB },
+    // 3,000 edits of a rule with the longest runbook. The disk takes four to eight times as much: the
+    // projection, indexes and what the service does with a rule.
+    ...{ unit: 'bytes', default: 16 * MIB, min: 0, max: 4096 * MIB },
     help: 'Bytes of the commits of these changes since midnight UTC',
     beyond: `${CHANGE_REFUSAL}: \`LIMIT_EXCEEDED\` (400)`,
   },
