@@ -265,15 +265,12 @@ async function startParts(t: Test) {
     ...{ folder, clock, logIdentity: identity },
     ...{ background: false, readers: 1, startWorker: inlineWorker },
   });
-  const changeLimits = new ChangeLimits({ clock });
-  const host = hostOn({ stream, database, clock, random }, changeLimits);
+  const changes = new ChangeLimits({ clock });
+  const host = hostOn({ stream, database, clock, random }, changes);
   await host.start();
   const ownership = soleOwner;
   const pipeline = new SamplePipeline({ host, stream, clock, history, ownership });
-  const ingestParts = openIngest(
-    { host, stream, clock, history, evaluator: pipeline },
-    changeLimits,
-  );
+  const ingestParts = openIngest({ host, stream, clock, history, evaluator: pipeline, changes });
   const collected = collectingLog();
   const secrets = openSecretStore({ path: ':memory:', masterKey: Buffer.alloc(32, 7), random });
   const threads = new QueryThreads({
@@ -346,8 +343,8 @@ function openIngest(
     readonly clock: VirtualClock;
     readonly history: History;
     readonly evaluator: SamplePipeline;
+    readonly changes: ChangeLimits;
   },
-  changeLimits: ChangeLimits,
 ) {
   const { host, stream, clock, history } = parts;
   const limits = new ProjectLimitsReader(host);
@@ -361,7 +358,8 @@ function openIngest(
     ...{ onRows: () => {}, onSamples: () => {} },
   });
   const limitUse = new ProjectLimitUse({
-    ...{ ...parts, ...bounds, registry, ingestLimits, memory: history, changeLimits },
+    ...{ ...parts, ...bounds, registry, ingestLimits, memory: history },
+    changeLimits: parts.changes,
   });
   return { ingest, clocks, bounds, limitUse };
 }
