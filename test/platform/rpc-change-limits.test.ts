@@ -5,6 +5,7 @@
 import { randomUUID } from 'node:crypto';
 import t from 'tap';
 import { RULE_TEMPLATES } from '../../actors/alerting/rule-templates.ts';
+import { memberIdOf } from '../../actors/identity/grants.ts';
 import { type ProjectLimits, setLimits } from '../../actors/platform/project-limits.ts';
 import { type RpcWorld, startRpcWorld } from '../support/api-in-process.ts';
 import { START_MS, tester } from '../support/host-in-memory.ts';
@@ -97,6 +98,61 @@ t.test('LIMIT-22: a day has so many bytes, and so many things made and deleted',
     metadata: { of: 'changeBytesPerDay', limit: bytes, current: bytes },
     body: { message: /wait until 2026-01-02T00:00:00.000Z/ },
   });
+});
+
+t.test('LIMIT-23: access is ended when nothing may be changed', async (t) => {
+  const world = await startRpcWorld(t);
+  const owner = { person: await world.signedInAs('demo', 'OWNER') };
+  const [leaving, lowered] = [await world.person('Eve'), await world.person('Bob')];
+  for (const person of [leaving, lowered]) await world.member('demo', person, 'EDITOR');
+  await world.personalKey('demo', leaving, ['monitoring.read']);
+  const disabled = await world.accountKey('demo', ['monitoring.read']);
+  const deleted = await world.accountKey('demo', ['monitoring.read']);
+  const connections = [];
+  for (let i = 0; i < 3; i++) {
+    const { account } = i === 0 ? disabled : deleted;
+    connections.push(await world.connection('demo', account, ['monitoring.read']));
+  }
+  await world.agent('demo', 'vm-1');
+  const invitee = { projectName: PROJECT, email: 'a@example.test', role: 'EDITOR' };
+  const invited = await world.call('InviteMember', { ...invitee, requestId: randomUUID() }, owner);
+  const hook = { displayName: 'hook', webhook: { url: 'https://hooks.example.com/x' } };
+  const created = await world.call('CreateDestination', {
+    ...{ projectName: PROJECT, requestId: randomUUID(), destination: hook },
+  });
+  const destination = { name: created.body.destination.name };
+  await limited(world, { changesPerSecond: 0, changeBytesPerDay: 0, thingsPerDay: 0 });
+  const refused = await world.call(
+    'CreateServiceAccount',
+    {
+      ...{ projectName: PROJECT, requestId: randomUUID(), displayName: 'x' },
+      capabilities: ['monitoring.read'],
+    },
+    owner,
+  );
+  t.match(refused, { status: 400, reason: 'LIMIT_EXCEEDED' }, JSON.stringify(refused.body));
+
+  const accountOf = ({ account }: { account: string }) => `${PROJECT}/serviceAccounts/${account}`;
+  const memberOf = (person: string) => `${PROJECT}/members/${memberIdOf('demo', person)}`;
+  const ends: readonly (readonly [string, object])[] = [
+    ['RevokeKey', { name: `${accountOf(deleted)}/keys/${deleted.id}`, reason: 'leaked' }],
+    ['DisableCiConnection', { name: `${PROJECT}/ciConnections/${connections[1]}` }],
+    ['DeleteCiConnection', { name: `${PROJECT}/ciConnections/${connections[2]}` }],
+    ['DisableServiceAccount', { name: accountOf(disabled) }],
+    ['DeleteServiceAccount', { name: accountOf(deleted) }],
+    ['SetMemberRole', { name: memberOf(lowered), role: 'VIEWER' }],
+    ['RemoveMember', { name: memberOf(leaving) }],
+    ['RevokeInvitation', { name: invited.body.invitation.name }],
+    ['UnenrolVm', { vmName: `${PROJECT}/vms/vm-1` }],
+    ['PauseDestination', destination],
+    ['DeleteDestination', destination],
+  ];
+  for (const [method, request] of ends) {
+    const before = world.host.appliedSequence();
+    const answer = await world.call(method, { ...request, requestId: randomUUID() }, owner);
+    t.equal(answer.status, 200, `${method}: ${JSON.stringify(answer.body)}`);
+    t.ok(world.host.appliedSequence() > before, `${method} was committed`);
+  }
 });
 
 t.test('LIMIT-23: an incident is acknowledged when nothing may be changed', async (t) => {
