@@ -8,9 +8,13 @@ import type { MachineName } from '../../machines/audit/registry.ts';
 import { BoundedCache } from '../../streams/platform/bounded-cache.ts';
 import type { Clock } from '../../streams/platform/clock.ts';
 import { isByCaller, nextDayMs, sumOfUse } from '../../streams/platform/commit/change-use.ts';
-import { type InstanceStep, SYSTEM_PROJECT } from '../../streams/platform/commit/commit.ts';
+import {
+  type Actor,
+  type InstanceStep,
+  SYSTEM_PROJECT,
+} from '../../streams/platform/commit/commit.ts';
 import { Refusal } from '../../streams/platform/refusal.ts';
-import type { ChangeAdmission, ProposedChange } from './host/host-port.ts';
+import type { ChangeAdmission, Host, ProposedChange } from './host/host-port.ts';
 import { limitExceeded, limitsOf, type ProjectLimits } from './project-limits.ts';
 
 /** So many seconds of a rate may come at once. */
@@ -97,14 +101,19 @@ function endsAccess({ machine, event }: InstanceStep): boolean {
   return NEVER_REFUSED[machine as MachineName]?.has(event.type) ?? false;
 }
 
+/** People's own affairs belong to no project: each person has a bucket. */
+function bucketOf(project: string, by: Actor): string {
+  return project === SYSTEM_PROJECT ? `${project} ${by.name}` : project;
+}
+
 /** The clock, and the disk as it is now. */
 export interface ChangeLimitsOptions {
-  readonly clock: Pick<Clock, 'elapsed'>;
+  readonly clock: Pick<Clock, 'elapsed' | 'now'>;
   /** Asked at each change: cheap. Absent: the disk is somebody else's affair. */
   readonly disk?: () => DiskState;
 }
 
-/** Judges the changes of the projects that this member decides for. */
+/** Judges the changes that this member commits; what other members commit is counted with them. */
 export class ChangeLimits implements ChangeAdmission {
   readonly #options: ChangeLimitsOptions;
   readonly #buckets = new BoundedCache<string, ChangeBucket>(BUCKETS_MAX);
@@ -119,13 +128,36 @@ export class ChangeLimits implements ChangeAdmission {
   refusalOf(change: ProposedChange): Refusal | undefined {
     if (!isByCaller(change.submission) || isNeverRefused(change.steps)) return undefined;
     const limits = limitsOf(change.view);
-    // People's own affairs belong to no project: each person has the rate of one.
+    // Each person has the rate of a project there.
     if (change.view.project === SYSTEM_PROJECT) return this.#beyondRate(change, limits);
     return (
       this.#shortDisk(change, limits) ??
       beyondDay(change, limits) ??
       this.#beyondRate(change, limits)
     );
+  }
+
+  /**
+   * Counts what other members commit, so that a flood through all of them has one bucket. Call it once
+   * `host` has caught up; `node` is this member, as in its commits.
+   */
+  countOthers(host: Pick<Host, 'onApplied' | 'view'>, node: string): void {
+    host.onApplied(({ commit }) => {
+      const isOld = commit.at < this.#options.clock.now() - BURST_SECONDS * 1000;
+      if (commit.writer === node || isOld) return;
+      for (const decision of commit.decisions) {
+        if (isByCaller(decision) && !isNeverRefused(decision.steps)) {
+          this.#take(bucketOf(commit.project, decision.by), limitsOf(host.view(commit.project)));
+        }
+      }
+    });
+  }
+
+  #take(key: string, { changesPerSecond }: ProjectLimits): void {
+    const nowMs = this.#options.clock.elapsed();
+    const before = this.#buckets.get(key);
+    const taken = before === undefined ? 0 : takenAt(before, changesPerSecond, nowMs);
+    this.#buckets.set(key, { taken: taken + 1, atMs: nowMs });
   }
 
   /** Changes a second of the project, on average over two minutes, rounded up. */
@@ -161,7 +193,7 @@ export class ChangeLimits implements ChangeAdmission {
     { changesPerSecond }: ProjectLimits,
   ): Refusal | undefined {
     if (this.#counted.has(submission)) return undefined;
-    const key = project === SYSTEM_PROJECT ? `${project} ${submission.by.name}` : project;
+    const key = bucketOf(project, submission.by);
     const nowMs = this.#options.clock.elapsed();
     const before = this.#buckets.get(key) ?? { taken: 0, atMs: nowMs };
     const { bucket, waitMs } = takeOne(before, changesPerSecond, nowMs);

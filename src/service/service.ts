@@ -147,12 +147,9 @@ async function build(options: ServiceOptions, closers: Closers): Promise<Running
   if (storage.copies) watchCopies(base, storage.copies);
   watchMembership(base, storage.member);
   const admin = await openAdmin(base, storage);
-  const disk = createDiskSpace({
-    ...{ folder: settings.data, reserveMib: settings.diskReserve, clock },
-  });
-  const changeLimits = new ChangeLimits({ clock, disk });
-  health.watch({ kind: 'disk' }, diskCheck(settings.data, disk));
+  const changeLimits = openChangeLimits(base);
   const started = await startHost(base, storage, changeLimits);
+  changeLimits.countOthers(started, storage.member.node);
   const exported = withAuditExport({ ...base, ...storage, host: started });
   const host = withRevocationBarrier(exported, { ...base, ...storage });
   const bounds = openProjectBounds({ ...base, host });
@@ -199,6 +196,14 @@ async function build(options: ServiceOptions, closers: Closers): Promise<Running
     },
     stop: () => closers.closeAll(),
   };
+}
+
+/** Limits on changes, which know the disk as the readiness check does. */
+function openChangeLimits({ settings, clock, health }: RoomBase): ChangeLimits {
+  const { data: folder, diskReserve: reserveMib } = settings;
+  const disk = createDiskSpace({ folder, reserveMib, clock });
+  health.watch({ kind: 'disk' }, diskCheck(folder, disk));
+  return new ChangeLimits({ clock, disk });
 }
 
 type RoomOptions = RoomBase &

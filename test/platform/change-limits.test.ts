@@ -167,6 +167,22 @@ t.test('LIMIT-21: beyond the burst one change a second is committed, and no more
   t.equal((await flood()).filter((each) => each === 'done').length, 3);
 });
 
+t.test('LIMIT-21: what one member commits is taken from the bucket of another', async (t) => {
+  const world = await worldOf(t);
+  await limited(world, { changesPerSecond: 1 });
+  const limits = new ChangeLimits({ clock: world.clock });
+  const beside = await startWorld(t, world, { admission: () => limits });
+  limits.countOthers(beside.host, 'beside');
+  for (let i = 0; i < 70; i++) await change(world);
+  await beside.host.waitFor(world.host.appliedSequence(), new AbortController().signal);
+  const answers = [];
+  for (let i = 0; i < 60; i++) answers.push(await change(beside));
+  t.equal(answers.filter((each) => each === 'done').length, 50, 'its own are counted once');
+  t.equal(answers.at(-1), 'TOO_MANY_REQUESTS changesPerSecond');
+  const service: Actor = { kind: 'service', name: 'evaluator' };
+  t.equal(await change(beside, { by: service }), 'done');
+});
+
 t.test('LIMIT-22: a day has its bytes, and the next day has its own', async (t) => {
   const world = await worldOf(t);
   await limited(world, { changeBytesPerDay: 10_000 });
