@@ -55,13 +55,13 @@ async function verdictOn(t: Test, commits: number, then: 'refuses' | 'answers') 
   return arena.tally.result();
 }
 
-t.test('LIMIT-21: a service that commits every change is found', async (t) => {
+t.test('LIMIT-23: a service that commits every change is found', async (t) => {
   const { tries, held, failures } = await verdictOn(t, Number.POSITIVE_INFINITY, 'answers');
   t.same({ tries, held }, { tries: 1, held: 0 });
   t.match(failures[0]?.why, /^60 decisions were committed, for \d+ changes that are allowed$/);
 });
 
-t.test('LIMIT-21: a service that refuses, or commits nothing more, is not accused', async (t) => {
+t.test('LIMIT-23: a service that refuses, or commits nothing more, is not accused', async (t) => {
   t.match(await verdictOn(t, 10, 'refuses'), { tries: 1, held: 1 });
   t.match(await verdictOn(t, 10, 'answers'), { tries: 1, held: 1 });
 });

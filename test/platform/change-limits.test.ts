@@ -25,7 +25,7 @@ import { tries } from '../support/tries.ts';
 const MIB = 2 ** 20;
 const OPTIONS = { numRuns: tries(200) };
 
-t.test('LIMIT-21: no moments let more through than the burst and the rate', async () => {
+t.test('LIMIT-23: no moments let more through than the burst and the rate', async () => {
   const waits = fc.array(fc.integer({ min: 0, max: 60_000 }), { maxLength: 400 });
   const property = fc.asyncProperty(
     fc.integer({ min: 1, max: 20 }),
@@ -51,7 +51,7 @@ t.test('LIMIT-21: no moments let more through than the burst and the rate', asyn
   await fc.assert(property, OPTIONS);
 });
 
-t.test('LIMIT-24: on a short disk nobody is refused before one that wrote more', async () => {
+t.test('LIMIT-26: on a short disk nobody is refused before one that wrote more', async () => {
   const bytes = fc.integer({ min: 0, max: 64 * MIB });
   const free = fc.integer({ min: 0, max: 1_200 });
   const property = fc.asyncProperty(
@@ -74,7 +74,7 @@ const step = (machine: string, type: string, more: object = {}): InstanceStep =>
   ...{ final: false, event: { type, at: 0, ...more } },
 });
 
-t.test('LIMIT-23: what ends access or takes notice is known by its steps', (t) => {
+t.test('LIMIT-25: what ends access or takes notice is known by its steps', (t) => {
   const never = [
     [step('credential', 'revoked')],
     [step('serviceAccount', 'disabled'), step('ciConnection', 'accountDisabled')],
@@ -152,7 +152,7 @@ const worldOf = (t: Parameters<typeof startWorld>[0], disk?: () => DiskState, pa
     admission: (clock) => new ChangeLimits(disk === undefined ? { clock } : { clock, disk }),
   });
 
-t.test('LIMIT-21: beyond the burst one change a second is committed, and no more', async (t) => {
+t.test('LIMIT-23: beyond the burst one change a second is committed, and no more', async (t) => {
   const world = await worldOf(t);
   await limited(world, { changesPerSecond: 1 });
   const flood = () => Promise.all(Array.from({ length: 200 }, () => change(world)));
@@ -167,7 +167,7 @@ t.test('LIMIT-21: beyond the burst one change a second is committed, and no more
   t.equal((await flood()).filter((each) => each === 'done').length, 3);
 });
 
-t.test('LIMIT-21: what one member commits is taken from the bucket of another', async (t) => {
+t.test('LIMIT-23: what one member commits is taken from the bucket of another', async (t) => {
   const world = await worldOf(t);
   await limited(world, { changesPerSecond: 1 });
   const limits = new ChangeLimits({ clock: world.clock });
@@ -183,7 +183,7 @@ t.test('LIMIT-21: what one member commits is taken from the bucket of another', 
   t.equal(await change(beside, { by: service }), 'done');
 });
 
-t.test('LIMIT-22: a day has its bytes, and the next day has its own', async (t) => {
+t.test('LIMIT-24: a day has its bytes, and the next day has its own', async (t) => {
   const world = await worldOf(t);
   await limited(world, { changeBytesPerDay: 10_000 });
   const size = 4_000;
@@ -197,7 +197,7 @@ t.test('LIMIT-22: a day has its bytes, and the next day has its own', async (t) 
   t.equal(await change(world, { size }), 'done');
 });
 
-t.test('LIMIT-22: a restart and another member find the day as it was', async (t) => {
+t.test('LIMIT-24: a restart and another member find the day as it was', async (t) => {
   const path = join(t.testdir(), 'control.db');
   let used = 0;
   await t.test('before', async (t) => {
@@ -217,7 +217,7 @@ t.test('LIMIT-22: a restart and another member find the day as it was', async (t
   t.equal(await change(again, { size: 4_000 }), 'LIMIT_EXCEEDED changeBytesPerDay');
 });
 
-t.test('LIMIT-24: on a short disk the largest writer is refused first, then all', async (t) => {
+t.test('LIMIT-26: on a short disk the largest writer is refused first, then all', async (t) => {
   const disk = { freeBytes: 1_000 * MIB, reserveBytes: 500 * MIB };
   const world = await worldOf(t, () => disk);
   await limited(world, { changeBytesPerDay: 10_000 });
@@ -237,7 +237,7 @@ t.test('LIMIT-24: on a short disk the largest writer is refused first, then all'
   t.equal(await change(world), 'done', 'after some space was freed');
 });
 
-t.test('LIMIT-24: the file system is asked once a second', async (t) => {
+t.test('LIMIT-26: the file system is asked once a second', async (t) => {
   const clock = new VirtualClock(0);
   let asked = 0;
   const statfs = (() => ({ bavail: ++asked, bsize: MIB })) as never;

@@ -49,7 +49,7 @@ const used = async (world: RpcWorld, name: string) => {
   return limits.find((each) => each.name === name);
 };
 
-t.test('LIMIT-21: a flood of edits is refused after its burst; others go on', async (t) => {
+t.test('LIMIT-23: a flood of edits is refused after its burst; others go on', async (t) => {
   const world = await startRpcWorld(t);
   await limited(world, { changesPerSecond: 1 });
   const { edits, answer } = await flood(world);
@@ -79,7 +79,7 @@ t.test('LIMIT-21: a flood of edits is refused after its burst; others go on', as
   t.match(await save(world), { status: 200 }, 'after the second that was named');
 });
 
-t.test('LIMIT-22: a day has so many bytes, and so many things made and deleted', async (t) => {
+t.test('LIMIT-24: a day has so many bytes, and so many things made and deleted', async (t) => {
   const world = await startRpcWorld(t);
   const id = randomUUID();
   t.match(await save(world, { id }), { status: 200 });
@@ -100,7 +100,7 @@ t.test('LIMIT-22: a day has so many bytes, and so many things made and deleted',
   });
 });
 
-t.test('LIMIT-23: access is ended when nothing may be changed', async (t) => {
+t.test('LIMIT-25: access is ended when nothing may be changed', async (t) => {
   const world = await startRpcWorld(t);
   const owner = { person: await world.signedInAs('demo', 'OWNER') };
   const [leaving, lowered] = [await world.person('Eve'), await world.person('Bob')];
@@ -155,7 +155,7 @@ t.test('LIMIT-23: access is ended when nothing may be changed', async (t) => {
   }
 });
 
-t.test('LIMIT-23: an incident is acknowledged when nothing may be changed', async (t) => {
+t.test('LIMIT-25: an incident is acknowledged when nothing may be changed', async (t) => {
   const world = await startRpcWorld(t);
   await world.call('SaveAlertRule', {
     ...{ projectName: PROJECT, id: randomUUID(), requestId: randomUUID(), expectedVersion: '0' },

@@ -10,7 +10,7 @@ const ALERT = 'monitoring.v1.AlertService';
 /** The largest reserve there is, 1 TiB: larger than what a test machine has free. */
 const RESERVE_MIB = '1048576';
 
-t.test('LIMIT-24: within the reserve nothing is changed, and readings go on', async (t) => {
+t.test('LIMIT-26: within the reserve nothing is changed, and readings go on', async (t) => {
   const service = await startService(t, t.testdir(), { SVC_DISK_RESERVE: RESERVE_MIB });
   const { demo } = service;
   const destination = { displayName: 'x', webhook: { url: 'https://hooks.example.com/x' } };
