@@ -36,6 +36,8 @@ const RATE_REFUSAL =
 const ROW_REFUSAL =
   'known ones are still stored; each refused row or series is in `rejected` with `LIMIT_EXCEEDED`';
 
+const CHANGE_REFUSAL = 'the change is refused, but for one that ends access or acknowledges';
+
 /** Defaults of the first three: LIMIT-13 to LIMIT-15. */
 export const PROJECT_LIMITS = {
   rules: {
@@ -92,6 +94,24 @@ export const PROJECT_LIMITS = {
     ...{ unit: 'bytes/s', default: 32 * MIB, min: 0, max: 1024 * MIB },
     help: 'Bytes of WriteSamples requests, on average over ten seconds',
     beyond: RATE_REFUSAL,
+  },
+  changesPerSecond: {
+    // Ten minutes of one person's edits at once, or some hundred rules of a program, fit its burst.
+    ...{ unit: 'changes/s', default: 5, min: 0, max: 1_000 },
+    help: 'Changes by people, keys and CI tokens, on average over two minutes: 120 times as many may come at once',
+    beyond: `${CHANGE_REFUSAL}: \`TOO_MANY_REQUESTS\` (429), with the time at which one more fits in \`Retry-After\``,
+  },
+  changeBytesPerDay: {
+    // 3,000 edits of a rule with the longest runbook. The disk takes four to eight times as much: the
+    // projection, indexes and what the service does with a rule.
+    ...{ unit: 'bytes', default: 16 * MIB, min: 0, max: 4096 * MIB },
+    help: 'Bytes of the commits of these changes since midnight UTC',
+    beyond: `${CHANGE_REFUSAL}: \`LIMIT_EXCEEDED\` (400)`,
+  },
+  thingsPerDay: {
+    ...{ unit: 'things', default: 2_000, min: 0, max: 1_000_000 },
+    help: 'Rules, windows, destinations, recipients, accounts, keys, CI connections, members, invitations and enrolments that were made or deleted since midnight UTC, together',
+    beyond: `a change that makes or deletes one is refused, but for one that ends access: \`LIMIT_EXCEEDED\` (400)`,
   },
 } as const satisfies Readonly<Record<string, LimitDeclaration>>;
 

@@ -306,14 +306,15 @@ type GetProjectLimitsResponse struct {
 // ProjectLimit: a limit of a project, set by the operator. Requests that would exceed it are refused.
 type ProjectLimit struct {
 	// `rules`, `destinations`, `instances`, `vms`, `series`, `headBytes`, `concurrency`,
-	// `openStreams`, `samplesPerSecond` or `ingestBytesPerSecond`; more may come.
+	// `openStreams`, `samplesPerSecond`, `ingestBytesPerSecond`, `changesPerSecond`,
+	// `changeBytesPerDay` or `thingsPerDay`; more may come.
 	Name string `json:"name,omitempty"`
 
 	// The limit, in `unit`.
 	Limit int64 `json:"limit,string,omitempty"`
 
-	// Current use; for a rate the average of the last ten seconds. Absent = not measured, which is
-	// not zero. May exceed a limit that was lowered.
+	// Current use; for a rate the average of the last ten seconds, for changes of two minutes.
+	// Absent = not measured, which is not zero. May exceed a limit that was lowered.
 	Used *int64 `json:"used,string,omitempty"`
 
 	// `rules`, `bytes`, `samples/s` and so on.

@@ -7,7 +7,7 @@
  * the log and on the metrics listener. The API shows only `callerReport` and `publicReport`.
  */
 
-import { statfsSync } from 'node:fs';
+import type { DiskState } from '../../actors/platform/change-limits.ts';
 import type { RunningHost } from '../../actors/platform/host/host.ts';
 import type { Supervision } from '../../actors/platform/supervision.ts';
 import type { CancelWakeUp, Clock } from '../../streams/platform/clock.ts';
@@ -299,24 +299,24 @@ export function historyCheck(history: {
 const MIB = 2 ** 20;
 /** Below it SQLite may fail in the middle of a checkpoint: stop taking work before that. */
 const FREE_MIB_MIN = 32;
-/** Below it an operator has hours left, not days. */
-const FREE_MIB_LOW = 512;
 
-/** Is there room in the data folder? */
-export function diskSpace(folder: string, statfs = statfsSync): HealthCheck {
+/** Is there room in the data folder? Below the reserve, changes are refused before the disk is full. */
+export function diskCheck(folder: string, disk: () => DiskState): HealthCheck {
   return () => {
-    const { bavail, bsize } = statfs(folder);
-    const freeMib = Math.floor((bavail * bsize) / MIB);
+    const { freeBytes, reserveBytes } = disk();
+    const freeMib = Math.floor(freeBytes / MIB);
+    const reserveMib = Math.floor(reserveBytes / MIB);
     const sentence = `${folder} has ${freeMib} MiB free`;
     if (freeMib < FREE_MIB_MIN) {
       const reason = `${sentence}, less than ${FREE_MIB_MIN}: free some space`;
       return { state: 'notReady', reason, summary: 'The data disk is full' };
     }
-    if (freeMib < FREE_MIB_LOW) {
-      const reason = `${sentence}, less than ${FREE_MIB_LOW}: it will be full before long`;
-      return { state: 'degraded', reason, summary: 'The data disk is nearly full' };
-    }
-    return ready;
+    if (freeBytes >= reserveBytes) return ready;
+    const isHalf = freeBytes < reserveBytes / 2;
+    const refused = isHalf ? 'all projects' : 'the projects that changed most today';
+    const reason = `${sentence}, less than the ${reserveMib} of SVC_DISK_RESERVE: changes of ${refused} are refused. Free some space, or find who writes most with "svc admin limits show PROJECT" (changeBytesPerDay)`;
+    const summary = `The data disk is nearly full: changes of ${refused} are refused`;
+    return { state: 'degraded', reason, summary };
   };
 }
 

@@ -15,6 +15,7 @@ import { sampleFloor } from '../../actors/alerting/evaluator/sample-retention.ts
 import { expandAlerting } from '../../actors/delivery/audience.ts';
 import { deliveriesSpec } from '../../actors/delivery/queues.ts';
 import { withRevocationBarrier } from '../../actors/identity/revocation-barrier.ts';
+import { ChangeLimits } from '../../actors/platform/change-limits.ts';
 import type { HostCounters } from '../../actors/platform/host/counters.ts';
 import { unfitShares } from '../../actors/platform/host/formats.ts';
 import { createHost, type RunningHost } from '../../actors/platform/host/host.ts';
@@ -53,12 +54,13 @@ import { openIdentity } from '../identity/open-identity.ts';
 import { Closers } from '../platform/closers.ts';
 import { watchCopies } from '../platform/copies-check.ts';
 import { toDataFolderFault } from '../platform/data-folder.ts';
+import { createDiskSpace } from '../platform/disk-space.ts';
 import { ProjectLimitUse } from '../platform/gate/limit-use.ts';
 import { openProjectBounds, type ProjectBounds } from '../platform/gate/project-gate.ts';
 import {
   addHealthGauges,
   createHealth,
-  diskSpace,
+  diskCheck,
   historyCheck,
   hostCheck,
   operatorReport,
@@ -145,12 +147,15 @@ async function build(options: ServiceOptions, closers: Closers): Promise<Running
   if (storage.copies) watchCopies(base, storage.copies);
   watchMembership(base, storage.member);
   const admin = await openAdmin(base, storage);
-  const exported = withAuditExport({ ...base, ...storage, host: await startHost(base, storage) });
+  const changeLimits = openChangeLimits(base);
+  const started = await startHost(base, storage, changeLimits);
+  changeLimits.countOthers(started, storage.member.node);
+  const exported = withAuditExport({ ...base, ...storage, host: started });
   const host = withRevocationBarrier(exported, { ...base, ...storage });
   const bounds = openProjectBounds({ ...base, host });
   const address = new ServiceAddress(settings.publicUrl);
   const { origin } = address;
-  const rooms = openRooms({ ...base, ...storage, ...bounds, host, origin, ports });
+  const rooms = openRooms({ ...base, ...storage, ...bounds, host, origin, ports, changeLimits });
   const shared = { ...base, ...storage, ...bounds, ...rooms };
   const api = await openApi({ ...shared, host, address, origin, openMetrics });
   const { http } = api;
@@ -193,12 +198,21 @@ async function build(options: ServiceOptions, closers: Closers): Promise<Running
   };
 }
 
+/** Limits on changes, which know the disk as the readiness check does. */
+function openChangeLimits({ settings, clock, health }: RoomBase): ChangeLimits {
+  const { data: folder, diskReserve: reserveMib } = settings;
+  const disk = createDiskSpace({ folder, reserveMib, clock });
+  health.watch({ kind: 'disk' }, diskCheck(folder, disk));
+  return new ChangeLimits({ clock, disk });
+}
+
 type RoomOptions = RoomBase &
   Storage &
   ProjectBounds & {
     readonly host: RunningHost;
     readonly origin: () => string;
     readonly ports: ServicePorts;
+    readonly changeLimits: ChangeLimits;
   };
 
 /**
@@ -306,16 +320,16 @@ async function openAdmin({ settings, log, clock, closers }: RoomBase, storage: S
 async function startHost(
   base: RoomBase,
   { stream, store, secrets, member }: Storage,
+  admission: ChangeLimits,
 ): Promise<RunningHost> {
-  const { settings, clock, random, health, closers } = base;
+  const { clock, random, health, closers } = base;
   const host = createHost({
-    ...{ stream, store, clock, random, node: member.node },
+    ...{ stream, store, clock, random, node: member.node, admission },
     machines: machineDefinitions,
     expand: expandAlerting,
   });
   health.watch({ kind: 'stream' }, streamCheck(stream));
   health.watch({ kind: 'commits' }, hostCheck(host, clock));
-  health.watch({ kind: 'disk' }, diskSpace(settings.data));
   closers.add('host', () => host.stop());
   if (secrets.isShared) health.watch({ kind: 'secrets' }, secretsCheck(secrets));
   await host.start();

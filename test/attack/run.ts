@@ -6,6 +6,7 @@ import { Dice } from '../simulation/dice.ts';
 import { attackByAbuse } from './abuse.ts';
 import { attackAddresses } from './addresses.ts';
 import { type Arena, forbiddenTo } from './arena.ts';
+import { attackByChanges } from './changes.ts';
 import { attackCi } from './ci.ts';
 import { attackCredentials } from './credentials.ts';
 import { attackByFuzzing } from './fuzz.ts';
@@ -25,6 +26,7 @@ export const ATTACKS = {
   addresses: attackAddresses,
   abuse: attackByAbuse,
   threads: attackThreads,
+  changes: attackByChanges,
   fuzz: attackByFuzzing,
 } as const satisfies Readonly<Record<string, Attack>>;
 
@@ -54,6 +56,8 @@ const PROGRAMS: readonly {
   { classes: ['tenancy', 'credentials', 'ci', 'addresses'], limits: WIDE_LIMITS },
   { classes: ['abuse'], limits: {} },
   { classes: ['threads'], limits: {} },
+  // How many decisions were committed is read there.
+  { classes: ['changes'], limits: { SVC_METRICS_ON_API: 'on' } },
   { classes: ['fuzz'], limits: WIDE_LIMITS },
 ];
 

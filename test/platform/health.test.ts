@@ -4,11 +4,12 @@
  */
 import { tmpdir } from 'node:os';
 import t from 'tap';
+import { createDiskSpace } from '../../src/platform/disk-space.ts';
 import {
   addHealthGauges,
   callerReport,
   createHealth,
-  diskSpace,
+  diskCheck,
   historyCheck,
   hostCheck,
   operatorReport,
@@ -64,7 +65,8 @@ t.test('a part on its way up is news, no error; what stays away is one', async (
 t.test(
   'the checks describe the parts in sentences, and which of them keep the service from being ready',
   async (t) => {
-    const statfs = (mib: number) => (() => ({ bavail: mib, bsize: 2 ** 20 })) as never;
+    const disk = (mib: number) =>
+      diskCheck('/d', () => ({ freeBytes: mib * 2 ** 20, reserveBytes: 512 * 2 ** 20 }))();
     const unavailable = { state: 'unavailable', reason: 'disk is full' } as const;
     const part = { sinceMs: 0, failures: 1, restarts: 3 };
     const supervision = {
@@ -79,9 +81,24 @@ t.test(
       return hostCheck({ health, latestCommitMs: () => latestMs }, clock);
     };
     const cases: [PartHealth, object][] = [
-      [diskSpace('/d', statfs(5_000))(), ready],
-      [diskSpace('/d', statfs(100))(), { state: 'degraded', reason: /100 MiB free/ }],
-      [diskSpace('/d', statfs(31))(), { state: 'notReady', reason: /free some space/ }],
+      [disk(5_000), ready],
+      [
+        disk(400),
+        {
+          state: 'degraded',
+          reason:
+            /400 MiB free, less than the 512 of SVC_DISK_RESERVE: changes of the projects that/,
+        },
+      ],
+      [
+        disk(100),
+        {
+          state: 'degraded',
+          reason: /100 MiB free.*all projects.*svc admin limits show/,
+          summary: 'The data disk is nearly full: changes of all projects are refused',
+        },
+      ],
+      [disk(31), { state: 'notReady', reason: /free some space/ }],
       [streamCheck({ health: () => ({ state: 'available' }) })(), ready],
       [
         streamCheck({ health: () => unavailable })(),
@@ -117,7 +134,12 @@ t.test(
       ],
     ];
     for (const [health, expected] of cases) t.match(health, expected);
-    t.match(diskSpace(tmpdir())().state, /ready|degraded|notReady/, 'a real file system answers');
+    const real = createDiskSpace({ folder: tmpdir(), reserveMib: 512, clock });
+    t.match(
+      diskCheck(tmpdir(), real)().state,
+      /ready|degraded|notReady/,
+      'a real file system answers',
+    );
   },
 );
 

@@ -14,6 +14,7 @@ import { createKeylessCi } from '../../actors/ci/exchange.ts';
 import { expandAlerting } from '../../actors/delivery/audience.ts';
 import { createDestinations } from '../../actors/delivery/destinations.ts';
 import type { DestinationsDeps } from '../../actors/delivery/destinations-port.ts';
+import { ChangeLimits } from '../../actors/platform/change-limits.ts';
 import { createHost } from '../../actors/platform/host/host.ts';
 import { ProjectLimitsReader } from '../../actors/platform/project-limits.ts';
 import { ClockNotes } from '../../actors/telemetry/ingest/clock-notes.ts';
@@ -23,7 +24,7 @@ import { PartitionWriter, samplesSpec } from '../../actors/telemetry/sample-log.
 import { VmRegistry } from '../../actors/vms/vm-directory.ts';
 import { machineDefinitions } from '../../machines/audit/registry.ts';
 import { openInstanceStore } from '../../sqlite/platform/control/instance-store.ts';
-import { openDatabase } from '../../sqlite/platform/database.ts';
+import { openDatabase, type SqliteDatabase } from '../../sqlite/platform/database.ts';
 import { openEmbeddedStream } from '../../sqlite/platform/embedded-stream/embedded-stream.ts';
 import { openSecretStore, type SecretStore } from '../../sqlite/platform/secrets/secret-store.ts';
 import { type History, openHistory } from '../../sqlite/telemetry/history/store/store.ts';
@@ -271,15 +272,12 @@ async function startParts(t: Test, { hasWorkers = false }: ThreadOptions) {
     ...{ folder, clock, logIdentity: identity },
     ...{ background: false, readers: 1, startWorker },
   });
-  const host = createHost({
-    ...{ stream, store: openInstanceStore(database), clock, random, node: 'test' },
-    machines: machineDefinitions,
-    expand: expandAlerting,
-  });
+  const changes = new ChangeLimits({ clock });
+  const host = hostOn({ stream, database, clock, random }, changes);
   await host.start();
   const ownership = soleOwner;
   const pipeline = new SamplePipeline({ host, stream, clock, history, ownership });
-  const ingestParts = openIngest({ host, stream, clock, history, evaluator: pipeline });
+  const ingestParts = openIngest({ host, stream, clock, history, evaluator: pipeline, changes });
   const collected = collectingLog();
   const secrets = openSecretStore({ path: ':memory:', masterKey: Buffer.alloc(32, 7), random });
   const closers = new Closers(collected.log);
@@ -345,12 +343,27 @@ function openThreads(options: Parameters<typeof openRuleReplays>[0]) {
   };
 }
 
+function hostOn(
+  ports: Pick<Parameters<typeof createHost>[0], 'stream' | 'clock' | 'random'> & {
+    readonly database: SqliteDatabase;
+  },
+  admission: ChangeLimits,
+) {
+  const { stream, clock, random, database } = ports;
+  return createHost({
+    ...{ stream, store: openInstanceStore(database), clock, random, node: 'test', admission },
+    machines: machineDefinitions,
+    expand: expandAlerting,
+  });
+}
+
 /** Ingest over the limits of the projects, and what is used of them. */
 function openIngest(
   parts: Pick<ConstructorParameters<typeof SamplePipeline>[0], 'host' | 'stream'> & {
     readonly clock: VirtualClock;
     readonly history: History;
     readonly evaluator: SamplePipeline;
+    readonly changes: ChangeLimits;
   },
 ) {
   const { host, stream, clock, history } = parts;
@@ -366,6 +379,7 @@ function openIngest(
   });
   const limitUse = new ProjectLimitUse({
     ...{ ...parts, ...bounds, registry, ingestLimits, memory: history },
+    changeLimits: parts.changes,
   });
   return { ingest, clocks, bounds, limitUse };
 }

@@ -4,6 +4,7 @@
  */
 import type { Test } from 'tap';
 import { createHost, type RunningHost } from '../../actors/platform/host/host.ts';
+import type { ChangeAdmission } from '../../actors/platform/host/host-port.ts';
 import { machineDefinitions } from '../../machines/audit/registry.ts';
 import { openInstanceStore } from '../../sqlite/platform/control/instance-store.ts';
 import { openDatabase } from '../../sqlite/platform/database.ts';
@@ -34,6 +35,13 @@ export interface StreamWorld extends World {
   readonly stream: Stream;
 }
 
+interface StartOptions {
+  readonly path?: string;
+  readonly seed?: number;
+  /** What judges changes. Default: every change may be committed. */
+  readonly admission?: (clock: VirtualClock) => ChangeAdmission;
+}
+
 /**
  * Started; ends with the test. `beside`: as a second node on that world's stream. `path`: of a
  * database that outlives it; whoever opens it again takes another seed, as ids are not made twice.
@@ -41,7 +49,7 @@ export interface StreamWorld extends World {
 export async function startWorld(
   t: Test,
   beside?: StreamWorld,
-  { path = ':memory:', seed = 42 } = {},
+  { path = ':memory:', seed = 42, admission }: StartOptions = {},
 ): Promise<StreamWorld> {
   const { clock, random } = beside ?? {
     clock: new VirtualClock(START_MS),
@@ -57,6 +65,7 @@ export async function startWorld(
     machines: machineDefinitions,
     expand: () => {},
     node: beside ? 'beside' : 'test',
+    ...(admission && { admission: admission(clock) }),
   });
   await host.start();
   t.teardown(async () => {

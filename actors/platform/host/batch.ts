@@ -6,6 +6,12 @@
 
 import type { Head } from '../../../streams/platform/commit/chain.ts';
 import {
+  type ChangeUse,
+  isByCaller,
+  sumOfUse,
+  useOf,
+} from '../../../streams/platform/commit/change-use.ts';
+import {
   decisionBytes,
   type EncodedCommit,
   type EncodedDecision,
@@ -23,7 +29,7 @@ import {
 import { Refusal } from '../../../streams/platform/refusal.ts';
 import { StreamUnavailable } from '../../../streams/platform/stream.ts';
 import { DecisionDraft, type Interpretation, Overlay } from './draft.ts';
-import type { Submission } from './host-port.ts';
+import type { ChangeAdmission, Submission } from './host-port.ts';
 
 /** A submission as the committer holds it; its answer's type is its caller's affair. */
 export type AnySubmission = Submission<unknown>;
@@ -54,6 +60,10 @@ export interface BatchContext extends Interpretation {
   readonly at: number;
   readonly id: string;
   readonly writer: string;
+  /** Absent: every change may be committed. */
+  readonly admission?: ChangeAdmission;
+  /** What callers have changed on the day of `at`, without this batch. */
+  readonly used: () => ChangeUse;
   /** Asked between decisions: true ends the batch early, to let others have the thread. */
   readonly isSpent: () => boolean;
 }
@@ -65,9 +75,10 @@ export function decideBatch(context: BatchContext, submissions: Iterable<AnySubm
   const decisions: EncodedDecision[] = [];
   let events = 0;
   let bytes = 0;
+  let used = context.used();
   for (const submission of submissions) {
     if (verdicts.length > 0 && context.isSpent()) break;
-    const { verdict, encoded } = decide(context, overlay, submission);
+    const { verdict, encoded } = decide(context, overlay, submission, used);
     if (encoded) {
       events += encoded.events;
       bytes += decisionBytes(encoded);
@@ -80,6 +91,7 @@ export function decideBatch(context: BatchContext, submissions: Iterable<AnySubm
         continue;
       }
       decisions.push(encoded);
+      if (isByCaller(submission)) used = sumOfUse(used, usedBy(encoded));
     }
     verdicts.push(verdict);
   }
@@ -102,6 +114,7 @@ function decide(
   context: BatchContext,
   overlay: Overlay,
   submission: AnySubmission,
+  used: ChangeUse,
 ): { verdict: Verdict; encoded?: EncodedDecision } {
   overlay.savepoint();
   try {
@@ -112,12 +125,24 @@ function decide(
     const verdict: Verdict = { kind: 'decided', answer };
     const request = submission.request && { ...submission.request, answer: answerOf(answer) };
     const encoded = encodeDraft(draft, submission, request);
-    return encoded ? { verdict, encoded } : { verdict };
+    if (encoded === undefined) return { verdict };
+    const { at } = context;
+    const { steps } = encoded.decision;
+    const change = { submission, view: draft, at, steps, use: usedBy(encoded), used };
+    const refusal = context.admission?.refusalOf(change);
+    if (refusal === undefined) return { verdict, encoded };
+    // What changes nothing is answered all the same, such as revoking what is revoked.
+    if (encoded.events === 0) return { verdict };
+    throw refusal;
   } catch (error) {
     overlay.rollback();
     const isRefused = error instanceof Refusal || error instanceof StreamUnavailable;
     return { verdict: { kind: 'rejected', error, fault: !isRefused } };
   }
+}
+
+function usedBy(encoded: EncodedDecision): ChangeUse {
+  return useOf(encoded.decision, decisionBytes(encoded));
 }
 
 /** The decision that the draft has come to; undefined when it changes nothing. */

@@ -30,7 +30,7 @@ import {
 } from './batch.ts';
 import type { HostCounters } from './counters.ts';
 import type { Interpretation } from './draft.ts';
-import type { Committed } from './host-port.ts';
+import type { ChangeAdmission, Committed } from './host-port.ts';
 
 /** What the writers of all projects share. */
 export interface CommitterOptions extends Interpretation {
@@ -43,6 +43,7 @@ export interface CommitterOptions extends Interpretation {
   readonly counters: HostCounters;
   /** Name of this node: `writer` of its commits. */
   readonly node: string;
+  readonly admission?: ChangeAdmission;
 }
 
 /** Submissions waiting in a project at most: 10,000 instances firing at once fit. */
@@ -165,19 +166,22 @@ export class Committer {
   }
 
   #decide(): Batch {
-    const { store, clock, random, node, machines, expand, slices } = this.#options;
+    const { store, clock, random, node, machines, expand, slices, admission } = this.#options;
     const head = store.head(this.#project);
     const now = clock.now();
+    const at = Math.max(Math.floor(now), head.at);
     const context = {
       machines,
       expand,
       head,
       view: store.view(this.#project),
       request: (scope: string, id: string) => store.request(this.#project, scope, id),
-      at: Math.max(Math.floor(now), head.at),
+      at,
       id: ulid(now, random),
       writer: node,
       isSpent: () => slices.isSpent(),
+      ...(admission && { admission }),
+      used: () => store.changeUse(this.#project, at),
     };
     return store.reading(() => decideBatch(context, submissionsOf(this.#queue)));
   }

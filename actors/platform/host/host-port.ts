@@ -4,8 +4,15 @@
  */
 import type { MachineName } from '../../../machines/audit/registry.ts';
 import type { Effect } from '../../../machines/platform/effects.ts';
-import type { Actor, ChainStart, Commit } from '../../../streams/platform/commit/commit.ts';
+import type { ChangeUse } from '../../../streams/platform/commit/change-use.ts';
+import type {
+  Actor,
+  ChainStart,
+  Commit,
+  InstanceStep,
+} from '../../../streams/platform/commit/commit.ts';
 import type { DueTimer } from '../../../streams/platform/commit/projection.ts';
+import type { Refusal } from '../../../streams/platform/refusal.ts';
 import type {
   EventOf,
   InputOf,
@@ -95,6 +102,27 @@ export interface Submission<T> {
   decide(draft: Draft): T;
 }
 
+/** A change that is decided and not committed yet, as its admission looks at it. */
+export interface ProposedChange {
+  /** Who submitted it. The same object when it is decided again. */
+  readonly submission: Pick<Submission<unknown>, 'by' | 'request'>;
+  /** The project, with what the change would make of it. */
+  readonly view: ProjectView;
+  /** Time of the commit, Unix ms. */
+  readonly at: number;
+  readonly steps: readonly InstanceStep[];
+  /** What it would use of its project's daily limits. */
+  readonly use: ChangeUse;
+  /** What the project has used of them on this day, with what stands before it in the batch. */
+  readonly used: ChangeUse;
+}
+
+/** Whether a change may be committed; asked with each, so cheap and synchronous. */
+export interface ChangeAdmission {
+  /** Undefined: it may. */
+  refusalOf(change: ProposedChange): Refusal | undefined;
+}
+
 /** The answer of a decision whose commit is durable and applied on this node. */
 export interface Committed<T> {
   readonly answer: T;
@@ -119,6 +147,8 @@ export interface Host {
    */
   submit<T>(submission: Submission<T>): Promise<Committed<T>>;
   view(project: string): ProjectReads;
+  /** What callers have changed in the project today, as applied here. */
+  changeUse(project: string): ChangeUse;
   /** Every project that has a commit, `_system` included. */
   projects(): readonly string[];
   /** Any project's instance by its globally unique id: credentials are looked up this way. */

@@ -27,7 +27,14 @@ import { Applier, type ApplierHealth } from './applier.ts';
 import { Committer, type CommitterOptions } from './committer.ts';
 import { createCounters, type HostCounters } from './counters.ts';
 import { DecisionDraft } from './draft.ts';
-import type { Committed, Draft, EffectExpander, Host, Submission } from './host-port.ts';
+import type {
+  ChangeAdmission,
+  Committed,
+  Draft,
+  EffectExpander,
+  Host,
+  Submission,
+} from './host-port.ts';
 import { typedInstance, typedReads } from './rows.ts';
 
 /**
@@ -43,6 +50,8 @@ export interface HostOptions {
   readonly expand: EffectExpander;
   /** Name of this node, unique in the deployment: `writer` of its commits. */
   readonly node: string;
+  /** Refuses changes beyond the limits of their project. Default: every change may be committed. */
+  readonly admission?: ChangeAdmission;
   /** The stream of commits to make or compare. Default: one copy, 30 days. */
   readonly events?: StreamSpec;
 }
@@ -101,6 +110,7 @@ export function createHost(options: HostOptions): RunningHost {
         decide: (draft) => ({ fired: fire(draft, timer) }),
       }),
     view: (project) => typedReads(machines, store.view(project)),
+    changeUse: (project) => store.changeUse(project, options.clock.now()),
     projects: () => store.projects(),
     findInstance(machine, instance) {
       const found = store.findInstance(machine, instance);

@@ -5,6 +5,7 @@
 
 import type { StateValueJson } from '../../../machines/platform/definition.ts';
 import { GENESIS, type Head } from '../../../streams/platform/commit/chain.ts';
+import { type ChangeUse, dayOf, NO_USE } from '../../../streams/platform/commit/change-use.ts';
 import type { Actor, ChainStart, TimerRow } from '../../../streams/platform/commit/commit.ts';
 import {
   comparePageKeys,
@@ -89,6 +90,8 @@ export function instanceReads(database: SqliteDatabase) {
       const { fingerprint, answer, at, sequence } = row;
       return { fingerprint, answer: JSON.parse(answer), atMs: at, sequence };
     },
+    changeUse: (project: string, atMs: number): ChangeUse =>
+      (statements.changeUse.get(project, dayOf(atMs)) as ChangeUse | undefined) ?? NO_USE,
     endedBefore(project: string, machine: string, page: EndedPage): EndedInstance[] {
       const { beforeMs, limit, after = { endedMs: 0, instance: '' } } = page;
       const place = [after.endedMs, after.instance];
@@ -353,6 +356,7 @@ function prepareReads(database: SqliteDatabase) {
     commitAt: prepare(`SELECT sequence, header ->> 'at' AS at FROM commits
       WHERE project = ? AND number >= ? ORDER BY number LIMIT 1`),
     request: prepare('SELECT * FROM requests WHERE project = ? AND scope = ? AND id = ?'),
+    changeUse: prepare('SELECT bytes, things FROM change_use WHERE project = ? AND day = ?'),
     instance: prepare('SELECT * FROM instances WHERE instance = ? AND machine = ? AND project = ?'),
     anyInstance: prepare('SELECT * FROM instances WHERE instance = ? AND machine = ? LIMIT 1'),
     instances: byAge('final = ?'),

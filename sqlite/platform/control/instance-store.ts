@@ -16,6 +16,7 @@ import {
 } from '../../../machines/platform/definition.ts';
 import { BoundedCache } from '../../../streams/platform/bounded-cache.ts';
 import { type Head, HistoryMismatch, judge } from '../../../streams/platform/commit/chain.ts';
+import type { ChangeUse } from '../../../streams/platform/commit/change-use.ts';
 import { decisionLine, type EncodedCommit } from '../../../streams/platform/commit/codec.ts';
 import {
   type ChainStart,
@@ -36,6 +37,7 @@ import {
   type StoredRecord,
 } from '../../../streams/platform/commit/projection.ts';
 import { migrate, type SqliteDatabase } from '../database.ts';
+import { changeUseWriter } from './change-use-writer.ts';
 import {
   type EndedInstance,
   type EndedPage,
@@ -77,6 +79,8 @@ export interface InstanceStore {
     number: number,
   ): { readonly id: string; readonly hash: string; readonly sequence: number } | undefined;
   request(project: string, scope: string, id: string): RecordedRequest | undefined;
+  /** What callers have changed in the project on the day of `atMs`, Unix ms. */
+  changeUse(project: string, atMs: number): ChangeUse;
   /** See `RunningHost.endedBefore`. */
   endedBefore(project: string, machine: string, page: EndedPage): EndedInstance[];
   /** See `RunningHost.oldestCommits`. */
@@ -238,6 +242,7 @@ function applyCommit(writes: Writes, encoded: EncodedCommit, sequence: number): 
       applyTruncation(writes, commit.project, decision.truncation, { decided: sequence, line });
     }
   }
+  writes.use(encoded);
   // Only an instance's last step in the commit shows in its row.
   for (const step of last.values()) applyStep(writes, commit, step);
   for (const { forgotten = [] } of commit.decisions) {
@@ -311,6 +316,7 @@ function applyRequest(writes: Writes, commit: Commit, decision: Decision, sequen
 function prepareWrites(database: SqliteDatabase) {
   const prepare = (sql: string) => database.prepare<(string | number | null)[]>(sql);
   return {
+    use: changeUseWriter(database),
     bind: prepare('UPDATE position SET stream_identity = ?, format = ?'),
     position: prepare('UPDATE position SET applied = ?, applied_hash = ?, gapped = ?'),
     head: prepare(`INSERT INTO heads (project, number, hash, at, sequence) VALUES (?, ?, ?, ?, ?)

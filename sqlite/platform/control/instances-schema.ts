@@ -257,4 +257,17 @@ INSERT INTO machine_versions
   SELECT project, machine, max(version) FROM instances GROUP BY project, machine;
 `,
   },
+  {
+    id: 10,
+    sql: `
+-- What callers have changed in each project on the last day that had such a change, see
+-- change-use.ts. A day is counted from 1970-01-01 in UTC.
+CREATE TABLE change_use (
+  project TEXT PRIMARY KEY,
+  day INTEGER NOT NULL,
+  bytes INTEGER NOT NULL,
+  things INTEGER NOT NULL
+) STRICT, WITHOUT ROWID;
+`,
+  },
 ];

@@ -3,6 +3,7 @@
  * (`GetProjectLimits`), for the operator (`svc admin limits show`), and the page `docs/limits.md`.
  */
 import type { EvaluatorView } from '../../../actors/alerting/evaluator/evaluator-port.ts';
+import type { ChangeLimits } from '../../../actors/platform/change-limits.ts';
 import type { Host } from '../../../actors/platform/host/host-port.ts';
 import {
   DEFAULT_LIMITS,
@@ -11,6 +12,7 @@ import {
   type LimitName,
   limitsOf,
   PROJECT_LIMITS,
+  type ProjectLimits,
 } from '../../../actors/platform/project-limits.ts';
 import type {
   IngestLimits,
@@ -31,7 +33,8 @@ export interface LimitUse {
 }
 
 export interface LimitUseOptions {
-  readonly host: Pick<Host, 'view'>;
+  readonly host: Pick<Host, 'view' | 'changeUse'>;
+  readonly changeLimits: Pick<ChangeLimits, 'rateOf'>;
   readonly evaluator: Pick<EvaluatorView, 'quota'>;
   readonly registry: Pick<VmRegistry, 'countOf'>;
   readonly ingestLimits: Pick<IngestLimits, 'seriesOf'>;
@@ -56,15 +59,17 @@ export class ProjectLimitUse {
   /** Every limit of the project, in the order of the table. */
   of(project: string): readonly LimitUse[] {
     const limits = limitsOf(this.#options.host.view(project));
-    const used = this.#used(project);
+    const used = this.#used(project, limits);
     return LIMIT_NAMES.map((name) => {
       const { unit, help } = PROJECT_LIMITS[name];
       return { name, limit: limits[name], used: used[name], unit, description: help };
     });
   }
 
-  #used(project: string): Readonly<Record<LimitName, number | undefined>> {
-    const { host, evaluator, registry, ingestLimits, memory, ingestRates, gate } = this.#options;
+  #used(project: string, limits: ProjectLimits): Readonly<Record<LimitName, number | undefined>> {
+    const { host, evaluator, registry, ingestLimits, memory, ingestRates, gate, changeLimits } =
+      this.#options;
+    const changed = host.changeUse(project);
     const view = host.view(project);
     const party = `projects/${project}`;
     const vms = registry.countOf(project);
@@ -81,6 +86,9 @@ export class ProjectLimitUse {
       concurrency: Math.max(...COUNTED_CLASSES.map((kind) => gate.running(party, kind))),
       openStreams: gate.running(party, 'stream'),
       ...ingestRates.used(project),
+      changesPerSecond: changeLimits.rateOf(project, limits),
+      changeBytesPerDay: changed.bytes,
+      thingsPerDay: changed.things,
     };
   }
 }
@@ -113,6 +121,20 @@ export function limitsPage(): string {
     'A refusal names its limit: in `metadata.limit` of TOO_MANY_REQUESTS; in `metadata.of` of LIMIT_EXCEEDED, which also has the',
     'value of the limit (`limit`) and the current number (`current`). See [errors.md](errors.md). Nothing of a write that was refused',
     'for its rate is stored: the sender keeps it and sends it again after `Retry-After`.',
+    '',
+    '## Changes',
+    '',
+    'What people, keys and CI tokens change over the API counts; evaluation, deliveries, timers, operators and collectors do not. A',
+    'change beyond a limit is refused before it is committed, so that it takes no disk. These are never refused: revoking and',
+    'disabling, removing members, deleting accounts, connections and destinations, pausing a destination, making somebody a viewer,',
+    'and acknowledging. They end what was made before by changes that counted. An act that changes nothing, such as revoking a revoked',
+    'key, is answered too. Amounts of a day begin again at midnight UTC, and not with a restart; members of a cluster count each',
+    'other’s. Nothing that is kept, such as incidents and audit, is shortened for them. What people do outside of projects, such as',
+    'making one, has the default rate for each person.',
+    '',
+    'Below `SVC_DISK_RESERVE` of free disk a project may change only while it has used less of `changeBytesPerDay` than a share, which',
+    'falls with the free space from all of it to nothing at half of the reserve: who changed most is refused first, with',
+    '`TOO_MANY_REQUESTS` (429) and `limit` = `diskReserve`.',
     '',
     'Calls of people and collectors that belong to no project have the default slots. The metrics listener counts refused calls by',
     'limit and class of call (`svc_limit_refusals_total`), refused rows and samples by reason (`svc_samples_rejected_total`), and',

@@ -104,6 +104,10 @@ export const settingsTable = {
   data: setting('SVC_DATA', path, './data', {
     help: 'Folder of the databases, the master key and demo.json. Created when missing. Only one process may use it at a time.',
   }),
+  diskReserve: setting('SVC_DISK_RESERVE', integer(64, 1_048_576), '512', {
+    unit: 'MiB',
+    help: 'Free space on the disk of SVC_DATA that changes of people and keys may not use up. Below it, the projects that changed most today are refused first; below half of it all of them. Revocations, acknowledgements, evaluation, deliveries and operators keep the rest.',
+  }),
   auditSink: optional('SVC_AUDIT_SINK', path, {
     defaultInWords: 'none',
     help: 'File to which the audit history is exported as it grows, one JSON line for each commit, for example on another disk or for a log shipper. Rename the file to rotate it.',

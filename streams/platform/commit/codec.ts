@@ -64,6 +64,13 @@ export function decisionBytes(encoded: EncodedDecision): number {
   return encoded.line.length + 1 + DIGEST_BYTES;
 }
 
+/** What `decisionBytes` says of each decision of an encoded commit, in order. */
+export function decisionSizes(bytes: Uint8Array): number[] {
+  return linesOf(bytes)
+    .slice(1)
+    .map((line) => line.length + 1 + DIGEST_BYTES);
+}
+
 /** May one more decision join a commit that has `events` and `bytes` of decisions already? */
 export function fitsCommit(events: number, bytes: number): boolean {
   return events <= COMMIT_EVENTS_MAX && bytes + HEADER_BYTES <= COMMIT_BYTES_MAX;

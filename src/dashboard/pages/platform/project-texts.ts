@@ -51,6 +51,9 @@ export const texts = localized({
       openStreams: 'Open streams',
       samplesPerSecond: 'Samples written',
       ingestBytesPerSecond: 'Bytes written',
+      changesPerSecond: 'Changes',
+      changeBytesPerDay: 'Bytes of changes today (UTC)',
+      thingsPerDay: 'Made and deleted today (UTC)',
     },
     consequences: {
       rules: 'Another rule is not saved.',
@@ -63,6 +66,9 @@ export const texts = localized({
       openStreams: 'Another stream is not opened.',
       samplesPerSecond: 'The write is refused; the sender keeps it and repeats it.',
       ingestBytesPerSecond: 'The write is refused; the sender keeps it and repeats it.',
+      changesPerSecond: 'Another change has to wait; access can be ended all the same.',
+      changeBytesPerDay: 'Another change is refused until midnight UTC; access can be ended.',
+      thingsPerDay: 'Nothing more is made or deleted until midnight UTC; access can be ended.',
     },
   },
 });

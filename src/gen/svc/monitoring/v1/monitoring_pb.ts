@@ -1572,7 +1572,8 @@ export const GetProjectLimitsResponseSchema: GenMessage<GetProjectLimitsResponse
 export type ProjectLimit = Message<"svc.monitoring.v1.ProjectLimit"> & {
   /**
    * `rules`, `destinations`, `instances`, `vms`, `series`, `headBytes`, `concurrency`,
-   * `openStreams`, `samplesPerSecond` or `ingestBytesPerSecond`; more may come.
+   * `openStreams`, `samplesPerSecond`, `ingestBytesPerSecond`, `changesPerSecond`,
+   * `changeBytesPerDay` or `thingsPerDay`; more may come.
    *
    * @generated from field: string name = 1;
    */
@@ -1586,8 +1587,8 @@ export type ProjectLimit = Message<"svc.monitoring.v1.ProjectLimit"> & {
   limit: bigint;
 
   /**
-   * Current use; for a rate the average of the last ten seconds. Absent = not measured, which is
-   * not zero. May exceed a limit that was lowered.
+   * Current use; for a rate the average of the last ten seconds, for changes of two minutes.
+   * Absent = not measured, which is not zero. May exceed a limit that was lowered.
    *
    * @generated from field: optional int64 used = 3;
    */
@@ -1614,7 +1615,8 @@ export type ProjectLimit = Message<"svc.monitoring.v1.ProjectLimit"> & {
 export type ProjectLimitJson = {
   /**
    * `rules`, `destinations`, `instances`, `vms`, `series`, `headBytes`, `concurrency`,
-   * `openStreams`, `samplesPerSecond` or `ingestBytesPerSecond`; more may come.
+   * `openStreams`, `samplesPerSecond`, `ingestBytesPerSecond`, `changesPerSecond`,
+   * `changeBytesPerDay` or `thingsPerDay`; more may come.
    *
    * @generated from field: string name = 1;
    */
@@ -1628,8 +1630,8 @@ export type ProjectLimitJson = {
   limit?: string;
 
   /**
-   * Current use; for a rate the average of the last ten seconds. Absent = not measured, which is
-   * not zero. May exceed a limit that was lowered.
+   * Current use; for a rate the average of the last ten seconds, for changes of two minutes.
+   * Absent = not measured, which is not zero. May exceed a limit that was lowered.
    *
    * @generated from field: optional int64 used = 3;
    */

@@ -1,0 +1,37 @@
+/**
+ * Free space of the data folder's disk, for who asks at every change: the file system is asked at most
+ * once a second.
+ */
+import { statfsSync } from 'node:fs';
+import type { DiskState } from '../../actors/platform/change-limits.ts';
+import type { Clock } from '../../streams/platform/clock.ts';
+
+const MIB = 2 ** 20;
+/** What is written meanwhile is a small part of the reserve. */
+const ASK_MS = 1_000;
+
+export interface DiskSpaceOptions {
+  /** A folder of the disk. */
+  readonly folder: string;
+  /** SVC_DISK_RESERVE, MiB. */
+  readonly reserveMib: number;
+  readonly clock: Pick<Clock, 'elapsed'>;
+  readonly statfs?: typeof statfsSync;
+}
+
+/** The disk as it was within the last second. Throws what the file system throws. */
+export function createDiskSpace(options: DiskSpaceOptions): () => DiskState {
+  const { folder, reserveMib, clock, statfs = statfsSync } = options;
+  const reserveBytes = reserveMib * MIB;
+  let askedMs = Number.NEGATIVE_INFINITY;
+  let freeBytes = 0;
+  return () => {
+    const nowMs = clock.elapsed();
+    if (nowMs - askedMs >= ASK_MS) {
+      const { bavail, bsize } = statfs(folder);
+      freeBytes = bavail * bsize;
+      askedMs = nowMs;
+    }
+    return { freeBytes, reserveBytes };
+  };
+}

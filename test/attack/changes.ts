@@ -1,0 +1,214 @@
+/**
+ * Endless changes: one key edits rules until it is refused, then every method that changes something
+ * is called again and again. Judged by outcomes: how many decisions the service commits, how much its
+ * data folder grows, and whether another project and the owner's revocation go on beside it.
+ */
+import { randomUUID } from 'node:crypto';
+import { readdirSync, statSync } from 'node:fs';
+import { join } from 'node:path';
+import { Policy_Access } from '../../src/gen/svc/options/v1/policy_pb.ts';
+import { type Arena, getRequest, inParallel, rpcRequest, shown } from './arena.ts';
+import { problemOf, reasonOf, sentText } from './judge.ts';
+import { pause } from './neighbour.ts';
+import { type AttackedMethod, methods, requestOf } from './requests.ts';
+import type { Tenant } from './tenants.ts';
+import type { Header, WireAnswer } from './wire.ts';
+
+const ALERT = '/svc.monitoring.v1.AlertService/';
+const IAM = '/svc.iam.v1.AutomationService/';
+const MIB = 2 ** 20;
+/** What the flooded project may change a second; two minutes of it may come at once. */
+const PER_SECOND = 1;
+const BURST = 120 * PER_SECOND;
+/** After so many accepted changes there is no limit. */
+const GIVE_UP = 1_000;
+/** Requests at once, as in the flood that filled a disk. */
+const WIDTH = 8;
+/** How long the key goes on after its burst, and how often each method is called. */
+const FLOOD_MS = 5_000;
+const CALLS_OF_A_KIND = 60;
+/** Decisions of the service's own, and of those who end access, beside the calls of one method. */
+const SLACK = 20;
+/** What everything together may add to the data folder: the burst takes about 5 MiB. */
+const GROWTH_BYTES_MAX = 32 * MIB;
+const RUNBOOK = 'x'.repeat(1_900);
+
+export async function attackByChanges(arena: Arena): Promise<void> {
+  const { target, attacker, tally } = arena;
+  await target.admin('limits', 'set', attacker.id, '--changes-per-second', String(PER_SECOND));
+  const beforeBytes = bytesOfFolder(target.folder);
+  const before = await committed(arena);
+  const flood = await floodWithEdits(arena);
+  const grown = bytesOfFolder(target.folder) - beforeBytes;
+  tally.figure(
+    `edits without end: ${flood.accepted} accepted, ${flood.refused} refused in ${(flood.ms / 1000).toFixed(1)} s, ${(grown / MIB).toFixed(1)} MiB on disk`,
+  );
+  const { used } = await target.admin('limits', 'show', attacker.id);
+  tally.figure(`the project has used ${JSON.stringify(used)}`);
+  const decisions = (await committed(arena)) - before;
+  const allowed = BURST + allowedIn(flood.ms);
+  tally.note({
+    name: 'edits without end',
+    why:
+      problemOfCount(decisions, allowed) ??
+      (flood.refused === 0 ? 'nothing was refused' : undefined),
+  });
+  await tryOthers(arena);
+  const kinds = new Map<string, string[]>();
+  for (const method of inOrder(methods.filter(isFlooded))) {
+    const outcome = await tryKind(arena, method);
+    kinds.set(outcome, [...(kinds.get(outcome) ?? []), method.name]);
+  }
+  for (const [outcome, names] of kinds) tally.figure(`mostly ${outcome}: ${names.join(', ')}`);
+  const bytes = bytesOfFolder(target.folder) - beforeBytes;
+  tally.figure(`after every kind of change: ${(bytes / MIB).toFixed(1)} MiB on disk`);
+  const why = bytes <= GROWTH_BYTES_MAX ? undefined : `the data folder grew by ${bytes} bytes`;
+  tally.note({ name: 'the data folder grows by a bound', why });
+}
+
+/** Collectors, and who shows no credential, have limits of their own. */
+function isFlooded({ policy, isStream }: AttackedMethod): boolean {
+  const { access, mutation } = policy;
+  const isOther = access === Policy_Access.COLLECTOR || access === Policy_Access.NONE;
+  return mutation && !isStream && !isOther;
+}
+
+/** What ends things comes after what needs them. */
+function inOrder(all: readonly AttackedMethod[]): AttackedMethod[] {
+  const rank = ({ name }: AttackedMethod) =>
+    ['Delete', 'Disable', 'Remove', 'Revoke', 'EndSession', 'SignOut'].findIndex((word) =>
+      name.startsWith(word),
+    );
+  return [...all].sort((a, b) => rank(a) - rank(b));
+}
+
+/** The service follows a change with one of its own: a rule that was saved is applied. */
+const DECISIONS_OF_A_CHANGE = 2;
+
+/** Changes that the rate lets through in so long. */
+function allowedIn(ms: number): number {
+  return Math.ceil((ms / 1000) * PER_SECOND);
+}
+
+function problemOfCount(decisions: number, changes: number): string | undefined {
+  if (decisions <= changes * DECISIONS_OF_A_CHANGE + SLACK) return undefined;
+  return `${decisions} decisions were committed, for ${changes} changes that are allowed`;
+}
+
+/** Eight calls at once, each with a rule of its own, as long as the time lasts after the burst. */
+async function floodWithEdits(arena: Arena) {
+  const { attacker } = arena;
+  const startMs = performance.now();
+  let [accepted, refused, endMs] = [0, 0, Number.POSITIVE_INFINITY];
+  const worker = async () => {
+    const id = randomUUID();
+    for (let version = 0; performance.now() < endMs && accepted < GIVE_UP; ) {
+      const answer = await save(arena, attacker, id, version);
+      if (answer.status === 200) {
+        accepted++;
+        version++;
+        continue;
+      }
+      refused++;
+      noteRefusal(arena, 'edits without end', answer);
+      if (endMs === Number.POSITIVE_INFINITY) endMs = performance.now() + FLOOD_MS;
+      await pause(10);
+    }
+  };
+  await Promise.all(Array.from({ length: WIDTH }, worker));
+  return { accepted, refused, ms: performance.now() - startMs };
+}
+
+function save(arena: Arena, tenant: Tenant, id: string, version: number): Promise<WireAnswer> {
+  const body = {
+    ...{ projectName: tenant.project, id, requestId: randomUUID() },
+    expectedVersion: String(version),
+    spec: {
+      ...{ displayName: 'CPU', metricId: 'cpu_utilization_pct', operator: 'GREATER_THAN' },
+      ...{ threshold: 99, severity: 'WARNING', allVms: true },
+      runbookText: `${version} ${RUNBOOK}`,
+    },
+  };
+  const request = rpcRequest(arena, `${ALERT}SaveAlertRule`, body, tenant.credentials.writeKey);
+  return arena.target.wire.send(request);
+}
+
+/** A refusal for too many changes says so in the documented way. */
+function noteRefusal({ tally }: Arena, name: string, answer: WireAnswer): void {
+  const isLimited = answer.status === 429;
+  const isDocumented =
+    isLimited &&
+    reasonOf(answer) === 'TOO_MANY_REQUESTS' &&
+    /"limit":"changesPerSecond"/.test(answer.text) &&
+    Number(answer.headers.get('retry-after')) > 0;
+  const why = isDocumented ? undefined : 'it is not refused as documented';
+  tally.note({ name, why, isLimited, answer: shown(answer) });
+}
+
+/** Beside the flood: another project changes a rule, and the owner revokes a key of this one. */
+async function tryOthers(arena: Arena): Promise<void> {
+  const { attacker, victim, tally, target } = arena;
+  const other = await save(arena, victim, randomUUID(), 0);
+  tally.note({
+    name: 'another project changes something',
+    why: other.status === 200 ? undefined : 'it is refused for its neighbour',
+    answer: shown(other),
+  });
+  const revoke = { name: attacker.names.Key, reason: 'leaked', requestId: randomUUID() };
+  const { owner, readKey } = attacker.credentials;
+  const revoked = await target.wire.send(rpcRequest(arena, `${IAM}RevokeKey`, revoke, owner));
+  const path = `/v1/monitoring/projects/${attacker.id}/promql/api/v1/query?query=1`;
+  const after = await target.wire.send(getRequest(arena, path, readKey));
+  tally.note({
+    name: 'the owner of the flooded project revokes a key',
+    why: revoked.status === 200 && after.status === 401 ? undefined : 'the key is not revoked',
+    answer: `${shown(revoked)} then ${after.status}`,
+  });
+}
+
+/**
+ * Calls one method again and again, each time as a new request; counts what was committed. Resolves
+ * with what most calls came to.
+ */
+export async function tryKind(arena: Arena, method: AttackedMethod): Promise<string> {
+  const { attacker, target, tally } = arena;
+  const { owner, writeKey } = attacker.credentials;
+  const credential: readonly Header[] =
+    method.policy.access === Policy_Access.HUMAN ? owner : writeKey;
+  const startMs = performance.now();
+  const before = await committed(arena);
+  const reasons = new Map<string, number>();
+  let problem: string | undefined;
+  await inParallel(Array.from({ length: CALLS_OF_A_KIND }), WIDTH, async () => {
+    const request = rpcRequest(arena, method.path, requestOf(method, attacker), credential);
+    const answer = await target.wire.send(request);
+    const outcome = answer.status === 200 ? 'answered' : (reasonOf(answer) ?? shown(answer));
+    reasons.set(outcome, (reasons.get(outcome) ?? 0) + 1);
+    // What the project's own owner may read is no leak.
+    problem ??= problemOf(answer, sentText(request), arena.forbidden);
+  });
+  const decisions = (await committed(arena)) - before;
+  const why = problem ?? problemOfCount(decisions, allowedIn(performance.now() - startMs));
+  const summary = [...reasons].map(([reason, count]) => `${count} ${reason}`).join(', ');
+  tally.note({ name: `${method.name} without end`, why, answer: `${decisions}: ${summary}` });
+  const [most] = [...reasons].sort(([, a], [, b]) => b - a);
+  return most?.[0] ?? 'nothing';
+}
+
+/** Decisions that the service has committed since its start, by its own figures. */
+async function committed({ target, victim }: Arena): Promise<number> {
+  const request = getRequest({ target }, '/metrics', victim.credentials.readKey);
+  const { text } = await target.wire.send(request);
+  const count = /^svc_host_events\{kind="decisions"\} (\d+)$/m.exec(text)?.[1];
+  if (count === undefined) throw new Error(`/metrics shows no decisions: ${text.slice(0, 200)}`);
+  return Number(count);
+}
+
+/** Of all files below, as far as they are still there. */
+function bytesOfFolder(folder: string): number {
+  const names = readdirSync(folder, { recursive: true, encoding: 'utf8' });
+  return names.reduce(
+    (sum, name) => sum + (statSync(join(folder, name), { throwIfNoEntry: false })?.size ?? 0),
+    0,
+  );
+}

@@ -1,0 +1,248 @@
+/**
+ * Limits on changes, by themselves: buckets, the share of a short disk, and which steps are never
+ * refused; then a host that counts what it commits, also after a restart and beside another member.
+ */
+import { join } from 'node:path';
+import * as fc from 'fast-check';
+import t from 'tap';
+import {
+  type ChangeBucket,
+  ChangeLimits,
+  type DiskState,
+  dailyBytesWithin,
+  isNeverRefused,
+  takeOne,
+} from '../../actors/platform/change-limits.ts';
+import type { Draft, RecordWrite } from '../../actors/platform/host/host-port.ts';
+import { setLimits } from '../../actors/platform/project-limits.ts';
+import { createDiskSpace } from '../../src/platform/disk-space.ts';
+import { VirtualClock } from '../../streams/platform/clock.ts';
+import type { Actor, InstanceStep } from '../../streams/platform/commit/commit.ts';
+import { Refusal } from '../../streams/platform/refusal.ts';
+import { DAY_MS, type StreamWorld, startWorld, tester } from '../support/host-in-memory.ts';
+import { tries } from '../support/tries.ts';
+
+const MIB = 2 ** 20;
+const OPTIONS = { numRuns: tries(200) };
+
+t.test('LIMIT-23: no moments let more through than the burst and the rate', async () => {
+  const waits = fc.array(fc.integer({ min: 0, max: 60_000 }), { maxLength: 400 });
+  const property = fc.asyncProperty(
+    fc.integer({ min: 1, max: 20 }),
+    waits,
+    async (perSecond: number, pauses: number[]): Promise<boolean> => {
+      let bucket: ChangeBucket = { taken: 0, atMs: 0 };
+      let nowMs = 0;
+      let taken = 0;
+      for (const pauseMs of pauses) {
+        nowMs += pauseMs;
+        // Several at once, so that buckets do run empty.
+        for (let i = 0; i < perSecond * 40; i++) {
+          const next = takeOne(bucket, perSecond, nowMs);
+          bucket = next.bucket;
+          if (next.waitMs === 0) taken++;
+          else if (takeOne(bucket, perSecond, nowMs + next.waitMs + 1).waitMs !== 0) return false;
+        }
+        if (taken > perSecond * (120 + nowMs / 1000) + 0.001) return false;
+      }
+      return true;
+    },
+  );
+  await fc.assert(property, OPTIONS);
+});
+
+t.test('LIMIT-26: on a short disk nobody is refused before one that wrote more', async () => {
+  const bytes = fc.integer({ min: 0, max: 64 * MIB });
+  const free = fc.integer({ min: 0, max: 1_200 });
+  const property = fc.asyncProperty(
+    bytes,
+    free,
+    free,
+    async (daily: number, one: number, other: number): Promise<boolean> => {
+      const at = (mib: number) =>
+        dailyBytesWithin(daily, { freeBytes: mib * MIB, reserveBytes: 1_000 * MIB });
+      const [less, more] = [Math.min(one, other), Math.max(one, other)];
+      const isKept = at(more) <= daily && at(less) <= at(more);
+      return isKept && (more < 1_000 || at(more) === daily) && (less > 500 || at(less) === 0);
+    },
+  );
+  await fc.assert(property, OPTIONS);
+});
+
+const step = (machine: string, type: string, more: object = {}): InstanceStep => ({
+  ...{ machine, instance: 'x', version: 1, from: 'a', to: 'b', context: {}, timers: [] },
+  ...{ final: false, event: { type, at: 0, ...more } },
+});
+
+t.test('LIMIT-25: what ends access or takes notice is known by its steps', (t) => {
+  const never = [
+    [step('credential', 'revoked')],
+    [step('serviceAccount', 'disabled'), step('ciConnection', 'accountDisabled')],
+    [step('membership', 'removed'), step('credential', 'revoked'), step('delivery', 'init')],
+    [step('membership', 'roleChanged', { role: 'VIEWER' })],
+    [step('alertInstance', 'acknowledged')],
+    [step('destination', 'deleted')],
+  ];
+  for (const steps of never) t.ok(isNeverRefused(steps), JSON.stringify(steps));
+  const counted = [
+    [],
+    [step('delivery', 'init')],
+    [step('serviceAccount', 'enabled')],
+    [step('membership', 'roleChanged', { role: 'OWNER' })],
+    [step('alertInstance', 'snoozed')],
+    [step('alertRule', 'deleted')],
+    // A rotation ends a key, and makes one.
+    [step('credential', 'xstate.init'), step('credential', 'rotated')],
+  ];
+  for (const steps of counted) t.notOk(isNeverRefused(steps), JSON.stringify(steps));
+  t.end();
+});
+
+const robot: Actor = { kind: 'key', name: 'projects/demo/keys/k' };
+let requests = 0;
+
+/** A change of a record with a text of so many characters, as a caller. */
+function change(world: StreamWorld, { by = robot, size = 100, project = 'demo' } = {}) {
+  const body = { displayName: 'x'.repeat(size) } as RecordWrite<'project'>['body'];
+  return outcome(world, { by, project, decide: (draft) => draft.putRecord(record(body)) });
+}
+
+const record = (body: RecordWrite<'project'>['body']) => ({
+  ...{ kind: 'project' as const, id: 'some' },
+  body,
+});
+
+/** `done`, or what it was refused with. */
+async function outcome(
+  { host }: StreamWorld,
+  {
+    by = robot,
+    project = 'demo',
+    decide,
+  }: {
+    by?: Actor;
+    project?: string;
+    decide: (draft: Draft) => void;
+  },
+): Promise<string> {
+  const request = { scope: by.name, id: `r${requests++}`, fingerprint: '' };
+  try {
+    const run = (draft: Draft) => {
+      decide(draft);
+      return {};
+    };
+    await host.submit({ project, by, request, decide: run });
+    return 'done';
+  } catch (error) {
+    if (!(error instanceof Refusal)) throw error;
+    const { limit, of = limit } = error.metadata;
+    return `${error.reason} ${of}`;
+  }
+}
+
+const limited = (world: StreamWorld, limits: object) =>
+  world.host.submit({
+    ...{ project: 'demo', by: tester },
+    decide: (draft) => ({ ...setLimits(draft, limits) }),
+  });
+
+const worldOf = (t: Parameters<typeof startWorld>[0], disk?: () => DiskState, path?: string) =>
+  startWorld(t, undefined, {
+    ...(path === undefined ? {} : { path }),
+    admission: (clock) => new ChangeLimits(disk === undefined ? { clock } : { clock, disk }),
+  });
+
+t.test('LIMIT-23: beyond the burst one change a second is committed, and no more', async (t) => {
+  const world = await worldOf(t);
+  await limited(world, { changesPerSecond: 1 });
+  const flood = () => Promise.all(Array.from({ length: 200 }, () => change(world)));
+  const first = await flood();
+  t.equal(first.filter((each) => each === 'done').length, 120, 'the burst');
+  t.ok(first.slice(120).every((each) => each === 'TOO_MANY_REQUESTS changesPerSecond'));
+  t.equal(await change(world, { by: tester }), 'done', 'an operator goes on');
+  const service: Actor = { kind: 'service', name: 'evaluator' };
+  t.equal(await change(world, { by: service }), 'done', 'the service goes on');
+  t.equal(await change(world, { project: 'other' }), 'done', 'another project goes on');
+  await world.clock.advance(3_000);
+  t.equal((await flood()).filter((each) => each === 'done').length, 3);
+});
+
+t.test('LIMIT-23: what one member commits is taken from the bucket of another', async (t) => {
+  const world = await worldOf(t);
+  await limited(world, { changesPerSecond: 1 });
+  const limits = new ChangeLimits({ clock: world.clock });
+  const beside = await startWorld(t, world, { admission: () => limits });
+  limits.countOthers(beside.host, 'beside');
+  for (let i = 0; i < 70; i++) await change(world);
+  await beside.host.waitFor(world.host.appliedSequence(), new AbortController().signal);
+  const answers = [];
+  for (let i = 0; i < 60; i++) answers.push(await change(beside));
+  t.equal(answers.filter((each) => each === 'done').length, 50, 'its own are counted once');
+  t.equal(answers.at(-1), 'TOO_MANY_REQUESTS changesPerSecond');
+  const service: Actor = { kind: 'service', name: 'evaluator' };
+  t.equal(await change(beside, { by: service }), 'done');
+});
+
+t.test('LIMIT-24: a day has its bytes, and the next day has its own', async (t) => {
+  const world = await worldOf(t);
+  await limited(world, { changeBytesPerDay: 10_000 });
+  const size = 4_000;
+  const answers = await Promise.all(Array.from({ length: 5 }, () => change(world, { size })));
+  t.same(answers.slice(0, 2), ['done', 'done'], 'changes of one batch are counted together');
+  const refused = 'LIMIT_EXCEEDED changeBytesPerDay';
+  t.same(answers.slice(2), [refused, refused, refused]);
+  t.ok(world.host.changeUse('demo').bytes <= 10_000);
+  await world.clock.advance(DAY_MS);
+  t.same(world.host.changeUse('demo'), { bytes: 0, things: 0 });
+  t.equal(await change(world, { size }), 'done');
+});
+
+t.test('LIMIT-24: a restart and another member find the day as it was', async (t) => {
+  const path = join(t.testdir(), 'control.db');
+  let used = 0;
+  await t.test('before', async (t) => {
+    const world = await worldOf(t, undefined, path);
+    await limited(world, { changeBytesPerDay: 5_000 });
+    t.equal(await change(world, { size: 4_000 }), 'done');
+    used = world.host.changeUse('demo').bytes;
+    const beside = await startWorld(t, world);
+    await beside.host.waitFor(world.host.appliedSequence(), new AbortController().signal);
+    t.same(beside.host.changeUse('demo'), world.host.changeUse('demo'));
+  });
+  const again = await startWorld(t, undefined, {
+    ...{ path, seed: 43 },
+    admission: (clock) => new ChangeLimits({ clock }),
+  });
+  t.equal(again.host.changeUse('demo').bytes, used);
+  t.equal(await change(again, { size: 4_000 }), 'LIMIT_EXCEEDED changeBytesPerDay');
+});
+
+t.test('LIMIT-26: on a short disk the largest writer is refused first, then all', async (t) => {
+  const disk = { freeBytes: 1_000 * MIB, reserveBytes: 500 * MIB };
+  const world = await worldOf(t, () => disk);
+  await limited(world, { changeBytesPerDay: 10_000 });
+  await world.host.submit({
+    ...{ project: 'other', by: tester },
+    decide: (draft) => ({ ...setLimits(draft, { changeBytesPerDay: 10_000 }) }),
+  });
+  t.equal(await change(world, { size: 5_000 }), 'done');
+  t.equal(await change(world, { size: 500, project: 'other' }), 'done');
+  disk.freeBytes = 350 * MIB;
+  t.equal(await change(world), 'TOO_MANY_REQUESTS diskReserve', 'it wrote most');
+  t.equal(await change(world, { project: 'other' }), 'done');
+  disk.freeBytes = 200 * MIB;
+  t.equal(await change(world, { project: 'other' }), 'TOO_MANY_REQUESTS diskReserve');
+  t.equal(await change(world, { by: tester }), 'done', 'an operator keeps the reserve');
+  disk.freeBytes = 600 * MIB;
+  t.equal(await change(world), 'done', 'after some space was freed');
+});
+
+t.test('LIMIT-26: the file system is asked once a second', async (t) => {
+  const clock = new VirtualClock(0);
+  let asked = 0;
+  const statfs = (() => ({ bavail: ++asked, bsize: MIB })) as never;
+  const disk = createDiskSpace({ folder: '/d', reserveMib: 2, clock, statfs });
+  t.same([disk(), disk()], [disk(), { freeBytes: MIB, reserveBytes: 2 * MIB }]);
+  await clock.advance(1_000);
+  t.equal(disk().freeBytes, 2 * MIB);
+});
