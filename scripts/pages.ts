@@ -3,9 +3,9 @@
 import { allCommands } from '../src/cli/program.ts';
 import { settingsPage } from '../src/cli/settings-page.ts';
 import { errorsPage } from '../src/platform/errors.ts';
-import { limitsPage } from '../src/platform/gate/limit-use.ts';
 import { claimsPage } from './pages/claims-page.ts';
 import { cliPage } from './pages/cli-page.ts';
+import { limitsPage } from './pages/limits-page.ts';
 import { writeSamplesPage } from './pages/write-samples-page.ts';
 
 export interface Page {

@@ -4,11 +4,11 @@
  * programs.
  */
 import t, { type Test } from 'tap';
-import { type CliWorld, joinCliWorld } from '../support/cli-against-service.ts';
+import { type CliWorld, startSeparateCliWorld } from '../support/cli-against-service.ts';
 import { startGateway } from '../support/faulty-gateway.ts';
 
 t.test('identities from the command line', async (t) => {
-  const world = await joinCliWorld(t, 'identity');
+  const world = await startSeparateCliWorld(t, 'identity');
   const made = ['admin', 'project', 'create', 'identity', '--owner', 'owner@identity.test'];
   t.equal((await world.svc(made)).code, 0);
   await world.signIn();

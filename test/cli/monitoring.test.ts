@@ -62,7 +62,7 @@ t.test('svc monitoring', async (t) => {
     t.match(before.stderr, /a value older than 90 s stands for a missing one/);
     const login = await world.svc(['login', '--link', '-'], { input: world.demo.signInUrl ?? '' });
     t.equal(login.code, 0, login.stderr);
-    const env = { SVC_PROJECT: 'demo' };
+    const env = { SVC_PROJECT: 'monitoring' };
     const set = (value: string) =>
       world.svc(['projects', 'set', '--promql-lookback', value], { env });
     t.match((await set('90s')).stdout, /^PromQL look-back +90 s$/m);

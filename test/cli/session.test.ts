@@ -9,11 +9,11 @@ import t, { type Test } from 'tap';
 import { openAccess } from '../../src/cli/client/access.ts';
 import { writeSession } from '../../src/cli/client/session-file.ts';
 import { VirtualClock } from '../../streams/platform/clock.ts';
-import { type CliWorld, joinCliWorld, type Ran } from '../support/cli-against-service.ts';
+import { type CliWorld, type Ran, startSeparateCliWorld } from '../support/cli-against-service.ts';
 import { startGateway } from '../support/faulty-gateway.ts';
 
 t.test('svc login, logout and whoami', async (t) => {
-  const world = await joinCliWorld(t, 'session');
+  const world = await startSeparateCliWorld(t, 'session');
   for (const project of ['session', 'session-other']) {
     const made = ['admin', 'project', 'create', project, '--owner', 'owner@session.test'];
     t.equal((await world.svc(made)).code, 0);

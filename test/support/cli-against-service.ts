@@ -14,7 +14,12 @@ import { loadConfig } from '../../src/platform/settings/config.ts';
 import { systemClock } from '../../streams/platform/clock.ts';
 import { type CiIssuer, startCiIssuer } from './ci-issuer.ts';
 import { type Demo, dataFolder, until } from './program.ts';
-import { createProject, sharedService } from './shared-service.ts';
+import {
+  createProject,
+  type SharedService,
+  separateService,
+  sharedService,
+} from './shared-service.ts';
 
 export interface Ran {
   readonly code: number;
@@ -105,7 +110,15 @@ export async function startCliWorld(
  * names that no other file uses; their owners are at `${name}.test`, so that they have no others.
  */
 export async function joinCliWorld(t: Test, name: string): Promise<CliWorld> {
-  const service = await sharedService();
+  return worldOn(t, name, await sharedService());
+}
+
+/** The same with a service that no other file joins: signing in is limited for each address. */
+export async function startSeparateCliWorld(t: Test, name: string): Promise<CliWorld> {
+  return worldOn(t, name, await separateService());
+}
+
+function worldOn(t: Test, name: string, service: SharedService): CliWorld {
   const { endpoint, platform } = service;
   const folder = dataFolder(t);
   const from = service.lines().length;

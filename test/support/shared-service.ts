@@ -41,6 +41,11 @@ export function sharedService(): Promise<SharedService> {
   return running;
 }
 
+/** A service that no other file joins: for tests that use up limits of an address. */
+export function separateService(): Promise<SharedService> {
+  return start();
+}
+
 async function start(): Promise<SharedService> {
   const dataFolder = mkdtempSync(join(tmpdir(), 'svc-shared-'));
   process.once('exit', () => rmSync(dataFolder, { recursive: true, force: true }));

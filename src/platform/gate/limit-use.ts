@@ -1,6 +1,6 @@
 /**
  * The use of each limit of a project, read from the part that enforces it: for members
- * (`GetProjectLimits`), for the operator (`svc admin limits show`), and the page `docs/limits.md`.
+ * (`GetProjectLimits`) and for the operator (`svc admin limits show`).
  */
 import type { EvaluatorView } from '../../../actors/alerting/evaluator/evaluator-port.ts';
 import type { ChangeLimits } from '../../../actors/platform/change-limits.ts';
@@ -8,7 +8,6 @@ import type { Host } from '../../../actors/platform/host/host-port.ts';
 import {
   DEFAULT_LIMITS,
   LIMIT_NAMES,
-  type LimitDeclaration,
   type LimitName,
   limitsOf,
   PROJECT_LIMITS,
@@ -91,89 +90,4 @@ export class ProjectLimitUse {
       thingsPerDay: changed.things,
     };
   }
-}
-
-/** The page, whole. */
-export function limitsPage(): string {
-  return [
-    '# Limits of a project',
-    '',
-    'How much of the service one project may use, so that no project delays another. Everybody who may read the project sees the',
-    'limits and their use: `svc limits`, or `MonitoringService/GetProjectLimits`. `used` is absent until it has been measured; an',
-    'absent value is not zero. The operator sets limits (`svc admin limits set PROJECT --vms 20000`). Only limits that were set are',
-    'stored, so a new default applies to every other project. After a limit is lowered, existing items stay, and no more are added.',
-    'Generated from `actors/platform/project-limits.ts` by `npm run generate`.',
-    '',
-    '| limit | of | unit | default | at most |',
-    '| --- | --- | --- | ---: | ---: |',
-    ...LIMIT_NAMES.map((name) => {
-      const declared: LimitDeclaration = PROJECT_LIMITS[name];
-      const figures = [declared.default, declared.max].map((value) => value.toLocaleString('en'));
-      return `| \`${name}\` | ${[declared.help, declared.unit, ...figures].join(' | ')} |`;
-    }),
-    '',
-    '## Beyond a limit',
-    '',
-    '| limit | what happens |',
-    '| --- | --- |',
-    ...LIMIT_NAMES.map((name) => `| \`${name}\` | ${PROJECT_LIMITS[name].beyond} |`),
-    '',
-    'A refusal names its limit: in `metadata.limit` of TOO_MANY_REQUESTS; in `metadata.of` of LIMIT_EXCEEDED, which also has the',
-    'value of the limit (`limit`) and the current number (`current`). See [errors.md](errors.md). Nothing of a write that was refused',
-    'for its rate is stored: the sender keeps it and sends it again after `Retry-After`.',
-    '',
-    '## Changes',
-    '',
-    'What people, keys and CI tokens change over the API counts; evaluation, deliveries, timers, operators and collectors do not. A',
-    'change beyond a limit is refused before it is committed, so that it takes no disk. These are never refused: revoking and',
-    'disabling, removing members, deleting accounts, connections and destinations, pausing a destination, making somebody a viewer,',
-    'and acknowledging. They end what was made before by changes that counted. An act that changes nothing, such as revoking a revoked',
-    'key, is answered too. Amounts of a day begin again at midnight UTC, and not with a restart; members of a cluster count each',
-    'other’s. Nothing that is kept, such as incidents and audit, is shortened for them. What people do outside of projects, such as',
-    'making one, has the default rate for each person.',
-    '',
-    'Below `SVC_DISK_RESERVE` of free disk a project may change only while it has used less of `changeBytesPerDay` than a share, which',
-    'falls with the free space from all of it to nothing at half of the reserve: who changed most is refused first, with',
-    '`TOO_MANY_REQUESTS` (429) and `limit` = `diskReserve`.',
-    '',
-    'Calls of people and collectors that belong to no project have the default slots. The metrics listener counts refused calls by',
-    'limit and class of call (`svc_limit_refusals_total`), refused rows and samples by reason (`svc_samples_rejected_total`), and',
-    'running and waiting calls (`svc_gate_calls`).',
-    '',
-    '## Calls that wait',
-    '',
-    '| class of call | at most | for |',
-    '| --- | --- | --- |',
-    '| queries, lists of VMs, exports, previews, replays | 1 MiB of requests for each of `concurrency`, half of it of one caller | 10 s |',
-    '| other calls | 8 calls for each of `concurrency`, half of them of one caller | 5 s |',
-    '',
-    'A waiting request counts with its line, headers and body, and 16 KiB more. With the default of 8, 256 small requests of one key',
-    'wait: all panels of a dashboard that is opened. The requests of all projects wait with 64 MiB together. If these are full, the',
-    'newest requests of the project that has the most are refused, so a project that asks little always finds room.',
-    '',
-    '## Threads that projects share',
-    '',
-    'Queries have three threads; lists of VMs, exports and replays have two each. Previews and explanations are queries. The project',
-    'that has used the least thread time is next.',
-    '',
-    '- **A project that used little waits for at most one slice of 500 ms.** It used little if that was at most 1 s of thread time',
-    '  lately, or a quarter of what the busiest project used. Half of the used time is forgotten every 30 s.',
-    '- **One thread is left to such projects.** Queries of the others have the rest. A query that has run for half a slice on this',
-    '  thread, while another such project waits, makes room: it starts again on one of the other threads, at most once. The other half',
-    '  of the slice is for it to stop. Its time of 10 s continues meanwhile.',
-    '- **A query is ended when its project has used 20 s more than one that waits** and that one has no thread:',
-    '  `TOO_MANY_REQUESTS` (429) with `Retry-After`. Projects that ask for the same end nothing of each other.',
-    '',
-    'The 500 ms are a choice: most panels take less, so few queries start twice, and a reader hardly notices the wait. The metrics',
-    'listener counts both (`svc_query_threads`, kinds `moved` and `ended`). The attack program measures that the 99th percentile of a',
-    'third project, beside two that flood, is within twice its quiet one and one slice.',
-    '',
-    '## Memory of the VM directory',
-    '',
-    'The service keeps a record of each VM of each project in memory: 255 bytes for one with a UUID and a short name, 277 once it was',
-    'retired (measured over 50,000). `vms` bounds those that are not retired: 2.5 MB a project by default, 13 MB at most. Records of',
-    'retired VMs stay, because history and audit name them, and no limit counts them: a project that registers and retires 1,000 VMs',
-    'with new ids each day adds 100 MB a year. A VM that reappears under its id has the same record.',
-    '',
-  ].join('\n');
 }
