@@ -106,7 +106,7 @@ function sequencesOf(shared: string | undefined): readonly (readonly Step[])[] {
       ...traces,
       npm('simulate', '--planted', 'all'),
       npm('simulate', '--minutes', '1'),
-      npm('attack', '--minutes', '3'),
+      npm('attack', '--minutes', '3', '--busy-machine'),
     ],
   ];
 }

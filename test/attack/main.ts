@@ -1,5 +1,6 @@
 /**
- * `npm run attack -- [--long] [--requests N] [--minutes M] [--seed S] [--only CLASS] [--json]`:
+ * `npm run attack -- [--long] [--requests N] [--minutes M] [--seed S] [--only CLASS] [--busy-machine]
+ * [--json]`:
  * starts the program as a user does and attacks it, class by class. Ends with a table
  * class | tries | held; the exit status is 1 when anything did not hold, and 2 for a wrong argument.
  */
@@ -13,6 +14,7 @@ const USAGE = `npm run attack -- [options]
   --requests N    so many mutated requests at the most
   --seed S        of everything that is drawn (default 1)
   --only CLASS    one class, or several with commas: ${Object.keys(ATTACKS).join(', ')}
+  --busy-machine  delays are printed and not judged: other programs share the machine
   --json          the results as one JSON document`;
 
 const LONG_REQUESTS = 1_000_000;
@@ -27,6 +29,7 @@ function optionsOf(args: readonly string[]) {
       requests: { type: 'string' },
       seed: { type: 'string', default: '1' },
       only: { type: 'string' },
+      'busy-machine': { type: 'boolean', default: false },
       json: { type: 'boolean', default: false },
     },
   });
@@ -38,6 +41,7 @@ function optionsOf(args: readonly string[]) {
     ...{
       only: only as (keyof typeof ATTACKS)[],
       json: values.json,
+      judgesDelays: !values['busy-machine'],
       seed: numberOf('seed', values.seed),
     },
     requests: numberOf('requests', requests),

@@ -42,6 +42,8 @@ export interface RunOptions {
   readonly requests: number;
   /** For everything. */
   readonly minutes: number;
+  /** false: delays are figures without a verdict, since other programs share the machine. */
+  readonly judgesDelays: boolean;
   readonly progress: (line: string) => void;
 }
 

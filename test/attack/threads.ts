@@ -28,12 +28,15 @@ const ROWS_A_REQUEST = 1_000;
 /** Where the third project connects from; no other class does. */
 const THIRD = '127.0.2.2';
 
-export async function attackThreads(arena: Arena): Promise<void> {
+export async function attackThreads(
+  arena: Arena,
+  { judgesDelays }: { readonly judgesDelays: boolean },
+): Promise<void> {
   const { target, attacker } = arena;
   const hostile = [attacker, await createTenant(target, 'hydra')];
   await Promise.all(hostile.map((tenant) => seed(target, tenant)));
   await openDashboard(arena);
-  for (const flood of FLOODS) await floodBeside(arena, hostile, flood);
+  for (const flood of FLOODS) await floodBeside(arena, hostile, flood, judgesDelays);
 }
 
 /** One kind of thread, and what is asked of it. */
@@ -140,7 +143,12 @@ function ruleRequest(
   return rpcRequest(arena, `${ALERT}${method}`, body, credentials.readKey);
 }
 
-async function floodBeside(arena: Arena, hostile: readonly Tenant[], flood: Flood): Promise<void> {
+async function floodBeside(
+  arena: Arena,
+  hostile: readonly Tenant[],
+  flood: Flood,
+  judgesDelays: boolean,
+): Promise<void> {
   const { target, victim: third, tally } = arena;
   const ask = async (): Promise<WireAnswer> => {
     const request = flood.little(arena, third);
@@ -157,6 +165,7 @@ async function floodBeside(arena: Arena, hostile: readonly Tenant[], flood: Floo
     PACE,
   );
   tally.figure(`${flood.name}: ${shownDelays(delays)}`);
+  if (!judgesDelays) return;
   tally.note({ name: `times beside ${flood.name}`, why: delayProblem(delays, SLICE_MS) });
 }
 
