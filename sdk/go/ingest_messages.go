@@ -43,7 +43,8 @@ type RefusedVm struct {
 	// As in the request.
 	VMName string `json:"vmName,omitempty"`
 
-	// `UNKNOWN_VM` (never reported in this project), `OTHER_DATACENTER`.
+	// `UNKNOWN_VM` (never reported in this project), `OTHER_DATACENTER`,
+	// `OTHER_SOURCE` (another collector reports it).
 	Reason string `json:"reason,omitempty"`
 }
 
@@ -120,7 +121,8 @@ type Rejected struct {
 	// `NOT_FINITE`, `CLOCK_AHEAD`, `OLDER_THAN_RETENTION`, `LIMIT_EXCEEDED`, `OTHER_DATACENTER`,
 	// `OTHER_VM`, `NOT_EXPANDED` (agents send only expanded series, and collectors send none for a VM
 	// without an agent), `TOLD_BY_AGENT` (a collector sends an expanded series of a VM that has an
-	// agent), `BAD_LABEL` (the value of a label has line breaks, controls or bidirectional controls).
+	// agent), `BAD_LABEL` (the value of a label has line breaks, controls or bidirectional controls),
+	// `REPORTED_ELSEWHERE` (another collector reports the VM, or it has left this one).
 	Reason string `json:"reason,omitempty"`
 }
 

@@ -7,6 +7,7 @@ import { KEY_LIFETIME_MS_MAX, startCredential } from '../../actors/identity/cred
 import { projectRecord } from '../../actors/identity/members.ts';
 import type { Host, Instance } from '../../actors/platform/host/host-port.ts';
 import type { CollectorReading, CollectorReadings } from '../../actors/telemetry/ingest/ingest.ts';
+import type { VmSources } from '../../actors/vms/vm-sources.ts';
 import type { Clock } from '../../streams/platform/clock.ts';
 import { SYSTEM_PROJECT } from '../../streams/platform/commit/commit.ts';
 import { itemsOf } from '../../streams/platform/commit/page.ts';
@@ -75,6 +76,8 @@ export interface ListedCollector {
     readonly project: string;
     /** Absent: none since the service's start. */
     readonly last?: CollectorReading;
+    /** VMs of which rows are refused now, since another collector reports them; absent: none. */
+    readonly elsewhere?: { readonly vms: number; readonly running: number };
   }[];
 }
 
@@ -84,6 +87,7 @@ export interface CollectorRouteDeps {
   readonly random: Random;
   readonly lastUsed: { of(credential: string): number | undefined };
   readonly readings: Pick<CollectorReadings, 'of' | 'names'>;
+  readonly sources: Pick<VmSources, 'nameOf' | 'ownSources' | 'refusedOf'>;
   readonly settings: Pick<Settings, 'datacenter'>;
 }
 
@@ -146,20 +150,22 @@ function list({ host, lastUsed }: CollectorRouteDeps): ListedCollectorKey[] {
 }
 
 /** Those with a live key, and the sources of this process. */
-function collectors({ host, readings, settings }: CollectorRouteDeps): ListedCollector[] {
-  const own = readings.names().filter((name) => !name.includes('/keys/'));
+function collectors({ host, readings, sources, settings }: CollectorRouteDeps): ListedCollector[] {
+  const heardOwn = readings.names().filter((name) => !name.includes('/keys/'));
+  const own = [...new Set([...heardOwn, ...sources.ownSources()])].sort();
   const keyed = [...host.projects()].sort().flatMap((project) =>
     liveKeys(host, project).map(({ instance: id, context }) => {
       const { datacenter, projects, owner, expiresMs } = context;
       const made = project === SYSTEM_PROJECT ? (projects ?? []) : [project];
-      const heard = readingsOf(readings.of(`${owner}/keys/${id}`), made);
+      const name = `${owner}/keys/${id}`;
+      const heard = readingsOf(readings.of(name), made, sources.refusedOf(name));
       return { id, datacenter: datacenter ?? '', expiresMs, readings: heard };
     }),
   );
   return [
     ...own.map((id) => ({
       ...{ id, datacenter: settings.datacenter },
-      readings: readingsOf(readings.of(id), []),
+      readings: readingsOf(readings.of(id), [], sources.refusedOf(sources.nameOf({ source: id }))),
     })),
     ...keyed,
   ];
@@ -168,11 +174,13 @@ function collectors({ host, readings, settings }: CollectorRouteDeps): ListedCol
 function readingsOf(
   heard: readonly CollectorReading[],
   made: readonly string[],
+  refused: ReturnType<VmSources['refusedOf']>,
 ): ListedCollector['readings'] {
-  const projects = new Set([...made, ...heard.map(({ project }) => project)]);
-  return [...projects].sort().map((project) => {
+  const read = heard.map(({ project }) => project);
+  return [...new Set([...made, ...read, ...refused.keys()])].sort().map((project) => {
     const last = heard.find((one) => one.project === project);
-    return { project, ...(last && { last }) };
+    const elsewhere = refused.get(project);
+    return { project, ...(last && { last }), ...(elsewhere && { elsewhere }) };
   });
 }
 

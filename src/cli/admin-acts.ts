@@ -215,16 +215,27 @@ function collectorTable(collectors: readonly ListedCollector[]): string {
   const time = (ms: number | undefined) =>
     ms === undefined ? NOT_OBSERVED : localTime(Math.floor(ms / 1000));
   return table(
-    ['COLLECTOR', 'DATACENTER', 'PROJECT', 'VMS', 'LAST READING', 'RECEIVED', 'KEY UNTIL'],
+    [
+      ...['COLLECTOR', 'DATACENTER', 'PROJECT', 'VMS', 'ELSEWHERE'],
+      ...['LAST READING', 'RECEIVED', 'KEY UNTIL'],
+    ],
     collectors.flatMap(({ id, datacenter, expiresMs, readings }) => {
       const none = readings.length === 0 ? [{ project: NOT_OBSERVED }] : readings;
       return none.map((one: ListedCollector['readings'][number]) => [
         ...[id, datacenter, one.project, String(one.last?.vms ?? NOT_OBSERVED)],
+        elsewhereText(one.elsewhere),
         ...[time(one.last?.observedMs), time(one.last?.receivedMs), time(expiresMs)],
       ]);
     }),
     'There are no collectors: "svc admin collector-key create" makes a key for one',
   );
+}
+
+/** VMs that another collector reports, and those of them that run here too. */
+function elsewhereText(elsewhere: ListedCollector['readings'][number]['elsewhere']): string {
+  if (elsewhere === undefined) return NOT_OBSERVED;
+  const { vms, running } = elsewhere;
+  return running === 0 ? String(vms) : `${vms}, ${running} running`;
 }
 
 function keyTable(keys: readonly ListedCollectorKey[]): string {

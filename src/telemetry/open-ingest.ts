@@ -47,5 +47,6 @@ export function openIngest(options: IngestOptions) {
     onRows: datacenters.reported,
     onSamples: countSamples({ samples, refused }),
   });
-  return { ingest: readings.noting(plain), ingestLimits, clocks, readings };
+  const { sources } = registry;
+  return { ingest: readings.noting(plain), ingestLimits, clocks, readings, sources };
 }

@@ -50,7 +50,7 @@ t.test(
     const collecting = await startCollecting({
       ...{ clock, metrics, health, log, ingest, random: seededRandom(1) },
       settings: loadConfig([], env).settings,
-      registry: { vmsOf: () => new Map() },
+      registry: { vmsOf: () => new Map(), sources: { nameOf: () => '', isOthers: () => false } },
       host: {
         submit: () => Promise.reject(new Error('Nothing is submitted here')),
         view: () => nothing,
@@ -125,7 +125,7 @@ t.test(
           return { accepted: 1, duplicates: 0, rejected: [], sequence: 1 };
         },
       },
-      registry: { vmsOf: () => new Map() },
+      registry: { vmsOf: () => new Map(), sources: { nameOf: () => '', isOthers: () => false } },
       host: {
         submit: async ({ project }) => {
           submitted.push(project);

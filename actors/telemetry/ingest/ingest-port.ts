@@ -22,6 +22,7 @@ export interface WriteRequest {
  * OTHER_DATACENTER: the VM belongs to a data center that the sender does not report.
  * OTHER_VM: an agent sends for its own VM alone. NOT_EXPANDED: and of it expanded series alone,
  * which only it sends. TOLD_BY_AGENT: a collector sends a series of a VM whose agent sends it.
+ * REPORTED_ELSEWHERE: another collector reports the VM, or it has left the sender.
  * BAD_LABEL: the value of a label has line breaks, controls or bidirectional controls.
  */
 export type RejectReason =
@@ -31,6 +32,7 @@ export type RejectReason =
   | 'LIMIT_EXCEEDED'
   | 'OTHER_DATACENTER'
   | 'OTHER_VM'
+  | 'REPORTED_ELSEWHERE'
   | 'NOT_EXPANDED'
   | 'BAD_LABEL'
   | 'TOLD_BY_AGENT';

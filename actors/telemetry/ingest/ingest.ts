@@ -26,6 +26,7 @@ import type {
   WriteAnswer,
   WriteRequest,
 } from './ingest-port.ts';
+import { ownRows, withoutVms } from './own-rows.ts';
 
 export interface IngestDeps {
   readonly clock: Clock;
@@ -72,10 +73,12 @@ export function createIngest(deps: IngestDeps): Ingest {
   }
 
   /** The accepted part of a request, with its VMs registered. */
-  async function admit({ project, reach, source, rows }: WriteRequest): Promise<CheckedRows> {
+  async function admit(request: WriteRequest): Promise<CheckedRows> {
+    const { project, reach, source, rows } = request;
     const nowMs = deps.clock.now();
     const find = deps.registry.finder(project);
-    const sound = checkRows(withinReach(rows, reach, find), nowMs);
+    const own = ownRows(deps.registry, request, checkRows(withinReach(rows, reach, find), nowMs));
+    const sound = own instanceof Promise ? await own : own;
     const checked = limits.keepWithin(project, sound, nowMs);
     for (const { row, reason } of reach?.vm ? [] : checked.rejected) {
       const vm = reason === 'CLOCK_AHEAD' ? rows[row]?.vm : undefined;
@@ -92,7 +95,13 @@ export function createIngest(deps: IngestDeps): Ingest {
     const checked = await admit(request);
     const times = reach?.vm ? seenOfAgents : seen;
     const duplicates = times.count(project, checked.rows);
-    const sequence = await deps.writer.write(knownPartition(project), project, checked.rows);
+    let sequence: number;
+    try {
+      sequence = await deps.writer.write(knownPartition(project), project, checked.rows);
+    } catch (error) {
+      deps.registry.sources.isolated();
+      throw error;
+    }
     times.note(project, checked.rows, deps.clock.now());
     if (checked.rows.length > 0 && !reach?.vm) deps.onRows(reach?.datacenter ?? undefined);
     deps.onSamples(checked.samples, checked.rejected);
@@ -351,18 +360,6 @@ function keepWithin(
   return checkedRows(kept, rejected);
 }
 
-/** Removes the rows of VMs that, during registration, proved to be in another data center. */
-function withoutVms(checked: CheckedRows, vms: ReadonlySet<string>): CheckedRows {
-  const rejected = [...checked.rejected];
-  const kept: PlacedRow[] = [];
-  for (const [i, row] of checked.rows.entries()) {
-    const index = checked.indexes?.[i] ?? i;
-    if (vms.has(row.vm)) rejected.push({ row: index, series: '', reason: 'OTHER_DATACENTER' });
-    else kept.push({ row, index });
-  }
-  return checkedRows(kept, rejected);
-}
-
 function rowBeyond(
   { vm }: IngestRow,
   reach: SenderReach | undefined,
@@ -443,14 +440,14 @@ interface Kept {
   readonly answer: Promise<WriteAnswer>;
 }
 
-/** Answers by project, what the sender may report, and batch id; a project's oldest go first. */
+/** Answers by project, sender and batch id; a project's oldest go first. */
 export class BatchAnswers {
   readonly #kept = new ProjectShares<Kept>(ANSWERS_KEPT);
 
   /** The kept answer of this batch; otherwise that of `store`, kept unless it rejects. */
   answer(request: WriteRequest, store: () => Promise<WriteAnswer>): Promise<WriteAnswer> {
     const { project, reach, batchId } = request;
-    const key = JSON.stringify([reach?.datacenter, reach?.vm, batchId]);
+    const key = JSON.stringify([reach?.name, reach?.vm, batchId]);
     const digest = digestOf(request.rows);
     const before = this.#kept.get(project, key);
     if (before?.digest === digest) return before.answer;

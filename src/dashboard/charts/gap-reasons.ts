@@ -17,6 +17,7 @@ const reasons: Readonly<Record<string, string>> = localized({
   CAPACITY_CHANGED: 'the capacity of the VM changed',
   READ_FAILED: 'stored readings could not be read',
   STORE_FULL: 'accepted readings cannot be read yet: the store is full',
+  REPORTED_ELSEWHERE: 'another collector has this VM too; its readings are refused',
 });
 
 /** A reason in words; one that a newer service has is shown as it is. */

@@ -127,7 +127,8 @@ export type RefusedVm = Message<"svc.ingest.v1.RefusedVm"> & {
   vmName: string;
 
   /**
-   * `UNKNOWN_VM` (never reported in this project), `OTHER_DATACENTER`.
+   * `UNKNOWN_VM` (never reported in this project), `OTHER_DATACENTER`,
+   * `OTHER_SOURCE` (another collector reports it).
    *
    * @generated from field: string reason = 2;
    */
@@ -146,7 +147,8 @@ export type RefusedVmJson = {
   vmName?: string;
 
   /**
-   * `UNKNOWN_VM` (never reported in this project), `OTHER_DATACENTER`.
+   * `UNKNOWN_VM` (never reported in this project), `OTHER_DATACENTER`,
+   * `OTHER_SOURCE` (another collector reports it).
    *
    * @generated from field: string reason = 2;
    */
@@ -535,7 +537,8 @@ export type Rejected = Message<"svc.ingest.v1.Rejected"> & {
    * `NOT_FINITE`, `CLOCK_AHEAD`, `OLDER_THAN_RETENTION`, `LIMIT_EXCEEDED`, `OTHER_DATACENTER`,
    * `OTHER_VM`, `NOT_EXPANDED` (agents send only expanded series, and collectors send none for a VM
    * without an agent), `TOLD_BY_AGENT` (a collector sends an expanded series of a VM that has an
-   * agent), `BAD_LABEL` (the value of a label has line breaks, controls or bidirectional controls).
+   * agent), `BAD_LABEL` (the value of a label has line breaks, controls or bidirectional controls),
+   * `REPORTED_ELSEWHERE` (another collector reports the VM, or it has left this one).
    *
    * @generated from field: string reason = 3;
    */
@@ -566,7 +569,8 @@ export type RejectedJson = {
    * `NOT_FINITE`, `CLOCK_AHEAD`, `OLDER_THAN_RETENTION`, `LIMIT_EXCEEDED`, `OTHER_DATACENTER`,
    * `OTHER_VM`, `NOT_EXPANDED` (agents send only expanded series, and collectors send none for a VM
    * without an agent), `TOLD_BY_AGENT` (a collector sends an expanded series of a VM that has an
-   * agent), `BAD_LABEL` (the value of a label has line breaks, controls or bidirectional controls).
+   * agent), `BAD_LABEL` (the value of a label has line breaks, controls or bidirectional controls),
+   * `REPORTED_ELSEWHERE` (another collector reports the VM, or it has left this one).
    *
    * @generated from field: string reason = 3;
    */

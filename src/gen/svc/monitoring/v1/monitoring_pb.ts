@@ -381,7 +381,8 @@ export type Quality = Message<"svc.monitoring.v1.Quality"> & {
    * All known problems, each once: `FROZEN` (an hour of identical readings),
    * `CONFLICTING_SAMPLES`, `CLOCK_BACKWARDS`, `CLOCK_AHEAD`, `OUT_OF_RANGE`, `CAPACITY_CHANGED`,
    * `NOT_REPORTED`, `NOT_REPORTED_BY_GUEST`, `EXPANDED_MONITORING_OFF`, `DATACENTER_STALE`,
-   * `READ_FAILED`, `STORE_FULL` (samples that were accepted cannot be read yet).
+   * `READ_FAILED`, `STORE_FULL` (samples that were accepted cannot be read yet),
+   * `REPORTED_ELSEWHERE` (another collector has the VM too, and its rows are refused).
    *
    * @generated from field: repeated string reasons = 8;
    */
@@ -437,7 +438,8 @@ export type QualityJson = {
    * All known problems, each once: `FROZEN` (an hour of identical readings),
    * `CONFLICTING_SAMPLES`, `CLOCK_BACKWARDS`, `CLOCK_AHEAD`, `OUT_OF_RANGE`, `CAPACITY_CHANGED`,
    * `NOT_REPORTED`, `NOT_REPORTED_BY_GUEST`, `EXPANDED_MONITORING_OFF`, `DATACENTER_STALE`,
-   * `READ_FAILED`, `STORE_FULL` (samples that were accepted cannot be read yet).
+   * `READ_FAILED`, `STORE_FULL` (samples that were accepted cannot be read yet),
+   * `REPORTED_ELSEWHERE` (another collector has the VM too, and its rows are refused).
    *
    * @generated from field: repeated string reasons = 8;
    */
