@@ -14,7 +14,11 @@ declare module '../platform/host/rows.ts' {
 }
 
 /** Causes of notices. The name is part of the API, and of the records of earlier versions. */
-export type NoticeKind = 'INSTANCE_LIMIT' | 'DESTINATION_PAUSED' | 'RECIPIENT_BOUNCED';
+export type NoticeKind =
+  | 'INSTANCE_LIMIT'
+  | 'DESTINATION_PAUSED'
+  | 'RECIPIENT_BOUNCED'
+  | 'VM_CONTESTED';
 
 /** Body of a record of kind `notice`. Times are Unix ms. */
 export interface NoticeBody {
@@ -29,7 +33,7 @@ export interface NoticeBody {
 
 /** The resource that a notice is about. */
 export interface NoticeSubject {
-  readonly collection: 'alertRules' | 'destinations';
+  readonly collection: 'alertRules' | 'destinations' | 'vms';
   readonly id: string;
 }
 

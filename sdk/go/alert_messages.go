@@ -586,7 +586,7 @@ type Notice struct {
 
 	Kind NoticeKind `json:"kind,omitempty"`
 
-	// Full name of the rule, destination or project it is about.
+	// Full name of the rule, destination, VM or project it is about.
 	SubjectName string `json:"subjectName,omitempty"`
 
 	// What happened and what to do, in a sentence or two.
@@ -765,6 +765,9 @@ const (
 	// Keys, CI connections or owners were added, or a credential was ended by an owner or because
 	// it leaked. Visible only to the project's owners, and to the member whose key it was.
 	NoticeKindAccessChanged NoticeKind = "ACCESS_CHANGED"
+
+	// Two collectors report that the VM runs; rows of one of them are refused.
+	NoticeKindVMContested NoticeKind = "VM_CONTESTED"
 )
 
 // ProjectOverviewDatacenterState is one of the ProjectOverviewDatacenterState constants.
