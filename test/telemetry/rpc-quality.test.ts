@@ -263,7 +263,7 @@ t.test('Disks and networks: the sum of the VM, then a series of each device', as
 });
 
 t.test(
-  'SRC-17: REPORTED_ELSEWHERE: another collector has the VM, and its rows are refused',
+  'SRC-19: REPORTED_ELSEWHERE: another collector has the VM, and its rows are refused',
   async (t) => {
     const world = await startRpcWorld(t);
     await world.write(rows(3660, busy));

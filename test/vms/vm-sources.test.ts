@@ -114,7 +114,7 @@ const INCOMING: Said = { state: 'PAUSED', reason: 'migration' };
 const AWAY: Said = { state: 'STOPPED', reason: 'migrated' };
 
 t.test(
-  'SRC-16: after a failover the running copy is reported, and the crashed one never again',
+  'SRC-18: after a failover the running copy is reported, and the crashed one never again',
   async (t) => {
     const world = await openSources(t);
     t.same(
@@ -149,7 +149,7 @@ t.test(
   },
 );
 
-t.test('SRC-16: a live migration has one reporter at a time, and no gap', async (t) => {
+t.test('SRC-18: a live migration has one reporter at a time, and no gap', async (t) => {
   const world = await openSources(t);
   t.same(
     await world.rounds(3, [
@@ -177,7 +177,7 @@ t.test('SRC-16: a live migration has one reporter at a time, and no gap', async 
 });
 
 t.test(
-  'SRC-16: a copy that is paused for a migration is worth less than one that runs',
+  'SRC-18: a copy that is paused for a migration is worth less than one that runs',
   async (t) => {
     const world = await openSources(t);
     await world.rounds(1, [[A, {}]]);
@@ -192,7 +192,7 @@ t.test(
   },
 );
 
-t.test('SRC-16: a silent source is replaced after three intervals, and not before', async (t) => {
+t.test('SRC-18: a silent source is replaced after three intervals, and not before', async (t) => {
   const world = await openSources(t);
   await world.rounds(1, [
     [A, {}],
@@ -217,7 +217,7 @@ t.test('SRC-16: a silent source is replaced after three intervals, and not befor
 });
 
 t.test(
-  'SRC-16: a VM that is started elsewhere is taken over once its source has missed a round',
+  'SRC-18: a VM that is started elsewhere is taken over once its source has missed a round',
   async (t) => {
     const world = await openSources(t);
     await world.rounds(5, [
@@ -245,7 +245,7 @@ t.test(
 );
 
 t.test(
-  'SRC-17: of two clones that run for ever the first is reported, with one commit in all',
+  'SRC-19: of two clones that run for ever the first is reported, with one commit in all',
   async (t) => {
     const world = await openSources(t);
     await world.rounds(1, [
@@ -274,7 +274,7 @@ t.test(
 );
 
 t.test(
-  'SRC-17: a definition that stayed behind is refused, and is no reason to doubt the readings',
+  'SRC-19: a definition that stayed behind is refused, and is no reason to doubt the readings',
   async (t) => {
     const world = await openSources(t);
     await world.rounds(6, [
@@ -291,7 +291,7 @@ t.test(
 );
 
 t.test(
-  'SRC-16: copies that run in turn take the VM from each other at most every three intervals',
+  'SRC-18: copies that run in turn take the VM from each other at most every three intervals',
   async (t) => {
     const world = await openSources(t);
     await world.rounds(1, [
@@ -315,7 +315,7 @@ t.test(
   },
 );
 
-t.test('SRC-16: a key that has ended is replaced at once', async (t) => {
+t.test('SRC-18: a key that has ended is replaced at once', async (t) => {
   const world = await openSources(t);
   await world.rounds(3, [[A, {}]]);
   t.same(await world.rounds(1, [[B, {}]]), [''], 'it may still speak');
@@ -328,7 +328,7 @@ t.test('SRC-16: a key that has ended is replaced at once', async (t) => {
   t.match(world.reportedBy(), { reason: 'KEY_ENDED' });
 });
 
-t.test('SRC-16: the source is known after a restart and at another member', async (t) => {
+t.test('SRC-18: the source is known after a restart and at another member', async (t) => {
   const world = await openSources(t);
   await world.rounds(2, [
     [B, {}],
@@ -345,7 +345,7 @@ t.test('SRC-16: the source is known after a restart and at another member', asyn
   }
 });
 
-t.test('SRC-16: when nobody was heard, nobody was silent', async (t) => {
+t.test('SRC-18: when nobody was heard, nobody was silent', async (t) => {
   const world = await openSources(t);
   await world.rounds(2, [
     [B, {}],
@@ -357,7 +357,7 @@ t.test('SRC-16: when nobody was heard, nobody was silent', async (t) => {
 });
 
 t.test(
-  'SRC-16: rows that waited on disk count for the time in which their source had the VM',
+  'SRC-18: rows that waited on disk count for the time in which their source had the VM',
   async (t) => {
     const world = await openSources(t);
     await world.rounds(2, [
@@ -372,14 +372,14 @@ t.test(
   },
 );
 
-t.test('SRC-16: two first rows at one moment make one source', async (t) => {
+t.test('SRC-18: two first rows at one moment make one source', async (t) => {
   const world = await openSources(t);
   const stored = await Promise.all([world.say(A), world.say(B)]);
   t.same(stored, [true, false]);
 });
 
 t.test(
-  'SRC-16: all libvirts of a process are one source, and those of two members are two',
+  'SRC-18: all libvirts of a process are one source, and those of two members are two',
   async (t) => {
     const world = await openSources(t, { machine: 'host-1' });
     const { sources } = world.member().registry;
@@ -389,7 +389,7 @@ t.test(
   },
 );
 
-t.test('SRC-16: an agent reports its own series, whoever reports the VM', async (t) => {
+t.test('SRC-18: an agent reports its own series, whoever reports the VM', async (t) => {
   const world = await openSources(t);
   await world.rounds(1, [[A, {}]]);
   const agent: SenderReach = { name: 'vms/vm-1', datacenter: 'DC-1', vm: VM };
@@ -403,7 +403,7 @@ t.test('SRC-16: an agent reports its own series, whoever reports the VM', async 
   t.match(world.reportedBy(), { source: A.name, turn: 1 });
 });
 
-t.test('SRC-18: a source that no longer lists a VM leaves it to the one that has it', async (t) => {
+t.test('SRC-20: a source that no longer lists a VM leaves it to the one that has it', async (t) => {
   const world = await openSources(t);
   await world.rounds(3, [
     [A, {}],
@@ -425,7 +425,7 @@ t.test('SRC-18: a source that no longer lists a VM leaves it to the one that has
   t.match(world.reportedBy(), { source: C.name, turn: 3 });
 });
 
-t.test('SRC-19: no increase lies between the counters of two sources', async (t) => {
+t.test('SRC-21: no increase lies between the counters of two sources', async (t) => {
   const world = await openSources(t);
   await world.rounds(1, [
     [A, { cpu: 10 }],
@@ -459,7 +459,7 @@ t.test('SRC-19: no increase lies between the counters of two sources', async (t)
   t.same(between('domain-2 @2', 5), Number.NaN);
 });
 
-t.test('SRC-16: a claim is granted for a reason, and refused without one', async (t) => {
+t.test('SRC-18: a claim is granted for a reason, and refused without one', async (t) => {
   const present = { sourceBefore: '', sinceMs: 0, reason: null, hasLeft: false };
   const claim: SourceClaim = {
     ...{ source: 'b', copy: 'RUNNING', observedMs: 1_000_000, isFresh: false },

@@ -160,7 +160,7 @@ function open(t: Test, text: string, libvirts: Libvirts, state?: PlacementsState
 const sources = `source ${A}\nsource ${B}\n`;
 const [web, db, old] = [fleetDomain(1, 'web'), fleetDomain(2, 'db'), fleetDomain(3, 'old')];
 
-t.test('SRC-19: the boot id of a domain names its host', async (t) => {
+t.test('SRC-21: the boot id of a domain names its host', async (t) => {
   const world = open(t, `${sources}name * project shop`, { [A]: [web], [B]: [] });
   await world.settle();
   const before = world.boots.get('web') ?? '';

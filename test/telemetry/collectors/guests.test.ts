@@ -281,7 +281,7 @@ function guestInfo(
 
 const mountsOf = (text: string) => parseGuestFileSystems(text)?.map(({ mountpoint }) => mountpoint);
 
-t.test('MEAS-10: one file system of a guest is one series, wherever it is mounted', async (t) => {
+t.test('MEAS-14: one file system of a guest is one series, wherever it is mounted', async (t) => {
   const cases = [
     {
       name: 'bind mounts of folders and files, as containers have them',

@@ -158,7 +158,7 @@ t.test('mounts are real file systems, each once, at the shortest path', async (t
   t.same(parseMountinfo(''), []);
 });
 
-t.test('MEAS-10: folders of one NFS export, and subvolumes, are one file system', async (t) => {
+t.test('MEAS-14: folders of one NFS export, and subvolumes, are one file system', async (t) => {
   const mountinfo = [
     '1 0 0:50 /a /srv/a rw - nfs4 nas:/export/a rw',
     '2 0 0:50 /b /srv rw - nfs4 nas:/export/b rw',

@@ -376,7 +376,7 @@ t.test('a query that races appends and flushes sees each row once and none too f
 });
 
 t.test(
-  'SRC-19: rates do not reach from the counters of one source to those of another',
+  'SRC-21: rates do not reach from the counters of one source to those of another',
   async (t) => {
     const world = start(t);
     const name = 'svc_vm_network_receive_bytes_total';
