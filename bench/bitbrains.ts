@@ -7,7 +7,7 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { gunzipSync } from 'node:zlib';
 import { BatchBuilder, type Row, type SampleBatch } from '../streams/telemetry/samples/batch.ts';
-import { sharedFolder } from '../test/support/components.ts';
+import { optionalPath } from '../test/support/components.ts';
 
 const SERIES = [
   'svc_vm_cpu_seconds_total',
@@ -22,13 +22,10 @@ const STEP_SECONDS = 300;
 
 /** Eight days of 104 VMs in time order, one batch a step; undefined without the traces. */
 export async function bitbrainsBatches(): Promise<SampleBatch[] | undefined> {
-  const folder = join(sharedFolder, 'data/traces/bitbrains-rnd/2013-09-16_8d');
-  let files: string[];
-  try {
-    files = readdirSync(folder);
-  } catch {
-    return undefined;
-  }
+  const shared = optionalPath('shared folder');
+  if (shared === undefined) return undefined;
+  const folder = join(shared, 'data/traces/bitbrains-rnd/2013-09-16_8d');
+  const files = readdirSync(folder);
   const rows = files.flatMap((file) => {
     const vm = file.replace(/\D.*$/, '');
     return rowsOf(vm, gunzipSync(readFileSync(join(folder, file))).toString());

@@ -23,7 +23,7 @@ import {
 import { type Read, readsUntil } from './reading/expressions.ts';
 import {
   folderBytes,
-  missingPrograms,
+  missingProgram,
   type RunningSystem,
   residentMiB,
   SYSTEM_NAMES,
@@ -52,9 +52,9 @@ const WARM_UP_ROUNDS = 30;
 
 /** Prints the tables; making the data takes minutes. */
 export async function run(options: Options = { vms: 200, days: 7, rounds: 101 }): Promise<void> {
-  const missing = missingPrograms();
-  if (missing.length > 0) {
-    console.log(`Not measured, these programs are not here: ${missing.join(', ')}`);
+  const missing = missingProgram();
+  if (missing !== undefined) {
+    console.log(`Not measured: ${missing}`);
     return;
   }
   await withScope(async (scope) => {

@@ -15,7 +15,7 @@ import { openHistory } from '../sqlite/telemetry/history/store/store.ts';
 import { systemClock, VirtualClock } from '../streams/platform/clock.ts';
 import { partitionOf } from '../streams/platform/stream.ts';
 import { fleetRows } from '../test/support/fleet.ts';
-import { freePort } from '../test/support/nats-server.ts';
+import { reservePort } from '../test/support/places.ts';
 import type { Demo } from '../test/support/program.ts';
 import { Api, memoryRow } from './support/api.ts';
 import { type Scope, withScope } from './support/scope.ts';
@@ -60,7 +60,7 @@ interface Started {
 }
 
 async function start(scope: Scope, folder: string): Promise<Started> {
-  const port = await freePort();
+  const port = await reservePort();
   const startedMs = performance.now();
   const child: ChildProcess = spawn(process.execPath, [program, 'serve'], {
     env: {

@@ -117,7 +117,18 @@ function messageText(message: DescMessage, comments: Comments): string {
   return `${comment}type ${name} struct {\n${fields.join('\n')}}\n`;
 }
 
+/**
+ * Fields that became optional after a release in which they were plain. A pointer would break the
+ * programs of that release, so that they stay plain, and are always written: a zero is one.
+ */
+const ALWAYS_WRITTEN: ReadonlySet<string> = new Set(['svc.ingest.v1.Value.value']);
+
+function isAlwaysWritten({ parent, name }: DescField): boolean {
+  return ALWAYS_WRITTEN.has(`${parent.typeName}.${name}`);
+}
+
 function jsonOptions(field: DescField): string {
+  if (isAlwaysWritten(field)) return '';
   return isInt64(field) && field.fieldKind === 'scalar' ? ',string,omitempty' : ',omitempty';
 }
 
@@ -140,6 +151,7 @@ function goType(field: DescField): string {
   if (field.message?.typeName === StructSchema.typeName) return 'map[string]any';
   if (field.fieldKind === 'message') return `*${goName(field.message)}`;
   const type = field.fieldKind === 'enum' ? goName(field.enum) : scalar(field);
+  if (isAlwaysWritten(field)) return type;
   return field.proto.proto3Optional || field.oneof ? `*${type}` : type;
 }
 

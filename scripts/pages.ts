@@ -6,6 +6,7 @@ import { errorsPage } from '../src/platform/errors.ts';
 import { limitsPage } from '../src/platform/gate/limit-use.ts';
 import { claimsPage } from './pages/claims-page.ts';
 import { cliPage } from './pages/cli-page.ts';
+import { writeSamplesPage } from './pages/write-samples-page.ts';
 
 export interface Page {
   readonly path: string;
@@ -20,4 +21,5 @@ export const pages: readonly Page[] = [
   { path: 'docs/errors.md', text: errorsPage },
   { path: 'docs/limits.md', text: limitsPage },
   { path: 'docs/ci-claims.md', text: claimsPage },
+  { path: 'docs/write-samples.md', text: writeSamplesPage },
 ];

@@ -1,6 +1,6 @@
 /**
- * Notices about alerting itself, shown in the project without any destination: a limit that is
- * reached, a destination that was paused. A notice lasts until its cause ends; raising it again
+ * Notices about alerting itself and its data, shown in the project without any destination: a limit
+ * that is reached, a destination that was paused, readings that cannot be stored. A notice lasts until its cause ends; raising it again
  * meanwhile changes only its text.
  */
 import type { AccessNotice } from '../identity/access-notices.ts';
@@ -18,6 +18,7 @@ export type NoticeKind =
   | 'INSTANCE_LIMIT'
   | 'DESTINATION_PAUSED'
   | 'RECIPIENT_BOUNCED'
+  | 'READINGS_REFUSED'
   | 'VM_CONTESTED';
 
 /** Body of a record of kind `notice`. Times are Unix ms. */
@@ -33,7 +34,8 @@ export interface NoticeBody {
 
 /** The resource that a notice is about. */
 export interface NoticeSubject {
-  readonly collection: 'alertRules' | 'destinations' | 'vms';
+  /** `projects`: the project as a whole. */
+  readonly collection: 'alertRules' | 'destinations' | 'vms' | 'projects';
   readonly id: string;
 }
 

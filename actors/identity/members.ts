@@ -46,6 +46,13 @@ interface MemberChange {
 /** Projects, memberships and invitations. Each change is decided at the head of its project. */
 export interface Members {
   readonly invitations: Invitations;
+  /** Sets the look-back of PromQL queries; 0 = the default. Throws a `Refusal` INVALID_FIELD. */
+  setPromqlLookback(request: {
+    readonly project: string;
+    readonly by: Actor;
+    readonly seconds: number;
+    readonly request?: RequestKey;
+  }): Promise<void>;
   /**
    * Makes a project whose OWNER is `owner` (id of a person). Throws a `Refusal`: INVALID_STATE
    * (it exists), INVALID_FIELD, LIMIT_EXCEEDED.
@@ -81,6 +88,7 @@ export function createMembers(deps: InvitationDeps): Members {
   return {
     invitations: createInvitations(deps),
     createProject: (request) => createProject(host, request),
+    setPromqlLookback: (request) => setPromqlLookback(host, request),
     placesOf: (person) => placesOf(host, person),
     async addMember({ by, project, person, role }) {
       const { answer } = await host.submit({
@@ -125,6 +133,20 @@ export function createMembers(deps: InvitationDeps): Members {
 export interface ProjectBody {
   readonly displayName: string;
   readonly createdMs?: number;
+  /** Look-back of PromQL queries that name none; absent = Prometheus's own. */
+  readonly promqlLookbackSeconds?: number;
+}
+
+/**
+ * How long the newest observation may count as the present in PromQL, seconds. Below two sampling
+ * intervals a series would flicker; above an hour nothing would ever look missing.
+ */
+const PROMQL_LOOKBACK_SECONDS = { min: 60, max: 3_600, default: 300 } as const;
+
+/** The project's setting, or the default. */
+export function promqlLookbackSeconds(view: Pick<ProjectView, 'record'>, project: string): number {
+  const body = view.record('project', project)?.body;
+  return body?.promqlLookbackSeconds ?? PROMQL_LOOKBACK_SECONDS.default;
 }
 
 /** Throws NOT_FOUND. */
@@ -132,6 +154,31 @@ export function projectRecord(view: Pick<ProjectView, 'record'>, project: string
   const record = view.record('project', project);
   if (record) return record.body;
   throw new Refusal('NOT_FOUND', `There is no project ${project}`);
+}
+
+/** Throws INVALID_FIELD. */
+async function setPromqlLookback(
+  host: Host,
+  { project, by, seconds, request }: Parameters<Members['setPromqlLookback']>[0],
+): Promise<void> {
+  const { min, max } = PROMQL_LOOKBACK_SECONDS;
+  if (seconds !== 0 && !(Number.isInteger(seconds) && seconds >= min && seconds <= max)) {
+    const message = `promqlLookbackSeconds is ${seconds}: give ${min} to ${max}, or 0 for the default`;
+    throw invalidField('promqlLookbackSeconds', message);
+  }
+  await host.submit({
+    project,
+    by,
+    ...(request && { request }),
+    decide(draft) {
+      // A project that samples have created has no record yet.
+      const known = draft.record('project', project)?.body ?? { displayName: project };
+      const { promqlLookbackSeconds: _, ...rest } = known;
+      const body = seconds === 0 ? rest : { ...rest, promqlLookbackSeconds: seconds };
+      draft.putRecord({ kind: 'project', id: project, body });
+      return {};
+    },
+  });
 }
 
 async function createProject(

@@ -73,9 +73,9 @@ export const PROJECT_LIMITS = {
   },
   concurrency: {
     ...{ unit: 'calls', default: 8, min: 1, max: 256 },
-    help: 'Calls of one class that run at once, at most half of them for one caller; eight times as many may wait',
+    help: 'Calls of one class that run at once, at most half of them for one caller; others wait',
     beyond:
-      'calls that wait longer than 5 s, or find the queue full, are refused: `TOO_MANY_REQUESTS` (429) with `Retry-After`',
+      'calls that wait too long, or find the queue full, are refused: `TOO_MANY_REQUESTS` (429) with `Retry-After`. See [below](#calls-that-wait)',
   },
   openStreams: {
     ...{ unit: 'streams', default: 100, min: 0, max: 1_000 },

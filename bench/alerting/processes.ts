@@ -2,6 +2,7 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
+import { type ComponentName, componentPath } from '../../test/support/components.ts';
 import type { Scope } from '../support/scope.ts';
 
 export interface PeerProcess {
@@ -13,8 +14,7 @@ export interface PeerProcess {
 }
 
 export interface PeerProgram {
-  readonly name: string;
-  readonly package: string;
+  readonly name: ComponentName;
   readonly args: readonly string[];
   /** Answers 200 when it is up. */
   readonly readyUrl: string;
@@ -26,8 +26,9 @@ const TICKS_PER_SECOND = 100;
 
 /** Runs and is up; killed with the scope. Throws with what it has said when it does not come up. */
 export async function startPeer(scope: Scope, program: PeerProgram): Promise<PeerProcess> {
-  const path = `${process.env.HOME}/.cache/debian-bin/forky/${program.package}/usr/bin/${program.name}`;
-  const child = spawn(path, program.args, { stdio: ['ignore', 'ignore', 'pipe'] });
+  const child = spawn(componentPath(program.name), program.args, {
+    stdio: ['ignore', 'ignore', 'pipe'],
+  });
   let said = '';
   child.stderr?.on('data', (chunk: Buffer) => {
     said = (said + chunk.toString()).slice(-4_000);

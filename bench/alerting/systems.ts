@@ -7,7 +7,8 @@ import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { componentPath } from '../../test/support/components.ts';
 import { fleetVm } from '../../test/support/fleet.ts';
-import { freePort, startNatsServer } from '../../test/support/nats-server.ts';
+import { startNatsServer } from '../../test/support/nats-server.ts';
+import { reservePort } from '../../test/support/places.ts';
 import { startProgram } from '../../test/support/program.ts';
 import { encodeRemoteWrite } from '../../test/support/remote-write.ts';
 import { Api, memoryRow } from '../support/api.ts';
@@ -92,7 +93,7 @@ export async function startAlertmanager(
   port?: number,
 ): Promise<Alertmanager & { readonly port: number }> {
   mkdirSync(folder, { recursive: true });
-  const listen = port ?? (await freePort());
+  const listen = port ?? (await reservePort());
   const config = join(folder, 'alertmanager.yml');
   writeFileSync(
     config,
@@ -109,7 +110,7 @@ receivers:
   );
   const origin = `http://127.0.0.1:${listen}`;
   const running = await startPeer(scope, {
-    ...{ name: 'prometheus-alertmanager', package: 'prometheus-alertmanager' },
+    name: 'prometheus-alertmanager',
     args: [
       `--config.file=${config}`,
       `--storage.path=${join(folder, 'data')}`,
@@ -146,9 +147,9 @@ rule_files: ['${rules}']
 alerting: { alertmanagers: [{ static_configs: [{ targets: ['${target}'] }] }] }
 `,
   );
-  const origin = `http://127.0.0.1:${await freePort()}`;
+  const origin = `http://127.0.0.1:${await reservePort()}`;
   const prometheus = await startPeer(scope, {
-    ...{ name: 'prometheus', package: 'prometheus' },
+    name: 'prometheus 3.5.3',
     args: [
       `--config.file=${config}`,
       `--storage.tsdb.path=${join(folder, 'tsdb')}`,
@@ -189,9 +190,9 @@ export async function startVmalertStack(
   receiver: Receiver,
 ): Promise<AlertingSystem> {
   const alertmanager = await startAlertmanager(scope, join(folder, 'alertmanager'), receiver);
-  const origin = `http://127.0.0.1:${await freePort()}`;
+  const origin = `http://127.0.0.1:${await reservePort()}`;
   const database = await startPeer(scope, {
-    ...{ name: 'victoria-metrics', package: 'victoria-metrics' },
+    name: 'victoria-metrics',
     args: [
       `-storageDataPath=${join(folder, 'vm')}`,
       `-httpListenAddr=${origin.slice('http://'.length)}`,
@@ -206,9 +207,9 @@ export async function startVmalertStack(
     write: (vms, ratio) => remoteWrite(origin, vms, ratio),
     async watch() {
       writeFileSync(rules, RULES);
-      const listen = `127.0.0.1:${await freePort()}`;
+      const listen = `127.0.0.1:${await reservePort()}`;
       vmalert = await startPeer(scope, {
-        ...{ name: 'vmalert', package: 'victoria-metrics' },
+        name: 'vmalert',
         args: [
           ...[`-rule=${rules}`, `-datasource.url=${origin}`, `-httpListenAddr=${listen}`],
           ...[`-notifier.url=${alertmanager.origin}`, '-rule.evalDelay=0s'],

@@ -7,7 +7,8 @@ import { once } from 'node:events';
 import { existsSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { freePort } from '../../test/support/nats-server.ts';
+import { type ComponentName, componentPath, needs } from '../../test/support/components.ts';
+import { reservePort } from '../../test/support/places.ts';
 import type { Demo } from '../../test/support/program.ts';
 import type { Scope } from '../support/scope.ts';
 import type { Read } from './expressions.ts';
@@ -27,7 +28,8 @@ export interface RunningSystem {
 }
 
 interface Program {
-  readonly executable: string;
+  /** Absent: the service of this checkout. */
+  readonly component?: ComponentName;
   readonly args: (port: number, folder: string) => readonly string[];
   /** Path that answers 200 when it is up. */
   readonly ready: string;
@@ -38,17 +40,15 @@ interface Program {
 
 const START_MS_MAX = 180_000;
 const service = fileURLToPath(new URL('../../bin/svc.js', import.meta.url));
-const bin = (name: string) => `${process.env.HOME}/.cache/debian-bin/forky/${name}/usr/bin/${name}`;
 
 const programs: Readonly<Record<SystemName, Program>> = {
   ours: {
-    executable: process.execPath,
     args: () => [service, 'serve'],
     ready: '/readyz',
     api: '/v1/monitoring/projects/demo/promql/api/v1/',
   },
   Prometheus: {
-    executable: bin('prometheus'),
+    component: 'prometheus 3.5.3',
     args: (port, folder) => [
       `--config.file=${emptyConfig(folder)}`,
       `--storage.tsdb.path=${join(folder, 'tsdb')}`,
@@ -60,7 +60,7 @@ const programs: Readonly<Record<SystemName, Program>> = {
     api: '/api/v1/',
   },
   VictoriaMetrics: {
-    executable: bin('victoria-metrics'),
+    component: 'victoria-metrics',
     args: (port, folder) => [
       `-storageDataPath=${join(folder, 'vm')}`,
       '-retentionPeriod=10d',
@@ -73,11 +73,9 @@ const programs: Readonly<Record<SystemName, Program>> = {
   },
 };
 
-/** The programs that are not on this machine, with where they were looked for. */
-export function missingPrograms(): string[] {
-  return Object.values(programs)
-    .map(({ executable }) => executable)
-    .filter((path) => !existsSync(path));
+/** Why the systems cannot be compared on this machine; undefined when they can. */
+export function missingProgram(): string | undefined {
+  return needs('prometheus 3.5.3', 'victoria-metrics').skip;
 }
 
 /** Starts a program on its folder and waits until it is ready. Throws when it is not. */
@@ -88,8 +86,10 @@ export async function startSystem(
 ): Promise<RunningSystem> {
   const program = programs[name];
   mkdirSync(folder, { recursive: true });
-  const port = await freePort();
-  const child = spawn(program.executable, program.args(port, folder), {
+  const port = await reservePort();
+  const { component } = program;
+  const executable = component === undefined ? process.execPath : componentPath(component);
+  const child = spawn(executable, program.args(port, folder), {
     env: {
       ...{ PATH: process.env.PATH, HOME: process.env.HOME, SVC_DATA: folder },
       ...{ SVC_LISTEN: `127.0.0.1:${port}`, SVC_METRICS_LISTEN: 'off', SVC_COLLECT: 'none' },

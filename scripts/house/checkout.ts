@@ -80,7 +80,12 @@ function floorOf(path: string): Floor | undefined {
 const IMPORT = /(?:\bfrom |\bimport |\bimport\()'(\.[^']+)'/g;
 const THREAD_ENTRY = /new URL\(\s*['`]([^'`]+)['`],\s*import\.meta\.url,?\s*\)/g;
 
-function importsOf(path: string, text: string, texts: ReadonlyMap<string, string>): string[] {
+/** Paths among `texts` that the file imports, or whose thread it starts; sorted, each once. */
+export function importsOf(
+  path: string,
+  text: string,
+  texts: ReadonlyMap<string, string>,
+): string[] {
   const folder = dirname(path);
   const found = new Set<string>();
   for (const [, address = ''] of text.matchAll(IMPORT)) found.add(normalize(join(folder, address)));

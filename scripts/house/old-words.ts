@@ -110,11 +110,6 @@ const keptNames: readonly {
     reason: 'A row in the drawing of a preview: one swimlane for each alert instance',
   },
   {
-    name: /(?<=`test\/dashboard\/rule-preview\.test\.ts`:.*)\blane\b/g,
-    paths: /^docs\/requirements\.md$/,
-    reason: 'The same, in the names of its tests',
-  },
-  {
     name: /\blines\.question\b/g,
     paths: /^src\/cli\/client\/ports\.ts$/,
     reason: 'A method of node:readline',

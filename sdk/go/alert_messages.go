@@ -766,6 +766,9 @@ const (
 	// it leaked. Visible only to the project's owners, and to the member whose key it was.
 	NoticeKindAccessChanged NoticeKind = "ACCESS_CHANGED"
 
+	// Readings of VMs arrive and cannot be stored: names or labels that are too long, or reserved.
+	NoticeKindReadingsRefused NoticeKind = "READINGS_REFUSED"
+
 	// Two collectors report that the VM runs; rows of one of them are refused.
 	NoticeKindVMContested NoticeKind = "VM_CONTESTED"
 )

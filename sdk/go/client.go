@@ -28,6 +28,9 @@ const (
 	// Before the client's own next try at most, and up to a fifth more.
 	backOffMax = 30 * time.Second
 	userAgent  = "svc-sdk-go"
+	// The version of the schema of this module's messages: an absent value is no zero.
+	schemaVersionHeader = "Svc-Schema-Version"
+	schemaVersion       = "2"
 )
 
 // Client calls one service as one caller. It may be used by many goroutines at once.
@@ -244,6 +247,7 @@ func (c *Client) once(ctx context.Context, e exchange) (answer, error) {
 		request.Header[name] = values
 	}
 	request.Header.Set("User-Agent", userAgent)
+	request.Header.Set(schemaVersionHeader, schemaVersion)
 	if err := c.authorise(ctx, request, e.anonymous); err != nil {
 		return answer{}, &requestError{err}
 	}

@@ -181,7 +181,7 @@ func TestARefusalHasCodeReasonAndMetadata(t *testing.T) {
 	}
 	got := (*requests)[0]
 	if got.path != "/svc.monitoring.v1.AlertService/SaveAlertRule" ||
-		got.header.Get("Authorization") != "Bearer svc_x" || got.header.Get("Connect-Protocol-Version") != "1" {
+		got.header.Get("Authorization") != "Bearer svc_x" || got.header.Get("Connect-Protocol-Version") != "1" || got.header.Get("Svc-Schema-Version") != "2" {
 		t.Fatalf("%+v", got)
 	}
 	if want := `"threshold":0,"allVms":true,"enabled":false`; !strings.Contains(got.body, want) {

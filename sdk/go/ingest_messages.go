@@ -4,8 +4,9 @@ package svc
 
 import "context"
 
-// WriteSamples: stores a batch of samples, and answers once it is durable. Refused samples are listed; the
-// others are kept.
+// WriteSamples: stores a batch of samples, and answers once it is durable. Whatever cannot be stored refuses
+// its value, its field or its row and is listed; everything else is stored. See
+// docs/write-samples.md.
 func (c *Client) WriteSamples(ctx context.Context, request *WriteSamplesRequest) (*WriteSamplesResponse, error) {
 	return unary[WriteSamplesResponse](ctx, c, method{service: "svc.ingest.v1.IngestService", name: "WriteSamples", isMutation: true}, request)
 }
@@ -85,6 +86,22 @@ type Row struct {
 
 	// Name to show; empty = unknown.
 	DisplayName string `json:"displayName,omitempty"`
+
+	// Readings that the source observed and left out, because they cannot be stored. The service
+	// counts them and names them to the project and the operator.
+	LeftOut []LeftOut `json:"leftOut,omitempty"`
+}
+
+// LeftOut is a message of the API.
+type LeftOut struct {
+	// The series, or the field of the row that was cut or left out.
+	Series string `json:"series,omitempty"`
+
+	// As in `Rejected`.
+	Reason string `json:"reason,omitempty"`
+
+	// What is wrong, in a sentence.
+	Message string `json:"message,omitempty"`
 }
 
 // Value is a message of the API.
@@ -94,7 +111,9 @@ type Value struct {
 
 	Labels map[string]string `json:"labels,omitempty"`
 
-	Value float64 `json:"value,omitempty"`
+	// Required: absent is not 0. A client that does not declare schema version 2 (header
+	// `svc-schema-version`) may leave out a zero.
+	Value float64 `json:"value"`
 }
 
 // WriteSamplesResponse is a message of the API.
@@ -105,7 +124,11 @@ type WriteSamplesResponse struct {
 	// Number of rows whose observation time was received before.
 	Duplicates int64 `json:"duplicates,string,omitempty"`
 
+	// At most 5,000.
 	Rejected []Rejected `json:"rejected,omitempty"`
+
+	// Number of rejections that are not in `rejected`, because there are too many.
+	RejectedNotListed int64 `json:"rejectedNotListed,string,omitempty"`
 }
 
 // Rejected is a message of the API.
@@ -113,17 +136,22 @@ type Rejected struct {
 	// Index of the row in the request.
 	Row int32 `json:"row,omitempty"`
 
-	// The refused series, or a field that the sender may not set: `vcpus`, `state`, `displayName`.
-	// Empty = the whole row is refused. `bootId` and `stateReason` also mean the whole row: the VM
-	// had too many of them within two hours (LIMIT_EXCEEDED).
+	// The refused series, or a field of the row that was refused: `vcpus`, `state`, `displayName`,
+	// `bootId`, `stateReason`. Empty = the whole row.
 	Series string `json:"series,omitempty"`
 
-	// `NOT_FINITE`, `CLOCK_AHEAD`, `OLDER_THAN_RETENTION`, `LIMIT_EXCEEDED`, `OTHER_DATACENTER`,
-	// `OTHER_VM`, `NOT_EXPANDED` (agents send only expanded series, and collectors send none for a VM
-	// without an agent), `TOLD_BY_AGENT` (a collector sends an expanded series of a VM that has an
-	// agent), `BAD_LABEL` (the value of a label has line breaks, controls or bidirectional controls),
-	// `REPORTED_ELSEWHERE` (another collector reports the VM, or it has left this one).
+	// A stable code, such as `NOT_FINITE`; docs/write-samples.md lists them all.
 	Reason string `json:"reason,omitempty"`
+
+	// Path of the refused part in the request: `rows[3]`, `rows[3].displayName`,
+	// `rows[3].values[0].labels`.
+	Field string `json:"field,omitempty"`
+
+	// What is wrong and what to do, in a sentence or two.
+	Message string `json:"message,omitempty"`
+
+	// true: nothing of the row is stored.
+	RowRefused bool `json:"rowRefused,omitempty"`
 }
 
 // RowState is one of the RowState constants.

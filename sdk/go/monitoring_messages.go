@@ -117,8 +117,26 @@ type Quality struct {
 	// `CONFLICTING_SAMPLES`, `CLOCK_BACKWARDS`, `CLOCK_AHEAD`, `OUT_OF_RANGE`, `CAPACITY_CHANGED`,
 	// `NOT_REPORTED`, `NOT_REPORTED_BY_GUEST`, `EXPANDED_MONITORING_OFF`, `DATACENTER_STALE`,
 	// `READ_FAILED`, `STORE_FULL` (samples that were accepted cannot be read yet),
-	// `REPORTED_ELSEWHERE` (another collector has the VM too, and its rows are refused).
+	// `REPORTED_ELSEWHERE` (another collector has the VM too, and its rows are refused), or the cause
+	// for which a source left a reading out, such as `MEMORY_NOT_POLLED`, `NO_MEMORY_FIGURES`,
+	// `CLOCKS_APART`, `NOT_ASKED` or `IMPOSSIBLE`; docs/reading.md lists them. More may come.
 	Reasons []string `json:"reasons,omitempty"`
+
+	// Values that were observed and cannot be, the newest 20 of each metric, oldest first. They are no
+	// points, and no rule takes a step on them.
+	Impossible []ImpossibleReading `json:"impossible,omitempty"`
+}
+
+// ImpossibleReading: a value that cannot be: below zero, or far above the capacity.
+type ImpossibleReading struct {
+	MetricID string `json:"metricId,omitempty"`
+
+	// As in `Series`.
+	Labels map[string]string `json:"labels,omitempty"`
+
+	TimeUnix int64 `json:"timeUnix,string,omitempty"`
+
+	Value float64 `json:"value,omitempty"`
 }
 
 // Gap: a stretch without an observation of the metric, longer than three sampling intervals.
@@ -140,6 +158,9 @@ type MetricQuality struct {
 
 	// The most limiting reason; empty = none.
 	Reason string `json:"reason,omitempty"`
+
+	// What the reason means, and the next step; empty = nothing to do.
+	Help string `json:"help,omitempty"`
 }
 
 // ListVMMonitoringRequest is a message of the API.
@@ -158,7 +179,7 @@ type ListVMMonitoringRequest struct {
 	// Part of the id or of the display name, in any case, at most 100 characters; empty = all.
 	Search string `json:"search,omitempty"`
 
-	// Filter by state; empty = all.
+	// Filter by the state now; empty = all. A VM that fell silent is UNKNOWN.
 	States []VMMonitoringState `json:"states,omitempty"`
 
 	// Filter by data center; empty = all.
@@ -189,6 +210,7 @@ type VMMonitoring struct {
 
 	DisplayName string `json:"displayName,omitempty"`
 
+	// State now. It becomes UNKNOWN 90 seconds after it was observed; `last_state` keeps it.
 	State VMMonitoringState `json:"state,omitempty"`
 
 	Datacenter string `json:"datacenter,omitempty"`
@@ -206,6 +228,13 @@ type VMMonitoring struct {
 	MemoryUsedBytes *float64 `json:"memoryUsedBytes,omitempty"`
 
 	Expanded *ExpandedMonitoring `json:"expanded,omitempty"`
+
+	// Last observed state, however old; never UNKNOWN. Absent = none was observed, or only long before
+	// the newest rows.
+	LastState *VMMonitoringState `json:"lastState,omitempty"`
+
+	// When `last_state` was observed. It may be older than the newest row: an agent reports no state.
+	StateObservedUnix *int64 `json:"stateObservedUnix,string,omitempty"`
 }
 
 // ExpandedMonitoring: expanded monitoring of one VM, by an agent inside its guest.
@@ -332,7 +361,7 @@ const (
 
 	VMMonitoringStateCrashed VMMonitoringState = "CRASHED"
 
-	// Not reported, or its data center is stale.
+	// Not observed within the last 90 seconds, or its data center is stale.
 	VMMonitoringStateUnknown VMMonitoringState = "UNKNOWN"
 )
 

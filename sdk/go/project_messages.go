@@ -52,6 +52,12 @@ func (c *Client) GetProject(ctx context.Context, request *GetProjectRequest) (*P
 	return unary[Project](ctx, c, method{service: "svc.project.v1.ProjectService", name: "GetProject"}, request)
 }
 
+// UpdateProject: changes settings of a project.
+// For people alone: with a session, and no key.
+func (c *Client) UpdateProject(ctx context.Context, request *UpdateProjectRequest) (*Project, error) {
+	return unary[Project](ctx, c, method{service: "svc.project.v1.ProjectService", name: "UpdateProject", isMutation: true}, request)
+}
+
 // ListMembers is a message of the API.
 // For people alone: with a session, and no key.
 func (c *Client) ListMembers(ctx context.Context, request *ListMembersRequest) (*ListMembersResponse, error) {
@@ -222,6 +228,22 @@ type Project struct {
 
 	// The caller's membership: `projects/p/members/m`, the parent of personal keys.
 	MemberName string `json:"memberName,omitempty"`
+
+	// How long the newest observation counts as the present in PromQL queries without a
+	// `lookback_delta`.
+	PromQLLookbackSeconds int32 `json:"promqlLookbackSeconds,omitempty"`
+}
+
+// UpdateProjectRequest is a message of the API.
+type UpdateProjectRequest struct {
+	// `projects/p`.
+	Name string `json:"name,omitempty"`
+
+	// A UUID. A repeated request with the same id gets the same answer.
+	RequestID string `json:"requestId,omitempty"`
+
+	// 60 to 3600; 0 = the default of 300, which is Prometheus's. Absent = unchanged.
+	PromQLLookbackSeconds *int32 `json:"promqlLookbackSeconds,omitempty"`
 }
 
 // ListProjectsRequest is a message of the API.
@@ -453,6 +475,8 @@ func (r *SignOutEverywhereRequest) requestID() string { return r.RequestID }
 func (r *EndSessionRequest) requestID() string { return r.RequestID }
 
 func (r *CreateProjectRequest) requestID() string { return r.RequestID }
+
+func (r *UpdateProjectRequest) requestID() string { return r.RequestID }
 
 func (r *InviteMemberRequest) requestID() string { return r.RequestID }
 

@@ -65,6 +65,7 @@ func (c *Client) openStream(ctx context.Context, m method, body []byte) (*http.R
 	request.Header.Set("Content-Type", "application/connect+json")
 	request.Header.Set("Connect-Protocol-Version", "1")
 	request.Header.Set("User-Agent", userAgent)
+	request.Header.Set(schemaVersionHeader, schemaVersion)
 	if err := c.authorise(ctx, request, m.isAnonymous); err != nil {
 		return nil, err
 	}

@@ -6,7 +6,14 @@
 import { KEY_LIFETIME_MS_MAX, startCredential } from '../../actors/identity/credentials.ts';
 import { projectRecord } from '../../actors/identity/members.ts';
 import type { Host, Instance } from '../../actors/platform/host/host-port.ts';
-import type { CollectorReading, CollectorReadings } from '../../actors/telemetry/ingest/ingest.ts';
+import type {
+  CollectorReading,
+  CollectorReadings,
+} from '../../actors/telemetry/ingest/collector-readings.ts';
+import type {
+  RefusedReading,
+  RefusedReadings,
+} from '../../actors/telemetry/ingest/refused-readings.ts';
 import type { VmSources } from '../../actors/vms/vm-sources.ts';
 import type { Clock } from '../../streams/platform/clock.ts';
 import { SYSTEM_PROJECT } from '../../streams/platform/commit/commit.ts';
@@ -78,6 +85,9 @@ export interface ListedCollector {
     readonly last?: CollectorReading;
     /** VMs of which rows are refused now, since another collector reports them; absent: none. */
     readonly elsewhere?: { readonly vms: number; readonly running: number };
+    /** What it sends, or would send, and is not stored now; at most 20 causes. */
+    readonly refused?: readonly RefusedReading[];
+    readonly refusedCount?: number;
   }[];
 }
 
@@ -88,6 +98,7 @@ export interface CollectorRouteDeps {
   readonly lastUsed: { of(credential: string): number | undefined };
   readonly readings: Pick<CollectorReadings, 'of' | 'names'>;
   readonly sources: Pick<VmSources, 'nameOf' | 'ownSources' | 'refusedOf'>;
+  readonly refusedReadings: Pick<RefusedReadings, 'of'>;
   readonly settings: Pick<Settings, 'datacenter'>;
 }
 
@@ -150,7 +161,8 @@ function list({ host, lastUsed }: CollectorRouteDeps): ListedCollectorKey[] {
 }
 
 /** Those with a live key, and the sources of this process. */
-function collectors({ host, readings, sources, settings }: CollectorRouteDeps): ListedCollector[] {
+function collectors(deps: CollectorRouteDeps): ListedCollector[] {
+  const { host, readings, sources, settings } = deps;
   const heardOwn = readings.names().filter((name) => !name.includes('/keys/'));
   const own = [...new Set([...heardOwn, ...sources.ownSources()])].sort();
   const keyed = [...host.projects()].sort().flatMap((project) =>
@@ -158,29 +170,42 @@ function collectors({ host, readings, sources, settings }: CollectorRouteDeps): 
       const { datacenter, projects, owner, expiresMs } = context;
       const made = project === SYSTEM_PROJECT ? (projects ?? []) : [project];
       const name = `${owner}/keys/${id}`;
-      const heard = readingsOf(readings.of(name), made, sources.refusedOf(name));
+      const heard = readingsOf(deps, name, made, sources.refusedOf(name));
       return { id, datacenter: datacenter ?? '', expiresMs, readings: heard };
     }),
   );
   return [
     ...own.map((id) => ({
       ...{ id, datacenter: settings.datacenter },
-      readings: readingsOf(readings.of(id), [], sources.refusedOf(sources.nameOf({ source: id }))),
+      readings: readingsOf(deps, id, [], sources.refusedOf(sources.nameOf({ source: id }))),
     })),
     ...keyed,
   ];
 }
 
+/** Causes of refused readings that are listed of a collector in one project. */
+const REFUSED_LISTED_MAX = 20;
+
+/** @param name of the collector, as its readings are noted; @param made projects of its key */
 function readingsOf(
-  heard: readonly CollectorReading[],
+  { readings, refusedReadings }: CollectorRouteDeps,
+  name: string,
   made: readonly string[],
-  refused: ReturnType<VmSources['refusedOf']>,
+  elsewhereBy: ReturnType<VmSources['refusedOf']>,
 ): ListedCollector['readings'] {
+  const heard = readings.of(name);
   const read = heard.map(({ project }) => project);
-  return [...new Set([...made, ...read, ...refused.keys()])].sort().map((project) => {
+  return [...new Set([...made, ...read, ...elsewhereBy.keys()])].sort().map((project) => {
     const last = heard.find((one) => one.project === project);
-    const elsewhere = refused.get(project);
-    return { project, ...(last && { last }), ...(elsewhere && { elsewhere }) };
+    const elsewhere = elsewhereBy.get(project);
+    const refused = refusedReadings.of(project).filter(({ sender }) => sender === name);
+    return {
+      project,
+      ...(last && { last }),
+      ...(elsewhere && { elsewhere }),
+      refused: refused.slice(0, REFUSED_LISTED_MAX),
+      refusedCount: refused.length,
+    };
   });
 }
 

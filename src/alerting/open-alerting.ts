@@ -8,11 +8,13 @@ import {
   announceMaintenance,
   createMaintenanceWindows,
 } from '../../actors/alerting/maintenance.ts';
+import { noticeRefusedReadings } from '../../actors/alerting/refused-readings-notice.ts';
 import { keepRules } from '../../actors/alerting/rule-keeper.ts';
 import type { RunningHost } from '../../actors/platform/host/host.ts';
 import type { Part } from '../../actors/platform/supervision.ts';
 import type { ClockNotes } from '../../actors/telemetry/ingest/clock-notes.ts';
 import type { IngestLimits } from '../../actors/telemetry/ingest/ingest-limits.ts';
+import type { RefusedReadings } from '../../actors/telemetry/ingest/refused-readings.ts';
 import { tick } from '../../actors/telemetry/ticker.ts';
 import type { Datacenters } from '../../actors/vms/datacenters.ts';
 import type { VmSources } from '../../actors/vms/vm-sources.ts';
@@ -32,6 +34,7 @@ export interface AlertingOptions extends RoomBase {
   readonly sources: VmSources;
   readonly datacenters: Pick<Datacenters, 'heardInLog'>;
   readonly ingestLimits: IngestLimits;
+  readonly refusedReadings: RefusedReadings;
   readonly lost: LostWork;
 }
 
@@ -77,6 +80,14 @@ function partsOf(options: AlertingOptions, pipeline: SamplePipeline): Part[] {
     {
       name: 'contested VMs',
       run: (signal) => announceContested({ ...options, onLost: lost('contested VMs') }, signal),
+    },
+    {
+      name: 'refused readings',
+      run: (signal) =>
+        noticeRefusedReadings(
+          { ...options, refused: options.refusedReadings, onLost: lost('refused readings') },
+          signal,
+        ),
     },
     {
       name: 'ticker',

@@ -6,6 +6,7 @@ import type {
   Restoration,
   RevivedCredential,
 } from '../../actors/identity/restoration.ts';
+import { cutText } from '../../actors/platform/plain-text.ts';
 import {
   LIMIT_NAMES,
   type LimitName,
@@ -155,7 +156,7 @@ export const auditActs: readonly AdminAct[] = [
 export const collectorActs: readonly AdminAct[] = [
   {
     name: 'collectors',
-    summary: 'Show the last reading of each collector, in each project that it writes into',
+    summary: 'Show last readings of each collector by project, and those that are not stored',
     path: COLLECTOR_PATHS.readings,
     ask: () => ({}),
     render: (answer) => collectorTable(answer as readonly ListedCollector[]),
@@ -214,21 +215,44 @@ export const collectorActs: readonly AdminAct[] = [
 function collectorTable(collectors: readonly ListedCollector[]): string {
   const time = (ms: number | undefined) =>
     ms === undefined ? NOT_OBSERVED : localTime(Math.floor(ms / 1000));
-  return table(
-    [
-      ...['COLLECTOR', 'DATACENTER', 'PROJECT', 'VMS', 'ELSEWHERE'],
-      ...['LAST READING', 'RECEIVED', 'KEY UNTIL'],
-    ],
-    collectors.flatMap(({ id, datacenter, expiresMs, readings }) => {
-      const none = readings.length === 0 ? [{ project: NOT_OBSERVED }] : readings;
-      return none.map((one: ListedCollector['readings'][number]) => [
-        ...[id, datacenter, one.project, String(one.last?.vms ?? NOT_OBSERVED)],
-        elsewhereText(one.elsewhere),
-        ...[time(one.last?.observedMs), time(one.last?.receivedMs), time(expiresMs)],
-      ]);
-    }),
-    'There are no collectors: "svc admin collector-key create" makes a key for one',
+  const where = ['COLLECTOR', 'DATACENTER', 'PROJECT', 'VMS', 'ELSEWHERE'];
+  const head = where.concat('LAST READING', 'RECEIVED', 'KEY UNTIL', 'NOT STORED');
+  const lines = collectors.flatMap(({ id, datacenter, expiresMs, readings }) => {
+    const none = readings.length === 0 ? [{ project: NOT_OBSERVED }] : readings;
+    return none.map((one: ListedCollector['readings'][number]) => [
+      ...[id, datacenter, one.project, String(one.last?.vms ?? NOT_OBSERVED)],
+      elsewhereText(one.elsewhere),
+      ...[time(one.last?.observedMs), time(one.last?.receivedMs), time(expiresMs)],
+      String(one.refusedCount ?? NOT_OBSERVED),
+    ]);
+  });
+  const none = 'There are no collectors: "svc admin collector-key create" makes a key for one';
+  return table(head, lines, none) + refusedTable(collectors);
+}
+
+/** Of a series, characters: its labels can be longer than a line. */
+const SERIES_CHARS_MAX = 60;
+
+/** Readings that arrive and are not stored; '' = there are none. */
+function refusedTable(collectors: readonly ListedCollector[]): string {
+  const lines = collectors.flatMap(({ id, readings }) =>
+    readings.flatMap(({ project, refused = [] }) =>
+      refused.map(({ vm, series, reason, message, times }) => [
+        ...[
+          id,
+          project,
+          vm || NOT_OBSERVED,
+          cutText(series || 'the row', SERIES_CHARS_MAX),
+          reason,
+          String(times),
+          message,
+        ],
+      ]),
+    ),
   );
+  if (lines.length === 0) return '';
+  const head = ['COLLECTOR', 'PROJECT', 'VM', 'SERIES', 'REASON', 'TIMES', 'WHAT TO DO'];
+  return `\nReadings that arrive and are not stored:\n${table(head, lines, '')}`;
 }
 
 /** VMs that another collector reports, and those of them that run here too. */

@@ -4,6 +4,7 @@
  * act is one row of `acts`.
  */
 import { userInfo } from 'node:os';
+import { closestName } from '../../actors/platform/closest-name.ts';
 import { AdminFault, askService, NoAnswer, NoService } from '../admin/admin-client.ts';
 import {
   type ChangedPerson,
@@ -15,7 +16,6 @@ import {
   type ReportedLeaks,
   type RevokedKey,
 } from '../admin/identity-routes.ts';
-import { closestName } from '../platform/closest-name.ts';
 import {
   type AdminAct,
   auditActs,

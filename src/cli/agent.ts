@@ -225,6 +225,7 @@ function lines(of: {
     ['last sent', status?.lastSentMs === undefined ? '' : timeOf(status.lastSentMs)],
     ['given up', status ? `${status.droppedRows} rows` : ''],
     ['refused', rejected.join(', ')],
+    ['left out', (status?.notStorable ?? []).join(' ')],
   ];
 }
 

@@ -313,6 +313,8 @@ function statusText(status: CollectStatus | undefined, faults: readonly string[]
   const lines = faults.map((fault) => `fault: ${fault}\n`).join('');
   if (status === undefined) return lines;
   const { sources, projects, unmatched, unmatchedCount, rejected } = status;
+  // An older collector wrote neither.
+  const { leftOutReadings = Number.NaN, notStorable = [] } = status;
   const sourceRows = sources.map(({ name, lastRowMs, fault }) => [
     ...[name, timeOf(lastRowMs), fault === undefined ? 'read' : 'fault'],
   ]);
@@ -331,6 +333,8 @@ function statusText(status: CollectStatus | undefined, faults: readonly string[]
       'No domain belongs to a project',
     ),
     refused.length === 0 ? '' : `refused: ${refused.join(', ')}\n`,
+    leftOutReadings > 0 ? `left out: ${leftOutReadings} readings that cannot be stored\n` : '',
+    ...notStorable.map((sentence) => `  ${sentence}\n`),
     unmatchedCount === 1
       ? '\n1 domain fits no rule and is not sent\n'
       : `\n${unmatchedCount} domains fit no rule and are not sent\n`,

@@ -2,8 +2,9 @@
  * The command `svc`: the table of commands, and the choice among them. `help` lives here because it
  * describes the table itself; a further command is one file and one line in `COMMANDS`.
  */
+
+import { closestName } from '../../actors/platform/closest-name.ts';
 import { withoutLogins } from '../../streams/platform/shown-url.ts';
-import { closestName } from '../platform/closest-name.ts';
 import { programVersion } from '../platform/version.ts';
 import {
   beforeDashes,

@@ -1,6 +1,7 @@
 /** Opens the threads that replay rules, and the way to them. */
 import type { History } from '../../sqlite/telemetry/history/store/store.ts';
 import {
+  type StartWorker,
   type ThreadEnd,
   threadEntry,
 } from '../../sqlite/telemetry/history/threads/supervised-thread.ts';
@@ -29,13 +30,15 @@ export interface RuleReplaysOptions {
   readonly clock: Clock;
   readonly log: Log;
   readonly closers: Pick<Closers, 'add'>;
+  /** Default: worker threads of Node. */
+  readonly startWorker?: StartWorker | undefined;
 }
 
 /** A thread starts with the first replay that needs it; `closers` ends them. */
 export function openRuleReplays(options: RuleReplaysOptions): RuleReplays {
-  const { history, controlPath, clock, log, closers } = options;
+  const { history, controlPath, clock, log, closers, startWorker } = options;
   const threads = new QueryThreads({
-    ...{ clock, history: history.share, controlPath, entry: REPLAY_THREAD },
+    ...{ clock, history: history.share, controlPath, entry: REPLAY_THREAD, startWorker },
     ...{ name: 'replay thread', threads: REPLAY_THREADS, heapBytesMax: REPLAY_HEAP_BYTES_MAX },
     onEnd: (end: ThreadEnd) => log.error({ err: end.cause, kind: end.kind }, end.message),
   });

@@ -8,6 +8,7 @@ import { basename, join } from 'node:path';
 import { gunzipSync } from 'node:zlib';
 import { parseTrace } from '../../actors/telemetry/collectors/bitbrains.ts';
 import type { ObservedRow, ObservedValue } from '../../actors/telemetry/collectors/collector.ts';
+import { keyProblem, NearestSeries } from '../../actors/telemetry/ingest/series-form.ts';
 import { parseRecording } from '../../streams/alerting/recording.ts';
 import type { LogEntry } from '../../streams/telemetry/entry.ts';
 import { VM_STATES, type VmState } from '../../streams/telemetry/samples/batch.ts';
@@ -135,7 +136,19 @@ function parse(text: string, vm: string, name: string, options: CsvOptions): Rec
     }
   }
   if (/^Timestamp[^,\n]*;/.test(text)) return { kind: 'rows', rows: parseTrace(text, vm).rows };
-  return { kind: 'rows', rows: parseCsv(text, { ...options, vm, name }) };
+  const rows = parseCsv(text, { ...options, vm, name });
+  checkNames(rows, name);
+  return { kind: 'rows', rows };
+}
+
+/** A replay has no service that rejects a misspelt series: it would only find nothing to evaluate. */
+function checkNames(rows: readonly ObservedRow[], name: string): void {
+  const nearest = new NearestSeries();
+  const keys = new Set(rows.flatMap(({ values }) => values.map(([key]) => key)));
+  for (const key of keys) {
+    const problem = keyProblem(key, nearest);
+    if (problem) throw new UnreadableRecording(`${name}, column ${key}: ${problem.message}`);
+  }
 }
 
 function filesOf(path: string): string[] {

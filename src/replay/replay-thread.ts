@@ -10,7 +10,7 @@ import { ruleReplayMethods } from './rule-replay.ts';
 // As the query threads: far below ingest and alerting.
 const NICENESS = 10;
 
-serveThread(NICENESS, openReplayThread);
+export const thread = serveThread(NICENESS, openReplayThread);
 
 function openReplayThread({ history: share }: QueryThreadData) {
   const history = new HistoryView(share);

@@ -21,6 +21,7 @@ import { AlertService } from '../gen/svc/monitoring/v1/alert_pb.ts';
 import { MaintenanceService } from '../gen/svc/monitoring/v1/maintenance_pb.ts';
 import { MonitoringService } from '../gen/svc/monitoring/v1/monitoring_pb.ts';
 import { ProjectService } from '../gen/svc/project/v1/project_pb.ts';
+import { SCHEMA_VERSION, SCHEMA_VERSION_HEADER } from '../platform/http/schema-version.ts';
 import { confidentialOrigin, type TokenSource, tokenGetter } from './access.ts';
 import { createPrometheusQueries, type PrometheusQueries } from './prometheus-queries.ts';
 import {
@@ -141,6 +142,7 @@ function repeated(ports: {
 
 function authorised(token: () => Promise<string | undefined>): Interceptor {
   return (next) => async (request) => {
+    request.header.set(SCHEMA_VERSION_HEADER, String(SCHEMA_VERSION));
     // The assertion is the proof: a header beside it is refused (AUTH-07).
     if (request.method.name !== AutomationService.method.exchangeCiToken.name) {
       const bearer = await token();

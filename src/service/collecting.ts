@@ -17,7 +17,8 @@ import {
   type CollectorFault,
   startCollector,
 } from '../../actors/telemetry/collectors/loop.ts';
-import type { Ingest, RejectReason } from '../../actors/telemetry/ingest/ingest-port.ts';
+import type { Ingest } from '../../actors/telemetry/ingest/ingest-port.ts';
+import type { RejectReason } from '../../actors/telemetry/ingest/rejections.ts';
 import type { IngestRow } from '../../actors/vms/sent-row.ts';
 import type { VmRegistry } from '../../actors/vms/vm-directory.ts';
 import { RETIRE_MAX, retireVms } from '../../actors/vms/vm-retirement.ts';
@@ -137,8 +138,14 @@ function sinkOf({ ingest, host, log, registry }: CollectingOptions, source: stri
   const logged = new Set<RejectReason>();
   return {
     async observe(project, rows) {
+      const leftOut = rows.flatMap((row) =>
+        (row.leftOut ?? []).map((reading) => ({ vm: row.vm, ...reading })),
+      );
       const request = { project, batchId: '', source, rows: rows.map(ingestRow) };
-      const { rejected } = await ingest.write(request);
+      const { rejected } = await ingest.write({
+        ...request,
+        ...(leftOut.length > 0 && { leftOut }),
+      });
       // Each is counted by ingest; the same reason round after round is one line.
       for (const { row, series, reason } of rejected) {
         if (logged.has(reason)) continue;

@@ -4,7 +4,7 @@
  * waits for its turn, and only then the body is decompressed and parsed, in turns again. Eight bodies
  * of 1 MiB of JSON delay a neighbour by one body, not by eight.
  *
- *     read -> slot (a person's: later, when the project is known) -> decompress -> turn -> parse
+ *     read -> slot (a person's: later, when the project is known) -> decompress -> turn -> check -> parse
  */
 import { type DescEnum, type DescMethod, getOption } from '@bufbuild/protobuf';
 import { type ConnectRouter, createContextValues } from '@connectrpc/connect';
@@ -16,14 +16,17 @@ import {
 } from '@connectrpc/connect/protocol';
 import type { IngestRates } from '../../actors/telemetry/ingest/ingest-limits.ts';
 import { invalidField } from '../../streams/platform/refusal.ts';
+import { IngestService } from '../gen/svc/ingest/v1/ingest_pb.ts';
 import { policy } from '../gen/svc/options/v1/policy_pb.ts';
 import { asConnectError } from '../platform/api/error-mapping.ts';
+import { checkNulls } from '../platform/api/json-nulls.ts';
 import { bodyBytesMaxOf, requestCompressions } from '../platform/api/message-bytes.ts';
 import { type HeldSlot, heldSlotOf, takeSlot } from '../platform/api/slots.ts';
 import { toConnectError } from '../platform/errors.ts';
 import type { ProjectGate } from '../platform/gate/project-gate.ts';
 import type { Log } from '../platform/log.ts';
 import { takeBodyBytes } from '../telemetry/api/ingest.ts';
+import { takeRows } from '../telemetry/api/write-samples-body.ts';
 
 export interface RequestBodyDeps {
   readonly gate: ProjectGate;
@@ -38,20 +41,29 @@ export function admitBodies(router: ConnectRouter, deps: RequestBodyDeps): void 
   const compressions = requestCompressions(deps.noteBrokenBody);
   for (const [i, handler] of router.handlers.entries()) {
     const { method } = handler;
-    const checkEnums = enumCheck(method);
+    const checkJson = jsonCheck(method);
     const admitting: UniversalHandlerFn = async (request) => {
       const { body } = request;
       if (!isBytes(body)) return await handler(request);
       const contextValues = request.contextValues ?? createContextValues();
       const held = () => heldSlotOf(contextValues);
+      const isJson = /^application\/(connect\+)?json/.test(
+        request.header.get('content-type') ?? '',
+      );
       if (method.methodKind !== 'unary') {
-        return await handler({ ...request, contextValues, body: inTurns(body, deps, held) });
+        const turned = inTurns(body, deps, held);
+        const checked = isJson ? withCheckedMessage(turned, method) : turned;
+        return await handler({ ...request, contextValues, body: checked });
       }
       const compression = compressions.find(
         ({ name }) => name === request.header.get('content-encoding'),
       );
-      const isJson = request.header.get('content-type')?.startsWith('application/json') ?? false;
-      const call = { method, compression, check: isJson ? checkEnums : () => {}, held };
+      const prepare = (plain: Uint8Array) => {
+        const rest = takesRows(method) ? takeRows(plain, isJson, contextValues) : plain;
+        if (isJson) checkJson(rest);
+        return rest;
+      };
+      const call = { method, compression, prepare, held };
       return await handler({
         ...request,
         contextValues,
@@ -69,7 +81,8 @@ interface Call {
   /** As it was sent. */
   readonly header: Headers;
   readonly compression: Compression | undefined;
-  readonly check: (plain: Uint8Array) => void;
+  /** Checks the plain body. @returns what the framework parses. Throws `ConnectError` */
+  readonly prepare: (plain: Uint8Array) => Uint8Array;
   /** Known when the framework begins to read: the gate has let the call in. */
   readonly held: () => HeldSlot | undefined;
 }
@@ -99,8 +112,7 @@ async function* admitted(deps: RequestBodyDeps, call: Call): AsyncIterable<Uint8
     if (held?.caller) await deps.gate.turn(held.caller.party);
   }
   if (held) held.bodyBytes = Math.max(plain.length, sent.length);
-  call.check(plain);
-  yield plain;
+  yield call.prepare(plain);
 }
 
 /** Reads what was sent, and takes the place of the call. */
@@ -131,6 +143,7 @@ async function readSent(
       // Returns the bytes of a body that broke off, and the excess of one of unknown length.
       if (ratedProject !== undefined) ingestRates.returnBytes(ratedProject, claimed - came);
     }
+    held.bodyBytes = came;
     await takeSlot(held).catch((error: unknown) => {
       throw toCallerError(error);
     });
@@ -148,7 +161,7 @@ function refusing<T>(work: () => T, toCallerError: (error: unknown) => unknown):
   }
 }
 
-/** Of a stream, whose messages are parsed as they come. */
+/** Of a stream. */
 async function* inTurns(
   body: AsyncIterable<Uint8Array>,
   { gate }: RequestBodyDeps,
@@ -171,11 +184,36 @@ interface EnumField {
   readonly type: DescEnum;
 }
 
-/** Throws INVALID_FIELD for an unknown enum value in the JSON of a request of the method. */
-function enumCheck(method: DescMethod): (plain: Uint8Array) => void {
+/**
+ * Throws INVALID_FIELD for null in place of a number, an enum value or a boolean, and for an unknown
+ * enum value, in the JSON of a request of the method.
+ */
+function jsonCheck(method: DescMethod): (plain: Uint8Array) => void {
   const fields = enumFieldsOf(method);
-  if (fields.length === 0) return () => {};
-  return (plain) => checkFields(parsed(plain), fields);
+  return (plain) => {
+    checkNulls(method.input, plain);
+    if (fields.length > 0) checkFields(parsed(plain), fields);
+  };
+}
+
+/** Flags and length before each message of a stream (Connect protocol, "Streaming"). */
+const ENVELOPE_BYTES = 5;
+const IS_COMPRESSED = 1;
+
+/** The only message that a client sends to a stream of the service's, checked and whole. */
+async function* withCheckedMessage(
+  body: AsyncIterable<Uint8Array>,
+  method: DescMethod,
+): AsyncIterable<Uint8Array> {
+  const bytes = await readAllBytes(body, bodyBytesMaxOf(method) + ENVELOPE_BYTES);
+  const isPlain = ((bytes[0] ?? IS_COMPRESSED) & IS_COMPRESSED) === 0;
+  if (isPlain) checkNulls(method.input, bytes.subarray(ENVELOPE_BYTES));
+  yield bytes;
+}
+
+/** Does the method keep the good rows of a body that has bad ones? */
+function takesRows(method: DescMethod): boolean {
+  return method === IngestService.method.writeSamples;
 }
 
 function checkFields(message: Readonly<Record<string, unknown>>, fields: readonly EnumField[]) {
@@ -192,9 +230,10 @@ function checkFields(message: Readonly<Record<string, unknown>>, fields: readonl
   }
 }
 
-/** Own enum fields of a read's request; mutations refuse unknown values by themselves. */
+/** Own enum fields of a request whose unknown fields are ignored, and unknown enum values with them. */
 function enumFieldsOf(method: DescMethod): EnumField[] {
-  if (getOption(method, policy).mutation) return [];
+  const { mutation, strict } = getOption(method, policy);
+  if (mutation || strict) return [];
   return method.input.fields.flatMap((field) =>
     field.fieldKind === 'enum'
       ? [{ names: [field.jsonName, field.name], jsonName: field.jsonName, type: field.enum }]

@@ -1,7 +1,8 @@
 /**
  * Every RPC of the service on one router. Each method is registered by itself, because what it
  * does with fields it does not know follows from its declared policy: a mutation refuses them (a
- * misspelt selection must not be lost), a read ignores them.
+ * misspelt selection must not be lost), and so does a method that computes from a spec. Any other
+ * read ignores them.
  *
  *   request -> gate (version, access, position) -> body -> place and turn -> handler -> reason and position
  */
@@ -160,12 +161,12 @@ function register<S extends DescService>(
   for (const method of service.methods) {
     // `ServiceImpl` has exactly one implementation for each method, under its local name.
     const implement = implementation[method.localName as keyof ServiceImpl<S>];
-    const isMutation = getOption(method, policy).mutation;
+    const { mutation, strict } = getOption(method, policy);
     const options: ConnectRouterOptions = {
       // Said again: options of a method replace the router's choice of protocols.
       ...PROTOCOLS,
       readMaxBytes: bodyBytesMaxOf(method),
-      jsonOptions: { alwaysEmitImplicit: true, ignoreUnknownFields: !isMutation },
+      jsonOptions: { alwaysEmitImplicit: true, ignoreUnknownFields: !(mutation || strict) },
     };
     router.rpc(method, implement as MethodImpl<typeof method>, options);
   }

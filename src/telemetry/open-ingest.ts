@@ -1,12 +1,10 @@
 /** Opens ingest: from rows of any sender to entries of the sample log, within the limits. */
 import type { ProjectLimitsReader } from '../../actors/platform/project-limits.ts';
 import { ClockNotes } from '../../actors/telemetry/ingest/clock-notes.ts';
-import {
-  CollectorReadings,
-  countSamples,
-  createIngest,
-} from '../../actors/telemetry/ingest/ingest.ts';
+import { CollectorReadings } from '../../actors/telemetry/ingest/collector-readings.ts';
+import { countSamples, createIngest } from '../../actors/telemetry/ingest/ingest.ts';
 import { IngestLimits, type IngestRates } from '../../actors/telemetry/ingest/ingest-limits.ts';
+import { RefusedReadings } from '../../actors/telemetry/ingest/refused-readings.ts';
 import { PartitionWriter } from '../../actors/telemetry/sample-log.ts';
 import type { Datacenters } from '../../actors/vms/datacenters.ts';
 import type { VmRegistry } from '../../actors/vms/vm-directory.ts';
@@ -47,6 +45,16 @@ export function openIngest(options: IngestOptions) {
     onRows: datacenters.reported,
     onSamples: countSamples({ samples, refused }),
   });
+  const leftOut = metrics.counter(
+    'svc_samples_left_out_total',
+    'Readings that sources left out because they cannot be stored, by cause',
+    ['reason'],
+  );
+  const refusedReadings = new RefusedReadings({
+    clock,
+    onLeftOut: (reason, count) => leftOut.inc({ reason }, count),
+  });
+  const ingest = refusedReadings.noting(readings.noting(plain));
   const { sources } = registry;
-  return { ingest: readings.noting(plain), ingestLimits, clocks, readings, sources };
+  return { ingest, ingestLimits, clocks, readings, refusedReadings, sources };
 }

@@ -19,7 +19,9 @@ export interface StreamSpec {
   /**
    * Of each subject only the newest message is kept: the stream is a table, a subject a row. Who reads
    * from its begin meets every row, and then the changes; rows that changed in between may be met in
-   * their last form alone. Absent = false.
+   * their last form alone. After a crash of a nats-server its copy may return a replaced message before
+   * the newest one, and restore a message of an erased row (nats-server issue 8505). The highest
+   * sequence is the newest; an append that expects a restored one is refused. Absent = false.
    */
   readonly lastOfSubject?: boolean;
   /** How long a message id is remembered for de-duplication, ms. */

@@ -6,13 +6,7 @@ import { randomUUID } from 'node:crypto';
 import { create, toBinary } from '@bufbuild/protobuf';
 import t from 'tap';
 import { WriteSamplesRequestSchema } from '../../src/gen/svc/ingest/v1/ingest_pb.ts';
-import {
-  dataFolder,
-  type Program,
-  runInProcess,
-  runToEnd,
-  startProgram,
-} from '../support/program.ts';
+import { dataFolder, type Program, runInProcess, startProgram } from '../support/program.ts';
 
 const WRITE = 'ingest.v1.IngestService/WriteSamples';
 const RETIRE = 'ingest.v1.IngestService/RetireVms';
@@ -59,7 +53,7 @@ async function reachOfTwoProjects(
 }
 
 t.test(
-  'TEN-20: a collector’s key is made, listed, used for its data center and projects alone, and revoked',
+  'TEN-20: a collector’s key is created, listed, used only in its data center and projects, and revoked',
   async (t) => {
     const folder = dataFolder(t);
     const program = await startProgram(t, folder, { SVC_COLLECT: 'none' });
@@ -68,7 +62,7 @@ t.test(
       return { code, stdout, text };
     };
     const create = ['collector-key', 'create', '--datacenter', 'DC-2', '--json'];
-    const made = await runToEnd(['admin', ...create, '--data', folder]);
+    const made = await admin(...create);
     t.equal(made.code, 0, made.text);
     const { key, id, expiresMs } = JSON.parse(made.stdout);
     t.match(key, /^svc_col_/);

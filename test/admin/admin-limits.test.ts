@@ -3,11 +3,12 @@
  * service.
  */
 import t from 'tap';
-import { dataFolder, runInProcess, startProgram } from '../support/program.ts';
+import { dataFolder, runInProcess } from '../support/program.ts';
+import { startService } from '../support/service-in-process.ts';
 
 t.test('the operator sees and sets a project’s limits, and retires a VM', async (t) => {
   const folder = dataFolder(t);
-  const program = await startProgram(t, folder, { SVC_COLLECT: 'none' });
+  const service = await startService(t, folder);
   const admin = (...words: string[]) => runInProcess(['admin', ...words, '--data', folder]);
   const shown = await admin('limits', 'show', 'demo');
   t.equal(shown.code, 0, shown.text);
@@ -50,7 +51,7 @@ t.test('the operator sees and sets a project’s limits, and retires a VM', asyn
   const demo = JSON.parse(
     (await admin('collector-key', 'create', '--datacenter', 'DC-1', '--json')).stdout,
   );
-  const wrote = await program.call(
+  const wrote = await service.call(
     'ingest.v1.IngestService/WriteSamples',
     { projectName: 'projects/demo', rows },
     demo.key,

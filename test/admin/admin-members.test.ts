@@ -34,7 +34,7 @@ async function membersOf(folder: string): Promise<readonly ListedMember[]> {
   return JSON.parse(stdout).members;
 }
 
-t.test('an embedded service is the only one', async (t) => {
+t.test('DUR-26: an embedded service is the only member', async (t) => {
   const folder = dataFolder(t);
   await start(t, folder);
   t.match(await svc(['admin', 'members', '--data', folder]), {
@@ -45,47 +45,51 @@ t.test('an embedded service is the only one', async (t) => {
 });
 
 const newest = 'nats-server 2.15.1';
-t.test('two members share everything, and one that left is gone', needs(newest), async (t) => {
-  const server = await startNatsServer({
-    ...{ program: componentPath(newest), folder: dataFolder(t) },
-  });
-  t.teardown(() => server.kill());
-  const folders = [dataFolder(t), dataFolder(t)] as const;
-  const key = { SVC_MASTER_KEY_FILE: join(folders[0], 'master.key') };
-  const first = await start(t, folders[0], { SVC_NATS_URL: server.url });
-  const second = await start(t, folders[1], { SVC_NATS_URL: server.url, ...key });
-  const seen = await until('both act, on shares of their own', async () => {
-    const members = await membersOf(folders[0]);
-    const isReady = members.every(
-      ({ shares, address, lag }) => shares > 0 && address !== null && lag === 0,
+t.test(
+  'DUR-26: two members share everything, and one that left is shown as gone',
+  needs(newest),
+  async (t) => {
+    const server = await startNatsServer({
+      ...{ program: componentPath(newest), folder: dataFolder(t) },
+    });
+    t.teardown(() => server.kill());
+    const folders = [dataFolder(t), dataFolder(t)] as const;
+    const key = { SVC_MASTER_KEY_FILE: join(folders[0], 'master.key') };
+    const first = await start(t, folders[0], { SVC_NATS_URL: server.url });
+    const second = await start(t, folders[1], { SVC_NATS_URL: server.url, ...key });
+    const seen = await until('both act, on shares of their own', async () => {
+      const members = await membersOf(folders[0]);
+      const isReady = members.every(
+        ({ shares, address, lag }) => shares > 0 && address !== null && lag === 0,
+      );
+      // Shares that change hands are nobody's for a moment.
+      const held = members.reduce((sum, { shares }) => sum + shares, 0);
+      return members.length === 2 && isReady && held === SHARES.length ? members : undefined;
+    });
+    t.same(
+      seen.map(({ isSelf, status, address, lag }) => ({ isSelf, status, address, lag })),
+      [
+        { isSelf: true, status: 'acting', address: first.address, lag: 0 },
+        { isSelf: false, status: 'acting', address: second.address, lag: 0 },
+      ],
     );
-    // Shares that change hands are nobody's for a moment.
-    const held = members.reduce((sum, { shares }) => sum + shares, 0);
-    return members.length === 2 && isReady && held === SHARES.length ? members : undefined;
-  });
-  t.same(
-    seen.map(({ isSelf, status, address, lag }) => ({ isSelf, status, address, lag })),
-    [
-      { isSelf: true, status: 'acting', address: first.address, lag: 0 },
-      { isSelf: false, status: 'acting', address: second.address, lag: 0 },
-    ],
-  );
-  t.equal(seen.filter(({ hasSystem }) => hasSystem).length, 1);
-  t.equal((await membersOf(folders[1]))[1]?.isSelf, true, 'the other one says the same');
-  await second.stop();
-  const left = await until('the first one has all of it', async () => {
-    const members = await membersOf(folders[0]);
-    return members[0]?.shares === SHARES.length ? members : undefined;
-  });
-  t.match(left[1], { status: 'gone', lag: null, shares: 0, address: second.address });
-  const { stdout } = await svc(['admin', 'members', '--data', folders[0]]);
-  t.match(
-    stdout,
-    /^MEMBER +STATUS +ADDRESS +PROCESS +SHARES +APPLIED +LAG +CLOCK +VERSION +STARTED/,
-  );
-  t.match(stdout, /^\w{6} \* +acting +http:\S+ +\S+:\d+ +65 \(_system\) +\d+ +\d+ +0\.0 s /m);
-  t.match(stdout, /^\w{6} +gone +http:\S+ +\S+:\d+ +0 +\d+ +- +0\.0 s /m);
-});
+    t.equal(seen.filter(({ hasSystem }) => hasSystem).length, 1);
+    t.equal((await membersOf(folders[1]))[1]?.isSelf, true, 'the other one says the same');
+    await second.stop();
+    const left = await until('the first one has all of it', async () => {
+      const members = await membersOf(folders[0]);
+      return members[0]?.shares === SHARES.length ? members : undefined;
+    });
+    t.match(left[1], { status: 'gone', lag: null, shares: 0, address: second.address });
+    const { stdout } = await svc(['admin', 'members', '--data', folders[0]]);
+    t.match(
+      stdout,
+      /^MEMBER +STATUS +ADDRESS +PROCESS +SHARES +APPLIED +LAG +CLOCK +VERSION +STARTED/,
+    );
+    t.match(stdout, /^\w{6} \* +acting +http:\S+ +\S+:\d+ +65 \(_system\) +\d+ +\d+ +0\.0 s /m);
+    t.match(stdout, /^\w{6} +gone +http:\S+ +\S+:\d+ +0 +\d+ +- +0\.0 s /m);
+  },
+);
 
 t.test('a member that may not act says so under what it last knew', async (t) => {
   const refusal = () => 'This member may have been replaced';

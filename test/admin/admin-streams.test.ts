@@ -15,11 +15,12 @@ import type { StreamDescription } from '../../streams/platform/jetstream/stream-
 import { componentPath, needs } from '../support/components.ts';
 import { startNatsServer } from '../support/nats-server.ts';
 import { svc } from '../support/operator-commands.ts';
-import { dataFolder, startProgram } from '../support/program.ts';
+import { dataFolder } from '../support/program.ts';
+import { startService } from '../support/service-in-process.ts';
 
 t.test('embedded streams have one copy, in the data folder', async (t) => {
   const folder = dataFolder(t);
-  const program = await startProgram(t, folder, { SVC_COLLECT: 'none' });
+  const service = await startService(t, folder);
   const { code, stdout } = await svc(['admin', 'streams', '--data', folder]);
   t.equal(code, 0);
   t.match(stdout, /^STREAM +MESSAGES +SIZE +COPIES +LEADER +FOLLOWERS +CONSUMERS +SUBJECTS$/m);
@@ -29,7 +30,7 @@ t.test('embedded streams have one copy, in the data folder', async (t) => {
   const refused = await svc(['admin', 'streams', '--replicas', '3', '--data', folder]);
   t.equal(refused.code, 1);
   t.match(refused.stderr, /embedded in this process and have one copy: docs\/operations\/cluster/);
-  await program.stop();
+  await service.stop();
 });
 
 const newest = 'nats-server 2.15.1';
@@ -42,8 +43,8 @@ t.test(
     });
     t.teardown(() => server.kill());
     const folder = dataFolder(t);
-    const more = { SVC_COLLECT: 'none', SVC_DEMO: 'on', SVC_NATS_URL: server.url };
-    const program = await startProgram(t, folder, more);
+    const more = { SVC_DEMO: 'on', SVC_NATS_URL: server.url };
+    const service = await startService(t, folder, more);
     const { stdout } = await svc(['admin', 'streams', '--json', '--data', folder]);
     const { on, streams } = JSON.parse(stdout);
     t.equal(on, 'NATS');
@@ -56,7 +57,7 @@ t.test(
     t.equal(refused.code, 1);
     t.match(refused.stderr, /cannot have 3 copies: the nats-server is in no cluster/);
     t.equal((await svc(['admin', 'streams', '--replicas', '2', '--data', folder])).code, 2);
-    await program.stop();
+    await service.stop();
   },
 );
 
@@ -82,7 +83,7 @@ function stream(name: string, wanted: number, set: number, away: readonly string
   } satisfies StreamDescription;
 }
 
-t.test('too few copies are degraded with what would do, and so are copies that stay away', (t) => {
+t.test('DUR-23: missing and lagging copies are degraded, with a remedy', (t) => {
   const good = [stream('EVENTS', 3, 3), stream('LOG', 1, 3)];
   t.match(copiesHealth(good, []), { state: 'ready' });
   const few = [stream('EVENTS', 3, 1), stream('LOG', 3, 1), stream('NEW', 3, 3)];

@@ -41,7 +41,7 @@ t.test('alertInstance: no path without a recovered event contains a recovery', a
 });
 
 t.test(
-  'alertInstance: missing data, errors of the evaluator and time leave the condition',
+  'STATE-05: missing data, evaluator errors and time leave an alert instance’s condition unchanged',
   async (t) => {
     const types = [
       'dataMissing',

@@ -13,7 +13,7 @@ import {
 } from '../support/alerting-on-host.ts';
 
 t.test(
-  'Alert rule accepted: until its revision reaches the evaluator it is pending and watches no VM, then Active',
+  'STATE-01: a saved alert rule is pending and watches no VM until its revision is applied',
   async (t) => {
     const world = await openAlertingWorld(t);
     await world.saveRule({ sustainedSeconds: 0 });
@@ -62,7 +62,7 @@ const changes: readonly (readonly [string, string, (world: Firing) => Promise<un
 
 for (const [name, reason, change] of changes) {
   t.test(
-    `Active rule or firing instance: ${name} of the rule retires it explicitly, and no recovery is manufactured`,
+    `STATE-02: ${name} of a rule retires its firing instance without a recovery`,
     async (t) => {
       const world = await firing(t);
       await change(world);

@@ -35,40 +35,34 @@ async function outcomes(promises: Promise<unknown>[]): Promise<Record<string, nu
   return counts;
 }
 
-t.test(
-  'Default alert rules per project: 20, that saves at the same time cannot pass',
-  async (t) => {
-    const world = await openAlertingWorld(t);
-    const save = (n: number) => world.saveRule({}, { id: uuid(n) });
-    const all = (from: number, count: number) =>
-      outcomes(Array.from({ length: count }, (_, i) => save(from + i)));
-    t.same(await all(0, 60), { done: 20, LIMIT_EXCEEDED: 40 });
-    await t.rejects(save(99), {
-      name: 'Refusal',
-      reason: 'LIMIT_EXCEEDED',
-      metadata: { of: 'rules', limit: '20', current: '20' },
-    });
-    await limit(world, { rules: 22 });
-    t.same(await all(100, 10), { done: 2, LIMIT_EXCEEDED: 8 }, 'as the operator has set it');
-    await limit(world, { rules: 3 });
-    t.equal(world.live('alertRule').length, 22, 'a lower limit ends nothing');
-    await world.saveRule({ threshold: 70 }, { id: uuid(0) });
-    t.same(await all(200, 1), { LIMIT_EXCEEDED: 1 });
-    t.same(await outcomes([world.saveRule({}, { project: 'other' })]), { done: 1 });
-  },
-);
+t.test('LIMIT-13: concurrent saves cannot exceed 20 alert rules per project', async (t) => {
+  const world = await openAlertingWorld(t);
+  const save = (n: number) => world.saveRule({}, { id: uuid(n) });
+  const all = (from: number, count: number) =>
+    outcomes(Array.from({ length: count }, (_, i) => save(from + i)));
+  t.same(await all(0, 60), { done: 20, LIMIT_EXCEEDED: 40 });
+  await t.rejects(save(99), {
+    name: 'Refusal',
+    reason: 'LIMIT_EXCEEDED',
+    metadata: { of: 'rules', limit: '20', current: '20' },
+  });
+  await limit(world, { rules: 22 });
+  t.same(await all(100, 10), { done: 2, LIMIT_EXCEEDED: 8 }, 'as the operator has set it');
+  await limit(world, { rules: 3 });
+  t.equal(world.live('alertRule').length, 22, 'a lower limit ends nothing');
+  await world.saveRule({ threshold: 70 }, { id: uuid(0) });
+  t.same(await all(200, 1), { LIMIT_EXCEEDED: 1 });
+  t.same(await outcomes([world.saveRule({}, { project: 'other' })]), { done: 1 });
+});
 
-t.test(
-  'Default destinations per project: 5, that creations at the same time cannot pass',
-  async (t) => {
-    const world = await openAlertingWorld(t);
-    const all = (count: number) =>
-      outcomes(Array.from({ length: count }, () => world.addDestination()));
-    t.same(await all(20), { done: 5, LIMIT_EXCEEDED: 15 });
-    await limit(world, { destinations: 6 });
-    t.same(await all(3), { done: 1, LIMIT_EXCEEDED: 2 });
-  },
-);
+t.test('LIMIT-14: concurrent creations cannot exceed 5 destinations per project', async (t) => {
+  const world = await openAlertingWorld(t);
+  const all = (count: number) =>
+    outcomes(Array.from({ length: count }, () => world.addDestination()));
+  t.same(await all(20), { done: 5, LIMIT_EXCEEDED: 15 });
+  await limit(world, { destinations: 6 });
+  t.same(await all(3), { done: 1, LIMIT_EXCEEDED: 2 });
+});
 
 t.test('limits are whole numbers within what one project can be given', async (t) => {
   const world = await openAlertingWorld(t);
@@ -103,7 +97,7 @@ async function knowing(t: Parameters<typeof openAlertingWorld>[0]) {
 }
 
 t.test(
-  'Default evaluated instances per project: 10,000, that saves at the same time cannot pass',
+  'LIMIT-15: concurrent saves cannot exceed 10,000 evaluated instances per project',
   async (t) => {
     const world = await knowing(t);
     for (let start = 0; start < 4_000; start += 1_000) {
@@ -188,7 +182,7 @@ async function watching(t: Parameters<typeof openAlertingWorld>[0]) {
 }
 
 t.test(
-  'growth under allVms keeps what is evaluated, and is reported until it fits again',
+  'LIMIT-15: growth under allVms keeps existing instances and is reported until it fits',
   async (t) => {
     const world = await watching(t);
     await limit(world, { instances: 2 });

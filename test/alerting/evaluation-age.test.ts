@@ -13,8 +13,9 @@ import { agree, Decisions, decideAll } from '../support/evaluation-decisions.ts'
 import { fold } from '../support/evaluation-fold.ts';
 import { type OracleSign, oracleSilence } from '../support/evaluation-oracle.ts';
 import { batchOf, cpuRule, PROJECT, START_MS } from '../support/evaluation-scenario.ts';
+import { occurrences, tries } from '../support/tries.ts';
 
-const OPTIONS = { seed: 20_261_121, numRuns: 1_500 };
+const OPTIONS = { seed: 20_261_121, numRuns: tries(1_500) };
 const LATENESS_MS = 300_000;
 
 interface Sign {
@@ -136,7 +137,7 @@ function run(it: World) {
   return { state, edges };
 }
 
-t.test("EVAL-04: rows in order give the oracle's notifications, whatever the ticks", (t) => {
+t.test('EVAL-04: rows in order give the oracle’s notifications at any tick times', (t) => {
   let compared = 0;
   const property = fc.property(world([0]), (it) => {
     const wanted = spansOf(it).map(({ startedMs, firedMs, endMs }) => [startedMs, firedMs, endMs]);
@@ -149,7 +150,7 @@ t.test("EVAL-04: rows in order give the oracle's notifications, whatever the tic
     return JSON.stringify(reported) === JSON.stringify(wanted);
   });
   fc.assert(property, OPTIONS);
-  t.ok(compared > 1_000, `${compared} firings`);
+  t.ok(compared > occurrences(1_000), `${compared} firings`);
   t.end();
 });
 
@@ -172,11 +173,14 @@ t.test('EVAL-05: notifications and timeline differ only by firings marked correc
     return justified && recorded;
   });
   fc.assert(property, OPTIONS);
-  t.ok(seen.reported > 1_000 && seen.corrected > 50, JSON.stringify(seen));
+  t.ok(
+    seen.reported > occurrences(1_000) && seen.corrected > occurrences(50),
+    JSON.stringify(seen),
+  );
   t.end();
 });
 
-t.test('EVAL-07: it recovers by a fresh row alone, and times of edges only grow', (t) => {
+t.test('EVAL-07: only a fresh row recovers unavailable telemetry, and edge times increase', (t) => {
   let recovered = 0;
   const property = fc.property(world(), (it) => {
     const state = createState({ rules: [it.rule], firing: [] });
@@ -202,11 +206,11 @@ t.test('EVAL-07: it recovers by a fresh row alone, and times of edges only grow'
     });
   });
   fc.assert(property, OPTIONS);
-  t.ok(recovered > 1_000, `${recovered} recoveries`);
+  t.ok(recovered > occurrences(1_000), `${recovered} recoveries`);
   t.end();
 });
 
-t.test('EVAL-18: stopped anywhere and rebuilt from the start, it is as if never stopped', (t) => {
+t.test('EVAL-18: an evaluator rebuilt from the log’s start decides as if never stopped', (t) => {
   const property = fc.property(world(), (it) => {
     const log = logOf(it);
     const seed = { rules: [it.rule], firing: [] };
@@ -224,44 +228,47 @@ t.test('EVAL-18: stopped anywhere and rebuilt from the start, it is as if never 
       return soft(rebuilt) === soft(state) && agree(decisions.made, never.made);
     });
   });
-  fc.assert(property, { ...OPTIONS, numRuns: 150 });
+  fc.assert(property, { ...OPTIONS, numRuns: tries(150) });
   t.end();
 });
 
-t.test('EVAL-18: from a floor, rows and last observations it goes on the same', (t) => {
-  let compared = 0;
-  const property = fc.property(world([0, 0, 2]), fc.nat(400), fc.nat(400), (it, a, b) => {
-    const log = logOf(it);
-    const [floor = 0, stop = 0] = [a % log.length, b % log.length].sort((x, y) => x - y);
-    if (log[floor]?.kind !== 'tick') return true;
-    const never = new Decisions();
-    const state = createState({ rules: [it.rule], firing: [] });
-    decideAll(state, log.slice(0, stop), never);
-    const rows = new Decisions(never);
-    const made = never.made.length;
-    decideAll(state, log.slice(stop), never);
-    const floorEntry = log[floor];
-    const floorMs = floorEntry?.kind === 'tick' ? floorEntry.atMs : 0;
-    const before = known(it)
-      .filter(({ observedMs }) => observedMs < floorMs)
-      .at(-1);
-    const hasGrace = before && known(it).some((one) => one.isStopped && one.observedMs < floorMs);
-    if (hasGrace) return true;
-    const observed: LastObservation[] = before
-      ? [{ project: PROJECT, vm: 'vm-1', observedMs: before.observedMs, power: 'RUNNING' }]
-      : [];
-    const rebuilt = createState({ rules: [it.rule], firing: rows.incidents(), observed });
-    const decisions = new Decisions(rows);
-    // Ticks before the floor were heard: the log's first one ends no silence of listening.
-    rebuilt.lastTickMs = floorMs - 15_000;
-    rebuilt.listeningSinceMs = START_MS;
-    decideAll(rebuilt, log.slice(floor, stop), decisions);
-    if (decisions.made.length > 0) return false;
-    decideAll(rebuilt, log.slice(stop), decisions);
-    compared++;
-    return agree(decisions.made, never.made.slice(made));
-  });
-  fc.assert(property, OPTIONS);
-  t.ok(compared > 300, `${compared} restarts`);
-  t.end();
-});
+t.test(
+  'EVAL-18: an evaluator rebuilt from a floor, rows and last observations continues unchanged',
+  (t) => {
+    let compared = 0;
+    const property = fc.property(world([0, 0, 2]), fc.nat(400), fc.nat(400), (it, a, b) => {
+      const log = logOf(it);
+      const [floor = 0, stop = 0] = [a % log.length, b % log.length].sort((x, y) => x - y);
+      if (log[floor]?.kind !== 'tick') return true;
+      const never = new Decisions();
+      const state = createState({ rules: [it.rule], firing: [] });
+      decideAll(state, log.slice(0, stop), never);
+      const rows = new Decisions(never);
+      const made = never.made.length;
+      decideAll(state, log.slice(stop), never);
+      const floorEntry = log[floor];
+      const floorMs = floorEntry?.kind === 'tick' ? floorEntry.atMs : 0;
+      const before = known(it)
+        .filter(({ observedMs }) => observedMs < floorMs)
+        .at(-1);
+      const hasGrace = before && known(it).some((one) => one.isStopped && one.observedMs < floorMs);
+      if (hasGrace) return true;
+      const observed: LastObservation[] = before
+        ? [{ project: PROJECT, vm: 'vm-1', observedMs: before.observedMs, power: 'RUNNING' }]
+        : [];
+      const rebuilt = createState({ rules: [it.rule], firing: rows.incidents(), observed });
+      const decisions = new Decisions(rows);
+      // Ticks before the floor were heard: the log's first one ends no silence of listening.
+      rebuilt.lastTickMs = floorMs - 15_000;
+      rebuilt.listeningSinceMs = START_MS;
+      decideAll(rebuilt, log.slice(floor, stop), decisions);
+      if (decisions.made.length > 0) return false;
+      decideAll(rebuilt, log.slice(stop), decisions);
+      compared++;
+      return agree(decisions.made, never.made.slice(made));
+    });
+    fc.assert(property, OPTIONS);
+    t.ok(compared > occurrences(300), `${compared} restarts`);
+    t.end();
+  },
+);

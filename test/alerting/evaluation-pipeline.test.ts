@@ -141,7 +141,7 @@ t.test('catchUpRules takes over what is known of VMs without a row in the log', 
   t.end();
 });
 
-t.test('what an owner wrote whose lease had ended counts for nobody', (t) => {
+t.test('DUR-13: entries of an owner whose lease had ended are ignored', (t) => {
   const other = cpuRule({ rule: 'other', sustainedMs: 0 });
   const under = (epoch: number, entry: LogEntry) => ({ ...entry, epoch });
   const log = {

@@ -20,8 +20,9 @@ import {
   oracleSpans,
 } from '../support/evaluation-oracle.ts';
 import { batchOf, PROJECT, START_MS } from '../support/evaluation-scenario.ts';
+import { occurrences, tries } from '../support/tries.ts';
 
-const OPTIONS = { seed: 20_261_121, numRuns: 2_000 };
+const OPTIONS = { seed: 20_261_121, numRuns: tries(2_000) };
 
 /** Timeline of the only instance as the evaluator holds it; undefined before its first row. */
 function timelineOf(state: EvaluationState) {
@@ -75,11 +76,11 @@ t.test('EVAL-05: the timeline is a function of the sorted observations', (t) => 
     }
     return true;
   });
-  fc.assert(property, { ...OPTIONS, numRuns: 600 });
+  fc.assert(property, { ...OPTIONS, numRuns: tries(600) });
   t.end();
 });
 
-t.test('EVAL-05: notifications are a function of the log, and their times only grow', (t) => {
+t.test('EVAL-05: notifications are a function of the log, with increasing times', (t) => {
   const property = fc.property(arrivals(), (world) => {
     const edges = edgesOf(world);
     const again = edgesOf(world);
@@ -139,8 +140,8 @@ t.test('EVAL-05: notifications and timeline differ only by firings marked correc
     );
     return justified && recorded;
   });
-  fc.assert(property, { ...OPTIONS, numRuns: 5_000 });
-  t.ok(corrected > 100, `${corrected} firings were corrected`);
+  fc.assert(property, { ...OPTIONS, numRuns: tries(5_000) });
+  t.ok(corrected > occurrences(100), `${corrected} firings were corrected`);
   t.end();
 });
 
@@ -166,7 +167,7 @@ t.test('a recovery is made of observed good samples that span its duration', (t)
     });
   });
   fc.assert(property, OPTIONS);
-  t.ok(recovered > 1_000, `${recovered} recoveries`);
+  t.ok(recovered > occurrences(1_000), `${recovered} recoveries`);
   t.end();
 });
 
@@ -188,11 +189,11 @@ t.test('no value comes out that did not come in, at its own time', (t) => {
     });
   });
   fc.assert(property, OPTIONS);
-  t.ok(values > 5_000, `${values} values`);
+  t.ok(values > occurrences(5_000), `${values} values`);
   t.end();
 });
 
-t.test('removing samples never produces a recovery', (t) => {
+t.test('MEAS-06: removed samples never produce a recovery', (t) => {
   const removal = fc.record({ world: arrivals(), removed: fc.func(fc.boolean()) });
   let compared = 0;
   const property = fc.property(removal, ({ world, removed }) => {
@@ -216,7 +217,7 @@ t.test('removing samples never produces a recovery', (t) => {
     });
   });
   fc.assert(property, OPTIONS);
-  t.ok(compared > 500, `${compared} recoveries compared`);
+  t.ok(compared > occurrences(500), `${compared} recoveries compared`);
   t.end();
 });
 

@@ -171,7 +171,7 @@ t.test('a rule that is made after a VM was retired does not catch up over it', (
   t.end();
 });
 
-t.test('a mount that vanishes is missing data, not recovery', (t) => {
+t.test('MEAS-04: a vanished mount is missing data, not a recovery', (t) => {
   const rule = cpuRule({ metricId: 'filesystem_used_pct', sustainedMs: 0 });
   const world = new EvaluationWorld([rule]);
   const mount = (name: string, used: number) => ({

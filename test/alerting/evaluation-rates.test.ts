@@ -3,7 +3,7 @@
  * is worth, and when it is worth nothing. Times are seconds since the start of the scenario.
  */
 import t from 'tap';
-import { derive, inputsOf } from '../../streams/telemetry/metrics/derive.ts';
+import { derive, inputsOf, newDerived } from '../../streams/telemetry/metrics/derive.ts';
 import {
   cpuRule,
   EvaluationWorld,
@@ -35,7 +35,7 @@ function reads(at: number, vda: number, more: Partial<ShortRow> = {}): ShortRow 
   return { at, series: { [VDA]: vda }, ...more };
 }
 
-t.test('EVAL-10: a counter that drops is a reset, never negative and never a spike', (t) => {
+t.test('EVAL-10: a counter drop is a reset, never a negative rate or a spike', (t) => {
   const unknown = new EvaluationWorld([diskRule]);
   const rows = [reads(0, 9000), reads(30, 9030), reads(60, 600), reads(90, 660)];
   const withoutBoot = rows.map((row) => ({ ...row, boot: '' }));
@@ -49,6 +49,44 @@ t.test('EVAL-10: a counter that drops is a reset, never negative and never a spi
   const grown = new EvaluationWorld([diskRule]);
   const ambiguous = [reads(0, 9000), reads(30, 90_000_000, { boot: 'boot-2' })];
   t.same(valuesAt(grown, ambiguous), [null, null], 'a boot without a drop may be either');
+  t.end();
+});
+
+t.test('MEAS-12: a reading that cannot be is no breach, no good, and a gap when it lasts', (t) => {
+  const rule = cpuRule({ sustainedMs: 0, threshold: 90 });
+  const cpu = (at: number, used: number): ShortRow => ({
+    at,
+    series: { [CPU_SECONDS]: used },
+    vcpus: 2,
+  });
+  const dip = new EvaluationWorld([rule]);
+  const rows = [cpu(0, 990), cpu(30, 996), cpu(60, 10), cpu(90, 1_000), cpu(120, 1_006)];
+  t.same(valuesAt(dip, rows), [null, 10, null, null, 10], 'the dip, and the way back from it');
+  t.same(dip.edges, [], '1650 % fires nothing');
+
+  const gauge = (at: number, pct: number): ShortRow => {
+    return { at, series: { svc_vm_cpu_utilization_pct: pct } };
+  };
+  const kept = new EvaluationWorld([rule]);
+  kept.tick(0);
+  t.same(
+    kept.rows([gauge(0, 113), gauge(30, -5)]),
+    ['fired at 0 since 0'],
+    'and -5 recovers nothing',
+  );
+  t.same(kept.rows([gauge(60, 126)]), []);
+  const lasting = [90, 120, 150, 180].map((at) => gauge(at, 400));
+  t.same(kept.rows(lasting), []);
+  const ticked = [30, 60, 90, 120, 150, 180].flatMap((at) => kept.tick(at));
+  t.same(ticked, ['dataMissing since 60'], 'longer than 90 s it is missing data');
+  t.same(
+    kept
+      .rows([gauge(210, 5)])
+      .at(-1)
+      ?.split(' ')[0],
+    'recovered',
+    'a real one recovers',
+  );
   t.end();
 });
 
@@ -72,27 +110,30 @@ function bothRead(at: number, vda: number, vdb: number, more: Partial<ShortRow> 
   return { at, series: { [VDA]: vda, [VDB]: vdb }, ...more };
 }
 
-t.test('EVAL-12: rates are per device, then summed; a detach or attach costs one interval', (t) => {
-  const world = new EvaluationWorld([diskRule]);
-  const rows = [bothRead(0, 0, 5000), bothRead(30, 30, 5060), reads(60, 60), reads(90, 90)];
-  t.same(
-    valuesAt(world, rows),
-    [null, 3, null, 1],
-    'what it read until it was detached is unknown',
-  );
-  const attached = [bothRead(120, 120, 9000), bothRead(150, 150, 9030)];
-  t.same(valuesAt(world, attached), [null, 2], 'attached again, it has no rate yet');
-  const only = (at: number, vdb: number): ShortRow => ({ at, series: { [VDB]: vdb } });
-  t.same(valuesAt(world, [only(180, 9060), only(210, 9090)]), [null, 1]);
-  t.end();
-});
+t.test(
+  'EVAL-12: rates are computed per device and summed, and a detach or attach costs one interval',
+  (t) => {
+    const world = new EvaluationWorld([diskRule]);
+    const rows = [bothRead(0, 0, 5000), bothRead(30, 30, 5060), reads(60, 60), reads(90, 90)];
+    t.same(
+      valuesAt(world, rows),
+      [null, 3, null, 1],
+      'what it read until it was detached is unknown',
+    );
+    const attached = [bothRead(120, 120, 9000), bothRead(150, 150, 9030)];
+    t.same(valuesAt(world, attached), [null, 2], 'attached again, it has no rate yet');
+    const only = (at: number, vdb: number): ShortRow => ({ at, series: { [VDB]: vdb } });
+    t.same(valuesAt(world, [only(180, 9060), only(210, 9090)]), [null, 1]);
+    t.end();
+  },
+);
 
 /** Rates of rows of one layout, as queries over columns see them: NaN = not in the row. */
 function derivedRates(...rows: readonly (readonly number[])[]): (number | null)[] {
   const derivation = { from: 'rate', series: 'svc_vm_disk_read_bytes_total' } as const;
   const [input] = inputsOf(derivation, [VDA, VDB]);
   if (!input) throw new Error('The layout carries the metric');
-  const out = { numerator: 0, denominator: 0, capacityChanged: false };
+  const out = newDerived();
   const observed = rows.map((values, i) => ({
     row: { observedMs: START_MS + i * 30_000, boot: 'boot-1', vcpus: 1, state: 1, values },
     input,
@@ -103,7 +144,7 @@ function derivedRates(...rows: readonly (readonly number[])[]): (number | null)[
   });
 }
 
-t.test('EVAL-12: an unknown increase of one device is no zero: nothing recovers by it', (t) => {
+t.test('EVAL-12: an unknown increase of one device is not zero and recovers nothing', (t) => {
   const busy = [bothRead(0, 0, 7), bothRead(30, 300_000, 7)];
   const reset = new EvaluationWorld([diskRule]);
   t.same(reset.rows(busy), ['fired at 30 since 30']);
@@ -118,7 +159,7 @@ t.test('EVAL-12: an unknown increase of one device is no zero: nothing recovers 
   t.end();
 });
 
-t.test('EVAL-13: what is not a finite value is missing; only rounding is clamped', (t) => {
+t.test('EVAL-13: non-finite values are missing, and only rounding is clamped', (t) => {
   const memory = new EvaluationWorld([
     cpuRule({ sustainedMs: 0, metricId: 'memory_used_pct', operator: 'NOT_EQUAL', threshold: 50 }),
   ]);
@@ -142,7 +183,7 @@ t.test('EVAL-13: what is not a finite value is missing; only rounding is clamped
   t.end();
 });
 
-t.test('EVAL-14: the interval in which vCPUs changed has no utilisation', (t) => {
+t.test('EVAL-14: the interval of a vCPU change has no utilisation', (t) => {
   const world = new EvaluationWorld([cpuRule({ sustainedMs: 120_000 })]);
   let total = 0;
   const lines = seconds(0, 180).flatMap((at) => {

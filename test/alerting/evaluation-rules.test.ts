@@ -23,24 +23,31 @@ import {
 const HIGH = 95;
 const LOW = 10;
 
-t.test('EVAL-16: a new revision replaces the old one silently and knows what was stored', (t) => {
-  const world = new EvaluationWorld([cpuRule()]);
-  world.cpu(HIGH, seconds(0, 300));
-  const edited = cpuRule({ evaluationRevision: 2, threshold: 92 });
-  t.same(world.marker(310, { upserts: [edited] }), ['fired at 300 since 0'], 'still true: at once');
-  t.equal(world.edges.at(-1)?.key.evaluationRevision, 2);
-  t.equal(world.instances().length, 1, 'the old instance is gone, without a recovery');
-  t.same(world.marker(320, { upserts: [edited] }), [], 'the same revision changes nothing');
-  t.same(world.marker(320, { upserts: [cpuRule()] }), [], 'nor does an older one');
-  t.same(world.cpu(LOW, [330]), ['recovered at 330']);
+t.test(
+  'EVAL-16: a new revision replaces the old one silently and evaluates stored samples',
+  (t) => {
+    const world = new EvaluationWorld([cpuRule()]);
+    world.cpu(HIGH, seconds(0, 300));
+    const edited = cpuRule({ evaluationRevision: 2, threshold: 92 });
+    t.same(
+      world.marker(310, { upserts: [edited] }),
+      ['fired at 300 since 0'],
+      'still true: at once',
+    );
+    t.equal(world.edges.at(-1)?.key.evaluationRevision, 2);
+    t.equal(world.instances().length, 1, 'the old instance is gone, without a recovery');
+    t.same(world.marker(320, { upserts: [edited] }), [], 'the same revision changes nothing');
+    t.same(world.marker(320, { upserts: [cpuRule()] }), [], 'nor does an older one');
+    t.same(world.cpu(LOW, [330]), ['recovered at 330']);
 
-  const raised = new EvaluationWorld([cpuRule()]);
-  raised.cpu(HIGH, seconds(0, 300));
-  const higher = cpuRule({ evaluationRevision: 2, threshold: 96 });
-  t.same(raised.marker(310, { upserts: [higher] }), []);
-  t.same(raised.cpu(HIGH, seconds(330, 900)), [], 'no longer true');
-  t.end();
-});
+    const raised = new EvaluationWorld([cpuRule()]);
+    raised.cpu(HIGH, seconds(0, 300));
+    const higher = cpuRule({ evaluationRevision: 2, threshold: 96 });
+    t.same(raised.marker(310, { upserts: [higher] }), []);
+    t.same(raised.cpu(HIGH, seconds(330, 900)), [], 'no longer true');
+    t.end();
+  },
+);
 
 t.test('a marker that comes late neither ends what was resumed nor brings back what ended', (t) => {
   const world = new EvaluationWorld([cpuRule()]);
@@ -59,7 +66,7 @@ t.test('a marker that comes late neither ends what was resumed nor brings back w
   t.end();
 });
 
-t.test('EVAL-17: a filesystem rule has one instance for each mount', (t) => {
+t.test('EVAL-17: a filesystem rule has one instance per mount', (t) => {
   const rule = cpuRule({ metricId: 'filesystem_used_pct', sustainedMs: 60_000 });
   const world = new EvaluationWorld([rule]);
   const mounts = (root: number, data?: number) => ({
@@ -87,32 +94,35 @@ t.test('EVAL-17: a filesystem rule has one instance for each mount', (t) => {
   t.end();
 });
 
-t.test('EVAL-17: a shorter duration fires from stored samples; a resume starts a new run', (t) => {
-  const shorter = new EvaluationWorld([cpuRule({ sustainedMs: 3_600_000 })]);
-  shorter.cpu(HIGH, seconds(0, 600));
-  const edited = cpuRule({ evaluationRevision: 2, sustainedMs: 300_000 });
-  t.match(shorter.marker(610, { upserts: [edited] }), [/^fired at \d+ since \d+$/]);
+t.test(
+  'EVAL-17: a shorter duration fires from stored samples, and a resumed rule starts a new run',
+  (t) => {
+    const shorter = new EvaluationWorld([cpuRule({ sustainedMs: 3_600_000 })]);
+    shorter.cpu(HIGH, seconds(0, 600));
+    const edited = cpuRule({ evaluationRevision: 2, sustainedMs: 300_000 });
+    t.match(shorter.marker(610, { upserts: [edited] }), [/^fired at \d+ since \d+$/]);
 
-  const resumed = new EvaluationWorld([cpuRule()]);
-  resumed.cpu(HIGH, seconds(0, 300));
-  t.same(resumed.marker(310, { removals: ['rule-1'] }), [], 'pausing is no recovery');
-  t.same(resumed.cpu(HIGH, seconds(330, 600)), [], 'paused: nothing is evaluated');
-  t.same(resumed.instances(), []);
-  const again = cpuRule({ evaluationRevision: 2 });
-  t.same(resumed.marker(610, { upserts: [again] }), [], 'though the samples are stored');
-  t.same(resumed.cpu(HIGH, seconds(630, 930)), ['fired at 930 since 630']);
+    const resumed = new EvaluationWorld([cpuRule()]);
+    resumed.cpu(HIGH, seconds(0, 300));
+    t.same(resumed.marker(310, { removals: ['rule-1'] }), [], 'pausing is no recovery');
+    t.same(resumed.cpu(HIGH, seconds(330, 600)), [], 'paused: nothing is evaluated');
+    t.same(resumed.instances(), []);
+    const again = cpuRule({ evaluationRevision: 2 });
+    t.same(resumed.marker(610, { upserts: [again] }), [], 'though the samples are stored');
+    t.same(resumed.cpu(HIGH, seconds(630, 930)), ['fired at 930 since 630']);
 
-  const late = new EvaluationWorld();
-  late.cpu(HIGH, seconds(0, 600));
-  const changed = cpuRule({ evaluationRevision: 5, fromMs: START_MS + 610_000 });
-  t.same(
-    late.marker(610, { upserts: [changed] }),
-    [],
-    'nor when the pause is no longer in the log',
-  );
-  t.same(late.cpu(HIGH, seconds(630, 930)), ['fired at 930 since 630']);
-  t.end();
-});
+    const late = new EvaluationWorld();
+    late.cpu(HIGH, seconds(0, 600));
+    const changed = cpuRule({ evaluationRevision: 5, fromMs: START_MS + 610_000 });
+    t.same(
+      late.marker(610, { upserts: [changed] }),
+      [],
+      'nor when the pause is no longer in the log',
+    );
+    t.same(late.cpu(HIGH, seconds(630, 930)), ['fired at 930 since 630']);
+    t.end();
+  },
+);
 
 t.test('a new rule joins the buffers that others watch, and late samples reach both', (t) => {
   const world = new EvaluationWorld([cpuRule({ rule: 'other', sustainedMs: 600_000 })]);
@@ -140,7 +150,7 @@ t.test('a rule for named VMs watches only them; one for all watches those that c
   t.end();
 });
 
-t.test('EVAL-18: edges decided before are recognised; ids come from key and ordinal', (t) => {
+t.test('EVAL-18: decided edges are recognised, and ids derive from key and ordinal', (t) => {
   const world = new EvaluationWorld([cpuRule({ sustainedMs: 0 })]);
   world.cpu(HIGH, [0]);
   world.cpu(LOW, [30]);
@@ -163,7 +173,7 @@ t.test('EVAL-18: edges decided before are recognised; ids come from key and ordi
   t.end();
 });
 
-t.test('EVAL-18: downtime of the evaluator is no gap in the data', (t) => {
+t.test('EVAL-18: downtime of the evaluator is not a gap in the data', (t) => {
   const world = new EvaluationWorld([cpuRule()]);
   world.tick(0);
   world.cpu(HIGH, seconds(0, 300));
@@ -218,36 +228,39 @@ t.test('a recovery threshold and a recovery duration work with every operator', 
   t.end();
 });
 
-t.test('EVAL-16: rules that time decides know what was heard, and are replaced silently', (t) => {
-  const silent = cpuRule({
-    ...{ rule: 'silent', metricId: 'telemetry_age_seconds', threshold: 300, sustainedMs: 0 },
-  });
-  const stopped = cpuRule({
-    ...{ rule: 'stopped', metricId: 'unexpected_stop', operator: 'EQUAL', threshold: 1 },
-    sustainedMs: 60_000,
-  });
-  const world = new EvaluationWorld([silent, stopped]);
-  const crashed = { state: 4, stateReason: 'crashed' };
-  for (const at of [0, 30, 60]) world.rows([{ at, ...crashed }]);
-  t.same(
-    world.edges.map(({ key }) => key.rule),
-    ['stopped'],
-  );
-  for (const at of seconds(75, 390, 15)) world.tick(at);
-  t.match(world.edges.at(-1), { kind: 'fired', key: { rule: 'silent' } });
-  const edited = [
-    { ...silent, evaluationRevision: 2, threshold: 200 },
-    { ...stopped, evaluationRevision: 2, sustainedMs: 30_000 },
-  ];
-  t.same(world.marker(391, { upserts: edited }), [], 'no end of the old ones is reported');
-  t.same(world.tick(405), ['fired at 260 since 260'], 'from the moment that the new one says');
-  t.equal(world.edges.at(-1)?.key.evaluationRevision, 2);
-  t.same(world.rows([{ at: 420, ...crashed }]), ['recovered at 420']);
-  t.same(world.rows([{ at: 450, ...crashed }]), ['fired at 450 since 420'], 'a run of its own');
-  t.end();
-});
+t.test(
+  'EVAL-16: an edited telemetry rule knows past observations and replaces the old one silently',
+  (t) => {
+    const silent = cpuRule({
+      ...{ rule: 'silent', metricId: 'telemetry_age_seconds', threshold: 300, sustainedMs: 0 },
+    });
+    const stopped = cpuRule({
+      ...{ rule: 'stopped', metricId: 'unexpected_stop', operator: 'EQUAL', threshold: 1 },
+      sustainedMs: 60_000,
+    });
+    const world = new EvaluationWorld([silent, stopped]);
+    const crashed = { state: 4, stateReason: 'crashed' };
+    for (const at of [0, 30, 60]) world.rows([{ at, ...crashed }]);
+    t.same(
+      world.edges.map(({ key }) => key.rule),
+      ['stopped'],
+    );
+    for (const at of seconds(75, 390, 15)) world.tick(at);
+    t.match(world.edges.at(-1), { kind: 'fired', key: { rule: 'silent' } });
+    const edited = [
+      { ...silent, evaluationRevision: 2, threshold: 200 },
+      { ...stopped, evaluationRevision: 2, sustainedMs: 30_000 },
+    ];
+    t.same(world.marker(391, { upserts: edited }), [], 'no end of the old ones is reported');
+    t.same(world.tick(405), ['fired at 260 since 260'], 'from the moment that the new one says');
+    t.equal(world.edges.at(-1)?.key.evaluationRevision, 2);
+    t.same(world.rows([{ at: 420, ...crashed }]), ['recovered at 420']);
+    t.same(world.rows([{ at: 450, ...crashed }]), ['fired at 450 since 420'], 'a run of its own');
+    t.end();
+  },
+);
 
-t.test('EVAL-17: a rule on telemetry that is resumed begins a new run', (t) => {
+t.test('EVAL-17: a resumed telemetry rule starts a new run', (t) => {
   const silent = cpuRule({
     ...{ metricId: 'telemetry_age_seconds', threshold: 60, sustainedMs: 300_000 },
   });

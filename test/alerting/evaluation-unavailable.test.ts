@@ -51,7 +51,7 @@ function live(
   ]);
 }
 
-t.test('EVAL-04: telemetry that stays away is a rule of its own, fired from a moment', (t) => {
+t.test('EVAL-04: unavailable telemetry fires its own rule from the moment it is due', (t) => {
   for (const phase of [0, 1, 7, 14]) {
     const world = new EvaluationWorld([unavailable()]);
     world.tick(phase);
@@ -72,26 +72,33 @@ t.test('EVAL-04: telemetry that stays away is a rule of its own, fired from a mo
   t.end();
 });
 
-t.test('EVAL-04: its end is an observed fresh row, and says nothing of the metric rule', (t) => {
-  const world = new EvaluationWorld([cpuRule({ sustainedMs: 0 }), unavailable()]);
-  t.same(live(world, 0, 30, { cpu: HIGH }), ['fired at 0 since 0']);
-  t.same(ticks(world, 45, 330), ['dataMissing since 30']);
-  t.same(ticks(world, 345, 600), ['fired at 330 since 330'], 'silence ends neither');
-  t.same(world.rows([{ at: 600 }]), ['recovered at 600'], 'a row without the metric is telemetry');
-  t.match(
-    world.instances().map(({ rule, state, dataState }) => `${rule} ${state} ${dataState}`),
-    ['rule-1 FIRING MISSING', 'silent IDLE OBSERVED'],
-  );
-  t.same(world.rows([{ at: 630, cpu: LOW }]), ['recovered at 630']);
+t.test(
+  'EVAL-04: a fresh row recovers unavailable telemetry and leaves the metric rule unchanged',
+  (t) => {
+    const world = new EvaluationWorld([cpuRule({ sustainedMs: 0 }), unavailable()]);
+    t.same(live(world, 0, 30, { cpu: HIGH }), ['fired at 0 since 0']);
+    t.same(ticks(world, 45, 330), ['dataMissing since 30']);
+    t.same(ticks(world, 345, 600), ['fired at 330 since 330'], 'silence ends neither');
+    t.same(
+      world.rows([{ at: 600 }]),
+      ['recovered at 600'],
+      'a row without the metric is telemetry',
+    );
+    t.match(
+      world.instances().map(({ rule, state, dataState }) => `${rule} ${state} ${dataState}`),
+      ['rule-1 FIRING MISSING', 'silent IDLE OBSERVED'],
+    );
+    t.same(world.rows([{ at: 630, cpu: LOW }]), ['recovered at 630']);
 
-  const slow = new EvaluationWorld([unavailable({ recoveryMs: 60_000 })]);
-  live(slow, 0, 0);
-  t.same(ticks(slow, 15, 600), ['fired at 300 since 300']);
-  t.same(live(slow, 615, 645), [], 'fresh rows span 30 of 60 s');
-  t.same(live(slow, 765, 795), [], 'a gap in the recovery restarts it');
-  t.same(live(slow, 825, 825), ['recovered at 825']);
-  t.end();
-});
+    const slow = new EvaluationWorld([unavailable({ recoveryMs: 60_000 })]);
+    live(slow, 0, 0);
+    t.same(ticks(slow, 15, 600), ['fired at 300 since 300']);
+    t.same(live(slow, 615, 645), [], 'fresh rows span 30 of 60 s');
+    t.same(live(slow, 765, 795), [], 'a gap in the recovery restarts it');
+    t.same(live(slow, 825, 825), ['recovered at 825']);
+    t.end();
+  },
+);
 
 t.test('EVAL-07: a burst of old rows does not make telemetry look live', (t) => {
   const world = new EvaluationWorld([unavailable()]);
@@ -111,7 +118,7 @@ t.test('EVAL-07: a burst of old rows does not make telemetry look live', (t) => 
   t.end();
 });
 
-t.test('EVAL-09: telemetry that is refused for its clock names that cause', (t) => {
+t.test('EVAL-09: telemetry refused for its clock names that cause', (t) => {
   const world = new EvaluationWorld([cpuRule({ sustainedMs: 0 }), unavailable()]);
   live(world, 0, 30, { cpu: HIGH });
   const ahead = { outages: [], placed: [], clockAhead: [{ project: PROJECT, vm: 'vm-1' }] };
@@ -237,16 +244,19 @@ t.test('EVAL-24: a powered-off VM that repeats its last row is not live', (t) =>
   t.end();
 });
 
-t.test('EVAL-19: after a restart they wait for the backlog and one interval', (t) => {
-  const world = new EvaluationWorld([unavailable()]);
-  live(world, 0, 0);
-  world.rows([{ at: 0, cpu: LOW, vm: 'vm-2' }]);
-  t.same(ticks(world, 15, 60), []);
-  t.same([...world.tick(3600), ...world.tick(3615)], [], 'nobody listened for an hour');
-  t.same(world.rows([{ at: 3616, cpu: LOW }]), [], 'one is heard again: nobody missed it');
-  t.same(world.tick(3630), ['fired at 300 since 300 on vm-2'], 'the other since its true moment');
-  t.end();
-});
+t.test(
+  'EVAL-19: unavailable telemetry waits for the backlog and one interval after a restart',
+  (t) => {
+    const world = new EvaluationWorld([unavailable()]);
+    live(world, 0, 0);
+    world.rows([{ at: 0, cpu: LOW, vm: 'vm-2' }]);
+    t.same(ticks(world, 15, 60), []);
+    t.same([...world.tick(3600), ...world.tick(3615)], [], 'nobody listened for an hour');
+    t.same(world.rows([{ at: 3616, cpu: LOW }]), [], 'one is heard again: nobody missed it');
+    t.same(world.tick(3630), ['fired at 300 since 300 on vm-2'], 'the other since its true moment');
+    t.end();
+  },
+);
 
 /** `count` VMs in DC-1; those from `from` on stay silent after 60 s. */
 function fleet(count: number, from: number, rules: readonly EvaluationRule[] = [unavailable()]) {
@@ -270,7 +280,7 @@ function fleet(count: number, from: number, rules: readonly EvaluationRule[] = [
   return { world, all, silent, rows, step, outage, calm: { ...calm, placed: [] } };
 }
 
-t.test('EVAL-19: a data center that falls silent is one incident of each rule', (t) => {
+t.test('EVAL-19: a silent data center raises one incident per rule', (t) => {
   const rules = [
     unavailable(),
     unavailable({ rule: 'named', vms: ['vm-6', 'vm-0'], threshold: 240 }),

@@ -76,7 +76,7 @@ async function outage(world: Watching): Promise<void> {
 }
 
 t.test(
-  'EVAL-19: an outage is judged over all projects, each is notified of its own VMs',
+  'EVAL-19: an outage is judged over all projects, and each is notified of its own VMs',
   async (t) => {
     t.not(partitionOf(PROJECT), partitionOf(OTHER));
     const world = await watching(t);
@@ -96,19 +96,22 @@ t.test(
   },
 );
 
-t.test('EVAL-19: fewer than five, or no more than 30 %, are each their own', async (t) => {
-  const world = await watching(t);
-  await world.hear(3, { [PROJECT]: vms(1, 10), [OTHER]: vms(11, 18) });
-  await world.hear(12, { [PROJECT]: vms(1, 5), [OTHER]: vms(11, 18) });
-  const found = incidentsOf(world).map(({ vm, state }) => `${vm} ${state}`);
-  t.same(
-    found.sort(),
-    ['vm-10', ...vms(6, 9)].map((vm) => `${vm} FIRING`),
-    '5 of 18',
-  );
-});
+t.test(
+  'EVAL-19: fewer than five silent VMs, or at most 30 %, have incidents of their own',
+  async (t) => {
+    const world = await watching(t);
+    await world.hear(3, { [PROJECT]: vms(1, 10), [OTHER]: vms(11, 18) });
+    await world.hear(12, { [PROJECT]: vms(1, 5), [OTHER]: vms(11, 18) });
+    const found = incidentsOf(world).map(({ vm, state }) => `${vm} ${state}`);
+    t.same(
+      found.sort(),
+      ['vm-10', ...vms(6, 9)].map((vm) => `${vm} FIRING`),
+      '5 of 18',
+    );
+  },
+);
 
-t.test('EVAL-19: an incident recovers by a VM that it holds, heard since it fired', async (t) => {
+t.test('EVAL-19: an outage’s incident recovers by a fresh row of one of its VMs', async (t) => {
   const world = await watching(t);
   await world.hear(3, { [PROJECT]: vms(1, 2), [OTHER]: vms(5, 12) });
   await world.hear(14, { [OTHER]: vms(5, 5) });
@@ -135,7 +138,7 @@ t.test('EVAL-19: an incident recovers by a VM that it holds, heard since it fire
   t.match(incidentsOf(world), [{ state: 'RECOVERED' }, { state: 'RECOVERED' }]);
 });
 
-t.test('EVAL-19: VMs of an outage that are retired recover nothing', async (t) => {
+t.test('EVAL-19: retired VMs of an outage recover nothing', async (t) => {
   const world = await watching(t);
   const retire = (names: readonly string[]) =>
     retireVms(world.host, { project: PROJECT, by: { kind: 'human', name: 'ada' }, vms: names });
@@ -164,7 +167,7 @@ t.test('EVAL-19: VMs of an outage that are retired recover nothing', async (t) =
   t.match(incidentsOf(world), [{ state: 'RETIRED' }, { state: 'RECOVERED' }], 'and ends');
 });
 
-t.test('EVAL-19: a VM that fails by itself during an outage has its own incident', async (t) => {
+t.test('EVAL-19: a VM that fails on its own during an outage has its own incident', async (t) => {
   const world = await watching(t);
   await world.hear(3, { [PROJECT]: vms(1, 10) });
   await world.hear(14, { [PROJECT]: vms(1, 5) });
@@ -179,7 +182,7 @@ t.test('EVAL-19: a VM that fails by itself during an outage has its own incident
   ]);
 });
 
-t.test('EVAL-19: an outage that comes in steps stays one incident', async (t) => {
+t.test('EVAL-19: an outage in steps stays one incident', async (t) => {
   const world = await watching(t);
   await world.hear(3, { [PROJECT]: vms(1, 16) });
   await world.hear(14, { [PROJECT]: vms(1, 10) });
@@ -193,7 +196,7 @@ t.test('EVAL-19: an outage that comes in steps stays one incident', async (t) =>
   t.same(ended.sort(), [' RECOVERED', 'vm-16 FIRING'], 'who is still silent is reported then');
 });
 
-t.test('EVAL-18: a restart at any moment of an outage changes nothing of it', async (t) => {
+t.test('EVAL-18: a restart at any moment of an outage changes nothing', async (t) => {
   const undisturbed = await watching(t);
   await outage(undisturbed);
   await undisturbed.hear(2, { [PROJECT]: vms(1, 4), [OTHER]: vms(5, 7) });
@@ -219,7 +222,7 @@ t.test('EVAL-18: a restart at any moment of an outage changes nothing of it', as
   }
 });
 
-t.test('EVAL-18: a VM that fell silent before the log’s floor is still known', async (t) => {
+t.test('EVAL-18: a VM silent since before the log’s floor is still known', async (t) => {
   const lastMs = START_MS + 60_000;
   const columns = {
     ...{ timesMs: Float64Array.of(lastMs), series: new Map(), vcpus: Float64Array.of(2) },
@@ -272,7 +275,7 @@ t.test('EVAL-16: a rule saved while a VM is silent fires from the true moment', 
   );
 });
 
-t.test('EVAL-09: the cause of a clock that is ahead reaches the incident', async (t) => {
+t.test('EVAL-09: an incident names a clock that is ahead as its cause', async (t) => {
   const ahead = [{ project: PROJECT, vm: 'vm-2' }];
   const world = await watching(t, { clockAhead: () => ahead });
   await world.hear(3, { [PROJECT]: vms(1, 2) });

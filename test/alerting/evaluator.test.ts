@@ -369,21 +369,24 @@ async function beside(t: Parameters<typeof openAlertingWorld>[0]) {
   return { ...world, ...running, member };
 }
 
-t.test('a member that takes over decides what the owner before it has not', async (t) => {
-  const world = await beside(t);
-  world.member.isOwner = false;
-  await observe(world, 95, 4);
-  t.match(world.evaluator.instances(PROJECT), [{ state: 'FIRING' }], 'it evaluates all along');
-  t.same(world.incidents(), [], 'and decides nothing');
-  const through = world.evaluator.throughSequence();
-  t.ok(through > 0, 'what others are to decide holds nothing up');
-  world.member.isOwner = true;
-  t.ok(world.evaluator.throughSequence() < through, 'what it has to decide now does');
-  await world.pass(15_000);
-  t.match(world.incidents(), [{ state: 'FIRING', startedMs: START_MS }]);
-  t.same(events(world), ['FIRING']);
-  t.ok(world.evaluator.throughSequence() >= through);
-});
+t.test(
+  'DUR-13: a member that takes over decides the edges that its predecessor has not',
+  async (t) => {
+    const world = await beside(t);
+    world.member.isOwner = false;
+    await observe(world, 95, 4);
+    t.match(world.evaluator.instances(PROJECT), [{ state: 'FIRING' }], 'it evaluates all along');
+    t.same(world.incidents(), [], 'and decides nothing');
+    const through = world.evaluator.throughSequence();
+    t.ok(through > 0, 'what others are to decide holds nothing up');
+    world.member.isOwner = true;
+    t.ok(world.evaluator.throughSequence() < through, 'what it has to decide now does');
+    await world.pass(15_000);
+    t.match(world.incidents(), [{ state: 'FIRING', startedMs: START_MS }]);
+    t.same(events(world), ['FIRING']);
+    t.ok(world.evaluator.throughSequence() >= through);
+  },
+);
 
 t.test('what the owner says to have decided, its successor does not decide again', async (t) => {
   const world = await beside(t);

@@ -49,7 +49,7 @@ async function firing(world: DeliveryWorld, spec: object = {}) {
   return actsOf(world);
 }
 
-t.test('Firing incident, Acknowledge: still firing; it records attention only', async (t) => {
+t.test('STATE-03: an acknowledged incident keeps firing and records attention only', async (t) => {
   const world = await openDeliveryWorld(t);
   const { acts, about, acknowledge } = await firing(world, { repeatIntervalSeconds: 300 });
   t.same(world.notifier.events(), ['incident.firing of vm-1']);
@@ -69,15 +69,12 @@ t.test('Firing incident, Acknowledge: still firing; it records attention only', 
     t.same(world.notifier.events(), ['incident.firing of vm-1', ...reminders]);
     t.match(world.incidents(), [{ repeats: 2, acknowledged }]);
   });
-  await t.test(
-    'EVAL-20: it ends with the incident, the next one is not acknowledged',
-    async (t) => {
-      await world.recover(['vm-1']);
-      t.match(world.incidents(), [{ state: 'RECOVERED', acknowledged }]);
-      await world.fire(['vm-1']);
-      t.match(world.incidents().at(-1), { state: 'FIRING', acknowledged: null });
-    },
-  );
+  await t.test('EVAL-20: an acknowledgement ends with its incident', async (t) => {
+    await world.recover(['vm-1']);
+    t.match(world.incidents(), [{ state: 'RECOVERED', acknowledged }]);
+    await world.fire(['vm-1']);
+    t.match(world.incidents().at(-1), { state: 'FIRING', acknowledged: null });
+  });
   await t.test('an exact resend does nothing twice; another body is refused', async (t) => {
     const act = { ...about(), note: 'once' };
     const first = await acts.acknowledge(act);
@@ -87,7 +84,7 @@ t.test('Firing incident, Acknowledge: still firing; it records attention only', 
   });
 });
 
-t.test('In-app incidents work without external destinations', async (t) => {
+t.test('EVENT-01: incidents are recorded without external destinations', async (t) => {
   const world = await openDeliveryWorld(t);
   await world.putInForce({ destinationNames: [] });
   world.startDeliverer();
@@ -128,7 +125,7 @@ t.test('Only a firing incident is acknowledged or snoozed', async (t) => {
   });
 });
 
-t.test('A snooze ends after now, and within seven days', async (t) => {
+t.test('API-25: a snooze ends in the future, within seven days', async (t) => {
   const world = await openDeliveryWorld(t);
   const { acts, about, snooze } = await firing(world);
   const refused = { name: 'Refusal', reason: 'INVALID_FIELD', metadata: { field: 'untilUnix' } };
@@ -143,7 +140,7 @@ t.test('A snooze ends after now, and within seven days', async (t) => {
   await t.rejects(acts.acknowledge({ ...about(), note: long }), tooLong);
 });
 
-t.test('Firing incident, Snooze: still evaluated; notifications are suppressed', async (t) => {
+t.test('STATE-04: a snoozed incident is still evaluated and sends no notifications', async (t) => {
   const world = await openDeliveryWorld(t);
   const { snooze } = await firing(world, { repeatIntervalSeconds: 120 });
   await world.pass(MINUTE);
@@ -153,7 +150,7 @@ t.test('Firing incident, Snooze: still evaluated; notifications are suppressed',
     t.same(world.notifier.events(), ['incident.firing of vm-1']);
   });
   await t.test(
-    'EVAL-20: at its end the state is rechecked and one notification is sent',
+    'EVAL-20: the end of a snooze rechecks the incident and sends one notification',
     async (t) => {
       await world.pass(MINUTE);
       t.same(world.notifier.events(), ['incident.firing of vm-1', 'incident.repeated of vm-1']);
@@ -165,7 +162,7 @@ t.test('Firing incident, Snooze: still evaluated; notifications are suppressed',
     },
   );
   await t.test(
-    'evaluation goes on: it recovers while snoozed, and the end of the snooze notifies nobody',
+    'STATE-04: a snoozed incident recovers, and the end of its snooze sends nothing',
     async (t) => {
       await snooze(10 * MINUTE);
       await world.recover(['vm-1']);
@@ -221,53 +218,53 @@ t.test('Another snooze is another end', async (t) => {
   t.equal(world.notifier.requests.length, 2);
 });
 
+t.test('EVAL-20: a restart changes neither snoozes nor reminders', async (t) => {
+  const folder = t.testdir();
+  const clock = new VirtualClock(START_MS);
+  await t.test('before', async (t) => {
+    const world = await openDeliveryWorld(t, { folder, clock });
+    const { snooze } = await firing(world, { repeatIntervalSeconds: 3600 });
+    await world.fire(['vm-2']);
+    await snooze(10 * MINUTE);
+    t.equal(world.incidents().filter(({ snoozedUntilMs }) => snoozedUntilMs !== null).length, 1);
+  });
+  await t.test('after', async (t) => {
+    const world = await openDeliveryWorld(t, { folder, clock });
+    const reminders = () =>
+      world.notifier.events().filter((event) => event.startsWith('incident.repeated'));
+    world.startTimers();
+    world.startDeliverer();
+    await world.pass(10 * MINUTE, MINUTE);
+    t.equal(reminders().length, 1, 'the snooze has ended at its time');
+    await world.pass(50 * MINUTE, 5 * MINUTE);
+    t.equal(reminders().length, 2, 'the other one is reminded after its interval');
+  });
+});
+
 t.test(
-  'EVAL-20: snooze and reminders are kept in the database, a restart changes neither',
+  'STATE-05: missing data and evaluator errors leave a firing incident unchanged',
   async (t) => {
-    const folder = t.testdir();
-    const clock = new VirtualClock(START_MS);
-    await t.test('before', async (t) => {
-      const world = await openDeliveryWorld(t, { folder, clock });
-      const { snooze } = await firing(world, { repeatIntervalSeconds: 3600 });
-      await world.fire(['vm-2']);
-      await snooze(10 * MINUTE);
-      t.equal(world.incidents().filter(({ snoozedUntilMs }) => snoozedUntilMs !== null).length, 1);
-    });
-    await t.test('after', async (t) => {
-      const world = await openDeliveryWorld(t, { folder, clock });
-      const reminders = () =>
-        world.notifier.events().filter((event) => event.startsWith('incident.repeated'));
-      world.startTimers();
-      world.startDeliverer();
-      await world.pass(10 * MINUTE, MINUTE);
-      t.equal(reminders().length, 1, 'the snooze has ended at its time');
-      await world.pass(50 * MINUTE, 5 * MINUTE);
-      t.equal(reminders().length, 2, 'the other one is reminded after its interval');
-    });
+    const world = await delivering(t);
+    await world.fire(['vm-1']);
+    await world.settle();
+    const notified = world.notifier.events();
+    const atMs = () => world.clock.now() + 10_000;
+    const sinceMs = world.clock.now();
+    const missing = { type: 'dataMissing', sinceMs, reason: 'NO_DATA', eventMs: atMs() };
+    await world.sendAlert('vm-1', missing);
+    t.match(world.incidents(), [
+      { state: 'FIRING', dataMissingSinceMs: sinceMs, dataMissingReason: 'NO_DATA' },
+    ]);
+    await world.sendAlert('vm-1', { type: 'evaluatorFailed', reason: 'out of memory' });
+    const failing = { state: 'FIRING', evaluatorError: 'out of memory', recoveredMs: null };
+    t.match(world.incidents(), [failing]);
+    await world.sendAlert('vm-1', { type: 'evaluatorHealthy' });
+    t.match(world.incidents(), [{ state: 'FIRING', evaluatorError: null }]);
+    await world.pass(24 * 60 * MINUTE, 60 * MINUTE);
+    t.match(world.incidents(), [{ state: 'FIRING', recoveredMs: null }], 'nor does time');
+    t.same(world.notifier.events(), notified, 'and nobody is notified of a recovery');
   },
 );
-
-t.test('Firing incident, Missing data or evaluator error: no change', async (t) => {
-  const world = await delivering(t);
-  await world.fire(['vm-1']);
-  await world.settle();
-  const notified = world.notifier.events();
-  const atMs = () => world.clock.now() + 10_000;
-  const sinceMs = world.clock.now();
-  const missing = { type: 'dataMissing', sinceMs, reason: 'NO_DATA', eventMs: atMs() };
-  await world.sendAlert('vm-1', missing);
-  t.match(world.incidents(), [
-    { state: 'FIRING', dataMissingSinceMs: sinceMs, dataMissingReason: 'NO_DATA' },
-  ]);
-  await world.sendAlert('vm-1', { type: 'evaluatorFailed', reason: 'out of memory' });
-  const failing = { state: 'FIRING', evaluatorError: 'out of memory', recoveredMs: null };
-  t.match(world.incidents(), [failing]);
-  await world.sendAlert('vm-1', { type: 'evaluatorHealthy' });
-  t.match(world.incidents(), [{ state: 'FIRING', evaluatorError: null }]);
-  await world.pass(24 * 60 * MINUTE, 60 * MINUTE);
-  t.match(world.incidents(), [{ state: 'FIRING', recoveredMs: null }], 'nor does time');
-  t.same(world.notifier.events(), notified, 'and nobody is notified of a recovery');
-});
 
 t.test('Every act names the alert instance, its incident and who it was', async (t) => {
   const world = await openAlertingWorld(t);

@@ -51,7 +51,7 @@ async function maintaining(t: Test, groupWaitMs = 0) {
 }
 
 t.test(
-  'what fires in a window is recorded and not sent, and announced once at its end',
+  'HOOK-29: firings in a window are recorded, not sent, and announced once at its end',
   async (t) => {
     const world = await maintaining(t);
     const id = await world.plan();
@@ -74,7 +74,7 @@ t.test(
   },
 );
 
-t.test('a rule on 200 VMs going bad in a window is one message at its end', async (t) => {
+t.test('HOOK-29: a rule firing on 200 VMs in a window is one message at its end', async (t) => {
   const world = await maintaining(t, WAIT_MS);
   await world.plan({ rule: RULE });
   const vms = Array.from({ length: 200 }, (_, i) => `vm-${i + 1}`);
@@ -90,7 +90,7 @@ t.test('a rule on 200 VMs going bad in a window is one message at its end', asyn
   t.equal(world.notifier.requests.length, 2, 'and one when all are well again');
 });
 
-t.test('a window covers its rule, its VM or both, and nothing else', async (t) => {
+t.test('HOOK-29: a window covers exactly its rule, its VM or both', async (t) => {
   const cases: readonly (readonly [Window, string[]])[] = [
     [{}, []],
     [{ rule: RULE }, ['other vm-1', 'other vm-2']],
@@ -113,25 +113,28 @@ t.test('a window covers its rule, its VM or both, and nothing else', async (t) =
   }
 });
 
-t.test('before its time people are notified; from then on what waits is not sent', async (t) => {
-  const world = await maintaining(t);
-  const id = await world.plan({ fromMs: 60_000 });
-  t.equal(world.stateOf(id), 'scheduled');
-  await world.fire(['vm-1']);
-  await world.pass(2_000, 500);
-  t.same(world.notifier.events(), ['incident.firing of vm-1']);
-  world.notifier.answer = () => failed();
-  await world.fire(['vm-2']);
-  await world.pass(50_000, 1_000);
-  const before = world.notifier.requests.length;
-  t.ok(before > 1);
-  await world.pass(600_000, 5_000);
-  t.equal(world.stateOf(id), 'active');
-  t.equal(world.notifier.requests.length, before, 'a retry is rechecked too');
-  t.match(world.deliveries()[1], { value: 'suppressed', reason: 'MAINTENANCE' });
-});
+t.test(
+  'HOOK-29: messages are sent before a window, and queued ones are suppressed from its start',
+  async (t) => {
+    const world = await maintaining(t);
+    const id = await world.plan({ fromMs: 60_000 });
+    t.equal(world.stateOf(id), 'scheduled');
+    await world.fire(['vm-1']);
+    await world.pass(2_000, 500);
+    t.same(world.notifier.events(), ['incident.firing of vm-1']);
+    world.notifier.answer = () => failed();
+    await world.fire(['vm-2']);
+    await world.pass(50_000, 1_000);
+    const before = world.notifier.requests.length;
+    t.ok(before > 1);
+    await world.pass(600_000, 5_000);
+    t.equal(world.stateOf(id), 'active');
+    t.equal(world.notifier.requests.length, before, 'a retry is rechecked too');
+    t.match(world.deliveries()[1], { value: 'suppressed', reason: 'MAINTENANCE' });
+  },
+);
 
-t.test('who was notified before the window gets the recovery in it', async (t) => {
+t.test('HOOK-29: recipients notified before a window get the recovery in it', async (t) => {
   const world = await maintaining(t);
   await world.fire(['vm-1']);
   await world.pass(2_000, 500);
@@ -142,7 +145,7 @@ t.test('who was notified before the window gets the recovery in it', async (t) =
 });
 
 t.test(
-  'it ends early, or before it has begun; and the last of two windows announces',
+  'HOOK-29: a window can end early or before its start, and the last of two announces',
   async (t) => {
     const world = await maintaining(t);
     const never = await world.plan({ fromMs: HOUR_MS, untilMs: 2 * HOUR_MS });
@@ -163,7 +166,7 @@ t.test(
   },
 );
 
-t.test('an incident that is snoozed is announced by the end of its snooze', async (t) => {
+t.test('HOOK-29: a snoozed incident is announced at the end of its snooze', async (t) => {
   const world = await maintaining(t);
   const id = await world.plan();
   await world.fire(['vm-1']);
@@ -176,7 +179,7 @@ t.test('an incident that is snoozed is announced by the end of its snooze', asyn
   t.same(world.notifier.events(), ['incident.repeated of vm-1']);
 });
 
-t.test('an announcement that broke off goes on, and announces nothing twice', async (t) => {
+t.test('HOOK-29: an interrupted announcement continues and announces nothing twice', async (t) => {
   const world = await openDeliveryWorld(t);
   const hook = await world.addDestination();
   await world.putInForce({ destinationNames: [hook] });
@@ -201,25 +204,28 @@ t.test('an announcement that broke off goes on, and announces nothing twice', as
   t.equal(new Set(repeated.map(({ incident }) => incident)).size, vms.length);
 });
 
-t.test('a window has an end, a scope that exists, and is one of not too many', async (t) => {
-  const world = await maintaining(t);
-  const refused = (field: string) => ({
-    ...{ name: 'Refusal', reason: 'INVALID_FIELD', metadata: { field } },
-  });
-  await t.rejects(world.plan({ untilMs: 0 }), refused('untilUnix'));
-  await t.rejects(world.plan({ fromMs: HOUR_MS, untilMs: HOUR_MS }), refused('untilUnix'));
-  await t.rejects(world.plan({ untilMs: 31 * 24 * HOUR_MS }), refused('untilUnix'));
-  const year = 366 * 24 * HOUR_MS;
-  await t.rejects(world.plan({ fromMs: year, untilMs: year + 1 }), refused('fromUnix'));
-  await t.rejects(world.plan({ rule: 'none' }), refused('ruleName'));
-  await t.rejects(world.plan({ vm: 'none' }), refused('vmName'));
-  await t.rejects(world.plan({ note: '\u202e' }), refused('note'));
-  for (let i = 0; i < WINDOWS_MAX; i++) await world.plan();
-  await t.rejects(world.plan(), { name: 'Refusal', reason: 'LIMIT_EXCEEDED' });
-});
+t.test(
+  'HOOK-29: a window needs an end and an existing scope, and the number of windows is bounded',
+  async (t) => {
+    const world = await maintaining(t);
+    const refused = (field: string) => ({
+      ...{ name: 'Refusal', reason: 'INVALID_FIELD', metadata: { field } },
+    });
+    await t.rejects(world.plan({ untilMs: 0 }), refused('untilUnix'));
+    await t.rejects(world.plan({ fromMs: HOUR_MS, untilMs: HOUR_MS }), refused('untilUnix'));
+    await t.rejects(world.plan({ untilMs: 31 * 24 * HOUR_MS }), refused('untilUnix'));
+    const year = 366 * 24 * HOUR_MS;
+    await t.rejects(world.plan({ fromMs: year, untilMs: year + 1 }), refused('fromUnix'));
+    await t.rejects(world.plan({ rule: 'none' }), refused('ruleName'));
+    await t.rejects(world.plan({ vm: 'none' }), refused('vmName'));
+    await t.rejects(world.plan({ note: '\u202e' }), refused('note'));
+    for (let i = 0; i < WINDOWS_MAX; i++) await world.plan();
+    await t.rejects(world.plan(), { name: 'Refusal', reason: 'LIMIT_EXCEEDED' });
+  },
+);
 
 t.test(
-  'whatever happens, a covered incident is silent, and the last end announces it once',
+  'HOOK-29: a covered incident is silent and announced once at the last end, in any order of events',
   async (t) => {
     const someVm = fc.integer({ min: 1, max: 3 });
     const acts = fc.array(

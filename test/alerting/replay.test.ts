@@ -1,6 +1,7 @@
 /**
  * Replays: what is read, what comes of it, and that it is what the live service made of the same.
  */
+import { join } from 'node:path';
 import t from 'tap';
 import { pastEntries } from '../../actors/telemetry/sample-log.ts';
 import {
@@ -209,6 +210,19 @@ t.test('what cannot be replayed is reported with its position', async (t) => {
     }),
     /a rate depends on time/,
   );
+});
+
+t.test('API-43: a CSV with a reserved column is refused with the nearest name', (t) => {
+  const folder = t.testdir({
+    'near.csv': 'time,vm,svc_vm_cpu_second_total\n1,a,2\n',
+    'derived.csv': 'time,vm,svc_vm_running\n1,a,1\n',
+    'own.csv': `time,vm,own,${CPU}\n1,a,1,2\n`,
+  });
+  const read = (name: string) => () => readRecording(join(folder, name));
+  t.throws(read('near.csv'), /column svc_vm_cpu_second_total.*svc_vm_cpu_seconds_total\?/);
+  t.throws(read('derived.csv'), /column svc_vm_running: .*field state/);
+  t.match(read('own.csv')(), { kind: 'rows' });
+  t.end();
 });
 
 t.test('times without a zone are UTC, and large numbers are milliseconds', async (t) => {

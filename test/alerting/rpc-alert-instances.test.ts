@@ -48,26 +48,29 @@ const lines = (path: readonly Step[]) =>
 
 const of = (ruleName: string) => ({ ruleName, vmName: VM });
 
-t.test('An instance that never fired is shown by the runs that the evaluator keeps', async (t) => {
-  const world = await startRpcWorld(t);
-  const rule = await saveRule(world, { sustainedSeconds: 600 });
-  await world.write(cpu([300, 10], [270, 95], [240, 10], [210, 95]));
-  const { body } = await world.call('GetAlertInstance', of(rule));
-  t.match(body, { ...of(rule), name: '', state: 'SUSTAINING', dataState: 'MISSING' });
-  t.match(body, { sinceUnix: String(START_SECONDS - 210), lastValue: 95 });
-  t.same(lines(body.path), [
-    'breachStarted 270 sustaining.observed EVALUATOR',
-    'breachEnded 240 idle EVALUATOR',
-    'breachStarted 210 sustaining.observed EVALUATOR',
-    'dataMissing 120 sustaining.missing EVALUATOR',
-  ]);
-  t.same(body.path[0].fromStates, ['alertInstance.idle']);
-  t.notOk('recordedUnixMs' in body.path[0]);
-  const { instances } = (await world.call('ListAlertInstances', { projectName: PROJECT })).body;
-  t.same(instances, [{ ...body, path: [] }], 'lists say the same, without the path');
-});
+t.test(
+  'API-32: an instance that never fired shows the runs that the evaluator keeps',
+  async (t) => {
+    const world = await startRpcWorld(t);
+    const rule = await saveRule(world, { sustainedSeconds: 600 });
+    await world.write(cpu([300, 10], [270, 95], [240, 10], [210, 95]));
+    const { body } = await world.call('GetAlertInstance', of(rule));
+    t.match(body, { ...of(rule), name: '', state: 'SUSTAINING', dataState: 'MISSING' });
+    t.match(body, { sinceUnix: String(START_SECONDS - 210), lastValue: 95 });
+    t.same(lines(body.path), [
+      'breachStarted 270 sustaining.observed EVALUATOR',
+      'breachEnded 240 idle EVALUATOR',
+      'breachStarted 210 sustaining.observed EVALUATOR',
+      'dataMissing 120 sustaining.missing EVALUATOR',
+    ]);
+    t.same(body.path[0].fromStates, ['alertInstance.idle']);
+    t.notOk('recordedUnixMs' in body.path[0]);
+    const { instances } = (await world.call('ListAlertInstances', { projectName: PROJECT })).body;
+    t.same(instances, [{ ...body, path: [] }], 'lists say the same, without the path');
+  },
+);
 
-t.test('A firing instance has a recorded path, each step with its own time', async (t) => {
+t.test('API-32: a firing instance has a recorded path with a time per step', async (t) => {
   const world = await startRpcWorld(t);
   const rule = await saveRule(world);
   await world.write(cpu([150, 95], [120, 10], [90, 95]));
@@ -112,7 +115,7 @@ t.test('A firing instance has a recorded path, each step with its own time', asy
   });
 });
 
-t.test('A stretch of history is drawn by the same machine, fired or not', async (t) => {
+t.test('API-32: the same machine draws any stretch of history, fired or not', async (t) => {
   const world = await startRpcWorld(t);
   const rule = await saveRule(world);
   await world.write(cpu([600, 10], [570, 95], [540, 10], [510, 95], [480, 95]));
@@ -232,22 +235,19 @@ t.test('What cannot be shown is refused by its field', async (t) => {
   }
 });
 
-t.test(
-  'A run says when it fires if it goes on, and says nothing while nothing is seen',
-  async (t) => {
-    const world = await startRpcWorld(t);
-    const rule = await saveRule(world, { sustainedSeconds: 600 });
-    await world.write(cpu([120, 95], [60, 95]));
-    const { body } = await world.call('GetAlertInstance', of(rule));
-    t.match(body, { state: 'SUSTAINING', dataState: 'OBSERVED' });
-    t.equal(body.firesAtUnix, String(START_SECONDS - 120 + 600));
-    const list = async () =>
-      (await world.call('ListAlertInstances', { projectName: PROJECT })).body.instances;
-    t.match(await list(), [{ firesAtUnix: body.firesAtUnix }]);
-    await world.clock.advance(120_000);
-    await world.write([{ vm: 'vm-2', observedUnixMs: START_MS + 120_000, values: [] }]);
-    const [first] = await list();
-    t.match(first, { state: 'SUSTAINING', dataState: 'MISSING' });
-    t.notOk('firesAtUnix' in first, 'a gap promotes nothing');
-  },
-);
+t.test('API-36: a run reports when it will fire, except while data is missing', async (t) => {
+  const world = await startRpcWorld(t);
+  const rule = await saveRule(world, { sustainedSeconds: 600 });
+  await world.write(cpu([120, 95], [60, 95]));
+  const { body } = await world.call('GetAlertInstance', of(rule));
+  t.match(body, { state: 'SUSTAINING', dataState: 'OBSERVED' });
+  t.equal(body.firesAtUnix, String(START_SECONDS - 120 + 600));
+  const list = async () =>
+    (await world.call('ListAlertInstances', { projectName: PROJECT })).body.instances;
+  t.match(await list(), [{ firesAtUnix: body.firesAtUnix }]);
+  await world.clock.advance(120_000);
+  await world.write([{ vm: 'vm-2', observedUnixMs: START_MS + 120_000, values: [] }]);
+  const [first] = await list();
+  t.match(first, { state: 'SUSTAINING', dataState: 'MISSING' });
+  t.notOk('firesAtUnix' in first, 'a gap promotes nothing');
+});

@@ -5,7 +5,12 @@
 import { randomUUID } from 'node:crypto';
 import t from 'tap';
 import type { IncidentBody } from '../../actors/alerting/incident.ts';
-import { endNotice, type NoticeKind, raiseNotice } from '../../actors/alerting/notices.ts';
+import {
+  endNotice,
+  type NoticeKind,
+  type NoticeSubject,
+  raiseNotice,
+} from '../../actors/alerting/notices.ts';
 import type { Draft, EventOf } from '../../actors/platform/host/host-port.ts';
 import { type RpcWorld, START_SECONDS, startRpcWorld, VM } from '../support/api-in-process.ts';
 import { openStream } from '../support/connect-stream.ts';
@@ -40,7 +45,7 @@ async function firing(world: RpcWorld): Promise<string> {
 
 const act = (name: string, more: object = {}) => ({ name, requestId: randomUUID(), ...more });
 
-t.test('People acknowledge, snooze and unsnooze a firing incident', async (t) => {
+t.test('STATE-03: an editor acknowledges, snoozes and unsnoozes a firing incident', async (t) => {
   const world = await startRpcWorld(t);
   const editor = await world.signedInAs('demo', 'EDITOR');
   const person = { person: editor };
@@ -223,73 +228,76 @@ t.test('A long timeline is shortened to its beginning and its end', async (t) =>
   );
 });
 
-t.test('ExplainIncident shows what decided, and whether history still agrees', async (t) => {
-  const world = await startRpcWorld(t);
-  await saveRule(world, { sustainedSeconds: 150, recoveryThreshold: 80, recoverySeconds: 60 });
-  await world.write([cpu(330, 10), cpu(150, 91), cpu(120, 92), cpu(60, 95), cpu(30, 96)]);
-  await world.write([cpu(0, 97)]);
-  const name = await firing(world);
-  const explain = async () => (await world.call('ExplainIncident', { name })).body;
+t.test(
+  'API-18: ExplainIncident shows the deciding samples and whether history still agrees',
+  async (t) => {
+    const world = await startRpcWorld(t);
+    await saveRule(world, { sustainedSeconds: 150, recoveryThreshold: 80, recoverySeconds: 60 });
+    await world.write([cpu(330, 10), cpu(150, 91), cpu(120, 92), cpu(60, 95), cpu(30, 96)]);
+    await world.write([cpu(0, 97)]);
+    const name = await firing(world);
+    const explain = async () => (await world.call('ExplainIncident', { name })).body;
 
-  await t.test('sample by sample, with its gaps and the condition of that time', async (t) => {
-    const body = await explain();
-    t.match(body.incident, { name, timeline: [{ event: 'sustained' }] });
-    t.match(body.condition, {
-      ...{ metricId: 'cpu_utilization_pct', unit: 'percent', operator: 'GREATER_THAN' },
-      ...{ threshold: 90, sustainedSeconds: 150, recoveryThreshold: 80, recoverySeconds: 60 },
-      gapToleranceSeconds: 90,
+    await t.test('sample by sample, with its gaps and the condition of that time', async (t) => {
+      const body = await explain();
+      t.match(body.incident, { name, timeline: [{ event: 'sustained' }] });
+      t.match(body.condition, {
+        ...{ metricId: 'cpu_utilization_pct', unit: 'percent', operator: 'GREATER_THAN' },
+        ...{ threshold: 90, sustainedSeconds: 150, recoveryThreshold: 80, recoverySeconds: 60 },
+        gapToleranceSeconds: 90,
+      });
+      t.same(
+        body.window.map(({ value, breaches }: { value: number; breaches: boolean }) => [
+          value,
+          breaches,
+        ]),
+        [91, 92, 95, 96, 97].map((value) => [value, true]),
+      );
+      const at = (secondsAgo: number) => String(START_MS - secondsAgo * 1000);
+      t.same(body.gaps, [
+        { startUnixMs: at(330), endUnixMs: at(150), tolerated: false },
+        { startUnixMs: at(120), endUnixMs: at(60), tolerated: true },
+      ]);
+      t.match(body.recomputation, {
+        ...{ status: 'AGREES', startedUnixMs: at(150), firedObservedUnixMs: at(0) },
+      });
+      t.match(
+        body.summary,
+        /^cpu_utilization_pct was above 90 % in each of 5 samples from .* to .* UTC; the rule asks for 2 min 30 s\. A gap of up to 60 s did not interrupt that: 90 s are tolerated\. Nothing was observed for 3 min before .* Stored samples lead to the same decision\.$/,
+      );
     });
-    t.same(
-      body.window.map(({ value, breaches }: { value: number; breaches: boolean }) => [
-        value,
-        breaches,
-      ]),
-      [91, 92, 95, 96, 97].map((value) => [value, true]),
-    );
-    const at = (secondsAgo: number) => String(START_MS - secondsAgo * 1000);
-    t.same(body.gaps, [
-      { startUnixMs: at(330), endUnixMs: at(150), tolerated: false },
-      { startUnixMs: at(120), endUnixMs: at(60), tolerated: true },
-    ]);
-    t.match(body.recomputation, {
-      ...{ status: 'AGREES', startedUnixMs: at(150), firedObservedUnixMs: at(0) },
+    await t.test('an edit of the rule does not change what it said then', async (t) => {
+      const { rules } = (await world.call('ListAlertRules', { projectName: PROJECT })).body;
+      const [{ name: ruleName, spec, version }] = rules;
+      const id = ruleName.slice(ruleName.lastIndexOf('/') + 1);
+      const edit = { id, requestId: randomUUID(), expectedVersion: version };
+      const { recoveryThreshold: _, ...rest } = spec;
+      const edited = { projectName: PROJECT, ...edit, spec: { ...rest, threshold: 99 } };
+      t.match(await world.call('SaveAlertRule', edited), { status: 200 });
+      t.match((await explain()).condition, { threshold: 90, recoveryThreshold: 80 });
     });
-    t.match(
-      body.summary,
-      /^cpu_utilization_pct was above 90 % in each of 5 samples from .* to .* UTC; the rule asks for 2 min 30 s\. A gap of up to 60 s did not interrupt that: 90 s are tolerated\. Nothing was observed for 3 min before .* Stored samples lead to the same decision\.$/,
-    );
-  });
-  await t.test('an edit of the rule does not change what it said then', async (t) => {
-    const { rules } = (await world.call('ListAlertRules', { projectName: PROJECT })).body;
-    const [{ name: ruleName, spec, version }] = rules;
-    const id = ruleName.slice(ruleName.lastIndexOf('/') + 1);
-    const edit = { id, requestId: randomUUID(), expectedVersion: version };
-    const { recoveryThreshold: _, ...rest } = spec;
-    const edited = { projectName: PROJECT, ...edit, spec: { ...rest, threshold: 99 } };
-    t.match(await world.call('SaveAlertRule', edited), { status: 200 });
-    t.match((await explain()).condition, { threshold: 90, recoveryThreshold: 80 });
-  });
-  await t.test('a sample that came late makes history differ', async (t) => {
-    await world.write([cpu(90, 20)]);
-    const { recomputation, summary } = await explain();
-    t.match(recomputation, { status: 'DIFFERS', detail: /do not lead to a firing by/ });
-    t.match(summary, /do not lead to a firing/);
-  });
-  await t.test('what is older than history is not decided again', async (t) => {
-    world.clock.jump(8 * DAY_MS);
-    const { recomputation, window, summary } = await explain();
-    t.match(recomputation, { status: 'NOT_POSSIBLE', detail: /older than history keeps them/ });
-    t.equal(window.length, 5, 'but what decided it is kept with the incident');
-    t.match(summary, /It cannot be evaluated again/);
-  });
-  await t.test('names of others are refused as ever', async (t) => {
-    const other = await world.call('ExplainIncident', { name: 'projects/other/incidents/x' });
-    t.match(other, { reason: 'PROJECT_BOUNDARY' });
-    t.match(await world.call('ExplainIncident', { name: `${PROJECT}/incidents/none` }), {
-      status: 404,
+    await t.test('a sample that came late makes history differ', async (t) => {
+      await world.write([cpu(90, 20)]);
+      const { recomputation, summary } = await explain();
+      t.match(recomputation, { status: 'DIFFERS', detail: /do not lead to a firing by/ });
+      t.match(summary, /do not lead to a firing/);
     });
-  });
-});
+    await t.test('what is older than history is not decided again', async (t) => {
+      world.clock.jump(8 * DAY_MS);
+      const { recomputation, window, summary } = await explain();
+      t.match(recomputation, { status: 'NOT_POSSIBLE', detail: /older than history keeps them/ });
+      t.equal(window.length, 5, 'but what decided it is kept with the incident');
+      t.match(summary, /It cannot be evaluated again/);
+    });
+    await t.test('names of others are refused as ever', async (t) => {
+      const other = await world.call('ExplainIncident', { name: 'projects/other/incidents/x' });
+      t.match(other, { reason: 'PROJECT_BOUNDARY' });
+      t.match(await world.call('ExplainIncident', { name: `${PROJECT}/incidents/none` }), {
+        status: 404,
+      });
+    });
+  },
+);
 
 t.test('A data center’s incident is explained as far as it can be', async (t) => {
   const world = await startRpcWorld(t);
@@ -349,7 +357,7 @@ t.test('A data center’s incident is explained as far as it can be', async (t) 
 
 t.test('Notices are listed newest first, with what they are about', async (t) => {
   const world = await startRpcWorld(t);
-  const notice = (kind: NoticeKind, collection: 'alertRules' | 'destinations') => ({
+  const notice = (kind: NoticeKind, collection: NoticeSubject['collection']) => ({
     ...{ kind, subject: { collection, id: 'x' }, text: `${kind} text` },
   });
   const decide = (change: (draft: Draft) => void) =>
@@ -375,6 +383,9 @@ t.test('Notices are listed newest first, with what they are about', async (t) =>
   t.notOk('endedUnix' in notices[0], 'it lasts');
   const first = (await list({ pageSize: 1 })).body;
   t.equal(first.notices.length, 1);
+  world.clock.jump(60_000);
+  await decide((draft) => raiseNotice(draft, notice('READINGS_REFUSED', 'projects')));
+  t.match((await list()).body.notices[0], { kind: 'READINGS_REFUSED', subjectName: PROJECT });
   t.match((await list({ pageToken: first.nextPageToken })).body.notices, [
     { kind: 'INSTANCE_LIMIT' },
   ]);

@@ -43,31 +43,34 @@ const commitsOf = (world: Pick<RpcWorld, 'host'>) =>
       .items.map(({ sequence }) => sequence),
   ).size;
 
-t.test('each incident has its result, and those that can be are acknowledged', async (t) => {
-  const world = await startFiring(t);
-  const { call, editor, nameOf } = world;
-  const none = `${PROJECT}/incidents/none`;
-  const names = [nameOf('vm-1'), nameOf('vm-3'), none, nameOf('vm-2')];
-  const before = commitsOf(world);
-  const request = about(names, { note: 'ours' });
-  const answer = await call('AcknowledgeIncidents', request, editor);
-  t.equal(answer.status, 200, JSON.stringify(answer.body));
-  t.match(answer.body.results, [
-    { name: names[0], errorReason: '', incident: { acknowledged: { note: 'ours' } } },
-    { name: names[1], errorReason: 'INVALID_STATE', errorMessage: /has recovered/ },
-    { name: none, errorReason: 'NOT_FOUND' },
-    { name: names[3], errorReason: '', incident: { acknowledged: { by: /^people\// } } },
-  ]);
-  t.notOk('incident' in answer.body.results[2], 'there is none');
-  t.equal(commitsOf(world), before + 1, 'in one commit');
-  const resent = await call('AcknowledgeIncidents', request, editor);
-  t.same(resent.body, answer.body, 'a resend has the same answer');
-  t.equal(commitsOf(world), before + 1, 'and changes nothing');
-  const other = await call('AcknowledgeIncidents', { ...request, note: 'x' }, editor);
-  t.match(other, { status: 400, reason: 'REQUEST_ID_REUSED' });
-});
+t.test(
+  'API-33: each incident of a call has its own result, and valid ones are acknowledged',
+  async (t) => {
+    const world = await startFiring(t);
+    const { call, editor, nameOf } = world;
+    const none = `${PROJECT}/incidents/none`;
+    const names = [nameOf('vm-1'), nameOf('vm-3'), none, nameOf('vm-2')];
+    const before = commitsOf(world);
+    const request = about(names, { note: 'ours' });
+    const answer = await call('AcknowledgeIncidents', request, editor);
+    t.equal(answer.status, 200, JSON.stringify(answer.body));
+    t.match(answer.body.results, [
+      { name: names[0], errorReason: '', incident: { acknowledged: { note: 'ours' } } },
+      { name: names[1], errorReason: 'INVALID_STATE', errorMessage: /has recovered/ },
+      { name: none, errorReason: 'NOT_FOUND' },
+      { name: names[3], errorReason: '', incident: { acknowledged: { by: /^people\// } } },
+    ]);
+    t.notOk('incident' in answer.body.results[2], 'there is none');
+    t.equal(commitsOf(world), before + 1, 'in one commit');
+    const resent = await call('AcknowledgeIncidents', request, editor);
+    t.same(resent.body, answer.body, 'a resend has the same answer');
+    t.equal(commitsOf(world), before + 1, 'and changes nothing');
+    const other = await call('AcknowledgeIncidents', { ...request, note: 'x' }, editor);
+    t.match(other, { status: 400, reason: 'REQUEST_ID_REUSED' });
+  },
+);
 
-t.test('several are snoozed until one time, which is checked for all', async (t) => {
+t.test('API-33: several incidents are snoozed until one time, checked for all', async (t) => {
   const { call, editor, nameOf } = await startFiring(t);
   const names = [nameOf('vm-1'), nameOf('vm-2')];
   const untilUnix = String(START_SECONDS + 3600);
@@ -83,7 +86,7 @@ t.test('several are snoozed until one time, which is checked for all', async (t)
   }
 });
 
-t.test('names are bounded, each once, and of the project alone', async (t) => {
+t.test('API-33: incident names in a call are bounded, unique and of one project', async (t) => {
   const { call, editor, nameOf } = await startFiring(t);
   const name = nameOf('vm-1');
   const many = Array.from({ length: 201 }, (_, i) => `${PROJECT}/incidents/inc_${i}`);
@@ -101,7 +104,7 @@ t.test('names are bounded, each once, and of the project alone', async (t) => {
   t.match(long, { status: 400, metadata: { field: 'note' } });
 });
 
-t.test('200 at once are done in commits of bounded size, and once', async (t) => {
+t.test('API-33: 200 incidents are acknowledged once, in commits of bounded size', async (t) => {
   const world = await startFiring(t);
   const vms = Array.from({ length: 200 }, (_, i) => `many-${i}`);
   await world.write(vms.map((vm) => cpu(vm, 30, 95)));

@@ -101,19 +101,22 @@ t.test('Incidents, instances and transitions', async (t) => {
     const { incidents } = (await list('ListIncidents', { state: 'FIRING' })).body;
     t.equal(incidents.length, 1);
   });
-  await t.test('the path of an instance is what the log recorded, newest first', async (t) => {
-    const { transitions } = (await list('ListTransitions', { machine: 'alertRule' })).body;
-    t.equal(transitions[0].event, 'applied');
-    t.match(transitions.at(-1), {
-      instance: request.id,
-      fromJson: '',
-      toJson: '"pendingApplication"',
-    });
-    const named = (await list('ListTransitions', { instanceName: ruleName })).body.transitions;
-    t.same(named, transitions);
-    const firing = (await list('ListTransitions', { machine: 'alertInstance' })).body.transitions;
-    const instanceDisplayName = 'CPU on vm-1';
-    t.match(firing[0], { event: 'sustained', by: /evaluator/, instanceDisplayName });
-    t.match(firing[0].toJson, /firing/);
-  });
+  await t.test(
+    'API-22: an instance’s path is its recorded transitions, newest first',
+    async (t) => {
+      const { transitions } = (await list('ListTransitions', { machine: 'alertRule' })).body;
+      t.equal(transitions[0].event, 'applied');
+      t.match(transitions.at(-1), {
+        instance: request.id,
+        fromJson: '',
+        toJson: '"pendingApplication"',
+      });
+      const named = (await list('ListTransitions', { instanceName: ruleName })).body.transitions;
+      t.same(named, transitions);
+      const firing = (await list('ListTransitions', { machine: 'alertInstance' })).body.transitions;
+      const instanceDisplayName = 'CPU on vm-1';
+      t.match(firing[0], { event: 'sustained', by: /evaluator/, instanceDisplayName });
+      t.match(firing[0].toJson, /firing/);
+    },
+  );
 });

@@ -28,7 +28,7 @@ const retirement = (...vmNames: string[]) => ({
   vmNames,
 });
 
-t.test('Rule templates: each of the five can be saved as it stands', async (t) => {
+t.test('API-23: each of the five rule templates can be saved unchanged', async (t) => {
   const world = await startRpcWorld(t);
   await write(world, row('vm-1'));
   const { body } = await world.call(

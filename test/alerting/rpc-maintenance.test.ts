@@ -5,7 +5,7 @@ import { START_SECONDS, startRpcWorld } from '../support/api-in-process.ts';
 
 const projectName = 'projects/demo';
 
-t.test('people plan, list and end maintenance windows', async (t) => {
+t.test('HOOK-29: people plan, list and end maintenance windows', async (t) => {
   const world = await startRpcWorld(t);
   const person = { person: await world.signedInAs('demo', 'EDITOR') };
   const untilUnix = String(START_SECONDS + 3_600);
@@ -39,7 +39,7 @@ t.test('people plan, list and end maintenance windows', async (t) => {
   t.equal((await list({ includeOver: true })).length, 2);
 });
 
-t.test('what cannot be is refused, with the field', async (t) => {
+t.test('HOOK-29: an invalid maintenance window is refused with its field', async (t) => {
   const world = await startRpcWorld(t);
   const person = { person: await world.signedInAs('demo', 'EDITOR') };
   const untilUnix = String(START_SECONDS + 3_600);

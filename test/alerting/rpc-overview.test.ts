@@ -11,7 +11,7 @@ const cpu = (vm: string, secondsAgo: number, value: number) => ({
   ...{ vm, observedUnixMs: START_MS - secondsAgo * 1000, values: [{ series: CPU, value }] },
 });
 
-t.test('An overview counts VMs, telemetry, incidents, rules and deliveries', async (t) => {
+t.test('API-35: an overview counts VMs, telemetry, incidents, rules and deliveries', async (t) => {
   const world = await startRpcWorld(t);
   const editor = { person: await world.signedInAs('demo', 'EDITOR') };
   const overview = async (key = world.keys.read, projectName = PROJECT) =>

@@ -203,7 +203,7 @@ function damage(world: RpcWorld, vm = '%'): void {
   file.close();
 }
 
-t.test('History that cannot be read is PARTIAL or FAILED, not quiet', async (t) => {
+t.test('API-01: unreadable history makes a preview PARTIAL or FAILED, not quiet', async (t) => {
   const world = await startRpcWorld(t);
   await world.write(rows(3600, 0, busyTwice));
   await world.write(rows(3600, 0, busyTwice, 'vm-2'));
@@ -238,7 +238,7 @@ t.test('A list of firings that is cut off says so', async (t) => {
   t.match(shorter.body, { truncated: false, wouldHaveFired: { length: 122 } });
 });
 
-t.test('A preview commits nothing, writes nothing to the log and notifies nobody', async (t) => {
+t.test('API-01: a preview commits, logs and sends nothing', async (t) => {
   const world = await startRpcWorld(t);
   await world.write(rows(3600, 0, busyTwice));
   const samples = async () => (await world.stream.state(samplesSpec.name)).lastSequence;
@@ -272,7 +272,9 @@ t.test('What cannot be previewed is refused by its field, as a save refuses it',
       ['spec.recoveryThreshold', { metricId: 'telemetry_age_seconds', recoveryThreshold: 0 }],
       ['spec.sustainedSeconds', { sustainedSeconds: 86_401 }],
       ['spec.vmNames', { allVms: false }],
-      ['spec.vmNames', { allVms: undefined, vmName: [VM] }],
+      ['vmName', { allVms: undefined, vmName: [VM] }],
+      ['sustainedSecs', { sustainedSecs: 300 }],
+      ['spec.sustainedSeconds', { sustainedSeconds: null }],
       ['spec.vmNames', { vmNames: [VM] }],
       ['spec.vmNames', { allVms: false, vmNames: [VM, OTHER] }],
       ['spec.vmNames', { allVms: false, vmNames: ['vm-1'] }],
@@ -293,9 +295,9 @@ t.test('What cannot be previewed is refused by its field, as a save refuses it',
   const read = { key: world.keys.read };
   const request = { projectName: 'projects/demo', historySeconds: 604_800 };
   const destinationNames = ['projects/demo/destinations/none'];
-  const unlooked = { ...request, spec: { ...spec, destinationNames, color: 'red' } };
+  const unlooked = { ...request, spec: { ...spec, destinationNames } };
   const reader = await world.call('PreviewAlertRule', unlooked, read);
-  t.equal(reader.status, 200, 'a reader learns nothing of destinations; unknown fields of a read');
+  t.equal(reader.status, 200, 'a reader learns nothing of destinations');
 });
 
 t.test('More samples than a thread can look at are refused before one is read', async (t) => {
@@ -319,18 +321,20 @@ t.test('Previews are queries: 10 seconds each, and as many at once', async (t) =
     }),
   );
   await world.write(rows(0, 0, () => 10));
-  // One caller alone has half of the places.
+  // The bodies of 128 calls of one caller may be under way.
   const keys = [world.keys.read, world.keys.write];
-  const asked = Array.from({ length: 73 }, (_, i) => preview(world, {}, {}, keys[i % 2]));
+  const asked = Array.from({ length: 270 }, (_, i) => preview(world, {}, {}, keys[i % 2]));
   t.match(await Promise.race(asked), { status: 429, reason: 'TOO_MANY_REQUESTS' });
   while (signals.length < 8) await nextTurn();
   await nextTurn();
   t.equal(signals.length, 8);
-  await world.clock.advance(5_000);
-  await world.clock.advance(5_000);
+  await world.clock.advance(10_000);
+  // Some may get the places of those that time out, in the last moment of their wait.
+  await world.clock.advance(10_000);
   const answers = await Promise.all(asked);
   const timedOut = answers.filter(({ reason }) => reason === 'QUERY_TIMEOUT');
-  t.equal(timedOut.length, 8);
+  t.ok(timedOut.length >= 8);
+  t.equal(timedOut.length, signals.length, 'all that ran');
   t.match(timedOut[0], { status: 504, body: { message: /longer than 10 seconds/ } });
   t.ok(signals.every((signal) => signal.aborted));
 });
@@ -380,7 +384,7 @@ const brief = (segments: readonly Segment[]) =>
     return `${state} ${dataState} ${(START_MS - Number(endUnixMs)) / 1000}`;
   });
 
-t.test('The trace of a preview is the path that ExplainAlertInstance answers', async (t) => {
+t.test('API-01: a preview’s trace equals the path of ExplainAlertInstance', async (t) => {
   const world = await startRpcWorld(t);
   await world.write(rows(3600, 0, (at) => (at > 1200 || at < 900 ? busyTwice(at) : undefined)));
   const id = '00000000-0000-4000-8000-000000000001';
@@ -416,50 +420,50 @@ t.test('The trace of a preview is the path that ExplainAlertInstance answers', a
   t.match(first, { dataState: 'MISSING', startUnixMs: String(START_MS - 86_400_000) });
 });
 
+t.test('API-01: a preview lists each series with its segments, firing ones first', async (t) => {
+  const world = await startRpcWorld(t);
+  await world.write(rows(3600, 0, () => 20));
+  await world.write(rows(3600, 0, (at) => (at >= 2400 || at < 600 ? 95 : undefined), 'vm-2'));
+  await world.write(rows(3600, 0, () => undefined, 'vm-3'));
+  t.same((await preview(world)).body.instances, [], 'only on request');
+  const { body } = await preview(world, {}, { withInstances: true });
+  t.match(body, {
+    instances: [
+      { vmName: OTHER, firings: 1, segmentsTruncated: false },
+      { vmName: VM, firings: 0, segmentsTruncated: false },
+    ],
+    ...{ instancesOmitted: '0', unknownVms: '1', unknownVmNames: ['projects/demo/vms/vm-3'] },
+  });
+  t.equal(body.instances.length, 2, 'of the third VM nothing is known');
+  t.same(
+    brief(body.instances[0].segments),
+    [
+      'IDLE OBSERVED 3600',
+      'SUSTAINING OBSERVED 3300',
+      'FIRING OBSERVED 2310',
+      'FIRING MISSING 570',
+      'FIRING OBSERVED 0',
+    ].slice(1),
+  );
+  t.same(brief(body.instances[1].segments), ['IDLE OBSERVED 0']);
+  const explained = await preview(world, {}, { withInstances: true, traceVmName: OTHER });
+  t.same(explained.body.trace.segments, body.instances[0].segments, 'one fold, one answer');
+});
+
 t.test(
-  'Instances of a preview: each series with its segments, those that fire first',
+  'API-01: a preview’s list of instances is bounded and counts the omitted ones',
   async (t) => {
     const world = await startRpcWorld(t);
-    await world.write(rows(3600, 0, () => 20));
-    await world.write(rows(3600, 0, (at) => (at >= 2400 || at < 600 ? 95 : undefined), 'vm-2'));
-    await world.write(rows(3600, 0, () => undefined, 'vm-3'));
-    t.same((await preview(world)).body.instances, [], 'only on request');
-    const { body } = await preview(world, {}, { withInstances: true });
-    t.match(body, {
-      instances: [
-        { vmName: OTHER, firings: 1, segmentsTruncated: false },
-        { vmName: VM, firings: 0, segmentsTruncated: false },
-      ],
-      ...{ instancesOmitted: '0', unknownVms: '1', unknownVmNames: ['projects/demo/vms/vm-3'] },
-    });
-    t.equal(body.instances.length, 2, 'of the third VM nothing is known');
-    t.same(
-      brief(body.instances[0].segments),
-      [
-        'IDLE OBSERVED 3600',
-        'SUSTAINING OBSERVED 3300',
-        'FIRING OBSERVED 2310',
-        'FIRING MISSING 570',
-        'FIRING OBSERVED 0',
-      ].slice(1),
-    );
-    t.same(brief(body.instances[1].segments), ['IDLE OBSERVED 0']);
-    const explained = await preview(world, {}, { withInstances: true, traceVmName: OTHER });
-    t.same(explained.body.trace.segments, body.instances[0].segments, 'one fold, one answer');
+    const fleet = Array.from({ length: 205 }, (_, i) => rows(0, 0, () => 10, `vm-${i}`)[0]);
+    await world.write(fleet as SampleRow[]);
+    await world.write(rows(3600, 0, (at) => ((at / 30) % 2 === 0 ? 95 : 10), 'vm-204'));
+    const request = { withInstances: true };
+    const { body } = await preview(world, { sustainedSeconds: 0 }, request);
+    t.equal(body.instances.length, 200);
+    t.match(body, { instancesOmitted: '5' });
+    const [first] = body.instances;
+    t.match(first, { vmName: 'projects/demo/vms/vm-204', firings: 60, segmentsTruncated: true });
+    t.equal(first.segments.length, 100);
+    t.equal(first.segments.at(-1).endUnixMs, body.endUnixMs, 'the newest are listed');
   },
 );
-
-t.test('A list of instances is bounded, and counts what it leaves out', async (t) => {
-  const world = await startRpcWorld(t);
-  const fleet = Array.from({ length: 205 }, (_, i) => rows(0, 0, () => 10, `vm-${i}`)[0]);
-  await world.write(fleet as SampleRow[]);
-  await world.write(rows(3600, 0, (at) => ((at / 30) % 2 === 0 ? 95 : 10), 'vm-204'));
-  const request = { withInstances: true };
-  const { body } = await preview(world, { sustainedSeconds: 0 }, request);
-  t.equal(body.instances.length, 200);
-  t.match(body, { instancesOmitted: '5' });
-  const [first] = body.instances;
-  t.match(first, { vmName: 'projects/demo/vms/vm-204', firings: 60, segmentsTruncated: true });
-  t.equal(first.segments.length, 100);
-  t.equal(first.segments.at(-1).endUnixMs, body.endUnixMs, 'the newest are listed');
-});

@@ -201,64 +201,67 @@ async function saveRule(world: RpcWorld, change: object): Promise<string> {
 
 const between = (second: number, from: number, to: number) => second >= from && second < to;
 
-t.test('A replay has the notifications that were sent for the same samples', async (t) => {
-  const world = await startLive(t);
-  const cpuAt = {
-    // Breaches before the rule exists, fires, is silent for ten minutes, breaches on, recovers.
-    'vm-1': (s: number) => (between(s, 1500, 2100) ? undefined : s < 2700 ? 95 : 10),
-    // Breaches for less than the sustained time, with a gap in between.
-    'vm-2': (s: number) => (between(s, 900, 1080) ? undefined : between(s, 720, 1200) ? 97 : 10),
-    // Flaps, too shortly, then long enough; it still fires at the end.
-    'vm-3': (s: number) => (s < 2400 ? ((s / 30) % 4 === 0 ? 10 : 99) : 93),
-  };
-  await live(world, 600, cpuAt);
-  const hook = await webhook(world);
-  const paused = await webhook(world, 'https://hooks.example.com/b');
-  await world.call(
-    'PauseDestination',
-    { name: paused, requestId: randomUUID() },
-    await signedIn(world, 'EDITOR'),
-  );
-  const fromMs = world.clock.now();
-  const destinationNames = [hook, paused];
-  const busy = await saveRule(world, { destinationNames });
-  const silence = {
-    ...{ displayName: 'Silent', metricId: 'telemetry_age_seconds', threshold: 300 },
-    ...{ sustainedSeconds: 0, repeatIntervalSeconds: 0, destinationNames: [hook] },
-  };
-  const silent = await saveRule(world, silence);
-  await live(world, 3000, shifted(cpuAt, 600));
-  const historySeconds = Math.round((world.clock.now() - fromMs) / 1000);
+t.test(
+  'API-37: a replay produces the notifications that were sent for the same samples',
+  async (t) => {
+    const world = await startLive(t);
+    const cpuAt = {
+      // Breaches before the rule exists, fires, is silent for ten minutes, breaches on, recovers.
+      'vm-1': (s: number) => (between(s, 1500, 2100) ? undefined : s < 2700 ? 95 : 10),
+      // Breaches for less than the sustained time, with a gap in between.
+      'vm-2': (s: number) => (between(s, 900, 1080) ? undefined : between(s, 720, 1200) ? 97 : 10),
+      // Flaps, too shortly, then long enough; it still fires at the end.
+      'vm-3': (s: number) => (s < 2400 ? ((s / 30) % 4 === 0 ? 10 : 99) : 93),
+    };
+    await live(world, 600, cpuAt);
+    const hook = await webhook(world);
+    const paused = await webhook(world, 'https://hooks.example.com/b');
+    await world.call(
+      'PauseDestination',
+      { name: paused, requestId: randomUUID() },
+      await signedIn(world, 'EDITOR'),
+    );
+    const fromMs = world.clock.now();
+    const destinationNames = [hook, paused];
+    const busy = await saveRule(world, { destinationNames });
+    const silence = {
+      ...{ displayName: 'Silent', metricId: 'telemetry_age_seconds', threshold: 300 },
+      ...{ sustainedSeconds: 0, repeatIntervalSeconds: 0, destinationNames: [hook] },
+    };
+    const silent = await saveRule(world, silence);
+    await live(world, 3000, shifted(cpuAt, 600));
+    const historySeconds = Math.round((world.clock.now() - fromMs) / 1000);
 
-  const ofBusy = await replay(world, { destinationNames }, { historySeconds });
-  t.equal(ofBusy.status, 200, JSON.stringify(ofBusy.body).slice(0, 500));
-  const sent = await delivered(world, busy);
-  t.same(comparable(ofBusy.body.notifications), comparable(sent));
-  const events = (vm: string) =>
-    ofBusy.body.notifications
-      .filter((one: Notification) => one.vmName === vmName(vm) && one.destinationName === hook)
-      .map((one: Notification) => one.event);
-  t.same(events('vm-1').at(0), 'FIRING');
-  t.same(events('vm-1').at(-1), 'RECOVERED');
-  t.ok(events('vm-1').includes('REPEATED'), 'reminders went on while nothing was observed');
-  t.same(events('vm-2'), [], 'two short runs with a gap between them never fired');
-  t.same(events('vm-3'), ['FIRING', 'REPEATED'], 'and it was notified of no recovery');
-  const ofPaused = ofBusy.body.notifications.filter(
-    (one: Notification) => one.destinationName === paused,
-  );
-  t.ok(ofPaused.length > 0);
-  for (const one of ofPaused) {
-    t.match(one, { outcome: 'SUPPRESSED' });
-    t.notOk('body' in one, 'what is not sent has no body');
-  }
+    const ofBusy = await replay(world, { destinationNames }, { historySeconds });
+    t.equal(ofBusy.status, 200, JSON.stringify(ofBusy.body).slice(0, 500));
+    const sent = await delivered(world, busy);
+    t.same(comparable(ofBusy.body.notifications), comparable(sent));
+    const events = (vm: string) =>
+      ofBusy.body.notifications
+        .filter((one: Notification) => one.vmName === vmName(vm) && one.destinationName === hook)
+        .map((one: Notification) => one.event);
+    t.same(events('vm-1').at(0), 'FIRING');
+    t.same(events('vm-1').at(-1), 'RECOVERED');
+    t.ok(events('vm-1').includes('REPEATED'), 'reminders went on while nothing was observed');
+    t.same(events('vm-2'), [], 'two short runs with a gap between them never fired');
+    t.same(events('vm-3'), ['FIRING', 'REPEATED'], 'and it was notified of no recovery');
+    const ofPaused = ofBusy.body.notifications.filter(
+      (one: Notification) => one.destinationName === paused,
+    );
+    t.ok(ofPaused.length > 0);
+    for (const one of ofPaused) {
+      t.match(one, { outcome: 'SUPPRESSED' });
+      t.notOk('body' in one, 'what is not sent has no body');
+    }
 
-  const ofSilent = await replay(world, silence, { historySeconds });
-  t.same(comparable(ofSilent.body.notifications), comparable(await delivered(world, silent)));
-  t.match(ofSilent.body.notifications, [
-    { event: 'FIRING', vmName: vmName('vm-1') },
-    { event: 'RECOVERED', vmName: vmName('vm-1') },
-  ]);
-});
+    const ofSilent = await replay(world, silence, { historySeconds });
+    t.same(comparable(ofSilent.body.notifications), comparable(await delivered(world, silent)));
+    t.match(ofSilent.body.notifications, [
+      { event: 'FIRING', vmName: vmName('vm-1') },
+      { event: 'RECOVERED', vmName: vmName('vm-1') },
+    ]);
+  },
+);
 
 function shifted(
   cpuAt: Readonly<Record<string, (second: number) => number | undefined>>,
@@ -293,50 +296,56 @@ function stored(
   });
 }
 
-t.test('Destination, recipient and body are for callers who may change destinations', async (t) => {
-  const world = await startRpcWorld(t);
-  await world.write(stored(world, 3600, (ago) => (ago < 1800 ? 95 : 10)));
-  const destinationNames = [await webhook(world)];
-  const [shown, hidden, viewer] = await Promise.all([
-    replay(world, { destinationNames }),
-    replay(world, { destinationNames }, {}, world.keys.read),
-    world.call(
-      'ReplayAlertRule',
-      { projectName: PROJECT, historySeconds: 3600, spec: { ...spec, destinationNames } },
-      await signedIn(world, 'VIEWER'),
-    ),
-  ]);
-  const [firing] = shown.body.notifications;
-  t.match(firing, {
-    ...{ event: 'FIRING', destinationName: destinationNames[0], outcome: 'SENT' },
-    ...{ vmDisplayName: 'vm-1', destinationDisplayName: 'Hook' },
-  });
-  t.match(JSON.parse(firing.body), { type: 'incident.firing', data: { vmName: vmName('vm-1') } });
-  t.notOk('recipient' in firing, 'a webhook has none');
-  t.equal(shown.body.notifications.length, 3, 'the firing and two reminders');
-  const without = shown.body.notifications.map((one: object) => {
-    const { destinationName, destinationDisplayName, body, ...rest } = one as Notification;
-    return rest;
-  });
-  for (const { status, body } of [hidden, viewer]) {
-    t.equal(status, 200);
-    t.same(body.notifications, without);
-  }
-  const unknown = [`${PROJECT}/destinations/dst_none`];
-  t.match(await replay(world, { destinationNames: unknown }), {
-    ...{ status: 400, reason: 'INVALID_FIELD' },
-    metadata: { field: 'spec.destinationNames' },
-  });
-  const guessed = await replay(world, { destinationNames: unknown }, {}, world.keys.read);
-  t.same(
-    guessed.body.notifications,
-    without,
-    'who may not see destinations learns nothing of them',
-  );
-  t.match(await replay(world, {}), { status: 200, body: { notifications: [], truncated: false } });
-});
+t.test(
+  'API-37: destinations, recipients and bodies are shown only to callers who may change destinations',
+  async (t) => {
+    const world = await startRpcWorld(t);
+    await world.write(stored(world, 3600, (ago) => (ago < 1800 ? 95 : 10)));
+    const destinationNames = [await webhook(world)];
+    const [shown, hidden, viewer] = await Promise.all([
+      replay(world, { destinationNames }),
+      replay(world, { destinationNames }, {}, world.keys.read),
+      world.call(
+        'ReplayAlertRule',
+        { projectName: PROJECT, historySeconds: 3600, spec: { ...spec, destinationNames } },
+        await signedIn(world, 'VIEWER'),
+      ),
+    ]);
+    const [firing] = shown.body.notifications;
+    t.match(firing, {
+      ...{ event: 'FIRING', destinationName: destinationNames[0], outcome: 'SENT' },
+      ...{ vmDisplayName: 'vm-1', destinationDisplayName: 'Hook' },
+    });
+    t.match(JSON.parse(firing.body), { type: 'incident.firing', data: { vmName: vmName('vm-1') } });
+    t.notOk('recipient' in firing, 'a webhook has none');
+    t.equal(shown.body.notifications.length, 3, 'the firing and two reminders');
+    const without = shown.body.notifications.map((one: object) => {
+      const { destinationName, destinationDisplayName, body, ...rest } = one as Notification;
+      return rest;
+    });
+    for (const { status, body } of [hidden, viewer]) {
+      t.equal(status, 200);
+      t.same(body.notifications, without);
+    }
+    const unknown = [`${PROJECT}/destinations/dst_none`];
+    t.match(await replay(world, { destinationNames: unknown }), {
+      ...{ status: 400, reason: 'INVALID_FIELD' },
+      metadata: { field: 'spec.destinationNames' },
+    });
+    const guessed = await replay(world, { destinationNames: unknown }, {}, world.keys.read);
+    t.same(
+      guessed.body.notifications,
+      without,
+      'who may not see destinations learns nothing of them',
+    );
+    t.match(await replay(world, {}), {
+      status: 200,
+      body: { notifications: [], truncated: false },
+    });
+  },
+);
 
-t.test('Each recipient of mail is notified as the recheck allows', async (t) => {
+t.test('API-37: each mail recipient is notified as the recheck allows', async (t) => {
   const world = await startRpcWorld(t);
   await world.write(stored(world, 1200, (ago) => (ago < 600 ? 95 : 10)));
   const destination = 'dst_mail';
@@ -370,7 +379,7 @@ t.test('Each recipient of mail is notified as the recheck allows', async (t) => 
   t.match(body.notifications.find((one: Notification) => one.body)?.body, /Observed then:/);
 });
 
-t.test('A list that is cut off has the first notifications and says so', async (t) => {
+t.test('API-37: a truncated replay has the first notifications and is marked', async (t) => {
   const world = await startRpcWorld(t);
   const flapping = (ago: number) => ((ago / 30) % 2 === 0 ? 95 : 10);
   for (const vm of ['vm-1', 'vm-2']) await world.write(stored(world, 7200, flapping, vm));
@@ -388,7 +397,7 @@ t.test('A list that is cut off has the first notifications and says so', async (
   t.match((await replay(world, change, { historySeconds: 600 })).body, { truncated: false });
 });
 
-t.test('What cannot be replayed is refused by its field', async (t) => {
+t.test('API-37: an invalid replay request is refused with its field', async (t) => {
   const world = await startRpcWorld(t);
   const vms = Array.from({ length: 21 }, (_, i) => `vm-${i}`);
   await world.write(vms.map((vm) => row(world, vm, 10)));
@@ -419,7 +428,7 @@ t.test('What cannot be replayed is refused by its field', async (t) => {
   t.match(await replay(world, {}, { vmNames }), { status: 200, body: { vmNames } });
 });
 
-t.test('A replay commits nothing, writes nothing to the log and notifies nobody', async (t) => {
+t.test('API-37: a replay commits, logs and sends nothing', async (t) => {
   const world = await startRpcWorld(t);
   await world.write(stored(world, 3600, () => 95));
   const destinationNames = [await webhook(world)];
@@ -435,7 +444,7 @@ t.test('A replay commits nothing, writes nothing to the log and notifies nobody'
   }
 });
 
-t.test('VMs that cannot be read are named and left out', async (t) => {
+t.test('API-37: unreadable VMs are named and left out of a replay', async (t) => {
   const world = await startRpcWorld(t);
   for (const vm of ['vm-1', 'vm-2']) await world.write(stored(world, 1800, () => 95, vm));
   await world.history.flush();
@@ -453,7 +462,7 @@ t.test('VMs that cannot be read are named and left out', async (t) => {
   t.match(world.lines.join(), /could not be read for a replay.*"vm":"vm-1"/);
 });
 
-t.test('A replay ends after ten seconds, and with its caller', async (t) => {
+t.test('API-37: a replay ends after 10 seconds or with its caller', async (t) => {
   const signals: AbortSignal[] = [];
   const world = await startRpcWorld(t, () => ({
     ruleReplays: {
@@ -464,17 +473,21 @@ t.test('A replay ends after ten seconds, and with its caller', async (t) => {
     },
   }));
   await world.write([row(world, 'vm-1', 10)]);
-  // One caller alone has half of the places, as of previews.
+  // The bodies of 128 calls of one caller may be under way, as of previews.
   const keys = [world.keys.read, world.keys.write];
-  const asked = Array.from({ length: 73 }, (_, i) => replay(world, {}, {}, keys[i % 2]));
+  const asked = Array.from({ length: 270 }, (_, i) => replay(world, {}, {}, keys[i % 2]));
   t.match(await Promise.race(asked), { status: 429, reason: 'TOO_MANY_REQUESTS' });
   while (signals.length < 8) await nextTurn();
   await world.clock.advance(10_000);
+  // Some may get the places of those that time out, in the last moment of their wait.
+  await world.clock.advance(10_000);
   const answers = await Promise.all(asked);
-  t.equal(answers.filter(({ reason }) => reason === 'QUERY_TIMEOUT').length, 8);
+  const timedOut = answers.filter(({ reason }) => reason === 'QUERY_TIMEOUT');
+  t.ok(timedOut.length >= 8);
+  t.equal(timedOut.length, signals.length, 'all that ran');
 });
 
-t.test('A replay that is given up ends in its thread', async (t) => {
+t.test('API-37: an abandoned replay ends in its thread', async (t) => {
   const world = await startRpcWorld(t);
   const flapping = (ago: number) => ((ago / 30) % 2 === 0 ? 95 : 10);
   const vms = Array.from({ length: 20 }, (_, i) => `vm-${i}`);

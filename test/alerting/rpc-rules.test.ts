@@ -206,12 +206,15 @@ t.test('Saving a rule', async (t) => {
       body: { rules: [body] },
     });
   });
-  await t.test('the exact request sent again is answered the same, and done once', async (t) => {
-    const before = world.host.appliedSequence();
-    t.same((await world.call('SaveAlertRule', first)).body, created.body);
-    t.equal(world.host.appliedSequence(), before);
-  });
-  await t.test('another body under the same request id is refused', async (t) => {
+  await t.test(
+    'API-02: an exact resend of a save gets the same answer and is done once',
+    async (t) => {
+      const before = world.host.appliedSequence();
+      t.same((await world.call('SaveAlertRule', first)).body, created.body);
+      t.equal(world.host.appliedSequence(), before);
+    },
+  );
+  await t.test('API-02, API-14: another body under the same request id is refused', async (t) => {
     const other = { ...first, spec: { ...first.spec, threshold: 51 } };
     const answer = await world.call('SaveAlertRule', other);
     t.match(answer, { status: 400, reason: 'REQUEST_ID_REUSED' });
@@ -219,7 +222,7 @@ t.test('Saving a rule', async (t) => {
     t.match(await world.call('DeleteAlertRule', deletion), { reason: 'REQUEST_ID_REUSED' });
   });
   await t.test(
-    'Save with stale expectedVersion: refused with the version that is current',
+    'ERR-06: a save with a stale expectedVersion is refused with the current version',
     async (t) => {
       const stale = { ...save(), id: first.id };
       const answer = await world.call('SaveAlertRule', stale);
@@ -254,7 +257,7 @@ t.test('Saving a rule', async (t) => {
     const again = { ...save(), id: first.id, expectedVersion: '3' };
     t.match(await world.call('SaveAlertRule', again), { reason: 'INVALID_STATE' });
   });
-  await t.test('a project has at most 20', async (t) => {
+  await t.test('LIMIT-13: a project has at most 20 alert rules', async (t) => {
     for (let i = 0; i < 20; i++) {
       t.equal((await world.call('SaveAlertRule', save())).status, 200);
     }
@@ -263,7 +266,7 @@ t.test('Saving a rule', async (t) => {
   });
 });
 
-t.test('A rule that is not applied yet is PENDING after half a second', async (t) => {
+t.test('API-02, ERR-08: a rule not applied within 500 ms is PENDING', async (t) => {
   const world = await startRpcWorld(t);
   world.stopRules();
   const request = save();

@@ -183,24 +183,27 @@ const losses: readonly Loss[] = [
   },
 ];
 
-t.test('An open watch ends within a second once access is lost, and says why', async (t) => {
-  for (const { name, reason, begin } of losses) {
-    const world = await startWatched(t);
-    const { headers, lose } = await begin(world);
-    const stream = await world.watch(headers);
-    await stream.received(1);
-    const other = await world.watch(bearer(world.keys.write));
-    await other.received(1);
-    await lose();
-    await world.clock.advance(1_000);
-    const end = await stream.ended;
-    t.equal(end.reason, reason, name);
-    t.match(end.message, /\w+ \w+/, `${name}: in a sentence`);
-    await world.clock.advance(HEARTBEAT_MS);
-    if (!/lifetime|over/.test(name)) await other.received(2);
-    other.close();
-  }
-});
+t.test(
+  'API-17: a watch ends within a second after its caller loses access, with the reason',
+  async (t) => {
+    for (const { name, reason, begin } of losses) {
+      const world = await startWatched(t);
+      const { headers, lose } = await begin(world);
+      const stream = await world.watch(headers);
+      await stream.received(1);
+      const other = await world.watch(bearer(world.keys.write));
+      await other.received(1);
+      await lose();
+      await world.clock.advance(1_000);
+      const end = await stream.ended;
+      t.equal(end.reason, reason, name);
+      t.match(end.message, /\w+ \w+/, `${name}: in a sentence`);
+      await world.clock.advance(HEARTBEAT_MS);
+      if (!/lifetime|over/.test(name)) await other.received(2);
+      other.close();
+    }
+  },
+);
 
 t.test('What changes of others, or changes nothing that is needed, ends no watch', async (t) => {
   const world = await startWatched(t);

@@ -20,44 +20,42 @@ import type { Commit } from '../../streams/platform/commit/commit.ts';
 import { Refusal } from '../../streams/platform/refusal.ts';
 import { cookieHeaders, startRpcWorld } from '../support/api-in-process.ts';
 import { bearer, PROJECT, reading, startWatched, WATCH_PATH } from '../support/incident-watch.ts';
+import { until as untilEvent } from '../support/program.ts';
 
 const READ = ['monitoring.read'] as const;
 
-t.test(
-  'A watch sends the open incidents, then each change, then that nothing changed',
-  async (t) => {
-    const world = await startWatched(t);
-    await world.rule();
-    await world.write([reading(0, 90)]);
-    const stream = await world.watch(bearer(world.keys.read));
-    await stream.received(1);
-    t.match(stream.messages[0], {
-      ...{ kind: 'SNAPSHOT', snapshotContinues: false },
-      incidents: [{ state: 'FIRING', vmName: `${PROJECT}/vms/vm-1`, value: 90 }],
-    });
-    await world.write([reading(1, 95, 'vm-2')]);
-    await world.write([reading(2, 5)]);
-    await stream.received(3);
-    t.match(stream.messages.slice(1), [
-      { kind: 'CHANGES', incidents: [{ state: 'FIRING', vmName: `${PROJECT}/vms/vm-2` }] },
-      { kind: 'CHANGES', incidents: [{ state: 'RECOVERED', vmName: `${PROJECT}/vms/vm-1` }] },
-    ]);
-    const [snapshot, fired, recovered] = stream.messages.map(({ sequence }) => Number(sequence));
-    t.ok(Number(snapshot) < Number(fired) && Number(fired) < Number(recovered), 'positions grow');
-    await world.clock.advance(HEARTBEAT_MS);
-    await stream.received(4);
-    t.match(stream.messages[3], { kind: 'HEARTBEAT', incidents: [] });
-    const later = await world.watch(bearer(world.keys.read));
-    await later.received(1);
-    t.match(
-      later.messages[0].incidents,
-      [{ vmName: `${PROJECT}/vms/vm-2` }],
-      'what is closed is not',
-    );
-    stream.close();
-    later.close();
-  },
-);
+t.test('API-17: a watch sends open incidents, then each change, then heartbeats', async (t) => {
+  const world = await startWatched(t);
+  await world.rule();
+  await world.write([reading(0, 90)]);
+  const stream = await world.watch(bearer(world.keys.read));
+  await stream.received(1);
+  t.match(stream.messages[0], {
+    ...{ kind: 'SNAPSHOT', snapshotContinues: false },
+    incidents: [{ state: 'FIRING', vmName: `${PROJECT}/vms/vm-1`, value: 90 }],
+  });
+  await world.write([reading(1, 95, 'vm-2')]);
+  await world.write([reading(2, 5)]);
+  await stream.received(3);
+  t.match(stream.messages.slice(1), [
+    { kind: 'CHANGES', incidents: [{ state: 'FIRING', vmName: `${PROJECT}/vms/vm-2` }] },
+    { kind: 'CHANGES', incidents: [{ state: 'RECOVERED', vmName: `${PROJECT}/vms/vm-1` }] },
+  ]);
+  const [snapshot, fired, recovered] = stream.messages.map(({ sequence }) => Number(sequence));
+  t.ok(Number(snapshot) < Number(fired) && Number(fired) < Number(recovered), 'positions grow');
+  await world.clock.advance(HEARTBEAT_MS);
+  await stream.received(4);
+  t.match(stream.messages[3], { kind: 'HEARTBEAT', incidents: [] });
+  const later = await world.watch(bearer(world.keys.read));
+  await later.received(1);
+  t.match(
+    later.messages[0].incidents,
+    [{ vmName: `${PROJECT}/vms/vm-2` }],
+    'what is closed is not',
+  );
+  stream.close();
+  later.close();
+});
 
 t.test('A watch of a project without incidents says so at once', async (t) => {
   const world = await startWatched(t);
@@ -119,10 +117,7 @@ t.test('A project has a bound on its watches, and a closed one makes room', asyn
 
 /** Asks until it is so: for what follows a closed connection, which no clock of ours reports. */
 async function until(isSo: () => Promise<boolean>): Promise<void> {
-  for (let turn = 0; !(await isSo()); turn++) {
-    if (turn > 1_000) throw new Error('It never came to be so');
-    await new Promise<void>((resolve) => setImmediate(resolve));
-  }
+  await untilEvent(String(isSo), async () => (await isSo()) || undefined);
 }
 
 t.test(
@@ -196,7 +191,7 @@ t.test('A feed holds so many changes and no more, and none once it has ended', (
 });
 
 t.test(
-  'A watch of changes alone begins with its position, and misses nothing after it',
+  'API-36: a watch of changes begins with its position and misses no later change',
   async (t) => {
     const world = await startWatched(t);
     await world.rule();

@@ -280,36 +280,33 @@ t.test('a rule deleted while nobody kept rules ends, also where the log has lost
   t.equal(after.lastSequence, marked, 'a marker that is there is not written again');
 });
 
-t.test(
-  'a project that a member gets while it looks through others is looked at, too',
-  async (t) => {
-    const world = await openAlertingWorld(t);
-    await world.saveRule();
-    let isOwn = false;
-    let notify = () => {};
-    const ownership = {
-      ...soleOwner,
-      owns: () => isOwn,
-      onChange(listener: () => void) {
-        notify = listener;
-        return () => {};
-      },
-    };
-    // The lease is heard of while others are looked through.
-    const projects = () => {
-      queueMicrotask(() => {
-        if (isOwn) return;
-        isOwn = true;
-        notify();
-      });
-      return world.host.projects();
-    };
-    const host = { ...world.host, projects };
-    world.run((signal) => keepRules({ ...world, host, ownership }, signal));
-    await world.startEvaluator();
-    await world.until('it is applied', () => world.rule().value === 'active');
-  },
-);
+t.test('DUR-13: a project acquired during a scan of others is scanned too', async (t) => {
+  const world = await openAlertingWorld(t);
+  await world.saveRule();
+  let isOwn = false;
+  let notify = () => {};
+  const ownership = {
+    ...soleOwner,
+    owns: () => isOwn,
+    onChange(listener: () => void) {
+      notify = listener;
+      return () => {};
+    },
+  };
+  // The lease is heard of while others are looked through.
+  const projects = () => {
+    queueMicrotask(() => {
+      if (isOwn) return;
+      isOwn = true;
+      notify();
+    });
+    return world.host.projects();
+  };
+  const host = { ...world.host, projects };
+  world.run((signal) => keepRules({ ...world, host, ownership }, signal));
+  await world.startEvaluator();
+  await world.until('it is applied', () => world.rule().value === 'active');
+});
 
 t.test('the incident says what decided it, and what the rule said then', async (t) => {
   const world = await evaluating(t);
@@ -399,7 +396,7 @@ t.test('what decided an incident is kept beside it, and no later commit carries 
   t.notOk(later.some((commit) => commit.includes('"window"')));
 });
 
-t.test('a runbook is text that can be shown and an http or https link', async (t) => {
+t.test('HOOK-27: a runbook is printable text and an http or https link', async (t) => {
   const save = (more: { runbookText?: string; runbookUrl?: string }) =>
     validateRuleSpec({
       ...{ ...ruleSpec(), operator: 'GREATER_THAN', severity: 'WARNING', labels: {} },

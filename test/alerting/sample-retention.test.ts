@@ -58,12 +58,12 @@ t.test('entries older than four hours go once they are in chunks and evaluated',
   t.equal(await firstKept(world, { floor: 9, through: 8 }), 5);
 });
 
-t.test('what is in no chunk yet is kept, however old', async (t) => {
+t.test('DUR-20: rows in no chunk yet are kept at any age', async (t) => {
   const world = await eightHours(t);
   t.equal(await firstKept(world, { floor: 2, through: 8 }), 2);
 });
 
-t.test('what another member still needs is kept, however old', async (t) => {
+t.test('DUR-20: entries that another member needs are kept at any age', async (t) => {
   const world = await eightHours(t);
   t.equal(await firstKept(world, { floor: 9, through: 8, others: [7, 3, 9] }), 3);
 });

@@ -9,6 +9,7 @@ import { Dice } from '../simulation/dice.ts';
 import { startCanaries } from './addresses.ts';
 import { attempt } from './arena.ts';
 import { draftOf, kindsFor } from './corpus.ts';
+import { delayProblem, measureDelays, shownDelays } from './delays.ts';
 import { cutOff } from './fuzz.ts';
 import { type Forbidden, problemOf } from './judge.ts';
 import { memoryVerdict } from './memory.ts';
@@ -174,6 +175,45 @@ t.test('memory that grows in the second half is found, one that has settled is n
   const leaking = readings((i) => 300 + 4 * i);
   t.match(memoryVerdict(leaking, 1e6).why, /from .* to/);
   t.equal(memoryVerdict(leaking, 1_000).why, undefined, 'too few requests to judge');
+  t.end();
+});
+
+t.test('a server that lets one project wait for the flood of others is found', async (t) => {
+  const FLOOD_MS = 2_000;
+  const delaysOf = async (keepsRoom: boolean) => {
+    const held: (() => void)[] = [];
+    let isFlooded = false;
+    const { wire } = await serve(t, (request, answer) => {
+      const waits = request.url === '/little' && isFlooded && !keepsRoom;
+      if (waits) held.push(() => answer.end('1'));
+      else answer.end('1');
+    });
+    const ask = (path: string) => wire.send({ ...GET, path });
+    const flood = async (isOver: () => boolean) => {
+      isFlooded = true;
+      while (!isOver()) await ask('/much');
+      isFlooded = false;
+      for (const release of held) release();
+    };
+    const pace = { quietCount: 5, everyMs: 20, floodMs: FLOOD_MS };
+    return await measureDelays(() => ask('/little'), flood, pace);
+  };
+  const last = await delaysOf(false);
+  t.match(delayProblem(last, 0), /p99 beside the flood is \d+ ms/);
+  t.match(shownDelays(last), /^quiet p50 .* of 5; beside p50 /);
+  const first = await delaysOf(true);
+  t.equal(delayProblem(first, 5 * FLOOD_MS), undefined, 'and one that keeps room is not');
+});
+
+t.test('a delay of twice the quiet time and a slice is none', (t) => {
+  const answer = { status: 200, headers: new Map(), text: '' };
+  const timed = (...times: number[]) => times.map((tookMs) => ({ tookMs, answer }));
+  const quiet = timed(...Array.from({ length: 99 }, () => 1), 10);
+  t.equal(delayProblem({ quiet, beside: timed(502) }, 500), undefined);
+  t.match(delayProblem({ quiet, beside: timed(503) }, 500), /503 ms, more than .* 502 ms/);
+  const one = [...Array.from({ length: 99 }, () => 1), 9_000];
+  t.equal(delayProblem({ quiet, beside: timed(...one) }, 500), undefined, 'one in a hundred');
+  t.match(delayProblem({ quiet, beside: timed(...one, 9_000) }, 500), /9000 ms/);
   t.end();
 });
 

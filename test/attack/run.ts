@@ -13,6 +13,7 @@ import { type ClassResult, Tally } from './tally.ts';
 import { startTarget, Undo } from './target.ts';
 import { attackTenancy } from './tenancy.ts';
 import { createTenant } from './tenants.ts';
+import { attackThreads } from './threads.ts';
 
 type Attack = (arena: Arena, options: RunOptions) => Promise<void>;
 
@@ -23,6 +24,7 @@ export const ATTACKS = {
   ci: attackCi,
   addresses: attackAddresses,
   abuse: attackByAbuse,
+  threads: attackThreads,
   fuzz: attackByFuzzing,
 } as const satisfies Readonly<Record<string, Attack>>;
 
@@ -51,6 +53,7 @@ const PROGRAMS: readonly {
 }[] = [
   { classes: ['tenancy', 'credentials', 'ci', 'addresses'], limits: WIDE_LIMITS },
   { classes: ['abuse'], limits: {} },
+  { classes: ['threads'], limits: {} },
   { classes: ['fuzz'], limits: WIDE_LIMITS },
 ];
 

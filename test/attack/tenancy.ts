@@ -278,8 +278,10 @@ async function tryIngest(arena: Arena): Promise<void> {
   for (const kind of kinds) {
     for (const [number, body] of bodies.entries()) {
       const request = rpcRequest(arena, path, body, attacker.credentials[kind]);
-      const judge = ({ status }: WireAnswer) =>
-        status === 200 && JSON.stringify(body).includes(victim.project)
+      // A malformed name rejects its row alone; what is stored is the attacker's own row, if any.
+      const isForeign = JSON.stringify(body).includes(victim.project);
+      const judge = ({ status, text }: WireAnswer) =>
+        status === 200 && isForeign && !isAllRejected(text)
           ? 'rows of another project were accepted'
           : undefined;
       await attempt(arena, `WriteSamples ${JSON.stringify(body)} as ${kind}`, request, judge, {
@@ -287,4 +289,10 @@ async function tryIngest(arena: Arena): Promise<void> {
       });
     }
   }
+}
+
+/** Did the answer to WriteSamples store nothing? */
+function isAllRejected(text: string): boolean {
+  const { accepted, rejected } = JSON.parse(text);
+  return accepted === '0' && rejected.length > 0;
 }

@@ -14,7 +14,7 @@ const OF_THE_SERVICE: Readonly<Partial<Record<MachineName, readonly string[]>>> 
   membership: ['renamed'],
 };
 
-t.test('every event of a machine that people change has words, or is of the service', (t) => {
+t.test('API-34: every event of a machine has a sentence or is the service’s own', (t) => {
   for (const [name, predicates] of Object.entries(actPredicates)) {
     if (name === 'alertInstance') continue;
     const { machine } = machineDefinitions.get(name) ?? { machine: { events: [] } };

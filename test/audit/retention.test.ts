@@ -94,7 +94,7 @@ function notices(world: DeliveryWorld, change: typeof raiseNotice | typeof endNo
 }
 
 t.test(
-  'Incident and delivery history 90 days: what has ended goes, what fires stays',
+  'EVENT-04, LIMIT-19: ended incidents and deliveries are dropped after 90 days, firing ones stay',
   async (t) => {
     const world = await openWorld(t);
     const hook = await world.addDestination();
@@ -179,7 +179,7 @@ t.test(
   },
 );
 
-t.test('Audit is kept for its retention; what is left proves where it begins', async (t) => {
+t.test('EVENT-04: audit is kept for its retention and proves where it begins', async (t) => {
   const world = await openWorld(t);
   const hook = await world.addDestination();
   await world.putInForce({ destinationNames: [hook] });

@@ -109,7 +109,7 @@ t.test('What a proven address ends in projects is by the person who proved it', 
   t.ok(lines.includes(`membership renamed people/${person}`), lines.join('\n'));
 });
 
-t.test('Nobody but an owner is shown an identity, by filter, by name or in passing', async (t) => {
+t.test('API-22: only owners are shown identities, by filter, by name or in passing', async (t) => {
   const world = await startAudited(t);
   const readers: readonly [string, CallOptions, string][] = [
     ['a key', { key: world.keys.write }, 'HUMAN_OPERATION'],
@@ -169,7 +169,7 @@ t.test('A name and a machine that do not fit, or that have no path, are refused'
   t.match(await of({ machine: 'nothing' }), { status: 404 });
 });
 
-t.test('Every machine is listed and drawn for whoever may read', async (t) => {
+t.test('API-22: every machine is listed and drawn for every reader', async (t) => {
   const world = await startRpcWorld(t);
   const viewer = { person: await world.signedInAs('demo', 'VIEWER') };
   const { machines } = (await world.call('ListMachines', { projectName: PROJECT }, viewer)).body;
@@ -183,54 +183,57 @@ t.test('Every machine is listed and drawn for whoever may read', async (t) => {
   }
 });
 
-t.test('Transitions are found by time, event, actor and request, in either order', async (t) => {
-  const world = await startAudited(t);
-  const { owner, requestId, keyRequestId } = world;
-  const person = { person: owner };
-  const startMs = world.clock.now();
-  await world.clock.advance(60_000);
-  for (const displayName of ['A', 'B', 'C']) {
-    const about = { name: world.account, requestId: randomUUID(), displayName };
-    await world.call('UpdateServiceAccount', about, person);
+t.test(
+  'API-34: transitions are filtered by time, event, actor and request, in either order',
+  async (t) => {
+    const world = await startAudited(t);
+    const { owner, requestId, keyRequestId } = world;
+    const person = { person: owner };
+    const startMs = world.clock.now();
     await world.clock.advance(60_000);
-  }
-  const found = async (filter: object, who: CallOptions = person) => {
-    const { status, body } = await list(world, filter, who);
-    if (status !== 200) throw new Error(JSON.stringify(body));
-    return body.transitions;
-  };
-  const edits = await found({ events: ['edited'] });
-  t.same(
-    edits.map(({ fields }: { fields: { displayName: string } }) => fields.displayName),
-    ['C', 'B', 'A'],
-  );
-  const oldest = await found({ events: ['edited', 'xstate.init'], oldestFirst: true });
-  t.same(oldest.slice(-3), edits.toReversed(), 'oldest first, of several events in one order');
-  t.equal(oldest[0].event, 'xstate.init');
-  const middle = {
-    startTimeUnixMs: String(startMs + 120_000),
-    endTimeUnixMs: String(startMs + 120_000),
-  };
-  t.same(await found(middle), [edits[1]], 'both ends are in the range');
-  t.same(await found({ startTimeUnixMs: String(startMs + 200_000) }), []);
-  t.match(await found({ requestId }), [{ machine: 'serviceAccount', event: 'xstate.init' }]);
-  t.match(await found({ requestId: keyRequestId }), [{ instanceName: world.keyName }]);
-  const mine = await found({ by: `people/${owner.person}`, events: ['edited'] });
-  t.same(mine, edits);
-  const member = `${PROJECT}/members/${memberIdOf('demo', owner.person)}`;
-  t.same(await found({ by: member, events: ['edited'] }), edits, 'a member is the person');
-  t.same(await found({ by: `${PROJECT}/members/nobody` }), []);
-  t.same(await found({ by: 'people/nobody' }), []);
-  t.match(edits[0], {
-    ...{ instanceName: world.account, fromStates: ['serviceAccount.active'] },
-    toStates: ['serviceAccount.active'],
-  });
-  t.same(JSON.parse(edits[0].eventJson), edits[0].fields, 'the fields are those of the JSON');
-  t.notOk('observedUnixMs' in edits[0], 'no observation decided it');
-  t.same(oldest[0].fromStates, [], 'a first step comes from nowhere');
-});
+    for (const displayName of ['A', 'B', 'C']) {
+      const about = { name: world.account, requestId: randomUUID(), displayName };
+      await world.call('UpdateServiceAccount', about, person);
+      await world.clock.advance(60_000);
+    }
+    const found = async (filter: object, who: CallOptions = person) => {
+      const { status, body } = await list(world, filter, who);
+      if (status !== 200) throw new Error(JSON.stringify(body));
+      return body.transitions;
+    };
+    const edits = await found({ events: ['edited'] });
+    t.same(
+      edits.map(({ fields }: { fields: { displayName: string } }) => fields.displayName),
+      ['C', 'B', 'A'],
+    );
+    const oldest = await found({ events: ['edited', 'xstate.init'], oldestFirst: true });
+    t.same(oldest.slice(-3), edits.toReversed(), 'oldest first, of several events in one order');
+    t.equal(oldest[0].event, 'xstate.init');
+    const middle = {
+      startTimeUnixMs: String(startMs + 120_000),
+      endTimeUnixMs: String(startMs + 120_000),
+    };
+    t.same(await found(middle), [edits[1]], 'both ends are in the range');
+    t.same(await found({ startTimeUnixMs: String(startMs + 200_000) }), []);
+    t.match(await found({ requestId }), [{ machine: 'serviceAccount', event: 'xstate.init' }]);
+    t.match(await found({ requestId: keyRequestId }), [{ instanceName: world.keyName }]);
+    const mine = await found({ by: `people/${owner.person}`, events: ['edited'] });
+    t.same(mine, edits);
+    const member = `${PROJECT}/members/${memberIdOf('demo', owner.person)}`;
+    t.same(await found({ by: member, events: ['edited'] }), edits, 'a member is the person');
+    t.same(await found({ by: `${PROJECT}/members/nobody` }), []);
+    t.same(await found({ by: 'people/nobody' }), []);
+    t.match(edits[0], {
+      ...{ instanceName: world.account, fromStates: ['serviceAccount.active'] },
+      toStates: ['serviceAccount.active'],
+    });
+    t.same(JSON.parse(edits[0].eventJson), edits[0].fields, 'the fields are those of the JSON');
+    t.notOk('observedUnixMs' in edits[0], 'no observation decided it');
+    t.same(oldest[0].fromStates, [], 'a first step comes from nowhere');
+  },
+);
 
-t.test('Every page of a filtered list goes on where the one before it ended', async (t) => {
+t.test('API-34: each page of a filtered list starts where the previous one ended', async (t) => {
   const world = await startAudited(t);
   const person = { person: world.owner };
   for (const displayName of ['A', 'B', 'C', 'D', 'E']) {
@@ -256,7 +259,7 @@ t.test('Every page of a filtered list goes on where the one before it ended', as
   t.match(await list(world, turned, person), { status: 400, reason: 'INVALID_FIELD' });
 });
 
-t.test('A filter is checked, and finds nothing by a name that is not shown', async (t) => {
+t.test('API-34: filters are validated and find nothing by a hidden name', async (t) => {
   const world = await startAudited(t);
   const { owner, keys } = world;
   const bad: [object, string][] = [
@@ -288,7 +291,7 @@ t.test('A filter is checked, and finds nothing by a name that is not shown', asy
   });
 });
 
-t.test('A machine has its layout as data, by the ids that transitions name', async (t) => {
+t.test('API-36: a machine’s layout is data with the ids that transitions name', async (t) => {
   const world = await startRpcWorld(t);
   const machine = async (name: string) =>
     (await world.call('GetMachine', { projectName: PROJECT, machine: name })).body;

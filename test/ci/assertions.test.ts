@@ -76,7 +76,7 @@ t.test('a genuine token is valid, and says whose it is and until when it is burn
   t.same(checked.names(), ['github']);
 });
 
-t.test('every claim that a token must have is missed by its name', async (t) => {
+t.test('CI-03: each missing required claim is named', async (t) => {
   const { mint, causeOf } = await world(t);
   for (const claim of ['iss', 'aud', 'exp', 'iat', 'nbf', 'jti']) {
     t.equal(await causeOf(await mint({ [claim]: undefined })), `MISSING_CLAIM ${claim}`);
@@ -114,7 +114,7 @@ t.test('a claim of another type than it must be is refused by its name', async (
   }
 });
 
-t.test('only the exact issuer and the exact audience will do', async (t) => {
+t.test('CI-02: only the exact issuer and the exact audience are accepted', async (t) => {
   const { mint, causeOf, platform, verify } = await world(t);
   const { url } = platform;
   const others = [`${url}/`, `${url}.evil.example`, `${url}/x`, url.toUpperCase(), ` ${url}`];
@@ -129,7 +129,7 @@ t.test('only the exact issuer and the exact audience will do', async (t) => {
   t.match(message, /SVC_AUDIENCE/, 'the sentence says what would do');
 });
 
-t.test('a token holds within its times and 30 seconds of tolerance, and no longer', async (t) => {
+t.test('CI-03: a token is valid within its times and 30 seconds of tolerance', async (t) => {
   const { mint, causeOf } = await world(t);
   const at = (times: { iat?: number; nbf?: number; exp?: number }) =>
     mint(Object.fromEntries(Object.entries(times).map(([name, off]) => [name, NOW + off])));
@@ -228,7 +228,7 @@ async function publicKeyText(platform: CiIssuer): Promise<{ key: string }> {
   return { key: await exportSPKI(key) };
 }
 
-t.test('other RSA algorithms are refused although the key is the issuer’s', async (t) => {
+t.test('CI-02: other RSA algorithms are refused even with the issuer’s key', async (t) => {
   const { causeOf, platform, mint } = await world(t);
   const [, body = '', signature = ''] = (await mint()).split('.');
   for (const alg of ['RS384', 'RS512', 'PS256', 'ES256', 'EdDSA', 'rs256']) {
@@ -337,20 +337,17 @@ t.test('an issuer that is not configured is reported as that', async (t) => {
   await t.rejects(asked, { name: 'Refusal', reason: 'NOT_READY', message: /SVC_CI_ISSUERS/ });
 });
 
-t.test(
-  'an unknown claim is reported by its name, and the token is valid all the same',
-  async (t) => {
-    const { mint, verify, unknown } = await world(t);
-    await verify(await mint());
-    t.same(unknown, [], 'every claim of a real token is known');
-    await verify(await mint({ repo_property_tier: 'gold', environment: 'x', enterprise_id: '2' }));
-    t.same(unknown, []);
-    await verify(await mint({ brand_new: 'x', constructor: 'y', repo_propertyless: 'z' }));
-    t.same(unknown, ['github brand_new', 'github constructor', 'github repo_propertyless']);
-  },
-);
+t.test('CI-13: an unknown claim is reported by name, and the token stays valid', async (t) => {
+  const { mint, verify, unknown } = await world(t);
+  await verify(await mint());
+  t.same(unknown, [], 'every claim of a real token is known');
+  await verify(await mint({ repo_property_tier: 'gold', environment: 'x', enterprise_id: '2' }));
+  t.same(unknown, []);
+  await verify(await mint({ brand_new: 'x', constructor: 'y', repo_propertyless: 'z' }));
+  t.same(unknown, ['github brand_new', 'github constructor', 'github repo_propertyless']);
+});
 
-t.test('a platform without jti: the token itself is burned, once and in one way', async (t) => {
+t.test('CI-03: a token without jti is burned itself, once and in one form', async (t) => {
   const { mint, verify, causeOf } = await world(t, { kind: 'circleci' });
   const token = await mint({ jti: undefined, nbf: undefined });
   const { jti } = await verify(token);

@@ -34,7 +34,7 @@ t.test('a genuine token of each kind is refused for nothing, and known in full',
 });
 
 t.test(
-  'GitHub: ids, names, workflow, branch, event, environment and runner are bound',
+  'CI-05: GitHub ids, names, workflow, branch, event, environment and runner are bound',
   async (t) => {
     const workflow = 'octo-org/octo-repo/.github/workflows/deploy.yml@refs/heads/main';
     const { bound, ownerClaims, recorded, warnings } = read('github');
@@ -66,7 +66,7 @@ t.test(
   },
 );
 
-t.test('an environment is bound as its name, an enterprise only where there is one', async (t) => {
+t.test('CI-05: an environment is bound by name, an enterprise only where present', async (t) => {
   t.equal(read('github', { environment: 'production' }).bound.environment, 'production');
   t.equal(read('github', { environment: '' }).bound.environment, '', 'not the same as absent');
   t.equal(read('github', { enterprise_id: '2' }).bound.enterprise_id, '2');
@@ -74,7 +74,7 @@ t.test('an environment is bound as its name, an enterprise only where there is o
   t.equal(read('gitlab', { environment: undefined }).bound.environment, null);
 });
 
-t.test('sub is never read, whatever it says', async (t) => {
+t.test('CI-01: the sub claim is never read', async (t) => {
   for (const kind of kinds) {
     const { claims } = issuerKinds[kind];
     const used = [...claims.required, ...claims.orAbsent, ...claims.ifPresent, ...claims.recorded];
@@ -85,19 +85,22 @@ t.test('sub is never read, whatever it says', async (t) => {
   }
 });
 
-t.test('every claim of a kind is in one list, and what is left alone has a reason', async (t) => {
-  for (const kind of kinds) {
-    const { required, orAbsent, ifPresent, owner, recorded, unbound } = issuerKinds[kind].claims;
-    const all = [...required, ...orAbsent, ...ifPresent, ...Object.keys(unbound)];
-    const listed = [...all, ...recorded, ...Object.keys(jwtClaims)];
-    t.equal(new Set(listed).size, listed.length, kind);
-    t.ok(owner.length >= 2 && owner.every((claim) => required.includes(claim)), kind);
-    t.ok(
-      Object.values(unbound).every((reason) => reason.length > 10),
-      kind,
-    );
-  }
-});
+t.test(
+  'CI-13: every claim of a kind is in one list, and ignored claims have a reason',
+  async (t) => {
+    for (const kind of kinds) {
+      const { required, orAbsent, ifPresent, owner, recorded, unbound } = issuerKinds[kind].claims;
+      const all = [...required, ...orAbsent, ...ifPresent, ...Object.keys(unbound)];
+      const listed = [...all, ...recorded, ...Object.keys(jwtClaims)];
+      t.equal(new Set(listed).size, listed.length, kind);
+      t.ok(owner.length >= 2 && owner.every((claim) => required.includes(claim)), kind);
+      t.ok(
+        Object.values(unbound).every((reason) => reason.length > 10),
+        kind,
+      );
+    }
+  },
+);
 
 t.test('a token without a claim that must be bound is refused by its name', async (t) => {
   for (const kind of kinds) {
@@ -112,7 +115,7 @@ t.test('a token without a claim that must be bound is refused by its name', asyn
   }
 });
 
-t.test('a bound claim that is no text is a token that does not hold', async (t) => {
+t.test('CI-05: a bound claim that is not text invalidates the token', async (t) => {
   for (const kind of kinds) {
     const {
       required,
@@ -181,7 +184,7 @@ t.test('The names that follow the owner’s ids are among what is bound', async 
   }
 });
 
-t.test('what is recorded may be of any type, and is kept short', async (t) => {
+t.test('CI-08: recorded claims may have any type and are kept short', async (t) => {
   t.equal(read('github', { actor: { a: [1] } }).recorded.actor, '{"a":[1]}');
   t.equal(read('gitlab').recorded.runner_id, '1');
   t.equal(read('circleci').recorded['oidc.circleci.com/context-ids'], '["c-1","c-2"]');
@@ -189,14 +192,14 @@ t.test('what is recorded may be of any type, and is kept short', async (t) => {
   t.equal(actor?.length, 256);
 });
 
-t.test('GitHub: accepted events are push, workflow_dispatch and schedule', async (t) => {
+t.test('CI-07: push, workflow_dispatch and schedule are accepted from GitHub', async (t) => {
   for (const event_name of ['push', 'workflow_dispatch', 'schedule']) {
     t.same(refusedFor('github', { event_name }), [], event_name);
     t.equal(read('github', { event_name }).bound.event_name, event_name, 'as observed');
   }
 });
 
-t.test('GitHub: every other event is refused, with the branch’s own ref too', async (t) => {
+t.test('CI-07: every other GitHub event is refused, even with the branch’s own ref', async (t) => {
   const events = [
     ...['pull_request', 'pull_request_target', 'pull_request_review', 'merge_group'],
     ...['workflow_run', 'issue_comment', 'issues', 'workflow_call', 'repository_dispatch'],
@@ -243,7 +246,7 @@ t.test('GitHub: the workflow is in the repository, the repository is its owner�
   t.same(other, ['repository']);
 });
 
-t.test('GitHub: a reusable workflow is trusted as far as its reference is', async (t) => {
+t.test('CI-06: a reusable GitHub workflow is trusted as far as its reference', async (t) => {
   const sha = '5f8d3c1b2a0e9f7d6c5b4a39281706f5e4d3c2b1';
   const at = (repository: string, ref: string) => `${repository}/.github/workflows/w.yml@${ref}`;
   const use = (job_workflow_ref: string, changes: ClaimChanges = {}) =>
@@ -270,7 +273,7 @@ t.test('GitHub: a reusable workflow is trusted as far as its reference is', asyn
   t.notOk('job_workflow_sha' in read('github').bound, 'not bound where nothing is reused');
 });
 
-t.test('GitHub: a reviewer is warned of what the claims cannot settle', async (t) => {
+t.test('CI-08: a reviewer is warned of risks that GitHub’s claims cannot settle', async (t) => {
   const warned = (changes: ClaimChanges) => read('github', changes).warnings;
   t.match(warned({ ref_protected: 'false' }), [/not protected/]);
   t.match(warned({ ref_protected: undefined }), [/not protected/], 'absent is not protected');
@@ -280,18 +283,21 @@ t.test('GitHub: a reviewer is warned of what the claims cannot settle', async (t
   t.equal(warned({ ...all, runner_environment: 'self-hosted' }).length, 3);
 });
 
-t.test('GitLab: project, namespace, pipeline, branch and environment are bound', async (t) => {
-  const { bound, ownerClaims, warnings } = read('gitlab');
-  t.same(bound, {
-    ...{ project_id: '20', namespace_id: '72' },
-    ...{ project_path: 'group/project', namespace_path: 'group' },
-    ci_config_ref_uri: 'gitlab.example/group/project//.gitlab-ci.yml@refs/heads/main',
-    ...{ ref: 'main', ref_type: 'branch', ref_path: 'refs/heads/main', pipeline_source: 'push' },
-    ...{ runner_environment: 'gitlab-hosted', environment: 'production' },
-  });
-  t.same(ownerClaims, ['project_id', 'namespace_id']);
-  t.same(warnings, []);
-});
+t.test(
+  'CI-16: GitLab project, namespace, pipeline, branch and environment are bound',
+  async (t) => {
+    const { bound, ownerClaims, warnings } = read('gitlab');
+    t.same(bound, {
+      ...{ project_id: '20', namespace_id: '72' },
+      ...{ project_path: 'group/project', namespace_path: 'group' },
+      ci_config_ref_uri: 'gitlab.example/group/project//.gitlab-ci.yml@refs/heads/main',
+      ...{ ref: 'main', ref_type: 'branch', ref_path: 'refs/heads/main', pipeline_source: 'push' },
+      ...{ runner_environment: 'gitlab-hosted', environment: 'production' },
+    });
+    t.same(ownerClaims, ['project_id', 'namespace_id']);
+    t.same(warnings, []);
+  },
+);
 
 t.test('GitLab: merge requests, tags, forks and other sources are refused', async (t) => {
   for (const source of ['push', 'web', 'schedule']) {
@@ -317,7 +323,7 @@ t.test('GitLab: a reviewer is warned of what the claims cannot settle', async (t
   t.match(warned({ runner_environment: 'self-hosted' }), [/self-hosted/]);
 });
 
-t.test('Buildkite: organisation, pipeline, branch, step and source are bound', async (t) => {
+t.test('CI-16: Buildkite organisation, pipeline, branch, step and source are bound', async (t) => {
   t.same(read('buildkite').bound, {
     ...{ organization_id: 'o-1', pipeline_id: 'p-1' },
     ...{ organization_slug: 'acme', pipeline_slug: 'app', build_branch: 'main' },
@@ -338,7 +344,7 @@ t.test('Buildkite: organisation, pipeline, branch, step and source are bound', a
 });
 
 t.test(
-  'CircleCI: organisation, project, origin and branch are bound; SSH is refused',
+  'CI-16: CircleCI organisation, project, origin and branch are bound, and SSH is refused',
   async (t) => {
     const p = 'oidc.circleci.com/';
     t.same(read('circleci').bound, {

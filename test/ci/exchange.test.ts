@@ -18,57 +18,65 @@ import {
 
 const SHOP = 'acme/shop/.github/workflows';
 
-t.test('Change of repository or workflow identity requires new verification', async (t) => {
-  const world = await startCiWorld(t);
-  const id = await world.connect();
-  const rows: [what: string, bound: object, cause: string, claims: string[]][] = [
-    ['another branch', { ref: 'refs/heads/dev' }, 'IDENTITY_MISMATCH', ['ref']],
-    ['another event', { event_name: 'schedule' }, 'IDENTITY_MISMATCH', ['event_name']],
-    [
-      'an environment where there was none',
-      { environment: 'prod' },
-      'IDENTITY_MISMATCH',
-      ['environment'],
-    ],
-    [
-      'a renamed workflow',
-      { workflow_ref: `${SHOP}/other.yml@refs/heads/main` },
-      'IDENTITY_MISMATCH',
-      ['workflow_ref'],
-    ],
-    [
-      'another reusable workflow',
-      { job_workflow_ref: 'evil/lib/.github/workflows/x.yml@refs/heads/main' },
-      'IDENTITY_MISMATCH',
-      ['job_workflow_ref'],
-    ],
-    [
-      'other runners',
-      { runner_environment: 'self-hosted' },
-      'IDENTITY_MISMATCH',
-      ['runner_environment'],
-    ],
-    ['a missing claim', { runner_environment: null }, 'IDENTITY_MISMATCH', ['runner_environment']],
-    ['a claim that is no text', { ref_type: ['branch'] }, 'IDENTITY_MISMATCH', ['ref_type']],
-  ];
-  for (const [what, bound, cause, claims] of rows) {
-    const answer = await denied(world, id, { bound: { ...bound } });
-    t.match(answer, { reason: 'EXCHANGE_DENIED', cause }, what);
-    t.same(
-      answer.claims.map(({ claim }: { claim: string }) => claim),
-      claims,
-      what,
-    );
-    t.ok(
-      answer.claims.every((claim: object) => 'expected' in claim),
-      `${what}: shown to the owner`,
-    );
-  }
-  t.equal(await world.tryExchange(id), 'EXCHANGED', 'the approved one still may');
-});
+t.test(
+  'STATE-09: a change of repository or workflow identity requires a new verification',
+  async (t) => {
+    const world = await startCiWorld(t);
+    const id = await world.connect();
+    const rows: [what: string, bound: object, cause: string, claims: string[]][] = [
+      ['another branch', { ref: 'refs/heads/dev' }, 'IDENTITY_MISMATCH', ['ref']],
+      ['another event', { event_name: 'schedule' }, 'IDENTITY_MISMATCH', ['event_name']],
+      [
+        'an environment where there was none',
+        { environment: 'prod' },
+        'IDENTITY_MISMATCH',
+        ['environment'],
+      ],
+      [
+        'a renamed workflow',
+        { workflow_ref: `${SHOP}/other.yml@refs/heads/main` },
+        'IDENTITY_MISMATCH',
+        ['workflow_ref'],
+      ],
+      [
+        'another reusable workflow',
+        { job_workflow_ref: 'evil/lib/.github/workflows/x.yml@refs/heads/main' },
+        'IDENTITY_MISMATCH',
+        ['job_workflow_ref'],
+      ],
+      [
+        'other runners',
+        { runner_environment: 'self-hosted' },
+        'IDENTITY_MISMATCH',
+        ['runner_environment'],
+      ],
+      [
+        'a missing claim',
+        { runner_environment: null },
+        'IDENTITY_MISMATCH',
+        ['runner_environment'],
+      ],
+      ['a claim that is no text', { ref_type: ['branch'] }, 'IDENTITY_MISMATCH', ['ref_type']],
+    ];
+    for (const [what, bound, cause, claims] of rows) {
+      const answer = await denied(world, id, { bound: { ...bound } });
+      t.match(answer, { reason: 'EXCHANGE_DENIED', cause }, what);
+      t.same(
+        answer.claims.map(({ claim }: { claim: string }) => claim),
+        claims,
+        what,
+      );
+      t.ok(
+        answer.claims.every((claim: object) => 'expected' in claim),
+        `${what}: shown to the owner`,
+      );
+    }
+    t.equal(await world.tryExchange(id), 'EXCHANGED', 'the approved one still may');
+  },
+);
 
 t.test(
-  'A verification run from another branch: refused until that branch is verified',
+  'AUTH-10: an exchange from another branch is refused until that branch is verified',
   async (t) => {
     const world = await startCiWorld(t);
     const dev = { bound: { ref: 'refs/heads/dev' } };
@@ -80,7 +88,7 @@ t.test(
   },
 );
 
-t.test('A repository renamed: the same id under a new name needs a new verification', async (t) => {
+t.test('CI-05: a renamed repository with the same id needs a new verification', async (t) => {
   const world = await startCiWorld(t);
   const id = await world.connect();
   const bound = {
@@ -120,7 +128,7 @@ t.test('A repository transferred, or re-created under the same name, is another 
 });
 
 t.test(
-  'Two exchanges with one assertion: the second is refused, whatever the first came to',
+  'CI-09: a second exchange of one assertion is refused, whatever the first returned',
   async (t) => {
     const world = await startCiWorld(t);
     const id = await world.connect();

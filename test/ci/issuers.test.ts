@@ -108,7 +108,7 @@ async function overHttp(t: Test) {
   return { platform, fetcher, read };
 }
 
-t.test('keys are read where the issuer says, and no redirect is followed', async (t) => {
+t.test('CI-14: keys are read from the issuer’s address without redirects', async (t) => {
   const { platform, read } = await overHttp(t);
   t.equal(await read(), await platform.fetchKeys());
   const elsewhere = await startCiIssuer();
@@ -121,7 +121,7 @@ t.test('keys are read where the issuer says, and no redirect is followed', async
   t.equal(elsewhere.keySet.requests, 0, 'no redirect is followed');
 });
 
-t.test('the discovery document says where the keys are, on the host of its issuer', async (t) => {
+t.test('CI-14: the discovery document locates the keys on its issuer’s own host', async (t) => {
   const { platform, fetcher, read } = await overHttp(t);
   const { url, keysUrl, discovery } = platform;
   const says = (document: unknown) => {

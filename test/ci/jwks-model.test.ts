@@ -17,6 +17,7 @@ import {
 import { silentLog } from '../../src/platform/log.ts';
 import { VirtualClock } from '../../streams/platform/clock.ts';
 import { Refusal } from '../../streams/platform/refusal.ts';
+import { tries } from '../support/tries.ts';
 
 const START_MS = Date.UTC(2026, 10, 1);
 const MINUTE_MS = 60_000;
@@ -214,7 +215,7 @@ function equal(got: unknown, wanted: unknown, what: string): void {
 t.test('whatever an issuer answers, trust follows its last key set and no other', async (t) => {
   await fc.assert(fc.asyncProperty(fc.array(steps, { minLength: 10, maxLength: 40 }), live), {
     seed: 20261101,
-    numRuns: 25,
+    numRuns: tries(25),
   });
   t.pass('25 histories');
 });

@@ -58,7 +58,7 @@ const verification = (world: CiWorld, id: string) =>
 const connection = (world: CiWorld, id: string) =>
   row(world, 'ciConnection', id).context as unknown as CiConnectionContext;
 
-t.test('Workflow verification: 30 minutes elapse, and it is expired', async (t) => {
+t.test('STATE-06, LIMIT-10: a workflow verification expires after 30 minutes', async (t) => {
   const world = await startCiWorld(t);
   const early = await observe(world);
   await world.clock.advance(30 * MINUTE_MS - 1);
@@ -79,7 +79,7 @@ t.test('Workflow verification: 30 minutes elapse, and it is expired', async (t) 
   t.equal(world.host.view(PROJECT).countInstances('ciConnection', { final: false }), 1);
 });
 
-t.test('Verification proves identity only; no project access is granted', async (t) => {
+t.test('STATE-07: a verification grants no project access', async (t) => {
   const world = await startCiWorld(t);
   const { started } = await observe(world);
   const view = world.host.view(PROJECT);
@@ -89,7 +89,7 @@ t.test('Verification proves identity only; no project access is granted', async 
 });
 
 t.test(
-  'Operator review and approval make an approved connection, whose approved permissions apply',
+  'IDN-03, STATE-07: operator approval creates a connection with the approved permissions',
   async (t) => {
     const world = await startCiWorld(t);
     const { started, approve, digest } = await observe(world, { warnings: ['Public repository'] });
@@ -106,7 +106,7 @@ t.test(
   },
 );
 
-t.test('What was reviewed is what is approved', async (t) => {
+t.test('CI-11: only the reviewed claims can be approved', async (t) => {
   const world = await startCiWorld(t);
   const { digest } = await observe(world);
   await t.test('nothing observed, no digest, another digest', async (t) => {
@@ -163,7 +163,7 @@ t.test('Two approvals at once: exactly one wins', async (t) => {
   t.match(await refusalOf(approve()), { message: /was approved before, as connection/ });
 });
 
-t.test('The pairing code is shown once, and stored as a hash', async (t) => {
+t.test('CI-10: the pairing code is shown once and stored as a hash', async (t) => {
   const world = await startCiWorld(t);
   const same = { request: world.request() };
   const first = await start(world, same);
@@ -189,25 +189,28 @@ t.test('A rejected verification is over', async (t) => {
   });
 });
 
-t.test('The returned token lives 15 minutes, acts only in the approved project', async (t) => {
-  const world = await startCiWorld(t);
-  const id = await world.connect();
-  const assertion = world.assertion();
-  const given = await world.ci.exchange({ project: PROJECT, connection: id, assertion });
-  const claims = JSON.parse(given.accessToken.replace('token ', ''));
-  t.equal(ACCESS_TOKEN_MS, 15 * MINUTE_MS);
-  t.match(claims, { project: PROJECT, connection: id, tokenEpoch: 1 });
-  t.equal(claims.expiresMs, START_MS + 15 * MINUTE_MS);
-  t.same(world.outcomes, ['EXCHANGED']);
-  const { items } = world.host.view(PROJECT).transitions({
-    ...{ machine: 'ciConnection', instance: id, limit: 1, descending: true },
-  });
-  t.match(items[0], {
-    by: { kind: 'ci', name: `projects/${PROJECT}/ciConnections/${id}` },
-    event: { type: 'exchanged', token: claims.token, recorded: RECORDED },
-  });
-  t.notMatch(JSON.stringify(items), /accessToken|"token \{/, 'the token itself is in no commit');
-});
+t.test(
+  'AUTH-08, LIMIT-09: an access token lives 15 minutes and acts only in the approved project',
+  async (t) => {
+    const world = await startCiWorld(t);
+    const id = await world.connect();
+    const assertion = world.assertion();
+    const given = await world.ci.exchange({ project: PROJECT, connection: id, assertion });
+    const claims = JSON.parse(given.accessToken.replace('token ', ''));
+    t.equal(ACCESS_TOKEN_MS, 15 * MINUTE_MS);
+    t.match(claims, { project: PROJECT, connection: id, tokenEpoch: 1 });
+    t.equal(claims.expiresMs, START_MS + 15 * MINUTE_MS);
+    t.same(world.outcomes, ['EXCHANGED']);
+    const { items } = world.host.view(PROJECT).transitions({
+      ...{ machine: 'ciConnection', instance: id, limit: 1, descending: true },
+    });
+    t.match(items[0], {
+      by: { kind: 'ci', name: `projects/${PROJECT}/ciConnections/${id}` },
+      event: { type: 'exchanged', token: claims.token, recorded: RECORDED },
+    });
+    t.notMatch(JSON.stringify(items), /accessToken|"token \{/, 'the token itself is in no commit');
+  },
+);
 
 t.test('owners are notified of a connection that lets in more than before', async (t) => {
   const world = await startCiWorld(t);
@@ -233,29 +236,32 @@ t.test('owners are notified of a connection that lets in more than before', asyn
   t.equal(noted().length, 3);
 });
 
-t.test('Permission edit: same connection, and outstanding tokens are invalidated', async (t) => {
-  const world = await startCiWorld(t);
-  const id = await world.connect({}, BOTH);
-  const edit = async (more: { displayName?: string; capabilities?: readonly string[] }) => {
-    const { displayName, capabilities } = more;
-    await world.ci.edit({ ...change(world), connection: id, displayName, capabilities });
-    return connection(world, id).tokenEpoch;
-  };
-  t.equal(await edit({ displayName: 'Other' }), 1, 'a name is no permission');
-  t.equal(await edit({ capabilities: [...BOTH].reverse() }), 1, 'the same ones in another order');
-  t.equal(await edit({ capabilities: READ }), 2);
-  t.equal(await edit({ capabilities: BOTH }), 3);
-  t.match(connection(world, id), { displayName: 'Other', capabilities: BOTH, bound: BOUND });
-  t.equal(await world.tryExchange(id), 'EXCHANGED', 'the same trust name goes on');
-  t.match(await refusalOf(edit({ capabilities: [] })), { reason: 'INVALID_FIELD' });
-  const narrowed = { type: 'edited', displayName: 'x', capabilities: READ };
-  await send(world, 'serviceAccount', ACCOUNT, narrowed);
-  t.equal(await edit({ capabilities: READ }), 4);
-  t.match(await refusalOf(edit({ capabilities: BOTH })), { message: /may do: monitoring.read$/ });
-});
+t.test(
+  'STATE-08: a permission edit keeps the connection and invalidates its outstanding tokens',
+  async (t) => {
+    const world = await startCiWorld(t);
+    const id = await world.connect({}, BOTH);
+    const edit = async (more: { displayName?: string; capabilities?: readonly string[] }) => {
+      const { displayName, capabilities } = more;
+      await world.ci.edit({ ...change(world), connection: id, displayName, capabilities });
+      return connection(world, id).tokenEpoch;
+    };
+    t.equal(await edit({ displayName: 'Other' }), 1, 'a name is no permission');
+    t.equal(await edit({ capabilities: [...BOTH].reverse() }), 1, 'the same ones in another order');
+    t.equal(await edit({ capabilities: READ }), 2);
+    t.equal(await edit({ capabilities: BOTH }), 3);
+    t.match(connection(world, id), { displayName: 'Other', capabilities: BOTH, bound: BOUND });
+    t.equal(await world.tryExchange(id), 'EXCHANGED', 'the same trust name goes on');
+    t.match(await refusalOf(edit({ capabilities: [] })), { reason: 'INVALID_FIELD' });
+    const narrowed = { type: 'edited', displayName: 'x', capabilities: READ };
+    await send(world, 'serviceAccount', ACCOUNT, narrowed);
+    t.equal(await edit({ capabilities: READ }), 4);
+    t.match(await refusalOf(edit({ capabilities: BOTH })), { message: /may do: monitoring.read$/ });
+  },
+);
 
 t.test(
-  'Disable or delete: access stops; removing the pairing secret revokes nothing',
+  'STATE-10: disabling or deleting a connection stops access, removing the pairing secret does not',
   async (t) => {
     const world = await startCiWorld(t);
     const id = await world.connect();
@@ -282,21 +288,24 @@ t.test(
   },
 );
 
-t.test('Exchange denied: the service-account state does not match the connection', async (t) => {
-  const world = await startCiWorld(t);
-  const id = await world.connect();
-  await send(world, 'serviceAccount', ACCOUNT, { type: 'disabled', reason: 'x' });
-  t.equal(await world.tryExchange(id), 'ACCOUNT_DISABLED');
-  await send(world, 'serviceAccount', ACCOUNT, { type: 'enabled' });
-  t.equal(await world.tryExchange(id), 'EXCHANGED');
-  const edited = { type: 'edited', displayName: 'x', capabilities: ['monitoring.write'] };
-  await send(world, 'serviceAccount', ACCOUNT, edited);
-  t.equal(await world.tryExchange(id), 'NO_PERMISSION_LEFT');
-  await send(world, 'serviceAccount', ACCOUNT, { type: 'deleted' });
-  t.equal(await world.tryExchange(id), 'ACCOUNT_DISABLED');
-});
+t.test(
+  'ERR-05: an exchange is denied if the service account differs from the connection',
+  async (t) => {
+    const world = await startCiWorld(t);
+    const id = await world.connect();
+    await send(world, 'serviceAccount', ACCOUNT, { type: 'disabled', reason: 'x' });
+    t.equal(await world.tryExchange(id), 'ACCOUNT_DISABLED');
+    await send(world, 'serviceAccount', ACCOUNT, { type: 'enabled' });
+    t.equal(await world.tryExchange(id), 'EXCHANGED');
+    const edited = { type: 'edited', displayName: 'x', capabilities: ['monitoring.write'] };
+    await send(world, 'serviceAccount', ACCOUNT, edited);
+    t.equal(await world.tryExchange(id), 'NO_PERMISSION_LEFT');
+    await send(world, 'serviceAccount', ACCOUNT, { type: 'deleted' });
+    t.equal(await world.tryExchange(id), 'ACCOUNT_DISABLED');
+  },
+);
 
-t.test('Pull-request contexts are rejected, whatever is approved', async (t) => {
+t.test('ERR-05: pull-request contexts are rejected, whatever is approved', async (t) => {
   const world = await startCiWorld(t);
   const id = await world.connect();
   const forms = [

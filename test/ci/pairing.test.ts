@@ -36,7 +36,7 @@ function row(world: CiWorld, id: string): Instance<'ciVerification'> {
   return found;
 }
 
-t.test('A pairing code is good for one observation', async (t) => {
+t.test('CI-10: a pairing code is valid for one observation', async (t) => {
   const world = await startCiWorld(t);
   const used = { reason: 'INVALID_STATE', message: /code was used.*start a new one/ };
   await t.test('another run, whatever it shows, changes nothing', async (t) => {
@@ -81,7 +81,7 @@ t.test('A pairing code is good for one observation', async (t) => {
   });
 });
 
-t.test('Five wrong codes lock their source, and never the verification', async (t) => {
+t.test('CI-10: five wrong codes lock their source and never the verification', async (t) => {
   const world = await startCiWorld(t);
   const { pairingCode, setupId } = await start(world);
   const other = await start(world);

@@ -50,26 +50,23 @@ t.test(
   },
 );
 
-t.test(
-  'A note says of each claim whether it is another one, is missing, or was both',
-  async (t) => {
-    const world = await startCiWorld(t);
-    const id = await world.connect();
-    await denied(world, id, { bound: { ref: 'x' } });
-    for (const ref of ['x', null]) await denied(world, id, { bound: { ref } });
-    await denied(world, id, { bound: { event_name: null } });
-    await world.clock.advance(MINUTE_MS);
-    await world.ci.settled();
-    const [first, second] = notesOf(world, id);
-    t.match(first, { claims: ['ref'], differences: [REF_DIFFERS] });
-    t.same(second?.claims, ['event_name', 'ref']);
-    t.same(second?.differences, [
-      { claim: 'event_name', difference: 'MISSING' },
-      REF_DIFFERS,
-      { claim: 'ref', difference: 'MISSING' },
-    ]);
-  },
-);
+t.test('CI-12: a note says of each claim whether it differs, is missing, or both', async (t) => {
+  const world = await startCiWorld(t);
+  const id = await world.connect();
+  await denied(world, id, { bound: { ref: 'x' } });
+  for (const ref of ['x', null]) await denied(world, id, { bound: { ref } });
+  await denied(world, id, { bound: { event_name: null } });
+  await world.clock.advance(MINUTE_MS);
+  await world.ci.settled();
+  const [first, second] = notesOf(world, id);
+  t.match(first, { claims: ['ref'], differences: [REF_DIFFERS] });
+  t.same(second?.claims, ['event_name', 'ref']);
+  t.same(second?.differences, [
+    { claim: 'event_name', difference: 'MISSING' },
+    REF_DIFFERS,
+    { claim: 'ref', difference: 'MISSING' },
+  ]);
+});
 
 t.test('A stranger’s garbage does not label the mismatch that comes after it', async (t) => {
   const world = await startCiWorld(t);

@@ -28,7 +28,7 @@ t.test('A refused proof is shown to whoever reviews, without a word of the token
 });
 
 t.test(
-  'Signing in to the dashboard with the CI platform’s account does not authorize a workflow',
+  'AUTH-11: a dashboard sign-in with the CI platform’s account authorizes no workflow',
   async (t) => {
     const world = await startCiRpcWorld(t);
     const { owner } = world;

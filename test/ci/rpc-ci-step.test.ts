@@ -52,27 +52,30 @@ async function startStepWorld(t: Test) {
   return { world, setupId, pairingCode, stepText, about, environment, script, state };
 }
 
-t.test('The pasted step proves the identity of the job, and prints no secret', async (t) => {
-  const traced = [...RUNNER, '-xu'];
-  for (const flags of [RUNNER, traced]) {
-    const { script, environment, state, world, pairingCode } = await startStepWorld(t);
-    const { code, stdout, stderr } = await bash(script, environment, flags);
-    t.equal(code, 0, stdout + stderr);
-    t.match(stdout, /^Observed, and waiting for review/m);
-    t.match(stdout, /^ {2}repository: /m, 'each claim is a line');
-    t.match(stdout, /^ {2}event_name: push$/m);
-    const [mask = '', ...rest] = stdout.split('\n');
-    const [, token = ''] = /^::add-mask::(eyJ\S+)$/.exec(mask) ?? [];
-    t.ok(token, 'the token is masked before anything else is printed');
-    t.notMatch(rest.join('\n') + stderr, token, 'and not printed again, tracing or not');
-    t.notMatch(stdout + stderr, pairingCode);
-    t.notMatch(stdout + stderr, environment.ACTIONS_ID_TOKEN_REQUEST_TOKEN ?? 'none');
-    const { state: reached, claims } = await state();
-    t.equal(reached, 'OBSERVED');
-    t.ok(claims.length > 10);
-    t.same(new Set(world.platform.tokens.audiences), new Set([world.audience]), 'as displayed');
-  }
-});
+t.test(
+  'AUTH-12, CI-17: the pasted step proves the job’s identity and prints no secret',
+  async (t) => {
+    const traced = [...RUNNER, '-xu'];
+    for (const flags of [RUNNER, traced]) {
+      const { script, environment, state, world, pairingCode } = await startStepWorld(t);
+      const { code, stdout, stderr } = await bash(script, environment, flags);
+      t.equal(code, 0, stdout + stderr);
+      t.match(stdout, /^Observed, and waiting for review/m);
+      t.match(stdout, /^ {2}repository: /m, 'each claim is a line');
+      t.match(stdout, /^ {2}event_name: push$/m);
+      const [mask = '', ...rest] = stdout.split('\n');
+      const [, token = ''] = /^::add-mask::(eyJ\S+)$/.exec(mask) ?? [];
+      t.ok(token, 'the token is masked before anything else is printed');
+      t.notMatch(rest.join('\n') + stderr, token, 'and not printed again, tracing or not');
+      t.notMatch(stdout + stderr, pairingCode);
+      t.notMatch(stdout + stderr, environment.ACTIONS_ID_TOKEN_REQUEST_TOKEN ?? 'none');
+      const { state: reached, claims } = await state();
+      t.equal(reached, 'OBSERVED');
+      t.ok(claims.length > 10);
+      t.same(new Set(world.platform.tokens.audiences), new Set([world.audience]), 'as displayed');
+    }
+  },
+);
 
 t.test('The step explains what is missing', async (t) => {
   const { script, environment, state } = await startStepWorld(t);

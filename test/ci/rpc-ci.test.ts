@@ -1,7 +1,6 @@
 /**
  * Keyless CI over the API, with real identity tokens of a local issuer: set-up by a person, proof by
- * a job, exchange and use of the access token. AUTH-04 to AUTH-13 are tests of
- * their names.
+ * a job, exchange and use of the access token.
  */
 import { randomUUID } from 'node:crypto';
 import { readdirSync, readFileSync } from 'node:fs';
@@ -23,109 +22,130 @@ interface ClaimJson {
 
 const claimsIn = ({ metadata }: Answer): { claim: string }[] => JSON.parse(metadata.claims ?? '[]');
 
-t.test('Connection set-up, steps (a) to (f), and the exchange', async (t) => {
-  const world = await startCiRpcWorld(t);
-  const { ci, anonymous, mint, audience } = world;
-  const started = (await world.start({ capabilities: READ })).body;
-  const { setupId, pairingCode, verification } = started;
-  const open = { ref_protected: 'false', repository_visibility: 'public' };
-  await t.test(
-    'start: a pairing code, once; an audience of this deployment and project',
-    async (t) => {
-      t.match(pairingCode, /^svc_pair_[0-9A-Z]{26}_[0-9A-Za-z]{49}$/);
-      t.match(started, { secretAvailable: true, audience, expiresUnix: verification.expiresUnix });
-      t.match(verification, {
-        ...{ name: `${PROJECT_NAME}/ciVerifications/${setupId}`, state: 'AWAITING_PROOF' },
-        ...{ serviceAccountName: world.account, capabilities: READ, wrongCodes: 0 },
-        ...{ audience, issuer: 'github', claims: [], createdBy: `people/${world.owner.person}` },
+t.test(
+  'AUTH-01, AUTH-09: a connection is set up in steps (a) to (f) and then exchanges',
+  async (t) => {
+    const world = await startCiRpcWorld(t);
+    const { ci, anonymous, mint, audience } = world;
+    const started = (await world.start({ capabilities: READ })).body;
+    const { setupId, pairingCode, verification } = started;
+    const open = { ref_protected: 'false', repository_visibility: 'public' };
+    await t.test(
+      'CI-04: a start returns the pairing code once, with an audience of this deployment and project',
+      async (t) => {
+        t.match(pairingCode, /^svc_pair_[0-9A-Z]{26}_[0-9A-Za-z]{49}$/);
+        t.match(started, {
+          secretAvailable: true,
+          audience,
+          expiresUnix: verification.expiresUnix,
+        });
+        t.match(verification, {
+          ...{ name: `${PROJECT_NAME}/ciVerifications/${setupId}`, state: 'AWAITING_PROOF' },
+          ...{ serviceAccountName: world.account, capabilities: READ, wrongCodes: 0 },
+          ...{ audience, issuer: 'github', claims: [], createdBy: `people/${world.owner.person}` },
+          ...{ serviceAccountDisplayName: 'Robot', createdByDisplayName: 'OWNER' },
+        });
+        const lifetime = Number(verification.expiresUnix) - Number(verification.createdUnix);
+        t.equal(lifetime, 1800, 'workflow verification validity: 30 minutes');
+        t.notMatch(started.workflowStep, pairingCode);
+        const read = (await ci('GetCiVerification', { name: verification.name })).body;
+        t.equal(read.workflowStep, started.workflowStep, 'it can be read again; the code cannot');
+      },
+    );
+    const observed = (
+      await anonymous('SubmitCiVerification', { setupId, pairingCode, assertion: await mint(open) })
+    ).body;
+    await t.test('CI-11: the step gets the observed claims and never a token', async (t) => {
+      t.same(Object.keys(observed).sort(), ['claims', 'claimsDigest']);
+      const bound = observed.claims.filter((claim: ClaimJson) => claim.bound);
+      const names = bound.map(({ claim }: ClaimJson) => claim);
+      const wanted = ['repository_id', 'repository_owner_id', 'workflow_ref', 'ref', 'event_name'];
+      t.ok(wanted.every((name) => names.includes(name)));
+      t.same(
+        observed.claims.find(({ claim }: ClaimJson) => claim === 'environment'),
+        {
+          ...{ claim: 'environment', bound: true },
+          why: 'The approved token does not have it, and it must stay absent.',
+        },
+        'what is absent has no value',
+      );
+      const whys = new Map(observed.claims.map(({ claim, why }: ClaimJson) => [claim, why]));
+      t.match(whys.get('repository_id'), /^This id stays the same after a rename/);
+      t.match(whys.get('repository'), /after a renaming a new approval is needed/);
+      t.match(whys.get('event_name'), / Accepted events are push, workflow_dispatch, schedule\.$/);
+      t.match(whys.get('actor'), /^It may differ from job to job/);
+      t.match(
+        whys.get('job_workflow_sha'),
+        / It is bound where the job is in a workflow of another/,
+      );
+    });
+    const shown = (await ci('GetCiVerification', { name: verification.name })).body;
+    await t.test('review: each observed claim, and what to think about', async (t) => {
+      t.match(shown, { state: 'OBSERVED', claims: observed.claims, observedUnix: /^\d+$/ });
+      t.equal(shown.workflowStep, '', 'the code is used up, and so is the step');
+      t.equal(shown.claimsDigest, observed.claimsDigest);
+      t.match(shown.warnings, [/branch is not protected/, /repository is public/]);
+    });
+    const { claimsDigest } = observed;
+    const approval = { name: verification.name, capabilities: READ, claimsDigest };
+    const connection = (await ci('ApproveCiVerification', approval)).body;
+    await t.test('approval makes a connection with only the chosen permissions', async (t) => {
+      t.match(connection, {
+        ...{ state: 'ENABLED', capabilities: READ, effectiveCapabilities: READ, tokenEpoch: '1' },
+        ...{ serviceAccountName: world.account, audience, verificationName: verification.name },
+        ...{ displayName: 'Deploy', createdBy: `people/${world.owner.person}` },
         ...{ serviceAccountDisplayName: 'Robot', createdByDisplayName: 'OWNER' },
       });
-      const lifetime = Number(verification.expiresUnix) - Number(verification.createdUnix);
-      t.equal(lifetime, 1800, 'workflow verification validity: 30 minutes');
-      t.notMatch(started.workflowStep, pairingCode);
-      const read = (await ci('GetCiVerification', { name: verification.name })).body;
-      t.equal(read.workflowStep, started.workflowStep, 'it can be read again; the code cannot');
-    },
-  );
-  const observed = (
-    await anonymous('SubmitCiVerification', { setupId, pairingCode, assertion: await mint(open) })
-  ).body;
-  await t.test('the step is answered with what was observed, and never with a token', async (t) => {
-    t.same(Object.keys(observed).sort(), ['claims', 'claimsDigest']);
-    const bound = observed.claims.filter((claim: ClaimJson) => claim.bound);
-    const names = bound.map(({ claim }: ClaimJson) => claim);
-    const wanted = ['repository_id', 'repository_owner_id', 'workflow_ref', 'ref', 'event_name'];
-    t.ok(wanted.every((name) => names.includes(name)));
-    t.same(
-      observed.claims.find(({ claim }: ClaimJson) => claim === 'environment'),
-      {
-        ...{ claim: 'environment', bound: true },
-        why: 'The approved token does not have it, and it must stay absent.',
-      },
-      'what is absent has no value',
-    );
-    const whys = new Map(observed.claims.map(({ claim, why }: ClaimJson) => [claim, why]));
-    t.match(whys.get('repository_id'), /^This id stays the same after a rename/);
-    t.match(whys.get('repository'), /after a renaming a new approval is needed/);
-    t.match(whys.get('event_name'), / Accepted events are push, workflow_dispatch, schedule\.$/);
-    t.match(whys.get('actor'), /^It may differ from job to job/);
-    t.match(whys.get('job_workflow_sha'), / It is bound where the job is in a workflow of another/);
-  });
-  const shown = (await ci('GetCiVerification', { name: verification.name })).body;
-  await t.test('review: each observed claim, and what to think about', async (t) => {
-    t.match(shown, { state: 'OBSERVED', claims: observed.claims, observedUnix: /^\d+$/ });
-    t.equal(shown.workflowStep, '', 'the code is used up, and so is the step');
-    t.equal(shown.claimsDigest, observed.claimsDigest);
-    t.match(shown.warnings, [/branch is not protected/, /repository is public/]);
-  });
-  const { claimsDigest } = observed;
-  const approval = { name: verification.name, capabilities: READ, claimsDigest };
-  const connection = (await ci('ApproveCiVerification', approval)).body;
-  await t.test('approval makes a connection with only the chosen permissions', async (t) => {
-    t.match(connection, {
-      ...{ state: 'ENABLED', capabilities: READ, effectiveCapabilities: READ, tokenEpoch: '1' },
-      ...{ serviceAccountName: world.account, audience, verificationName: verification.name },
-      ...{ displayName: 'Deploy', createdBy: `people/${world.owner.person}` },
-      ...{ serviceAccountDisplayName: 'Robot', createdByDisplayName: 'OWNER' },
+      t.ok(connection.claims.every(({ bound }: ClaimJson) => bound));
+      t.notOk('lastExchangeUnix' in connection);
+      const { body } = await ci('GetCiVerification', { name: verification.name });
+      t.match(body, { state: 'APPROVED', connectionName: connection.name });
     });
-    t.ok(connection.claims.every(({ bound }: ClaimJson) => bound));
-    t.notOk('lastExchangeUnix' in connection);
-    const { body } = await ci('GetCiVerification', { name: verification.name });
-    t.match(body, { state: 'APPROVED', connectionName: connection.name });
-  });
-  await t.test('the exchange answers accessToken, projectName and 900 seconds', async (t) => {
-    const { status, body, headers } = await world.exchange(connection.name);
-    t.match({ status, headers }, { status: 200, headers: { 'cache-control': 'no-store' } });
-    t.match(body, { projectName: PROJECT_NAME, expiresInSeconds: 900 });
-    t.equal(await reads(world, body.accessToken), 'accepted');
-    t.equal(await reads(world, body.accessToken, 'projects/other'), 'PROJECT_BOUNDARY');
-    await world.clock.advance(15 * MINUTE_MS - 1000);
-    t.equal(await reads(world, body.accessToken), 'accepted');
-    await world.clock.advance(1000);
-    t.equal(await reads(world, body.accessToken), 'CREDENTIAL_EXPIRED');
-    const seen = (await ci('GetCiConnection', { name: connection.name })).body;
-    t.match(seen, { lastExchangeUnix: /^\d+$/ });
-  });
-  await t.test('lists show both', async (t) => {
-    const request = { projectName: PROJECT_NAME };
-    t.match((await ci('ListCiVerifications', request)).body.verifications, [{ state: 'APPROVED' }]);
-    t.match((await ci('ListCiConnections', request)).body.connections, [{ name: connection.name }]);
-  });
-});
+    await t.test('the exchange answers accessToken, projectName and 900 seconds', async (t) => {
+      const { status, body, headers } = await world.exchange(connection.name);
+      t.match({ status, headers }, { status: 200, headers: { 'cache-control': 'no-store' } });
+      t.match(body, { projectName: PROJECT_NAME, expiresInSeconds: 900 });
+      t.equal(await reads(world, body.accessToken), 'accepted');
+      t.equal(await reads(world, body.accessToken, 'projects/other'), 'PROJECT_BOUNDARY');
+      await world.clock.advance(15 * MINUTE_MS - 1000);
+      t.equal(await reads(world, body.accessToken), 'accepted');
+      await world.clock.advance(1000);
+      t.equal(await reads(world, body.accessToken), 'CREDENTIAL_EXPIRED');
+      const seen = (await ci('GetCiConnection', { name: connection.name })).body;
+      t.match(seen, { lastExchangeUnix: /^\d+$/ });
+    });
+    await t.test('lists show both', async (t) => {
+      const request = { projectName: PROJECT_NAME };
+      t.match((await ci('ListCiVerifications', request)).body.verifications, [
+        { state: 'APPROVED' },
+      ]);
+      t.match((await ci('ListCiConnections', request)).body.connections, [
+        { name: connection.name },
+      ]);
+    });
+  },
+);
 
-t.test('No Authorization header; the assertion is the proof', async (t) => {
-  const world = await startCiRpcWorld(t);
-  const trustName = await world.connect();
-  const assertion = await world.mint();
-  const key = world.keys.write;
-  const refused = await world.anonymous('ExchangeCiToken', { trustName, assertion }, { key });
-  t.match(refused, { status: 400, reason: 'INVALID_FIELD', metadata: { field: 'Authorization' } });
-  t.equal((await world.anonymous('ExchangeCiToken', { trustName, assertion })).status, 200);
-  const { setupId, pairingCode } = (await world.start()).body;
-  const proof = { setupId, pairingCode, assertion: await world.mint() };
-  const answer = await world.anonymous('SubmitCiVerification', proof, { key });
-  t.match(answer, { status: 400, metadata: { field: 'Authorization' } });
-});
+t.test(
+  'AUTH-07: the exchange takes the assertion as proof and rejects an Authorization header',
+  async (t) => {
+    const world = await startCiRpcWorld(t);
+    const trustName = await world.connect();
+    const assertion = await world.mint();
+    const key = world.keys.write;
+    const refused = await world.anonymous('ExchangeCiToken', { trustName, assertion }, { key });
+    t.match(refused, {
+      status: 400,
+      reason: 'INVALID_FIELD',
+      metadata: { field: 'Authorization' },
+    });
+    t.equal((await world.anonymous('ExchangeCiToken', { trustName, assertion })).status, 200);
+    const { setupId, pairingCode } = (await world.start()).body;
+    const proof = { setupId, pairingCode, assertion: await world.mint() };
+    const answer = await world.anonymous('SubmitCiVerification', proof, { key });
+    t.match(answer, { status: 400, metadata: { field: 'Authorization' } });
+  },
+);
 
 t.test('Bad requests say which field, before anything is burned', async (t) => {
   const world = await startCiRpcWorld(t);
@@ -183,7 +203,7 @@ t.test('A retry of an uncertain start answers metadata only, not the lost code',
 });
 
 t.test(
-  'Accepted workflow events: push, workflow_dispatch, schedule, with the exact event',
+  'AUTH-10: push, workflow_dispatch and schedule are accepted only as the observed event',
   async (t) => {
     const world = await startCiRpcWorld(t);
     for (const event of ['push', 'workflow_dispatch', 'schedule']) {
@@ -197,7 +217,7 @@ t.test(
   },
 );
 
-t.test('Pull-request contexts are rejected', async (t) => {
+t.test('AUTH-10: pull-request contexts are rejected', async (t) => {
   const world = await startCiRpcWorld(t);
   const trust = await world.connect();
   const contexts = [
@@ -221,7 +241,7 @@ t.test('Pull-request contexts are rejected', async (t) => {
   }
 });
 
-t.test('A typed repository name alone never establishes trust', async (t) => {
+t.test('AUTH-11: a typed repository name alone never establishes trust', async (t) => {
   const world = await startCiRpcWorld(t);
   const trust = await world.connect();
   const renamed = { repository_id: '999', repository_owner_id: '998' };
@@ -237,7 +257,7 @@ t.test('A typed repository name alone never establishes trust', async (t) => {
 });
 
 t.test(
-  'Editing trust permissions invalidates outstanding tokens; disabling is the emergency revocation',
+  'AUTH-13: a permission edit invalidates outstanding tokens, and disabling stops access at once',
   async (t) => {
     const world = await startCiRpcWorld(t);
     const name = await world.connect();
@@ -265,28 +285,31 @@ t.test(
   },
 );
 
-t.test('Permissions allowed by both the connection and its service account', async (t) => {
-  const world = await startCiRpcWorld(t);
-  const name = await world.connect({}, BOTH);
-  const { accessToken: key } = (await world.exchange(name)).body;
-  const saves = async () =>
-    (await world.call('DeleteAlertRule', { name: 'x' }, { key })).reason ?? 'accepted';
-  t.equal(await saves(), 'INVALID_FIELD', 'it may write');
-  const account = { name: world.account, capabilities: { values: READ } };
-  t.equal((await world.ci('UpdateServiceAccount', account)).status, 200);
-  t.equal(await saves(), 'GRANT_REMOVED', 'and now not, with the same token');
-  t.equal(await reads(world, key), 'accepted');
-  const { body } = await world.ci('GetCiConnection', { name });
-  t.match(body, { capabilities: BOTH, effectiveCapabilities: READ });
-  await world.ci('DisableServiceAccount', { name: world.account, reason: 'x' });
-  t.equal(await reads(world, key), 'IDENTITY_DISABLED');
-  t.match(await world.exchange(name), { metadata: { cause: 'ACCOUNT_DISABLED' } });
-  await world.ci('EnableServiceAccount', { name: world.account });
-  t.equal(await reads(world, key), 'TOKEN_EPOCH', 'tokens given out before stay ended');
-});
+t.test(
+  'AUTH-08: an access token may do what both the connection and its service account allow',
+  async (t) => {
+    const world = await startCiRpcWorld(t);
+    const name = await world.connect({}, BOTH);
+    const { accessToken: key } = (await world.exchange(name)).body;
+    const saves = async () =>
+      (await world.call('DeleteAlertRule', { name: 'x' }, { key })).reason ?? 'accepted';
+    t.equal(await saves(), 'INVALID_FIELD', 'it may write');
+    const account = { name: world.account, capabilities: { values: READ } };
+    t.equal((await world.ci('UpdateServiceAccount', account)).status, 200);
+    t.equal(await saves(), 'GRANT_REMOVED', 'and now not, with the same token');
+    t.equal(await reads(world, key), 'accepted');
+    const { body } = await world.ci('GetCiConnection', { name });
+    t.match(body, { capabilities: BOTH, effectiveCapabilities: READ });
+    await world.ci('DisableServiceAccount', { name: world.account, reason: 'x' });
+    t.equal(await reads(world, key), 'IDENTITY_DISABLED');
+    t.match(await world.exchange(name), { metadata: { cause: 'ACCOUNT_DISABLED' } });
+    await world.ci('EnableServiceAccount', { name: world.account });
+    t.equal(await reads(world, key), 'TOKEN_EPOCH', 'tokens given out before stay ended');
+  },
+);
 
 t.test(
-  'A refused exchange says which claims differ, never a token, and is in the audit',
+  'CI-12, ERR-05: a refused exchange names the differing claims, never a token, and is audited',
   async (t) => {
     const world = await startCiRpcWorld(t);
     const name = await world.connect();

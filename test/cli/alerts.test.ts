@@ -5,17 +5,17 @@
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import t from 'tap';
-import { startCliWorld, writeReadings } from '../support/cli-against-service.ts';
+import { joinCliWorld, joinDemoWorld, writeReadings } from '../support/cli-against-service.ts';
 import { startGateway } from '../support/faulty-gateway.ts';
 import { until } from '../support/program.ts';
 
-const VM = 'projects/demo/vms/vm-1';
+const VM = 'projects/alerts/vms/vm-1';
 
 t.test('svc alerts', async (t) => {
-  const world = await startCliWorld(t);
+  const world = await joinDemoWorld(t, 'alerts');
   const at = Math.floor(Date.now() / 1000) - 60;
   await writeReadings(world, [{ at, memory: 1.5420543861, index: 0 }]);
-  const env = { SVC_API_KEY: world.demo.apiKey, SVC_PROJECT: 'demo' };
+  const env = { SVC_API_KEY: world.demo.apiKey, SVC_PROJECT: 'alerts' };
   const svc = (...args: string[]) => world.svc(args, { as: 'nobody', env });
   const condition = ['--metric', 'memory_used_bytes', '--operator', 'GREATER_THAN', '--threshold'];
   const save = ['alerts', 'save', '--name', 'Memory', ...condition, '5', '--severity', 'WARNING'];
@@ -24,7 +24,8 @@ t.test('svc alerts', async (t) => {
   await t.test('a rule is made from flags, and applied when the command ends', async (t) => {
     const ran = await svc(...save, '--for', '1m', '--vm', 'vm-1', '--label', 'team=core');
     t.equal(ran.code, 0, ran.stderr);
-    id = /^rule +Memory \(projects\/demo\/alertRules\/([0-9a-f-]+)\)$/m.exec(ran.stdout)?.[1] ?? '';
+    id =
+      /^rule +Memory \(projects\/alerts\/alertRules\/([0-9a-f-]+)\)$/m.exec(ran.stdout)?.[1] ?? '';
     t.match(ran.stdout, /^notifies +nobody: shown in lists only; add --destination$/m);
     t.notMatch(ran.stdout, /^state/m);
     t.match(ran.stdout, /^applied +APPLIED \(version 1\)$/m);
@@ -174,7 +175,11 @@ t.test('svc alerts', async (t) => {
   await t.test('saved is not applied: the exit code shows the difference', async (t) => {
     const gateway = await startGateway(t, world.endpoint);
     const headers = { 'content-type': 'application/json' };
-    const pending = { syncStatus: 'PENDING', name: `projects/demo/alertRules/${id}`, version: '3' };
+    const pending = {
+      syncStatus: 'PENDING',
+      name: `projects/alerts/alertRules/${id}`,
+      version: '3',
+    };
     const answer = { kind: 'answer', status: 200, headers, body: JSON.stringify(pending) } as const;
     gateway.faults.push({ ...answer, path: 'SaveAlertRule' });
     const args = [...save, '--all-vms', '--endpoint', gateway.url, '--wait', '0'];
@@ -258,7 +263,7 @@ t.test('svc alerts', async (t) => {
     t.match(fires, { code: 0, stdout: /^estimate +destinations accept at once/ });
     t.match(fires.stdout, /^VMs +1\nsamples +1 observed of \d expected$/m);
     t.match(fires.stdout, /FIRING +One +Hook +- +SENT$/m);
-    t.match(fires.stdout, /^\{"type":"incident.firing".*"vmName":"projects\/demo\/vms\/vm-1"/m);
+    t.match(fires.stdout, /^\{"type":"incident.firing".*"vmName":"projects\/alerts\/vms\/vm-1"/m);
     const { json } = await svc(...replay, '5', '--json');
     t.match(json, { notifications: [], truncated: false, observedSamples: '1' });
     t.match(await svc(...replay, '5'), { stdout: /^Nothing would have been sent$/m });
@@ -288,7 +293,7 @@ t.test('svc alerts', async (t) => {
     t.match(ran.stdout, /^note +the list below is not complete$/m);
     t.match(ran.stdout, /^vm-1 +20\d\d-\S+ +20\d\d-/m);
     t.match(JSON.parse(gateway.requests.at(-1)?.body ?? ''), {
-      ...{ projectName: 'projects/demo', historySeconds: 7_200 },
+      ...{ projectName: 'projects/alerts', historySeconds: 7_200 },
       spec: { metricId: 'memory_used_bytes', threshold: 5, allVms: true },
     });
     gateway.faults.push({ ...answer, body: '{"queryStatus":"FAILED"}' });
@@ -298,7 +303,7 @@ t.test('svc alerts', async (t) => {
 });
 
 t.test('a recording is never written over, and one that came to nothing is not left', async (t) => {
-  const world = await startCliWorld(t);
+  const world = await joinCliWorld(t, 'recording');
   const file = join(world.folder, 'taken.recording');
   const record = (data: string) =>
     world.svc(['record', file, '--for', '1s', '--data', data], { as: 'nobody' });

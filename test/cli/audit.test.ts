@@ -3,14 +3,14 @@
  * a job's correlation id stands for.
  */
 import t from 'tap';
-import { startCliWorld } from '../support/cli-against-service.ts';
+import { joinCliWorld } from '../support/cli-against-service.ts';
 import { until } from '../support/program.ts';
 import { prepareAccount, trustWorkflow } from '../support/trusted-workflow.ts';
 
 t.test('svc audit list', async (t) => {
-  const world = await startCliWorld(t);
+  const world = await joinCliWorld(t, 'audit');
   const { svc, platform } = world;
-  const account = await prepareAccount(world);
+  const account = await prepareAccount(world, 'audit');
   const { env } = await trustWorkflow(world, account);
   const list = (...args: string[]) => svc(['audit', 'list', ...args]);
 
@@ -18,13 +18,13 @@ t.test('svc audit list', async (t) => {
     const { code, stdout, stderr } = await list();
     t.equal(code, 0, stderr);
     t.match(stdout, /^time +who +did\n/);
-    t.match(stdout, /owner@example\.test +created the CI connection /);
-    t.match(stdout, /owner@example\.test +approved the CI verification /);
-    t.match(stdout, /owner@example\.test +created the service account /);
+    t.match(stdout, /owner@audit\.test +created the CI connection /);
+    t.match(stdout, /owner@audit\.test +approved the CI verification /);
+    t.match(stdout, /owner@audit\.test +created the service account /);
     t.notMatch(stdout, /xstate|proofSubmitted|→ active/, 'sentences, and no step of a machine');
     const steps = (await list('--steps')).stdout;
     t.match(steps, /^time +by +machine +instance +event +from → to +request id\n/);
-    t.match(steps, /people\/\w+ \(owner@example\.test\) +ciConnection +\w+ +xstate\.init +- → /);
+    t.match(steps, /people\/\w+ \(owner@audit\.test\) +ciConnection +\w+ +xstate\.init +- → /);
     t.match(steps, /ciVerification +\w+ +proofSubmitted /, 'steps that nobody caused, on request');
     const { transitions } = (await list('--json', '--limit', '3')).json;
     t.equal(transitions.length, 3);
@@ -43,10 +43,10 @@ t.test('svc audit list', async (t) => {
       const { transitions } = ran.json as { transitions: { machine: string; instance: string }[] };
       return transitions.map(({ machine, instance }) => `${machine} ${instance}`);
     };
-    for (const name of [`serviceAccounts/${id}`, `projects/acme/serviceAccounts/${id}`]) {
+    for (const name of [`serviceAccounts/${id}`, `projects/audit/serviceAccounts/${id}`]) {
       t.same(await machines('--instance', name), [`serviceAccount ${id}`], name);
     }
-    t.match(await machines('--machine', 'membership', '--project', 'acme'), [/^membership /]);
+    t.match(await machines('--machine', 'membership', '--project', 'audit'), [/^membership /]);
     t.match((await list('--instance', 'vms/none')).stdout, /^There are no matching acts\n$/);
     t.match(await list('--instance', id), { code: 2, stderr: /lacks the collection/ });
     t.match(await list('--limit', '0'), { code: 2, stderr: /--limit is a whole number, 1 to/ });
@@ -62,15 +62,15 @@ t.test('svc audit list', async (t) => {
       const found = (await list('--by', given, '--json')).json.transitions;
       t.same(found, own, given);
     }
-    const eve = (await svc(['members', 'invite', 'eve@example.test', '--role', 'VIEWER'])).stdout;
+    const eve = (await svc(['members', 'invite', 'eve@audit.test', '--role', 'VIEWER'])).stdout;
     await svc(['login', '--link', '-'], { as: 'eve', input: eve });
-    for (const given of ['Eve', 'eve@example.test', 'eve (eve@example.test (not proven))']) {
+    for (const given of ['Eve', 'eve@audit.test', 'eve (eve@audit.test (not proven))']) {
       const { stdout } = await list('--by', given);
       t.match(stdout, /^\S+ +eve .* +joined the project as VIEWER$/m, given);
       t.notMatch(stdout, /owner@example/, given);
     }
     const created = ['--instance', 'serviceAccounts/deploy'];
-    t.match((await list(...created)).stdout, /owner@example\.test +created the service account /);
+    t.match((await list(...created)).stdout, /owner@audit\.test +created the service account /);
     t.match(await list('--instance', 'serviceAccounts/No such'), { code: 4 });
     t.match(await list('--by', 'owner@exmaple'), {
       ...{ code: 4, stdout: '' },
@@ -81,16 +81,16 @@ t.test('svc audit list', async (t) => {
     const made = (await svc([...key, '--capability', 'monitoring.write'])).json;
     const rule = ['--metric', 'load_1m', '--operator', '>', '--threshold', '1', '--all-vms'];
     const save = ['alerts', 'save', '--name', 'Load', '--severity', 'INFO', ...rule, '--wait', '0'];
-    const asKey = { SVC_API_KEY: made.secret, SVC_PROJECT: 'acme' };
+    const asKey = { SVC_API_KEY: made.secret, SVC_PROJECT: 'audit' };
     await svc(save, { as: 'nobody', env: asKey });
     t.match((await list('--by', 'Deploy')).stdout, /serviceAccounts\/\S+ +created the rule Load/);
   });
 
-  await t.test('a changed role is shown with the role before', async (t) => {
+  await t.test('API-34: a changed role is listed with the previous role', async (t) => {
     const { stdout: input } = await svc([
       'members',
       'invite',
-      'bob@example.test',
+      'bob@audit.test',
       '--role',
       'VIEWER',
     ]);
@@ -107,7 +107,7 @@ t.test('svc audit list', async (t) => {
       `changed the role of ${name}: EDITOR → OWNER`,
       `changed the role of ${name}: VIEWER → EDITOR`,
       'joined the project as VIEWER',
-      'invited bob@example.test as VIEWER',
+      'invited bob@audit.test as VIEWER',
     ];
     for (const sentence of did)
       t.ok(

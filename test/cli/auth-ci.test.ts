@@ -11,7 +11,7 @@ import { fileURLToPath } from 'node:url';
 import t from 'tap';
 import { processPorts } from '../../src/cli/client/ports.ts';
 import { systemClock } from '../../streams/platform/clock.ts';
-import { startCliWorld } from '../support/cli-against-service.ts';
+import { joinCliWorld } from '../support/cli-against-service.ts';
 import { startGateway } from '../support/faulty-gateway.ts';
 import { until } from '../support/program.ts';
 import { prepareAccount, trustWorkflow } from '../support/trusted-workflow.ts';
@@ -29,8 +29,8 @@ const impatient = {
 };
 
 t.test('svc auth ci', async (t) => {
-  const world = await startCliWorld(t);
-  const { env } = await trustWorkflow(world, await prepareAccount(world));
+  const world = await joinCliWorld(t, 'auth-ci');
+  const { env } = await trustWorkflow(world, await prepareAccount(world, 'auth-ci'));
 
   await t.test(
     'it gets the token in its environment, and no right to ask for another',
@@ -43,7 +43,7 @@ t.test('svc auth ci', async (t) => {
       t.equal(ran.stdout, '', 'standard output is the child’s');
       t.strictSame(ran.child?.command, ['tool', '--json', '--help']);
       const { environment = {} } = ran.child ?? {};
-      t.match(environment, { SVC_PROJECT: 'acme', SVC_ENDPOINT: world.endpoint, OWN: 'kept' });
+      t.match(environment, { SVC_PROJECT: 'auth-ci', SVC_ENDPOINT: world.endpoint, OWN: 'kept' });
       for (const name of [
         ...['ACTIONS_ID_TOKEN_REQUEST_TOKEN', 'ACTIONS_ID_TOKEN_REQUEST_URL'],
         ...['SVC_SETUP_CODE', 'SVC_REEXEC'],
@@ -92,25 +92,25 @@ t.test('svc auth ci', async (t) => {
         'trap "echo stopped; exit 7" TERM; test -n "$SVC_API_KEY" && echo up; while :; do sleep 0.05; done';
       const job = spawn(process.execPath, [svc, 'auth', 'ci', '--', 'bash', '-c', script], {
         env: { PATH: process.env.PATH, HOME: world.homeOf('job'), ...env },
-        ...{ timeout: 20_000, killSignal: 'SIGKILL' },
+        ...{ timeout: 120_000, killSignal: 'SIGKILL' },
       });
       let out = '';
       job.stdout.on('data', (chunk) => (out += chunk));
-      await until('the child runs', () => out.includes('up') || undefined, 15);
+      await until('the child runs', () => out.includes('up') || undefined);
       job.kill('SIGTERM');
       const [code] = await once(job, 'close');
       t.strictSame([code, out], [7, 'up\nstopped\n']);
       const args = [svc, 'auth', 'ci', '--', 'bash', '-c', 'kill -KILL $$'];
       const killed = spawn(process.execPath, args, {
         env: { PATH: process.env.PATH, HOME: world.homeOf('job'), ...env },
-        ...{ timeout: 20_000, killSignal: 'SIGKILL' },
+        ...{ timeout: 120_000, killSignal: 'SIGKILL' },
       });
       t.equal((await once(killed, 'close'))[0], 128 + 9, 'as a shell reports it');
     },
   );
 
   await t.test(
-    'the token is alone on standard output, its mask before it on the other',
+    'AUTH-12: the token is alone on standard output, after its mask on standard error',
     async (t) => {
       const ran = await world.svc(['auth', 'ci', '--print'], { env });
       t.match(ran.stdout, /^eyJ[\w-]+\.[\w-]+\.[\w-]+\n$/);
@@ -118,7 +118,7 @@ t.test('svc auth ci', async (t) => {
       const json = await world.svc(['auth', 'ci', '--print', '--json'], { env });
       t.match(json.json, {
         accessToken: /^eyJ/,
-        projectName: 'projects/acme',
+        projectName: 'projects/auth-ci',
         expiresInSeconds: 900,
       });
     },
@@ -172,7 +172,7 @@ t.test('svc auth ci', async (t) => {
   const print = (client = impatient) => world.svc(['auth', 'ci', '--print'], { env, client });
 
   await t.test(
-    '502, 503 and 504 are asked again, with the audience encoded each time',
+    'AUTH-06, CI-15: responses 502, 503 and 504 are retried with the encoded audience',
     async (t) => {
       const before = platform.tokens.requests;
       for (const status of [502, 503, 504]) platform.tokens.next.push({ kind: 'status', status });
@@ -209,7 +209,7 @@ t.test('svc auth ci', async (t) => {
     }
   });
 
-  await t.test('a job without the permission gets the way to obtain it', async (t) => {
+  await t.test('AUTH-05: a job without the token permission is shown how to get it', async (t) => {
     const bare = { ...env, ACTIONS_ID_TOKEN_REQUEST_URL: '' };
     const ran = await world.svc(['auth', 'ci', '--print'], { env: bare });
     t.match(ran, { code: 1, stderr: /id-token: write/ });
@@ -271,8 +271,8 @@ t.test('svc auth ci', async (t) => {
 });
 
 t.test('the composite action exchanges with one bundled file, and installs nothing', async (t) => {
-  const world = await startCliWorld(t);
-  const { env } = await trustWorkflow(world, await prepareAccount(world));
+  const world = await joinCliWorld(t, 'auth-ci-action');
+  const { env } = await trustWorkflow(world, await prepareAccount(world, 'auth-ci-action'));
   const root = fileURLToPath(new URL('../..', import.meta.url));
   // All that a runner has of it: two files, and a Node. In npm's place: says that it was called.
   const checkout = t.testdir({

@@ -3,7 +3,7 @@
  * service: a name that is one thing's alone means it, and one of several is refused with their ids.
  */
 import t, { type Test } from 'tap';
-import { type CliWorld, startCliWorld, writeReadings } from '../support/cli-against-service.ts';
+import { type DemoWorld, startCliWorld, writeReadings } from '../support/cli-against-service.ts';
 import { until } from '../support/program.ts';
 import { startReceiver } from '../support/receiver.ts';
 
@@ -24,11 +24,11 @@ t.test('a name stands for the id', async (t) => {
   );
   await t.test('of VMs that are not there', (t) => unknownVms(t, world));
   await t.test('of incidents', (t) => incidents(t, world));
-  await t.test('of service accounts and keys', (t) => keys(t, world));
+  await t.test('API-40: names stand for service accounts and keys', (t) => keys(t, world));
   await t.test('of members, by mail address', (t) => members(t, world));
 });
 
-async function projects(t: Test, world: CliWorld): Promise<void> {
+async function projects(t: Test, world: DemoWorld): Promise<void> {
   const called = (given: string, ...args: string[]) =>
     world.svc(['limits', '--project', given, ...args], { env: { SVC_PROJECT: '' } });
   const { json } = await called('demo', '--json');
@@ -48,51 +48,51 @@ async function projects(t: Test, world: CliWorld): Promise<void> {
   t.equal(completed.stdout, 'demo\n');
 }
 
-async function monitoring(t: Test, world: CliWorld): Promise<void> {
+async function monitoring(t: Test, world: DemoWorld): Promise<void> {
   const receiver = await startReceiver(t);
   const svc = (...args: string[]) => world.svc(args, { env: { SVC_PROJECT: 'demo' } });
   const create = ['destinations', 'create', '--kind', 'webhook', '--url', receiver.url];
   for (const name of ['Night pager', 'Team', 'Team']) await svc(...create, '--name', name);
 
-  await t.test('a destination, in any case, also where a rule names it', async (t) => {
-    t.match(await svc('destinations', 'show', 'night pager'), {
-      stdout: /^name +Night pager$/m,
-    });
-    const rule = ['alerts', 'save', '--name', 'Memory is full', '--severity', 'WARNING', ...RULE];
-    const saved = await svc(...rule, '--vm', 'One', '--destination', 'Night pager');
-    t.equal(saved.code, 0, saved.stderr);
-    const { rules } = (await svc('alerts', 'list', '--json')).json;
-    t.match(rules, [
-      {
-        spec: {
-          ...{ operator: 'GREATER_THAN', vmNames: ['projects/demo/vms/vm-1'] },
-          destinationNames: [/^projects\/demo\/destinations\/dst_/],
-        },
-      },
-    ]);
-  });
-
   await t.test(
-    'a name of several is refused with their ids, and an unknown one with a near one',
+    'API-40: a destination’s name is accepted in any case, also in a rule',
     async (t) => {
-      const ran = await svc('destinations', 'show', 'Team');
-      t.match(ran, {
-        code: 2,
-        stderr: /"Team" is the name of 2 destinations: use the id of one\n/,
+      t.match(await svc('destinations', 'show', 'night pager'), {
+        stdout: /^name +Night pager$/m,
       });
-      const ids = ran.stderr.match(/^ {2}dst_\w+ {2}Team$/gm) ?? [];
-      t.equal(ids.length, 2);
-      const [id = ''] = ids[0]?.trim().split(' ') ?? [];
-      t.equal((await svc('destinations', 'show', id)).code, 0);
-      const near = await svc('destinations', 'show', 'Nigth pager');
-      t.match(near, {
-        code: 4,
-        stderr: /no destination "Nigth pager".*\n {2}Did you mean "Night pager"\?/,
-      });
+      const rule = ['alerts', 'save', '--name', 'Memory is full', '--severity', 'WARNING', ...RULE];
+      const saved = await svc(...rule, '--vm', 'One', '--destination', 'Night pager');
+      t.equal(saved.code, 0, saved.stderr);
+      const { rules } = (await svc('alerts', 'list', '--json')).json;
+      t.match(rules, [
+        {
+          spec: {
+            ...{ operator: 'GREATER_THAN', vmNames: ['projects/demo/vms/vm-1'] },
+            destinationNames: [/^projects\/demo\/destinations\/dst_/],
+          },
+        },
+      ]);
     },
   );
 
-  await t.test('completion is given the names, and the ids of those of one name', async (t) => {
+  await t.test('API-40: an ambiguous or unknown name is refused with candidates', async (t) => {
+    const ran = await svc('destinations', 'show', 'Team');
+    t.match(ran, {
+      code: 2,
+      stderr: /"Team" is the name of 2 destinations: use the id of one\n/,
+    });
+    const ids = ran.stderr.match(/^ {2}dst_\w+ {2}Team$/gm) ?? [];
+    t.equal(ids.length, 2);
+    const [id = ''] = ids[0]?.trim().split(' ') ?? [];
+    t.equal((await svc('destinations', 'show', id)).code, 0);
+    const near = await svc('destinations', 'show', 'Nigth pager');
+    t.match(near, {
+      code: 4,
+      stderr: /no destination "Nigth pager".*\n {2}Did you mean "Night pager"\?/,
+    });
+  });
+
+  await t.test('API-40: completion offers names, and ids where a name is ambiguous', async (t) => {
     const names = async (...args: string[]) => {
       return (await svc('completion', 'names', ...args)).stdout.trimEnd().split('\n');
     };
@@ -119,7 +119,7 @@ async function monitoring(t: Test, world: CliWorld): Promise<void> {
   });
 }
 
-async function twinRules(t: Test, world: CliWorld): Promise<void> {
+async function twinRules(t: Test, world: DemoWorld): Promise<void> {
   const svc = (...args: string[]) => world.svc(args, { env: { SVC_PROJECT: 'demo' } });
   for (const threshold of ['70', '80']) {
     const twin = ['--name', 'Twin', '--severity', 'INFO', ...RULE.slice(0, -1), threshold];
@@ -131,7 +131,7 @@ async function twinRules(t: Test, world: CliWorld): Promise<void> {
   }
 }
 
-async function unknownVms(t: Test, world: CliWorld): Promise<void> {
+async function unknownVms(t: Test, world: DemoWorld): Promise<void> {
   const svc = (...args: string[]) => world.svc(args, { env: { SVC_PROJECT: 'demo' } });
   await t.test('a misspelt VM is refused, and never an empty list', async (t) => {
     const rule = ['--name', 'Typo', '--severity', 'INFO', ...RULE];
@@ -165,42 +165,45 @@ async function unknownVms(t: Test, world: CliWorld): Promise<void> {
   });
 }
 
-async function incidents(t: Test, world: CliWorld): Promise<void> {
+async function incidents(t: Test, world: DemoWorld): Promise<void> {
   const svc = (...args: string[]) => world.svc(args, { env: { SVC_PROJECT: 'demo' } });
-  await t.test('an incident by its rule or VM while one fires; several at once', async (t) => {
-    const incident = await until('it fires', async () => {
-      const { json } = await svc('incidents', 'list', '--state', 'FIRING', '--json');
-      return json.incidents[0];
-    });
-    const second = ['--name', 'Also full', '--severity', 'INFO', ...RULE, '--vm', 'One'];
-    const other = await svc('alerts', 'save', ...second, '--json');
-    const twins = await until('both fire', async () => {
-      const ran = await svc('incidents', 'show', 'One');
-      return ran.code === 2 ? ran.stderr : undefined;
-    });
-    t.match(twins, /^ {2}inc_\w+ {2}Also full on One {2}started \d{4}-\S+T\S+$/m);
-    await svc('alerts', 'delete', other.json.name);
-    await until(
-      'it is retired',
-      async () => (await svc('incidents', 'show', 'One')).code === 0 || undefined,
-    );
-    const shown = await svc('incidents', 'show', 'One');
-    t.match(shown.stdout, new RegExp(`^incident +${incident.name}$`, 'm'), shown.stderr);
-    const acked = await svc('incidents', 'ack', 'Memory is full on One', '--note', 'mine');
-    t.match(acked, { code: 0, stdout: /^attention +acknowledged by First owner: mine$/m });
-    const both = await svc('incidents', 'ack', 'One', 'inc_none');
-    t.match(
-      both,
-      { code: 1, stdout: /^Memory is full +One +inc_\w+ +done$/m },
-      'one of them is not there',
-    );
-    t.match(both.stdout, /^- +- +inc_none +NOT_FOUND +\S/m);
-    const nextMorning = await svc('incidents', 'snooze', 'Memory is full', '--until', '08:00');
-    const end = new Date(Number(/--until (\d+)/.exec(nextMorning.stderr)?.[1]) * 1000);
-    t.same([end.getHours(), end.getMinutes()], [8, 0], nextMorning.stderr);
-    const ahead = end.getTime() - Date.now();
-    t.ok(ahead > 0 && ahead <= 25 * 3_600_000, 'the next one');
-  });
+  await t.test(
+    'API-40: incidents are found by rule or VM while one fires, also several at once',
+    async (t) => {
+      const incident = await until('it fires', async () => {
+        const { json } = await svc('incidents', 'list', '--state', 'FIRING', '--json');
+        return json.incidents[0];
+      });
+      const second = ['--name', 'Also full', '--severity', 'INFO', ...RULE, '--vm', 'One'];
+      const other = await svc('alerts', 'save', ...second, '--json');
+      const twins = await until('both fire', async () => {
+        const ran = await svc('incidents', 'show', 'One');
+        return ran.code === 2 ? ran.stderr : undefined;
+      });
+      t.match(twins, /^ {2}inc_\w+ {2}Also full on One {2}started \d{4}-\S+T\S+$/m);
+      await svc('alerts', 'delete', other.json.name);
+      await until(
+        'it is retired',
+        async () => (await svc('incidents', 'show', 'One')).code === 0 || undefined,
+      );
+      const shown = await svc('incidents', 'show', 'One');
+      t.match(shown.stdout, new RegExp(`^incident +${incident.name}$`, 'm'), shown.stderr);
+      const acked = await svc('incidents', 'ack', 'Memory is full on One', '--note', 'mine');
+      t.match(acked, { code: 0, stdout: /^attention +acknowledged by First owner: mine$/m });
+      const both = await svc('incidents', 'ack', 'One', 'inc_none');
+      t.match(
+        both,
+        { code: 1, stdout: /^Memory is full +One +inc_\w+ +done$/m },
+        'one of them is not there',
+      );
+      t.match(both.stdout, /^- +- +inc_none +NOT_FOUND +\S/m);
+      const nextMorning = await svc('incidents', 'snooze', 'Memory is full', '--until', '08:00');
+      const end = new Date(Number(/--until (\d+)/.exec(nextMorning.stderr)?.[1]) * 1000);
+      t.same([end.getHours(), end.getMinutes()], [8, 0], nextMorning.stderr);
+      const ahead = end.getTime() - Date.now();
+      t.ok(ahead > 0 && ahead <= 25 * 3_600_000, 'the next one');
+    },
+  );
 
   await t.test('a key that may only read names by id what it may not list', async (t) => {
     const made = await svc('keys', 'create', '--name', 'reader', '--capability', 'monitoring.read');
@@ -212,7 +215,7 @@ async function incidents(t: Test, world: CliWorld): Promise<void> {
   });
 }
 
-async function keys(t: Test, world: CliWorld): Promise<void> {
+async function keys(t: Test, world: DemoWorld): Promise<void> {
   const svc = (...args: string[]) => world.svc(args, { env: { SVC_PROJECT: 'demo' } });
   await svc('service-accounts', 'create', '--name', 'Deploy bot', '--template', 'metrics-scraper');
   const create = ['keys', 'create', '--capability', 'monitoring.read'];
@@ -242,7 +245,7 @@ async function keys(t: Test, world: CliWorld): Promise<void> {
   t.match(await svc('keys', 'show', 'no such key'), { code: 4, stderr: /There is no key/ });
 }
 
-async function members(t: Test, world: CliWorld): Promise<void> {
+async function members(t: Test, world: DemoWorld): Promise<void> {
   const env = { SVC_PROJECT: 'acme' };
   await world.svc(['admin', 'project', 'create', 'acme', '--owner', 'boss@example.test']);
   await world.signIn('boss');
@@ -257,7 +260,7 @@ async function members(t: Test, world: CliWorld): Promise<void> {
   const made = await world.svc([...create, 'tablet'], { as: 'eve', env });
   t.match(made.stdout, /^svc_pk_/, made.stderr);
 
-  await t.test('an owner lists the keys of all, and ends one by its name', async (t) => {
+  await t.test('API-40: an owner lists all keys and revokes one by its name', async (t) => {
     const all = await svc('credentials');
     t.match(all.stdout, /tablet/);
     t.match(all.stdout, /laptop/);

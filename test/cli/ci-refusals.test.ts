@@ -6,7 +6,7 @@ import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import t from 'tap';
 import type { DenialCause } from '../../actors/ci/assertion.ts';
-import { startCliWorld } from '../support/cli-against-service.ts';
+import { joinCliWorld } from '../support/cli-against-service.ts';
 import { prepareAccount, trustWorkflow } from '../support/trusted-workflow.ts';
 
 /** All there are: a new one does not compile until the guide has it. */
@@ -23,8 +23,8 @@ const causes: Readonly<Record<DenialCause, true>> = {
 };
 
 t.test('what a refused job is shown', async (t) => {
-  const world = await startCliWorld(t);
-  const { env, account } = await trustWorkflow(world, await prepareAccount(world));
+  const world = await joinCliWorld(t, 'ci-refusals');
+  const { env, account } = await trustWorkflow(world, await prepareAccount(world, 'ci-refusals'));
 
   const { platform } = world;
   const summary = join(world.folder, 'summary.md');
@@ -65,17 +65,20 @@ t.test('what a refused job is shown', async (t) => {
     t.match(outside.shown, /^environment +\(absent\) +MISSING: expected prod$/m);
   });
 
-  await t.test('who does not own the workflow learns nothing of what is expected', async (t) => {
-    const { shown } = await refused({
-      ...{ repository_id: '99', repository_owner_id: '98' },
-      ...{ repository: 'evil/repo', repository_owner: 'evil' },
-      workflow_ref: 'evil/repo/.github/workflows/deploy.yml@refs/heads/main',
-      job_workflow_ref: 'evil/repo/.github/workflows/deploy.yml@refs/heads/main',
-    });
-    t.match(shown, /^repository_id +99 +DIFFERENT$/m);
-    t.notMatch(shown, 'octo-org/octo-repo +DIFFERENT');
-    t.notMatch(shown, /expected/);
-  });
+  await t.test(
+    'CI-12: a caller who does not own the workflow is shown no expectation',
+    async (t) => {
+      const { shown } = await refused({
+        ...{ repository_id: '99', repository_owner_id: '98' },
+        ...{ repository: 'evil/repo', repository_owner: 'evil' },
+        workflow_ref: 'evil/repo/.github/workflows/deploy.yml@refs/heads/main',
+        job_workflow_ref: 'evil/repo/.github/workflows/deploy.yml@refs/heads/main',
+      });
+      t.match(shown, /^repository_id +99 +DIFFERENT$/m);
+      t.notMatch(shown, 'octo-org/octo-repo +DIFFERENT');
+      t.notMatch(shown, /expected/);
+    },
+  );
 
   await t.test('a renamed repository is reported as one', async (t) => {
     const { shown } = await refused({
@@ -107,7 +110,7 @@ t.test('what a refused job is shown', async (t) => {
   await t.test('another audience is a token that does not hold', async (t) => {
     const { shown } = await refused(
       {},
-      { SVC_AUDIENCE: 'https://elsewhere.example/projects/acme' },
+      { SVC_AUDIENCE: 'https://elsewhere.example/projects/ci-refusals' },
     );
     t.match(shown, /BAD_ASSERTION/);
     t.match(shown, /cause: WRONG_AUDIENCE/);

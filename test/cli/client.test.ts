@@ -9,14 +9,14 @@ import t, { type Test } from 'tap';
 import { refusalOf } from '../../src/cli/client/faults.ts';
 import { toConnectError } from '../../src/platform/errors.ts';
 import { Refusal, type RefusalReason } from '../../streams/platform/refusal.ts';
-import { type CliWorld, startCliWorld } from '../support/cli-against-service.ts';
+import { type DemoWorld, joinDemoWorld } from '../support/cli-against-service.ts';
 
 t.test('client commands', async (t) => {
-  const world = await startCliWorld(t);
-  const made = ['admin', 'project', 'create', 'acme', '--owner', 'owner@example.test'];
-  t.equal((await world.svc(made)).code, 0);
+  const world = await joinDemoWorld(t, 'client');
+  const other = ['admin', 'project', 'create', 'client-other'];
+  t.equal((await world.svc([...other, '--owner', world.emailOf('other')])).code, 0);
   await world.signIn();
-  const withKey = { SVC_API_KEY: world.demo.apiKey, SVC_PROJECT: 'demo' };
+  const withKey = { SVC_API_KEY: world.demo.apiKey, SVC_PROJECT: 'client' };
 
   await t.test('a command line that will not do is refused with what was meant', async (t) => {
     const lines: [string[], RegExp][] = [
@@ -109,7 +109,7 @@ t.test('client commands', async (t) => {
         code: 2,
         stderr: /project is not known: set --project or SVC_PROJECT\n.*SVC_PROJECT=demo$/m,
       });
-      const foreign = ['monitoring', 'vms', '--project', 'acme'];
+      const foreign = ['monitoring', 'vms', '--project', 'client-other'];
       t.match(await svc(foreign, { env: withKey }), {
         code: 3,
         stderr: /^svc monitoring vms: PROJECT_BOUNDARY: /,
@@ -175,7 +175,7 @@ t.test('client commands', async (t) => {
   });
 });
 
-async function completion(t: Test, world: CliWorld) {
+async function completion(t: Test, world: DemoWorld) {
   const script = (await world.svc(['completion', 'bash'])).stdout;
   const completeIn = (path: string | undefined, ...words: string[]): string[] => {
     const program = `${script}
@@ -194,7 +194,7 @@ COMP_WORDS=(svc "$@"); COMP_CWORD=$#; _svc; printf '%s\\n' "\${COMPREPLY[@]}"`;
     t.strictSame(complete('login', '--li'), ['--link']);
     t.strictSame(complete('help', 'tru'), ['trusts']);
   });
-  await t.test('bash offers the names of things, as the service has them', async (t) => {
+  await t.test('API-40: bash completes the names that the service has', async (t) => {
     const folder = join(world.folder, 'bin');
     mkdirSync(folder);
     // What the script would start, with what it was started with.

@@ -5,7 +5,7 @@
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import t from 'tap';
-import { startCliWorld, writeReadings } from '../support/cli-against-service.ts';
+import { joinDemoWorld, writeReadings } from '../support/cli-against-service.ts';
 import { until } from '../support/program.ts';
 
 t.test('svc deliveries', async (t) => {
@@ -15,11 +15,8 @@ t.test('svc deliveries', async (t) => {
   await new Promise<void>((resolve) => endpoint.listen(0, '127.0.0.1', resolve));
   t.teardown(() => void endpoint.close());
   const { port } = endpoint.address() as AddressInfo;
-  const world = await startCliWorld(t, {
-    SVC_WEBHOOK_ALLOW: '127.0.0.1',
-    SVC_WEBHOOK_ALLOW_HTTP: 'on',
-  });
-  const env = { SVC_API_KEY: world.demo.apiKey, SVC_PROJECT: 'demo' };
+  const world = await joinDemoWorld(t, 'deliveries');
+  const env = { SVC_API_KEY: world.demo.apiKey, SVC_PROJECT: 'deliveries' };
   const svc = (...args: string[]) => world.svc(args, { as: 'nobody', env });
   const url = `http://127.0.0.1:${port}/hook`;
   const created = await fetch(
@@ -32,7 +29,7 @@ t.test('svc deliveries', async (t) => {
         'connect-protocol-version': '1',
       },
       body: JSON.stringify({
-        ...{ projectName: 'projects/demo', requestId: crypto.randomUUID() },
+        ...{ projectName: 'projects/deliveries', requestId: crypto.randomUUID() },
         destination: { displayName: 'Pager', webhook: { url } },
       }),
     },
@@ -55,7 +52,7 @@ t.test('svc deliveries', async (t) => {
     const list = await svc('deliveries', 'list', '--destination', hook);
     const row = `^\\S+ +Memory +One +FIRING +WAITING +Pager +- +1 +\\S+ +${id}$`;
     t.match(list.stdout, new RegExp(row, 'm'));
-    t.match(delivery, { vmName: 'projects/demo/vms/vm-1', vmDisplayName: 'One' });
+    t.match(delivery, { vmName: 'projects/deliveries/vms/vm-1', vmDisplayName: 'One' });
     const none = await svc('deliveries', 'list', '--incident', 'inc_none');
     t.equal(none.stdout, 'There are no matching deliveries\n');
     const recent = await svc('deliveries', 'list', '--since', '1h', '--until', '0s');
@@ -71,7 +68,10 @@ t.test('svc deliveries', async (t) => {
       return ran.stdout.includes('out of order') ? ran : undefined;
     });
     t.match(shown.stdout, /^state +WAITING$/m);
-    t.match(shown.stdout, /^incident +Memory on One \(projects\/demo\/incidents\/inc_\w+\)$/m);
+    t.match(
+      shown.stdout,
+      /^incident +Memory on One \(projects\/deliveries\/incidents\/inc_\w+\)$/m,
+    );
     t.match(shown.stdout, /^next attempt +\S+$/m);
     t.match(shown.stdout, /^\S+ +\d+ ms +failed +500 +The endpoint answered 500$/m);
     t.match(shown.stdout, /^answer of \S+ +The pager is out of order$/m);

@@ -3,7 +3,7 @@
  * command line, and mail whose recipient confirms with a browser.
  */
 import t from 'tap';
-import { startCliWorld } from '../support/cli-against-service.ts';
+import { joinCliWorld, startCliWorld } from '../support/cli-against-service.ts';
 import { bodyOf, startMailServer } from '../support/mail-server.ts';
 import { until } from '../support/program.ts';
 import { startReceiver } from '../support/receiver.ts';
@@ -102,20 +102,26 @@ t.test('svc destinations', async (t) => {
     t.equal((await svc('update', hook, '--group-wait', '0')).code, 0);
   });
 
-  await t.test('since when it fails is shown until an attempt is accepted', async (t) => {
-    const shown = async () => (await svc('show', hook)).stdout;
-    t.notMatch(await shown(), /failing since/);
-    receiver.answer(500);
-    await svc('test', hook);
-    await until('it fails', async () => /^failing since +\d{4}-/m.test(await shown()) || undefined);
-    t.match(await shown(), /^last delivery +WAITING \d{4}-/m);
-    t.match(await shown(), /^last error +\S+/m);
-    t.match((await svc('list')).stdout, /WAITING +\d{4}-/, 'with each destination of the list');
-    receiver.answer(204);
-    await svc('test', hook);
-    await until('it works', async () => !/failing since/.test(await shown()) || undefined);
-    t.match((await svc('show', hook, '--json')).json, { failingSinceUnix: undefined });
-  });
+  await t.test(
+    'DASH-12: a failing destination shows since when, until an attempt is accepted',
+    async (t) => {
+      const shown = async () => (await svc('show', hook)).stdout;
+      t.notMatch(await shown(), /failing since/);
+      receiver.answer(500);
+      await svc('test', hook);
+      await until(
+        'it fails',
+        async () => /^failing since +\d{4}-/m.test(await shown()) || undefined,
+      );
+      t.match(await shown(), /^last delivery +WAITING \d{4}-/m);
+      t.match(await shown(), /^last error +\S+/m);
+      t.match((await svc('list')).stdout, /WAITING +\d{4}-/, 'with each destination of the list');
+      receiver.answer(204);
+      await svc('test', hook);
+      await until('it works', async () => !/failing since/.test(await shown()) || undefined);
+      t.match((await svc('show', hook, '--json')).json, { failingSinceUnix: undefined });
+    },
+  );
 
   await t.test('the URL of a chat comes by standard input, and is never shown', async (t) => {
     const asArgument = await svc('create', '--kind', 'slack', '--name', 'Team', '--url', SLACK);
@@ -177,11 +183,12 @@ t.test('svc destinations', async (t) => {
 });
 
 t.test('without a mail server, mail is refused with what to set', async (t) => {
-  const world = await startCliWorld(t);
-  await world.svc(['admin', 'project', 'create', 'acme', '--owner', OWNER]);
+  const world = await joinCliWorld(t, 'no-mail');
+  const owner = world.emailOf('owner');
+  await world.svc(['admin', 'project', 'create', 'no-mail', '--owner', owner]);
   await world.signIn();
-  const args = ['destinations', 'create', '--kind', 'email', '--name', 'Us', '--recipient', OWNER];
-  t.match(await world.svc(args, { env: { SVC_PROJECT: 'acme' } }), {
+  const args = ['destinations', 'create', '--kind', 'email', '--name', 'Us', '--recipient', owner];
+  t.match(await world.svc(args, { env: { SVC_PROJECT: 'no-mail' } }), {
     ...{ code: 1, stderr: /INVALID_STATE: .*SVC_SMTP_URL/ },
   });
 });

@@ -38,7 +38,7 @@ t.test('failures of deliveries can be asked for', async (t) => {
   gone.answer(410);
 
   await t.test(
-    '--failed lists them of all destinations, newest first, with the error',
+    'ERR-08: --failed lists failures of all destinations, newest first, with the error',
     async (t) => {
       await svc('destinations', 'test', pager);
       const rows = async () => (await svc('deliveries', 'list', '--failed')).stdout.split('\n');
@@ -56,24 +56,30 @@ t.test('failures of deliveries can be asked for', async (t) => {
     },
   );
 
-  await t.test('a destination keeps its last error when a later attempt is accepted', async (t) => {
-    broken.answer(204);
-    await svc('destinations', 'test', pager);
-    const shown = await until('it was sent', async () => {
-      const ran = await svc('destinations', 'show', pager);
-      return /^last delivery +SENT/m.test(ran.stdout) ? ran : undefined;
-    });
-    t.match(shown.stdout, /^last error +\d{4}-\S+ The endpoint answered 500$/m);
-    const { destinations } = (await svc('destinations', 'list', '--json')).json;
-    t.match(destinations, [
-      { displayName: 'Pager', lastError: { error: 'The endpoint answered 500', atUnix: /^\d+$/ } },
-      { displayName: 'Old pager', lastError: { error: /410/ } },
-    ]);
-    const list = (await svc('destinations', 'list')).stdout;
-    t.match(list, /^Pager .* SENT +\d{4}-\S+ +\d{4}-\S+ +The endpoint answered 500 +dst_/m);
-  });
+  await t.test(
+    'ERR-08: a destination keeps its last error after an accepted attempt',
+    async (t) => {
+      broken.answer(204);
+      await svc('destinations', 'test', pager);
+      const shown = await until('it was sent', async () => {
+        const ran = await svc('destinations', 'show', pager);
+        return /^last delivery +SENT/m.test(ran.stdout) ? ran : undefined;
+      });
+      t.match(shown.stdout, /^last error +\d{4}-\S+ The endpoint answered 500$/m);
+      const { destinations } = (await svc('destinations', 'list', '--json')).json;
+      t.match(destinations, [
+        {
+          displayName: 'Pager',
+          lastError: { error: 'The endpoint answered 500', atUnix: /^\d+$/ },
+        },
+        { displayName: 'Old pager', lastError: { error: /410/ } },
+      ]);
+      const list = (await svc('destinations', 'list')).stdout;
+      t.match(list, /^Pager .* SENT +\d{4}-\S+ +\d{4}-\S+ +The endpoint answered 500 +dst_/m);
+    },
+  );
 
-  await t.test('notices say which destination was paused, until it is resumed', async (t) => {
+  await t.test('ERR-08: a notice names the paused destination until it is resumed', async (t) => {
     const notices = async () => (await svc('notices')).stdout;
     t.match(
       await notices(),
@@ -84,7 +90,7 @@ t.test('failures of deliveries can be asked for', async (t) => {
     t.match((await svc('notices', '--json')).json.notices, [{ kind: 'DESTINATION_PAUSED' }]);
   });
 
-  await t.test('the operator has a line and a count for each failed attempt', async (t) => {
+  await t.test('ERR-08: each failed attempt is logged and counted for the operator', async (t) => {
     const failures = world.lines
       .map((line) => JSON.parse(line))
       .filter(({ msg }) => msg === 'A delivery attempt failed');

@@ -4,12 +4,12 @@
  * programs.
  */
 import t, { type Test } from 'tap';
-import { type CliWorld, startCliWorld } from '../support/cli-against-service.ts';
+import { type CliWorld, joinCliWorld } from '../support/cli-against-service.ts';
 import { startGateway } from '../support/faulty-gateway.ts';
 
 t.test('identities from the command line', async (t) => {
-  const world = await startCliWorld(t);
-  const made = ['admin', 'project', 'create', 'acme', '--owner', 'owner@example.test'];
+  const world = await joinCliWorld(t, 'identity');
+  const made = ['admin', 'project', 'create', 'identity', '--owner', 'owner@identity.test'];
   t.equal((await world.svc(made)).code, 0);
   await world.signIn();
   await t.test('service accounts', (t) => accounts(t, world));
@@ -19,9 +19,12 @@ t.test('identities from the command line', async (t) => {
 
   await t.test('projects are listed with the role in each', async (t) => {
     const ran = await world.svc(['projects', 'list']);
-    t.match(ran.stdout, /^name +project +your role +created\nacme +acme +OWNER +\d{4}-\d\d-\d\dT/);
+    t.match(
+      ran.stdout,
+      /^name +project +your role +created\nidentity +identity +OWNER +\d{4}-\d\d-\d\dT/,
+    );
     t.match((await world.svc(['projects', 'list', '--json'])).json, {
-      projects: [{ name: 'projects/acme', role: 'OWNER' }],
+      projects: [{ name: 'projects/identity', role: 'OWNER' }],
     });
   });
 
@@ -44,7 +47,7 @@ async function waysIn(t: Test, { svc, endpoint }: CliWorld): Promise<void> {
   const listed = await svc(['credentials', '--kind', 'PERSONAL_KEY']);
   t.equal(listed.code, 0, listed.stderr);
   const line = new RegExp(
-    `^found +PERSONAL_KEY .*ACTIVE.*…${secret.slice(-4)} .*projects/acme/members/.*`,
+    `^found +PERSONAL_KEY .*ACTIVE.*…${secret.slice(-4)} .*projects/identity/members/.*`,
     'm',
   );
   t.match(listed.stdout, line);
@@ -79,7 +82,7 @@ async function accounts(t: Test, { svc }: CliWorld): Promise<void> {
   await t.test('an account is made, changed, disabled, enabled and deleted', async (t) => {
     const create = ['service-accounts', 'create', '--name', 'Deploy', '--template'];
     const { name } = (await svc([...create, 'alert-manager', '--json'])).json;
-    t.match(name, /^projects\/acme\/serviceAccounts\/\w+$/);
+    t.match(name, /^projects\/identity\/serviceAccounts\/\w+$/);
     const id = name.split('/').at(-1);
     const act = (...args: string[]) => svc(['service-accounts', ...args]);
     t.match((await act('show', id)).stdout, /^may do +monitoring\.read monitoring\.write$/m);
@@ -124,7 +127,7 @@ async function keys(t: Test, world: CliWorld): Promise<void> {
     t.match(ran.stdout, /^svc_pk_\w+\n$/);
     t.match(ran.stderr, /^last four +…\w{4}$/m);
     t.notOk(ran.stderr.includes(ran.stdout.trim()));
-    const env = { SVC_API_KEY: ran.stdout.trim(), SVC_PROJECT: 'acme' };
+    const env = { SVC_API_KEY: ran.stdout.trim(), SVC_PROJECT: 'identity' };
     t.match(await svc(['monitoring', 'vms'], { as: 'nobody', env }), { code: 0 });
     const human = await svc(['members', 'list'], { as: 'nobody', env });
     t.match(human, { code: 3, stderr: /no key can do this/ });
@@ -209,7 +212,8 @@ async function lostSecrets(t: Test, world: CliWorld): Promise<void> {
       const { key } = (await world.svc([...create, '--json'])).json;
       await world.svc(['login', '--link', '-', '--endpoint', gateway.url], {
         as: 'behind',
-        input: (await world.svc(['admin', 'login-link', 'owner@example.test', '--json'])).json.link,
+        input: (await world.svc(['admin', 'login-link', 'owner@identity.test', '--json'])).json
+          .link,
       });
       gateway.faults.push({ kind: 'lose answer', path: 'RotateKey' });
       const rotate = ['keys', 'rotate', key.name];
@@ -236,10 +240,10 @@ async function lostSecrets(t: Test, world: CliWorld): Promise<void> {
 async function members(t: Test, world: CliWorld): Promise<void> {
   const { svc } = world;
   await t.test('somebody is invited, comes, gets another role, and leaves', async (t) => {
-    const invited = await svc(['members', 'invite', 'new@example.test', '--role', 'VIEWER']);
+    const invited = await svc(['members', 'invite', 'new@identity.test', '--role', 'VIEWER']);
     t.match(invited.stdout, /^http:\S+#svc_inv_\w+\n$/, 'the link is alone on standard output');
     const listed = await svc(['members', 'list', '--invitations']);
-    t.match(listed.stdout, /^new@example\.test +VIEWER +PENDING /m);
+    t.match(listed.stdout, /^new@identity\.test +VIEWER +PENDING /m);
     const login = await svc(['login', '--link', '-'], { as: 'new', input: invited.stdout });
     t.equal(login.code, 0, login.stderr);
     const mine = await svc(['members', 'list'], { as: 'new' });
@@ -258,14 +262,14 @@ async function members(t: Test, world: CliWorld): Promise<void> {
     const raised = await svc(['members', 'role', name, '--role', 'EDITOR']);
     t.match(raised.stdout, / EDITOR /);
     t.match(await svc(['members', 'remove', name]), { code: 0, stdout: `Removed ${name}\n` });
-    const outside = await svc(['members', 'list', '--project', 'acme'], { as: 'new' });
+    const outside = await svc(['members', 'list', '--project', 'identity'], { as: 'new' });
     t.match(outside, { code: 3, stderr: /You are not a member of this project/ });
     t.match(outside.stderr, /svc projects list/);
     t.notMatch(outside.stderr, /credential belongs/);
   });
 
   await t.test('an invitation is taken back', async (t) => {
-    const invite = ['members', 'invite', 'late@example.test', '--role', 'VIEWER', '--json'];
+    const invite = ['members', 'invite', 'late@identity.test', '--role', 'VIEWER', '--json'];
     const { link, invitation } = (await svc(invite)).json;
     t.match(await svc(['members', 'uninvite', invitation.name.split('/').at(-1)]), { code: 0 });
     const login = await svc(['login', '--link', '-'], { as: 'late', input: link });

@@ -12,7 +12,7 @@ import {
   sentences,
   stateCell,
 } from '../../src/cli/client/listing.ts';
-import { startCliWorld, writeReadings } from '../support/cli-against-service.ts';
+import { joinDemoWorld, writeReadings } from '../support/cli-against-service.ts';
 import { until } from '../support/program.ts';
 import { startReceiver } from '../support/receiver.ts';
 
@@ -30,12 +30,10 @@ const DATE = /\d{4}-\d\d-\d\dT/;
 
 t.test('lists against the service', async (t) => {
   const receiver = await startReceiver(t);
-  const world = await startCliWorld(t, {
-    ...{ SVC_WEBHOOK_ALLOW: '127.0.0.1', SVC_WEBHOOK_ALLOW_HTTP: 'on' },
-  });
+  const world = await joinDemoWorld(t, 'lists');
   const login = await world.svc(['login', '--link', '-'], { input: world.demo.signInUrl ?? '' });
   t.equal(login.code, 0, login.stderr);
-  const env = { SVC_PROJECT: 'demo' };
+  const env = { SVC_PROJECT: 'lists' };
   const svc = (...args: string[]) => world.svc(args, { env });
   const text = 'of the second data center in the north, for those who are on call';
   await writeReadings(world, [{ at: Math.floor(Date.now() / 1000) - 30, memory: 9, index: 0 }]);
@@ -50,7 +48,7 @@ t.test('lists against the service', async (t) => {
   await svc('service-accounts', 'create', ...account);
   const capability = ['--capability', 'monitoring.read,monitoring.write'];
   await svc('keys', 'create', '--name', `Laptop ${text}`, ...capability);
-  await svc('members', 'invite', `${'long.name.'.repeat(4)}x@example.test`, '--role', 'EDITOR');
+  await svc('members', 'invite', `${'long.name.'.repeat(4)}x@lists.test`, '--role', 'EDITOR');
   const verify = ['--service-account', `Deploy ${text}`, '--name', `Workflow ${text}`];
   await svc('trusts', 'verify', ...verify, ...capability);
   await svc('maintenance', 'plan', '--vm', 'One', '--for', '1h', '--from', '23:59', '--note', text);
@@ -59,52 +57,58 @@ t.test('lists against the service', async (t) => {
     return stdout.includes('500') || undefined;
   });
 
-  await t.test('each fits 80 columns of a terminal, with relative times', async (t) => {
-    for (const list of LISTS) {
-      const ran = await world.svc(list.split(' '), { env, columns: 80 });
-      t.equal(ran.code, 0, `${list}: ${ran.stderr}`);
-      const plain = ran.stdout.replaceAll(COLOUR, '');
-      const table = list.startsWith('incidents show') ? (plain.split('\n\n')[1] ?? '') : plain;
-      const sentences = list === 'alerts templates';
-      for (const line of table
-        .split(sentences ? '\n\n' : '\n')
-        .slice(0, sentences ? 1 : undefined)) {
-        for (const row of line.split('\n')) t.ok(row.length <= 80, `${list}: ${row}`);
+  await t.test(
+    'API-41: each list fits 80 columns of a terminal, with relative times',
+    async (t) => {
+      for (const list of LISTS) {
+        const ran = await world.svc(list.split(' '), { env, columns: 80 });
+        t.equal(ran.code, 0, `${list}: ${ran.stderr}`);
+        const plain = ran.stdout.replaceAll(COLOUR, '');
+        const table = list.startsWith('incidents show') ? (plain.split('\n\n')[1] ?? '') : plain;
+        const sentences = list === 'alerts templates';
+        for (const line of table
+          .split(sentences ? '\n\n' : '\n')
+          .slice(0, sentences ? 1 : undefined)) {
+          for (const row of line.split('\n')) t.ok(row.length <= 80, `${list}: ${row}`);
+        }
+        t.notMatch(table, DATE, list);
       }
-      t.notMatch(table, DATE, list);
-    }
-  });
+    },
+  );
 
   await t.test('the last four characters of a key are shown', async (t) => {
     const keys = await world.svc(['keys', 'list'], { env, columns: 80 });
     t.match(keys.stdout.replaceAll(COLOUR, ''), /^Laptop .* …\S{4} /m);
   });
 
-  await t.test('names come first, and states have colours unless NO_COLOR is set', async (t) => {
-    const onTerminal = await world.svc(['incidents', 'list'], { env, columns: 80 });
-    t.ok(onTerminal.stdout.includes('\u001b[31mFIRING\u001b[0m'));
-    t.match(
-      onTerminal.stdout.replaceAll(COLOUR, ''),
-      /^Memory of \S.*… +One +FIRING +CRITICAL +\d+[sm] ago/m,
-    );
-    const shownId = /inc_\w+/.exec(onTerminal.stdout)?.[0] ?? '';
-    t.equal(shownId.length, 12);
-    const byBeginning = await svc('incidents', 'show', shownId);
-    t.match(
-      byBeginning.stdout,
-      new RegExp(`^incident +\\S+/${shownId}\\w+$`, 'm'),
-      byBeginning.stderr,
-    );
-    const noColour = await world.svc(['incidents', 'list'], {
-      ...{ columns: 80, env: { ...env, NO_COLOR: '1' } },
-    });
-    t.notMatch(noColour.stdout, '\u001b');
-    const dumb = await world.svc(['incidents', 'list'], {
-      columns: 80,
-      env: { ...env, TERM: 'dumb' },
-    });
-    t.notMatch(dumb.stdout, '\u001b');
-  });
+  await t.test(
+    'API-41: names are first, and states have colours unless NO_COLOR is set',
+    async (t) => {
+      const onTerminal = await world.svc(['incidents', 'list'], { env, columns: 80 });
+      t.ok(onTerminal.stdout.includes('\u001b[31mFIRING\u001b[0m'));
+      t.match(
+        onTerminal.stdout.replaceAll(COLOUR, ''),
+        /^Memory of \S.*… +One +FIRING +CRITICAL +\d+[sm] ago/m,
+      );
+      const shownId = /inc_\w+/.exec(onTerminal.stdout)?.[0] ?? '';
+      t.equal(shownId.length, 12);
+      const byBeginning = await svc('incidents', 'show', shownId);
+      t.match(
+        byBeginning.stdout,
+        new RegExp(`^incident +\\S+/${shownId}\\w+$`, 'm'),
+        byBeginning.stderr,
+      );
+      const noColour = await world.svc(['incidents', 'list'], {
+        ...{ columns: 80, env: { ...env, NO_COLOR: '1' } },
+      });
+      t.notMatch(noColour.stdout, '\u001b');
+      const dumb = await world.svc(['incidents', 'list'], {
+        columns: 80,
+        env: { ...env, TERM: 'dumb' },
+      });
+      t.notMatch(dumb.stdout, '\u001b');
+    },
+  );
 
   await t.test('ids of people, rules, VMs and accounts are in their own lists alone', async (t) => {
     const { rules } = JSON.parse((await svc('alerts', 'list', '--json')).stdout);
@@ -126,11 +130,17 @@ t.test('lists against the service', async (t) => {
     }
   });
 
-  await t.test('a pipe gets every column in full, with dates and without colour', async (t) => {
-    const { stdout } = await svc('destinations', 'list');
-    t.match(stdout, new RegExp(`^Pager ${text} +webhook .* \\d{4}-\\S+T\\S+ .* dst_\\w{26}$`, 'm'));
-    t.notMatch(stdout, '\u001b');
-  });
+  await t.test(
+    'API-41: a pipe gets every column in full, with dates and without colour',
+    async (t) => {
+      const { stdout } = await svc('destinations', 'list');
+      t.match(
+        stdout,
+        new RegExp(`^Pager ${text} +webhook .* \\d{4}-\\S+T\\S+ .* dst_\\w{26}$`, 'm'),
+      );
+      t.notMatch(stdout, '\u001b');
+    },
+  );
 });
 
 interface Named {
@@ -141,7 +151,7 @@ function lastPart(name: string): string {
   return name.slice(name.lastIndexOf('/') + 1);
 }
 
-t.test('times are relative, and columns give way in order', (t) => {
+t.test('API-41: times are relative, and minor columns are dropped in order', (t) => {
   const now = 1_800_000_000;
   const screen = { columns: 60, hasColour: false, nowMs: now * 1000 };
   const shown = (cell: Cell) => listing(screen, ['x'], [[cell]], '').split('\n')[1];

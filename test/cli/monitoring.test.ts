@@ -3,13 +3,13 @@
  * zero, and the quality is always there.
  */
 import t, { type Test } from 'tap';
-import { type CliWorld, startCliWorld, writeReadings } from '../support/cli-against-service.ts';
+import { type DemoWorld, joinDemoWorld, writeReadings } from '../support/cli-against-service.ts';
 import { startGateway } from '../support/faulty-gateway.ts';
 
-const VM = 'projects/demo/vms/vm-1';
+const VM = 'projects/monitoring/vms/vm-1';
 
 t.test('svc monitoring', async (t) => {
-  const world = await startCliWorld(t);
+  const world = await joinDemoWorld(t, 'monitoring');
   const nowSeconds = Math.floor(Date.now() / 1000);
   // Two minutes of readings with a minute's hole, from a machine that stopped reporting since.
   const start = Math.floor((nowSeconds - 1_200) / 30) * 30;
@@ -21,7 +21,7 @@ t.test('svc monitoring', async (t) => {
       index: i,
     })),
   );
-  const env = { SVC_API_KEY: world.demo.apiKey, SVC_PROJECT: 'demo' };
+  const env = { SVC_API_KEY: world.demo.apiKey, SVC_PROJECT: 'monitoring' };
   const svc = (...args: string[]) => world.svc(args, { as: 'nobody', env });
   const range = ['--start', String(start), '--end', String(start + 180), '--step', '30'];
 
@@ -29,16 +29,48 @@ t.test('svc monitoring', async (t) => {
     const ran = await svc('monitoring', 'vms');
     t.match(
       ran.stdout,
-      /^One +UNKNOWN +DC-1 +2 +STALE +\d{4}-\S+ +- +- +vm-1$|^One .* - +- +vm-1$/m,
+      /^One +UNKNOWN, last RUNNING +\d{4}-\S+ +DC-monitoring +2 +STALE +\d{4}-\S+ +- +- +vm-1$/m,
     );
     t.notMatch(ran.stdout, / 0\.0/);
     const [vm] = (await svc('monitoring', 'vms', '--json')).json.vms;
-    t.match(vm, { name: VM, telemetry: { state: 'STALE' } });
+    t.match(vm, { name: VM, telemetry: { state: 'STALE' }, state: 'UNKNOWN' });
+    t.match(vm, { lastState: 'RUNNING', stateObservedUnix: String(start + 150) });
     t.notOk('memoryUsedBytes' in vm, 'absent stays absent for programs');
     const bare = await svc('monitoring', 'vms', '--inventory-only');
     t.notMatch(bare.stdout, 'CPU %');
     const page = await svc('monitoring', 'vms', '--page-size', '1', '--json');
     t.match(page.json, { vms: [{ name: VM }], nextPageToken: '' });
+  });
+
+  await t.test(
+    'MEAS-10: a VM that fell silent is not running, in lists, filters and alone',
+    async (t) => {
+      const unknown = await svc('monitoring', 'vms', '--power', 'UNKNOWN', '--json');
+      const running = await svc('monitoring', 'vms', '--power', 'RUNNING', '--json');
+      t.match([unknown.json.totalSize, running.json.totalSize], [1, 0]);
+      const { stdout } = await svc('monitoring', 'show', 'vm-1');
+      t.match(stdout, /^state +UNKNOWN, last RUNNING$/m);
+      t.match(stdout, /^state observed +1[78]m ago, \d{4}-\S+$/m);
+    },
+  );
+
+  await t.test('MEAS-13: a gap is bridged with a warning, until the project chooses', async (t) => {
+    const at = ['--time', String(start + 150 + 200)];
+    const ask = () => svc('monitoring', 'promql', 'svc_vm_memory_used_bytes', ...at);
+    const before = await ask();
+    t.match(before.stdout, /svc_vm_memory_used_bytes/);
+    t.match(before.stderr, /a value older than 90 s stands for a missing one/);
+    const login = await world.svc(['login', '--link', '-'], { input: world.demo.signInUrl ?? '' });
+    t.equal(login.code, 0, login.stderr);
+    const env = { SVC_PROJECT: 'demo' };
+    const set = (value: string) =>
+      world.svc(['projects', 'set', '--promql-lookback', value], { env });
+    t.match((await set('90s')).stdout, /^PromQL look-back +90 s$/m);
+    const after = await ask();
+    t.match(after.stdout, /^No series/);
+    t.notMatch(after.stderr, /stands for a missing one/);
+    t.match(await set('20s'), { code: 1, stderr: /60 to 3600/ });
+    t.match((await set('0s')).stdout, /^PromQL look-back +300 s$/m);
   });
 
   await t.test('a member sees the limits of the project, and what is used', async (t) => {
@@ -87,9 +119,9 @@ t.test('svc monitoring', async (t) => {
   await t.test('promql', (t) => promql(t, world, { start, svc }));
 });
 
-type Svc = (...args: string[]) => ReturnType<CliWorld['svc']>;
+type Svc = (...args: string[]) => ReturnType<DemoWorld['svc']>;
 
-async function promql(t: Test, world: CliWorld, { start, svc }: { start: number; svc: Svc }) {
+async function promql(t: Test, world: DemoWorld, { start, svc }: { start: number; svc: Svc }) {
   const series = 'svc_vm_memory_used_bytes';
 
   await t.test('an instant and a range are answered digit by digit', async (t) => {
@@ -110,7 +142,7 @@ async function promql(t: Test, world: CliWorld, { start, svc }: { start: number;
   });
 
   await t.test('it takes a key alone, and an answer of this service', async (t) => {
-    const env = { SVC_PROJECT: 'demo' };
+    const env = { SVC_PROJECT: 'monitoring' };
     const none = await world.svc(['monitoring', 'promql', '1'], { as: 'nobody', env });
     t.match(none, { code: 3, stderr: /PromQL needs a key/ });
     const other = await svc('monitoring', 'promql', '1', '--project', 'other');

@@ -6,7 +6,7 @@ import { once } from 'node:events';
 import { type AddressInfo, createServer } from 'node:net';
 import t from 'tap';
 import { systemClock } from '../../streams/platform/clock.ts';
-import { startCliWorld } from '../support/cli-against-service.ts';
+import { joinDemoWorld } from '../support/cli-against-service.ts';
 import { startGateway } from '../support/faulty-gateway.ts';
 
 /** A clock on which waiting takes no time; `waits` has how long it would have been, ms. */
@@ -24,8 +24,8 @@ function impatientClock() {
 }
 
 t.test('what is sent again', async (t) => {
-  const world = await startCliWorld(t);
-  const withKey = { SVC_API_KEY: world.demo.apiKey, SVC_PROJECT: 'demo' };
+  const world = await joinDemoWorld(t, 'retries');
+  const withKey = { SVC_API_KEY: world.demo.apiKey, SVC_PROJECT: 'retries' };
   const gateway = await startGateway(t, world.endpoint);
   const env = { ...withKey, SVC_ENDPOINT: gateway.url };
   const sent = (method: string) => gateway.requests.filter(({ path }) => path.endsWith(method));

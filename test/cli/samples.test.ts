@@ -2,16 +2,16 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import t from 'tap';
-import { startCliWorld } from '../support/cli-against-service.ts';
+import { joinDemoWorld } from '../support/cli-against-service.ts';
 import { until } from '../support/program.ts';
 
 const MOUNT = 'svc_vm_filesystem_used_bytes{fstype="ext4",mountpoint="/data"}';
 
-t.test('svc samples write --csv stores readings at their own times, once', async (t) => {
-  const { svc, demo, folder } = await startCliWorld(t);
+t.test('SRC-10: svc samples write --csv stores readings once, at their own times', async (t) => {
+  const { svc, demo, folder } = await joinDemoWorld(t, 'samples');
   const file = join(folder, 'readings.csv');
   const now = Math.floor(Date.now() / 1000);
-  const env = { SVC_API_KEY: demo.collectorKey, SVC_PROJECT: 'demo' };
+  const env = { SVC_API_KEY: demo.collectorKey, SVC_PROJECT: 'samples' };
   const lines = [
     `time,vm,name,state,vcpus,svc_vm_cpu_seconds_total,${MOUNT}`,
     `${now - 60},xen-1,web,running,2,10.5,`,
@@ -25,15 +25,11 @@ t.test('svc samples write --csv stores readings at their own times, once', async
   t.equal(first.stdout, '3 readings are stored; 0 rows were there before\n');
   t.same((await write('--csv', file, '--json')).json, { accepted: 3, duplicates: 0, rejected: [] });
 
-  const list = ['monitoring', 'vms', '--project', 'demo', '--json'];
-  const listed = await until(
-    'both VMs in the inventory',
-    async () => {
-      const { vms } = (await svc(list, { env: { ...env, SVC_API_KEY: demo.apiKey } })).json;
-      return vms?.length === 2 ? vms : undefined;
-    },
-    20,
-  );
+  const list = ['monitoring', 'vms', '--project', 'samples', '--json'];
+  const listed = await until('both VMs in the inventory', async () => {
+    const { vms } = (await svc(list, { env: { ...env, SVC_API_KEY: demo.apiKey } })).json;
+    return vms?.length === 2 ? vms : undefined;
+  });
   t.match(listed, [
     { displayName: 'web', state: 'RUNNING', vcpus: 2 },
     { displayName: 'db', state: 'STOPPED' },

@@ -9,13 +9,13 @@ import t, { type Test } from 'tap';
 import { openAccess } from '../../src/cli/client/access.ts';
 import { writeSession } from '../../src/cli/client/session-file.ts';
 import { VirtualClock } from '../../streams/platform/clock.ts';
-import { type CliWorld, type Ran, startCliWorld } from '../support/cli-against-service.ts';
+import { type CliWorld, joinCliWorld, type Ran } from '../support/cli-against-service.ts';
 import { startGateway } from '../support/faulty-gateway.ts';
 
 t.test('svc login, logout and whoami', async (t) => {
-  const world = await startCliWorld(t);
-  for (const project of ['acme', 'other']) {
-    const made = ['admin', 'project', 'create', project, '--owner', 'owner@example.test'];
+  const world = await joinCliWorld(t, 'session');
+  for (const project of ['session', 'session-other']) {
+    const made = ['admin', 'project', 'create', project, '--owner', 'owner@session.test'];
     t.equal((await world.svc(made)).code, 0);
   }
   await t.test('by a link', (t) => byLink(t, world));
@@ -25,15 +25,18 @@ t.test('svc login, logout and whoami', async (t) => {
     'whoami prints the person and the projects; with several it asks for one',
     async (t) => {
       const ran = await world.svc(['whoami'], { as: 'linked' });
-      t.match(ran.stdout, /^email +owner@example\.test$/m);
-      t.match(ran.stdout, /^project +projects\/acme \(OWNER\)$/m);
+      t.match(ran.stdout, /^email +owner@session\.test$/m);
+      t.match(ran.stdout, /^project +projects\/session \(OWNER\)$/m);
       const json = await world.svc(['whoami', '--json'], { as: 'linked' });
       t.match(json.json, {
         endpoint: world.endpoint,
-        projects: ['projects/acme', 'projects/other'],
+        projects: ['projects/session', 'projects/session-other'],
       });
       const keys = await world.svc(['keys', 'list'], { as: 'linked' });
-      t.match(keys, { code: 2, stderr: /several projects: set --project to one of acme, other/ });
+      t.match(keys, {
+        code: 2,
+        stderr: /several projects: set --project to one of session, session-other/,
+      });
     },
   );
 
@@ -128,7 +131,7 @@ t.test('svc login, logout and whoami', async (t) => {
 });
 
 async function byLink(t: Test, world: CliWorld): Promise<void> {
-  const made = await world.svc(['admin', 'login-link', 'owner@example.test', '--json']);
+  const made = await world.svc(['admin', 'login-link', 'owner@session.test', '--json']);
   const { link } = made.json;
 
   await t.test('a link that was not copied whole is refused before it is sent', async (t) => {
@@ -228,7 +231,7 @@ async function byBrowser(t: Test, world: CliWorld): Promise<void> {
 
 /** A browser with the session of the owner. */
 async function signedInBrowser(world: CliWorld) {
-  const made = await world.svc(['admin', 'login-link', 'owner@example.test', '--json']);
+  const made = await world.svc(['admin', 'login-link', 'owner@session.test', '--json']);
   const token = /svc_link_\w+/.exec(made.json.link)?.[0] ?? '';
   let cookie = '';
   const post = async (path: string, form: Record<string, string>) => {

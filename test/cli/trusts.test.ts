@@ -3,14 +3,14 @@
  * approved trust is changed, disabled and deleted, and its tokens follow at once.
  */
 import t from 'tap';
-import { startCliWorld } from '../support/cli-against-service.ts';
+import { joinCliWorld } from '../support/cli-against-service.ts';
 import { until } from '../support/program.ts';
 import { prepareAccount } from '../support/trusted-workflow.ts';
 
 t.test('svc trusts', async (t) => {
-  const world = await startCliWorld(t);
+  const world = await joinCliWorld(t, 'trusts');
   const { svc, platform } = world;
-  const account = await prepareAccount(world);
+  const account = await prepareAccount(world, 'trusts');
 
   const verify = ['trusts', 'verify', '--service-account', account, '--name', 'Deploy workflow'];
   const started = await svc([...verify, '--capability', 'monitoring.read']);
@@ -90,7 +90,7 @@ t.test('svc trusts', async (t) => {
   const exported = Object.fromEntries(
     variables.map(([, name, value]) => [name ?? '', value ?? '']),
   );
-  t.match(exported, { SVC_TRUST: /^projects\/acme\/ciConnections\//, SVC_AUDIENCE: audience });
+  t.match(exported, { SVC_TRUST: /^projects\/trusts\/ciConnections\//, SVC_AUDIENCE: audience });
   const env: Readonly<Record<string, string>> = { ...job, ...exported };
 
   await t.test(
@@ -120,14 +120,14 @@ t.test('svc trusts', async (t) => {
       new RegExp(`^Deploy workflow +ENABLED .* octo-org/octo-repo +\\d{4}-.*${id}$`, 'm'),
     );
     const shown = await svc(['trusts', 'show', id]);
-    t.match(shown.stdout, /^audience +http\S+\/projects\/acme$/m);
+    t.match(shown.stdout, /^audience +http\S+\/projects\/trusts$/m);
     t.match(shown.stdout, /^repository_owner_id +65 +yes$/m);
     const byName = await svc(['trusts', 'show', 'deploy workflow']);
     t.equal(byName.stdout, shown.stdout, byName.stderr);
     t.notMatch(shown.stdout, /refus/, 'nothing was refused');
   });
 
-  await t.test('a refused exchange is shown with the claim that differs', async (t) => {
+  await t.test('DASH-18: a refused exchange is listed with the differing claim', async (t) => {
     platform.job.claims = { ref: 'refs/heads/dev' };
     t.equal((await exchange()).code, 3);
     platform.job.claims = {};
@@ -140,7 +140,7 @@ t.test('svc trusts', async (t) => {
 
   await t.test('an edit of permissions ends the tokens given out before', async (t) => {
     const token = (await exchange()).stdout.trim();
-    const read = { as: 'job', env: { SVC_API_KEY: token, SVC_PROJECT: 'acme' } };
+    const read = { as: 'job', env: { SVC_API_KEY: token, SVC_PROJECT: 'trusts' } };
     t.match(await svc(['monitoring', 'vms'], read), { code: 0 });
     t.match(await svc(['trusts', 'update', id, '--name', 'Other name']), {
       code: 0,

@@ -44,6 +44,7 @@ function qualityWith(gaps: { startUnix: string; endUnix: string; reason: string 
       gaps,
       metrics: [],
       reasons: [],
+      impossible: [],
     },
   };
 }

@@ -27,7 +27,7 @@ const codes: Readonly<Record<Code, true>> = {
   'BAD_ASSERTION BEFORE_RESTORE': true,
 };
 
-t.test('every code of a refusal has a sentence, and no other', (t) => {
+t.test('DASH-18: every refusal code has a sentence, and every sentence a code', (t) => {
   t.same(Object.keys(refusalTexts).sort(), Object.keys(codes).sort());
   for (const [code, text] of Object.entries(refusalTexts)) t.match(text, /^[A-Z].*[.?]$/, code);
   t.end();
@@ -44,7 +44,7 @@ const claim = (name: string, value?: string, bound = true): Claim => ({
   ...(value !== undefined && { value }),
 });
 
-t.test('a bound claim has changed by its value, by appearing and by going away', (t) => {
+t.test('DASH-18: a bound claim changes by value, by appearing and by disappearing', (t) => {
   const before = [
     claim('ref', 'main'),
     claim('event', 'push'),

@@ -90,7 +90,7 @@ function sameMembers(a: readonly string[] | undefined, b: readonly string[]): bo
   return a !== undefined && new Set(a).symmetricDifference(new Set(b)).size === 0;
 }
 
-t.test('along any path the drawing is where the machine is, and keeps where it was', (t) => {
+t.test('DASH-04: a drawing shows a machine’s current and past states along any path', (t) => {
   fc.assert(
     fc.property(
       // Not the machine itself: a counterexample is printed, and its edges are thousands.

@@ -21,7 +21,7 @@ const spec: RuleSpec = {
   ...{ runbookText: 'Look at it.\nThen restart it.', runbookUrl: 'https://runbooks.example.com/1' },
 };
 
-t.test('a rule that goes through its form unchanged is the same rule', async (t) => {
+t.test('DASH-16: an unchanged form returns the same rule', async (t) => {
   t.same(specOf(fieldsOf(spec, 'percent'), 'percent'), spec);
   const { recoveryThreshold: _, recoverySeconds: __, ...without } = spec;
   const chosen = { ...without, allVms: false, vmNames: ['projects/p/vms/a'], threshold: 0 };
@@ -34,7 +34,7 @@ t.test('a rule that goes through its form unchanged is the same rule', async (t)
   t.same(specOf(fieldsOf(age, 'seconds'), 'seconds'), age, 'to the second');
 });
 
-t.test('what cannot be read is no rule, and its field says why', async (t) => {
+t.test('DASH-16: unreadable input gives no rule, and its field says why', async (t) => {
   t.equal(specOf(blankRule, ''), undefined);
   t.same(problemsOf(blankRule, ''), {
     ...{ displayName: 'missing', metricId: 'missing', threshold: 'missing' },
@@ -55,7 +55,7 @@ t.test('what cannot be read is no rule, and its field says why', async (t) => {
   }
 });
 
-t.test('lengths of time and quantities are read as they are written', async (t) => {
+t.test('DASH-16: durations and quantities are read as written', async (t) => {
   const lengths = [
     ['0', 0],
     ['90 s', 90],
@@ -93,7 +93,7 @@ t.test('lengths of time and quantities are read as they are written', async (t) 
   }
 });
 
-t.test('two forms differ in the fields that mean something else', async (t) => {
+t.test('DASH-16: two forms differ only in fields with another meaning', async (t) => {
   const theirs = { fields: fieldsOf(spec, 'percent'), unit: 'percent' };
   const differing = (changes: object) =>
     differencesOf({ fields: { ...theirs.fields, ...changes }, unit: 'percent' }, theirs);

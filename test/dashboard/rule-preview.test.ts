@@ -19,7 +19,7 @@ import {
 const HOUR = 3_600;
 const WEEK = 604_800;
 
-t.test('a preview looks back as far as half a million samples reach, in round lengths', (t) => {
+t.test('DASH-19: a preview looks back in round lengths, up to half a million samples', (t) => {
   for (const [vms, seconds] of [
     [0, WEEK],
     [1, WEEK],
@@ -60,7 +60,7 @@ function instanceOf(segments: readonly Segment[], more: Partial<PreviewedInstanc
 
 const whole = { startMs: 0, endMs: 1_000 };
 
-t.test('a lane has a stretch for each state, and no line where data is missing', (t) => {
+t.test('DASH-19: a line has a stretch for each state and none where data is missing', (t) => {
   const lane = instanceOf([
     ['IDLE', false, 200],
     ['SUSTAINING', false, 400],
@@ -89,7 +89,7 @@ t.test('of the time before the listed segments nothing is drawn but that', (t) =
   t.end();
 });
 
-t.test('however many segments there are, a lane has no more stretches than pixels', (t) => {
+t.test('DASH-19: a line has no more stretches than pixels, whatever its segments', (t) => {
   const state = fc.constantFrom('IDLE' as const, 'SUSTAINING' as const, 'FIRING' as const);
   const segments = fc.array(fc.tuple(state, fc.boolean(), fc.integer({ min: 1, max: 50 })), {
     maxLength: 300,
@@ -113,7 +113,7 @@ t.test('however many segments there are, a lane has no more stretches than pixel
   t.end();
 });
 
-t.test('gaps are counted after the first reading, and runs that did not fire', (t) => {
+t.test('DASH-19: gaps after the first reading and runs that did not fire are counted', (t) => {
   const lane = instanceOf(
     [
       ['IDLE', true, 100_000],
@@ -143,7 +143,7 @@ t.test('gaps are counted after the first reading, and runs that did not fire', (
   t.end();
 });
 
-t.test('readings stand where they were observed, and no line crosses a gap', (t) => {
+t.test('DASH-19: readings are drawn at their observation times, and no line crosses a gap', (t) => {
   const sample = (ms: number, value: number) => ({
     ...{ observedUnixMs: String(ms), value, breaches: false },
   });

@@ -15,23 +15,26 @@ const nothing: StepFacts = {
   ...{ hasFired: undefined, people: undefined },
 };
 
-t.test('a first step is done by what the service knows, and not known without it', async (t) => {
-  const states = (facts: Partial<StepFacts>): string[] =>
-    firstSteps({ ...nothing, ...facts }).map(({ state }) => state);
-  t.same(states({}), ['unknown', 'unknown', 'unknown', 'unknown', 'unknown']);
-  t.same(states({ liveVms: 0, rules: 0, hasAccepted: false, hasFired: false, people: 1 }), [
-    ...['open', 'open', 'open', 'open', 'open'],
-  ]);
-  const all = { liveVms: 1, rules: 1, hasAccepted: true, hasFired: true, people: 2 };
-  t.same(states(all), ['done', 'done', 'done', 'done', 'done']);
-  t.notOk(hasOpenSteps(firstSteps(all)));
-  t.ok(hasOpenSteps(firstSteps({ ...all, people: undefined })));
-});
+t.test(
+  'DASH-05: a first step’s state follows from known facts and is unknown without them',
+  async (t) => {
+    const states = (facts: Partial<StepFacts>): string[] =>
+      firstSteps({ ...nothing, ...facts }).map(({ state }) => state);
+    t.same(states({}), ['unknown', 'unknown', 'unknown', 'unknown', 'unknown']);
+    t.same(states({ liveVms: 0, rules: 0, hasAccepted: false, hasFired: false, people: 1 }), [
+      ...['open', 'open', 'open', 'open', 'open'],
+    ]);
+    const all = { liveVms: 1, rules: 1, hasAccepted: true, hasFired: true, people: 2 };
+    t.same(states(all), ['done', 'done', 'done', 'done', 'done']);
+    t.notOk(hasOpenSteps(firstSteps(all)));
+    t.ok(hasOpenSteps(firstSteps({ ...all, people: undefined })));
+  },
+);
 
 const vm = (name: string, fields: Partial<Vm>): Vm => ({ name, displayName: '', ...fields }) as Vm;
 
 t.test(
-  'VMs are ordered as the address says, and what is absent stands last, both ways',
+  'DASH-06: VMs are sorted as the address says, absent values last in both directions',
   async (t) => {
     const vms = [
       vm('projects/p/vms/vm-10', { cpuUtilizationPct: 5 }),

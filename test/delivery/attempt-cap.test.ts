@@ -6,6 +6,7 @@ import {
   type AttemptEnd,
   nextAttemptCap,
 } from '../../machines/delivery/attempt-cap.ts';
+import { tries } from '../support/tries.ts';
 
 const end: fc.Arbitrary<AttemptEnd> = fc.record({
   result: fc.constantFrom('healthy', 'healthy', 'healthy', 'failing', 'neutral'),
@@ -13,7 +14,7 @@ const end: fc.Arbitrary<AttemptEnd> = fc.record({
 });
 
 t.test(
-  'it grows with quick answers, shrinks with slow ones, and begins again on failure',
+  'HOOK-15: the attempt cap grows with quick answers, shrinks with slow ones, and restarts on failure',
   async (t) => {
     fc.assert(
       fc.property(fc.array(end, { maxLength: 300 }), fc.constantFrom(1, 8, 64), (ends, max) => {
@@ -32,7 +33,7 @@ t.test(
         }
         return true;
       }),
-      { numRuns: 500 },
+      { numRuns: tries(500) },
     );
     t.pass();
   },

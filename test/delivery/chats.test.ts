@@ -20,6 +20,7 @@ import {
 import { oneLine } from '../../streams/alerting/wording.ts';
 import { systemClock } from '../../streams/platform/clock.ts';
 import { messageNamed, names, RUNBOOK_URL } from '../support/messages.ts';
+import { tries } from '../support/tries.ts';
 
 const SERVICES = { slack: slackService, teams: teamsService, discord: discordService };
 type ChatKind = keyof typeof SERVICES;
@@ -29,7 +30,7 @@ const TEAMS =
   'https://prod-00.westus.logic.azure.com:443/workflows/0f/triggers/manual/paths/invoke?api-version=2016-06-01&sp=%2Ftriggers%2Fmanual%2Frun&sig=a_b-c%2Bd';
 const DISCORD = 'https://discord.com/api/webhooks/1/aB-c_d';
 
-t.test('a chat destination has a URL of its own service, and of no other', async (t) => {
+t.test('HOOK-18: a chat destination accepts only URLs of its own service', async (t) => {
   const guard = new AddressGuard({ hosts: ['127.0.0.0/8', 'chat.lab'], http: true });
   const taken: readonly (readonly [ChatKind, string])[] = [
     ['slack', SLACK],
@@ -66,7 +67,7 @@ t.test('a chat destination has a URL of its own service, and of no other', async
   for (const [kind, url, why] of refused) t.match(refuseUrl(kind, url, guard), why, url);
 });
 
-t.test('a URL is sent as it was pasted, byte for byte', async (t) => {
+t.test('HOOK-20: a URL is sent byte for byte as pasted', async (t) => {
   t.equal(requestTarget(TEAMS), TEAMS.slice(TEAMS.indexOf('/workflows')));
   t.equal(requestTarget('https://h.example/a/%2e%2E/./b?q={x}#part'), '/a/%2e%2E/./b?q={x}');
   t.equal(requestTarget('https://h.example?x=1'), '/?x=1');
@@ -99,56 +100,65 @@ function forAllNames(kind: ChatKind, check: (form: Form, isShort: boolean, name:
     }
     if (short.length > full.length) throw new Error('The short form is the longer one');
   });
-  fc.assert(property, { numRuns: 200 });
+  fc.assert(property, { numRuns: tries(200) });
 }
 
 function insist(condition: boolean, sentence: string): void {
   if (!condition) throw new Error(sentence);
 }
 
-t.test('Slack: whatever names hold, its limits hold and nothing of a name is markup', async (t) => {
-  t.doesNotThrow(() =>
-    forAllNames('slack', ({ document, body }) => {
-      insist(document.length < 8_000, `${document.length} characters`);
-      const blocks = body.blocks as { type: string; text?: { type: string; text: string } }[];
-      insist(blocks.length <= 50, `${blocks.length} blocks`);
-      for (const { type, text } of blocks) {
-        if (type === 'header') insist((text?.text.length ?? 0) <= 150, 'the header is too long');
-        if (type === 'section') insist((text?.text.length ?? 0) <= 3_000, 'a section is too long');
-        insist(text === undefined || text.type === 'plain_text', `${type} has formatting`);
-      }
-      const link = '<https://svc.example.com/projects/acme/incidents/inc_1|Open the incident>';
-      const links = [link, `<${RUNBOOK_URL}|Open the runbook>`];
-      for (const text of textsOf(body).filter((each) => !links.includes(each))) {
-        insist(!/[<>]|&(?!(?:amp|lt|gt);)/.test(text), `unescaped: ${text}`);
-      }
-    }),
-  );
-  t.equal(escapeSlack('<!channel> & <@U1>'), '&lt;!channel&gt; &amp; &lt;@U1&gt;');
-});
+t.test(
+  'HOOK-19: Slack messages keep the size limits for any names, which are never markup',
+  async (t) => {
+    t.doesNotThrow(() =>
+      forAllNames('slack', ({ document, body }) => {
+        insist(document.length < 8_000, `${document.length} characters`);
+        const blocks = body.blocks as { type: string; text?: { type: string; text: string } }[];
+        insist(blocks.length <= 50, `${blocks.length} blocks`);
+        for (const { type, text } of blocks) {
+          if (type === 'header') insist((text?.text.length ?? 0) <= 150, 'the header is too long');
+          if (type === 'section')
+            insist((text?.text.length ?? 0) <= 3_000, 'a section is too long');
+          insist(text === undefined || text.type === 'plain_text', `${type} has formatting`);
+        }
+        const link = '<https://svc.example.com/projects/acme/incidents/inc_1|Open the incident>';
+        const links = [link, `<${RUNBOOK_URL}|Open the runbook>`];
+        for (const text of textsOf(body).filter((each) => !links.includes(each))) {
+          insist(!/[<>]|&(?!(?:amp|lt|gt);)/.test(text), `unescaped: ${text}`);
+        }
+      }),
+    );
+    t.equal(escapeSlack('<!channel> & <@U1>'), '&lt;!channel&gt; &amp; &lt;@U1&gt;');
+  },
+);
 
-t.test('Teams: whatever names hold, its limits hold and nothing of a name is markup', async (t) => {
-  t.doesNotThrow(() =>
-    forAllNames('teams', ({ document, body }) => {
-      insist(
-        Buffer.byteLength(document) <= TEAMS_BYTES_MAX,
-        `${Buffer.byteLength(document)} bytes`,
-      );
-      const [attachment, second] = body.attachments as { content: { version: string; body: [] } }[];
-      insist(second === undefined && attachment?.content.version === '1.2', 'one card of 1.2');
-      for (const text of textsOf((attachment?.content.body ?? []).map(namesIn))) {
-        // A letter in its place: what follows an escaped character does not begin the text.
-        const unescaped = text.replaceAll(/\\[\\`*_~{}[\]()#<>&|!:@.+-]/g, 'x');
-        insist(!/[\\`*_~{}[\]()#<>&|!:@]|^(?:[-+]|\d+\.)/.test(unescaped), `unescaped: ${text}`);
-      }
-    }),
-  );
-  t.equal(escapeTeams('1. a'), '1\\. a');
-  t.equal(
-    escapeTeams('- [x](https://y) **b** <at>z</at>'),
-    '\\- \\[x\\]\\(https\\://y\\) \\*\\*b\\*\\* \\<at\\>z\\</at\\>',
-  );
-});
+t.test(
+  'HOOK-20: Teams messages keep the size limits for any names, which are never markup',
+  async (t) => {
+    t.doesNotThrow(() =>
+      forAllNames('teams', ({ document, body }) => {
+        insist(
+          Buffer.byteLength(document) <= TEAMS_BYTES_MAX,
+          `${Buffer.byteLength(document)} bytes`,
+        );
+        const [attachment, second] = body.attachments as {
+          content: { version: string; body: [] };
+        }[];
+        insist(second === undefined && attachment?.content.version === '1.2', 'one card of 1.2');
+        for (const text of textsOf((attachment?.content.body ?? []).map(namesIn))) {
+          // A letter in its place: what follows an escaped character does not begin the text.
+          const unescaped = text.replaceAll(/\\[\\`*_~{}[\]()#<>&|!:@.+-]/g, 'x');
+          insist(!/[\\`*_~{}[\]()#<>&|!:@]|^(?:[-+]|\d+\.)/.test(unescaped), `unescaped: ${text}`);
+        }
+      }),
+    );
+    t.equal(escapeTeams('1. a'), '1\\. a');
+    t.equal(
+      escapeTeams('- [x](https://y) **b** <at>z</at>'),
+      '\\- \\[x\\]\\(https\\://y\\) \\*\\*b\\*\\* \\<at\\>z\\</at\\>',
+    );
+  },
+);
 
 /** What of an element is other people's words. */
 function namesIn({ text, facts }: { text?: string; facts?: object[] }) {
@@ -162,7 +172,7 @@ interface Embed {
 }
 
 t.test(
-  'Discord: whatever names hold, its limits hold and nothing of a name is markup',
+  'HOOK-21: Discord messages keep the size limits for any names, which are never markup',
   async (t) => {
     t.doesNotThrow(() =>
       forAllNames('discord', ({ body }) => {
@@ -190,24 +200,27 @@ t.test(
   },
 );
 
-t.test('a long name is cut between code points, and says how much was left out', async (t) => {
-  for (const kind of ['slack', 'teams', 'discord'] as const) {
-    const { full } = SERVICES[kind].render(messageNamed('𝒳'.repeat(1_000)));
-    const texts = textsOf(JSON.parse(full)).map((text) => text.replaceAll('\\', ''));
-    t.ok(
-      texts.some((text) => /𝒳… \(\d+ more characters\)/u.test(text)),
-      kind,
-    );
-    const match = texts
-      .map((text) => /^(?:VM: )?(𝒳+)… \((\d+) more characters\)$/mu.exec(text))
-      .find((found) => found);
-    t.equal(
-      [...(match?.[1] ?? '')].length + Number(match?.[2]),
-      1_000,
-      `${kind}: no character is lost`,
-    );
-  }
-});
+t.test(
+  'HOOK-22: a long name is cut between code points and says how much was left out',
+  async (t) => {
+    for (const kind of ['slack', 'teams', 'discord'] as const) {
+      const { full } = SERVICES[kind].render(messageNamed('𝒳'.repeat(1_000)));
+      const texts = textsOf(JSON.parse(full)).map((text) => text.replaceAll('\\', ''));
+      t.ok(
+        texts.some((text) => /𝒳… \(\d+ more characters\)/u.test(text)),
+        kind,
+      );
+      const match = texts
+        .map((text) => /^(?:VM: )?(𝒳+)… \((\d+) more characters\)$/mu.exec(text))
+        .find((found) => found);
+      t.equal(
+        [...(match?.[1] ?? '')].length + Number(match?.[2]),
+        1_000,
+        `${kind}: no character is lost`,
+      );
+    }
+  },
+);
 
 t.test('what a person reads is the name itself', async (t) => {
   const name = 'web-1 <prod> *x* [a](b) & "c"';
@@ -267,77 +280,80 @@ async function startService(t: Test) {
   };
 }
 
-t.test('each answer of each service leads where its service means it to', async (t) => {
-  const { send } = await startService(t);
-  const ok = { kind: 'accepted' };
-  const retry = { kind: 'failed', unknown: false };
-  const final = { kind: 'refused', pauseDestination: false };
-  const pauses = { kind: 'refused', pauseDestination: true };
-  const cases: readonly (readonly [ChatKind, Scripted, object])[] = [
-    ['slack', { status: 200, text: 'ok' }, ok],
-    ['slack', { status: 200, text: '<html>captive portal</html>' }, retry],
-    [
-      'slack',
-      { status: 429, headers: { 'retry-after': '3' } },
-      { ...retry, slows: true, retryAfterMs: 3_000 },
-    ],
-    ['slack', { status: 500, text: 'rollup_error' }, retry],
-    ['slack', { status: 503 }, { ...retry, slows: true }],
-    ['slack', { status: 302, headers: { location: '/' } }, { ...retry, error: /fix the URL/ }],
-    ['slack', { status: 400, text: 'invalid_payload' }, { ...final, excerpt: 'invalid_payload' }],
-    ['slack', { status: 403, text: 'invalid_token' }, pauses],
-    ['slack', { status: 404, text: 'no_service' }, pauses],
-    ['slack', { status: 410, text: 'channel_is_archived' }, pauses],
-    ['teams', { status: 202 }, ok],
-    [
-      'teams',
-      { status: 429, headers: { 'retry-after': '10' } },
-      { ...retry, slows: true, retryAfterMs: 10_000 },
-    ],
-    ['teams', { status: 502 }, { ...retry, slows: true }],
-    ['teams', { status: 400, text: '{"error":{"code":"TriggerInputSchemaMismatch"}}' }, final],
-    ['teams', { status: 401 }, pauses],
-    ['teams', { status: 404 }, pauses],
-    ['discord', { status: 200, text: '{"id":"1"}' }, ok],
-    [
-      'discord',
-      { status: 429, text: '{"retry_after":0.65,"global":false}' },
-      { ...retry, slows: true, retryAfterMs: 650 },
-    ],
-    [
-      'discord',
-      { status: 429, text: '{"retry_after":0.65}', headers: { 'retry-after': '2' } },
-      { ...retry, retryAfterMs: 2_000 },
-    ],
-    [
-      'discord',
-      { status: 429, text: '<html>', headers: { 'retry-after': '5' } },
-      { ...retry, retryAfterMs: 5_000 },
-    ],
-    [
-      'discord',
-      { status: 429, text: '{"retry_after":64}' },
-      { ...retry, slows: true, retryAfterMs: 64_000 },
-    ],
-    ['discord', { status: 429, text: 'null' }, { ...retry, slows: true }],
-    ['discord', { status: 400, text: '{"code":50006}' }, final],
-    ['discord', { status: 401 }, pauses],
-    ['discord', { status: 403 }, pauses],
-    ['discord', { status: 404, text: '{"code":10015}' }, pauses],
-    ['discord', { status: 408 }, retry],
-    ['discord', { status: 500 }, retry],
-  ];
-  for (const [kind, answer, outcome] of cases) {
-    t.match(
-      await send(kind, [answer]),
-      outcome,
-      `${kind} answers ${answer.status} ${answer.text ?? ''}`,
-    );
-  }
-});
+t.test(
+  'HOOK-18: each answer of a chat service has the outcome that the service means',
+  async (t) => {
+    const { send } = await startService(t);
+    const ok = { kind: 'accepted' };
+    const retry = { kind: 'failed', unknown: false };
+    const final = { kind: 'refused', pauseDestination: false };
+    const pauses = { kind: 'refused', pauseDestination: true };
+    const cases: readonly (readonly [ChatKind, Scripted, object])[] = [
+      ['slack', { status: 200, text: 'ok' }, ok],
+      ['slack', { status: 200, text: '<html>captive portal</html>' }, retry],
+      [
+        'slack',
+        { status: 429, headers: { 'retry-after': '3' } },
+        { ...retry, slows: true, retryAfterMs: 3_000 },
+      ],
+      ['slack', { status: 500, text: 'rollup_error' }, retry],
+      ['slack', { status: 503 }, { ...retry, slows: true }],
+      ['slack', { status: 302, headers: { location: '/' } }, { ...retry, error: /fix the URL/ }],
+      ['slack', { status: 400, text: 'invalid_payload' }, { ...final, excerpt: 'invalid_payload' }],
+      ['slack', { status: 403, text: 'invalid_token' }, pauses],
+      ['slack', { status: 404, text: 'no_service' }, pauses],
+      ['slack', { status: 410, text: 'channel_is_archived' }, pauses],
+      ['teams', { status: 202 }, ok],
+      [
+        'teams',
+        { status: 429, headers: { 'retry-after': '10' } },
+        { ...retry, slows: true, retryAfterMs: 10_000 },
+      ],
+      ['teams', { status: 502 }, { ...retry, slows: true }],
+      ['teams', { status: 400, text: '{"error":{"code":"TriggerInputSchemaMismatch"}}' }, final],
+      ['teams', { status: 401 }, pauses],
+      ['teams', { status: 404 }, pauses],
+      ['discord', { status: 200, text: '{"id":"1"}' }, ok],
+      [
+        'discord',
+        { status: 429, text: '{"retry_after":0.65,"global":false}' },
+        { ...retry, slows: true, retryAfterMs: 650 },
+      ],
+      [
+        'discord',
+        { status: 429, text: '{"retry_after":0.65}', headers: { 'retry-after': '2' } },
+        { ...retry, retryAfterMs: 2_000 },
+      ],
+      [
+        'discord',
+        { status: 429, text: '<html>', headers: { 'retry-after': '5' } },
+        { ...retry, retryAfterMs: 5_000 },
+      ],
+      [
+        'discord',
+        { status: 429, text: '{"retry_after":64}' },
+        { ...retry, slows: true, retryAfterMs: 64_000 },
+      ],
+      ['discord', { status: 429, text: 'null' }, { ...retry, slows: true }],
+      ['discord', { status: 400, text: '{"code":50006}' }, final],
+      ['discord', { status: 401 }, pauses],
+      ['discord', { status: 403 }, pauses],
+      ['discord', { status: 404, text: '{"code":10015}' }, pauses],
+      ['discord', { status: 408 }, retry],
+      ['discord', { status: 500 }, retry],
+    ];
+    for (const [kind, answer, outcome] of cases) {
+      t.match(
+        await send(kind, [answer]),
+        outcome,
+        `${kind} answers ${answer.status} ${answer.text ?? ''}`,
+      );
+    }
+  },
+);
 
 t.test(
-  'a message refused for its size is shorter in the next attempt, and then given up',
+  'HOOK-22: a message refused for its size is sent shorter once, then abandoned',
   async (t) => {
     const { got, send } = await startService(t);
     const tooLarge = {

@@ -46,7 +46,7 @@ function vmOf(world: DeliveryWorld, alertInstance: string): string | undefined {
 }
 
 t.test(
-  'a rule on 200 VMs going bad is one message for a destination, and so is its end',
+  'HOOK-28: a rule firing on 200 VMs is one message per destination, and so is its recovery',
   async (t) => {
     const world = await grouping(t);
     const vms = vmsOf(200);
@@ -69,7 +69,7 @@ t.test(
   },
 );
 
-t.test('what fires after the wait is another group, and one beyond 200 too', async (t) => {
+t.test('HOOK-28: firings after the wait, or beyond 200, form another group', async (t) => {
   const world = await grouping(t);
   await world.fire(['vm-1']);
   await world.pass(WAIT_MS + 2_000, 1_000);
@@ -84,7 +84,7 @@ t.test('what fires after the wait is another group, and one beyond 200 too', asy
   t.equal(world.notifier.requests.length, 3);
 });
 
-t.test('each incident is looked at by itself before the message is sent', async (t) => {
+t.test('HOOK-28: each incident of a group is rechecked before the message is sent', async (t) => {
   const world = await grouping(t);
   await world.fire(['vm-1', 'vm-2', 'vm-3', 'vm-4']);
   await world.recover(['vm-1']);
@@ -101,7 +101,7 @@ t.test('each incident is looked at by itself before the message is sent', async 
   t.match(groupsOf(world)[1], { event: 'RECOVERED', value: 'sent', vms: ['vm-4'] });
 });
 
-t.test('a group of which nothing holds is not sent', async (t) => {
+t.test('HOOK-28: a group without valid incidents is not sent', async (t) => {
   const world = await grouping(t);
   await world.fire(['vm-1', 'vm-2']);
   await world.recover(['vm-1', 'vm-2']);
@@ -110,31 +110,38 @@ t.test('a group of which nothing holds is not sent', async (t) => {
   t.equal(world.notifier.requests.length, 0);
 });
 
-t.test('attempts have one body; without a member the message is another delivery', async (t) => {
-  const world = await grouping(t);
-  world.notifier.answer = () => failed();
-  await world.fire(['vm-1', 'vm-2', 'vm-3']);
-  await world.pass(WAIT_MS + 10_000, 1_000);
-  const [first, second] = world.notifier.requests;
-  t.equal(world.notifier.requests.length, 2, 'the second attempt after some five seconds');
-  t.equal(first?.deliveryId, second?.deliveryId);
-  t.same(first?.body, second?.body);
-  await world.recover(['vm-2']);
-  world.notifier.answer = () => accepted;
-  await world.pass(40_000, 1_000);
-  const third = world.notifier.requests[2];
-  t.not(third?.deliveryId, first?.deliveryId, 'changed content has a new id');
-  t.match(groupsOf(world), [
-    { value: 'suppressed', reason: 'SUPERSEDED', vms: ['vm-1', 'vm-2', 'vm-3'], attempts: 2 },
-    { id: third?.deliveryId, value: 'sent', vms: ['vm-1', 'vm-3'], attempts: 1 },
-  ]);
-  const [begun, continued] = world.instances('delivery');
-  t.match(continued?.context, { earlierAttempts: 2, createdMs: begun?.context.createdMs });
-  await world.pass(WAIT_MS, 1_000);
-  t.equal(world.notifier.requests.length, 3, 'vm-2 was not notified, so its recovery is not sent');
-});
+t.test(
+  'HOOK-28: attempts of a group have one body, and a removed member makes another delivery',
+  async (t) => {
+    const world = await grouping(t);
+    world.notifier.answer = () => failed();
+    await world.fire(['vm-1', 'vm-2', 'vm-3']);
+    await world.pass(WAIT_MS + 10_000, 1_000);
+    const [first, second] = world.notifier.requests;
+    t.equal(world.notifier.requests.length, 2, 'the second attempt after some five seconds');
+    t.equal(first?.deliveryId, second?.deliveryId);
+    t.same(first?.body, second?.body);
+    await world.recover(['vm-2']);
+    world.notifier.answer = () => accepted;
+    await world.pass(40_000, 1_000);
+    const third = world.notifier.requests[2];
+    t.not(third?.deliveryId, first?.deliveryId, 'changed content has a new id');
+    t.match(groupsOf(world), [
+      { value: 'suppressed', reason: 'SUPERSEDED', vms: ['vm-1', 'vm-2', 'vm-3'], attempts: 2 },
+      { id: third?.deliveryId, value: 'sent', vms: ['vm-1', 'vm-3'], attempts: 1 },
+    ]);
+    const [begun, continued] = world.instances('delivery');
+    t.match(continued?.context, { earlierAttempts: 2, createdMs: begun?.context.createdMs });
+    await world.pass(WAIT_MS, 1_000);
+    t.equal(
+      world.notifier.requests.length,
+      3,
+      'vm-2 was not notified, so its recovery is not sent',
+    );
+  },
+);
 
-t.test('a member whose attempt has an unknown outcome gets its recovery', async (t) => {
+t.test('HOOK-28: a member whose attempt has an unknown outcome gets its recovery', async (t) => {
   const world = await grouping(t);
   world.notifier.answer = () => failed({ unknown: true });
   await world.fire(['vm-1', 'vm-2']);
@@ -147,7 +154,7 @@ t.test('a member whose attempt has an unknown outcome gets its recovery', async 
   t.same(told, ['FIRING vm-1', 'RECOVERED vm-2']);
 });
 
-t.test('each incident names its group, and is found by it', async (t) => {
+t.test('HOOK-28: each incident names its group and finds it', async (t) => {
   const world = await grouping(t);
   await world.fire(['vm-1', 'vm-2']);
   await world.pass(WAIT_MS + 2_000, 1_000);
@@ -164,7 +171,7 @@ t.test('each incident names its group, and is found by it', async (t) => {
   }
 });
 
-t.test('without a wait each incident has a message of its own', async (t) => {
+t.test('HOOK-28: each incident has its own message without a wait', async (t) => {
   const world = await grouping(t, 0);
   await world.fire(['vm-1', 'vm-2']);
   await world.pass(1_000, 500);
@@ -172,7 +179,7 @@ t.test('without a wait each incident has a message of its own', async (t) => {
   t.ok(world.deliveries().every(({ members, incident }) => members === 0 && incident !== ''));
 });
 
-t.test('a group outlives the process that gathered it', async (t) => {
+t.test('HOOK-28: a group survives the process that gathered it', async (t) => {
   const world = await openDeliveryWorld(t);
   const hook = await world.addDestination();
   await world.toDestination(hook, { type: 'groupWaitChanged', groupWaitMs: WAIT_MS, by: 'me' });
@@ -248,7 +255,7 @@ async function act(world: DeliveryWorld, one: Act): Promise<void> {
 }
 
 t.test(
-  'whatever happens, no message names what no longer holds, and nobody hears twice',
+  'HOOK-28: no message names an obsolete incident or repeats one, in any order of events',
   async (t) => {
     let sent = 0;
     const property = fc.asyncProperty(acts, async (path) => {

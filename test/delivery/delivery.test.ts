@@ -41,7 +41,7 @@ t.test('an accepted attempt ends the delivery; its body is not kept', async (t) 
 });
 
 t.test(
-  'a failed attempt is tried again on schedule, with one body and new attempt ids',
+  'HOOK-10: a failed attempt is retried on schedule, with one body and new attempt ids',
   async (t) => {
     const world = await delivering(t);
     world.notifier.answer = () => failed();
@@ -71,7 +71,7 @@ t.test(
   },
 );
 
-t.test('Retry-After stretches the wait, never shortens it', async (t) => {
+t.test('HOOK-13: Retry-After lengthens the wait and never shortens it', async (t) => {
   const world = await delivering(t);
   world.notifier.answer = () => failed({ httpStatus: 429, retryAfterMs: 600_000 });
   await world.fire(['vm-1']);
@@ -84,24 +84,27 @@ t.test('Retry-After stretches the wait, never shortens it', async (t) => {
   t.ok((only(world).nextAttemptMs ?? 0) - world.clock.now() >= 24_000);
 });
 
-t.test('Retry-After beyond the 24 hours leaves one last attempt before them', async (t) => {
-  const world = await delivering(t);
-  world.notifier.answer = () =>
-    failed({ httpStatus: 503, slows: true, retryAfterMs: 99 * HOUR_MS });
-  await world.fire(['vm-1']);
-  await world.until('it waits', () => only(world).value === 'waiting');
-  const { createdMs, nextAttemptMs } = only(world);
-  t.equal(nextAttemptMs, createdMs + 24 * HOUR_MS - 60_000);
-  await world.pass(24 * HOUR_MS - 61_000, 2 * HOUR_MS);
-  t.equal(world.notifier.requests.length, 1);
-  await world.pass(60_000, 1_000);
-  t.match(only(world), { value: 'expired', reason: 'EXPIRED' });
-  t.equal(only(world).attempts[1]?.startedMs, nextAttemptMs, 'the last one');
-  await world.pass(2 * HOUR_MS, HOUR_MS);
-  t.equal(world.notifier.requests.length, 2, 'and nothing after it');
-});
+t.test(
+  'HOOK-13: Retry-After beyond 24 hours leaves one last attempt before the limit',
+  async (t) => {
+    const world = await delivering(t);
+    world.notifier.answer = () =>
+      failed({ httpStatus: 503, slows: true, retryAfterMs: 99 * HOUR_MS });
+    await world.fire(['vm-1']);
+    await world.until('it waits', () => only(world).value === 'waiting');
+    const { createdMs, nextAttemptMs } = only(world);
+    t.equal(nextAttemptMs, createdMs + 24 * HOUR_MS - 60_000);
+    await world.pass(24 * HOUR_MS - 61_000, 2 * HOUR_MS);
+    t.equal(world.notifier.requests.length, 1);
+    await world.pass(60_000, 1_000);
+    t.match(only(world), { value: 'expired', reason: 'EXPIRED' });
+    t.equal(only(world).attempts[1]?.startedMs, nextAttemptMs, 'the last one');
+    await world.pass(2 * HOUR_MS, HOUR_MS);
+    t.equal(world.notifier.requests.length, 2, 'and nothing after it');
+  },
+);
 
-t.test('an endpoint that asks for less has one attempt at a time, after its rest', async (t) => {
+t.test('HOOK-16: a throttling endpoint gets one attempt at a time after its rest', async (t) => {
   const world = await delivering(t);
   await world.fire(Array.from({ length: 20 }, (_, i) => `vm-${i}`));
   await world.until('all are sent', () => world.deliveries().every(sent));
@@ -166,15 +169,18 @@ t.test('a delivery that never succeeds expires after 24 hours, and its body goes
   t.equal(world.bodies.size, 0);
 });
 
-t.test('nothing is sent after 24 hours, though no timer ended the delivery', async (t) => {
-  const world = await openDeliveryWorld(t);
-  await world.putInForce({ destinationNames: [await world.addDestination()] });
-  await world.fire(['vm-1']);
-  world.clock.jump(24 * HOUR_MS);
-  world.startDeliverer();
-  await world.until('it has expired', () => only(world).value === 'expired');
-  t.same(world.notifier.requests, []);
-});
+t.test(
+  'HOOK-13: nothing is sent after 24 hours, even if no timer ended the delivery',
+  async (t) => {
+    const world = await openDeliveryWorld(t);
+    await world.putInForce({ destinationNames: [await world.addDestination()] });
+    await world.fire(['vm-1']);
+    world.clock.jump(24 * HOUR_MS);
+    world.startDeliverer();
+    await world.until('it has expired', () => only(world).value === 'expired');
+    t.same(world.notifier.requests, []);
+  },
+);
 
 t.test('a destination that hangs delays no other', async (t) => {
   const world = await openDeliveryWorld(t);
@@ -268,7 +274,7 @@ t.test(
   },
 );
 
-t.test('messages that are repeated, late or groundless lead to one attempt', async (t) => {
+t.test('HOOK-12: repeated, late and unfounded messages lead to one attempt', async (t) => {
   const world = await delivering(t);
   world.notifier.answer = () => undefined;
   await world.fire(['vm-1']);
@@ -303,7 +309,7 @@ t.test('an outcome is recorded though the stream does not answer for a while', a
   t.equal(world.notifier.requests.length, 1);
 });
 
-t.test('an attempt is not sent while its opening is not durable', async (t) => {
+t.test('DUR-15: an attempt is not sent until its opening is durable', async (t) => {
   const world = await delivering(t);
   const stop = world.stop;
   await stop();

@@ -27,32 +27,35 @@ function creationOf(request: ReturnType<typeof freshRequest>, url: string) {
   return { project: PROJECT, by, request, displayName: 'Hook', target };
 }
 
-t.test('a webhook: sealed before it is committed, shown once, in no commit', async (t) => {
-  const world = await openAlertingWorld(t);
-  const request = freshRequest();
-  const url = 'https://hooks.example.com/T0K3N-in-the-path';
-  const creation = creationOf(request, url);
-  const first = await world.destinations.create(creation);
-  const secret = first.webhookSecret ?? '';
-  t.match(secret, /^whsec_/);
-  t.same([...world.sealed.values()].sort(), [url, secret].sort());
-  const again = await world.destinations.create(creation);
-  t.match(again, { sequence: first.sequence, webhookSecret: undefined });
-  t.equal(again.destination.instance, first.destination.instance);
-  t.equal(world.sealed.size, 2);
-  t.match(first.destination.context, { host: 'hooks.example.com', lastFour: 'path' });
-  for (const file of readdirSync(world.folder)) {
-    const bytes = readFileSync(join(world.folder, file));
-    for (const hidden of [secret, secret.slice(6), url, 'T0K3N']) {
-      t.notOk(bytes.includes(hidden), `${file} does not hold it`);
+t.test(
+  'EVENT-11, HOOK-02: a webhook’s URL and secret are sealed, shown once and in no commit',
+  async (t) => {
+    const world = await openAlertingWorld(t);
+    const request = freshRequest();
+    const url = 'https://hooks.example.com/T0K3N-in-the-path';
+    const creation = creationOf(request, url);
+    const first = await world.destinations.create(creation);
+    const secret = first.webhookSecret ?? '';
+    t.match(secret, /^whsec_/);
+    t.same([...world.sealed.values()].sort(), [url, secret].sort());
+    const again = await world.destinations.create(creation);
+    t.match(again, { sequence: first.sequence, webhookSecret: undefined });
+    t.equal(again.destination.instance, first.destination.instance);
+    t.equal(world.sealed.size, 2);
+    t.match(first.destination.context, { host: 'hooks.example.com', lastFour: 'path' });
+    for (const file of readdirSync(world.folder)) {
+      const bytes = readFileSync(join(world.folder, file));
+      for (const hidden of [secret, secret.slice(6), url, 'T0K3N']) {
+        t.notOk(bytes.includes(hidden), `${file} does not hold it`);
+      }
     }
-  }
-  await t.rejects(world.destinations.create(creationOf(freshRequest(), 'http://h/')), {
-    name: 'Refusal',
-    reason: 'INVALID_FIELD',
-    metadata: { field: 'destination.webhook.url' },
-  });
-});
+    await t.rejects(world.destinations.create(creationOf(freshRequest(), 'http://h/')), {
+      name: 'Refusal',
+      reason: 'INVALID_FIELD',
+      metadata: { field: 'destination.webhook.url' },
+    });
+  },
+);
 
 t.test('what was sealed and never committed is used by nobody', async (t) => {
   const world = await openAlertingWorld(t);
@@ -153,45 +156,48 @@ t.test('another URL is sealed before it counts, and the one before is forgotten'
   t.match(contextIn(world, id), { displayName: 'Night', lastFour: 'ther' });
 });
 
-t.test('a rotation: at most two secrets live, each shown once, old ones deleted', async (t) => {
-  const world = await openAlertingWorld(t);
-  const sealed = sealedIn(world.sealed);
-  t.teardown(
-    forgetOverlapped({ host: world.host, sealed, owns: () => true }, (error) => t.error(error)),
-  );
-  world.startTimers();
-  const { id, url, secret } = await withHook(world);
-  const rotation = { ...caller(), id, overlapMs: HOUR_MS };
-  const { webhookSecret: second = '' } = await world.destinations.rotateSecret(rotation);
-  t.match(second, /^whsec_/);
-  t.same(valuesIn(world), [url, secret, second].sort());
-  const again = await world.destinations.rotateSecret(rotation);
-  t.equal(again.webhookSecret, undefined, 'a resent request has no secret');
-  t.same(valuesIn(world), [url, secret, second].sort());
+t.test(
+  'EVENT-11, HOOK-07: at most two secrets live after a rotation, each shown once, old ones deleted',
+  async (t) => {
+    const world = await openAlertingWorld(t);
+    const sealed = sealedIn(world.sealed);
+    t.teardown(
+      forgetOverlapped({ host: world.host, sealed, owns: () => true }, (error) => t.error(error)),
+    );
+    world.startTimers();
+    const { id, url, secret } = await withHook(world);
+    const rotation = { ...caller(), id, overlapMs: HOUR_MS };
+    const { webhookSecret: second = '' } = await world.destinations.rotateSecret(rotation);
+    t.match(second, /^whsec_/);
+    t.same(valuesIn(world), [url, secret, second].sort());
+    const again = await world.destinations.rotateSecret(rotation);
+    t.equal(again.webhookSecret, undefined, 'a resent request has no secret');
+    t.same(valuesIn(world), [url, secret, second].sort());
 
-  const { webhookSecret: third = '' } = await world.destinations.rotateSecret({
-    ...{ ...caller(), id, overlapMs: HOUR_MS },
-  });
-  t.same(valuesIn(world), [url, second, third].sort(), 'the oldest is forgotten at once');
-  t.equal(contextIn(world, id).overlapEndsMs, world.clock.now() + HOUR_MS);
-  await world.pass(HOUR_MS + 60_000, 60_000);
-  t.same(valuesIn(world), [url, third].sort(), 'the previous one when its overlap is over');
-  t.match(contextIn(world, id), { overlapEndsMs: null, secrets: { length: 1 } });
+    const { webhookSecret: third = '' } = await world.destinations.rotateSecret({
+      ...{ ...caller(), id, overlapMs: HOUR_MS },
+    });
+    t.same(valuesIn(world), [url, second, third].sort(), 'the oldest is forgotten at once');
+    t.equal(contextIn(world, id).overlapEndsMs, world.clock.now() + HOUR_MS);
+    await world.pass(HOUR_MS + 60_000, 60_000);
+    t.same(valuesIn(world), [url, third].sort(), 'the previous one when its overlap is over');
+    t.match(contextIn(world, id), { overlapEndsMs: null, secrets: { length: 1 } });
 
-  const { webhookSecret: fourth = '' } = await world.destinations.rotateSecret({
-    ...{ ...caller(), id, overlapMs: 0 },
-  });
-  t.same(valuesIn(world), [url, fourth].sort(), 'immediately: older ones are discarded');
-  t.match(
-    await refusalOf(world.destinations.rotateSecret({ ...caller(), id: 'x', overlapMs: 0 })),
-    {
-      reason: 'NOT_FOUND',
-    },
-  );
-  t.same(valuesIn(world), [url, fourth].sort());
-});
+    const { webhookSecret: fourth = '' } = await world.destinations.rotateSecret({
+      ...{ ...caller(), id, overlapMs: 0 },
+    });
+    t.same(valuesIn(world), [url, fourth].sort(), 'immediately: older ones are discarded');
+    t.match(
+      await refusalOf(world.destinations.rotateSecret({ ...caller(), id: 'x', overlapMs: 0 })),
+      {
+        reason: 'NOT_FOUND',
+      },
+    );
+    t.same(valuesIn(world), [url, fourth].sort());
+  },
+);
 
-t.test('one member sweeps: what nobody needs goes, and others leave it alone', async (t) => {
+t.test('DUR-22: one member sweeps unneeded secrets, and others leave them alone', async (t) => {
   const world = await openAlertingWorld(t);
   await withHook(world);
   const orphan = `url_${ulid(world.clock.now() - 2 * HOUR_MS, world.random)}`;

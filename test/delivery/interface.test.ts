@@ -21,27 +21,21 @@ async function waiting(t: Parameters<typeof delivering>[0]): Promise<Delivering>
   return world;
 }
 
-t.test(
-  'STATE-11: a send attempt that the endpoint accepts makes the notification sent',
-  async (t) => {
-    const world = await waiting(t);
-    t.equal(only(world).value, 'waiting', 'not before it accepted');
-    await world.pass(7_000, 500);
-    t.match(only(world), { value: 'sent', reason: null });
-    t.match(only(world).attempts, [
-      { outcome: 'failed' },
-      { outcome: 'accepted', httpStatus: 200 },
-    ]);
-    const fields = Object.keys(only(world));
-    t.notOk(
-      fields.some((name) => /read|seen|opened/i.test(name)),
-      'Sent does not mean read',
-    );
-  },
-);
+t.test('STATE-11: a notification is sent once the endpoint accepts an attempt', async (t) => {
+  const world = await waiting(t);
+  t.equal(only(world).value, 'waiting', 'not before it accepted');
+  await world.pass(7_000, 500);
+  t.match(only(world), { value: 'sent', reason: null });
+  t.match(only(world).attempts, [{ outcome: 'failed' }, { outcome: 'accepted', httpStatus: 200 }]);
+  const fields = Object.keys(only(world));
+  t.notOk(
+    fields.some((name) => /read|seen|opened/i.test(name)),
+    'Sent does not mean read',
+  );
+});
 
 t.test(
-  'STATE-12: before sending, recipient removal, subscription pause, recovery and snooze are rechecked',
+  'STATE-12: removed recipients, pauses, recoveries and snoozes are rechecked before sending',
   async (t) => {
     const cases: Readonly<Record<string, (world: Delivering) => Promise<unknown>>> = {
       PAUSED: ({ toDestination, hook }) =>
@@ -62,7 +56,7 @@ t.test(
   },
 );
 
-t.test('STATE-13: expired or no-longer-relevant firing messages are not sent later', async (t) => {
+t.test('STATE-13: expired and obsolete firing messages are never sent later', async (t) => {
   const expired = await waiting(t);
   expired.clock.jump(24 * HOUR_MS);
   await expired.pass(60_000, 5_000);
@@ -74,33 +68,39 @@ t.test('STATE-13: expired or no-longer-relevant firing messages are not sent lat
   t.equal(recovered.notifier.requests.length, 1);
 });
 
-t.test('EVENT-03: at least once, with bounded retries for up to 24 hours', async (t) => {
-  const world = await delivering(t);
-  world.notifier.answer = () => failed();
-  await world.fire(['vm-1']);
-  await world.pass(2 * HOUR_MS, 60_000);
-  const { attempts } = only(world);
-  t.ok(attempts.length >= 6 && attempts.length <= 12, `${attempts.length} in two hours`);
-  world.notifier.answer = () => accepted;
-  await world.pass(3 * HOUR_MS, 600_000);
-  t.equal(only(world).value, 'sent', 'once the endpoint is back');
-});
+t.test(
+  'EVENT-03: a notification is delivered at least once, with bounded retries for up to 24 hours',
+  async (t) => {
+    const world = await delivering(t);
+    world.notifier.answer = () => failed();
+    await world.fire(['vm-1']);
+    await world.pass(2 * HOUR_MS, 60_000);
+    const { attempts } = only(world);
+    t.ok(attempts.length >= 6 && attempts.length <= 12, `${attempts.length} in two hours`);
+    world.notifier.answer = () => accepted;
+    await world.pass(3 * HOUR_MS, 600_000);
+    t.equal(only(world).value, 'sent', 'once the endpoint is back');
+  },
+);
 
-t.test('EVENT-05: a timed-out delivery may already have been accepted', async (t) => {
-  const world = await delivering(t);
-  world.notifier.answer = () => failed({ unknown: true, error: 'No answer within 10 s' });
-  await world.fire(['vm-1']);
-  await world.until('it waits', () => only(world).value === 'waiting');
-  t.match(only(world).attempts, [{ outcome: 'unknown', error: 'No answer within 10 s' }]);
-  world.notifier.answer = () => accepted;
-  await world.pass(7_000, 500);
-  const [first, second] = world.notifier.requests;
-  t.equal(second?.deliveryId, first?.deliveryId, 'by which a receiver knows it');
-  t.not(second?.attemptId, first?.attemptId);
-  t.same(second?.body, first?.body);
-});
+t.test(
+  'EVENT-05: a timed-out attempt may have been accepted, and its retry keeps the delivery id',
+  async (t) => {
+    const world = await delivering(t);
+    world.notifier.answer = () => failed({ unknown: true, error: 'No answer within 10 s' });
+    await world.fire(['vm-1']);
+    await world.until('it waits', () => only(world).value === 'waiting');
+    t.match(only(world).attempts, [{ outcome: 'unknown', error: 'No answer within 10 s' }]);
+    world.notifier.answer = () => accepted;
+    await world.pass(7_000, 500);
+    const [first, second] = world.notifier.requests;
+    t.equal(second?.deliveryId, first?.deliveryId, 'by which a receiver knows it');
+    t.not(second?.attemptId, first?.attemptId);
+    t.same(second?.body, first?.body);
+  },
+);
 
-t.test('LIMIT-18: Webhook retry period: up to 24 hours', async (t) => {
+t.test('LIMIT-18: webhook retries end after 24 hours', async (t) => {
   const world = await delivering(t);
   world.notifier.answer = () => failed();
   await world.fire(['vm-1']);

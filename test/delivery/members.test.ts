@@ -41,35 +41,38 @@ async function publishAll(world: DeliveryWorld): Promise<DueAttempt[]> {
 const countOf = (world: DeliveryWorld, state: string) =>
   world.deliveries().filter(({ value }) => value === state).length;
 
-t.test('a destination has as many open attempts as its cap says, over all members', async (t) => {
-  const { owner, member } = await openMembers(t);
-  const wire = new ScriptedNotifier();
-  let seed = 0;
-  for (const [world, ownership] of [
-    [owner, nobody],
-    [member, nobody],
-  ] as const) {
-    wire.answer = () => undefined;
-    world.startDeliverer({ notifier: wire, ownership, random: seededRandom(++seed) });
-  }
-  await owner.setCap(3);
-  await owner.fire(Array.from({ length: 12 }, (_, i) => `vm-${i}`));
-  await publishAll(owner);
-  await owner.until('both have looked at all', () => wire.hanging > 0);
-  await owner.settle(300);
-  t.equal(wire.hanging, 3);
-  t.equal(countOf(owner, 'sending'), 3);
-  wire.answer = () => accepted;
-  wire.release(accepted);
-  owner.startTimers();
-  const { stop } = owner.startDeliverer({ notifier: wire, random: seededRandom(3) });
-  await owner.pass(20_000, 1_000);
-  await owner.until('all are sent', () => countOf(owner, 'sent') === 12);
-  t.equal(wire.requests.length, 12, 'each once');
-  await stop();
-});
+t.test(
+  'HOOK-15: open attempts of a destination stay within its cap over all members',
+  async (t) => {
+    const { owner, member } = await openMembers(t);
+    const wire = new ScriptedNotifier();
+    let seed = 0;
+    for (const [world, ownership] of [
+      [owner, nobody],
+      [member, nobody],
+    ] as const) {
+      wire.answer = () => undefined;
+      world.startDeliverer({ notifier: wire, ownership, random: seededRandom(++seed) });
+    }
+    await owner.setCap(3);
+    await owner.fire(Array.from({ length: 12 }, (_, i) => `vm-${i}`));
+    await publishAll(owner);
+    await owner.until('both have looked at all', () => wire.hanging > 0);
+    await owner.settle(300);
+    t.equal(wire.hanging, 3);
+    t.equal(countOf(owner, 'sending'), 3);
+    wire.answer = () => accepted;
+    wire.release(accepted);
+    owner.startTimers();
+    const { stop } = owner.startDeliverer({ notifier: wire, random: seededRandom(3) });
+    await owner.pass(20_000, 1_000);
+    await owner.until('all are sent', () => countOf(owner, 'sent') === 12);
+    t.equal(wire.requests.length, 12, 'each once');
+    await stop();
+  },
+);
 
-t.test('messages of one incident go one after the other, whoever sends them', async (t) => {
+t.test('HOOK-15: messages of one incident are sent one after another by all members', async (t) => {
   const { owner, member } = await openMembers(t);
   await owner.setCap(9);
   const [first, second] = [new ScriptedNotifier(), new ScriptedNotifier()];
@@ -92,7 +95,7 @@ t.test('messages of one incident go one after the other, whoever sends them', as
   await owner.until('both are sent', () => countOf(owner, 'sent') === 2);
 });
 
-t.test('what a member took and did not open is opened by another', async (t) => {
+t.test('HOOK-12: a message that a member took and did not open is opened by another', async (t) => {
   const { owner, member } = await openMembers(t);
   // It takes the message, and dies before its opening is committed.
   member.faults.append = ({ stream }) => (stream === 'EVENTS' ? 'refused' : undefined);
@@ -200,7 +203,7 @@ t.test('what happened while a lease had lapsed for a moment blocks nothing', asy
   t.equal(countOf(owner, 'sent'), 2);
 });
 
-t.test('up to 64 attempts are opened in one commit, and closed in one', async (t) => {
+t.test('HOOK-15: up to 64 attempts are opened by one commit and closed by one', async (t) => {
   const { owner } = await openMembers(t);
   await owner.setCap(64);
   owner.notifier.answer = () => undefined;

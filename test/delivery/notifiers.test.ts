@@ -37,6 +37,7 @@ import { by, freshRequest, PROJECT, START_MS } from '../support/alerting-on-host
 import { names, RUNBOOK_URL } from '../support/messages.ts';
 import { openDeliveryWorld } from '../support/scripted-delivery.ts';
 import { sealedIn } from '../support/sealed-in-memory.ts';
+import { tries } from '../support/tries.ts';
 
 const options = { id: 'dlv_1', publicUrl: 'https://svc.example.com', nowMs: START_MS };
 const kinds = Object.keys(notificationKinds) as KindName[];
@@ -93,7 +94,7 @@ function textsOf(value: unknown): string[] {
   return typeof value === 'object' && value !== null ? Object.values(value).flatMap(textsOf) : [];
 }
 
-t.test('every channel renders a firing incident, with its names and times', async (t) => {
+t.test('EVENT-02: every channel renders a firing incident with its names and times', async (t) => {
   const { view, delivery, incident } = await firing(t);
   for (const kind of kinds) {
     const text = readable(kind, view, delivery);
@@ -123,7 +124,7 @@ t.test('every channel renders a firing incident, with its names and times', asyn
   t.ok(letter.chart, 'with the drawing of its window');
 });
 
-t.test('every message begins with the runbook, and has the labels of its rule', async (t) => {
+t.test('HOOK-27: every message begins with the runbook and has the rule’s labels', async (t) => {
   const url = 'https://runbooks.example.com/cpu?step=1';
   const world = await openDeliveryWorld(t);
   const hook = await world.addDestination();
@@ -151,7 +152,7 @@ t.test('every message begins with the runbook, and has the labels of its rule', 
   }
 });
 
-t.test('one message for several incidents names each of them', async (t) => {
+t.test('HOOK-28: a message for several incidents names each of them', async (t) => {
   const world = await openDeliveryWorld(t);
   const hook = await world.addDestination();
   await world.toDestination(hook, { type: 'groupWaitChanged', groupWaitMs: 30_000, by: 'me' });
@@ -265,7 +266,7 @@ t.test('a test says that it is one, and reports nothing that was not', async (t)
 });
 
 t.test(
-  'whatever names and labels hold, a webhook has at most 16 KiB and says what was cut',
+  'HOOK-06: a webhook has at most 16 KiB for any names and labels, and says what was cut',
   async (t) => {
     const { view, delivery, incident } = await firing(t);
     const labelled = fc.tuple(names, fc.array(names, { maxLength: 40 }));
@@ -288,11 +289,11 @@ t.test(
         bytes.length <= WEBHOOK_BYTES_MAX && kept + (data?.labelsLeftOut ?? 0) === values.length + 2
       );
     });
-    t.doesNotThrow(() => fc.assert(property, { numRuns: 100 }));
+    t.doesNotThrow(() => fc.assert(property, { numRuns: tries(100) }));
   },
 );
 
-t.test('a body is rendered once, whatever changes after it', async (t) => {
+t.test('HOOK-06: a body is rendered once, whatever changes later', async (t) => {
   const world = await firing(t);
   const kept = new Map<string, Uint8Array>();
   const contents = contentsOf(world, kept);
@@ -304,32 +305,35 @@ t.test('a body is rendered once, whatever changes after it', async (t) => {
   t.same([again.isKept, again.digest], [true, first.digest]);
 });
 
-t.test('secrets are those of the moment: two in an overlap, then the new one alone', async (t) => {
-  const world = await firing(t);
-  const { clock, destinations, delivery, view } = world;
-  const contents = contentsOf(world, new Map());
-  const secrets = async () => {
-    const target = await contents.target(view, delivery);
-    return 'secrets' in target ? (target.secrets ?? []) : [];
-  };
-  const rotate = (overlapMs: number) =>
-    destinations.rotateSecret({
-      ...{ project: PROJECT, by, request: freshRequest(), id: delivery.destination, overlapMs },
-    });
-  const [first] = await secrets();
-  const { webhookSecret: second } = await rotate(60_000);
-  t.same(
-    await secrets(),
-    [second, first],
-    'the current one first: the legacy signature is by the last',
-  );
-  // No timer runs here: its lateness does not lengthen the overlap.
-  await clock.advance(60_000);
-  t.same(await secrets(), [second]);
-  await rotate(60_000);
-  const { webhookSecret: last } = await rotate(0);
-  t.same(await secrets(), [last], 'at once: no older one signs');
-});
+t.test(
+  'HOOK-07: an attempt uses the current secrets, two in an overlap, then the new one',
+  async (t) => {
+    const world = await firing(t);
+    const { clock, destinations, delivery, view } = world;
+    const contents = contentsOf(world, new Map());
+    const secrets = async () => {
+      const target = await contents.target(view, delivery);
+      return 'secrets' in target ? (target.secrets ?? []) : [];
+    };
+    const rotate = (overlapMs: number) =>
+      destinations.rotateSecret({
+        ...{ project: PROJECT, by, request: freshRequest(), id: delivery.destination, overlapMs },
+      });
+    const [first] = await secrets();
+    const { webhookSecret: second } = await rotate(60_000);
+    t.same(
+      await secrets(),
+      [second, first],
+      'the current one first: the legacy signature is by the last',
+    );
+    // No timer runs here: its lateness does not lengthen the overlap.
+    await clock.advance(60_000);
+    t.same(await secrets(), [second]);
+    await rotate(60_000);
+    const { webhookSecret: last } = await rotate(0);
+    t.same(await secrets(), [last], 'at once: no older one signs');
+  },
+);
 
 t.test(
   'every registered kind renders, bounds its attempts, and is a target of the API',

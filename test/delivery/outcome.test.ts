@@ -34,28 +34,31 @@ t.test('faults of ours are tried again, and neither counted nor paused for', asy
   t.same(world.host.view('demo').records('notice', { limit: 9 }).items, []);
 });
 
-t.test('an outcome is recorded although a newer program has moved the destination', async (t) => {
-  const world = await delivering(t);
-  world.notifier.answer = () => undefined;
-  await world.fire(['vm-1']);
-  await world.until('it is sent', () => world.notifier.hanging === 1);
-  const newer = await openAlertingWorld(t, { beside: world, machines: NEWER.machines });
-  const destination = world.hook.slice(world.hook.lastIndexOf('/') + 1);
-  await newer.host.submit({
-    ...{ project: PROJECT, by },
-    decide(draft) {
-      const event = { type: 'attemptCapChanged', at: draft.at, attemptCap: 3 } as const;
-      draft.send('destination', destination, event);
-    },
-  });
-  const cap = () => world.instances('destination')[0]?.context.attemptCap;
-  await world.until('the older one has applied it', () => cap() === 3);
-  const [before] = world.instances('destination');
-  world.notifier.release(failed({ slows: true }));
-  await world.until('it failed', () => world.deliveries()[0]?.value === 'waiting');
-  t.match(world.deliveries()[0]?.attempts, [{ outcome: 'failed' }]);
-  t.same(world.instances('destination')[0]?.context, before?.context, 'left to newer members');
-});
+t.test(
+  'DUR-21: an outcome is recorded although a newer program has moved the destination',
+  async (t) => {
+    const world = await delivering(t);
+    world.notifier.answer = () => undefined;
+    await world.fire(['vm-1']);
+    await world.until('it is sent', () => world.notifier.hanging === 1);
+    const newer = await openAlertingWorld(t, { beside: world, machines: NEWER.machines });
+    const destination = world.hook.slice(world.hook.lastIndexOf('/') + 1);
+    await newer.host.submit({
+      ...{ project: PROJECT, by },
+      decide(draft) {
+        const event = { type: 'attemptCapChanged', at: draft.at, attemptCap: 3 } as const;
+        draft.send('destination', destination, event);
+      },
+    });
+    const cap = () => world.instances('destination')[0]?.context.attemptCap;
+    await world.until('the older one has applied it', () => cap() === 3);
+    const [before] = world.instances('destination');
+    world.notifier.release(failed({ slows: true }));
+    await world.until('it failed', () => world.deliveries()[0]?.value === 'waiting');
+    t.match(world.deliveries()[0]?.attempts, [{ outcome: 'failed' }]);
+    t.same(world.instances('destination')[0]?.context, before?.context, 'left to newer members');
+  },
+);
 
 t.test('two failures three days apart pause nothing', async (t) => {
   const world = await delivering(t);

@@ -87,7 +87,7 @@ const recordsOf = ({ host }: DeliveryWorld) =>
 const noticeOf = ({ host }: DeliveryWorld) =>
   host.view(PROJECT).records('notice', { limit: 9 }).items[0]?.body as NoticeBody | undefined;
 
-t.test('owners who can be written to are notified of a pause, once', async (t) => {
+t.test('HOOK-15: reachable owners are notified of a pause once', async (t) => {
   const world = await paused(t);
   const stop = world.start();
   await world.pauseIt();

@@ -156,37 +156,43 @@ t.test(
   },
 );
 
-t.test('EVAL-21: recovered before the first attempt, neither message is sent', async (t) => {
-  const world = await openDeliveryWorld(t);
-  await world.putInForce({ destinationNames: [await world.addDestination()] });
-  await world.fire(['vm-1']);
-  await world.recover(['vm-1']);
-  world.startDeliverer();
-  await world.settle();
-  t.match(only(world), { value: 'suppressed', reason: 'SUPERSEDED' });
-  t.same(world.notifier.requests, []);
-});
+t.test(
+  'EVAL-21: an incident that recovers before the first attempt sends no message',
+  async (t) => {
+    const world = await openDeliveryWorld(t);
+    await world.putInForce({ destinationNames: [await world.addDestination()] });
+    await world.fire(['vm-1']);
+    await world.recover(['vm-1']);
+    world.startDeliverer();
+    await world.settle();
+    t.match(only(world), { value: 'suppressed', reason: 'SUPERSEDED' });
+    t.same(world.notifier.requests, []);
+  },
+);
 
-t.test('EVAL-21: after an unknown outcome the recovery is sent, the firing no more', async (t) => {
-  const world = await delivering(t);
-  world.notifier.answer = () => failed({ unknown: true });
-  await world.fire(['vm-1']);
-  await world.until('it waits', () => only(world).value === 'waiting');
-  world.notifier.answer = () => accepted;
-  await world.recover(['vm-1']);
-  await world.pass(7_000, 500);
-  t.same(world.notifier.events(), ['incident.firing of vm-1', 'incident.recovered of vm-1']);
-  t.same(
-    world
-      .deliveries()
-      .map(({ event, value }) => [event, value])
-      .sort(),
-    [
-      ['FIRING', 'suppressed'],
-      ['RECOVERED', 'sent'],
-    ],
-  );
-});
+t.test(
+  'EVAL-21: an attempt with an unknown outcome is followed by the recovery only',
+  async (t) => {
+    const world = await delivering(t);
+    world.notifier.answer = () => failed({ unknown: true });
+    await world.fire(['vm-1']);
+    await world.until('it waits', () => only(world).value === 'waiting');
+    world.notifier.answer = () => accepted;
+    await world.recover(['vm-1']);
+    await world.pass(7_000, 500);
+    t.same(world.notifier.events(), ['incident.firing of vm-1', 'incident.recovered of vm-1']);
+    t.same(
+      world
+        .deliveries()
+        .map(({ event, value }) => [event, value])
+        .sort(),
+      [
+        ['FIRING', 'suppressed'],
+        ['RECOVERED', 'sent'],
+      ],
+    );
+  },
+);
 
 t.test('a recovery never overtakes its firing, nor follows one that did not arrive', async (t) => {
   for (const [outcome, events] of [
@@ -209,7 +215,7 @@ t.test('a recovery never overtakes its firing, nor follows one that did not arri
 });
 
 t.test(
-  'EVAL-21: the recovery goes to those who were notified, whoever the rule names by then',
+  'EVAL-21: a recovery goes to the notified destinations, whatever the rule names now',
   async (t) => {
     const world = await delivering(t);
     const other = await world.addDestination();
@@ -224,7 +230,7 @@ t.test(
   },
 );
 
-t.test('410 ends the delivery and pauses the destination', async (t) => {
+t.test('HOOK-15: a 410 answer ends the delivery and pauses the destination', async (t) => {
   const world = await delivering(t);
   world.notifier.answer = () => refused;
   await world.fire(['vm-1']);
@@ -240,7 +246,7 @@ t.test('410 ends the delivery and pauses the destination', async (t) => {
 });
 
 t.test(
-  'an endpoint that fails for three days is paused; a success in between restarts the count',
+  'HOOK-15: an endpoint that fails for three days is paused, a success restarts the count',
   async (t) => {
     const world = await delivering(t);
     const state = () => world.instances('destination')[0];
@@ -268,28 +274,31 @@ t.test(
   },
 );
 
-t.test('EVAL-21: no recovery is sent where no firing was, though it fires again', async (t) => {
-  const world = await delivering(t);
-  const { notifier } = world;
-  notifier.answer = () => undefined;
-  await world.fire(['vm-1']);
-  await world.until('the firing is on the wire', () => notifier.hanging === 1);
-  await world.recover(['vm-1']);
-  await world.fire(['vm-1']);
-  notifier.answer = () => accepted;
-  notifier.release(failed());
-  await world.pass(10_000, 1_000);
-  t.same(notifier.events(), ['incident.firing of vm-1', 'incident.firing of vm-1']);
-  t.same(
-    world
-      .deliveries()
-      .map(({ event, value }) => `${event} ${value}`)
-      .sort(),
-    ['FIRING sent', 'FIRING suppressed', 'RECOVERED suppressed'],
-  );
-});
+t.test(
+  'EVAL-21: no recovery is sent without a firing message, even if the alert fires again',
+  async (t) => {
+    const world = await delivering(t);
+    const { notifier } = world;
+    notifier.answer = () => undefined;
+    await world.fire(['vm-1']);
+    await world.until('the firing is on the wire', () => notifier.hanging === 1);
+    await world.recover(['vm-1']);
+    await world.fire(['vm-1']);
+    notifier.answer = () => accepted;
+    notifier.release(failed());
+    await world.pass(10_000, 1_000);
+    t.same(notifier.events(), ['incident.firing of vm-1', 'incident.firing of vm-1']);
+    t.same(
+      world
+        .deliveries()
+        .map(({ event, value }) => `${event} ${value}`)
+        .sort(),
+      ['FIRING sent', 'FIRING suppressed', 'RECOVERED suppressed'],
+    );
+  },
+);
 
-t.test('each recheck records what it looked at, up to what no longer holds', async (t) => {
+t.test('API-36: each recheck records its checks, up to the first that fails', async (t) => {
   const world = await delivering(t);
   world.notifier.answer = () => failed();
   await world.fire(['vm-1']);

@@ -40,26 +40,29 @@ const addressesOf = ({ notifier }: DeliveryWorld) =>
     'address' in target ? `${event} to ${target.address}` : target.kind,
   );
 
-t.test('each recipient gets a mail; who may not gets none, with the reason', async (t) => {
-  const world = await mailing(t, ['ann', 'ben', 'cleo', 'dan', 'eve', 'flo']);
-  const { send } = world;
-  await send('recipient', 'ben', { type: 'unsubscribed' });
-  await send('recipient', 'cleo', { type: 'bounced', reason: 'x' });
-  await send('recipient', 'cleo', { type: 'invitedAgain', tokenHash: 't' });
-  await send('recipient', 'dan', { type: 'bounced', reason: 'x' });
-  await send('recipient', 'eve', { type: 'removed', reason: 'TAKEN_OFF' });
-  await send('membership', 'flo', { type: 'removed', reason: 'LEFT', by: 'me' });
-  await world.fire(['vm-1']);
-  await world.until('all have ended', () => world.live('delivery').length === 0);
-  t.same(outcomesOf(world), [
-    'FIRING of ann: sent',
-    'FIRING of ben: suppressed RECIPIENT_UNSUBSCRIBED',
-    'FIRING of cleo: suppressed RECIPIENT_NOT_VERIFIED',
-    'FIRING of dan: suppressed RECIPIENT_BOUNCED',
-    'FIRING of flo: suppressed RECIPIENT_REMOVED',
-  ]);
-  t.same(addressesOf(world), ['incident.firing to ann']);
-});
+t.test(
+  'HOOK-25: each eligible recipient gets a mail, others get none, with the reason',
+  async (t) => {
+    const world = await mailing(t, ['ann', 'ben', 'cleo', 'dan', 'eve', 'flo']);
+    const { send } = world;
+    await send('recipient', 'ben', { type: 'unsubscribed' });
+    await send('recipient', 'cleo', { type: 'bounced', reason: 'x' });
+    await send('recipient', 'cleo', { type: 'invitedAgain', tokenHash: 't' });
+    await send('recipient', 'dan', { type: 'bounced', reason: 'x' });
+    await send('recipient', 'eve', { type: 'removed', reason: 'TAKEN_OFF' });
+    await send('membership', 'flo', { type: 'removed', reason: 'LEFT', by: 'me' });
+    await world.fire(['vm-1']);
+    await world.until('all have ended', () => world.live('delivery').length === 0);
+    t.same(outcomesOf(world), [
+      'FIRING of ann: sent',
+      'FIRING of ben: suppressed RECIPIENT_UNSUBSCRIBED',
+      'FIRING of cleo: suppressed RECIPIENT_NOT_VERIFIED',
+      'FIRING of dan: suppressed RECIPIENT_BOUNCED',
+      'FIRING of flo: suppressed RECIPIENT_REMOVED',
+    ]);
+    t.same(addressesOf(world), ['incident.firing to ann']);
+  },
+);
 
 t.test('a mail destination without recipients records what it misses', async (t) => {
   const world = await mailing(t, []);
@@ -92,7 +95,7 @@ t.test(
   },
 );
 
-t.test('a recipient who goes while a mail waits gets no other', async (t) => {
+t.test('STATE-12: a recipient removed while a mail waits gets no other mail', async (t) => {
   const cases: Readonly<Record<string, (world: DeliveryWorld) => Promise<unknown>>> = {
     'RECIPIENT_REMOVED by the project': ({ send }) =>
       send('recipient', 'ann', { type: 'removed', reason: 'TAKEN_OFF' }),
@@ -117,7 +120,7 @@ t.test('a recipient who goes while a mail waits gets no other', async (t) => {
   }
 });
 
-t.test('an address that takes no mail ends its recipient, and nobody else', async (t) => {
+t.test('HOOK-26: a bouncing address ends its recipient and no other', async (t) => {
   const world = await mailing(t, ['ann', 'ben']);
   world.notifier.answer = ({ target }) =>
     'address' in target && target.address === 'ann' ? bounce : accepted;
@@ -169,7 +172,7 @@ t.test('what this service is not set up to send waits until it is, and is report
   t.same(outcomesOf(world), ['FIRING of ann: sent', 'FIRING of ann: sent']);
 });
 
-t.test('test messages are deliveries of their own, to those who may be written to', async (t) => {
+t.test('EVENT-12: test messages are deliveries of their own to eligible recipients', async (t) => {
   const world = await mailing(t, ['ann', 'ben']);
   await world.send('recipient', 'ben', { type: 'unsubscribed' });
   const start = (recipient: string | null, test: string) =>

@@ -27,7 +27,7 @@ const refusalOf = (asked: Promise<unknown>) =>
 
 const press = (world: RecipientsWorld, token: string) => new Browser(world).post(VERIFY, { token });
 
-t.test('a mail asks, its page shows a button, and only the press verifies', async (t) => {
+t.test('HOOK-24: a mail asks for confirmation, and only the pressed button verifies', async (t) => {
   const world = await startRecipientsWorld(t);
   await world.member(ADA);
   const id = await world.mailTo([' Ada@Example.COM ', ADA]);
@@ -103,7 +103,7 @@ t.test('another site, another header, another token: nothing is verified', async
   t.same(world.states(id), { [ADA]: 'verified' });
 });
 
-t.test('a link is of one address in one destination of one project', async (t) => {
+t.test('HOOK-24: a link is valid for one address in one destination of one project', async (t) => {
   const world = await startRecipientsWorld(t);
   for (const email of [ADA, BOB]) await world.member(email);
   await world.member(ADA, { project: 'other' });
@@ -119,29 +119,32 @@ t.test('a link is of one address in one destination of one project', async (t) =
   t.same(world.states(here), { [ADA]: 'verified', [BOB]: 'invited' });
 });
 
-t.test('a link ends after 24 hours, with a newer mail, and with the recipient', async (t) => {
-  const world = await startRecipientsWorld(t);
-  await world.member(ADA);
-  const id = await world.mailTo([ADA]);
-  const first = world.tokenFor(ADA);
-  world.clock.jump(DAY_MS);
-  t.equal((await press(world, first)).status, 400, 'late');
-  const again = await world.destinations.verify({ ...caller(), id });
-  t.equal(again.mails, 1);
-  await world.signIn.mail?.settled();
-  const second = world.tokenFor(ADA);
-  t.not(second, first);
-  t.equal((await press(world, first)).status, 400, 'replaced');
-  world.clock.jump(DAY_MS - 1_000);
-  t.equal((await press(world, second)).status, 200, 'a second before its end');
-  t.equal((await world.destinations.verify({ ...caller(), id })).mails, 0, 'none is left to ask');
+t.test(
+  'HOOK-24: a link ends after 24 hours, with a newer mail, and with the recipient',
+  async (t) => {
+    const world = await startRecipientsWorld(t);
+    await world.member(ADA);
+    const id = await world.mailTo([ADA]);
+    const first = world.tokenFor(ADA);
+    world.clock.jump(DAY_MS);
+    t.equal((await press(world, first)).status, 400, 'late');
+    const again = await world.destinations.verify({ ...caller(), id });
+    t.equal(again.mails, 1);
+    await world.signIn.mail?.settled();
+    const second = world.tokenFor(ADA);
+    t.not(second, first);
+    t.equal((await press(world, first)).status, 400, 'replaced');
+    world.clock.jump(DAY_MS - 1_000);
+    t.equal((await press(world, second)).status, 200, 'a second before its end');
+    t.equal((await world.destinations.verify({ ...caller(), id })).mails, 0, 'none is left to ask');
 
-  const gone = await world.mailTo([ADA]);
-  const late = world.tokenFor(ADA);
-  await world.destinations.delete({ ...caller(), id: gone });
-  t.equal((await press(world, late)).status, 400, 'removed');
-  t.same(world.states(gone), {});
-});
+    const gone = await world.mailTo([ADA]);
+    const late = world.tokenFor(ADA);
+    await world.destinations.delete({ ...caller(), id: gone });
+    t.equal((await press(world, late)).status, 400, 'removed');
+    t.same(world.states(gone), {});
+  },
+);
 
 t.test('verification mails are limited per address; a resent request sends none', async (t) => {
   const world = await startRecipientsWorld(t);
@@ -208,62 +211,53 @@ t.test(
   },
 );
 
-t.test(
-  'one click unsubscribes, from mail programs and from the page; nobody is asked again after it',
-  async (t) => {
-    const world = await startRecipientsWorld(t);
-    for (const email of [ADA, BOB]) await world.member(email);
-    const id = await world.mailTo([ADA, BOB]);
-    for (const email of [ADA, BOB]) await press(world, world.tokenFor(email));
-    const linkOf = (email: string) => {
-      const { pathname, search } = new URL(
-        world.unsubscribeUrl('demo', world.recipient(id, email)),
-      );
-      return pathname + search;
-    };
-    const browser = new Browser(world);
-    const page = await browser.get(linkOf(ADA));
-    t.match(page, { status: 200, text: /Unsubscribe/ });
-    t.notMatch(page.text, /ada@/);
-    t.same(
-      world.states(id),
-      { [ADA]: 'verified', [BOB]: 'verified' },
-      'opening it changes nothing',
-    );
-    t.equal((await browser.send(linkOf(ADA), { form: { x: '1' } })).status, 400, 'no one-click');
-    // A mail program has neither cookies nor an origin (RFC 8058, section 3.1).
-    const oneClick = { form: { 'List-Unsubscribe': 'One-Click' } };
-    t.match(await browser.send(linkOf(ADA), oneClick), { status: 200, location: '' });
-    t.same(world.states(id), { [ADA]: 'unsubscribed', [BOB]: 'verified' });
-    t.equal((await browser.send(linkOf(ADA), oneClick)).status, 200, 'again does no harm');
-    const body =
-      '--x\r\nContent-Disposition: form-data; name="List-Unsubscribe"\r\n\r\nOne-Click\r\n--x--\r\n';
-    const headers = { 'content-type': 'multipart/form-data; boundary=x' };
-    t.equal((await browser.send(linkOf(BOB), { body, headers })).status, 200, 'the other encoding');
-    t.same(world.states(id), { [ADA]: 'unsubscribed', [BOB]: 'unsubscribed' });
+t.test('HOOK-24: one click in the mail or on the page unsubscribes for good', async (t) => {
+  const world = await startRecipientsWorld(t);
+  for (const email of [ADA, BOB]) await world.member(email);
+  const id = await world.mailTo([ADA, BOB]);
+  for (const email of [ADA, BOB]) await press(world, world.tokenFor(email));
+  const linkOf = (email: string) => {
+    const { pathname, search } = new URL(world.unsubscribeUrl('demo', world.recipient(id, email)));
+    return pathname + search;
+  };
+  const browser = new Browser(world);
+  const page = await browser.get(linkOf(ADA));
+  t.match(page, { status: 200, text: /Unsubscribe/ });
+  t.notMatch(page.text, /ada@/);
+  t.same(world.states(id), { [ADA]: 'verified', [BOB]: 'verified' }, 'opening it changes nothing');
+  t.equal((await browser.send(linkOf(ADA), { form: { x: '1' } })).status, 400, 'no one-click');
+  // A mail program has neither cookies nor an origin (RFC 8058, section 3.1).
+  const oneClick = { form: { 'List-Unsubscribe': 'One-Click' } };
+  t.match(await browser.send(linkOf(ADA), oneClick), { status: 200, location: '' });
+  t.same(world.states(id), { [ADA]: 'unsubscribed', [BOB]: 'verified' });
+  t.equal((await browser.send(linkOf(ADA), oneClick)).status, 200, 'again does no harm');
+  const body =
+    '--x\r\nContent-Disposition: form-data; name="List-Unsubscribe"\r\n\r\nOne-Click\r\n--x--\r\n';
+  const headers = { 'content-type': 'multipart/form-data; boundary=x' };
+  t.equal((await browser.send(linkOf(BOB), { body, headers })).status, 200, 'the other encoding');
+  t.same(world.states(id), { [ADA]: 'unsubscribed', [BOB]: 'unsubscribed' });
 
-    world.clock.jump(HOUR_MS);
-    const taken = world.server.mails.length;
-    const asking = await world.destinations.verify({ ...caller(), id });
-    t.match(asking, { mails: 0, notMailed: 0 }, 'who wants none is not asked');
-    for (const addresses of [[BOB], [BOB, ADA]]) {
-      const target = { kind: 'email', addresses } as const;
-      await world.destinations.update({ ...caller(), id, target });
-    }
-    await world.signIn.mail?.settled();
-    t.equal(world.server.mails.length, taken + 1, 'but for who was added again');
-    t.same(world.states(id), { [ADA]: 'invited', [BOB]: 'unsubscribed' });
-    const token = world.tokenFor(ADA);
-    await browser.send(linkOf(ADA), oneClick);
-    t.equal((await press(world, token)).status, 400, 'a no ends the link that is out');
-    t.same(world.states(id), { [ADA]: 'unsubscribed', [BOB]: 'unsubscribed' });
-    const link = linkOf(ADA);
-    await world.destinations.delete({ ...caller(), id });
-    t.equal((await browser.send(link, oneClick)).status, 200, 'nor for one who is none any more');
-    const { pathname, search } = new URL(world.unsubscribeUrl('demo', 'rcp_none'));
-    t.equal((await browser.send(pathname + search, oneClick)).status, 200, 'nor who never was');
-  },
-);
+  world.clock.jump(HOUR_MS);
+  const taken = world.server.mails.length;
+  const asking = await world.destinations.verify({ ...caller(), id });
+  t.match(asking, { mails: 0, notMailed: 0 }, 'who wants none is not asked');
+  for (const addresses of [[BOB], [BOB, ADA]]) {
+    const target = { kind: 'email', addresses } as const;
+    await world.destinations.update({ ...caller(), id, target });
+  }
+  await world.signIn.mail?.settled();
+  t.equal(world.server.mails.length, taken + 1, 'but for who was added again');
+  t.same(world.states(id), { [ADA]: 'invited', [BOB]: 'unsubscribed' });
+  const token = world.tokenFor(ADA);
+  await browser.send(linkOf(ADA), oneClick);
+  t.equal((await press(world, token)).status, 400, 'a no ends the link that is out');
+  t.same(world.states(id), { [ADA]: 'unsubscribed', [BOB]: 'unsubscribed' });
+  const link = linkOf(ADA);
+  await world.destinations.delete({ ...caller(), id });
+  t.equal((await browser.send(link, oneClick)).status, 200, 'nor for one who is none any more');
+  const { pathname, search } = new URL(world.unsubscribeUrl('demo', 'rcp_none'));
+  t.equal((await browser.send(pathname + search, oneClick)).status, 200, 'nor who never was');
+});
 
 t.test('an unsubscribe link cannot be made up', async (t) => {
   const codes = createUnsubscribeCodes(Buffer.alloc(32, 1));

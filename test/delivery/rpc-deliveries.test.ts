@@ -74,32 +74,42 @@ t.test('Deliveries', async (t) => {
   const idsOf = ({ deliveries }: { deliveries: { name: string }[] }) =>
     deliveries.map(({ name }) => name.slice(name.lastIndexOf('/') + 1)).sort();
 
-  await t.test('a delivery shows its state, its reason and each attempt', async (t) => {
-    t.match(await get(mail), {
-      ...{ event: 'TEST', state: 'WAITING', reason: '', incidentName: '' },
-      destinationName: `${PROJECT}/destinations/dst_mail`,
-      createdUnix: String(START_SECONDS),
-      nextAttemptUnix: /^\d+$/,
-      attempts: [
-        {
-          ...{ attemptId, startedUnix: String(START_SECONDS), durationMs: '1500' },
-          ...{ outcome: 'failed', httpStatus: 503, error: 'The endpoint answered 503' },
-          answerExcerpt: 'We are busy',
-        },
-      ],
-    });
-    t.match(await get(nobody), { state: 'SUPPRESSED', reason: 'RECIPIENT_REMOVED', attempts: [] });
-    t.notOk('nextAttemptUnix' in (await get(hook)), 'none is planned');
-  });
+  await t.test(
+    'API-30, ERR-08: a delivery shows its state, its reason and each attempt',
+    async (t) => {
+      t.match(await get(mail), {
+        ...{ event: 'TEST', state: 'WAITING', reason: '', incidentName: '' },
+        destinationName: `${PROJECT}/destinations/dst_mail`,
+        createdUnix: String(START_SECONDS),
+        nextAttemptUnix: /^\d+$/,
+        attempts: [
+          {
+            ...{ attemptId, startedUnix: String(START_SECONDS), durationMs: '1500' },
+            ...{ outcome: 'failed', httpStatus: 503, error: 'The endpoint answered 503' },
+            answerExcerpt: 'We are busy',
+          },
+        ],
+      });
+      t.match(await get(nobody), {
+        state: 'SUPPRESSED',
+        reason: 'RECIPIENT_REMOVED',
+        attempts: [],
+      });
+      t.notOk('nextAttemptUnix' in (await get(hook)), 'none is planned');
+    },
+  );
 
-  await t.test('recipients and answers are kept from who may not write', async (t) => {
-    t.match(await get(mail), { recipient: 'ann@example.com' });
-    const shown = await get(mail, world.keys.read);
-    t.match(shown, { recipient: '', attempts: [{ httpStatus: 503, answerExcerpt: '' }] });
-    t.notMatch(JSON.stringify([shown, await list({}, world.keys.read)]), /ann@|busy/);
-    t.match(JSON.stringify(await list()), /ann@example\.com/);
-    t.notMatch(JSON.stringify(await list()), /busy/, 'answers are returned one by one');
-  });
+  await t.test(
+    'API-30: recipients and answers are hidden from callers without write access',
+    async (t) => {
+      t.match(await get(mail), { recipient: 'ann@example.com' });
+      const shown = await get(mail, world.keys.read);
+      t.match(shown, { recipient: '', attempts: [{ httpStatus: 503, answerExcerpt: '' }] });
+      t.notMatch(JSON.stringify([shown, await list({}, world.keys.read)]), /ann@|busy/);
+      t.match(JSON.stringify(await list()), /ann@example\.com/);
+      t.notMatch(JSON.stringify(await list()), /busy/, 'answers are returned one by one');
+    },
+  );
 
   await t.test('a list is of the project, of one destination or of one incident', async (t) => {
     t.same(idsOf(await list()), [hook, mail, nobody].sort());
@@ -113,7 +123,7 @@ t.test('Deliveries', async (t) => {
   });
 });
 
-t.test('A delivery has its path, and what each recheck looked at', async (t) => {
+t.test('API-36: a delivery has its path, with the checks of each recheck', async (t) => {
   const world = await startRpcWorld(t);
   const { hook, mail } = await withDestinations(world);
   const attemptId = await attempt(world, hook);

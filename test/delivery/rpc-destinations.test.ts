@@ -101,32 +101,38 @@ t.test('Destinations', async (t) => {
     ]);
     t.same(await bad({ requestId: 'x' }), [400, 'requestId']);
   });
-  await t.test('how long it waits for further incidents is set, and changed', async (t) => {
-    const waits = { displayName: 'Waits', webhook: { url: 'https://waits.example/hook/abcd' } };
-    const create = async (groupWaitSeconds?: number) =>
-      await world.call(
-        'CreateDestination',
-        creation({ destination: { ...waits, groupWaitSeconds } }),
-      );
-    t.equal(created.body.destination.groupWaitSeconds, 0, 'a webhook does not wait');
-    const { body } = await create(45);
-    t.equal(body.destination.groupWaitSeconds, 45);
-    const update = (change: object) => {
-      const request = { name: body.destination.name, requestId: randomUUID(), ...change };
-      return world.call('UpdateDestination', request);
-    };
-    t.match((await update({ groupWaitSeconds: 0 })).body, { groupWaitSeconds: 0 });
-    t.match((await update({ displayName: 'Same wait' })).body, { groupWaitSeconds: 0 });
-    t.match((await update({ groupWaitSeconds: 300 })).body, { groupWaitSeconds: 300 });
-    for (const seconds of [-1, 301]) {
-      const field = 'groupWaitSeconds';
-      t.match(await create(seconds), { status: 400, metadata: { field: `destination.${field}` } });
-      t.match(await update({ [field]: seconds }), { status: 400, metadata: { field } });
-    }
-    t.match(await update({}), { status: 400, metadata: { field: 'displayName' } });
-    const deletion = { name: body.destination.name, requestId: randomUUID() };
-    t.equal((await world.call('DeleteDestination', deletion)).status, 200);
-  });
+  await t.test(
+    'HOOK-28: a destination’s wait for further incidents can be set and changed',
+    async (t) => {
+      const waits = { displayName: 'Waits', webhook: { url: 'https://waits.example/hook/abcd' } };
+      const create = async (groupWaitSeconds?: number) =>
+        await world.call(
+          'CreateDestination',
+          creation({ destination: { ...waits, groupWaitSeconds } }),
+        );
+      t.equal(created.body.destination.groupWaitSeconds, 0, 'a webhook does not wait');
+      const { body } = await create(45);
+      t.equal(body.destination.groupWaitSeconds, 45);
+      const update = (change: object) => {
+        const request = { name: body.destination.name, requestId: randomUUID(), ...change };
+        return world.call('UpdateDestination', request);
+      };
+      t.match((await update({ groupWaitSeconds: 0 })).body, { groupWaitSeconds: 0 });
+      t.match((await update({ displayName: 'Same wait' })).body, { groupWaitSeconds: 0 });
+      t.match((await update({ groupWaitSeconds: 300 })).body, { groupWaitSeconds: 300 });
+      for (const seconds of [-1, 301]) {
+        const field = 'groupWaitSeconds';
+        t.match(await create(seconds), {
+          status: 400,
+          metadata: { field: `destination.${field}` },
+        });
+        t.match(await update({ [field]: seconds }), { status: 400, metadata: { field } });
+      }
+      t.match(await update({}), { status: 400, metadata: { field: 'displayName' } });
+      const deletion = { name: body.destination.name, requestId: randomUUID() };
+      t.equal((await world.call('DeleteDestination', deletion)).status, 200);
+    },
+  );
   await t.test('it is read, listed and deleted', async (t) => {
     t.match((await world.call('GetDestination', { name })).body, { name, state: 'ACTIVE' });
     const list = () => world.call('ListDestinations', { projectName: PROJECT });
@@ -136,7 +142,7 @@ t.test('Destinations', async (t) => {
     t.match(await world.call('GetDestination', { name }), { status: 404 });
     t.same((await list()).body.destinations, []);
   });
-  await t.test('a project has at most 5', async (t) => {
+  await t.test('LIMIT-14: a project has at most 5 destinations', async (t) => {
     for (let i = 0; i < 5; i++) await world.call('CreateDestination', creation());
     const answer = await world.call('CreateDestination', creation());
     t.match(answer, { status: 400, reason: 'LIMIT_EXCEEDED', metadata: { limit: '5' } });

@@ -14,7 +14,7 @@ import {
   ScriptedNotifier,
 } from '../support/scripted-delivery.ts';
 
-t.test('a due attempt whose message was lost is published again', async (t) => {
+t.test('HOOK-12: a due attempt with a lost message is published again', async (t) => {
   const world = await delivering(t);
   world.faults.append = ({ stream }) => (stream === 'DELIVERIES' ? 'refused' : undefined);
   await world.fire(['vm-1']);
@@ -27,7 +27,7 @@ t.test('a due attempt whose message was lost is published again', async (t) => {
 });
 
 t.test(
-  'an attempt whose process died is unknown, and tried again as the same delivery',
+  'HOOK-11: an attempt of a dead process is unknown and retried as the same delivery',
   async (t) => {
     const world = await openDeliveryWorld(t);
     await world.putInForce({ destinationNames: [await world.addDestination()] });

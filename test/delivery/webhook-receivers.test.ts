@@ -133,7 +133,7 @@ function legacyOf(secret: string): string {
 }
 
 t.test(
-  'every request is verified by the library, by hand and by the legacy signature',
+  'HOOK-01, HOOK-03: every request is verified by the library, by hand and by the legacy signature',
   async (t) => {
     const { got, port } = await startReceiver(t);
     const { send } = openSender(t);
@@ -171,7 +171,7 @@ t.test(
   },
 );
 
-t.test('each answer, and each silence, is reported as what it is', async (t) => {
+t.test('HOOK-16: each answer and each silence has its own outcome', async (t) => {
   const { port } = await startReceiver(t);
   const elsewhere = await startReceiver(t, { host: '127.0.0.2' });
   const { send } = openSender(t);
@@ -201,7 +201,7 @@ t.test('each answer, and each silence, is reported as what it is', async (t) => 
   t.equal(elsewhere.counts.connections, 0, 'nothing went where the redirect leads');
 });
 
-t.test('a name whose address changes is judged by the address that is dialled', async (t) => {
+t.test('HOOK-17: a name with changing addresses is judged by the dialled address', async (t) => {
   const { port, got } = await startReceiver(t);
   const inside = await startReceiver(t, { host: '127.0.0.2' });
   let answers = [['127.0.0.1'], ['127.0.0.2']];
@@ -254,19 +254,22 @@ t.test('a port that speaks no TLS was not notified', async (t) => {
   t.match(outcome, { kind: 'failed', unknown: false });
 });
 
-t.test('Webhook body bound: 1 MiB, more is a fault of ours and is not sent', async (t) => {
-  const { counts, port } = await startReceiver(t);
-  const guard = new AddressGuard({ hosts: ['127.0.0.1'], http: false });
-  const exchange = createHttpExchange({ clock: systemClock, guard, ca });
-  const large = createWebhookSender({ exchange }).attempt({
-    ...{ deliveryId: 'dlv_1', attemptId: 'att_1', incident: '', event: 'test', timestampUnix: 0 },
-    target: { kind: 'webhook', url: `https://127.0.0.1:${port()}/`, secrets: [secretOf(1)] },
-    ...{ body: Buffer.alloc(1024 * 1024 + 1), deadlineElapsedMs: Number.POSITIVE_INFINITY },
-  });
-  await t.rejects(large, /more than 1 MiB/);
-  await exchange.close();
-  t.equal(counts.connections, 0);
-});
+t.test(
+  'HOOK-06, LIMIT-16: a webhook body over 1 MiB is the service’s fault and is not sent',
+  async (t) => {
+    const { counts, port } = await startReceiver(t);
+    const guard = new AddressGuard({ hosts: ['127.0.0.1'], http: false });
+    const exchange = createHttpExchange({ clock: systemClock, guard, ca });
+    const large = createWebhookSender({ exchange }).attempt({
+      ...{ deliveryId: 'dlv_1', attemptId: 'att_1', incident: '', event: 'test', timestampUnix: 0 },
+      target: { kind: 'webhook', url: `https://127.0.0.1:${port()}/`, secrets: [secretOf(1)] },
+      ...{ body: Buffer.alloc(1024 * 1024 + 1), deadlineElapsedMs: Number.POSITIVE_INFINITY },
+    });
+    await t.rejects(large, /more than 1 MiB/);
+    await exchange.close();
+    t.equal(counts.connections, 0);
+  },
+);
 
 t.test('endpoints that hang delay no other one on the same host', async (t) => {
   const { got, port } = await startReceiver(t);

@@ -33,7 +33,7 @@ const vector = {
   secrets: [secret],
 };
 
-t.test('the three signatures agree with the published vector', async (t) => {
+t.test('HOOK-05, HOOK-08: the three signatures agree with the published vector', async (t) => {
   t.same(signatureHeaders(vector), {
     'webhook-id': vector.deliveryId,
     'webhook-timestamp': '1767225600',
@@ -47,7 +47,7 @@ t.test('the three signatures agree with the published vector', async (t) => {
   });
 });
 
-t.test('the receiver in docs/webhooks.md verifies the published vector', async (t) => {
+t.test('HOOK-09: the receiver in docs/webhooks.md verifies the published vector', async (t) => {
   const code = codeBlock('webhooks.md', '// verify-webhook.js');
   const { verifyWebhook } = await import(`data:text/javascript,${encodeURIComponent(code)}`);
   const headers = signatureHeaders({ ...vector, secrets: [previous, secret] });
@@ -63,7 +63,7 @@ t.test('the receiver in docs/webhooks.md verifies the published vector', async (
 });
 
 t.test(
-  'during an overlap both secrets sign, and the legacy signature keeps the previous',
+  'EVENT-10: both secrets sign during an overlap, the legacy signature uses the previous one',
   async (t) => {
     const timestampUnix = Math.floor(Date.now() / 1000);
     const both = signatureHeaders({ ...vector, timestampUnix, secrets: [secret, previous] });
@@ -86,7 +86,7 @@ t.test(
 );
 
 t.test(
-  'a receiver that answers 2xx has accepted, and got the body and headers unchanged',
+  'HOOK-01: a 2xx answer accepts the delivery, with its body and headers unchanged',
   async (t) => {
     const got: { headers?: object; body?: string } = {};
     const outcome = await sendTo(t, async (request, response) => {
@@ -100,7 +100,7 @@ t.test(
   },
 );
 
-t.test('an answer decides what happens next', async (t) => {
+t.test('HOOK-16: an answer’s status determines the outcome', async (t) => {
   const cases = [
     { status: 500, outcome: { kind: 'failed', unknown: false, httpStatus: 500, excerpt: 'sorry' } },
     { status: 404, outcome: { kind: 'failed', unknown: false, httpStatus: 404 } },
@@ -118,7 +118,7 @@ t.test('an answer decides what happens next', async (t) => {
 });
 
 t.test(
-  'a receiver that hangs, or drips, ends with the deadline as an unknown outcome',
+  'HOOK-14: a hanging or dripping receiver ends at the deadline with an unknown outcome',
   async (t) => {
     const hanging = await sendTo(t, () => {}, { deadlineMs: 300 });
     t.match(hanging, { kind: 'failed', unknown: true, error: /No answer/ });
@@ -135,7 +135,7 @@ t.test(
   },
 );
 
-t.test('of an endless answer 16 KiB are read, and 4 KiB kept', async (t) => {
+t.test('HOOK-14: at most 16 KiB of an endless answer are read, and 4 KiB kept', async (t) => {
   let written = 0;
   const outcome = await sendTo(t, (_request, response) => {
     response.writeHead(500);
@@ -155,7 +155,7 @@ t.test('of an endless answer 16 KiB are read, and 4 KiB kept', async (t) => {
   t.ok(written < 64 * 2 ** 20, `the receiver got rid of ${written} bytes`);
 });
 
-t.test('a name that resolves to one private address among public ones is not called', async (t) => {
+t.test('HOOK-17: a name with one private address among public ones is not called', async (t) => {
   let called = false;
   const logged: string[] = [];
   const addresses = ['93.184.216.34', '127.0.0.1'].map((address) => ({ address, family: 4 }));
@@ -172,25 +172,22 @@ t.test('a name that resolves to one private address among public ones is not cal
   await sender.close();
 });
 
-t.test(
-  'a name looked up as public whose socket lands elsewhere gets no request byte',
-  async (t) => {
-    let bytes = 0;
-    const server = await listen(t, () => {});
-    server.on('connection', (socket) => socket.on('data', (chunk) => (bytes += chunk.length)));
-    // The guard lets the looked-up address pass and refuses the socket's: what a rebinding proxy does.
-    const guard = new AddressGuard({ hosts: [], http: true });
-    let asked = 0;
-    guard.refuseUrl = () => undefined;
-    guard.refuseAddress = () => (asked++ === 0 ? undefined : 'the socket is at a private address');
-    const resolve: Resolve = (_host, done) => done(null, [{ address: '127.0.0.1', family: 4 }]);
-    const sender = openSender({ guard, clock: systemClock, resolve, noAddressMs: 0 });
-    const outcome = await sender.attempt(request(`http://hooks.example:${port(server)}/`));
-    t.match(outcome, { kind: 'failed', error: /no public address: fix the URL/ });
-    t.equal(bytes, 0);
-    await sender.close();
-  },
-);
+t.test('HOOK-17: a public name whose socket connects elsewhere gets no request byte', async (t) => {
+  let bytes = 0;
+  const server = await listen(t, () => {});
+  server.on('connection', (socket) => socket.on('data', (chunk) => (bytes += chunk.length)));
+  // The guard lets the looked-up address pass and refuses the socket's: what a rebinding proxy does.
+  const guard = new AddressGuard({ hosts: [], http: true });
+  let asked = 0;
+  guard.refuseUrl = () => undefined;
+  guard.refuseAddress = () => (asked++ === 0 ? undefined : 'the socket is at a private address');
+  const resolve: Resolve = (_host, done) => done(null, [{ address: '127.0.0.1', family: 4 }]);
+  const sender = openSender({ guard, clock: systemClock, resolve, noAddressMs: 0 });
+  const outcome = await sender.attempt(request(`http://hooks.example:${port(server)}/`));
+  t.match(outcome, { kind: 'failed', error: /no public address: fix the URL/ });
+  t.equal(bytes, 0);
+  await sender.close();
+});
 
 t.test('a URL that is not allowed any more is tried again: it can be mended', async (t) => {
   const sender = strictSender((_host, done) => done(null, []));

@@ -137,7 +137,7 @@ export class CiMachine {
     const own = { SVC_ENDPOINT: this.program.demo.baseUrl, SVC_PROJECT: 'acme' };
     const child = spawn(file, args, {
       env: { ...this.environment, ...own, ...environment },
-      ...{ timeout: 60_000, killSignal: 'SIGKILL' as const },
+      ...{ timeout: 120_000, killSignal: 'SIGKILL' as const },
     });
     let [stdout, stderr] = ['', ''];
     child.stdout.on('data', (chunk) => (stdout += chunk));
@@ -212,7 +212,7 @@ async function type(
       child.stdin?.write(`${answer}\n`);
     } else {
       const isThere = () => part.test(screen().slice(seen)) || undefined;
-      await until(`the prompt ${part}`, isThere, 20);
+      await until(`the prompt ${part}`, isThere);
     }
   }
 }

@@ -13,6 +13,7 @@ import { join } from 'node:path';
 import { PrometheusDriver } from 'prometheus-query';
 import t, { type Test } from 'tap';
 import { componentPath, needs } from '../support/components.ts';
+import { reservePort } from '../support/places.ts';
 import { dataFolder, type Program, startProgram, until } from '../support/program.ts';
 
 // The editor comes as CommonJS, and wants to share one copy of CodeMirror.
@@ -37,7 +38,7 @@ const base = `${demo.baseUrl}/v1/monitoring/projects/demo/promql`;
 const nowMs = Date.now();
 await writeSamples(program);
 
-t.test('vmalert evaluates rules of its own on a project', needs('vmalert'), async (t) => {
+t.test('API-39: vmalert evaluates its own rules on a project', needs('vmalert'), async (t) => {
   const keyFile = join(folder, 'key');
   writeFileSync(keyFile, demo.apiKey);
   const rules = join(folder, 'rules.yml');
@@ -73,7 +74,7 @@ t.test('vmalert evaluates rules of its own on a project', needs('vmalert'), asyn
   t.notMatch(logged(), /\b(error|warn|panic)\b/i, 'every request was answered as vmalert wants it');
 });
 
-t.test('prometheus-query reads a project, with a step of its own', async (t) => {
+t.test('API-39: prometheus-query reads a project with its own step', async (t) => {
   const driver = new PrometheusDriver({
     endpoint: base,
     headers: { authorization: `Bearer ${demo.apiKey}` },
@@ -101,7 +102,7 @@ t.test('prometheus-query reads a project, with a step of its own', async (t) => 
   }
 });
 
-t.test("Prometheus's editor completes metrics, labels and values", async (t) => {
+t.test('API-39: Prometheus’s editor completes metrics, labels and values', async (t) => {
   const headers = new Headers({ authorization: `Bearer ${demo.apiKey}` });
   const complete = newCompleteStrategy({ remote: { url: base, requestHeaders: headers } });
   t.teardown(() => complete.destroy?.());
@@ -148,7 +149,7 @@ async function startAlertmanager(t: Test) {
 }
 
 async function startVmalert(t: Test, args: readonly string[]) {
-  const port = await freePort();
+  const port = await reservePort();
   const child = spawn(
     componentPath('vmalert'),
     [...args, `-httpListenAddr=127.0.0.1:${port}`, '-loggerLevel=WARN'],
@@ -164,14 +165,4 @@ async function startVmalert(t: Test, args: readonly string[]) {
     if (child.exitCode === null && child.kill('SIGKILL')) await once(child, 'exit');
   });
   return { logged: () => log, listens: `http://127.0.0.1:${port}` };
-}
-
-/** vmalert does not say which port it took. */
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const { port } = server.address() as AddressInfo;
-  server.close();
-  await once(server, 'close');
-  return port;
 }

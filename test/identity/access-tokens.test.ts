@@ -63,7 +63,7 @@ t.test('only a token looks like one: keys and other texts do not', async (t) => 
   t.ok(tokens.looksLike('eyJhbGciOiJFZERTQSJ9.e30.c2ln'));
 });
 
-t.test('Exchanged token lifetime: 15 minutes, also in the cache', async (t) => {
+t.test('LIMIT-09: an exchanged token expires after 15 minutes, also from the cache', async (t) => {
   const { open, claims, clock } = world();
   const tokens = await open();
   const text = await tokens.sign(claims());
@@ -271,25 +271,28 @@ t.test('members that start at once make one key, and it signs 6 s later', async 
   t.equal((await b.verify(await signing)).token, 'token-1', 'one signs, the other verifies');
 });
 
-t.test('members that replace a key at once have one, published before it signs', async (t) => {
-  const { clock, all, open } = await members();
-  const { claims } = world();
-  const sign = (one: (typeof all)[number]) =>
-    one.sign(claims({ expiresMs: Math.floor(clock.now() / 1000) * 1000 + ACCESS_TOKEN_MS }));
-  await clock.advance(6_000);
-  const old = kidOf(await sign(all[0] as (typeof all)[number]));
-  await clock.advance(SIGNING_KEY_MS);
-  const during = await Promise.all(all.map(sign));
-  t.same(during.map(kidOf), [old, old], 'the old one signs until the new one may');
-  for (const one of all) t.equal((await one.jwks()).keys.length, 2, 'one new key, published');
-  await clock.advance(6_000);
-  const after = await Promise.all(all.map(sign));
-  t.equal(new Set(after.map(kidOf)).size, 1);
-  t.not(kidOf(after[0] ?? ''), old);
-  const joined = await open();
-  for (const text of [...during, ...after]) {
-    for (const one of [...all, joined]) t.equal((await one.verify(text)).token, 'token-1');
-  }
-  await clock.advance(ACCESS_TOKEN_MS + 60_000);
-  t.equal((await joined.jwks()).keys.length, 1);
-});
+t.test(
+  'DUR-22: members that replace a key at once share one, published before it signs',
+  async (t) => {
+    const { clock, all, open } = await members();
+    const { claims } = world();
+    const sign = (one: (typeof all)[number]) =>
+      one.sign(claims({ expiresMs: Math.floor(clock.now() / 1000) * 1000 + ACCESS_TOKEN_MS }));
+    await clock.advance(6_000);
+    const old = kidOf(await sign(all[0] as (typeof all)[number]));
+    await clock.advance(SIGNING_KEY_MS);
+    const during = await Promise.all(all.map(sign));
+    t.same(during.map(kidOf), [old, old], 'the old one signs until the new one may');
+    for (const one of all) t.equal((await one.jwks()).keys.length, 2, 'one new key, published');
+    await clock.advance(6_000);
+    const after = await Promise.all(all.map(sign));
+    t.equal(new Set(after.map(kidOf)).size, 1);
+    t.not(kidOf(after[0] ?? ''), old);
+    const joined = await open();
+    for (const text of [...during, ...after]) {
+      for (const one of [...all, joined]) t.equal((await one.verify(text)).token, 'token-1');
+    }
+    await clock.advance(ACCESS_TOKEN_MS + 60_000);
+    t.equal((await joined.jwks()).keys.length, 1);
+  },
+);

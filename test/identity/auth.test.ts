@@ -27,6 +27,7 @@ import {
   type World,
 } from '../support/host-in-memory.ts';
 import { identitiesOf } from '../support/identities.ts';
+import { tries } from '../support/tries.ts';
 
 const credential: NewCredential = {
   project: 'p1',
@@ -46,76 +47,76 @@ async function startProject(t: Test): Promise<World> {
   return world;
 }
 
-t.test('a minted key has the published form, and any one wrong character is noticed', async (t) => {
-  const key = mintKey('sk', { nowMs: START_MS, random: systemRandom });
-  t.match(key.text, /^svc_sk_[0-9A-Z]{26}_[0-9A-Za-z]{49}$/);
-  t.same(parseKey(key.text), { kind: 'sk', id: key.id });
-  t.equal(key.lastFour, key.text.slice(-4));
-  t.equal(key.hash, hashKey(key.text));
-  t.equal(key.hash.length, 64);
-  const base62 = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz';
-  fc.assert(
-    fc.property(fc.nat(key.text.length - 1), fc.nat(61), (place, digit) => {
-      const other = base62.charAt(digit);
-      if (key.text[place] === other) return true;
-      return parseKey(key.text.slice(0, place) + other + key.text.slice(place + 1)) === undefined;
-    }),
-    { numRuns: 500 },
-  );
-  for (const bad of ['', 'svc_', `${key.text}x`, key.text.slice(0, -1), ` ${key.text}`]) {
-    t.equal(parseKey(bad), undefined);
-  }
-  const zero: Random = { bytes: (length) => new Uint8Array(length) };
-  const ones: Random = { bytes: (length) => new Uint8Array(length).fill(255) };
-  for (const random of [zero, ones]) {
-    t.match(mintKey('col', { nowMs: START_MS, random }).text, /^svc_col_[0-9A-Z]{26}_\w{49}$/);
-  }
-});
-
 t.test(
-  'a link, invitation, session, enrolment or pairing code is no key, nor another',
+  'KEY-01: a minted key has the published form, and one wrong character is detected',
   async (t) => {
-    const ports = { nowMs: START_MS, random: systemRandom };
-    const kinds = ['link', 'inv', 'session', 'enrol', 'pair', 'pk', 'sk', 'col', 'vm'] as const;
-    for (const kind of kinds) {
-      const { id, text, hash } = mintSecret(kind, { ...ports, id: 'of1Its2Own3' });
-      t.match(text, new RegExp(`^svc_${kind}_of1Its2Own3_[0-9A-Za-z]{49}$`));
-      t.equal(hash, hashKey(text));
-      for (const asked of kinds) {
-        t.equal(parseSecret(asked, text), asked === kind ? id : undefined, `${kind} as ${asked}`);
-      }
-      t.equal(parseKey(text)?.kind, kinds.indexOf(kind) < 5 ? undefined : kind);
-      t.equal(
-        parseSecret(kind, `${text.slice(0, -1)}${text.endsWith('0') ? '1' : '0'}`),
-        undefined,
-      );
+    const key = mintKey('sk', { nowMs: START_MS, random: systemRandom });
+    t.match(key.text, /^svc_sk_[0-9A-Z]{26}_[0-9A-Za-z]{49}$/);
+    t.same(parseKey(key.text), { kind: 'sk', id: key.id });
+    t.equal(key.lastFour, key.text.slice(-4));
+    t.equal(key.hash, hashKey(key.text));
+    t.equal(key.hash.length, 64);
+    const base62 = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz';
+    fc.assert(
+      fc.property(fc.nat(key.text.length - 1), fc.nat(61), (place, digit) => {
+        const other = base62.charAt(digit);
+        if (key.text[place] === other) return true;
+        return parseKey(key.text.slice(0, place) + other + key.text.slice(place + 1)) === undefined;
+      }),
+      { numRuns: tries(500) },
+    );
+    for (const bad of ['', 'svc_', `${key.text}x`, key.text.slice(0, -1), ` ${key.text}`]) {
+      t.equal(parseKey(bad), undefined);
     }
-    t.match(mintSecret('session', ports).id, /^[0-9A-Z]{26}$/, 'an id of its own by default');
+    const zero: Random = { bytes: (length) => new Uint8Array(length) };
+    const ones: Random = { bytes: (length) => new Uint8Array(length).fill(255) };
+    for (const random of [zero, ones]) {
+      t.match(mintKey('col', { nowMs: START_MS, random }).text, /^svc_col_[0-9A-Z]{26}_\w{49}$/);
+    }
   },
 );
 
-t.test('an issued key authenticates; the commit holds its hash and never the key', async (t) => {
-  const world = await startProject(t);
-  const commits: string[] = [];
-  world.host.onApplied(({ commit }) => void commits.push(JSON.stringify(commit)));
-  const { id, key, expiresMs } = await issueCredential(world, tester, credential);
-  t.equal(expiresMs, START_MS + 90 * DAY_MS, '90 days by default');
-  const { authenticate, used } = authenticator(t, world);
-  t.match(authenticate(key), {
-    kind: 'sk',
-    credential: id,
-    project: 'p1',
-    capabilities: ['monitoring.read'],
-  });
-  t.same(used, [id]);
-  const written = commits.join('');
-  t.match(written, hashKey(key));
-  t.notMatch(written, key.slice(-49));
-  const tooLong = { ...credential, lifetimeMs: KEY_LIFETIME_MS_MAX + 1 };
-  await t.rejects(issueCredential(world, tester, tooLong), RangeError);
+t.test('KEY-01: a secret of one kind is never accepted as another kind', async (t) => {
+  const ports = { nowMs: START_MS, random: systemRandom };
+  const kinds = ['link', 'inv', 'session', 'enrol', 'pair', 'pk', 'sk', 'col', 'vm'] as const;
+  for (const kind of kinds) {
+    const { id, text, hash } = mintSecret(kind, { ...ports, id: 'of1Its2Own3' });
+    t.match(text, new RegExp(`^svc_${kind}_of1Its2Own3_[0-9A-Za-z]{49}$`));
+    t.equal(hash, hashKey(text));
+    for (const asked of kinds) {
+      t.equal(parseSecret(asked, text), asked === kind ? id : undefined, `${kind} as ${asked}`);
+    }
+    t.equal(parseKey(text)?.kind, kinds.indexOf(kind) < 5 ? undefined : kind);
+    t.equal(parseSecret(kind, `${text.slice(0, -1)}${text.endsWith('0') ? '1' : '0'}`), undefined);
+  }
+  t.match(mintSecret('session', ports).id, /^[0-9A-Z]{26}$/, 'an id of its own by default');
 });
 
-t.test('what is no key of ours is refused alike, whether its id exists or not', async (t) => {
+t.test(
+  'KEY-02, AUTH-01: an issued key authenticates, and its commit holds only the hash',
+  async (t) => {
+    const world = await startProject(t);
+    const commits: string[] = [];
+    world.host.onApplied(({ commit }) => void commits.push(JSON.stringify(commit)));
+    const { id, key, expiresMs } = await issueCredential(world, tester, credential);
+    t.equal(expiresMs, START_MS + 90 * DAY_MS, '90 days by default');
+    const { authenticate, used } = authenticator(t, world);
+    t.match(authenticate(key), {
+      kind: 'sk',
+      credential: id,
+      project: 'p1',
+      capabilities: ['monitoring.read'],
+    });
+    t.same(used, [id]);
+    const written = commits.join('');
+    t.match(written, hashKey(key));
+    t.notMatch(written, key.slice(-49));
+    const tooLong = { ...credential, lifetimeMs: KEY_LIFETIME_MS_MAX + 1 };
+    await t.rejects(issueCredential(world, tester, tooLong), RangeError);
+  },
+);
+
+t.test('KEY-02: invalid keys are refused alike, whether or not their id exists', async (t) => {
   const world = await startProject(t);
   const { key } = await issueCredential(world, tester, credential);
   const { made, authenticate } = authenticator(t, world);
@@ -318,7 +319,7 @@ t.test(
 );
 
 t.test(
-  'last use is shown at once, written in one batch, and kept when the write fails',
+  'KEY-05: last use is shown at once, written in one batch, and kept when a write fails',
   async (t) => {
     const clock = new VirtualClock(START_MS);
     const batches: object[] = [];

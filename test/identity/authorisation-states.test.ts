@@ -294,29 +294,32 @@ function kindOf(method: DescMethod): Kind | undefined {
   return role === Policy_Role.VIEWER ? 'VIEWER' : 'OWNER';
 }
 
-t.test('Every method refuses a caller from the request after its state has changed', async (t) => {
-  const world = await startAuthorisationWorld(t);
-  const methods = (await allMethods()).filter((method) => kindOf(method) !== undefined);
-  const probe = methods.find(({ name }) => name === 'ListAlertRules');
-  const probeOfCollectors = methods.find(({ name }) => name === 'WriteSamples');
-  if (!probe || !probeOfCollectors) throw new Error('The methods that are asked first are gone');
-  for (const { name, begin, left } of states) {
-    const words = left.split(' ');
-    const { headers, happens } = await begin(world);
-    const isReporting = /collector|agent/.test(name);
-    const before = await world.callAs(isReporting ? probeOfCollectors : probe, headers);
-    t.equal(before, 'yes', `${name}: let in before`);
-    await happens();
-    for (const method of methods) {
-      const expected = words[KINDS.indexOf(kindOf(method) ?? 'READ')];
-      const seen = await world.callAs(method, headers, ownerOf(method));
-      if (seen !== expected)
-        t.fail(`${name}: ${method.name} is ${seen}, the table says ${expected}`);
+t.test(
+  'ERR-04: every method refuses a caller from the first request after a change of state',
+  async (t) => {
+    const world = await startAuthorisationWorld(t);
+    const methods = (await allMethods()).filter((method) => kindOf(method) !== undefined);
+    const probe = methods.find(({ name }) => name === 'ListAlertRules');
+    const probeOfCollectors = methods.find(({ name }) => name === 'WriteSamples');
+    if (!probe || !probeOfCollectors) throw new Error('The methods that are asked first are gone');
+    for (const { name, begin, left } of states) {
+      const words = left.split(' ');
+      const { headers, happens } = await begin(world);
+      const isReporting = /collector|agent/.test(name);
+      const before = await world.callAs(isReporting ? probeOfCollectors : probe, headers);
+      t.equal(before, 'yes', `${name}: let in before`);
+      await happens();
+      for (const method of methods) {
+        const expected = words[KINDS.indexOf(kindOf(method) ?? 'READ')];
+        const seen = await world.callAs(method, headers, ownerOf(method));
+        if (seen !== expected)
+          t.fail(`${name}: ${method.name} is ${seen}, the table says ${expected}`);
+      }
+      t.pass(`${name}: ${methods.length} methods`);
     }
-    t.pass(`${name}: ${methods.length} methods`);
-  }
-  t.same(world.lines, [], 'nothing was logged: every refusal is the caller’s');
-});
+    t.same(world.lines, [], 'nothing was logged: every refusal is the caller’s');
+  },
+);
 
 function ownerOf({ name }: DescMethod): { owner: string } {
   return { owner: name === 'RemoveMember' ? '/members/none' : '/serviceAccounts/none' };

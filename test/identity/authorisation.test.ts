@@ -129,7 +129,7 @@ const groups: readonly Group[] = [
     name: 'owners',
     methods: [
       ...['Project/InviteMember', 'Project/ListInvitations', 'Project/RevokeInvitation'],
-      ...['Project/SetMemberRole', 'Project/RemoveMember'],
+      ...['Project/SetMemberRole', 'Project/RemoveMember', 'Project/UpdateProject'],
       ...['Automation/CreateServiceAccount', 'Automation/ListServiceAccounts'],
       ...['Automation/GetServiceAccount', 'Automation/UpdateServiceAccount'],
       ...['Automation/DisableServiceAccount', 'Automation/EnableServiceAccount'],
@@ -185,7 +185,7 @@ function wordsOf({ who }: Group): Readonly<Record<Caller, Outcome>> {
   >;
 }
 
-t.test('Every method has a row in the table, and every row its method', (t) => {
+t.test('API-09: every method has a row in the table, and every row a method', (t) => {
   const rows = new Set(groups.flatMap((group) => group.methods));
   t.same(
     [...methodOf.keys()].filter((name) => !rows.has(name)),
@@ -201,114 +201,110 @@ t.test('Every method has a row in the table, and every row its method', (t) => {
   t.end();
 });
 
-t.test('Each method lets in whom the table says, and refuses the others as it says', async (t) => {
-  const world = await startAuthorisationWorld(t);
-  const { headers, self } = await everyCaller(world);
-  for (const group of groups) {
-    const expected = wordsOf(group);
-    for (const name of group.methods) {
-      const method = methodOf.get(name);
-      if (!method) continue;
-      const about = group.about === 'self' ? { owner: self } : aboutAccount(name);
-      const seen: Record<string, Outcome> = {};
-      for (const caller of CALLERS)
-        seen[caller] = await world.callAs(method, headers[caller], about);
-      t.same(seen, expected, `${name} (${group.name})`);
+t.test(
+  'IDN-05, API-08: each method admits the callers in the table and refuses all others as listed',
+  async (t) => {
+    const world = await startAuthorisationWorld(t);
+    const { headers, self } = await everyCaller(world);
+    for (const group of groups) {
+      const expected = wordsOf(group);
+      for (const name of group.methods) {
+        const method = methodOf.get(name);
+        if (!method) continue;
+        const about = group.about === 'self' ? { owner: self } : aboutAccount(name);
+        const seen: Record<string, Outcome> = {};
+        for (const caller of CALLERS)
+          seen[caller] = await world.callAs(method, headers[caller], about);
+        t.same(seen, expected, `${name} (${group.name})`);
+      }
     }
-  }
-  t.same(world.lines, [], 'nothing was logged: every refusal is the caller’s');
-});
+    t.same(world.lines, [], 'nothing was logged: every refusal is the caller’s');
+  },
+);
 
 /** Nobody's membership, of `RemoveMember`; an account's, of everything else. */
 function aboutAccount(name: string): { owner: string } {
   return { owner: name === 'Project/RemoveMember' ? '/members/none' : '/serviceAccounts/none' };
 }
 
-t.test('What a caller may do in its project, it may do in no other, there or not', async (t) => {
-  const world = await startAuthorisationWorld(t);
-  const { headers } = await everyCaller(world);
-  await world.account('other', ['monitoring.read']);
-  const everywhere = bearer((await world.collector('_system')).key);
-  for (const group of groups) {
-    if (/^(what the request|whoever)/.test(group.name) || group.about) continue;
-    const expected = wordsOf(group);
-    for (const name of group.methods) {
-      const method = methodOf.get(name);
-      if (!method) continue;
-      for (const caller of CALLERS) {
-        if (expected[caller] !== 'yes' && expected[caller] !== 'role') continue;
-        for (const project of ['other', 'nowhere']) {
-          const about = { ...aboutAccount(name), project };
-          const seen = await world.callAs(method, headers[caller], about);
-          t.equal(seen, 'boundary', `${caller}: ${name} in ${project}`);
+t.test(
+  'AUTH-02, API-16: access to one project gives none to another, existing or not',
+  async (t) => {
+    const world = await startAuthorisationWorld(t);
+    const { headers } = await everyCaller(world);
+    await world.account('other', ['monitoring.read']);
+    const everywhere = bearer((await world.collector('_system')).key);
+    for (const group of groups) {
+      if (/^(what the request|whoever)/.test(group.name) || group.about) continue;
+      const expected = wordsOf(group);
+      for (const name of group.methods) {
+        const method = methodOf.get(name);
+        if (!method) continue;
+        for (const caller of CALLERS) {
+          if (expected[caller] !== 'yes' && expected[caller] !== 'role') continue;
+          for (const project of ['other', 'nowhere']) {
+            const about = { ...aboutAccount(name), project };
+            const seen = await world.callAs(method, headers[caller], about);
+            t.equal(seen, 'boundary', `${caller}: ${name} in ${project}`);
+          }
         }
+        const isIngest = name.startsWith('Ingest/');
+        const refused = name === 'Automation/ListPermissionTemplates' ? 'boundary' : 'capability';
+        const isHuman = getOption(method, policy).access === Policy_Access.HUMAN;
+        const seen = await world.callAs(method, everywhere, { project: 'other' });
+        const wanted = isIngest ? 'yes' : isHuman ? 'human' : refused;
+        t.equal(seen, wanted, `a collector of every project: ${name}`);
       }
-      const isIngest = name.startsWith('Ingest/');
-      const refused = name === 'Automation/ListPermissionTemplates' ? 'boundary' : 'capability';
-      const isHuman = getOption(method, policy).access === Policy_Access.HUMAN;
-      const seen = await world.callAs(method, everywhere, { project: 'other' });
-      const wanted = isIngest ? 'yes' : isHuman ? 'human' : refused;
-      t.equal(seen, wanted, `a collector of every project: ${name}`);
     }
+  },
+);
+
+t.test('API-21: only human sessions reach identity, member and project methods', async (t) => {
+  const world = await startAuthorisationWorld(t);
+  const { headers, self } = await everyCaller(world);
+  const person = headers.OWNER;
+  for (const method of methods) {
+    if (!/Automation|Project/.test(method.parent.name) || FOR_PROGRAMS.includes(method.name))
+      continue;
+    t.equal(getOption(method, policy).access, Policy_Access.HUMAN, method.name);
+    for (const caller of ['personal', 'reader', 'writer', 'ci', 'collector', 'agent'] as const) {
+      for (const owner of ['/serviceAccounts/none', self]) {
+        const seen = await world.callAs(method, headers[caller], { owner });
+        t.equal(seen, 'human', `${caller}: ${method.name}`);
+      }
+    }
+    // An Authorization header is all that counts where there is one: no session stands in for it.
+    const both = await world.callAs(method, { ...person, ...headers.writer });
+    t.equal(both, 'human', `a key beside a session: ${method.name}`);
+    const broken = await world.callAs(method, { ...person, ...bearer('nonsense') });
+    t.equal(broken, 'unknown', `nonsense beside a session: ${method.name}`);
   }
 });
 
-t.test(
-  'No credential but a human session reaches an identity, member or project method',
-  async (t) => {
-    const world = await startAuthorisationWorld(t);
-    const { headers, self } = await everyCaller(world);
-    const person = headers.OWNER;
-    for (const method of methods) {
-      if (!/Automation|Project/.test(method.parent.name) || FOR_PROGRAMS.includes(method.name))
-        continue;
-      t.equal(getOption(method, policy).access, Policy_Access.HUMAN, method.name);
-      for (const caller of ['personal', 'reader', 'writer', 'ci', 'collector', 'agent'] as const) {
-        for (const owner of ['/serviceAccounts/none', self]) {
-          const seen = await world.callAs(method, headers[caller], { owner });
-          t.equal(seen, 'human', `${caller}: ${method.name}`);
-        }
-      }
-      // An Authorization header is all that counts where there is one: no session stands in for it.
-      const both = await world.callAs(method, { ...person, ...headers.writer });
-      t.equal(both, 'human', `a key beside a session: ${method.name}`);
-      const broken = await world.callAs(method, { ...person, ...bearer('nonsense') });
-      t.equal(broken, 'unknown', `nonsense beside a session: ${method.name}`);
-    }
-  },
-);
-
-t.test(
-  'A session counts with its cookie and the Origin of the service, and not else',
-  async (t) => {
-    const world = await startAuthorisationWorld(t);
-    const { cookie } = cookieHeaders(await world.signedInAs('demo', 'OWNER'));
-    const method = methodOf.get('Alert/ListAlertRules');
-    if (!method) throw new Error('ListAlertRules is gone');
-    const cases: readonly (readonly [string, Readonly<Record<string, string>>, Outcome])[] = [
-      ['as a browser sends it', { cookie, origin: ORIGIN }, 'yes'],
-      ['beside other cookies', { cookie: `a=b; ${cookie}; c=d`, origin: ORIGIN }, 'yes'],
-      ['without Origin', { cookie }, 'sign-in'],
-      ['from another site', { cookie, origin: 'https://evil.example' }, 'sign-in'],
-      ['from another port', { cookie, origin: 'http://127.0.0.1:8081' }, 'sign-in'],
-      ['from the opaque origin', { cookie, origin: 'null' }, 'sign-in'],
-      ['from another scheme', { cookie, origin: ORIGIN.replace('http', 'https') }, 'sign-in'],
-      ['another cookie alone', { cookie: 'a=b', origin: ORIGIN }, 'sign-in'],
-      ['a mistyped secret', { cookie: `${cookie}x`, origin: ORIGIN }, 'unknown'],
-      [
-        'an empty Authorization beside it',
-        { cookie, origin: ORIGIN, authorization: '' },
-        'sign-in',
-      ],
-      ['as a bearer', bearer(cookie.replace('svc_session=', '')), 'unknown'],
-    ];
-    for (const [name, headers, expected] of cases) {
-      t.equal(await world.callAs(method, headers), expected, name);
-    }
-    const refused = await world.call('ListAlertRules', {}, { key: null, headers: { cookie } });
-    t.match(refused.body.message, /counts only with the header "Origin: http:\/\/127/);
-  },
-);
+t.test('API-21: a session requires its cookie and the service’s Origin', async (t) => {
+  const world = await startAuthorisationWorld(t);
+  const { cookie } = cookieHeaders(await world.signedInAs('demo', 'OWNER'));
+  const method = methodOf.get('Alert/ListAlertRules');
+  if (!method) throw new Error('ListAlertRules is gone');
+  const cases: readonly (readonly [string, Readonly<Record<string, string>>, Outcome])[] = [
+    ['as a browser sends it', { cookie, origin: ORIGIN }, 'yes'],
+    ['beside other cookies', { cookie: `a=b; ${cookie}; c=d`, origin: ORIGIN }, 'yes'],
+    ['without Origin', { cookie }, 'sign-in'],
+    ['from another site', { cookie, origin: 'https://evil.example' }, 'sign-in'],
+    ['from another port', { cookie, origin: 'http://127.0.0.1:8081' }, 'sign-in'],
+    ['from the opaque origin', { cookie, origin: 'null' }, 'sign-in'],
+    ['from another scheme', { cookie, origin: ORIGIN.replace('http', 'https') }, 'sign-in'],
+    ['another cookie alone', { cookie: 'a=b', origin: ORIGIN }, 'sign-in'],
+    ['a mistyped secret', { cookie: `${cookie}x`, origin: ORIGIN }, 'unknown'],
+    ['an empty Authorization beside it', { cookie, origin: ORIGIN, authorization: '' }, 'sign-in'],
+    ['as a bearer', bearer(cookie.replace('svc_session=', '')), 'unknown'],
+  ];
+  for (const [name, headers, expected] of cases) {
+    t.equal(await world.callAs(method, headers), expected, name);
+  }
+  const refused = await world.call('ListAlertRules', {}, { key: null, headers: { cookie } });
+  t.match(refused.body.message, /counts only with the header "Origin: http:\/\/127/);
+});
 
 /** Plain routes: status for each of `CALLERS`. But for PromQL they take bearers alone, so people are nobody. */
 const routes: readonly (readonly [path: string, who: string])[] = [
@@ -343,7 +339,7 @@ t.test(
   },
 );
 
-t.test('An access that nobody declared lets nobody in', (t) => {
+t.test('API-09: an undeclared access admits no caller', (t) => {
   const declared = { $typeName: 'svc.options.v1.Policy', access: 0, role: 0, mutation: false };
   const credential = { kind: 'sk', capabilities: ['monitoring.read'], withdrawn: [] };
   for (const caller of [credential, { kind: 'human' }]) {

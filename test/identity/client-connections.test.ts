@@ -56,7 +56,7 @@ t.test('A client that hangs up ends its read', async (t) => {
   t.same(world.lines, [], 'and is no fault to log');
 });
 
-t.test('A body without an end is answered and cut off at 1 MiB', async (t) => {
+t.test('API-26: an endless body is answered and cut off at 1 MiB', async (t) => {
   const world = await startRpcWorld(t);
   const asking = await post(world);
   const answered = once(asking, 'response');

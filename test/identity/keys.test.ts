@@ -61,7 +61,7 @@ t.test('an account has 200,000 keys at most; very many are not counted for each'
   t.end();
 });
 
-t.test('the request of a key and the key are one commit, and hold no secret', async (t) => {
+t.test('KEY-06: a key and its request are one commit without the secret', async (t) => {
   const { host, keys, creation } = await startIdentities(t);
   const commits: string[] = [];
   host.onApplied(({ commit }) => void commits.push(JSON.stringify(commit.decisions)));

@@ -22,6 +22,7 @@ import {
   shop,
   startPeopleWorld,
 } from '../support/people-on-host.ts';
+import { tries } from '../support/tries.ts';
 
 t.test(
   "a personal key does not survive its owner's leaving, nor come back with them",
@@ -246,7 +247,7 @@ t.test('whatever several people do at once, what must hold holds', async (t) => 
         }
       },
     ),
-    { numRuns: 40, seed: 20_261_121 },
+    { numRuns: tries(40), seed: 20_261_121 },
   );
   t.pass('40 runs');
 });

@@ -85,7 +85,7 @@ async function guarded(t: Parameters<typeof openAlertingWorld>[0]) {
   return { ...world, member, waits, make, remove, announced: () => announced };
 }
 
-t.test('a removal is answered when the others have applied it', async (t) => {
+t.test('DUR-25: a removal is answered once the other members have applied it', async (t) => {
   const world = await guarded(t);
   await world.make('m1');
   t.same([world.waits.length, world.announced()], [0, 0], 'nobody waits for what gives');
@@ -106,7 +106,7 @@ t.test('a removal is answered when the others have applied it', async (t) => {
   await t.rejects(again, StreamUnavailable, 'and is not answered when nobody knows');
 });
 
-t.test('a member that is refused while a change waits does not decide it', async (t) => {
+t.test('DUR-25: a member refused while a change waits does not decide it', async (t) => {
   const world = await guarded(t);
   const made = world.make('m1');
   world.member.refusal = () => 'The clock of this machine is 38 s ahead';
@@ -160,18 +160,21 @@ t.test('a process alone waits for nobody', async (t) => {
   t.equal(withRevocationBarrier(world.host, { member, clock: world.clock }), world.host);
 });
 
-t.test('a member that may have missed a revocation vouches for no credential', async (t) => {
-  const { host, clock } = await openAlertingWorld(t);
-  const cut = 'This member may have been replaced';
-  const authenticator = createAuthenticator({
-    ...{ host, clock, noteUse: () => {}, refusal: () => cut },
-  });
-  t.teardown(() => authenticator.close());
-  const refused = { reason: 'NOT_READY', message: cut };
-  t.throws(() => authenticator.authenticateKey('Bearer sk_1'), refused);
-  await t.rejects(authenticator.authenticate('Bearer sk_1'), refused);
-  await t.rejects(
-    authenticator.identify({ authorization: 'Bearer sk_1', cookie: undefined, origin: '' }),
-    refused,
-  );
-});
+t.test(
+  'DUR-25: a member that may have missed a revocation authenticates no credential',
+  async (t) => {
+    const { host, clock } = await openAlertingWorld(t);
+    const cut = 'This member may have been replaced';
+    const authenticator = createAuthenticator({
+      ...{ host, clock, noteUse: () => {}, refusal: () => cut },
+    });
+    t.teardown(() => authenticator.close());
+    const refused = { reason: 'NOT_READY', message: cut };
+    t.throws(() => authenticator.authenticateKey('Bearer sk_1'), refused);
+    await t.rejects(authenticator.authenticate('Bearer sk_1'), refused);
+    await t.rejects(
+      authenticator.identify({ authorization: 'Bearer sk_1', cookie: undefined, origin: '' }),
+      refused,
+    );
+  },
+);

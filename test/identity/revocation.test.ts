@@ -15,14 +15,14 @@ import { systemClock } from '../../streams/platform/clock.ts';
 import { startRpcWorld } from '../support/api-in-process.ts';
 import { START_MS } from '../support/host-in-memory.ts';
 import { startPromqlServer } from '../support/promql-server.ts';
+import { tries } from '../support/tries.ts';
 import { answered, revokeUnderLoad, startRevoking } from './revoking.ts';
 
 const SAVE = '/svc.monitoring.v1.AlertService/SaveAlertRule';
 const PROJECT = 'projects/demo';
-/** A thousand are tried in `test/long`. */
-const TRIES = 150;
+const TRIES = tries(1_000);
 
-t.test(`Of ${TRIES} revocations under load, no request after the answer succeeds`, (t) =>
+t.test(`IDN-08: no request succeeds after any revocation under load`, (t) =>
   revokeUnderLoad(t, TRIES),
 );
 

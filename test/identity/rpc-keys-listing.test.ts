@@ -67,7 +67,7 @@ t.test('a name of another owner’s key, or no name at all, finds nothing', asyn
   }
 });
 
-t.test('expiry warnings in the listing: 14, 7 and 1 days before the end', async (t) => {
+t.test('KEY-04: listed keys warn 14, 7 and 1 days before they expire', async (t) => {
   const { account, key, as, owner, clock, signIn } = await startKeysWorld(t);
   const parent = await account();
   await key(parent, { lifetimeSeconds: 20 * DAY });
@@ -122,7 +122,7 @@ t.test('lists of keys come in pages, of one owner, with those that ended when as
   t.match(await call('ListKeys', foreign), { status: 400, metadata: { field: 'pageToken' } });
 });
 
-t.test('no file of the service and no line of its log has a key’s secret', async (t) => {
+t.test('KEY-03: no file and no log line contains a key’s secret', async (t) => {
   const { account, key, call, lines } = await startKeysWorld(t);
   const parent = await account();
   const made = (await key(parent)).body;
@@ -135,7 +135,7 @@ t.test('no file of the service and no line of its log has a key’s secret', asy
   }
 });
 
-t.test('keys of every service account are one list, without those of members', async (t) => {
+t.test('API-34: keys of all service accounts are one list without members’ keys', async (t) => {
   const { account, key, as, call, signedInAs } = await startKeysWorld(t);
   const names = [await account(), await account()];
   const made: string[] = [];

@@ -9,49 +9,52 @@ import { START_SECONDS } from '../support/api-in-process.ts';
 import { DAY_MS, HOUR_MS, tester } from '../support/host-in-memory.ts';
 import { DAY, PROJECT, startKeysWorld } from '../support/keys-api.ts';
 
-t.test('Created from a permission template: two of them, and what they grant', async (t) => {
-  const { call, account, keys, send } = await startKeysWorld(t);
-  const listed = await call('ListPermissionTemplates', { projectName: PROJECT });
-  t.match(listed.body.templates, [
-    {
-      template: 'metrics-scraper',
-      displayName: 'Metrics scraper',
+t.test(
+  'IDN-02, IDN-04: service accounts are created from two permission templates with the listed grants',
+  async (t) => {
+    const { call, account, keys, send } = await startKeysWorld(t);
+    const listed = await call('ListPermissionTemplates', { projectName: PROJECT });
+    t.match(listed.body.templates, [
+      {
+        template: 'metrics-scraper',
+        displayName: 'Metrics scraper',
+        capabilities: ['monitoring.read'],
+      },
+      {
+        template: 'alert-manager',
+        displayName: 'Alert manager',
+        capabilities: ['monitoring.read', 'monitoring.write'],
+      },
+    ]);
+    const path = '/svc.iam.v1.AutomationService/ListPermissionTemplates';
+    const body = JSON.stringify({ projectName: PROJECT });
+    t.equal((await send(path, body, { key: keys.read })).status, 200, 'any credential may look');
+    t.equal((await send(path, body, { key: keys.other })).reason, 'PROJECT_BOUNDARY');
+    const scraper = await call('GetServiceAccount', {
+      name: await account({ template: 'metrics-scraper' }),
+    });
+    t.match(scraper.body, {
+      ...{ displayName: 'Robot', state: 'ACTIVE', template: 'metrics-scraper' },
       capabilities: ['monitoring.read'],
-    },
-    {
-      template: 'alert-manager',
-      displayName: 'Alert manager',
-      capabilities: ['monitoring.read', 'monitoring.write'],
-    },
-  ]);
-  const path = '/svc.iam.v1.AutomationService/ListPermissionTemplates';
-  const body = JSON.stringify({ projectName: PROJECT });
-  t.equal((await send(path, body, { key: keys.read })).status, 200, 'any credential may look');
-  t.equal((await send(path, body, { key: keys.other })).reason, 'PROJECT_BOUNDARY');
-  const scraper = await call('GetServiceAccount', {
-    name: await account({ template: 'metrics-scraper' }),
-  });
-  t.match(scraper.body, {
-    ...{ displayName: 'Robot', state: 'ACTIVE', template: 'metrics-scraper' },
-    capabilities: ['monitoring.read'],
-    ...{ createdUnix: String(START_SECONDS), activeKeys: 0, activeConnections: 0 },
-  });
-  t.match(scraper.body, { createdBy: /^people\//, createdByDisplayName: 'OWNER' });
-  const create = { projectName: PROJECT, displayName: 'x' };
-  for (const [wrong, field] of [
-    [{ template: 'root' }, 'template'],
-    [{ template: 'alert-manager', capabilities: ['monitoring.read'] }, 'template'],
-    [{}, 'capabilities'],
-    [{ capabilities: ['console'] }, 'capabilities'],
-    [{ capabilities: ['collector'] }, 'capabilities'],
-    [{ template: 'alert-manager', displayName: ' ' }, 'displayName'],
-    [{ template: 'alert-manager', displayName: 'x'.repeat(201) }, 'displayName'],
-    [{ template: 'alert-manager', displayName: 'a\u001b[2J' }, 'displayName'],
-  ] as const) {
-    const refused = await call('CreateServiceAccount', { ...create, ...wrong });
-    t.match(refused, { status: 400, reason: 'INVALID_FIELD', metadata: { field } });
-  }
-});
+      ...{ createdUnix: String(START_SECONDS), activeKeys: 0, activeConnections: 0 },
+    });
+    t.match(scraper.body, { createdBy: /^people\//, createdByDisplayName: 'OWNER' });
+    const create = { projectName: PROJECT, displayName: 'x' };
+    for (const [wrong, field] of [
+      [{ template: 'root' }, 'template'],
+      [{ template: 'alert-manager', capabilities: ['monitoring.read'] }, 'template'],
+      [{}, 'capabilities'],
+      [{ capabilities: ['console'] }, 'capabilities'],
+      [{ capabilities: ['collector'] }, 'capabilities'],
+      [{ template: 'alert-manager', displayName: ' ' }, 'displayName'],
+      [{ template: 'alert-manager', displayName: 'x'.repeat(201) }, 'displayName'],
+      [{ template: 'alert-manager', displayName: 'a\u001b[2J' }, 'displayName'],
+    ] as const) {
+      const refused = await call('CreateServiceAccount', { ...create, ...wrong });
+      t.match(refused, { status: 400, reason: 'INVALID_FIELD', metadata: { field } });
+    }
+  },
+);
 
 t.test('a service account is created, edited, listed, disabled, enabled and deleted', async (t) => {
   const { call, account, key, clock } = await startKeysWorld(t);
@@ -91,7 +94,7 @@ t.test('a service account is created, edited, listed, disabled, enabled and dele
   t.notOk(left.body.serviceAccounts.some((row: { name: string }) => row.name === name));
 });
 
-t.test('Scoped key lifetime: default 90 days, maximum 1 year', async (t) => {
+t.test('IDN-06, LIMIT-11: the key lifetime is 90 days by default and at most 1 year', async (t) => {
   const { account, key } = await startKeysWorld(t);
   const parent = await account();
   const usual = await key(parent);
@@ -108,7 +111,7 @@ t.test('Scoped key lifetime: default 90 days, maximum 1 year', async (t) => {
   }
 });
 
-t.test('Secret shown once: everything but the secret is shown afterwards', async (t) => {
+t.test('KEY-03, AUTH-03: a secret is shown once, its metadata always', async (t) => {
   const { account, key, call, reads, clock } = await startKeysWorld(t);
   const parent = await account();
   const made = await key(parent, { displayName: 'Dashboards' });
@@ -134,82 +137,86 @@ t.test('Secret shown once: everything but the secret is shown afterwards', async
   t.notMatch(JSON.stringify([got.body, listed.body]), secret.slice(-49));
 });
 
-t.test('Exact resend answers metadata without the secret; another body is refused', async (t) => {
-  const { account, call } = await startKeysWorld(t);
-  const parent = await account();
-  const requestId: string = randomUUID();
-  const request = { parent, displayName: 'k', capabilities: ['monitoring.read'] };
-  const first = await call('CreateKey', request, { requestId });
-  const again = await call('CreateKey', request, { requestId });
-  t.match(first.body, { secretAvailable: true });
-  t.same(again.body, { ...first.body, secret: '', secretAvailable: false });
-  const other = await call('CreateKey', { ...request, displayName: 'j' }, { requestId });
-  t.match(other, { status: 400, reason: 'REQUEST_ID_REUSED' });
-  const name = first.body.key.name;
-  const rotation = { name, overlapSeconds: 60 };
-  const rotatedBy: string = randomUUID();
-  const rotated = await call('RotateKey', rotation, { requestId: rotatedBy });
-  const repeated = await call('RotateKey', rotation, { requestId: rotatedBy });
-  t.match(rotated.body, { secretAvailable: true });
-  t.same(repeated.body, { ...rotated.body, secret: '', secretAvailable: false });
-  const longer = { ...rotation, overlapSeconds: 61 };
-  const reused = await call('RotateKey', longer, { requestId: rotatedBy });
-  t.match(reused, { status: 400, reason: 'REQUEST_ID_REUSED' });
-  const crossed = await call('RevokeKey', { name, reason: 'x' }, { requestId: rotatedBy });
-  t.match(crossed, { status: 400, reason: 'REQUEST_ID_REUSED' }, 'another method is another body');
-  t.equal((await call('ListKeys', { parent })).body.keys.length, 2, 'nothing was made twice');
-});
-
 t.test(
-  'Creation and rotation requests, and every other change, carry a client request_id',
+  'KEY-06, AUTH-03: an exact resend returns metadata without the secret, and another body is refused',
   async (t) => {
-    const { account, call, key } = await startKeysWorld(t);
-    const name = await account();
-    const made = (await key(name)).body.key.name;
-    const changes: [string, object][] = [
-      ['CreateKey', { parent: name, displayName: 'k', capabilities: ['monitoring.read'] }],
-      ['RotateKey', { name: made }],
-      ['RevokeKey', { name: made }],
-      [
-        'CreateServiceAccount',
-        { projectName: PROJECT, displayName: 'x', template: 'alert-manager' },
-      ],
-      ['UpdateServiceAccount', { name, displayName: 'y' }],
-      ['DisableServiceAccount', { name }],
-      ['EnableServiceAccount', { name }],
-      ['DeleteServiceAccount', { name }],
-    ];
-    for (const [method, request] of changes) {
-      for (const requestId of ['', 'no-uuid']) {
-        const refused = await call(method, request, { requestId });
-        const metadata = { field: 'requestId' };
-        t.match(refused, { status: 400, reason: 'INVALID_FIELD', metadata }, method);
-      }
-    }
-    t.match((await call('GetKey', { name: made })).body, { state: 'ACTIVE' }, 'nothing was done');
+    const { account, call } = await startKeysWorld(t);
+    const parent = await account();
+    const requestId: string = randomUUID();
+    const request = { parent, displayName: 'k', capabilities: ['monitoring.read'] };
+    const first = await call('CreateKey', request, { requestId });
+    const again = await call('CreateKey', request, { requestId });
+    t.match(first.body, { secretAvailable: true });
+    t.same(again.body, { ...first.body, secret: '', secretAvailable: false });
+    const other = await call('CreateKey', { ...request, displayName: 'j' }, { requestId });
+    t.match(other, { status: 400, reason: 'REQUEST_ID_REUSED' });
+    const name = first.body.key.name;
+    const rotation = { name, overlapSeconds: 60 };
+    const rotatedBy: string = randomUUID();
+    const rotated = await call('RotateKey', rotation, { requestId: rotatedBy });
+    const repeated = await call('RotateKey', rotation, { requestId: rotatedBy });
+    t.match(rotated.body, { secretAvailable: true });
+    t.same(repeated.body, { ...rotated.body, secret: '', secretAvailable: false });
+    const longer = { ...rotation, overlapSeconds: 61 };
+    const reused = await call('RotateKey', longer, { requestId: rotatedBy });
+    t.match(reused, { status: 400, reason: 'REQUEST_ID_REUSED' });
+    const crossed = await call('RevokeKey', { name, reason: 'x' }, { requestId: rotatedBy });
+    t.match(
+      crossed,
+      { status: 400, reason: 'REQUEST_ID_REUSED' },
+      'another method is another body',
+    );
+    t.equal((await call('ListKeys', { parent })).body.keys.length, 2, 'nothing was made twice');
   },
 );
 
-t.test('Two identical requests in flight at once: one secret, and one key', async (t) => {
-  const { account, call } = await startKeysWorld(t);
-  const parent = await account();
-  const requestId: string = randomUUID();
-  const request = { parent, displayName: 'k', capabilities: ['monitoring.read'] };
-  const answers = await Promise.all(
-    Array.from({ length: 8 }, () => call('CreateKey', request, { requestId })),
-  );
-  const withSecret = answers.filter(({ body }) => body.secretAvailable === true);
-  t.equal(withSecret.length, 1);
-  for (const answer of answers) {
-    if (answer === withSecret[0]) t.match(answer.body.secret, /^svc_sk_/);
-    else t.match(answer.body, { secret: '', secretAvailable: false });
-    t.equal(answer.body.key.name, withSecret[0]?.body.key.name);
+t.test('IDN-09: every change, creation and rotation included, requires a request_id', async (t) => {
+  const { account, call, key } = await startKeysWorld(t);
+  const name = await account();
+  const made = (await key(name)).body.key.name;
+  const changes: [string, object][] = [
+    ['CreateKey', { parent: name, displayName: 'k', capabilities: ['monitoring.read'] }],
+    ['RotateKey', { name: made }],
+    ['RevokeKey', { name: made }],
+    ['CreateServiceAccount', { projectName: PROJECT, displayName: 'x', template: 'alert-manager' }],
+    ['UpdateServiceAccount', { name, displayName: 'y' }],
+    ['DisableServiceAccount', { name }],
+    ['EnableServiceAccount', { name }],
+    ['DeleteServiceAccount', { name }],
+  ];
+  for (const [method, request] of changes) {
+    for (const requestId of ['', 'no-uuid']) {
+      const refused = await call(method, request, { requestId });
+      const metadata = { field: 'requestId' };
+      t.match(refused, { status: 400, reason: 'INVALID_FIELD', metadata }, method);
+    }
   }
-  t.equal((await call('ListKeys', { parent })).body.keys.length, 1);
+  t.match((await call('GetKey', { name: made })).body, { state: 'ACTIVE' }, 'nothing was done');
 });
 
 t.test(
-  'A lost secret is replaced by revoking the key and creating or rotating again',
+  'KEY-06: identical concurrent requests create one key and return its secret once',
+  async (t) => {
+    const { account, call } = await startKeysWorld(t);
+    const parent = await account();
+    const requestId: string = randomUUID();
+    const request = { parent, displayName: 'k', capabilities: ['monitoring.read'] };
+    const answers = await Promise.all(
+      Array.from({ length: 8 }, () => call('CreateKey', request, { requestId })),
+    );
+    const withSecret = answers.filter(({ body }) => body.secretAvailable === true);
+    t.equal(withSecret.length, 1);
+    for (const answer of answers) {
+      if (answer === withSecret[0]) t.match(answer.body.secret, /^svc_sk_/);
+      else t.match(answer.body, { secret: '', secretAvailable: false });
+      t.equal(answer.body.key.name, withSecret[0]?.body.key.name);
+    }
+    t.equal((await call('ListKeys', { parent })).body.keys.length, 1);
+  },
+);
+
+t.test(
+  'AUTH-03: a lost secret is replaced by revoking its key and creating or rotating again',
   async (t) => {
     const { account, call, key, reads } = await startKeysWorld(t);
     const parent = await account();
@@ -234,7 +241,7 @@ t.test(
   },
 );
 
-t.test('Key rotation overlap: up to 24 hours, and none at all when none is asked', async (t) => {
+t.test('IDN-07, LIMIT-12: the rotation overlap is at most 24 hours, none by default', async (t) => {
   const { account, call, key, reads, clock } = await startKeysWorld(t);
   const parent = await account();
   const old = (await key(parent, { lifetimeSeconds: 10 * DAY })).body;
@@ -281,7 +288,7 @@ t.test('Immediate revocation stops access without waiting for expiry', async (t)
   t.match(long, { status: 400, metadata: { field: 'reason' } });
 });
 
-t.test('Its keys cannot exceed the account’s current permissions', async (t) => {
+t.test('AUTH-02: keys cannot exceed the current permissions of their account', async (t) => {
   const { account, call, key } = await startKeysWorld(t);
   const parent = await account({ template: 'metrics-scraper' });
   t.match(await key(parent, { capabilities: ['monitoring.read', 'monitoring.write'] }), {
@@ -304,7 +311,7 @@ t.test('Its keys cannot exceed the account’s current permissions', async (t) =
   });
 });
 
-t.test('Disabling an identity or removing a grant affects subsequent requests', async (t) => {
+t.test('IDN-08: a disabled identity or a removed grant affects the next request', async (t) => {
   const { account, call, key, reads, send } = await startKeysWorld(t);
   const name = await account();
   const both = { capabilities: ['monitoring.read', 'monitoring.write'] };
@@ -329,7 +336,7 @@ t.test('Disabling an identity or removing a grant affects subsequent requests', 
 });
 
 t.test(
-  'A service account’s keys survive their creator’s leaving, a personal key does not',
+  'IDN-02: service account keys survive their creator’s departure, personal keys do not',
   async (t) => {
     const { account, key, as, reads, signedInAs, host } = await startKeysWorld(t);
     const name = await account();
@@ -356,7 +363,7 @@ t.test(
   },
 );
 
-t.test('A personal key acts within its owner’s current access', async (t) => {
+t.test('IDN-01, AUTH-02: a personal key acts within its owner’s current access', async (t) => {
   const { as, signedInAs, reads, host } = await startKeysWorld(t);
   const editor = await signedInAs('demo', 'EDITOR');
   const member = memberIdOf('demo', editor.person);

@@ -105,6 +105,32 @@ t.test('projects are those of the caller, with role and membership, in pages', a
   });
 });
 
+t.test('MEAS-13: an owner sets the look-back of a project, within bounds', async (t) => {
+  const { people, as } = await startProjects(t);
+  const set = (promqlLookbackSeconds?: number) =>
+    as(people.owner)('UpdateProject', {
+      ...{ name: PROJECT, requestId: requestId() },
+      ...(promqlLookbackSeconds !== undefined && { promqlLookbackSeconds }),
+    });
+  const seen = async () =>
+    (await as(people.viewer)('GetProject', { name: PROJECT })).body.promqlLookbackSeconds;
+  t.equal(await seen(), 300, 'as Prometheus');
+  t.match((await set(90)).body, { name: PROJECT, promqlLookbackSeconds: 90 });
+  t.equal(await seen(), 90);
+  for (const bad of [59, 3_601, -1, 1]) {
+    t.match(
+      await set(bad),
+      { status: 400, metadata: { field: 'promqlLookbackSeconds' } },
+      `${bad}`,
+    );
+  }
+  t.match(await set(), { status: 400, reason: 'INVALID_FIELD' }, 'nothing to change');
+  t.equal(await seen(), 90, 'what was refused changed nothing');
+  for (const good of [60, 3_600]) t.match((await set(good)).body.promqlLookbackSeconds, good);
+  t.match((await set(0)).body, { promqlLookbackSeconds: 300 });
+  t.match((await as(people.editor)('UpdateProject', { name: PROJECT })).status, 403);
+});
+
 t.test('nobody learns anything of a project they are not in', async (t) => {
   const { people, as, memberName } = await startProjects(t);
   const calls: [string, object][] = [
@@ -297,7 +323,7 @@ t.test('owners remove anybody, everybody leaves, and somebody owns the project',
   );
 });
 
-t.test('no credential reaches a project method (API-21)', async (t) => {
+t.test('API-21: credentials reach no project method', async (t) => {
   const { world } = await startProjects(t);
   const methods = [
     ...['GetSelf', 'SignOutEverywhere', 'ListProjects', 'CreateProject', 'GetProject'],
@@ -313,7 +339,7 @@ t.test('no credential reaches a project method (API-21)', async (t) => {
 });
 
 t.test(
-  'who is signed in learns how the service is set up, and no address of its parts',
+  'API-35: a signed-in user reads the service’s set-up without internal addresses',
   async (t) => {
     const { people, as } = await startProjects(t);
     const { status, body } = await as(people.stranger)('GetServiceInfo', {});

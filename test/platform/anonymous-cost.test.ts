@@ -22,6 +22,7 @@ import { startRpcWorld } from '../support/api-in-process.ts';
 import { startCiRpcWorld } from '../support/ci-api.ts';
 import { allMethods } from '../support/every-method.ts';
 import { START_MS } from '../support/host-in-memory.ts';
+import { tries } from '../support/tries.ts';
 
 const isAnonymous = (method: DescMethod) => getOption(method, policy).access === Policy_Access.NONE;
 const pathOf = (method: DescMethod) => `/${method.parent.typeName}/${method.name}`;
@@ -114,7 +115,7 @@ t.test(
           return answer.status < 500 && world.lines.length === 0;
         },
       ),
-      { numRuns: 150 },
+      { numRuns: tries(150) },
     );
   },
 );

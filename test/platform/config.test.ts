@@ -4,12 +4,12 @@
  */
 import { readFileSync } from 'node:fs';
 import t from 'tap';
+import { closestName } from '../../actors/platform/closest-name.ts';
 import { FolderLocked } from '../../sqlite/platform/lock-file.ts';
 import type { StopSignal, Surroundings } from '../../src/cli/command.ts';
 import { allCommands, runCommand, runProgram } from '../../src/cli/program.ts';
 import { createServeCommand } from '../../src/cli/serve.ts';
 import { settingsHelp, settingsPage } from '../../src/cli/settings-page.ts';
-import { closestName } from '../../src/platform/closest-name.ts';
 import { createLog, scrubSecrets } from '../../src/platform/log.ts';
 import { ConfigError, loadConfig } from '../../src/platform/settings/config.ts';
 import { flagOf, settingsTable } from '../../src/platform/settings/settings.ts';
@@ -323,7 +323,7 @@ t.test(
   },
 );
 
-t.test('svc serve says why there is no dashboard, and which command to run', async (t) => {
+t.test('DASH-01: svc serve reports a missing dashboard with the command to run', async (t) => {
   const { service, fail } = fakeService();
   const { out, given } = surroundings();
   const dashboardFault = 'The dashboard is not built. Run "npm run dashboard"';

@@ -15,19 +15,22 @@ const second = {
   apply: (database: SqliteDatabase) => void database.exec('INSERT INTO reading VALUES (1.5)'),
 };
 
-t.test('an opened database uses WAL, the asked synchronous level and foreign keys', async (t) => {
-  const path = `${t.testdir({})}/a.db`;
-  const levels = { FULL: 2, NORMAL: 1 } as const;
-  for (const synchronous of ['FULL', 'NORMAL'] as const) {
-    const database = openDatabase({ path, synchronous, migrations: [] });
-    t.equal(database.pragma('journal_mode', { simple: true }), 'wal');
-    t.equal(database.pragma('synchronous', { simple: true }), levels[synchronous]);
-    t.equal(database.pragma('wal_autocheckpoint', { simple: true }), 1000);
-    t.equal(database.pragma('foreign_keys', { simple: true }), 1);
-    t.equal(database.pragma('busy_timeout', { simple: true }), 250);
-    database.close();
-  }
-});
+t.test(
+  'DUR-10: an opened database uses WAL, the requested synchronous level and foreign keys',
+  async (t) => {
+    const path = `${t.testdir({})}/a.db`;
+    const levels = { FULL: 2, NORMAL: 1 } as const;
+    for (const synchronous of ['FULL', 'NORMAL'] as const) {
+      const database = openDatabase({ path, synchronous, migrations: [] });
+      t.equal(database.pragma('journal_mode', { simple: true }), 'wal');
+      t.equal(database.pragma('synchronous', { simple: true }), levels[synchronous]);
+      t.equal(database.pragma('wal_autocheckpoint', { simple: true }), 1000);
+      t.equal(database.pragma('foreign_keys', { simple: true }), 1);
+      t.equal(database.pragma('busy_timeout', { simple: true }), 250);
+      database.close();
+    }
+  },
+);
 
 t.test(
   'migrations run once each, and each area of a shared file has its own numbers',

@@ -39,23 +39,27 @@ async function texts(stream: Stream): Promise<string[]> {
   return all;
 }
 
-t.test('concurrent appends share one disk write, and a single one does not wait', async (t) => {
-  const storage = `${t.testdir({})}/a.db`;
-  const stream = openEmbeddedStream({ storage, clock: systemClock, fsyncDelayMs: 30 });
-  await stream.ensure(LOG);
-  const startedMs = performance.now();
-  await Promise.all(Array.from({ length: 200 }, () => append(stream)));
-  const tookMs = performance.now() - startedMs;
-  t.ok(tookMs < 1_000, `200 appends with 30 ms a write took ${Math.round(tookMs)} ms`);
-  let turns = 0;
-  const timer = setInterval(() => {
-    turns += 1;
-  }, 1);
-  for (let i = 0; i < 5; i++) await append(stream);
-  clearInterval(timer);
-  t.ok(turns >= 5, `other work had ${turns} turns between slow writes`);
-  await stream.close();
-});
+t.test(
+  'DUR-10: concurrent appends share one disk write, and a single one does not wait',
+  async (t) => {
+    const storage = `${t.testdir({})}/a.db`;
+    const stream = openEmbeddedStream({ storage, clock: systemClock, fsyncDelayMs: 30 });
+    await stream.ensure(LOG);
+    const startedMs = performance.now();
+    await Promise.all(Array.from({ length: 200 }, () => append(stream)));
+    const tookMs = performance.now() - startedMs;
+    const apartMs = 200 * 30;
+    t.ok(tookMs < apartMs / 2, `${Math.round(tookMs)} ms; each for itself takes ${apartMs} ms`);
+    let turns = 0;
+    const timer = setInterval(() => {
+      turns += 1;
+    }, 1);
+    for (let i = 0; i < 5; i++) await append(stream);
+    clearInterval(timer);
+    t.ok(turns >= 5, `other work had ${turns} turns between slow writes`);
+    await stream.close();
+  },
+);
 
 t.test('streams lie in the files their names say, or share an open connection', async (t) => {
   const folder = t.testdir({});
@@ -222,7 +226,7 @@ t.teardown(() => {
   rmdirSync(folder);
 });
 t.test(
-  'a full disk refuses appends and keeps what was acknowledged',
+  'DUR-09: a full disk refuses appends and keeps the acknowledged ones',
   problem === undefined || process.env.SVC_TEST_REQUIRE === 'all' ? {} : { skip: problem },
   async (t) => {
     const clock = new VirtualClock(1_000);
@@ -245,40 +249,43 @@ t.test(
   },
 );
 
-t.test('a writer killed at any moment loses and doubles nothing acknowledged', async (t) => {
-  const storage = `${t.testdir({})}/a.db`;
-  const writer = fileURLToPath(new URL('../support/embedded-stream-writer.ts', import.meta.url));
-  const acknowledged: string[] = [];
-  for (let round = 0; round < 6; round++) {
-    const child = spawn(process.execPath, [writer, storage, String(round)]);
-    let output = '';
-    let complaint = '';
-    child.stderr.on('data', (chunk: Buffer) => {
-      complaint += chunk.toString();
-    });
-    const target = 40 + round * 57;
-    child.stdout.on('data', (chunk: Buffer) => {
-      output += chunk.toString();
-      if (output.split('\n').length > target) child.kill('SIGKILL');
-    });
-    await new Promise((resolve) => child.once('close', resolve));
-    t.equal(complaint, '');
-    acknowledged.push(...output.split('\n').slice(0, -1));
-  }
-  const stream = openEmbeddedStream({ storage, clock: systemClock });
-  const stored = await texts(stream);
-  t.equal(new Set(stored).size, stored.length, 'nothing twice');
-  const kept = new Set(stored);
-  t.same(
-    acknowledged.filter((id) => !kept.has(id)),
-    [],
-    `all of ${acknowledged.length} are there`,
-  );
-  t.ok(acknowledged.length > 1_000);
-  const state = await stream.state('LOG');
-  t.same([state.messages, state.lastSequence], [stored.length, stored.length]);
-  await stream.close();
-  const database = new Database(storage, { readonly: true });
-  t.equal(database.pragma('integrity_check', { simple: true }), 'ok');
-  database.close();
-});
+t.test(
+  'DUR-09: a writer killed at any moment loses and doubles nothing acknowledged',
+  async (t) => {
+    const storage = `${t.testdir({})}/a.db`;
+    const writer = fileURLToPath(new URL('../support/embedded-stream-writer.ts', import.meta.url));
+    const acknowledged: string[] = [];
+    for (let round = 0; round < 6; round++) {
+      const child = spawn(process.execPath, [writer, storage, String(round)]);
+      let output = '';
+      let complaint = '';
+      child.stderr.on('data', (chunk: Buffer) => {
+        complaint += chunk.toString();
+      });
+      const target = 40 + round * 57;
+      child.stdout.on('data', (chunk: Buffer) => {
+        output += chunk.toString();
+        if (output.split('\n').length > target) child.kill('SIGKILL');
+      });
+      await new Promise((resolve) => child.once('close', resolve));
+      t.equal(complaint, '');
+      acknowledged.push(...output.split('\n').slice(0, -1));
+    }
+    const stream = openEmbeddedStream({ storage, clock: systemClock });
+    const stored = await texts(stream);
+    t.equal(new Set(stored).size, stored.length, 'nothing twice');
+    const kept = new Set(stored);
+    t.same(
+      acknowledged.filter((id) => !kept.has(id)),
+      [],
+      `all of ${acknowledged.length} are there`,
+    );
+    t.ok(acknowledged.length > 1_000);
+    const state = await stream.state('LOG');
+    t.same([state.messages, state.lastSequence], [stored.length, stored.length]);
+    await stream.close();
+    const database = new Database(storage, { readonly: true });
+    t.equal(database.pragma('integrity_check', { simple: true }), 'ok');
+    database.close();
+  },
+);

@@ -17,12 +17,12 @@ import { StreamUnavailable } from '../../streams/platform/stream.ts';
 
 const page = readFileSync(new URL('../../docs/errors.md', import.meta.url), 'utf8');
 
-t.test('Every reason that may be thrown is in the catalogue, and nothing else is', (t) => {
+t.test('API-29: the catalogue has exactly the reasons that may be thrown', (t) => {
   t.same(Object.keys(errorCatalogue).sort(), [...REFUSAL_REASONS].sort());
   t.end();
 });
 
-t.test('The page documents every reason, and nothing else', (t) => {
+t.test('API-29: the page documents exactly the reasons that may be thrown', (t) => {
   const documented = [...page.matchAll(/^\| ([A-Z_]+) \|/gm)].map(([, reason]) => reason);
   t.same(documented.sort(), [...REFUSAL_REASONS].sort());
   t.equal(page, errorsPage(), 'it is made from the catalogue: npm run generate');

@@ -17,7 +17,11 @@ import { MonitoringService } from '../../src/gen/svc/monitoring/v1/monitoring_pb
 import { Policy_Access, policy } from '../../src/gen/svc/options/v1/policy_pb.ts';
 import { ProjectService } from '../../src/gen/svc/project/v1/project_pb.ts';
 import { CALL_CLASSES, classOfMethod, classRules } from '../../src/platform/gate/call-classes.ts';
-import type { Pass, ProjectGate } from '../../src/platform/gate/project-gate.ts';
+import {
+  type Pass,
+  type ProjectGate,
+  WAITING_CALL_BYTES,
+} from '../../src/platform/gate/project-gate.ts';
 import { SEQUENCE_HEADER } from '../../src/platform/http/sequence.ts';
 import { addExportRoutes } from '../../src/telemetry/export/export-routes.ts';
 import { Exporter } from '../../src/telemetry/export/exporter.ts';
@@ -37,14 +41,15 @@ async function takeAll(gate: ProjectGate, party: string): Promise<() => void> {
   const passes: Pass[] = [];
   const over = new AbortController();
   for (const kind of CALL_CLASSES) {
-    const { running, waiting } = classRules[kind].slots(DEFAULT_LIMITS);
+    const { running, waiting, unit } = classRules[kind].slots(DEFAULT_LIMITS);
     for (let i = 0; i < running; i++) {
       // Streams are bounded for each caller too.
       const caller = { party, name: `holder ${i}` };
       passes.push(await gate.enter(caller, kind, new AbortController().signal));
     }
-    for (let i = 0; i < waiting; i++) {
-      void gate.enter({ party, name: `waits ${i}` }, kind, over.signal).catch(() => {});
+    const [calls, bytes] = unit === 'calls' ? [waiting, 0] : [2, waiting / 2 - WAITING_CALL_BYTES];
+    for (let i = 0; i < calls; i++) {
+      void gate.enter({ party, name: `waits ${i}` }, kind, over.signal, bytes).catch(() => {});
     }
   }
   return () => {
@@ -149,7 +154,11 @@ function addReaderRoutes(test: Test, app: FastifyInstance, parts: WorldParts): v
   addExportRoutes(app, { ...parts, exporter, origin: () => 'http://127.0.0.1' });
   const answer = { status: 200, body: encodeData([]), encoding: 'identity' } as const;
   const health = { report: () => ({ ready: true, parts: [] }) };
-  void addPromqlRoutes(app, { ...parts, health, queries: { run: async () => answer } });
+  void addPromqlRoutes(app, {
+    ...parts,
+    health,
+    queries: { lookbackMs: () => 300_000, run: async () => answer },
+  });
 }
 
 t.test(

@@ -54,7 +54,7 @@ function counters(t: Test) {
   return { folder, files, count: () => count };
 }
 
-t.test('copies of several databases are of one moment, whoever writes meanwhile', async (t) => {
+t.test('DUR-18: copies of several databases are of one moment during writes', async (t) => {
   const { files, count } = counters(t);
   for (let times = 0; times < 3; times++) {
     let frozenAt = -1;

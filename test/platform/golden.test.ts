@@ -35,7 +35,7 @@ for (const file of readdirSync(folder).sort()) {
   const version = Number(/^v(\d+)\.json$/.exec(file)?.[1]);
   const golden: Golden = JSON.parse(readFileSync(join(folder, file), 'utf8'));
   for (const [name, rows] of Object.entries(golden)) {
-    t.test(`${name}: rows of version ${version} are taken up and still move`, async (t) => {
+    t.test(`DUR-11: ${name} rows of version ${version} load and still change state`, async (t) => {
       const definition = definitionOf(name);
       for (const row of rows) {
         const { value, context } = upcast(definition, { ...row, version });

@@ -239,7 +239,7 @@ t.test('time of a commit never goes back, whatever the clock does', async (t) =>
   t.equal(times[2], 1_750_000_000_000);
 });
 
-t.test('waiting for a sequence ends when it is applied, or when one gives up', async (t) => {
+t.test('API-15: a wait for a sequence ends when it is applied or abandoned', async (t) => {
   const log = new FaultyLog();
   const { host } = await startedNode(t, { log });
   const other = await startedNode(t, { log, name: 'other' });
@@ -265,25 +265,28 @@ t.test('before its start and after its stop a host takes nothing', async (t) => 
   await t.rejects(add(node.host, 'demo', 'a'), notReady);
 });
 
-t.test('a row of an older version is brought up to date, of a newer one refused', async (t) => {
-  const log = new FaultyLog();
-  const old = await startedNode(t, { log });
-  await add(old.host, 'demo', 'a');
-  await add(old.host, 'demo', 'a');
-  const next = countingNode({ stream: log.connect(), machine: counterV2, name: 'next' });
-  t.teardown(() => next.close());
-  await next.host.start();
-  t.match(next.host.view('demo').instance('counter', 'a'), { version: 2, context: { total: 2 } });
-  const { sequence } = await add(next.host, 'demo', 'a');
-  await old.host.waitFor(sequence, AbortSignal.timeout(5_000));
-  t.match(next.host.view('demo').instance('counter', 'a'), { context: { count: 3, total: 3 } });
-  const row = { version: 2, context: { count: 3 } };
-  t.match(old.host.view('demo').instance('counter', 'a'), row, 'the old node shows it');
-  await t.rejects(add(old.host, 'demo', 'a'), { name: 'Refusal', reason: 'NOT_READY' });
-  t.equal(projectionOf(old.database), projectionOf(next.database));
-});
+t.test(
+  'DUR-11: a row of an older version is upgraded, and one of a newer version is refused',
+  async (t) => {
+    const log = new FaultyLog();
+    const old = await startedNode(t, { log });
+    await add(old.host, 'demo', 'a');
+    await add(old.host, 'demo', 'a');
+    const next = countingNode({ stream: log.connect(), machine: counterV2, name: 'next' });
+    t.teardown(() => next.close());
+    await next.host.start();
+    t.match(next.host.view('demo').instance('counter', 'a'), { version: 2, context: { total: 2 } });
+    const { sequence } = await add(next.host, 'demo', 'a');
+    await old.host.waitFor(sequence, AbortSignal.timeout(5_000));
+    t.match(next.host.view('demo').instance('counter', 'a'), { context: { count: 3, total: 3 } });
+    const row = { version: 2, context: { count: 3 } };
+    t.match(old.host.view('demo').instance('counter', 'a'), row, 'the old node shows it');
+    await t.rejects(add(old.host, 'demo', 'a'), { name: 'Refusal', reason: 'NOT_READY' });
+    t.equal(projectionOf(old.database), projectionOf(next.database));
+  },
+);
 
-t.test('a restarted node has its timers, and a timer fires once', async (t) => {
+t.test('DUR-12: a restarted node keeps its timers, and each timer fires once', async (t) => {
   const log = new FaultyLog();
   const place = openPlace();
   const clock = new VirtualClock(1_750_000_000_000);

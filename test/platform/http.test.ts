@@ -78,45 +78,48 @@ function logInto(lines: string[]): Log {
   });
 }
 
-t.test('health, readiness and metrics answer what the parts say, in both spellings', async (t) => {
-  const { server, health, logged } = await run(t);
-  const state: { stream: PartHealth } = { stream: ready };
-  health.watch({ kind: 'stream' }, () => state.stream);
-  for (const path of ['/healthz', '/-/healthy', '/readyz', '/-/ready']) {
-    const answer = await fetch(server.baseUrl + path);
-    t.equal(answer.status, 200, path);
-    t.ok(answer.headers.get('x-request-id'));
-    t.notOk(answer.headers.has('svc-sequence'), 'nothing of the log');
-    await answer.text();
-  }
-  const reason = 'The NATS servers give no answer: nats://svc@10.0.0.7:4222';
-  state.stream = { state: 'notReady', reason, summary: 'The stream is unavailable' };
-  const answer = await fetch(`${server.baseUrl}/readyz`);
-  t.equal(answer.status, 503);
-  t.same(await answer.json(), {
-    ready: false,
-    parts: [{ name: 'stream', state: 'notReady' }],
-  });
-  const headers = { authorization: 'Bearer good' };
-  const response = await fetch(`${server.baseUrl}/readyz`, { headers });
-  t.equal(response.status, 503);
-  const part = { name: 'stream', state: 'notReady', reason: 'The stream is unavailable' };
-  t.same(await response.json(), { ready: false, parts: [part] });
-  const bad = { authorization: 'Bearer bad' };
-  const stranger = await fetch(`${server.baseUrl}/readyz`, { headers: bad });
-  t.equal(stranger.status, 503, 'a bad key does not change what a probe learns');
-  t.notMatch(await stranger.text(), /reason/);
-  t.equal((await fetch(`${server.baseUrl}/healthz`)).status, 200, 'alive all the same');
-  const lines = logged.filter((line) => line.includes('The NATS servers give no answer'));
-  t.equal(lines.length, 1, 'a change is logged once');
+t.test(
+  'API-27: health, readiness and metrics report the state of the parts in both spellings',
+  async (t) => {
+    const { server, health, logged } = await run(t);
+    const state: { stream: PartHealth } = { stream: ready };
+    health.watch({ kind: 'stream' }, () => state.stream);
+    for (const path of ['/healthz', '/-/healthy', '/readyz', '/-/ready']) {
+      const answer = await fetch(server.baseUrl + path);
+      t.equal(answer.status, 200, path);
+      t.ok(answer.headers.get('x-request-id'));
+      t.notOk(answer.headers.has('svc-sequence'), 'nothing of the log');
+      await answer.text();
+    }
+    const reason = 'The NATS servers give no answer: nats://svc@10.0.0.7:4222';
+    state.stream = { state: 'notReady', reason, summary: 'The stream is unavailable' };
+    const answer = await fetch(`${server.baseUrl}/readyz`);
+    t.equal(answer.status, 503);
+    t.same(await answer.json(), {
+      ready: false,
+      parts: [{ name: 'stream', state: 'notReady' }],
+    });
+    const headers = { authorization: 'Bearer good' };
+    const response = await fetch(`${server.baseUrl}/readyz`, { headers });
+    t.equal(response.status, 503);
+    const part = { name: 'stream', state: 'notReady', reason: 'The stream is unavailable' };
+    t.same(await response.json(), { ready: false, parts: [part] });
+    const bad = { authorization: 'Bearer bad' };
+    const stranger = await fetch(`${server.baseUrl}/readyz`, { headers: bad });
+    t.equal(stranger.status, 503, 'a bad key does not change what a probe learns');
+    t.notMatch(await stranger.text(), /reason/);
+    t.equal((await fetch(`${server.baseUrl}/healthz`)).status, 200, 'alive all the same');
+    const lines = logged.filter((line) => line.includes('The NATS servers give no answer'));
+    t.equal(lines.length, 1, 'a change is logged once');
 
-  const refused = await fetch(`${server.baseUrl}/metrics`);
-  t.equal(refused.status, 401);
-  t.equal(refused.headers.get('www-authenticate'), 'Bearer');
-  const text = await (await fetch(`${server.baseUrl}/metrics`, { headers })).text();
-  t.match(text, /svc_http_requests_total\{route="\/readyz",status="503"\} 3/);
-  t.match(text, /svc_build_info\{version="1.2.3"/);
-});
+    const refused = await fetch(`${server.baseUrl}/metrics`);
+    t.equal(refused.status, 401);
+    t.equal(refused.headers.get('www-authenticate'), 'Bearer');
+    const text = await (await fetch(`${server.baseUrl}/metrics`, { headers })).text();
+    t.match(text, /svc_http_requests_total\{route="\/readyz",status="503"\} 3/);
+    t.match(text, /svc_build_info\{version="1.2.3"/);
+  },
+);
 
 t.test('request ids share nothing: no count, no mark of the process', async (t) => {
   const { server } = await run(t);

@@ -318,7 +318,7 @@ t.test('a file of an older program, or with other indexes, is indexed when it is
   t.end();
 });
 
-t.test('an incident of an older program has the data center of its VM, if that is there', (t) => {
+t.test('API-34: an incident of an older program gets the data center of its VM, if known', (t) => {
   const database = openDatabase({
     ...{ path: ':memory:', synchronous: 'NORMAL' },
     ...{ migrations: instanceMigrations.slice(0, 6), area: 'instances' },
@@ -401,7 +401,7 @@ t.test('a record that is written again has its new body and its new place in the
   t.end();
 });
 
-t.test('incidents: what is rare is one page among 9,019 others, also by two filters', (t) => {
+t.test('API-34: rare incidents among 9,019 others are one page, also under two filters', (t) => {
   const { store, apply } = createChain(t);
   const shown = { acknowledged: null, snoozedUntilMs: null };
   const incident = (i: number, fields: object = {}) => {
@@ -432,7 +432,7 @@ t.test('incidents: what is rare is one page among 9,019 others, also by two filt
   t.end();
 });
 
-t.test('deliveries of an incident are those of the states and events that are meant', (t) => {
+t.test('API-34: deliveries of an incident are filtered by state and event', (t) => {
   const { store, apply } = createChain(t);
   const delivery = (id: string, to: string, event: string) =>
     stepOf(id, { machine: 'delivery', to, context: { incident: 'x', destination: 'd', event } });
@@ -512,7 +512,7 @@ t.test('due timers come earliest first, of the owned projects alone', async (t) 
   t.same(due(99), ['z', 'x'], 'a step carries the whole set that is left');
 });
 
-t.test('a request is remembered for seven days of its project’s own time', async (t) => {
+t.test('API-14: request ids are remembered for seven days of project time', async (t) => {
   const { store, apply } = createChain(t);
   const request = (id: string) => ({ scope: 's', id, fingerprint: 'f', answer: { id } });
   apply('p', { request: request('1') }, 1000);

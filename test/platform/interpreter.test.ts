@@ -78,7 +78,7 @@ t.test('a step is what xstate says it is, for every machine', async (t) => {
   }
 });
 
-t.test('delays become timers with due times, and go with the state that set them', async (t) => {
+t.test('DUR-12: delays become timers with due times and end with their state', async (t) => {
   const begun = initialStep(counter, { at: 500 }, 500);
   t.same(begun.timers, []);
   const counting = nextStep(counter, begun, { type: 'added', at: 1000 } as { type: string }, 1000);

@@ -101,7 +101,7 @@ const senders: readonly Sender[] = [...sources]
   .filter(([, text]) => text.includes('draft.send(') || eventTypesIn(text).length > 0)
   .map(([file, text]) => ({ file, machines: namedIn(text), events: constructedIn(text) }));
 
-t.test('Every event that a chart takes has a sender', async (t) => {
+t.test('API-32: every event that a chart takes has a sender', async (t) => {
   t.ok(charts.length >= 16 && charts.every(({ taken }) => taken.length > 0));
   t.same(unsent(charts, senders), []);
 });

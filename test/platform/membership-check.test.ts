@@ -27,7 +27,7 @@ function member(given: Partial<Membership>): Membership {
 
 const check = (given: Partial<Membership>) => membershipCheck(member(given), new VirtualClock(0))();
 
-t.test('a clock that is 2 s off is degraded with the number; beyond 10 s it is refused', (t) => {
+t.test('DUR-26: a clock over 2 s off is degraded with the figure, and refused beyond 10 s', (t) => {
   t.same(check({ clockAheadMs: () => 2_000 }), { state: 'ready' });
   t.match(check({ clockAheadMs: () => 3_000 }), {
     state: 'degraded',
@@ -46,14 +46,14 @@ t.test('a clock that is 2 s off is degraded with the number; beyond 10 s it is r
   t.end();
 });
 
-t.test('a member that is cut off is not ready, whatever it knows of the others', (t) => {
+t.test('DUR-26: a cut-off member is not ready, whatever it knows of the others', (t) => {
   const refusal = () => 'This member may have been replaced, and acts no more until it knows: x';
   const members = () => [view('unreachable', 'b', 2)];
   t.match(check({ refusal, members }), { state: 'notReady', reason: /acts no more until/ });
   t.end();
 });
 
-t.test('who is silent is named with host and time to operators, and to nobody else', (t) => {
+t.test('DUR-26: a silent member is named with host and time to operators only', (t) => {
   const both = [view('unreachable', 'vm-b', 42), view('unreachable', 'vm-c', 43)];
   const members = () => [view('acting', 'vm-a', 1), view('gone', 'vm-d', 4), ...both];
   const log = silentLog;
@@ -79,7 +79,7 @@ t.test('who is silent is named with host and time to operators, and to nobody el
 });
 
 t.test(
-  'projects for which nobody acts are degraded after 15 s, and no longer than that',
+  'DUR-26: projects without a member are degraded after 15 s, until one acts for them',
   async (t) => {
     const clock = new VirtualClock(0);
     let shares = SHARES.slice(0, 60);

@@ -14,7 +14,8 @@ import { systemClock } from '../../streams/platform/clock.ts';
 import { systemRandom } from '../../streams/platform/random.ts';
 import { type Stream, type StreamSpec, StreamUnavailable } from '../../streams/platform/stream.ts';
 import { componentPath, needs } from '../support/components.ts';
-import { freePort, startNatsServer } from '../support/nats-server.ts';
+import { startNatsServer } from '../support/nats-server.ts';
+import { reservePort } from '../support/places.ts';
 import { dataFolder, runInProcess, until } from '../support/program.ts';
 
 const SECRET = 'hunter2-p@ss/word';
@@ -255,11 +256,11 @@ t.test('several addresses with one login, of which one is away', needs(newest), 
     ...{ program: componentPath(newest), folder, settings: userAndPassword },
   });
   t.teardown(() => server.kill());
-  const away = `nats://svc:${encoded}@127.0.0.1:${await freePort()}`;
+  const away = `nats://svc:${encoded}@127.0.0.1:${await reservePort()}`;
   const there = server.url.replace('://', `://svc:${encoded}@`);
   const stream = await open(t, settingsOf('', `${away},${there}`, {}));
   t.match(await stream.ensure(spec), { messages: 0 });
-  const none = `${away},nats://svc:${encoded}@127.0.0.1:${await freePort()}`;
+  const none = `${away},nats://svc:${encoded}@127.0.0.1:${await reservePort()}`;
   const refused = await open(t, settingsOf('', none, {})).catch((error) => error);
   t.match(refused, { name: 'StreamUnavailable', message: /nats:\/\/127.*, nats:\/\/127/ });
   assertNoSecret(t, `${refused.stack} ${refused.cause?.stack} ${JSON.stringify(refused)}`);
@@ -366,21 +367,28 @@ t.test('a password that changes needs no restart', needs(newest), async (t) => {
   t.match(await stream.state('LOG'), { messages: 0 });
 });
 
-t.test('svc serve ends with the code of bad settings, at once', needs(newest), async (t) => {
-  const server = await startNatsServer({
-    ...{ program: componentPath(newest), folder: dataFolder(t), settings: userAndPassword },
-  });
-  t.teardown(() => server.kill());
-  const { code, text } = await runInProcess(['serve'], {
-    SVC_DATA: join(dataFolder(t), 'data'),
-    SVC_LISTEN: '127.0.0.1:0',
-    SVC_METRICS_LISTEN: 'off',
-    SVC_NATS_URL: server.url.replace('://', `://svc:${encoded}-wrong@`),
-  });
-  t.equal(code, 2);
-  t.match(text, /NATS at nats:\/\/127\.0\.0\.1:\d+ refuses the connection .*look at the login in/);
-  assertNoSecret(t, text);
-});
+t.test(
+  'DUR-24: svc serve exits at once with the code of bad settings',
+  needs(newest),
+  async (t) => {
+    const server = await startNatsServer({
+      ...{ program: componentPath(newest), folder: dataFolder(t), settings: userAndPassword },
+    });
+    t.teardown(() => server.kill());
+    const { code, text } = await runInProcess(['serve'], {
+      SVC_DATA: join(dataFolder(t), 'data'),
+      SVC_LISTEN: '127.0.0.1:0',
+      SVC_METRICS_LISTEN: 'off',
+      SVC_NATS_URL: server.url.replace('://', `://svc:${encoded}-wrong@`),
+    });
+    t.equal(code, 2);
+    t.match(
+      text,
+      /NATS at nats:\/\/127\.0\.0\.1:\d+ refuses the connection .*look at the login in/,
+    );
+    assertNoSecret(t, text);
+  },
+);
 
 t.test('settings that do not go together', (t) => {
   const problems = (environment: Readonly<Record<string, string>>): string => {
@@ -410,7 +418,7 @@ t.test('settings that do not go together', (t) => {
 });
 
 t.test('nothing listens: unavailable, as without a login', async (t) => {
-  const url = `nats://u:${encoded}@127.0.0.1:${await freePort()}`;
+  const url = `nats://u:${encoded}@127.0.0.1:${await reservePort()}`;
   const refused = await open(t, settingsOf('', url, {})).catch((error) => error);
   t.equal(refused.name, 'StreamUnavailable');
   assertNoSecret(t, `${refused.stack} ${refused.cause?.stack}`);

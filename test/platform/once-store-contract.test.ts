@@ -63,7 +63,7 @@ async function onceStoreContract(
     t.equal(await onceStore.takeOnce('long', clock.now() + ONCE_MS_MAX - MINUTE_MS), true);
   });
 
-  await t.test('a key stays taken after everything was killed', async (t) => {
+  await t.test('CI-09: a taken key stays taken after a kill', async (t) => {
     const keys = Array.from({ length: 50 }, (_, i) => `kept ${i}`);
     await Promise.all(keys.map((key) => onceStore.takeOnce(key, soon())));
     const again = await harness.restarted();

@@ -10,6 +10,7 @@ import {
   createProjectGate,
   type Pass,
   type ProjectGate,
+  WAITING_CALL_BYTES,
 } from '../../src/platform/gate/project-gate.ts';
 import { VirtualClock } from '../../streams/platform/clock.ts';
 import { START_MS } from '../support/host-in-memory.ts';
@@ -26,11 +27,11 @@ function heldCalls(gate: ProjectGate) {
   const outcomes: string[] = [];
   const start = async (
     project: string,
-    { kind = 'query' as CallClass, signal = never, name = 'key' } = {},
+    { kind = 'call' as CallClass, signal = never, name = 'key', bytes = 0 } = {},
   ) => {
     const place = outcomes.push(`${project} waits`) - 1;
     try {
-      passes.push(await gate.enter({ party: `projects/${project}`, name }, kind, signal));
+      passes.push(await gate.enter({ party: `projects/${project}`, name }, kind, signal, bytes));
       outcomes[place] = `${project} runs`;
     } catch (error) {
       outcomes[place] = `${project}: ${(error as { reason?: string }).reason ?? error}`;
@@ -52,7 +53,7 @@ function openGate(change: Partial<ProjectLimits> = {}) {
 }
 
 t.test(
-  'Concurrency: limited per project, 8 calls run, 64 wait, more are to back off',
+  'LIMIT-08: a project runs 8 calls and queues 64, and further calls are refused',
   async (t) => {
     const { clock, gate, refusals } = openGate();
     const { passes, start, count, outcomes } = heldCalls(gate);
@@ -60,14 +61,14 @@ t.test(
     await rounds(10);
     t.same([count('runs'), count('waits'), count('TOO_MANY_REQUESTS')], [8, 64, 1]);
     t.equal(outcomes[72], 'demo: TOO_MANY_REQUESTS', 'the last to come');
-    t.same(gate.counts().query, { running: 8, waiting: 64 });
-    t.same(refusals, ['concurrency query']);
+    t.same(gate.counts().call, { running: 8, waiting: 64 });
+    t.same(refusals, ['concurrency call']);
 
     void start('other');
-    void start('demo', { kind: 'call' });
+    void start('demo', { kind: 'query' });
     await rounds(3);
     t.equal(outcomes[73], 'other runs', 'another project is not delayed');
-    t.equal(outcomes[74], 'demo runs', 'nor what is no query');
+    t.equal(outcomes[74], 'demo runs', 'nor what is of another class');
 
     passes[0]?.release();
     passes[0]?.release();
@@ -81,10 +82,10 @@ t.test(
     t.same([count('waits'), count('TOO_MANY_REQUESTS')], [0, 64], 'nobody waits longer than 5 s');
 
     for (const { release } of passes) release();
-    t.same(gate.counts().query, { running: 0, waiting: 0 });
+    t.same(gate.counts().call, { running: 0, waiting: 0 });
     for (let i = 0; i < 9; i++) void start('demo', { name: `key ${i % 2}` });
     await rounds(3);
-    t.equal(gate.running('projects/demo', 'query'), 8, 'no place was lost on the way');
+    t.equal(gate.running('projects/demo', 'call'), 8, 'no place was lost on the way');
   },
 );
 
@@ -99,12 +100,12 @@ t.test('A caller that has gone leaves the queue, and its place is free', async (
   gone.abort(new Error('hung up'));
   await round();
   t.equal(outcomes[8], 'demo: Error: hung up');
-  t.same(gate.counts().query, { running: 8, waiting: 0 });
+  t.same(gate.counts().call, { running: 8, waiting: 0 });
   void start('demo', { signal: gone.signal });
   await round();
   t.equal(outcomes[9], 'demo: Error: hung up', 'nor does it come in');
   passes[0]?.release();
-  t.equal(gate.running('projects/demo', 'query'), 7);
+  t.equal(gate.running('projects/demo', 'call'), 7);
 });
 
 t.test(
@@ -132,12 +133,13 @@ t.test(
   'Every class says after how many seconds to come again, and refuses at some point',
   async (t) => {
     for (const kind of CALL_CLASSES) {
-      const { running, waiting } = classRules[kind].slots({
+      const { running, waiting, unit } = classRules[kind].slots({
         ...{ ...DEFAULT_LIMITS, concurrency: 1, openStreams: 2 },
       });
+      const most = running + (unit === 'calls' ? waiting : waiting / WAITING_CALL_BYTES);
       const { gate } = openGate({ concurrency: 1, openStreams: 2 });
       const enter = () => gate.enter({ party: 'projects/demo', name: 'key' }, kind, never);
-      const calls = Array.from({ length: running + waiting }, () => enter().catch(() => {}));
+      const calls = Array.from({ length: most }, () => enter().catch(() => {}));
       const refused = await enter().then(
         () => undefined,
         (error: unknown) => error,
@@ -172,6 +174,77 @@ t.test(
 );
 
 t.test(
+  'LIMIT-22: Reads wait with 8 MiB of a project and half of it of one key, up to 10 s',
+  async (t) => {
+    const { clock, gate, refusals } = openGate();
+    const { passes, start, count } = heldCalls(gate);
+    for (let i = 0; i < 60; i++) void start('demo', { kind: 'query', bytes: 2_000 });
+    await rounds(10);
+    t.same([count('runs'), count('waits')], [4, 56], 'the panels of a dashboard, under one key');
+    // Beside the panels, half of 8 MiB has room for five.
+    const bytes = 512 * 1024;
+    for (let i = 0; i < 8; i++) void start('demo', { kind: 'query', bytes });
+    await rounds(10);
+    t.same([count('waits'), count('TOO_MANY_REQUESTS')], [61, 3]);
+    for (let i = 0; i < 20; i++) void start('demo', { kind: 'query', bytes, name: `key ${i}` });
+    await rounds(10);
+    t.same([count('runs'), count('waits'), count('TOO_MANY_REQUESTS')], [8, 69, 11]);
+    t.same(new Set(refusals), new Set(['concurrency query']));
+    await clock.advance(9_999);
+    t.equal(count('waits'), 69);
+    passes[0]?.release();
+    await rounds(2);
+    t.same([count('runs'), count('waits')], [9, 68]);
+    await clock.advance(1);
+    t.equal(count('waits'), 0, 'none waits longer than 10 s');
+    void start('demo', { kind: 'query', bytes: 3 * 1024 * 1024 });
+    await rounds(2);
+    t.equal(count('waits'), 1, 'and their memory is free again');
+  },
+);
+
+t.test(
+  'LIMIT-22: Where waiting reads of all projects fill 64 MiB, the one with most makes room',
+  async (t) => {
+    const { gate } = openGate();
+    const { start, outcomes } = heldCalls(gate);
+    const fill = (project: string) => {
+      for (let i = 0; i < 6; i++) {
+        const name = `key ${i % 2}`;
+        // Two keys, each with what may run, and half of what may wait.
+        for (let k = 0; k < 4 && i < 2; k++) void start(project, { kind: 'query', name });
+        void start(project, { kind: 'query', name, bytes: 1_300_000 });
+      }
+    };
+    const of = (project: string, what: string) =>
+      outcomes.filter((outcome) => outcome.startsWith(project) && outcome.endsWith(what)).length;
+    const refused = (project: string) => of(project, 'TOO_MANY_REQUESTS');
+    for (let i = 0; i < 8; i++) fill(`flood-${i}`);
+    await rounds(40);
+    t.equal(refused('flood'), 0, 'eight projects fit');
+    const little = (bytes: number) => {
+      for (let i = 0; i < 5; i++) void start('little', { kind: 'query', bytes });
+    };
+    little(4_000_000);
+    await rounds(10);
+    t.equal(of('little', 'waits'), 1);
+    t.ok(refused('flood') > 0 && refused('flood') <= 3, `${refused('flood')} made room`);
+    t.same(
+      [0, 1, 2, 3, 4, 5, 6, 7].map((i) => refused(`flood-${i}`)).sort(),
+      [0, 0, 0, 0, 0, 0, 0, 1].map((one, i) => (i > 7 - refused('flood') ? 1 : one)),
+      'one of each',
+    );
+    void start('flood-0', { kind: 'query', name: 'key 9', bytes: 1_300_000 });
+    await rounds(2);
+    t.equal(
+      outcomes.at(-1),
+      'flood-0: TOO_MANY_REQUESTS',
+      'who has the most makes room for itself',
+    );
+  },
+);
+
+t.test(
   'A lowered concurrency holds for the calls that wait already, and a raised one',
   async (t) => {
     const limits = { ...DEFAULT_LIMITS };
@@ -183,15 +256,15 @@ t.test(
     limits.concurrency = 2;
     for (const { release } of passes.slice(0, 6)) release();
     await rounds(5);
-    t.equal(gate.running('projects/demo', 'query'), 2, 'nobody follows before fewer than two run');
+    t.equal(gate.running('projects/demo', 'call'), 2, 'nobody follows before fewer than two run');
     passes[6]?.release();
     await rounds(5);
-    t.equal(gate.running('projects/demo', 'query'), 2);
+    t.equal(gate.running('projects/demo', 'call'), 2);
     t.equal(count('runs'), 9, 'one has followed');
     limits.concurrency = 4;
     passes[7]?.release();
     await rounds(5);
-    t.equal(gate.running('projects/demo', 'query'), 4);
+    t.equal(gate.running('projects/demo', 'call'), 4);
   },
 );
 

@@ -21,46 +21,49 @@ const loads = (...secondsAgo: number[]) =>
     values: [{ series: 'svc_vm_memory_total_bytes', value: ago }],
   }));
 
-t.test('Hosted retention: 7 days to the second, whatever chunks still hold', async (t) => {
-  const world = await startRpcWorld(t);
-  await world.write(loads(7 * DAY, 7 * DAY - 30, 7 * DAY - 60, 0));
-  await world.history.flush();
-  const request = { startTimeUnix: at(8 * DAY), endTimeUnix: at(6 * DAY), stepSeconds: 1800 };
-  const fresh = (await ask(world, request)).body;
-  t.equal(fresh.startTimeUnix, at(7 * DAY));
-  t.same(
-    fresh.series[0].points[0],
-    { timeUnix: at(7 * DAY), value: 7 * DAY },
-    'the oldest is kept',
-  );
-  await world.clock.advance(30_000);
-  const later = (await ask(world, request)).body;
-  t.equal(later.startTimeUnix, at(7 * DAY - 30));
-  const [first, second] = later.series[0].points;
-  t.same(first, { timeUnix: at(7 * DAY - 30), value: 7 * DAY - 30 }, 'older ones are not read');
-  t.same(second, { timeUnix: at(7 * DAY - 1830), value: 7 * DAY - 60 });
-  t.same(later.quality.gaps[0].startUnix, at(7 * DAY - 60), 'nor are they missed');
-  await world.clock.advance(7 * DAY * 1000);
-  const silent = await ask(world, { startTimeUnix: at(-6 * DAY), endTimeUnix: at(-7 * DAY) });
-  t.match(silent.body.quality, { state: 'NO_DATA' });
-  t.notOk('lastObservedUnix' in silent.body.quality, 'what is not kept is not known');
-});
+t.test(
+  'LIMIT-01: hosted retention is 7 days to the second, whatever chunks still hold',
+  async (t) => {
+    const world = await startRpcWorld(t);
+    await world.write(loads(7 * DAY, 7 * DAY - 30, 7 * DAY - 60, 0));
+    await world.history.flush();
+    const request = { startTimeUnix: at(8 * DAY), endTimeUnix: at(6 * DAY), stepSeconds: 1800 };
+    const fresh = (await ask(world, request)).body;
+    t.equal(fresh.startTimeUnix, at(7 * DAY));
+    t.same(
+      fresh.series[0].points[0],
+      { timeUnix: at(7 * DAY), value: 7 * DAY },
+      'the oldest is kept',
+    );
+    await world.clock.advance(30_000);
+    const later = (await ask(world, request)).body;
+    t.equal(later.startTimeUnix, at(7 * DAY - 30));
+    const [first, second] = later.series[0].points;
+    t.same(first, { timeUnix: at(7 * DAY - 30), value: 7 * DAY - 30 }, 'older ones are not read');
+    t.same(second, { timeUnix: at(7 * DAY - 1830), value: 7 * DAY - 60 });
+    t.same(later.quality.gaps[0].startUnix, at(7 * DAY - 60), 'nor are they missed');
+    await world.clock.advance(7 * DAY * 1000);
+    const silent = await ask(world, { startTimeUnix: at(-6 * DAY), endTimeUnix: at(-7 * DAY) });
+    t.match(silent.body.quality, { state: 'NO_DATA' });
+    t.notOk('lastObservedUnix' in silent.body.quality, 'what is not kept is not known');
+  },
+);
 
-t.test('Source sampling: 30 seconds, so many samples are expected', async (t) => {
+t.test('LIMIT-02: quality expects one sample every 30 seconds', async (t) => {
   const world = await startRpcWorld(t);
   await world.write(loads(0, 30, 60, 120));
   const { quality } = (await ask(world, { startTimeUnix: at(120) })).body;
   t.match(quality, { expectedSamples: '6', observedSamples: '4' });
 });
 
-t.test('Minimum range step: 30 seconds', async (t) => {
+t.test('LIMIT-04: the minimum range step is 30 seconds', async (t) => {
   const world = await startRpcWorld(t);
   await world.write(loads(0));
   t.match(await ask(world, { stepSeconds: 29 }), { status: 400, reason: 'INVALID_FIELD' });
   t.match(await ask(world, { stepSeconds: 30 }), { status: 200, body: { stepSeconds: 30 } });
 });
 
-t.test('Points per series: at most 10,000, both ends counted as asked', async (t) => {
+t.test('API-07, LIMIT-05: a series has at most 10,000 points, both ends counted', async (t) => {
   const world = await startRpcWorld(t);
   await world.write(loads(0));
   const points = (count: number, more: object = {}) =>
@@ -73,46 +76,58 @@ t.test('Points per series: at most 10,000, both ends counted as asked', async (t
   t.equal(week.metadata.points, '10081', 'a week at 60 s; it is not made coarser in silence');
 });
 
-t.test('Response size: 4 MiB, then ask for less', async (t) => {
-  const world = await startRpcWorld(t);
-  await world.write(loads(0));
-  const rows = 9_999;
-  const builder = new BatchBuilder();
-  const mounts = Array.from({ length: 12 }, (_, i) => `{mountpoint="/${i}"}`);
-  for (let i = rows - 1; i > 0; i--) {
-    builder.add({
-      ...{ project: 'demo', vm: 'vm-1', observedMs: START_MS - i * 60_000, sequence: 0, boot: '' },
-      ...{ vcpus: 2, state: 1, stateReason: '' },
-      series: mounts.map((labels) => `svc_vm_filesystem_used_bytes${labels}`),
-      values: mounts.map((_, mount) => 1_234_567_890 + mount),
-    });
-  }
-  const position = { partition: partitionOf('demo'), sequence: 1_000_000 };
-  world.history.append(builder.build(START_MS), position);
-  const metricIds = ['filesystem_used_bytes'];
-  const few = { startTimeUnix: at(7_000 * 60), metricIds };
-  const fits = await ask(world, few);
-  t.equal(fits.status, 200);
-  const bytes = Number(fits.headers['content-length']);
-  t.ok(bytes > 3.5 * 2 ** 20 && bytes <= 4 * 2 ** 20, `${bytes} bytes`);
-  const all = { startTimeUnix: at((rows - 1) * 60), metricIds };
-  const answer = await ask(world, all);
-  t.match(answer, { status: 400, reason: 'RESPONSE_TOO_LARGE' });
-  t.notOk('series' in answer.body);
-  t.match(answer.body.message, /ask for|narrow|fewer|shorter|larger/i, 'what to do about it');
-});
+t.test(
+  'LIMIT-07: a response has at most 4 MiB, and a larger one is refused with advice',
+  async (t) => {
+    const world = await startRpcWorld(t);
+    await world.write(loads(0));
+    const rows = 9_999;
+    const builder = new BatchBuilder();
+    const mounts = Array.from({ length: 12 }, (_, i) => `{mountpoint="/${i}"}`);
+    for (let i = rows - 1; i > 0; i--) {
+      builder.add({
+        ...{
+          project: 'demo',
+          vm: 'vm-1',
+          observedMs: START_MS - i * 60_000,
+          sequence: 0,
+          boot: '',
+        },
+        ...{ vcpus: 2, state: 1, stateReason: '' },
+        series: mounts.map((labels) => `svc_vm_filesystem_used_bytes${labels}`),
+        values: mounts.map((_, mount) => 1_234_567_890 + mount),
+      });
+    }
+    const position = { partition: partitionOf('demo'), sequence: 1_000_000 };
+    world.history.append(builder.build(START_MS), position);
+    const metricIds = ['filesystem_used_bytes'];
+    const few = { startTimeUnix: at(7_000 * 60), metricIds };
+    const fits = await ask(world, few);
+    t.equal(fits.status, 200);
+    const bytes = Number(fits.headers['content-length']);
+    t.ok(bytes > 3.5 * 2 ** 20 && bytes <= 4 * 2 ** 20, `${bytes} bytes`);
+    const all = { startTimeUnix: at((rows - 1) * 60), metricIds };
+    const answer = await ask(world, all);
+    t.match(answer, { status: 400, reason: 'RESPONSE_TOO_LARGE' });
+    t.notOk('series' in answer.body);
+    t.match(answer.body.message, /ask for|narrow|fewer|shorter|larger/i, 'what to do about it');
+  },
+);
 
-t.test('Request too large in points, expression or response size: refused whole', async (t) => {
-  const world = await startRpcWorld(t);
-  await world.write(loads(0, 30));
-  const long = await ask(world, { startTimeUnix: at(10_000 * 30), stepSeconds: 30 });
-  t.match(long, { status: 400, reason: 'TOO_MANY_POINTS', metadata: { limit: '10000' } });
-  t.notOk('series' in long.body, 'not even a part of it');
-  const narrower = await ask(world, { startTimeUnix: at(9_999 * 30), stepSeconds: 30 });
-  t.equal(narrower.status, 200);
-});
+t.test(
+  'ERR-02: a request too large in points, expression or response size is refused whole',
+  async (t) => {
+    const world = await startRpcWorld(t);
+    await world.write(loads(0, 30));
+    const long = await ask(world, { startTimeUnix: at(10_000 * 30), stepSeconds: 30 });
+    t.match(long, { status: 400, reason: 'TOO_MANY_POINTS', metadata: { limit: '10000' } });
+    t.notOk('series' in long.body, 'not even a part of it');
+    const narrower = await ask(world, { startTimeUnix: at(9_999 * 30), stepSeconds: 30 });
+    t.equal(narrower.status, 200);
+  },
+);
 
-t.test('Inventory page size in the example: 50 unless asked for, 1,000 at most', async (t) => {
+t.test('LIMIT-20: an inventory page has 50 VMs by default and at most 1,000', async (t) => {
   const world = await startRpcWorld(t);
   const name = (i: number) => `vm-${String(i).padStart(4, '0')}`;
   const vms = Array.from({ length: 1_100 }, (_, i) => ({ ...loads(0)[0], vm: name(i) }));

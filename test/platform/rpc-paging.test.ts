@@ -20,7 +20,7 @@ function listOf(rows: readonly number[], keep: (row: number) => boolean) {
   return { reads, read };
 }
 
-t.test('Pages read one after another hold what the filter keeps, in order, once', async () => {
+t.test('API-13: successive pages hold each filtered row once, in order', async () => {
   await fc.assert(
     fc.asyncProperty(
       fc.uniqueArray(fc.nat(999), { maxLength: 60 }),
@@ -67,7 +67,7 @@ t.test('A filter that fits nothing ends its page after 1,000 rows, to be continu
   t.same(third, { items: [2_400], nextPageToken: '' });
 });
 
-t.test('A token of another list, or of none, is refused', async (t) => {
+t.test('API-13: a page token of another list, or an invalid one, is refused', async (t) => {
   const { read } = listOf([1, 2, 3], () => true);
   const refused = (request: { pageSize: number; pageToken: string }) =>
     collect('numbers', request, read, atOnce).then(
@@ -81,7 +81,7 @@ t.test('A token of another list, or of none, is refused', async (t) => {
   t.equal(await refused({ pageSize: 5_000, pageToken: '' }), 'accepted', 'cut to the maximum');
 });
 
-t.test('A large page is read a hundred rows a turn', async (t) => {
+t.test('API-31: a large page is read at most 100 rows per turn', async (t) => {
   const { reads, read } = listOf(
     Array.from({ length: 2_000 }, (_, i) => i),
     () => true,

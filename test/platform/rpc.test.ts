@@ -64,7 +64,7 @@ function naming(method: DescMethod, project: string): string {
 const CHANGES =
   /^(Save|Delete|Create|Write|Update|Verify|SendTest|Pause|Resume|Rotate|Acknowledge|Snooze|Unsnooze|Retire|End)/;
 
-t.test('Every method declares who may call it, and a mutation by its name says so', (t) => {
+t.test('API-09: every method declares its access, and mutations match their names', (t) => {
   for (const method of methods) {
     const { access, mutation, role } = getOption(method, policy);
     t.not(access, Policy_Access.ACCESS_UNSPECIFIED, method.name);
@@ -103,7 +103,7 @@ t.test('Who may call', async (t) => {
       continue;
     }
     await t.test(
-      `${name} is refused to another project's key, whether or not it exists`,
+      `API-16: ${name} is refused to another project’s key, whether or not it exists`,
       async (t) => {
         const answer = await send(naming(method, 'demo'), world.keys.other);
         t.match(answer, { status: 403, reason: 'PROJECT_BOUNDARY' });
@@ -251,7 +251,7 @@ const badRequests: readonly BadRequest[] = [
   },
 ];
 
-t.test('A bad request is answered with what is wrong with it', async (t) => {
+t.test('API-11: a bad request is answered with its reason, field and message', async (t) => {
   const world = await startRpcWorld(t);
   for (const { name, send, status, reason, field, message } of badRequests) {
     await t.test(name, async (t) => {
@@ -274,16 +274,19 @@ t.test('A bad request is answered with what is wrong with it', async (t) => {
 
 t.test('What is taken', async (t) => {
   const world = await startRpcWorld(t);
-  await t.test('reads ignore a field they do not know, in JSON of either spelling', async (t) => {
+  await t.test('API-11: reads ignore unknown fields in JSON of either spelling', async (t) => {
     const request = { project_name: 'projects/demo', state: 'FIRING', tomorrow: true };
     t.match(await world.call('ListIncidents', request), { status: 200, body: { incidents: [] } });
   });
-  await t.test('version 1 of the protocol, and a request without the header', async (t) => {
-    const request = { projectName: 'projects/demo' };
-    const headers = { 'connect-protocol-version': '1' };
-    t.equal((await world.call('ListAlertRules', request, { headers })).status, 200);
-    t.equal((await world.call('ListAlertRules', request)).status, 200);
-  });
+  await t.test(
+    'API-12: protocol version 1 and a missing version header are accepted',
+    async (t) => {
+      const request = { projectName: 'projects/demo' };
+      const headers = { 'connect-protocol-version': '1' };
+      t.equal((await world.call('ListAlertRules', request, { headers })).status, 200);
+      t.equal((await world.call('ListAlertRules', request)).status, 200);
+    },
+  );
   await t.test('a compressed request, answered compressed', async (t) => {
     const body = gzipSync('{"projectName":"projects/demo"}');
     const headers = { 'content-encoding': 'gzip', 'accept-encoding': 'gzip' };
@@ -345,7 +348,7 @@ t.test('Positions in the log', async (t) => {
   }
 });
 
-t.test('No answer may be kept by a cache, be it data, a refusal or a secret', async (t) => {
+t.test('API-28: no answer may be cached, be it data, a refusal or a secret', async (t) => {
   const world = await startRpcWorld(t);
   const person = await world.signedInAs('demo', 'OWNER');
   const account = await world.account('demo', ['monitoring.read']);

@@ -113,14 +113,14 @@ async function joining(t: Test, stream: Stream) {
   );
 }
 
-t.test('members join by a snapshot: embedded streams', async (t) => {
+t.test('DUR-19: members join by a snapshot on embedded streams', async (t) => {
   const stream = openEmbeddedStream({ storage: ':memory:', clock: systemClock });
   t.teardown(() => stream.close());
   await joining(t, stream);
 });
 
 for (const version of ['nats-server 2.10.27', 'nats-server 2.15.1'] as const) {
-  t.test(`members join by a snapshot: ${version}`, needs(version), async (t) => {
+  t.test(`DUR-19: members join by a snapshot on ${version}`, needs(version), async (t) => {
     const program = componentPath(version);
     const server = await startNatsServer({ program, folder: t.testdir({}) });
     t.teardown(() => server.kill());
@@ -154,7 +154,7 @@ async function replaceManifest(stream: Stream, manifest: object): Promise<void> 
   });
 }
 
-t.test('a snapshot without its tail is never used', async (t) => {
+t.test('DUR-19: a snapshot without its tail is never used', async (t) => {
   const { stream, second, join: joinIt } = await snapshotAt2(t);
   await stream.truncate({ stream: EVENTS_STREAM, belowSequence: 4 });
   await t.rejects(joinIt(), {
@@ -174,27 +174,30 @@ t.test('without a snapshot the command that helps is named', async (t) => {
   });
 });
 
-t.test('what is not as its manifest says is refused, and nothing is left of it', async (t) => {
-  const { stream, manifest, second, join: joinIt } = await snapshotAt2(t);
-  await stream.truncate({ stream: EVENTS_STREAM, belowSequence: 2 });
-  const cases: [string, object, RegExp][] = [
-    ['digest', { sha256: '0'.repeat(64) }, /its SHA-256 differs/],
-    ['chunks', { chunks: manifest.chunks + 1 }, /has 1 of 2 chunks: it was replaced/],
-    [
-      'position',
-      { position: { ...manifest.position, applied: 1 } },
-      /and the file in it stands at 2/,
-    ],
-    ['hash', { position: { ...manifest.position, hash: 'x' } }, /and the file in it stands at 2/],
-  ];
-  for (const [name, changed, message] of cases) {
-    await replaceManifest(stream, { ...manifest, ...changed });
-    await t.rejects(joinIt(), { name: 'SnapshotBroken', message }, name);
-    t.same(readdirSync(second), [], name);
-  }
-});
+t.test(
+  'DUR-19: a snapshot that differs from its manifest is refused and leaves nothing',
+  async (t) => {
+    const { stream, manifest, second, join: joinIt } = await snapshotAt2(t);
+    await stream.truncate({ stream: EVENTS_STREAM, belowSequence: 2 });
+    const cases: [string, object, RegExp][] = [
+      ['digest', { sha256: '0'.repeat(64) }, /its SHA-256 differs/],
+      ['chunks', { chunks: manifest.chunks + 1 }, /has 1 of 2 chunks: it was replaced/],
+      [
+        'position',
+        { position: { ...manifest.position, applied: 1 } },
+        /and the file in it stands at 2/,
+      ],
+      ['hash', { position: { ...manifest.position, hash: 'x' } }, /and the file in it stands at 2/],
+    ];
+    for (const [name, changed, message] of cases) {
+      await replaceManifest(stream, { ...manifest, ...changed });
+      await t.rejects(joinIt(), { name: 'SnapshotBroken', message }, name);
+      t.same(readdirSync(second), [], name);
+    }
+  },
+);
 
-t.test('a snapshot of another cluster or of a newer program is not used', async (t) => {
+t.test('DUR-19: a snapshot of another cluster or of a newer program is not used', async (t) => {
   const { stream, manifest, second, join: joinIt } = await snapshotAt2(t);
   await stream.truncate({ stream: EVENTS_STREAM, belowSequence: 2 });
   const { position } = manifest;
@@ -219,36 +222,39 @@ t.test('where EVENTS is whole, an unusable snapshot keeps nobody out', async (t)
   t.equal(projectionOf(member.database), projectionOf(first.database));
 });
 
-t.test('of two writers one wins, and the other leaves nothing that is read', async (t) => {
-  const stream = openEmbeddedStream({ storage: ':memory:', clock: systemClock });
-  t.teardown(() => stream.close());
-  const facts = (id: string): SnapshotFacts => ({
-    ...{ id, createdMs: 1, writer: 'node', schema: 1, bytes: 3 },
-    ...{ commitFormat: 1, machineVersions: {} },
-    position: { identity: 'i', applied: 1, hash: 'h' },
-  });
-  const fast = async function* () {
-    yield Buffer.alloc(300 * 1024, 2);
-  };
-  const slow = async function* () {
-    yield Buffer.alloc(300 * 1024, 1);
-    await writeSnapshot(stream, facts('fast'), fast());
-  };
-  t.equal(await writeSnapshot(stream, facts('slow'), slow()), 'superseded');
-  const newest = await newestSnapshot(stream);
-  t.match(newest, { id: 'fast', chunks: 2, compressedBytes: 300 * 1024 });
-  if (newest === undefined) throw new Error('There is one');
-  const parts: Buffer[] = [];
-  for await (const part of readSnapshot(stream, newest)) parts.push(Buffer.from(part));
-  t.ok(Buffer.concat(parts).equals(Buffer.alloc(300 * 1024, 2)), 'whole, in order');
-  const gone = { ...newest, id: 'slow' };
-  await t.rejects(
-    async () => {
-      for await (const _ of readSnapshot(stream, gone));
-    },
-    { name: 'SnapshotBroken' },
-  );
-});
+t.test(
+  'DUR-19: one of two concurrent writers wins, and the other leaves nothing readable',
+  async (t) => {
+    const stream = openEmbeddedStream({ storage: ':memory:', clock: systemClock });
+    t.teardown(() => stream.close());
+    const facts = (id: string): SnapshotFacts => ({
+      ...{ id, createdMs: 1, writer: 'node', schema: 1, bytes: 3 },
+      ...{ commitFormat: 1, machineVersions: {} },
+      position: { identity: 'i', applied: 1, hash: 'h' },
+    });
+    const fast = async function* () {
+      yield Buffer.alloc(300 * 1024, 2);
+    };
+    const slow = async function* () {
+      yield Buffer.alloc(300 * 1024, 1);
+      await writeSnapshot(stream, facts('fast'), fast());
+    };
+    t.equal(await writeSnapshot(stream, facts('slow'), slow()), 'superseded');
+    const newest = await newestSnapshot(stream);
+    t.match(newest, { id: 'fast', chunks: 2, compressedBytes: 300 * 1024 });
+    if (newest === undefined) throw new Error('There is one');
+    const parts: Buffer[] = [];
+    for await (const part of readSnapshot(stream, newest)) parts.push(Buffer.from(part));
+    t.ok(Buffer.concat(parts).equals(Buffer.alloc(300 * 1024, 2)), 'whole, in order');
+    const gone = { ...newest, id: 'slow' };
+    await t.rejects(
+      async () => {
+        for await (const _ of readSnapshot(stream, gone));
+      },
+      { name: 'SnapshotBroken' },
+    );
+  },
+);
 
 t.test('a snapshot is written by the owner alone, daily, and after many commits', async (t) => {
   const clock = new VirtualClock(Date.UTC(2026, 0, 1));
@@ -304,7 +310,7 @@ async function turns(): Promise<void> {
   for (let i = 0; i < 20; i++) await new Promise((resolve) => setImmediate(resolve));
 }
 
-t.test('formats of a member, and rows that it is too old to move', async (t) => {
+t.test('DUR-21: a member detects newer formats and rows that it is too old to move', async (t) => {
   t.ok(programFormats().commitFormat >= 1);
   const ours = { commitFormat: 1, machineVersions: { counter: counter.version } };
   t.same(newerFormats(ours, ours), []);

@@ -9,7 +9,7 @@ import { startNatsServer } from '../support/nats-server.ts';
 import { embeddedHarness, jetStreamHarness } from '../support/stream-contract/harness.ts';
 import { streamContract } from '../support/stream-contract.ts';
 
-t.test('the embedded stream', async (t) => {
+t.test('DUR-14: the embedded stream passes the contract', async (t) => {
   const harness = embeddedHarness(t.testdir({}));
   t.teardown(() => harness.close());
   await streamContract(t, harness);
@@ -18,12 +18,16 @@ t.test('the embedded stream', async (t) => {
 // Mostly waiting for the wall clock: both versions at once.
 t.jobs = 2;
 for (const version of ['nats-server 2.10.27', 'nats-server 2.15.1'] as const) {
-  t.test(`JetStream on ${version}`, { ...needs(version), buffered: true }, async (t) => {
-    const program = componentPath(version);
-    const server = await startNatsServer({ program, folder: t.testdir({}) });
-    t.teardown(() => server.kill());
-    const harness = await jetStreamHarness(server);
-    t.teardown(() => harness.close());
-    await streamContract(t, harness);
-  });
+  t.test(
+    `DUR-14: JetStream on ${version} passes the contract`,
+    { ...needs(version), buffered: true },
+    async (t) => {
+      const program = componentPath(version);
+      const server = await startNatsServer({ program, folder: t.testdir({}) });
+      t.teardown(() => server.kill());
+      const harness = await jetStreamHarness(server);
+      t.teardown(() => harness.close());
+      await streamContract(t, harness);
+    },
+  );
 }

@@ -65,20 +65,17 @@ async function textsOf(has: readonly number[], from: ReadFrom, isCluster = true)
 
 const all = ['m1', 'm2', 'm3', 'm4'];
 
-t.test(
-  'a bounded read of a copy that is behind has everything that was acknowledged',
-  async (t) => {
-    const first = { sequence: 1 };
-    t.same(await textsOf([4], first), { texts: all, asked: 1 });
-    t.same(await textsOf([0, 0, 4], first), { texts: all, asked: 3 }, 'an empty copy');
-    t.same(await textsOf([2, 3, 4], first), { texts: all, asked: 3 }, 'a part of it');
-    const byTime = { timeMs: START_MS };
-    t.same(await textsOf([0, 3, 4], byTime), { texts: all, asked: 3 }, 'by time');
-    const later = await textsOf([0], { timeMs: START_MS + 10 });
-    t.same(later, { texts: [], asked: 1 }, 'nothing is so new');
-    t.same(await textsOf([4], { sequence: 5 }), { texts: [], asked: 1 }, 'nothing after the end');
-  },
-);
+t.test('DUR-23: a bounded read of a lagging copy has everything acknowledged', async (t) => {
+  const first = { sequence: 1 };
+  t.same(await textsOf([4], first), { texts: all, asked: 1 });
+  t.same(await textsOf([0, 0, 4], first), { texts: all, asked: 3 }, 'an empty copy');
+  t.same(await textsOf([2, 3, 4], first), { texts: all, asked: 3 }, 'a part of it');
+  const byTime = { timeMs: START_MS };
+  t.same(await textsOf([0, 3, 4], byTime), { texts: all, asked: 3 }, 'by time');
+  const later = await textsOf([0], { timeMs: START_MS + 10 });
+  t.same(later, { texts: [], asked: 1 }, 'nothing is so new');
+  t.same(await textsOf([4], { sequence: 5 }), { texts: [], asked: 1 }, 'nothing after the end');
+});
 
 t.test('a copy that stays behind is an error, and no shorter read', async (t) => {
   await t.rejects(textsOf([2], { sequence: 1 }), {
@@ -102,37 +99,41 @@ function silence() {
   };
 }
 
-t.test('a read goes on elsewhere when its connection breaks', { timeout: 20_000 }, async (t) => {
-  const { connection, asked } = connectionTo([0, 4], true);
-  const breaks = new Set<() => void>();
-  const { getConsumerFromInfo } = connection.js.consumers;
-  // As the client does where the same server had the connection and the consumer.
-  const firstIsSilent = {
-    getConsumerFromInfo(info: Parameters<typeof getConsumerFromInfo>[0]) {
-      if (asked() > 1) return getConsumerFromInfo(info);
-      setImmediate(() => {
-        for (const broken of breaks) broken();
-      });
-      return { fetch: async () => silence() };
-    },
-  };
-  const read = new JetStreamRead({
-    ...{ stream: 'LOG', from: { sequence: 1 }, untilEnd: false },
-    connection: Object.assign(connection, {
-      js: { consumers: firstIsSilent },
-      requestPatiently: (send: () => Promise<unknown>) => send(),
-      onBroken(listener: () => void) {
-        breaks.add(listener);
-        return () => void breaks.delete(listener);
+t.test(
+  'DUR-23: a read continues elsewhere after its connection breaks',
+  { timeout: 20_000 },
+  async (t) => {
+    const { connection, asked } = connectionTo([0, 4], true);
+    const breaks = new Set<() => void>();
+    const { getConsumerFromInfo } = connection.js.consumers;
+    // As the client does where the same server had the connection and the consumer.
+    const firstIsSilent = {
+      getConsumerFromInfo(info: Parameters<typeof getConsumerFromInfo>[0]) {
+        if (asked() > 1) return getConsumerFromInfo(info);
+        setImmediate(() => {
+          for (const broken of breaks) broken();
+        });
+        return { fetch: async () => silence() };
       },
-    }),
-    state: async () => ({ identity: 'I', firstSequence: 1, lastSequence: 4, messages: 4 }),
-    onClosed: () => {},
-  });
-  const texts: string[] = [];
-  for await (const { data } of read) {
-    if (texts.push(Buffer.from(data).toString()) === all.length) await read.close();
-  }
-  t.same(texts, all);
-  t.equal(breaks.size, 0, 'and listens to it no more');
-});
+    };
+    const read = new JetStreamRead({
+      ...{ stream: 'LOG', from: { sequence: 1 }, untilEnd: false },
+      connection: Object.assign(connection, {
+        js: { consumers: firstIsSilent },
+        requestPatiently: (send: () => Promise<unknown>) => send(),
+        onBroken(listener: () => void) {
+          breaks.add(listener);
+          return () => void breaks.delete(listener);
+        },
+      }),
+      state: async () => ({ identity: 'I', firstSequence: 1, lastSequence: 4, messages: 4 }),
+      onClosed: () => {},
+    });
+    const texts: string[] = [];
+    for await (const { data } of read) {
+      if (texts.push(Buffer.from(data).toString()) === all.length) await read.close();
+    }
+    t.same(texts, all);
+    t.equal(breaks.size, 0, 'and listens to it no more');
+  },
+);

@@ -3,7 +3,7 @@ import { lastValueFrom, of } from 'rxjs';
 import t from 'tap';
 import { mapInSlices, TimeSlices } from '../../streams/platform/operators.ts';
 
-t.test('work in steps lets others have a turn whenever one is used up', async (t) => {
+t.test('API-31: long work yields whenever its slice is used up', async (t) => {
   let nowMs = 0;
   let others = 0;
   let isOver = false;

@@ -1,104 +1,91 @@
 /**
- * Keeps `docs/requirements.md` true, which is what the sources and tests cite: each requirement has
- * an id of its own and tests that exist under exactly the names given there, what is cited anywhere
- * is on the page, and nothing cites a document that a clone does not have.
+ * Keeps `docs/requirements.md` true, which the sources and tests cite: each requirement has an id of
+ * its own and tests that carry it, each id that is carried or cited is on the page, and no file
+ * cites a document that a clone does not have.
  */
 import { execFileSync } from 'node:child_process';
-import { existsSync, readFileSync, statSync } from 'node:fs';
+import { globSync, readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
-import t, { type Test } from 'tap';
-import { componentPath, needs } from '../support/components.ts';
-import { numbered, written } from './restated-rows.ts';
+import t from 'tap';
+import { readRequirements, readTaggedTests } from '../../scripts/requirements/requirement-index.ts';
 
 const root = join(import.meta.dirname, '../..');
+const requirements = readRequirements(root);
+const tests = readTaggedTests(root);
+const ids = new Set(requirements.map(({ id }) => id));
+const areas = [...new Set([...ids].map(areaOf))];
 
-interface Requirement {
-  readonly id: string;
-  readonly area: string;
-  readonly title: string;
-  readonly tests: readonly { readonly file: string; readonly name: string }[];
-}
+t.test('requirements of a chapter are numbered from 1 without a gap, each once', async (t) => {
+  for (const area of areas) {
+    const own = requirements.map(({ id }) => id).filter((id) => areaOf(id) === area);
+    const numbered = own.map((_, i) => `${area}-${String(i + 1).padStart(2, '0')}`);
+    t.same(own, numbered);
+  }
+  const page = readFileSync(join(root, 'docs/requirements.md'), 'utf8');
+  t.equal(requirements.length, page.match(/^\*\*[A-Z]+-\d/gm)?.length, 'all of the page is read');
+});
 
-const page = readFileSync(join(root, 'docs/requirements.md'), 'utf8');
-const requirements: readonly Requirement[] = [
-  ...page.matchAll(/^\*\*(([A-Z]+)-\d\d) (.+?)\.\*\* [\s\S]+?(?=^\*\*|^## |(?![\s\S]))/gm),
-].map(([block, id = '', area = '', title = '']) => ({
-  ...{ id, area, title },
-  tests: [...block.matchAll(/^- `(.+?)`: (.+)$/gm)].map(([, file = '', name = '']) => ({
-    file,
-    name,
-  })),
-}));
-
-/** Names as they stand in the source, with `…` for what a name takes from a table. */
-function namesIn(file: string): Set<string> {
-  const text = readFileSync(join(root, file), 'utf8');
-  const calls = text.matchAll(/\b(?:test\(|walk\(\s*t,)\s*(['"`])((?:\\.|(?!\1).)*)\1/gs);
-  return new Set(
-    [...calls].map(([, , name = '']) => name.replace(/\$\{.*?\}/g, '…').replace(/\\(.)/g, '$1')),
-  );
-}
-
-t.test(
-  'the requirements of a chapter are numbered from 1, without a gap and each once',
-  async (t) => {
-    const numbers = new Map<string, string[]>();
-    for (const { id, area } of requirements) {
-      const ids = numbers.get(area) ?? [];
-      numbers.set(area, [...ids, id]);
-      t.equal(id, `${area}-${String(ids.length + 1).padStart(2, '0')}`);
-    }
-    t.equal(requirements.length, page.match(/^\*\*[A-Z]+-\d/gm)?.length, 'all of the page is read');
-  },
-);
-
-t.test('every requirement has tests, each there under exactly its name', async (t) => {
-  const known = new Map<string, Set<string>>();
-  for (const { id, tests } of requirements) {
-    t.ok(tests.length > 0, id);
-    for (const { file, name } of tests) {
-      const isThere = existsSync(join(root, file));
-      const names = known.get(file) ?? (isThere ? namesIn(file) : new Set());
-      known.set(file, names);
-      t.ok(names.has(name), `${id}: "${name}" in ${file}`);
-    }
+t.test('every requirement has a test that carries its id', async (t) => {
+  for (const { id, title, tests } of requirements) {
+    t.ok(
+      tests.length > 0,
+      `${id} ${title}: put the id in front of the name of a test that shows it`,
+    );
   }
 });
 
-t.test(
-  'a transition, an error, a limit, a case and a tenancy rule name one of their tests',
-  async (t) => {
-    for (const { id, area, title, tests } of requirements) {
-      if (!['STATE', 'ERR', 'LIMIT', 'EVAL', 'TEN'].includes(area)) continue;
-      const named = tests.filter(
-        ({ name }) => name.includes(id) || plain(name).includes(plain(title)),
-      );
-      t.ok(named.length > 0, `${id} ${title}`);
-      if (area === 'EVAL' || area === 'TEN') t.equal(named.length, tests.length, id);
-    }
-  },
-);
+t.test('every id in a name is a requirement, once and in front', async (t) => {
+  for (const { file, name, ids: carried } of tests) {
+    const unknown = carried.filter((id) => !ids.has(id));
+    t.notOk(unknown.length, `${file}: "${name}" carries ${unknown}: docs/requirements.md has none`);
+    t.equal(new Set(carried).size, carried.length, `${file}: "${name}" repeats an id`);
+    t.notMatch(name.slice(name.indexOf(': ')), cited(), `${file}: "${name}"`);
+  }
+  for (const { file, name } of callNames()) {
+    if (!cited().test(name) || tests.some((test) => test.file === file && test.name === name))
+      continue;
+    t.fail(`${file}: "${name}": put all ids in front of the name, followed by a colon`);
+  }
+});
 
-/** Words alone, so that a name may put a comma or a colon where the title has none. */
-function plain(text: string): string {
-  return text
-    .replace(/[^a-z0-9]+/gi, ' ')
-    .trim()
-    .toLowerCase();
-}
-
-t.test('every id that is cited is a requirement, and no document outside is cited', async (t) => {
-  const ids = new Set(requirements.map(({ id }) => id));
-  const areas = [...new Set(requirements.map(({ area }) => area))].join('|');
-  const cited = new RegExp(`\\b(?:${areas})-\\d\\d\\b`, 'g');
-  const listed = execFileSync('git', ['ls-files', '-z', '*.ts', '*.md', '*.proto', '*.go'], {
-    cwd: root,
-    encoding: 'utf8',
+t.test('names in tables, with several ids or with values of a template are read', async (t) => {
+  const [first, second] = ['AAA-01', 'AAA-02'];
+  const source = [
+    `t.test('${first}: a name', async (t) => {});`,
+    `await walk(t, "${first}, ${second}: a user’s walk", visitor, async () => {});`,
+    `const rows = [['${second}: a row of a table', 7]];`,
+    `t.test(\`${second}: a name on \${version}\`, needs(version), async (t) => {});`,
+    `t.ok(true, 'no name (${first})');`,
+  ];
+  const folder = t.testdir({
+    docs: { 'requirements.md': `**${first} One.** A.\n\n**${second} Two.** B.\n` },
+    test: { deep: { 'x.test.ts': source.join('\n'), 'not-a-test.ts': source.join('\n') } },
   });
+  const found = readRequirements(folder).map(({ id, title, tests }) => ({
+    ...{ id, title, names: tests.map(({ name }) => name) },
+  }));
+  t.same(found, [
+    { id: first, title: 'One', names: [`${first}: a name`, `${first}, ${second}: a user’s walk`] },
+    {
+      ...{ id: second, title: 'Two' },
+      names: [
+        `${first}, ${second}: a user’s walk`,
+        ...[`${second}: a row of a table`, `${second}: a name on …`],
+      ],
+    },
+  ]);
+});
+
+t.test('every cited id is a requirement, and no document outside the clone is cited', async (t) => {
+  const listed = execFileSync(
+    'git',
+    ['ls-files', '-z', '*.ts', '*.tsx', '*.mjs', '*.md', '*.proto', '*.go'],
+    { cwd: root, encoding: 'utf8' },
+  );
   const isFile = (file: string) => statSync(join(root, file), { throwIfNoEntry: false })?.isFile();
   for (const file of listed.split('\0').filter((file) => file !== '' && isFile(file))) {
     const text = readFileSync(join(root, file), 'utf8');
-    const unknown = text.match(cited)?.filter((id) => !ids.has(id));
+    const unknown = text.match(cited('g'))?.filter((id) => !ids.has(id));
     t.notOk(unknown?.length, `${file}: ${unknown}`);
     if (file.startsWith('test/requirements/')) continue;
     const outside = text.match(OUTSIDE);
@@ -110,81 +97,23 @@ t.test('every id that is cited is a requirement, and no document outside is cite
 const OUTSIDE =
   /\b(?:evaluation|interface|design|ci-trust|durability|tenancy|house|api)\.md\b|\binterface,? sections? \d|\(design,? ?(?:§|section)|\bspec,? ?(?:§|section)/;
 
-const shared = () => componentPath('shared folder');
-
-t.test(
-  'no row of the documents that were restated is missing',
-  needs('shared folder'),
-  async (t) => {
-    const sections = readFileSync(join(shared(), 'spec/interface.md'), 'utf8').split(/^## /m);
-    const section = (number: number) => sections[number] ?? '';
-    const measured = section(1).split('### Measurement semantics')[1] ?? '';
-    restated(t, 'MEAS', rowsAndPoints(measured));
-    const identities = section(2).split('### Identities')[1]?.split('### ')[0] ?? '';
-    restated(t, 'IDN', rowsAndPoints(identities));
-    const [before = '', after = ''] = section(3).split(/(?=^Before sending)/m);
-    const sentences = after.split('\n')[0]?.split(/(?<=\.) /) ?? [];
-    restated(t, 'STATE', [...rowsAndPoints(before), ...sentences]);
-    const troubles = section(7)
-      .split('\n')
-      .filter((line) => line.startsWith('Troubleshooting'));
-    restated(t, 'ERR', [...rowsAndPoints(section(7)), ...troubles]);
-    restated(t, 'LIMIT', rowsAndPoints(section(8)));
-    sameNumbers(t, 'API', section(4));
-    sameNumbers(t, 'AUTH', section(5));
-    sameNumbers(t, 'EVENT', section(6));
-    sameNumbers(t, 'EVAL', readFileSync(join(shared(), 'evaluation.md'), 'utf8'));
-    const webhooks = readFileSync(join(shared(), 'webhooks.md'), 'utf8').split(/^## /m).slice(1);
-    const points = webhooks.flatMap((part) => {
-      const [title = '', ...lines] = part.split('\n');
-      const heading = title.replace(/[(:].*/, '').trim();
-      const listed = lines.filter((line) => line.startsWith('- '));
-      return [heading, ...listed.map((line) => `${heading} ${line}`)];
-    });
-    restated(t, 'HOOK', points);
-  },
-);
-
-/** Rows of tables, without their heads, and points of lists. */
-function rowsAndPoints(text: string): string[] {
-  const lines = text.split('\n');
-  return lines.filter(
-    (line, i) => /^(\| (?!---)|- )/.test(line) && !lines[i + 1]?.startsWith('| ---'),
-  );
+/** An id of any chapter, on the page or not. */
+function cited(flags = ''): RegExp {
+  return new RegExp(`\\b(?:${areas.join('|')})-\\d\\d\\b`, flags);
 }
 
-/** Each line begins with the row of one requirement, the longest that fits, and each row has one. */
-function restated(t: Test, area: keyof typeof written, lines: readonly string[]): void {
-  const rows = written[area];
-  const met = new Set<string>();
-  for (const line of lines) {
-    const [row] = rows.filter((row) => line.startsWith(row)).sort((a, b) => b.length - a.length);
-    t.ok(row !== undefined && !met.has(row), `${area}: ${line}`);
-    if (row !== undefined) met.add(row);
-  }
-  t.equal(met.size, rows.length, `${area}: what the document no longer has`);
-  hasAll(t, area, rows);
+function areaOf(id: string): string {
+  return id.replace(/-\d\d$/, '');
 }
 
-/** `1`, `2`, ... and `4.1`, ... of the points below a rule, from below the title on. */
-function sameNumbers(t: Test, area: keyof typeof numbered, section: string): void {
-  let rule = '';
-  const numbers = section
-    .split('\n')
-    .slice(1)
-    .flatMap((line) => {
-      const [, indent, number] = /^( *)(\d+)\. /.exec(line) ?? [];
-      if (number === undefined) return [];
-      if (indent !== '') return [`${rule}.${number}`];
-      rule = number;
-      return [number];
-    });
-  t.same(numbered[area].split(' '), numbers, area);
-  hasAll(t, area, numbers);
-}
-
-/** The first requirements of a chapter are the rows, in their order. */
-function hasAll(t: Test, area: string, rows: readonly unknown[]): void {
-  const count = requirements.filter((requirement) => requirement.area === area).length;
-  t.ok(count >= rows.length, `${area}: ${rows.length} rows, ${count} requirements`);
+/** Literals that are passed as a name to `test` or `walk`. */
+function callNames(): { file: string; name: string }[] {
+  return globSync('test/**/*.test.ts', { cwd: root }).flatMap((file) => {
+    const text = readFileSync(join(root, file), 'utf8');
+    const calls = text.matchAll(/\b(?:test\(|walk\(\s*t,)\s*(['"`])((?:\\.|(?!\1).)*)\1/gs);
+    return [...calls].map(([, , name = '']) => ({
+      file,
+      name: name.replace(/\$\{.*?\}/g, '…').replace(/\\(.)/g, '$1'),
+    }));
+  });
 }

@@ -236,6 +236,24 @@ t.test('the client of the whole service', async (t) => {
     gateway.faults.push({ kind: 'lose answer' });
     t.match(await queries.instant('1'), { ok: false, errorType: 'no_answer' });
   });
+
+  await t.test('API-45: the schema version is declared, and a zero is sent', async (t) => {
+    const { gateway, ingest, sent } = await clientOf(t, world, { token: world.demo.collectorKey });
+    const observedUnixMs = BigInt(AT * 1000);
+    const rows = [
+      { vmName: 'sdk-1', observedUnixMs, values: [{ series: 'own', value: 0 }] },
+      { vmName: 'sdk-2', observedUnixMs, values: [{ series: 'own' }] },
+      { vmName: 'sdk-3', observedUnixMs, values: [{ series: 'own', value: Number.NaN }] },
+    ];
+    const answer = await ingest.writeSamples({ projectName, rows });
+    t.equal(answer.accepted, 1n);
+    t.match(answer.rejected, [
+      { row: 1, reason: 'NO_VALUE', field: 'rows[1].values[0]' },
+      { row: 2, reason: 'NOT_FINITE', field: 'rows[2].values[0]' },
+    ]);
+    t.match(sent('WriteSamples')[0], '"value":0');
+    t.match(gateway.requests.at(-1)?.headers, { 'svc-schema-version': '2' });
+  });
 });
 
 t.test('a credential goes to https and to this machine, and nowhere else', async (t) => {

@@ -37,7 +37,7 @@ function outcome(vector: ReceivedVector, headers = headersOf(vector) as never): 
   }
 }
 
-t.test('every vector is verified, or refused for its reason', async (t) => {
+t.test('EVENT-08, HOOK-04: every vector is verified or refused with its reason', async (t) => {
   t.ok(webhookVectors.received.length > 50, 'the vectors are there');
   for (const vector of webhookVectors.received) {
     const { verified, error } = vector;
@@ -50,18 +50,21 @@ t.test('every vector is verified, or refused for its reason', async (t) => {
   }
 });
 
-t.test('Webhook clock window: 5 minutes both ways, to the second', (t) => {
-  const [vector] = webhookVectors.sent;
-  if (!vector) throw new Error('No vector');
-  const after = (seconds: number) => () => {
-    const now = new Date((vector.timestampUnix + seconds) * 1000);
-    verifyWebhook(vector.body, vector.headers, vector.secrets, { now });
-  };
-  for (const seconds of [-300, 0, 300]) t.doesNotThrow(after(seconds), `${seconds} s`);
-  t.throws(after(301), new WebhookRefused('TIMESTAMP_TOO_OLD', ''));
-  t.throws(after(-301), new WebhookRefused('TIMESTAMP_TOO_NEW', ''));
-  t.end();
-});
+t.test(
+  'HOOK-04, LIMIT-17: the clock window is 5 minutes in both directions, to the second',
+  (t) => {
+    const [vector] = webhookVectors.sent;
+    if (!vector) throw new Error('No vector');
+    const after = (seconds: number) => () => {
+      const now = new Date((vector.timestampUnix + seconds) * 1000);
+      verifyWebhook(vector.body, vector.headers, vector.secrets, { now });
+    };
+    for (const seconds of [-300, 0, 300]) t.doesNotThrow(after(seconds), `${seconds} s`);
+    t.throws(after(301), new WebhookRefused('TIMESTAMP_TOO_OLD', ''));
+    t.throws(after(-301), new WebhookRefused('TIMESTAMP_TOO_NEW', ''));
+    t.end();
+  },
+);
 
 t.test('no refusal reveals a secret, a signature or the body', async (t) => {
   for (const vector of webhookVectors.received.filter(({ error }) => error)) {
@@ -106,44 +109,47 @@ t.test('a single secret, a body as text and the system clock will do', async (t)
   });
 });
 
-t.test('Webhook body bound: 1 MiB is read, and no more of a request without end', async (t) => {
-  const outcomes: unknown[] = [];
-  const server = createServer(async (request, response) => {
-    try {
-      outcomes.push((await readWebhookBody(request)).byteLength);
-    } catch (error) {
-      outcomes.push((error as WebhookRefused).reason);
-    }
-    response.writeHead(413, { connection: 'close' }).end();
-  });
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  t.teardown(() => {
-    server.closeAllConnections();
-    server.close();
-  });
-  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}/`;
-  const mib = 'x'.repeat(2 ** 20);
-  await fetch(url, { method: 'POST', body: mib });
-  await fetch(url, { method: 'POST', body: `${mib}x` });
-  let poured = 0;
-  const endless = new ReadableStream({
-    pull(controller) {
-      poured += 65_536;
-      if (poured > 2 ** 28) controller.close();
-      else controller.enqueue(new Uint8Array(65_536));
-    },
-  });
-  // The receiver answers and hangs up, which a client may see as either.
-  await fetch(url, { method: 'POST', body: endless, duplex: 'half' } as RequestInit).catch(
-    () => {},
-  );
-  t.same(outcomes, [2 ** 20, 'BODY_TOO_LARGE', 'BODY_TOO_LARGE']);
-  t.ok(poured < 2 ** 26, `the client got rid of ${poured} bytes`);
-  t.equal((await readWebhookBody(null)).byteLength, 0, 'a Fetch request without a body');
-});
+t.test(
+  'EVENT-07, LIMIT-16: at most 1 MiB of a webhook body is read, even of an endless request',
+  async (t) => {
+    const outcomes: unknown[] = [];
+    const server = createServer(async (request, response) => {
+      try {
+        outcomes.push((await readWebhookBody(request)).byteLength);
+      } catch (error) {
+        outcomes.push((error as WebhookRefused).reason);
+      }
+      response.writeHead(413, { connection: 'close' }).end();
+    });
+    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+    t.teardown(() => {
+      server.closeAllConnections();
+      server.close();
+    });
+    const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}/`;
+    const mib = 'x'.repeat(2 ** 20);
+    await fetch(url, { method: 'POST', body: mib });
+    await fetch(url, { method: 'POST', body: `${mib}x` });
+    let poured = 0;
+    const endless = new ReadableStream({
+      pull(controller) {
+        poured += 65_536;
+        if (poured > 2 ** 28) controller.close();
+        else controller.enqueue(new Uint8Array(65_536));
+      },
+    });
+    // The receiver answers and hangs up, which a client may see as either.
+    await fetch(url, { method: 'POST', body: endless, duplex: 'half' } as RequestInit).catch(
+      () => {},
+    );
+    t.same(outcomes, [2 ** 20, 'BODY_TOO_LARGE', 'BODY_TOO_LARGE']);
+    t.ok(poured < 2 ** 26, `the client got rid of ${poured} bytes`);
+    t.equal((await readWebhookBody(null)).byteLength, 0, 'a Fetch request without a body');
+  },
+);
 
 t.test(
-  'a delivery id is claimed once, for at least 24 h 10 min, also after a restart',
+  'EVENT-09, HOOK-09: a delivery id is claimed once for at least 24 h 10 min, restarts included',
   async (t) => {
     const path = join(t.testdir(), 'deliveries.db');
     const clock = new VirtualClock(1_767_225_600_000);

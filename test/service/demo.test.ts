@@ -217,7 +217,7 @@ t.test('the command that the banner prints takes the key from demo.json by itsel
   });
   const command = shown.split('\n').find((line) => line.includes('| curl')) ?? '';
   const [sed = '', curl = ''] = command.split(' | ');
-  const header = execFileSync('sh', ['-c', sed], { encoding: 'utf8', timeout: 5_000 });
+  const header = execFileSync('sh', ['-c', sed], { encoding: 'utf8', timeout: 120_000 });
   t.equal(header, `authorization: Bearer ${read().apiKey}\n`);
   t.match(curl, `-H @- -H 'content-type: application/json'`);
   t.match(curl, `${read().baseUrl}/svc.monitoring.v1.MonitoringService/ListVMMonitoring`);

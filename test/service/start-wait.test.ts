@@ -1,53 +1,16 @@
 /**
- * A start that waits for NATS: probes answered meanwhile, a sentence every few seconds, a clean stop,
- * and the service once the server is there. What waiting does not cure ends at once.
+ * A start that waits for NATS: probes answered meanwhile, a sentence every few seconds, a clean stop.
+ * The start that continues once the server is there: test/long/service/start-wait.test.ts.
  */
-import { spawn } from 'node:child_process';
-import { once } from 'node:events';
-import { fileURLToPath } from 'node:url';
-import t, { type Test } from 'tap';
-import { componentPath, needs } from '../support/components.ts';
-import { freePort, startNatsServer } from '../support/nats-server.ts';
-import { dataFolder, until } from '../support/program.ts';
+import t from 'tap';
+import { reservePort } from '../support/places.ts';
+import { until } from '../support/program.ts';
+import { startWaiting } from '../support/start-waiting.ts';
 
-const program = fileURLToPath(new URL('../../bin/svc.js', import.meta.url));
-const newest = 'nats-server 2.15.1';
 const PASSWORD = 'hunter2-secret';
 
-async function startWaiting(t: Test, url: string) {
-  const port = await freePort();
-  const metricsPort = await freePort();
-  const child = spawn(process.execPath, [program, 'serve'], {
-    env: {
-      ...{ PATH: process.env.PATH ?? '', HOME: process.env.HOME ?? '' },
-      ...{ SVC_DATA: dataFolder(t), SVC_COLLECT: 'none', SVC_DEMO: 'on', SVC_NATS_URL: url },
-      ...{ SVC_LISTEN: `127.0.0.1:${port}`, SVC_METRICS_LISTEN: `127.0.0.1:${metricsPort}` },
-    },
-    stdio: ['ignore', 'pipe', 'pipe'],
-  });
-  let text = '';
-  child.stdout.on('data', (chunk) => (text += chunk));
-  child.stderr.on('data', (chunk) => (text += chunk));
-  const exited = once(child, 'exit');
-  process.once('exit', () => child.kill('SIGKILL'));
-  t.teardown(async () => {
-    if (child.exitCode === null && child.signalCode === null) child.kill('SIGKILL');
-    await exited;
-  });
-  const get = async (path: string, at = port) => {
-    const answer = await fetch(`http://127.0.0.1:${at}${path}`).catch(() => undefined);
-    return answer && { status: answer.status, text: await answer.text() };
-  };
-  const stop = async () => {
-    child.kill('SIGTERM');
-    await exited;
-    return child.exitCode;
-  };
-  return { get, stop, metricsPort, log: () => text };
-}
-
-t.test('a start without NATS answers probes, and stops cleanly', async (t) => {
-  const natsPort = await freePort();
+t.test('DUR-24: a start without NATS answers probes and stops cleanly', async (t) => {
+  const natsPort = await reservePort();
   const url = `nats://svc:${PASSWORD}@127.0.0.1:${natsPort}`;
   const { get, stop, log, metricsPort } = await startWaiting(t, url);
   const alive = await until('it answers', () => get('/healthz'));
@@ -69,21 +32,4 @@ t.test('a start without NATS answers probes, and stops cleanly', async (t) => {
   await until('the sentence again', () => (sentences().length > 1 ? true : undefined));
   t.equal(await stop(), 0);
   t.notMatch(log() + (full?.text ?? ''), PASSWORD, 'the password of the address is nowhere');
-});
-
-t.test('a start goes on once NATS is there', needs(newest), async (t) => {
-  const folder = dataFolder(t);
-  const server = await startNatsServer({ program: componentPath(newest), folder });
-  t.teardown(() => server.kill());
-  await server.kill();
-  const { get, stop, log } = await startWaiting(t, server.url);
-  await until('it waits', async () => ((await get('/readyz'))?.status === 503 ? true : undefined));
-  await server.start();
-  await until('it is ready', async () => {
-    const answer = await get('/readyz');
-    return answer?.status === 200 ? true : undefined;
-  });
-  t.notMatch((await get('/readyz'))?.text, '"start"');
-  t.match(log(), /dashboard and API on|API on/);
-  t.equal(await stop(), 0);
 });

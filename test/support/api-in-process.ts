@@ -3,8 +3,6 @@
  * evaluator and history in a folder of the test's own, under a virtual clock. Requests are injected
  * below the socket, so that nothing is mocked but the network.
  */
-
-import { join } from 'node:path';
 import { fastifyConnectPlugin } from '@connectrpc/connect-fastify';
 import { type FastifyInstance, fastify } from 'fastify';
 import type { Test } from 'tap';
@@ -57,6 +55,8 @@ import { testAnonymousLimits } from './anonymous-limits.ts';
 import { testBounds } from './bounds.ts';
 import { START_MS } from './host-in-memory.ts';
 import { identitiesOf, type TestCapability } from './identities.ts';
+import { inlineWorker } from './inline-worker.ts';
+import { copyMigratedDatabases } from './migrated-databases.ts';
 import { testPositions } from './positions.ts';
 import { callsOf, ORIGIN } from './rpc-calls.ts';
 import { readTestCookie, testAccessTokens } from './sign-in-ports.ts';
@@ -88,6 +88,12 @@ export type WorldParts = RpcDeps & {
   readonly tokens: AccessTokens;
 };
 
+/** How the threads of a world run. */
+export interface ThreadOptions {
+  /** In worker threads, for tests of concurrency and deadlines; default: inline. */
+  readonly hasWorkers?: boolean;
+}
+
 /**
  * Started; ends with the test. `change` puts parts of the test's own in place of real ones;
  * `addRoutes` adds routes beside the RPCs.
@@ -96,8 +102,9 @@ export async function startRpcWorld(
   t: Test,
   change: (deps: WorldParts) => Partial<RpcDeps> = () => ({}),
   addRoutes: (app: FastifyInstance, parts: WorldParts) => void = () => {},
+  options: ThreadOptions = {},
 ) {
-  const parts = await startParts(t);
+  const parts = await startParts(t, options);
   const { clock, random, host, pipeline, log, bounds } = parts;
   const tokens = await testAccessTokens(clock);
   const used = new Map<string, number>();
@@ -252,17 +259,18 @@ function testPeople(ports: Pick<RpcDeps, 'host' | 'clock'> & { random: Random })
 }
 
 /** Host, log, history, evaluator, query threads: the real ones, running. */
-async function startParts(t: Test) {
+async function startParts(t: Test, { hasWorkers = false }: ThreadOptions) {
+  const startWorker = hasWorkers ? undefined : inlineWorker;
   const clock = new VirtualClock(START_MS);
   const random = seededRandom(7);
   const folder = t.testdir();
-  const controlPath = join(folder, 'control.db');
+  const controlPath = copyMigratedDatabases(folder);
   const database = openDatabase({ path: controlPath, synchronous: 'NORMAL', migrations: [] });
   const stream = openEmbeddedStream({ storage: database, clock, random });
   const { identity } = await stream.ensure(samplesSpec);
   const history = openHistory({
     ...{ folder, clock, logIdentity: identity },
-    ...{ background: false, readers: 1 },
+    ...{ background: false, readers: 1, startWorker },
   });
   const host = createHost({
     ...{ stream, store: openInstanceStore(database), clock, random, node: 'test' },
@@ -277,12 +285,16 @@ async function startParts(t: Test) {
   const secrets = openSecretStore({ path: ':memory:', masterKey: Buffer.alloc(32, 7), random });
   const threads = new QueryThreads({
     ...{ clock, history: history.share, controlPath, entry: QUERY_THREAD },
+    startWorker,
   });
   const common = { threads, clock, log: collected.log, failures: { inc() {} } };
   const vmQueries = createVmQueries({ ...common, listThreads: threads });
   const alertPreviews = createAlertPreviews(common);
   const closers = new Closers(collected.log);
-  const ruleReplays = openRuleReplays({ ...common, history, controlPath, closers });
+  const ruleReplays = openRuleReplays({
+    ...{ ...common, history, controlPath, closers },
+    startWorker,
+  });
   const stopping = new AbortController();
   const rulesStopping = new AbortController();
   const running = [

@@ -11,6 +11,8 @@ export interface BadEndpoints {
   readonly origin: string;
   /** Requests by path. */
   readonly hits: ReadonlyMap<string, number>;
+  /** Paths in the order of their requests, and `/hang closed` where the service ended that one. */
+  readonly order: readonly string[];
   /** Bytes that `/endless` could get rid of. */
   readonly sentBytes: () => number;
 }
@@ -22,10 +24,13 @@ export async function startBadEndpoints(
   address: string,
 ): Promise<BadEndpoints> {
   const hits = new Map<string, number>();
+  const order: string[] = [];
   let sent = 0;
   const server = createServer((request, response) => {
     const path = request.url ?? '';
     hits.set(path, (hits.get(path) ?? 0) + 1);
+    order.push(path);
+    if (path === '/hang') response.on('close', () => order.push('/hang closed'));
     request.resume();
     request.on('error', () => {});
     response.on('error', () => {});
@@ -43,7 +48,7 @@ export async function startBadEndpoints(
     server.close();
   });
   const { port } = server.address() as AddressInfo;
-  return { origin: `http://${address}:${port}`, hits, sentBytes: () => sent };
+  return { origin: `http://${address}:${port}`, hits, order, sentBytes: () => sent };
 }
 
 function pour(response: ServerResponse, count: (bytes: number) => void): void {

@@ -7,10 +7,10 @@ import { type BrowserContextOptions, chromium, type Page } from 'playwright-core
 import { componentPath } from './components.ts';
 
 /**
- * Of each step: a page that does not come is a failure, not a test without end. Many times what a
- * step takes, since a machine may be busy with others: only a failure waits so long.
+ * Time limit of a step, ms: longer than the service grants to any request, on a machine that is busy with
+ * others. Only a failure waits so long.
  */
-const STEP_MS = 30_000;
+const STEP_MS = 120_000;
 
 const ARGUMENTS = [
   // As root, which tests in containers are, it starts only without.

@@ -80,6 +80,8 @@ export interface CiIssuer {
   key(): { readonly kid: string; readonly privateKey: CryptoKey; readonly publicJwk: JWK };
   /** Signs with another key from now on. `keepOld: false`: the old one leaves the key set. */
   rotate(options?: { readonly keepOld?: boolean }): Promise<void>;
+  /** From now on its server does not keep the process running. */
+  unref(): void;
   close(): Promise<void>;
 }
 
@@ -137,6 +139,9 @@ export async function startCiIssuer(options: CiIssuerOptions = {}): Promise<CiIs
     rotate: async ({ keepOld = true } = {}) => {
       const next = await rsaKey(rotations++);
       keys = keepOld ? [next, ...keys] : [next];
+    },
+    unref() {
+      server.unref().on('connection', (socket) => socket.unref());
     },
     close: () => close(server),
   };

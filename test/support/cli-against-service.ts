@@ -1,7 +1,7 @@
 /**
- * Sets up client commands against a service: the whole service on a port of 127.0.0.1 with a data
- * folder of its own and a CI platform beside it, and `svc` run in this process, command by command,
- * as somebody with a home folder, an environment and perhaps a terminal.
+ * Sets up client commands against a whole service on a port of 127.0.0.1 with a CI platform beside it:
+ * the service that the files of this process share, or one of the test's own. `svc` runs in this
+ * process, command by command, as a person with a home folder, an environment and perhaps a terminal.
  */
 import { mkdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -11,10 +11,10 @@ import type { ChildCommand, ClientPorts, Surroundings } from '../../src/cli/comm
 import { runProgram } from '../../src/cli/program.ts';
 import { createLog } from '../../src/platform/log.ts';
 import { loadConfig } from '../../src/platform/settings/config.ts';
-import { createService } from '../../src/service/service.ts';
 import { systemClock } from '../../streams/platform/clock.ts';
 import { type CiIssuer, startCiIssuer } from './ci-issuer.ts';
 import { type Demo, dataFolder, until } from './program.ts';
+import { createProject, sharedService } from './shared-service.ts';
 
 export interface Ran {
   readonly code: number;
@@ -42,12 +42,37 @@ export interface RunOptions {
   readonly client?: Partial<ClientPorts>;
 }
 
-export type CliWorld = Awaited<ReturnType<typeof startCliWorld>>;
+/** A service, and people with home folders who run `svc` against it. */
+export interface CliWorld {
+  readonly endpoint: string;
+  /** A folder of the test's own; of a service that is the test's own, its data folder is `data` there. */
+  readonly folder: string;
+  /** The CI platform that the service knows. */
+  readonly platform: CiIssuer;
+  /** Lines of the service's log since the test began. */
+  readonly lines: readonly string[];
+  /** Everything that any command printed. */
+  readonly printed: readonly string[];
+  svc(args: readonly string[], options?: RunOptions): Promise<Ran>;
+  /** Signs a person in by a one-time link of the operator; the owner of `demo` comes first. */
+  signIn(person?: string): Promise<void>;
+  homeOf(person: string): string;
+  emailOf(person: string): string;
+}
 
-/** Started; ends with the test. `settings` on top of those of a quiet service. */
-export async function startCliWorld(t: Test, settings: Readonly<Record<string, string>> = {}) {
+/** A world with a project, and the keys of it. */
+export type DemoWorld = CliWorld & { readonly demo: Demo };
+
+/**
+ * A world with a service of its own, which ends with the test, and the project `demo`. `settings` are
+ * on top of those of a quiet service. People are at `example.test`.
+ */
+export async function startCliWorld(
+  t: Test,
+  settings: Readonly<Record<string, string>> = {},
+): Promise<DemoWorld> {
   const folder = dataFolder(t);
-  const platform: CiIssuer = await startCiIssuer();
+  const platform = await startCiIssuer();
   const lines: string[] = [];
   const config = loadConfig([], {
     SVC_DATA: join(folder, 'data'),
@@ -61,6 +86,8 @@ export async function startCliWorld(t: Test, settings: Readonly<Record<string, s
     ...{ level: 'debug', readable: false, clock: systemClock },
     write: (line) => void lines.push(line),
   });
+  // Loaded only where it is needed: a world that joins a service has none in its own thread.
+  const { createService } = await import('../../src/service/service.ts');
   const service = await createService({ settings: config.settings, log });
   t.teardown(async () => {
     await service.stop();
@@ -68,15 +95,63 @@ export async function startCliWorld(t: Test, settings: Readonly<Record<string, s
   });
   const endpoint = service.address;
   const demo = JSON.parse(readFileSync(service.demoFile ?? '', 'utf8')) as Demo;
+  const data = join(folder, 'data');
+  const commands = commandsOn({ folder, data, endpoint, domain: 'example.test' });
+  return { endpoint, folder, platform, lines, demo, ...commands };
+}
 
-  /** Everything that any command printed. */
+/**
+ * A world with the service that all files of this process share. The test makes its projects, by
+ * names that no other file uses; their owners are at `${name}.test`, so that they have no others.
+ */
+export async function joinCliWorld(t: Test, name: string): Promise<CliWorld> {
+  const service = await sharedService();
+  const { endpoint, platform } = service;
+  const folder = dataFolder(t);
+  const from = service.lines().length;
+  const commands = commandsOn({
+    ...{ folder, endpoint },
+    data: service.dataFolder,
+    domain: `${name}.test`,
+  });
+  return {
+    ...{ endpoint, folder, platform },
+    get lines() {
+      return service.lines().slice(from);
+    },
+    ...commands,
+  };
+}
+
+/** The same with a project of this name, its keys, and its data center `DC-${project}`. */
+export async function joinDemoWorld(t: Test, project: string): Promise<DemoWorld> {
+  const demo = await createProject(await sharedService(), project);
+  return Object.assign(await joinCliWorld(t, project), { demo });
+}
+
+interface Place {
+  readonly folder: string;
+  /** Data folder of the service. */
+  readonly data: string;
+  readonly endpoint: string;
+  /** Of the mail addresses of people. */
+  readonly domain: string;
+}
+
+function commandsOn({
+  folder,
+  data,
+  endpoint,
+  domain,
+}: Place): Pick<CliWorld, 'printed' | 'svc' | 'signIn' | 'homeOf' | 'emailOf'> {
   const printed: string[] = [];
   const homeOf = (person: string): string => join(folder, 'home', person);
+  const emailOf = (person: string): string => `${person}@${domain}`;
 
   async function svc(args: readonly string[], options: RunOptions = {}): Promise<Ran> {
     const home = homeOf(options.as ?? 'owner');
     mkdirSync(home, { recursive: true });
-    const base = { PATH: process.env.PATH, SVC_ENDPOINT: endpoint, SVC_DATA: join(folder, 'data') };
+    const base = { PATH: process.env.PATH, SVC_ENDPOINT: endpoint, SVC_DATA: data };
     const stage = new Stage({ ...base, ...options.env }, home, options);
     const code = await runProgram(args, stage.surroundings);
     printed.push(stage.stdout, stage.stderr);
@@ -89,14 +164,13 @@ export async function startCliWorld(t: Test, settings: Readonly<Record<string, s
     };
   }
 
-  /** A person, signed in by a one-time link of the operator; the owner of `demo` comes first. */
   async function signIn(person = 'owner'): Promise<void> {
-    const made = await svc(['admin', 'login-link', `${person}@example.test`, '--json']);
+    const made = await svc(['admin', 'login-link', emailOf(person), '--json']);
     if (made.code !== 0) throw new Error(made.stderr);
     const login = await svc(['login', '--link', '-'], { as: person, input: made.json.link });
     if (login.code !== 0) throw new Error(login.stderr);
   }
-  return { endpoint, demo, folder, lines, platform, printed, svc, signIn, homeOf };
+  return { printed, svc, signIn, homeOf, emailOf };
 }
 
 /** What one command sees of the world, and what it leaves there. */
@@ -154,9 +228,9 @@ export interface Reading {
   readonly index: number;
 }
 
-/** Readings of `vm-1` in `demo`, by its collector; the VM is in the inventory when it resolves. */
+/** Readings of `vm-1` in the project, by its collector; the VM is in the inventory when it resolves. */
 export async function writeReadings(
-  { endpoint, demo, svc }: CliWorld,
+  { endpoint, demo, svc }: DemoWorld,
   readings: readonly Reading[],
 ): Promise<void> {
   const rows = readings.map(({ at, memory, index }) => ({
@@ -172,10 +246,10 @@ export async function writeReadings(
   const answer = await fetch(`${endpoint}/svc.ingest.v1.IngestService/WriteSamples`, {
     method: 'POST',
     headers: { authorization: `Bearer ${demo.collectorKey}`, 'content-type': 'application/json' },
-    body: JSON.stringify({ projectName: 'projects/demo', rows }),
+    body: JSON.stringify({ projectName: demo.projectName, rows }),
   });
   if (!answer.ok) throw new Error(await answer.text());
-  const env = { SVC_API_KEY: demo.apiKey, SVC_PROJECT: 'demo' };
+  const env = { SVC_API_KEY: demo.apiKey, SVC_PROJECT: demo.projectName };
   await until('the VM is there', async () => {
     const { stdout } = await svc(['monitoring', 'vms'], { as: 'nobody', env });
     return stdout.includes('vm-1') || undefined;

@@ -1,93 +1,127 @@
 /**
- * Real components that some tests need. On a stranger's machine a missing one skips its tests and
- * says how to get it; in CI (`SVC_TEST_REQUIRE=all`) it fails them, so that nothing goes untested
- * unnoticed.
+ * Real components that tests need: programs of Debian, virtual machines, rights on this machine. This
+ * table is the only list of them: `npm run components` shows and installs its rows. A missing component
+ * skips its tests with a reason; `SVC_TEST_REQUIRE` makes them fail instead (see `isRequired`).
  */
 import { execFileSync, spawnSync } from 'node:child_process';
 import { existsSync, mkdtempSync, rmdirSync } from 'node:fs';
 import { homedir, tmpdir } from 'node:os';
 import { basename, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { HOST_PACKAGES, hasHostPrograms, labImage } from './lab/image.ts';
+import { ownNetwork } from './places.ts';
 
-/** The folder of requirements, traces and the VM lab; absent in a stranger's clone. */
-export const sharedFolder = fileURLToPath(new URL('../../../shared', import.meta.url));
+/** Folder of traces and conformance suites; a clone does not have it, so only `componentPath` returns it. */
+const sharedFolder = fileURLToPath(new URL('../../../shared', import.meta.url));
 
-/** Programs of newer suites of Debian, unpacked. */
-const debianCache = process.env.DEBIAN_BIN_CACHE ?? `${homedir()}/.cache/debian-bin`;
+/** Folder of unpacked programs: `SUITE/PACKAGE/usr/bin/...`. */
+export const componentCache = process.env.DEBIAN_BIN_CACHE ?? `${homedir()}/.cache/debian-bin`;
 
-interface Component {
-  /** Absolute path, or undefined when it is not here. */
+/** Where a component comes from, and so how it is installed. */
+export type Source =
+  /** Package of a suite of Debian, unpacked into the cache and not installed. */
+  | { readonly kind: 'suite'; readonly package: string; readonly suite: string }
+  /** Packages of this machine's own suite, installed by apt-get. */
+  | { readonly kind: 'machine'; readonly packages: readonly string[] }
+  /** Packages as above, and the image of the virtual machines. */
+  | { readonly kind: 'lab'; readonly packages: readonly string[] }
+  /** Nothing that can be installed. */
+  | { readonly kind: 'none' };
+
+export interface Component {
+  readonly source: Source;
+  /** Absolute path, or undefined when it is missing. */
   readonly find: () => string | undefined;
+  /** Completes the sentence `needs NAME: ...`. */
   readonly howToGet: string;
+  /** The only version that is accepted, if it is fixed. */
+  readonly version?: string;
+  /** Absolute paths of programs of this name, whatever their versions; best first. */
+  readonly candidates?: () => readonly string[];
 }
 
 const components = {
-  'nats-server 2.10.27': debianProgram('nats-server', 'trixie', '2.10.27'),
-  'nats-server 2.15.1': debianProgram('nats-server', 'forky', '2.15.1'),
-  'prometheus 3.5.3': debianProgram('prometheus', 'forky', '3.5.3'),
-  'promtool 3.5.3': debianProgram('promtool', 'forky', '3.5.3'),
-  'nginx 1.22.1': debianProgram('nginx', 'bookworm', '1.22.1'),
-  'nginx 1.26.3': debianProgram('nginx', 'trixie', '1.26.3'),
-  'caddy 2.6.2': debianProgram('caddy', 'trixie', '2.6.2'),
-  'caddy 2.11.4': debianProgram('caddy', 'forky', '2.11.4'),
-  openssl: { find: () => onPath('openssl'), howToGet: 'install openssl, the package of Debian' },
-  // Debian's build does not say its version.
-  vmalert: {
-    find: () =>
-      [`${debianCache}/forky/victoria-metrics/usr/bin/vmalert`].find(existsSync) ??
-      onPath('vmalert'),
-    howToGet: 'install victoria-metrics, the package of Debian: tried with 1.145.0',
-  },
+  'nats-server 2.10.27': unpacked({ program: 'nats-server', suite: 'trixie', version: '2.10.27' }),
+  'nats-server 2.15.1': unpacked({ program: 'nats-server', suite: 'forky', version: '2.15.1' }),
+  'prometheus 3.5.3': unpacked({ program: 'prometheus', suite: 'forky', version: '3.5.3' }),
+  'promtool 3.5.3': unpacked({ program: 'promtool', suite: 'forky', version: '3.5.3' }),
+  'nginx 1.22.1': unpacked({ program: 'nginx', suite: 'bookworm', version: '1.22.1' }),
+  'nginx 1.26.3': unpacked({ program: 'nginx', suite: 'trixie', version: '1.26.3' }),
+  'caddy 2.6.2': unpacked({ program: 'caddy', suite: 'trixie', version: '2.6.2' }),
+  'caddy 2.11.4': unpacked({ program: 'caddy', suite: 'forky', version: '2.11.4' }),
+  // Debian's builds of these two do not print their version: tried with 1.145.0.
+  vmalert: unpacked({ program: 'vmalert', suite: 'forky', package: 'victoria-metrics' }),
+  'victoria-metrics': unpacked({ program: 'victoria-metrics', suite: 'forky' }),
+  // Tried with 0.33.1.
+  'prometheus-alertmanager': unpacked({ program: 'prometheus-alertmanager', suite: 'forky' }),
+  openssl: installed('openssl', ['openssl']),
   // The shell draws nothing that only a window shows: a fifth less work for the same pages.
-  chromium: {
-    find: () => onPath('chromium-headless-shell') ?? onPath('chromium'),
-    howToGet: 'install chromium-headless-shell, or chromium, the packages of Debian',
-  },
-  curl: { find: () => onPath('curl'), howToGet: 'install curl' },
-  go: {
-    find: () => onPath('go'),
-    howToGet: 'install golang-go, the package of Debian, or Go 1.19 or newer',
-  },
-  script: { find: () => onPath('script'), howToGet: 'install script, of bsdutils or util-linux' },
-  'shared folder': {
-    find: () => (existsSync(sharedFolder) ? sharedFolder : undefined),
-    howToGet: 'it lies beside the checkout where the project is developed',
+  chromium: installed('chromium', ['chromium-headless-shell', 'chromium']),
+  curl: installed('curl', ['curl']),
+  go: installed('go', ['go'], ['golang-go']),
+  script: installed('script', ['script'], ['bsdutils']),
+  strip: installed('strip', ['strip'], ['binutils']),
+  dpkg: installed('dpkg', ['dpkg']),
+  'systemd-analyze': installed('systemd-analyze', ['systemd-analyze'], ['systemd']),
+  'systemd-nspawn': {
+    source: { kind: 'machine', packages: ['systemd-container', 'systemd'] },
+    find: () => (mayMount() ? onPath('systemd-nspawn') : undefined),
+    howToGet: `as root of a machine that may mount a tmpfs, run "${commandFor('systemd-nspawn')}"`,
   },
   'tmpfs mounts': {
-    find: () => (process.getuid?.() === 0 && canMount() ? '/usr/bin/mount' : undefined),
+    source: { kind: 'none' },
+    find: () => (mayMount() ? '/usr/bin/mount' : undefined),
     howToGet: 'run the tests as root of a machine (or container) that may mount a tmpfs',
   },
-  'systemd-analyze': {
-    find: () => onPath('systemd-analyze'),
-    howToGet: 'it comes with systemd: install the package of that name',
-  },
-  'systemd-nspawn': {
-    find: () => (process.getuid?.() === 0 && canMount() ? onPath('systemd-nspawn') : undefined),
-    howToGet: 'as root of a machine that may mount a tmpfs, install systemd-container and systemd',
+  'network-namespaces': {
+    source: { kind: 'machine', packages: ['util-linux', 'iproute2'] },
+    find: () => (hasOwnNetwork() ? onPath('unshare') : undefined),
+    howToGet: `on a machine that allows network namespaces, run "${commandFor('network-namespaces')}" as root`,
   },
   'vm-lab': {
+    source: { kind: 'lab', packages: HOST_PACKAGES },
     find: () => {
-      const script = `${sharedFolder}/lab/vm-lab`;
-      const isRoot = process.getuid?.() === 0;
-      const ready =
-        isRoot && existsSync('/usr/sbin/libvirtd') && existsSync('/usr/bin/qemu-system-x86_64');
-      return ready && existsSync(script) ? script : undefined;
+      const isReady = mayMount() && hasHostPrograms() && existsSync(labImage(componentCache));
+      return isReady ? labImage(componentCache) : undefined;
     },
-    howToGet: 'as root, run "vm-lab install" of the VM lab beside the checkout',
+    howToGet: `as root of a machine that may mount a tmpfs, run "${commandFor('vm-lab')}"`,
+  },
+  'shared folder': {
+    source: { kind: 'none' },
+    find: () => [sharedFolder].find(existsSync),
+    howToGet: 'a folder of requirements and traces beside the checkout; a clone works without it',
   },
 } satisfies Record<string, Component>;
 
 export type ComponentName = keyof typeof components;
 
+/** Every component by its name, in the order of the table. */
+export const componentTable: ReadonlyMap<ComponentName, Component> = new Map(
+  Object.entries(components) as [ComponentName, Component][],
+);
+
 /**
  * Options of a test that needs components: `t.test('...', needs('nats-server 2.15.1'), ...)`.
- * Empty when all are here, and under `SVC_TEST_REQUIRE=all`, where the test then fails in
- * `componentPath`; otherwise a reason to skip that says how to get the first missing one.
+ * Empty when all are here, or the missing ones are required: the test then fails in `componentPath`.
+ * Otherwise a reason to skip that says how to get the first missing one.
  */
 export function needs(...names: ComponentName[]): { skip?: string } {
-  if (process.env.SVC_TEST_REQUIRE === 'all') return {};
-  const missing = names.find((name) => components[name].find() === undefined);
+  const missing = names.find((name) => !isRequired(name) && components[name].find() === undefined);
   return missing === undefined ? {} : { skip: sentenceFor(missing) };
+}
+
+/**
+ * True when tests fail without a component. `SVC_TEST_REQUIRE=all` requires every component, and
+ * `SVC_TEST_REQUIRE=components` all but the shared folder, which a clone does not have.
+ */
+function isRequired(name: ComponentName): boolean {
+  const required = process.env.SVC_TEST_REQUIRE;
+  return required === 'all' || (required === 'components' && name !== 'shared folder');
+}
+
+/** Path of a component that the caller can do without; undefined when it is missing. */
+export function optionalPath(name: ComponentName): string | undefined {
+  return components[name].find();
 }
 
 /** Path of a component. Throws, with how to get it, when it is missing. */
@@ -101,10 +135,11 @@ function sentenceFor(name: ComponentName): string {
   return `needs ${name}: ${components[name].howToGet}`;
 }
 
-/** Asked once, by doing it: a container's root often may not. */
+/** Tried once: the root user of a container often may not mount. */
 let mountable: boolean | undefined;
 
-function canMount(): boolean {
+function mayMount(): boolean {
+  if (process.getuid?.() !== 0) return false;
   if (mountable !== undefined) return mountable;
   const folder = mkdtempSync(join(tmpdir(), 'svc-mount-'));
   try {
@@ -121,19 +156,60 @@ function canMount(): boolean {
   return mountable;
 }
 
-/** A program of the given version: `SVC_TEST_BIN_<NAME>_<VERSION>`, the cache, or the PATH. */
-function debianProgram(name: string, suite: string, version: string): Component {
-  const variable = `SVC_TEST_${`${name}_${version}`.toUpperCase().replaceAll(/[^A-Z0-9]/g, '_')}`;
-  return {
-    find: () => {
-      const cached = ['usr/bin', 'usr/sbin'].map(
-        (dir) => `${debianCache}/${suite}/${name}/${dir}/${name}`,
-      );
-      const candidates = [process.env[variable], ...cached, onPath(name)];
-      return candidates.find((path) => path && existsSync(path) && hasVersion(path, version));
-    },
-    howToGet: `install ${name} ${version} and name it in ${variable}`,
+let networkable: boolean | undefined;
+
+function hasOwnNetwork(): boolean {
+  const [program = '', ...args] = [...ownNetwork, 'true'];
+  networkable ??= spawnSync(program, args, { stdio: 'ignore' }).status === 0;
+  return networkable;
+}
+
+interface Unpacked {
+  readonly program: string;
+  readonly suite: string;
+  readonly version?: string;
+  /** Default: named as the program. */
+  readonly package?: string;
+}
+
+/** A program of a suite: `SVC_TEST_<NAME>_<VERSION>` names one, else the cache, else the PATH. */
+function unpacked({ program, suite, version, package: name = program }: Unpacked): Component {
+  const words = version === undefined ? program : `${program}_${version}`;
+  const variable = `SVC_TEST_${words.toUpperCase().replaceAll(/[^A-Z0-9]/g, '_')}`;
+  const candidates = (): string[] => {
+    const cached = ['usr/bin', 'usr/sbin'].map((folder) =>
+      join(componentCache, suite, name, folder, program),
+    );
+    const paths = [process.env[variable], ...cached, onPath(program)];
+    return paths.filter((path): path is string => path !== undefined && existsSync(path));
   };
+  return {
+    source: { kind: 'suite', package: name, suite },
+    candidates,
+    find: () => candidates().find((path) => version === undefined || hasVersion(path, version)),
+    howToGet: `run "${commandFor(program)}", or name it in ${variable}`,
+    ...(version === undefined ? {} : { version }),
+  };
+}
+
+/** Any of `programs` on the PATH; `packages` bring the first of them. */
+function installed(
+  name: string,
+  programs: readonly string[],
+  packages: readonly string[] = programs.slice(0, 1),
+): Component {
+  const candidates = (): string[] =>
+    programs.map(onPath).filter((path): path is string => path !== undefined);
+  return {
+    source: { kind: 'machine', packages },
+    candidates,
+    find: () => candidates()[0],
+    howToGet: `run "${commandFor(name)}" as root`,
+  };
+}
+
+function commandFor(name: string): string {
+  return `npm run components -- install ${name}`;
 }
 
 function onPath(name: string): string | undefined {
@@ -142,8 +218,15 @@ function onPath(name: string): string | undefined {
 }
 
 function hasVersion(path: string, version: string): boolean {
-  // nginx says it on standard error; old Caddy knows the word alone.
-  const flag = { nginx: '-v', caddy: 'version' }[basename(path)] ?? '--version';
-  const { stdout, stderr } = spawnSync(path, [flag], { encoding: 'utf8', timeout: 5_000 });
-  return `${stdout}${stderr}`.includes(version);
+  return versionText(path).includes(version);
+}
+
+/** All that a program prints when it is asked for its version; empty when it does not run. */
+export function versionText(path: string): string {
+  // Debian's builds of VictoriaMetrics print their help for any of these words.
+  const words = { caddy: 'version', go: 'version', nginx: '-v', openssl: 'version' };
+  const word = words[basename(path) as keyof typeof words] ?? '--version';
+  const { stdout, stderr } = spawnSync(path, [word], { encoding: 'utf8', timeout: 5_000 });
+  // nginx answers on standard error.
+  return `${stdout ?? ''}${stderr ?? ''}`;
 }

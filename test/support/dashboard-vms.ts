@@ -53,8 +53,18 @@ function row(vm: string, displayName: string, atMs: number, i: number): unknown 
   };
 }
 
+/** A VM whose memory libvirt has never polled. */
+function unpolledRow(atMs: number): unknown {
+  const labels = { cause: 'MEMORY_NOT_POLLED', reading: 'memory' };
+  return {
+    ...{ vmName: 'unpolled-vm', displayName: 'Not polled', vcpus: 2, state: 'RUNNING' },
+    observedUnixMs: String(Math.floor(atMs)),
+    values: [{ series: 'svc_vm_reading_absent', labels, value: 1 }],
+  };
+}
+
 /**
- * `gap-vm` has an hour with fifteen minutes missing, and in the middle of them one reading alone;
+ * `unpolled-vm` has no memory, for a cause. `gap-vm` has an hour with fifteen minutes missing, and in the middle of them one reading alone;
  * `stale-vm` ended twenty minutes ago; `markup-vm` is named `MARKUP`. `more` further VMs have one
  * reading each.
  */
@@ -76,6 +86,10 @@ export async function writeVms(demo: Demo, nowMs: number, more = 0): Promise<voi
   await write(
     demo,
     times.slice(-8).map((ms, i) => row('markup-vm', MARKUP, ms, i)),
+  );
+  await write(
+    demo,
+    times.slice(-8).map((ms) => unpolledRow(ms)),
   );
   for (let first = 0; first < more; first += 100) {
     const numbers = Array.from({ length: Math.min(100, more - first) }, (_, i) => first + i);

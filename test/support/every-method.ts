@@ -106,6 +106,7 @@ const NAMES: Readonly<Record<string, readonly [field: string, below: string]>> =
   EnableCiConnection: ['name', '/ciConnections/none'],
   DeleteCiConnection: ['name', '/ciConnections/none'],
   GetProject: ['name', ''],
+  UpdateProject: ['name', ''],
   RevokeInvitation: ['name', '/invitations/none'],
   SetMemberRole: ['name', '/members/none'],
   EnrolVm: ['vmName', '/vms/vm-1'],
@@ -191,7 +192,11 @@ function addPlainRoutes(
   addExportRoutes(app, { ...parts, exporter, origin: () => 'http://127.0.0.1' });
   const answer = { status: 200, body: encodeData([]), encoding: 'identity' } as const;
   const health = { report: () => ({ ready: true, parts: [] }) };
-  void addPromqlRoutes(app, { ...parts, health, queries: { run: async () => answer } });
+  void addPromqlRoutes(app, {
+    ...parts,
+    health,
+    queries: { lookbackMs: () => 300_000, run: async () => answer },
+  });
   const metrics = createMetrics({ clock, version: 'test' });
   t.teardown(() => metrics.close());
   const unused = { watch: () => () => {}, stopping: () => {}, close: () => {} };

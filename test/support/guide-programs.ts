@@ -10,7 +10,7 @@ import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { type SignedAttempt, signatureHeaders } from '../../src/delivery/notify/webhook/webhook.ts';
 import { createClient } from '../../src/sdk/index.ts';
-import type { CliWorld } from './cli-against-service.ts';
+import type { DemoWorld } from './cli-against-service.ts';
 import { codeBlock } from './code-blocks.ts';
 import { dataFolder, until } from './program.ts';
 
@@ -69,7 +69,7 @@ export async function linesOf(
   env: Environment,
 ): Promise<string[]> {
   const { stdout } = await run(file, [...args], {
-    ...{ cwd: folder, timeout: 30_000, killSignal: 'SIGKILL' },
+    ...{ cwd: folder, timeout: 120_000, killSignal: 'SIGKILL' },
     env: { PATH: process.env.PATH ?? '', ...env },
   });
   return stdout.trimEnd().split('\n');
@@ -95,14 +95,10 @@ export async function startReceiver(
   child.stdout.on('data', (chunk) => (text += chunk));
   child.stderr.on('data', (chunk) => (text += chunk));
   t.teardown(() => ended(child));
-  const port = await until(
-    'the receiver listens',
-    () => {
-      if (child.exitCode !== null) throw new Error(`The receiver ended:\n${text}`);
-      return /^listening .*?(\d{2,5})\b(?!\.)/m.exec(text.replaceAll('127.0.0.1', ''))?.[1];
-    },
-    20,
-  );
+  const port = await until('the receiver listens', () => {
+    if (child.exitCode !== null) throw new Error(`The receiver ended:\n${text}`);
+    return /^listening .*?(\d{2,5})\b(?!\.)/m.exec(text.replaceAll('127.0.0.1', ''))?.[1];
+  });
   return {
     url: `http://127.0.0.1:${port}/`,
     lines: () => text.trimEnd().split('\n').slice(1),
@@ -140,7 +136,7 @@ async function ended(child: ChildProcess): Promise<void> {
 /** For the guide's `source`: two VMs of another hypervisor, one of which reports its CPU, and one round. */
 export function sourceEnvironment(
   t: { teardown(fn: () => unknown): unknown },
-  { endpoint, demo }: Pick<CliWorld, 'endpoint' | 'demo'>,
+  { endpoint, demo }: Pick<DemoWorld, 'endpoint' | 'demo'>,
 ): Environment {
   const VMS_FILE = join(dataFolder(t), 'vms.json');
   const vms = [
@@ -153,15 +149,11 @@ export function sourceEnvironment(
 }
 
 /** A VM of the demo as the inventory has it, once it is known. */
-export function observedSince({ endpoint, demo }: CliWorld, vm: string): Promise<object> {
+export function observedSince({ endpoint, demo }: DemoWorld, vm: string): Promise<object> {
   const { monitoring } = createClient({ baseUrl: endpoint, token: demo.apiKey });
-  return until(
-    `${vm} in the inventory`,
-    async () => {
-      const { vms } = await monitoring.listVMMonitoring({ projectName: 'projects/demo' });
-      const found = vms.find(({ name }) => name === `projects/demo/vms/${vm}`);
-      return found;
-    },
-    20,
-  );
+  return until(`${vm} in the inventory`, async () => {
+    const { vms } = await monitoring.listVMMonitoring({ projectName: 'projects/demo' });
+    const found = vms.find(({ name }) => name === `projects/demo/vms/${vm}`);
+    return found;
+  });
 }

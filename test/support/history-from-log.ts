@@ -10,6 +10,7 @@ import {
 } from '../../sqlite/telemetry/history/store/store.ts';
 import { VirtualClock } from '../../streams/platform/clock.ts';
 import { BatchBuilder, type SampleBatch } from '../../streams/telemetry/samples/batch.ts';
+import { inlineWorker } from './inline-worker.ts';
 
 export const START = Date.UTC(2026, 0, 5, 12);
 export const HOUR = 3_600_000;
@@ -19,10 +20,11 @@ export const everything = { project: 'demo', fromMs: 0, toMs: 8e15 };
 
 type Options = Partial<HistoryOptions> & { readonly folder: string };
 
-/** A store without background work; close it in the test. */
+/** A store without background work, and without threads of its own; close it in the test. */
 export function openStore(options: Options): History {
   const clock = new VirtualClock(START);
-  return openHistory({ clock, logIdentity: 'log-1', background: false, ...options });
+  const usual = { clock, logIdentity: 'log-1', background: false, startWorker: inlineWorker };
+  return openHistory({ ...usual, ...options });
 }
 
 /** Appends the log from a sequence on, as a restart does. */

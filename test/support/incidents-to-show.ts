@@ -3,7 +3,7 @@
  * written by the demo's collector key, rules are saved by its API key.
  */
 import { randomUUID } from 'node:crypto';
-import { type Program, until } from './program.ts';
+import { type ServiceUnderTest, until } from './program.ts';
 
 type Json = Record<string, unknown>;
 
@@ -20,7 +20,7 @@ const ALERTS = 'monitoring.v1.AlertService';
 
 /** Calls a method; throws what the service refused. */
 async function ask<T = Json>(
-  program: Program,
+  program: ServiceUnderTest,
   method: string,
   request: Json,
   key?: string,
@@ -30,7 +30,10 @@ async function ask<T = Json>(
   return body as T;
 }
 
-export async function writeReadings(program: Program, readings: readonly Reading[]): Promise<void> {
+export async function writeReadings(
+  program: ServiceUnderTest,
+  readings: readonly Reading[],
+): Promise<void> {
   const { projectName, collectorKey } = program.demo;
   const rows = readings.map(({ vm, displayName = vm, atMs, percent }) => ({
     ...{ vmName: `${projectName}/vms/${vm}`, displayName, observedUnixMs: String(atMs) },
@@ -55,7 +58,7 @@ const VALUES_MAX = 4_000;
 
 /** One row of each VM `vm-N`, whose file systems are 90 % full: an alert instance each. */
 export async function fillFilesystems(
-  program: Program,
+  program: ServiceUnderTest,
   { vms, mounts }: { readonly vms: number; readonly mounts: number },
 ): Promise<void> {
   const { projectName, collectorKey } = program.demo;
@@ -77,11 +80,8 @@ export async function fillFilesystems(
   }
 }
 
-/** Until a storm of them is decided and stored, on a slow machine. */
-const STORM_SECONDS = 300;
-
 /** Resolves once so many incidents fire, by the overview's count. */
-export async function untilOpen(program: Program, count: number): Promise<void> {
+export async function untilOpen(program: ServiceUnderTest, count: number): Promise<void> {
   const { projectName } = program.demo;
   const probe = async (): Promise<true | undefined> => {
     const answer = await ask<{ incidents?: { firing: string } }>(
@@ -91,11 +91,11 @@ export async function untilOpen(program: Program, count: number): Promise<void> 
     );
     return Number(answer.incidents?.firing) >= count || undefined;
   };
-  await until(`${count} incidents fire`, probe, STORM_SECONDS);
+  await until(`${count} incidents fire`, probe);
 }
 
 /** Saves a rule on `cpu_utilization_pct` above 90 %; resolves with its name. */
-export async function saveRule(program: Program, spec: Json = {}): Promise<string> {
+export async function saveRule(program: ServiceUnderTest, spec: Json = {}): Promise<string> {
   const { projectName } = program.demo;
   const { name } = await ask<{ name: string }>(program, `${ALERTS}/SaveAlertRule`, {
     ...{ projectName, id: randomUUID(), requestId: randomUUID(), expectedVersion: '0' },
@@ -118,7 +118,10 @@ export interface ShownIncident {
   readonly startedUnix: string;
 }
 
-export async function listIncidents(program: Program, filter: Json = {}): Promise<ShownIncident[]> {
+export async function listIncidents(
+  program: ServiceUnderTest,
+  filter: Json = {},
+): Promise<ShownIncident[]> {
   const { projectName } = program.demo;
   const request = { projectName, pageSize: 1_000, ...filter };
   const answer = await ask<{ incidents?: ShownIncident[] }>(
@@ -130,7 +133,7 @@ export async function listIncidents(program: Program, filter: Json = {}): Promis
 }
 
 /** Resolves once so many incidents fire. */
-export function untilFiring(program: Program, count: number): Promise<ShownIncident[]> {
+export function untilFiring(program: ServiceUnderTest, count: number): Promise<ShownIncident[]> {
   return until(`${count} incidents fire`, async () => {
     const firing = await listIncidents(program, { state: 'FIRING' });
     return firing.length >= count ? firing : undefined;
@@ -138,7 +141,7 @@ export function untilFiring(program: Program, count: number): Promise<ShownIncid
 }
 
 /** Resolves once a VM is listed by this name: pages read names once, when they are opened. */
-export async function untilNamed(program: Program, displayName: string): Promise<void> {
+export async function untilNamed(program: ServiceUnderTest, displayName: string): Promise<void> {
   const request = { projectName: program.demo.projectName, pageSize: 1_000, inventoryOnly: true };
   await until(`a VM is called ${displayName}`, async () => {
     const method = 'monitoring.v1.MonitoringService/ListVMMonitoring';

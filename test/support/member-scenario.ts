@@ -150,7 +150,7 @@ export async function untilWebhook(scenario: Scenario): Promise<number> {
   load.set([vm], HIGH);
   const isIt = ({ body, atMs }: Received) =>
     atMs >= sinceMs && body.type === 'incident.firing' && vmOf(body.data) === vm;
-  const first = await until(`a webhook of ${vm}`, () => receiver.received.find(isIt), 180);
+  const first = await until(`a webhook of ${vm}`, () => receiver.received.find(isIt));
   // For longer than the rule that wants three seconds.
   await sleep(4_000);
   load.set([vm], GOOD);
@@ -171,7 +171,7 @@ export async function killOwner(scenario: Scenario): Promise<number> {
   const burst = Array.from({ length: BURST_VMS }, scenario.nextVm);
   const before = receiver.received.length;
   load.set(burst, HIGH);
-  await until('the burst arrives', () => receiver.received.length > before || undefined, 180);
+  await until('the burst arrives', () => receiver.received.length > before || undefined);
   await owner.kill();
   const tookMs = await untilWebhook(scenario);
   load.set(burst, GOOD);
@@ -241,10 +241,8 @@ export async function untilSilenceNoticed(scenario: Scenario, cutMs: number): Pr
   await sleep(cutMs);
   const owner = await ownerOf(scenario);
   owner.cut();
-  const found = await until(
-    'the silence is noticed',
-    () => receiver.received.find(({ body }) => vmOf(body.data) === vm),
-    180,
+  const found = await until('the silence is noticed', () =>
+    receiver.received.find(({ body }) => vmOf(body.data) === vm),
   );
   owner.mend();
   return found.atMs - sinceMs;
@@ -271,7 +269,6 @@ export async function untilReady(member: Member): Promise<void> {
   await until(
     `member ${member.number} is ready`,
     async () => (await member.isReady()) || undefined,
-    60,
   );
 }
 
@@ -373,14 +370,10 @@ export function findingsOf({ lostRows, incidents, deliveries, stale, audit }: Ou
 /** A member may be a moment behind the log. */
 async function rowsLostAt({ cluster, load, startedMs }: Scenario, { baseUrl }: Member) {
   let lost: string[] = [];
-  await until(
-    'every row can be read',
-    async () => {
-      lost = lostRows(load.acknowledged, await rowsAt(cluster.demo, baseUrl, startedMs));
-      return lost.length === 0 || undefined;
-    },
-    30,
-  ).catch(() => {});
+  await until('every row can be read', async () => {
+    lost = lostRows(load.acknowledged, await rowsAt(cluster.demo, baseUrl, startedMs));
+    return lost.length === 0 || undefined;
+  }).catch(() => {});
   return lost.slice(0, 5);
 }
 
@@ -393,25 +386,21 @@ function expectedOf({ load }: Scenario, rule: Rule): string[] {
 async function wrongIncidents(scenario: Scenario, { baseUrl }: Member): Promise<string[]> {
   const expected = new Set(scenario.rules.flatMap((rule) => expectedOf(scenario, rule)));
   let wrong: string[] = [];
-  await until(
-    'the incidents are as expected',
-    async () => {
-      const there = (await listAll(scenario, baseUrl, 'ListIncidents', 'incidents')).map(
-        ({ ruleName, vmName, startedUnix }) =>
-          `${ruleName} ${String(vmName).split('/').at(-1)} from ${startedUnix}`,
-      );
-      const counts = Map.groupBy(there, (each) => each);
-      wrong = [
-        ...[...expected].filter((each) => !counts.has(each)).map((each) => `missing: ${each}`),
-        ...[...counts].flatMap(([each, { length }]) => [
-          ...(expected.has(each) ? [] : [`not expected: ${each}`]),
-          ...(length > 1 ? [`${length} times: ${each}`] : []),
-        ]),
-      ];
-      return wrong.length === 0 || undefined;
-    },
-    30,
-  ).catch(() => {});
+  await until('the incidents are as expected', async () => {
+    const there = (await listAll(scenario, baseUrl, 'ListIncidents', 'incidents')).map(
+      ({ ruleName, vmName, startedUnix }) =>
+        `${ruleName} ${String(vmName).split('/').at(-1)} from ${startedUnix}`,
+    );
+    const counts = Map.groupBy(there, (each) => each);
+    wrong = [
+      ...[...expected].filter((each) => !counts.has(each)).map((each) => `missing: ${each}`),
+      ...[...counts].flatMap(([each, { length }]) => [
+        ...(expected.has(each) ? [] : [`not expected: ${each}`]),
+        ...(length > 1 ? [`${length} times: ${each}`] : []),
+      ]),
+    ];
+    return wrong.length === 0 || undefined;
+  }).catch(() => {});
   return wrong;
 }
 
@@ -442,7 +431,6 @@ async function examineDeliveries(scenario: Scenario) {
   await until(
     'every delivery has ended',
     async () => (await list()).every(({ state }) => DONE.has(String(state))) || undefined,
-    120,
   ).catch(() => {});
   const copies = Map.groupBy(receiver.received, ({ headers }) => headers['webhook-id'] ?? '');
   const deliveries = await list();

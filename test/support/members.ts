@@ -19,7 +19,7 @@ import {
 } from '../../streams/platform/membership/roster.ts';
 import { componentPath } from './components.ts';
 import { type NatsCluster, startNatsCluster } from './nats-cluster.ts';
-import { freePort } from './nats-server.ts';
+import { reservePort } from './places.ts';
 import { type Demo, dataFolder, until } from './program.ts';
 import { startTcpProxy, type TcpProxy } from './tcp-proxy.ts';
 
@@ -69,7 +69,6 @@ export interface MemberOptions {
 
 type Teardown = { teardown(end: () => unknown): unknown };
 
-const READY_SECONDS = 180;
 const program = fileURLToPath(new URL('../../bin/svc.js', import.meta.url));
 const shiftedClock = new URL('./shifted-clock.ts', import.meta.url).href;
 const compiled = process.env.NODE_COMPILE_CACHE
@@ -132,7 +131,7 @@ async function prepareMember(
   t.teardown(() => {
     for (const line of lines) line.close();
   });
-  const port = await freePort();
+  const port = await reservePort();
   const life = new Life({
     arguments: clockShiftMs === undefined ? [] : ['--import', shiftedClock],
     environment: {
@@ -173,7 +172,7 @@ function memberOf({
         if (!life.isRunning) throw new Error(`Member ${facts.number} ended:\n${life.log}`);
         return (await isReady()) || undefined;
       };
-      await until(`member ${facts.number} is ready`, check, READY_SECONDS).catch((error) => {
+      await until(`member ${facts.number} is ready`, check).catch((error) => {
         throw new Error(`${error.message}\n${life.log.slice(-4_000)}`);
       });
     },

@@ -1,18 +1,14 @@
 /**
- * Three real nats-servers in one cluster, for a test: on free loopback ports, each with a store of
+ * Three real nats-servers in one cluster, for a test: on loopback ports of their own, each with a store of
  * its own, killed by their process ids at the end.
  */
 import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
-import { setTimeout as sleep } from 'node:timers/promises';
 import { type JetStreamManager, jetstreamManager, type StreamInfo } from '@nats-io/jetstream';
 import { connect } from '@nats-io/transport-node';
-import {
-  freePort,
-  type NatsServer,
-  type NatsServerOptions,
-  startNatsServer,
-} from './nats-server.ts';
+import { type NatsServer, type NatsServerOptions, startNatsServer } from './nats-server.ts';
+import { onOwnPorts } from './places.ts';
+import { until } from './program.ts';
 
 export interface NatsCluster {
   readonly servers: readonly NatsServer[];
@@ -26,15 +22,20 @@ export interface NatsCluster {
 }
 
 const SERVERS = [1, 2, 3];
-const WHOLE_MS = 90_000;
 let tries = 0;
 
-/** A cluster in which streams with three copies can be made. Throws when it is not within 60 s. */
-export async function startNatsCluster(
-  options: Pick<NatsServerOptions, 'program' | 'folder' | 'settings'>,
+type NatsClusterOptions = Pick<NatsServerOptions, 'program' | 'folder' | 'settings'>;
+
+/** A cluster in which streams with three copies can be made. Throws when it does not become one. */
+export function startNatsCluster(options: NatsClusterOptions): Promise<NatsCluster> {
+  return onOwnPorts(SERVERS.length, (ports) => startOn(ports, options));
+}
+
+/** @param ports of the routes between the servers */
+async function startOn(
+  ports: readonly number[],
+  { program, folder, settings = '' }: NatsClusterOptions,
 ): Promise<NatsCluster> {
-  const { program, folder, settings = '' } = options;
-  const ports = await Promise.all(SERVERS.map(() => freePort()));
   const routes = ports.map((port) => `"nats://127.0.0.1:${port}"`).join(', ');
   const starting = SERVERS.map((number, place) => {
     const own = join(folder, `nats-${number}`);
@@ -75,15 +76,18 @@ function clusterOf(servers: readonly NatsServer[], kill: () => Promise<void>): N
       return server;
     },
     async untilWhole() {
-      const endMs = performance.now() + WHOLE_MS;
-      for (;;) {
-        try {
-          return await managed(urls, assertWhole);
-        } catch (error) {
-          if (performance.now() > endMs) throw error;
-          await sleep(200);
-        }
-      }
+      let missing: unknown;
+      await until('three nats-servers are one cluster', () =>
+        managed(urls, assertWhole).then(
+          () => true,
+          (error: unknown) => {
+            missing = error;
+            return undefined;
+          },
+        ),
+      ).catch((error: Error) => {
+        throw new Error(`${error.message}: ${String(missing)}`, { cause: missing });
+      });
     },
   };
 }

@@ -1,10 +1,13 @@
 /**
- * A real nats-server for a test: on a free loopback port, with a store folder of its own and
- * `sync_interval: always`, killed by its process id at the end.
+ * A real nats-server for a test: on a loopback port of its own, with a store folder of its own
+ * and `sync_interval: always`, killed by its process id at the end.
  */
 import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
 import { mkdirSync, writeFileSync } from 'node:fs';
-import { connect, createServer } from 'node:net';
+import { connect } from 'node:net';
+import { onOwnPorts, PortTaken, saysPortTaken } from './places.ts';
+import { until } from './program.ts';
 
 export interface NatsServerOptions {
   /** Path of the program. */
@@ -26,9 +29,12 @@ export interface NatsServer {
   start(): Promise<void>;
 }
 
-/** A running server. Throws with its log when it does not accept connections within 10 s. */
-export async function startNatsServer(options: NatsServerOptions): Promise<NatsServer> {
-  const port = await freePort();
+/** A running server. Throws with its log when it ends, or does not accept connections. */
+export function startNatsServer(options: NatsServerOptions): Promise<NatsServer> {
+  return onOwnPorts(1, ([port = 0]) => startOn(port, options));
+}
+
+async function startOn(port: number, options: NatsServerOptions): Promise<NatsServer> {
   const store = `${options.folder}/store`;
   const file = `${options.folder}/nats.conf`;
   mkdirSync(store, { recursive: true });
@@ -45,8 +51,8 @@ export async function startNatsServer(options: NatsServerOptions): Promise<NatsS
   const kill = async (): Promise<void> => {
     const running = child;
     child = undefined;
-    if (running === undefined || running.exitCode !== null) return;
-    const gone = new Promise((resolve) => running.once('exit', resolve));
+    if (running === undefined || running.exitCode !== null || running.signalCode !== null) return;
+    const gone = once(running, 'exit');
     running.kill('SIGKILL');
     await gone;
   };
@@ -55,17 +61,25 @@ export async function startNatsServer(options: NatsServerOptions): Promise<NatsS
       stdio: ['ignore', 'ignore', 'pipe'],
     });
     child = started;
+    // A test that times out has no teardown: nothing it started may outlive it.
+    process.once('exit', () => started.kill('SIGKILL'));
     let log = '';
     started.stderr.on('data', (chunk: Buffer) => {
       log = (log + chunk.toString()).slice(-4_000);
     });
-    for (let tries = 0; tries < 500; tries++) {
-      if (started.exitCode !== null) break;
-      if (await accepts(port)) return;
-      await new Promise((resolve) => setTimeout(resolve, 20));
+    const closed = once(started, 'close');
+    try {
+      await until(`${options.program} accepts connections`, async () => {
+        if (started.exitCode !== null || started.signalCode !== null) throw new Error('It ended');
+        return (await accepts(port)) || undefined;
+      });
+    } catch (error) {
+      await kill();
+      // Its last words may still be under way.
+      await closed;
+      if (saysPortTaken(log)) throw new PortTaken(options.program, log);
+      throw new Error(`${options.program} did not start:\n${log}`, { cause: error });
     }
-    await kill();
-    throw new Error(`${options.program} did not start:\n${log}`);
   };
   await start();
   return {
@@ -78,20 +92,8 @@ export async function startNatsServer(options: NatsServerOptions): Promise<NatsS
   };
 }
 
-/** A port that is free now: taken from the system and given back. */
-export function freePort(): Promise<number> {
-  return new Promise((resolve, reject) => {
-    const server = createServer();
-    server.once('error', reject);
-    server.listen(0, '127.0.0.1', () => {
-      const address = server.address();
-      const port = typeof address === 'object' && address !== null ? address.port : 0;
-      server.close(() => resolve(port));
-    });
-  });
-}
-
-function accepts(port: number): Promise<boolean> {
+/** Whether something listens on the port of 127.0.0.1. */
+export function accepts(port: number): Promise<boolean> {
   return new Promise((resolve) => {
     const socket = connect(port, '127.0.0.1');
     const done = (result: boolean) => {

@@ -53,8 +53,7 @@ export async function startOidcWorld(
     readonly isPublicClient?: boolean;
   } = {},
 ): Promise<OidcWorld> {
-  const keys = await generateKeyPair('RS256', { extractable: true });
-  const others = await generateKeyPair('RS256');
+  const { keys, others } = await sharedKeyPairs();
   const jwk = { ...(await exportJWK(keys.privateKey)), kid: 'k1', use: 'sig', alg: 'RS256' };
   let handle: (request: IncomingMessage, response: ServerResponse) => void = () => {};
   const server = createServer((request, response) => {
@@ -108,6 +107,20 @@ export async function startOidcWorld(
   });
   handle = interactions(provider, control);
   return { ...world, provider: control };
+}
+
+let keyPairs: ReturnType<typeof makeKeyPairs> | undefined;
+
+/** Making an RSA key takes a tenth of a second of CPU: the providers of a process share them. */
+function sharedKeyPairs(): ReturnType<typeof makeKeyPairs> {
+  keyPairs ??= makeKeyPairs();
+  return keyPairs;
+}
+
+/** The provider's key, and one that is not. */
+async function makeKeyPairs() {
+  const keys = await generateKeyPair('RS256', { extractable: true });
+  return { keys, others: await generateKeyPair('RS256') };
 }
 
 /** The provider, with whoever is at it signing in, or cancelling, without a page. */

@@ -53,14 +53,10 @@ export async function startProgramOnTerminal(
     await ended;
   };
   t.teardown(stop);
-  const signInUrl = await until(
-    'the banner with its link',
-    () => {
-      if (terminal.exitCode !== null) throw new Error(`The program ended:\n${shown}`);
-      return shown.includes('Ctrl-C') ? /http\S+\/auth\/link#\S+/.exec(shown)?.[0] : undefined;
-    },
-    30,
-  ).catch((error: Error) => {
+  const signInUrl = await until('the banner with its link', () => {
+    if (terminal.exitCode !== null) throw new Error(`The program ended:\n${shown}`);
+    return shown.includes('Ctrl-C') ? /http\S+\/auth\/link#\S+/.exec(shown)?.[0] : undefined;
+  }).catch((error: Error) => {
     throw new Error(`${error.message}\n${shown}`);
   });
   return { shown: () => shown, signInUrl, origin: new URL(signInUrl).origin, stop };

@@ -1,12 +1,13 @@
 /**
- * A real Prometheus for a test: on a free loopback port, with a data folder of its own, filled by
+ * A real Prometheus for a test: on a loopback port of its own, with a data folder of its own, filled by
  * remote write and read through its HTTP API, killed by its process id at the end.
  */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { freePort } from './nats-server.ts';
+import { onOwnPorts, PortTaken, saysPortTaken } from './places.ts';
+import { until } from './program.ts';
 import { encodeRemoteWrite, type RemoteSeries } from './remote-write.ts';
 
 export interface PrometheusOptions {
@@ -32,11 +33,12 @@ export interface Prometheus {
   kill(): Promise<void>;
 }
 
-const START_MS_MAX = 20_000;
+/** Runs and is ready. Throws with its log when it ends, or does not become ready. */
+export function startPrometheus(options: PrometheusOptions): Promise<Prometheus> {
+  return onOwnPorts(1, ([port = 0]) => startOn(port, options));
+}
 
-/** Runs and is ready. Throws with its log when it is not within 20 s. */
-export async function startPrometheus(options: PrometheusOptions): Promise<Prometheus> {
-  const port = await freePort();
+async function startOn(port: number, options: PrometheusOptions): Promise<Prometheus> {
   const config = join(options.folder, 'prometheus.yml');
   mkdirSync(options.folder, { recursive: true });
   writeFileSync(config, options.config ?? 'global: {}\n');
@@ -55,15 +57,25 @@ export async function startPrometheus(options: PrometheusOptions): Promise<Prome
   child.stderr.on('data', (chunk: Buffer) => {
     log = (log + chunk.toString()).slice(-20_000);
   });
-  const gone = once(child, 'exit');
+  // With its last words.
+  const gone = once(child, 'close');
+  // A test that times out has no teardown: nothing it started may outlive it.
+  process.once('exit', () => child.kill('SIGKILL'));
   const kill = async (): Promise<void> => {
     if (child.exitCode === null && child.signalCode === null) child.kill('SIGKILL');
     await gone;
   };
   const origin = `http://127.0.0.1:${port}`;
-  if (!(await becomesReady(origin, () => child.exitCode !== null))) {
+  try {
+    await until(`${options.program} is ready`, async () => {
+      if (child.exitCode !== null || child.signalCode !== null) throw new Error('It ended');
+      const answer = await fetch(`${origin}/-/ready`).catch(() => undefined);
+      return answer?.ok || undefined;
+    });
+  } catch (error) {
     await kill();
-    throw new Error(`${options.program} did not start:\n${log}`);
+    if (saysPortTaken(log)) throw new PortTaken(options.program, log);
+    throw new Error(`${options.program} did not start:\n${log}`, { cause: error });
   }
   return {
     origin,
@@ -73,16 +85,6 @@ export async function startPrometheus(options: PrometheusOptions): Promise<Prome
     log: () => log,
     kill,
   };
-}
-
-async function becomesReady(origin: string, hasEnded: () => boolean): Promise<boolean> {
-  const startedMs = performance.now();
-  while (performance.now() - startedMs < START_MS_MAX && !hasEnded()) {
-    const answer = await fetch(`${origin}/-/ready`).catch(() => undefined);
-    if (answer?.ok) return true;
-    await new Promise((resolve) => setTimeout(resolve, 20));
-  }
-  return false;
 }
 
 async function write(origin: string, series: readonly RemoteSeries[]): Promise<void> {

@@ -74,12 +74,7 @@ export async function startPromqlRoutes(
         authenticator: authenticator(t, world).made,
         alertingRules: createAlertingRules({ host, evaluator: { instances: () => [] } }),
         health: { report: () => ({ ready: health.isReady }) },
-        queries: {
-          run: (request, signal) => {
-            requests.push(request);
-            return answer(request, signal);
-          },
-        },
+        queries: notedQueries(requests, answer),
       }),
   });
   t.teardown(async () => {
@@ -175,4 +170,14 @@ export function rawRequest(baseUrl: string, head: string): Promise<string> {
   socket.on('error', reject);
   socket.on('close', () => resolve(text));
   return promise;
+}
+
+function notedQueries(requests: QueryRequest[], answer: PromqlQueries['run']): PromqlQueries {
+  return {
+    lookbackMs: () => 300_000,
+    run(request, signal) {
+      requests.push(request);
+      return answer(request, signal);
+    },
+  };
 }

@@ -1,6 +1,6 @@
 /**
- * A server for tests of the PromQL URL: everything that `api-in-process.ts` runs, with real query threads
- * over real history, listening on 127.0.0.1 because paths and hang-ups are a part of what is
+ * A server for tests of the PromQL URL: everything that `api-in-process.ts` runs, over real history,
+ * listening on 127.0.0.1 because paths and hang-ups are a part of what is
  * tested.
  */
 import type { AddressInfo } from 'node:net';
@@ -9,7 +9,12 @@ import type { Test } from 'tap';
 import { addPromqlRoutes } from '../../src/telemetry/prometheus-api/routes.ts';
 import { createPromqlQueries } from '../../src/telemetry/query/promql/promql-queries.ts';
 import type { QueryThreads } from '../../src/telemetry/query/threads/query-threads.ts';
-import { type SampleRow, startRpcWorld, type WorldParts } from './api-in-process.ts';
+import {
+  type SampleRow,
+  startRpcWorld,
+  type ThreadOptions,
+  type WorldParts,
+} from './api-in-process.ts';
 import { START_MS } from './host-in-memory.ts';
 import { type Answered, exchange, formBody, type Sent } from './promql-routes.ts';
 
@@ -22,6 +27,7 @@ export type PromqlServer = Awaited<ReturnType<typeof startPromqlServer>>;
 export async function startPromqlServer(
   t: Test,
   addMore: (app: FastifyInstance, parts: WorldParts) => void = () => {},
+  options: ThreadOptions = {},
 ) {
   const stale = new Set<string>();
   let threads: Pick<QueryThreads, 'counts'> | undefined;
@@ -37,6 +43,7 @@ export async function startPromqlServer(
       });
       addMore(app, parts);
     },
+    options,
   );
   const { app, issue, call, settled, keys } = world;
   await app.listen({ host: '127.0.0.1', port: 0 });
@@ -84,6 +91,7 @@ function queriesOf(parts: WorldParts, stale: ReadonlySet<string>) {
   return createPromqlQueries({
     ...{ threads, gate, clock, log },
     recordsRevision: () => host.appliedSequence(),
+    lookbackMs: () => 300_000,
     staleDatacenters: () => [...stale],
     pendingAlerts: alertingRules.pending,
   });

@@ -23,7 +23,8 @@ export type Tenants = Awaited<ReturnType<typeof startTenants>>;
 
 export async function startTenants(t: Test) {
   const alone = await startPromqlServer(t);
-  const shared = await startPromqlServer(t);
+  // One project's load must not delay another's queries: they need threads of their own.
+  const shared = await startPromqlServer(t, undefined, { hasWorkers: true });
   for (const world of [alone, shared]) {
     for (const [i, vm] of ['vm-1', 'vm-2'].entries()) {
       const values = (row: number) => ownValues(10 * i + row);

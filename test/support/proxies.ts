@@ -5,8 +5,8 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdirSync, writeFileSync } from 'node:fs';
-import { connect } from 'node:net';
 import { join } from 'node:path';
+import { accepts } from './nats-server.ts';
 import { until } from './program.ts';
 
 export interface ProxyOptions {
@@ -47,8 +47,10 @@ export async function startCaddy(
   { program, folder, port, httpPort }: ProxyOptions & { readonly httpPort: number },
 ): Promise<void> {
   const file = join(folder, 'Caddyfile');
-  const own = `{\n\tadmin off\n\thttp_port ${httpPort}\n\thttps_port ${port}\n`;
-  writeFileSync(file, `${own}\tdefault_bind 127.0.0.1\n}\n${sites}`);
+  const ports = `http_port ${httpPort}\n\thttps_port ${port}\n\tdefault_bind 127.0.0.1`;
+  // HTTP/3 would need the UDP port, too.
+  const own = `{\n\tadmin off\n\t${ports}\n\tservers {\n\t\tprotocols h1 h2\n\t}\n}\n`;
+  writeFileSync(file, own + sites);
   const args = [program, 'run', '--config', file, '--adapter', 'caddyfile'];
   await start(t, args, { folder, port });
 }
@@ -74,21 +76,9 @@ async function start(
     if (child.exitCode === null && child.signalCode === null) child.kill('SIGKILL');
     await gone;
   });
-  await until(
-    `${program} listens`,
-    async () => {
-      if (child.exitCode !== null) throw new Error(`${program} ended:\n${log}`);
-      return (await accepts(port)) || undefined;
-    },
-    10,
-  );
-  return () => log;
-}
-
-function accepts(port: number): Promise<boolean> {
-  return new Promise((resolve) => {
-    const socket = connect(port, '127.0.0.1');
-    socket.once('connect', () => resolve(true)).once('error', () => resolve(false));
-    socket.once('connect', () => socket.destroy());
+  await until(`${program} listens`, async () => {
+    if (child.exitCode !== null) throw new Error(`${program} ended:\n${log}`);
+    return (await accepts(port)) || undefined;
   });
+  return () => log;
 }

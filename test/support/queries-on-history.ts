@@ -127,6 +127,7 @@ export function openQueries(options: {
   const queries = createPromqlQueries({
     ...{ threads: inline ?? threads, clock, log },
     recordsRevision: () => revision,
+    lookbackMs: () => 300_000,
     staleDatacenters: () => stale,
     pendingAlerts: () => [],
   });

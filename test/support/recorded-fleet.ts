@@ -23,6 +23,8 @@ export interface RecordedDomain {
   readonly isUnread?: true;
   /** Text of its metadata element, of any namespace; null: it cannot be read. */
   readonly project?: string | null;
+  /** Mount points that its guest's agent reports; absent: it has no agent. */
+  readonly mounts?: readonly string[];
 }
 
 /** The nth of a fleet. */
@@ -60,8 +62,25 @@ export function virshOf(libvirts: Libvirts): RunCommand {
     if (commands.includes('domstats')) {
       return { ...base, kind: 'exited', code: 0, stdout: statisticsOf(domains) };
     }
+    const asked = /guestinfo (\S+)/.exec(commands)?.[1];
+    if (asked !== undefined) {
+      const { mounts = [] } = domains.find(({ uuid }) => uuid === asked) ?? {};
+      return { ...base, kind: 'exited', code: 0, stdout: guestInfoOf(mounts) };
+    }
     return { ...base, ...metadataOf(commands, domains) } as CommandOutcome;
   };
+}
+
+/** As `virsh guestinfo --filesystem` prints it. */
+function guestInfoOf(mounts: readonly string[]): string {
+  const lines = mounts.flatMap((mount, i) => [
+    `fs.${i}.name           : vda${i + 1}`,
+    `fs.${i}.mountpoint     : ${mount}`,
+    `fs.${i}.fstype         : ext4`,
+    `fs.${i}.total-bytes    : 1000000`,
+    `fs.${i}.used-bytes     : 500000`,
+  ]);
+  return [`fs.count            : ${mounts.length}`, ...lines].join('\n');
 }
 
 function metadataOf(commands: string, domains: readonly RecordedDomain[]) {

@@ -9,6 +9,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { componentPath } from './components.ts';
+import { machineName } from './places.ts';
 import { until } from './program.ts';
 
 const execute = promisify(execFile);
@@ -38,7 +39,7 @@ export async function startSystemdHost(t: {
     componentPath('systemd-nspawn'),
     [
       ...['--register=no', '--keep-unit', '--private-network', '--boot'],
-      ...[`--directory=${root}`, `--machine=svc-${process.pid}`, 'systemd.unit=basic.target'],
+      ...[`--directory=${root}`, `--machine=${machineName()}`, 'systemd.unit=basic.target'],
     ],
     { stdio: 'ignore' },
   );
@@ -57,7 +58,7 @@ export async function startSystemdHost(t: {
   const run = async (script: string): Promise<string> => {
     const words = [...inside, '/bin/sh', '-ec', `exec 2>&1\ncd /\n${script}`];
     try {
-      return (await execute('nsenter', words, { env, timeout: 60_000 })).stdout;
+      return (await execute('nsenter', words, { env, timeout: 120_000 })).stdout;
     } catch (error) {
       throw new Error(`${script}\n${(error as { readonly stdout?: string }).stdout ?? error}`);
     }

@@ -8,9 +8,12 @@ export interface TrustedWorkflow {
   readonly account: string;
 }
 
-/** The project `acme`, its owner, signed in, and a service account that may read and write. */
-export async function prepareAccount({ svc, signIn }: CliWorld): Promise<string> {
-  await svc(['admin', 'project', 'create', 'acme', '--owner', 'owner@example.test']);
+/** Makes a project. Its owner is signed in, and it has a service account that may read and write. */
+export async function prepareAccount(
+  { svc, signIn, emailOf }: CliWorld,
+  project: string,
+): Promise<string> {
+  await svc(['admin', 'project', 'create', project, '--owner', emailOf('owner')]);
   await signIn();
   const create = ['service-accounts', 'create', '--name', 'Deploy', '--template', 'alert-manager'];
   return (await svc([...create, '--json'])).json.name;

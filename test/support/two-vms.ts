@@ -2,7 +2,9 @@
  * A world whose project `demo` has two VMs with an hour of samples up to now, as a host's collector
  * would send them: what the tests of single calls of the PromQL URL ask for.
  */
+
 import type { Test } from 'tap';
+import type { ThreadOptions } from './api-in-process.ts';
 import { START_MS } from './host-in-memory.ts';
 import { type PromqlServer, rowsOf, startPromqlServer } from './promql-server.ts';
 
@@ -12,8 +14,8 @@ export const HOUR_AGO = NOW - 3600;
 /** Half a core on `vm-1`, a quarter on `vm-2`. */
 export const CPU = 'svc_vm_cpu_seconds_total';
 
-export async function startTwoVms(t: Test): Promise<PromqlServer> {
-  const w = await startPromqlServer(t);
+export async function startTwoVms(t: Test, options?: ThreadOptions): Promise<PromqlServer> {
+  const w = await startPromqlServer(t, undefined, options);
   for (const [vm, cores] of [
     ['vm-1', 0.5],
     ['vm-2', 0.25],

@@ -132,7 +132,7 @@ async function runScript(
   const file = join(folder, 'step.sh');
   writeFileSync(file, script);
   const child = spawn('bash', ['--noprofile', '--norc', '-eo', 'pipefail', file], {
-    ...{ cwd: folder, env: { ...base, ...env }, timeout: 60_000, killSignal: 'SIGKILL' },
+    ...{ cwd: folder, env: { ...base, ...env }, timeout: 120_000, killSignal: 'SIGKILL' },
     stdio: ['ignore', 'pipe', 'pipe'],
   });
   child.stdout.on('data', (chunk) => log.add(String(chunk)));

@@ -98,69 +98,66 @@ t.test(
   },
 );
 
-t.test(
-  'SRC-15: without the demo project, the domains of a mapping go to their projects',
-  async (t) => {
-    const clock = new VirtualClock(START_MS);
-    const metrics = createMetrics({ clock, version: '1.2.3' });
-    const health = createHealth({ clock, log: silentLog });
-    const [web, db, stray] = [fleetDomain(1, 'web'), fleetDomain(2, 'db'), fleetDomain(3, 'stray')];
-    const [near, far] = ['qemu:///system', 'qemu+ssh://host-b/system'];
-    const libvirts: Libvirts = { [near]: [web, stray], [far]: [db] };
-    const data = t.testdir();
-    const mapping = join(data, 'collect.map');
-    const map = (...rules: string[]) =>
-      writeFileSync(mapping, `source ${near}\nsource ${far}\n${rules.join('\n')}`);
-    map('name web project shop', 'name db project nowhere');
-    const written: string[] = [];
-    const submitted: string[] = [];
-    const env = { SVC_COLLECT_MAP: mapping, SVC_DEMO: 'off', SVC_DATA: data };
-    const collecting = await startCollecting({
-      ...{ clock, metrics, health, log: silentLog, random: seededRandom(1) },
-      settings: loadConfig([], env).settings,
-      run: virshOf(libvirts),
-      ingest: {
-        async write({ project, source, rows }: WriteRequest) {
-          for (const { displayName } of rows) written.push(`${project} ${displayName} ${source}`);
-          return { accepted: 1, duplicates: 0, rejected: [], sequence: 1 };
-        },
+t.test('SRC-15: domains of a mapping reach their projects without the demo project', async (t) => {
+  const clock = new VirtualClock(START_MS);
+  const metrics = createMetrics({ clock, version: '1.2.3' });
+  const health = createHealth({ clock, log: silentLog });
+  const [web, db, stray] = [fleetDomain(1, 'web'), fleetDomain(2, 'db'), fleetDomain(3, 'stray')];
+  const [near, far] = ['qemu:///system', 'qemu+ssh://host-b/system'];
+  const libvirts: Libvirts = { [near]: [web, stray], [far]: [db] };
+  const data = t.testdir();
+  const mapping = join(data, 'collect.map');
+  const map = (...rules: string[]) =>
+    writeFileSync(mapping, `source ${near}\nsource ${far}\n${rules.join('\n')}`);
+  map('name web project shop', 'name db project nowhere');
+  const written: string[] = [];
+  const submitted: string[] = [];
+  const env = { SVC_COLLECT_MAP: mapping, SVC_DEMO: 'off', SVC_DATA: data };
+  const collecting = await startCollecting({
+    ...{ clock, metrics, health, log: silentLog, random: seededRandom(1) },
+    settings: loadConfig([], env).settings,
+    run: virshOf(libvirts),
+    ingest: {
+      async write({ project, source, rows }: WriteRequest) {
+        for (const { displayName } of rows) written.push(`${project} ${displayName} ${source}`);
+        return { accepted: 1, duplicates: 0, rejected: [], sequence: 1 };
       },
-      registry: { vmsOf: () => new Map(), sources: { nameOf: () => '', isOthers: () => false } },
-      host: {
-        submit: async ({ project }) => {
-          submitted.push(project);
-          return { answer: { retired: [], refused: [] } } as never;
-        },
-        view: (project) =>
-          ({ record: () => (project === 'nowhere' ? undefined : {}) }) as unknown as ProjectReads,
+    },
+    registry: { vmsOf: () => new Map(), sources: { nameOf: () => '', isOthers: () => false } },
+    host: {
+      submit: async ({ project }) => {
+        submitted.push(project);
+        return { answer: { retired: [], refused: [] } } as never;
       },
-    });
-    t.teardown(async () => {
-      await collecting.stop();
-      health.close();
-      metrics.close();
-    });
-    const settle = async () => {
-      for (let i = 0; i < 50; i++) await new Promise((resolve) => setImmediate(resolve));
-    };
-    await settle();
-    t.same(collecting.watches, [`2 libvirts by the mapping ${mapping}`]);
-    t.same(written, ['shop web libvirt qemu:///system']);
-    t.match(health.report().parts, [
-      { name: 'collector fleet', health: { state: 'degraded', reason: 'no project nowhere' } },
-    ]);
-    t.match(await metrics.text(), /^svc_collector_unmatched_domains 1$/m);
-    map('name * project blog');
-    collecting.reload();
-    written.length = 0;
-    await clock.advance(INTERVAL_MS);
-    await settle();
-    t.same(written.sort(), [
-      'blog db libvirt qemu+ssh://host-b/system',
-      'blog stray libvirt qemu:///system',
-      'blog web libvirt qemu:///system',
-    ]);
-    t.same(submitted, ['shop'], 'the moved VM is retired where it was');
-    t.match(health.report().parts, [{ name: 'collector fleet', health: { state: 'ready' } }]);
-  },
-);
+      view: (project) =>
+        ({ record: () => (project === 'nowhere' ? undefined : {}) }) as unknown as ProjectReads,
+    },
+  });
+  t.teardown(async () => {
+    await collecting.stop();
+    health.close();
+    metrics.close();
+  });
+  const settle = async () => {
+    for (let i = 0; i < 50; i++) await new Promise((resolve) => setImmediate(resolve));
+  };
+  await settle();
+  t.same(collecting.watches, [`2 libvirts by the mapping ${mapping}`]);
+  t.same(written, ['shop web libvirt qemu:///system']);
+  t.match(health.report().parts, [
+    { name: 'collector fleet', health: { state: 'degraded', reason: 'no project nowhere' } },
+  ]);
+  t.match(await metrics.text(), /^svc_collector_unmatched_domains 1$/m);
+  map('name * project blog');
+  collecting.reload();
+  written.length = 0;
+  await clock.advance(INTERVAL_MS);
+  await settle();
+  t.same(written.sort(), [
+    'blog db libvirt qemu+ssh://host-b/system',
+    'blog stray libvirt qemu:///system',
+    'blog web libvirt qemu:///system',
+  ]);
+  t.same(submitted, ['shop'], 'the moved VM is retired where it was');
+  t.match(health.report().parts, [{ name: 'collector fleet', health: { state: 'ready' } }]);
+});

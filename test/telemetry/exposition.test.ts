@@ -4,6 +4,7 @@ import t from 'tap';
 import { Exposition, formatFor } from '../../src/telemetry/export/exposition.ts';
 import { hasPlainValues, seriesKey } from '../../streams/telemetry/samples/batch.ts';
 import { START_MS } from '../support/host-in-memory.ts';
+import { tries } from '../support/tries.ts';
 
 t.test('a time of OpenMetrics reads as its millisecond, as Prometheus cuts it off', (t) => {
   for (let i = 0; i < 20_000; i++) {
@@ -55,7 +56,7 @@ t.test('whatever labels ingest takes, an export of them reads back the same', (t
       const own = { datacenter: 'd', project: 'p', vm: 'v', vm_name: labels.device };
       t.same(parseSample(line), { name: series, labels: { ...own, ...labels } });
     }),
-    { numRuns: 300 },
+    { numRuns: tries(300) },
   );
   t.end();
 });

@@ -92,7 +92,7 @@ async function flushAndCut(folder: string): Promise<void> {
 }
 
 t.test(
-  'history.db is removed: the log restores what it holds, and the rest is reported',
+  'DUR-19: a removed history.db is restored from the log, and the rest is reported',
   async (t) => {
     const folder = dataFolder(t);
     const first = await start(t, folder, 6 * HOUR);

@@ -7,6 +7,7 @@ import t from 'tap';
 import { IngestRates } from '../../actors/telemetry/ingest/ingest-limits.ts';
 import { VirtualClock } from '../../streams/platform/clock.ts';
 import { Refusal } from '../../streams/platform/refusal.ts';
+import { tries } from '../support/tries.ts';
 
 function openRates(samplesPerSecond: number, ingestBytesPerSecond = 1_000) {
   const clock = new VirtualClock(0);
@@ -96,7 +97,7 @@ t.test(
         }
         return true;
       }),
-      { seed: 11, numRuns: 60 },
+      { seed: 11, numRuns: tries(60) },
     );
   },
 );

@@ -5,14 +5,13 @@
 import fc from 'fast-check';
 import t from 'tap';
 import { ProjectShares } from '../../actors/platform/project-shares.ts';
+import { BatchAnswers } from '../../actors/telemetry/ingest/batch-answers.ts';
 import { ClockNotes } from '../../actors/telemetry/ingest/clock-notes.ts';
-import {
-  BatchAnswers,
-  CollectorReadings,
-  RecentTimes,
-} from '../../actors/telemetry/ingest/ingest.ts';
+import { CollectorReadings } from '../../actors/telemetry/ingest/collector-readings.ts';
+import { RecentTimes } from '../../actors/telemetry/ingest/ingest.ts';
 import { VirtualClock } from '../../streams/platform/clock.ts';
 import { cpuRow } from '../support/alerting-on-host.ts';
+import { tries } from '../support/tries.ts';
 
 const DAY = 86_400_000;
 
@@ -37,7 +36,7 @@ t.test('a project keeps its newest entries up to its equal part, whatever others
         }
       }
     }),
-    { numRuns: 200 },
+    { numRuns: tries(200) },
   );
   t.end();
 });

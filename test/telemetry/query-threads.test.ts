@@ -2,7 +2,6 @@
  * Limits of a query before it is abandoned; a caller who asks much, or has gone, keeps
  * nobody else waiting.
  */
-import { setImmediate as yieldIfDue } from 'node:timers/promises';
 import { gunzipSync, zstdDecompressSync } from 'node:zlib';
 import t, { type Test } from 'tap';
 import { HistoryError } from '../../sqlite/telemetry/history/history-error.ts';
@@ -11,10 +10,12 @@ import type {
   QueryOperation,
   QueryRequest,
 } from '../../src/telemetry/query/promql/query-request.ts';
+import { RUN_MS } from '../../src/telemetry/query/threads/limits.ts';
 import { onDemand } from '../../src/telemetry/query/threads/on-demand.ts';
 import { Refusal } from '../../streams/platform/refusal.ts';
 import { testBounds } from '../support/bounds.ts';
 import { START } from '../support/history-from-log.ts';
+import { until as untilEvent } from '../support/program.ts';
 import { envelopeOf, type HistoryQueries, openQueries } from '../support/queries-on-history.ts';
 
 const STEP = 30_000;
@@ -41,10 +42,8 @@ async function reasonOf(query: Promise<unknown>): Promise<string> {
   }
 }
 
-/** Until something is so, at most two seconds. */
 async function until(isSo: () => boolean): Promise<void> {
-  const end = performance.now() + 2000;
-  while (!isSo() && performance.now() < end) await yieldIfDue();
+  await untilEvent(String(isSo), () => isSo() || undefined);
 }
 
 t.test('methods that could not be loaded are loaded again with the next call', async (t) => {
@@ -274,49 +273,101 @@ t.test('ten seconds are the most, whatever the thread does', async (t) => {
   t.match(envelopeOf(answer), { errorType: 'timeout' });
 });
 
-t.test(
-  '72 queries of one project wait for themselves, 429 after 5 s, and not others',
-  async (t) => {
-    const world = start(t, { threads: 1, entry: slowThread });
-    t.equal((await world.run(instant('quick'))).status, 200);
-    const gone = new AbortController();
-    const order: string[] = [];
-    const { gate } = testBounds(world.clock);
-    let calls = 0;
-    const run = async (
-      kind: 'quick' | 'slow',
-      project: string,
-      signal = new AbortController().signal,
-    ) => {
-      // One caller alone has half of the places.
-      const caller = { party: project, name: `key ${calls++ % 2}` };
-      const { release } = await gate.enter(caller, 'query', signal);
-      return await world.run(instant(kind), { project }, signal).finally(release);
-    };
-    const first = run('slow', 'loud', gone.signal);
-    const others = Array.from({ length: 71 }, (_, n) =>
-      run('quick', 'loud').then(
-        () => order.push('loud'),
-        (error: unknown) => {
-          if (!(error instanceof Refusal)) throw error;
-          order.push(`${error.reason} ${n < 7 ? 'running' : 'waiting'}`);
-        },
-      ),
-    );
-    t.equal(await reasonOf(run('quick', 'loud')), 'TOO_MANY_REQUESTS');
-    const quiet = run('quick', 'quiet').then(() => order.push('quiet'));
-    await until(() => world.threads.counts.waiting === 8);
-    await world.clock.advance(4_999);
-    t.same(order, []);
-    await world.clock.advance(1);
-    t.equal(order.length, 64, 'those that found no place');
-    t.same(new Set(order), new Set(['TOO_MANY_REQUESTS waiting']));
-    gone.abort(new Error('gone'));
-    await t.rejects(first, { message: 'gone' });
-    await Promise.all([...others, quiet]);
-    t.same(order.slice(64, 67), ['loud', 'quiet', 'loud'], 'a turn each');
-  },
-);
+t.test('72 queries of one project wait for themselves, and not others', async (t) => {
+  const world = start(t, { threads: 1, entry: slowThread });
+  t.equal((await world.run(instant('quick'))).status, 200);
+  const gone = new AbortController();
+  const order: string[] = [];
+  const { gate } = testBounds(world.clock);
+  let calls = 0;
+  const run = async (
+    kind: 'quick' | 'slow',
+    project: string,
+    signal = new AbortController().signal,
+  ) => {
+    // One caller alone has half of the places.
+    const caller = { party: project, name: `key ${calls++ % 2}` };
+    const { release } = await gate.enter(caller, 'query', signal);
+    return await world.run(instant(kind), { project }, signal).finally(release);
+  };
+  const first = run('slow', 'loud', gone.signal);
+  const others = Array.from({ length: 71 }, () =>
+    run('quick', 'loud').then(() => order.push('loud')),
+  );
+  const quiet = run('quick', 'quiet').then(() => order.push('quiet'));
+  await until(() => world.threads.counts.waiting === 8);
+  await world.clock.advance(9_999);
+  t.same(order, []);
+  gone.abort(new Error('gone'));
+  await t.rejects(first, { message: 'gone' });
+  await Promise.all([...others, quiet]);
+  t.same(order.slice(0, 2), ['quiet', 'loud'], 'the one that used little is next');
+  t.equal(order.length, 72, 'all are answered');
+});
+
+t.test('TEN-21: a query makes room for a project that used little, and is answered', async (t) => {
+  const world = start(t, { threads: 1, entry: slowThread });
+  t.equal((await world.run(instant('quick'))).status, 200);
+  const gone = new AbortController();
+  const slow = world.run(instant('slow'), { project: 'loud' }, gone.signal);
+  await until(() => world.threads.counts.running === 1);
+  const quick = world.run(instant('quick'), { project: 'quiet' });
+  await until(() => world.threads.counts.waiting === 1);
+  await world.clock.advance(RUN_MS - 1);
+  t.equal(world.threads.counts.moved, 0);
+  await world.clock.advance(1);
+  t.equal((await quick).status, 200, 'after half a slice');
+  await until(() => world.threads.counts.running === 1);
+  t.match(world.threads.counts, { running: 1, waiting: 0, moved: 1, hardStops: 0, crashes: 0 });
+  await world.clock.advance(10_000);
+  const answer = await slow;
+  t.equal(answer.status, 503, 'its own time went on');
+  t.match(envelopeOf(answer), { errorType: 'timeout' });
+});
+
+t.test('TEN-21: a query whose client goes while it makes room does not start again', async (t) => {
+  const world = start(t, { threads: 1, entry: slowThread });
+  t.equal((await world.run(instant('quick'))).status, 200);
+  const gone = new AbortController();
+  const stubborn = world.run(instant('stubborn'), { project: 'loud' }, gone.signal);
+  await until(() => world.threads.counts.running === 1);
+  const quick = world.run(instant('quick'), { project: 'quiet' });
+  await world.clock.advance(RUN_MS);
+  t.match(world.threads.counts, { running: 1, waiting: 1, moved: 1 }, 'it has not stopped');
+  gone.abort(new Error('gone'));
+  await t.rejects(stubborn, { message: 'gone' });
+  await world.clock.advance(2_000);
+  t.equal((await quick).status, 200);
+  await until(() => world.threads.counts.running === 0);
+  t.match(world.threads.counts, { running: 0, waiting: 0, moved: 1, hardStops: 1 });
+});
+
+t.test('TEN-21: a query that is ended for others says so, and when to ask again', async (t) => {
+  const world = start(t, { threads: 1, entry: slowThread });
+  t.equal((await world.run(instant('quick'))).status, 200);
+  const slow = () =>
+    world.run(instant('slow'), { project: 'loud' }).catch((error: unknown) => error);
+  // Each takes ten seconds of the thread.
+  for (let i = 0; i < 2; i++) {
+    const answer = slow();
+    await until(() => world.threads.counts.running === 1);
+    await world.clock.advance(10_000);
+    t.match(await answer, { status: 503 });
+    await until(() => world.threads.counts.running === 0);
+  }
+  const refused = slow();
+  await until(() => world.threads.counts.running === 1);
+  await world.clock.advance(9_000);
+  const quick = world.run(instant('quick'), { project: 'quiet' });
+  await world.clock.advance(RUN_MS);
+  t.match(await refused, {
+    reason: 'TOO_MANY_REQUESTS',
+    message: /^The query was ended: .* Ask for less, or again later$/,
+    metadata: { limit: 'concurrency', retryAfterSeconds: '30' },
+  });
+  t.equal((await quick).status, 200);
+  t.match(world.threads.counts, { ended: 1, moved: 0 });
+});
 
 t.test('projects take turns, each in its own order', (t) => {
   const queue = new FairQueue<string>();

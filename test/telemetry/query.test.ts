@@ -10,7 +10,7 @@ const never = new AbortController().signal;
 const turns = () => new Promise<void>((resolve) => setImmediate(resolve));
 
 t.test(
-  'Query gateway upstream timeout: 10 seconds, also when the work does not notice',
+  'LIMIT-03: a query times out after 10 seconds, even if its work does not react',
   async (t) => {
     const clock = new VirtualClock(START_MS);
     for (const timeoutMs of [undefined, 1_500]) {
@@ -55,7 +55,7 @@ const query = {
 };
 
 t.test(
-  'Upstream query exceeds 10 seconds: a 504 without points, and the read is given up',
+  'ERR-03: a query over 10 seconds is a 504 without points, and its read is abandoned',
   async (t) => {
     const signals: AbortSignal[] = [];
     const world = await startRpcWorld(t, (deps) => withThreads(deps, slow(signals)));
@@ -84,7 +84,7 @@ function slow(signals: AbortSignal[]) {
   };
 }
 
-t.test('Too many requests: a 429 that says when to retry', async (t) => {
+t.test('ERR-01: a query over the concurrency limit gets a 429 with a time to retry', async (t) => {
   const signals: AbortSignal[] = [];
   const none = { kind: 'answer', bytes: new Uint8Array(), failures: [] };
   const world = await startRpcWorld(t, (deps) =>
@@ -93,9 +93,9 @@ t.test('Too many requests: a 429 that says when to retry', async (t) => {
     ),
   );
   await world.write([{ observedUnixMs: START_MS }]);
-  // One caller alone has half of the places.
+  // The bodies of 128 calls of one caller may be under way.
   const { read, write } = world.keys;
-  const asked = Array.from({ length: 73 }, (_, i) =>
+  const asked = Array.from({ length: 270 }, (_, i) =>
     world.call('QueryVMMonitoring', query, { key: i % 2 ? read : write }),
   );
   const refused = await Promise.race(asked);

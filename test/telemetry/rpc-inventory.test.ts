@@ -27,25 +27,29 @@ t.test('The inventory', async (t) => {
     (await world.call('ListVMMonitoring', { projectName: 'projects/demo', ...request })).body;
   const memory = (value: number) => ({ series: MEMORY, value });
 
-  await t.test('shows newest values only while they are fresh, 0 included', async (t) => {
-    const world = await startRpcWorld(t);
-    const values = [{ series: CPU, value: 0 }, memory(1024)];
-    await world.write([row(0, undefined, { values, vcpus: 2, displayName: 'web' })]);
-    t.same((await list(world)).vms, [
-      {
-        ...{ name: VM, displayName: 'web', state: 'RUNNING', datacenter: 'DC-1', vcpus: 2 },
-        telemetry: { state: 'LIVE', lastObservedUnix: at(0) },
-        ...{ expandedMonitoring: false, cpuUtilizationPct: 0, memoryUsedBytes: 1024 },
-        expanded: { available: true, reason: '', state: 'OFF' },
-      },
-    ]);
-    const [bare] = (await list(world, { inventoryOnly: true })).vms;
-    t.notOk('cpuUtilizationPct' in bare, 'inventory alone has no metrics');
-    await world.clock.advance(90_001);
-    const [old] = (await list(world)).vms;
-    t.match(old, { state: 'RUNNING', telemetry: { state: 'STALE', lastObservedUnix: at(0) } });
-    t.notOk('cpuUtilizationPct' in old || 'memoryUsedBytes' in old, 'old values are not shown');
-  });
+  await t.test(
+    'API-19: the inventory shows newest values only while they are fresh, 0 included',
+    async (t) => {
+      const world = await startRpcWorld(t);
+      const values = [{ series: CPU, value: 0 }, memory(1024)];
+      await world.write([row(0, undefined, { values, vcpus: 2, displayName: 'web' })]);
+      t.same((await list(world)).vms, [
+        {
+          ...{ name: VM, displayName: 'web', state: 'RUNNING', datacenter: 'DC-1', vcpus: 2 },
+          telemetry: { state: 'LIVE', lastObservedUnix: at(0) },
+          ...{ lastState: 'RUNNING', stateObservedUnix: at(0) },
+          ...{ expandedMonitoring: false, cpuUtilizationPct: 0, memoryUsedBytes: 1024 },
+          expanded: { available: true, reason: '', state: 'OFF' },
+        },
+      ]);
+      const [bare] = (await list(world, { inventoryOnly: true })).vms;
+      t.notOk('cpuUtilizationPct' in bare, 'inventory alone has no metrics');
+      await world.clock.advance(90_001);
+      const [old] = (await list(world)).vms;
+      t.match(old, { state: 'UNKNOWN', telemetry: { state: 'STALE', lastObservedUnix: at(0) } });
+      t.notOk('cpuUtilizationPct' in old || 'memoryUsedBytes' in old, 'old values are not shown');
+    },
+  );
   await t.test('a VM whose rows are older than retention is listed, without them', async (t) => {
     const world = await startRpcWorld(t);
     await world.write([row(0, 50, { vcpus: 2, displayName: 'web' })]);
@@ -94,14 +98,50 @@ t.test('The inventory', async (t) => {
     await guest(-80);
     const [later] = (await list(world)).vms;
     t.match(later, { state: 'UNKNOWN', telemetry: { state: 'LIVE' } }, 'nor is it said for ever');
+    t.match(later, { lastState: 'RUNNING', stateObservedUnix: at(20) }, 'but as what it was');
+    await world.clock.advance(1_800_000);
+    for (let ago = -90; ago >= -1_800; ago -= 30) await guest(ago);
+    const [latest] = (await list(world)).vms;
+    t.match(latest, { state: 'UNKNOWN', telemetry: { state: 'LIVE' } }, 'after half an hour');
+    t.match(latest, { lastState: 'RUNNING', stateObservedUnix: at(20) });
     t.notOk('vcpus' in later || 'cpuUtilizationPct' in later);
   });
-  await t.test('states are unknown while the data center is stale', async (t) => {
+  for (const state of ['RUNNING', 'PAUSED', 'STOPPED', 'CRASHED'] as const) {
+    await t.test(`MEAS-10: ${state} is UNKNOWN once it is 90 s old, and remembered`, async (t) => {
+      const world = await startRpcWorld(t);
+      const hasValues = state === 'RUNNING' || state === 'PAUSED';
+      await world.write([row(0, hasValues ? 5 : undefined, { state })]);
+      const counted = async (states: string[]) => (await list(world, { states })).totalSize;
+      const seen = async () => {
+        const [vm] = (await list(world, { inventoryOnly: true })).vms;
+        const one = (await world.call('GetVMMonitoring', { name: VM })).body;
+        t.match(one, { state: vm.state, lastState: state, stateObservedUnix: at(0) });
+        return [vm.state, vm.lastState, await counted([state]), await counted(['UNKNOWN'])];
+      };
+      await world.clock.advance(90_000);
+      t.same(await seen(), [state, state, 1, 0], 'at 90 s');
+      await world.clock.advance(1);
+      t.same(await seen(), ['UNKNOWN', state, 0, 1], 'a millisecond later');
+      await world.clock.advance(24 * 60_000);
+      t.same(await seen(), ['UNKNOWN', state, 0, 1], 'after 24 minutes');
+      await world.write([row(-1_530, 5)]);
+      t.match((await list(world)).vms, [{ state: 'RUNNING', lastState: 'RUNNING' }], 'it is back');
+    });
+  }
+  await t.test('MEAS-10: a VM of which nothing reports the state has no last one', async (t) => {
+    const world = await startRpcWorld(t);
+    await world.write([row(0, 5, { state: 'UNKNOWN' })]);
+    const [vm] = (await list(world)).vms;
+    t.match(vm, { state: 'UNKNOWN', telemetry: { state: 'LIVE' } });
+    t.notOk('lastState' in vm || 'stateObservedUnix' in vm);
+  });
+  await t.test('API-19: VM states are UNKNOWN while their data center is stale', async (t) => {
     const world = await startRpcWorld(t);
     await world.write([row(0, 5)]);
     world.datacenterStates.set('DC-1', 'stale');
     const [vm] = (await list(world)).vms;
     t.match(vm, { state: 'UNKNOWN', telemetry: { state: 'STALE' } });
+    t.match(vm, { lastState: 'RUNNING', stateObservedUnix: at(0) });
     t.notOk('cpuUtilizationPct' in vm);
   });
   await t.test('pages stay right while VMs come', async (t) => {
@@ -161,7 +201,8 @@ t.test('The inventory', async (t) => {
       newest(_project: string, vm: string) {
         if (vm === 'bad') throw new HistoryError('DAMAGED', 'Chunk 7: checksum');
         if (vm === 'new') return undefined;
-        return { observedMs: START_MS, state: 1, vcpus: 2, columns: noRows() };
+        const stated = { observedMs: START_MS, state: 1 };
+        return { observedMs: START_MS, stated, vcpus: 2, columns: noRows() };
       },
     };
     // The part of a history view that the method uses.

@@ -48,7 +48,45 @@ interface Case {
   readonly quality: Readonly<Record<string, unknown>>;
 }
 
+/** Running rows whose source leaves guest memory out, with its cause. */
+const withoutMemory = (cause: string): SampleRow[] =>
+  rows(600, busy).map((row) => {
+    const labels = { reading: 'memory', cause };
+    return {
+      ...row,
+      values: [...(row.values ?? []), { series: 'svc_vm_reading_absent', labels, value: 1 }],
+    };
+  });
+
+const MEMORY_CAUSES = [
+  ['MEMORY_NOT_POLLED', /stats period/],
+  ['NO_MEMORY_FIGURES', /balloon driver/],
+  ['CLOCKS_APART', /NTP/],
+] as const;
+
 const cases: readonly Case[] = [
+  ...MEMORY_CAUSES.map(([reason, help]) => ({
+    name: `MEAS-11: ${reason} is said with its next step, and not blamed on the guest`,
+    sent: withoutMemory(reason),
+    change: { metricIds: ['memory_used_bytes', 'cpu_utilization_pct'], startTimeUnix: at(540) },
+    quality: {
+      ...{ state: 'PARTIAL', reasons: [reason], gaps: [{ reason }] },
+      metrics: [
+        { state: 'NO_DATA', reason, help },
+        { state: 'LIVE', reason: '', help: '' },
+      ],
+    },
+  })),
+  {
+    name: 'MEAS-12: an impossible reading is a gap when it lasts, with the values',
+    sent: rows(600, (i) => ({ [CPU]: i < 12 ? 1_650 : 10 + i })),
+    change: { startTimeUnix: at(540) },
+    quality: {
+      ...{ state: 'PARTIAL', reasons: ['IMPOSSIBLE'], gaps: [{ reason: 'IMPOSSIBLE' }] },
+      metrics: [{ state: 'PARTIAL', reason: 'IMPOSSIBLE', help: /Check the source/ }],
+      impossible: { 0: { metricId: 'cpu_utilization_pct', labels: {}, value: 1_650 } },
+    },
+  },
   {
     name: 'FROZEN: an hour of bit-identical rows of a VM that runs, which stays LIVE',
     sent: rows(7200, () => ({ [CPU]: 10, svc_vm_memory_total_bytes: 0.5 })),
@@ -163,17 +201,20 @@ for (const { name, sent, change, quality } of cases) {
   });
 }
 
-t.test('A resize, a conflict and a value out of range keep what was observed', async (t) => {
-  const world = await startRpcWorld(t);
-  await world.write(rows(3660, (i) => ({ [CPU]: i === 122 ? 113 : 10 + (i % 2) })));
-  await world.write(rows(0, () => ({ [CPU]: 50 })));
-  const { series, quality } = await ask(world);
-  t.same(series[0].points.at(-1), { timeUnix: at(0), value: (113 + 11) / 2 });
-  t.match(quality.metrics, [{ reason: 'OUT_OF_RANGE' }], 'most limiting first');
-  t.same(quality.reasons, ['OUT_OF_RANGE', 'CONFLICTING_SAMPLES']);
-});
+t.test(
+  'MEAS-01: a resize, a conflict and an out-of-range value keep the observed readings',
+  async (t) => {
+    const world = await startRpcWorld(t);
+    await world.write(rows(3660, (i) => ({ [CPU]: i === 122 ? 113 : 10 + (i % 2) })));
+    await world.write(rows(0, () => ({ [CPU]: 50 })));
+    const { series, quality } = await ask(world);
+    t.same(series[0].points.at(-1), { timeUnix: at(0), value: (113 + 11) / 2 });
+    t.match(quality.metrics, [{ reason: 'OUT_OF_RANGE' }], 'most limiting first');
+    t.same(quality.reasons, ['OUT_OF_RANGE', 'CONFLICTING_SAMPLES']);
+  },
+);
 
-t.test('Retired or missing telemetry: absent, and neither zero nor recovery', async (t) => {
+t.test('ERR-07: retired or missing telemetry is absent, neither zero nor a recovery', async (t) => {
   const world = await startRpcWorld(t);
   const crash = { state: 'CRASHED', stateReason: 'crashed', values: [] };
   await world.write(rows(3660, busy, (i) => (i < 61 ? {} : crash)));
@@ -216,7 +257,7 @@ t.test(
   },
 );
 
-t.test('What cannot be read is an error, and neither empty nor zero', async (t) => {
+t.test('MEAS-05: unreadable history is an error, neither empty nor zero', async (t) => {
   const world = await startRpcWorld(t);
   await world.write(rows(3660, busy));
   await world.history.flush();
@@ -239,28 +280,31 @@ t.test('What cannot be read is an error, and neither empty nor zero', async (t) 
   );
 });
 
-t.test('Disks and networks: the sum of the VM, then a series of each device', async (t) => {
-  const world = await startRpcWorld(t);
-  const device = (name: string, i: number) => ({
-    ...{ series: 'svc_vm_network_transmit_bytes_total', labels: { interface: name }, value: i },
-  });
-  await world.write(
-    rows(
-      120,
-      () => ({}),
-      (i) => ({ values: [device('eth0', i * 300), device('eth1', i * 600)] }),
-    ),
-  );
-  const request = { metricIds: ['network_transmit_bytes_per_second'], startTimeUnix: at(0) };
-  const { series } = await ask(world, request);
-  const point = (value: number) => [{ timeUnix: at(0), value }];
-  const unit = 'bytes_per_second';
-  t.match(series, [
-    { labels: {}, unit, points: point(30) },
-    { labels: { interface: 'eth0' }, unit, points: point(10) },
-    { labels: { interface: 'eth1' }, unit, points: point(20) },
-  ]);
-});
+t.test(
+  'MEAS-03: disk and network rates are the VM’s sum, then one series per device',
+  async (t) => {
+    const world = await startRpcWorld(t);
+    const device = (name: string, i: number) => ({
+      ...{ series: 'svc_vm_network_transmit_bytes_total', labels: { interface: name }, value: i },
+    });
+    await world.write(
+      rows(
+        120,
+        () => ({}),
+        (i) => ({ values: [device('eth0', i * 300), device('eth1', i * 600)] }),
+      ),
+    );
+    const request = { metricIds: ['network_transmit_bytes_per_second'], startTimeUnix: at(0) };
+    const { series } = await ask(world, request);
+    const point = (value: number) => [{ timeUnix: at(0), value }];
+    const unit = 'bytes_per_second';
+    t.match(series, [
+      { labels: {}, unit, points: point(30) },
+      { labels: { interface: 'eth0' }, unit, points: point(10) },
+      { labels: { interface: 'eth1' }, unit, points: point(20) },
+    ]);
+  },
+);
 
 t.test(
   'SRC-19: REPORTED_ELSEWHERE: another collector has the VM, and its rows are refused',

@@ -40,21 +40,23 @@ async function pagesOf(world: RpcWorld, filter: object, pageSize = 50) {
   return { ids, pages };
 }
 
-t.test('VMs are found by text, state and data center, with their number', async (t) => {
+t.test('API-34: VMs are filtered by text, state and data center, with their count', async (t) => {
   const world = await startRpcWorld(t);
   const many = Array.from({ length: 7 }, (_, i) => row(`web-${i}`, 0));
   await world.write([
     ...[...many, row('db-1', 0, { displayName: 'Orders (EU)' })],
-    ...[row('db-2', 0, { state: 'STOPPED' }), row('db-3', 300, { state: 'PAUSED' })],
+    ...[row('db-2', 0, { state: 'STOPPED' }), row('db-3', 60, { state: 'PAUSED' })],
+    ...[row('old-1', 300), row('old-2', 300, { state: 'PAUSED' })],
   ]);
   const ids = async (filter: object) => (await pagesOf(world, filter)).ids;
   t.same(await ids({ search: 'WEB-3' }), ['web-3']);
   t.same(await ids({ search: 'orders (eu' }), ['db-1'], 'in the name that is shown');
   t.same(await ids({ search: 'db-' }), ['db-1', 'db-2', 'db-3']);
   t.same(await ids({ states: ['STOPPED', 'PAUSED'] }), ['db-2', 'db-3']);
+  t.same(await ids({ states: ['UNKNOWN'] }), ['old-1', 'old-2'], 'MEAS-10: what is old');
   t.same(await ids({ states: ['STOPPED'], search: 'web' }), []);
   t.same(await ids({ datacenter: 'DC-9' }), []);
-  t.equal((await ids({ datacenter: 'DC-1' })).length, 10);
+  t.equal((await ids({ datacenter: 'DC-1' })).length, 12);
   const running = await pagesOf(world, { states: ['RUNNING'] }, 3);
   t.equal(running.ids.length, 8);
   t.same(
@@ -65,10 +67,10 @@ t.test('VMs are found by text, state and data center, with their number', async 
       [2, 8],
     ],
   );
-  t.match((await pagesOf(world, {})).pages, [{ totalSize: 10 }]);
+  t.match((await pagesOf(world, {})).pages, [{ totalSize: 12 }]);
   world.datacenterStates.set('DC-1', 'stale');
   t.same(await ids({ states: ['RUNNING'] }), [], 'of a stale data center nothing is known');
-  t.equal((await ids({ states: ['UNKNOWN'] })).length, 10);
+  t.equal((await ids({ states: ['UNKNOWN'] })).length, 12);
   const bad: [object, string][] = [
     [{ search: 'x'.repeat(101) }, 'search'],
     [{ datacenter: 'x'.repeat(101) }, 'datacenter'],
@@ -80,7 +82,7 @@ t.test('VMs are found by text, state and data center, with their number', async 
   }
 });
 
-t.test('One VM is answered as in the list, and none of another project', async (t) => {
+t.test('API-35: a single VM is answered as in the list, and only in its project', async (t) => {
   const world = await startRpcWorld(t);
   await world.write([row('vm-1', 0, { vcpus: 2, displayName: 'web' })]);
   const get = (name: string, key = world.keys.read) =>
@@ -101,32 +103,40 @@ t.test('One VM is answered as in the list, and none of another project', async (
   t.match(await get(VM), { status: 404 }, 'nor one that is no more');
 });
 
-t.test('A VM says whether its expanded monitoring can be had, and how it stands', async (t) => {
-  const world = await startRpcWorld(t);
-  const editor = { person: await world.signedInAs('demo', 'EDITOR') };
-  await world.write([row('vm-1', 0)]);
-  const expanded = async (name = VM) =>
-    (await world.call('GetVMMonitoring', { name })).body.expanded;
-  t.same(await expanded(), { available: true, reason: '', state: 'OFF' });
-  await world.call('EnrolVm', { vmName: VM, requestId: randomUUID() }, editor);
-  const tokenExpiresUnix = String(START_SECONDS + 86_400);
-  t.same(await expanded(), { available: true, reason: '', state: 'OFFERED', tokenExpiresUnix });
-  await world.call('UnenrolVm', { vmName: VM, requestId: randomUUID() }, editor);
-  t.same(await expanded(), { available: true, reason: '', state: 'OFF' });
-  await world.host.submit({
-    ...{ project: 'demo', by: { kind: 'operator', name: 'test' } },
-    decide: (draft) =>
-      draft.putRecord({
-        ...{ kind: 'vm', id: 'far' },
-        body: { displayName: 'x', datacenter: 'DC-2', expandedMonitoring: false, registeredMs: 0 },
-      }),
-  });
-  t.same(await expanded(`${PROJECT}/vms/far`), {
-    ...{ available: false, reason: 'OTHER_DATACENTER', state: 'OFF' },
-  });
-});
+t.test(
+  'API-35: a VM reports whether expanded monitoring is available, and its state',
+  async (t) => {
+    const world = await startRpcWorld(t);
+    const editor = { person: await world.signedInAs('demo', 'EDITOR') };
+    await world.write([row('vm-1', 0)]);
+    const expanded = async (name = VM) =>
+      (await world.call('GetVMMonitoring', { name })).body.expanded;
+    t.same(await expanded(), { available: true, reason: '', state: 'OFF' });
+    await world.call('EnrolVm', { vmName: VM, requestId: randomUUID() }, editor);
+    const tokenExpiresUnix = String(START_SECONDS + 86_400);
+    t.same(await expanded(), { available: true, reason: '', state: 'OFFERED', tokenExpiresUnix });
+    await world.call('UnenrolVm', { vmName: VM, requestId: randomUUID() }, editor);
+    t.same(await expanded(), { available: true, reason: '', state: 'OFF' });
+    await world.host.submit({
+      ...{ project: 'demo', by: { kind: 'operator', name: 'test' } },
+      decide: (draft) =>
+        draft.putRecord({
+          ...{ kind: 'vm', id: 'far' },
+          body: {
+            displayName: 'x',
+            datacenter: 'DC-2',
+            expandedMonitoring: false,
+            registeredMs: 0,
+          },
+        }),
+    });
+    t.same(await expanded(`${PROJECT}/vms/far`), {
+      ...{ available: false, reason: 'OTHER_DATACENTER', state: 'OFF' },
+    });
+  },
+);
 
-t.test('A step has the least and the greatest of its values, if they are asked for', async (t) => {
+t.test('API-36: a step reports its minimum and maximum on request', async (t) => {
   const world = await startRpcWorld(t);
   const values = [10, 70, 40, 20];
   await world.write(

@@ -3,8 +3,8 @@ import { Buffer } from 'node:buffer';
 import t from 'tap';
 import { PartitionWriter, pastEntries } from '../../actors/telemetry/sample-log.ts';
 import type { IngestRow } from '../../actors/vms/sent-row.ts';
-import { seriesOf } from '../../src/telemetry/api/ingest.ts';
 import { seededRandom } from '../../streams/platform/random.ts';
+import { seriesKey } from '../../streams/telemetry/samples/batch.ts';
 import { cpuRow, openAlertingWorld, PROJECT, START_MS } from '../support/alerting-on-host.ts';
 
 /** The least that a server of NATS must take, bytes. */
@@ -16,11 +16,9 @@ const noise = (length: number) =>
 
 /** With about as many bytes of series as the API takes of a row. */
 function longRow(vm: string): IngestRow {
-  const values = Array.from({ length: 95 }, () => ({
-    series: 'svc_vm_x',
-    labels: Object.fromEntries([...'abcdefgh'].map((name) => [name, noise(200)])),
-  }));
-  const series = seriesOf(values, 'rows[0]');
+  const series = Array.from({ length: 95 }, () =>
+    seriesKey('vm_x', Object.fromEntries([...'abcdefgh'].map((name) => [name, noise(200)]))),
+  );
   return { ...cpuRow(vm, START_MS, 1), series, values: series.map((_, i) => i / 3) };
 }
 
@@ -59,8 +57,7 @@ t.test('VMs with a layout each still share an entry by the hundred', async (t) =
   const names = ['receive_bytes_total', 'transmit_bytes_total', 'receive_packets', 'drops'];
   const rows = Array.from({ length: 1_000 }, (_, i) => {
     const labels = { interface: `vnet${i}`, device: 'vda' };
-    const values = names.map((name) => ({ series: `svc_vm_network_${name}`, labels }));
-    const series = seriesOf(values, 'rows[0]');
+    const series = names.map((name) => seriesKey(`vm_network_${name}`, labels));
     return { ...cpuRow(`vm-${i}`, START_MS, 1), series, values: series.map((_, n) => n) };
   });
   await writer.write(3, PROJECT, rows);

@@ -22,6 +22,7 @@ import {
 import { ByteReader, DamagedBytes } from '../../streams/telemetry/samples/byte-reader.ts';
 import { ByteWriter } from '../../streams/telemetry/samples/byte-writer.ts';
 import { fleetRows } from '../support/fleet.ts';
+import { tries } from '../support/tries.ts';
 
 const uuid = fc.uuid();
 const word = fc.oneof(uuid, fc.string({ unit: 'grapheme', maxLength: 12 }));
@@ -109,7 +110,7 @@ t.test('a batch of any rows is decoded bit for bit', async (t) => {
         isDeepStrictEqual(rowsOf(again), rowsOf(batch))
       );
     }),
-    { numRuns: 300 },
+    { numRuns: tries(300) },
   );
   t.pass('300 batches');
   const empty = decodeBatch(encodeBatch(built([])));
@@ -126,7 +127,7 @@ t.test('any double written as a number is read as the same double', async (t) =>
       reader.assertEnd();
       return same;
     }),
-    { numRuns: 2000 },
+    { numRuns: tries(2000) },
   );
   t.pass('2000 lists of numbers');
 });
@@ -139,7 +140,7 @@ t.test('appending two batches to one builder equals adding all their rows', asyn
       builder.append(built(second));
       return isDeepStrictEqual(rowsOf(builder.build(1)), rowsOf(built([...first, ...second])));
     }),
-    { numRuns: 100 },
+    { numRuns: tries(100) },
   );
   const builder = new BatchBuilder();
   const series = ['a', 'b'];

@@ -200,36 +200,39 @@ t.test(
   },
 );
 
-t.test('only in the data centers that have it, and where the VM is', async (t) => {
-  const world = await enrolling(t);
-  t.match(await refusalOf(world.offer()), /^INVALID_FIELD: datacenter is missing/);
-  t.match(
-    await refusalOf(world.offer({ datacenter: 'DC-2' })),
-    'INVALID_STATE: Expanded monitoring is available only in DC-1, DC-4; the VM is in DC-2',
-  );
-  await world.register({ datacenter: 'DC-2' });
-  t.match(await refusalOf(world.offer()), /^INVALID_STATE/);
-  t.match(
-    await refusalOf(world.offer({ datacenter: 'DC-1' })),
-    /^INVALID_FIELD: .*the VM is in DC-2/,
-  );
-  await world.register({ datacenter: 'DC-4' });
-  const token = await world.offeredToken({ datacenter: '' });
-  await world.register({ datacenter: 'DC-2' });
-  t.match(
-    await refusalOf(world.enrolments.enrol(token, '')),
-    /^INVALID_STATE/,
-    'it moved meanwhile',
-  );
-  await world.register({ datacenter: 'DC-4' });
-  t.equal(
-    await refusalOf(world.enrolments.enrol(token, '')),
-    'accepted',
-    'the token was not used up',
-  );
-  const none = await enrolling(t, []);
-  t.match(await refusalOf(none.offer({ datacenter: 'DC-1' })), /in no data center/);
-});
+t.test(
+  'MEAS-08: expanded monitoring is offered only in its data centers, where the VM is',
+  async (t) => {
+    const world = await enrolling(t);
+    t.match(await refusalOf(world.offer()), /^INVALID_FIELD: datacenter is missing/);
+    t.match(
+      await refusalOf(world.offer({ datacenter: 'DC-2' })),
+      'INVALID_STATE: Expanded monitoring is available only in DC-1, DC-4; the VM is in DC-2',
+    );
+    await world.register({ datacenter: 'DC-2' });
+    t.match(await refusalOf(world.offer()), /^INVALID_STATE/);
+    t.match(
+      await refusalOf(world.offer({ datacenter: 'DC-1' })),
+      /^INVALID_FIELD: .*the VM is in DC-2/,
+    );
+    await world.register({ datacenter: 'DC-4' });
+    const token = await world.offeredToken({ datacenter: '' });
+    await world.register({ datacenter: 'DC-2' });
+    t.match(
+      await refusalOf(world.enrolments.enrol(token, '')),
+      /^INVALID_STATE/,
+      'it moved meanwhile',
+    );
+    await world.register({ datacenter: 'DC-4' });
+    t.equal(
+      await refusalOf(world.enrolments.enrol(token, '')),
+      'accepted',
+      'the token was not used up',
+    );
+    const none = await enrolling(t, []);
+    t.match(await refusalOf(none.offer({ datacenter: 'DC-1' })), /in no data center/);
+  },
+);
 
 t.test('a VM not known yet is known by its agent, until a collector reports it', async (t) => {
   const world = await enrolling(t);

@@ -62,7 +62,7 @@ const step: fc.Arbitrary<Step> = fc.oneof(
   { weight: 1, arbitrary: fc.record({ kind: fc.constant('restart' as const) }) },
 );
 
-t.test('a VM never changes its shard, and no shard has more than 500', async (t) => {
+t.test('API-04: a VM never changes its shard, and a shard has at most 500 VMs', async (t) => {
   const seen = { histories: 0, places: 0, shards: 0, restarts: 0 };
   await fc.assert(
     fc.asyncProperty(fc.array(step, { minLength: 3, maxLength: 8 }), async (steps) => {

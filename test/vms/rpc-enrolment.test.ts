@@ -74,14 +74,16 @@ t.test('a VM’s credential writes its expanded samples and nothing else', async
     at(2, [load], { vmName: 'vm-2' }),
     at(3, [load], { state: 'STOPPED' }),
   ];
-  t.same((await writeAs(world, key, rows)).body, {
+  const written = (await writeAs(world, key, rows)).body;
+  t.match(written, {
     ...{ accepted: '2', duplicates: '0' },
     rejected: [
-      { row: 0, series: cpu.series, reason: 'NOT_EXPANDED' },
-      { row: 1, series: '', reason: 'OTHER_VM' },
-      { row: 2, series: 'state', reason: 'NOT_EXPANDED' },
+      { row: 0, series: cpu.series, reason: 'NOT_EXPANDED', field: 'rows[0].values[1]' },
+      { row: 1, series: '', reason: 'OTHER_VM', field: 'rows[1]', rowRefused: true },
+      { row: 2, series: 'state', reason: 'NOT_EXPANDED', field: 'rows[2].state' },
     ],
   });
+  t.equal(written.rejected.length, 3);
   t.match(await writeAs(world, key, [at(4, [load])], 'other'), {
     status: 403,
     reason: 'PROJECT_BOUNDARY',

@@ -44,7 +44,7 @@ async function firing(t: Parameters<typeof openAlertingWorld>[0]) {
 const statesOf = (world: AlertingWorld) =>
   Object.fromEntries(world.incidents().map(({ vm, state }) => [vm, state]));
 
-t.test('a retired VM ends its alerts as VM_DELETED: no recovery is manufactured', async (t) => {
+t.test('ERR-07: a retired VM ends its alerts as VM_DELETED without a recovery', async (t) => {
   const world = await firing(t);
   await world.pass(30_000);
   await retire(world, 'vm-1');

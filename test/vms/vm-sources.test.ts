@@ -11,7 +11,7 @@ import { VmRegistry, type VmRegistryDeps } from '../../actors/vms/vm-directory.t
 import { retireVms } from '../../actors/vms/vm-retirement.ts';
 import { type NewestReport, vmSourceIdOf } from '../../actors/vms/vm-sources.ts';
 import { type SourceClaim, takeOver } from '../../machines/vms/vm-source.ts';
-import { derive, inputsOf } from '../../streams/telemetry/metrics/derive.ts';
+import { derive, inputsOf, newDerived } from '../../streams/telemetry/metrics/derive.ts';
 import { VM_STATES, type VmState } from '../../streams/telemetry/samples/batch.ts';
 import { by, openAlertingWorld, PROJECT } from '../support/alerting-on-host.ts';
 
@@ -449,7 +449,7 @@ t.test('SRC-21: no increase lies between the counters of two sources', async (t)
     row: { observedMs, boot, vcpus: 1, state: 1, values: [value] },
     input: input as NonNullable<typeof input>,
   });
-  const out = { numerator: 0, denominator: 0, capacityChanged: false };
+  const out = newDerived();
   const between = (after: string, value: number) =>
     derive(rate, at('domain-1', 10, 0), at(after, value, 10_000), out);
   t.equal(between('domain-1', 20), 1);

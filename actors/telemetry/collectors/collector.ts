@@ -6,7 +6,9 @@
  * One rule holds for all of them: what was not observed is not listed. No zero, no NaN and no
  * repeated last value replaces a reading that failed.
  */
+import { type Absence, absenceKey } from '../../../streams/telemetry/metrics/absence-causes.ts';
 import type { SeriesKey, VmState } from '../../../streams/telemetry/samples/batch.ts';
+import type { Rejection } from '../ingest/rejections.ts';
 
 /** One observed value of a series. Always finite. */
 export type ObservedValue = readonly [key: SeriesKey, value: number];
@@ -29,6 +31,22 @@ export interface ObservedRow {
   readonly stateReason: string;
   /** Every series at most once. May be empty: the state alone was observed. */
   readonly values: readonly ObservedValue[];
+  /** Readings that the source left out of `values`, each with its cause; absent: none. */
+  readonly absences?: readonly Absence[];
+  /** Readings that were observed and cannot be stored, named by the loop; absent: none. */
+  readonly leftOut?: readonly Rejection[];
+}
+
+/**
+ * The row with its absences as values, which is how they travel: one sample each, through every
+ * buffer and log that a row passes.
+ */
+export function withAbsences(observed: ObservedRow): ObservedRow {
+  const { absences, ...row } = observed;
+  if (absences === undefined || absences.length === 0) return observed;
+  const keys = new Set(absences.map(absenceKey));
+  const values = [...keys].map((key): ObservedValue => [key, 1]);
+  return { ...row, values: [...row.values, ...values] };
 }
 
 /** The sink of rows: ingest. Rejects when they are not durable; the same rows may be offered again. */
@@ -57,6 +75,8 @@ export type FaultReason =
   | 'SINK_FAILED'
   /** Rows were dropped because the sink refused them for too long. */
   | 'ROWS_DROPPED'
+  /** Readings cannot be stored as they are: they are left out, and the rest of the row goes on. */
+  | 'NOT_STORABLE'
   /** Where the VMs are could not be written; it is tried again, and their rows go on. */
   | 'STATE_NOT_STORED';
 

@@ -1,6 +1,6 @@
 /**
- * Reads one source at even times and passes its rows to the sink. Notices VMs that the source no
- * longer lists.
+ * Reads one source at even times and passes its rows to the sink, fitted to what can be stored.
+ * Notices VMs that the source no longer lists.
  *
  * Ticks lie on multiples of the interval plus a phase of the source, so that collectors do not all
  * read in the same second. Rounds never overlap: a slow source misses ticks, and a missed tick is
@@ -14,6 +14,7 @@
 import type { CancelWakeUp, Clock } from '../../../streams/platform/clock.ts';
 import { withinTime } from '../../../streams/platform/deadline.ts';
 import type { ObservedRow, RowSink, Source, SourceFault } from './collector.ts';
+import { type StorableRow, storableRows } from './storable-row.ts';
 
 /** A reported fault: its source, and its duration. */
 export interface CollectorFault extends SourceFault {
@@ -29,7 +30,7 @@ export interface CollectorFault extends SourceFault {
 /** A source, the sink for its rows, and the interval between rounds. */
 export interface CollectorOptions {
   readonly project: string;
-  /** Default: each row belongs to `project`. */
+  /** Of a row as the source observed it. Default: each belongs to `project`. */
   readonly projectOf?: (row: ObservedRow) => string;
   readonly source: Source;
   readonly sink: RowSink;
@@ -51,11 +52,18 @@ interface CollectorStatus {
   readonly deliveredRows: number;
   readonly waitingRows: number;
   readonly droppedRows: number;
+  /** Readings that were left out because they cannot be stored. */
+  readonly leftOutReadings: number;
   readonly faultCount: number;
   /** When a round last gave at least one row, Unix ms. */
   readonly lastRowMs?: number;
   /** Faults of now, oldest first: empty = healthy. For `/readyz`. */
   readonly faults: readonly CollectorFault[];
+  /**
+   * VMs of which readings are left out now, oldest first. They are no fault of the source: a guest
+   * decides what its mounts are called, and must not hide what fails.
+   */
+  readonly notStorable: readonly CollectorFault[];
 }
 
 /** A running collector. */
@@ -99,6 +107,7 @@ class CollectorLoop implements Collector {
     skippedTicks: 0,
     deliveredRows: 0,
     droppedRows: 0,
+    leftOutReadings: 0,
     faultCount: 0,
   };
   readonly #absences: Absences;
@@ -126,12 +135,14 @@ class CollectorLoop implements Collector {
 
   status(): CollectorStatus {
     const waiting = [...this.#queues.values()].flatMap(({ rounds }) => rounds);
+    const faults = [...this.#faults.values()].sort((a, b) => a.sinceMs - b.sinceMs);
     return {
       source: this.#options.source.name,
       ...this.#counts,
       waitingRows: waiting.reduce((sum, rows) => sum + rows.length, 0),
       ...(this.#lastRowMs !== undefined && { lastRowMs: this.#lastRowMs }),
-      faults: [...this.#faults.values()].sort((a, b) => a.sinceMs - b.sinceMs),
+      faults: faults.filter(({ reason }) => reason !== 'NOT_STORABLE'),
+      notStorable: faults.filter(({ reason }) => reason === 'NOT_STORABLE'),
     };
   }
 
@@ -150,8 +161,12 @@ class CollectorLoop implements Collector {
     const { clock, intervalMs, source } = this.#options;
     const startedElapsedMs = clock.elapsed();
     const tickDelayMs = delayToTick(clock.now(), intervalMs, phaseOf(source.name, intervalMs));
-    const { rows, faults, listed } = await this.#read();
+    const reading = await this.#read();
+    const { listed } = reading;
+    const { rows, leftOut, faults: lacking } = storableRows(reading.rows);
+    const faults = [...reading.faults, ...lacking];
     this.#counts.rounds += 1;
+    this.#counts.leftOutReadings += leftOut;
     // Those of a project's rows end with a delivery.
     const before = this.#endFaults(undefined);
     if (rows.length > 0) this.#take(rows);
@@ -201,10 +216,13 @@ class CollectorLoop implements Collector {
     }
   }
 
-  #take(rows: readonly ObservedRow[]): void {
+  #take(rows: readonly StorableRow[]): void {
     const { clock, project, projectOf = () => project } = this.#options;
     this.#lastRowMs = clock.now();
-    for (const [of, some] of Map.groupBy(rows, projectOf)) this.#enqueue(of, some);
+    for (const [of, some] of Map.groupBy(rows, ({ observed }) => projectOf(observed))) {
+      const stored = some.map(({ row }) => row);
+      this.#enqueue(of, stored);
+    }
   }
 
   #enqueue(project: string, rows: readonly ObservedRow[]): void {

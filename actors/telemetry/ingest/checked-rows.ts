@@ -1,7 +1,7 @@
 /** Rows of a request that a check keeps, and the samples that it rejects. */
 import type { SeriesKey } from '../../../streams/telemetry/samples/batch.ts';
 import type { IngestRow } from '../../vms/sent-row.ts';
-import type { RejectedSample } from './ingest-port.ts';
+import type { RejectedSample } from './rejections.ts';
 
 /**
  * The rows that one check passes on to the next. Indexes are always those of the request, whatever

@@ -14,7 +14,7 @@ import type { ProjectLimits } from '../../platform/project-limits.ts';
 import type { IngestRow } from '../../vms/sent-row.ts';
 import type { VmRegistry } from '../../vms/vm-directory.ts';
 import { type CheckedRows, checkedRows, type PlacedRow, withoutSeries } from './checked-rows.ts';
-import type { RejectedSample } from './ingest-port.ts';
+import type { RejectedSample } from './rejections.ts';
 
 /** Most distinct series of a VM within retention: some 30 of its own, and a few for each device. */
 const VM_SERIES_MAX = 512;
@@ -158,7 +158,7 @@ export class IngestLimits {
       }
       const { field, surplus } = this.#surplusOf(row, quota);
       if (field !== undefined) {
-        rejected.push({ row: index, series: field, reason: 'LIMIT_EXCEEDED' });
+        rejected.push({ row: index, series: field, reason: 'LIMIT_EXCEEDED', isRow: true });
         continue;
       }
       kept.push({ row: surplus ? withoutSeries(row, surplus) : row, index });

@@ -3,6 +3,7 @@
  * it.
  */
 import type { IngestRow, SenderReach } from '../../vms/sent-row.ts';
+import type { RejectedSample, Rejection } from './rejections.ts';
 
 export interface WriteRequest {
   /** Project id. */
@@ -14,38 +15,17 @@ export interface WriteRequest {
   /** The sender's id of this batch: sent again with the same rows, it is answered the same. '' = none. */
   readonly batchId: string;
   readonly rows: readonly IngestRow[];
+  /** Index in the request of each row; absent: they are all of its rows, in order. */
+  readonly indexes?: readonly number[];
+  /** Parts of the request that its reader has rejected, by their form. */
+  readonly rejected?: readonly RejectedSample[];
+  /** Readings that the source itself could not send, by the id of their VM. */
+  readonly leftOut?: readonly LeftOutReading[];
 }
 
-/**
- * LIMIT_EXCEEDED: the project may not have another VM, series or row, or the VM not another series,
- * boot id or state reason.
- * OTHER_DATACENTER: the VM belongs to a data center that the sender does not report.
- * OTHER_VM: an agent sends for its own VM alone. NOT_EXPANDED: and of it expanded series alone,
- * which only it sends. TOLD_BY_AGENT: a collector sends a series of a VM whose agent sends it.
- * REPORTED_ELSEWHERE: another collector reports the VM, or it has left the sender.
- * BAD_LABEL: the value of a label has line breaks, controls or bidirectional controls.
- */
-export type RejectReason =
-  | 'NOT_FINITE'
-  | 'CLOCK_AHEAD'
-  | 'OLDER_THAN_RETENTION'
-  | 'LIMIT_EXCEEDED'
-  | 'OTHER_DATACENTER'
-  | 'OTHER_VM'
-  | 'REPORTED_ELSEWHERE'
-  | 'NOT_EXPANDED'
-  | 'BAD_LABEL'
-  | 'TOLD_BY_AGENT';
-
-export interface RejectedSample {
-  /** Index of the row in the request. */
-  readonly row: number;
-  /**
-   * The series refused, or the field of the row: `vcpus`, `state`, `displayName`; '' = the row, which
-   * is refused for its `bootId` or `stateReason` too.
-   */
-  readonly series: string;
-  readonly reason: RejectReason;
+/** A reading, or a field, that a source left out because it cannot be stored. */
+export interface LeftOutReading extends Rejection {
+  readonly vm: string;
 }
 
 /** Counts of samples (accepted) and rows (duplicates). */

@@ -4,29 +4,23 @@
  * series; the rest of the batch is kept. Duplicate, conflicting and late samples within
  * retention go into the log, where history and evaluator treat them alike.
  */
-import { hash } from 'node:crypto';
 import type { Clock } from '../../../streams/platform/clock.ts';
-import { invalidField, Refusal } from '../../../streams/platform/refusal.ts';
 import { partitionOf } from '../../../streams/platform/stream.ts';
 import { FUTURE_MS, RETENTION_MS } from '../../../streams/telemetry/entry.ts';
+import { isOfAgents } from '../../../streams/telemetry/metrics/absence-causes.ts';
 import { EXPANDED_SERIES } from '../../../streams/telemetry/metrics/catalogue.ts';
 import { hasPlainValues, type SeriesKey } from '../../../streams/telemetry/samples/batch.ts';
 import { oneLine } from '../../platform/plain-text.ts';
-import { ProjectShares } from '../../platform/project-shares.ts';
 import type { IngestRow, SenderReach } from '../../vms/sent-row.ts';
 import type { RegisteredVm, VmRegistry } from '../../vms/vm-directory.ts';
 import type { PartitionWriter } from '../sample-log.ts';
+import { BatchAnswers } from './batch-answers.ts';
 import { type CheckedRows, checkedRows, type PlacedRow, withoutSeries } from './checked-rows.ts';
 import type { ClockNotes } from './clock-notes.ts';
-import { IngestLimits, type IngestRates, isSameList } from './ingest-limits.ts';
-import type {
-  Ingest,
-  RejectedSample,
-  RejectReason,
-  WriteAnswer,
-  WriteRequest,
-} from './ingest-port.ts';
+import { IngestLimits, type IngestRates } from './ingest-limits.ts';
+import type { Ingest, WriteAnswer, WriteRequest } from './ingest-port.ts';
 import { ownRows, withoutVms } from './own-rows.ts';
+import type { RejectedSample, RejectReason } from './rejections.ts';
 
 export interface IngestDeps {
   readonly clock: Clock;
@@ -74,14 +68,14 @@ export function createIngest(deps: IngestDeps): Ingest {
 
   /** The accepted part of a request, with its VMs registered. */
   async function admit(request: WriteRequest): Promise<CheckedRows> {
-    const { project, reach, source, rows } = request;
+    const { project, reach, source } = request;
     const nowMs = deps.clock.now();
     const find = deps.registry.finder(project);
-    const own = ownRows(deps.registry, request, checkRows(withinReach(rows, reach, find), nowMs));
+    const own = ownRows(deps.registry, request, checkRows(withinReach(request, find), nowMs));
     const sound = own instanceof Promise ? await own : own;
     const checked = limits.keepWithin(project, sound, nowMs);
     for (const { row, reason } of reach?.vm ? [] : checked.rejected) {
-      const vm = reason === 'CLOCK_AHEAD' ? rows[row]?.vm : undefined;
+      const vm = reason === 'CLOCK_AHEAD' ? vmOfRow(request, row) : undefined;
       if (vm !== undefined) clocks?.note('CLOCK_AHEAD', project, vm, nowMs);
     }
     const registering = deps.registry.register(project, checked.rows, reach, source);
@@ -112,6 +106,14 @@ export function createIngest(deps: IngestDeps): Ingest {
     write: (request) =>
       request.batchId === '' ? store(request) : answers.answer(request, () => store(request)),
   };
+}
+
+/** Id of the VM of a row, by the row's index in the request. */
+export function vmOfRow(
+  { rows, indexes }: Pick<WriteRequest, 'rows' | 'indexes'>,
+  row: number,
+): string | undefined {
+  return rows[indexes ? indexes.indexOf(row) : row]?.vm;
 }
 
 /** A counter of the service's own metrics. */
@@ -161,25 +163,19 @@ function keepSound(within: CheckedRows, nowMs: number): CheckedRows {
       rejected.push({ row: index, series: '', reason });
       continue;
     }
-    assertRow(content, index);
-    kept.push({ row: withoutBadSamples(content, index, rejected), index });
+    const fault = rowProblem(content);
+    if (fault) rejected.push({ ...fault, row: index });
+    else kept.push({ row: withoutBadSamples(content, index, rejected), index });
   }
   return checkedRows(kept, rejected);
 }
 
-/**
- * Throws for a row that no correct sender makes: the whole request is refused before any of it is
- * stored.
- */
-function assertRow({ series, values, vm }: IngestRow, row: number): void {
-  const field = `rows[${row}]`;
-  if (vm === '') throw invalidField(field, `${field} names no VM`);
-  if (series.length === values.length) return;
-  throw new Refusal(
-    'INVALID_FIELD',
-    `${field} has ${series.length} series and ${values.length} values: one value for each series`,
-    { field },
-  );
+/** Why a row of one of our own sources is not stored: such a row is a fault of the source. */
+function rowProblem({ series, values, vm }: IngestRow): Omit<RejectedSample, 'row'> | undefined {
+  if (vm === '') return { series: '', reason: 'BAD_VM_NAME' };
+  if (series.length === values.length) return undefined;
+  const message = `The row has ${series.length} series and ${values.length} values. Send one value for each series.`;
+  return { series: '', reason: 'UNREADABLE', message };
 }
 
 /** Why the row is not stored: older than history is kept, or more than a minute ahead. */
@@ -323,30 +319,25 @@ export class RecentTimes {
 export type FindVm = (vm: string) => RegisteredVm | undefined;
 
 /** The part of a request that the sender may report, usually all of it. */
-function withinReach(
-  rows: readonly IngestRow[],
-  reach: SenderReach | undefined,
-  find: FindVm,
-): CheckedRows {
+function withinReach(request: WriteRequest, find: FindVm): CheckedRows {
+  const { rows, reach, indexes, rejected = [] } = request;
   const isAgents = reach !== undefined && reach.vm !== null;
   let samples = 0;
   for (const row of rows) {
     // Each row of an agent is checked closely; of a collector only those that may exceed its reach.
     const isBeyond = isAgents || rowBeyond(row, reach, find) || expandedOf(row.series).size > 0;
-    if (isBeyond) return keepWithin(rows, reach, find);
+    if (isBeyond) return keepWithin(request, find);
     samples += row.values.length;
   }
-  return { rows, rejected: [], samples };
+  return { rows, ...(indexes && { indexes }), rejected, samples };
 }
 
-function keepWithin(
-  rows: readonly IngestRow[],
-  reach: SenderReach | undefined,
-  find: FindVm,
-): CheckedRows {
-  const rejected: RejectedSample[] = [];
+function keepWithin(request: WriteRequest, find: FindVm): CheckedRows {
+  const { rows, reach, indexes } = request;
+  const rejected: RejectedSample[] = [...(request.rejected ?? [])];
   const kept: PlacedRow[] = [];
-  for (const [index, row] of rows.entries()) {
+  for (const [i, row] of rows.entries()) {
+    const index = indexes?.[i] ?? i;
     const beyond = rowBeyond(row, reach, find);
     if (beyond) {
       rejected.push({ row: index, series: '', reason: beyond });
@@ -390,7 +381,7 @@ function expandedOnly(
   if (!Number.isNaN(row.vcpus)) refuse('vcpus');
   if (row.state !== 0 || row.stateReason !== '') refuse('state');
   if (row.displayName) refuse('displayName');
-  const surplus = new Set(row.series.filter((series) => !EXPANDED_SERIES.has(series)));
+  const surplus = new Set(row.series.filter((series) => !isOfAgents(series)));
   for (const series of surplus) refuse(series);
   if (surplus.size === row.series.length) {
     if (row.series.length === 0) refuse('');
@@ -426,169 +417,4 @@ function expandedOf(series: readonly SeriesKey[]): ReadonlySet<SeriesKey> {
     looked.set(series, found);
   }
   return found;
-}
-
-// Answers to recent batches. A batch with the same id and the same rows gets the same answer and is
-// not stored twice. An id alone proves nothing, because a sender that counts from 1 reuses its ids
-// after a restart, so a digest of the rows is kept with the answer.
-
-/** Answers kept, of all projects: each has its equal part of them at least. */
-const ANSWERS_KEPT = 10_000;
-
-interface Kept {
-  readonly digest: string;
-  readonly answer: Promise<WriteAnswer>;
-}
-
-/** Answers by project, sender and batch id; a project's oldest go first. */
-export class BatchAnswers {
-  readonly #kept = new ProjectShares<Kept>(ANSWERS_KEPT);
-
-  /** The kept answer of this batch; otherwise that of `store`, kept unless it rejects. */
-  answer(request: WriteRequest, store: () => Promise<WriteAnswer>): Promise<WriteAnswer> {
-    const { project, reach, batchId } = request;
-    const key = JSON.stringify([reach?.name, reach?.vm, batchId]);
-    const digest = digestOf(request.rows);
-    const before = this.#kept.get(project, key);
-    if (before?.digest === digest) return before.answer;
-    const kept = { digest, answer: store() };
-    this.#kept.put(project, key, kept);
-    kept.answer.catch(() => {
-      if (this.#kept.get(project, key) === kept) this.#kept.delete(project, key);
-    });
-    return kept.answer;
-  }
-}
-
-/** A digest of everything in the rows: equal rows have equal digests. */
-function digestOf(rows: readonly IngestRow[]): string {
-  let size = 0;
-  for (const { values } of rows) size += values.length + 5;
-  const numbers = new Float64Array(size);
-  const texts: string[] = [];
-  let series: readonly string[] | undefined;
-  let at = 0;
-  for (const row of rows) {
-    numbers.set([row.values.length, row.observedMs, row.sequence, row.vcpus, row.state], at);
-    numbers.set(row.values, at + 5);
-    at += 5 + row.values.length;
-    texts.push(row.vm, row.boot, row.stateReason, row.displayName ?? '');
-    // Rows of one layout mostly share its list, which is looked at once then.
-    if (!isSameList(row.series, series)) texts.push(...row.series);
-    series = row.series;
-  }
-  return hash('sha256', numbers, 'base64') + hash('sha256', JSON.stringify(texts), 'base64');
-}
-
-/** Times in Unix ms. */
-export interface CollectorReading {
-  readonly project: string;
-  /** Of the newest row. */
-  readonly observedMs: number;
-  readonly receivedMs: number;
-  /** VMs with a row in the last 90 seconds. */
-  readonly vms: number;
-}
-
-/** A VM without a row for so long is not counted, ms. */
-const PRESENT_MS = 90_000;
-
-/** What one collector wrote into one project. */
-interface Heard {
-  observedMs: number;
-  receivedMs: number;
-  /** When each VM was last received, elapsed ms. */
-  readonly vms: Map<string, number>;
-}
-
-/**
- * Last readings of each collector, in each project that it writes into: what an operator looks at when
- * VMs are missing. In memory, of this process: a collector that runs is heard again within an interval,
- * and one that was silent for all of retention is forgotten.
- */
-export class CollectorReadings {
-  readonly #clock: Clock;
-  readonly #heard = new Map<string, Map<string, Heard>>();
-  /** Elapsed ms. */
-  #sweptMs = 0;
-
-  constructor(clock: Clock) {
-    this.#clock = clock;
-  }
-
-  /** The same ingest, whose senders are remembered. */
-  noting(ingest: Ingest): Ingest {
-    return {
-      write: async (request) => {
-        const answer = await ingest.write(request);
-        // An agent is not a collector: the inventory shows its VM.
-        const name = request.reach === undefined ? request.source : request.reach.name;
-        if (name !== undefined && !request.reach?.vm) this.#note(name, request, answer);
-        return answer;
-      },
-    };
-  }
-
-  /** VMs that are remembered, of all collectors and projects. */
-  get size(): number {
-    let size = 0;
-    for (const projects of this.#heard.values())
-      for (const { vms } of projects.values()) size += vms.size;
-    return size;
-  }
-
-  /** Of a collector by its resource name, or of a source of this node; by project. */
-  of(name: string): readonly CollectorReading[] {
-    const projects = this.#heard.get(name);
-    if (projects === undefined) return [];
-    this.#forgetAbsent(projects);
-    return [...projects].map(([project, { vms, observedMs, receivedMs }]) => ({
-      ...{ project, observedMs, receivedMs, vms: vms.size },
-    }));
-  }
-
-  /** All that was heard within retention, or since the start; in order. */
-  names(): readonly string[] {
-    return [...this.#heard.keys()].sort();
-  }
-
-  #note(name: string, { project, rows }: WriteRequest, { rejected }: WriteAnswer): void {
-    const nowMs = this.#clock.elapsed();
-    this.#sweep(nowMs);
-    const refused = new Set(rejected.flatMap(({ row, series }) => (series === '' ? [row] : [])));
-    if (refused.size === rows.length) return;
-    const projects = this.#heard.get(name) ?? new Map<string, Heard>();
-    this.#heard.set(name, projects);
-    const heard = projects.get(project) ?? { observedMs: 0, receivedMs: 0, vms: new Map() };
-    projects.set(project, heard);
-    heard.receivedMs = this.#clock.now();
-    rows.forEach(({ vm, observedMs }, i) => {
-      if (refused.has(i)) return;
-      heard.observedMs = Math.max(heard.observedMs, observedMs);
-      heard.vms.set(vm, nowMs);
-    });
-  }
-
-  /** One collector after the other. */
-  #sweep(nowMs: number): void {
-    if (nowMs - this.#sweptMs < SWEEP_MS) return;
-    this.#sweptMs = nowMs;
-    const [next] = this.#heard;
-    if (next === undefined) return;
-    const [name, projects] = next;
-    this.#forgetAbsent(projects);
-    const keptFromMs = this.#clock.now() - RETENTION_MS;
-    for (const [project, { receivedMs }] of projects) {
-      if (receivedMs < keptFromMs) projects.delete(project);
-    }
-    this.#heard.delete(name);
-    if (projects.size > 0) this.#heard.set(name, projects);
-  }
-
-  #forgetAbsent(projects: ReadonlyMap<string, Heard>): void {
-    const sinceMs = this.#clock.elapsed() - PRESENT_MS;
-    for (const { vms } of projects.values()) {
-      for (const [vm, atMs] of vms) if (atMs < sinceMs) vms.delete(vm);
-    }
-  }
 }

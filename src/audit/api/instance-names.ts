@@ -1,11 +1,12 @@
 /** Names of machines' instances, both ways: most are resources, some lie below one or have none. */
+
 import { enrolmentIdOf, parseOwner } from '../../../actors/identity/grants.ts';
 import type { ProjectView } from '../../../actors/platform/host/host-port.ts';
+import { ID } from '../../../actors/platform/resource-id.ts';
 import { SYSTEM_PROJECT } from '../../../streams/platform/commit/commit.ts';
 import { invalidField } from '../../../streams/platform/refusal.ts';
 import {
   type Collection,
-  ID,
   nameOf,
   parseName,
   parseProjectName,

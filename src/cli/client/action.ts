@@ -3,7 +3,7 @@
  * as whoever may make the call. A command of `svc` is one action (`svc login`) or a family of them
  * (`svc keys create`); help, completion and the handling of faults are the same for all.
  */
-import { closestName } from '../../platform/closest-name.ts';
+import { closestName } from '../../../actors/platform/closest-name.ts';
 import {
   beforeDashes,
   type ClientPorts,

@@ -17,6 +17,7 @@ import { codeFromHttpStatus, errorFromJson } from '@connectrpc/connect/protocol-
 import { createConnectTransport } from '@connectrpc/connect-node';
 import { pause } from '../../../streams/platform/pause.ts';
 import { policy } from '../../gen/svc/options/v1/policy_pb.ts';
+import { SCHEMA_VERSION, SCHEMA_VERSION_HEADER } from '../../platform/http/schema-version.ts';
 import { programVersion } from '../../platform/version.ts';
 import {
   certificateProblem,
@@ -98,7 +99,11 @@ export class Api {
     message: MessageInitShape<I>,
   ): Promise<MessageShape<O>> {
     const { access, timeoutMs } = this.#options;
-    const headers = { ...access.headers(), 'user-agent': `svc/${programVersion}` };
+    const headers = {
+      ...access.headers(),
+      'user-agent': `svc/${programVersion}`,
+      [SCHEMA_VERSION_HEADER]: String(SCHEMA_VERSION),
+    };
     try {
       const answer = await this.#transport.unary(method, undefined, timeoutMs, headers, message);
       access.noteCookies(answer.header.getSetCookie());

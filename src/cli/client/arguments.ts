@@ -4,7 +4,7 @@
  * wrong is reported here, with the name that was probably meant.
  */
 import { parseArgs } from 'node:util';
-import { closestName } from '../../platform/closest-name.ts';
+import { closestName } from '../../../actors/platform/closest-name.ts';
 import { UsageError } from './faults.ts';
 
 export interface Option {

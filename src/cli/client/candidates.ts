@@ -2,13 +2,14 @@
  * The things of a project that a name can mean: by their display name, mail address or VM. An id
  * always means itself; a name is taken when it is the name of one thing alone.
  */
+
+import { closestName } from '../../../actors/platform/closest-name.ts';
 import { AutomationService } from '../../gen/svc/iam/v1/automation_pb.ts';
 import { AlertService } from '../../gen/svc/monitoring/v1/alert_pb.ts';
 import { Incident_State } from '../../gen/svc/monitoring/v1/incident_pb.ts';
 import { MaintenanceService } from '../../gen/svc/monitoring/v1/maintenance_pb.ts';
 import { MonitoringService } from '../../gen/svc/monitoring/v1/monitoring_pb.ts';
 import { Invitation_State, ProjectService } from '../../gen/svc/project/v1/project_pb.ts';
-import { closestName } from '../../platform/closest-name.ts';
 import type { Api } from './api.ts';
 import { quoted } from './arguments.ts';
 import { conditionText } from './condition-text.ts';

@@ -3,8 +3,8 @@
  * correlation id under which the service has recorded it; with the exit code that programs act on.
  */
 import { Code, ConnectError } from '@connectrpc/connect';
+import { closestName } from '../../../actors/platform/closest-name.ts';
 import { ErrorInfoSchema } from '../../gen/svc/options/v1/error_pb.ts';
-import { closestName } from '../../platform/closest-name.ts';
 import { errorCatalogue } from '../../platform/errors.ts';
 import { EXIT_FAULT, EXIT_USAGE } from '../command.ts';
 

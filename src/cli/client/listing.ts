@@ -246,7 +246,7 @@ const UNITS: readonly (readonly [seconds: number, letter: string])[] = [
 const RELATIVE_MAX = 60 * 86_400;
 
 /** `5m ago`, `in 3h`, `now`, or a date; '' for 0 and for absent. */
-function relativeTime(unix: bigint | number | undefined, nowMs: number): string {
+export function relativeTime(unix: bigint | number | undefined, nowMs: number): string {
   const seconds = Number(unix ?? 0);
   if (seconds === 0) return '';
   const ahead = seconds - Math.floor(nowMs / 1000);

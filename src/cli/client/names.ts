@@ -2,9 +2,10 @@
  * Full resource names from what people type: a name or an id is taken within the project, a full
  * name as it is. The project is given, or the one that the signed-in person is a member of.
  */
+
+import { closestName } from '../../../actors/platform/closest-name.ts';
 import type { Random } from '../../../streams/platform/random.ts';
 import { ProjectService } from '../../gen/svc/project/v1/project_pb.ts';
-import { closestName } from '../../platform/closest-name.ts';
 import type { ActionContext } from './action.ts';
 import type { Api } from './api.ts';
 import { quoted } from './arguments.ts';

@@ -6,13 +6,14 @@ import {
 } from '../../gen/svc/monitoring/v1/monitoring_pb.ts';
 import {
   ListProjectsResponseSchema,
+  ProjectSchema,
   ProjectService,
   Role,
 } from '../../gen/svc/project/v1/project_pb.ts';
-import { type Action, family, projectOption, single } from '../client/action.ts';
+import { type Action, family, projectOption, requestIdOption, single } from '../client/action.ts';
 import { listing, long, moment, right, sentences } from '../client/listing.ts';
-import { projectName } from '../client/names.ts';
-import { enumText, NOT_OBSERVED, printMessage, shortName } from '../client/output.ts';
+import { projectName, requestId } from '../client/names.ts';
+import { enumText, facts, NOT_OBSERVED, printMessage, shortName } from '../client/output.ts';
 import { everyItem } from '../client/paging.ts';
 
 const listAction: Action = {
@@ -37,7 +38,35 @@ const listAction: Action = {
   },
 };
 
-export const projectsCommand = family('projects', 'Your projects', [listAction]);
+const setAction: Action = {
+  name: 'set',
+  summary: 'Change a setting of a project',
+  options: [
+    projectOption,
+    {
+      ...{ name: 'promql-lookback', takes: 'DURATION', required: true },
+      help: 'How long the newest observation counts as the present in PromQL, 60s to 1h; 0s: the default, 5m',
+    },
+    requestIdOption,
+  ],
+  notes:
+    'With 90s (three readings) a gap shows as a gap. A query may give another with lookback_delta.',
+  async run(context) {
+    const api = context.api('person');
+    const name = await projectName(context, api);
+    const promqlLookbackSeconds = context.input.seconds('promql-lookback') ?? 0;
+    const request = { name, requestId: requestId(context), promqlLookbackSeconds };
+    const project = await api.call(ProjectService.method.updateProject, request);
+    return printMessage(context, ProjectSchema, project, () =>
+      facts([
+        ['project', project.name],
+        ['PromQL look-back', `${project.promqlLookbackSeconds} s`],
+      ]),
+    );
+  },
+};
+
+export const projectsCommand = family('projects', 'Your projects', [listAction, setAction]);
 
 /** `svc limits`: what a project may take up, and what it takes up now. Read only. */
 export const limitsCommand = single({

@@ -14,7 +14,7 @@ import {
 import { type Action, type ActionContext, family, projectOption } from '../client/action.ts';
 import { askPlainly, type PlainAnswer, SERVICE_AWAY } from '../client/api.ts';
 import { EXIT_DENIED, EXIT_UNCERTAIN, Fault, UsageError } from '../client/faults.ts';
-import { listing, long, minor, moment, right, stateCell } from '../client/listing.ts';
+import { listing, long, minor, moment, relativeTime, right, stateCell } from '../client/listing.ts';
 import { givenProject, projectName, resourceName } from '../client/names.ts';
 import {
   enumText,
@@ -42,7 +42,7 @@ const vmsAction: Action = {
     {
       ...{ name: 'power', takes: 'STATE', multiple: true },
       ...{ choices: ['RUNNING', 'PAUSED', 'STOPPED', 'CRASHED', 'UNKNOWN'] },
-      help: 'Only this state',
+      help: 'Only this state now; a VM that fell silent is UNKNOWN',
     },
     { name: 'datacenter', takes: 'NAME', help: 'Only this data center' },
     {
@@ -96,12 +96,14 @@ function vmTable(
   return listing(
     screen,
     [
-      ...[long('name'), 'state', long('data center'), right('vCPUs'), 'telemetry'],
-      ...['observed', ...readings, minor('VM')],
+      ...[long('name'), 'state', 'seen', long('data center'), right('vCPUs')],
+      'telemetry',
+      ...[minor('observed'), ...readings, minor('VM')],
     ],
     vms.map((vm) => [
       vm.displayName || shortName(vm.name),
-      stateCell(enumText(VMMonitoring_State, vm.state)),
+      stateCell(stateText(vm)),
+      moment(vm.stateObservedUnix, NOT_OBSERVED),
       vm.datacenter,
       vm.vcpus === undefined ? NOT_OBSERVED : String(vm.vcpus),
       stateCell(enumText(Telemetry_State, vm.telemetry?.state ?? 0)),
@@ -113,6 +115,13 @@ function vmTable(
     ]),
     'There are no VMs in this project',
   );
+}
+
+/** `RUNNING`, or `UNKNOWN, last RUNNING` of a VM whose state is no longer known. */
+function stateText({ state, lastState }: VMMonitoring): string {
+  const now = enumText(VMMonitoring_State, state);
+  const isOld = state === VMMonitoring_State.UNKNOWN && lastState !== undefined;
+  return isOld ? `${now}, last ${enumText(VMMonitoring_State, lastState)}` : now;
 }
 
 const MIB = 1024 * 1024;
@@ -131,19 +140,23 @@ const showAction: Action = {
     const given = context.input.positional(0);
     const name = await resourceName(context, api, { collection: 'vms', given });
     const vm = await api.call(MonitoringService.method.getVMMonitoring, { name });
-    return printMessage(context, VMMonitoringSchema, vm, () => vmText(vm));
+    return printMessage(context, VMMonitoringSchema, vm, () => {
+      return vmText(vm, context.ports.clock.now());
+    });
   },
 };
 
-function vmText(vm: VMMonitoring): string {
+function vmText(vm: VMMonitoring, nowMs: number): string {
   const { telemetry, expanded, vcpus, cpuUtilizationPct, memoryUsedBytes } = vm;
+  const age = relativeTime(vm.stateObservedUnix, nowMs);
   return facts([
     ...([
       ['VM', vm.name],
       ['name', vm.displayName],
       ['data center', vm.datacenter],
     ] as const),
-    ['state', enumText(VMMonitoring_State, vm.state)],
+    ['state', stateText(vm)],
+    ['state observed', age ? `${age}, ${localTime(vm.stateObservedUnix)}` : NOT_OBSERVED],
     ['telemetry', enumText(Telemetry_State, telemetry?.state ?? 0)],
     ['last observed', localTime(telemetry?.lastObservedUnix) || NOT_OBSERVED],
     ['vCPUs', vcpus === undefined ? NOT_OBSERVED : String(vcpus)],

@@ -105,9 +105,14 @@ function qualityText({
     ['last observed', localTime(quality.lastObservedUnix) || 'never'],
     ['data center', quality.datacenterState],
     ['samples', `${quality.observedSamples} of ${quality.expectedSamples} expected`],
-    ...quality.metrics.map(({ metricId, state, reason }) => {
+    ...quality.metrics.map(({ metricId, state, reason, help }) => {
       const why = reason === '' ? '' : ` (${reason})`;
-      return [metricId, `${enumText(Quality_State, state)}${why}`] as const;
+      const next = help === '' ? '' : `: ${help}`;
+      return [metricId, `${enumText(Quality_State, state)}${why}${next}`] as const;
+    }),
+    ...quality.impossible.map(({ metricId, labels, timeUnix, value }) => {
+      const name = titleOf({ metricId, unit: '', labels });
+      return ['impossible', `${name} was ${valueText(value)} at ${localTime(timeUnix)}`] as const;
     }),
     ...quality.gaps.map(({ startUnix, endUnix, reason }) => {
       return ['gap', `${localTime(startUnix)} to ${localTime(endUnix)}: ${reason}`] as const;
@@ -142,7 +147,7 @@ function unobserved({ series, quality }: QueryVMMonitoringResponse): Series[] {
   return silent.map(({ metricId }) => create(SeriesSchema, { metricId }));
 }
 
-function titleOf({ metricId, unit, labels }: Series): string {
+function titleOf({ metricId, unit, labels }: Pick<Series, 'metricId' | 'unit' | 'labels'>): string {
   const named = Object.entries(labels).map(([name, value]) => `${name}=${value}`);
   return [metricId, ...named, unit && `[${unit}]`].filter(Boolean).join(' ');
 }

@@ -1,7 +1,9 @@
 /** `ListNotices` of `AlertService`: notices about alerting itself, and about access. */
 
 import type { HandlerContext, ServiceImpl } from '@connectrpc/connect';
+import type { NoticeBody } from '../../../actors/alerting/notices.ts';
 import {
+  type AccessNotice,
   type NoticeReader,
   sentencesOf,
   shownTo,
@@ -56,11 +58,16 @@ function noticeMessage(
   return {
     name: nameOf(project, 'notices', id),
     kind: Notice_Kind[kind],
-    subjectName: isAccess
-      ? `projects/${project}`
-      : nameOf(project, shown.subject.collection, shown.subject.id),
+    subjectName: subjectNameOf(project, shown),
     text: isAccess ? sentencesOf(shown).join('\n') : shown.text,
     raisedUnix: unixSeconds(raisedMs),
     ...(endedMs === null ? {} : { endedUnix: unixSeconds(endedMs) }),
   };
+}
+
+function subjectNameOf(project: string, notice: NoticeBody | AccessNotice): string {
+  if (notice.kind === 'ACCESS_CHANGED' || notice.subject.collection === 'projects') {
+    return `projects/${project}`;
+  }
+  return nameOf(project, notice.subject.collection, notice.subject.id);
 }

@@ -19,6 +19,7 @@ import {
 } from '../../../actors/identity/key-state.ts';
 import type { IssuedKey, Keys } from '../../../actors/identity/keys.ts';
 import type { Host, Instance, ListOptions } from '../../../actors/platform/host/host-port.ts';
+import { ID } from '../../../actors/platform/resource-id.ts';
 import type { Clock } from '../../../streams/platform/clock.ts';
 import { Refusal } from '../../../streams/platform/refusal.ts';
 import {
@@ -34,7 +35,7 @@ import { actorOf, requestKeyOf, within } from '../../platform/api/caller.ts';
 import { personDisplayName } from '../../platform/api/display-names.ts';
 import { unixSeconds } from '../../platform/api/message-fields.ts';
 import { collect, mapPage } from '../../platform/api/paging.ts';
-import { ID, parseProjectName } from '../../platform/api/resource-name.ts';
+import { parseProjectName } from '../../platform/api/resource-name.ts';
 import { turnsOf } from '../../platform/api/slots.ts';
 
 export interface KeysDeps {

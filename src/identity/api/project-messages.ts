@@ -1,7 +1,11 @@
 /** Messages of `ProjectService` from rows: times become Unix seconds, ids resource names. */
 import type { MessageInitShape } from '@bufbuild/protobuf';
 import { memberIdOf } from '../../../actors/identity/grants.ts';
-import type { Place, ProjectBody } from '../../../actors/identity/members.ts';
+import {
+  type Place,
+  type ProjectBody,
+  promqlLookbackSeconds,
+} from '../../../actors/identity/members.ts';
 import { personByEmail, unprovenEmailOf } from '../../../actors/identity/people-index.ts';
 import type { Host, Instance } from '../../../actors/platform/host/host-port.ts';
 import type { Role as RoleName } from '../../../machines/identity/membership.ts';
@@ -38,6 +42,7 @@ export function projectMessage(
     createdUnix: unixSeconds(createdMs),
     role: Role[role],
     memberName: nameOf(project, 'members', member),
+    promqlLookbackSeconds: promqlLookbackSeconds(host.view(project), project),
   };
 }
 

@@ -6,6 +6,7 @@ import type { HandlerContext, ServiceImpl } from '@connectrpc/connect';
 import { type People, personOf as personIn } from '../../../actors/identity/people.ts';
 import { unprovenEmailOf } from '../../../actors/identity/people-index.ts';
 import type { ListOptions } from '../../../actors/platform/host/host-port.ts';
+import { ID } from '../../../actors/platform/resource-id.ts';
 import { SYSTEM_PROJECT } from '../../../streams/platform/commit/commit.ts';
 import { invalidField, Refusal } from '../../../streams/platform/refusal.ts';
 import {
@@ -17,11 +18,13 @@ import {
   type ProjectService,
   type SignOutEverywhereRequest,
   SignOutEverywhereRequestSchema,
+  type UpdateProjectRequest,
+  UpdateProjectRequestSchema,
 } from '../../gen/svc/project/v1/project_pb.ts';
 import { actorOf, personOf, requestKeyOf, within } from '../../platform/api/caller.ts';
 import { unixSeconds } from '../../platform/api/message-fields.ts';
 import { collect } from '../../platform/api/paging.ts';
-import { ID, parseProjectName } from '../../platform/api/resource-name.ts';
+import { parseProjectName } from '../../platform/api/resource-name.ts';
 import { turnsOf } from '../../platform/api/slots.ts';
 import type { MemberDeps } from './members.ts';
 import { projectMessage } from './project-messages.ts';
@@ -44,7 +47,8 @@ type CallerMethods =
   | 'signOutEverywhere'
   | 'listProjects'
   | 'createProject'
-  | 'getProject';
+  | 'getProject'
+  | 'updateProject';
 
 export function callerMethods(deps: ProjectDeps): Pick<Service, CallerMethods> {
   return {
@@ -55,6 +59,7 @@ export function callerMethods(deps: ProjectDeps): Pick<Service, CallerMethods> {
     signOutEverywhere: (request, context) => signOutEverywhere(deps, request, context),
     listProjects: (request, context) => listProjects(deps, request, context),
     createProject: (request, context) => createProject(deps, request, context),
+    updateProject: (request, context) => updateProject(deps, request, context),
     getProject({ name }, context) {
       const project = within(context, parseProjectName('name', name));
       const place = personOf(context).memberOf(project);
@@ -62,6 +67,27 @@ export function callerMethods(deps: ProjectDeps): Pick<Service, CallerMethods> {
       return projectMessage(deps.host, { project, ...place });
     },
   };
+}
+
+async function updateProject(
+  { host, members }: ProjectDeps,
+  request: UpdateProjectRequest,
+  context: HandlerContext,
+) {
+  const project = within(context, parseProjectName('name', request.name));
+  const place = personOf(context).memberOf(project);
+  if (!place) throw new Refusal('PROJECT_BOUNDARY', 'You are not a member of this project');
+  const { promqlLookbackSeconds } = request;
+  if (promqlLookbackSeconds === undefined) {
+    throw invalidField('promqlLookbackSeconds', 'Nothing is to change: give promqlLookbackSeconds');
+  }
+  await members.setPromqlLookback({
+    project,
+    by: actorOf(context),
+    seconds: promqlLookbackSeconds,
+    request: requestKeyOf(context, UpdateProjectRequestSchema, request),
+  });
+  return projectMessage(host, { project, ...place });
 }
 
 function getSelf({ host }: ProjectDeps, context: HandlerContext) {

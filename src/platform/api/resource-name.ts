@@ -3,6 +3,7 @@
  * another project is refused as a boundary before anything is looked up, so that an answer never
  * reveals whether a resource exists there.
  */
+import { ID } from '../../../actors/platform/resource-id.ts';
 import { Refusal } from '../../../streams/platform/refusal.ts';
 
 export type Collection =
@@ -20,8 +21,6 @@ export type Collection =
   | 'notices'
   | 'maintenanceWindows';
 
-/** Project ids, and ids in general, as they may stand in a name. */
-export const ID = '[A-Za-z0-9_.:-]{1,128}';
 const PROJECT = /^projects\/([a-z0-9][a-z0-9-]{0,62})$/;
 
 export function nameOf(project: string, collection: Collection, id: string): string {

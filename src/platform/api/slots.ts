@@ -73,10 +73,10 @@ export function noteCaller(
  * Takes the slot of a credential's call. People take theirs later, and streams in their handler.
  */
 export async function takeSlot(held: HeldSlot): Promise<void> {
-  const { gate, caller, kind, signal, isPerson } = held;
+  const { gate, caller, kind, signal, isPerson, bodyBytes } = held;
   if (!caller || !signal) throw new Error('A call takes a place before it was let in');
   if (isPerson) return await gate.turn(caller.party);
-  hold(held, caller, await gate.enter(caller, kind, signal));
+  hold(held, caller, await gate.enter(caller, kind, signal, bodyBytes));
 }
 
 /** Takes the slots of people's calls, once their messages have named the project. */
@@ -87,8 +87,10 @@ export function slotsOfPeople(gate: ProjectGate): Interceptor {
     const named = projectNamedIn(request.message);
     const isMember = named !== undefined && principal.memberOf(named) !== undefined;
     const caller = gateCallerOf(principal, isMember ? named : undefined);
-    const pass = await gate.enter(caller, classOfMethod(request.method), request.signal);
-    hold(request.contextValues.get(placeKey), caller, pass);
+    const held = request.contextValues.get(placeKey);
+    const kind = classOfMethod(request.method);
+    const pass = await gate.enter(caller, kind, request.signal, held?.bodyBytes);
+    hold(held, caller, pass);
     return await next(request);
   };
 }

@@ -34,40 +34,61 @@ export interface ClassRules {
   readonly slots: (limits: ProjectLimits) => Slots;
   /** Does it begin in a fair turn of the main thread? */
   readonly takesTurn: boolean;
+  /** Longest wait for a slot, ms. */
+  readonly waitMsMax: number;
   readonly retryAfterSeconds: number;
 }
 
 export interface Slots {
   readonly running: number;
-  readonly waiting: number;
-  /** Of one caller within `running`. */
+  /** Calls of one caller within `running`. */
   readonly ofCaller: number;
-  /** Of one caller within `waiting`. */
+  /** What waits: calls or bytes, as `unit` says. */
+  readonly waiting: number;
+  /** What waits of one caller within `waiting`. */
   readonly waitingOfCaller: number;
+  readonly unit: 'calls' | 'bytes';
 }
 
 /** Calls that wait for each one that may run. */
 const WAITING_FOR_EACH = 8;
+/** Longest wait of a call that changes something or answers at once, ms. */
+const WAIT_MS_MAX = 5_000;
+/** Longest wait of a read that a thread answers, ms: as long as it may take afterwards. */
+const READ_WAIT_MS_MAX = 10_000;
+/**
+ * Waiting requests for each read that may run, bytes: with the default of 8, at least 512 requests
+ * of a project, and 256 of one key. A dashboard sends one for each panel, all at once.
+ */
+const WAITING_BYTES_FOR_EACH = 1024 * 1024;
 
 /** One caller has half: what it holds must not keep the others of its project out. */
-function shared(running: number, waiting: number): Slots {
+function shared(running: number, waiting: number, unit: Slots['unit'] = 'calls'): Slots {
   const ofCaller = Math.ceil(running / 2);
-  return { running, waiting, ofCaller, waitingOfCaller: Math.ceil(waiting / 2) };
+  return { running, ofCaller, waiting, waitingOfCaller: Math.ceil(waiting / 2), unit };
 }
 
 const waitingCalls: ClassRules = {
   limit: 'concurrency',
   slots: ({ concurrency }) => shared(concurrency, WAITING_FOR_EACH * concurrency),
   takesTurn: true,
+  waitMsMax: WAIT_MS_MAX,
   retryAfterSeconds: 2,
+};
+
+/** Many at once are usual, and each is small: bounded by the memory that they wait in. */
+const waitingReads: ClassRules = {
+  ...waitingCalls,
+  slots: ({ concurrency }) => shared(concurrency, WAITING_BYTES_FOR_EACH * concurrency, 'bytes'),
+  waitMsMax: READ_WAIT_MS_MAX,
 };
 
 export const classRules: Readonly<Record<CallClass, ClassRules>> = {
   call: waitingCalls,
   change: waitingCalls,
-  query: waitingCalls,
-  list: waitingCalls,
-  export: waitingCalls,
+  query: waitingReads,
+  list: waitingReads,
+  export: waitingReads,
   // Each parses up to 1 MiB; the binary handler, which is cheap, has no part in it.
   write: waitingCalls,
   position: {
@@ -80,6 +101,7 @@ export const classRules: Readonly<Record<CallClass, ClassRules>> = {
     limit: 'openStreams',
     slots: ({ openStreams }) => shared(openStreams, 0),
     takesTurn: true,
+    waitMsMax: 0,
     // Streams last: who comes back at once finds it no different.
     retryAfterSeconds: 10,
   },

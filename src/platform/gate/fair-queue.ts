@@ -105,6 +105,8 @@ export class FairTurns {
 /** A call that waits. */
 export interface WaitingCall {
   readonly caller: string;
+  /** Memory that it waits in, bytes. */
+  readonly bytes: number;
   /** Lets it run: a slot is taken for it already. */
   readonly start: () => void;
 }
@@ -112,6 +114,7 @@ export interface WaitingCall {
 export class CallQueue {
   readonly #running = new Tally();
   readonly #waiting = new Tally();
+  readonly #waitingBytes = new Tally();
   readonly #queue = new FairQueue<WaitingCall>();
 
   get running(): number {
@@ -136,17 +139,20 @@ export class CallQueue {
 
   /** Puts a call into the queue, unless that is full, or the caller has its share of it. */
   tryWait(call: WaitingCall, slots: Slots): 'waits' | 'callerHasItsShare' | 'full' {
-    if (this.waiting >= slots.waiting) return 'full';
-    if (this.#waiting.of(call.caller) >= slots.waitingOfCaller) return 'callerHasItsShare';
-    this.#waiting.add(call.caller);
-    this.#queue.push(call.caller, call);
+    const { caller, bytes } = call;
+    const [tally, more] = slots.unit === 'bytes' ? [this.#waitingBytes, bytes] : [this.#waiting, 1];
+    if (tally.total + more > slots.waiting) return 'full';
+    if (tally.of(caller) + more > slots.waitingOfCaller) return 'callerHasItsShare';
+    this.#waiting.add(caller);
+    this.#waitingBytes.add(caller, bytes);
+    this.#queue.push(caller, call);
     return 'waits';
   }
 
   /** Takes a call out of the queue; false: it runs already. */
   leave(call: WaitingCall): boolean {
     const waited = this.#queue.remove(call.caller, call);
-    if (waited) this.#waiting.remove(call.caller);
+    if (waited) this.#stopWaiting(call);
     return waited;
   }
 
@@ -166,14 +172,19 @@ export class CallQueue {
     while (this.running < slots.running) {
       const next = this.#queue.next((caller) => this.#running.of(caller) < slots.ofCaller);
       if (next === undefined) return;
-      this.#waiting.remove(next.caller);
+      this.#stopWaiting(next);
       this.#running.add(next.caller);
       next.start();
     }
   }
+
+  #stopWaiting({ caller, bytes }: WaitingCall): void {
+    this.#waiting.remove(caller);
+    this.#waitingBytes.remove(caller, bytes);
+  }
 }
 
-/** How many, of each caller and together. */
+/** How many calls or bytes, of each caller and together. */
 class Tally {
   readonly #ofCallers = new Map<string, number>();
   total = 0;
@@ -182,15 +193,15 @@ class Tally {
     return this.#ofCallers.get(caller) ?? 0;
   }
 
-  add(caller: string): void {
-    this.#ofCallers.set(caller, this.of(caller) + 1);
-    this.total++;
+  add(caller: string, count = 1): void {
+    this.#ofCallers.set(caller, this.of(caller) + count);
+    this.total += count;
   }
 
-  remove(caller: string): void {
-    const left = this.of(caller) - 1;
+  remove(caller: string, count = 1): void {
+    const left = this.of(caller) - count;
     if (left > 0) this.#ofCallers.set(caller, left);
     else this.#ofCallers.delete(caller);
-    this.total--;
+    this.total -= count;
   }
 }

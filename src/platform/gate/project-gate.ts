@@ -1,6 +1,7 @@
 /**
- * The one gate of every authenticated call (LIMIT-08: concurrency is limited per project). Of each
- * class of calls a party may have a few running and some waiting, for at most 5 s; more are refused
+ * The one gate of every authenticated call (LIMIT-08: concurrency is limited per project). Each party
+ * may run a few calls per class. More of them wait: up to 5 s and bounded by their number, or, for
+ * reads that threads answer, up to 10 s and bounded by their memory (LIMIT-22). Others are refused
  * with 429 and `Retry-After`. Admitted calls take turns on the main thread, round robin by party. A
  * call passes the gate once: query threads and exports behind it have no gate of their own.
  *
@@ -22,8 +23,12 @@ import { BODY_BYTES_MAX } from '../http-limits.ts';
 import type { Metrics } from '../metrics.ts';
 import { CALL_CLASSES, type CallClass, classRules, type Slots } from './call-classes.ts';
 import { CallQueue, FairTurns } from './fair-queue.ts';
+import { type WaitingRequest, WaitingRequests } from './waiting-requests.ts';
 
-const WAIT_MS_MAX = 5_000;
+/** Requests of all parties together that wait for a slot, bytes. */
+const WAITING_BYTES_MAX = 64 * 1024 * 1024;
+/** A waiting call beside its request, bytes: its connection, its timer and what the framework holds. */
+export const WAITING_CALL_BYTES = 16 * 1024;
 
 /** Whose slots a call takes. */
 export interface GateCaller {
@@ -52,8 +57,15 @@ export interface ProjectGate {
   /**
    * Resolves when the call may run. Throws a `Refusal` TOO_MANY_REQUESTS, or the reason of `signal`:
    * the client has gone.
+   *
+   * @param requestBytes the request that stays in memory while the call waits; default 0
    */
-  enter(caller: GateCaller, kind: CallClass, signal: AbortSignal): Promise<Pass>;
+  enter(
+    caller: GateCaller,
+    kind: CallClass,
+    signal: AbortSignal,
+    requestBytes?: number,
+  ): Promise<Pass>;
   /**
    * Before a body of at most so many bytes is read; released when it has come, or broke off. Throws a
    * `Refusal` TOO_MANY_REQUESTS.
@@ -82,6 +94,7 @@ class Gate implements ProjectGate {
   readonly #options: ProjectGateOptions;
   readonly #turns: FairTurns;
   readonly #bodies = new BodiesUnderWay();
+  readonly #waiting = new WaitingRequests(WAITING_BYTES_MAX);
   readonly #queues = new Map<CallClass, Map<string, CallQueue>>(
     CALL_CLASSES.map((kind) => [kind, new Map()]),
   );
@@ -91,9 +104,14 @@ class Gate implements ProjectGate {
     this.#turns = new FairTurns(options.clock);
   }
 
-  async enter(caller: GateCaller, kind: CallClass, signal: AbortSignal): Promise<Pass> {
+  async enter(
+    caller: GateCaller,
+    kind: CallClass,
+    signal: AbortSignal,
+    requestBytes = 0,
+  ): Promise<Pass> {
     signal.throwIfAborted();
-    const pass = await this.#slot(caller, kind, signal);
+    const pass = await this.#slot(caller, { kind, signal, requestBytes });
     try {
       if (classRules[kind].takesTurn) await this.#turns.take(caller.party);
       signal.throwIfAborted();
@@ -132,12 +150,13 @@ class Gate implements ProjectGate {
     return Object.fromEntries(entries) as ReturnType<ProjectGate['counts']>;
   }
 
-  async #slot(caller: GateCaller, kind: CallClass, signal: AbortSignal): Promise<Pass> {
+  async #slot(caller: GateCaller, call: ArrivingCall): Promise<Pass> {
     const { party, name } = caller;
+    const { kind } = call;
     const queue = this.#queue(kind, party);
     if (!queue.tryRun(name, this.#slots(kind, party))) {
       try {
-        await this.#wait(queue, caller, { kind, signal });
+        await this.#wait(queue, caller, call);
       } finally {
         this.#letGo(queue, kind, party);
       }
@@ -161,21 +180,33 @@ class Gate implements ProjectGate {
   async #wait(
     queue: CallQueue,
     { party, name }: GateCaller,
-    { kind, signal }: { readonly kind: CallClass; readonly signal: AbortSignal },
+    { kind, signal, requestBytes }: ArrivingCall,
   ): Promise<void> {
     const { promise, resolve, reject } = Promise.withResolvers<void>();
-    const call = { caller: name, start: resolve };
+    const bytes = WAITING_CALL_BYTES + requestBytes;
     const slots = this.#slots(kind, party);
+    const start = () => {
+      this.#waiting.remove(request);
+      resolve();
+    };
+    const call = { caller: name, bytes, start };
+    const leave = (why: () => unknown) => {
+      // Who is no longer in the queue has been given a slot already.
+      if (!queue.leave(call)) return;
+      this.#waiting.remove(request);
+      reject(why());
+    };
+    const request: WaitingRequest = { party, bytes, refuse: () => leave(() => this.#full(kind)) };
     const outcome = queue.tryWait(call, slots);
     if (outcome !== 'waits') {
       const isCallers = outcome === 'callerHasItsShare' || queue.hasItsShare(name, slots);
       throw this.#refusal(kind, slots, isCallers ? 'caller' : 'project');
     }
-    const leave = (why: () => unknown) => {
-      // Who is no longer in the queue has been given a slot already.
-      if (queue.leave(call)) reject(why());
-    };
-    const cancel = this.#options.clock.wakeAfter(WAIT_MS_MAX, () =>
+    if (!this.#waiting.tryAdd(request)) {
+      queue.leave(call);
+      throw this.#full(kind);
+    }
+    const cancel = this.#options.clock.wakeAfter(classRules[kind].waitMsMax, () =>
       leave(() => this.#refusal(kind, slots, 'project')),
     );
     await callingOnAbort(signal, () => leave(() => signal.reason), promise).finally(cancel);
@@ -196,12 +227,19 @@ class Gate implements ProjectGate {
   #refusal(kind: CallClass, slots: Slots, whose: 'project' | 'caller'): Refusal {
     const running = whose === 'caller' ? slots.ofCaller : slots.running;
     const waiting = whose === 'caller' ? slots.waitingOfCaller : slots.waiting;
-    return this.#refused(
-      kind,
-      kind === 'stream'
-        ? `${running} streams of the ${whose} are open: close one, or ask the operator for more`
-        : `${running} calls of the ${whose} may run and ${waiting} may wait: ask again later, with fewer at once`,
-    );
+    if (kind === 'stream') {
+      const message = `${running} streams of the ${whose} are open: close one, or ask the operator for more`;
+      return this.#refused(kind, message);
+    }
+    const seconds = classRules[kind].waitMsMax / 1000;
+    const most = slots.unit === 'bytes' ? `${waiting} bytes of requests` : `${waiting}`;
+    const message = `${running} calls of the ${whose} may run and ${most} may wait, each for ${seconds} s: ask again later, with fewer at once`;
+    return this.#refused(kind, message);
+  }
+
+  #full(kind: CallClass): Refusal {
+    const message = `Requests of all projects wait with ${WAITING_BYTES_MAX} bytes, and those of this one take the most: ask again later, with fewer at once`;
+    return this.#refused(kind, message);
   }
 
   #refused(kind: CallClass, message: string): Refusal {
@@ -210,6 +248,13 @@ class Gate implements ProjectGate {
     const metadata = { limit, class: kind, retryAfterSeconds: String(retryAfterSeconds) };
     return new Refusal('TOO_MANY_REQUESTS', message, metadata);
   }
+}
+
+/** A call that asks for a slot. */
+interface ArrivingCall {
+  readonly kind: CallClass;
+  readonly signal: AbortSignal;
+  readonly requestBytes: number;
 }
 
 /** For each call that may run: with the default of 8, 32 MiB and 256 bodies of a project. */

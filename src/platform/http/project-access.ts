@@ -23,10 +23,10 @@ export interface ReaderAccess extends SequenceDeps {
 export interface AdmittedReader {
   readonly caller: GateCaller;
   /**
-   * A place of its project, for when its body has come. Throws a `Refusal`, also where the reader
-   * may not read any more.
+   * A place of its project, for when its body has come; `bytes` of the request wait with it. Throws
+   * a `Refusal`, also where the reader may not read any more.
    */
-  readonly takeSlot: () => Promise<Pass>;
+  readonly takeSlot: (bytes: number) => Promise<Pass>;
   /** Throws a `Refusal` where the reader may not read any more: before what took a while is answered. */
   readonly assertStillAdmitted: () => void;
 }
@@ -65,8 +65,8 @@ export async function admitReader(
   const wanted = headers[SEQUENCE_HEADER];
   if (typeof wanted === 'string') await access.positions.waitFor(wanted, { caller, signal });
   const assertStillAdmitted = (): void => enter(authenticator.revalidate(principal), project);
-  const takeSlot = async (): Promise<Pass> => {
-    const pass = await gate.enter(caller, kind, signal);
+  const takeSlot = async (bytes: number): Promise<Pass> => {
+    const pass = await gate.enter(caller, kind, signal, bytes);
     try {
       assertStillAdmitted();
       return pass;
@@ -77,6 +77,15 @@ export async function admitReader(
   };
   assertStillAdmitted();
   return { caller, takeSlot, assertStillAdmitted };
+}
+
+/** Memory that a request takes while it waits, bytes: first line, headers, and its body as text. */
+export function requestBytesOf({
+  raw: { url = '', rawHeaders },
+  body,
+}: Pick<FastifyRequest, 'raw' | 'body'>): number {
+  const headers = rawHeaders.reduce((sum, text) => sum + text.length, url.length);
+  return typeof body === 'string' ? headers + Buffer.byteLength(body) : headers;
 }
 
 function enter(principal: Principal, project: string): void {

@@ -4,8 +4,8 @@
  * reported together, each with a remedy. Order: flag, environment, default.
  */
 import { join } from 'node:path';
+import { closestName } from '../../../actors/platform/closest-name.ts';
 import { shownUrl } from '../../../streams/platform/shown-url.ts';
-import { closestName } from '../closest-name.ts';
 import { BadSetting, HIDDEN_PART, isLoopback } from './setting-kinds.ts';
 import { flagOf, namesOfOthers, type Setting, type Settings, settingsTable } from './settings.ts';
 

@@ -6,11 +6,16 @@
  */
 import { Buffer } from 'node:buffer';
 import { asOneLine } from '../../../actors/platform/plain-text.ts';
+import { ID } from '../../../actors/platform/resource-id.ts';
+import {
+  SERIES_BYTES_MAX,
+  seriesProblem,
+  TEXT_LENGTH_MAX,
+  VALUES_MAX,
+} from '../../../actors/telemetry/ingest/series-form.ts';
 import type { IngestRow } from '../../../actors/vms/sent-row.ts';
-import { Refusal } from '../../../streams/platform/refusal.ts';
-import { type SeriesKey, VM_STATES } from '../../../streams/telemetry/samples/batch.ts';
-import { ID } from '../../platform/api/resource-name.ts';
-import { BATCH_ID_LENGTH_MAX, seriesOf, TEXT_LENGTH_MAX } from './ingest.ts';
+import { type SeriesKey, seriesKey, VM_STATES } from '../../../streams/telemetry/samples/batch.ts';
+import { BATCH_ID_LENGTH_MAX } from './ingest.ts';
 import { NotPlain, WireReader } from './wire-reader.ts';
 
 /** A request of a caller that may write into its project; its rows are not checked yet. */
@@ -66,6 +71,7 @@ export class WriteSamplesDecoder {
   readonly #layouts = new Map<string, RowLayout>();
   #vmCount = 0;
   #layoutBytes = 0;
+  #needsValues = false;
 
   /** What is remembered now. */
   get remembered() {
@@ -80,9 +86,12 @@ export class WriteSamplesDecoder {
   /**
    * The request; undefined when it is not of the plain form, or for a project that the caller may
    * not write into. Of such a project nothing is remembered.
+   *
+   * @param needsValues an absent value is not of the plain form; otherwise it is zero
    */
-  decode(bytes: Buffer, projectOf: ProjectOf): PlainWrite | undefined {
+  decode(bytes: Buffer, projectOf: ProjectOf, needsValues = false): PlainWrite | undefined {
     this.#wire.open(bytes);
+    this.#needsValues = needsValues;
     const names = this.#vms.size + this.#vmCount;
     if (names > NAMES_MAX || this.#layoutBytes > LAYOUT_BYTES_MAX) this.#beginAnew();
     try {
@@ -159,11 +168,12 @@ export class WriteSamplesDecoder {
   #readValues(row: Mutable<IngestRow>, vm: KnownVm, end: number): void {
     const wire = this.#wire;
     const from = wire.at;
-    let values = readValues(wire, vm.layout, end);
+    const needsValues = this.#needsValues;
+    let values = readValues(wire, vm.layout, end, needsValues);
     if (values === undefined) {
       wire.at = from;
       vm.layout = this.#kept(parseLayout(wire, end));
-      values = readValues(wire, vm.layout, end);
+      values = readValues(wire, vm.layout, end, needsValues);
       if (values === undefined) throw new NotPlain('values that do not read as they were parsed');
     }
     row.series = vm.layout.series;
@@ -255,12 +265,14 @@ const NUMBER_BYTES = 9;
 
 /**
  * The numbers of a row whose values begin at `from` (the first one's tag), as long as they match
- * `layout`; undefined otherwise. Proto3 leaves a zero out, so that a value may be its prefix alone.
+ * `layout`; undefined otherwise. A client of schema version 1 leaves a zero out, so that its value
+ * may be the prefix alone.
  */
 function readValues(
   wire: WireReader,
   { prefixes, prefixEnds, blank }: RowLayout,
   limit: number,
+  needsValues: boolean,
 ): number[] | undefined {
   const { bytes } = wire;
   const values = blank.slice();
@@ -277,6 +289,7 @@ function readValues(
     for (let at = wire.at; at < numberAt; at++) {
       if (bytes[at] !== prefixes[prefixAt++]) return undefined;
     }
+    if (needsValues && end === numberAt) throw new NotPlain('a value without a number');
     wire.at = numberAt + 1;
     values[i] = end === numberAt ? 0 : wire.double();
     wire.at = end;
@@ -318,13 +331,18 @@ interface NamedSeries {
   readonly labels: Record<string, string>;
 }
 
+/** Keys of series that can all be stored; one that cannot is rejected by the full way. */
 function keysOf(named: readonly NamedSeries[]): readonly SeriesKey[] {
-  try {
-    return seriesOf(named, 'values');
-  } catch (error) {
-    if (error instanceof Refusal) throw new NotPlain(error.message);
-    throw error;
-  }
+  if (named.length > VALUES_MAX) throw new NotPlain('too many values');
+  const keys = named.map(({ series, labels }) => {
+    const problem = seriesProblem(series, labels);
+    if (problem) throw new NotPlain(problem.message);
+    return seriesKey(series, labels);
+  });
+  const bytes = keys.reduce((sum, key) => sum + Buffer.byteLength(key), 0);
+  if (bytes > SERIES_BYTES_MAX) throw new NotPlain('too many bytes of series');
+  if (new Set(keys).size < keys.length) throw new NotPlain('a series twice in a row');
+  return keys;
 }
 
 /** Reads series and labels of one value, up to its number. */

@@ -23,11 +23,17 @@ import type { Authenticator } from '../../platform/access/authenticator.ts';
 import { reachesProject } from '../../platform/access/authorize.ts';
 import type { CredentialPrincipal } from '../../platform/access/principal.ts';
 import { asConnectError } from '../../platform/api/error-mapping.ts';
+import {
+  SCHEMA_VERSION_HEADER,
+  schemaVersion,
+  VALUES_EXPLICIT_FROM,
+} from '../../platform/http/schema-version.ts';
 import { SEQUENCE_HEADER, type SequenceDeps } from '../../platform/http/sequence.ts';
 import { BODY_BYTES_MAX } from '../../platform/http-limits.ts';
 import type { Log } from '../../platform/log.ts';
 import type { Metrics } from '../../platform/metrics.ts';
 import { projectExists, reachOf, writesAnywhere } from './ingest.ts';
+import { answerMessage } from './write-samples-answer.ts';
 import { type PlainWrite, WriteSamplesDecoder } from './write-samples-decoder.ts';
 
 /** The same ports as the full way uses, so that both count and limit alike. */
@@ -103,7 +109,11 @@ class FastWriteSamples {
   /** Stores what the body says, or passes the request on. */
   #answer(principal: CredentialPrincipal, body: Buffer, response: ServerResponse): void {
     const write = this.#isStill(principal)
-      ? this.#decoder.decode(body, (projectName) => this.#projectOf(principal, projectName))
+      ? this.#decoder.decode(
+          body,
+          (projectName) => this.#projectOf(principal, projectName),
+          versionOf(response.req.headers) >= VALUES_EXPLICIT_FROM,
+        )
       : undefined;
     if (write === undefined) {
       const request = response.req;
@@ -182,7 +192,7 @@ class FastWriteSamples {
       this.#answered.written++;
       const position = this.#deps.positions.afterWrite(answer.sequence);
       const headers = { 'content-type': CONTENT_TYPE, [SEQUENCE_HEADER]: position };
-      this.#send(response, 200, headers, encodeAnswer(answer));
+      this.#send(response, 200, headers, encodeAnswer(answer, rows));
     } catch (error) {
       this.#refuse(error, response);
     }
@@ -221,8 +231,18 @@ function changesReading(headers: IncomingHttpHeaders): boolean {
     headers['content-encoding'] !== undefined ||
     headers['transfer-encoding'] !== undefined ||
     headers['connect-timeout-ms'] !== undefined ||
-    headers[SEQUENCE_HEADER] !== undefined
+    headers[SEQUENCE_HEADER] !== undefined ||
+    Number.isNaN(versionOf(headers))
   );
+}
+
+/** Declared version of the schema; NaN: what was sent is none. */
+function versionOf({ [SCHEMA_VERSION_HEADER]: header }: IncomingHttpHeaders): number {
+  try {
+    return schemaVersion(header?.toString());
+  } catch {
+    return Number.NaN;
+  }
 }
 
 /**
@@ -247,13 +267,15 @@ function readBody(request: IncomingMessage, done: (body: Buffer) => void): void 
 }
 
 /** The answer in protobuf, one character a byte. */
-function encodeAnswer({ accepted, duplicates, rejected }: WriteAnswer): string {
+function encodeAnswer(answer: WriteAnswer, rows: PlainWrite['rows']): string {
+  const { accepted, duplicates, rejected } = answer;
   if (rejected.length === 0) return countField(1, accepted) + countField(2, duplicates);
-  const message = create(WriteSamplesResponseSchema, {
-    accepted: BigInt(accepted),
-    duplicates: BigInt(duplicates),
-    rejected: [...rejected],
-  });
+  const valueIndexOf = (row: number, series: string) => {
+    const at = rows[row]?.series.indexOf(series) ?? -1;
+    return at < 0 ? undefined : at;
+  };
+  const init = answerMessage(answer, { valueIndexOf, notListed: 0 });
+  const message = create(WriteSamplesResponseSchema, init);
   return Buffer.from(toBinary(WriteSamplesResponseSchema, message)).toString('latin1');
 }
 

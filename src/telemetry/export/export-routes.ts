@@ -13,6 +13,7 @@ import {
   type AdmittedReader,
   admitReader,
   type ReaderAccess,
+  requestBytesOf,
 } from '../../platform/http/project-access.ts';
 import { SEQUENCE_HEADER } from '../../platform/http/sequence.ts';
 import type { Exporter } from './exporter.ts';
@@ -74,7 +75,7 @@ function route(
     const signal = goneSignal(reply);
     const { project } = request.params;
     const reader = await admitReader(access, { project, request, kind, people: false, signal });
-    const { release } = await reader.takeSlot();
+    const { release } = await reader.takeSlot(requestBytesOf(request));
     try {
       return await answer(request, reply, { ...reader, signal });
     } finally {

@@ -37,7 +37,7 @@ const GZIP_LEVEL = 1;
  */
 const SHARD_CHARACTERS_MAX = 32 * 1024 * 1024;
 
-serveThread(NICENESS, ({ history }: QueryThreadData) => {
+export const thread = serveThread(NICENESS, ({ history }: QueryThreadData) => {
   const view = new HistoryView(history);
   return {
     methods: {

@@ -1,7 +1,7 @@
 /**
  * Exports of a project's newest samples, shard by shard. It decides whose samples are shown as the
- * present. A separate thread writes the text, one shard at a time, the projects in turn. Each
- * export may take as long as a query.
+ * present. Separate threads write the text, one shard at a time each. An export may take as long as a
+ * query.
  */
 
 import type { Host } from '../../../actors/platform/host/host-port.ts';
@@ -13,6 +13,7 @@ import { threadEntry } from '../../../sqlite/telemetry/history/threads/supervise
 import type { Clock } from '../../../streams/platform/clock.ts';
 import { Refusal } from '../../../streams/platform/refusal.ts';
 import type { Log } from '../../platform/log.ts';
+import { EXPORT_THREADS } from '../query/threads/limits.ts';
 import { QueryThreads, withQueryDeadline } from '../query/threads/query-threads.ts';
 import type { ShardRequest } from './export-thread.ts';
 import type { ExportedVm, ExpositionFormat } from './exposition.ts';
@@ -42,7 +43,7 @@ export interface ShardQuery {
 }
 
 /**
- * Exports of all projects, with a thread of their own, so that scrapes never wait behind queries.
+ * Exports of all projects, with threads of their own, so that scrapes never wait behind queries.
  */
 export class Exporter {
   readonly #deps: ExporterDeps;
@@ -61,7 +62,7 @@ export class Exporter {
     } = deps;
     this.#threads = new QueryThreads({
       ...{ clock, history: history.share, controlPath, entry },
-      ...{ threads: 1, name: 'export thread' },
+      ...{ threads: EXPORT_THREADS, name: 'export thread' },
       onEnd: (end) => log.error({ err: end.cause, kind: end.kind }, end.message),
     });
   }

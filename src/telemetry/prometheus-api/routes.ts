@@ -20,11 +20,13 @@ import {
   type AdmittedReader,
   admitReader,
   type ReaderAccess,
+  requestBytesOf,
 } from '../../platform/http/project-access.ts';
 import { SEQUENCE_HEADER } from '../../platform/http/sequence.ts';
 import { FORM_BYTES_MAX } from '../../platform/http-limits.ts';
 import type { Log } from '../../platform/log.ts';
 import { PromqlError } from '../promql/errors.ts';
+import { formatDuration } from '../promql/parse/literal.ts';
 import {
   encodeData,
   encodeError,
@@ -106,7 +108,9 @@ function addEndpoint(scope: FastifyInstance, endpoint: Endpoint, deps: PromqlRou
     async handler(request, reply) {
       const reader = admitted.get(request);
       if (!reader) throw new Error('A PromQL request was not let in');
-      const place = await reader.takeSlot().finally(reader.release);
+      // Its body has come: while it waits, its memory is bounded with the other waiting requests.
+      reader.release();
+      const place = await reader.takeSlot(requestBytesOf(request));
       try {
         return await answered(request, reply, reader);
       } finally {
@@ -340,10 +344,15 @@ const BUILD = {
 
 /** Of Prometheus's flags those that say something about this service. */
 const FLAGS = {
-  'query.lookback-delta': '5m',
   'query.timeout': `${QUERY_MS_MAX / 1000}s`,
   'storage.tsdb.retention.time': '7d',
 };
+
+/** The look-back is the project's own, as Go writes a duration. */
+function flagsOf({ queries, project }: EndpointRequest) {
+  const lookback = formatDuration(queries.lookbackMs(project));
+  return { 'query.lookback-delta': lookback, ...FLAGS };
+}
 
 const RUNTIME = { reloadConfigSuccess: true, corruptionCount: 0, storageRetention: '7d' };
 
@@ -374,7 +383,7 @@ const endpoints: readonly Endpoint[] = [
     answer: async (it) => answerOf(await alertsData(it)),
   },
   { path: 'status/buildinfo', methods: GET, kind: 'call', answer: () => answerOf(BUILD) },
-  { path: 'status/flags', methods: GET, kind: 'call', answer: () => answerOf(FLAGS) },
+  { path: 'status/flags', methods: GET, kind: 'call', answer: (it) => answerOf(flagsOf(it)) },
   { path: 'status/runtimeinfo', methods: GET, kind: 'call', answer: () => answerOf(RUNTIME) },
 ];
 

@@ -4,6 +4,7 @@
  * Prometheus.
  */
 import { RE2JS, RE2JSException } from 're2js';
+import { type RegexpSize, regexpSize } from './regexp-size.ts';
 
 /** Equal, not equal, matches, does not match. */
 export type MatchOp = '=' | '!=' | '=~' | '!~';
@@ -26,6 +27,13 @@ export interface Matcher {
 
 /** An invalid or too large regular expression; `message` uses Go's words where Go has some. */
 export class RegexpError extends Error {}
+
+/** A valid pattern that is too large to compile; `message` names the bound and what to change. */
+export class RegexpTooLarge extends RegexpError {
+  constructor(limit: string) {
+    super(`error parsing regexp: expression too large: ${limit}`);
+  }
+}
 
 /**
  * @param budget of the expression that it is a part of; by itself it has one of its own
@@ -57,14 +65,22 @@ export function createMatcher(
  */
 export class RegexpBudget {
   #instructions = 0;
+  #expanded = 0;
+  #unicodeClasses = 0;
   #seen = 0;
 
-  /** Throws `RegexpError` past the bound. */
+  /** Before a pattern is compiled. Throws `RegexpTooLarge` past what all of them may expand to. */
+  takeExpansion({ instructions, unicodeClasses }: RegexpSize): void {
+    this.#expanded += instructions;
+    this.#unicodeClasses += unicodeClasses;
+    if (this.#expanded > EXPANDED_TOGETHER_MAX) throw tooManyTogether();
+    if (this.#unicodeClasses > UNICODE_CLASSES_MAX) throw tooManyUnicodeClasses();
+  }
+
+  /** Throws `RegexpTooLarge` past the bound. */
   takeInstructions(count: number): void {
     this.#instructions += count;
-    if (this.#instructions <= INSTRUCTIONS_TOGETHER_MAX) return;
-    const limit = `more than ${INSTRUCTIONS_TOGETHER_MAX} instructions in all regular expressions together`;
-    throw new RegexpError(`error parsing regexp: expression too large: ${limit}`);
+    if (this.#instructions > INSTRUCTIONS_TOGETHER_MAX) throw tooManyTogether();
   }
 
   /** True when one more text may be cached. */
@@ -82,6 +98,16 @@ export class RegexpBudget {
 const REGEXP_INSTRUCTIONS_MAX = 2_000;
 /** Ten of the largest; a dashboard's longest expression has some hundreds. */
 const INSTRUCTIONS_TOGETHER_MAX = 20_000;
+/**
+ * Instructions that a pattern may expand to before it is compiled: more than the longest pattern
+ * without counted repetitions has, whose alternatives may still compile to 2,000. Compiling so many
+ * takes a tenth of a second.
+ */
+const EXPANDED_MAX = 20_000;
+/** Those of all patterns of an expression, for the same reason. */
+const EXPANDED_TOGETHER_MAX = 40_000;
+/** Unicode classes in the patterns of an expression: half a millisecond each. */
+const UNICODE_CLASSES_MAX = 200;
 /** Texts whose result is cached, for all matchers of an expression. */
 const SEEN_MAX = 20_000;
 
@@ -104,7 +130,7 @@ function anchored(pattern: string, budget: RegexpBudget): Anchored {
     const bytes = pattern.length + 2 * TEXT_BYTES * accepted.size;
     return { test: (text) => accepted.has(text), list: [...accepted], bytes: () => bytes };
   }
-  const compiled = compileRegexp(pattern);
+  const compiled = compileRegexp(pattern, budget);
   const instructions = compiled.programSize();
   budget.takeInstructions(instructions);
   // A regular expression costs a microsecond a text; label values repeat from series to series.
@@ -136,13 +162,38 @@ function plainAlternatives(pattern: string): string[] | null {
   return list;
 }
 
-/** With `.` matching line ends. Throws `RegexpError`. */
-export function compileRegexp(pattern: string): RE2JS {
+/**
+ * Compiles a caller's pattern, with `.` matching line ends. What it expands to is bounded before it
+ * is compiled. Throws `RegexpError`.
+ */
+export function compileRegexp(pattern: string, budget = new RegexpBudget()): RE2JS {
+  const expanded = regexpSize(pattern);
+  if (expanded.instructions > EXPANDED_MAX) {
+    throw tooManyInstructions(`expands to about ${expanded.instructions}`);
+  }
+  budget.takeExpansion(expanded);
   const compiled = compileOrRefuse(pattern);
   const size = compiled.programSize();
-  if (size <= REGEXP_INSTRUCTIONS_MAX) return compiled;
-  const limit = `${size} instructions, at most ${REGEXP_INSTRUCTIONS_MAX} are allowed`;
-  throw new RegexpError(`error parsing regexp: expression too large: ${limit}`);
+  if (size > REGEXP_INSTRUCTIONS_MAX) throw tooManyInstructions(`has ${size}`);
+  return compiled;
+}
+
+function tooManyInstructions(size: string): RegexpTooLarge {
+  return new RegexpTooLarge(
+    `it ${size} instructions, at most ${REGEXP_INSTRUCTIONS_MAX} are allowed: use smaller repetition counts or fewer alternatives`,
+  );
+}
+
+function tooManyTogether(): RegexpTooLarge {
+  return new RegexpTooLarge(
+    `more than ${INSTRUCTIONS_TOGETHER_MAX} instructions in all regular expressions together: use fewer or shorter ones`,
+  );
+}
+
+function tooManyUnicodeClasses(): RegexpTooLarge {
+  return new RegexpTooLarge(
+    `more than ${UNICODE_CLASSES_MAX} Unicode classes such as \\p{L} in all regular expressions together: use fewer`,
+  );
 }
 
 function compileOrRefuse(pattern: string): RE2JS {

@@ -5,7 +5,7 @@ import { QUERY_NICENESS } from './threads/limits.ts';
 import type { QueryThreadData } from './threads/query-threads.ts';
 import { vmMethods } from './vm/vm-queries.ts';
 
-serveThread(QUERY_NICENESS, ({ history: share }: QueryThreadData) => {
+export const thread = serveThread(QUERY_NICENESS, ({ history: share }: QueryThreadData) => {
   const history = new HistoryView(share);
   return { methods: vmMethods(history), close: () => history.close() };
 });

@@ -3,6 +3,7 @@
  * knows, such as changed VM records and stale data centers.
  */
 
+import { promqlLookbackSeconds } from '../../../actors/identity/members.ts';
 import type { Host } from '../../../actors/platform/host/host-port.ts';
 import { vmDirectoryOf } from '../../../actors/vms/vm-directory.ts';
 import type { History } from '../../../sqlite/telemetry/history/store/store.ts';
@@ -25,7 +26,7 @@ import {
   type PromqlQueries,
   type PromqlQueriesDeps,
 } from './promql/promql-queries.ts';
-import { LIST_HEAP_BYTES_MAX } from './threads/limits.ts';
+import { LIST_HEAP_BYTES_MAX, LIST_THREADS } from './threads/limits.ts';
 import { QueryThreads } from './threads/query-threads.ts';
 import { createVmQueries, type VmQueries } from './vm/vm-queries.ts';
 
@@ -78,11 +79,11 @@ export function openQueries(options: QueriesOptions): Queries {
       ...common,
       entry: LIST_THREAD,
       name: 'list thread',
-      threads: 1,
+      threads: LIST_THREADS,
       heapBytesMax: LIST_HEAP_BYTES_MAX,
     },
   });
-  closers.add('list thread', () => listThreads.close());
+  closers.add('list threads', () => listThreads.close());
   const cancel = clock.wakeAfter(START_AFTER_MS, () => threads.start());
   closers.add('start of query threads', () => cancel());
   countThreads({ query: threads, list: listThreads }, options.metrics);
@@ -94,6 +95,7 @@ export function openQueries(options: QueriesOptions): Queries {
       ...{ threads, clock, log, pendingAlerts: options.pendingAlerts },
       recordsRevision: (project) => vmDirectory.revision(project),
       staleDatacenters: () => stale.names(),
+      lookbackMs: (project) => promqlLookbackSeconds(host.view(project), project) * 1_000,
     }),
     vmQueries: createVmQueries({ threads, listThreads, clock, log, failures }),
     alertPreviews: createAlertPreviews({ threads, clock, log, failures }),

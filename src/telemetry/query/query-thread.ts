@@ -15,7 +15,7 @@ import { onDemand } from './threads/on-demand.ts';
 import type { QueryThreadData } from './threads/query-threads.ts';
 import { vmMethods } from './vm/vm-queries.ts';
 
-serveThread(QUERY_NICENESS, openQueryThread);
+export const thread = serveThread(QUERY_NICENESS, openQueryThread);
 
 function openQueryThread({ controlPath, history: share }: QueryThreadData) {
   const records = new RecordReader(controlPath);

@@ -15,6 +15,7 @@ import {
   kernelFiles,
 } from '../../../actors/telemetry/collectors/host/host-source.ts';
 import {
+  absentIf,
   parseLoadavg,
   parseMeminfo,
   parseStat,
@@ -27,10 +28,11 @@ import {
 } from '../../../actors/telemetry/collectors/loop.ts';
 import type { Clock } from '../../../streams/platform/clock.ts';
 import type { Random } from '../../../streams/platform/random.ts';
+import type { Rejected } from '../../gen/svc/ingest/v1/ingest_pb.ts';
 import type { Log } from '../../platform/log.ts';
 import { readEnrolment, type StoredEnrolment } from './enrolment-file.ts';
 import { type BufferedBatch, RowBuffer, type RowBufferOptions } from './row-buffer.ts';
-import { createSender, type SendBatch, type SendOutcome } from './sender.ts';
+import { agentFacts, createSender, type SendBatch, type SendOutcome } from './sender.ts';
 import { Shipper } from './shipper.ts';
 import { type AgentStatus, writeStatus } from './status-file.ts';
 
@@ -74,6 +76,8 @@ export function startAgent(options: AgentOptions): RunningAgent {
   return agent;
 }
 
+/** Readings before the first round. */
+const NONE = 0;
 /** How long before a key's end the agent warns, ms. */
 const EXPIRY_WARNING_MS = 14 * 86_400_000;
 
@@ -86,6 +90,7 @@ class Agent implements RunningAgent {
   readonly #source: Source;
   readonly #stopping = new AbortController();
   readonly #startedMs: number;
+  readonly #vmName: string;
   readonly #counts: Counts = { observedRows: 0, sentRows: 0, droppedRows: 0 };
   readonly #rejected = new Map<string, number>();
   #collector: Collector | undefined;
@@ -100,7 +105,9 @@ class Agent implements RunningAgent {
   constructor(options: AgentOptions) {
     const { folder, clock, random } = options;
     const enrolment = () => this.#enrolment(folder);
-    const vm = vmIdOf(enrolment());
+    const stored = enrolment();
+    const vm = vmIdOf(stored);
+    this.#vmName = stored.vmName;
     this.#options = options;
     this.#startedMs = clock.now();
     this.#source = options.source ?? createGuestSource({ clock, vm });
@@ -139,13 +146,16 @@ class Agent implements RunningAgent {
   }
 
   status(): AgentStatus {
-    const [fault] = this.#collector?.status().faults ?? [];
+    const collector = this.#collector?.status();
+    const [fault] = collector?.faults ?? [];
     const message = this.#sendFault || fault?.message || this.#expiryWarning();
     return {
       ...{ startedMs: this.#startedMs, writtenMs: this.#options.clock.now() },
       ...{ intervalMs: this.#options.intervalMs, ...this.#counts },
       ...(this.#lastSentMs !== undefined && { lastSentMs: this.#lastSentMs }),
       rejected: Object.fromEntries(this.#rejected),
+      leftOutReadings: collector?.leftOutReadings ?? NONE,
+      notStorable: (collector?.notStorable ?? []).map((one) => one.message),
       ...(message && { fault: message }),
     };
   }
@@ -174,7 +184,10 @@ class Agent implements RunningAgent {
 
   /** Throws what the disk throws; the collector then keeps the rows and offers them again. */
   #keep(rows: readonly ObservedRow[]): void {
-    for (const { observedMs, values } of rows) this.#buffer.append({ observedMs, values });
+    for (const { observedMs, values, leftOut } of rows) {
+      const about = leftOut && { ...agentFacts(this.#vmName), leftOut };
+      this.#buffer.append({ observedMs, values, ...(about && { about }) });
+    }
     this.#counts.observedRows += rows.length;
     this.#writeStatus();
     this.#shipper.notice();
@@ -187,7 +200,7 @@ class Agent implements RunningAgent {
       this.#sendFault = '';
       this.#counts.sentRows += rows.length;
       this.#lastSentMs = clock.now();
-      for (const { reason, series } of outcome.rejected) this.#noteRejected(reason, series);
+      for (const rejected of outcome.rejected) this.#noteRejected(rejected);
     } else if (outcome.kind === 'refused') {
       this.#dropped(rows.length, outcome.message);
     } else if (outcome.message !== this.#sendFault) {
@@ -197,10 +210,11 @@ class Agent implements RunningAgent {
     this.#writeStatus();
   }
 
-  #noteRejected(reason: string, series: string): void {
+  #noteRejected({ reason, series, message }: Rejected): void {
     const times = this.#rejected.get(reason) ?? 0;
     this.#rejected.set(reason, times + 1);
-    if (times === 0) this.#options.log.warn({ reason, series }, 'The service refuses samples');
+    if (times > 0) return;
+    this.#options.log.warn({ reason, series }, `The service refuses samples: ${message || reason}`);
   }
 
   #dropped(rows: number, why: string): void {
@@ -242,10 +256,17 @@ export function createGuestSource({ clock, vm, files = kernelFiles }: GuestSourc
     name: `agent ${vm}`,
     async read(): Promise<Reading> {
       const [loadavg, meminfo, stat] = await Promise.all(FILES.map((path) => files.text(path)));
+      const [load, memory] = [parseLoadavg(loadavg ?? ''), parseMeminfo(meminfo ?? '')];
+      const { processesRunning } = parseStat(stat ?? '');
       const values = [
-        ...value('svc_vm_load1', parseLoadavg(loadavg ?? '')),
-        ...parseMeminfo(meminfo ?? '').expanded,
-        ...value('svc_vm_processes_running', parseStat(stat ?? '').processesRunning),
+        ...value('svc_vm_load1', load),
+        ...memory.expanded,
+        ...value('svc_vm_processes_running', processesRunning),
+      ];
+      const absences = [
+        ...absentIf(load === undefined, 'load', 'UNREADABLE'),
+        ...memory.expandedAbsences,
+        ...absentIf(processesRunning === undefined, 'processes', 'UNREADABLE'),
       ];
       const missing = FILES.filter((_, i) => [loadavg, meminfo, stat][i] === undefined);
       const message = `cannot read ${missing.join(', ')}: their readings are absent`;
@@ -253,7 +274,7 @@ export function createGuestSource({ clock, vm, files = kernelFiles }: GuestSourc
       if (values.length === 0) return { rows: [], faults };
       const unknown = { displayName: '', bootId: '', sequence: 0, stateReason: '' };
       const row = { vm, observedMs: clock.now(), ...unknown, state: 'UNKNOWN', values } as const;
-      return { rows: [row], faults };
+      return { rows: [absences.length > 0 ? { ...row, absences } : row], faults };
     },
     async close() {},
   };

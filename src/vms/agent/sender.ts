@@ -15,6 +15,7 @@ import {
   WriteSamplesResponseSchema,
 } from '../../gen/svc/ingest/v1/ingest_pb.ts';
 import { ErrorInfoSchema } from '../../gen/svc/options/v1/error_pb.ts';
+import { SCHEMA_VERSION, SCHEMA_VERSION_HEADER } from '../../platform/http/schema-version.ts';
 import type { StoredEnrolment } from './enrolment-file.ts';
 import type { BufferedBatch, RowFacts } from './row-buffer.ts';
 import { rowMessage } from './row-message.ts';
@@ -47,8 +48,14 @@ const BATCH_FIELD = /^(batchId|rows)\b/;
 /** Never rejects: every failure is an outcome. */
 export function createSender(clock: Clock): SendBatch {
   return async (enrolment, batch, signal) => {
-    const call = { method: 'WriteSamples', body: encode(enrolment, batch), signal } as const;
-    return post(clock, enrolment, call);
+    let body: Uint8Array<ArrayBuffer>;
+    try {
+      body = encode(enrolment, batch);
+    } catch (error) {
+      // A row that no message can hold: the batch is divided until only that row is left.
+      return { kind: 'refused', message: `a row cannot be encoded: ${causeOf(error)}` };
+    }
+    return post(clock, enrolment, { method: 'WriteSamples', body, signal });
   };
 }
 
@@ -84,6 +91,7 @@ async function post(
         authorization: `Bearer ${key}`,
         'content-type': 'application/proto',
         'connect-protocol-version': '1',
+        [SCHEMA_VERSION_HEADER]: String(SCHEMA_VERSION),
       },
       body,
       // A redirect would send the key to another address.
@@ -112,7 +120,7 @@ function encode(
 }
 
 /** An agent says nothing of its VM that a hypervisor knows better. */
-function agentFacts(vm: string): RowFacts {
+export function agentFacts(vm: string): RowFacts {
   return { vm, displayName: '', bootId: '', state: 'UNKNOWN', stateReason: '' };
 }
 

@@ -1,7 +1,8 @@
 /**
  * Shipper of the buffer: sends its batches, oldest first, one at a time. A failed batch is sent again,
  * the same bytes under the same id, after growing pauses with jitter, so that many agents do not
- * return in the same second.
+ * return in the same second. A batch that the service refuses is divided until only the row is left
+ * that it refuses; that row alone is dropped.
  */
 import type { Clock } from '../../../streams/platform/clock.ts';
 import { Sleep } from '../../../streams/platform/pause.ts';
@@ -16,7 +17,10 @@ export interface ShipperOptions {
   readonly send: SendBatch;
   readonly clock: Clock;
   readonly random: Random;
-  /** Called with each outcome, also of a batch that could not be attempted. */
+  /**
+   * Called with each outcome, also of a batch that could not be attempted. A refused batch has one
+   * row; a larger one is divided first, and its parts have outcomes of their own.
+   */
   readonly onOutcome: (batch: BufferedBatch, outcome: SendOutcome) => void;
 }
 
@@ -29,6 +33,8 @@ const DENIED_MS = 15 * 60_000;
 export class Shipper {
   readonly #options: ShipperOptions;
   #failures = 0;
+  /** Parts of a batch that was refused, the next one first. */
+  #parts: BufferedBatch[] = [];
   /** Key that was refused. */
   #deniedKey: string | undefined;
   readonly #sleep: Sleep;
@@ -46,7 +52,7 @@ export class Shipper {
   /** Sends until `signal`; unsent batches stay in the buffer. Rejects with what the disk throws. */
   async run(signal: AbortSignal): Promise<void> {
     while (!signal.aborted) {
-      const batch = this.#options.buffer.next();
+      const batch = this.#parts[0] ?? this.#options.buffer.next();
       const pauseMs = batch ? await this.#offer(batch, signal) : Number.POSITIVE_INFINITY;
       if (pauseMs > 0) await this.#sleep.pause(pauseMs, signal);
     }
@@ -59,9 +65,14 @@ export class Shipper {
     // Cut off by our own stop: no outcome.
     if (signal.aborted && outcome.kind === 'later') return 0;
     if (outcome.kind === 'stored' || outcome.kind === 'refused') {
-      buffer.done(batch.id);
       this.#failures = 0;
       this.#deniedKey = undefined;
+      this.#parts.shift();
+      if (outcome.kind === 'refused' && batch.rows.length > 1) {
+        this.#parts.unshift(...halvesOf(batch));
+        return 0;
+      }
+      if (this.#parts.length === 0) buffer.done(wholeId(batch));
       onOutcome(batch, outcome);
       return 0;
     }
@@ -101,4 +112,21 @@ export class Shipper {
       return false;
     }
   }
+}
+
+/**
+ * Both halves of a batch, the same each time that it is divided: after a crash the service knows the
+ * parts that it has stored by their ids.
+ */
+function halvesOf({ id, rows }: BufferedBatch): readonly BufferedBatch[] {
+  const middle = Math.ceil(rows.length / 2);
+  return [
+    { id: `${id}.0`, rows: rows.slice(0, middle) },
+    { id: `${id}.1`, rows: rows.slice(middle) },
+  ];
+}
+
+/** Id of the batch in the buffer that a part belongs to. */
+function wholeId({ id }: BufferedBatch): string {
+  return id.split('.', 1)[0] ?? id;
 }

@@ -17,6 +17,10 @@ export interface AgentStatus {
   readonly droppedRows: number;
   /** Samples, or rows, that the service refused, by reason. */
   readonly rejected: Readonly<Record<string, number>>;
+  /** Readings that were left out because they cannot be stored; absent: an older agent wrote this. */
+  readonly leftOutReadings?: number;
+  /** Which readings are left out now, in sentences. */
+  readonly notStorable?: readonly string[];
   /** Present fault of reading or sending; absent: none. */
   readonly fault?: string;
 }

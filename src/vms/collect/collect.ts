@@ -63,6 +63,10 @@ export interface CollectStatus {
   readonly unmatchedCount: number;
   /** Samples, or rows, that the service refused, by reason. */
   readonly rejected: Readonly<Record<string, number>>;
+  /** Readings that were left out because they cannot be stored; absent: an older collector wrote this. */
+  readonly leftOutReadings?: number;
+  /** VMs of which readings are left out now, or whose row was dropped, in sentences; at most 20. */
+  readonly notStorable?: readonly string[];
   readonly retiring: number;
   /** What is wrong as a whole: the mapping's file, the disk. */
   readonly faults: readonly string[];
@@ -101,6 +105,11 @@ export function startCollect(options: CollectOptions): RunningCollect {
   return new FleetCollect(options);
 }
 
+/** Sentences about readings that are not stored in a status. */
+const NOT_STORABLE_SHOWN = 20;
+
+const DROPPED_SHOWN = 5;
+
 interface Sent {
   rows: number;
   dropped: number;
@@ -115,6 +124,8 @@ class FleetCollect implements RunningCollect {
   readonly #outlets = new Map<string, Outlet>();
   readonly #sent = new Map<string, Sent>();
   readonly #rejected = new Map<string, number>();
+  /** Sentences about the last rows that the service refused, the newest first. */
+  readonly #droppedRows: string[] = [];
   readonly #startedMs: number;
   readonly #failed = Promise.withResolvers<void>();
   readonly #send: SendBatch;
@@ -192,6 +203,11 @@ class FleetCollect implements RunningCollect {
       }),
       ...{ unmatched: unmatched.slice(0, UNMATCHED_SHOWN), unmatchedCount: unmatched.length },
       rejected: Object.fromEntries(this.#rejected),
+      leftOutReadings: sources.reduce((sum, { leftOutReadings }) => sum + leftOutReadings, 0),
+      notStorable: [
+        ...this.#droppedRows,
+        ...sources.flatMap(({ notStorable }) => notStorable.map(({ message }) => message)),
+      ].slice(0, NOT_STORABLE_SHOWN),
       faults: [...this.#mapping.problems(), ...(retireFault === undefined ? [] : [retireFault])],
     };
   }
@@ -244,15 +260,19 @@ class FleetCollect implements RunningCollect {
       delete sent.fault;
       sent.rows += rows.length;
       sent.lastMs = clock.now();
-      for (const { reason, series, row } of outcome.rejected) {
+      for (const { reason, series, row, message } of outcome.rejected) {
         const times = this.#rejected.get(reason) ?? 0;
         this.#rejected.set(reason, times + 1);
         const vm = rows[row]?.about?.vm;
-        if (times === 0) log.warn({ project, vm, reason, series }, 'The service refuses samples');
+        const sentence = `The service refuses samples: ${message || reason}`;
+        if (times === 0) log.warn({ project, vm, reason, series }, sentence);
       }
     } else if (outcome.kind === 'refused') {
       sent.dropped += rows.length;
-      log.error({ project, rows: rows.length }, `Rows were dropped: ${outcome.message}`);
+      const { vm, displayName } = rows[0]?.about ?? {};
+      log.error({ project, rows: rows.length, vm }, `Rows were dropped: ${outcome.message}`);
+      this.#droppedRows.unshift(`a row of VM "${displayName}" was refused: ${outcome.message}`);
+      this.#droppedRows.splice(DROPPED_SHOWN);
     } else if (outcome.message !== sent.fault) {
       sent.fault = outcome.message;
       log.warn({ project }, `Rows wait: ${outcome.message}`);

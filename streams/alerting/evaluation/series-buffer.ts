@@ -8,7 +8,7 @@
  *             ^ settled through here                current through here ^
  */
 import { GAP_TOLERANCE_MS, LATENESS_MS, type ObservedValue } from '../../telemetry/entry.ts';
-import { type Derived, derive, powerOf, reportsState } from '../../telemetry/metrics/derive.ts';
+import { derive, newDerived, powerOf, reportsState } from '../../telemetry/metrics/derive.ts';
 import {
   type BufferedInput,
   type BufferedRow,
@@ -74,7 +74,7 @@ export function createBuffer(
   };
 }
 
-const derived: Derived = { numerator: 0, denominator: 0, capacityChanged: false };
+const derived = newDerived();
 
 /** Inserts an observation at its time. `touch` gets the instances that changed. */
 export function place(

@@ -345,7 +345,7 @@ class Member implements Membership {
   }
 
   async #write(): Promise<number | undefined> {
-    const { stream, self } = this.#options;
+    const { self } = this.#options;
     this.#turn++;
     this.#sent.set(this.#turn, this.#elapsed());
     const progress = this.#progress();
@@ -362,14 +362,16 @@ class Member implements Membership {
       clockMs: this.#options.clock.now(),
       clockAheadMs: this.clockAheadMs(),
     };
-    const outcome = await stream.append({
-      stream: clusterSpec.name,
-      subject: memberSubject(this.node),
-      data: encodeRow(record),
-      answerMs: ANSWER_MS,
-      expectedLastSubjectSequence: this.#isForgotten ? 0 : this.#lastWritten,
-    });
+    const last = this.#isForgotten ? 0 : this.#lastWritten;
+    const outcome = await this.#append(memberSubject(this.node), record, last);
     return outcome.kind === 'appended' ? outcome.sequence : undefined;
+  }
+
+  #append(subject: string, row: Parameters<typeof encodeRow>[0], last: number) {
+    return this.#options.stream.append({
+      ...{ stream: clusterSpec.name, subject, data: encodeRow(row), answerMs: ANSWER_MS },
+      expectedLastSubjectSequence: last,
+    });
   }
 
   /** Reads the roster for as long as the member is in the cluster. */
@@ -465,19 +467,24 @@ class Member implements Membership {
     }
   }
 
-  /** Says of members that have fallen silent that they are dead, unless they have come back. */
+  /**
+   * Declares silent members dead, unless they have come back. A silent member's row that is not the last
+   * one of its subject, and that no later row follows, is not in the stream: a nats-server that was killed
+   * restores rows that were removed before (nats-server issue 8505). Such a member is dropped.
+   */
   async #declareDead(): Promise<void> {
     if (this.refusal() !== undefined) return;
     const { stream } = this.#options;
+    const passed: { readonly node: string; readonly sequence: number }[] = [];
     for (const { record, sequence } of this.#roster.silent(this.#elapsed())) {
-      await stream.append({
-        stream: clusterSpec.name,
-        subject: memberSubject(record.node),
-        data: encodeRow({ ...record, state: 'gone', declaredBy: this.node }),
-        answerMs: ANSWER_MS,
-        expectedLastSubjectSequence: sequence,
-      });
+      const dead: MemberRecord = { ...record, state: 'gone', declaredBy: this.node };
+      const outcome = await this.#append(memberSubject(record.node), dead, sequence);
+      if (outcome.kind === 'wrongLastSequence') passed.push({ node: record.node, sequence });
     }
+    if (passed.length === 0) return;
+    const { lastSequence } = await stream.state(clusterSpec.name);
+    await this.#known(lastSequence);
+    for (const { node, sequence } of passed) this.#roster.drop(node, sequence);
   }
 
   /** Notes who is live and what this member holds, and says so when that has changed. */
@@ -524,13 +531,7 @@ class Member implements Membership {
     const { stream } = this.#options;
     const outcomes = await Promise.allSettled(
       changes.map(({ share, sequence, ...row }) =>
-        stream.append({
-          stream: clusterSpec.name,
-          subject: leaseSubject(share),
-          data: encodeRow(row),
-          answerMs: ANSWER_MS,
-          expectedLastSubjectSequence: sequence,
-        }),
+        this.#append(leaseSubject(share), row, sequence),
       ),
     );
     for (const outcome of outcomes) if (outcome.status === 'rejected') this.#lost(outcome.reason);

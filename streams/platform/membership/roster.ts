@@ -246,6 +246,13 @@ export class Roster {
     });
   }
 
+  /** Drops the member if its newest row is still the one at `sequence`. */
+  drop(node: string, sequence: number): void {
+    if (this.#members.get(node)?.sequence !== sequence) return;
+    this.#members.delete(node);
+    this.#version++;
+  }
+
   /**
    * Position in SAMPLES up to which the owner of a share has decided; undefined while it has not said
    * so under its present lease.

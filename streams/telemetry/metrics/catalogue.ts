@@ -6,8 +6,16 @@
 
 /** How a metric's value follows from the series of a row; the arithmetic is in `derive.ts`. */
 export type Derivation =
-  /** The reading itself; `perLabels`: one value for each label set (a mount), else one per VM. */
-  | { readonly from: 'gauge'; readonly series: string; readonly perLabels: boolean }
+  /**
+   * The reading itself; `perLabels`: one value for each label set (a mount), else one per VM.
+   * `atMost`: series of the same labels that it cannot exceed.
+   */
+  | {
+      readonly from: 'gauge';
+      readonly series: string;
+      readonly perLabels: boolean;
+      readonly atMost?: string;
+    }
   /** Increase of a counter per second, for each device, then summed over the VM. */
   | { readonly from: 'rate'; readonly series: string }
   /** A ready gauge where the source has one, else cpu-seconds over interval x vCPUs observed. */
@@ -128,7 +136,11 @@ const rows: readonly Row[] = [
       denominator: 'svc_vm_filesystem_size_bytes',
     },
   },
-  filesystem('filesystem_used_bytes', 'svc_vm_filesystem_used_bytes'),
+  filesystem(
+    'filesystem_used_bytes',
+    'svc_vm_filesystem_used_bytes',
+    'svc_vm_filesystem_size_bytes',
+  ),
   filesystem('filesystem_size_bytes', 'svc_vm_filesystem_size_bytes'),
   {
     metricId: 'vm_running',
@@ -214,8 +226,13 @@ function rate(metricId: string, unit: MetricUnit, series: string): Row {
   };
 }
 
-function filesystem(metricId: string, series: string): Row {
-  const derivation: Derivation = { from: 'gauge', series, perLabels: true };
+function filesystem(metricId: string, series: string, atMost?: string): Row {
+  const derivation: Derivation = {
+    from: 'gauge',
+    series,
+    perLabels: true,
+    ...(atMost !== undefined && { atMost }),
+  };
   return {
     metricId,
     unit: 'bytes',

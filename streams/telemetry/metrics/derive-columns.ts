@@ -3,7 +3,6 @@ import type { SeriesKey } from '../samples/batch.ts';
 import type { VmColumns } from '../samples/columns.ts';
 import type { Derivation } from './catalogue.ts';
 import {
-  type Derived,
   derive,
   deviceInputsOf,
   type InputRow,
@@ -11,6 +10,7 @@ import {
   intervalSeconds,
   isObserved,
   type MetricInput,
+  newDerived,
   type ObservedRow,
   read,
 } from './derive.ts';
@@ -27,6 +27,15 @@ export interface DerivedSeries {
   readonly values: readonly number[];
   /** Observations whose interval has no value because vCPUs changed in it. */
   readonly capacityChangedMs: readonly number[];
+  /** Observations that have no value because it cannot be, and what it would have been. */
+  readonly impossible: readonly ImpossibleValue[];
+}
+
+/** A value that was observed and cannot be. */
+export interface ImpossibleValue {
+  /** Unix ms. */
+  readonly timeMs: number;
+  readonly value: number;
 }
 
 /** Every observation's value over columns, by the rule of `derive`. */
@@ -60,8 +69,9 @@ function deriveInput(
     denominators: [] as number[],
     values: [] as number[],
     capacityChangedMs: [] as number[],
+    impossible: [] as ImpossibleValue[],
   };
-  const out: Derived = { numerator: 0, denominator: 0, capacityChanged: false };
+  const out = newDerived();
   // Two rows in turn: an object for each of 20,000 rows would cost more than the arithmetic.
   let after = { row: blankRow(from.length), input: compact };
   let spare = { row: blankRow(from.length), input: compact };
@@ -71,6 +81,9 @@ function deriveInput(
     if (!isObserved(derivation, after)) continue;
     const value = derive(derivation, before, after, out);
     if (out.capacityChanged) series.capacityChangedMs.push(after.row.observedMs);
+    if (!Number.isNaN(out.impossible)) {
+      series.impossible.push({ timeMs: after.row.observedMs, value: out.impossible });
+    }
     if (!Number.isNaN(value)) {
       const weight = weightOf(derivation, before, after);
       series.timesMs.push(after.row.observedMs);

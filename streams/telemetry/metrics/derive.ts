@@ -45,10 +45,29 @@ export interface Derived {
   denominator: number;
   /** vCPUs differed between the two rows: their interval has no utilisation. */
   capacityChanged: boolean;
+  /** The value that was observed and cannot be (`isImpossible`); NaN: none. It is no value. */
+  impossible: number;
+}
+
+/** An observation's worth before it is derived. */
+export function newDerived(): Derived {
+  return { numerator: 0, denominator: 0, capacityChanged: false, impossible: Number.NaN };
 }
 
 /** CPU above 100 % by no more than this is rounding of times and counters, and reads 100. */
-const PERCENT_ROUNDING = 0.5;
+export const PERCENT_ROUNDING = 0.5;
+
+/**
+ * More than twice the capacity is no observation: real hypervisors report up to 126 %, a counter
+ * that dipped and came back thousands. The same factor for used memory and the total.
+ */
+export const CAPACITY_FACTOR_MAX = 2;
+
+/**
+ * Counters are 64 bits wide. A reading in the upper half is one that fell below 0 and wrapped; as a
+ * double it has also lost the digits that a rate is made of.
+ */
+const COUNTER_MAX = 2 ** 63;
 
 const RUNNING = VM_STATES.indexOf('RUNNING');
 
@@ -59,12 +78,13 @@ export function inputsOf(derivation: Derivation, series: readonly SeriesKey[]): 
   const slotOf = (key: SeriesKey): number => series.indexOf(key);
   switch (derivation.from) {
     case 'gauge': {
-      if (!derivation.perLabels) return oneInput([slotOf(derivation.series)], [derivation.series]);
-      return named(series, derivation.series).map((key) => ({
-        labels: splitSeriesKey(key).labels,
-        slots: [slotOf(key)],
-        keys: [key],
-      }));
+      const { atMost, perLabels } = derivation;
+      if (!perLabels) return oneInput([slotOf(derivation.series)], [derivation.series]);
+      return named(series, derivation.series).map((key) => {
+        const { labels } = splitSeriesKey(key);
+        const keys = atMost === undefined ? [key] : [key, atMost + labels];
+        return { labels, slots: keys.map(slotOf), keys };
+      });
     }
     case 'rate': {
       const keys = named(series, derivation.series);
@@ -116,7 +136,7 @@ export function isObserved(derivation: Derivation, { row, input }: InputRow): bo
 /**
  * The value of `after`, given the observation before it (absent: the first), NaN when there is
  * none: the first sample of a counter, an interval longer than the gap tolerance, an unexplained
- * counter drop, a capacity change, 0/0. `out` gets numerator and denominator.
+ * counter drop, a capacity change, 0/0, a value that cannot be. `out` gets numerator and denominator.
  */
 export function derive(
   derivation: Derivation,
@@ -127,8 +147,38 @@ export function derive(
   out.numerator = 0;
   out.denominator = 0;
   out.capacityChanged = false;
+  out.impossible = Number.NaN;
   weigh(derivation, before, after, out);
-  return quotient(derivation, out);
+  const value = quotient(derivation, out);
+  if (isImpossible(derivation, value)) reject(value, out);
+  return Number.isNaN(out.impossible) ? value : Number.NaN;
+}
+
+/**
+ * A value that no VM can have: less than nothing, more than twice the capacity, fuller than full. It
+ * stays stored and is reported as such, and no rule takes a step on it (MEAS-12).
+ */
+function isImpossible(derivation: Derivation, value: number): boolean {
+  if (value < 0) return true;
+  switch (derivation.from) {
+    case 'utilization':
+      return value > 100 * CAPACITY_FACTOR_MAX;
+    case 'memoryUsed':
+      return derivation.as === 'percent' && value > 100 * CAPACITY_FACTOR_MAX;
+    case 'percentage':
+      return value > 100 + PERCENT_ROUNDING;
+    case 'running':
+      return value > 1;
+    default:
+      return false;
+  }
+}
+
+/** The observation has no value; what it would have been is kept apart. */
+function reject(value: number, out: Derived): void {
+  out.numerator = 0;
+  out.denominator = 0;
+  out.impossible = value;
 }
 
 /**
@@ -162,6 +212,7 @@ function weigh(
   switch (derivation.from) {
     case 'gauge':
       reading(first, out);
+      if (first > fullest(row, input)) reject(first, out);
       break;
     case 'rate':
       rateOver(before, after, out);
@@ -224,9 +275,17 @@ function memoryUsed(
   const total = read(row, totalSlot);
   const difference = total - read(row, freeSlot);
   const used = Number.isFinite(difference) ? difference : read(row, usedSlot);
-  // More free than there is: the readings are of different moments; no usage follows from them.
-  if (used < 0) return;
+  // More free than there is, or far more used.
+  if (used < 0 || used > CAPACITY_FACTOR_MAX * total) {
+    reject(as === 'bytes' ? used : (100 * used) / total, out);
+    return;
+  }
   reading(as === 'bytes' ? used : (100 * used) / total, out);
+}
+
+/** The largest possible reading of a gauge that another one bounds; NaN: nothing bounds it. */
+function fullest(row: ObservedRow, { slots }: MetricInput): number {
+  return read(row, slots[1] ?? -1) * (1 + PERCENT_ROUNDING / 100);
 }
 
 /** A reading of the row, NaN when it has none. */
@@ -256,10 +315,11 @@ function rateOver(before: InputRow | undefined, after: InputRow, out: Derived): 
     const then = readPaired(before, after, i, keys[i]);
     const now = read(after.row, slots[i] ?? -1);
     if (Number.isNaN(then) && Number.isNaN(now)) continue;
+    if (!isCount(then) || !isCount(now)) out.impossible = (now - then) / seconds;
     sum += counterIncrease(then, now, boot);
     devices++;
   }
-  if (devices === 0 || Number.isNaN(sum)) return;
+  if (devices === 0 || Number.isNaN(sum) || !Number.isNaN(out.impossible)) return;
   out.numerator = sum;
   out.denominator = seconds;
 }
@@ -300,14 +360,22 @@ function utilizationOver(before: InputRow | undefined, after: InputRow, out: Der
   const { vcpus } = after.row;
   if (vcpus !== before.row.vcpus) return;
   const boot = { before: before.row.boot, after: after.row.boot };
-  const used = counterIncrease(
-    read(before.row, before.input.slots[1] ?? -1),
-    read(after.row, after.input.slots[1] ?? -1),
-    boot,
-  );
-  if (Number.isNaN(used) || !(vcpus > 0)) return;
+  const then = read(before.row, before.input.slots[1] ?? -1);
+  const now = read(after.row, after.input.slots[1] ?? -1);
+  if (!(vcpus > 0)) return;
+  if (!isCount(then) || !isCount(now)) {
+    reject((100 * (now - then)) / (seconds * vcpus), out);
+    return;
+  }
+  const used = counterIncrease(then, now, boot);
+  if (Number.isNaN(used)) return;
   out.numerator = 100 * used;
   out.denominator = seconds * vcpus;
+}
+
+/** False for a reading that no counter can have; an absent one is not judged. */
+function isCount(reading: number): boolean {
+  return Number.isNaN(reading) || (reading >= 0 && reading < COUNTER_MAX);
 }
 
 /**

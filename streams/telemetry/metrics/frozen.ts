@@ -6,6 +6,7 @@
 import { GAP_TOLERANCE_MS } from '../entry.ts';
 import { VM_STATES } from '../samples/batch.ts';
 import type { VmColumns } from '../samples/columns.ts';
+import { ABSENCE_SERIES } from './absence-causes.ts';
 
 /** Rows that do not change for so long are reported as frozen, ms. */
 export const FROZEN_MS = 3_600_000;
@@ -26,7 +27,9 @@ export interface Stretch {
  */
 export function frozenStretches(columns: VmColumns): Stretch[] {
   const { timesMs, series } = columns;
-  const all = [...series.values()];
+  const all = [...series]
+    .filter(([key]) => !key.startsWith(ABSENCE_SERIES))
+    .map(([, column]) => column);
   const withValues = timesMs.filter((_, i) =>
     all.some((column) => !Number.isNaN(column[i] ?? Number.NaN)),
   );

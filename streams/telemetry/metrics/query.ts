@@ -7,10 +7,16 @@
 import { GAP_TOLERANCE_MS } from '../entry.ts';
 import { VM_STATES } from '../samples/batch.ts';
 import type { VmColumns } from '../samples/columns.ts';
+import { ABSENCE_SERIES, absencesIn, readingOf } from './absence-causes.ts';
 import { type Derivation, type MetricUnit, metricCatalogue } from './catalogue.ts';
 import { expectedIntervals, observedIntervals } from './coverage.ts';
 import { isOutOfRange, quotient } from './derive.ts';
-import { type DerivedSeries, deriveColumns, deriveDevices } from './derive-columns.ts';
+import {
+  type DerivedSeries,
+  deriveColumns,
+  deriveDevices,
+  type ImpossibleValue,
+} from './derive-columns.ts';
 
 /** One line of a metric: of the VM, or of one of its devices. */
 export interface MetricSeries {
@@ -22,10 +28,14 @@ export interface MetricSeries {
 }
 
 /**
- * What makes values of the range doubtful: a reading beyond its range, another capacity, or two
- * values for one time.
+ * What makes values of the range doubtful: one that cannot be and was left out, a reading beyond its
+ * range, another capacity, or two values for one time.
  */
-export type QualityFlag = 'OUT_OF_RANGE' | 'CAPACITY_CHANGED' | 'CONFLICTING_SAMPLES';
+export type QualityFlag =
+  | 'IMPOSSIBLE'
+  | 'OUT_OF_RANGE'
+  | 'CAPACITY_CHANGED'
+  | 'CONFLICTING_SAMPLES';
 
 /** A metric over a range, and how complete it is. */
 export interface MetricRange {
@@ -38,7 +48,19 @@ export interface MetricRange {
   readonly observedSamples: number;
   /** Newest of them, Unix ms. */
   readonly lastObservedMs?: number;
+  /** Values that were observed and cannot be: no points. The newest ones, oldest first. */
+  readonly impossible: readonly ImpossibleReading[];
+  /** Why the source left the reading out of the newest row of the range; absent: it did not. */
+  readonly absentNow?: string;
 }
+
+/** A value that is no point, with the labels of its series. */
+export interface ImpossibleReading extends ImpossibleValue {
+  readonly labels: string;
+}
+
+/** Values that cannot be, of one metric and range. */
+const IMPOSSIBLE_MAX = 20;
 
 /**
  * Which metric of which columns, and on which grid. Each point covers the step that ends at its
@@ -71,15 +93,20 @@ export function seriesNamesOf(metricId: string): readonly string[] {
   const { derivation } = descriptorOf(metricId);
   switch (derivation.from) {
     case 'gauge':
+      return [derivation.series, ABSENCE_SERIES, ...(derivation.atMost ? [derivation.atMost] : [])];
     case 'rate':
+      return [derivation.series, ABSENCE_SERIES];
     case 'running':
       return [derivation.series];
     case 'utilization':
-      return [derivation.gauge, derivation.counter];
+      return [derivation.gauge, derivation.counter, ABSENCE_SERIES];
     case 'memoryUsed':
-      return ['total', 'free', 'used'].map((part) => `svc_vm_memory_${part}_bytes`);
+      return [
+        ...['total', 'free', 'used'].map((part) => `svc_vm_memory_${part}_bytes`),
+        ABSENCE_SERIES,
+      ];
     case 'percentage':
-      return [derivation.numerator, derivation.denominator];
+      return [derivation.numerator, derivation.denominator, ABSENCE_SERIES];
     case 'unexpectedStop':
     case 'age':
       return [];
@@ -89,7 +116,10 @@ export function seriesNamesOf(metricId: string): readonly string[] {
 /** A metric's points, and what is to be known about them. */
 export function queryMetric(query: MetricQuery): MetricRange {
   const { columns, metricId, startMs, endMs, stepMs } = query;
-  const { derivation, unit } = descriptorOf(metricId);
+  const descriptor = descriptorOf(metricId);
+  const { derivation, unit } = descriptor;
+  const reading = readingOf(descriptor);
+  const absences = reading === undefined ? NO_ABSENCES : absencesIn(columns, reading);
   const isAge = derivation.from === 'age';
   const derived = isAge
     ? []
@@ -99,7 +129,17 @@ export function queryMetric(query: MetricQuery): MetricRange {
     ? Array.from(columns.timesMs.filter(within(query)))
     : observedTimes(derived, fromMs, endMs);
   const capacityChanges = derived.flatMap((one) => one.capacityChangedMs.filter(within(query)));
+  const impossible = derived
+    .flatMap((one) =>
+      one.impossible
+        .filter(({ timeMs, value }) => within(query)(timeMs) && Number.isFinite(value))
+        .map(({ timeMs, value }) => ({ timeMs, value, labels: one.labels })),
+    )
+    .sort((a, b) => a.timeMs - b.timeMs);
+  const impossibleMs = derived.flatMap((one) => one.impossible.map(({ timeMs }) => timeMs));
   const lastObservedMs = observed.at(-1);
+  const newestMs = columns.timesMs.findLast(within(query));
+  const absentNow = newestMs === undefined ? undefined : causeAt(absences, newestMs);
   const series = isAge
     ? [{ labels: '', unit, points: agePoints(columns.timesMs, query) }]
     : derived.map((one) => ({
@@ -110,12 +150,22 @@ export function queryMetric(query: MetricQuery): MetricRange {
   const expectedSamples = expectedIntervals({ fromMs, toMs: endMs });
   return {
     series: series.filter(({ points }) => points.length > 0),
-    gaps: gapsOf({ observed, capacityChanges, columns, fromMs, endMs }),
+    gaps: gapsOf({ observed, capacityChanges, impossibleMs, absences, columns, fromMs, endMs }),
     flags: flagsOf({ series: derived, derivation, columns, query }),
     expectedSamples,
     observedSamples: observedIntervals(observed).within(expectedSamples),
     ...(lastObservedMs === undefined ? {} : { lastObservedMs }),
+    impossible: impossible.slice(-IMPOSSIBLE_MAX),
+    ...(absentNow !== undefined && { absentNow }),
   };
+}
+
+type Absences = ReturnType<typeof absencesIn>;
+
+const NO_ABSENCES: Absences = new Map();
+
+function causeAt(absences: Absences, timeMs: number): string | undefined {
+  return [...absences].find(([, times]) => times.includes(timeMs))?.[0];
 }
 
 interface FlagFacts {
@@ -128,6 +178,9 @@ interface FlagFacts {
 function flagsOf({ series, derivation, columns, query }: FlagFacts): QualityFlag[] {
   const flags: QualityFlag[] = [];
   const isWithin = within(query);
+  if (series.some(({ impossible }) => impossible.some(({ timeMs }) => isWithin(timeMs)))) {
+    flags.push('IMPOSSIBLE');
+  }
   const outOfRange = series.some(({ timesMs, values }) =>
     values.some((value, i) => isOutOfRange(derivation, value) && isWithin(timesMs[i] ?? 0)),
   );
@@ -158,9 +211,11 @@ function descriptorOf(metricId: string) {
 
 /**
  * Why a stretch has no value. NO_SAMPLES: no row came. NOT_RUNNING: the hypervisor said all the
- * while that the VM was off. NOT_REPORTED: rows came, without (a usable reading of) the metric.
+ * while that the VM was off. NOT_REPORTED: rows came, without (a usable reading of) the metric. A
+ * source that says why names a cause instead (`ABSENCE_CAUSES`); IMPOSSIBLE also where the value
+ * itself cannot be.
  */
-export type GapReason = 'NO_SAMPLES' | 'NOT_RUNNING' | 'NOT_REPORTED' | 'CAPACITY_CHANGED';
+export type GapReason = string;
 
 /** No value of the metric between these times, Unix ms, longer than the gap tolerance. */
 export interface MetricGap {
@@ -183,6 +238,10 @@ export interface GapFacts {
   /** Times with a value, sorted. */
   readonly observed: readonly number[];
   readonly capacityChanges: readonly number[];
+  /** Times of values that cannot be. */
+  readonly impossibleMs: readonly number[];
+  /** Times of rows that lack the reading, by cause. */
+  readonly absences: Absences;
   readonly columns: VmColumns;
   /** The range, Unix ms: open at its start, with its end. */
   readonly fromMs: number;
@@ -215,11 +274,17 @@ const OFF: ReadonlySet<number> = new Set([
 function reasonOf(
   startMs: number,
   endMs: number,
-  facts: Pick<GapFacts, 'capacityChanges' | 'columns'> & { readonly isObserved: boolean },
+  facts: Omit<GapFacts, 'observed' | 'fromMs' | 'endMs'> & { readonly isObserved: boolean },
 ): GapReason {
-  const { capacityChanges, columns, isObserved } = facts;
+  const { capacityChanges, impossibleMs, absences, columns, isObserved } = facts;
   const inside = (timeMs: number): boolean => timeMs > startMs && timeMs < endMs;
   if (capacityChanges.some(inside)) return 'CAPACITY_CHANGED';
+  // A row at the very end of the range is in a gap that goes on.
+  const insideOrLast = (timeMs: number): boolean =>
+    inside(timeMs) || (timeMs === endMs && !isObserved);
+  if (impossibleMs.some(insideOrLast)) return 'IMPOSSIBLE';
+  const cause = newestCause(absences, insideOrLast);
+  if (cause !== undefined) return cause;
   // The first row after a silence has no rate, whatever it reports: the silence ends with the next.
   const { timesMs } = columns;
   const isFirst = (i: number): boolean =>
@@ -229,6 +294,19 @@ function reasonOf(
   const states = columns.state.filter((_, i) => inside(timesMs[i] ?? 0) && !isFirst(i));
   if (states.length === 0) return 'NO_SAMPLES';
   return states.every((state) => OFF.has(state)) ? 'NOT_RUNNING' : 'NOT_REPORTED';
+}
+
+/** The cause of the newest row in the gap that has one. */
+function newestCause(
+  absences: Absences,
+  isInside: (timeMs: number) => boolean,
+): string | undefined {
+  let newest: { readonly cause: string; readonly timeMs: number } | undefined;
+  for (const [cause, times] of absences) {
+    const timeMs = times.findLast(isInside);
+    if (timeMs !== undefined && timeMs > (newest?.timeMs ?? -Infinity)) newest = { cause, timeMs };
+  }
+  return newest?.cause;
 }
 
 /** One step's value: the mean of its observations, weighted where they are ratios or rates. */

@@ -8,6 +8,7 @@ import type { SeriesKey } from '../samples/batch.ts';
 import type { VmColumns } from '../samples/columns.ts';
 import { metricCatalogue } from './catalogue.ts';
 import { deriveColumns } from './derive-columns.ts';
+import { isPossible, seriesBound } from './possible.ts';
 
 const COUNTER = 'svc_vm_cpu_seconds_total';
 const UTILIZATION = 'svc_vm_cpu_utilization_pct';
@@ -19,11 +20,15 @@ const FILLED: readonly (readonly [name: string, metricId: string])[] = [
 ];
 
 /**
- * Columns as long as `timesMs`, NaN = not observed then. What a source sent is as it was sent. A
- * utilization needs the row before, so give rows of 90 s more than are shown.
+ * Columns as long as `timesMs`, NaN = not observed then. What a source sent is as it was sent, but
+ * for readings that cannot be: they are left out. A utilization needs the row before, so give rows of 90 s more than are shown.
  */
 export function readableSeries(columns: VmColumns): ReadonlyMap<SeriesKey, Float64Array> {
-  const series = new Map(columns.series);
+  const series = new Map<SeriesKey, Float64Array>();
+  for (const [key, column] of columns.series) {
+    const possible = possibleReadings(key, column, columns.series);
+    if (possible.some((value) => !Number.isNaN(value))) series.set(key, possible);
+  }
   const put = (name: SeriesKey, column: Float64Array): void => {
     if (column.some((value) => !Number.isNaN(value))) series.set(name, column);
   };
@@ -31,10 +36,23 @@ export function readableSeries(columns: VmColumns): ReadonlyMap<SeriesKey, Float
   for (const [name, metricId] of FILLED) {
     put(name, filled(series.get(name), derivedColumn(columns, metricId)));
   }
-  if (series.has(COUNTER)) put(UTILIZATION, derivedColumn(columns, 'cpu_utilization_pct'));
+  if (columns.series.has(COUNTER)) put(UTILIZATION, derivedColumn(columns, 'cpu_utilization_pct'));
   const observed = columns.timesMs.map((timeMs) => timeMs / 1000);
   put('svc_vm_last_observation_timestamp_seconds', observed);
   return series;
+}
+
+function possibleReadings(
+  key: SeriesKey,
+  column: Float64Array,
+  series: VmColumns['series'],
+): Float64Array {
+  const bound = seriesBound(key);
+  if (bound === undefined) return column;
+  const others = bound.of === undefined ? undefined : series.get(bound.of);
+  return column.map((value, i) =>
+    isPossible(value, bound, others?.[i] ?? Number.NaN) ? value : Number.NaN,
+  );
 }
 
 function filled(sent: Float64Array | undefined, otherwise: Float64Array): Float64Array {

@@ -12,6 +12,8 @@ export interface SeriesDescriptor {
   readonly unit: 'seconds' | 'bytes' | '';
   /** One sentence, without a full stop. */
   readonly help: string;
+  /** Field of the row that the series follows from: a sender sets the field, and never the series. */
+  readonly rowField?: 'vcpus' | 'state' | 'observedUnixMs';
 }
 
 const rows: readonly SeriesDescriptor[] = [
@@ -20,7 +22,7 @@ const rows: readonly SeriesDescriptor[] = [
     'seconds',
     'CPU time used by all vCPUs together, without idle, iowait and steal',
   ),
-  gauge('svc_vm_vcpus', '', 'vCPUs observed'),
+  derived('vcpus', gauge('svc_vm_vcpus', '', 'vCPUs observed')),
   gauge(
     'svc_vm_cpu_utilization_pct',
     '',
@@ -57,11 +59,17 @@ const rows: readonly SeriesDescriptor[] = [
     'bytes',
     'Used part of the mounted file system as the guest agent reports it',
   ),
-  gauge('svc_vm_running', '', '1 while the hypervisor says that the VM runs, else 0'),
-  gauge(
-    'svc_vm_last_observation_timestamp_seconds',
-    'seconds',
-    'When the source observed the VM, Unix time',
+  derived(
+    'state',
+    gauge('svc_vm_running', '', '1 while the hypervisor says that the VM runs, else 0'),
+  ),
+  derived(
+    'observedUnixMs',
+    gauge(
+      'svc_vm_last_observation_timestamp_seconds',
+      'seconds',
+      'When the source observed the VM, Unix time',
+    ),
   ),
   gauge('svc_vm_load1', '', 'Load average over one minute, reported from inside the guest'),
   gauge(
@@ -70,6 +78,11 @@ const rows: readonly SeriesDescriptor[] = [
     'Memory that programs could still get, reported from inside the guest',
   ),
   gauge('svc_vm_swap_used_bytes', 'bytes', 'Swap in use, reported from inside the guest'),
+  gauge(
+    'svc_vm_reading_absent',
+    '',
+    '1 while the source leaves a reading out, with the cause; without a sample nothing is left out',
+  ),
   gauge('svc_vm_processes_running', '', 'Runnable processes, reported from inside the guest'),
 ];
 
@@ -84,4 +97,11 @@ function counter(name: string, unit: SeriesDescriptor['unit'], help: string): Se
 
 function gauge(name: string, unit: SeriesDescriptor['unit'], help: string): SeriesDescriptor {
   return { name, type: 'gauge', unit, help };
+}
+
+function derived(
+  rowField: NonNullable<SeriesDescriptor['rowField']>,
+  descriptor: SeriesDescriptor,
+): SeriesDescriptor {
+  return { ...descriptor, rowField };
 }

@@ -97,9 +97,14 @@ function unescapeValue(value: string): string {
 const LABEL_NAME = /^[a-zA-Z_][a-zA-Z0-9_]{0,127}$/;
 const RESERVED_LABELS: ReadonlySet<string> = new Set(['project', 'vm', 'vm_name', 'datacenter']);
 
+/** Is it a name of a label, perhaps of a reserved one? */
+export function isLabelName(name: string): boolean {
+  return LABEL_NAME.test(name);
+}
+
 /** May a sender of samples, or a rule, have a label of this name? */
 export function isFreeLabelName(name: string): boolean {
-  return LABEL_NAME.test(name) && !name.startsWith('__') && !RESERVED_LABELS.has(name);
+  return isLabelName(name) && !name.startsWith('__') && !RESERVED_LABELS.has(name);
 }
 
 /** Of a key, where values are escaped: a break is written `\n`, and a backslash `\\`. */

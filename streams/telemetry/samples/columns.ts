@@ -43,12 +43,20 @@ export interface HistoryReader {
   }): Promise<VmColumns>;
 }
 
+/** A row that reports the VM's state; a source inside the guest reports none. */
+export interface StatedRow {
+  /** Unix ms. */
+  readonly observedMs: number;
+  /** Index into `VM_STATES`, never that of UNKNOWN. */
+  readonly state: number;
+}
+
 /** A VM's newest row, with what it takes to compute its rates and its state. */
 export interface LatestRow {
   readonly observedMs: number;
-  /** Index into `VM_STATES`; of this row, or of the newest one of the last 90 s that reports it. */
-  readonly state: number;
-  /** The same; NaN = not reported. */
+  /** The last state that a row reported, however old; absent: no row that was read reports one. */
+  readonly stated?: StatedRow;
+  /** vCPUs of this row, or of the newest one of the 90 s before it that reports them; NaN = none. */
   readonly vcpus: number;
   /** The row before it, where there is one: rates need two. */
   readonly columns: VmColumns;

@@ -11,7 +11,7 @@ const OF_PROGRAMS = [
   ...['ExchangeCiToken', 'SubmitCiVerification', 'EnrolAgent', 'WriteSamples', 'RetireVms'],
 ];
 
-t.test('every change that a person may make is an operation of the dashboard', async (t) => {
+t.test('DASH-24: every change open to people is an operation of the dashboard', async (t) => {
   const changes = (await allMethods())
     .filter((method) => getOption(method, policy).mutation)
     .map(({ name }) => name)
@@ -23,7 +23,7 @@ t.test('every change that a person may make is an operation of the dashboard', a
   );
 });
 
-t.test('each operation is walked by one test that is named after it', async (t) => {
+t.test('DASH-24: each operation is walked by one test of its name', async (t) => {
   const sources = ['..', '../../long/dashboard']
     .flatMap((path) => {
       const folder = new URL(`${path}/`, import.meta.url);

@@ -51,7 +51,7 @@ function found(html: string, pattern: RegExp): string {
 const RETURN_FIELD = /<input type="hidden" name="return" value="([^"]*)">/;
 
 t.test(
-  'every path of the table is the shell to who is signed in, and no other path is',
+  'DASH-02: every path of the table serves the shell to signed-in users, other paths do not',
   async (t) => {
     const world = await start(t);
     const browser = await signIn(world);
@@ -69,56 +69,62 @@ t.test(
   },
 );
 
-t.test('the shell has nothing inline, is not kept, and lets in nothing of elsewhere', async (t) => {
-  const world = await start(t);
-  const browser = await signIn(world);
-  const { headers, text } = await browser.get(INCIDENT);
-  t.equal(
-    headers.get('content-security-policy'),
-    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; " +
-      "connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'; " +
-      "require-trusted-types-for 'script'; trusted-types 'none'",
-  );
-  t.match(Object.fromEntries(headers), {
-    'content-type': 'text/html; charset=utf-8',
-    'cache-control': 'no-store',
-    'cross-origin-opener-policy': 'same-origin',
-    'cross-origin-resource-policy': 'same-origin',
-    'referrer-policy': 'same-origin',
-    'x-content-type-options': 'nosniff',
-    'x-frame-options': 'DENY',
-  });
-  t.notMatch(text, /<style|style=|<script>|\son\w+="|https?:/);
-  const addresses = [...text.matchAll(/(?:href|src)="([^"]+)"/g)].map(
-    ([, address = '']) => address,
-  );
-  t.ok(addresses.length >= 6);
-  for (const address of addresses) t.equal((await browser.get(address)).status, 200, address);
-});
+t.test(
+  'DASH-03: the shell has nothing inline, is not cached, and admits no foreign content',
+  async (t) => {
+    const world = await start(t);
+    const browser = await signIn(world);
+    const { headers, text } = await browser.get(INCIDENT);
+    t.equal(
+      headers.get('content-security-policy'),
+      "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; " +
+        "connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'; " +
+        "require-trusted-types-for 'script'; trusted-types 'none'",
+    );
+    t.match(Object.fromEntries(headers), {
+      'content-type': 'text/html; charset=utf-8',
+      'cache-control': 'no-store',
+      'cross-origin-opener-policy': 'same-origin',
+      'cross-origin-resource-policy': 'same-origin',
+      'referrer-policy': 'same-origin',
+      'x-content-type-options': 'nosniff',
+      'x-frame-options': 'DENY',
+    });
+    t.notMatch(text, /<style|style=|<script>|\son\w+="|https?:/);
+    const addresses = [...text.matchAll(/(?:href|src)="([^"]+)"/g)].map(
+      ([, address = '']) => address,
+    );
+    t.ok(addresses.length >= 6);
+    for (const address of addresses) t.equal((await browser.get(address)).status, 200, address);
+  },
+);
 
-t.test('without a session a page leads to the sign-in, and a link leads back to it', async (t) => {
-  const world = await start(t);
-  const browser = new Browser(world);
-  const asked = await browser.get(INCIDENT);
-  t.equal(asked.status, 303);
-  t.equal(asked.headers.get('cache-control'), 'no-store');
-  t.equal(
-    asked.location,
-    `${world.origin}/auth/sign-in?${new URLSearchParams({ return: INCIDENT })}`,
-  );
-  const signInPage = await browser.get(pathOf(asked.location));
-  const linkPage = await browser.get(found(signInPage.text, /href="(\/auth\/link[^"]*)"/));
-  const back = found(linkPage.text, RETURN_FIELD);
-  t.equal(back, INCIDENT);
-  const { token } = await world.operatorLink(await world.person('ada@example.com'));
-  // As people paste it: the whole link.
-  const whole = `${world.origin}/auth/link#${token}`;
-  const answer = await browser.post('/auth/link', { token: whole, return: back });
-  t.equal(answer.location, `${world.origin}${INCIDENT}`);
-  t.equal((await browser.get(INCIDENT)).status, 200);
-});
+t.test(
+  'DASH-02: a page without a session leads to the sign-in, and the link leads back',
+  async (t) => {
+    const world = await start(t);
+    const browser = new Browser(world);
+    const asked = await browser.get(INCIDENT);
+    t.equal(asked.status, 303);
+    t.equal(asked.headers.get('cache-control'), 'no-store');
+    t.equal(
+      asked.location,
+      `${world.origin}/auth/sign-in?${new URLSearchParams({ return: INCIDENT })}`,
+    );
+    const signInPage = await browser.get(pathOf(asked.location));
+    const linkPage = await browser.get(found(signInPage.text, /href="(\/auth\/link[^"]*)"/));
+    const back = found(linkPage.text, RETURN_FIELD);
+    t.equal(back, INCIDENT);
+    const { token } = await world.operatorLink(await world.person('ada@example.com'));
+    // As people paste it: the whole link.
+    const whole = `${world.origin}/auth/link#${token}`;
+    const answer = await browser.post('/auth/link', { token: whole, return: back });
+    t.equal(answer.location, `${world.origin}${INCIDENT}`);
+    t.equal((await browser.get(INCIDENT)).status, 200);
+  },
+);
 
-t.test('a mailed link leads back to the page that was asked for', async (t) => {
+t.test('DASH-02: a mailed link leads back to the requested page', async (t) => {
   const server = await startMailServer(t);
   const world = await start(t, { SVC_SMTP_URL: server.url, SVC_SMTP_FROM: 'svc@example.com' });
   await world.person('ada@example.com');
@@ -136,7 +142,7 @@ t.test('a mailed link leads back to the page that was asked for', async (t) => {
   t.equal((await other.post('/auth/link', form)).location, `${world.origin}${INCIDENT}`);
 });
 
-t.test('a sign-in at the provider leads back to the page that was asked for', async (t) => {
+t.test('DASH-02: a sign-in at the provider leads back to the requested page', async (t) => {
   const world = await startOidcWorld(t, { isPublicClient: true });
   await world.person('ada@example.com');
   const browser = new Browser(world);
@@ -147,22 +153,25 @@ t.test('a sign-in at the provider leads back to the page that was asked for', as
   t.equal((await browser.get(pathOf(callback))).location, `${world.origin}${INCIDENT}`);
 });
 
-t.test('a sign-in leads to no other site, and one that would leaves the link unused', async (t) => {
-  const world = await start(t);
-  const { token } = await world.operatorLink(await world.person('ada@example.com'));
-  const browser = new Browser(world);
-  for (const target of ['//evil.example', '/\\evil.example', 'https://evil.example', 'x']) {
-    t.equal((await browser.post('/auth/link', { token, return: target })).status, 400, target);
-    const query = new URLSearchParams({ return: target });
-    t.equal((await browser.get(`/auth/link?${query}`)).status, 400);
-    const asked = { email: 'ada@example.com', return: target };
-    t.not((await browser.post('/auth/email', asked)).status, 202);
-  }
-  const answer = await browser.post('/auth/link', { token });
-  t.equal(answer.location, `${world.origin}/`, 'without a path: the start page');
-  const long = await new Browser(world).get(`/projects/demo/vms?search=${'a'.repeat(1100)}`);
-  t.equal(long.location, `${world.origin}/auth/sign-in?return=%2F`, 'too long to come back to');
-});
+t.test(
+  'DASH-02: a sign-in leads to no other site, and an attempt leaves the link unused',
+  async (t) => {
+    const world = await start(t);
+    const { token } = await world.operatorLink(await world.person('ada@example.com'));
+    const browser = new Browser(world);
+    for (const target of ['//evil.example', '/\\evil.example', 'https://evil.example', 'x']) {
+      t.equal((await browser.post('/auth/link', { token, return: target })).status, 400, target);
+      const query = new URLSearchParams({ return: target });
+      t.equal((await browser.get(`/auth/link?${query}`)).status, 400);
+      const asked = { email: 'ada@example.com', return: target };
+      t.not((await browser.post('/auth/email', asked)).status, 202);
+    }
+    const answer = await browser.post('/auth/link', { token });
+    t.equal(answer.location, `${world.origin}/`, 'without a path: the start page');
+    const long = await new Browser(world).get(`/projects/demo/vms?search=${'a'.repeat(1100)}`);
+    t.equal(long.location, `${world.origin}/auth/sign-in?return=%2F`, 'too long to come back to');
+  },
+);
 
 t.test('another loopback name leads to the origin, whose cookies and Origin count', async (t) => {
   const world = await start(t);
@@ -175,62 +184,71 @@ t.test('another loopback name leads to the origin, whose cookies and Origin coun
   t.equal(tunnel.status, 303, 'another port is a tunnel: the origin is not reached there');
 });
 
-t.test('assets come packed as the browser takes them, and are kept for good', async (t) => {
-  const world = await start(t);
-  const browser = new Browser(world);
-  for (const [name, type] of Object.entries(manifest.files)) {
-    const plain = dashboard?.assets.get(name)?.bodies.identity.toString();
-    const answer = await browser.get(`/assets/${name}`, { 'accept-encoding': 'identity' });
-    t.equal(answer.text, plain, name);
-    t.match(Object.fromEntries(answer.headers), {
-      'content-type': type,
-      'cache-control': 'public, max-age=31536000, immutable',
-      vary: 'Accept-Encoding',
-      'x-content-type-options': 'nosniff',
-    });
-    t.equal(answer.headers.get('content-encoding'), null);
-    for (const [coding, unpack] of [
-      ['br', brotliDecompressSync],
-      ['gzip', gunzipSync],
-    ] as const) {
-      const packed = await browser.get(`/assets/${name}`, { 'accept-encoding': coding });
-      t.equal(packed.headers.get('content-encoding'), coding);
-      t.equal(packed.text, plain, 'as fetch unpacks it');
-      t.equal(unpack(dashboard?.assets.get(name)?.bodies[coding] ?? '').toString(), plain);
+t.test(
+  'DASH-01: assets are compressed as the browser accepts and cached permanently',
+  async (t) => {
+    const world = await start(t);
+    const browser = new Browser(world);
+    for (const [name, type] of Object.entries(manifest.files)) {
+      const plain = dashboard?.assets.get(name)?.bodies.identity.toString();
+      const answer = await browser.get(`/assets/${name}`, { 'accept-encoding': 'identity' });
+      t.equal(answer.text, plain, name);
+      t.match(Object.fromEntries(answer.headers), {
+        'content-type': type,
+        'cache-control': 'public, max-age=31536000, immutable',
+        vary: 'Accept-Encoding',
+        'x-content-type-options': 'nosniff',
+      });
+      t.equal(answer.headers.get('content-encoding'), null);
+      for (const [coding, unpack] of [
+        ['br', brotliDecompressSync],
+        ['gzip', gunzipSync],
+      ] as const) {
+        const packed = await browser.get(`/assets/${name}`, { 'accept-encoding': coding });
+        t.equal(packed.headers.get('content-encoding'), coding);
+        t.equal(packed.text, plain, 'as fetch unpacks it');
+        t.equal(unpack(dashboard?.assets.get(name)?.bodies[coding] ?? '').toString(), plain);
+      }
     }
-  }
-  const both = await browser.get(`/assets/${manifest.entries.main}`, {
-    'accept-encoding': 'gzip, deflate, br',
-  });
-  t.equal(both.headers.get('content-encoding'), 'br');
-  t.match((await browser.get('/assets/LICENSES.txt')).text, /^preact /m);
-  for (const name of ['main-AAAAAAAA.js', 'manifest.json', '..%2fmanifest.json', '']) {
-    const answer = await browser.get(`/assets/${name}`);
-    t.equal(answer.status, 404, name);
-    t.notMatch(answer.headers.get('cache-control') ?? '', /immutable/);
-  }
-});
+    const both = await browser.get(`/assets/${manifest.entries.main}`, {
+      'accept-encoding': 'gzip, deflate, br',
+    });
+    t.equal(both.headers.get('content-encoding'), 'br');
+    t.match((await browser.get('/assets/LICENSES.txt')).text, /^preact /m);
+    for (const name of ['main-AAAAAAAA.js', 'manifest.json', '..%2fmanifest.json', '']) {
+      const answer = await browser.get(`/assets/${name}`);
+      t.equal(answer.status, 404, name);
+      t.notMatch(answer.headers.get('cache-control') ?? '', /immutable/);
+    }
+  },
+);
 
-t.test('a dashboard that was not built says which command to run; sign-in works', async (t) => {
-  t.equal(loadDashboard(join(folder, 'nothing')), 'NOT_BUILT');
-  const browser = await signIn(await start(t, {}, 'NOT_BUILT'));
-  const answer = await browser.get(INCIDENT);
-  t.equal(answer.status, 503);
-  t.match(answer.text, /not built; the API works/);
-  t.match(answer.text, /npm run dashboard/);
-  t.equal((await browser.get('/auth/signed-in')).status, 200);
-});
-
-t.test('a build of another version is not served, and says which command to run', async (t) => {
-  const older = t.testdir({});
-  const { overview: _, ...pages } = manifest.pages;
-  writeFileSync(join(older, 'manifest.json'), JSON.stringify({ ...manifest, pages }));
-  t.equal(loadDashboard(older), 'BUILT_FROM_OTHER_VERSION');
-  const browser = await signIn(await start(t, {}, 'BUILT_FROM_OTHER_VERSION'));
-  for (const path of [INCIDENT, '/projects/demo']) {
-    const answer = await browser.get(path);
+t.test(
+  'DASH-01: a dashboard that was not built names the command to run, and sign-in works',
+  async (t) => {
+    t.equal(loadDashboard(join(folder, 'nothing')), 'NOT_BUILT');
+    const browser = await signIn(await start(t, {}, 'NOT_BUILT'));
+    const answer = await browser.get(INCIDENT);
     t.equal(answer.status, 503);
-    t.match(answer.text, /built from another version of the program; the API works/);
+    t.match(answer.text, /not built; the API works/);
     t.match(answer.text, /npm run dashboard/);
-  }
-});
+    t.equal((await browser.get('/auth/signed-in')).status, 200);
+  },
+);
+
+t.test(
+  'DASH-01: a build of another version is not served and names the command to run',
+  async (t) => {
+    const older = t.testdir({});
+    const { overview: _, ...pages } = manifest.pages;
+    writeFileSync(join(older, 'manifest.json'), JSON.stringify({ ...manifest, pages }));
+    t.equal(loadDashboard(older), 'BUILT_FROM_OTHER_VERSION');
+    const browser = await signIn(await start(t, {}, 'BUILT_FROM_OTHER_VERSION'));
+    for (const path of [INCIDENT, '/projects/demo']) {
+      const answer = await browser.get(path);
+      t.equal(answer.status, 503);
+      t.match(answer.text, /built from another version of the program; the API works/);
+      t.match(answer.text, /npm run dashboard/);
+    }
+  },
+);

@@ -26,7 +26,7 @@ import {
 import { startService } from '../../support/service-in-process.ts';
 import { checkStored, startStorm } from '../../support/write-storm.ts';
 
-t.setTimeout(110_000);
+t.setTimeout(240_000);
 
 const SAVE_RULE = 'monitoring.v1.AlertService/SaveAlertRule';
 const vms = Array.from({ length: 40 }, (_, i) => `vm-${i}`);
@@ -53,7 +53,7 @@ async function backedUp(t: Test) {
   return { root, data, backup, program, restore };
 }
 
-t.test('what was acknowledged before a backup under load is in the restored service', async (t) => {
+t.test('DUR-18: a backup under load contains everything acknowledged before it', async (t) => {
   const root = dataFolder(t);
   const [data, backup, other] = ['data', 'backup', 'other'].map((name) => join(root, name)) as [
     string,
@@ -112,7 +112,7 @@ t.test('what was acknowledged before a backup under load is in the restored serv
   }
 });
 
-t.test('a service that is killed during its backup leaves none, or a whole one', async (t) => {
+t.test('DUR-18: a service killed during its backup leaves a whole backup or none', async (t) => {
   const root = dataFolder(t);
   const [data, backup] = [join(root, 'data'), join(root, 'backup')];
   const program = await startProgram(t, data, faultSettings);
@@ -138,7 +138,7 @@ t.test('a service that is killed during its backup leaves none, or a whole one',
   t.throws(() => readdirSync(join(root, 'third')), 'nothing was written');
 });
 
-t.test('what a backup and a restore refuse', async (t) => {
+t.test('DUR-18: invalid backups and restores are refused', async (t) => {
   const { root, data, backup, program, restore } = await backedUp(t);
   const untouched = (folder: string) =>
     t.throws(() => readdirSync(join(root, folder)), `nothing is in ${folder}`);

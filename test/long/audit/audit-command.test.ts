@@ -203,7 +203,7 @@ t.test('One thing that nobody committed is found, and the commit is named', asyn
   }
 });
 
-t.test('One byte of any commit in the log is found, wherever it lies', async (t) => {
+t.test('DUR-17: one changed byte of any commit in the log is found', async (t) => {
   const sound = await folderWithHistory(t);
   const log = new Database(join(sound, 'events.db'));
   const positions = log
@@ -245,7 +245,7 @@ function changed(t: Test, sound: string, sql: SqlOf): string {
 const NOT_THE_LAST = 'position < (SELECT max(position) FROM stream_message)';
 const OF_ACCOUNTS = "machine = 'serviceAccount' AND project = 'alpha'";
 
-t.test('A row that no commit made is found, whatever it says', async (t) => {
+t.test('DUR-17: a row without a commit is found', async (t) => {
   const sound = await folderWithHistory(t);
   const columns = 'version, value, context, timers, final, created, updated';
   const planted = changed(t, sound, {

@@ -6,11 +6,11 @@
 import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { chmodSync, existsSync, mkdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
-import { createServer } from 'node:net';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import t, { type Test } from 'tap';
 import { delayToTick, phaseOf } from '../../../actors/telemetry/collectors/loop.ts';
+import { reservePort } from '../../support/places.ts';
 import { dataFolder, type Program, startProgram, until } from '../../support/program.ts';
 
 const program = fileURLToPath(new URL('../../../bin/svc.js', import.meta.url));
@@ -18,25 +18,17 @@ const recordings = fileURLToPath(
   new URL('../../telemetry/collectors/recordings/', import.meta.url),
 );
 
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const { port } = server.address() as { port: number };
-  server.close();
-  return port;
-}
-
 // Each has a program of its own, which waits most of the time.
 t.jobs = 2;
 // Spread at each test: the runner keeps what it writes into its options.
-const atOnce = { buffered: true, timeout: 60_000 };
+const atOnce = { buffered: true, timeout: 240_000 };
 
 type Env = Readonly<Record<string, string>>;
 
 /** `svc` as a user calls it; `input` is its standard input. */
 function svc(args: readonly string[], env: Env, input = ''): string {
   return execFileSync(process.execPath, [program, ...args], {
-    ...{ input, encoding: 'utf8', timeout: 20_000, stdio: ['pipe', 'pipe', 'pipe'] },
+    ...{ input, encoding: 'utf8', timeout: 120_000, stdio: ['pipe', 'pipe', 'pipe'] },
     env: { PATH: process.env.PATH ?? '', ...env },
   });
 }
@@ -68,63 +60,66 @@ async function samples({ demo }: Program): Promise<number> {
   return Number(data.result[0]?.value[1] ?? 0);
 }
 
-t.test('a VM is enrolled, watched through an outage, and un-enrolled', { ...atOnce }, async (t) => {
-  const folder = dataFolder(t);
-  const data = join(folder, 'data');
-  const state = join(folder, 'agent');
-  const settings = { SVC_COLLECT: 'none', SVC_LISTEN: `127.0.0.1:${await freePort()}` };
-  const service = await startProgram(t, data, settings);
-  const person = signedIn(service, folder, data);
-  const token = svc(
-    ['vms', 'enrol', 'guest-1', '--project', 'demo', '--datacenter', 'DC-1'],
-    person,
-  ).trim();
-  t.match(token, /^svc_enrol_/);
-  const printed = svc(
-    ['agent', 'enrol', '--state', state, '--endpoint', service.demo.baseUrl],
-    {},
-    `${token}\n`,
-  );
-  t.match(printed, /projects\/demo\/vms\/guest-1/);
-  const file = join(state, 'enrolment.json');
-  t.equal(statSync(file).mode & 0o777, 0o600);
-  t.throws(
-    () => svc(['agent', 'enrol', '--state', state], { ...person, SVC_ENROLMENT_TOKEN: token }),
-    /cannot be used/,
-  );
+t.test(
+  'MEAS-08: a VM is enrolled, monitored through an outage, and unenrolled',
+  { ...atOnce },
+  async (t) => {
+    const folder = dataFolder(t);
+    const data = join(folder, 'data');
+    const state = join(folder, 'agent');
+    const settings = { SVC_COLLECT: 'none', SVC_LISTEN: `127.0.0.1:${await reservePort()}` };
+    const service = await startProgram(t, data, settings);
+    const person = signedIn(service, folder, data);
+    const token = svc(
+      ['vms', 'enrol', 'guest-1', '--project', 'demo', '--datacenter', 'DC-1'],
+      person,
+    ).trim();
+    t.match(token, /^svc_enrol_/);
+    const printed = svc(
+      ['agent', 'enrol', '--state', state, '--endpoint', service.demo.baseUrl],
+      {},
+      `${token}\n`,
+    );
+    t.match(printed, /projects\/demo\/vms\/guest-1/);
+    const file = join(state, 'enrolment.json');
+    t.equal(statSync(file).mode & 0o777, 0o600);
+    t.throws(
+      () => svc(['agent', 'enrol', '--state', state], { ...person, SVC_ENROLMENT_TOKEN: token }),
+      /cannot be used/,
+    );
 
-  const agent = startAgent(t, state);
-  await until(
-    'two samples are there',
-    async () => ((await samples(service)) >= 2 ? true : undefined),
-    15,
-  );
-  t.equal(await service.stop(), 0);
-  const rows = () => {
-    const status = JSON.parse(readFileSync(join(state, 'status.json'), 'utf8'));
-    return { ...status, waiting: status.observedRows - status.sentRows } as Record<string, number>;
-  };
-  await until('rows wait', () => ((rows().waiting ?? 0) >= 3 ? true : undefined), 15);
-  const again = await startProgram(t, data, settings);
-  await until('they have been sent', () => (rows().waiting === 0 ? true : undefined), 20);
-  const sent = rows().sentRows ?? 0;
-  t.ok((await samples(again)) >= sent, `${sent} rows, all of them at the service`);
-  const status = JSON.parse(svc(['agent', 'status', '--state', state, '--json'], {}));
-  t.match(status, { isRunning: true, status: { droppedRows: 0, rejected: {} } });
+    const agent = startAgent(t, state);
+    await until('two samples are there', async () =>
+      (await samples(service)) >= 2 ? true : undefined,
+    );
+    t.equal(await service.stop(), 0);
+    const rows = () => {
+      const status = JSON.parse(readFileSync(join(state, 'status.json'), 'utf8'));
+      return { ...status, waiting: status.observedRows - status.sentRows } as Record<
+        string,
+        number
+      >;
+    };
+    await until('rows wait', () => ((rows().waiting ?? 0) >= 3 ? true : undefined));
+    const again = await startProgram(t, data, settings);
+    await until('they have been sent', () => (rows().waiting === 0 ? true : undefined));
+    const sent = rows().sentRows ?? 0;
+    t.ok((await samples(again)) >= sent, `${sent} rows, all of them at the service`);
+    const status = JSON.parse(svc(['agent', 'status', '--state', state, '--json'], {}));
+    t.match(status, { isRunning: true, status: { droppedRows: 0, rejected: {} } });
 
-  svc(['vms', 'unenrol', 'guest-1', '--project', 'demo'], person);
-  await until(
-    'the agent is refused',
-    () => (JSON.stringify(rows()).includes('CREDENTIAL_REVOKED') ? true : undefined),
-    15,
-  );
-  agent.kill('SIGTERM');
-  t.same(await once(agent, 'exit'), [0, null]);
-  svc(['agent', 'unenrol', '--state', state], {});
-  t.notOk(existsSync(file));
-  const key = /svc_vm_\w+/;
-  t.notMatch(service.log() + again.log(), key, 'no key in the service’s log');
-});
+    svc(['vms', 'unenrol', 'guest-1', '--project', 'demo'], person);
+    await until('the agent is refused', () =>
+      JSON.stringify(rows()).includes('CREDENTIAL_REVOKED') ? true : undefined,
+    );
+    agent.kill('SIGTERM');
+    t.same(await once(agent, 'exit'), [0, null]);
+    svc(['agent', 'unenrol', '--state', state], {});
+    t.notOk(existsSync(file));
+    const key = /svc_vm_\w+/;
+    t.notMatch(service.log() + again.log(), key, 'no key in the service’s log');
+  },
+);
 
 /** A `virsh` that notes how it is called, and answers what a real one once did. */
 function recordingVirsh(folder: string): { path: string; calls: () => string[] } {
@@ -139,7 +134,7 @@ function recordingVirsh(folder: string): { path: string; calls: () => string[] }
 }
 
 t.test(
-  'reading and opening views changes nothing on a VM: no write reaches the hypervisor',
+  'MEAS-07: reads and opened views write nothing to the hypervisor',
   { ...atOnce },
   async (t) => {
     const folder = dataFolder(t);
@@ -150,22 +145,18 @@ t.test(
     const { projectName } = service.demo;
     const list = () =>
       service.call('monitoring.v1.MonitoringService/ListVMMonitoring', { projectName });
-    const vms = await until(
-      'the VMs are known',
-      async () => {
-        const { body } = await list();
-        return (body.vms as { name: string }[]).length === 2
-          ? (body.vms as { name: string }[])
-          : undefined;
-      },
-      20,
-    );
+    const vms = await until('the VMs are known', async () => {
+      const { body } = await list();
+      return (body.vms as { name: string }[]).length === 2
+        ? (body.vms as { name: string }[])
+        : undefined;
+    });
     const person = signedIn(service, folder, data);
     // Far enough from the next round, so that a call in between could only come from a read.
     const wait = delayToTick(Date.now(), 30_000, phaseOf('libvirt', 30_000));
     const before = virsh.calls().length;
     if (wait < 8_000) {
-      await until('the next round', () => (virsh.calls().length > before ? true : undefined), 20);
+      await until('the next round', () => (virsh.calls().length > before ? true : undefined));
     }
     const calls = virsh.calls().length;
 

@@ -29,7 +29,7 @@ async function startTryOutIssuer(t: Test): Promise<string> {
 }
 
 t.test(
-  'keyless CI can be tried on one machine, as docs/ci.md says',
+  'CI-15: keyless CI can be tried on one machine as in docs/ci.md',
   needs('curl', 'script'),
   async (t) => {
     const issuer = await startTryOutIssuer(t);

@@ -13,7 +13,7 @@ import { needs } from '../../support/components.ts';
 const PASTE_HERE = '      # the step goes here\n';
 
 t.test(
-  'the nine steps of docs/ci.md, run as they stand there, end in a job that reads',
+  'AUTH-04: the nine steps of docs/ci.md, run as written, end in a job that reads',
   needs('curl', 'script'),
   async (t) => {
     const world = await startCiMachine(t);
@@ -59,17 +59,20 @@ t.test(
       'the job reads the project it is trusted in',
     );
 
-    await t.test('the official client gets a token for the same trust', async (t) => {
-      const file = join(
-        t.testdir({ 'exchange.mjs': codeBlock('ci.md', '// exchange.mjs') }),
-        'exchange.mjs',
-      );
-      const environment = { ...world.variables(), ...platform.jobEnvironment };
-      const { code, stdout, stderr } = await world.run([process.execPath, file], { environment });
-      t.equal(code, 0, stderr);
-      t.match(stdout, /^0 VMs$/m);
-      t.match(stdout, /^::add-mask::/m);
-    });
+    await t.test(
+      'AUTH-06, CI-15: the official client gets a token for the same trust',
+      async (t) => {
+        const file = join(
+          t.testdir({ 'exchange.mjs': codeBlock('ci.md', '// exchange.mjs') }),
+          'exchange.mjs',
+        );
+        const environment = { ...world.variables(), ...platform.jobEnvironment };
+        const { code, stdout, stderr } = await world.run([process.execPath, file], { environment });
+        t.equal(code, 0, stderr);
+        t.match(stdout, /^0 VMs$/m);
+        t.match(stdout, /^::add-mask::/m);
+      },
+    );
 
     await t.test('a run from another branch is refused, and shown what differs', async (t) => {
       platform.job.claims = { ref: 'refs/heads/topic' };

@@ -31,61 +31,67 @@ import { checkStored, startStorm } from '../../support/write-storm.ts';
 
 // Each has a program of its own, which waits most of the time.
 t.jobs = 3;
-t.setTimeout(110_000);
-const atOnce = { buffered: true, timeout: 100_000 };
+t.setTimeout(240_000);
+const atOnce = { buffered: true, timeout: 240_000 };
 
 const SAVE_RULE = 'monitoring.v1.AlertService/SaveAlertRule';
 
-t.test('SIGKILL in a storm of writes, requests and deliveries', { ...atOnce }, async (t) => {
-  const folder = dataFolder(t);
-  const receiver = await startReceiver(t, { address: '127.0.0.2', delayMs: 50 });
-  const program = await startProgram(t, folder, faultSettings);
-  const destination = await destinationAt(program, receiver.url);
-  await saveRule(program, [destination]);
-  const storms = (['json', 'binary'] as const).map((format) =>
-    startStorm(program.demo, { name: format, format, senders: 4 }),
-  );
-  const vms = Array.from({ length: 120 }, (_, i) => `vm-${i}`);
-  const requests = vms.slice(0, 15).map(() => ruleRequest(program, [], { enabled: false }));
-  const saved = requests.map((request) => program.call(SAVE_RULE, request).catch(() => undefined));
-  const breached = await writeReadings(program, vms, 11);
-  t.equal(breached.status, 200, 'the readings that breach are acknowledged');
-  await until('some deliveries', () => (receiver.received.length >= 10 ? true : undefined));
-  await program.kill();
-  const atKill = receiver.received.length;
-  t.ok(atKill < vms.length, `killed in the middle of the deliveries: ${atKill}`);
-  await Promise.all([...storms.map((storm) => storm.stop()), ...saved]);
+t.test(
+  'DUR-09: a SIGKILL in a storm of writes, requests and deliveries loses nothing acknowledged',
+  { ...atOnce },
+  async (t) => {
+    const folder = dataFolder(t);
+    const receiver = await startReceiver(t, { address: '127.0.0.2', delayMs: 50 });
+    const program = await startProgram(t, folder, faultSettings);
+    const destination = await destinationAt(program, receiver.url);
+    await saveRule(program, [destination]);
+    const storms = (['json', 'binary'] as const).map((format) =>
+      startStorm(program.demo, { name: format, format, senders: 4 }),
+    );
+    const vms = Array.from({ length: 120 }, (_, i) => `vm-${i}`);
+    const requests = vms.slice(0, 15).map(() => ruleRequest(program, [], { enabled: false }));
+    const saved = requests.map((request) =>
+      program.call(SAVE_RULE, request).catch(() => undefined),
+    );
+    const breached = await writeReadings(program, vms, 11);
+    t.equal(breached.status, 200, 'the readings that breach are acknowledged');
+    await until('some deliveries', () => (receiver.received.length >= 10 ? true : undefined));
+    await program.kill();
+    const atKill = receiver.received.length;
+    t.ok(atKill < vms.length, `killed in the middle of the deliveries: ${atKill}`);
+    await Promise.all([...storms.map((storm) => storm.stop()), ...saved]);
 
-  const again = await startProgram(t, folder, faultSettings);
-  for (const storm of storms) await checkStored(t, again.demo, storm.acknowledged);
-  const firings = await until('every firing to be sent', async () => {
-    const deliveries = await deliveriesOf(again);
-    const sent = deliveries.filter(({ state }) => state === 'SENT');
-    return sent.length >= vms.length ? deliveries : undefined;
-  });
-  t.equal(firings.length, vms.length, 'one delivery for each');
-  const incidents = await listAll<{ name: string; vmName: string }>(
-    again,
-    'ListIncidents',
-    'incidents',
-  );
-  t.equal(new Set(incidents.map(({ vmName }) => vmName)).size, vms.length);
-  t.equal(incidents.length, vms.length, 'no machine has two incidents');
-  const notified = new Set(receiver.received.map(({ body }) => body.data.incidentName));
-  t.equal(notified.size, vms.length, 'each incident reached the receiver');
-  const ids = new Set(receiver.received.map(({ headers }) => headers['webhook-id']));
-  t.equal(ids.size, vms.length, 'what came twice has the id of the first time');
-  t.comment(`${receiver.received.length - ids.size} of ${ids.size} were sent twice`);
+    const again = await startProgram(t, folder, faultSettings);
+    for (const storm of storms) await checkStored(t, again.demo, storm.acknowledged);
+    const firings = await until('every firing to be sent', async () => {
+      const deliveries = await deliveriesOf(again);
+      const sent = deliveries.filter(({ state }) => state === 'SENT');
+      return sent.length >= vms.length ? deliveries : undefined;
+    });
+    t.equal(firings.length, vms.length, 'one delivery for each');
+    const incidents = await listAll<{ name: string; vmName: string }>(
+      again,
+      'ListIncidents',
+      'incidents',
+    );
+    t.equal(new Set(incidents.map(({ vmName }) => vmName)).size, vms.length);
+    t.equal(incidents.length, vms.length, 'no machine has two incidents');
+    const notified = new Set(receiver.received.map(({ body }) => body.data.incidentName));
+    t.equal(notified.size, vms.length, 'each incident reached the receiver');
+    const ids = new Set(receiver.received.map(({ headers }) => headers['webhook-id']));
+    t.equal(ids.size, vms.length, 'what came twice has the id of the first time');
+    t.comment(`${receiver.received.length - ids.size} of ${ids.size} were sent twice`);
 
-  const resent = await Promise.all(requests.map((request) => again.call(SAVE_RULE, request)));
-  t.ok(
-    resent.every(({ status, body }) => status === 200 && body.version === '1'),
-    'a request sent again is answered, with version 1',
-  );
-  const rules = await listAll(again, 'ListAlertRules', 'rules');
-  t.equal(rules.length, requests.length + 1, 'and none was applied twice');
-  t.equal(await again.stop(), 0);
-});
+    const resent = await Promise.all(requests.map((request) => again.call(SAVE_RULE, request)));
+    t.ok(
+      resent.every(({ status, body }) => status === 200 && body.version === '1'),
+      'a request sent again is answered, with version 1',
+    );
+    const rules = await listAll(again, 'ListAlertRules', 'rules');
+    t.equal(rules.length, requests.length + 1, 'and none was applied twice');
+    t.equal(await again.stop(), 0);
+  },
+);
 
 t.test('a full disk', { ...needs('tmpfs mounts'), ...atOnce }, async (t) => {
   componentPath('tmpfs mounts');
@@ -255,15 +261,14 @@ t.test('webhook endpoints that behave badly', { ...atOnce }, async (t) => {
     names.set(await destinationAt(program, `${endpoints.origin}/${path}`), `/${path}`);
   }
   await saveRule(program, [...names.keys()]);
-  const startMs = Date.now();
   await writeReadings(program, ['vm-1'], 11);
-  await until('the good one', () => endpoints.hits.get('/ok'));
-  t.ok(Date.now() - startMs < 8_000, 'the good one waits for none of the others');
   const outcomes = await until('an outcome of each', async () => {
     const deliveries = await deliveriesOf(program);
     const ended = deliveries.filter(({ attempts }) => attempts[0]?.outcome);
     return ended.length === names.size ? ended : undefined;
   });
+  const [good, closed] = ['/ok', '/hang closed'].map((what) => endpoints.order.indexOf(what));
+  t.ok(Number(good) < Number(closed), 'the good one waits for none of the others');
   const byPath = new Map(outcomes.map((each) => [names.get(each.destinationName), each]));
   t.match(byPath.get('/ok'), { state: 'SENT', attempts: [{ outcome: 'accepted' }] });
   t.match(byPath.get('/hang')?.attempts[0], {

@@ -1,10 +1,11 @@
 /**
- * The README's first screen in a fresh clone of what is committed, without dev dependencies: it
- * installs, starts, shows its pages and watches this machine. Packages come from npm's cache or registry.
+ * A fresh clone of what is committed, with nothing beside it. The README's first screen works without dev
+ * dependencies: it installs, starts, shows its pages and watches this machine. Tests of the folder beside
+ * the checkout are skipped. Packages come from npm's cache or registry.
  */
 import { execFile, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { existsSync, readFileSync } from 'node:fs';
+import { existsSync, readFileSync, symlinkSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
@@ -17,9 +18,14 @@ const root = fileURLToPath(new URL('../../../', import.meta.url));
 
 t.setTimeout(240_000);
 
+async function cloneInto(folder: string): Promise<string> {
+  const clone = join(folder, 'clone');
+  await execute('git', ['clone', '--quiet', '--no-hardlinks', root, clone], { timeout: 120_000 });
+  return clone;
+}
+
 t.test('a fresh clone without dev dependencies runs, with its pages', async (t) => {
-  const clone = join(dataFolder(t), 'clone');
-  await execute('git', ['clone', '--quiet', '--no-hardlinks', root, clone], { timeout: 60_000 });
+  const clone = await cloneInto(dataFolder(t));
   const { npm_config_prefix: _, ...env } = process.env;
   const words = ['ci', '--omit=dev', '--prefer-offline', '--no-audit', '--no-fund'];
   await execute('npm', words, { cwd: clone, env, timeout: 180_000 });
@@ -46,7 +52,7 @@ t.test('a fresh clone without dev dependencies runs, with its pages', async (t) 
     if (child.exitCode === null && child.signalCode === null) end();
     await gone;
   });
-  await until('it has started', () => /Ctrl-C stops it/.test(said) || undefined, 40);
+  await until('it has started', () => /Ctrl-C stops it/.test(said) || undefined);
   t.match(said, /watches this host/);
   t.match(said, /dashboard and API on http:\/\/127\.0\.0\.1:\d+/);
   t.notMatch(said, /dashboard (is not|cannot be) built/);
@@ -57,8 +63,30 @@ t.test('a fresh clone without dev dependencies runs, with its pages', async (t) 
   const manifest = JSON.parse(readFileSync(join(clone, 'dist/dashboard/manifest.json'), 'utf8'));
   t.ok(manifest.entries.main, 'the pages are built');
   const { stdout } = await execute('npx', ['svc', 'monitoring', 'vms'], {
-    ...{ cwd: clone, timeout: 60_000 },
+    ...{ cwd: clone, timeout: 120_000 },
     env: { ...env, SVC_ENDPOINT: demo.baseUrl, SVC_PROJECT: 'demo', SVC_API_KEY: demo.apiKey },
   });
   t.match(stdout, /RUNNING +DC-1/);
+});
+
+/** Each has tests of the shared folder and others, and takes a second or two. */
+const WITH_SHARED_FOLDER = [
+  'test/alerting/trace-replay.test.ts',
+  'test/requirements/requirements.test.ts',
+  'test/telemetry/collectors/replay.test.ts',
+  'test/telemetry/promql/compliance.test.ts',
+];
+
+t.test('a clone alone skips the tests of the shared folder with a reason', async (t) => {
+  const clone = await cloneInto(dataFolder(t));
+  symlinkSync(join(root, 'node_modules'), join(clone, 'node_modules'));
+  const { stdout } = await execute(
+    process.execPath,
+    ['scripts/test.ts', ...WITH_SHARED_FOLDER],
+    // As in a gate of the clone, which requires every component that can be installed.
+    { cwd: clone, env: { ...process.env, SVC_TEST_REQUIRE: 'components' }, timeout: 120_000 },
+  );
+  t.match(stdout, /^skipped [1-9]\d*: needs shared folder: .* a clone works without it$/m);
+  t.equal(stdout.match(/^skipped /gm)?.length, 1, 'nothing else is skipped');
+  t.match(stdout, /^[1-9]\d* passed, 0 failed, [1-9]\d* skipped$/m);
 });

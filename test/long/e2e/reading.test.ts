@@ -31,7 +31,12 @@ async function startReading(t: Test) {
       'sh',
       ['-euc', `exec 2>&1\n${script.replaceAll(BASE_URL, program.demo.baseUrl)}`],
       {
-        ...{ cwd: folder, encoding: 'utf8', timeout: 20_000, stdio: ['ignore', 'pipe', 'inherit'] },
+        ...{
+          cwd: folder,
+          encoding: 'utf8',
+          timeout: 120_000,
+          stdio: ['ignore', 'pipe', 'inherit'],
+        },
         env: { PATH: path, vm: name },
       },
     );
@@ -94,61 +99,68 @@ function column(title: string, place: number): string[] {
     .filter((code) => code !== '');
 }
 
-t.test('everything that the guide offers for pasting works', needs('promtool 3.5.3'), async (t) => {
-  const { folder, program, name, run } = await startReading(t);
-  t.equal(statSync(join(folder, 'vm-monitoring.key')).mode & 0o777, 0o600);
+t.test(
+  'API-05: every command and expression of the guide works as pasted',
+  needs('promtool 3.5.3'),
+  async (t) => {
+    const { folder, program, name, run } = await startReading(t);
+    t.equal(statSync(join(folder, 'vm-monitoring.key')).mode & 0o777, 0o600);
 
-  writeFileSync(join(folder, 'client.yml'), codeBlock('reading.md', '# client.yml'));
-  const path = `${dirname(componentPath('promtool 3.5.3'))}:${process.env.PATH}`;
-  const printed = run(codeBlock('reading.md', '# promtool'), path);
-  t.match(printed, /^\{\} => [\d.e+-]+ @\[/m, 'query instant');
-  t.match(printed, /^svc_vm_memory_used_bytes\{.*\} =>\n\d[\d.e+]* @\[/m, 'query range');
-  t.match(printed, /^\{__name__="svc_vm_running", /m, 'query series');
-  t.match(printed, /SUCCESS: {2}The service is ready/);
+    writeFileSync(join(folder, 'client.yml'), codeBlock('reading.md', '# client.yml'));
+    const path = `${dirname(componentPath('promtool 3.5.3'))}:${process.env.PATH}`;
+    const printed = run(codeBlock('reading.md', '# promtool'), path);
+    t.match(printed, /^\{\} => [\d.e+-]+ @\[/m, 'query instant');
+    t.match(printed, /^svc_vm_memory_used_bytes\{.*\} =>\n\d[\d.e+]* @\[/m, 'query range');
+    t.match(printed, /^\{__name__="svc_vm_running", /m, 'query series');
+    t.match(printed, /SUCCESS: {2}The service is ready/);
 
-  const rpc = JSON.parse(run(codeBlock('reading.md', '# QueryVMMonitoring')));
-  t.match(rpc, { stepSeconds: 60, quality: { state: /LIVE|PARTIAL/ } });
+    const rpc = JSON.parse(run(codeBlock('reading.md', '# QueryVMMonitoring')));
+    t.match(rpc, { stepSeconds: 60, quality: { state: /LIVE|PARTIAL/ } });
 
-  const expressions = column('| what | expression |', 1);
-  t.ok(expressions.length >= 11, 'the table of expressions is found');
-  const id = name.split('/').at(-1) ?? '';
-  for (const query of expressions) await findsTheVm(t, program, query, id);
-  t.equal(await program.stop(), 0);
-});
+    const expressions = column('| what | expression |', 1);
+    t.ok(expressions.length >= 11, 'the table of expressions is found');
+    const id = name.split('/').at(-1) ?? '';
+    for (const query of expressions) await findsTheVm(t, program, query, id);
+    t.equal(await program.stop(), 0);
+  },
+);
 
-t.test("Grafana's data source, as the guide provisions it, passes Save & test", async (t) => {
-  const { program } = await startReading(t);
-  const block = codeBlock('reading.md', '# provisioning/datasources/vm-monitoring.yaml');
-  const field = (name: string): string =>
-    new RegExp(`^ +${name}: (.*)$`, 'm').exec(block)?.[1] ?? '';
-  const url = field('url').replace(BASE_URL, program.demo.baseUrl);
-  const key = field('httpHeaderValue1').replace(`$\{VM_MONITORING_KEY}`, program.demo.apiKey);
-  const headers = { [field('httpHeaderName1')]: key };
-  // Its requests, as its server sends them: a sum at four seconds after the epoch, then the version.
-  const sum = await fetch(`${url}/api/v1/query`, {
-    ...{ method: field('httpMethod'), headers },
-    body: new URLSearchParams({ query: '1+1', time: '4' }),
-  });
-  t.match(await sum.json(), {
-    status: 'success',
-    data: { resultType: 'scalar', result: [4, '2'] },
-  });
-  const version = await fetch(`${url}/api/v1/status/buildinfo`, { headers });
-  t.match(await version.json(), { data: { version: /^\d+\.\d+\.\d+$/ } });
-  // Its smallest step, on a panel of an hour.
-  const seconds = Math.floor(Date.now() / 1000);
-  const step = field('timeInterval').replace('s', '');
-  const panel = {
-    query: 'svc_vm_load1',
-    start: String(seconds - 3600),
-    end: String(seconds),
-    step,
-  };
-  t.match(await ask(program, 'query_range', panel), { status: 200 });
+t.test(
+  'API-06: Grafana’s data source, provisioned as in the guide, passes Save & test',
+  async (t) => {
+    const { program } = await startReading(t);
+    const block = codeBlock('reading.md', '# provisioning/datasources/vm-monitoring.yaml');
+    const field = (name: string): string =>
+      new RegExp(`^ +${name}: (.*)$`, 'm').exec(block)?.[1] ?? '';
+    const url = field('url').replace(BASE_URL, program.demo.baseUrl);
+    const key = field('httpHeaderValue1').replace(`$\{VM_MONITORING_KEY}`, program.demo.apiKey);
+    const headers = { [field('httpHeaderName1')]: key };
+    // Its requests, as its server sends them: a sum at four seconds after the epoch, then the version.
+    const sum = await fetch(`${url}/api/v1/query`, {
+      ...{ method: field('httpMethod'), headers },
+      body: new URLSearchParams({ query: '1+1', time: '4' }),
+    });
+    t.match(await sum.json(), {
+      status: 'success',
+      data: { resultType: 'scalar', result: [4, '2'] },
+    });
+    const version = await fetch(`${url}/api/v1/status/buildinfo`, { headers });
+    t.match(await version.json(), { data: { version: /^\d+\.\d+\.\d+$/ } });
+    // Its smallest step, on a panel of an hour.
+    const seconds = Math.floor(Date.now() / 1000);
+    const step = field('timeInterval').replace('s', '');
+    const panel = {
+      query: 'svc_vm_load1',
+      start: String(seconds - 3600),
+      end: String(seconds),
+      step,
+    };
+    t.match(await ask(program, 'query_range', panel), { status: 200 });
 
-  await errorsAreMapped(t, program, seconds);
-  t.equal(await program.stop(), 0);
-});
+    await errorsAreMapped(t, program, seconds);
+    t.equal(await program.stop(), 0);
+  },
+);
 
 /** Each error that the guide quotes, asked for. */
 async function errorsAreMapped(t: Test, program: Program, seconds: number): Promise<void> {

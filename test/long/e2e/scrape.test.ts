@@ -128,10 +128,10 @@ function configurationFor(program: Program, keyFile: string): string {
 }
 
 t.test(
-  'what a real Prometheus scrapes is what was written',
+  'API-04: Prometheus scrapes exactly the written samples',
   needs('prometheus 3.5.3'),
   async (t) => {
-    t.setTimeout(60_000);
+    t.setTimeout(240_000);
     const program = await startProgram(t, dataFolder(t), settings);
     const folder = dataFolder(t);
     const keyFile = join(folder, 'vm-monitoring.key');
@@ -223,7 +223,13 @@ function samplesIn(series: readonly QueriedSeries[]): Map<string, string> {
 }
 
 async function shardsAreUp(t: Test, query: Query): Promise<void> {
-  const up = await query('up{job="vm-monitoring"}');
+  // A single scrape may come late on a busy machine: what counts is that each has come.
+  const total = 'count_over_time(svc_vm_memory_total_bytes{job="vm-monitoring"}[10m])';
+  await until(`${VMS} VMs are scraped`, async () => {
+    const [vms] = await query(`count(count by (vm) (${total}))`);
+    return vms?.value?.[1] === String(VMS) || undefined;
+  });
+  const up = await query('max_over_time(up{job="vm-monitoring"}[10m])');
   t.same(
     up.map(({ metric, value }) => [metric.instance, value?.[1]]).sort(),
     [
@@ -232,8 +238,6 @@ async function shardsAreUp(t: Test, query: Query): Promise<void> {
     ],
     'every shard was found',
   );
-  const vms = await query('count(count by (vm) (svc_vm_memory_total_bytes{job="vm-monitoring"}))');
-  t.equal(vms[0]?.value?.[1], String(VMS), 'every VM is scraped');
 }
 
 async function writeFleet(written: Written): Promise<void> {
@@ -300,7 +304,7 @@ t.test('promtool accepts the configuration of the guide', needs('promtool 3.5.3'
   const pasted = codeBlock('reading.md', '# prometheus.yml');
   writeFileSync(file, pasted.replaceAll('/etc/prometheus/vm-monitoring.key', keyFile));
   const printed = execFileSync(componentPath('promtool 3.5.3'), ['check', 'config', file], {
-    timeout: 10_000,
+    timeout: 120_000,
   });
   t.match(String(printed), /SUCCESS/);
   t.end();

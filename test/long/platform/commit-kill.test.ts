@@ -29,7 +29,7 @@ interface Acknowledged {
   readonly count: number;
 }
 
-t.test('thirty kills lose nothing acknowledged and count nothing twice', async (t) => {
+t.test('DUR-09: thirty kills lose nothing acknowledged and count nothing twice', async (t) => {
   const file = `${t.testdir({})}/control.db`;
   const writers: Acknowledged[][] = Array.from({ length: WRITERS }, () => []);
   for (let kill = 0; kill < KILLS; kill++) {

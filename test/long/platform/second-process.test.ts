@@ -121,59 +121,66 @@ async function statusOf({ baseUrl, projectName, apiKey }: Demo): Promise<number>
 }
 
 for (const version of ['nats-server 2.10.27', 'nats-server 2.15.1'] as const) {
-  t.test(`refused starts beside a running one, ${version}`, needs(version), async (t) => {
-    const program = componentPath(version);
-    const server = await startNatsServer({ program, folder: dataFolder(t) });
-    t.teardown(() => server.kill());
-    const { url } = server;
-    const folder = dataFolder(t);
-    const first = await start(t, { folder, url });
-    const own = dataFolder(t);
-    const other = join(own, 'data');
-    const before = { nats: await settledContentOf(url), files: filesOf(folder) };
-    const unchanged = async (what: string): Promise<void> => {
-      t.same(await contentOf(url), before.nats, `${what}: NATS is as it was`);
-      t.same(filesOf(folder), before.files, `${what}: so is the first one's folder`);
-      t.same(filesOf(other), {}, `${what}: its own has nothing but its lock`);
-    };
+  t.test(
+    `DUR-22: refused starts change nothing of a running service on ${version}`,
+    needs(version),
+    async (t) => {
+      const program = componentPath(version);
+      const server = await startNatsServer({ program, folder: dataFolder(t) });
+      t.teardown(() => server.kill());
+      const { url } = server;
+      const folder = dataFolder(t);
+      const first = await start(t, { folder, url });
+      const own = dataFolder(t);
+      const other = join(own, 'data');
+      const before = { nats: await settledContentOf(url), files: filesOf(folder) };
+      const unchanged = async (what: string): Promise<void> => {
+        t.same(await contentOf(url), before.nats, `${what}: NATS is as it was`);
+        t.same(filesOf(folder), before.files, `${what}: so is the first one's folder`);
+        t.same(filesOf(other), {}, `${what}: its own has nothing but its lock`);
+      };
 
-    const keyless = await refusalOf(t, { folder: other, url });
-    t.match(keyless, { name: 'WrongMasterKey', message: /and this one has none: give it the key/ });
-    await unchanged('a second process without the key');
+      const keyless = await refusalOf(t, { folder: other, url });
+      t.match(keyless, {
+        name: 'WrongMasterKey',
+        message: /and this one has none: give it the key/,
+      });
+      await unchanged('a second process without the key');
 
-    const taken = createServer().listen(0, '127.0.0.1');
-    await once(taken, 'listening');
-    t.teardown(() => taken.close());
-    const { port } = taken.address() as { port: number };
-    const pem = join(own, 'no.pem');
-    writeFileSync(pem, 'no certificate');
-    for (const [what, more] of Object.entries({
-      'port taken': { SVC_LISTEN: `127.0.0.1:${port}` },
-      'metrics port taken': { SVC_METRICS_LISTEN: `127.0.0.1:${port}` },
-      certificate: { SVC_TLS_CERT_FILE: pem, SVC_TLS_KEY_FILE: pem },
-      'missing key': { SVC_MASTER_KEY_FILE: join(own, 'absent.key') },
-      'bad key': { SVC_MASTER_KEY_FILE: pem },
-      'client secret': {
-        ...{ SVC_OIDC_ISSUER: 'https://id.example', SVC_OIDC_CLIENT_ID: 'a' },
-        SVC_OIDC_CLIENT_SECRET_FILE: join(own, 'absent'),
-      },
-    })) {
-      t.equal((await refusalOf(t, { folder: other, url, more })).name, 'ConfigError', what);
-      await unchanged(what);
-    }
-    t.equal(await statusOf(first.demo), 200, 'the first one’s key is in force');
-    const key = { SVC_MASTER_KEY_FILE: join(folder, 'master.key') };
-    const next = await start(t, { folder: other, url, more: key });
-    t.notOk(existsSync(join(other, 'demo.json')), 'the demo is the first one’s');
-    const there = { ...first.demo, baseUrl: next.address };
-    await until('the second member knows the key', async () =>
-      (await statusOf(there)) === 200 ? true : undefined,
-    );
-    t.equal(await statusOf(first.demo), 200, 'and the first one still does');
-    await first.stop();
-    t.equal(await statusOf(there), 200, 'one of them is enough');
-    await next.stop();
-  });
+      const taken = createServer().listen(0, '127.0.0.1');
+      await once(taken, 'listening');
+      t.teardown(() => taken.close());
+      const { port } = taken.address() as { port: number };
+      const pem = join(own, 'no.pem');
+      writeFileSync(pem, 'no certificate');
+      for (const [what, more] of Object.entries({
+        'port taken': { SVC_LISTEN: `127.0.0.1:${port}` },
+        'metrics port taken': { SVC_METRICS_LISTEN: `127.0.0.1:${port}` },
+        certificate: { SVC_TLS_CERT_FILE: pem, SVC_TLS_KEY_FILE: pem },
+        'missing key': { SVC_MASTER_KEY_FILE: join(own, 'absent.key') },
+        'bad key': { SVC_MASTER_KEY_FILE: pem },
+        'client secret': {
+          ...{ SVC_OIDC_ISSUER: 'https://id.example', SVC_OIDC_CLIENT_ID: 'a' },
+          SVC_OIDC_CLIENT_SECRET_FILE: join(own, 'absent'),
+        },
+      })) {
+        t.equal((await refusalOf(t, { folder: other, url, more })).name, 'ConfigError', what);
+        await unchanged(what);
+      }
+      t.equal(await statusOf(first.demo), 200, 'the first one’s key is in force');
+      const key = { SVC_MASTER_KEY_FILE: join(folder, 'master.key') };
+      const next = await start(t, { folder: other, url, more: key });
+      t.notOk(existsSync(join(other, 'demo.json')), 'the demo is the first one’s');
+      const there = { ...first.demo, baseUrl: next.address };
+      await until('the second member knows the key', async () =>
+        (await statusOf(there)) === 200 ? true : undefined,
+      );
+      t.equal(await statusOf(first.demo), 200, 'and the first one still does');
+      await first.stop();
+      t.equal(await statusOf(there), 200, 'one of them is enough');
+      await next.stop();
+    },
+  );
 }
 
 const newest = 'nats-server 2.15.1';

@@ -31,24 +31,28 @@ const folderOf = (path: string): string => fileURLToPath(new URL(path, import.me
 const env = goEnvironment(folderOf('../../../.tap/go'));
 const module = folderOf('../../../sdk/go');
 
-t.test('the module is well-formed, and passes its tests and vectors', needs('go'), async (t) => {
-  const go = componentPath('go');
-  const bounded = { cwd: module, env: { ...env }, timeout: 90_000 };
-  const { stdout: vetted } = await run(go, ['vet', './...'], bounded);
-  t.equal(vetted, '');
-  const unformatted = await run(join(dirname(go), 'gofmt'), ['-l', '.'], bounded);
-  t.equal(unformatted.stdout, '', 'formatted as gofmt does');
-  const { stdout } = await run(go, ['test', '-count=1', '-v', './...'], bounded);
-  t.match(stdout, /^ok\s+example\.com\/svc/m);
-  const passed = stdout.match(/^ +--- PASS: TestEveryVector/gm) ?? [];
-  t.equal(passed.length, webhookVectors.received.length, 'every vector was tried');
-  const { stdout: imports } = await run(
-    go,
-    ['list', '-deps', '-f', '{{if not .Standard}}{{.ImportPath}}{{end}}', './...'],
-    bounded,
-  );
-  t.same(imports.trim().split(/\s+/), ['example.com/svc'], 'the standard library alone');
-});
+t.test(
+  'EVENT-08, HOOK-08: the Go module is well-formed and passes its tests and vectors',
+  needs('go'),
+  async (t) => {
+    const go = componentPath('go');
+    const bounded = { cwd: module, env: { ...env }, timeout: 90_000 };
+    const { stdout: vetted } = await run(go, ['vet', './...'], bounded);
+    t.equal(vetted, '');
+    const unformatted = await run(join(dirname(go), 'gofmt'), ['-l', '.'], bounded);
+    t.equal(unformatted.stdout, '', 'formatted as gofmt does');
+    const { stdout } = await run(go, ['test', '-count=1', '-v', './...'], bounded);
+    t.match(stdout, /^ok\s+example\.com\/svc/m);
+    const passed = stdout.match(/^ +--- PASS: TestEveryVector/gm) ?? [];
+    t.equal(passed.length, webhookVectors.received.length, 'every vector was tried');
+    const { stdout: imports } = await run(
+      go,
+      ['list', '-deps', '-f', '{{if not .Standard}}{{.ImportPath}}{{end}}', './...'],
+      bounded,
+    );
+    t.same(imports.trim().split(/\s+/), ['example.com/svc'], 'the standard library alone');
+  },
+);
 
 t.test('the programs of the guide work against the service', needs('go'), async (t) => {
   const names = ['rules', 'watch', 'job', 'people', 'receiver', 'source'];
@@ -59,7 +63,7 @@ t.test('the programs of the guide work against the service', needs('go'), async 
     { at: Math.floor(Date.now() / 1000) - 30, memory: 1e9, index: 0 },
     { at: Math.floor(Date.now() / 1000), memory: 2e9, index: 1 },
   ]);
-  const trust = await trustWorkflow(world, await prepareAccount(world));
+  const trust = await trustWorkflow(world, await prepareAccount(world, 'acme'));
   const program = await building;
 
   await t.test('reading, previewing and saving: six of the endpoints', async (t) => {
@@ -121,7 +125,7 @@ t.test('the programs of the guide work against the service', needs('go'), async 
     await t.rejects(linesOf(program('people'), nobody), /_CREDENTIAL/);
   });
 
-  await t.test('any hypervisor is a source', async (t) => {
+  await t.test('SRC-10: a Go program is a source for any hypervisor', async (t) => {
     t.same(await linesOf(program('source'), sourceEnvironment(t, world)), ['stored 1 refused 0']);
     t.match(await observedSince(world, 'vm-other'), {
       displayName: 'db',

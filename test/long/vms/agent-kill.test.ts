@@ -97,7 +97,7 @@ t.test('SIGKILL while rows wait, and while one batch is on its way', async (t) =
   writeEnrolment(folder, { ...about, endpoint: recorder.url, expiresUnix: 2e9, machine: '' });
   recorder.stand.answer = busy;
   const first = startChild(t, folder);
-  await until('three rows wait', () => (count(folder) >= 3 ? true : undefined), 20);
+  await until('three rows wait', () => (count(folder) >= 3 ? true : undefined));
   first.child.kill('SIGKILL');
   await once(first.child, 'exit');
   const kept = onDisk(folder);
@@ -121,10 +121,8 @@ t.test('SIGKILL while rows wait, and while one batch is on its way', async (t) =
     [...new Set(recorder.batches.map(({ id }) => id))].flatMap(
       (id) => recorder.batches.find((batch) => batch.id === id)?.times ?? [],
     );
-  await until(
-    'all is sent',
-    () => (atKill.every((time) => received().includes(time)) ? true : undefined),
-    20,
+  await until('all is sent', () =>
+    atKill.every((time) => received().includes(time)) ? true : undefined,
   );
   t.match(recorder.batches[1], uncertain ?? {}, 'the same bytes under the same id');
   const times = received();

@@ -28,22 +28,25 @@ async function until(done: () => boolean): Promise<void> {
   }
 }
 
-t.test('a restarted node goes on from its position, also on an emptied stream', async (t) => {
-  const log = new FaultyLog();
-  const place = openPlace();
-  const before = await started(log, place);
-  await add(before.host, 'demo', 'a');
-  await add(before.host, 'other', 'b');
-  await before.host.stop();
-  log.truncate(3);
-  const after = await started(log, place);
-  t.teardown(() => after.close());
-  t.match(await add(after.host, 'demo', 'a'), { answer: { count: 2 }, sequence: 3 });
-  t.equal(after.host.counters().appendRetries, 1, 'the emptied subject answered to 0');
-});
+t.test(
+  'DUR-04: a restarted node continues from its position, even on an emptied stream',
+  async (t) => {
+    const log = new FaultyLog();
+    const place = openPlace();
+    const before = await started(log, place);
+    await add(before.host, 'demo', 'a');
+    await add(before.host, 'other', 'b');
+    await before.host.stop();
+    log.truncate(3);
+    const after = await started(log, place);
+    t.teardown(() => after.close());
+    t.match(await add(after.host, 'demo', 'a'), { answer: { count: 2 }, sequence: 3 });
+    t.equal(after.host.counters().appendRetries, 1, 'the emptied subject answered to 0');
+  },
+);
 
 t.test(
-  'a node refuses a stream that was recreated, shortened, or cut before its position',
+  'DUR-05: a node refuses a stream that was recreated, shortened, or cut before its position',
   async (t) => {
     const cases: [string, (log: FaultyLog) => void, string][] = [
       ['recreated', (log) => Object.assign(log, { identity: 'second' }), 'otherStream'],
@@ -86,7 +89,7 @@ t.test('a stream shortened and written again is noticed at the next start', asyn
   await t.rejects(again.host.start(), { name: 'HistoryMismatch', kind: 'diverged' });
 });
 
-t.test('of two running nodes the one that the stream does not bear out stops', async (t) => {
+t.test('DUR-05: a running node that its stream contradicts stops', async (t) => {
   const log = new FaultyLog();
   const lost = await started(log, openPlace(), 'lost');
   await add(lost.host, 'demo', 'a');

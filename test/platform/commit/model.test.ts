@@ -1,12 +1,12 @@
 /**
- * The commit core under every order of events that seeds can think of (`model.ts`): some of them.
- * `test/long` runs many more. A failing seed is printed:
+ * The commit core under the orders of events that seeds draw (`model.ts`). A failing seed is printed:
  * `node test/platform/commit/model.test.ts <seed>` runs it alone.
  */
 import t from 'tap';
+import { tries } from '../../support/tries.ts';
 import { runSeeds } from './model.ts';
 
-const SEEDS = 250;
+const SEEDS = tries(1_000);
 
 const alone = process.argv[2] === undefined ? undefined : Number(process.argv[2]);
 const seeds = alone === undefined ? Array.from({ length: SEEDS }, (_, i) => i + 1) : [alone];

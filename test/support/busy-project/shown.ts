@@ -13,7 +13,6 @@ export async function showsItsData(page: Page): Promise<void> {
       (await page.evaluate(
         `!document.querySelector('main .loading, main [aria-busy="true"]') && document.fonts.status === 'loaded'`,
       )) || undefined,
-    30,
   );
   // One more frame: what came last has been laid out.
   await page.evaluate('new Promise((done) => requestAnimationFrame(() => setTimeout(done, 50)))');

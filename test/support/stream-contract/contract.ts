@@ -18,6 +18,9 @@ export interface Contract {
   readonly run: (t: Test, harness: StreamContractHarness) => Promise<void>;
 }
 
+/** What has to come and has not after this, ms, has failed; on a busy machine much is late. */
+export const EVENT_MS = 120_000;
+
 const encoder = new TextEncoder();
 const decoder = new TextDecoder();
 let streams = 0;
@@ -80,8 +83,8 @@ export function deliveries(harness: StreamContractHarness, consumer: Consumer) {
     return result.done ? undefined : result.value;
   };
   const next = async (): Promise<Delivery> => {
-    const delivery = await within(10_000);
-    if (delivery === undefined) throw new Error('No delivery within 10 s');
+    const delivery = await within(EVENT_MS);
+    if (delivery === undefined) throw new Error(`No delivery within ${EVENT_MS} ms`);
     return delivery;
   };
   return { within, next };

@@ -6,6 +6,7 @@ import { openJetStream } from '../../../streams/platform/jetstream/jetstream-str
 import type { Stream } from '../../../streams/platform/stream.ts';
 import type { NatsCluster } from '../nats-cluster.ts';
 import type { NatsServer } from '../nats-server.ts';
+import { until } from '../program.ts';
 
 export interface StreamContractHarness {
   /** The adapter under test; another object after a crash of an embedded one. */
@@ -103,7 +104,9 @@ async function harnessOf(
     pass,
     async crash() {
       await crash();
-      for (let i = 0; stream.health().state === 'unavailable' && i < 500; i++) await pass(20);
+      await until('the stream is there again', () => {
+        return stream.health().state === 'available' || undefined;
+      });
     },
     another: open,
     close: () => stream.close(),

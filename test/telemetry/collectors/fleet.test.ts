@@ -31,7 +31,7 @@ function problemsOf(text: string): readonly string[] {
   }
 }
 
-t.test('SRC-12: a domain belongs to the project of the first rule that fits', (t) => {
+t.test('SRC-12: a domain belongs to the project of the first matching rule', (t) => {
   const [one, two] = [fleetDomain(1), fleetDomain(2)];
   const mapping = parseMapping(`
     # two hosts
@@ -69,7 +69,7 @@ t.test('SRC-12: a domain belongs to the project of the first rule that fits', (t
   t.end();
 });
 
-t.test('SRC-12: a mapping with mistakes is refused with the line of each', (t) => {
+t.test('SRC-12: an invalid mapping is refused with the line of each mistake', (t) => {
   const { uuid } = fleetDomain(1);
   t.same(
     problemsOf(`source host-a
@@ -173,69 +173,69 @@ t.test('SRC-21: the boot id of a domain names its host', async (t) => {
   t.not(originOf(before), '');
 });
 
-t.test('SRC-12: rows go to their project; what fits no rule is listed and not sent', async (t) => {
-  const text = `${sources}metadata urn:svc:project\nname w* project shop`;
-  const world = open(t, text, { [A]: [web, old], [B]: [{ ...db, project: 'blog' }] });
-  await world.settle();
-  t.same(world.written.sort(), ['blog db B RUNNING', 'shop web A RUNNING']);
-  t.same(world.fleet.status().unmatched, [
-    { vm: old.uuid, name: 'old', source: 'libvirt qemu+ssh://[redacted]@host-a/system' },
-  ]);
-  t.same(world.fleet.status().projects, { shop: 1, blog: 1 });
-  await world.fleet.take(parseMapping(`${text}\nname old project blog`));
-  t.same(await world.round(), ['blog db B RUNNING', 'blog old A RUNNING', 'shop web A RUNNING']);
-  t.same(world.fleet.status().unmatched, []);
-  await world.fleet.take(parseMapping(text));
-  await world.round();
-  world.libvirts[A] = [web, { ...old, isUnread: true }];
-  await world.round();
-  t.equal(world.fleet.status().unmatched.length, 1, 'it was not read in this round');
-  delete world.libvirts[A];
-  await world.round();
-  t.equal(world.fleet.status().unmatched.length, 1, 'a host that is silent says nothing of it');
-  world.libvirts[A] = [web];
-  await world.round();
-  await world.round();
-  t.same(world.fleet.status().unmatched, [], 'it is not there any more');
-  t.same(world.retired, []);
-});
-
 t.test(
-  'SRC-13: a domain that is moved is retired where it was, once that is possible',
+  'SRC-12: rows go to their project, and unmatched domains are listed and not sent',
   async (t) => {
-    const text = `${sources}metadata urn:svc:project\nname * project shop`;
-    const world = open(t, text, { [A]: [web, db], [B]: [] });
+    const text = `${sources}metadata urn:svc:project\nname w* project shop`;
+    const world = open(t, text, { [A]: [web, old], [B]: [{ ...db, project: 'blog' }] });
     await world.settle();
-    t.same(world.written.sort(), ['shop db A RUNNING', 'shop web A RUNNING']);
-    world.gate.isOpen = false;
-    world.libvirts[A] = [web, { ...db, project: 'blog' }];
-    t.same(await world.round(), []);
-    t.match(world.fleet.status(), { retiring: 1, retireFault: /left shop .*nobody answers/ });
-    t.same(world.states.at(-1), {
-      placed: {
-        [web.uuid]: ['shop', 'libvirt qemu+ssh://[redacted]@host-a/system'],
-        [db.uuid]: ['blog', 'libvirt qemu+ssh://[redacted]@host-a/system'],
-      },
-      retiring: { shop: [db.uuid] },
-    });
-    world.gate.isOpen = true;
-    world.libvirts[A] = [web, db];
-    await world.fleet.take(parseMapping(`${sources}name db project third\nname * project shop`));
-    const rows = await world.round();
-    // The rows of the round before waited, for the project that they were observed for.
-    t.same(rows, [
-      'blog db A RUNNING',
-      'shop web A RUNNING',
-      'shop web A RUNNING',
-      'third db A RUNNING',
+    t.same(world.written.sort(), ['blog db B RUNNING', 'shop web A RUNNING']);
+    t.same(world.fleet.status().unmatched, [
+      { vm: old.uuid, name: 'old', source: 'libvirt qemu+ssh://[redacted]@host-a/system' },
     ]);
-    await world.settle();
-    t.same(world.retired.sort(), [`blog ${db.uuid}`, `shop ${db.uuid}`]);
-    t.equal(world.fleet.status().retiring, 0);
+    t.same(world.fleet.status().projects, { shop: 1, blog: 1 });
+    await world.fleet.take(parseMapping(`${text}\nname old project blog`));
+    t.same(await world.round(), ['blog db B RUNNING', 'blog old A RUNNING', 'shop web A RUNNING']);
+    t.same(world.fleet.status().unmatched, []);
+    await world.fleet.take(parseMapping(text));
+    await world.round();
+    world.libvirts[A] = [web, { ...old, isUnread: true }];
+    await world.round();
+    t.equal(world.fleet.status().unmatched.length, 1, 'it was not read in this round');
+    delete world.libvirts[A];
+    await world.round();
+    t.equal(world.fleet.status().unmatched.length, 1, 'a host that is silent says nothing of it');
+    world.libvirts[A] = [web];
+    await world.round();
+    await world.round();
+    t.same(world.fleet.status().unmatched, [], 'it is not there any more');
+    t.same(world.retired, []);
   },
 );
 
-t.test('SRC-13: a move while the collector was down is noticed after its start', async (t) => {
+t.test('SRC-13: a moved domain is retired in its old project once that is possible', async (t) => {
+  const text = `${sources}metadata urn:svc:project\nname * project shop`;
+  const world = open(t, text, { [A]: [web, db], [B]: [] });
+  await world.settle();
+  t.same(world.written.sort(), ['shop db A RUNNING', 'shop web A RUNNING']);
+  world.gate.isOpen = false;
+  world.libvirts[A] = [web, { ...db, project: 'blog' }];
+  t.same(await world.round(), []);
+  t.match(world.fleet.status(), { retiring: 1, retireFault: /left shop .*nobody answers/ });
+  t.same(world.states.at(-1), {
+    placed: {
+      [web.uuid]: ['shop', 'libvirt qemu+ssh://[redacted]@host-a/system'],
+      [db.uuid]: ['blog', 'libvirt qemu+ssh://[redacted]@host-a/system'],
+    },
+    retiring: { shop: [db.uuid] },
+  });
+  world.gate.isOpen = true;
+  world.libvirts[A] = [web, db];
+  await world.fleet.take(parseMapping(`${sources}name db project third\nname * project shop`));
+  const rows = await world.round();
+  // The rows of the round before waited, for the project that they were observed for.
+  t.same(rows, [
+    'blog db A RUNNING',
+    'shop web A RUNNING',
+    'shop web A RUNNING',
+    'third db A RUNNING',
+  ]);
+  await world.settle();
+  t.same(world.retired.sort(), [`blog ${db.uuid}`, `shop ${db.uuid}`]);
+  t.equal(world.fleet.status().retiring, 0);
+});
+
+t.test('SRC-13: a move while the collector was down is detected after its start', async (t) => {
   const placed = { [web.uuid]: ['blog', `libvirt qemu+ssh://[redacted]@host-a/system`] as const };
   const world = open(
     t,
@@ -250,71 +250,62 @@ t.test('SRC-13: a move while the collector was down is noticed after its start',
   t.same(world.retired.sort(), [`blog ${web.uuid}`, `third ${db.uuid}`].sort());
 });
 
-t.test(
-  'SRC-14: a migrated VM is reported by the host that it runs on, without a gap',
-  async (t) => {
-    const world = open(t, `${sources}name * project shop`, { [A]: [web, db], [B]: [old] });
-    await world.settle();
-    // Both list it while its memory is copied, then the old host keeps its definition.
-    world.libvirts[B] = [old, web];
-    t.same(await world.round(), ['shop db A RUNNING', 'shop old B RUNNING', 'shop web A RUNNING']);
-    world.libvirts[A] = [db, { ...web, isOn: false }];
-    const during = await world.round();
-    t.notOk(
-      during.some((row) => /web . STOPPED/.test(row)),
-      during.join(),
-    );
-    t.ok((await world.round()).includes('shop web B RUNNING'));
-    world.libvirts[A] = [db];
-    for (let i = 0; i < 4; i++) t.ok((await world.round()).includes('shop web B RUNNING'));
-    t.same(world.retired, [], 'it is not gone');
-    // This one is undefined at its old host at once.
-    world.libvirts[A] = [];
-    world.libvirts[B] = [old, web, db];
-    await world.round();
-    t.ok((await world.round()).includes('shop db B RUNNING'));
-  },
-);
+t.test('SRC-14: a migrated VM is reported by its current host without a gap', async (t) => {
+  const world = open(t, `${sources}name * project shop`, { [A]: [web, db], [B]: [old] });
+  await world.settle();
+  // Both list it while its memory is copied, then the old host keeps its definition.
+  world.libvirts[B] = [old, web];
+  t.same(await world.round(), ['shop db A RUNNING', 'shop old B RUNNING', 'shop web A RUNNING']);
+  world.libvirts[A] = [db, { ...web, isOn: false }];
+  const during = await world.round();
+  t.notOk(
+    during.some((row) => /web . STOPPED/.test(row)),
+    during.join(),
+  );
+  t.ok((await world.round()).includes('shop web B RUNNING'));
+  world.libvirts[A] = [db];
+  for (let i = 0; i < 4; i++) t.ok((await world.round()).includes('shop web B RUNNING'));
+  t.same(world.retired, [], 'it is not gone');
+  // This one is undefined at its old host at once.
+  world.libvirts[A] = [];
+  world.libvirts[B] = [old, web, db];
+  await world.round();
+  t.ok((await world.round()).includes('shop db B RUNNING'));
+});
 
-t.test(
-  'SRC-14: a VM that no host lists any more is retired; a silent host retires none',
-  async (t) => {
-    const world = open(t, `${sources}name * project shop`, { [A]: [web, old], [B]: [db] });
-    await world.settle();
-    delete world.libvirts[B];
-    for (let i = 0; i < 5; i++) await world.round();
-    t.same(world.retired, []);
-    t.equal(world.fleet.status().sources[1]?.faults[0]?.reason, 'SOURCE_FAILED');
-    world.libvirts[A] = [web];
-    for (let i = 0; i < 4; i++) await world.round();
-    t.same(world.retired, [`shop ${old.uuid}`]);
-    await world.fleet.take(parseMapping(`source ${A}\nname * project shop`));
-    t.equal(world.fleet.status().sources.length, 1, 'a source that is taken out is not read');
-  },
-);
+t.test('SRC-14: a VM that no host lists is retired, and a silent host retires none', async (t) => {
+  const world = open(t, `${sources}name * project shop`, { [A]: [web, old], [B]: [db] });
+  await world.settle();
+  delete world.libvirts[B];
+  for (let i = 0; i < 5; i++) await world.round();
+  t.same(world.retired, []);
+  t.equal(world.fleet.status().sources[1]?.faults[0]?.reason, 'SOURCE_FAILED');
+  world.libvirts[A] = [web];
+  for (let i = 0; i < 4; i++) await world.round();
+  t.same(world.retired, [`shop ${old.uuid}`]);
+  await world.fleet.take(parseMapping(`source ${A}\nname * project shop`));
+  t.equal(world.fleet.status().sources.length, 1, 'a source that is taken out is not read');
+});
 
-t.test(
-  'SRC-12: a domain whose metadata cannot be read waits, and no wider rule takes it',
-  async (t) => {
-    const text = `${sources}metadata urn:svc:project\nname * project shop`;
-    const world = open(t, text, { [A]: [{ ...web, project: null }, db, old], [B]: [] });
-    await world.settle();
-    t.same(world.written, [], 'virsh failed: what has no element is not known either');
-    t.match(world.fleet.status().sources[0]?.faults, [
-      { reason: 'INCOMPLETE', message: /metadata of some domains .*End of file/ },
-    ]);
-    world.libvirts[A] = [{ ...web, project: 'blog' }, db, old];
-    t.same(await world.round(), ['blog web A RUNNING', 'shop db A RUNNING', 'shop old A RUNNING']);
-    world.libvirts[A] = [{ ...web, project: null }, db, old];
-    t.same(
-      await world.round(),
-      ['blog web A RUNNING', 'shop db A RUNNING', 'shop old A RUNNING'],
-      'it stays as it was',
-    );
-  },
-);
+t.test('SRC-12: a domain with unreadable metadata waits, and no wider rule takes it', async (t) => {
+  const text = `${sources}metadata urn:svc:project\nname * project shop`;
+  const world = open(t, text, { [A]: [{ ...web, project: null }, db, old], [B]: [] });
+  await world.settle();
+  t.same(world.written, [], 'virsh failed: what has no element is not known either');
+  t.match(world.fleet.status().sources[0]?.faults, [
+    { reason: 'INCOMPLETE', message: /metadata of some domains .*End of file/ },
+  ]);
+  world.libvirts[A] = [{ ...web, project: 'blog' }, db, old];
+  t.same(await world.round(), ['blog web A RUNNING', 'shop db A RUNNING', 'shop old A RUNNING']);
+  world.libvirts[A] = [{ ...web, project: null }, db, old];
+  t.same(
+    await world.round(),
+    ['blog web A RUNNING', 'shop db A RUNNING', 'shop old A RUNNING'],
+    'it stays as it was',
+  );
+});
 
-t.test('SRC-13: a domain that comes back before it was retired stays', async (t) => {
+t.test('SRC-13: a domain that returns before its retirement stays', async (t) => {
   const world = open(t, `${sources}name * project shop`, { [A]: [web, db], [B]: [] });
   await world.settle();
   world.gate.isOpen = false;
@@ -328,25 +319,18 @@ t.test('SRC-13: a domain that comes back before it was retired stays', async (t)
   t.same(world.retired, [`blog ${web.uuid}`]);
 });
 
-t.test(
-  'SRC-14: a definition that stayed behind after a migration is no VM that is off',
-  async (t) => {
-    const behind = { ...web, isOn: false, isMigrated: true } as const;
-    const world = open(t, `${sources}name * project shop`, { [A]: [web, db], [B]: [] });
-    await world.settle();
-    world.libvirts[A] = [behind, db];
-    t.same(await world.round(), ['shop db A RUNNING']);
-    world.libvirts[B] = [web];
-    t.same(
-      await world.round(),
-      ['shop db A RUNNING', 'shop web B RUNNING'],
-      'the next round has it',
-    );
-    const fresh = open(t, `${sources}name * project shop`, { [A]: [behind, db], [B]: [] });
-    await fresh.settle();
-    t.same(fresh.written, ['shop db A RUNNING'], 'nor after a start');
-  },
-);
+t.test('SRC-14: a definition left behind by a migration is not a stopped VM', async (t) => {
+  const behind = { ...web, isOn: false, isMigrated: true } as const;
+  const world = open(t, `${sources}name * project shop`, { [A]: [web, db], [B]: [] });
+  await world.settle();
+  world.libvirts[A] = [behind, db];
+  t.same(await world.round(), ['shop db A RUNNING']);
+  world.libvirts[B] = [web];
+  t.same(await world.round(), ['shop db A RUNNING', 'shop web B RUNNING'], 'the next round has it');
+  const fresh = open(t, `${sources}name * project shop`, { [A]: [behind, db], [B]: [] });
+  await fresh.settle();
+  t.same(fresh.written, ['shop db A RUNNING'], 'nor after a start');
+});
 
 t.test('a project that is refused holds up no other, and its rows wait for it', async (t) => {
   const text = `source ${A}\nname web project shop\nname db project blog`;

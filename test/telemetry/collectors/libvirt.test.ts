@@ -50,19 +50,16 @@ t.test('running VMs give the baseline series, in the units of the catalogue', as
   });
 });
 
-t.test(
-  'SRC-02: a VM that is off has a state and no counters: cpu.time is libvirtd’s',
-  async (t) => {
-    const text = recording('stopped-crashed');
-    t.match(text, /state\.state=5\n.*\n {2}cpu\.time=\d+/, 'the recording shows the trap');
-    const reading = await readOnce(text);
-    t.same(reading.faults, []);
-    const web = rowOf(reading, WEB);
-    t.match(web, { state: 'CRASHED', stateReason: 'crashed', values: [], bootId: '' });
-    t.match(rowOf(reading, DB), { state: 'STOPPED', stateReason: 'destroyed', values: [] });
-    t.notOk('vcpus' in (web ?? {}), 'no vCPU is observed where none runs');
-  },
-);
+t.test('SRC-02: a stopped VM has a state and no counters, as cpu.time is libvirtd’s', async (t) => {
+  const text = recording('stopped-crashed');
+  t.match(text, /state\.state=5\n.*\n {2}cpu\.time=\d+/, 'the recording shows the trap');
+  const reading = await readOnce(text);
+  t.same(reading.faults, []);
+  const web = rowOf(reading, WEB);
+  t.match(web, { state: 'CRASHED', stateReason: 'crashed', values: [], bootId: '' });
+  t.match(rowOf(reading, DB), { state: 'STOPPED', stateReason: 'destroyed', values: [] });
+  t.notOk('vcpus' in (web ?? {}), 'no vCPU is observed where none runs');
+});
 
 t.test('SRC-04: a frozen QEMU costs all VMs one round, then only its own readings', async (t) => {
   let frozen = false;
@@ -95,44 +92,50 @@ t.test('SRC-04: a frozen QEMU costs all VMs one round, then only its own reading
   t.match(asked.at(-1)?.args.at(-1), /domstats --raw;/, 'all answer: full questions again');
 });
 
-t.test('SRC-04: a block with fewer keys is reported although virsh returned in time', async (t) => {
-  let text = recording('running');
-  const { source } = world(() => ({ stdout: text }));
-  await source.read(never);
-  text = recording('hang-nowait');
-  t.match((await source.read(never)).faults, [{ reason: 'INCOMPLETE', vm: WEB }]);
-});
+t.test(
+  'SRC-04: a block with missing keys is reported although virsh returned in time',
+  async (t) => {
+    let text = recording('running');
+    const { source } = world(() => ({ stdout: text }));
+    await source.read(never);
+    text = recording('hang-nowait');
+    t.match((await source.read(never)).faults, [{ reason: 'INCOMPLETE', vm: WEB }]);
+  },
+);
 
-t.test('SRC-05: memory figures count only when the guest has refreshed them', async (t) => {
-  let text = recording('running');
-  const { source, clock } = world(() => ({ stdout: text }));
-  const memory = async (): Promise<string[]> => {
-    const row = rowOf(await source.read(never), WEB);
-    return names(row).filter((name) => name.startsWith('memory'));
-  };
-  t.same(await memory(), ['memory_total_bytes', 'memory_free_bytes', 'memory_used_bytes']);
-  await clock.advance(10_000);
-  t.same(await memory(), [], 'the same update again: frozen numbers');
-  const moveTo = (seconds: number): void => {
-    text = text.replace(/last-update=\d+/g, `last-update=${seconds}`);
-  };
-  await clock.advance(10_000);
-  moveTo(RUNNING_UPDATE + 20);
-  t.equal((await memory()).length, 3, 'reported again');
-  await clock.advance(300_000);
-  moveTo(RUNNING_UPDATE + 60);
-  t.same(await memory(), [], 'refreshed, but minutes ago');
-  moveTo(0);
-  t.same(await memory(), [], 'never');
-  const paused = [recording('paused'), recording('paused-later')];
-  const updates = paused.map((each) => /last-update=(\d+)/.exec(each)?.[1]);
-  t.equal(updates[0], updates[1], 'recorded: in a paused VM the update stands still');
-  moveTo(RUNNING_UPDATE + 321);
-  text = text.replace(/balloon\.unused=\d+/g, 'balloon.unused=99999999');
-  t.same(await memory(), [], 'more unused than there is');
-});
+t.test(
+  'MEAS-02, SRC-05: memory figures count only after the guest has refreshed them',
+  async (t) => {
+    let text = recording('running');
+    const { source, clock } = world(() => ({ stdout: text }));
+    const memory = async (): Promise<string[]> => {
+      const row = rowOf(await source.read(never), WEB);
+      return names(row).filter((name) => name.startsWith('memory'));
+    };
+    t.same(await memory(), ['memory_total_bytes', 'memory_free_bytes', 'memory_used_bytes']);
+    await clock.advance(10_000);
+    t.same(await memory(), [], 'the same update again: frozen numbers');
+    const moveTo = (seconds: number): void => {
+      text = text.replace(/last-update=\d+/g, `last-update=${seconds}`);
+    };
+    await clock.advance(10_000);
+    moveTo(RUNNING_UPDATE + 20);
+    t.equal((await memory()).length, 3, 'reported again');
+    await clock.advance(300_000);
+    moveTo(RUNNING_UPDATE + 60);
+    t.same(await memory(), [], 'refreshed, but minutes ago');
+    moveTo(0);
+    t.same(await memory(), [], 'never');
+    const paused = [recording('paused'), recording('paused-later')];
+    const updates = paused.map((each) => /last-update=(\d+)/.exec(each)?.[1]);
+    t.equal(updates[0], updates[1], 'recorded: in a paused VM the update stands still');
+    moveTo(RUNNING_UPDATE + 321);
+    text = text.replace(/balloon\.unused=\d+/g, 'balloon.unused=99999999');
+    t.same(await memory(), [], 'more unused than there is');
+  },
+);
 
-t.test('SRC-06: a paused VM is PAUSED by its state, though its vCPUs say running', async (t) => {
+t.test('SRC-06: a paused VM is PAUSED although its vCPUs are running', async (t) => {
   const text = recording('paused');
   t.match(text, /state\.state=3[\s\S]*vcpu\.0\.state=1/);
   const reading = await readOnce(text);
@@ -140,21 +143,18 @@ t.test('SRC-06: a paused VM is PAUSED by its state, though its vCPUs say running
   t.match(rowOf(reading, DB), { state: 'RUNNING' });
 });
 
-t.test(
-  'SRC-07: user-mode networking has a count and no counters: no series, no zero',
-  async (t) => {
-    const reading = await readOnce(recording('odd'));
-    const odd = reading.rows.find((row) => row.state === 'RUNNING');
-    t.same(names(odd), [
-      'cpu_seconds_total',
-      'disk_read_bytes_total',
-      'disk_written_bytes_total',
-      'disk_reads_completed_total',
-      'disk_writes_completed_total',
-    ]);
-    t.equal(odd?.vcpus, 1, 'one of two possible vCPUs is plugged in');
-  },
-);
+t.test('SRC-07: user-mode networking has no series, not a zero', async (t) => {
+  const reading = await readOnce(recording('odd'));
+  const odd = reading.rows.find((row) => row.state === 'RUNNING');
+  t.same(names(odd), [
+    'cpu_seconds_total',
+    'disk_read_bytes_total',
+    'disk_written_bytes_total',
+    'disk_reads_completed_total',
+    'disk_writes_completed_total',
+  ]);
+  t.equal(odd?.vcpus, 1, 'one of two possible vCPUs is plugged in');
+});
 
 t.test('names with quotes, blanks and a header inside are one domain’s name', async (t) => {
   const reading = await readOnce(recording('odd'));
@@ -165,7 +165,7 @@ t.test('names with quotes, blanks and a header inside are one domain’s name', 
   t.match(rowOf(reading, WEB), { displayName: 'web1', state: 'CRASHED' });
 });
 
-t.test('SRC-08: a hypervisor that knows states only gives states only', async (t) => {
+t.test('SRC-08: a hypervisor that knows only states gives only states', async (t) => {
   const list = `${WEB} 1 test\n`;
   const stdout = `${list}\nDomain: 'test'\n  state.state=1\n  state.reason=0\n\n${list}`;
   const reading = await readOnce(stdout);

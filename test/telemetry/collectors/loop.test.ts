@@ -70,6 +70,37 @@ async function begin(options: CollectorOptions): Promise<Collector> {
   return collector;
 }
 
+t.test('SRC-16: a reading that cannot be stored is left out, and hides no fault', async (t) => {
+  const long = `svc_vm_filesystem_used_bytes{mountpoint="/${'m'.repeat(220)}"}`;
+  const { clock, faults, options } = world(async (c) => {
+    const bad = { ...row(c.now()), vm: 'b', values: [[long, 1] as const] };
+    const isLate = c.now() > START + 60_000;
+    const failed = { reason: 'TIMED_OUT', message: 'no answer' } as const;
+    return { rows: [row(c.now()), bad], faults: isLate ? [failed] : [] };
+  });
+  const written: string[] = [];
+  const collector = await begin({
+    ...options,
+    projectOf: ({ vm }) => (vm === 'b' ? 'shop' : 'demo'),
+    sink: {
+      observe: async (project, rows) => {
+        for (const { vm, values, leftOut } of rows) {
+          written.push(`${project} ${vm} ${values.length} ${leftOut?.length ?? '-'}`);
+        }
+      },
+    },
+  });
+  t.same(written, ['demo a 0 -', 'shop b 0 1'], 'both rows, each in its project');
+  await clock.advance(95_000);
+  const { faults: now, notStorable, leftOutReadings } = collector.status();
+  t.match(now, [{ reason: 'TIMED_OUT' }]);
+  t.match(notStorable, [{ reason: 'NOT_STORABLE', vm: 'b', message: /221 characters/ }]);
+  t.equal(leftOutReadings, written.filter((line) => line.endsWith('1')).length);
+  const named = faults.filter(({ reason }) => reason === 'NOT_STORABLE');
+  t.equal(named.filter(({ times }) => times === 1).length, 1, 'new once, for the log');
+  await collector.stop();
+});
+
 t.test('ticks lie on multiples of the interval plus the phase of the source', async (t) => {
   const { clock, arrived, options } = world(async (c) => ({ rows: [row(c.now())], faults: [] }));
   const collector = await begin(options);
@@ -138,7 +169,7 @@ t.test(
 );
 
 t.test(
-  'rows that the sink refuses keep their times and arrive in order once it is back',
+  'MEAS-05: rows that the sink refuses keep their times and arrive in order later',
   async (t) => {
     const arrived: number[] = [];
     let up = false;

@@ -100,7 +100,7 @@ t.test('a real trace keeps its outage and its resizes', needs('shared folder'), 
 });
 
 t.test(
-  'EVAL-23: frozen rows of a running VM come as observed, each with its time',
+  'EVAL-23: frozen rows of a running VM arrive as observed, each with its time',
   needs('shared folder'),
   async (t) => {
     const rows = await play('2013-09-16_8d', [37]);

@@ -12,9 +12,9 @@ import { RETENTION_MS } from '../../../streams/telemetry/entry.ts';
 import { BatchBuilder } from '../../../streams/telemetry/samples/batch.ts';
 import { HOUR, START } from '../../support/history-from-log.ts';
 import { ThreadlessHistory } from '../../support/threadless-history.ts';
+import { tries } from '../../support/tries.ts';
 
-/** More of them: `RUNS=1000 node test/telemetry/history/arrival.test.ts`. */
-const RUNS = Number(process.env.RUNS ?? 25);
+const RUNS = tries(100, 25);
 const VMS = ['a', 'b', 'c'] as const;
 /** Observations lie on a grid, so that many rows of a log have the same time. */
 const GRID_MS = 1.5 * HOUR;

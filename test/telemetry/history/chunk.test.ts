@@ -12,6 +12,7 @@ import { statisticsOf } from '../../../sqlite/telemetry/history/chunk/statistics
 import { noRows, type VmRows } from '../../../sqlite/telemetry/history/rows.ts';
 import { ByteReader, DamagedBytes } from '../../../streams/telemetry/samples/byte-reader.ts';
 import { ByteWriter } from '../../../streams/telemetry/samples/byte-writer.ts';
+import { tries } from '../../support/tries.ts';
 
 const hard = fc.constantFrom(
   ...[0, -0, 5e-324, -5e-324, 2 ** 53, -(2 ** 53), 2 ** 53 - 1, Number.MAX_VALUE, 1e300],
@@ -82,7 +83,7 @@ t.test('columns at the bound of exact whole numbers are read back bit for bit', 
 t.test('any column is read back bit for bit, absent values absent', async (t) => {
   fc.assert(
     fc.property(column, (list) => isDeepStrictEqual(roundTrip(list), list)),
-    { numRuns: 3000 },
+    { numRuns: tries(3000) },
   );
   t.throws(() => writeColumn(new ByteWriter(), Float64Array.of(Number.NaN)), RangeError);
 });
@@ -147,7 +148,7 @@ t.test('any rows of a VM are read back equal, and one series without the others'
         isDeepStrictEqual([...one.series], [['a', rows.series.get('a')]])
       );
     }),
-    { numRuns: 500 },
+    { numRuns: tries(500) },
   );
   t.throws(() => encodeChunk(noRows(), () => 0), RangeError, 'no rows are no chunk');
 });

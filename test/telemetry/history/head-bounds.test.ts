@@ -14,6 +14,7 @@ import { VirtualClock } from '../../../streams/platform/clock.ts';
 import { BatchBuilder, type Row } from '../../../streams/telemetry/samples/batch.ts';
 import { DAY, HOUR, openStore, PARTITION, START } from '../../support/history-from-log.ts';
 import type { TextReport } from '../../support/text-hammer.ts';
+import { tries } from '../../support/tries.ts';
 
 const MIB = 2 ** 20;
 
@@ -145,7 +146,7 @@ t.test(
           }
         }
       }),
-      { numRuns: 60 },
+      { numRuns: tries(60) },
     );
   },
 );

@@ -18,6 +18,7 @@ import {
   PARTITION,
   START,
 } from '../../support/history-from-log.ts';
+import { until as untilEvent } from '../../support/program.ts';
 
 const YESTERDAY = Math.floor(START / DAY - 1) * DAY;
 const EXTRA = 7;
@@ -94,14 +95,13 @@ t.test('a VM that cannot be flushed holds its own floor only, and is named', asy
   });
   // Of the same group, with a series that the refused one has named before.
   history.append(batchOf({ at: 0, values: { y: 2 }, vm: 'good' }), { partition: 4, sequence: 6 });
-  const until = async (isReached: () => boolean) => {
-    // The clock is virtual, the writing thread is not.
-    const deadlineMs = performance.now() + 20_000;
-    while (!isReached() && performance.now() < deadlineMs) {
+  // The clock is virtual, the writing thread is not.
+  const until = (isReached: () => boolean) =>
+    untilEvent(String(isReached), async () => {
+      if (isReached()) return true;
       await clock.advance(10_000);
-      await new Promise((resolve) => setTimeout(resolve, 5));
-    }
-  };
+      return undefined;
+    });
   await until(() => history.stats().droppedChunks > 0);
   t.match(history.stats(), {
     ...{ pendingVms: 1, flushedVms: 2, droppedChunks: 1 },

@@ -3,6 +3,7 @@ import t from 'tap';
 import { VirtualClock } from '../../../streams/platform/clock.ts';
 import { BatchBuilder } from '../../../streams/telemetry/samples/batch.ts';
 import { openStore, PARTITION, START } from '../../support/history-from-log.ts';
+import { until } from '../../support/program.ts';
 
 const BOUND = 2 ** 20;
 
@@ -30,10 +31,7 @@ t.test('a project short of memory is flushed early, its neighbour in its time', 
 
   // One look of the flusher; its thread answers in its own time.
   await clock.advance(10_000);
-  const until = performance.now() + 20_000;
-  while (history.stats().pendingVms > 100 && performance.now() < until) {
-    await new Promise((resolve) => setTimeout(resolve, 5));
-  }
+  await until('its VMs are in chunks', () => history.stats().pendingVms <= 100 || undefined);
   const after = history.stats();
   t.equal(after.pendingVms, 100, 'all of its VMs, and only those, are in chunks');
   t.notOk(isPressed(), `${history.quota('full').used} of ${BOUND} bytes`);

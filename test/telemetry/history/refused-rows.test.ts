@@ -7,6 +7,7 @@ import type { HistoryError } from '../../../sqlite/telemetry/history/history-err
 import { BatchBuilder } from '../../../streams/telemetry/samples/batch.ts';
 import { START } from '../../support/history-from-log.ts';
 import { ThreadlessHistory } from '../../support/threadless-history.ts';
+import { tries } from '../../support/tries.ts';
 
 // Wide rows: four fill a page, and a few pages the head.
 const series = Array.from({ length: 100 }, (_, i) => `x${i}`);
@@ -86,7 +87,7 @@ t.test('no interleaving of refusals, flushes, restarts and recoveries loses a ro
         history.close();
       }
     }),
-    { numRuns: 60, examples: [[refusedBeforeKnown]] },
+    { numRuns: tries(60, 30), examples: [[refusedBeforeKnown]] },
   );
   t.ok(refusals > 20, `${refusals} reads were errors`);
 });

@@ -20,40 +20,43 @@ import {
   START,
 } from '../../support/history-from-log.ts';
 
-t.test('a damaged chunk is found by check, refused by read and left out of merging', async (t) => {
-  const folder = t.testdir();
-  const history = openStore({ folder });
-  const range = { fromMs: START - 2 * DAY, toMs: START - DAY };
-  const log = [...fleetRows({ vms: 2, ...range, stepMs: 60_000, seed: 4 })];
-  for (let i = 0; i < log.length; i += 360) {
-    replay(history, log.slice(0, i + 360), i + 1);
-    await history.flush();
-  }
-  const database = new Database(join(folder, HISTORY_FILE));
-  const { id, data } = database
-    .prepare<[], { id: number; data: Buffer }>('SELECT id, data FROM chunks ORDER BY id LIMIT 1')
-    .get() ?? { id: 0, data: Buffer.alloc(0) };
-  data[data.length - 9] = (data[data.length - 9] ?? 0) ^ 4;
-  database.prepare('UPDATE chunks SET data = ? WHERE id = ?').run(data, id);
-  database.close();
-  const report = await history.check();
-  t.same(
-    report.damaged.map(({ chunk, vm, project }) => ({ chunk, vm, project })),
-    [{ chunk: id, vm: fleetVm(0), project: 'demo' }],
-  );
-  t.match(report.damaged[0]?.detail, /checksum/);
-  const request = { ...everything, vm: fleetVm(0), fromMs: START - 3 * DAY, toMs: START };
-  await t.rejects(history.read(request), { name: 'HistoryError', reason: 'DAMAGED' });
-  await t.rejects(async () => history.readNow(request), {
-    name: 'HistoryError',
-    reason: 'DAMAGED',
-  });
-  const other = await history.read({ ...request, vm: fleetVm(1) });
-  t.equal(other.timesMs.length, 1440, 'the other VM is not affected');
-  t.match(await history.retain(START), { compactedDays: 3, damagedDays: 1, more: false });
-  t.match(await history.retain(START), { compactedDays: 0, damagedDays: 0 }, 'tried once');
-  await history.close();
-});
+t.test(
+  'DUR-16: a damaged chunk is found by check, refused by read and skipped by merging',
+  async (t) => {
+    const folder = t.testdir();
+    const history = openStore({ folder });
+    const range = { fromMs: START - 2 * DAY, toMs: START - DAY };
+    const log = [...fleetRows({ vms: 2, ...range, stepMs: 60_000, seed: 4 })];
+    for (let i = 0; i < log.length; i += 360) {
+      replay(history, log.slice(0, i + 360), i + 1);
+      await history.flush();
+    }
+    const database = new Database(join(folder, HISTORY_FILE));
+    const { id, data } = database
+      .prepare<[], { id: number; data: Buffer }>('SELECT id, data FROM chunks ORDER BY id LIMIT 1')
+      .get() ?? { id: 0, data: Buffer.alloc(0) };
+    data[data.length - 9] = (data[data.length - 9] ?? 0) ^ 4;
+    database.prepare('UPDATE chunks SET data = ? WHERE id = ?').run(data, id);
+    database.close();
+    const report = await history.check();
+    t.same(
+      report.damaged.map(({ chunk, vm, project }) => ({ chunk, vm, project })),
+      [{ chunk: id, vm: fleetVm(0), project: 'demo' }],
+    );
+    t.match(report.damaged[0]?.detail, /checksum/);
+    const request = { ...everything, vm: fleetVm(0), fromMs: START - 3 * DAY, toMs: START };
+    await t.rejects(history.read(request), { name: 'HistoryError', reason: 'DAMAGED' });
+    await t.rejects(async () => history.readNow(request), {
+      name: 'HistoryError',
+      reason: 'DAMAGED',
+    });
+    const other = await history.read({ ...request, vm: fleetVm(1) });
+    t.equal(other.timesMs.length, 1440, 'the other VM is not affected');
+    t.match(await history.retain(START), { compactedDays: 3, damagedDays: 1, more: false });
+    t.match(await history.retain(START), { compactedDays: 0, damagedDays: 0 }, 'tried once');
+    await history.close();
+  },
+);
 
 t.test('a VM without rows has none, each time it is asked', async (t) => {
   const history = openStore({ folder: t.testdir() });

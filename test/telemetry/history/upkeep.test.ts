@@ -42,7 +42,7 @@ async function fillDay(history: History, vms: number): Promise<void> {
 t.test('a day of many VMs is merged step by step, beside everything else', async (t) => {
   const vms = 240;
   const folder = t.testdir();
-  const history = openStore({ folder });
+  const history = openStore({ folder, startWorker: undefined });
   await fillDay(history, vms);
   const request = { ...everything, vm: fleetVm(7) };
   const before = plain(history.readNow(request));

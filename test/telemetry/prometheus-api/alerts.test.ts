@@ -46,7 +46,7 @@ const firing = { alertname: 'CPU high', severity: 'warning', team: 'web', rule: 
 const pending = { alertname: 'CPU long', severity: 'warning', rule: later, ...ofVm };
 const iso = (second: number) => new Date(START_MS + second * 1000).toISOString();
 
-t.test('/api/v1/alerts lists what is pending and what fires, with its labels', async (t) => {
+t.test('API-38: /api/v1/alerts lists pending and firing alerts with their labels', async (t) => {
   const { status, body } = await w.api('alerts');
   t.equal(status, 200);
   const alerts = body.data.alerts.toSorted((a: { state: string }, b: { state: string }) =>
@@ -60,7 +60,7 @@ t.test('/api/v1/alerts lists what is pending and what fires, with its labels', a
   t.same(alerts[0].labels, firing, 'what the alert is about wins over a label of the rule');
 });
 
-t.test('/api/v1/rules is one group of the rules that are switched on', async (t) => {
+t.test('API-38: /api/v1/rules is one group of the enabled rules', async (t) => {
   const { body } = await w.api('rules');
   const [group, ...others] = body.data.groups;
   t.same(others, []);
@@ -94,7 +94,7 @@ t.test('/api/v1/rules is one group of the rules that are switched on', async (t)
   t.equal((await w.api('rules?type=x')).status, 400);
 });
 
-t.test('ALERTS and ALERTS_FOR_STATE follow incidents, and end with them', async (t) => {
+t.test('API-38: ALERTS and ALERTS_FOR_STATE follow incidents and end with them', async (t) => {
   const { result } = await w.query('ALERTS', NOW + 60);
   const byState = new Map<string, { metric: object; value: [number, string] }>(
     result.map((one: { metric: { alertstate: string } }) => [one.metric.alertstate, one]),
@@ -135,7 +135,7 @@ t.test('alerts are found where series are listed, and are of the own project alo
 });
 
 t.test(
-  'PromQL for signed-in people: a session of a member, in a POST of the own page',
+  'API-38: a member’s session queries PromQL by POST from the service’s own page',
   async (t) => {
     const headers = cookieHeaders(await w.signedInAs('demo', 'VIEWER'));
     const stranger = cookieHeaders(await w.signedInAs('other', 'OWNER'));

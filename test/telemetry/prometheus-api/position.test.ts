@@ -3,7 +3,7 @@ import t from 'tap';
 import { startPromqlRoutes } from '../../support/promql-routes.ts';
 
 t.test(
-  'a reader gets the position in the log and may wait for one, a stranger neither',
+  'API-15: a reader gets log positions and may wait for one, a stranger may not',
   async (t) => {
     const { send, host, positions, clock, requests, issue } = await startPromqlRoutes(t);
     const url = '/api/v1/query?query=up';

@@ -13,7 +13,7 @@ import { tester } from '../../support/host-in-memory.ts';
 import { BASE, formBody, rawRequest, startPromqlRoutes } from '../../support/promql-routes.ts';
 
 t.test(
-  'only the Authorization header of a credential of this project that may read is admitted',
+  'API-06: only an Authorization header with a reading credential of this project is admitted',
   async (t) => {
     const { send, keys, requests, clock } = await startPromqlRoutes(t);
     const url = '/api/v1/query?query=up';
@@ -116,81 +116,78 @@ t.test('a wrong method on a known path is refused as such, OPTIONS answers 204',
   t.same(requests, []);
 });
 
-t.test(
-  'every other path of a Prometheus, and every spelling that is not exact, is not there',
-  async (t) => {
-    const { send, requests } = await startPromqlRoutes(t);
-    const api = [
-      'write',
-      'read',
-      'otlp/v1/metrics',
-      'push',
-      'import',
-      'admin/tsdb/delete_series',
-      'admin/tsdb/snapshot',
-      'admin/tsdb/clean_tombstones',
-      'status/config',
-      'status/tsdb',
-      'status/walreplay',
-      'targets/metadata',
-      'scrape_pools',
-      'alertmanagers',
-      'notifications',
-      'notifications/live',
-      'features',
-      'rules/group',
-      'label/values',
-      'label/a/b/values',
-      'query/',
-      'Query',
-      'QUERY_RANGE',
-      'query%2f',
-      'query;x',
-      'query%00',
-      '',
-      'x/../query',
-      '%2e%2e/v1/query',
-      '%2e%2e%2fv1%2fquery',
-      'series/x',
-    ].map((path) => `/api/v1/${path}`);
-    const others = [
-      '/federate',
-      '/metrics',
-      '/-/reload',
-      '/-/quit',
-      '/graph',
-      '/classic',
-      '/debug/pprof',
-      '/config',
-      '/',
-      '/api/v1',
-      '/api/v2/query',
-      '/api/v1//query',
-      '//api/v1/query',
-      '/API/v1/query',
-      '/api/v1/../query',
-      '/../promql/api/v1/query',
-      '/%2e%2e/export',
-      '/api/prom/push',
-      '/vmui',
-      '/-/healthy/',
-      '/rules',
-    ];
-    for (const path of [...api, ...others]) {
-      for (const method of ['GET', 'POST', 'PUT', 'DELETE']) {
-        const body = { body: 'x', headers: { 'content-type': 'application/x-protobuf' } };
-        const answer = await send(path, { method, ...(method === 'GET' ? {} : body) });
-        t.equal(answer.status, 404, `${method} ${path}`);
-        t.match(answer.headers['content-type'], 'text/plain');
-      }
+t.test('API-03: other Prometheus paths and inexact spellings are not found', async (t) => {
+  const { send, requests } = await startPromqlRoutes(t);
+  const api = [
+    'write',
+    'read',
+    'otlp/v1/metrics',
+    'push',
+    'import',
+    'admin/tsdb/delete_series',
+    'admin/tsdb/snapshot',
+    'admin/tsdb/clean_tombstones',
+    'status/config',
+    'status/tsdb',
+    'status/walreplay',
+    'targets/metadata',
+    'scrape_pools',
+    'alertmanagers',
+    'notifications',
+    'notifications/live',
+    'features',
+    'rules/group',
+    'label/values',
+    'label/a/b/values',
+    'query/',
+    'Query',
+    'QUERY_RANGE',
+    'query%2f',
+    'query;x',
+    'query%00',
+    '',
+    'x/../query',
+    '%2e%2e/v1/query',
+    '%2e%2e%2fv1%2fquery',
+    'series/x',
+  ].map((path) => `/api/v1/${path}`);
+  const others = [
+    '/federate',
+    '/metrics',
+    '/-/reload',
+    '/-/quit',
+    '/graph',
+    '/classic',
+    '/debug/pprof',
+    '/config',
+    '/',
+    '/api/v1',
+    '/api/v2/query',
+    '/api/v1//query',
+    '//api/v1/query',
+    '/API/v1/query',
+    '/api/v1/../query',
+    '/../promql/api/v1/query',
+    '/%2e%2e/export',
+    '/api/prom/push',
+    '/vmui',
+    '/-/healthy/',
+    '/rules',
+  ];
+  for (const path of [...api, ...others]) {
+    for (const method of ['GET', 'POST', 'PUT', 'DELETE']) {
+      const body = { body: 'x', headers: { 'content-type': 'application/x-protobuf' } };
+      const answer = await send(path, { method, ...(method === 'GET' ? {} : body) });
+      t.equal(answer.status, 404, `${method} ${path}`);
+      t.match(answer.headers['content-type'], 'text/plain');
     }
-    t.equal((await send('/v1/monitoring/projects/demo/promql')).status, 404);
-    t.equal((await send('/v1//monitoring/projects/demo/promql/api/v1/query')).status, 404);
-    t.equal((await send('/v1/monitoring/projects//promql/api/v1/query')).status, 403);
-    t.equal((await send('/v1/monitoring/projects/other/../demo/promql/api/v1/query')).status, 404);
-    t.same(requests, []);
-  },
-);
+  }
+  t.equal((await send('/v1/monitoring/projects/demo/promql')).status, 404);
+  t.equal((await send('/v1//monitoring/projects/demo/promql/api/v1/query')).status, 404);
+  t.equal((await send('/v1/monitoring/projects//promql/api/v1/query')).status, 403);
+  t.equal((await send('/v1/monitoring/projects/other/../demo/promql/api/v1/query')).status, 404);
+  t.same(requests, []);
+});
 
 t.test(
   'a body that is not a plain form in UTF-8 is refused unread, and that of a GET ignored',

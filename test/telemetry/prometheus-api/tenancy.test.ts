@@ -1,7 +1,7 @@
 /**
  * A project never sees another's series, whatever it asks: each way in which an expression has read
- * another tenant's metrics elsewhere is a test of that name. Those by the way of the request are in
- * `promql-tenancy-requests.test.ts`.
+ * another tenant's metrics elsewhere is a test with its `TEN` id. Ways of the request are in
+ * `tenancy-requests.test.ts`.
  */
 import t from 'tap';
 import { instant, M, NOW, startTenants } from '../../support/promql-tenants.ts';
@@ -25,72 +25,75 @@ t.test(
   },
 );
 
-t.test('TEN-01: the tenant label with =, !=, =~, !~, "", twice', async (t) => {
-  const seen = await tenants.sameExpressions(t, [
-    `${M}{project="other"}`,
-    `${M}{project!="demo"}`,
-    `${M}{project=~"other|third"}`,
-    `${M}{project!~"demo"}`,
-    `${M}{project=""}`,
-    `${M}{project="demo",project="other"}`,
-    `${M}{project=~"oth.*",project=~".+"}`,
-    `${M}{project="demo"}`,
-    `${M}{project=~".+"}`,
-    `${M}{project=~"other|demo"}`,
-    `${M}{project!="other"}`,
-    `${M}{tenant_id="other"}`,
-    `${M}{__tenant_id__="other"}`,
-    `${M}{__project__!="demo"}`,
-  ]);
-  const counts = seen.map(({ result }) => result.length);
-  t.same(counts, [0, 0, 0, 0, 0, 0, 0, 2, 2, 2, 2, 0, 0, 2]);
-});
-
-t.test('TEN-02: {__name__=~".+"}, {"metric"}, quoted UTF-8 and escaped label names', async (t) => {
-  const seen = await tenants.sameExpressions(t, [
-    '{__name__=~".+"}',
-    '{__name__!=""}',
-    'count({__name__=~".+"})',
-    '{"secret_metric"}',
-    `{"${M}"}`,
-    `{"${M}", "project"="other"}`,
-    `{"${M}", "\\x70roject"="other"}`,
-    `{"${M}", "\\u0070roject"!="demo"}`,
-    `{'${M}', 'project'=~'other'}`,
-    '{__name__="secret_metric"}',
-    '{"__name__"="secret_metric", "project"="other"}',
-    '{"sécret.métrique"}',
-  ]);
-  t.same(seen[4]?.result.length, 2);
-  for (const i of [3, 5, 6, 7, 8, 9, 10, 11]) t.same(seen[i]?.result, [], String(i));
-});
-
 t.test(
-  'TEN-03: or, and, unless on either side; on(), ignoring, group_left copying labels',
+  'TEN-01: tenant label matchers (=, !=, =~, !~, "", twice) select within the project',
   async (t) => {
-    const theirs = `${M}{project="other"}`;
     const seen = await tenants.sameExpressions(t, [
-      `${M} or secret_metric`,
-      `secret_metric or ${M}`,
-      `${theirs} or ${theirs}`,
-      `${M} and on() ${theirs}`,
-      `${theirs} and on(vm) ${M}`,
-      `${M} unless on(vm) secret_metric`,
-      `secret_metric unless ${M}`,
-      `${M} * on(vm) group_left(secret_label, project) secret_metric_1`,
-      `${M} + on(vm) group_left(project) ${theirs}`,
-      `${M} + ignoring(project, __name__) group_right ${theirs}`,
-      `${M} - ignoring(project) ${theirs}`,
-      `${M} > bool on(vm) ${theirs}`,
+      `${M}{project="other"}`,
+      `${M}{project!="demo"}`,
+      `${M}{project=~"other|third"}`,
+      `${M}{project!~"demo"}`,
+      `${M}{project=""}`,
+      `${M}{project="demo",project="other"}`,
+      `${M}{project=~"oth.*",project=~".+"}`,
+      `${M}{project="demo"}`,
+      `${M}{project=~".+"}`,
+      `${M}{project=~"other|demo"}`,
+      `${M}{project!="other"}`,
+      `${M}{tenant_id="other"}`,
+      `${M}{__tenant_id__="other"}`,
+      `${M}{__project__!="demo"}`,
     ]);
-    t.same(
-      seen.map(({ result }) => result.length),
-      [2, 2, 0, 0, 0, 2, 0, 0, 0, 0, 0, 0],
-    );
+    const counts = seen.map(({ result }) => result.length);
+    t.same(counts, [0, 0, 0, 0, 0, 0, 0, 2, 2, 2, 2, 0, 0, 2]);
   },
 );
 
-t.test('TEN-04: subqueries (nested), @, offset', async (t) => {
+t.test(
+  'TEN-02: {__name__=~".+"}, {"metric"}, quoted and escaped names select within the project',
+  async (t) => {
+    const seen = await tenants.sameExpressions(t, [
+      '{__name__=~".+"}',
+      '{__name__!=""}',
+      'count({__name__=~".+"})',
+      '{"secret_metric"}',
+      `{"${M}"}`,
+      `{"${M}", "project"="other"}`,
+      `{"${M}", "\\x70roject"="other"}`,
+      `{"${M}", "\\u0070roject"!="demo"}`,
+      `{'${M}', 'project'=~'other'}`,
+      '{__name__="secret_metric"}',
+      '{"__name__"="secret_metric", "project"="other"}',
+      '{"sécret.métrique"}',
+    ]);
+    t.same(seen[4]?.result.length, 2);
+    for (const i of [3, 5, 6, 7, 8, 9, 10, 11]) t.same(seen[i]?.result, [], String(i));
+  },
+);
+
+t.test('TEN-03: set operators and joins add no other project’s series or labels', async (t) => {
+  const theirs = `${M}{project="other"}`;
+  const seen = await tenants.sameExpressions(t, [
+    `${M} or secret_metric`,
+    `secret_metric or ${M}`,
+    `${theirs} or ${theirs}`,
+    `${M} and on() ${theirs}`,
+    `${theirs} and on(vm) ${M}`,
+    `${M} unless on(vm) secret_metric`,
+    `secret_metric unless ${M}`,
+    `${M} * on(vm) group_left(secret_label, project) secret_metric_1`,
+    `${M} + on(vm) group_left(project) ${theirs}`,
+    `${M} + ignoring(project, __name__) group_right ${theirs}`,
+    `${M} - ignoring(project) ${theirs}`,
+    `${M} > bool on(vm) ${theirs}`,
+  ]);
+  t.same(
+    seen.map(({ result }) => result.length),
+    [2, 2, 0, 0, 0, 2, 0, 0, 0, 0, 0, 0],
+  );
+});
+
+t.test('TEN-04: nested subqueries, @ and offset select within the project', async (t) => {
   await tenants.sameExpressions(t, [
     `max_over_time(secret_metric[1h:1m])`,
     `max_over_time(${M}{project=~".+"}[1h:1m])`,
@@ -105,49 +108,49 @@ t.test('TEN-04: subqueries (nested), @, offset', async (t) => {
   ]);
 });
 
+t.test('TEN-05: grouping by or forging the tenant label shows no other project', async (t) => {
+  const forged = `label_replace(${M}, "project", "other", "", "")`;
+  const seen = await tenants.sameExpressions(t, [
+    `sum by (project) (${M})`,
+    `sum without (project) (${M})`,
+    `count by (project) ({__name__!=""})`,
+    `topk(10, {__name__=~".+"}) by (project)`,
+    `count_values by (project) ("project", ${M})`,
+    forged,
+    `${forged} + on(project, vm) group_left secret_metric`,
+    `${forged} or ${M}{project="other"}`,
+    `label_join(${M}, "project", "", "vm")`,
+    `label_replace(secret_metric, "project", "demo", "", "")`,
+    `sum by (secret_label) ({__name__!=""})`,
+  ]);
+  t.match(seen[0]?.result, [{ metric: { project: 'demo' } }]);
+  t.equal(seen[0]?.result.length, 1);
+  t.match(seen[5]?.result, [{ metric: { project: 'other' } }, { metric: { project: 'other' } }]);
+  t.same(seen[9]?.result, []);
+});
+
 t.test(
-  'TEN-05: by and without the tenant label, label_replace and label_join forging it',
+  'TEN-06: absent, absent_over_time, scalar and literals reveal no other project',
   async (t) => {
-    const forged = `label_replace(${M}, "project", "other", "", "")`;
     const seen = await tenants.sameExpressions(t, [
-      `sum by (project) (${M})`,
-      `sum without (project) (${M})`,
-      `count by (project) ({__name__!=""})`,
-      `topk(10, {__name__=~".+"}) by (project)`,
-      `count_values by (project) ("project", ${M})`,
-      forged,
-      `${forged} + on(project, vm) group_left secret_metric`,
-      `${forged} or ${M}{project="other"}`,
-      `label_join(${M}, "project", "", "vm")`,
-      `label_replace(secret_metric, "project", "demo", "", "")`,
-      `sum by (secret_label) ({__name__!=""})`,
+      'absent(secret_metric)',
+      'absent(secret_metric{project="other"})',
+      'absent_over_time(secret_metric[1h])',
+      'scalar(secret_metric)',
+      'present_over_time(secret_metric[1h])',
+      'vector(scalar(secret_metric{project="other"}))',
+      'timestamp(secret_metric)',
+      '1',
+      'vector(1)',
+      'time()',
     ]);
-    t.match(seen[0]?.result, [{ metric: { project: 'demo' } }]);
-    t.equal(seen[0]?.result.length, 1);
-    t.match(seen[5]?.result, [{ metric: { project: 'other' } }, { metric: { project: 'other' } }]);
-    t.same(seen[9]?.result, []);
+    t.match(seen[0]?.result, [{ value: [NOW, '1'] }], 'absent here, whoever else has it');
+    t.match(seen[2]?.result, [{ value: [NOW, '1'] }]);
+    t.same(seen[3]?.result, [NOW, 'NaN']);
   },
 );
 
-t.test('TEN-06: absent, absent_over_time, scalar, literals', async (t) => {
-  const seen = await tenants.sameExpressions(t, [
-    'absent(secret_metric)',
-    'absent(secret_metric{project="other"})',
-    'absent_over_time(secret_metric[1h])',
-    'scalar(secret_metric)',
-    'present_over_time(secret_metric[1h])',
-    'vector(scalar(secret_metric{project="other"}))',
-    'timestamp(secret_metric)',
-    '1',
-    'vector(1)',
-    'time()',
-  ]);
-  t.match(seen[0]?.result, [{ value: [NOW, '1'] }], 'absent here, whoever else has it');
-  t.match(seen[2]?.result, [{ value: [NOW, '1'] }]);
-  t.same(seen[3]?.result, [NOW, 'NaN']);
-});
-
-t.test('TEN-07: info() in any form is refused', async (t) => {
+t.test('TEN-07: info() is refused in any form', async (t) => {
   const seen = await tenants.sameExpressions(t, [
     `info(${M})`,
     `info(${M}, {project="other"})`,
@@ -159,7 +162,7 @@ t.test('TEN-07: info() in any form is refused', async (t) => {
   );
 });
 
-t.test('TEN-08: syntax that a parser knows and the evaluator does not is refused', async (t) => {
+t.test('TEN-08: syntax that the parser knows and the engine does not is refused', async (t) => {
   const seen = await tenants.sameExpressions(t, [
     `${M} fill(0)`,
     `${M} + fill_left(0) ${M}`,

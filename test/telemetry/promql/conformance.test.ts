@@ -4,7 +4,7 @@
  */
 import { fileURLToPath } from 'node:url';
 import t, { type Test } from 'tap';
-import { componentPath, needs, sharedFolder } from '../../support/components.ts';
+import { componentPath, needs } from '../../support/components.ts';
 import { listScripts, runFile } from './script/run-folder.ts';
 
 const own = fileURLToPath(new URL('scripts', import.meta.url));
@@ -40,7 +40,7 @@ for (const name of upstream) {
 }
 
 t.test('Prometheus scripts: all that are there are run', needs('shared folder'), async (t) => {
-  const found = listScripts(`${sharedFolder}/conformance/promql`);
+  const found = listScripts(`${componentPath('shared folder')}/conformance/promql`);
   const core = found.filter((file) => !file.startsWith('optional/'));
   t.same(
     core,

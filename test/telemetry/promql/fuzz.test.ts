@@ -1,11 +1,12 @@
 /**
- * Two hundred random expressions, always the same ones, asked of a real Prometheus and of our engine.
+ * Random expressions, always the same ones, asked of a real Prometheus and of our engine.
  * `npm run fuzz:promql` asks as many others as there is time for.
  */
 import t from 'tap';
 import { Budget } from '../../../src/telemetry/promql/budget.ts';
 import { queryInstant } from '../../../src/telemetry/promql/engine/engine.ts';
 import { needs } from '../../support/components.ts';
+import { tries } from '../../support/tries.ts';
 import { type Answer, answerOf } from './answer.ts';
 import { askPrometheus, component } from './fuzz/ask-prometheus.ts';
 import { knownReason } from './fuzz/known-differences.ts';
@@ -13,8 +14,7 @@ import { type Piece, smallerPieces, textOf } from './fuzz/piece.ts';
 import { queryOf } from './fuzz/query.ts';
 import { MemorySource } from './memory-source.ts';
 
-/** More are asked in `test/long`. */
-const EXPRESSIONS = 200;
+const EXPRESSIONS = tries(700);
 const LIMITS = { bytesMax: 2 ** 26, samplesMax: 1e6 };
 
 t.test('random expressions give the answers of a real Prometheus', needs(component), (t) =>

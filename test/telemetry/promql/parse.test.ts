@@ -23,6 +23,7 @@ import { formatExpression, printExpression } from '../../../src/telemetry/promql
 import { Piece } from '../../../src/telemetry/promql/parse/split.ts';
 import type { Token } from '../../../src/telemetry/promql/parse/token.ts';
 import { componentPath, needs } from '../../support/components.ts';
+import { tries } from '../../support/tries.ts';
 import { expressions, withoutPlaces } from './expressions.ts';
 
 interface Answer {
@@ -327,7 +328,7 @@ t.test('any tree that is printed reads back as the same tree', async (t) => {
     t.strictSame(withoutPlaces(parseExpression(formatExpression(expr))), withoutPlaces(expr));
     t.equal(printExpression(again), printExpression(expr));
   });
-  fc.assert(property, { numRuns: 300 });
+  fc.assert(property, { numRuns: tries(300) });
 });
 
 /** The expressions of a script, and whether they are expected to fail in some way. */

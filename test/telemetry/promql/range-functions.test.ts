@@ -6,6 +6,7 @@
 import fc from 'fast-check';
 import t from 'tap';
 import type { Grid, RangeValue } from '../../../src/telemetry/promql/values.ts';
+import { tries } from '../../support/tries.ts';
 import { callFunction, equals, GRID, rangeOf, rangeSeries, rowsOf } from './function-call.ts';
 
 type Sample = readonly [seconds: number, value: number];
@@ -167,7 +168,7 @@ for (const [name, arbitrary] of [
           throw new Error(`found ${row}\nwanted ${wanted}`);
         }
       }),
-      { numRuns: 150 },
+      { numRuns: tries(150) },
     );
     t.end();
   });
@@ -266,7 +267,7 @@ t.test('overlapping extremes of NaN are those of each window alone', (t) => {
       });
       t.same(row('max_over_time', range, grid) ?? alone.map(() => null), alone);
     }),
-    { numRuns: 100 },
+    { numRuns: tries(100) },
   );
   t.end();
 });

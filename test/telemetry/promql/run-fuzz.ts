@@ -4,9 +4,8 @@
  * compliance tester, where their recorded answers are at hand. What differs is printed with its
  * seed, as small as it gets: `--from SEED --seeds 1` asks it again. Exit code 1 when anything did.
  */
-import { existsSync } from 'node:fs';
 import { parseArgs } from 'node:util';
-import { componentPath, sharedFolder } from '../../support/components.ts';
+import { componentPath, optionalPath } from '../../support/components.ts';
 import { formatAnswer } from './answer.ts';
 import { runCompliance } from './compliance.ts';
 import { type Disagreement, fuzz } from './fuzz/differential.ts';
@@ -37,12 +36,14 @@ print(
 process.exitCode = disagreements.length === 0 && expressions > 0 && compliant ? 0 : 1;
 
 function complianceAgrees(): boolean {
-  const folder = `${sharedFolder}/conformance`;
-  if (!existsSync(`${folder}/compliance-queries.yml`)) {
-    print('The compliance queries are not at hand: left out');
+  const shared = optionalPath('shared folder');
+  if (shared === undefined) {
+    print(
+      'Skips the compliance queries: they are beside the checkout where the project is developed',
+    );
     return true;
   }
-  const outcomes = runCompliance(folder);
+  const outcomes = runCompliance(`${shared}/conformance`);
   const failed = outcomes.filter(({ differences }) => differences.length > 0);
   for (const { query, differences } of failed) {
     print(`COMPLIANCE ${query}\n    ${differences.join('\n    ')}`);

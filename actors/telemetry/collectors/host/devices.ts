@@ -48,6 +48,16 @@ export function parseDiskstats(text: string, blockDevices: readonly string[]): O
   });
 }
 
+/** true: a disk that is counted has a line that is not understood, and no reading. */
+export function hasUnreadableDisk(text: string, blockDevices: readonly string[]): boolean {
+  const whole = new Set(blockDevices.map((name) => name.replaceAll('!', '/')));
+  return text.split('\n').some((line) => {
+    const device = line.trim().split(/\s+/)[2] ?? '';
+    const isCounted = whole.has(device) && !NOT_A_DISK.test(device);
+    return isCounted && parseDiskstats(line, blockDevices).length === 0;
+  });
+}
+
 /** The four counters of a disk as series; what is undefined is left out. Libvirt's disks too. */
 export function diskValues(
   device: string,
@@ -78,6 +88,14 @@ export function parseNetDev(text: string, cards: ReadonlySet<string>): ObservedV
       .map(parseCount);
     if (fields.length < 9) return [];
     return networkValues(name, { received: fields[0], transmitted: fields[8] });
+  });
+}
+
+/** true: an interface that is counted has a line that is not understood, and lacks a reading. */
+export function hasUnreadableInterface(text: string, cards: ReadonlySet<string>): boolean {
+  return text.split('\n').some((line) => {
+    const name = line.slice(0, Math.max(line.lastIndexOf(':'), 0)).trim();
+    return cards.has(name) && parseNetDev(line, cards).length < 2;
   });
 }
 

@@ -7,14 +7,18 @@
  * asked again before its last process has ended, so each mount has at most one stuck process.
  */
 import type { Clock } from '../../../../streams/platform/clock.ts';
+import type { Absence } from '../../../../streams/telemetry/metrics/absence-causes.ts';
 import { seriesKey } from '../../../../streams/telemetry/samples/batch.ts';
 import type { ObservedValue, SourceFault } from '../collector.ts';
 import { parseCount, type RunCommand } from '../command.ts';
+import { absentIf } from './proc.ts';
 
 /** Sizes of the mounts that answered, and a fault for each that did not. */
 export interface FileSystemReading {
   readonly values: readonly ObservedValue[];
   readonly faults: readonly SourceFault[];
+  /** Why file systems are missing among `values`. */
+  readonly absences: readonly Absence[];
 }
 
 /** Reads of mounts; which of them still hang is remembered between reads. */
@@ -35,7 +39,7 @@ export function createFileSystemReader(options: {
   const ask = async (group: readonly Mount[], signal: AbortSignal): Promise<FileSystemReading> => {
     const paths = group.map((mount) => mount.mountpoint);
     const name = paths.join('\n');
-    if (stuck.has(name)) return { values: [], faults: [notAnswering(paths)] };
+    if (stuck.has(name)) return nothing(notAnswering(paths));
     const args = ['-f', '-c', STAT_FORMAT, '--', ...paths];
     const command = { file: 'stat', args, deadlineMs: options.deadlineMs, signal };
     const running = options.run(command, options.clock);
@@ -46,9 +50,9 @@ export function createFileSystemReader(options: {
       throw error;
     });
     void outcome.gone.then(() => stuck.delete(name));
-    if (outcome.kind === 'killed') return { values: [], faults: [notAnswering(paths)] };
-    if (outcome.kind === 'missing') return { values: [], faults: [statMissing] };
-    if (outcome.kind === 'failed') return { values: [], faults: [couldNotAsk(outcome.error)] };
+    if (outcome.kind === 'killed') return nothing(notAnswering(paths));
+    if (outcome.kind === 'missing') return nothing(statMissing);
+    if (outcome.kind === 'failed') return nothing(couldNotAsk(outcome.error));
     return answered(group, outcome.stdout, outcome.stderr);
   };
 
@@ -61,9 +65,16 @@ export function createFileSystemReader(options: {
       return {
         values: readings.flatMap((reading) => reading.values),
         faults: readings.flatMap((reading) => reading.faults),
+        absences: readings.flatMap((reading) => reading.absences),
       };
     },
   };
+}
+
+function nothing(fault: SourceFault): FileSystemReading {
+  const isSilent = fault.reason === 'TIMED_OUT';
+  const cause = isSilent ? 'FILE_SYSTEM_NOT_ANSWERING' : 'UNREADABLE';
+  return { values: [], faults: [fault], absences: [{ reading: 'filesystem', cause }] };
 }
 
 function answered(group: readonly Mount[], stdout: string, stderr: string): FileSystemReading {
@@ -74,8 +85,20 @@ function answered(group: readonly Mount[], stdout: string, stderr: string): File
     return mount ? fileSystemValues({ ...mount, ...read }) : [];
   });
   const complaint = stderr.trim().split('\n')[0];
-  if (!complaint) return { values, faults: [] };
-  return { values, faults: [{ reason: 'INCOMPLETE', message: `file systems: ${complaint}` }] };
+  const isImpossible = stdout.split('\n').some(hasMoreFreeThanAll);
+  const absences = absentIf(isImpossible, 'filesystem', 'IMPOSSIBLE');
+  if (!complaint) return { values, faults: [], absences };
+  const message = `file systems: ${complaint}`;
+  return {
+    values,
+    faults: [{ reason: 'INCOMPLETE', message }],
+    absences: [...absences, ...absentIf(true, 'filesystem', 'UNREADABLE')],
+  };
+}
+
+function hasMoreFreeThanAll(line: string): boolean {
+  const [all, free] = line.split(' ').slice(1, 3).map(parseCount);
+  return all !== undefined && free !== undefined && free > all;
 }
 
 const statMissing: SourceFault = {

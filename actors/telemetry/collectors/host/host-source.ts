@@ -5,11 +5,17 @@
  */
 import { readdir, readFile } from 'node:fs/promises';
 import type { Clock } from '../../../../streams/platform/clock.ts';
+import type { Absence } from '../../../../streams/telemetry/metrics/absence-causes.ts';
 import type { ObservedRow, ObservedValue, Reading, Source, SourceFault } from '../collector.ts';
 import { type RunCommand, runCommand } from '../command.ts';
-import { parseDiskstats, parseNetDev } from './devices.ts';
+import {
+  hasUnreadableDisk,
+  hasUnreadableInterface,
+  parseDiskstats,
+  parseNetDev,
+} from './devices.ts';
 import { createFileSystemReader, type FileSystemReading, parseMountinfo } from './file-systems.ts';
-import { parseMeminfo, parseStat, parseUptimeMs, value } from './proc.ts';
+import { absentIf, parseMeminfo, parseStat, parseUptimeMs, value } from './proc.ts';
 
 /** The kernel's files. undefined = there is none, or it may not be read. */
 export interface HostFiles {
@@ -53,7 +59,14 @@ export function createHostSource(options: HostSourceOptions): Source {
       // Without /proc/uptime: calendar time of the start, then a clock that never goes back.
       const sinceStart = Math.round(firstMs + clock.elapsed() - firstElapsedMs);
       const sequence = parseUptimeMs(text.file.get('/proc/uptime') ?? '') ?? sinceStart;
-      const row = hostRow({ vm: options.vm, observedMs, sequence, text, mounted: await mounted });
+      const row = hostRow({
+        vm: options.vm,
+        observedMs,
+        sequence,
+        text,
+        mounted: await mounted,
+        isMountless: mountinfo === undefined,
+      });
       const faults = [...missingFiles(text, mountinfo), ...(await mounted).faults];
       return { rows: row ? [row] : [], faults };
     },
@@ -106,17 +119,27 @@ function hostRow(read: {
   readonly sequence: number;
   readonly text: ProcText;
   readonly mounted: FileSystemReading;
+  /** true: where file systems are mounted could not be read. */
+  readonly isMountless: boolean;
 }): ObservedRow | undefined {
   const { text } = read;
   const { file } = text;
   const cpu = parseStat(file.get('/proc/stat') ?? '');
-  const { baseline } = parseMeminfo(file.get('/proc/meminfo') ?? '');
+  const memory = parseMeminfo(file.get('/proc/meminfo') ?? '');
   const values: ObservedValue[] = [
     ...value('svc_vm_cpu_seconds_total', cpu.busySeconds),
-    ...baseline,
+    ...memory.baseline,
     ...parseDiskstats(file.get('/proc/diskstats') ?? '', text.blockDevices ?? []),
     ...parseNetDev(file.get('/proc/net/dev') ?? '', text.cards),
     ...read.mounted.values,
+  ];
+  const absences: Absence[] = [
+    ...absentIf(cpu.busySeconds === undefined, 'cpu', 'UNREADABLE'),
+    ...memory.absences,
+    ...absentIf(isDiskUnreadable(text), 'disk', 'UNREADABLE'),
+    ...absentIf(isNetworkUnreadable(text), 'network', 'UNREADABLE'),
+    ...read.mounted.absences,
+    ...absentIf(read.isMountless, 'filesystem', 'UNREADABLE'),
   ];
   if (values.length === 0) return undefined;
   return {
@@ -129,7 +152,19 @@ function hostRow(read: {
     state: 'RUNNING',
     stateReason: '',
     values,
+    ...(absences.length > 0 && { absences }),
   };
+}
+
+function isDiskUnreadable({ file, blockDevices }: ProcText): boolean {
+  const diskstats = file.get('/proc/diskstats');
+  if (diskstats === undefined || blockDevices === undefined) return true;
+  return hasUnreadableDisk(diskstats, blockDevices);
+}
+
+function isNetworkUnreadable({ file, cards }: ProcText): boolean {
+  const dev = file.get('/proc/net/dev');
+  return dev === undefined || hasUnreadableInterface(dev, cards);
 }
 
 function missingFiles(text: ProcText, mountinfo: string | undefined): SourceFault[] {

@@ -3,6 +3,11 @@
  * A line that is missing, short or not a number gives no reading; it never gives a zero.
  * Formats: proc(5), https://docs.kernel.org/filesystems/proc.html
  */
+import type {
+  Absence,
+  AbsenceCause,
+  ReadingName,
+} from '../../../../streams/telemetry/metrics/absence-causes.ts';
 import type { ObservedValue } from '../collector.ts';
 import { parseCount } from '../command.ts';
 
@@ -46,6 +51,10 @@ export function parseStat(text: string): CpuReading {
 export function parseMeminfo(text: string): {
   baseline: ObservedValue[];
   expanded: ObservedValue[];
+  /** Of `baseline`. */
+  absences: Absence[];
+  /** Of `expanded`. */
+  expandedAbsences: Absence[];
 } {
   const bytes = (field: string): number | undefined => {
     const count = parseCount(new RegExp(`^${field}:\\s+(\\d+) kB$`, 'm').exec(text)?.[1]);
@@ -62,6 +71,11 @@ export function parseMeminfo(text: string): {
     expanded: [
       ...value('svc_vm_memory_available_bytes', available),
       ...value('svc_vm_swap_used_bytes', difference(swapTotal, swapFree)),
+    ],
+    absences: absentDifference('memory', total, free),
+    expandedAbsences: [
+      ...absentIf(available === undefined, 'memory_available', 'UNREADABLE'),
+      ...absentDifference('swap', swapTotal, swapFree),
     ],
   };
 }
@@ -83,6 +97,21 @@ export function parseUptimeMs(text: string): number | undefined {
 /** A list of one value, or of none when it was not observed. */
 export function value(key: string, observed: number | undefined): ObservedValue[] {
   return observed === undefined ? [] : [[key, observed]];
+}
+
+/** A list of one absence, or of none. */
+export function absentIf(isAbsent: boolean, reading: ReadingName, cause: AbsenceCause): Absence[] {
+  return isAbsent ? [{ reading, cause }] : [];
+}
+
+/** Why `difference` gives nothing. */
+function absentDifference(
+  reading: ReadingName,
+  whole: number | undefined,
+  part: number | undefined,
+): Absence[] {
+  if (whole === undefined || part === undefined) return [{ reading, cause: 'UNREADABLE' }];
+  return absentIf(part > whole, reading, 'IMPOSSIBLE');
 }
 
 function difference(whole: number | undefined, part: number | undefined): number | undefined {

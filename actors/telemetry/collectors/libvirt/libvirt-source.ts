@@ -8,6 +8,7 @@
  */
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { CancelWakeUp, Clock } from '../../../../streams/platform/clock.ts';
+import type { AbsenceCause } from '../../../../streams/telemetry/metrics/absence-causes.ts';
 import type { ObservedRow, ObservedValue, Reading, Source, SourceFault } from '../collector.ts';
 import { type RunCommand, runCommand } from '../command.ts';
 import { fileSystemValues } from '../host/file-systems.ts';
@@ -110,7 +111,8 @@ class LibvirtSource implements Source {
     if (this.#nowait && domains.length > 0 && frozen.length === 0) this.#nowait = false;
     const rows: ObservedRow[] = [];
     for (const domain of domains) {
-      if (rows.push(this.#row(domain, observedMs)) % ROWS_A_TURN === 0) await nextTurn();
+      const row = this.#row(domain, observedMs, frozen.includes(domain));
+      if (rows.push(row) % ROWS_A_TURN === 0) await nextTurn();
     }
     this.#balloonUpdates = collect(domains, (domain) => balloonUpdate(domain));
     this.#answered = collect(domains, (domain) =>
@@ -122,7 +124,7 @@ class LibvirtSource implements Source {
     return whole ? { ...reading, listed: whole } : reading;
   }
 
-  #row(domain: Domain, observedMs: number): ObservedRow {
+  #row(domain: Domain, observedMs: number, isSilent: boolean): ObservedRow {
     const { clock, intervalMs } = this.#options;
     const lastBalloonUpdate = this.#balloonUpdates.get(domain.uuid);
     const row = domainRow({
@@ -132,9 +134,13 @@ class LibvirtSource implements Source {
       sequence: Math.round(this.#firstMs + clock.elapsed() - this.#firstElapsedMs),
       ...(lastBalloonUpdate !== undefined && { lastBalloonUpdate }),
       balloonAgeMsMax: intervalMs,
+      isSilent,
     });
-    const guest = row.state === 'RUNNING' ? (this.#guests?.take(domain.uuid) ?? []) : [];
-    return guest.length === 0 ? row : { ...row, values: [...row.values, ...guest] };
+    if (row.state !== 'RUNNING') return row;
+    const { values, cause } = this.#guests?.take(domain.uuid) ?? NOT_ASKED;
+    if (cause === undefined) return { ...row, values: [...row.values, ...values] };
+    const absences = [...(row.absences ?? []), { reading: 'filesystem', cause } as const];
+    return { ...row, values: [...row.values, ...values], absences };
   }
 
   /**
@@ -146,6 +152,9 @@ class LibvirtSource implements Source {
     return this.#nowait || this.#answered.get(domain.uuid) === domain.id;
   }
 }
+
+/** Of a guest whose agent nobody asks. */
+const NOT_ASKED: GuestTaken = { values: [], cause: 'NOT_ASKED' };
 
 /** Keys that only the domain's QEMU can report. */
 function hasAnswered(domain: Domain): boolean {
@@ -211,8 +220,16 @@ interface VmSchedule {
   /** Clock.elapsed. */
   dueMs: number;
   asking: boolean;
-  reading?: { readonly values: readonly ObservedValue[]; readonly takenMs: number };
+  reading?: GuestTaken & { readonly takenMs: number };
+  /** Why the last answer was none, or left something out. */
+  cause?: AbsenceCause;
   fault?: SourceFault;
+}
+
+/** What an agent's answer gives a row, and why something of it is missing. */
+interface GuestTaken {
+  readonly values: readonly ObservedValue[];
+  readonly cause?: AbsenceCause;
 }
 
 /**
@@ -255,13 +272,17 @@ class GuestFileSystems {
   /**
    * The answer of the VM's agent since the last call, at most one interval old; otherwise nothing.
    */
-  take(vm: string): readonly ObservedValue[] {
+  take(vm: string): GuestTaken {
     const schedule = this.#vms.get(vm);
     const reading = schedule?.reading;
-    if (!schedule || !reading) return [];
+    // Before the first answer there is nothing to say.
+    if (!schedule || !reading) {
+      return { values: [], ...(schedule?.cause !== undefined && { cause: schedule.cause }) };
+    }
     delete schedule.reading;
     const ageMs = this.#options.libvirt.clock.elapsed() - reading.takenMs;
-    return ageMs <= this.#options.intervalMs ? reading.values : [];
+    if (ageMs <= this.#options.intervalMs) return reading;
+    return { values: [], cause: 'NOT_REFRESHED' };
   }
 
   /** One a VM whose agent did not answer when it was last asked. */
@@ -314,10 +335,12 @@ class GuestFileSystems {
       schedule.failures += 1;
       const message = `no file systems of VM ${vm}: ${answer}`;
       schedule.fault = { reason: 'INCOMPLETE', message, vm };
+      schedule.cause = 'GUEST_AGENT_SILENT';
     } else {
       schedule.failures = 0;
       delete schedule.fault;
-      schedule.reading = { values: answer, takenMs: this.#options.libvirt.clock.elapsed() };
+      delete schedule.cause;
+      schedule.reading = { ...answer, takenMs: this.#options.libvirt.clock.elapsed() };
     }
     // 1, 3, 7, 15 rounds are left out, and so on.
     const backOffMs = (2 ** schedule.failures - 1) * this.#options.intervalMs;
@@ -325,7 +348,7 @@ class GuestFileSystems {
   }
 
   /** The values of its file systems, or a sentence that says why there are none. */
-  async #answerOf(vm: string): Promise<readonly ObservedValue[] | string> {
+  async #answerOf(vm: string): Promise<GuestTaken | string> {
     const { libvirt, agentSeconds = AGENT_SECONDS } = this.#options;
     const outcome = await runVirsh(libvirt, {
       commands: `guest-agent-timeout ${vm} --timeout ${agentSeconds}; guestinfo ${vm} --filesystem`,
@@ -334,7 +357,10 @@ class GuestFileSystems {
       signal: this.#abort.signal,
     });
     const found = outcome.kind === 'exited' ? parseGuestFileSystems(outcome.stdout) : undefined;
-    if (found) return found.flatMap(fileSystemValues);
+    if (found) {
+      const { fileSystems, cause } = found;
+      return { values: fileSystems.flatMap(fileSystemValues), ...(cause && { cause }) };
+    }
     return virshFault(libvirt, outcome)?.message ?? 'its guest agent said nothing';
   }
 }

@@ -112,6 +112,12 @@ export interface GuestFileSystem {
   readonly usedBytes: number;
 }
 
+/** What the agent reports, and why something of it was left out. */
+export interface GuestFileSystems {
+  readonly fileSystems: readonly GuestFileSystem[];
+  readonly cause?: 'NO_SIZES' | 'IMPOSSIBLE';
+}
+
 /** A file system as it is listed: agents list one of them again for each place that it is mounted at. */
 interface ListedFileSystem extends GuestFileSystem {
   /** Device or volume in the guest, with its disks; '' = not reported. */
@@ -122,9 +128,10 @@ interface ListedFileSystem extends GuestFileSystem {
  * Reads `virsh guestinfo --filesystem`: each file system once, at its shortest mount point, as a bind mount
  * or a subvolume is no file system of its own. undefined = the agent said nothing at all: after
  * `guest-agent-timeout` a mute agent gives an empty answer and success. A file system whose size
- * or use the agent does not report is not listed.
+ * or use the agent does not report, or reports as more than full, is not listed, and the cause says
+ * so.
  */
-export function parseGuestFileSystems(text: string): GuestFileSystem[] | undefined {
+export function parseGuestFileSystems(text: string): GuestFileSystems | undefined {
   const fields = new Map<string, string>();
   for (const line of text.split('\n')) {
     const [, key, fieldText = ''] = /^(fs\.[\w.-]+) *: ?(.*)$/.exec(line) ?? [];
@@ -132,18 +139,24 @@ export function parseGuestFileSystems(text: string): GuestFileSystem[] | undefin
   }
   if (!fields.has('fs.count')) return undefined;
   const found = new Map<string, ListedFileSystem>();
+  let cause: GuestFileSystems['cause'];
   for (const index of indexesOf(fields, 'fs.count')) {
     const mountpoint = fields.get(`fs.${index}.mountpoint`);
     const fstype = fields.get(`fs.${index}.fstype`);
     const sizeBytes = parseCount(fields.get(`fs.${index}.total-bytes`));
     const usedBytes = parseCount(fields.get(`fs.${index}.used-bytes`));
     if (!mountpoint || !fstype || isImage(fstype)) continue;
+    if (sizeBytes === undefined || usedBytes === undefined) cause ??= 'NO_SIZES';
+    else if (usedBytes > sizeBytes) cause = 'IMPOSSIBLE';
     if (!sizeBytes || usedBytes === undefined || usedBytes > sizeBytes) continue;
     // What is mounted over another at the same place hides it.
     const device = deviceOf(fields, index);
     found.set(mountpoint, { mountpoint, fstype, sizeBytes, usedBytes, device });
   }
-  return onceEach([...found.values()]);
+  const fileSystems = onceEach([...found.values()]);
+  // Some mounts have no size by nature: it is worth a word where none has.
+  const isWorthSaying = cause === 'IMPOSSIBLE' || fileSystems.length === 0;
+  return { fileSystems, ...(cause && isWorthSaying && { cause }) };
 }
 
 /** The agent's name of it, such as `vda1`, is its own in a guest; where there is none its disks have one. */

@@ -10,7 +10,7 @@ import type { Statement } from 'better-sqlite3';
 import { BoundedCache } from '../../../../streams/platform/bounded-cache.ts';
 import { GAP_TOLERANCE_MS, RETENTION_MS } from '../../../../streams/telemetry/entry.ts';
 import { DamagedBytes } from '../../../../streams/telemetry/samples/byte-reader.ts';
-import type { LatestRow } from '../../../../streams/telemetry/samples/columns.ts';
+import type { LatestRow, StatedRow } from '../../../../streams/telemetry/samples/columns.ts';
 import type { SqliteDatabase } from '../../../platform/database.ts';
 import { type CheckStep, checkSomeChunks } from '../chunk/chunk-check.ts';
 import { Chunk } from '../chunk/chunk-codec.ts';
@@ -54,7 +54,7 @@ export class HistoryView {
     this.#database = openHistoryFileForReading(share.path);
     this.#chunks = new ChunkReader(this.#database);
     this.#newestRows = new NewestRows({
-      head: (project, vm) => this.#newestInHead(project, vm),
+      head: (project, vm, newest) => this.#newestInHead(project, vm, newest),
       stored: (request) => this.#chunks.newest(request),
     });
     this.#newestTimes = new NewestTimes(this.#database);
@@ -141,9 +141,9 @@ export class HistoryView {
     return Number.isFinite(newestMs) ? newestMs : undefined;
   }
 
-  #newestInHead(project: string, vm: string): VmRows | undefined {
+  #newestInHead(project: string, vm: string, newest: number): VmRows | undefined {
     const slot = this.#head.find(project, vm);
-    return slot === undefined ? undefined : this.#head.read(slot, { newest: LATEST_ROWS }).rows;
+    return slot === undefined ? undefined : this.#head.read(slot, { newest }).rows;
   }
 
   /** Checks the next chunks; see `checkSomeChunks`. */
@@ -166,13 +166,18 @@ export class HistoryView {
 
 /** Newest rows that are looked at: rates need two of each source. */
 const LATEST_ROWS = 4;
+/**
+ * Rows of the head that are searched for a state when the newest have none: eight hours of an agent
+ * whose VM no hypervisor reports any more.
+ */
+const STATE_ROWS_MAX = 1_000;
 /** VMs remembered: 3 KB each. The largest project has 50,000 VMs, few of them silent. */
 const REMEMBERED_MAX = 20_000;
 
 /** Where newest rows are looked for, the head first. */
 export interface NewestRowsSources {
-  /** Newest rows in the head; undefined = the VM has none there. */
-  readonly head: (project: string, vm: string) => VmRows | undefined;
+  /** So many newest rows in the head; undefined = the VM has none there. */
+  readonly head: (project: string, vm: string, newest: number) => VmRows | undefined;
   /** Rows of the VM's newest chunk of the last `days` days before `atMs`. */
   readonly stored: (vm: {
     readonly project: string;
@@ -186,7 +191,7 @@ export interface NewestRowsSources {
 export class NewestRows {
   readonly #sources: NewestRowsSources;
   /** Oldest first; undefined = no chunk within retention. */
-  readonly #stored = new BoundedCache<string, VmRows | undefined>(REMEMBERED_MAX);
+  readonly #stored = new BoundedCache<string, StoredRows | undefined>(REMEMBERED_MAX);
 
   constructor(sources: NewestRowsSources) {
     this.#sources = sources;
@@ -194,7 +199,7 @@ export class NewestRows {
 
   /** Newest row within retention; undefined = none. Throws `HistoryError` DAMAGED. */
   of(project: string, vm: string, nowMs: number): LatestRow | undefined {
-    const head = this.#sources.head(project, vm);
+    const head = this.#sources.head(project, vm, LATEST_ROWS);
     const headMs = head?.timesMs.at(-1);
     // Rows that came late may be all the head has of a VM that was silent before a restart; and
     // after one that followed a flush it has too few for rates.
@@ -202,36 +207,56 @@ export class NewestRows {
       headMs !== undefined &&
       nowMs - headMs <= GAP_TOLERANCE_MS &&
       (head?.timesMs.length ?? 0) >= LATEST_ROWS;
-    const stored = isEnough ? undefined : this.#remembered(project, vm, nowMs);
+    const stored = isEnough ? undefined : this.#remembered(project, vm, nowMs)?.rows;
     const rows = newest(mergeRows([stored, head].filter((each) => each !== undefined)));
     const latest = latestOf(rows);
-    return latest && latest.observedMs >= nowMs - RETENTION_MS ? latest : undefined;
+    if (!latest || latest.observedMs < nowMs - RETENTION_MS) return undefined;
+    const stated = lastStated(rows) ?? this.#olderStated(project, vm, nowMs);
+    if (!stated || stated.observedMs < nowMs - RETENTION_MS) return latest;
+    return { ...latest, stated };
   }
 
-  #remembered(project: string, vm: string, atMs: number): VmRows | undefined {
+  /** The last state before the newest rows, which report none: a guest's agent alone goes on. */
+  #olderStated(project: string, vm: string, nowMs: number): StatedRow | undefined {
+    const head = this.#sources.head(project, vm, STATE_ROWS_MAX);
+    return (head && lastStated(head)) ?? this.#remembered(project, vm, nowMs)?.stated;
+  }
+
+  #remembered(project: string, vm: string, atMs: number): StoredRows | undefined {
     const key = `${project}\n${vm}`;
     if (!this.#stored.has(key)) {
       const days = Math.ceil(RETENTION_MS / 86_400_000);
       const rows = this.#sources.stored({ project, vm, atMs, days });
-      this.#stored.set(key, rows && newest(rows));
+      this.#stored.set(key, rows && { rows: newest(rows), stated: lastStated(rows) });
     }
     return this.#stored.get(key);
   }
 }
 
+/** What is remembered of a VM's newest chunk. */
+interface StoredRows {
+  readonly rows: VmRows;
+  readonly stated: StatedRow | undefined;
+}
+
 /**
- * The newest row with those before it; undefined without any. What a row may omit, its state
- * and vCPUs (a source inside the guest knows neither), is of the newest one lately that does.
+ * The newest row with those before it; undefined without any. What a row may omit, its vCPUs (a
+ * source inside the guest does not know them), are of the newest one lately that does.
  */
 function latestOf(columns: VmRows): LatestRow | undefined {
-  const { timesMs, state, vcpus } = columns;
+  const { timesMs, vcpus } = columns;
   const observedMs = timesMs.at(-1);
   if (observedMs === undefined) return undefined;
   const lately = (timeMs: number | undefined): boolean =>
     timeMs !== undefined && observedMs - timeMs <= GAP_TOLERANCE_MS;
-  const stated = state.findLastIndex((code, i) => code !== 0 && lately(timesMs[i]));
   const sized = vcpus.findLastIndex((count, i) => !Number.isNaN(count) && lately(timesMs[i]));
-  return { observedMs, state: state[stated] ?? 0, vcpus: vcpus[sized] ?? Number.NaN, columns };
+  return { observedMs, vcpus: vcpus[sized] ?? Number.NaN, columns };
+}
+
+function lastStated({ timesMs, state }: VmRows): StatedRow | undefined {
+  const at = state.findLastIndex((code) => code !== 0);
+  const observedMs = timesMs[at];
+  return observedMs === undefined ? undefined : { observedMs, state: state[at] ?? 0 };
 }
 
 function newest(rows: VmRows): VmRows {

@@ -4,7 +4,7 @@
  */
 import { callingOnAbort } from '../../../../streams/platform/deadline.ts';
 import { HistoryError } from '../history-error.ts';
-import { SupervisedThread, threadEntry } from '../threads/supervised-thread.ts';
+import { type StartWorker, SupervisedThread, threadEntry } from '../threads/supervised-thread.ts';
 import type { HistoryShare } from './history-view.ts';
 
 /** Waiting requests at most; more are refused, because their clients would time out first. */
@@ -16,6 +16,8 @@ export interface ReadPoolOptions {
   readonly threads: number;
   /** The thread's file; absent = the one that reads history. */
   readonly entry?: URL;
+  /** Default: worker threads of Node. */
+  readonly startWorker?: StartWorker | undefined;
 }
 
 /**
@@ -32,10 +34,12 @@ export class ReadPool {
     share,
     threads,
     entry = threadEntry(import.meta.url, 'read-thread'),
+    startWorker,
   }: ReadPoolOptions) {
     this.#threads = Array.from(
       { length: threads },
-      (_, i) => new SupervisedThread({ entry, name: `history reader ${i + 1}`, data: share }),
+      (_, i) =>
+        new SupervisedThread({ entry, startWorker, name: `history reader ${i + 1}`, data: share }),
     );
   }
 

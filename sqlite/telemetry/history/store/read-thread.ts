@@ -10,7 +10,7 @@ import { type HistoryShare, HistoryView } from './history-view.ts';
 // Below ingest and alerting, above the writing of chunks: somebody waits for an answer.
 const NICENESS = 3;
 
-serveThread(NICENESS, (share: HistoryShare) => {
+export const thread = serveThread(NICENESS, (share: HistoryShare) => {
   const view = new HistoryView(share);
   return {
     methods: {

@@ -37,7 +37,7 @@ import {
   openHistoryFile,
 } from '../history-file.ts';
 import type { VmRows } from '../rows.ts';
-import { SupervisedThread, threadEntry } from '../threads/supervised-thread.ts';
+import { type StartWorker, SupervisedThread, threadEntry } from '../threads/supervised-thread.ts';
 import type { FlushReport, UpkeepReport } from './chunk-writer.ts';
 import { type HistoryShare, HistoryView } from './history-view.ts';
 import { ReadPool } from './read-pool.ts';
@@ -59,6 +59,8 @@ export interface HistoryOptions {
   readonly headBytesMax?: number;
   /** false: nothing happens by itself; the caller flushes and keeps up. Default true. */
   readonly background?: boolean;
+  /** Starts the threads that read and write. Default: worker threads of Node. */
+  readonly startWorker?: StartWorker | undefined;
 }
 
 /** How much of the head a project may take; asked at each batch. */
@@ -125,11 +127,13 @@ export class History implements HistoryReader {
     this.#share = { path: this.#path, head: this.#head.share };
     this.#view = new HistoryView(this.#share);
     this.#retentionMs = options.retentionMs ?? RETENTION_MS;
-    this.#pool = new ReadPool({ share: this.#share, threads: options.readers ?? 2 });
+    const { startWorker, readers = 2 } = options;
+    this.#pool = new ReadPool({ share: this.#share, threads: readers, startWorker });
     this.#flusher = new Flusher({
       ...{ clock: options.clock, head: this.#head, share: this.#share, floors: progress.floors },
       retentionMs: this.#retentionMs,
       flushAfterMs: options.flushAfterMs ?? 3_600_000,
+      startWorker,
     });
     if (options.background !== false) this.#flusher.start();
   }
@@ -327,6 +331,7 @@ export interface FlusherOptions {
   readonly floors: ReadonlyMap<number, number>;
   readonly retentionMs: number;
   readonly flushAfterMs: number;
+  readonly startWorker: StartWorker | undefined;
 }
 
 /** What the flusher did since the start; `fault` is why it cannot go on, while it cannot. */
@@ -366,6 +371,7 @@ export class Flusher {
     this.#floors = new Map(options.floors);
     this.#thread = new SupervisedThread({
       entry: threadEntry(import.meta.url, 'write-thread'),
+      startWorker: options.startWorker,
       name: 'history writer',
       data: options.share,
     });

@@ -12,7 +12,7 @@ import type { HistoryShare } from './history-view.ts';
 // Nobody waits for a chunk; samples and queries are waited for.
 const NICENESS = 5;
 
-serveThread(NICENESS, (share: HistoryShare) => {
+export const thread = serveThread(NICENESS, (share: HistoryShare) => {
   const database = openHistoryFile(share.path);
   const writer = new ChunkWriter(database, new HeadReader(share.head));
   return {

@@ -5,7 +5,13 @@
  */
 
 import { setPriority } from 'node:os';
-import { parentPort, type ResourceLimits, Worker, workerData } from 'node:worker_threads';
+import {
+  parentPort,
+  type ResourceLimits,
+  Worker,
+  type WorkerOptions,
+  workerData,
+} from 'node:worker_threads';
 import type { Clock } from '../../../../streams/platform/clock.ts';
 import { callingOnAbort } from '../../../../streams/platform/deadline.ts';
 import { DamagedBytes } from '../../../../streams/telemetry/samples/byte-reader.ts';
@@ -16,9 +22,22 @@ interface Pending {
   readonly reject: (error: unknown) => void;
 }
 
+/** The part of a worker that its supervisor uses. */
+export type ThreadWorker = Pick<
+  Worker,
+  'postMessage' | 'ref' | 'unref' | 'on' | 'once' | 'terminate'
+>;
+
+/** Starts the code of a thread's file. */
+export type StartWorker = (entry: URL, options: WorkerOptions) => ThreadWorker;
+
+const startWorker: StartWorker = (entry, options) => new Worker(entry, options);
+
 export interface SupervisedThreadOptions {
-  /** The worker's file. */
+  /** The worker's file. It calls `serveThread` and exports the result as `thread`. */
   readonly entry: URL;
+  /** Default: a worker thread of Node. */
+  readonly startWorker?: StartWorker | undefined;
   /** Shown in a debugger and in messages. */
   readonly name: string;
   /** What `serveThread` hands to the worker. */
@@ -31,6 +50,8 @@ export interface SupervisedThreadOptions {
   readonly clock?: Clock;
   /** Called for every end that was not requested. */
   readonly onEnd?: (end: ThreadEnd) => void;
+  /** Called when `isReady` may have changed. */
+  readonly onReadiness?: () => void;
 }
 
 export interface ThreadEnd {
@@ -53,8 +74,8 @@ export class SupervisedThread {
   readonly #pending = new Map<number, Pending>();
   readonly #idle = new Set<() => void>();
   /** The worker that is being ended because it did not give a call up. */
-  #stopped: Worker | undefined;
-  #worker: Worker | undefined;
+  #stopped: ThreadWorker | undefined;
+  #worker: ThreadWorker | undefined;
   readonly #pause: StartPause;
   #hasStarted = false;
   #calls = 0;
@@ -80,6 +101,11 @@ export class SupervisedThread {
   /** Whether a call would be tried: false for a while after a start that failed. */
   get isAvailable(): boolean {
     return this.#worker !== undefined || this.#pause.leftMs === 0;
+  }
+
+  /** Whether a call would begin at once: false while the thread starts, and before. */
+  get isReady(): boolean {
+    return this.#worker !== undefined && this.#hasStarted;
   }
 
   /** Calls under way, including aborted ones that have not stopped yet. */
@@ -140,7 +166,7 @@ export class SupervisedThread {
     await exited;
   }
 
-  #running(): Worker {
+  #running(): ThreadWorker {
     if (this.#worker !== undefined) return this.#worker;
     const { entry, name, data, resourceLimits } = this.#options;
     const { leftMs } = this.#pause;
@@ -150,7 +176,8 @@ export class SupervisedThread {
     }
     this.#hasStarted = false;
     const workerData: ThreadData<unknown> = { data, cancelled: this.#cancelled.buffer };
-    const worker = new Worker(entry, {
+    const { startWorker: start = startWorker } = this.#options;
+    const worker = start(entry, {
       name,
       workerData,
       ...(resourceLimits && { resourceLimits }),
@@ -170,6 +197,7 @@ export class SupervisedThread {
     if ('started' in reply) {
       this.#hasStarted = true;
       this.#pause.end();
+      this.#options.onReadiness?.();
       return;
     }
     const pending = this.#pending.get(reply.id);
@@ -180,7 +208,7 @@ export class SupervisedThread {
     else pending.reject(errorOf(reply.fault));
   }
 
-  #ended(worker: Worker, code: number, cause: unknown): void {
+  #ended(worker: ThreadWorker, code: number, cause: unknown): void {
     if (this.#worker === worker) this.#worker = undefined;
     const isStopped = this.#stopped === worker;
     const asked = (code === 0 && cause === undefined) || isStopped;
@@ -197,6 +225,7 @@ export class SupervisedThread {
     }
     this.#pending.clear();
     this.#becomeIdle();
+    this.#options.onReadiness?.();
   }
 
   #becomeIdle(): void {
@@ -205,7 +234,7 @@ export class SupervisedThread {
     this.#idle.clear();
   }
 
-  #stopLater(id: number, worker: Worker): void {
+  #stopLater(id: number, worker: ThreadWorker): void {
     const { hardStop } = this.#options;
     if (hardStop === undefined || !this.#pending.has(id)) return;
     const stop = () => {
@@ -305,46 +334,69 @@ export type SlowThreadMethod = (
   isCancelled: () => boolean,
 ) => Promise<ThreadAnswer>;
 
+/** What a thread has opened for its calls. */
+export interface OpenThread {
+  readonly methods: Readonly<Record<string, ThreadMethod | SlowThreadMethod>>;
+  close(): void;
+}
+
+/** A thread's code, which its file exports as `thread`. */
+export interface ThreadDefinition<Data> {
+  readonly open: (data: Data) => OpenThread;
+}
+
 /**
- * Serves the methods until the thread is ended. Call once, in the worker's own file.
+ * Defines the thread of the calling file, and serves its methods if that file was started as a worker.
+ * Call once, in the worker's own file.
  * @param niceness how far the thread stands back for the one that takes samples in, 0 to 19
  */
 export function serveThread<Data>(
   niceness: number,
-  start: (data: Data) => {
-    methods: Readonly<Record<string, ThreadMethod | SlowThreadMethod>>;
-    close(): void;
-  },
-): void {
+  open: (data: Data) => OpenThread,
+): ThreadDefinition<Data> {
   const port = parentPort;
-  if (port === null) throw new Error('This file is the start of a worker thread');
+  if (port === null) return { open };
   // Linux alone has a priority for each thread; elsewhere this would slow the whole process.
   if (process.platform === 'linux') setPriority(niceness);
   const { data, cancelled } = workerData as ThreadData<Data>;
   const flag = new Int32Array(cancelled);
-  const { methods, close } = start(data);
+  const opened = open(data);
   port.postMessage({ started: true } satisfies ThreadReply);
-  const reply = async (call: ThreadCall): Promise<void> => {
-    if (call.method === 'close') {
-      close();
-      port.postMessage({ id: call.id, result: undefined } satisfies ThreadReply);
-      port.close();
-      return;
-    }
-    try {
-      const method = methods[call.method];
-      if (method === undefined) throw new Error(`This thread has no method ${call.method}`);
-      // The argument was typed where it was sent; a thread and its supervisor are one program.
-      const answer = await method(call.argument as never, () => Atomics.load(flag, 0) === call.id);
-      port.postMessage({ id: call.id, result: answer.result }, answer.transfer ?? []);
-    } catch (error) {
-      port.postMessage({ id: call.id, fault: faultOf(error) } satisfies ThreadReply);
-    }
-  };
   let last = Promise.resolve();
   port.on('message', (call: ThreadCall) => {
-    last = last.then(() => reply(call));
+    last = last.then(async () => {
+      await replyTo(opened, call, flag, (reply, transfer) => port.postMessage(reply, transfer));
+      if (call.method === 'close') port.close();
+    });
   });
+  return { open };
+}
+
+/**
+ * Answers one call.
+ * @param post hands the reply to the supervisor and moves the memory of `transfer` with it; throws
+ * if the reply cannot be copied
+ */
+export async function replyTo(
+  { methods, close }: OpenThread,
+  { id, method: name, argument }: ThreadCall,
+  cancelled: Int32Array,
+  post: (reply: ThreadReply, transfer?: ArrayBuffer[]) => void,
+): Promise<void> {
+  try {
+    if (name === 'close') {
+      close();
+      post({ id, result: undefined });
+      return;
+    }
+    const method = methods[name];
+    if (method === undefined) throw new Error(`This thread has no method ${name}`);
+    // The argument was typed where it was sent; a thread and its supervisor are one program.
+    const answer = await method(argument as never, () => Atomics.load(cancelled, 0) === id);
+    post({ id, result: answer.result }, answer.transfer);
+  } catch (error) {
+    post({ id, fault: faultOf(error) });
+  }
 }
 
 function faultOf(error: unknown): ThreadFault {

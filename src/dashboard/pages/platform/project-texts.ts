@@ -13,6 +13,7 @@ export const texts = localized({
       DESTINATION_PAUSED: 'Destination paused by the service',
       RECIPIENT_BOUNCED: 'Mail bounces',
       ACCESS_CHANGED: 'Access was changed',
+      READINGS_REFUSED: 'Readings are not stored',
       VM_CONTESTED: 'A VM runs in two places',
     },
     more: (count: number) => (count === 1 ? '1 more' : `${count} more`),

@@ -3,7 +3,7 @@
  * zero; a rate needs two readings, and until the second one comes it says when.
  */
 import type { VNode } from 'preact';
-import { Badge, StateBadge } from '../../components/badges.tsx';
+import { StateBadge } from '../../components/badges.tsx';
 import { ageText, msOf } from '../../components/time.tsx';
 import type { Vm } from '../../data/catalogue.ts';
 import { nowMs } from '../../data/clock.ts';
@@ -12,15 +12,27 @@ import { names, texts as shared } from '../../messages/en.ts';
 import { formatReading } from '../../messages/format.ts';
 import { texts } from './texts.ts';
 
-/** The state of a VM; of one that fell silent it is the state in which it was last observed. */
+/** Beyond this age a state is not the present any more: the service's own bound, ms. */
+const STATE_MS_MAX = 90_000;
+
+/**
+ * The state of a VM, with its age once it is old. It ages here too: a page that lost its connection
+ * must not keep a VM running.
+ */
 export function VmState({ vm }: { readonly vm: Vm }): VNode {
-  const { state, telemetry } = vm;
-  const observedMs = msOf(telemetry?.lastObservedUnix);
-  if (telemetry?.state !== 'STALE' || observedMs === undefined || state === 'UNKNOWN') {
+  const { state, lastState, stateObservedUnix } = vm;
+  const observedMs = msOf(stateObservedUnix);
+  if (lastState === undefined || observedMs === undefined) return <StateBadge value={state} />;
+  if (state !== 'UNKNOWN' && nowMs.value - observedMs <= STATE_MS_MAX) {
     return <StateBadge value={state} />;
   }
-  const name = names[state] ?? state;
-  return <Badge tone="missing" text={texts.stateThen(name, ageText(observedMs, nowMs.value))} />;
+  const name = names[lastState] ?? lastState;
+  return (
+    <>
+      <StateBadge value="UNKNOWN" />{' '}
+      <span class="weak">{texts.lastSeen(name, ageText(observedMs, nowMs.value))}</span>
+    </>
+  );
 }
 
 export interface ReadingProps {

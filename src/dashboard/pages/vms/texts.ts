@@ -11,7 +11,7 @@ export const texts = localized({
   telemetry: 'Readings',
   resourceName: 'Name in the API',
   vcpus: 'vCPUs',
-  stateThen: (state: string, age: string) => `${state}, ${age}`,
+  lastSeen: (state: string, age: string) => `last seen ${state.toLowerCase()}, ${age}`,
   notRunning: 'none, it does not run',
   awaitsSecond: (age: string) => `with the second reading, ${age}`,
   awaitsSecondNow: 'with the second reading, any moment now',

@@ -191,6 +191,12 @@ interface AbsentProps {
 
 /** Metrics of the group without a reading in the range, each with the service's reason. */
 function Absent({ rows }: AbsentProps): VNode {
+  const helps = new Set(
+    rows.flatMap(({ descriptor: { metricId }, answer }) => {
+      const found = answer.quality?.metrics.find((one) => one.metricId === metricId);
+      return found?.help ? [found.help] : [];
+    }),
+  );
   return (
     <p class="absent">
       <strong>{texts.notReported}:</strong>{' '}
@@ -200,6 +206,12 @@ function Absent({ rows }: AbsentProps): VNode {
           return `${metricName(metricId)}${reason ? ` (${gapReason(reason)})` : ''}`;
         })
         .join('; ')}
+      {[...helps].map((help) => (
+        <span key={help}>
+          <br />
+          {help}
+        </span>
+      ))}
     </p>
   );
 }

@@ -96,11 +96,12 @@ function Staleness({ vm }: { readonly vm: Vm }): VNode | null {
 
 function Facts({ vm }: { readonly vm: Vm }): VNode {
   const { telemetry, datacenter, vcpus, cpuUtilizationPct, memoryUsedBytes, name, expanded } = vm;
-  const { state } = vm;
+  const { state, stateObservedUnix } = vm;
   return (
     <dl class="facts wide">
       <Fact title={all.state}>
-        <VmState vm={vm} />
+        <VmState vm={vm} /> {/* Of one that is old, the state itself says it. */}
+        {state !== 'UNKNOWN' && <Age ms={msOf(stateObservedUnix)} />}
       </Fact>
       <Fact title={all.telemetry}>
         {telemetry && <StateBadge value={telemetry.state} />}{' '}

@@ -12,6 +12,7 @@ import {
   type Leaf,
   type MatrixSelector,
   type Operator,
+  type Span,
   type Subquery,
   typeOf,
   type Unary,
@@ -28,9 +29,11 @@ import { applyBinary } from '../operators/binary/binary.ts';
 import { OrChain } from '../operators/binary/set-operators.ts';
 import { type Plan, planOf, selectorKey } from '../operators/plan.ts';
 import {
+  Bridges,
   type CopiedRange,
   compact,
   FetchedSeries,
+  hasHole,
   lastLook,
   lookTimes,
   type QueryRange,
@@ -67,6 +70,13 @@ export interface EngineOptions {
   readonly lookbackMs?: number;
   /** Step of a subquery that names none, ms. Default, and for 0, 1 minute. */
   readonly subqueryStepMs?: number;
+  /**
+   * Age from which a value that is shown as the present bridges a gap, ms: the result then has a
+   * warning. Absent: never, as in Prometheus.
+   */
+  readonly gapToleranceMs?: number;
+  /** Names of series whose values are true at any age: they bridge nothing. */
+  readonly ageless?: ReadonlySet<string>;
 }
 
 /** A query at one moment. It answers with whatever type the expression has. */
@@ -168,11 +178,15 @@ function prepare(expr: Expr, query: Query, range: QueryRange, { source, budget }
     range,
     lookbackMs: query.lookbackMs || LOOKBACK_MS,
     subqueryStepMs: query.subqueryStepMs || SUBQUERY_STEP_MS,
+    gapToleranceMs: query.gapToleranceMs ?? Number.POSITIVE_INFINITY,
+    ageless: query.ageless ?? NO_NAMES,
   });
   return { evaluator, annotations };
 }
 
 type Query = InstantQuery | RangeQuery;
+
+const NO_NAMES: ReadonlySet<string> = new Set();
 
 const RANGE_TYPES: Readonly<Record<ValueType, string | null>> = {
   scalar: null,
@@ -266,6 +280,8 @@ interface EvaluatorOptions {
   readonly lookbackMs: number;
   /** Step of a subquery that names none, ms. */
   readonly subqueryStepMs: number;
+  readonly gapToleranceMs: number;
+  readonly ageless: ReadonlySet<string>;
 }
 
 /**
@@ -382,19 +398,29 @@ class Evaluator {
     const known = this.#shared.get(key);
     if (known !== undefined) return known;
     const look = lookTimes(selector, grid, this.#options.range);
-    const { lookbackMs } = this.#options;
+    const { lookbackMs, gapToleranceMs, ageless } = this.#options;
+    const bridges = new Bridges(gapToleranceMs, ageless);
     const series = this.#fetched.select({
       matchers: selector.matchers,
       afterMs: look.firstMs - lookbackMs,
       throughMs: lastLook(look),
     });
-    const columns = selectVector({ series, look, lookbackMs, wanted }, this.#budget);
+    const columns = selectVector({ series, look, lookbackMs, wanted, bridges }, this.#budget);
+    if (wanted === 'values') this.#noteBridges(bridges, selector.span);
     const value: VectorValue = { type: 'vector', series: columns };
     if (isShared) {
       this.#pinned.pin(value);
       this.#shared.set(key, value);
     }
     return value;
+  }
+
+  #noteBridges({ series, oldestMs, toleranceMs }: Bridges, span: Span): void {
+    if (series === 0) return;
+    const text =
+      `a value older than ${toleranceMs / 1000} s stands for a missing one in ${series} series, ` +
+      `up to ${Math.round(oldestMs / 1000)} s old. A shorter lookback_delta shows the gap`;
+    this.#options.annotations.warn(text, span);
   }
 
   #call(call: Call, grid: Grid): Value {
@@ -415,6 +441,7 @@ class Evaluator {
       evaluateTimes: (argument) => noted(this.#times(argument, grid)),
       evaluateRange: (argument) => {
         const { range, columns, copiedBytes } = this.#range(argument, grid);
+        this.#noteHoles(call, argument, range);
         if (columns !== null) inputs.push(columns);
         if (!ONE_COLUMN.has(call.func.name)) assertRoom(range.series.length, grid, this.#budget);
         rangeBytes += copiedBytes;
@@ -424,6 +451,16 @@ class Evaluator {
     const output = this.#made(implementation(context), inputs);
     this.#budget.giveBackBytes(rangeBytes);
     return output;
+  }
+
+  /** A rate over a gap says nothing of the time in it, and Prometheus computes it all the same. */
+  #noteHoles({ func, span }: Call, argument: Expr, range: RangeValue): void {
+    const { gapToleranceMs, annotations } = this.#options;
+    const isSampled = unwrapped(argument).kind === 'matrixSelector';
+    if (!Number.isFinite(gapToleranceMs) || !isSampled || !RATES.has(func.name)) return;
+    if (!hasHole(range, gapToleranceMs)) return;
+    const text = `${func.name} was computed across more than ${gapToleranceMs / 1000} s without samples`;
+    annotations.warn(text, span);
   }
 
   #times(argument: Expr, grid: Grid): VectorValue {
@@ -464,6 +501,9 @@ class Evaluator {
     return { ...range, columns };
   }
 }
+
+/** Functions that work out a change between samples. */
+const RATES: ReadonlySet<string> = new Set(['rate', 'increase', 'irate', 'delta', 'idelta']);
 
 /** Memory that a range holds until its reader is done. */
 interface HeldRange extends CopiedRange {

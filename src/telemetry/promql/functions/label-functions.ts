@@ -5,7 +5,7 @@
  */
 import type { Matcher, RE2JS } from 're2js';
 import { PromqlError } from '../errors.ts';
-import { compileRegexp, RegexpError } from '../matcher.ts';
+import { compileRegexp, RegexpError, RegexpTooLarge } from '../matcher.ts';
 import { mergeSeries } from '../merge-series.ts';
 import { joinLabelValue, type Labels, takeLabels, type VectorValue } from '../values.ts';
 import { stringArgument, vectorArgument } from './arguments.ts';
@@ -18,6 +18,8 @@ import type { CallContext, PromqlFunction } from './function.ts';
 export const labelFunctions: Readonly<Record<string, PromqlFunction>> = {
   label_replace: (context) => {
     const [target, template, source, pattern] = stringArguments(context);
+    // An expression of 16 KiB can hold hundreds of patterns, each of them milliseconds.
+    context.budget.check();
     const regex = compile(pattern);
     assertLabelName(target, 'destination', 'label_replace');
     // Label values repeat from series to series. Undefined: no match.
@@ -70,8 +72,8 @@ function compile(pattern: string): RE2JS {
     return compileRegexp(pattern);
   } catch (error) {
     if (!(error instanceof RegexpError)) throw error;
-    const message = `invalid regular expression in label_replace(): ${pattern}`;
-    throw new PromqlError('execution', message);
+    const why = error instanceof RegexpTooLarge ? error.message : pattern;
+    throw new PromqlError('execution', `invalid regular expression in label_replace(): ${why}`);
   }
 }
 

@@ -13,6 +13,8 @@ import {
   columnBytes,
   compareLabels,
   type Grid,
+  type Labels,
+  METRIC_NAME,
   type RangeSeries,
   type RangeValue,
   type SampleRun,
@@ -84,6 +86,52 @@ export interface VectorSelection {
   readonly lookbackMs: number;
   /** `times`: each value is the time of the sample, seconds, as `timestamp()` wants it. */
   readonly wanted: 'values' | 'times';
+  /** Gets what bridged a gap; absent: nobody asks. */
+  readonly bridges?: Bridges;
+}
+
+/**
+ * Steps at which a value older than a tolerance stood for a missing one. Prometheus shows such values
+ * as the present for as long as the lookback; who reads them has to know.
+ */
+export class Bridges {
+  readonly toleranceMs: number;
+  readonly #exempt: ReadonlySet<string>;
+  /** Series with such a step. */
+  series = 0;
+  /** Age of the oldest value that was used, ms. */
+  oldestMs = 0;
+
+  /** `exempt`: names of series whose values are true at any age. */
+  constructor(toleranceMs: number, exempt: ReadonlySet<string>) {
+    this.toleranceMs = toleranceMs;
+    this.#exempt = exempt;
+  }
+
+  note(labels: Labels, oldestMs: number): void {
+    if (oldestMs <= this.toleranceMs || this.#exempt.has(labels.get(METRIC_NAME))) return;
+    this.series++;
+    this.oldestMs = Math.max(this.oldestMs, oldestMs);
+  }
+}
+
+/** Is there a window with two consecutive samples of a series that lie further apart? */
+export function hasHole({ series, rangeMs, endsMs }: RangeValue, toleranceMs: number): boolean {
+  return series.some(({ runs }) => {
+    let beforeMs = Number.NaN;
+    for (const { timesMs } of runs) {
+      for (const timeMs of timesMs) {
+        if (timeMs - beforeMs > toleranceMs && isInOneWindow(beforeMs, timeMs)) return true;
+        beforeMs = timeMs;
+      }
+    }
+    return false;
+  });
+
+  function isInOneWindow(fromMs: number, toMs: number): boolean {
+    const endMs = endsMs.find((end) => end >= toMs);
+    return endMs !== undefined && endMs - rangeMs < fromMs;
+  }
 }
 
 /** One column for each series with a value at any step. */
@@ -94,7 +142,8 @@ export function selectVector(selection: VectorSelection, budget: Budget): Series
   let column = null;
   for (const { labels, runs } of series) {
     column ??= takeColumn(look.count, budget);
-    const found = fill(column, runs, selection);
+    const { found, oldestMs } = fill(column, runs, selection);
+    if (found > 0) selection.bridges?.note(labels, oldestMs);
     budget.takeSamples(found);
     budget.check();
     if (found === 0) continue;
@@ -110,13 +159,18 @@ interface Target {
   readonly present: Uint8Array;
 }
 
-/** Returns how many steps have a value. */
-function fill(target: Target, runs: readonly SampleRun[], selection: VectorSelection): number {
+/** Returns how many steps have a value, and the age of the oldest one. */
+function fill(
+  target: Target,
+  runs: readonly SampleRun[],
+  selection: VectorSelection,
+): { readonly found: number; readonly oldestMs: number } {
   const { values, present } = target;
   const { firstMs, stepMs, count } = selection.look;
   const { lookbackMs } = selection;
   const isTimes = selection.wanted === 'times';
   let found = 0;
+  let oldestMs = 0;
   let nextRun = 0;
   let times: Float64Array = NOTHING;
   let samples: Float64Array = NOTHING;
@@ -144,9 +198,10 @@ function fill(target: Target, runs: readonly SampleRun[], selection: VectorSelec
     if (stale !== null && stale[passed - 1] === 1) continue;
     values[i] = isTimes ? sampleMs / 1000 : (samples[passed - 1] as number);
     present[i] = 1;
+    if (lookMs - sampleMs > oldestMs) oldestMs = lookMs - sampleMs;
     found++;
   }
-  return found;
+  return { found, oldestMs };
 }
 
 const NOTHING = new Float64Array(0);

@@ -6,6 +6,7 @@
 import { constants, gzipSync, zstdCompressSync } from 'node:zlib';
 import type { ThreadMethod } from '../../../../sqlite/telemetry/history/threads/supervised-thread.ts';
 import type { Clock } from '../../../../streams/platform/clock.ts';
+import { GAP_TOLERANCE_MS } from '../../../../streams/telemetry/entry.ts';
 import type { Expr } from '../../promql/ast.ts';
 import { Budget, type BudgetLimits } from '../../promql/budget.ts';
 import { type QueryDeps, queryInstant, queryRange } from '../../promql/engine/engine.ts';
@@ -65,6 +66,9 @@ export const promqlMethods = (
   };
 };
 
+/** The time of an observation is true however long ago it was; it is there to be compared with now. */
+const AGELESS: ReadonlySet<string> = new Set(['svc_vm_last_observation_timestamp_seconds']);
+
 interface EvaluationDeps extends QueryDeps {
   readonly source: HistorySeriesSource;
   readonly parse: (expression: string) => Expr;
@@ -92,7 +96,11 @@ class QueryEvaluation {
 
   #body(operation: QueryOperation): Uint8Array<ArrayBuffer> {
     const { request } = this.#scheduled;
-    const lookback = request.lookbackMs === undefined ? {} : { lookbackMs: request.lookbackMs };
+    const lookback = {
+      ...(request.lookbackMs !== undefined && { lookbackMs: request.lookbackMs }),
+      gapToleranceMs: GAP_TOLERANCE_MS,
+      ageless: AGELESS,
+    };
     switch (operation.kind) {
       case 'instant': {
         const result = queryInstant({ ...operation, ...lookback }, this.#deps);
@@ -157,6 +165,8 @@ class QueryEvaluation {
   }
 
   #matchers(text: string): readonly Matcher[] {
+    // Hundreds of selectors fit into a request, and the patterns of each take milliseconds.
+    this.#deps.budget.check();
     const expr = this.#deps.parse(text);
     if (expr.kind === 'vectorSelector' && expr.offsetMs === 0 && expr.at === null) {
       return expr.matchers;

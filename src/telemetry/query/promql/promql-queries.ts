@@ -28,6 +28,8 @@ export interface PromqlQueriesDeps {
   readonly pendingAlerts: (project: string) => readonly PendingAlert[];
   /** Names of the data centers that are stale now. */
   readonly staleDatacenters: () => readonly string[];
+  /** Look-back of a project's queries that name none, ms. */
+  readonly lookbackMs: (project: string) => number;
   readonly log: Log;
 }
 
@@ -51,6 +53,7 @@ const OUT_OF_MEMORY = {
  */
 export function createPromqlQueries(deps: PromqlQueriesDeps): PromqlQueries {
   return {
+    lookbackMs: (project) => deps.lookbackMs(project),
     async run(request, signal) {
       const { timeoutMs = QUERY_MS_MAX } = request;
       const work = (ended: AbortSignal) => ask(deps, { ...request, timeoutMs }, ended);
@@ -72,7 +75,7 @@ async function ask(
   const { threads, clock } = deps;
   const untilMs = clock.elapsed() + request.timeoutMs;
   const scheduled = (): ScheduledQueryRequest => ({
-    request,
+    request: { ...request, lookbackMs: request.lookbackMs ?? deps.lookbackMs(request.project) },
     remainingMs: untilMs - clock.elapsed(),
     retainedFromMs: clock.now() - RETENTION_MS,
     recordsRevision: deps.recordsRevision(request.project),
@@ -124,4 +127,6 @@ export interface PromqlQueries {
    * `HistoryError` DAMAGED or FAULT, which are for the log alone.
    */
   run(request: QueryRequest, signal: AbortSignal): Promise<PromqlAnswer>;
+  /** Look-back of a project's queries that name none, ms. */
+  lookbackMs(project: string): number;
 }

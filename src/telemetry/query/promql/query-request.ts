@@ -40,7 +40,7 @@ export interface QueryRequest {
   readonly operation: QueryOperation;
   /** Elements of the answer at most; 0 = all. */
   readonly limit: number;
-  /** Of `lookback_delta`; undefined = the default. */
+  /** Of `lookback_delta`; undefined = the project's. */
   readonly lookbackMs?: number;
   /** Of `timeout`: less than the service's own limit, ms. */
   readonly timeoutMs?: number;

@@ -1,7 +1,7 @@
 /**
  * The series that readers see of a VM: stored ones by their key, and those derived from a row's
  * time, vCPUs and state or from other series. One rule holds wherever a series is read: a series
- * that a source has sent is as it was sent.
+ * that a source has sent is as it was sent, but for readings that cannot be: they are left out.
  */
 import {
   BOOT_ORIGINS,
@@ -18,11 +18,8 @@ import type { Segment, TakeBytes } from '../../../../sqlite/telemetry/history/co
 import { WeakValues } from '../../../../sqlite/telemetry/history/weak-values.ts';
 import { GAP_TOLERANCE_MS } from '../../../../streams/telemetry/entry.ts';
 import { metricCatalogue } from '../../../../streams/telemetry/metrics/catalogue.ts';
-import {
-  type Derived,
-  derive,
-  type InputRow,
-} from '../../../../streams/telemetry/metrics/derive.ts';
+import { derive, type InputRow, newDerived } from '../../../../streams/telemetry/metrics/derive.ts';
+import { isPossible, seriesBound } from '../../../../streams/telemetry/metrics/possible.ts';
 import {
   parseLabels,
   type SeriesKey,
@@ -94,7 +91,8 @@ export class ReadableKeys {
   #storedKey(key: SeriesKey): ReadableKey {
     let known = this.#stored.get(key);
     if (known === undefined) {
-      known = keyOf('stored', key, [key]);
+      const of = seriesBound(key)?.of;
+      known = keyOf('stored', key, of === undefined ? [key] : [key, of]);
       this.#stored.set(key, known);
     }
     return known;
@@ -138,7 +136,7 @@ export function readableRun(key: ReadableKey, place: Place, deps: RunDeps): Colu
   const [sent = '', ...from] = key.columns;
   if (key.kind === 'utilization') return utilizationRun(key, place, deps);
   segment.load(key.columns, deps.take);
-  const reported = segment.run(sent);
+  const reported = possibleRun(sent, segment, deps);
   const inputs = from.map((column) => segment.run(column));
   if (key.kind === 'stored' || inputs.includes(undefined)) return reported;
   if (key.kind === 'observed') return reported;
@@ -159,13 +157,40 @@ function running({ timesMs, values }: ColumnRun): ColumnRun {
   return { timesMs, values: flags, stale: null };
 }
 
-/** Total less free where both were observed; more free than there is says nothing of usage. */
+/**
+ * The stored readings of a loaded column without those that cannot be. A copy is made, and kept, only
+ * where there are some.
+ */
+function possibleRun(key: SeriesKey, segment: Segment, deps: RunDeps): ColumnRun | undefined {
+  const run = segment.run(key);
+  const bound = seriesBound(key);
+  if (run === undefined || bound === undefined) return run;
+  const others = bound.of === undefined ? undefined : segment.run(bound.of);
+  const at = new Cursor(others);
+  const { timesMs, values } = run;
+  const isKept = values.map((value, i) => {
+    return isPossible(value, bound, at.valueAt(timesMs[i] as number)) ? 1 : 0;
+  });
+  if (!isKept.includes(0)) return run;
+  return segment.computed(`\npossible ${key}`, 0, () => {
+    const kept = runOf(
+      timesMs,
+      values.map((value, i) => (isKept[i] === 1 ? value : Number.NaN)),
+    );
+    if (kept) deps.take(kept.values.byteLength * 2);
+    return kept;
+  });
+}
+
+/** Total less free where both were observed; what cannot be says nothing of usage. */
 function less(total: ColumnRun, free: ColumnRun): ColumnRun | undefined {
   const values = new Float64Array(total.values.length);
   const freeAt = new Cursor(free);
+  const bound = seriesBound('svc_vm_memory_used_bytes');
+  if (bound === undefined) throw new Error('The catalogue has no memory_used_bytes');
   for (let i = 0; i < values.length; i++) {
     const used = (total.values[i] as number) - freeAt.valueAt(total.timesMs[i] as number);
-    values[i] = used < 0 ? Number.NaN : used;
+    values[i] = isPossible(used, bound, total.values[i] as number) ? used : Number.NaN;
   }
   return runOf(total.timesMs, values);
 }
@@ -181,7 +206,7 @@ function utilizationRun(
   const hasCounter = segment.layouts(() => []).some(({ keys }) => keys.has(counter));
   if (!hasCounter) {
     segment.load([gauge], deps.take);
-    return segment.run(gauge);
+    return possibleRun(gauge, segment, deps);
   }
   return segment.computed(computedName(key.kind), earlier?.version ?? 0, () => {
     segment.load(key.columns, deps.take);
@@ -228,7 +253,7 @@ function utilization(
   const input = { labels: '', slots: [0, 1], keys: [] };
   let [before, after] = [newRow(input), newRow(input)];
   let earlier: Row | undefined;
-  const out: Derived = { numerator: 0, denominator: 0, capacityChanged: false };
+  const out = newDerived();
   for (let i = 0; i < timesMs.length; i++) {
     const timeMs = timesMs[i] as number;
     const { row } = after;

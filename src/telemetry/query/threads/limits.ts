@@ -7,10 +7,10 @@
  *                  columns that the query adds         QUERY_BYTES_MAX        512 MiB
  *                  columns of unflushed rows           PLANS_BYTES_MAX        128 MiB
  *     three        of them (THREADS)                                        4,224 MiB
- *     lists        the heap of one more thread         LIST_HEAP_BYTES_MAX    128 MiB
- *     exports      the heap of one more thread         HEAP_BYTES_MAX         512 MiB
+ *     lists        the heaps of two more threads       LIST_HEAP_BYTES_MAX    256 MiB
+ *     exports      the heaps of two more threads       HEAP_BYTES_MAX       1,024 MiB
  *     replays      the heaps of two more threads       REPLAY_HEAP_BYTES_MAX  512 MiB
- *     together                                                              5,376 MiB
+ *     together                                                              6,016 MiB
  *
  * besides V8's room for young objects, some MiB a thread, and what each thread has copied of
  * unflushed rows that were asked for: never more than ingest has of them, and of the days that late
@@ -28,15 +28,26 @@ export const POINTS_MAX = 10_000;
 /** Shortest step of a range (LIMIT-04), ms. */
 export const STEP_MS_MIN = 30_000;
 
-/** Three: one project holds two at most, so that another's query finds one. */
+/** Three: queries of projects that used much hold two at most, so that another's query finds one. */
 export const THREADS = 3;
+/**
+ * One slice of thread time, ms: the longest wait of a project that used little (TEN-21). Shorter, and
+ * more queries start twice; longer, and a reader notices the wait.
+ */
+export const SLICE_MS = 500;
+/** How long a query runs before it makes room, ms. The rest of the slice is for it to stop. */
+export const RUN_MS = SLICE_MS / 2;
+/** Threads that list inventories: one is left for projects that used little. */
+export const LIST_THREADS = 2;
+/** Threads that write exports: one is left for projects that used little. */
+export const EXPORT_THREADS = 2;
 /** Far below ingest and alerting: two threads full of queries leave them nine tenths of a core. */
 export const QUERY_NICENESS = 10;
 /** Heap of a thread, bytes: label sets, answers, what was parsed. Past it the thread ends. */
 export const HEAP_BYTES_MAX = 512 * MIB;
 /** Of the thread that lists inventories: it keeps nothing from one list to the next. */
 export const LIST_HEAP_BYTES_MAX = 128 * MIB;
-/** Threads that replay rules: one project holds one at most, so that another's replay finds one. */
+/** Threads that replay rules: one is left for projects that used little. */
 export const REPLAY_THREADS = 2;
 /** Of a thread that replays rules: a day of 20 VMs, and the commits that it leads to. */
 export const REPLAY_HEAP_BYTES_MAX = 256 * MIB;

@@ -1,13 +1,14 @@
 /**
- * The query threads and their queue. A thread works on one query at a time. Projects take turns
- * (`FairQueue`), and one project alone never occupies all threads. A query whose client has gone
- * leaves the queue or is cancelled; a thread that does not notice is ended and replaced. A query
- * has 10 s from the moment that it may begin (LIMIT-03).
+ * The query threads and their queue. A thread works on one query at a time. `ThreadTurns` decides
+ * which query is next and which one makes room (TEN-21). A query whose client has gone leaves the
+ * queue or is cancelled; a thread that does not notice is ended and replaced. A query has 10 s from
+ * the moment that it may begin (LIMIT-03).
  */
 
 import { HistoryError } from '../../../../sqlite/telemetry/history/history-error.ts';
 import type { HistoryShare } from '../../../../sqlite/telemetry/history/store/history-view.ts';
 import {
+  type StartWorker,
   SupervisedThread,
   type ThreadEnd,
 } from '../../../../sqlite/telemetry/history/threads/supervised-thread.ts';
@@ -18,8 +19,8 @@ import {
   withDeadline,
 } from '../../../../streams/platform/deadline.ts';
 import { Refusal } from '../../../../streams/platform/refusal.ts';
-import { FairQueue } from '../../../platform/gate/fair-queue.ts';
 import { HEAP_BYTES_MAX, QUERY_MS_MAX, THREADS } from './limits.ts';
+import { ThreadTurns, type Turn } from './thread-turns.ts';
 
 /** Most waiting queries over all projects; `ProjectGate` bounds the share of each project. */
 const WAITING_MAX = 4096;
@@ -49,6 +50,8 @@ export interface QueryThreadsOptions extends QueryThreadData {
   readonly name?: string;
   /** The thread's file. */
   readonly entry: URL;
+  /** Default: worker threads of Node. */
+  readonly startWorker?: StartWorker | undefined;
   /** Called when a thread ends without being asked to. */
   readonly onEnd?: (end: ThreadEnd) => void;
 }
@@ -65,11 +68,40 @@ export interface QueryThreadCounts {
   readonly faults: number;
   /** Queries that ran out of memory: each is also one of the crashes. */
   readonly outOfMemory: number;
+  /** Queries that made room for another project and started again. */
+  readonly moved: number;
+  /** Queries that were ended because another project that used far less waited. */
+  readonly ended: number;
 }
 
+/** A query on its way to a thread. */
 interface Waiting {
-  readonly start: (thread: SupervisedThread) => void;
-  readonly fail: (error: unknown) => void;
+  /** The thread that works for it now. */
+  thread: SupervisedThread | undefined;
+  /** Settles when the query gets a thread; replaced when it has to wait again. */
+  started: PromiseWithResolvers<SupervisedThread>;
+  /** Aborts what runs for the query. */
+  run: AbortController;
+}
+
+function startOfTurn(): PromiseWithResolvers<SupervisedThread> {
+  const started = Promise.withResolvers<SupervisedThread>();
+  // At the end of the service it fails also where its query has ended for another reason.
+  started.promise.catch(() => {});
+  return started;
+}
+
+/** The thread made room: its query starts again. */
+const MOVED = new Error('The query starts again on another thread');
+
+/** Seconds until what the threads remember of a project is mostly forgotten. */
+const ENDED_RETRY_SECONDS = 30;
+
+function endedForOthers(): Refusal {
+  const message =
+    'The query was ended: its project has used the query threads far more than another one that waits. Ask for less, or again later';
+  const retryAfterSeconds = String(ENDED_RETRY_SECONDS);
+  return new Refusal('TOO_MANY_REQUESTS', message, { limit: 'concurrency', retryAfterSeconds });
 }
 
 /**
@@ -77,26 +109,35 @@ interface Waiting {
  * takes the place.
  */
 export class QueryThreads {
+  readonly #clock: Clock;
   readonly #threads: readonly SupervisedThread[];
-  /** Threads at work, each with the project that it works for. */
-  readonly #busy = new Map<SupervisedThread, string>();
-  readonly #queue = new FairQueue<Waiting>();
+  readonly #turns: ThreadTurns<Waiting>;
+  /** Threads at work, each with the turn that it works for. */
+  readonly #busy = new Map<SupervisedThread, Turn<Waiting>>();
+  readonly #waiting = new Set<Waiting>();
   readonly #closing = new AbortController();
+  /** Cancels the next look at who is to make room. */
+  #cancelLook = (): void => {};
   #faults = 0;
   #outOfMemory = 0;
+  #moved = 0;
+  #ended = 0;
 
   constructor(options: QueryThreadsOptions) {
     const { clock, history, controlPath, threads = THREADS, entry } = options;
-    const { heapBytesMax = HEAP_BYTES_MAX, name = 'query thread', onEnd } = options;
+    const { heapBytesMax = HEAP_BYTES_MAX, name = 'query thread', onEnd, startWorker } = options;
     const data: QueryThreadData = { history, controlPath };
+    this.#clock = clock;
+    this.#turns = new ThreadTurns(threads);
     this.#threads = Array.from({ length: threads }, (_, i) => {
       return new SupervisedThread({
-        ...{ entry, data, clock, name: `${name} ${i + 1}` },
+        ...{ entry, startWorker, data, clock, name: `${name} ${i + 1}` },
         resourceLimits: {
           maxOldGenerationSizeMb: heapBytesMax / MIB,
           maxYoungGenerationSizeMb: YOUNG_BYTES_MAX / MIB,
         },
         hardStop: { clock, afterMs: HARD_STOP_MS },
+        onReadiness: () => this.#settle(),
         ...(onEnd && { onEnd }),
       });
     });
@@ -105,11 +146,13 @@ export class QueryThreads {
   get counts(): QueryThreadCounts {
     return {
       running: this.#busy.size,
-      waiting: this.#queue.size,
+      waiting: this.#turns.waiting,
       crashes: this.#threads.reduce((sum, thread) => sum + thread.crashes, 0),
       hardStops: this.#threads.reduce((sum, thread) => sum + thread.hardStops, 0),
       faults: this.#faults,
       outOfMemory: this.#outOfMemory,
+      moved: this.#moved,
+      ended: this.#ended,
     };
   }
 
@@ -120,9 +163,10 @@ export class QueryThreads {
 
   /**
    * Runs a method of the threads' registry when it is the project's turn. `argument` is made when
-   * the turn comes: what is left of a deadline is known only then. Throws `HistoryError` (of the
-   * method; UNAVAILABLE when the thread dies or cannot start; OUT_OF_MEMORY; OVERLOADED; CLOSED) or
-   * the reason of `signal`.
+   * the turn comes, since what is left of a deadline is known only then; a query that makes room
+   * starts again with a new one. Throws `HistoryError` (of the method; UNAVAILABLE when the thread
+   * dies or cannot start; OUT_OF_MEMORY; OVERLOADED; CLOSED), a `Refusal` TOO_MANY_REQUESTS when
+   * the query was ended for others, or the reason of `signal`.
    */
   async call(
     project: string,
@@ -131,66 +175,130 @@ export class QueryThreads {
     signal: AbortSignal,
   ): Promise<unknown> {
     if (this.#closing.signal.aborted) throw closed();
-    const thread = await this.#turn(project, signal);
+    signal.throwIfAborted();
+    const waiting: Waiting = {
+      thread: undefined,
+      started: startOfTurn(),
+      run: new AbortController(),
+    };
+    const turn = this.#turns.add(project, waiting, this.#clock.elapsed());
+    this.#waiting.add(waiting);
     try {
-      return await thread.call(method, argument(), AbortSignal.any([signal, this.#closing.signal]));
-    } catch (error) {
-      if (error instanceof HistoryError && error.reason === 'FAULT') this.#faults++;
-      if (error instanceof HistoryError && error.reason === 'OUT_OF_MEMORY') this.#outOfMemory++;
-      throw error;
+      this.#settle();
+      // Threads that are free take what waits, so the bound is on what found none.
+      if (this.#turns.waiting > WAITING_MAX && this.#turns.leave(turn)) {
+        throw new HistoryError('OVERLOADED', `${WAITING_MAX} queries wait already`);
+      }
+      for (;;) {
+        const thread = waiting.thread ?? (await this.#started(turn, signal));
+        const { run } = waiting;
+        try {
+          const ends = AbortSignal.any([signal, this.#closing.signal, run.signal]);
+          return await thread.call(method, argument(), ends);
+        } catch (error) {
+          if (error !== MOVED) throw this.#counted(error);
+        } finally {
+          void this.#release(thread, turn);
+        }
+      }
     } finally {
-      void this.#release(thread);
+      this.#waiting.delete(waiting);
+      // It may have been answered in the moment in which it was to make room.
+      this.#turns.leave(turn);
     }
   }
 
   /** Gives up what is under way and ends the threads. */
   async close(): Promise<void> {
     this.#closing.abort(closed());
-    for (let left = this.#queue.next(); left; left = this.#queue.next()) left.fail(closed());
+    this.#cancelLook();
+    for (const { started } of this.#waiting) started.reject(closed());
     await Promise.all(this.#threads.map((thread) => thread.close()));
   }
 
-  async #turn(project: string, signal: AbortSignal): Promise<SupervisedThread> {
-    signal.throwIfAborted();
-    const free = this.#mayHaveOne(project) ? this.#free() : undefined;
-    if (free !== undefined) {
-      this.#busy.set(free, project);
-      return free;
-    }
-    if (this.#queue.size >= WAITING_MAX) {
-      throw new HistoryError('OVERLOADED', `${WAITING_MAX} queries wait already`);
-    }
-    const { promise, resolve, reject } = Promise.withResolvers<SupervisedThread>();
-    const start = (thread: SupervisedThread) => {
-      this.#busy.set(thread, project);
-      resolve(thread);
-    };
-    const entry: Waiting = { start, fail: reject };
-    this.#queue.push(project, entry);
+  /** Resolves with the thread that works for the query now. */
+  async #started(turn: Turn<Waiting>, signal: AbortSignal): Promise<SupervisedThread> {
+    const { started } = turn.payload;
     const leave = () => {
-      if (this.#queue.remove(project, entry)) reject(signal.reason);
+      if (!this.#turns.leave(turn)) return;
+      started.reject(signal.reason);
+      this.#settle();
     };
-    return callingOnAbort(signal, leave, promise);
+    if (signal.aborted) leave();
+    return await callingOnAbort(signal, leave, started.promise);
   }
 
-  /** One thread is always left for the others, where there is more than one. */
-  #mayHaveOne(project: string): boolean {
-    let held = 0;
-    for (const holder of this.#busy.values()) if (holder === project) held++;
-    return held < Math.max(1, this.#threads.length - 1);
+  #counted(error: unknown): unknown {
+    if (error instanceof HistoryError && error.reason === 'FAULT') this.#faults++;
+    if (error instanceof HistoryError && error.reason === 'OUT_OF_MEMORY') this.#outOfMemory++;
+    return error;
   }
 
-  /** The first free one: its cache is the warmest. A thread that cannot start is picked only if none can. */
+  /** Makes room and starts what may start, now and whenever that may have changed by itself. */
+  #settle(): void {
+    if (this.#closing.signal.aborted) return;
+    this.#cancelLook();
+    const nowMs = this.#clock.elapsed();
+    // A thread that starts cannot make room for others, so only the first query waits for one.
+    this.#turns.ready = Math.max(1, this.#threads.filter(({ isReady }) => isReady).length);
+    for (let turn = this.#turns.start(nowMs); turn; turn = this.#turns.start(nowMs)) {
+      // As many turns run as there are threads at most.
+      const thread = this.#free();
+      if (thread === undefined) break;
+      this.#busy.set(thread, turn);
+      turn.payload.thread = thread;
+      turn.payload.started.resolve(thread);
+    }
+    // Where several projects ask, one more is ready before it is needed.
+    const spare = this.#turns.projects > 1 && this.#turns.running > 0 ? 1 : 0;
+    this.#startThreads(this.#turns.waiting + spare);
+    this.#makeRoom(nowMs);
+    const lookMs = this.#turns.lookAgainMs(nowMs);
+    if (lookMs !== undefined) {
+      this.#cancelLook = this.#clock.wakeAfter(Math.max(1, lookMs), () => this.#settle());
+    }
+  }
+
+  /** Sees to it that so many threads beside the busy ones are ready, or start. */
+  #startThreads(wanted: number): void {
+    const unused = this.#threads.filter((thread) => !this.#busy.has(thread));
+    for (const thread of unused.slice(0, wanted)) thread.start();
+  }
+
+  #makeRoom(nowMs: number): void {
+    for (let given = this.#turns.giveUp(nowMs); given; given = this.#turns.giveUp(nowMs)) {
+      const { payload } = given.turn;
+      const { run } = payload;
+      if (given.how === 'ended') {
+        this.#ended++;
+        run.abort(endedForOthers());
+        continue;
+      }
+      this.#moved++;
+      payload.thread = undefined;
+      payload.started = startOfTurn();
+      payload.run = new AbortController();
+      run.abort(MOVED);
+    }
+  }
+
+  /**
+   * The first free one that is ready: its cache is the warmest. A thread that cannot start is picked
+   * only if none can.
+   */
   #free(): SupervisedThread | undefined {
     const free = this.#threads.filter((thread) => !this.#busy.has(thread));
-    return free.find((thread) => thread.isAvailable) ?? free[0];
+    return (
+      free.find(({ isReady }) => isReady) ?? free.find(({ isAvailable }) => isAvailable) ?? free[0]
+    );
   }
 
   /** Hands the thread on once it has given up its cancelled call. */
-  async #release(thread: SupervisedThread): Promise<void> {
+  async #release(thread: SupervisedThread, turn: Turn<Waiting>): Promise<void> {
     await thread.idle();
     this.#busy.delete(thread);
-    this.#queue.next((project) => this.#mayHaveOne(project))?.start(thread);
+    this.#turns.end(turn, this.#clock.elapsed());
+    this.#settle();
   }
 }
 

@@ -7,6 +7,7 @@
 
 import { create, type MessageInitShape, toBinary, toJson } from '@bufbuild/protobuf';
 import { Refusal } from '../../../../streams/platform/refusal.ts';
+import { causeHelp } from '../../../../streams/telemetry/metrics/absence-causes.ts';
 import { parseLabels } from '../../../../streams/telemetry/samples/batch.ts';
 import {
   ExpandedMonitoring_State,
@@ -165,8 +166,12 @@ function qualityMessage({
       metricId,
       state: Quality_State[state],
       reason,
+      help: causeHelp(reason),
     })),
     reasons: [...quality.reasons],
+    impossible: quality.impossible.map(({ metricId, labels, timeMs, value }) => {
+      return { metricId, labels: parseLabels(labels), timeUnix: unixSeconds(timeMs), value };
+    }),
   };
 }
 
@@ -184,12 +189,23 @@ function seriesMessages(answer: MetricAnswer) {
 /** A VM of the inventory as a message's fields. */
 function vmMessage(
   project: string,
-  { id, state, telemetry, lastObservedMs, expanded, ...same }: InventoryEntry,
+  {
+    id,
+    state,
+    lastState,
+    stateObservedMs,
+    telemetry,
+    lastObservedMs,
+    expanded,
+    ...same
+  }: InventoryEntry,
 ): MessageInitShape<typeof VMMonitoringSchema> {
   return {
     ...same,
     name: `projects/${project}/vms/${id}`,
     state: VMMonitoring_State[state],
+    ...(lastState !== undefined && { lastState: VMMonitoring_State[lastState] }),
+    ...(stateObservedMs !== undefined && { stateObservedUnix: unixSeconds(stateObservedMs) }),
     telemetry: {
       state: Telemetry_State[telemetry],
       ...(lastObservedMs === undefined ? {} : { lastObservedUnix: unixSeconds(lastObservedMs) }),

@@ -19,7 +19,12 @@ export interface InventoryEntry {
   readonly datacenter: string;
   readonly expandedMonitoring: boolean;
   readonly expanded: Expanded;
+  /** UNKNOWN once it was observed more than 90 s ago. */
   readonly state: VmState;
+  /** The last state that was observed, however old; never UNKNOWN. */
+  readonly lastState?: VmState;
+  /** When that was, Unix ms. */
+  readonly stateObservedMs?: number;
   readonly telemetry: 'LIVE' | 'STALE' | 'NEVER' | 'ERROR';
   /** Unix ms. */
   readonly lastObservedMs?: number;
@@ -58,11 +63,14 @@ export function inventoryEntry(
 ): InventoryEntry {
   const { state, telemetry } = statusOf(latest, { datacenterState, nowMs });
   if (!latest || latest === 'unreadable') return { ...named, state, telemetry };
-  const { vcpus, observedMs: lastObservedMs } = latest;
+  const { vcpus, observedMs: lastObservedMs, stated } = latest;
   const live = telemetry === 'LIVE';
+  const lastState = stated && VM_STATES[stated.state];
   return {
     ...named,
-    ...{ state, telemetry },
+    state,
+    telemetry,
+    ...(stated && lastState && { lastState, stateObservedMs: stated.observedMs }),
     lastObservedMs,
     ...(Number.isFinite(vcpus) ? { vcpus } : {}),
     ...(inventoryOnly ? {} : { expanded: withObserved(named.expanded, latest) }),
@@ -82,17 +90,21 @@ function withObserved(expanded: Expanded, { columns }: LatestRow): Expanded {
   return times.length === 0 ? expanded : { ...expanded, lastObservedMs: Math.max(...times) };
 }
 
-/** How a VM is: its state as far as it is known now, and how fresh its telemetry is. */
+/**
+ * How a VM is: its state as far as it is known now, and how fresh its telemetry is. A state has the
+ * age of the row that reported it: a guest's agent that goes on does not keep it alive.
+ */
 export function statusOf(
   latest: LatestRow | 'unreadable' | undefined,
   { datacenterState, nowMs }: Pick<KnownVm, 'datacenterState'> & { readonly nowMs: number },
 ): Pick<InventoryEntry, 'state' | 'telemetry'> {
   if (!latest) return { state: 'UNKNOWN', telemetry: 'NEVER' };
   if (latest === 'unreadable') return { state: 'UNKNOWN', telemetry: 'ERROR' };
-  const { observedMs: lastObservedMs } = latest;
-  const live = isLive({ nowMs, lastObservedMs, datacenter: datacenterState });
-  const state = datacenterState === 'stale' ? undefined : VM_STATES[latest.state];
-  return { state: state ?? 'UNKNOWN', telemetry: live ? 'LIVE' : 'STALE' };
+  const { observedMs, stated } = latest;
+  const isLiveAt = (lastObservedMs: number | undefined): boolean =>
+    isLive({ nowMs, lastObservedMs, datacenter: datacenterState });
+  const state = isLiveAt(stated?.observedMs) ? VM_STATES[stated?.state ?? 0] : undefined;
+  return { state: state ?? 'UNKNOWN', telemetry: isLiveAt(observedMs) ? 'LIVE' : 'STALE' };
 }
 
 function newestValues(latest: LatestRow, nowMs: number) {

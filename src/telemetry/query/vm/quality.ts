@@ -5,7 +5,11 @@
 import { GAP_TOLERANCE_MS } from '../../../../streams/telemetry/entry.ts';
 import { metricCatalogue } from '../../../../streams/telemetry/metrics/catalogue.ts';
 import { expectedIntervals } from '../../../../streams/telemetry/metrics/coverage.ts';
-import type { MetricGap, MetricRange } from '../../../../streams/telemetry/metrics/query.ts';
+import type {
+  ImpossibleReading,
+  MetricGap,
+  MetricRange,
+} from '../../../../streams/telemetry/metrics/query.ts';
 import type { QueryRange } from './range.ts';
 
 /** State of an answer as a whole, and of each metric in it; `reasons` say why it is not LIVE. */
@@ -54,6 +58,8 @@ export interface RangeQuality {
   readonly gaps: readonly QualityGap[];
   readonly metrics: readonly MetricQuality[];
   readonly reasons: readonly string[];
+  /** Values that were observed and cannot be, with their metric. */
+  readonly impossible: readonly (ImpossibleReading & { readonly metricId: string })[];
 }
 
 /** Times are Unix ms. */
@@ -101,6 +107,11 @@ export function qualityOf(
     gaps: distinct(judged.flatMap(({ gaps }) => gaps)),
     metrics,
     reasons: [...new Set(judged.flatMap(({ reasons }) => reasons).concat(always(freshness)))],
+    impossible: answers.flatMap((answer) => {
+      if ('failed' in answer) return [];
+      const { metricId, impossible } = answer;
+      return impossible.map(({ timeMs, value, labels }) => ({ timeMs, value, labels, metricId }));
+    }),
   };
 }
 
@@ -182,7 +193,7 @@ interface Judgement {
  * it is old, what is doubtful in its values, what is doubtful in the VM's clock or readings.
  */
 function reasonsOf(
-  { flags, series }: MetricRange,
+  { flags, series, absentNow }: MetricRange,
   { state, gaps, missing, freshness }: Judgement,
 ): string[] {
   const { datacenter, vmReasons } = freshness;
@@ -190,14 +201,27 @@ function reasonsOf(
     missing === 'EXPANDED_MONITORING_OFF'
       ? state !== 'LIVE'
       : gaps.some(({ reason }) => reason === missing);
-  return [
+  const causes = gaps.map(({ reason }) => reason).filter((reason) => !PLAIN_GAPS.has(reason));
+  const reasons = [
+    ...causes.filter((cause) => cause !== missing),
     ...(isMissing ? [missing] : []),
+    ...(absentNow === undefined ? [] : [absentNow]),
     ...(gaps.some(({ reason }) => reason === 'HISTORY_LOST') ? ['HISTORY_LOST'] : []),
     ...(datacenter === 'stale' ? ['DATACENTER_STALE'] : []),
     ...flags,
     ...vmReasons.filter((reason) => reason !== 'FROZEN' || series.length > 0),
   ];
+  return [...new Set(reasons)];
 }
+
+/** Reasons of gaps that say what came, or have a place of their own; the others are causes. */
+const PLAIN_GAPS: ReadonlySet<string> = new Set([
+  'NO_SAMPLES',
+  'NOT_RUNNING',
+  'NOT_REPORTED',
+  'CAPACITY_CHANGED',
+  'HISTORY_LOST',
+]);
 
 /** Some without data are a part that is missing; all without are none; a failure comes first. */
 function overall(states: readonly QualityState[]): QualityState {

@@ -32,7 +32,7 @@ const MARKUP = '<img src=x onerror=alert(1)><b>bold</b>';
 const PHONE = { viewport: { width: 360, height: 740 }, hasTouch: true, isMobile: true };
 
 t.test(
-  'from the link of a notification to the list after an outage',
+  'DASH-09: a user handles incidents from a notification’s link through an outage',
   needs('chromium'),
   async (t) => {
     if (!isCurrent()) await buildDashboard();
@@ -49,7 +49,7 @@ t.test(
     const first = firing.find(({ vmName }) => vmName.endsWith('/vm-1'))?.name ?? '';
     const { owner, phone } = await signedIn(t, chromium, program, first);
 
-    await walk(t, 'acknowledge an incident', phone, async (t) => {
+    await walk(t, 'DASH-09: a user acknowledges an incident', phone, async (t) => {
       const { page } = phone;
       await page.getByRole('heading', { level: 1, name: MARKUP }).waitFor();
       const facts = page.locator('.incident-facts');
@@ -77,7 +77,7 @@ t.test(
       t.same(phone.problems, []);
     });
 
-    await walk(t, 'snooze an incident, and end the snooze', phone, async (t) => {
+    await walk(t, 'DASH-09: a user snoozes an incident and ends the snooze', phone, async (t) => {
       const { page } = phone;
       await page.locator('.sticky-acts').getByRole('button', { name: 'Snooze' }).tap();
       const dialog = page.getByRole('dialog');
@@ -129,27 +129,32 @@ t.test(
       t.same(owner.problems, []);
     });
 
-    await walk(t, 'acknowledge and snooze several incidents', owner, async (t) => {
-      const { page } = owner;
-      await writeReadings(program, [breach('vm-4'), breach('vm-5')]);
-      await untilFiring(program, 4);
-      await page.reload();
-      await row(page, 'vm-4').getByRole('checkbox').check();
-      await row(page, 'vm-5').getByRole('checkbox').check();
-      await page.keyboard.press('a');
-      const dialog = page.getByRole('dialog');
-      await dialog.getByRole('heading', { name: 'Acknowledge 2 incidents' }).waitFor();
-      await dialog.getByRole('button', { name: 'Acknowledge' }).click();
-      await row(page, 'vm-4').getByText('Acknowledged').waitFor();
-      await row(page, 'vm-5').getByText('Acknowledged').waitFor();
-      const firing = await listIncidents(program, { state: 'FIRING' });
-      t.equal(firing.filter(({ acknowledged }) => acknowledged !== undefined).length, 3);
-      await page.keyboard.press('j');
-      await page.keyboard.press('s');
-      await dialog.getByRole('heading', { name: 'Snooze this incident' }).waitFor();
-      await dialog.getByRole('button', { name: '1 h' }).click();
-      await dialog.waitFor({ state: 'detached' });
-    });
+    await walk(
+      t,
+      'DASH-09: a user acknowledges and snoozes several incidents',
+      owner,
+      async (t) => {
+        const { page } = owner;
+        await writeReadings(program, [breach('vm-4'), breach('vm-5')]);
+        await untilFiring(program, 4);
+        await page.reload();
+        await row(page, 'vm-4').getByRole('checkbox').check();
+        await row(page, 'vm-5').getByRole('checkbox').check();
+        await page.keyboard.press('a');
+        const dialog = page.getByRole('dialog');
+        await dialog.getByRole('heading', { name: 'Acknowledge 2 incidents' }).waitFor();
+        await dialog.getByRole('button', { name: 'Acknowledge' }).click();
+        await row(page, 'vm-4').getByText('Acknowledged').waitFor();
+        await row(page, 'vm-5').getByText('Acknowledged').waitFor();
+        const firing = await listIncidents(program, { state: 'FIRING' });
+        t.equal(firing.filter(({ acknowledged }) => acknowledged !== undefined).length, 3);
+        await page.keyboard.press('j');
+        await page.keyboard.press('s');
+        await dialog.getByRole('heading', { name: 'Snooze this incident' }).waitFor();
+        await dialog.getByRole('button', { name: '1 h' }).click();
+        await dialog.waitFor({ state: 'detached' });
+      },
+    );
 
     await t.test('only rows that are shown are acted on', async (t) => {
       const { page } = owner;
@@ -215,7 +220,7 @@ t.test(
       t.same(owner.problems, []);
     });
 
-    await t.test('a message for several incidents lists them', async (t) => {
+    await t.test('HOOK-28: a message for several incidents lists them', async (t) => {
       const { page } = owner;
       const receiver = await startReceiver(t);
       const ask = (method: string, request: object) =>

@@ -8,7 +8,7 @@ import { buildDashboard, isCurrent } from '../../../../scripts/build-dashboard.m
 import { startChromium } from '../../../support/chromium.ts';
 import { needs } from '../../../support/components.ts';
 import { type Reading, saveRule, writeReadings } from '../../../support/incidents-to-show.ts';
-import { dataFolder, startProgram } from '../../../support/program.ts';
+import { joinService } from '../../../support/shared-service.ts';
 import { walk } from '../../../support/walk.ts';
 
 const MINUTE_MS = 60_000;
@@ -16,71 +16,76 @@ const STEP_MS = 30_000;
 
 t.test('an alert instance', needs('chromium'), async (t) => {
   if (!isCurrent()) await buildDashboard();
-  const [chromium, program] = await Promise.all([
-    startChromium(t),
-    startProgram(t, dataFolder(t), { SVC_COLLECT: 'none' }),
-  ]);
+  const [chromium, program] = await Promise.all([startChromium(t), joinService('instances')]);
   await saveRule(program, { displayName: 'Busy', sustainedSeconds: 600 });
   await writeReadings(program, readings());
   const visitor = await chromium.visitor(program.demo.baseUrl);
   await visitor.page.goto(program.demo.signInUrl ?? '');
   await visitor.page.getByRole('button', { name: 'Sign in' }).click();
-  await visitor.page.waitForURL(`${program.demo.baseUrl}/projects/demo`);
+  await visitor.page.waitForURL(`${program.demo.baseUrl}/projects/instances`);
 
-  await walk(t, 'see why an alert instance has not fired', visitor, async (t, page) => {
-    await page.goto('/projects/demo/alertInstances');
-    const link = page.getByRole('link', { name: 'Web 1', exact: true });
-    await link.waitFor();
-    const from = visitor.requested.length;
-    await link.click();
-    await page.getByRole('heading', { level: 1, name: 'Busy, Web 1' }).waitFor();
-    t.notMatch(visitor.requested.slice(from).join(), 'ListVMMonitoring', 'it says its own names');
-    const reason = page.locator('.summary');
-    await reason.getByText('readings breached 3 times, for 5 min at the longest').waitFor();
-    t.match(await reason.innerText(), /needs 10 min without a gap.*gap longer than 1 min 30 s/);
-    const runs = page.getByRole('table', { name: 'Runs of breaching readings' });
-    t.same(await lastCells(runs), [
-      'a reading no longer breached',
-      'of a gap: the next breaching reading began a new run',
-      'a reading no longer breached',
-    ]);
-    const segments = page.getByRole('table', { name: 'States in this period' });
-    await segments.getByText('Missing').first().waitFor();
-    t.equal(
-      await segments.getByText('Sustaining').count(),
-      4,
-      'observed, observed, missing, again',
-    );
-    t.equal(await segments.getByText('Firing').count(), 0);
-    const chart = page.locator('.window-chart.recomputed');
-    t.ok((await chart.locator('.sample.breach').count()) > 20, 'each breaching reading is a mark');
-    t.ok((await chart.locator('.span.gap').count()) > 0, 'the gap is drawn');
+  await walk(
+    t,
+    'DASH-21: a user sees why an alert instance has not fired',
+    visitor,
+    async (t, page) => {
+      await page.goto('/projects/instances/alertInstances');
+      const link = page.getByRole('link', { name: 'Web 1', exact: true });
+      await link.waitFor();
+      const from = visitor.requested.length;
+      await link.click();
+      await page.getByRole('heading', { level: 1, name: 'Busy, Web 1' }).waitFor();
+      t.notMatch(visitor.requested.slice(from).join(), 'ListVMMonitoring', 'it says its own names');
+      const reason = page.locator('.summary');
+      await reason.getByText('readings breached 3 times, for 5 min at the longest').waitFor();
+      t.match(await reason.innerText(), /needs 10 min without a gap.*gap longer than 1 min 30 s/);
+      const runs = page.getByRole('table', { name: 'Runs of breaching readings' });
+      t.same(await lastCells(runs), [
+        'a reading no longer breached',
+        'of a gap: the next breaching reading began a new run',
+        'a reading no longer breached',
+      ]);
+      const segments = page.getByRole('table', { name: 'States in this period' });
+      await segments.getByText('Missing').first().waitFor();
+      t.equal(
+        await segments.getByText('Sustaining').count(),
+        4,
+        'observed, observed, missing, again',
+      );
+      t.equal(await segments.getByText('Firing').count(), 0);
+      const chart = page.locator('.window-chart.recomputed');
+      t.ok(
+        (await chart.locator('.sample.breach').count()) > 20,
+        'each breaching reading is a mark',
+      );
+      t.ok((await chart.locator('.span.gap').count()) > 0, 'the gap is drawn');
 
-    await page.setViewportSize({ width: 360, height: 740 });
-    t.equal(await page.evaluate('document.documentElement.scrollWidth'), 360, 'fits on a phone');
-    await page.setViewportSize({ width: 1280, height: 900 });
+      await page.setViewportSize({ width: 360, height: 740 });
+      t.equal(await page.evaluate('document.documentElement.scrollWidth'), 360, 'fits on a phone');
+      await page.setViewportSize({ width: 1280, height: 900 });
 
-    const slider = page.getByRole('slider', { name: 'Time within the period' });
-    const says = (step: string) =>
-      slider.and(page.locator(`[aria-valuetext*="${step}"]`)).waitFor();
-    await says('Breach ended');
-    t.same(await currentStates(page), ['alertInstance.idle']);
-    await slider.press('ArrowLeft');
-    await says('Breach started');
-    t.same(await currentStates(page), ['alertInstance.sustaining.observed']);
-    const atRun = await chart.locator('.window-at').getAttribute('x1');
-    await slider.press('ArrowLeft');
-    await says('Data missing');
-    t.ok((await currentStates(page)).includes('alertInstance.sustaining.missing'));
-    const atGap = await chart.locator('.window-at').getAttribute('x1');
-    t.ok(Number(atGap) < Number(atRun), 'the line in the chart moves with it');
-    t.equal(
-      await page.locator('.statechart.recomputed').count(),
-      1,
-      'what is recomputed is dashed',
-    );
-    t.equal(new URL(page.url()).searchParams.get('step'), '4', 'a sent link shows the same step');
-  });
+      const slider = page.getByRole('slider', { name: 'Time within the period' });
+      const says = (step: string) =>
+        slider.and(page.locator(`[aria-valuetext*="${step}"]`)).waitFor();
+      await says('Breach ended');
+      t.same(await currentStates(page), ['alertInstance.idle']);
+      await slider.press('ArrowLeft');
+      await says('Breach started');
+      t.same(await currentStates(page), ['alertInstance.sustaining.observed']);
+      const atRun = await chart.locator('.window-at').getAttribute('x1');
+      await slider.press('ArrowLeft');
+      await says('Data missing');
+      t.ok((await currentStates(page)).includes('alertInstance.sustaining.missing'));
+      const atGap = await chart.locator('.window-at').getAttribute('x1');
+      t.ok(Number(atGap) < Number(atRun), 'the line in the chart moves with it');
+      t.equal(
+        await page.locator('.statechart.recomputed').count(),
+        1,
+        'what is recomputed is dashed',
+      );
+      t.equal(new URL(page.url()).searchParams.get('step'), '4', 'a sent link shows the same step');
+    },
+  );
 });
 
 /** Texts of the last column. */

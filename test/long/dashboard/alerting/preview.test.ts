@@ -9,7 +9,7 @@ import { buildDashboard, isCurrent } from '../../../../scripts/build-dashboard.m
 import { startChromium } from '../../../support/chromium.ts';
 import { needs } from '../../../support/components.ts';
 import { type Reading, writeReadings } from '../../../support/incidents-to-show.ts';
-import { dataFolder, startProgram } from '../../../support/program.ts';
+import { joinService } from '../../../support/shared-service.ts';
 import { walk } from '../../../support/walk.ts';
 
 const MINUTE_MS = 60_000;
@@ -19,10 +19,7 @@ const ELEMENTS_MAX = 600;
 
 t.test('the preview of a rule', needs('chromium'), async (t) => {
   if (!isCurrent()) await buildDashboard();
-  const [chromium, program] = await Promise.all([
-    startChromium(t),
-    startProgram(t, dataFolder(t), { SVC_COLLECT: 'none' }),
-  ]);
+  const [chromium, program] = await Promise.all([startChromium(t), joinService('preview')]);
   const nowMs = Math.floor(Date.now() / STEP_MS) * STEP_MS;
   const busy = (agoMs: number) => agoMs > 35 * MINUTE_MS && agoMs <= 50 * MINUTE_MS;
   await writeReadings(program, [
@@ -35,12 +32,12 @@ t.test('the preview of a rule', needs('chromium'), async (t) => {
   const { page, problems } = visitor;
   await page.goto(program.demo.signInUrl ?? '');
   await page.getByRole('button', { name: 'Sign in' }).click();
-  await page.waitForURL(`${program.demo.baseUrl}/projects/demo`);
-  const path = '/projects/demo/alertRules/new?template=cpu';
+  await page.waitForURL(`${program.demo.baseUrl}/projects/preview`);
+  const path = '/projects/preview/alertRules/new?template=cpu';
   const threshold = page.getByLabel('Threshold', { exact: true });
   const line = page.getByRole('slider', { name: 'Threshold on the chart' });
 
-  await t.test('it says what would have fired, and how much is known', async (t) => {
+  await t.test('DASH-19: a preview shows the firings and how much is known', async (t) => {
     await page.goto(path);
     await lane(page, 'vm-1').getByText('fired once').waitFor();
     const gap = lane(page, 'vm-2');
@@ -62,7 +59,7 @@ t.test('the preview of a rule', needs('chromium'), async (t) => {
     t.same(problems, []);
   });
 
-  await t.test('of whom nothing is known is said by name, and what it means', async (t) => {
+  await t.test('DASH-19: VMs without readings are named, with the consequence', async (t) => {
     const metric = page.getByLabel('Metric', { exact: true });
     await metric.selectOption('memory_used_bytes');
     await page.getByText('Nothing is known of vm-1, vm-2.').waitFor();
@@ -74,14 +71,14 @@ t.test('the preview of a rule', needs('chromium'), async (t) => {
     t.same(problems, []);
   });
 
-  await t.test('a change of the threshold gives a new preview', async (t) => {
+  await t.test('DASH-19: a changed threshold gives a new preview', async (t) => {
     await threshold.fill('45');
     await lane(page, 'vm-2').getByText('fired once, still firing').waitFor();
     await page.getByText('It would have fired 2 times, on 2 of 2 VMs.').waitFor();
     t.same(problems, []);
   });
 
-  await t.test('an older answer never takes the place of a newer one', async (t) => {
+  await t.test('DASH-19: an older answer never replaces a newer one', async (t) => {
     let release: () => void = () => undefined;
     let held: Promise<void> | undefined;
     const isHeld = new Promise<void>((resolve) => {
@@ -117,38 +114,41 @@ t.test('the preview of a rule', needs('chromium'), async (t) => {
     t.same(problems, []);
   });
 
-  await t.test('a line is chosen by the list or by a click, and its threshold moved', async (t) => {
-    await threshold.fill('90');
-    await page.getByLabel('Readings of').selectOption({ label: 'vm-2' });
-    await page.getByRole('figure').filter({ hasText: 'vm-2' }).waitFor();
-    await lane(page, 'vm-1').click();
-    await page.getByRole('figure').filter({ hasText: 'vm-1' }).waitFor();
-    t.equal(await lane(page, 'vm-1').getAttribute('aria-pressed'), 'true');
-    await line.focus();
-    t.equal(await line.getAttribute('aria-valuetext'), '90 %');
-    await page.keyboard.press('ArrowDown');
-    await page.locator('[role=slider][aria-valuenow="89"]').waitFor();
-    t.equal(await threshold.inputValue(), '89', 'a key moves it a step');
-    await page.keyboard.press('PageUp');
-    await page.locator('[role=slider][aria-valuenow="99"]').waitFor();
-    const box = await line.boundingBox();
-    if (!box) throw new Error('The line is not drawn');
-    const [x, y] = [box.x + box.width / 2, box.y + box.height / 2];
-    await page.mouse.move(x, y);
-    await page.mouse.down();
-    await page.mouse.move(x, y + 30);
-    await page.mouse.move(x, y + 60);
-    await page.locator('.limit-line [role=slider]:not([aria-valuenow="99"])').waitFor();
-    t.equal(await threshold.inputValue(), '99', 'the rule changes when it is let go');
-    const shown = await line.getAttribute('aria-valuetext');
-    await page.mouse.up();
-    await page.getByText(`Means ${shown}.`).waitFor();
-    t.ok(Number(await threshold.inputValue()) < 99, 'a drag moves it');
-    t.same(problems, []);
-  });
+  await t.test(
+    'DASH-19: a line is selected by list or click, and its threshold is moved',
+    async (t) => {
+      await threshold.fill('90');
+      await page.getByLabel('Readings of').selectOption({ label: 'vm-2' });
+      await page.getByRole('figure').filter({ hasText: 'vm-2' }).waitFor();
+      await lane(page, 'vm-1').click();
+      await page.getByRole('figure').filter({ hasText: 'vm-1' }).waitFor();
+      t.equal(await lane(page, 'vm-1').getAttribute('aria-pressed'), 'true');
+      await line.focus();
+      t.equal(await line.getAttribute('aria-valuetext'), '90 %');
+      await page.keyboard.press('ArrowDown');
+      await page.locator('[role=slider][aria-valuenow="89"]').waitFor();
+      t.equal(await threshold.inputValue(), '89', 'a key moves it a step');
+      await page.keyboard.press('PageUp');
+      await page.locator('[role=slider][aria-valuenow="99"]').waitFor();
+      const box = await line.boundingBox();
+      if (!box) throw new Error('The line is not drawn');
+      const [x, y] = [box.x + box.width / 2, box.y + box.height / 2];
+      await page.mouse.move(x, y);
+      await page.mouse.down();
+      await page.mouse.move(x, y + 30);
+      await page.mouse.move(x, y + 60);
+      await page.locator('.limit-line [role=slider]:not([aria-valuenow="99"])').waitFor();
+      t.equal(await threshold.inputValue(), '99', 'the rule changes when it is let go');
+      const shown = await line.getAttribute('aria-valuetext');
+      await page.mouse.up();
+      await page.getByText(`Means ${shown}.`).waitFor();
+      t.ok(Number(await threshold.inputValue()) < 99, 'a drag moves it');
+      t.same(problems, []);
+    },
+  );
 
-  await walk(t, 'create a rule from a template', visitor, async (t, page) => {
-    await page.goto('/projects/demo/alertRules');
+  await walk(t, 'DASH-19: an editor creates a rule from a template', visitor, async (t, page) => {
+    await page.goto('/projects/preview/alertRules');
     await page.getByRole('link', { name: 'Use this template CPU is high' }).click();
     await threshold.fill('90');
     await line.focus();
@@ -161,27 +161,34 @@ t.test('the preview of a rule', needs('chromium'), async (t) => {
     await lane(page, 'vm-1').getByText('fired once').waitFor();
   });
 
-  await t.test('of 200 VMs as many lines are drawn as fit; the others are counted', async (t) => {
-    const more = Array.from({ length: MANY - 2 }, (_, i) => ({
-      ...{ vm: `vm-${i + 3}`, atMs: nowMs, percent: 10 },
-    }));
-    await writeReadings(program, more);
-    await page.goto(path);
-    await page.getByRole('button', { name: '190 more' }).waitFor();
-    const drawn = page.locator('.rule-preview *:not(option)');
-    t.ok((await drawn.count()) < ELEMENTS_MAX, `${await drawn.count()} elements`);
-    t.equal(await page.getByLabel('Readings of').locator('option').count(), MANY);
-    await page.getByRole('button', { name: '190 more' }).click();
-    await page.getByRole('button', { name: '170 more' }).waitFor();
-    t.equal(await page.locator('button.lane').count(), 30);
-    await page.getByText('the last 12 h. It saves nothing').waitFor();
-    await page.getByText('Takes longer').waitFor();
-    await page.getByRole('button', { name: 'Preview the last 7 d' }).click();
-    await page.getByText('the last 7 d. It saves nothing').waitFor();
-    await page.getByText('This is the rule as it is shown here.').waitFor();
-    t.match(await page.locator('button.lane').first().innerText(), /^vm-1\b/, 'who fires is first');
-    t.same(problems, []);
-  });
+  await t.test(
+    'DASH-19: a preview of 200 VMs draws the lines that fit and counts the others',
+    async (t) => {
+      const more = Array.from({ length: MANY - 2 }, (_, i) => ({
+        ...{ vm: `vm-${i + 3}`, atMs: nowMs, percent: 10 },
+      }));
+      await writeReadings(program, more);
+      await page.goto(path);
+      await page.getByRole('button', { name: '190 more' }).waitFor();
+      const drawn = page.locator('.rule-preview *:not(option)');
+      t.ok((await drawn.count()) < ELEMENTS_MAX, `${await drawn.count()} elements`);
+      t.equal(await page.getByLabel('Readings of').locator('option').count(), MANY);
+      await page.getByRole('button', { name: '190 more' }).click();
+      await page.getByRole('button', { name: '170 more' }).waitFor();
+      t.equal(await page.locator('button.lane').count(), 30);
+      await page.getByText('the last 12 h. It saves nothing').waitFor();
+      await page.getByText('Takes longer').waitFor();
+      await page.getByRole('button', { name: 'Preview the last 7 d' }).click();
+      await page.getByText('the last 7 d. It saves nothing').waitFor();
+      await page.getByText('This is the rule as it is shown here.').waitFor();
+      t.match(
+        await page.locator('button.lane').first().innerText(),
+        /^vm-1\b/,
+        'who fires is first',
+      );
+      t.same(problems, []);
+    },
+  );
 });
 
 /** Runs in the page: counts how often the answer to the older question is shown. */

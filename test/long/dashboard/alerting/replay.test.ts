@@ -9,17 +9,14 @@ import { type Person, signInBy } from '../../../support/busy-project/people.ts';
 import { startChromium, type Visitor } from '../../../support/chromium.ts';
 import { needs } from '../../../support/components.ts';
 import { saveRule, untilNamed, writeReadings } from '../../../support/incidents-to-show.ts';
-import { dataFolder, startProgram } from '../../../support/program.ts';
+import { joinService } from '../../../support/shared-service.ts';
 import { walk } from '../../../support/walk.ts';
 
 const MARKUP = '<b>shop</b>';
 
 t.test('the replay of a rule', needs('chromium'), async (t) => {
   if (!isCurrent()) await buildDashboard();
-  const [chromium, program] = await Promise.all([
-    startChromium(t),
-    startProgram(t, dataFolder(t), { SVC_COLLECT: 'none' }),
-  ]);
+  const [chromium, program] = await Promise.all([startChromium(t), joinService('replay')]);
   const { baseUrl, projectName, signInUrl = '' } = program.demo;
   await writeReadings(program, readings());
   await untilNamed(program, MARKUP);
@@ -39,60 +36,71 @@ t.test('the replay of a rule', needs('chromium'), async (t) => {
   };
   const visitor = await browserOf(owner);
 
-  await walk(t, 'see what a rule would have sent', visitor, async (t, page) => {
-    await page.goto(`/${rule}`);
-    await page.getByRole('tab', { name: 'What would have been sent' }).click();
-    const replay = page.getByRole('region', { name: 'What would have been sent' });
-    await replay.getByText('An estimate:').waitFor();
-    await replay.getByRole('button', { name: 'Replay' }).click();
-    await replay
-      .getByText('20 of 25 VMs: first those on which the rule would have fired')
-      .waitFor();
-    const rows = notifications(page);
-    await rows.nth(1).waitFor();
-    t.equal(await rows.count(), 2);
-    const [firing = '', recovery = ''] = await rows.allInnerTexts();
-    for (const word of ['Firing', MARKUP, 'Accepted', 'Pager']) t.ok(firing.includes(word), word);
-    t.ok(recovery.includes('Recovery'));
-    t.equal(await replay.locator('b').count(), 0, 'markup stays text');
-    await rows.first().getByRole('button', { name: 'Show' }).click();
-    const dialog = page.getByRole('dialog');
-    await dialog.getByText('"type": "incident.firing"').waitFor();
-    await dialog.getByText(`"vmDisplayName": "${MARKUP}"`).waitFor();
-    await dialog.getByRole('button', { name: 'Close' }).click();
-    t.notOk(await page.evaluate('location.href.includes("incident")'), 'nothing is in the address');
-    const asked = visitor.requested.length;
-    await page.getByRole('tab', { name: 'Preview' }).click();
-    await page.getByText(/^It would have fired/).waitFor();
-    t.notOk(await replay.isVisible());
-    await page.getByRole('tab', { name: 'What would have been sent' }).click();
-    t.equal(await rows.count(), 2, 'the other tab does not lose the answer');
-    const again = visitor.requested.slice(asked).filter((path) => /ReplayAlertRule/.test(path));
-    t.same(again, [], 'nor asks for it again');
-  });
+  await walk(
+    t,
+    'DASH-20: an editor replays the notifications of a rule',
+    visitor,
+    async (t, page) => {
+      await page.goto(`/${rule}`);
+      await page.getByRole('tab', { name: 'What would have been sent' }).click();
+      const replay = page.getByRole('region', { name: 'What would have been sent' });
+      await replay.getByText('An estimate:').waitFor();
+      await replay.getByRole('button', { name: 'Replay' }).click();
+      await replay
+        .getByText('20 of 25 VMs: first those on which the rule would have fired')
+        .waitFor();
+      const rows = notifications(page);
+      await rows.nth(1).waitFor();
+      t.equal(await rows.count(), 2);
+      const [firing = '', recovery = ''] = await rows.allInnerTexts();
+      for (const word of ['Firing', MARKUP, 'Accepted', 'Pager']) t.ok(firing.includes(word), word);
+      t.ok(recovery.includes('Recovery'));
+      t.equal(await replay.locator('b').count(), 0, 'markup stays text');
+      await rows.first().getByRole('button', { name: 'Show' }).click();
+      const dialog = page.getByRole('dialog');
+      await dialog.getByText('"type": "incident.firing"').waitFor();
+      await dialog.getByText(`"vmDisplayName": "${MARKUP}"`).waitFor();
+      await dialog.getByRole('button', { name: 'Close' }).click();
+      t.notOk(
+        await page.evaluate('location.href.includes("incident")'),
+        'nothing is in the address',
+      );
+      const asked = visitor.requested.length;
+      await page.getByRole('tab', { name: 'Preview' }).click();
+      await page.getByText(/^It would have fired/).waitFor();
+      t.notOk(await replay.isVisible());
+      await page.getByRole('tab', { name: 'What would have been sent' }).click();
+      t.equal(await rows.count(), 2, 'the other tab does not lose the answer');
+      const again = visitor.requested.slice(asked).filter((path) => /ReplayAlertRule/.test(path));
+      t.same(again, [], 'nor asks for it again');
+    },
+  );
 
-  await t.test('VMs are chosen; a change is said until it is replayed again', async (t) => {
-    const { page } = visitor;
-    const replay = page.getByRole('region', { name: 'What would have been sent' });
-    await replay.getByRole('button', { name: 'Choose VMs' }).click();
-    const dialog = page.getByRole('dialog');
-    await dialog.getByText('Choose at least one.').waitFor();
-    await dialog.getByLabel('vm-24', { exact: true }).check();
-    await dialog.getByRole('button', { name: 'Replay these VMs' }).click();
-    await replay.getByText('this is the replay from before').waitFor();
-    await replay.getByRole('button', { name: 'Replay again' }).click();
-    await replay.getByText('Nothing would have been sent.').waitFor();
-    await replay.getByText('1 VM, chosen here.').first().waitFor();
-    t.equal(await notifications(page).count(), 0);
-    await page.getByLabel('Threshold', { exact: true }).fill('5');
-    await replay.getByText('this is the replay from before').waitFor();
-    await replay.getByRole('button', { name: 'Replay again' }).click();
-    await notifications(page).first().waitFor();
-    t.match(await notifications(page).first().innerText(), /vm-24/);
-    t.same(visitor.problems, []);
-  });
+  await t.test(
+    'DASH-20: VMs can be chosen, and a change is marked until the next replay',
+    async (t) => {
+      const { page } = visitor;
+      const replay = page.getByRole('region', { name: 'What would have been sent' });
+      await replay.getByRole('button', { name: 'Choose VMs' }).click();
+      const dialog = page.getByRole('dialog');
+      await dialog.getByText('Choose at least one.').waitFor();
+      await dialog.getByLabel('vm-24', { exact: true }).check();
+      await dialog.getByRole('button', { name: 'Replay these VMs' }).click();
+      await replay.getByText('this is the replay from before').waitFor();
+      await replay.getByRole('button', { name: 'Replay again' }).click();
+      await replay.getByText('Nothing would have been sent.').waitFor();
+      await replay.getByText('1 VM, chosen here.').first().waitFor();
+      t.equal(await notifications(page).count(), 0);
+      await page.getByLabel('Threshold', { exact: true }).fill('5');
+      await replay.getByText('this is the replay from before').waitFor();
+      await replay.getByRole('button', { name: 'Replay again' }).click();
+      await notifications(page).first().waitFor();
+      t.match(await notifications(page).first().innerText(), /vm-24/);
+      t.same(visitor.problems, []);
+    },
+  );
 
-  await t.test('who may not see destinations sees neither them nor texts', async (t) => {
+  await t.test('DASH-20: a viewer sees neither destinations nor texts', async (t) => {
     const { link } = await owner.call('project.v1.ProjectService/InviteMember', {
       ...{ projectName, requestId: crypto.randomUUID() },
       ...{ email: 'viewer@example.com', role: 'VIEWER' },

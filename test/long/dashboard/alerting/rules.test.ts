@@ -14,7 +14,8 @@ import {
   untilFiring,
   writeReadings,
 } from '../../../support/incidents-to-show.ts';
-import { dataFolder, type Program, startProgram, until } from '../../../support/program.ts';
+import { type ServiceUnderTest, until } from '../../../support/program.ts';
+import { joinService } from '../../../support/shared-service.ts';
 import { walk } from '../../../support/walk.ts';
 
 const MARKUP = '<b>CPU</b> of the shop';
@@ -31,10 +32,7 @@ interface SavedRule {
 
 t.test('alert rules', needs('chromium'), async (t) => {
   if (!isCurrent()) await buildDashboard();
-  const [chromium, program] = await Promise.all([
-    startChromium(t),
-    startProgram(t, dataFolder(t), { SVC_COLLECT: 'none' }),
-  ]);
+  const [chromium, program] = await Promise.all([startChromium(t), joinService('rules')]);
   await writeReadings(program, [reading('vm-1'), reading('vm-2', 20)]);
   const { baseUrl, projectName, signInUrl = '' } = program.demo;
   const browserOf = async (person: Person): Promise<Visitor> => {
@@ -47,50 +45,53 @@ t.test('alert rules', needs('chromium'), async (t) => {
   const { page, problems } = visitor;
   await page.goto(`/${projectName}`);
 
-  await t.test('from the empty list to a rule that is applied, by keyboard', async (t) => {
-    await page.getByRole('heading', { level: 1 }).waitFor();
-    await page.keyboard.press('g');
-    await page.keyboard.press('r');
-    await page.getByText('There is no alert rule yet').waitFor();
-    const template = page.getByRole('link', { name: 'Use this template CPU is high' });
-    await template.waitFor();
-    await press(page, template, 'Enter');
-    const name = page.getByLabel('Name', { exact: true });
-    await name.waitFor();
-    await page.getByText('In percent.').waitFor();
-    t.equal(await page.getByLabel('Threshold', { exact: true }).inputValue(), '90');
-    await type(page, name, MARKUP);
-    await type(page, page.getByLabel('Threshold', { exact: true }), '90,5');
-    await page.getByText('This is no number in the unit of the metric').waitFor();
-    await type(page, page.getByLabel('Threshold', { exact: true }), '90.5');
-    await type(page, page.getByLabel('For at least', { exact: true }), '0');
-    await type(page, page.getByLabel('Labels'), 'team=shop');
-    await type(page, page.getByLabel('Steps'), RUNBOOK.runbookText);
-    await type(page, page.getByLabel('Link', { exact: true }), RUNBOOK.runbookUrl);
-    await page.reload();
-    await name.waitFor();
-    t.equal(await name.inputValue(), MARKUP, 'what was typed survives a reload');
-    await page.getByText('It would have fired once, on 1 of 2 VMs.').waitFor();
-    await press(page, page.getByRole('button', { name: 'Save the rule' }), 'Enter');
-    await page.getByRole('heading', { level: 1, name: MARKUP }).waitFor();
-    await page.getByText('Version 1 is applied.').waitFor();
-    const [rule] = await listRules(program);
-    t.match(rule?.spec, {
-      ...{ displayName: MARKUP, metricId: 'cpu_utilization_pct', operator: 'GREATER_THAN' },
-      ...{ threshold: 90.5, severity: 'WARNING', allVms: true, enabled: true },
-      ...{ recoveryThreshold: 80, recoverySeconds: 120, labels: { team: 'shop' } },
-      ...RUNBOOK,
-    });
-    t.equal(rule?.name, `projects/demo/alertRules/${page.url().split('/').at(-1)}`);
-    t.equal(await page.locator('main b').count(), 0, 'markup stays text');
-    t.same(problems, []);
-  });
+  await t.test(
+    'DASH-16: a keyboard alone leads from the empty list to an applied rule',
+    async (t) => {
+      await page.getByRole('heading', { level: 1 }).waitFor();
+      await page.keyboard.press('g');
+      await page.keyboard.press('r');
+      await page.getByText('There is no alert rule yet').waitFor();
+      const template = page.getByRole('link', { name: 'Use this template CPU is high' });
+      await template.waitFor();
+      await press(page, template, 'Enter');
+      const name = page.getByLabel('Name', { exact: true });
+      await name.waitFor();
+      await page.getByText('In percent.').waitFor();
+      t.equal(await page.getByLabel('Threshold', { exact: true }).inputValue(), '90');
+      await type(page, name, MARKUP);
+      await type(page, page.getByLabel('Threshold', { exact: true }), '90,5');
+      await page.getByText('This is no number in the unit of the metric').waitFor();
+      await type(page, page.getByLabel('Threshold', { exact: true }), '90.5');
+      await type(page, page.getByLabel('For at least', { exact: true }), '0');
+      await type(page, page.getByLabel('Labels'), 'team=shop');
+      await type(page, page.getByLabel('Steps'), RUNBOOK.runbookText);
+      await type(page, page.getByLabel('Link', { exact: true }), RUNBOOK.runbookUrl);
+      await page.reload();
+      await name.waitFor();
+      t.equal(await name.inputValue(), MARKUP, 'what was typed survives a reload');
+      await page.getByText('It would have fired once, on 1 of 2 VMs.').waitFor();
+      await press(page, page.getByRole('button', { name: 'Save the rule' }), 'Enter');
+      await page.getByRole('heading', { level: 1, name: MARKUP }).waitFor();
+      await page.getByText('Version 1 is applied.').waitFor();
+      const [rule] = await listRules(program);
+      t.match(rule?.spec, {
+        ...{ displayName: MARKUP, metricId: 'cpu_utilization_pct', operator: 'GREATER_THAN' },
+        ...{ threshold: 90.5, severity: 'WARNING', allVms: true, enabled: true },
+        ...{ recoveryThreshold: 80, recoverySeconds: 120, labels: { team: 'shop' } },
+        ...RUNBOOK,
+      });
+      t.equal(rule?.name, `projects/rules/alertRules/${page.url().split('/').at(-1)}`);
+      t.equal(await page.locator('main b').count(), 0, 'markup stays text');
+      t.same(problems, []);
+    },
+  );
 
   const rulePath = new URL(page.url()).pathname;
 
   await walk(
     t,
-    'edit a rule that somebody else has changed',
+    'DASH-16: an editor edits a rule that another user has changed',
     visitor,
     async (t, page) => {
       await page.goto(rulePath);
@@ -130,7 +131,7 @@ t.test('alert rules', needs('chromium'), async (t) => {
     /status of 409|^409 |status of 400|^400 /,
   );
 
-  await walk(t, 'pause and resume a rule', visitor, async (t, page) => {
+  await walk(t, 'DASH-16: an editor pauses and resumes a rule', visitor, async (t, page) => {
     await writeReadings(program, [reading('vm-1')]);
     await untilFiring(program, 1);
     await page.goto(rulePath);
@@ -156,7 +157,7 @@ t.test('alert rules', needs('chromium'), async (t) => {
     t.match(await listRules(program), [{ spec: { enabled: true, threshold: 55 } }]);
   });
 
-  await t.test('a version that is not applied yet is followed until it is', async (t) => {
+  await t.test('DASH-16: a pending version is followed until it is applied', async (t) => {
     let answers = 0;
     await page.route('**/GetAlertRule', async (route) => {
       const answer = await route.fetch();
@@ -175,8 +176,8 @@ t.test('alert rules', needs('chromium'), async (t) => {
     t.same(problems, []);
   });
 
-  await walk(t, 'plan a maintenance window', visitor, async (t, page) => {
-    await page.goto('/projects/demo/maintenanceWindows');
+  await walk(t, 'DASH-16: an editor plans a maintenance window', visitor, async (t, page) => {
+    await page.goto('/projects/rules/maintenanceWindows');
     await page.getByText('No maintenance is planned.').waitFor();
     await page.getByRole('button', { name: 'Plan maintenance' }).click();
     const dialog = page.getByRole('dialog');
@@ -230,12 +231,12 @@ t.test('alert rules', needs('chromium'), async (t) => {
     t.equal(await page.getByText(/In maintenance/).count(), 0, 'another VM is not covered');
   });
 
-  await t.test('who only reads sees the rule, and that changing it needs an editor', async (t) => {
+  await t.test('DASH-16: a viewer sees the rule, and that changes need an editor', async (t) => {
     const request = { projectName, requestId: crypto.randomUUID(), email: 'linus@example.com' };
     const invitation = { ...request, role: 'VIEWER' };
     const { link } = await owner.call('project.v1.ProjectService/InviteMember', invitation);
     const viewer = await browserOf(await signInBy(String(link)));
-    await viewer.page.goto('/projects/demo/alertRules');
+    await viewer.page.goto('/projects/rules/alertRules');
     await viewer.page.getByText('New rule: Needs EDITOR').waitFor();
     t.equal(await viewer.page.getByRole('columnheader', { name: 'Destinations' }).count(), 0);
     await viewer.page.getByRole('link', { name: MARKUP, exact: true }).click();
@@ -256,8 +257,8 @@ t.test('alert rules', needs('chromium'), async (t) => {
     t.same(viewer.problems, []);
   });
 
-  await walk(t, 'end a maintenance window', visitor, async (t, page) => {
-    await page.goto('/projects/demo/maintenanceWindows');
+  await walk(t, 'DASH-16: an editor ends a maintenance window', visitor, async (t, page) => {
+    await page.goto('/projects/rules/maintenanceWindows');
     const row = page.locator('tr[data-row]').filter({ hasText: 'VM vm-1' });
     await row.getByRole('button', { name: /^End/ }).click();
     const dialog = page.getByRole('dialog');
@@ -279,7 +280,7 @@ t.test('alert rules', needs('chromium'), async (t) => {
     await owner.call('monitoring.v1.MaintenanceService/CreateMaintenanceWindow', {
       ...{ projectName, requestId: crypto.randomUUID(), note: 'Tomorrow', ...times },
     });
-    await page.goto('/projects/demo/maintenanceWindows');
+    await page.goto('/projects/rules/maintenanceWindows');
     const row = page.locator('tr[data-row]').filter({ hasText: 'Tomorrow' });
     await row.getByText('Planned').waitFor();
     await row.getByRole('button', { name: 'Call off Everything' }).click();
@@ -292,7 +293,7 @@ t.test('alert rules', needs('chromium'), async (t) => {
     t.same(problems, []);
   });
 
-  await t.test('an answer that is lost: the same is sent again, and is one rule', async (t) => {
+  await t.test('DASH-16: a save resent after a lost answer is one rule', async (t) => {
     const sent: unknown[] = [];
     await page.route('**/SaveAlertRule', async (route) => {
       sent.push(route.request().postDataJSON());
@@ -300,7 +301,7 @@ t.test('alert rules', needs('chromium'), async (t) => {
       if (sent.length === 1) await route.abort();
       else await route.fulfill({ response: answer });
     });
-    await page.goto('/projects/demo/alertRules/new?template=telemetry-unavailable');
+    await page.goto('/projects/rules/alertRules/new?template=telemetry-unavailable');
     await page.getByRole('button', { name: 'Save the rule' }).click();
     await page.getByText('Not known whether it was saved').waitFor();
     await page.getByRole('button', { name: 'Send again' }).click();
@@ -315,40 +316,43 @@ t.test('alert rules', needs('chromium'), async (t) => {
     );
   });
 
-  await t.test('an answer that is lost before a reload: saved again, it is said', async (t) => {
-    await page.route(
-      '**/SaveAlertRule',
-      async (route) => {
-        await route.fetch();
-        await route.abort();
-      },
-      { times: 1 },
-    );
-    await page.goto('/projects/demo/alertRules/new?template=cpu');
-    const name = page.getByLabel('Name', { exact: true });
-    await name.fill('Saved once');
-    await page.getByRole('button', { name: 'Save the rule' }).click();
-    await page.getByText('Not known whether it was saved').waitFor();
-    await page.reload();
-    t.equal(await name.inputValue(), 'Saved once', 'what was typed is there');
-    await page.getByRole('button', { name: 'Save the rule' }).click();
-    await page.getByText('This rule was saved already').waitFor();
-    await page.getByRole('button', { name: 'Open it' }).click();
-    await page.getByRole('heading', { level: 1, name: 'Saved once' }).waitFor();
-    const rules = await listRules(program);
-    const saved = rules.filter(({ spec }) => spec.displayName === 'Saved once');
-    t.equal(saved.length, 1);
-    const { name: savedName = '' } = saved[0] ?? {};
-    await program.call('monitoring.v1.AlertService/DeleteAlertRule', {
-      ...{ name: savedName, requestId: crypto.randomUUID(), expectedVersion: saved[0]?.version },
-    });
-    const unexpected = problems.splice(0).filter((one) => !/ERR_FAILED|40[0-9]/.test(one));
-    t.same(unexpected, []);
-  });
+  await t.test(
+    'DASH-16: a save resent after a lost answer and a reload reports the saved rule',
+    async (t) => {
+      await page.route(
+        '**/SaveAlertRule',
+        async (route) => {
+          await route.fetch();
+          await route.abort();
+        },
+        { times: 1 },
+      );
+      await page.goto('/projects/rules/alertRules/new?template=cpu');
+      const name = page.getByLabel('Name', { exact: true });
+      await name.fill('Saved once');
+      await page.getByRole('button', { name: 'Save the rule' }).click();
+      await page.getByText('Not known whether it was saved').waitFor();
+      await page.reload();
+      t.equal(await name.inputValue(), 'Saved once', 'what was typed is there');
+      await page.getByRole('button', { name: 'Save the rule' }).click();
+      await page.getByText('This rule was saved already').waitFor();
+      await page.getByRole('button', { name: 'Open it' }).click();
+      await page.getByRole('heading', { level: 1, name: 'Saved once' }).waitFor();
+      const rules = await listRules(program);
+      const saved = rules.filter(({ spec }) => spec.displayName === 'Saved once');
+      t.equal(saved.length, 1);
+      const { name: savedName = '' } = saved[0] ?? {};
+      await program.call('monitoring.v1.AlertService/DeleteAlertRule', {
+        ...{ name: savedName, requestId: crypto.randomUUID(), expectedVersion: saved[0]?.version },
+      });
+      const unexpected = problems.splice(0).filter((one) => !/ERR_FAILED|40[0-9]/.test(one));
+      t.same(unexpected, []);
+    },
+  );
 
-  await walk(t, 'delete a rule', visitor, async (t, page) => {
+  await walk(t, 'DASH-16: an editor deletes a rule', visitor, async (t, page) => {
     await saveRule(program, { displayName: 'Another' });
-    await page.goto('/projects/demo/alertRules');
+    await page.goto('/projects/rules/alertRules');
     const row = page.locator('tr[data-row]').filter({ hasText: MARKUP });
     await row.getByText('CPU > 55 %').waitFor();
     await row.getByRole('link', { name: MARKUP, exact: true }).click();
@@ -356,7 +360,7 @@ t.test('alert rules', needs('chromium'), async (t) => {
     const dialog = page.getByRole('dialog');
     await dialog.getByText(/It retires .* No recovery is reported/).waitFor();
     await dialog.getByRole('button', { name: 'Delete' }).click();
-    await page.waitForURL('**/projects/demo/alertRules');
+    await page.waitForURL('**/projects/rules/alertRules');
     await page.locator('tr[data-row]').filter({ hasText: 'Another' }).waitFor();
     t.equal(await row.count(), 0);
     t.same((await listRules(program)).map(({ spec }) => spec.displayName).toSorted(), [
@@ -370,7 +374,7 @@ function reading(vm: string, percent = 97) {
   return { vm, percent, atMs: Date.now() };
 }
 
-async function listRules({ call, demo }: Program): Promise<SavedRule[]> {
+async function listRules({ call, demo }: ServiceUnderTest): Promise<SavedRule[]> {
   const { projectName } = demo;
   const { body } = await call('monitoring.v1.AlertService/ListAlertRules', { projectName });
   return body.rules as SavedRule[];
@@ -384,7 +388,7 @@ async function listWindows(person: Person, projectName: string): Promise<object[
 }
 
 /** As somebody else does, with the API. */
-async function changeRule(program: Program, changes: object): Promise<void> {
+async function changeRule(program: ServiceUnderTest, changes: object): Promise<void> {
   const [rule] = await listRules(program);
   const answer = await program.call('monitoring.v1.AlertService/SaveAlertRule', {
     ...{ projectName: program.demo.projectName, id: rule?.name.split('/').at(-1) },

@@ -9,7 +9,7 @@ import { buildDashboard, isCurrent } from '../../../../scripts/build-dashboard.m
 import { startChromium, type Visitor } from '../../../support/chromium.ts';
 import { needs } from '../../../support/components.ts';
 import { saveRule, untilFiring, writeReadings } from '../../../support/incidents-to-show.ts';
-import { dataFolder, startProgram } from '../../../support/program.ts';
+import { joinService } from '../../../support/shared-service.ts';
 import { walk } from '../../../support/walk.ts';
 
 const MARKUP = '<img src=x onerror=alert(1)><b>bold</b>';
@@ -30,10 +30,7 @@ interface Step {
 
 t.test('the audit trail', needs('chromium'), async (t) => {
   if (!isCurrent()) await buildDashboard();
-  const [chromium, program] = await Promise.all([
-    startChromium(t),
-    startProgram(t, dataFolder(t), { SVC_COLLECT: 'none' }),
-  ]);
+  const [chromium, program] = await Promise.all([startChromium(t), joinService('audit-trail')]);
   const { projectName, baseUrl, signInUrl = '' } = program.demo;
   const visitor = await chromium.visitor(baseUrl, { viewport: { width: 1280, height: 800 } });
   const { page, problems } = visitor;
@@ -50,29 +47,32 @@ t.test('the audit trail', needs('chromium'), async (t) => {
   const [incident] = await untilFiring(program, 1);
   await acknowledge(visitor, incident?.name ?? '');
 
-  await t.test('filters are in the address, and lead to the steps that they name', async (t) => {
-    await page.getByRole('link', { name: 'Audit trail', exact: true }).click();
-    await row('acknowledged').waitFor();
-    await row('sustained').waitFor();
-    t.equal(await table.locator('b, img').count(), 0, 'the name of a rule stays text');
-    await page.getByLabel('Machine').selectOption('alertRule');
-    await row('sustained').waitFor({ state: 'detached' });
-    await row('applied').filter({ hasText: MARKUP }).waitFor();
-    await page.getByLabel('Event').fill('applied');
-    await page.getByLabel('Event').press('Enter');
-    await row('created').waitFor({ state: 'detached' });
-    t.match(page.url(), /\?machine=alertRule&event=applied$/);
-    await page.getByLabel('When').selectOption('1h');
-    await row('applied').waitFor();
-    await page.getByLabel('When').selectOption({ label: 'From … to …' });
-    await page.getByLabel('From', { exact: true }).fill('2026-01-01T00:00:00');
-    await page.getByLabel('To', { exact: true }).fill('2026-01-02T00:00:00');
-    await page.getByText('No recorded step matches these filters.').waitFor();
-    t.match(page.url(), /from=1767\d+&to=1767\d+/);
-    await page.getByRole('button', { name: 'Clear filters' }).click();
-    await row('sustained').waitFor();
-    t.equal(new URL(page.url()).search, '');
-  });
+  await t.test(
+    'DASH-13: filters are kept in the address and find the steps that they name',
+    async (t) => {
+      await page.getByRole('link', { name: 'Audit trail', exact: true }).click();
+      await row('acknowledged').waitFor();
+      await row('sustained').waitFor();
+      t.equal(await table.locator('b, img').count(), 0, 'the name of a rule stays text');
+      await page.getByLabel('Machine').selectOption('alertRule');
+      await row('sustained').waitFor({ state: 'detached' });
+      await row('applied').filter({ hasText: MARKUP }).waitFor();
+      await page.getByLabel('Event').fill('applied');
+      await page.getByLabel('Event').press('Enter');
+      await row('created').waitFor({ state: 'detached' });
+      t.match(page.url(), /\?machine=alertRule&event=applied$/);
+      await page.getByLabel('When').selectOption('1h');
+      await row('applied').waitFor();
+      await page.getByLabel('When').selectOption({ label: 'From … to …' });
+      await page.getByLabel('From', { exact: true }).fill('2026-01-01T00:00:00');
+      await page.getByLabel('To', { exact: true }).fill('2026-01-02T00:00:00');
+      await page.getByText('No recorded step matches these filters.').waitFor();
+      t.match(page.url(), /from=1767\d+&to=1767\d+/);
+      await page.getByRole('button', { name: 'Clear filters' }).click();
+      await row('sustained').waitFor();
+      t.equal(new URL(page.url()).search, '');
+    },
+  );
 
   await t.test(
     'who is chosen by name, seen or not; that a name is of nobody is said',
@@ -115,48 +115,54 @@ t.test('the audit trail', needs('chromium'), async (t) => {
     },
   );
 
-  await t.test('a step has its fields, and ways on; a link opens it by itself', async (t) => {
-    await row('acknowledged').getByRole('link').first().click();
-    const dialog = page.getByRole('dialog');
-    await dialog.getByText('attention acknowledged, ', { exact: false }).waitFor();
-    await dialog.getByRole('link', { name: 'Path on the statechart' }).waitFor();
-    const link = `${page.url()}&machine=credential`;
-    await page.goto(link);
-    await dialog.getByText('attention acknowledged, ', { exact: false }).waitFor();
-    await dialog.getByRole('link', { name: 'All steps of this resource' }).click();
-    await row('breachStarted').waitFor();
-    await row('sustained').getByRole('link', { name: 'alertInstance' }).click();
-    await page.locator('.step-list li').first().waitFor();
-    t.match(page.url(), /machines\/alertInstance\?instance=projects%2F/);
-    await page.getByRole('link', { name: 'Show no instance' }).click();
-    await page.getByRole('link', { name: 'All steps of this machine' }).click();
-    await row('breachStarted').waitFor();
-    t.same(problems, []);
-  });
+  await t.test(
+    'DASH-13: a step shows its fields and links, and its own link opens it',
+    async (t) => {
+      await row('acknowledged').getByRole('link').first().click();
+      const dialog = page.getByRole('dialog');
+      await dialog.getByText('attention acknowledged, ', { exact: false }).waitFor();
+      await dialog.getByRole('link', { name: 'Path on the statechart' }).waitFor();
+      const link = `${page.url()}&machine=credential`;
+      await page.goto(link);
+      await dialog.getByText('attention acknowledged, ', { exact: false }).waitFor();
+      await dialog.getByRole('link', { name: 'All steps of this resource' }).click();
+      await row('breachStarted').waitFor();
+      await row('sustained').getByRole('link', { name: 'alertInstance' }).click();
+      await page.locator('.step-list li').first().waitFor();
+      t.match(page.url(), /machines\/alertInstance\?instance=projects%2F/);
+      await page.getByRole('link', { name: 'Show no instance' }).click();
+      await page.getByRole('link', { name: 'All steps of this machine' }).click();
+      await row('breachStarted').waitFor();
+      t.same(problems, []);
+    },
+  );
 
-  await t.test('an incident leads to all steps; those not loaded are not none', async (t) => {
-    let letGo = () => {};
-    const held = new Promise<void>((resolve) => {
-      letGo = resolve;
-    });
-    await page.route(`**/svc.${LIST}`, async (route) => {
-      await held;
-      await route.continue().catch(() => {});
-    });
-    await page.goto(`/${incident?.name}`);
-    await page.locator('.incident details .loading .shown').first().waitFor();
-    await page.getByRole('link', { name: 'In the audit trail' }).waitFor();
-    t.equal(await page.getByText('No step is recorded.').count(), 0);
-    letGo();
-    await page.locator('.incident .step-list li').first().waitFor();
-    await page.unroute(`**/svc.${LIST}`);
-    await page.getByRole('link', { name: 'In the audit trail' }).click();
-    await row('breachStarted').waitFor();
-    await row('acknowledged').waitFor();
-    t.same(problems, []);
-  });
+  await t.test(
+    'DASH-13: an incident links to all its steps, and loading steps are not shown as absent',
+    async (t) => {
+      let letGo = () => {};
+      const held = new Promise<void>((resolve) => {
+        letGo = resolve;
+      });
+      await page.route(`**/svc.${LIST}`, async (route) => {
+        await held;
+        await route.continue().catch(() => {});
+      });
+      await page.goto(`/${incident?.name}`);
+      await page.locator('.incident details .loading .shown').first().waitFor();
+      await page.getByRole('link', { name: 'In the audit trail' }).waitFor();
+      t.equal(await page.getByText('No step is recorded.').count(), 0);
+      letGo();
+      await page.locator('.incident .step-list li').first().waitFor();
+      await page.unroute(`**/svc.${LIST}`);
+      await page.getByRole('link', { name: 'In the audit trail' }).click();
+      await row('breachStarted').waitFor();
+      await row('acknowledged').waitFor();
+      t.same(problems, []);
+    },
+  );
 
-  await walk(t, 'export the audit trail', visitor, async (t) => {
+  await walk(t, 'DASH-13: a user exports the audit trail', visitor, async (t) => {
     await page.goto(`/${projectName}/audit?machine=alertInstance`);
     await row('sustained').waitFor();
     await page.getByRole('button', { name: 'Export' }).click();
@@ -165,12 +171,12 @@ t.test('the audit trail', needs('chromium'), async (t) => {
     const steps = await stepsOf(visitor, projectName, 'alertInstance');
     await dialog.getByText(`All ${steps.length} steps are in the file.`).waitFor();
     const { name, lines } = await saved(page);
-    t.match(name, /^audit-demo-[\d-]+T\d{6}Z\.jsonl$/);
+    t.match(name, /^audit-audit-trail-[\d-]+T\d{6}Z\.jsonl$/);
     t.same(lines, steps, 'the lines are those of the API');
     t.ok(lines.length > 3);
   });
 
-  await t.test('an export can be stopped, and a file that lacks steps says so', async (t) => {
+  await t.test('DASH-13: an export can be stopped, and an incomplete file is marked', async (t) => {
     await page.goto(`/${projectName}/audit`);
     await row('sustained').waitFor();
     const all = await stepsOf(visitor, projectName, '');

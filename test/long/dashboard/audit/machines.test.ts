@@ -31,7 +31,7 @@ const MARKUP = '<img src=x onerror=alert(1)><b>bold</b>';
 const VMS = 500;
 const RULES = 20;
 
-t.test('machines, instances, deliveries', needs('chromium'), async (t) => {
+t.test('DASH-04: machines, instances and deliveries are shown', needs('chromium'), async (t) => {
   if (!isCurrent()) await buildDashboard();
   const chromium = await startChromium(t);
   const program = await startProgram(t, dataFolder(t), SETTINGS);

@@ -62,7 +62,7 @@ async function tickAll(boxes: Locator): Promise<void> {
 }
 
 t.test('keyless CI in the dashboard', needs('chromium'), async (t) => {
-  t.setTimeout(120_000);
+  t.setTimeout(240_000);
   if (!isCurrent()) await buildDashboard();
   const platform = await startCiIssuer();
   t.teardown(() => platform.close());
@@ -107,7 +107,7 @@ t.test('keyless CI in the dashboard', needs('chromium'), async (t) => {
   let trust = '';
   let account = '';
 
-  await walk(t, 'connect a CI workflow', visitor, async (t) => {
+  await walk(t, 'DASH-18: an owner connects a CI workflow', visitor, async (t) => {
     await page.goto(LIST);
     await main.getByText('No workflow is connected yet').waitFor();
     await main.getByRole('button', { name: 'Create another one' }).click();
@@ -197,7 +197,7 @@ t.test('keyless CI in the dashboard', needs('chromium'), async (t) => {
     t.notOk(codes.some((one) => seen.includes(one) || visitor.requested.join().includes(one)));
   });
 
-  await walk(t, 'reject a CI verification', visitor, async (t) => {
+  await walk(t, 'DASH-18: an owner rejects a CI verification', visitor, async (t) => {
     const { serviceAccountName } = await owner.call(`${IAM}/GetCiConnection`, { name: trust });
     account = String(serviceAccountName);
     const started = await change('StartCiVerification', {
@@ -221,87 +221,100 @@ t.test('keyless CI in the dashboard', needs('chromium'), async (t) => {
     t.equal(await main.getByLabel('Name of the connection').inputValue(), 'Nightly build');
   });
 
-  await t.test('a start whose answer is lost is one verification, without its code', async (t) => {
-    // Everything reaches the service, and nothing comes back.
-    await page.route(
-      '**/StartCiVerification',
-      async (route) => {
-        await route.fetch();
-        await route.abort();
-      },
-      { times: 1 },
-    );
-    await main.getByRole('button', { name: 'Start the verification' }).click();
-    await main.getByText('Not known whether it was saved').waitFor();
-    await main.getByRole('button', { name: 'Send again' }).click();
-    await main.getByText('The pairing code was shown once').waitFor();
-    const { verifications } = await owner.call(`${IAM}/ListCiVerifications`, {
-      projectName: PROJECT,
-    });
-    const open = (verifications as { state: string }[]).filter(
-      ({ state }) => state === 'AWAITING_PROOF',
-    );
-    t.equal(open.length, 1);
-    t.same(
-      visitor.problems.splice(0).filter((problem) => !/ERR_FAILED/.test(problem)),
-      [],
-    );
-  });
+  await t.test(
+    'DASH-18: a start whose answer was lost is one verification without its code',
+    async (t) => {
+      // Everything reaches the service, and nothing comes back.
+      await page.route(
+        '**/StartCiVerification',
+        async (route) => {
+          await route.fetch();
+          await route.abort();
+        },
+        { times: 1 },
+      );
+      await main.getByRole('button', { name: 'Start the verification' }).click();
+      await main.getByText('Not known whether it was saved').waitFor();
+      await main.getByRole('button', { name: 'Send again' }).click();
+      await main.getByText('The pairing code was shown once').waitFor();
+      const { verifications } = await owner.call(`${IAM}/ListCiVerifications`, {
+        projectName: PROJECT,
+      });
+      const open = (verifications as { state: string }[]).filter(
+        ({ state }) => state === 'AWAITING_PROOF',
+      );
+      t.equal(open.length, 1);
+      t.same(
+        visitor.problems.splice(0).filter((problem) => !/ERR_FAILED/.test(problem)),
+        [],
+      );
+    },
+  );
 
-  await walk(t, 'edit the permissions of a CI connection', visitor, async (t) => {
-    const token = (await exchange(trust)).accessToken;
-    t.equal(await reads(token), 200);
-    t.equal((await exchange(trust, { ...BY_HAND, ...OTHER })).status, 403);
-    await until('the refusal is noted', async () => {
-      const { recentRefusals } = await owner.call(`${IAM}/GetCiConnection`, { name: trust });
-      return (recentRefusals as unknown[]).length > 0 || undefined;
-    });
-    await page.goto(`/${trust}`);
-    const refusals = main.getByRole('list', { name: 'Recent refusals' });
-    await refusals.getByText(/The job is not the approved one/).waitFor();
-    t.match(
-      await refusals.innerText(),
-      /enterprise_id\s+missing.*ref\s+another value.*Correlation id \w{26}/s,
-    );
-    t.notMatch(await page.content(), 'secret-plan', 'values stand in the log of the job');
-    const exchanges = main.getByRole('table', { name: 'Recent exchanges' });
-    await exchanges
-      .getByRole('row', { name: /octocat/ })
-      .nth(1)
-      .waitFor();
-    await main.getByRole('button', { name: 'Edit name and permissions' }).click();
-    const dialog = page.getByRole('dialog');
-    t.match(await dialog.innerText(), /tokens that were issued before stop working at once/);
-    await dialog.getByLabel(/monitoring\.write/).uncheck();
-    await dialog.getByRole('button', { name: 'Save' }).click();
-    await main.getByText('Approved for').locator('xpath=..').getByText(/read$/).waitFor();
-    t.equal(await reads(token), 401, 'the token of before is invalid');
-    t.equal(await reads((await exchange(trust)).accessToken), 200);
-  });
+  await walk(
+    t,
+    'DASH-18: an owner edits the permissions of a CI connection',
+    visitor,
+    async (t) => {
+      const token = (await exchange(trust)).accessToken;
+      t.equal(await reads(token), 200);
+      t.equal((await exchange(trust, { ...BY_HAND, ...OTHER })).status, 403);
+      await until('the refusal is noted', async () => {
+        const { recentRefusals } = await owner.call(`${IAM}/GetCiConnection`, { name: trust });
+        return (recentRefusals as unknown[]).length > 0 || undefined;
+      });
+      await page.goto(`/${trust}`);
+      const refusals = main.getByRole('list', { name: 'Recent refusals' });
+      await refusals.getByText(/The job is not the approved one/).waitFor();
+      t.match(
+        await refusals.innerText(),
+        /enterprise_id\s+missing.*ref\s+another value.*Correlation id \w{26}/s,
+      );
+      t.notMatch(await page.content(), 'secret-plan', 'values stand in the log of the job');
+      const exchanges = main.getByRole('table', { name: 'Recent exchanges' });
+      await exchanges
+        .getByRole('row', { name: /octocat/ })
+        .nth(1)
+        .waitFor();
+      await main.getByRole('button', { name: 'Edit name and permissions' }).click();
+      const dialog = page.getByRole('dialog');
+      t.match(await dialog.innerText(), /tokens that were issued before stop working at once/);
+      await dialog.getByLabel(/monitoring\.write/).uncheck();
+      await dialog.getByRole('button', { name: 'Save' }).click();
+      await main.getByText('Approved for').locator('xpath=..').getByText(/read$/).waitFor();
+      t.equal(await reads(token), 401, 'the token of before is invalid');
+      t.equal(await reads((await exchange(trust)).accessToken), 200);
+    },
+  );
 
-  await walk(t, 'disable, enable and delete a CI connection', visitor, async (t) => {
-    const token = (await exchange(trust)).accessToken;
-    await page.goto(LIST);
-    const row = main.getByRole('table', { name: 'CI connections' }).getByRole('row').nth(1);
-    await row.getByText('Deploy bot').waitFor();
-    t.match(await row.innerText(), /Enabled\s+Deploy bot\s+octo-org\/octo-repo\s+.*deploy\.yml/);
-    await row.getByRole('link', { name: 'Deploy workflow' }).click();
-    const dialog = page.getByRole('dialog');
-    await main.getByRole('button', { name: 'Disable' }).click();
-    t.match(await dialog.innerText(), /The emergency stop/);
-    await dialog.getByLabel('Reason').fill('A token leaked');
-    await dialog.getByRole('button', { name: 'Disable' }).click();
-    await main.getByText('Disabled because: A token leaked').waitFor();
-    t.not(await reads(token), 200);
-    t.equal((await exchange(trust)).status, 403);
-    await main.getByRole('button', { name: 'Enable' }).click();
-    await dialog.getByRole('button', { name: 'Enable' }).click();
-    await main.getByRole('button', { name: 'Disable' }).waitFor();
-    t.not(await reads(token), 200, 'what was stopped stays so');
-    t.equal(await reads((await exchange(trust)).accessToken), 200);
-    await main.getByRole('button', { name: 'Delete' }).click();
-    await dialog.getByRole('button', { name: 'Delete' }).click();
-    await main.getByText('No workflow is connected yet').waitFor();
-    t.equal((await exchange(trust)).status, 403);
-  });
+  await walk(
+    t,
+    'DASH-18: an owner disables, enables and deletes a CI connection',
+    visitor,
+    async (t) => {
+      const token = (await exchange(trust)).accessToken;
+      await page.goto(LIST);
+      const row = main.getByRole('table', { name: 'CI connections' }).getByRole('row').nth(1);
+      await row.getByText('Deploy bot').waitFor();
+      t.match(await row.innerText(), /Enabled\s+Deploy bot\s+octo-org\/octo-repo\s+.*deploy\.yml/);
+      await row.getByRole('link', { name: 'Deploy workflow' }).click();
+      const dialog = page.getByRole('dialog');
+      await main.getByRole('button', { name: 'Disable' }).click();
+      t.match(await dialog.innerText(), /The emergency stop/);
+      await dialog.getByLabel('Reason').fill('A token leaked');
+      await dialog.getByRole('button', { name: 'Disable' }).click();
+      await main.getByText('Disabled because: A token leaked').waitFor();
+      t.not(await reads(token), 200);
+      t.equal((await exchange(trust)).status, 403);
+      await main.getByRole('button', { name: 'Enable' }).click();
+      await dialog.getByRole('button', { name: 'Enable' }).click();
+      await main.getByRole('button', { name: 'Disable' }).waitFor();
+      t.not(await reads(token), 200, 'what was stopped stays so');
+      t.equal(await reads((await exchange(trust)).accessToken), 200);
+      await main.getByRole('button', { name: 'Delete' }).click();
+      await dialog.getByRole('button', { name: 'Delete' }).click();
+      await main.getByText('No workflow is connected yet').waitFor();
+      t.equal((await exchange(trust)).status, 403);
+    },
+  );
 });

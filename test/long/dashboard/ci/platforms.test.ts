@@ -31,7 +31,7 @@ const SOURCES = {
 } as const;
 
 t.test('each CI platform in the wizard', needs('chromium'), async (t) => {
-  t.setTimeout(120_000);
+  t.setTimeout(240_000);
   if (!isCurrent()) await buildDashboard();
   const issuers = await Promise.all(
     KINDS.map((kind) =>
@@ -93,7 +93,7 @@ t.test('each CI platform in the wizard', needs('chromium'), async (t) => {
     });
   }
 
-  await t.test('a verification whose time is over says so, and leads to another', async (t) => {
+  await t.test('DASH-18: an expired verification is marked and leads to another', async (t) => {
     await start(page, 'Too late', 'gitlab');
     await storeCode(page);
     // As it is after half an hour.

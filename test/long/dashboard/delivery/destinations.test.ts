@@ -22,7 +22,7 @@ const ALERTS = '/svc.monitoring.v1.AlertService';
 const CHAT_SECRET = 'T024BE7LD/B024BE7LH/aSecretOfTheChannel';
 
 t.test('destinations', needs('chromium'), async (t) => {
-  t.setTimeout(120_000);
+  t.setTimeout(240_000);
   if (!isCurrent()) await buildDashboard();
   const folder = dataFolder(t);
   const [chromium, mail, receiver, bad] = await Promise.all([
@@ -102,7 +102,7 @@ t.test('destinations', needs('chromium'), async (t) => {
     return await until('the message', () => receiver.received[before]);
   };
 
-  await walk(t, 'add a webhook, and send a test', visitor, async (t) => {
+  await walk(t, 'DASH-12: an editor adds a webhook and sends a test', visitor, async (t) => {
     await page.goto('/projects/shop');
     await main.locator('.steps').getByRole('link', { name: 'Destinations' }).click();
     await shows('There is no destination yet.');
@@ -129,7 +129,7 @@ t.test('destinations', needs('chromium'), async (t) => {
     t.same(calls, [], 'the last delivery of each comes with the list');
   });
 
-  await walk(t, 'rotate the secret of a webhook', visitor, async (t) => {
+  await walk(t, 'DASH-12: an editor rotates the secret of a webhook', visitor, async (t) => {
     const old = secrets.get('secret of the creation') ?? '';
     await open('Pager');
     await press('Rotate the secret');
@@ -152,7 +152,7 @@ t.test('destinations', needs('chromium'), async (t) => {
   });
 
   await t.test(
-    'a lost answer: sent again after a reload, it is there once, without its secret',
+    'DASH-12: a destination resent after a lost answer exists once, without its secret',
     async (t) => {
       await begin('Webhook', 'Lost');
       await main.getByLabel('URL').fill(receiver.url);
@@ -184,7 +184,7 @@ t.test('destinations', needs('chromium'), async (t) => {
     },
   );
 
-  await walk(t, 'add a chat destination', visitor, async (t) => {
+  await walk(t, 'DASH-12: an editor adds a chat destination', visitor, async (t) => {
     await begin('Slack', 'Team');
     await main.getByLabel('URL').fill(`https://example.com/${CHAT_SECRET}`);
     await press('Create');
@@ -199,33 +199,40 @@ t.test('destinations', needs('chromium'), async (t) => {
     expected(/status of 400|^400 for .*CreateDestination/);
   });
 
-  await walk(t, 'add an email destination, and verify a recipient', visitor, async (t) => {
-    await begin('Mail', 'On call');
-    await main.getByLabel(OWNER).check();
-    await press('Create');
-    await heading('On call');
-    await shows('Awaiting verification');
-    await shows('No recipient has confirmed the address.');
-    await main.getByRole('row', { name: new RegExp(`^${OWNER} Awaiting verification`) }).waitFor();
-    await until('the first mail', () => mail.mails.find(({ to }) => to.includes(OWNER)));
-    await press('Send verification mails again');
-    await shows('1 mail is being sent.');
-    const letters = await until('another mail', () => {
-      const ours = mail.mails.filter(({ to }) => to.includes(OWNER));
-      return ours.length > 1 ? ours.map(bodyOf) : undefined;
-    });
-    await page.goto(/^http\S+$/m.exec(letters.at(-1) ?? '')?.[0] ?? '');
-    await page.getByRole('button', { name: 'Confirm my address' }).click();
-    await page.getByText('Your address is confirmed').first().waitFor();
-    await open('On call');
-    await shows('1 of 1 recipient verified');
-    await press('Send test');
-    await page.waitForURL(/\/deliveries\/dlv_/);
-    await shows('Accepted');
-    t.ok(mail.mails.some((letter) => /test/i.test(letter.source) && letter.to.includes(OWNER)));
-  });
+  await walk(
+    t,
+    'DASH-12: an editor adds an email destination and verifies a recipient',
+    visitor,
+    async (t) => {
+      await begin('Mail', 'On call');
+      await main.getByLabel(OWNER).check();
+      await press('Create');
+      await heading('On call');
+      await shows('Awaiting verification');
+      await shows('No recipient has confirmed the address.');
+      await main
+        .getByRole('row', { name: new RegExp(`^${OWNER} Awaiting verification`) })
+        .waitFor();
+      await until('the first mail', () => mail.mails.find(({ to }) => to.includes(OWNER)));
+      await press('Send verification mails again');
+      await shows('1 mail is being sent.');
+      const letters = await until('another mail', () => {
+        const ours = mail.mails.filter(({ to }) => to.includes(OWNER));
+        return ours.length > 1 ? ours.map(bodyOf) : undefined;
+      });
+      await page.goto(/^http\S+$/m.exec(letters.at(-1) ?? '')?.[0] ?? '');
+      await page.getByRole('button', { name: 'Confirm my address' }).click();
+      await page.getByText('Your address is confirmed').first().waitFor();
+      await open('On call');
+      await shows('1 of 1 recipient verified');
+      await press('Send test');
+      await page.waitForURL(/\/deliveries\/dlv_/);
+      await shows('Accepted');
+      t.ok(mail.mails.some((letter) => /test/i.test(letter.source) && letter.to.includes(OWNER)));
+    },
+  );
 
-  await walk(t, 'pause and resume a destination', visitor, async (t) => {
+  await walk(t, 'DASH-12: an editor pauses and resumes a destination', visitor, async (t) => {
     await open('Pager');
     await press('Pause');
     await dialog.getByText('is suppressed, and not sent later').waitFor();
@@ -243,7 +250,7 @@ t.test('destinations', needs('chromium'), async (t) => {
     await sendTest('Pager');
   });
 
-  await walk(t, 'edit and delete a destination', visitor, async (t) => {
+  await walk(t, 'DASH-12: an editor edits and deletes a destination', visitor, async (t) => {
     await open('Pager');
     const name = new URL(page.url()).pathname.slice(1);
     await saveRule(page, baseUrl, name);
@@ -287,7 +294,7 @@ t.test('destinations', needs('chromium'), async (t) => {
     expected(/status of 404|^404 for .*GetDestination/);
   });
 
-  await t.test('who may only read is shown no destination, and no way to one', async (t) => {
+  await t.test('DASH-12: a viewer is shown no destination and no link to one', async (t) => {
     const viewer = await chromium.visitor(baseUrl);
     const invited = await admin('invite', 'shop', 'linus@example.test', '--role', 'VIEWER');
     await signIn(viewer.page, invited.link);
@@ -302,7 +309,7 @@ t.test('destinations', needs('chromium'), async (t) => {
   });
 
   await t.test(
-    'no secret is left in the browser, its addresses, the log or the files',
+    'DASH-12: no secret remains in the browser, its addresses, the log or the files',
     async (t) => {
       const forms = new Map([...secrets].map(([what, secret]) => [what, formsOf(secret)]));
       t.equal(forms.size, 5);

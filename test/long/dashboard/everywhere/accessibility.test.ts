@@ -28,8 +28,8 @@ const VIEWS: Look['views'] = [
   }),
 ];
 
-t.test('every page of the table, with data and without', needs('chromium'), async (t) => {
-  t.setTimeout(230_000);
+t.test('DASH-11: every page is accessible, with data and without', needs('chromium'), async (t) => {
+  t.setTimeout(240_000);
   const pages = await startEveryPage(t);
   await t.test('has no violation of axe-core, in each theme and width', async (t) => {
     await pages.lookAt(t, await looksOf(pages));

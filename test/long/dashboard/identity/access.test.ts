@@ -16,7 +16,7 @@ const FIREFOX = 'Mozilla/5.0 (X11; Linux x86_64; rv:140.0) Gecko/20100101 Firefo
 const PROJECTS = 'project.v1.ProjectService';
 
 t.test('who gets into a project', needs('chromium'), async (t) => {
-  t.setTimeout(120_000);
+  t.setTimeout(240_000);
   if (!isCurrent()) await buildDashboard();
   const folder = dataFolder(t);
   const [chromium, program] = await Promise.all([
@@ -48,34 +48,39 @@ t.test('who gets into a project', needs('chromium'), async (t) => {
     await page.getByRole('menuitem', { name: what }).click();
   };
 
-  await walk(t, 'invite a member, and revoke an invitation', visitor, async (t) => {
-    await open();
-    await main.getByText('Nobody is invited at the moment').waitFor();
-    await main.getByRole('button', { name: 'Invite a member' }).click();
-    await dialog.getByText('This service sends no mail').waitFor();
-    await dialog.getByLabel('Email address').fill('grace@example.com');
-    await dialog.getByLabel('Role').selectOption('EDITOR');
-    await dialog.getByRole('button', { name: 'Invite a member' }).click();
-    const secret = dialog.getByRole('region', { name: 'Invitation link for grace@example.com' });
-    await secret.getByRole('button', { name: 'Show' }).click();
-    const link = await secret.locator('output').innerText();
-    t.match(link, /\/auth\/link#svc_inv_/);
-    await page.keyboard.press('Escape');
-    await secret.getByRole('button', { name: 'I have stored it' }).click();
-    await dialog.waitFor({ state: 'hidden' });
-    t.notOk((await keptIn(page)).includes(link.split('#')[1] ?? ''), 'the link is kept nowhere');
-    const row = main.getByRole('row', { name: /grace@example\.com/ });
-    t.match(await row.innerText(), /EDITOR/);
-    await row.getByRole('button', { name: 'Revoke' }).click();
-    await dialog.getByText('The link stops working at once').waitFor();
-    await dialog.getByRole('button', { name: 'Revoke' }).click();
-    await main.getByText('Nobody is invited at the moment').waitFor();
-    await t.rejects(signInBy(link), /answered 4\d\d/, 'the link lets nobody in');
-  });
+  await walk(
+    t,
+    'DASH-14: an owner invites a member and revokes an invitation',
+    visitor,
+    async (t) => {
+      await open();
+      await main.getByText('Nobody is invited at the moment').waitFor();
+      await main.getByRole('button', { name: 'Invite a member' }).click();
+      await dialog.getByText('This service sends no mail').waitFor();
+      await dialog.getByLabel('Email address').fill('grace@example.com');
+      await dialog.getByLabel('Role').selectOption('EDITOR');
+      await dialog.getByRole('button', { name: 'Invite a member' }).click();
+      const secret = dialog.getByRole('region', { name: 'Invitation link for grace@example.com' });
+      await secret.getByRole('button', { name: 'Show' }).click();
+      const link = await secret.locator('output').innerText();
+      t.match(link, /\/auth\/link#svc_inv_/);
+      await page.keyboard.press('Escape');
+      await secret.getByRole('button', { name: 'I have stored it' }).click();
+      await dialog.waitFor({ state: 'hidden' });
+      t.notOk((await keptIn(page)).includes(link.split('#')[1] ?? ''), 'the link is kept nowhere');
+      const row = main.getByRole('row', { name: /grace@example\.com/ });
+      t.match(await row.innerText(), /EDITOR/);
+      await row.getByRole('button', { name: 'Revoke' }).click();
+      await dialog.getByText('The link stops working at once').waitFor();
+      await dialog.getByRole('button', { name: 'Revoke' }).click();
+      await main.getByText('Nobody is invited at the moment').waitFor();
+      await t.rejects(signInBy(link), /answered 4\d\d/, 'the link lets nobody in');
+    },
+  );
 
   const grace = await invited('grace@example.com', 'EDITOR');
 
-  await walk(t, 'change the role of a member', visitor, async (t) => {
+  await walk(t, 'DASH-14: an owner changes the role of a member', visitor, async (t) => {
     await open();
     const row = main.getByRole('row', { name: /grace@example\.com/ });
     t.match(await row.innerText(), /not proven/);
@@ -88,30 +93,36 @@ t.test('who gets into a project', needs('chromium'), async (t) => {
     t.equal(role, 'VIEWER');
   });
 
-  await t.test('who only reads sees who is there, and that inviting needs an owner', async (t) => {
-    const reader = await browserOf(grace);
-    await reader.page.goto(`/${projectName}/members`);
-    const main = reader.page.getByRole('main');
-    await main.getByText('Needs OWNER').waitFor();
-    await main.getByRole('row', { name: /grace@example\.com/ }).waitFor();
-    await main.getByRole('button', { name: 'Actions for grace' }).click();
-    t.same(await reader.page.getByRole('menuitem').allInnerTexts(), [
-      ...['My keys', 'Leave the project'],
-    ]);
-    t.same(reader.problems, []);
-  });
+  await t.test(
+    'DASH-14: a viewer sees the members, and that invitations need an owner',
+    async (t) => {
+      const reader = await browserOf(grace);
+      await reader.page.goto(`/${projectName}/members`);
+      const main = reader.page.getByRole('main');
+      await main.getByText('Needs OWNER').waitFor();
+      await main.getByRole('row', { name: /grace@example\.com/ }).waitFor();
+      await main.getByRole('button', { name: 'Actions for grace' }).click();
+      t.same(await reader.page.getByRole('menuitem').allInnerTexts(), [
+        ...['My keys', 'Leave the project'],
+      ]);
+      t.same(reader.problems, []);
+    },
+  );
 
-  await t.test('the only owner can neither leave nor become less, and reads why', async (t) => {
-    await open();
-    const { displayName } = await owner.call(`${PROJECTS}/GetSelf`, {});
-    await act(String(displayName), 'Leave the project');
-    await dialog.getByRole('button', { name: 'Leave' }).click();
-    await dialog.getByText('make somebody else an OWNER first').waitFor();
-    t.equal(visitor.problems.splice(0).filter((problem) => !/400|412/.test(problem)).length, 0);
-    await dialog.getByRole('button', { name: 'Cancel' }).click();
-  });
+  await t.test(
+    'DASH-14: the only owner can neither leave nor be demoted, and reads why',
+    async (t) => {
+      await open();
+      const { displayName } = await owner.call(`${PROJECTS}/GetSelf`, {});
+      await act(String(displayName), 'Leave the project');
+      await dialog.getByRole('button', { name: 'Leave' }).click();
+      await dialog.getByText('make somebody else an OWNER first').waitFor();
+      t.equal(visitor.problems.splice(0).filter((problem) => !/400|412/.test(problem)).length, 0);
+      await dialog.getByRole('button', { name: 'Cancel' }).click();
+    },
+  );
 
-  await walk(t, 'remove a member', visitor, async (t) => {
+  await walk(t, 'DASH-14: an owner removes a member', visitor, async (t) => {
     const member = await memberOf(grace, projectName);
     const request = { requestId: crypto.randomUUID(), parent: member, displayName: 'laptop' };
     const { secret } = await grace.call('iam.v1.AutomationService/CreateKey', {
@@ -129,7 +140,7 @@ t.test('who gets into a project', needs('chromium'), async (t) => {
     await t.rejects(grace.call(`${PROJECTS}/GetProject`, { name: projectName }), /answered 403/);
   });
 
-  await walk(t, 'end one session', visitor, async (t) => {
+  await walk(t, 'DASH-23: a user ends one session', visitor, async (t) => {
     const { name } = await owner.call(`${PROJECTS}/GetSelf`, {});
     const made = await runInProcess([
       ...['admin', 'login-link', String(name), '--json', '--data', folder],
@@ -147,7 +158,7 @@ t.test('who gets into a project', needs('chromium'), async (t) => {
     t.ok(await owner.call(`${PROJECTS}/GetSelf`, {}), 'the other one goes on');
   });
 
-  await walk(t, 'create a project', visitor, async (t) => {
+  await walk(t, 'DASH-14: a user creates a project', visitor, async (t) => {
     await page.goto('/?all');
     await main.getByRole('button', { name: 'Create project' }).click();
     await dialog.getByLabel('Project id').fill('shop');

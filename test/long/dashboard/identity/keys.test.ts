@@ -8,16 +8,13 @@ import { memberOf } from '../../../support/busy-project/access.ts';
 import { type Person, signInBy } from '../../../support/busy-project/people.ts';
 import { startChromium, type Visitor } from '../../../support/chromium.ts';
 import { needs } from '../../../support/components.ts';
-import { dataFolder, startProgram } from '../../../support/program.ts';
+import { joinService } from '../../../support/shared-service.ts';
 import { walk } from '../../../support/walk.ts';
 
 t.test('keys', needs('chromium'), async (t) => {
-  t.setTimeout(120_000);
+  t.setTimeout(240_000);
   if (!isCurrent()) await buildDashboard();
-  const [chromium, program] = await Promise.all([
-    startChromium(t),
-    startProgram(t, dataFolder(t), { SVC_COLLECT: 'none' }),
-  ]);
+  const [chromium, program] = await Promise.all([startChromium(t), joinService('keys')]);
   const { baseUrl, projectName, signInUrl = '' } = program.demo;
   const owner = await signInBy(signInUrl);
   const { link } = await owner.call('project.v1.ProjectService/InviteMember', {
@@ -45,7 +42,7 @@ t.test('keys', needs('chromium'), async (t) => {
     return [reading.status, change.status];
   };
 
-  await walk(t, 'create a personal key', member, async (t, page) => {
+  await walk(t, 'DASH-15: a member creates a personal key', member, async (t, page) => {
     await page.goto(`/${projectName}/members`);
     await page.getByRole('link', { name: 'My keys' }).click();
     await page.getByText('There are no keys here').waitFor();
@@ -63,7 +60,7 @@ t.test('keys', needs('chromium'), async (t) => {
     await row.getByTitle('within 14 days').waitFor();
   });
 
-  await t.test('an answer that is lost: the key is revoked, and another made', async (t) => {
+  await t.test('DASH-15: a key whose answer was lost is revoked and replaced', async (t) => {
     const { page } = member;
     await page.route(
       '**/CreateKey',
@@ -93,7 +90,7 @@ t.test('keys', needs('chromium'), async (t) => {
   });
 
   let rotated = '';
-  await walk(t, 'rotate a key', member, async (t, page) => {
+  await walk(t, 'DASH-15: a member rotates a key', member, async (t, page) => {
     await page.goto(`/${await memberOf(grace, projectName)}/keys`);
     await page.getByRole('button', { name: /Actions for laptop/ }).click();
     await page.getByRole('menuitem', { name: 'Rotate' }).click();
@@ -106,7 +103,7 @@ t.test('keys', needs('chromium'), async (t) => {
     await page.getByRole('row', { name: /laptop.*Active.*in 90 d/ }).waitFor();
   });
 
-  await walk(t, 'revoke a key', member, async (t, page) => {
+  await walk(t, 'DASH-15: a member revokes a key', member, async (t, page) => {
     await page
       .getByRole('row', { name: /laptop.*Active/ })
       .getByRole('button')
@@ -119,58 +116,73 @@ t.test('keys', needs('chromium'), async (t) => {
     t.same(await tried(rotated), [401, 401]);
   });
 
-  await walk(t, 'see and revoke the keys of a member', visitor, async (t, page) => {
-    await page.goto(`/${projectName}/members`);
-    await page.getByRole('button', { name: 'Actions for grace' }).click();
-    await page.getByRole('menuitem', { name: 'Show keys' }).click();
-    await page.getByRole('heading', { level: 1, name: /Keys of grace/ }).waitFor();
-    await page.getByRole('button', { name: /Actions for tablet/ }).click();
-    t.equal(await page.getByRole('button', { name: 'Create key' }).count(), 0);
-    await page.getByRole('menuitem', { name: /Rotate Only the member/ }).waitFor();
-    await page.getByRole('menuitem', { name: 'Revoke' }).click();
-    const dialog = page.getByRole('dialog');
-    await dialog.getByText('The member is notified').waitFor();
-    await dialog.getByRole('button', { name: 'Revoke' }).click();
-    await page.getByRole('row', { name: /tablet/ }).waitFor({ state: 'detached' });
-  });
+  await walk(
+    t,
+    'DASH-15: an owner sees and revokes the keys of a member',
+    visitor,
+    async (t, page) => {
+      await page.goto(`/${projectName}/members`);
+      await page.getByRole('button', { name: 'Actions for grace' }).click();
+      await page.getByRole('menuitem', { name: 'Show keys' }).click();
+      await page.getByRole('heading', { level: 1, name: /Keys of grace/ }).waitFor();
+      await page.getByRole('button', { name: /Actions for tablet/ }).click();
+      t.equal(await page.getByRole('button', { name: 'Create key' }).count(), 0);
+      await page.getByRole('menuitem', { name: /Rotate Only the member/ }).waitFor();
+      await page.getByRole('menuitem', { name: 'Revoke' }).click();
+      const dialog = page.getByRole('dialog');
+      await dialog.getByText('The member is notified').waitFor();
+      await dialog.getByRole('button', { name: 'Revoke' }).click();
+      await page.getByRole('row', { name: /tablet/ }).waitFor({ state: 'detached' });
+    },
+  );
 
-  await walk(t, 'create a service account from a template', visitor, async (t, page) => {
-    await page.goto(`/${projectName}/serviceAccounts`);
-    await page.getByRole('button', { name: 'Create service account' }).click();
-    const dialog = page.getByRole('dialog');
-    await dialog.getByLabel('Display name').fill('Scraper');
-    const permissions = dialog.getByLabel('Permissions');
-    await permissions.selectOption('Own choice');
-    await permissions.selectOption('Metrics scraper: monitoring.read');
-    t.match(await dialog.innerText(), /never opens a console in a VM/);
-    await dialog.getByRole('button', { name: 'Create service account' }).click();
-    await page.getByRole('heading', { level: 1, name: 'Scraper' }).waitFor();
-    await page.getByText('read from the template metrics-scraper').waitFor();
-  });
+  await walk(
+    t,
+    'DASH-22: an owner creates a service account from a template',
+    visitor,
+    async (t, page) => {
+      await page.goto(`/${projectName}/serviceAccounts`);
+      await page.getByRole('button', { name: 'Create service account' }).click();
+      const dialog = page.getByRole('dialog');
+      await dialog.getByLabel('Display name').fill('Scraper');
+      const permissions = dialog.getByLabel('Permissions');
+      await permissions.selectOption('Own choice');
+      await permissions.selectOption('Metrics scraper: monitoring.read');
+      t.match(await dialog.innerText(), /never opens a console in a VM/);
+      await dialog.getByRole('button', { name: 'Create service account' }).click();
+      await page.getByRole('heading', { level: 1, name: 'Scraper' }).waitFor();
+      await page.getByText('read from the template metrics-scraper').waitFor();
+    },
+  );
 
   let scraping = '';
-  await walk(t, 'create a key of a service account', visitor, async (t, page) => {
-    await page.getByRole('button', { name: 'Create key' }).click();
-    const dialog = page.getByRole('dialog');
-    await dialog.getByLabel('Name').fill('grafana');
-    await dialog.getByText('It ends').waitFor();
-    t.same(await dialog.getByRole('checkbox').count(), 1, 'what the account is granted');
-    await dialog.getByRole('button', { name: 'Create key' }).click();
-    scraping = await storedSecret(t, page, 'Secret of grafana');
-    t.same(await tried(scraping), [200, 403]);
-    await page.getByText('Where to use a key').click();
-    const usage = page.locator('.usage');
-    const address = `${baseUrl}/v1/monitoring/${projectName}`;
-    await usage.getByText(`${address}/promql`).waitFor();
-    await usage.getByText(`- url: ${address}/scrape-targets`).waitFor();
-    const authorization = `Bearer ${scraping}`;
-    for (const path of ['promql/api/v1/query?query=up', 'scrape-targets']) {
-      const answer = await fetch(`${address}/${path}`, { headers: { authorization } });
-      t.equal(answer.status, 200, path);
-    }
-  });
+  await walk(
+    t,
+    'DASH-22: an owner creates a key of a service account',
+    visitor,
+    async (t, page) => {
+      await page.getByRole('button', { name: 'Create key' }).click();
+      const dialog = page.getByRole('dialog');
+      await dialog.getByLabel('Name').fill('grafana');
+      await dialog.getByText('It ends').waitFor();
+      t.same(await dialog.getByRole('checkbox').count(), 1, 'what the account is granted');
+      await dialog.getByRole('button', { name: 'Create key' }).click();
+      scraping = await storedSecret(t, page, 'Secret of grafana');
+      t.same(await tried(scraping), [200, 403]);
+      await page.getByText('Where to use a key').click();
+      const usage = page.locator('.usage');
+      const address = `${baseUrl}/v1/monitoring/${projectName}`;
+      await usage.getByText(`${address}/promql`).waitFor();
+      await usage.getByText(`- url: ${address}/scrape-targets`).waitFor();
+      const authorization = `Bearer ${scraping}`;
+      for (const path of ['promql/api/v1/query?query=up', 'scrape-targets']) {
+        const answer = await fetch(`${address}/${path}`, { headers: { authorization } });
+        t.equal(answer.status, 200, path);
+      }
+    },
+  );
 
-  await walk(t, 'edit a service account', visitor, async (t, page) => {
+  await walk(t, 'DASH-22: an owner edits a service account', visitor, async (t, page) => {
     await page.getByRole('button', { name: 'Edit' }).click();
     const dialog = page.getByRole('dialog');
     await dialog.getByText('Keys cannot exceed this').waitFor();
@@ -193,42 +205,50 @@ t.test('keys', needs('chromium'), async (t) => {
     t.same(await tried(writer), [200, 403], 'what is taken away is refused at once');
   });
 
-  await t.test('the keys of all accounts stand in one list, the first to end first', async (t) => {
-    const { page } = visitor;
-    await page.goto(`/${projectName}/serviceAccounts`);
-    const table = page.getByRole('table', { name: 'Keys' });
-    await table.getByRole('row', { name: /grafana.*Alert manager/ }).waitFor();
-    const names = await table.locator('tbody td:first-child').allInnerTexts();
-    t.same(
-      names.map((name) => name.split(' …')[0]),
-      ['grafana', 'writer', 'Demo key'],
-    );
-    const account = page.getByRole('row', { name: /^Alert manager/ });
-    t.match(await account.innerText(), /read\s+Active\s+2\s+in 90 d/);
-    t.same(visitor.problems, []);
-    await page.getByRole('link', { name: 'Alert manager' }).click();
-  });
+  await t.test(
+    'DASH-22: keys of all service accounts are one list, the first to expire first',
+    async (t) => {
+      const { page } = visitor;
+      await page.goto(`/${projectName}/serviceAccounts`);
+      const table = page.getByRole('table', { name: 'Keys' });
+      await table.getByRole('row', { name: /grafana.*Alert manager/ }).waitFor();
+      const names = await table.locator('tbody td:first-child').allInnerTexts();
+      t.same(
+        names.map((name) => name.split(' …')[0]),
+        ['grafana', 'writer', 'Demo key'],
+      );
+      const account = page.getByRole('row', { name: /^Alert manager/ });
+      t.match(await account.innerText(), /read\s+Active\s+2\s+in 90 d/);
+      t.same(visitor.problems, []);
+      await page.getByRole('link', { name: 'Alert manager' }).click();
+    },
+  );
 
-  await walk(t, 'disable, enable and delete a service account', visitor, async (t, page) => {
-    await page.getByRole('button', { name: 'Disable' }).click();
-    const dialog = page.getByRole('dialog');
-    await dialog.getByLabel('Reason').fill('Moved');
-    await dialog.getByRole('button', { name: 'Disable' }).click();
-    await page.getByText('This service account is disabled').waitFor();
-    await page.getByText('The account is disabled: enable it first').first().waitFor();
-    t.same(await tried(scraping), [403, 403]);
-    await page.getByRole('button', { name: 'Enable' }).click();
-    await dialog.getByRole('button', { name: 'Enable' }).click();
-    await page.getByText('This service account is disabled').waitFor({ state: 'detached' });
-    t.same(await tried(scraping), [200, 403]);
-    await page.getByRole('button', { name: 'Delete' }).click();
-    await dialog.getByText('with its keys that work (2)').waitFor();
-    await dialog.getByRole('button', { name: 'Delete' }).click();
-    await page.getByRole('heading', { level: 1, name: 'Service accounts' }).waitFor();
-    await page.getByRole('link', { name: 'Demo', exact: true }).waitFor();
-    t.equal(await page.getByRole('row', { name: /Alert manager/ }).count(), 0);
-    t.same(await tried(scraping), [401, 401]);
-  });
+  await walk(
+    t,
+    'DASH-22: an owner disables, enables and deletes a service account',
+    visitor,
+    async (t, page) => {
+      await page.getByRole('button', { name: 'Disable' }).click();
+      const dialog = page.getByRole('dialog');
+      await dialog.getByLabel('Reason').fill('Moved');
+      await dialog.getByRole('button', { name: 'Disable' }).click();
+      await page.getByText('This service account is disabled').waitFor();
+      await page.getByText('The account is disabled: enable it first').first().waitFor();
+      t.same(await tried(scraping), [403, 403]);
+      await page.getByRole('button', { name: 'Enable' }).click();
+      await dialog.getByRole('button', { name: 'Enable' }).click();
+      await page.getByText('This service account is disabled').waitFor({ state: 'detached' });
+      t.same(await tried(scraping), [200, 403]);
+      await page.getByRole('button', { name: 'Delete' }).click();
+      await dialog.getByText('with its keys that work (2)').waitFor();
+      await dialog.getByRole('button', { name: 'Delete' }).click();
+      await page.getByRole('heading', { level: 1, name: 'Service accounts' }).waitFor();
+      await page.getByRole('link', { name: 'Demo', exact: true }).waitFor();
+      t.equal(await page.getByRole('row', { name: /Alert manager/ }).count(), 0);
+      t.same(await tried(scraping), [401, 401]);
+    },
+  );
 });
 
 /** The secret that the dialog shows; it is stored then, and nowhere in the page any more. */

@@ -23,7 +23,7 @@ t.test('notices and limits', needs('chromium'), async (t) => {
   await page.getByRole('button', { name: 'Sign in' }).click();
   await page.waitForURL(`${baseUrl}/${projectName}`);
 
-  await t.test('without notices the page says which ones there may be', async (t) => {
+  await t.test('DASH-17: an empty notices page lists the possible notices', async (t) => {
     await main.getByText('Nothing needs attention now.').waitFor();
     await main.getByRole('link', { name: 'All notices' }).click();
     await main.getByText('There is no notice').waitFor();
@@ -41,23 +41,26 @@ t.test('notices and limits', needs('chromium'), async (t) => {
     return (body.notices as unknown[] | undefined)?.length ? true : undefined;
   });
 
-  await t.test('a limit that is reached is a notice that lasts, and leads on', async (t) => {
-    await page.goto(`/${projectName}`);
-    await main.getByText(/A limit of this project is reached: Alert instances/).waitFor();
-    await main.getByText(/Not all of this rule's instances are evaluated/).waitFor();
-    await main.getByRole('link', { name: 'All notices' }).click();
-    const notice = main.getByRole('list', { name: 'Notices' }).getByRole('listitem');
-    await notice.getByText('Ongoing').waitFor();
-    t.match(await notice.innerText(), /Select fewer VMs, delete a rule/, 'what to do');
-    await notice.getByRole('link', { name: 'Limits and their use' }).click();
-    const row = main.getByRole('row').filter({ hasText: 'Alert instances' });
-    await row.getByText('1 of 1').waitFor();
-    await row.getByText('Reached').waitFor();
-    await main.getByRole('row').filter({ hasText: 'Alert rules' }).getByText('1 of 20').waitFor();
-    t.same(problems, []);
-  });
+  await t.test(
+    'DASH-17: a reached limit is a lasting notice that links to the limits',
+    async (t) => {
+      await page.goto(`/${projectName}`);
+      await main.getByText(/A limit of this project is reached: Alert instances/).waitFor();
+      await main.getByText(/Not all of this rule's instances are evaluated/).waitFor();
+      await main.getByRole('link', { name: 'All notices' }).click();
+      const notice = main.getByRole('list', { name: 'Notices' }).getByRole('listitem');
+      await notice.getByText('Ongoing').waitFor();
+      t.match(await notice.innerText(), /Select fewer VMs, delete a rule/, 'what to do');
+      await notice.getByRole('link', { name: 'Limits and their use' }).click();
+      const row = main.getByRole('row').filter({ hasText: 'Alert instances' });
+      await row.getByText('1 of 1').waitFor();
+      await row.getByText('Reached').waitFor();
+      await main.getByRole('row').filter({ hasText: 'Alert rules' }).getByText('1 of 20').waitFor();
+      t.same(problems, []);
+    },
+  );
 
-  await t.test('a notice whose cause has ended says until when it lasted', async (t) => {
+  await t.test('DASH-17: an ended notice shows its end', async (t) => {
     await setInstances(data, 100);
     await page.goto(`/${projectName}/notices`);
     const notice = main.getByRole('list', { name: 'Notices' }).getByRole('listitem');

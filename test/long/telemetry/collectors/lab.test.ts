@@ -15,7 +15,7 @@ import { createLibvirtSource } from '../../../../actors/telemetry/collectors/lib
 import { probeLibvirt } from '../../../../actors/telemetry/collectors/libvirt/virsh.ts';
 import { systemClock } from '../../../../streams/platform/clock.ts';
 import { needs } from '../../../support/components.ts';
-import { openVmLab, type VmLab } from '../../../support/vm-lab.ts';
+import { openVmLab, type VmLab } from '../../../support/lab/vm-lab.ts';
 
 const INTERVAL_MS = 3_000;
 const never = new AbortController().signal;
@@ -57,18 +57,18 @@ async function cpuRise(source: Source, lab: VmLab): Promise<{ idle: number; busy
     return ((after.seconds - before.seconds) * 1_000) / (after.atMs - before.atMs);
   };
   const idle = await share();
-  await lab.run('burn', 'web1', '4');
+  await lab.load('web1', 'burn', 4);
   await pause(500);
   return { idle, busy: await share() };
 }
 
-t.setTimeout(230_000);
+t.setTimeout(240_000);
 
 t.test('two real machines, each trap on the real thing', needs('vm-lab'), async (t) => {
   const lab = await openVmLab(t);
   const libvirt = { uri: lab.uri, clock: systemClock, run: runCommand };
   t.match(await probeLibvirt(libvirt), { reason: 'SOURCE_FAILED' }, 'no libvirtd yet');
-  await Promise.all([lab.run('start', 'web1', '2', '128'), lab.run('start', 'db1', '1', '128')]);
+  await Promise.all([lab.start('web1', { vcpus: 2, memoryMib: 128 }), lab.start('db1')]);
   t.equal(await probeLibvirt(libvirt), undefined);
   const source = createLibvirtSource({
     uri: lab.uri,
@@ -107,7 +107,7 @@ t.test('two real machines, each trap on the real thing', needs('vm-lab'), async 
   });
 
   await t.test('a filled disk is seen as used', async (t) => {
-    await lab.run('load', 'web1', 'fill', '30');
+    await lab.load('web1', 'fill', 30);
     const key = 'svc_vm_filesystem_used_bytes{fstype="ext4",mountpoint="/data"}';
     const isFull = (reading: Reading): boolean =>
       (valueIn(rowOf(reading, 'web1'), key) ?? 0) > 29 * 2 ** 20;
@@ -115,20 +115,20 @@ t.test('two real machines, each trap on the real thing', needs('vm-lab'), async 
   });
 
   await t.test('paused: no memory reading once its figures stand still', async (t) => {
-    await lab.run('pause', 'web1');
+    await lab.virsh('suspend', 'web1');
     const first = await source.read(never);
     t.match(rowOf(first, 'web1'), { state: 'PAUSED', stateReason: 'user' });
     await pause(1_000);
     const row = rowOf(await source.read(never), 'web1');
     t.notOk(has(row, 'memory'));
     t.ok(has(row, 'cpu_seconds_total'), 'its counters are known to stand still');
-    await lab.run('resume', 'web1');
+    await lab.virsh('resume', 'web1');
     await readUntil(source, (reading) => has(rowOf(reading, 'web1'), 'memory_used'));
   });
 
   await t.test('a mute and an absent agent are reported, the rest goes on', async (t) => {
-    await lab.run('load', 'web1', 'agent-hang', '6');
-    await lab.run('load', 'db1', 'agent-off', '5');
+    await lab.load('web1', 'agent-hang', 6);
+    await lab.load('db1', 'agent-off', 5);
     const reported = (reading: Reading): boolean =>
       [/said nothing|not connected/, /not connected/].every((said) =>
         reading.faults.some((fault) => said.test(fault.message)),
@@ -141,7 +141,7 @@ t.test('two real machines, each trap on the real thing', needs('vm-lab'), async 
   });
 
   await t.test('frozen: one round is lost, then only its own disk and memory', async (t) => {
-    await lab.run('hang', 'web1', '9');
+    lab.freeze('web1', 9);
     const startedMs = performance.now();
     t.match(await source.read(never), { rows: [], faults: [{ reason: 'TIMED_OUT' }] });
     t.ok(performance.now() - startedMs < 6_000, 'the deadline holds');
@@ -157,8 +157,8 @@ t.test('two real machines, each trap on the real thing', needs('vm-lab'), async 
   });
 
   await t.test('crashed and stopped are distinguished and have no counters', async (t) => {
-    await lab.run('crash', 'web1');
-    await lab.run('stop', 'db1', '--force');
+    lab.crash('web1');
+    await lab.virsh('destroy', 'db1');
     const reading = await readUntil(
       source,
       ({ rows }) => rows.every((row) => row.state !== 'RUNNING') && rows.length === 2,
@@ -168,7 +168,7 @@ t.test('two real machines, each trap on the real thing', needs('vm-lab'), async 
   });
 
   await t.test('started again it is the same VM, in another run', async (t) => {
-    await lab.run('start', 'web1');
+    await lab.start('web1');
     const row = rowOf(
       await readUntil(source, ({ rows }) => has(rows[0], 'cpu') || has(rows[1], 'cpu')),
       'web1',

@@ -57,7 +57,7 @@ function storedTimes(history: History, vm: LogVm): number[] {
 }
 
 t.test(
-  `after each of ${KILLS} kills during flushes nothing below the floor is missing`,
+  `DUR-16: nothing below the floor is missing after each of ${KILLS} kills during flushes`,
   async (t) => {
     const folder = t.testdir();
     const seed = 20_260_105;

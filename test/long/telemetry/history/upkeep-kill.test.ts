@@ -72,7 +72,7 @@ function faultOf(history: History, vm: string, nowMs: number): string | undefine
   return wrong < 0 ? undefined : `${vm} at ${wanted[wrong]} is ${column?.[wrong]}`;
 }
 
-t.test(`${LIVES} kills while days are merged and dropped lose and double nothing`, async (t) => {
+t.test(`DUR-16: ${LIVES} kills during merges and drops lose and double nothing`, async (t) => {
   const folder = t.testdir();
   const seed = 20_261_121;
   const random = seededRandom(seed);

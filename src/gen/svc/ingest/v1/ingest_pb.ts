@@ -13,7 +13,7 @@ import type { Message, UnknownEnum } from "@bufbuild/protobuf";
  * Describes the file svc/ingest/v1/ingest.proto.
  */
 export const file_svc_ingest_v1_ingest: GenFile = /*@__PURE__*/
-  fileDesc("ChpzdmMvaW5nZXN0L3YxL2luZ2VzdC5wcm90bxINc3ZjLmluZ2VzdC52MSJOChBSZXRpcmVWbXNSZXF1ZXN0EhQKDHByb2plY3RfbmFtZRgBIAEoCRISCgpyZXF1ZXN0X2lkGAIgASgJEhAKCHZtX25hbWVzGAMgAygJIlgKEVJldGlyZVZtc1Jlc3BvbnNlEhgKEHJldGlyZWRfdm1fbmFtZXMYASADKAkSKQoHcmVmdXNlZBgCIAMoCzIYLnN2Yy5pbmdlc3QudjEuUmVmdXNlZFZtIiwKCVJlZnVzZWRWbRIPCgd2bV9uYW1lGAEgASgJEg4KBnJlYXNvbhgCIAEoCSJfChNXcml0ZVNhbXBsZXNSZXF1ZXN0EhQKDHByb2plY3RfbmFtZRgBIAEoCRIQCghiYXRjaF9pZBgCIAEoCRIgCgRyb3dzGAMgAygLMhIuc3ZjLmluZ2VzdC52MS5Sb3cizAIKA1JvdxIPCgd2bV9uYW1lGAEgASgJEhgKEG9ic2VydmVkX3VuaXhfbXMYAiABKAMSDwoHYm9vdF9pZBgDIAEoCRIQCghzZXF1ZW5jZRgEIAEoAxISCgV2Y3B1cxgFIAEoBUgAiAEBEicKBXN0YXRlGAYgASgOMhguc3ZjLmluZ2VzdC52MS5Sb3cuU3RhdGUSFAoMc3RhdGVfcmVhc29uGAcgASgJEiQKBnZhbHVlcxgIIAMoCzIULnN2Yy5pbmdlc3QudjEuVmFsdWUSFAoMZGlzcGxheV9uYW1lGAkgASgJIl4KBVN0YXRlEhUKEVNUQVRFX1VOU1BFQ0lGSUVEEAASCwoHUlVOTklORxABEgoKBlBBVVNFRBACEgsKB1NUT1BQRUQQAxILCgdDUkFTSEVEEAQSCwoHVU5LTk9XThAFQggKBl92Y3B1cyKHAQoFVmFsdWUSDgoGc2VyaWVzGAEgASgJEjAKBmxhYmVscxgCIAMoCzIgLnN2Yy5pbmdlc3QudjEuVmFsdWUuTGFiZWxzRW50cnkSDQoFdmFsdWUYAyABKAEaLQoLTGFiZWxzRW50cnkSCwoDa2V5GAEgASgJEg0KBXZhbHVlGAIgASgJOgI4ASJnChRXcml0ZVNhbXBsZXNSZXNwb25zZRIQCghhY2NlcHRlZBgBIAEoAxISCgpkdXBsaWNhdGVzGAIgASgDEikKCHJlamVjdGVkGAMgAygLMhcuc3ZjLmluZ2VzdC52MS5SZWplY3RlZCI3CghSZWplY3RlZBILCgNyb3cYASABKAUSDgoGc2VyaWVzGAIgASgJEg4KBnJlYXNvbhgDIAEoCTLMAQoNSW5nZXN0U2VydmljZRJhCgxXcml0ZVNhbXBsZXMSIi5zdmMuaW5nZXN0LnYxLldyaXRlU2FtcGxlc1JlcXVlc3QaIy5zdmMuaW5nZXN0LnYxLldyaXRlU2FtcGxlc1Jlc3BvbnNlIgiKtRgECAMQARJYCglSZXRpcmVWbXMSHy5zdmMuaW5nZXN0LnYxLlJldGlyZVZtc1JlcXVlc3QaIC5zdmMuaW5nZXN0LnYxLlJldGlyZVZtc1Jlc3BvbnNlIgiKtRgECAMQAWIGcHJvdG8z", [file_svc_options_v1_policy]);
+  fileDesc("ChpzdmMvaW5nZXN0L3YxL2luZ2VzdC5wcm90bxINc3ZjLmluZ2VzdC52MSJOChBSZXRpcmVWbXNSZXF1ZXN0EhQKDHByb2plY3RfbmFtZRgBIAEoCRISCgpyZXF1ZXN0X2lkGAIgASgJEhAKCHZtX25hbWVzGAMgAygJIlgKEVJldGlyZVZtc1Jlc3BvbnNlEhgKEHJldGlyZWRfdm1fbmFtZXMYASADKAkSKQoHcmVmdXNlZBgCIAMoCzIYLnN2Yy5pbmdlc3QudjEuUmVmdXNlZFZtIiwKCVJlZnVzZWRWbRIPCgd2bV9uYW1lGAEgASgJEg4KBnJlYXNvbhgCIAEoCSJfChNXcml0ZVNhbXBsZXNSZXF1ZXN0EhQKDHByb2plY3RfbmFtZRgBIAEoCRIQCghiYXRjaF9pZBgCIAEoCRIgCgRyb3dzGAMgAygLMhIuc3ZjLmluZ2VzdC52MS5Sb3ci9gIKA1JvdxIPCgd2bV9uYW1lGAEgASgJEhgKEG9ic2VydmVkX3VuaXhfbXMYAiABKAMSDwoHYm9vdF9pZBgDIAEoCRIQCghzZXF1ZW5jZRgEIAEoAxISCgV2Y3B1cxgFIAEoBUgAiAEBEicKBXN0YXRlGAYgASgOMhguc3ZjLmluZ2VzdC52MS5Sb3cuU3RhdGUSFAoMc3RhdGVfcmVhc29uGAcgASgJEiQKBnZhbHVlcxgIIAMoCzIULnN2Yy5pbmdlc3QudjEuVmFsdWUSFAoMZGlzcGxheV9uYW1lGAkgASgJEigKCGxlZnRfb3V0GAogAygLMhYuc3ZjLmluZ2VzdC52MS5MZWZ0T3V0Il4KBVN0YXRlEhUKEVNUQVRFX1VOU1BFQ0lGSUVEEAASCwoHUlVOTklORxABEgoKBlBBVVNFRBACEgsKB1NUT1BQRUQQAxILCgdDUkFTSEVEEAQSCwoHVU5LTk9XThAFQggKBl92Y3B1cyI6CgdMZWZ0T3V0Eg4KBnNlcmllcxgBIAEoCRIOCgZyZWFzb24YAiABKAkSDwoHbWVzc2FnZRgDIAEoCSKWAQoFVmFsdWUSDgoGc2VyaWVzGAEgASgJEjAKBmxhYmVscxgCIAMoCzIgLnN2Yy5pbmdlc3QudjEuVmFsdWUuTGFiZWxzRW50cnkSEgoFdmFsdWUYAyABKAFIAIgBARotCgtMYWJlbHNFbnRyeRILCgNrZXkYASABKAkSDQoFdmFsdWUYAiABKAk6AjgBQggKBl92YWx1ZSKEAQoUV3JpdGVTYW1wbGVzUmVzcG9uc2USEAoIYWNjZXB0ZWQYASABKAMSEgoKZHVwbGljYXRlcxgCIAEoAxIpCghyZWplY3RlZBgDIAMoCzIXLnN2Yy5pbmdlc3QudjEuUmVqZWN0ZWQSGwoTcmVqZWN0ZWRfbm90X2xpc3RlZBgEIAEoAyJsCghSZWplY3RlZBILCgNyb3cYASABKAUSDgoGc2VyaWVzGAIgASgJEg4KBnJlYXNvbhgDIAEoCRINCgVmaWVsZBgEIAEoCRIPCgdtZXNzYWdlGAUgASgJEhMKC3Jvd19yZWZ1c2VkGAYgASgIMswBCg1Jbmdlc3RTZXJ2aWNlEmEKDFdyaXRlU2FtcGxlcxIiLnN2Yy5pbmdlc3QudjEuV3JpdGVTYW1wbGVzUmVxdWVzdBojLnN2Yy5pbmdlc3QudjEuV3JpdGVTYW1wbGVzUmVzcG9uc2UiCIq1GAQIAxABElgKCVJldGlyZVZtcxIfLnN2Yy5pbmdlc3QudjEuUmV0aXJlVm1zUmVxdWVzdBogLnN2Yy5pbmdlc3QudjEuUmV0aXJlVm1zUmVzcG9uc2UiCIq1GAQIAxABYgZwcm90bzM", [file_svc_options_v1_policy]);
 
 /**
  * @generated from message svc.ingest.v1.RetireVmsRequest
@@ -280,6 +280,14 @@ export type Row = Message<"svc.ingest.v1.Row"> & {
    * @generated from field: string display_name = 9;
    */
   displayName: string;
+
+  /**
+   * Readings that the source observed and left out, because they cannot be stored. The service
+   * counts them and names them to the project and the operator.
+   *
+   * @generated from field: repeated svc.ingest.v1.LeftOut left_out = 10;
+   */
+  leftOut: LeftOut[];
 };
 
 /**
@@ -345,6 +353,14 @@ export type RowJson = {
    * @generated from field: string display_name = 9;
    */
   displayName?: string;
+
+  /**
+   * Readings that the source observed and left out, because they cannot be stored. The service
+   * counts them and names them to the project and the operator.
+   *
+   * @generated from field: repeated svc.ingest.v1.LeftOut left_out = 10;
+   */
+  leftOut?: LeftOutJson[];
 };
 
 /**
@@ -408,6 +424,65 @@ export const Row_StateSchema: GenEnum<Row_State, Row_StateJson> = /*@__PURE__*/
   enumDesc(file_svc_ingest_v1_ingest, 4, 0);
 
 /**
+ * @generated from message svc.ingest.v1.LeftOut
+ */
+export type LeftOut = Message<"svc.ingest.v1.LeftOut"> & {
+  /**
+   * The series, or the field of the row that was cut or left out.
+   *
+   * @generated from field: string series = 1;
+   */
+  series: string;
+
+  /**
+   * As in `Rejected`.
+   *
+   * @generated from field: string reason = 2;
+   */
+  reason: string;
+
+  /**
+   * What is wrong, in a sentence.
+   *
+   * @generated from field: string message = 3;
+   */
+  message: string;
+};
+
+/**
+ * @generated from message svc.ingest.v1.LeftOut
+ */
+export type LeftOutJson = {
+  /**
+   * The series, or the field of the row that was cut or left out.
+   *
+   * @generated from field: string series = 1;
+   */
+  series?: string;
+
+  /**
+   * As in `Rejected`.
+   *
+   * @generated from field: string reason = 2;
+   */
+  reason?: string;
+
+  /**
+   * What is wrong, in a sentence.
+   *
+   * @generated from field: string message = 3;
+   */
+  message?: string;
+};
+
+/**
+ * Describes the message svc.ingest.v1.LeftOut.
+ * Use `create(LeftOutSchema)` to create a new message.
+ */
+export const LeftOutSchema: GenMessage<LeftOut, {jsonType: LeftOutJson}> = /*@__PURE__*/
+  messageDesc(file_svc_ingest_v1_ingest, 5);
+
+/**
  * @generated from message svc.ingest.v1.Value
  */
 export type Value = Message<"svc.ingest.v1.Value"> & {
@@ -424,9 +499,12 @@ export type Value = Message<"svc.ingest.v1.Value"> & {
   labels: { [key: string]: string };
 
   /**
-   * @generated from field: double value = 3;
+   * Required: absent is not 0. A client that does not declare schema version 2 (header
+   * `svc-schema-version`) may leave out a zero.
+   *
+   * @generated from field: optional double value = 3;
    */
-  value: number;
+  value?: number | undefined;
 };
 
 /**
@@ -446,7 +524,10 @@ export type ValueJson = {
   labels?: { [key: string]: string };
 
   /**
-   * @generated from field: double value = 3;
+   * Required: absent is not 0. A client that does not declare schema version 2 (header
+   * `svc-schema-version`) may leave out a zero.
+   *
+   * @generated from field: optional double value = 3;
    */
   value?: number | "NaN" | "Infinity" | "-Infinity";
 };
@@ -456,7 +537,7 @@ export type ValueJson = {
  * Use `create(ValueSchema)` to create a new message.
  */
 export const ValueSchema: GenMessage<Value, {jsonType: ValueJson}> = /*@__PURE__*/
-  messageDesc(file_svc_ingest_v1_ingest, 5);
+  messageDesc(file_svc_ingest_v1_ingest, 6);
 
 /**
  * @generated from message svc.ingest.v1.WriteSamplesResponse
@@ -477,9 +558,18 @@ export type WriteSamplesResponse = Message<"svc.ingest.v1.WriteSamplesResponse">
   duplicates: bigint;
 
   /**
+   * At most 5,000.
+   *
    * @generated from field: repeated svc.ingest.v1.Rejected rejected = 3;
    */
   rejected: Rejected[];
+
+  /**
+   * Number of rejections that are not in `rejected`, because there are too many.
+   *
+   * @generated from field: int64 rejected_not_listed = 4;
+   */
+  rejectedNotListed: bigint;
 };
 
 /**
@@ -501,9 +591,18 @@ export type WriteSamplesResponseJson = {
   duplicates?: string;
 
   /**
+   * At most 5,000.
+   *
    * @generated from field: repeated svc.ingest.v1.Rejected rejected = 3;
    */
   rejected?: RejectedJson[];
+
+  /**
+   * Number of rejections that are not in `rejected`, because there are too many.
+   *
+   * @generated from field: int64 rejected_not_listed = 4;
+   */
+  rejectedNotListed?: string;
 };
 
 /**
@@ -511,7 +610,7 @@ export type WriteSamplesResponseJson = {
  * Use `create(WriteSamplesResponseSchema)` to create a new message.
  */
 export const WriteSamplesResponseSchema: GenMessage<WriteSamplesResponse, {jsonType: WriteSamplesResponseJson}> = /*@__PURE__*/
-  messageDesc(file_svc_ingest_v1_ingest, 6);
+  messageDesc(file_svc_ingest_v1_ingest, 7);
 
 /**
  * @generated from message svc.ingest.v1.Rejected
@@ -525,24 +624,41 @@ export type Rejected = Message<"svc.ingest.v1.Rejected"> & {
   row: number;
 
   /**
-   * The refused series, or a field that the sender may not set: `vcpus`, `state`, `displayName`.
-   * Empty = the whole row is refused. `bootId` and `stateReason` also mean the whole row: the VM
-   * had too many of them within two hours (LIMIT_EXCEEDED).
+   * The refused series, or a field of the row that was refused: `vcpus`, `state`, `displayName`,
+   * `bootId`, `stateReason`. Empty = the whole row.
    *
    * @generated from field: string series = 2;
    */
   series: string;
 
   /**
-   * `NOT_FINITE`, `CLOCK_AHEAD`, `OLDER_THAN_RETENTION`, `LIMIT_EXCEEDED`, `OTHER_DATACENTER`,
-   * `OTHER_VM`, `NOT_EXPANDED` (agents send only expanded series, and collectors send none for a VM
-   * without an agent), `TOLD_BY_AGENT` (a collector sends an expanded series of a VM that has an
-   * agent), `BAD_LABEL` (the value of a label has line breaks, controls or bidirectional controls),
-   * `REPORTED_ELSEWHERE` (another collector reports the VM, or it has left this one).
+   * A stable code, such as `NOT_FINITE`; docs/write-samples.md lists them all.
    *
    * @generated from field: string reason = 3;
    */
   reason: string;
+
+  /**
+   * Path of the refused part in the request: `rows[3]`, `rows[3].displayName`,
+   * `rows[3].values[0].labels`.
+   *
+   * @generated from field: string field = 4;
+   */
+  field: string;
+
+  /**
+   * What is wrong and what to do, in a sentence or two.
+   *
+   * @generated from field: string message = 5;
+   */
+  message: string;
+
+  /**
+   * true: nothing of the row is stored.
+   *
+   * @generated from field: bool row_refused = 6;
+   */
+  rowRefused: boolean;
 };
 
 /**
@@ -557,24 +673,41 @@ export type RejectedJson = {
   row?: number;
 
   /**
-   * The refused series, or a field that the sender may not set: `vcpus`, `state`, `displayName`.
-   * Empty = the whole row is refused. `bootId` and `stateReason` also mean the whole row: the VM
-   * had too many of them within two hours (LIMIT_EXCEEDED).
+   * The refused series, or a field of the row that was refused: `vcpus`, `state`, `displayName`,
+   * `bootId`, `stateReason`. Empty = the whole row.
    *
    * @generated from field: string series = 2;
    */
   series?: string;
 
   /**
-   * `NOT_FINITE`, `CLOCK_AHEAD`, `OLDER_THAN_RETENTION`, `LIMIT_EXCEEDED`, `OTHER_DATACENTER`,
-   * `OTHER_VM`, `NOT_EXPANDED` (agents send only expanded series, and collectors send none for a VM
-   * without an agent), `TOLD_BY_AGENT` (a collector sends an expanded series of a VM that has an
-   * agent), `BAD_LABEL` (the value of a label has line breaks, controls or bidirectional controls),
-   * `REPORTED_ELSEWHERE` (another collector reports the VM, or it has left this one).
+   * A stable code, such as `NOT_FINITE`; docs/write-samples.md lists them all.
    *
    * @generated from field: string reason = 3;
    */
   reason?: string;
+
+  /**
+   * Path of the refused part in the request: `rows[3]`, `rows[3].displayName`,
+   * `rows[3].values[0].labels`.
+   *
+   * @generated from field: string field = 4;
+   */
+  field?: string;
+
+  /**
+   * What is wrong and what to do, in a sentence or two.
+   *
+   * @generated from field: string message = 5;
+   */
+  message?: string;
+
+  /**
+   * true: nothing of the row is stored.
+   *
+   * @generated from field: bool row_refused = 6;
+   */
+  rowRefused?: boolean;
 };
 
 /**
@@ -582,7 +715,7 @@ export type RejectedJson = {
  * Use `create(RejectedSchema)` to create a new message.
  */
 export const RejectedSchema: GenMessage<Rejected, {jsonType: RejectedJson}> = /*@__PURE__*/
-  messageDesc(file_svc_ingest_v1_ingest, 7);
+  messageDesc(file_svc_ingest_v1_ingest, 8);
 
 /**
  * Receives samples from collectors and agents.
@@ -591,8 +724,9 @@ export const RejectedSchema: GenMessage<Rejected, {jsonType: RejectedJson}> = /*
  */
 export const IngestService: GenService<{
   /**
-   * Stores a batch of samples, and answers once it is durable. Refused samples are listed; the
-   * others are kept.
+   * Stores a batch of samples, and answers once it is durable. Whatever cannot be stored refuses
+   * its value, its field or its row and is listed; everything else is stored. See
+   * docs/write-samples.md.
    *
    * @generated from rpc svc.ingest.v1.IngestService.WriteSamples
    */

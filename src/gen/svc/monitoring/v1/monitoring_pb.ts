@@ -14,7 +14,7 @@ import type { Message, UnknownEnum } from "@bufbuild/protobuf";
  * Describes the file svc/monitoring/v1/monitoring.proto.
  */
 export const file_svc_monitoring_v1_monitoring: GenFile = /*@__PURE__*/
-  fileDesc("CiJzdmMvbW9uaXRvcmluZy92MS9tb25pdG9yaW5nLnByb3RvEhFzdmMubW9uaXRvcmluZy52MSLJAQoYUXVlcnlWTU1vbml0b3JpbmdSZXF1ZXN0EgwKBG5hbWUYASABKAkSEgoKbWV0cmljX2lkcxgCIAMoCRIcCg9zdGFydF90aW1lX3VuaXgYAyABKANIAIgBARIaCg1lbmRfdGltZV91bml4GAQgASgDSAGIAQESFAoMc3RlcF9zZWNvbmRzGAUgASgFEhUKDXdpdGhfZXh0cmVtZXMYBiABKAhCEgoQX3N0YXJ0X3RpbWVfdW5peEIQCg5fZW5kX3RpbWVfdW5peCK5AQoZUXVlcnlWTU1vbml0b3JpbmdSZXNwb25zZRIXCg9zdGFydF90aW1lX3VuaXgYASABKAMSFQoNZW5kX3RpbWVfdW5peBgCIAEoAxIUCgxzdGVwX3NlY29uZHMYAyABKAUSKwoHcXVhbGl0eRgEIAEoCzIaLnN2Yy5tb25pdG9yaW5nLnYxLlF1YWxpdHkSKQoGc2VyaWVzGAUgAygLMhkuc3ZjLm1vbml0b3JpbmcudjEuU2VyaWVzIrkBCgZTZXJpZXMSEQoJbWV0cmljX2lkGAEgASgJEgwKBHVuaXQYAiABKAkSNQoGbGFiZWxzGAMgAygLMiUuc3ZjLm1vbml0b3JpbmcudjEuU2VyaWVzLkxhYmVsc0VudHJ5EigKBnBvaW50cxgEIAMoCzIYLnN2Yy5tb25pdG9yaW5nLnYxLlBvaW50Gi0KC0xhYmVsc0VudHJ5EgsKA2tleRgBIAEoCRINCgV2YWx1ZRgCIAEoCToCOAEibAoFUG9pbnQSEQoJdGltZV91bml4GAEgASgDEhIKBXZhbHVlGAIgASgBSACIAQESEAoDbWluGAMgASgBSAGIAQESEAoDbWF4GAQgASgBSAKIAQFCCAoGX3ZhbHVlQgYKBF9taW5CBgoEX21heCKEAwoHUXVhbGl0eRIvCgVzdGF0ZRgBIAEoDjIgLnN2Yy5tb25pdG9yaW5nLnYxLlF1YWxpdHkuU3RhdGUSHwoSbGFzdF9vYnNlcnZlZF91bml4GAIgASgDSACIAQESGAoQZGF0YWNlbnRlcl9zdGF0ZRgDIAEoCRIYChBleHBlY3RlZF9zYW1wbGVzGAQgASgDEhgKEG9ic2VydmVkX3NhbXBsZXMYBSABKAMSJAoEZ2FwcxgGIAMoCzIWLnN2Yy5tb25pdG9yaW5nLnYxLkdhcBIxCgdtZXRyaWNzGAcgAygLMiAuc3ZjLm1vbml0b3JpbmcudjEuTWV0cmljUXVhbGl0eRIPCgdyZWFzb25zGAggAygJIlgKBVN0YXRlEhUKEVNUQVRFX1VOU1BFQ0lGSUVEEAASCAoETElWRRABEgkKBVNUQUxFEAISCwoHUEFSVElBTBADEgsKB05PX0RBVEEQBBIJCgVFUlJPUhAFQhUKE19sYXN0X29ic2VydmVkX3VuaXgiOwoDR2FwEhIKCnN0YXJ0X3VuaXgYASABKAMSEAoIZW5kX3VuaXgYAiABKAMSDgoGcmVhc29uGAMgASgJImMKDU1ldHJpY1F1YWxpdHkSEQoJbWV0cmljX2lkGAEgASgJEi8KBXN0YXRlGAIgASgOMiAuc3ZjLm1vbml0b3JpbmcudjEuUXVhbGl0eS5TdGF0ZRIOCgZyZWFzb24YAyABKAkiyQEKF0xpc3RWTU1vbml0b3JpbmdSZXF1ZXN0EhQKDHByb2plY3RfbmFtZRgBIAEoCRIRCglwYWdlX3NpemUYAiABKAUSFgoOaW52ZW50b3J5X29ubHkYAyABKAgSEgoKcGFnZV90b2tlbhgEIAEoCRIOCgZzZWFyY2gYBSABKAkSNQoGc3RhdGVzGAYgAygOMiUuc3ZjLm1vbml0b3JpbmcudjEuVk1Nb25pdG9yaW5nLlN0YXRlEhIKCmRhdGFjZW50ZXIYByABKAkidQoYTGlzdFZNTW9uaXRvcmluZ1Jlc3BvbnNlEiwKA3ZtcxgBIAMoCzIfLnN2Yy5tb25pdG9yaW5nLnYxLlZNTW9uaXRvcmluZxIXCg9uZXh0X3BhZ2VfdG9rZW4YAiABKAkSEgoKdG90YWxfc2l6ZRgDIAEoBSImChZHZXRWTU1vbml0b3JpbmdSZXF1ZXN0EgwKBG5hbWUYASABKAki8QMKDFZNTW9uaXRvcmluZxIMCgRuYW1lGAEgASgJEhQKDGRpc3BsYXlfbmFtZRgCIAEoCRI0CgVzdGF0ZRgDIAEoDjIlLnN2Yy5tb25pdG9yaW5nLnYxLlZNTW9uaXRvcmluZy5TdGF0ZRISCgpkYXRhY2VudGVyGAQgASgJEhIKBXZjcHVzGAUgASgFSACIAQESLwoJdGVsZW1ldHJ5GAYgASgLMhwuc3ZjLm1vbml0b3JpbmcudjEuVGVsZW1ldHJ5EhsKE2V4cGFuZGVkX21vbml0b3JpbmcYByABKAgSIAoTY3B1X3V0aWxpemF0aW9uX3BjdBgIIAEoAUgBiAEBEh4KEW1lbW9yeV91c2VkX2J5dGVzGAkgASgBSAKIAQESNwoIZXhwYW5kZWQYCiABKAsyJS5zdmMubW9uaXRvcmluZy52MS5FeHBhbmRlZE1vbml0b3JpbmciXgoFU3RhdGUSFQoRU1RBVEVfVU5TUEVDSUZJRUQQABILCgdSVU5OSU5HEAESCgoGUEFVU0VEEAISCwoHU1RPUFBFRBADEgsKB0NSQVNIRUQQBBILCgdVTktOT1dOEAVCCAoGX3ZjcHVzQhYKFF9jcHVfdXRpbGl6YXRpb25fcGN0QhQKEl9tZW1vcnlfdXNlZF9ieXRlcyKhAgoSRXhwYW5kZWRNb25pdG9yaW5nEhEKCWF2YWlsYWJsZRgBIAEoCBIOCgZyZWFzb24YAiABKAkSOgoFc3RhdGUYAyABKA4yKy5zdmMubW9uaXRvcmluZy52MS5FeHBhbmRlZE1vbml0b3JpbmcuU3RhdGUSHwoSdG9rZW5fZXhwaXJlc191bml4GAQgASgDSACIAQESHwoSbGFzdF9vYnNlcnZlZF91bml4GAUgASgDSAGIAQEiPAoFU3RhdGUSFQoRU1RBVEVfVU5TUEVDSUZJRUQQABIHCgNPRkYQARILCgdPRkZFUkVEEAISBgoCT04QA0IVChNfdG9rZW5fZXhwaXJlc191bml4QhUKE19sYXN0X29ic2VydmVkX3VuaXgiwQEKCVRlbGVtZXRyeRIxCgVzdGF0ZRgBIAEoDjIiLnN2Yy5tb25pdG9yaW5nLnYxLlRlbGVtZXRyeS5TdGF0ZRIfChJsYXN0X29ic2VydmVkX3VuaXgYAiABKANIAIgBASJJCgVTdGF0ZRIVChFTVEFURV9VTlNQRUNJRklFRBAAEggKBExJVkUQARIJCgVTVEFMRRACEgkKBU5FVkVSEAMSCQoFRVJST1IQBEIVChNfbGFzdF9vYnNlcnZlZF91bml4IjQKHExpc3RNZXRyaWNEZXNjcmlwdG9yc1JlcXVlc3QSFAoMcHJvamVjdF9uYW1lGAEgASgJIlkKHUxpc3RNZXRyaWNEZXNjcmlwdG9yc1Jlc3BvbnNlEjgKC2Rlc2NyaXB0b3JzGAEgAygLMiMuc3ZjLm1vbml0b3JpbmcudjEuTWV0cmljRGVzY3JpcHRvciJ+ChBNZXRyaWNEZXNjcmlwdG9yEhEKCW1ldHJpY19pZBgBIAEoCRIMCgR1bml0GAIgASgJEg4KBnNvdXJjZRgDIAEoCRITCgtwcm9tcWxfbmFtZRgEIAEoCRISCgpsaW1pdGF0aW9uGAUgASgJEhAKCGV4cGFuZGVkGAYgASgIIi8KF0dldFByb2plY3RMaW1pdHNSZXF1ZXN0EhQKDHByb2plY3RfbmFtZRgBIAEoCSJLChhHZXRQcm9qZWN0TGltaXRzUmVzcG9uc2USLwoGbGltaXRzGAEgAygLMh8uc3ZjLm1vbml0b3JpbmcudjEuUHJvamVjdExpbWl0ImoKDFByb2plY3RMaW1pdBIMCgRuYW1lGAEgASgJEg0KBWxpbWl0GAIgASgDEhEKBHVzZWQYAyABKANIAIgBARIMCgR1bml0GAQgASgJEhMKC2Rlc2NyaXB0aW9uGAUgASgJQgcKBV91c2VkMuEEChFNb25pdG9yaW5nU2VydmljZRJ2ChFRdWVyeVZNTW9uaXRvcmluZxIrLnN2Yy5tb25pdG9yaW5nLnYxLlF1ZXJ5Vk1Nb25pdG9yaW5nUmVxdWVzdBosLnN2Yy5tb25pdG9yaW5nLnYxLlF1ZXJ5Vk1Nb25pdG9yaW5nUmVzcG9uc2UiBoq1GAIIARJzChBMaXN0Vk1Nb25pdG9yaW5nEiouc3ZjLm1vbml0b3JpbmcudjEuTGlzdFZNTW9uaXRvcmluZ1JlcXVlc3QaKy5zdmMubW9uaXRvcmluZy52MS5MaXN0Vk1Nb25pdG9yaW5nUmVzcG9uc2UiBoq1GAIIARJlCg9HZXRWTU1vbml0b3JpbmcSKS5zdmMubW9uaXRvcmluZy52MS5HZXRWTU1vbml0b3JpbmdSZXF1ZXN0Gh8uc3ZjLm1vbml0b3JpbmcudjEuVk1Nb25pdG9yaW5nIgaKtRgCCAESggEKFUxpc3RNZXRyaWNEZXNjcmlwdG9ycxIvLnN2Yy5tb25pdG9yaW5nLnYxLkxpc3RNZXRyaWNEZXNjcmlwdG9yc1JlcXVlc3QaMC5zdmMubW9uaXRvcmluZy52MS5MaXN0TWV0cmljRGVzY3JpcHRvcnNSZXNwb25zZSIGirUYAggBEnMKEEdldFByb2plY3RMaW1pdHMSKi5zdmMubW9uaXRvcmluZy52MS5HZXRQcm9qZWN0TGltaXRzUmVxdWVzdBorLnN2Yy5tb25pdG9yaW5nLnYxLkdldFByb2plY3RMaW1pdHNSZXNwb25zZSIGirUYAggBYgZwcm90bzM", [file_svc_options_v1_policy]);
+  fileDesc("CiJzdmMvbW9uaXRvcmluZy92MS9tb25pdG9yaW5nLnByb3RvEhFzdmMubW9uaXRvcmluZy52MSLJAQoYUXVlcnlWTU1vbml0b3JpbmdSZXF1ZXN0EgwKBG5hbWUYASABKAkSEgoKbWV0cmljX2lkcxgCIAMoCRIcCg9zdGFydF90aW1lX3VuaXgYAyABKANIAIgBARIaCg1lbmRfdGltZV91bml4GAQgASgDSAGIAQESFAoMc3RlcF9zZWNvbmRzGAUgASgFEhUKDXdpdGhfZXh0cmVtZXMYBiABKAhCEgoQX3N0YXJ0X3RpbWVfdW5peEIQCg5fZW5kX3RpbWVfdW5peCK5AQoZUXVlcnlWTU1vbml0b3JpbmdSZXNwb25zZRIXCg9zdGFydF90aW1lX3VuaXgYASABKAMSFQoNZW5kX3RpbWVfdW5peBgCIAEoAxIUCgxzdGVwX3NlY29uZHMYAyABKAUSKwoHcXVhbGl0eRgEIAEoCzIaLnN2Yy5tb25pdG9yaW5nLnYxLlF1YWxpdHkSKQoGc2VyaWVzGAUgAygLMhkuc3ZjLm1vbml0b3JpbmcudjEuU2VyaWVzIrkBCgZTZXJpZXMSEQoJbWV0cmljX2lkGAEgASgJEgwKBHVuaXQYAiABKAkSNQoGbGFiZWxzGAMgAygLMiUuc3ZjLm1vbml0b3JpbmcudjEuU2VyaWVzLkxhYmVsc0VudHJ5EigKBnBvaW50cxgEIAMoCzIYLnN2Yy5tb25pdG9yaW5nLnYxLlBvaW50Gi0KC0xhYmVsc0VudHJ5EgsKA2tleRgBIAEoCRINCgV2YWx1ZRgCIAEoCToCOAEibAoFUG9pbnQSEQoJdGltZV91bml4GAEgASgDEhIKBXZhbHVlGAIgASgBSACIAQESEAoDbWluGAMgASgBSAGIAQESEAoDbWF4GAQgASgBSAKIAQFCCAoGX3ZhbHVlQgYKBF9taW5CBgoEX21heCK+AwoHUXVhbGl0eRIvCgVzdGF0ZRgBIAEoDjIgLnN2Yy5tb25pdG9yaW5nLnYxLlF1YWxpdHkuU3RhdGUSHwoSbGFzdF9vYnNlcnZlZF91bml4GAIgASgDSACIAQESGAoQZGF0YWNlbnRlcl9zdGF0ZRgDIAEoCRIYChBleHBlY3RlZF9zYW1wbGVzGAQgASgDEhgKEG9ic2VydmVkX3NhbXBsZXMYBSABKAMSJAoEZ2FwcxgGIAMoCzIWLnN2Yy5tb25pdG9yaW5nLnYxLkdhcBIxCgdtZXRyaWNzGAcgAygLMiAuc3ZjLm1vbml0b3JpbmcudjEuTWV0cmljUXVhbGl0eRIPCgdyZWFzb25zGAggAygJEjgKCmltcG9zc2libGUYCSADKAsyJC5zdmMubW9uaXRvcmluZy52MS5JbXBvc3NpYmxlUmVhZGluZyJYCgVTdGF0ZRIVChFTVEFURV9VTlNQRUNJRklFRBAAEggKBExJVkUQARIJCgVTVEFMRRACEgsKB1BBUlRJQUwQAxILCgdOT19EQVRBEAQSCQoFRVJST1IQBUIVChNfbGFzdF9vYnNlcnZlZF91bml4IrkBChFJbXBvc3NpYmxlUmVhZGluZxIRCgltZXRyaWNfaWQYASABKAkSQAoGbGFiZWxzGAIgAygLMjAuc3ZjLm1vbml0b3JpbmcudjEuSW1wb3NzaWJsZVJlYWRpbmcuTGFiZWxzRW50cnkSEQoJdGltZV91bml4GAMgASgDEg0KBXZhbHVlGAQgASgBGi0KC0xhYmVsc0VudHJ5EgsKA2tleRgBIAEoCRINCgV2YWx1ZRgCIAEoCToCOAEiOwoDR2FwEhIKCnN0YXJ0X3VuaXgYASABKAMSEAoIZW5kX3VuaXgYAiABKAMSDgoGcmVhc29uGAMgASgJInEKDU1ldHJpY1F1YWxpdHkSEQoJbWV0cmljX2lkGAEgASgJEi8KBXN0YXRlGAIgASgOMiAuc3ZjLm1vbml0b3JpbmcudjEuUXVhbGl0eS5TdGF0ZRIOCgZyZWFzb24YAyABKAkSDAoEaGVscBgEIAEoCSLJAQoXTGlzdFZNTW9uaXRvcmluZ1JlcXVlc3QSFAoMcHJvamVjdF9uYW1lGAEgASgJEhEKCXBhZ2Vfc2l6ZRgCIAEoBRIWCg5pbnZlbnRvcnlfb25seRgDIAEoCBISCgpwYWdlX3Rva2VuGAQgASgJEg4KBnNlYXJjaBgFIAEoCRI1CgZzdGF0ZXMYBiADKA4yJS5zdmMubW9uaXRvcmluZy52MS5WTU1vbml0b3JpbmcuU3RhdGUSEgoKZGF0YWNlbnRlchgHIAEoCSJ1ChhMaXN0Vk1Nb25pdG9yaW5nUmVzcG9uc2USLAoDdm1zGAEgAygLMh8uc3ZjLm1vbml0b3JpbmcudjEuVk1Nb25pdG9yaW5nEhcKD25leHRfcGFnZV90b2tlbhgCIAEoCRISCgp0b3RhbF9zaXplGAMgASgFIiYKFkdldFZNTW9uaXRvcmluZ1JlcXVlc3QSDAoEbmFtZRgBIAEoCSL6BAoMVk1Nb25pdG9yaW5nEgwKBG5hbWUYASABKAkSFAoMZGlzcGxheV9uYW1lGAIgASgJEjQKBXN0YXRlGAMgASgOMiUuc3ZjLm1vbml0b3JpbmcudjEuVk1Nb25pdG9yaW5nLlN0YXRlEhIKCmRhdGFjZW50ZXIYBCABKAkSEgoFdmNwdXMYBSABKAVIAIgBARIvCgl0ZWxlbWV0cnkYBiABKAsyHC5zdmMubW9uaXRvcmluZy52MS5UZWxlbWV0cnkSGwoTZXhwYW5kZWRfbW9uaXRvcmluZxgHIAEoCBIgChNjcHVfdXRpbGl6YXRpb25fcGN0GAggASgBSAGIAQESHgoRbWVtb3J5X3VzZWRfYnl0ZXMYCSABKAFIAogBARI3CghleHBhbmRlZBgKIAEoCzIlLnN2Yy5tb25pdG9yaW5nLnYxLkV4cGFuZGVkTW9uaXRvcmluZxI+CgpsYXN0X3N0YXRlGAsgASgOMiUuc3ZjLm1vbml0b3JpbmcudjEuVk1Nb25pdG9yaW5nLlN0YXRlSAOIAQESIAoTc3RhdGVfb2JzZXJ2ZWRfdW5peBgMIAEoA0gEiAEBIl4KBVN0YXRlEhUKEVNUQVRFX1VOU1BFQ0lGSUVEEAASCwoHUlVOTklORxABEgoKBlBBVVNFRBACEgsKB1NUT1BQRUQQAxILCgdDUkFTSEVEEAQSCwoHVU5LTk9XThAFQggKBl92Y3B1c0IWChRfY3B1X3V0aWxpemF0aW9uX3BjdEIUChJfbWVtb3J5X3VzZWRfYnl0ZXNCDQoLX2xhc3Rfc3RhdGVCFgoUX3N0YXRlX29ic2VydmVkX3VuaXgioQIKEkV4cGFuZGVkTW9uaXRvcmluZxIRCglhdmFpbGFibGUYASABKAgSDgoGcmVhc29uGAIgASgJEjoKBXN0YXRlGAMgASgOMisuc3ZjLm1vbml0b3JpbmcudjEuRXhwYW5kZWRNb25pdG9yaW5nLlN0YXRlEh8KEnRva2VuX2V4cGlyZXNfdW5peBgEIAEoA0gAiAEBEh8KEmxhc3Rfb2JzZXJ2ZWRfdW5peBgFIAEoA0gBiAEBIjwKBVN0YXRlEhUKEVNUQVRFX1VOU1BFQ0lGSUVEEAASBwoDT0ZGEAESCwoHT0ZGRVJFRBACEgYKAk9OEANCFQoTX3Rva2VuX2V4cGlyZXNfdW5peEIVChNfbGFzdF9vYnNlcnZlZF91bml4IsEBCglUZWxlbWV0cnkSMQoFc3RhdGUYASABKA4yIi5zdmMubW9uaXRvcmluZy52MS5UZWxlbWV0cnkuU3RhdGUSHwoSbGFzdF9vYnNlcnZlZF91bml4GAIgASgDSACIAQEiSQoFU3RhdGUSFQoRU1RBVEVfVU5TUEVDSUZJRUQQABIICgRMSVZFEAESCQoFU1RBTEUQAhIJCgVORVZFUhADEgkKBUVSUk9SEARCFQoTX2xhc3Rfb2JzZXJ2ZWRfdW5peCI0ChxMaXN0TWV0cmljRGVzY3JpcHRvcnNSZXF1ZXN0EhQKDHByb2plY3RfbmFtZRgBIAEoCSJZCh1MaXN0TWV0cmljRGVzY3JpcHRvcnNSZXNwb25zZRI4CgtkZXNjcmlwdG9ycxgBIAMoCzIjLnN2Yy5tb25pdG9yaW5nLnYxLk1ldHJpY0Rlc2NyaXB0b3IifgoQTWV0cmljRGVzY3JpcHRvchIRCgltZXRyaWNfaWQYASABKAkSDAoEdW5pdBgCIAEoCRIOCgZzb3VyY2UYAyABKAkSEwoLcHJvbXFsX25hbWUYBCABKAkSEgoKbGltaXRhdGlvbhgFIAEoCRIQCghleHBhbmRlZBgGIAEoCCIvChdHZXRQcm9qZWN0TGltaXRzUmVxdWVzdBIUCgxwcm9qZWN0X25hbWUYASABKAkiSwoYR2V0UHJvamVjdExpbWl0c1Jlc3BvbnNlEi8KBmxpbWl0cxgBIAMoCzIfLnN2Yy5tb25pdG9yaW5nLnYxLlByb2plY3RMaW1pdCJqCgxQcm9qZWN0TGltaXQSDAoEbmFtZRgBIAEoCRINCgVsaW1pdBgCIAEoAxIRCgR1c2VkGAMgASgDSACIAQESDAoEdW5pdBgEIAEoCRITCgtkZXNjcmlwdGlvbhgFIAEoCUIHCgVfdXNlZDLhBAoRTW9uaXRvcmluZ1NlcnZpY2USdgoRUXVlcnlWTU1vbml0b3JpbmcSKy5zdmMubW9uaXRvcmluZy52MS5RdWVyeVZNTW9uaXRvcmluZ1JlcXVlc3QaLC5zdmMubW9uaXRvcmluZy52MS5RdWVyeVZNTW9uaXRvcmluZ1Jlc3BvbnNlIgaKtRgCCAEScwoQTGlzdFZNTW9uaXRvcmluZxIqLnN2Yy5tb25pdG9yaW5nLnYxLkxpc3RWTU1vbml0b3JpbmdSZXF1ZXN0Gisuc3ZjLm1vbml0b3JpbmcudjEuTGlzdFZNTW9uaXRvcmluZ1Jlc3BvbnNlIgaKtRgCCAESZQoPR2V0Vk1Nb25pdG9yaW5nEikuc3ZjLm1vbml0b3JpbmcudjEuR2V0Vk1Nb25pdG9yaW5nUmVxdWVzdBofLnN2Yy5tb25pdG9yaW5nLnYxLlZNTW9uaXRvcmluZyIGirUYAggBEoIBChVMaXN0TWV0cmljRGVzY3JpcHRvcnMSLy5zdmMubW9uaXRvcmluZy52MS5MaXN0TWV0cmljRGVzY3JpcHRvcnNSZXF1ZXN0GjAuc3ZjLm1vbml0b3JpbmcudjEuTGlzdE1ldHJpY0Rlc2NyaXB0b3JzUmVzcG9uc2UiBoq1GAIIARJzChBHZXRQcm9qZWN0TGltaXRzEiouc3ZjLm1vbml0b3JpbmcudjEuR2V0UHJvamVjdExpbWl0c1JlcXVlc3QaKy5zdmMubW9uaXRvcmluZy52MS5HZXRQcm9qZWN0TGltaXRzUmVzcG9uc2UiBoq1GAIIAWIGcHJvdG8z", [file_svc_options_v1_policy]);
 
 /**
  * @generated from message svc.monitoring.v1.QueryVMMonitoringRequest
@@ -382,11 +382,21 @@ export type Quality = Message<"svc.monitoring.v1.Quality"> & {
    * `CONFLICTING_SAMPLES`, `CLOCK_BACKWARDS`, `CLOCK_AHEAD`, `OUT_OF_RANGE`, `CAPACITY_CHANGED`,
    * `NOT_REPORTED`, `NOT_REPORTED_BY_GUEST`, `EXPANDED_MONITORING_OFF`, `DATACENTER_STALE`,
    * `READ_FAILED`, `STORE_FULL` (samples that were accepted cannot be read yet),
-   * `REPORTED_ELSEWHERE` (another collector has the VM too, and its rows are refused).
+   * `REPORTED_ELSEWHERE` (another collector has the VM too, and its rows are refused), or the cause
+   * for which a source left a reading out, such as `MEMORY_NOT_POLLED`, `NO_MEMORY_FIGURES`,
+   * `CLOCKS_APART`, `NOT_ASKED` or `IMPOSSIBLE`; docs/reading.md lists them. More may come.
    *
    * @generated from field: repeated string reasons = 8;
    */
   reasons: string[];
+
+  /**
+   * Values that were observed and cannot be, the newest 20 of each metric, oldest first. They are no
+   * points, and no rule takes a step on them.
+   *
+   * @generated from field: repeated svc.monitoring.v1.ImpossibleReading impossible = 9;
+   */
+  impossible: ImpossibleReading[];
 };
 
 /**
@@ -439,11 +449,21 @@ export type QualityJson = {
    * `CONFLICTING_SAMPLES`, `CLOCK_BACKWARDS`, `CLOCK_AHEAD`, `OUT_OF_RANGE`, `CAPACITY_CHANGED`,
    * `NOT_REPORTED`, `NOT_REPORTED_BY_GUEST`, `EXPANDED_MONITORING_OFF`, `DATACENTER_STALE`,
    * `READ_FAILED`, `STORE_FULL` (samples that were accepted cannot be read yet),
-   * `REPORTED_ELSEWHERE` (another collector has the VM too, and its rows are refused).
+   * `REPORTED_ELSEWHERE` (another collector has the VM too, and its rows are refused), or the cause
+   * for which a source left a reading out, such as `MEMORY_NOT_POLLED`, `NO_MEMORY_FIGURES`,
+   * `CLOCKS_APART`, `NOT_ASKED` or `IMPOSSIBLE`; docs/reading.md lists them. More may come.
    *
    * @generated from field: repeated string reasons = 8;
    */
   reasons?: string[];
+
+  /**
+   * Values that were observed and cannot be, the newest 20 of each metric, oldest first. They are no
+   * points, and no rule takes a step on them.
+   *
+   * @generated from field: repeated svc.monitoring.v1.ImpossibleReading impossible = 9;
+   */
+  impossible?: ImpossibleReadingJson[];
 };
 
 /**
@@ -515,6 +535,71 @@ export const Quality_StateSchema: GenEnum<Quality_State, Quality_StateJson> = /*
   enumDesc(file_svc_monitoring_v1_monitoring, 4, 0);
 
 /**
+ * A value that cannot be: below zero, or far above the capacity.
+ *
+ * @generated from message svc.monitoring.v1.ImpossibleReading
+ */
+export type ImpossibleReading = Message<"svc.monitoring.v1.ImpossibleReading"> & {
+  /**
+   * @generated from field: string metric_id = 1;
+   */
+  metricId: string;
+
+  /**
+   * As in `Series`.
+   *
+   * @generated from field: map<string, string> labels = 2;
+   */
+  labels: { [key: string]: string };
+
+  /**
+   * @generated from field: int64 time_unix = 3;
+   */
+  timeUnix: bigint;
+
+  /**
+   * @generated from field: double value = 4;
+   */
+  value: number;
+};
+
+/**
+ * A value that cannot be: below zero, or far above the capacity.
+ *
+ * @generated from message svc.monitoring.v1.ImpossibleReading
+ */
+export type ImpossibleReadingJson = {
+  /**
+   * @generated from field: string metric_id = 1;
+   */
+  metricId?: string;
+
+  /**
+   * As in `Series`.
+   *
+   * @generated from field: map<string, string> labels = 2;
+   */
+  labels?: { [key: string]: string };
+
+  /**
+   * @generated from field: int64 time_unix = 3;
+   */
+  timeUnix?: string;
+
+  /**
+   * @generated from field: double value = 4;
+   */
+  value?: number | "NaN" | "Infinity" | "-Infinity";
+};
+
+/**
+ * Describes the message svc.monitoring.v1.ImpossibleReading.
+ * Use `create(ImpossibleReadingSchema)` to create a new message.
+ */
+export const ImpossibleReadingSchema: GenMessage<ImpossibleReading, {jsonType: ImpossibleReadingJson}> = /*@__PURE__*/
+  messageDesc(file_svc_monitoring_v1_monitoring, 5);
+
+/**
  * A stretch without an observation of the metric, longer than three sampling intervals.
  *
  * @generated from message svc.monitoring.v1.Gap
@@ -569,7 +654,7 @@ export type GapJson = {
  * Use `create(GapSchema)` to create a new message.
  */
 export const GapSchema: GenMessage<Gap, {jsonType: GapJson}> = /*@__PURE__*/
-  messageDesc(file_svc_monitoring_v1_monitoring, 5);
+  messageDesc(file_svc_monitoring_v1_monitoring, 6);
 
 /**
  * @generated from message svc.monitoring.v1.MetricQuality
@@ -591,6 +676,13 @@ export type MetricQuality = Message<"svc.monitoring.v1.MetricQuality"> & {
    * @generated from field: string reason = 3;
    */
   reason: string;
+
+  /**
+   * What the reason means, and the next step; empty = nothing to do.
+   *
+   * @generated from field: string help = 4;
+   */
+  help: string;
 };
 
 /**
@@ -613,6 +705,13 @@ export type MetricQualityJson = {
    * @generated from field: string reason = 3;
    */
   reason?: string;
+
+  /**
+   * What the reason means, and the next step; empty = nothing to do.
+   *
+   * @generated from field: string help = 4;
+   */
+  help?: string;
 };
 
 /**
@@ -620,7 +719,7 @@ export type MetricQualityJson = {
  * Use `create(MetricQualitySchema)` to create a new message.
  */
 export const MetricQualitySchema: GenMessage<MetricQuality, {jsonType: MetricQualityJson}> = /*@__PURE__*/
-  messageDesc(file_svc_monitoring_v1_monitoring, 6);
+  messageDesc(file_svc_monitoring_v1_monitoring, 7);
 
 /**
  * @generated from message svc.monitoring.v1.ListVMMonitoringRequest
@@ -660,7 +759,7 @@ export type ListVMMonitoringRequest = Message<"svc.monitoring.v1.ListVMMonitorin
   search: string;
 
   /**
-   * Filter by state; empty = all.
+   * Filter by the state now; empty = all. A VM that fell silent is UNKNOWN.
    *
    * @generated from field: repeated svc.monitoring.v1.VMMonitoring.State states = 6;
    */
@@ -712,7 +811,7 @@ export type ListVMMonitoringRequestJson = {
   search?: string;
 
   /**
-   * Filter by state; empty = all.
+   * Filter by the state now; empty = all. A VM that fell silent is UNKNOWN.
    *
    * @generated from field: repeated svc.monitoring.v1.VMMonitoring.State states = 6;
    */
@@ -731,7 +830,7 @@ export type ListVMMonitoringRequestJson = {
  * Use `create(ListVMMonitoringRequestSchema)` to create a new message.
  */
 export const ListVMMonitoringRequestSchema: GenMessage<ListVMMonitoringRequest, {jsonType: ListVMMonitoringRequestJson}> = /*@__PURE__*/
-  messageDesc(file_svc_monitoring_v1_monitoring, 7);
+  messageDesc(file_svc_monitoring_v1_monitoring, 8);
 
 /**
  * @generated from message svc.monitoring.v1.ListVMMonitoringResponse
@@ -786,7 +885,7 @@ export type ListVMMonitoringResponseJson = {
  * Use `create(ListVMMonitoringResponseSchema)` to create a new message.
  */
 export const ListVMMonitoringResponseSchema: GenMessage<ListVMMonitoringResponse, {jsonType: ListVMMonitoringResponseJson}> = /*@__PURE__*/
-  messageDesc(file_svc_monitoring_v1_monitoring, 8);
+  messageDesc(file_svc_monitoring_v1_monitoring, 9);
 
 /**
  * @generated from message svc.monitoring.v1.GetVMMonitoringRequest
@@ -817,7 +916,7 @@ export type GetVMMonitoringRequestJson = {
  * Use `create(GetVMMonitoringRequestSchema)` to create a new message.
  */
 export const GetVMMonitoringRequestSchema: GenMessage<GetVMMonitoringRequest, {jsonType: GetVMMonitoringRequestJson}> = /*@__PURE__*/
-  messageDesc(file_svc_monitoring_v1_monitoring, 9);
+  messageDesc(file_svc_monitoring_v1_monitoring, 10);
 
 /**
  * @generated from message svc.monitoring.v1.VMMonitoring
@@ -836,6 +935,8 @@ export type VMMonitoring = Message<"svc.monitoring.v1.VMMonitoring"> & {
   displayName: string;
 
   /**
+   * State now. It becomes UNKNOWN 90 seconds after it was observed; `last_state` keeps it.
+   *
    * @generated from field: svc.monitoring.v1.VMMonitoring.State state = 3;
    */
   state: VMMonitoring_State;
@@ -878,6 +979,21 @@ export type VMMonitoring = Message<"svc.monitoring.v1.VMMonitoring"> & {
    * @generated from field: svc.monitoring.v1.ExpandedMonitoring expanded = 10;
    */
   expanded?: ExpandedMonitoring | undefined;
+
+  /**
+   * Last observed state, however old; never UNKNOWN. Absent = none was observed, or only long before
+   * the newest rows.
+   *
+   * @generated from field: optional svc.monitoring.v1.VMMonitoring.State last_state = 11;
+   */
+  lastState?: VMMonitoring_State | undefined;
+
+  /**
+   * When `last_state` was observed. It may be older than the newest row: an agent reports no state.
+   *
+   * @generated from field: optional int64 state_observed_unix = 12;
+   */
+  stateObservedUnix?: bigint | undefined;
 };
 
 /**
@@ -897,6 +1013,8 @@ export type VMMonitoringJson = {
   displayName?: string;
 
   /**
+   * State now. It becomes UNKNOWN 90 seconds after it was observed; `last_state` keeps it.
+   *
    * @generated from field: svc.monitoring.v1.VMMonitoring.State state = 3;
    */
   state?: VMMonitoring_StateJson;
@@ -939,6 +1057,21 @@ export type VMMonitoringJson = {
    * @generated from field: svc.monitoring.v1.ExpandedMonitoring expanded = 10;
    */
   expanded?: ExpandedMonitoringJson;
+
+  /**
+   * Last observed state, however old; never UNKNOWN. Absent = none was observed, or only long before
+   * the newest rows.
+   *
+   * @generated from field: optional svc.monitoring.v1.VMMonitoring.State last_state = 11;
+   */
+  lastState?: VMMonitoring_StateJson;
+
+  /**
+   * When `last_state` was observed. It may be older than the newest row: an agent reports no state.
+   *
+   * @generated from field: optional int64 state_observed_unix = 12;
+   */
+  stateObservedUnix?: string;
 };
 
 /**
@@ -946,7 +1079,7 @@ export type VMMonitoringJson = {
  * Use `create(VMMonitoringSchema)` to create a new message.
  */
 export const VMMonitoringSchema: GenMessage<VMMonitoring, {jsonType: VMMonitoringJson}> = /*@__PURE__*/
-  messageDesc(file_svc_monitoring_v1_monitoring, 10);
+  messageDesc(file_svc_monitoring_v1_monitoring, 11);
 
 /**
  * @generated from enum svc.monitoring.v1.VMMonitoring.State
@@ -978,7 +1111,7 @@ export const VMMonitoring_State = {
   CRASHED: 4,
 
   /**
-   * Not reported, or its data center is stale.
+   * Not observed within the last 90 seconds, or its data center is stale.
    *
    * @generated from enum value: UNKNOWN = 5;
    */
@@ -999,7 +1132,7 @@ export type VMMonitoring_StateJson = "STATE_UNSPECIFIED" | "RUNNING" | "PAUSED" 
  * Describes the enum svc.monitoring.v1.VMMonitoring.State.
  */
 export const VMMonitoring_StateSchema: GenEnum<VMMonitoring_State, VMMonitoring_StateJson> = /*@__PURE__*/
-  enumDesc(file_svc_monitoring_v1_monitoring, 10, 0);
+  enumDesc(file_svc_monitoring_v1_monitoring, 11, 0);
 
 /**
  * Expanded monitoring of one VM, by an agent inside its guest.
@@ -1088,7 +1221,7 @@ export type ExpandedMonitoringJson = {
  * Use `create(ExpandedMonitoringSchema)` to create a new message.
  */
 export const ExpandedMonitoringSchema: GenMessage<ExpandedMonitoring, {jsonType: ExpandedMonitoringJson}> = /*@__PURE__*/
-  messageDesc(file_svc_monitoring_v1_monitoring, 11);
+  messageDesc(file_svc_monitoring_v1_monitoring, 12);
 
 /**
  * @generated from enum svc.monitoring.v1.ExpandedMonitoring.State
@@ -1133,7 +1266,7 @@ export type ExpandedMonitoring_StateJson = "STATE_UNSPECIFIED" | "OFF" | "OFFERE
  * Describes the enum svc.monitoring.v1.ExpandedMonitoring.State.
  */
 export const ExpandedMonitoring_StateSchema: GenEnum<ExpandedMonitoring_State, ExpandedMonitoring_StateJson> = /*@__PURE__*/
-  enumDesc(file_svc_monitoring_v1_monitoring, 11, 0);
+  enumDesc(file_svc_monitoring_v1_monitoring, 12, 0);
 
 /**
  * @generated from message svc.monitoring.v1.Telemetry
@@ -1170,7 +1303,7 @@ export type TelemetryJson = {
  * Use `create(TelemetrySchema)` to create a new message.
  */
 export const TelemetrySchema: GenMessage<Telemetry, {jsonType: TelemetryJson}> = /*@__PURE__*/
-  messageDesc(file_svc_monitoring_v1_monitoring, 12);
+  messageDesc(file_svc_monitoring_v1_monitoring, 13);
 
 /**
  * @generated from enum svc.monitoring.v1.Telemetry.State
@@ -1218,7 +1351,7 @@ export type Telemetry_StateJson = "STATE_UNSPECIFIED" | "LIVE" | "STALE" | "NEVE
  * Describes the enum svc.monitoring.v1.Telemetry.State.
  */
 export const Telemetry_StateSchema: GenEnum<Telemetry_State, Telemetry_StateJson> = /*@__PURE__*/
-  enumDesc(file_svc_monitoring_v1_monitoring, 12, 0);
+  enumDesc(file_svc_monitoring_v1_monitoring, 13, 0);
 
 /**
  * @generated from message svc.monitoring.v1.ListMetricDescriptorsRequest
@@ -1249,7 +1382,7 @@ export type ListMetricDescriptorsRequestJson = {
  * Use `create(ListMetricDescriptorsRequestSchema)` to create a new message.
  */
 export const ListMetricDescriptorsRequestSchema: GenMessage<ListMetricDescriptorsRequest, {jsonType: ListMetricDescriptorsRequestJson}> = /*@__PURE__*/
-  messageDesc(file_svc_monitoring_v1_monitoring, 13);
+  messageDesc(file_svc_monitoring_v1_monitoring, 14);
 
 /**
  * @generated from message svc.monitoring.v1.ListMetricDescriptorsResponse
@@ -1276,7 +1409,7 @@ export type ListMetricDescriptorsResponseJson = {
  * Use `create(ListMetricDescriptorsResponseSchema)` to create a new message.
  */
 export const ListMetricDescriptorsResponseSchema: GenMessage<ListMetricDescriptorsResponse, {jsonType: ListMetricDescriptorsResponseJson}> = /*@__PURE__*/
-  messageDesc(file_svc_monitoring_v1_monitoring, 14);
+  messageDesc(file_svc_monitoring_v1_monitoring, 15);
 
 /**
  * @generated from message svc.monitoring.v1.MetricDescriptor
@@ -1369,7 +1502,7 @@ export type MetricDescriptorJson = {
  * Use `create(MetricDescriptorSchema)` to create a new message.
  */
 export const MetricDescriptorSchema: GenMessage<MetricDescriptor, {jsonType: MetricDescriptorJson}> = /*@__PURE__*/
-  messageDesc(file_svc_monitoring_v1_monitoring, 15);
+  messageDesc(file_svc_monitoring_v1_monitoring, 16);
 
 /**
  * @generated from message svc.monitoring.v1.GetProjectLimitsRequest
@@ -1400,7 +1533,7 @@ export type GetProjectLimitsRequestJson = {
  * Use `create(GetProjectLimitsRequestSchema)` to create a new message.
  */
 export const GetProjectLimitsRequestSchema: GenMessage<GetProjectLimitsRequest, {jsonType: GetProjectLimitsRequestJson}> = /*@__PURE__*/
-  messageDesc(file_svc_monitoring_v1_monitoring, 16);
+  messageDesc(file_svc_monitoring_v1_monitoring, 17);
 
 /**
  * @generated from message svc.monitoring.v1.GetProjectLimitsResponse
@@ -1431,7 +1564,7 @@ export type GetProjectLimitsResponseJson = {
  * Use `create(GetProjectLimitsResponseSchema)` to create a new message.
  */
 export const GetProjectLimitsResponseSchema: GenMessage<GetProjectLimitsResponse, {jsonType: GetProjectLimitsResponseJson}> = /*@__PURE__*/
-  messageDesc(file_svc_monitoring_v1_monitoring, 17);
+  messageDesc(file_svc_monitoring_v1_monitoring, 18);
 
 /**
  * A limit of a project, set by the operator. Requests that would exceed it are refused.
@@ -1522,7 +1655,7 @@ export type ProjectLimitJson = {
  * Use `create(ProjectLimitSchema)` to create a new message.
  */
 export const ProjectLimitSchema: GenMessage<ProjectLimit, {jsonType: ProjectLimitJson}> = /*@__PURE__*/
-  messageDesc(file_svc_monitoring_v1_monitoring, 18);
+  messageDesc(file_svc_monitoring_v1_monitoring, 19);
 
 /**
  * Metric history and the inventory of virtual machines. Read only.

@@ -14,7 +14,7 @@ import type { Message, UnknownEnum } from "@bufbuild/protobuf";
  * Describes the file svc/options/v1/policy.proto.
  */
 export const file_svc_options_v1_policy: GenFile = /*@__PURE__*/
-  fileDesc("ChtzdmMvb3B0aW9ucy92MS9wb2xpY3kucHJvdG8SDnN2Yy5vcHRpb25zLnYxItkCCgZQb2xpY3kSLQoGYWNjZXNzGAEgASgOMh0uc3ZjLm9wdGlvbnMudjEuUG9saWN5LkFjY2VzcxIQCghtdXRhdGlvbhgCIAEoCBIpCgRyb2xlGAMgASgOMhsuc3ZjLm9wdGlvbnMudjEuUG9saWN5LlJvbGUiYgoGQWNjZXNzEhYKEkFDQ0VTU19VTlNQRUNJRklFRBAAEggKBFJFQUQQARIJCgVXUklURRACEg0KCUNPTExFQ1RPUhADEgcKA0FOWRAEEggKBE5PTkUQBRIJCgVIVU1BThAGIn8KBFJvbGUSFAoQUk9MRV9VTlNQRUNJRklFRBAAEgoKBlZJRVdFUhABEgoKBkVESVRPUhACEgkKBU9XTkVSEAMSCAoEU0VMRhAEEhEKDU9XTkVSX09SX1NFTEYQBRINCglTSUdORURfSU4QBhISCg5PV05FUl9BTkRfU0VMRhAHOlAKBnBvbGljeRIeLmdvb2dsZS5wcm90b2J1Zi5NZXRob2RPcHRpb25zGNGGAyABKAsyFi5zdmMub3B0aW9ucy52MS5Qb2xpY3lSBnBvbGljeWIGcHJvdG8z", [file_google_protobuf_descriptor]);
+  fileDesc("ChtzdmMvb3B0aW9ucy92MS9wb2xpY3kucHJvdG8SDnN2Yy5vcHRpb25zLnYxIukCCgZQb2xpY3kSLQoGYWNjZXNzGAEgASgOMh0uc3ZjLm9wdGlvbnMudjEuUG9saWN5LkFjY2VzcxIQCghtdXRhdGlvbhgCIAEoCBIpCgRyb2xlGAMgASgOMhsuc3ZjLm9wdGlvbnMudjEuUG9saWN5LlJvbGUSDgoGc3RyaWN0GAQgASgIImIKBkFjY2VzcxIWChJBQ0NFU1NfVU5TUEVDSUZJRUQQABIICgRSRUFEEAESCQoFV1JJVEUQAhINCglDT0xMRUNUT1IQAxIHCgNBTlkQBBIICgROT05FEAUSCQoFSFVNQU4QBiJ/CgRSb2xlEhQKEFJPTEVfVU5TUEVDSUZJRUQQABIKCgZWSUVXRVIQARIKCgZFRElUT1IQAhIJCgVPV05FUhADEggKBFNFTEYQBBIRCg1PV05FUl9PUl9TRUxGEAUSDQoJU0lHTkVEX0lOEAYSEgoOT1dORVJfQU5EX1NFTEYQBzpQCgZwb2xpY3kSHi5nb29nbGUucHJvdG9idWYuTWV0aG9kT3B0aW9ucxjRhgMgASgLMhYuc3ZjLm9wdGlvbnMudjEuUG9saWN5UgZwb2xpY3liBnByb3RvMw", [file_google_protobuf_descriptor]);
 
 /**
  * Who may call a method. Declared on every method; an undeclared one is refused.
@@ -40,6 +40,14 @@ export type Policy = Message<"svc.options.v1.Policy"> & {
    * @generated from field: svc.options.v1.Policy.Role role = 3;
    */
   role: Policy_Role;
+
+  /**
+   * true: unknown fields of the request are refused although nothing changes. For methods that
+   * compute from a spec: a misspelt field would be computed as absent.
+   *
+   * @generated from field: bool strict = 4;
+   */
+  strict: boolean;
 };
 
 /**
@@ -66,6 +74,14 @@ export type PolicyJson = {
    * @generated from field: svc.options.v1.Policy.Role role = 3;
    */
   role?: Policy_RoleJson;
+
+  /**
+   * true: unknown fields of the request are refused although nothing changes. For methods that
+   * compute from a spec: a misspelt field would be computed as absent.
+   *
+   * @generated from field: bool strict = 4;
+   */
+  strict?: boolean;
 };
 
 /**

@@ -13,7 +13,7 @@ import type { Message, UnknownEnum } from "@bufbuild/protobuf";
  * Describes the file svc/project/v1/project.proto.
  */
 export const file_svc_project_v1_project: GenFile = /*@__PURE__*/
-  fileDesc("ChxzdmMvcHJvamVjdC92MS9wcm9qZWN0LnByb3RvEg5zdmMucHJvamVjdC52MSIQCg5HZXRTZWxmUmVxdWVzdCKJAQoGUGVyc29uEgwKBG5hbWUYASABKAkSFAoMZGlzcGxheV9uYW1lGAIgASgJEg0KBWVtYWlsGAMgASgJEhYKDnNpZ25faW5fbWV0aG9kGAQgASgJEhwKFHNlc3Npb25fZXhwaXJlc191bml4GAUgASgDEhYKDnVucHJvdmVuX2VtYWlsGAYgASgJIhcKFUdldFNlcnZpY2VJbmZvUmVxdWVzdCKAAgoLU2VydmljZUluZm8SDwoHdmVyc2lvbhgBIAEoCRIhChlzYW1wbGluZ19pbnRlcnZhbF9zZWNvbmRzGAIgASgFEhAKCGhhc19tYWlsGAMgASgIEjgKCmNpX2lzc3VlcnMYBCADKAsyJC5zdmMucHJvamVjdC52MS5TZXJ2aWNlSW5mby5DaUlzc3VlchIcChRleHBhbmRlZF9kYXRhY2VudGVycxgFIAMoCRIeChZwZW9wbGVfY3JlYXRlX3Byb2plY3RzGAYgASgIGjMKCENpSXNzdWVyEgwKBG5hbWUYASABKAkSDAoEa2luZBgCIAEoCRILCgN1cmwYAyABKAkiLgoYU2lnbk91dEV2ZXJ5d2hlcmVSZXF1ZXN0EhIKCnJlcXVlc3RfaWQYASABKAkiLQoZU2lnbk91dEV2ZXJ5d2hlcmVSZXNwb25zZRIQCghzZXNzaW9ucxgBIAEoBSKTAQoHU2Vzc2lvbhIMCgRuYW1lGAEgASgJEhYKDnNpZ25faW5fbWV0aG9kGAIgASgJEg0KBWFnZW50GAMgASgJEhQKDGNyZWF0ZWRfdW5peBgEIAEoAxIWCg5sYXN0X3VzZWRfdW5peBgFIAEoAxIUCgxleHBpcmVzX3VuaXgYBiABKAMSDwoHY3VycmVudBgHIAEoCCIVChNMaXN0U2Vzc2lvbnNSZXF1ZXN0IkEKFExpc3RTZXNzaW9uc1Jlc3BvbnNlEikKCHNlc3Npb25zGAEgAygLMhcuc3ZjLnByb2plY3QudjEuU2Vzc2lvbiI1ChFFbmRTZXNzaW9uUmVxdWVzdBIMCgRuYW1lGAEgASgJEhIKCnJlcXVlc3RfaWQYAiABKAkiFAoSRW5kU2Vzc2lvblJlc3BvbnNlInwKB1Byb2plY3QSDAoEbmFtZRgBIAEoCRIUCgxkaXNwbGF5X25hbWUYAiABKAkSFAoMY3JlYXRlZF91bml4GAMgASgDEiIKBHJvbGUYBCABKA4yFC5zdmMucHJvamVjdC52MS5Sb2xlEhMKC21lbWJlcl9uYW1lGAUgASgJIjwKE0xpc3RQcm9qZWN0c1JlcXVlc3QSEQoJcGFnZV9zaXplGAEgASgFEhIKCnBhZ2VfdG9rZW4YAiABKAkiWgoUTGlzdFByb2plY3RzUmVzcG9uc2USKQoIcHJvamVjdHMYASADKAsyFy5zdmMucHJvamVjdC52MS5Qcm9qZWN0EhcKD25leHRfcGFnZV90b2tlbhgCIAEoCSJUChRDcmVhdGVQcm9qZWN0UmVxdWVzdBISCgpyZXF1ZXN0X2lkGAEgASgJEhIKCnByb2plY3RfaWQYAiABKAkSFAoMZGlzcGxheV9uYW1lGAMgASgJIiEKEUdldFByb2plY3RSZXF1ZXN0EgwKBG5hbWUYASABKAkijAEKBk1lbWJlchIMCgRuYW1lGAEgASgJEhQKDGRpc3BsYXlfbmFtZRgCIAEoCRINCgVlbWFpbBgDIAEoCRIiCgRyb2xlGAQgASgOMhQuc3ZjLnByb2plY3QudjEuUm9sZRITCgtqb2luZWRfdW5peBgFIAEoAxIWCg51bnByb3Zlbl9lbWFpbBgGIAEoCSJRChJMaXN0TWVtYmVyc1JlcXVlc3QSFAoMcHJvamVjdF9uYW1lGAEgASgJEhEKCXBhZ2Vfc2l6ZRgCIAEoBRISCgpwYWdlX3Rva2VuGAMgASgJIlcKE0xpc3RNZW1iZXJzUmVzcG9uc2USJwoHbWVtYmVycxgBIAMoCzIWLnN2Yy5wcm9qZWN0LnYxLk1lbWJlchIXCg9uZXh0X3BhZ2VfdG9rZW4YAiABKAkigQMKCkludml0YXRpb24SDAoEbmFtZRgBIAEoCRINCgVlbWFpbBgCIAEoCRIiCgRyb2xlGAMgASgOMhQuc3ZjLnByb2plY3QudjEuUm9sZRIvCgVzdGF0ZRgEIAEoDjIgLnN2Yy5wcm9qZWN0LnYxLkludml0YXRpb24uU3RhdGUSEgoKaW52aXRlZF9ieRgFIAEoCRIUCgxjcmVhdGVkX3VuaXgYBiABKAMSFAoMZXhwaXJlc191bml4GAcgASgDEhMKC2FjY2VwdGVkX2J5GAggASgJEhQKDGVtYWlsX3Byb3ZlbhgJIAEoCBIfChdpbnZpdGVkX2J5X2Rpc3BsYXlfbmFtZRgKIAEoCRIgChhhY2NlcHRlZF9ieV9kaXNwbGF5X25hbWUYCyABKAkiUwoFU3RhdGUSFQoRU1RBVEVfVU5TUEVDSUZJRUQQABILCgdQRU5ESU5HEAESDAoIQUNDRVBURUQQAhILCgdSRVZPS0VEEAMSCwoHRVhQSVJFRBAEInIKE0ludml0ZU1lbWJlclJlcXVlc3QSFAoMcHJvamVjdF9uYW1lGAEgASgJEhIKCnJlcXVlc3RfaWQYAiABKAkSDQoFZW1haWwYAyABKAkSIgoEcm9sZRgEIAEoDjIULnN2Yy5wcm9qZWN0LnYxLlJvbGUifwoUSW52aXRlTWVtYmVyUmVzcG9uc2USLgoKaW52aXRhdGlvbhgBIAEoCzIaLnN2Yy5wcm9qZWN0LnYxLkludml0YXRpb24SDAoEbGluaxgCIAEoCRIYChBzZWNyZXRfYXZhaWxhYmxlGAMgASgIEg8KB2VtYWlsZWQYBCABKAgiVQoWTGlzdEludml0YXRpb25zUmVxdWVzdBIUCgxwcm9qZWN0X25hbWUYASABKAkSEQoJcGFnZV9zaXplGAIgASgFEhIKCnBhZ2VfdG9rZW4YAyABKAkiYwoXTGlzdEludml0YXRpb25zUmVzcG9uc2USLwoLaW52aXRhdGlvbnMYASADKAsyGi5zdmMucHJvamVjdC52MS5JbnZpdGF0aW9uEhcKD25leHRfcGFnZV90b2tlbhgCIAEoCSI7ChdSZXZva2VJbnZpdGF0aW9uUmVxdWVzdBIMCgRuYW1lGAEgASgJEhIKCnJlcXVlc3RfaWQYAiABKAkiNwoTUmVtb3ZlTWVtYmVyUmVxdWVzdBIMCgRuYW1lGAEgASgJEhIKCnJlcXVlc3RfaWQYAiABKAkiFgoUUmVtb3ZlTWVtYmVyUmVzcG9uc2UiXAoUU2V0TWVtYmVyUm9sZVJlcXVlc3QSDAoEbmFtZRgBIAEoCRISCgpyZXF1ZXN0X2lkGAIgASgJEiIKBHJvbGUYAyABKA4yFC5zdmMucHJvamVjdC52MS5Sb2xlIkkKDkVucm9sVm1SZXF1ZXN0Eg8KB3ZtX25hbWUYASABKAkSEgoKcmVxdWVzdF9pZBgCIAEoCRISCgpkYXRhY2VudGVyGAMgASgJIoQBCg9FbnJvbFZtUmVzcG9uc2USDwoHdm1fbmFtZRgBIAEoCRIXCg9lbnJvbG1lbnRfdG9rZW4YAiABKAkSGAoQc2VjcmV0X2F2YWlsYWJsZRgDIAEoCBIUCgxleHBpcmVzX3VuaXgYBCABKAMSFwoPaW5zdGFsbF9jb21tYW5kGAUgASgJIjcKEFVuZW5yb2xWbVJlcXVlc3QSDwoHdm1fbmFtZRgBIAEoCRISCgpyZXF1ZXN0X2lkGAIgASgJIhMKEVVuZW5yb2xWbVJlc3BvbnNlKj8KBFJvbGUSFAoQUk9MRV9VTlNQRUNJRklFRBAAEgoKBlZJRVdFUhABEgoKBkVESVRPUhACEgkKBU9XTkVSEAMyogwKDlByb2plY3RTZXJ2aWNlEksKB0dldFNlbGYSHi5zdmMucHJvamVjdC52MS5HZXRTZWxmUmVxdWVzdBoWLnN2Yy5wcm9qZWN0LnYxLlBlcnNvbiIIirUYBAgGGAYSXgoOR2V0U2VydmljZUluZm8SJS5zdmMucHJvamVjdC52MS5HZXRTZXJ2aWNlSW5mb1JlcXVlc3QaGy5zdmMucHJvamVjdC52MS5TZXJ2aWNlSW5mbyIIirUYBAgGGAYSdAoRU2lnbk91dEV2ZXJ5d2hlcmUSKC5zdmMucHJvamVjdC52MS5TaWduT3V0RXZlcnl3aGVyZVJlcXVlc3QaKS5zdmMucHJvamVjdC52MS5TaWduT3V0RXZlcnl3aGVyZVJlc3BvbnNlIgqKtRgGCAYQARgGEmMKDExpc3RTZXNzaW9ucxIjLnN2Yy5wcm9qZWN0LnYxLkxpc3RTZXNzaW9uc1JlcXVlc3QaJC5zdmMucHJvamVjdC52MS5MaXN0U2Vzc2lvbnNSZXNwb25zZSIIirUYBAgGGAYSXwoKRW5kU2Vzc2lvbhIhLnN2Yy5wcm9qZWN0LnYxLkVuZFNlc3Npb25SZXF1ZXN0GiIuc3ZjLnByb2plY3QudjEuRW5kU2Vzc2lvblJlc3BvbnNlIgqKtRgGCAYQARgGEmMKDExpc3RQcm9qZWN0cxIjLnN2Yy5wcm9qZWN0LnYxLkxpc3RQcm9qZWN0c1JlcXVlc3QaJC5zdmMucHJvamVjdC52MS5MaXN0UHJvamVjdHNSZXNwb25zZSIIirUYBAgGGAYSWgoNQ3JlYXRlUHJvamVjdBIkLnN2Yy5wcm9qZWN0LnYxLkNyZWF0ZVByb2plY3RSZXF1ZXN0Ghcuc3ZjLnByb2plY3QudjEuUHJvamVjdCIKirUYBggGEAEYBhJSCgpHZXRQcm9qZWN0EiEuc3ZjLnByb2plY3QudjEuR2V0UHJvamVjdFJlcXVlc3QaFy5zdmMucHJvamVjdC52MS5Qcm9qZWN0IgiKtRgECAYYARJgCgtMaXN0TWVtYmVycxIiLnN2Yy5wcm9qZWN0LnYxLkxpc3RNZW1iZXJzUmVxdWVzdBojLnN2Yy5wcm9qZWN0LnYxLkxpc3RNZW1iZXJzUmVzcG9uc2UiCIq1GAQIBhgBEmUKDEludml0ZU1lbWJlchIjLnN2Yy5wcm9qZWN0LnYxLkludml0ZU1lbWJlclJlcXVlc3QaJC5zdmMucHJvamVjdC52MS5JbnZpdGVNZW1iZXJSZXNwb25zZSIKirUYBggGEAEYAxJsCg9MaXN0SW52aXRhdGlvbnMSJi5zdmMucHJvamVjdC52MS5MaXN0SW52aXRhdGlvbnNSZXF1ZXN0Gicuc3ZjLnByb2plY3QudjEuTGlzdEludml0YXRpb25zUmVzcG9uc2UiCIq1GAQIBhgDEmMKEFJldm9rZUludml0YXRpb24SJy5zdmMucHJvamVjdC52MS5SZXZva2VJbnZpdGF0aW9uUmVxdWVzdBoaLnN2Yy5wcm9qZWN0LnYxLkludml0YXRpb24iCoq1GAYIBhABGAMSZQoMUmVtb3ZlTWVtYmVyEiMuc3ZjLnByb2plY3QudjEuUmVtb3ZlTWVtYmVyUmVxdWVzdBokLnN2Yy5wcm9qZWN0LnYxLlJlbW92ZU1lbWJlclJlc3BvbnNlIgqKtRgGCAYQARgHElkKDVNldE1lbWJlclJvbGUSJC5zdmMucHJvamVjdC52MS5TZXRNZW1iZXJSb2xlUmVxdWVzdBoWLnN2Yy5wcm9qZWN0LnYxLk1lbWJlciIKirUYBggGEAEYAxJWCgdFbnJvbFZtEh4uc3ZjLnByb2plY3QudjEuRW5yb2xWbVJlcXVlc3QaHy5zdmMucHJvamVjdC52MS5FbnJvbFZtUmVzcG9uc2UiCoq1GAYIBhABGAISXAoJVW5lbnJvbFZtEiAuc3ZjLnByb2plY3QudjEuVW5lbnJvbFZtUmVxdWVzdBohLnN2Yy5wcm9qZWN0LnYxLlVuZW5yb2xWbVJlc3BvbnNlIgqKtRgGCAYQARgCYgZwcm90bzM", [file_svc_options_v1_policy]);
+  fileDesc("ChxzdmMvcHJvamVjdC92MS9wcm9qZWN0LnByb3RvEg5zdmMucHJvamVjdC52MSIQCg5HZXRTZWxmUmVxdWVzdCKJAQoGUGVyc29uEgwKBG5hbWUYASABKAkSFAoMZGlzcGxheV9uYW1lGAIgASgJEg0KBWVtYWlsGAMgASgJEhYKDnNpZ25faW5fbWV0aG9kGAQgASgJEhwKFHNlc3Npb25fZXhwaXJlc191bml4GAUgASgDEhYKDnVucHJvdmVuX2VtYWlsGAYgASgJIhcKFUdldFNlcnZpY2VJbmZvUmVxdWVzdCKAAgoLU2VydmljZUluZm8SDwoHdmVyc2lvbhgBIAEoCRIhChlzYW1wbGluZ19pbnRlcnZhbF9zZWNvbmRzGAIgASgFEhAKCGhhc19tYWlsGAMgASgIEjgKCmNpX2lzc3VlcnMYBCADKAsyJC5zdmMucHJvamVjdC52MS5TZXJ2aWNlSW5mby5DaUlzc3VlchIcChRleHBhbmRlZF9kYXRhY2VudGVycxgFIAMoCRIeChZwZW9wbGVfY3JlYXRlX3Byb2plY3RzGAYgASgIGjMKCENpSXNzdWVyEgwKBG5hbWUYASABKAkSDAoEa2luZBgCIAEoCRILCgN1cmwYAyABKAkiLgoYU2lnbk91dEV2ZXJ5d2hlcmVSZXF1ZXN0EhIKCnJlcXVlc3RfaWQYASABKAkiLQoZU2lnbk91dEV2ZXJ5d2hlcmVSZXNwb25zZRIQCghzZXNzaW9ucxgBIAEoBSKTAQoHU2Vzc2lvbhIMCgRuYW1lGAEgASgJEhYKDnNpZ25faW5fbWV0aG9kGAIgASgJEg0KBWFnZW50GAMgASgJEhQKDGNyZWF0ZWRfdW5peBgEIAEoAxIWCg5sYXN0X3VzZWRfdW5peBgFIAEoAxIUCgxleHBpcmVzX3VuaXgYBiABKAMSDwoHY3VycmVudBgHIAEoCCIVChNMaXN0U2Vzc2lvbnNSZXF1ZXN0IkEKFExpc3RTZXNzaW9uc1Jlc3BvbnNlEikKCHNlc3Npb25zGAEgAygLMhcuc3ZjLnByb2plY3QudjEuU2Vzc2lvbiI1ChFFbmRTZXNzaW9uUmVxdWVzdBIMCgRuYW1lGAEgASgJEhIKCnJlcXVlc3RfaWQYAiABKAkiFAoSRW5kU2Vzc2lvblJlc3BvbnNlIp0BCgdQcm9qZWN0EgwKBG5hbWUYASABKAkSFAoMZGlzcGxheV9uYW1lGAIgASgJEhQKDGNyZWF0ZWRfdW5peBgDIAEoAxIiCgRyb2xlGAQgASgOMhQuc3ZjLnByb2plY3QudjEuUm9sZRITCgttZW1iZXJfbmFtZRgFIAEoCRIfChdwcm9tcWxfbG9va2JhY2tfc2Vjb25kcxgGIAEoBSJ6ChRVcGRhdGVQcm9qZWN0UmVxdWVzdBIMCgRuYW1lGAEgASgJEhIKCnJlcXVlc3RfaWQYAiABKAkSJAoXcHJvbXFsX2xvb2tiYWNrX3NlY29uZHMYAyABKAVIAIgBAUIaChhfcHJvbXFsX2xvb2tiYWNrX3NlY29uZHMiPAoTTGlzdFByb2plY3RzUmVxdWVzdBIRCglwYWdlX3NpemUYASABKAUSEgoKcGFnZV90b2tlbhgCIAEoCSJaChRMaXN0UHJvamVjdHNSZXNwb25zZRIpCghwcm9qZWN0cxgBIAMoCzIXLnN2Yy5wcm9qZWN0LnYxLlByb2plY3QSFwoPbmV4dF9wYWdlX3Rva2VuGAIgASgJIlQKFENyZWF0ZVByb2plY3RSZXF1ZXN0EhIKCnJlcXVlc3RfaWQYASABKAkSEgoKcHJvamVjdF9pZBgCIAEoCRIUCgxkaXNwbGF5X25hbWUYAyABKAkiIQoRR2V0UHJvamVjdFJlcXVlc3QSDAoEbmFtZRgBIAEoCSKMAQoGTWVtYmVyEgwKBG5hbWUYASABKAkSFAoMZGlzcGxheV9uYW1lGAIgASgJEg0KBWVtYWlsGAMgASgJEiIKBHJvbGUYBCABKA4yFC5zdmMucHJvamVjdC52MS5Sb2xlEhMKC2pvaW5lZF91bml4GAUgASgDEhYKDnVucHJvdmVuX2VtYWlsGAYgASgJIlEKEkxpc3RNZW1iZXJzUmVxdWVzdBIUCgxwcm9qZWN0X25hbWUYASABKAkSEQoJcGFnZV9zaXplGAIgASgFEhIKCnBhZ2VfdG9rZW4YAyABKAkiVwoTTGlzdE1lbWJlcnNSZXNwb25zZRInCgdtZW1iZXJzGAEgAygLMhYuc3ZjLnByb2plY3QudjEuTWVtYmVyEhcKD25leHRfcGFnZV90b2tlbhgCIAEoCSKBAwoKSW52aXRhdGlvbhIMCgRuYW1lGAEgASgJEg0KBWVtYWlsGAIgASgJEiIKBHJvbGUYAyABKA4yFC5zdmMucHJvamVjdC52MS5Sb2xlEi8KBXN0YXRlGAQgASgOMiAuc3ZjLnByb2plY3QudjEuSW52aXRhdGlvbi5TdGF0ZRISCgppbnZpdGVkX2J5GAUgASgJEhQKDGNyZWF0ZWRfdW5peBgGIAEoAxIUCgxleHBpcmVzX3VuaXgYByABKAMSEwoLYWNjZXB0ZWRfYnkYCCABKAkSFAoMZW1haWxfcHJvdmVuGAkgASgIEh8KF2ludml0ZWRfYnlfZGlzcGxheV9uYW1lGAogASgJEiAKGGFjY2VwdGVkX2J5X2Rpc3BsYXlfbmFtZRgLIAEoCSJTCgVTdGF0ZRIVChFTVEFURV9VTlNQRUNJRklFRBAAEgsKB1BFTkRJTkcQARIMCghBQ0NFUFRFRBACEgsKB1JFVk9LRUQQAxILCgdFWFBJUkVEEAQicgoTSW52aXRlTWVtYmVyUmVxdWVzdBIUCgxwcm9qZWN0X25hbWUYASABKAkSEgoKcmVxdWVzdF9pZBgCIAEoCRINCgVlbWFpbBgDIAEoCRIiCgRyb2xlGAQgASgOMhQuc3ZjLnByb2plY3QudjEuUm9sZSJ/ChRJbnZpdGVNZW1iZXJSZXNwb25zZRIuCgppbnZpdGF0aW9uGAEgASgLMhouc3ZjLnByb2plY3QudjEuSW52aXRhdGlvbhIMCgRsaW5rGAIgASgJEhgKEHNlY3JldF9hdmFpbGFibGUYAyABKAgSDwoHZW1haWxlZBgEIAEoCCJVChZMaXN0SW52aXRhdGlvbnNSZXF1ZXN0EhQKDHByb2plY3RfbmFtZRgBIAEoCRIRCglwYWdlX3NpemUYAiABKAUSEgoKcGFnZV90b2tlbhgDIAEoCSJjChdMaXN0SW52aXRhdGlvbnNSZXNwb25zZRIvCgtpbnZpdGF0aW9ucxgBIAMoCzIaLnN2Yy5wcm9qZWN0LnYxLkludml0YXRpb24SFwoPbmV4dF9wYWdlX3Rva2VuGAIgASgJIjsKF1Jldm9rZUludml0YXRpb25SZXF1ZXN0EgwKBG5hbWUYASABKAkSEgoKcmVxdWVzdF9pZBgCIAEoCSI3ChNSZW1vdmVNZW1iZXJSZXF1ZXN0EgwKBG5hbWUYASABKAkSEgoKcmVxdWVzdF9pZBgCIAEoCSIWChRSZW1vdmVNZW1iZXJSZXNwb25zZSJcChRTZXRNZW1iZXJSb2xlUmVxdWVzdBIMCgRuYW1lGAEgASgJEhIKCnJlcXVlc3RfaWQYAiABKAkSIgoEcm9sZRgDIAEoDjIULnN2Yy5wcm9qZWN0LnYxLlJvbGUiSQoORW5yb2xWbVJlcXVlc3QSDwoHdm1fbmFtZRgBIAEoCRISCgpyZXF1ZXN0X2lkGAIgASgJEhIKCmRhdGFjZW50ZXIYAyABKAkihAEKD0Vucm9sVm1SZXNwb25zZRIPCgd2bV9uYW1lGAEgASgJEhcKD2Vucm9sbWVudF90b2tlbhgCIAEoCRIYChBzZWNyZXRfYXZhaWxhYmxlGAMgASgIEhQKDGV4cGlyZXNfdW5peBgEIAEoAxIXCg9pbnN0YWxsX2NvbW1hbmQYBSABKAkiNwoQVW5lbnJvbFZtUmVxdWVzdBIPCgd2bV9uYW1lGAEgASgJEhIKCnJlcXVlc3RfaWQYAiABKAkiEwoRVW5lbnJvbFZtUmVzcG9uc2UqPwoEUm9sZRIUChBST0xFX1VOU1BFQ0lGSUVEEAASCgoGVklFV0VSEAESCgoGRURJVE9SEAISCQoFT1dORVIQAzL+DAoOUHJvamVjdFNlcnZpY2USSwoHR2V0U2VsZhIeLnN2Yy5wcm9qZWN0LnYxLkdldFNlbGZSZXF1ZXN0GhYuc3ZjLnByb2plY3QudjEuUGVyc29uIgiKtRgECAYYBhJeCg5HZXRTZXJ2aWNlSW5mbxIlLnN2Yy5wcm9qZWN0LnYxLkdldFNlcnZpY2VJbmZvUmVxdWVzdBobLnN2Yy5wcm9qZWN0LnYxLlNlcnZpY2VJbmZvIgiKtRgECAYYBhJ0ChFTaWduT3V0RXZlcnl3aGVyZRIoLnN2Yy5wcm9qZWN0LnYxLlNpZ25PdXRFdmVyeXdoZXJlUmVxdWVzdBopLnN2Yy5wcm9qZWN0LnYxLlNpZ25PdXRFdmVyeXdoZXJlUmVzcG9uc2UiCoq1GAYIBhABGAYSYwoMTGlzdFNlc3Npb25zEiMuc3ZjLnByb2plY3QudjEuTGlzdFNlc3Npb25zUmVxdWVzdBokLnN2Yy5wcm9qZWN0LnYxLkxpc3RTZXNzaW9uc1Jlc3BvbnNlIgiKtRgECAYYBhJfCgpFbmRTZXNzaW9uEiEuc3ZjLnByb2plY3QudjEuRW5kU2Vzc2lvblJlcXVlc3QaIi5zdmMucHJvamVjdC52MS5FbmRTZXNzaW9uUmVzcG9uc2UiCoq1GAYIBhABGAYSYwoMTGlzdFByb2plY3RzEiMuc3ZjLnByb2plY3QudjEuTGlzdFByb2plY3RzUmVxdWVzdBokLnN2Yy5wcm9qZWN0LnYxLkxpc3RQcm9qZWN0c1Jlc3BvbnNlIgiKtRgECAYYBhJaCg1DcmVhdGVQcm9qZWN0EiQuc3ZjLnByb2plY3QudjEuQ3JlYXRlUHJvamVjdFJlcXVlc3QaFy5zdmMucHJvamVjdC52MS5Qcm9qZWN0IgqKtRgGCAYQARgGElIKCkdldFByb2plY3QSIS5zdmMucHJvamVjdC52MS5HZXRQcm9qZWN0UmVxdWVzdBoXLnN2Yy5wcm9qZWN0LnYxLlByb2plY3QiCIq1GAQIBhgBEloKDVVwZGF0ZVByb2plY3QSJC5zdmMucHJvamVjdC52MS5VcGRhdGVQcm9qZWN0UmVxdWVzdBoXLnN2Yy5wcm9qZWN0LnYxLlByb2plY3QiCoq1GAYIBhABGAMSYAoLTGlzdE1lbWJlcnMSIi5zdmMucHJvamVjdC52MS5MaXN0TWVtYmVyc1JlcXVlc3QaIy5zdmMucHJvamVjdC52MS5MaXN0TWVtYmVyc1Jlc3BvbnNlIgiKtRgECAYYARJlCgxJbnZpdGVNZW1iZXISIy5zdmMucHJvamVjdC52MS5JbnZpdGVNZW1iZXJSZXF1ZXN0GiQuc3ZjLnByb2plY3QudjEuSW52aXRlTWVtYmVyUmVzcG9uc2UiCoq1GAYIBhABGAMSbAoPTGlzdEludml0YXRpb25zEiYuc3ZjLnByb2plY3QudjEuTGlzdEludml0YXRpb25zUmVxdWVzdBonLnN2Yy5wcm9qZWN0LnYxLkxpc3RJbnZpdGF0aW9uc1Jlc3BvbnNlIgiKtRgECAYYAxJjChBSZXZva2VJbnZpdGF0aW9uEicuc3ZjLnByb2plY3QudjEuUmV2b2tlSW52aXRhdGlvblJlcXVlc3QaGi5zdmMucHJvamVjdC52MS5JbnZpdGF0aW9uIgqKtRgGCAYQARgDEmUKDFJlbW92ZU1lbWJlchIjLnN2Yy5wcm9qZWN0LnYxLlJlbW92ZU1lbWJlclJlcXVlc3QaJC5zdmMucHJvamVjdC52MS5SZW1vdmVNZW1iZXJSZXNwb25zZSIKirUYBggGEAEYBxJZCg1TZXRNZW1iZXJSb2xlEiQuc3ZjLnByb2plY3QudjEuU2V0TWVtYmVyUm9sZVJlcXVlc3QaFi5zdmMucHJvamVjdC52MS5NZW1iZXIiCoq1GAYIBhABGAMSVgoHRW5yb2xWbRIeLnN2Yy5wcm9qZWN0LnYxLkVucm9sVm1SZXF1ZXN0Gh8uc3ZjLnByb2plY3QudjEuRW5yb2xWbVJlc3BvbnNlIgqKtRgGCAYQARgCElwKCVVuZW5yb2xWbRIgLnN2Yy5wcm9qZWN0LnYxLlVuZW5yb2xWbVJlcXVlc3QaIS5zdmMucHJvamVjdC52MS5VbmVucm9sVm1SZXNwb25zZSIKirUYBggGEAEYAmIGcHJvdG8z", [file_svc_options_v1_policy]);
 
 /**
  * @generated from message svc.project.v1.GetSelfRequest
@@ -609,6 +609,14 @@ export type Project = Message<"svc.project.v1.Project"> & {
    * @generated from field: string member_name = 5;
    */
   memberName: string;
+
+  /**
+   * How long the newest observation counts as the present in PromQL queries without a
+   * `lookback_delta`.
+   *
+   * @generated from field: int32 promql_lookback_seconds = 6;
+   */
+  promqlLookbackSeconds: number;
 };
 
 /**
@@ -645,6 +653,14 @@ export type ProjectJson = {
    * @generated from field: string member_name = 5;
    */
   memberName?: string;
+
+  /**
+   * How long the newest observation counts as the present in PromQL queries without a
+   * `lookback_delta`.
+   *
+   * @generated from field: int32 promql_lookback_seconds = 6;
+   */
+  promqlLookbackSeconds?: number;
 };
 
 /**
@@ -653,6 +669,65 @@ export type ProjectJson = {
  */
 export const ProjectSchema: GenMessage<Project, {jsonType: ProjectJson}> = /*@__PURE__*/
   messageDesc(file_svc_project_v1_project, 11);
+
+/**
+ * @generated from message svc.project.v1.UpdateProjectRequest
+ */
+export type UpdateProjectRequest = Message<"svc.project.v1.UpdateProjectRequest"> & {
+  /**
+   * `projects/p`.
+   *
+   * @generated from field: string name = 1;
+   */
+  name: string;
+
+  /**
+   * A UUID. A repeated request with the same id gets the same answer.
+   *
+   * @generated from field: string request_id = 2;
+   */
+  requestId: string;
+
+  /**
+   * 60 to 3600; 0 = the default of 300, which is Prometheus's. Absent = unchanged.
+   *
+   * @generated from field: optional int32 promql_lookback_seconds = 3;
+   */
+  promqlLookbackSeconds?: number | undefined;
+};
+
+/**
+ * @generated from message svc.project.v1.UpdateProjectRequest
+ */
+export type UpdateProjectRequestJson = {
+  /**
+   * `projects/p`.
+   *
+   * @generated from field: string name = 1;
+   */
+  name?: string;
+
+  /**
+   * A UUID. A repeated request with the same id gets the same answer.
+   *
+   * @generated from field: string request_id = 2;
+   */
+  requestId?: string;
+
+  /**
+   * 60 to 3600; 0 = the default of 300, which is Prometheus's. Absent = unchanged.
+   *
+   * @generated from field: optional int32 promql_lookback_seconds = 3;
+   */
+  promqlLookbackSeconds?: number;
+};
+
+/**
+ * Describes the message svc.project.v1.UpdateProjectRequest.
+ * Use `create(UpdateProjectRequestSchema)` to create a new message.
+ */
+export const UpdateProjectRequestSchema: GenMessage<UpdateProjectRequest, {jsonType: UpdateProjectRequestJson}> = /*@__PURE__*/
+  messageDesc(file_svc_project_v1_project, 12);
 
 /**
  * @generated from message svc.project.v1.ListProjectsRequest
@@ -689,7 +764,7 @@ export type ListProjectsRequestJson = {
  * Use `create(ListProjectsRequestSchema)` to create a new message.
  */
 export const ListProjectsRequestSchema: GenMessage<ListProjectsRequest, {jsonType: ListProjectsRequestJson}> = /*@__PURE__*/
-  messageDesc(file_svc_project_v1_project, 12);
+  messageDesc(file_svc_project_v1_project, 13);
 
 /**
  * @generated from message svc.project.v1.ListProjectsResponse
@@ -726,7 +801,7 @@ export type ListProjectsResponseJson = {
  * Use `create(ListProjectsResponseSchema)` to create a new message.
  */
 export const ListProjectsResponseSchema: GenMessage<ListProjectsResponse, {jsonType: ListProjectsResponseJson}> = /*@__PURE__*/
-  messageDesc(file_svc_project_v1_project, 13);
+  messageDesc(file_svc_project_v1_project, 14);
 
 /**
  * @generated from message svc.project.v1.CreateProjectRequest
@@ -777,7 +852,7 @@ export type CreateProjectRequestJson = {
  * Use `create(CreateProjectRequestSchema)` to create a new message.
  */
 export const CreateProjectRequestSchema: GenMessage<CreateProjectRequest, {jsonType: CreateProjectRequestJson}> = /*@__PURE__*/
-  messageDesc(file_svc_project_v1_project, 14);
+  messageDesc(file_svc_project_v1_project, 15);
 
 /**
  * @generated from message svc.project.v1.GetProjectRequest
@@ -804,7 +879,7 @@ export type GetProjectRequestJson = {
  * Use `create(GetProjectRequestSchema)` to create a new message.
  */
 export const GetProjectRequestSchema: GenMessage<GetProjectRequest, {jsonType: GetProjectRequestJson}> = /*@__PURE__*/
-  messageDesc(file_svc_project_v1_project, 15);
+  messageDesc(file_svc_project_v1_project, 16);
 
 /**
  * @generated from message svc.project.v1.Member
@@ -893,7 +968,7 @@ export type MemberJson = {
  * Use `create(MemberSchema)` to create a new message.
  */
 export const MemberSchema: GenMessage<Member, {jsonType: MemberJson}> = /*@__PURE__*/
-  messageDesc(file_svc_project_v1_project, 16);
+  messageDesc(file_svc_project_v1_project, 17);
 
 /**
  * @generated from message svc.project.v1.ListMembersRequest
@@ -940,7 +1015,7 @@ export type ListMembersRequestJson = {
  * Use `create(ListMembersRequestSchema)` to create a new message.
  */
 export const ListMembersRequestSchema: GenMessage<ListMembersRequest, {jsonType: ListMembersRequestJson}> = /*@__PURE__*/
-  messageDesc(file_svc_project_v1_project, 17);
+  messageDesc(file_svc_project_v1_project, 18);
 
 /**
  * @generated from message svc.project.v1.ListMembersResponse
@@ -977,7 +1052,7 @@ export type ListMembersResponseJson = {
  * Use `create(ListMembersResponseSchema)` to create a new message.
  */
 export const ListMembersResponseSchema: GenMessage<ListMembersResponse, {jsonType: ListMembersResponseJson}> = /*@__PURE__*/
-  messageDesc(file_svc_project_v1_project, 18);
+  messageDesc(file_svc_project_v1_project, 19);
 
 /**
  * @generated from message svc.project.v1.Invitation
@@ -1120,7 +1195,7 @@ export type InvitationJson = {
  * Use `create(InvitationSchema)` to create a new message.
  */
 export const InvitationSchema: GenMessage<Invitation, {jsonType: InvitationJson}> = /*@__PURE__*/
-  messageDesc(file_svc_project_v1_project, 19);
+  messageDesc(file_svc_project_v1_project, 20);
 
 /**
  * @generated from enum svc.project.v1.Invitation.State
@@ -1166,7 +1241,7 @@ export type Invitation_StateJson = "STATE_UNSPECIFIED" | "PENDING" | "ACCEPTED" 
  * Describes the enum svc.project.v1.Invitation.State.
  */
 export const Invitation_StateSchema: GenEnum<Invitation_State, Invitation_StateJson> = /*@__PURE__*/
-  enumDesc(file_svc_project_v1_project, 19, 0);
+  enumDesc(file_svc_project_v1_project, 20, 0);
 
 /**
  * @generated from message svc.project.v1.InviteMemberRequest
@@ -1223,7 +1298,7 @@ export type InviteMemberRequestJson = {
  * Use `create(InviteMemberRequestSchema)` to create a new message.
  */
 export const InviteMemberRequestSchema: GenMessage<InviteMemberRequest, {jsonType: InviteMemberRequestJson}> = /*@__PURE__*/
-  messageDesc(file_svc_project_v1_project, 20);
+  messageDesc(file_svc_project_v1_project, 21);
 
 /**
  * @generated from message svc.project.v1.InviteMemberResponse
@@ -1288,7 +1363,7 @@ export type InviteMemberResponseJson = {
  * Use `create(InviteMemberResponseSchema)` to create a new message.
  */
 export const InviteMemberResponseSchema: GenMessage<InviteMemberResponse, {jsonType: InviteMemberResponseJson}> = /*@__PURE__*/
-  messageDesc(file_svc_project_v1_project, 21);
+  messageDesc(file_svc_project_v1_project, 22);
 
 /**
  * @generated from message svc.project.v1.ListInvitationsRequest
@@ -1335,7 +1410,7 @@ export type ListInvitationsRequestJson = {
  * Use `create(ListInvitationsRequestSchema)` to create a new message.
  */
 export const ListInvitationsRequestSchema: GenMessage<ListInvitationsRequest, {jsonType: ListInvitationsRequestJson}> = /*@__PURE__*/
-  messageDesc(file_svc_project_v1_project, 22);
+  messageDesc(file_svc_project_v1_project, 23);
 
 /**
  * @generated from message svc.project.v1.ListInvitationsResponse
@@ -1372,7 +1447,7 @@ export type ListInvitationsResponseJson = {
  * Use `create(ListInvitationsResponseSchema)` to create a new message.
  */
 export const ListInvitationsResponseSchema: GenMessage<ListInvitationsResponse, {jsonType: ListInvitationsResponseJson}> = /*@__PURE__*/
-  messageDesc(file_svc_project_v1_project, 23);
+  messageDesc(file_svc_project_v1_project, 24);
 
 /**
  * @generated from message svc.project.v1.RevokeInvitationRequest
@@ -1409,7 +1484,7 @@ export type RevokeInvitationRequestJson = {
  * Use `create(RevokeInvitationRequestSchema)` to create a new message.
  */
 export const RevokeInvitationRequestSchema: GenMessage<RevokeInvitationRequest, {jsonType: RevokeInvitationRequestJson}> = /*@__PURE__*/
-  messageDesc(file_svc_project_v1_project, 24);
+  messageDesc(file_svc_project_v1_project, 25);
 
 /**
  * @generated from message svc.project.v1.RemoveMemberRequest
@@ -1446,7 +1521,7 @@ export type RemoveMemberRequestJson = {
  * Use `create(RemoveMemberRequestSchema)` to create a new message.
  */
 export const RemoveMemberRequestSchema: GenMessage<RemoveMemberRequest, {jsonType: RemoveMemberRequestJson}> = /*@__PURE__*/
-  messageDesc(file_svc_project_v1_project, 25);
+  messageDesc(file_svc_project_v1_project, 26);
 
 /**
  * @generated from message svc.project.v1.RemoveMemberResponse
@@ -1465,7 +1540,7 @@ export type RemoveMemberResponseJson = {
  * Use `create(RemoveMemberResponseSchema)` to create a new message.
  */
 export const RemoveMemberResponseSchema: GenMessage<RemoveMemberResponse, {jsonType: RemoveMemberResponseJson}> = /*@__PURE__*/
-  messageDesc(file_svc_project_v1_project, 26);
+  messageDesc(file_svc_project_v1_project, 27);
 
 /**
  * @generated from message svc.project.v1.SetMemberRoleRequest
@@ -1512,7 +1587,7 @@ export type SetMemberRoleRequestJson = {
  * Use `create(SetMemberRoleRequestSchema)` to create a new message.
  */
 export const SetMemberRoleRequestSchema: GenMessage<SetMemberRoleRequest, {jsonType: SetMemberRoleRequestJson}> = /*@__PURE__*/
-  messageDesc(file_svc_project_v1_project, 27);
+  messageDesc(file_svc_project_v1_project, 28);
 
 /**
  * @generated from message svc.project.v1.EnrolVmRequest
@@ -1567,7 +1642,7 @@ export type EnrolVmRequestJson = {
  * Use `create(EnrolVmRequestSchema)` to create a new message.
  */
 export const EnrolVmRequestSchema: GenMessage<EnrolVmRequest, {jsonType: EnrolVmRequestJson}> = /*@__PURE__*/
-  messageDesc(file_svc_project_v1_project, 28);
+  messageDesc(file_svc_project_v1_project, 29);
 
 /**
  * @generated from message svc.project.v1.EnrolVmResponse
@@ -1642,7 +1717,7 @@ export type EnrolVmResponseJson = {
  * Use `create(EnrolVmResponseSchema)` to create a new message.
  */
 export const EnrolVmResponseSchema: GenMessage<EnrolVmResponse, {jsonType: EnrolVmResponseJson}> = /*@__PURE__*/
-  messageDesc(file_svc_project_v1_project, 29);
+  messageDesc(file_svc_project_v1_project, 30);
 
 /**
  * @generated from message svc.project.v1.UnenrolVmRequest
@@ -1679,7 +1754,7 @@ export type UnenrolVmRequestJson = {
  * Use `create(UnenrolVmRequestSchema)` to create a new message.
  */
 export const UnenrolVmRequestSchema: GenMessage<UnenrolVmRequest, {jsonType: UnenrolVmRequestJson}> = /*@__PURE__*/
-  messageDesc(file_svc_project_v1_project, 30);
+  messageDesc(file_svc_project_v1_project, 31);
 
 /**
  * @generated from message svc.project.v1.UnenrolVmResponse
@@ -1698,7 +1773,7 @@ export type UnenrolVmResponseJson = {
  * Use `create(UnenrolVmResponseSchema)` to create a new message.
  */
 export const UnenrolVmResponseSchema: GenMessage<UnenrolVmResponse, {jsonType: UnenrolVmResponseJson}> = /*@__PURE__*/
-  messageDesc(file_svc_project_v1_project, 31);
+  messageDesc(file_svc_project_v1_project, 32);
 
 /**
  * Role of a member, in rising order.
@@ -1829,6 +1904,16 @@ export const ProjectService: GenService<{
   getProject: {
     methodKind: "unary";
     input: typeof GetProjectRequestSchema;
+    output: typeof ProjectSchema;
+  },
+  /**
+   * Changes settings of a project.
+   *
+   * @generated from rpc svc.project.v1.ProjectService.UpdateProject
+   */
+  updateProject: {
+    methodKind: "unary";
+    input: typeof UpdateProjectRequestSchema;
     output: typeof ProjectSchema;
   },
   /**

@@ -1,0 +1,141 @@
+/**
+ * The table of what `WriteSamples` rejects: each cause with what it refuses, and what to do. Code,
+ * answers and docs/write-samples.md follow it. A cause in the data refuses its value, its field or
+ * its row, and the rest of the batch is stored. Only causes about the request refuse the request.
+ */
+
+/** Part of a request that is not stored. FIELD: the row is stored without it. */
+export type Refused = 'VALUE' | 'FIELD' | 'ROW';
+
+interface Cause {
+  /** What is refused; several, where the cause can be in any of them. */
+  readonly refuses: readonly Refused[];
+  /** The cause, for the documentation. */
+  readonly cause: string;
+  /** Sentence to the sender, for rejections that bring none of their own. */
+  readonly message: string;
+}
+
+export const rejectionCatalogue = {
+  NOT_FINITE: {
+    refuses: ['VALUE', 'ROW'],
+    cause: '`value` is NaN or infinite (the row: its observation time is)',
+    message: 'The value is not finite. Leave out what was not observed.',
+  },
+  NO_VALUE: {
+    refuses: ['VALUE'],
+    cause: '`value` is null, or missing in a request of schema version 2 or later',
+    message: 'The value is missing. Leave out the whole entry if there was no reading.',
+  },
+  UNREADABLE: {
+    refuses: ['VALUE', 'FIELD', 'ROW'],
+    cause:
+      'a wrong type, null, an unknown enum value or field, or text that is not UTF-8. In an entry of `values` it refuses the value; in `state`, `stateReason`, `displayName` or `vcpus` the field; elsewhere in a row the row',
+    message: 'This part cannot be read. Send it as the schema says.',
+  },
+  BAD_VM_NAME: {
+    refuses: ['ROW'],
+    cause: '`vmName` is missing or malformed',
+    message: 'The row names no VM. Send a name like projects/demo/vms/ID, or the id alone.',
+  },
+  BAD_SERIES: {
+    refuses: ['VALUE'],
+    cause: 'the series is not a name, or occurs twice in a row (the first one is stored)',
+    message: 'The series is not a name. Use letters, digits and underscores.',
+  },
+  BAD_LABEL: {
+    refuses: ['VALUE'],
+    cause:
+      'a label name is malformed, a label value is too long or not one plain line, or there are too many labels',
+    message:
+      'A label has line breaks, controls or bidirectional controls. Send one line of plain text.',
+  },
+  RESERVED_NAME: {
+    refuses: ['VALUE'],
+    cause: 'the series or the label is reserved for the service',
+    message: 'The name is reserved for the service. Choose another one.',
+  },
+  BAD_FIELD: {
+    refuses: ['FIELD', 'ROW'],
+    cause:
+      '`displayName` or `stateReason` is too long, or `vcpus` is negative (the row: `bootId` is too long)',
+    message: 'The field is not within its bounds.',
+  },
+  CLOCK_AHEAD: {
+    refuses: ['ROW'],
+    cause: 'the observation time is more than a minute in the future',
+    message:
+      'The observation time is more than a minute in the future. Check the clock of the source.',
+  },
+  OLDER_THAN_RETENTION: {
+    refuses: ['ROW'],
+    cause: 'the observation time is more than seven days ago, or missing',
+    message: 'The observation time is more than seven days ago. It cannot be stored any more.',
+  },
+  LIMIT_EXCEEDED: {
+    refuses: ['VALUE', 'ROW'],
+    cause:
+      'a limit of the project, of the VM or of the row is reached: VMs, series, memory, boot ids, state reasons, entries of `values`',
+    message: 'A limit is reached. See docs/limits.md, or ask the operator for more.',
+  },
+  OTHER_DATACENTER: {
+    refuses: ['ROW'],
+    cause: 'the VM belongs to a data center that the sender does not report',
+    message: 'The VM belongs to a data center that this key does not report.',
+  },
+  OTHER_VM: {
+    refuses: ['ROW'],
+    cause: 'an agent sends a row of another VM',
+    message: 'The key of an agent reports its own VM alone.',
+  },
+  REPORTED_ELSEWHERE: {
+    refuses: ['ROW'],
+    cause: 'another collector reports the VM, or the VM has left the sender',
+    message:
+      'Another collector reports this VM. If that is wrong, stop the other one: the VM passes to this sender within 90 seconds.',
+  },
+  NOT_EXPANDED: {
+    refuses: ['VALUE', 'FIELD', 'ROW'],
+    cause:
+      'an agent sends anything but expanded series, or a collector sends an expanded series of a VM that has no agent',
+    message: 'Expanded series come from the agent of an enrolled VM, and nothing else does.',
+  },
+  TOLD_BY_AGENT: {
+    refuses: ['VALUE'],
+    cause: 'a collector sends an expanded series of a VM whose agent sends it',
+    message: 'The agent of the VM sends this series.',
+  },
+} as const satisfies Readonly<Record<string, Cause>>;
+
+/** A stable code of the API. */
+export type RejectReason = keyof typeof rejectionCatalogue;
+
+/** One part of a request, or of a source's reading, that is not stored. */
+export interface Rejection {
+  /** The series, or the field of the row; '' = the row. */
+  readonly series: string;
+  readonly reason: RejectReason;
+  /** Absent: that of the catalogue. */
+  readonly message?: string;
+}
+
+export interface RejectedSample extends Rejection {
+  /** Index of the row in the request. */
+  readonly row: number;
+  /** Id of the VM, where its row is refused by its form; absent: the row is passed on, or names none. */
+  readonly vm?: string;
+  /** Path below the row, such as `values[2].labels`; absent: it follows from `series`. */
+  readonly field?: string;
+  /** The row is refused for the field that `series` names; without it, '' alone refuses the row. */
+  readonly isRow?: true;
+}
+
+/** Is nothing of the row stored? */
+export function refusesRow({ series, isRow }: RejectedSample): boolean {
+  return series === '' || isRow === true;
+}
+
+/** The sentence for the sender. */
+export function messageOf({ reason, message }: Rejection): string {
+  return message ?? rejectionCatalogue[reason].message;
+}

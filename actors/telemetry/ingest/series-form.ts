@@ -1,0 +1,177 @@
+/**
+ * The form of a series that can be stored: its name, its labels, and the names that are reserved.
+ * `WriteSamples` and every source of this project follow the same rules.
+ *
+ * Names that begin with `svc_` are a closed set: those of the series catalogue that sources
+ * observe. A misspelt one would be stored and never read, and one that the service derives would
+ * contradict what the API says. `ALERTS...` is written by the service alone. Other names are free.
+ */
+import { seriesCatalogue } from '../../../streams/telemetry/metrics/series-catalogue.ts';
+import {
+  hasPlainValues,
+  isFreeLabelName,
+  isLabelName,
+  parseLabels,
+  type SeriesKey,
+  seriesKey,
+  splitSeriesKey,
+} from '../../../streams/telemetry/samples/batch.ts';
+import { closestName } from '../../platform/closest-name.ts';
+import { oneLine } from '../../platform/plain-text.ts';
+import type { Rejection } from './rejections.ts';
+
+/** Longest boot id, state reason, display name and label value, characters. */
+export const TEXT_LENGTH_MAX = 200;
+/** Entries of a row: a VM with hundreds of disks and mounts stays well below. */
+export const VALUES_MAX = 1_000;
+const LABELS_MAX = 8;
+/**
+ * Bytes of a row's series with their labels; a thousand series of 160 bytes. It bounds the entry of
+ * the sample log that the row is in: see `ENTRY_TEXT_BYTES_MAX` there.
+ */
+export const SERIES_BYTES_MAX = 160 * 1024;
+
+const SERIES_NAME = /^[a-zA-Z_][a-zA-Z0-9_]{0,127}$/;
+/** Of the series and label names that a message quotes, characters. */
+const SHOWN_MAX = 100;
+/** Of a label value that is too long, characters. */
+const BEGIN_MAX = 30;
+
+/** Series under `svc_` that sources observe, in the order of the catalogue. */
+export const SENT_SERIES: readonly string[] = [...seriesCatalogue.values()]
+  .filter(({ rowField }) => rowField === undefined)
+  .map(({ name }) => name);
+const SENT: ReadonlySet<string> = new Set(SENT_SERIES);
+
+/** Why a value is not stored, without the series that the caller names. */
+export interface SeriesProblem {
+  readonly reason: Rejection['reason'];
+  /** Field of the value that has the fault. */
+  readonly part: 'series' | 'labels';
+  readonly message: string;
+}
+
+/** undefined: the series can be stored. */
+export function seriesProblem(
+  name: string,
+  labels: Readonly<Record<string, string>>,
+  nearest?: NearestSeries,
+): SeriesProblem | undefined {
+  if (!SERIES_NAME.test(name)) {
+    return problem(
+      'BAD_SERIES',
+      'series',
+      `${shown(name)} is not a name of a series. Use letters, digits and underscores, at most 128.`,
+    );
+  }
+  if (isReserved(name)) {
+    return problem('RESERVED_NAME', 'series', reservedMessage(name, nearest));
+  }
+  const entries = Object.entries(labels);
+  if (entries.length > LABELS_MAX) {
+    const message = `${name} has ${entries.length} labels. Send at most ${LABELS_MAX}.`;
+    return problem('BAD_LABEL', 'labels', message);
+  }
+  for (const [label, value] of entries) {
+    const found = labelProblem(name, label, value);
+    if (found) return found;
+  }
+  return undefined;
+}
+
+/** Keys without a fault: sources repeat them from round to round, and from VM to VM. */
+const soundKeys = new Set<SeriesKey>();
+const SOUND_KEYS_MAX = 20_000;
+
+/** The same for a key, as sources make them; a key that is not canonical is no series. */
+export function keyProblem(key: SeriesKey, nearest?: NearestSeries): SeriesProblem | undefined {
+  if (soundKeys.has(key)) return undefined;
+  const { name, labels: part } = splitSeriesKey(key);
+  const labels = parseLabels(part);
+  const found = seriesProblem(name, labels, nearest);
+  if (found) return found;
+  if (seriesKey(name, labels) === key) {
+    if (soundKeys.size >= SOUND_KEYS_MAX) soundKeys.clear();
+    soundKeys.add(key);
+    return undefined;
+  }
+  const message = `${shown(key)} is not a series. Write name{label="value"}, labels sorted by name.`;
+  return problem('BAD_SERIES', 'series', message);
+}
+
+function labelProblem(series: string, label: string, value: string): SeriesProblem | undefined {
+  if (!isLabelName(label)) {
+    const message = `${shown(label)} is not a name of a label. Use letters, digits and underscores, at most 128.`;
+    return problem('BAD_LABEL', 'labels', message);
+  }
+  if (isReservedLabel(label)) {
+    const message = `The label ${shown(label)} of ${series} is reserved for the service. Choose another name.`;
+    return problem('RESERVED_NAME', 'labels', message);
+  }
+  if (value.length > TEXT_LENGTH_MAX) {
+    const message = `The label ${label} of ${series} has ${value.length} characters and begins with ${shown(value.slice(0, BEGIN_MAX))}. Send at most ${TEXT_LENGTH_MAX}.`;
+    return problem('BAD_LABEL', 'labels', message);
+  }
+  if (!hasPlainValues(seriesKey('x', { [label]: value }))) {
+    const message = `The label ${label} of ${series} has line breaks, controls or bidirectional controls. Send one line of plain text.`;
+    return problem('BAD_LABEL', 'labels', message);
+  }
+  return undefined;
+}
+
+function problem(
+  reason: SeriesProblem['reason'],
+  part: SeriesProblem['part'],
+  message: string,
+): SeriesProblem {
+  return { reason, part, message };
+}
+
+function isReserved(name: string): boolean {
+  return name.startsWith('ALERTS') || (name.startsWith('svc_') && !SENT.has(name));
+}
+
+/** Names that identify the VM, those of the VM's own labels, and Prometheus's own. */
+function isReservedLabel(label: string): boolean {
+  return label.startsWith('vm_label_') || !isFreeLabelName(label);
+}
+
+/** Sentence about a reserved name: the field that it follows from, or the nearest name. */
+function reservedMessage(name: string, nearest: NearestSeries | undefined): string {
+  if (name.startsWith('ALERTS')) {
+    return `${shown(name)} is reserved: the service writes ALERTS from its alert rules. Choose a name of your own.`;
+  }
+  const field = seriesCatalogue.get(name)?.rowField;
+  if (field !== undefined) {
+    return `${name} follows from the row. Set the row's field ${field} instead.`;
+  }
+  const closest = nearest?.of(name);
+  const meant = closest === undefined ? '' : ` Did you mean ${closest}?`;
+  return `${shown(name)} is not a series of this service, and names that begin with svc_ are reserved.${meant} Choose another name for a series of your own.`;
+}
+
+/** Reserved names of one request, or of one round of a source, that are compared with all others. */
+const COMPARED_MAX = 20;
+/** Longer names are not compared: the catalogue's are shorter. */
+const COMPARED_LENGTH_MAX = 64;
+
+/**
+ * Finds the nearest name that a source may send. One for each request or round: a comparison takes
+ * a tenth of a millisecond, and a hostile sender has ever new names.
+ */
+export class NearestSeries {
+  readonly #known = new Map<string, string | undefined>();
+
+  of(name: string): string | undefined {
+    if (this.#known.has(name)) return this.#known.get(name);
+    if (name.length > COMPARED_LENGTH_MAX || this.#known.size >= COMPARED_MAX) return undefined;
+    const nearest = closestName(name, SENT_SERIES);
+    this.#known.set(name, nearest);
+    return nearest;
+  }
+}
+
+/** What was sent, quoted, short enough to show. */
+function shown(text: string): string {
+  return JSON.stringify(oneLine(text, SHOWN_MAX));
+}

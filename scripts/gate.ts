@@ -1,0 +1,122 @@
+/**
+ * `npm run gate`: everything that a change has to pass, as `.ci/run` runs it once the machine has its
+ * components. Two sequences of steps share the CPU, so that neither waits for the other to be
+ * silent: the checks and all tests, and beside them the programs that look for faults by chance.
+ * A step's output is printed when it ends; that of the tests as it comes. Then follow the times of
+ * the steps and, as the last line, `N passed, N failed`, in which a failed step counts as a failure.
+ */
+import { spawn } from 'node:child_process';
+import { join } from 'node:path';
+import { componentTable } from '../test/support/components.ts';
+
+/** One program of the gate. */
+export interface Step {
+  readonly name: string;
+  readonly command: readonly string[];
+  readonly env?: Readonly<Record<string, string>>;
+  /** Its output is printed as it comes, and its last line has the counts of the gate. */
+  readonly isTests?: boolean;
+}
+
+/** How a step ended. */
+export interface StepEnd {
+  readonly name: string;
+  readonly isOk: boolean;
+  readonly wallMs: number;
+  /** Of the step with tests: what its last line counts. */
+  readonly counts?: { readonly passed: number; readonly failed: number };
+}
+
+const COUNTS = /^(\d+) passed, (\d+) failed(?:, \d+ skipped)?$/;
+
+/** Runs sequences of steps beside each other; a step starts when the one before it has ended. */
+export async function runSequences(
+  sequences: readonly (readonly Step[])[],
+  print: (text: string) => void,
+): Promise<StepEnd[]> {
+  const ends: StepEnd[] = [];
+  const runAll = async (steps: readonly Step[]) => {
+    for (const step of steps) ends.push(await runStep(step, print));
+  };
+  await Promise.all(sequences.map(runAll));
+  return ends;
+}
+
+/** The end of the report: times, then counts. */
+export function summary(ends: readonly StepEnd[]): string {
+  const times = ends.map(({ name, isOk, wallMs }) => {
+    const seconds = (wallMs / 1000).toFixed(0).padStart(6);
+    return `${isOk ? 'ok    ' : 'not ok'}${seconds} s  ${name}\n`;
+  });
+  const counts = ends.find((end) => end.counts)?.counts ?? { passed: 0, failed: 0 };
+  // Failed tests are counted themselves.
+  const failedSteps = ends.filter((end) => !end.isOk && !end.counts?.failed).length;
+  return `\n${times.join('')}${counts.passed} passed, ${counts.failed + failedSteps} failed\n`;
+}
+
+async function runStep(step: Step, print: (text: string) => void): Promise<StepEnd> {
+  const { name, command, env = {}, isTests = false } = step;
+  const [program = '', ...args] = command;
+  print(`== begins: ${name}\n`);
+  const startedMs = performance.now();
+  const child = spawn(program, args, {
+    env: { ...process.env, ...env },
+    stdio: ['ignore', 'pipe', 'pipe'],
+  });
+  const chunks: string[] = [];
+  const take = (chunk: string) => {
+    chunks.push(chunk);
+    if (isTests) print(chunk);
+  };
+  child.stdout.setEncoding('utf8').on('data', take);
+  child.stderr.setEncoding('utf8').on('data', take);
+  const isOk = await new Promise<boolean>((resolve) => {
+    child.once('error', (error) => {
+      chunks.push(`${error.message}\n`);
+      resolve(false);
+    });
+    child.once('close', (code) => resolve(code === 0));
+  });
+  const wallMs = performance.now() - startedMs;
+  const output = chunks.join('');
+  if (!isTests) print(`== ${isOk ? 'passed' : 'FAILED'}: ${name}\n${output}`);
+  const [, passed, failed] = COUNTS.exec(output.trimEnd().split('\n').at(-1) ?? '') ?? [];
+  if (!isTests || passed === undefined) return { name, isOk, wallMs };
+  return { name, isOk, wallMs, counts: { passed: Number(passed), failed: Number(failed) } };
+}
+
+/** @param shared folder of traces and suites beside the checkout; a clone has none */
+function sequencesOf(shared: string | undefined): readonly (readonly Step[])[] {
+  const npm = (name: string, ...args: string[]): Step => ({
+    name: ['npm run', name, ...args].join(' '),
+    command: ['npm', 'run', '--silent', name, '--', ...args],
+  });
+  const traces = shared === undefined ? [] : [npm('replay:traces', join(shared, 'data/traces'))];
+  const required = shared === undefined ? 'components' : 'all';
+  const tests: Step = {
+    name: 'npm test, with the long tests',
+    command: ['npm', 'test', '--silent', '--', '--times', '--top', '10', 'test'],
+    env: { SVC_TEST_REQUIRE: required, SVC_TEST_SEEDS: '100' },
+    isTests: true,
+  };
+  return [
+    // The checks build the dashboard, which the tests read.
+    [npm('verify'), tests],
+    [
+      ...traces,
+      npm('simulate', '--planted', 'all'),
+      npm('simulate', '--minutes', '1'),
+      npm('attack', '--minutes', '3'),
+    ],
+  ];
+}
+
+if (import.meta.main) {
+  const shared = componentTable.get('shared folder')?.find();
+  const print = (text: string) => void process.stdout.write(text);
+  if (shared === undefined)
+    print('No traces and suites beside the checkout: their tests are skipped\n');
+  const ends = await runSequences(sequencesOf(shared), print);
+  print(summary(ends));
+  process.exitCode = ends.every(({ isOk }) => isOk) ? 0 : 1;
+}

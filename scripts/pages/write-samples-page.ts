@@ -1,0 +1,117 @@
+/** Generator of docs/write-samples.md: what `WriteSamples` stores, and what it rejects. */
+
+import { rejectionCatalogue } from '../../actors/telemetry/ingest/rejections.ts';
+import {
+  SENT_SERIES,
+  TEXT_LENGTH_MAX,
+  VALUES_MAX,
+} from '../../actors/telemetry/ingest/series-form.ts';
+import { EXPANDED_SERIES } from '../../streams/telemetry/metrics/catalogue.ts';
+import { seriesCatalogue } from '../../streams/telemetry/metrics/series-catalogue.ts';
+
+/** The whole page. */
+export function writeSamplesPage(): string {
+  return [...refusalLines(), ...nameLines(), ...sourceLines()].join('\n');
+}
+
+function refusalLines(): string[] {
+  return [
+    '# WriteSamples',
+    '',
+    '`svc.ingest.v1.IngestService/WriteSamples` stores a batch of rows and answers once they are durable. A row has the readings of one VM',
+    'at one observation time. Senders are collectors, agents, `svc samples write` and programs of your own: [sdk.md](sdk.md#any-source-in-typescript)',
+    'has examples, [sources.md](sources.md) the series. Generated from the tables in `actors/telemetry/ingest` by `npm run generate`.',
+    '',
+    '## What refuses what',
+    '',
+    'A part that cannot be stored refuses as little as possible. Everything else of the batch is stored, in JSON and in binary alike. The',
+    'answer lists each rejected part in `rejected`, at most 5,000; `rejectedNotListed` counts the rest:',
+    '',
+    '| field | meaning |',
+    '| --- | --- |',
+    '| `row` | index of the row in the request |',
+    '| `field` | path of the refused part: `rows[3]`, `rows[3].displayName`, `rows[3].values[0].labels` |',
+    '| `series` | the series, or the field of the row; empty: the whole row |',
+    '| `reason` | the code of the table below |',
+    '| `message` | what is wrong and what to do, with the nearest allowed name where a name is misspelt |',
+    '| `rowRefused` | true: nothing of the row is stored |',
+    '',
+    '| reason | refuses | cause |',
+    '| --- | --- | --- |',
+    ...Object.entries(rejectionCatalogue).map(
+      ([reason, { refuses, cause }]) =>
+        `| \`${reason}\` | ${refuses.map((one) => REFUSED[one]).join(', ')} | ${cause} |`,
+    ),
+    '',
+    'Only causes about the request refuse the request, and nothing of it is stored:',
+    '',
+    '| cause | answer |',
+    '| --- | --- |',
+    '| the body is no JSON or no message, an object has a name twice, `rows` is no list, a field beside `rows` is unknown or of a wrong type | 400 `INVALID_FIELD` |',
+    '| `projectName` is missing or malformed, `batchId` has more than 128 characters | 400 `INVALID_FIELD` |',
+    '| the body is larger than 1 MiB | 400 `REQUEST_TOO_LARGE` |',
+    '| the key is not valid, not of a collector or agent, or not for this project; a row names a VM of another project | 401, 403 |',
+    '| a rate or the memory for new rows is used up | 429 `TOO_MANY_REQUESTS` with `Retry-After`: keep the batch |',
+    '| the service cannot store at the moment | 503 `NOT_READY`: keep the batch |',
+    '',
+    `Text has at most ${TEXT_LENGTH_MAX} characters, a row at most ${VALUES_MAX.toLocaleString('en-US')} values of 160 KiB of series, and a series at most 8 labels.`,
+    '',
+  ];
+}
+
+function nameLines(): string[] {
+  return [
+    '## Values',
+    '',
+    'Send what was observed, and leave out the whole entry where there was no reading: null, `NaN` and infinities are rejected. A client that',
+    'declares schema version 2 (header `svc-schema-version: 2`; [versions.md](versions.md)) sends each zero, and an entry without `value` is',
+    'rejected. Older clients leave out zeros: their entry without `value` is a zero. Both SDKs declare version 2.',
+    '',
+    '## Names',
+    '',
+    'Names that begin with `svc_` or `ALERTS` are reserved. Of these a sender may use only the names below, so that a misspelt name is found',
+    'where it is sent. All other names are free.',
+    '',
+    '| series | sent by |',
+    '| --- | --- |',
+    ...SENT_SERIES.map((name) => `| \`${name}\` | ${senderOf(name)} |`),
+    '',
+    'These series follow from fields of the row. Set the field instead:',
+    '',
+    '| series | field |',
+    '| --- | --- |',
+    ...[...seriesCatalogue.values()].flatMap(({ name, rowField }) =>
+      rowField === undefined ? [] : [`| \`${name}\` | \`${rowField}\` |`],
+    ),
+    '',
+    'Label names that begin with `__` or `vm_label_`, and `project`, `vm`, `vm_name` and `datacenter`, are set by the service. The same rules',
+    'hold for the collectors of the service, `svc collect`, agents, `svc samples write` and the CSV of a replay.',
+    '',
+  ];
+}
+
+function sourceLines(): string[] {
+  return [
+    '## What sources leave out',
+    '',
+    'The sources of this project follow the same rules before they send. They cut names, and leave out readings that cannot be stored, such as',
+    'those of a mount path of more than 200 characters. The row goes on with the other readings. What is left out is counted and named:',
+    '',
+    '| where | what it shows |',
+    '| --- | --- |',
+    '| `svc collect status`, `svc agent status`, log of the collector | which readings of which VMs are left out now |',
+    '| `svc admin collectors` | causes by collector, project and VM, of the last quarter of an hour: left out by the source, or rejected here |',
+    '| `svc notices`, the dashboard | a notice `READINGS_REFUSED` to the project, as long as such readings arrive |',
+    '| metrics of the service | `svc_samples_left_out_total` and `svc_samples_rejected_total`, by reason |',
+    '',
+    'A sender of this project divides a batch that a service refuses until only the refused row is left. That row is dropped, counted and',
+    'named; all others are stored.',
+    '',
+  ];
+}
+
+const REFUSED = { VALUE: 'the value', FIELD: 'the field', ROW: 'the row' } as const;
+
+function senderOf(name: string): string {
+  return EXPANDED_SERIES.has(name) ? 'agents' : 'collectors';
+}

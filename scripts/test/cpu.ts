@@ -1,0 +1,24 @@
+/**
+ * CPU time of this process, with its threads and the children that have ended, from
+ * `/proc/self/stat`: `process.cpuUsage()` knows no children, and tests start many. A child that was
+ * never waited for, as of a daemon, is missing.
+ */
+import { readFileSync } from 'node:fs';
+
+/** Clock ticks in a second: the kernel reports this unit to programs on every platform of Node. */
+const TICKS_PER_SECOND = 100;
+/** Places of utime, stime, cutime and cstime, counted behind the name in parentheses (proc(5)). */
+const FIELDS = [11, 12, 13, 14];
+
+/** CPU time since the process began, ms. Without `/proc`, the process alone. */
+export function cpuMs(): number {
+  try {
+    const stat = readFileSync('/proc/self/stat', 'utf8');
+    const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
+    const ticks = FIELDS.reduce((sum, field) => sum + Number(fields[field]), 0);
+    return (ticks * 1000) / TICKS_PER_SECOND;
+  } catch {
+    const { user, system } = process.cpuUsage();
+    return (user + system) / 1000;
+  }
+}

@@ -1,0 +1,161 @@
+/**
+ * Processes that run test files, one after another (`batch.ts`). What one writes goes to the
+ * report of the file that is running. A file that takes too long is ended with all that it has
+ * started, and those after it get another process.
+ */
+import { type ChildProcess, spawn } from 'node:child_process';
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import type { Writable } from 'node:stream';
+import { fileURLToPath } from 'node:url';
+import { type EndOfFile, MarkReader } from './marks.ts';
+import type { FileEnd, FileReport, Report } from './report.ts';
+import type { NextTurn } from './turns.ts';
+
+const ROOT = fileURLToPath(new URL('../..', import.meta.url));
+/** Of a file, in all. */
+const TIMEOUT_MS = 300_000;
+/** Time to see which test hangs, before it is killed. */
+const LAST_WORDS_MS = 5_000;
+
+/** Why a file cannot share its process with others: a line of its header. */
+const OWN_PROCESS = /^ \* Own process: \S/m;
+
+type ProcessEnd = Pick<FileEnd, 'exitCode' | 'signal'>;
+
+export class TestProcess {
+  /** Those that have not ended. */
+  static readonly running = new Set<TestProcess>();
+  readonly #child: ChildProcess;
+  /** Where it reads which file comes next. */
+  readonly #names: Writable;
+  readonly #ended: Promise<ProcessEnd>;
+  readonly #timeoutMs: number;
+  #lines: FileReport | undefined;
+  #endOfFile: ((end: EndOfFile) => void) | undefined;
+
+  constructor(timeoutMs: number) {
+    this.#timeoutMs = timeoutMs;
+    this.#child = spawn(process.execPath, ['scripts/test/batch.ts'], {
+      cwd: ROOT,
+      env: {
+        ...process.env,
+        NODE_COMPILE_CACHE: join(ROOT, '.tap/compiled'),
+        TAP_TIMEOUT: '240',
+      },
+      stdio: ['ignore', 'pipe', 'inherit', 'pipe'],
+      // A group of its own, so that what it has started can be ended with it.
+      detached: true,
+    });
+    TestProcess.running.add(this);
+    const reader = new MarkReader({
+      text: (text) => this.#lines?.write(text),
+      end: (end) => this.#endOfFile?.(end),
+    });
+    this.#child.stdout?.setEncoding('utf8').on('data', (text: string) => reader.write(text));
+    this.#names = this.#child.stdio[3] as Writable;
+    // It may end before it has read a name: that end is what is reported.
+    this.#names.on('error', () => {});
+    this.#ended = new Promise((resolve, reject) => {
+      this.#child.once('error', reject);
+      this.#child.once('close', (exitCode, signal) => {
+        TestProcess.running.delete(this);
+        reader.end();
+        resolve({ exitCode, signal });
+      });
+    });
+  }
+
+  get isRunning(): boolean {
+    return TestProcess.running.has(this);
+  }
+
+  /** Resolves when the file has ended, or the process with it. */
+  async run(file: string, lines: FileReport): Promise<void> {
+    this.#lines = lines;
+    const startedMs = performance.now();
+    const deadline = this.#endAfter(this.#timeoutMs);
+    const endOfFile = new Promise<EndOfFile>((resolve) => {
+      this.#endOfFile = resolve;
+    });
+    this.#names.write(`${file}\n`);
+    const end = await Promise.race([endOfFile, this.#ended]);
+    const timedOut = deadline.stop();
+    lines.end({ signal: null, ...end, timedOut, elapsedMs: performance.now() - startedMs });
+  }
+
+  /** No more files come: resolves when it has ended. */
+  end(): Promise<ProcessEnd> {
+    this.#names.end();
+    return this.#ended;
+  }
+
+  signal(signal: NodeJS.Signals): void {
+    try {
+      if (this.#child.pid !== undefined) process.kill(-this.#child.pid, signal);
+    } catch (error) {
+      // It has ended by itself.
+      if (!(error instanceof Error && 'code' in error && error.code === 'ESRCH')) throw error;
+    }
+  }
+
+  /** `stop` says whether it was too late. */
+  #endAfter(timeoutMs: number): { stop: () => boolean } {
+    let timedOut = false;
+    let killing: NodeJS.Timeout | undefined;
+    const deadline = setTimeout(() => {
+      timedOut = true;
+      this.#child.kill('SIGALRM');
+      killing = setTimeout(() => {
+        this.signal('SIGKILL');
+        // A process in another group may hold it open.
+        this.#child.stdout?.destroy();
+      }, LAST_WORDS_MS);
+    }, timeoutMs);
+    const stop = () => {
+      clearTimeout(deadline);
+      clearTimeout(killing);
+      return timedOut;
+    };
+    return { stop };
+  }
+}
+
+function needsOwnProcess(file: string): boolean {
+  return OWN_PROCESS.test(readFileSync(join(ROOT, file), 'utf8'));
+}
+
+/** Runs one file after another, until no file is left. */
+export async function runFiles(
+  nextTurn: NextTurn,
+  report: Report,
+  { timeoutMs = TIMEOUT_MS } = {},
+): Promise<void> {
+  let shared: TestProcess | undefined;
+  let last = '';
+  for (let turn = await nextTurn(); turn !== undefined; turn = await nextTurn()) {
+    const { file } = turn;
+    if (needsOwnProcess(file)) {
+      const own = new TestProcess(timeoutMs);
+      await own.run(file, report.file(file));
+      await endOf(own, file, report);
+    } else {
+      if (!shared?.isRunning) shared = new TestProcess(timeoutMs);
+      await shared.run(file, report.file(file));
+      last = file;
+    }
+    turn.end();
+  }
+  if (shared) await endOf(shared, last, report);
+}
+
+/** What fails when a process ends is reported beside its files. */
+async function endOf(process: TestProcess, last: string, report: Report): Promise<void> {
+  if (!process.isRunning) return;
+  const startedMs = performance.now();
+  const end = await process.end();
+  if (end.exitCode === 0) return;
+  const elapsedMs = performance.now() - startedMs;
+  const lines = report.file(`the end of the process that ran ${last}`);
+  lines.end({ ...end, timedOut: false, elapsedMs });
+}

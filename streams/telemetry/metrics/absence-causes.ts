@@ -1,0 +1,174 @@
+/**
+ * Why a source left a reading out of a row (MEAS-11). The cause travels with the row as a series of
+ * its own, so that history, replay and queries have it at the time of the row. Who reads a metric
+ * then learns what to do next, instead of blaming the guest for what it was never asked.
+ */
+import { type SeriesKey, seriesKey } from '../samples/batch.ts';
+import type { VmColumns } from '../samples/columns.ts';
+import { EXPANDED_SERIES, type MetricDescriptor } from './catalogue.ts';
+
+/** Its value is 1 in each row that lacks the reading for the cause; else there is no sample. */
+export const ABSENCE_SERIES = 'svc_vm_reading_absent';
+
+/** What a source can leave out; a metric belongs to one of them. */
+export type ReadingName =
+  | 'cpu'
+  | 'memory'
+  | 'disk'
+  | 'network'
+  | 'filesystem'
+  | 'load'
+  | 'memory_available'
+  | 'swap'
+  | 'processes';
+
+/** What happened, as a phrase, and the next step, as a sentence. */
+interface CauseText {
+  readonly what: string;
+  readonly next: string;
+}
+
+/** Every cause that our sources report. */
+export const ABSENCE_CAUSES = {
+  MEMORY_NOT_POLLED: {
+    what: 'libvirt has never got memory figures from the guest',
+    next: "Set a stats period: virsh dommemstat VM --period 10 --live --config. If one is set, load the guest's balloon driver.",
+  },
+  NO_MEMORY_FIGURES: {
+    what: 'the guest answers the balloon, but reports no memory figures',
+    next: 'Install the balloon driver and its service in the guest; on Windows they are in virtio-win guest tools.',
+  },
+  NO_BALLOON: {
+    what: 'the VM has no memory balloon',
+    next: "Add <memballoon model='virtio'><stats period='10'/></memballoon> to the domain.",
+  },
+  CLOCKS_APART: {
+    what: "the guest's figures carry a time that is too far from the collector's",
+    next: 'Synchronize the clocks of hypervisor and collector (NTP).',
+  },
+  NOT_REFRESHED: {
+    what: 'the figures were not refreshed since the observation before',
+    next: 'Set a stats period shorter than the sampling interval, and check that the guest responds.',
+  },
+  VM_PAUSED: {
+    what: 'the VM is paused',
+    next: 'Resume the VM; its figures stand still until then.',
+  },
+  HYPERVISOR_NOT_ANSWERING: {
+    what: "the VM's hypervisor process does not answer",
+    next: 'Look for a frozen QEMU: virsh -r domstats --nowait shows few lines for it.',
+  },
+  VCPU_TIMES_INCOMPLETE: {
+    what: "a vCPU's time is missing",
+    next: 'Compare vcpu.current with the vcpu.N.time lines of virsh -r domstats VM --vcpu.',
+  },
+  NO_COUNTERS: {
+    what: 'the device has no counters, as in user-mode networking',
+    next: 'Attach the device to a bridge or a network of libvirt.',
+  },
+  NOT_ASKED: {
+    what: "the collector does not ask the guest's agent",
+    next: 'Switch on file systems at the collector; docs/sources.md says how, and which rights it takes.',
+  },
+  GUEST_AGENT_SILENT: {
+    what: "the guest's agent did not answer",
+    next: 'Install and start qemu-guest-agent in the guest, with its channel in the domain.',
+  },
+  NO_SIZES: {
+    what: "the guest's agent names file systems without their sizes",
+    next: 'Update qemu-guest-agent to 3.0 or later.',
+  },
+  FILE_SYSTEM_NOT_ANSWERING: {
+    what: 'a file system does not answer',
+    next: 'Check that its server is reachable, or unmount it.',
+  },
+  UNREADABLE: {
+    what: 'the source could not be read, or what it says is not understood',
+    next: "See the collector's faults in /readyz, which name the file or the program.",
+  },
+  IMPOSSIBLE: {
+    what: 'readings cannot be: below zero, or far above the capacity',
+    next: 'Check the source: a counter that dipped, or two sources of one VM, look like this.',
+  },
+} as const satisfies Readonly<Record<string, CauseText>>;
+
+/** One of `ABSENCE_CAUSES`. */
+export type AbsenceCause = keyof typeof ABSENCE_CAUSES;
+
+/** A reading that a source left out, and why. */
+export interface Absence {
+  readonly reading: ReadingName;
+  readonly cause: AbsenceCause;
+}
+
+/** The series that carries an absence. */
+export function absenceKey({ reading, cause }: Absence): SeriesKey {
+  return seriesKey(ABSENCE_SERIES, { cause, reading });
+}
+
+/** Absences of the readings that agents take, with the causes that they know. */
+const EXPANDED_ABSENCES: ReadonlySet<SeriesKey> = new Set(
+  (['load', 'memory_available', 'swap', 'processes'] as const).flatMap((reading) =>
+    (['UNREADABLE', 'IMPOSSIBLE'] as const).map((cause) => absenceKey({ reading, cause })),
+  ),
+);
+
+/** An agent sends expanded series, and why it left one of them out. */
+export function isOfAgents(series: SeriesKey): boolean {
+  return EXPANDED_SERIES.has(series) || EXPANDED_ABSENCES.has(series);
+}
+
+/** What happened and what to do next, as one text; '' for a reason that is none of the causes. */
+export function causeHelp(reason: string): string {
+  if (!Object.hasOwn(ABSENCE_CAUSES, reason)) return '';
+  const { what, next } = ABSENCE_CAUSES[reason as AbsenceCause];
+  return `${what.charAt(0).toUpperCase()}${what.slice(1)}. ${next}`;
+}
+
+/** The reading that a metric follows from; undefined: a source cannot leave it out by itself. */
+export function readingOf({
+  metricId,
+  derivation,
+}: Pick<MetricDescriptor, 'metricId' | 'derivation'>): ReadingName | undefined {
+  switch (derivation.from) {
+    case 'utilization':
+      return 'cpu';
+    case 'memoryUsed':
+      return 'memory';
+    case 'percentage':
+      return 'filesystem';
+    case 'rate':
+      return derivation.series.includes('_disk_') ? 'disk' : 'network';
+    case 'gauge':
+      return GAUGES[metricId];
+    default:
+      return undefined;
+  }
+}
+
+const GAUGES: Readonly<Record<string, ReadingName>> = {
+  memory_total_bytes: 'memory',
+  filesystem_used_bytes: 'filesystem',
+  filesystem_size_bytes: 'filesystem',
+  load_1m: 'load',
+  memory_available_bytes: 'memory_available',
+  swap_used_bytes: 'swap',
+  processes_running: 'processes',
+};
+
+const KEY = /^svc_vm_reading_absent\{cause="([A-Z][A-Z0-9_]{0,62})",reading="([a-z_]+)"\}$/;
+
+/** Times of the rows that lack a reading, by cause; of each cause oldest first. */
+export function absencesIn(
+  { timesMs, series }: Pick<VmColumns, 'timesMs' | 'series'>,
+  reading: ReadingName,
+): ReadonlyMap<string, readonly number[]> {
+  const found = new Map<string, number[]>();
+  for (const [key, column] of series) {
+    const [, cause = '', of] = KEY.exec(key) ?? [];
+    if (of !== reading) continue;
+    const times = Array.from(timesMs).filter((_, i) => column[i] === 1);
+    if (times.length > 0) found.set(cause, times);
+  }
+  return found;
+}

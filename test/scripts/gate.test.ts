@@ -1,0 +1,56 @@
+/** The gate: sequences beside each other, and a last line that counts whatever failed. */
+import t from 'tap';
+import { runSequences, type Step, summary } from '../../scripts/gate.ts';
+
+function step(name: string, code: string, isTests = false): Step {
+  return { name, command: [process.execPath, '-e', code], isTests };
+}
+
+/** The report of sequences, without times. */
+async function reported(...sequences: Step[][]) {
+  const printed: string[] = [];
+  const ends = await runSequences(sequences, (text) => printed.push(text));
+  return { ends, printed: printed.join(''), summary: summary(ends).replaceAll(/ +\d+ s/g, '') };
+}
+
+const TESTS = step('tests', 'console.log("ok a\\n7 passed, 0 failed, 2 skipped")', true);
+
+t.test('the last line has the counts of the tests', async (t) => {
+  const { printed, summary } = await reported([step('check', ''), TESTS], [step('chance', '')]);
+  t.match(printed, /ok a\n/);
+  t.match(summary, /^ok {2}check$/m);
+  t.match(summary, /\n7 passed, 0 failed\n$/);
+});
+
+t.test('a failed step counts as a failure and shows its output', async (t) => {
+  const fails = step('chance', 'console.error("seed 7 broke"); process.exit(1)');
+  const { printed, summary } = await reported([TESTS], [fails]);
+  t.match(printed, /== FAILED: chance\nseed 7 broke\n/);
+  t.match(summary, /^not ok {2}chance$/m);
+  t.match(summary, /\n7 passed, 1 failed\n$/);
+});
+
+t.test('failed tests are counted once', async (t) => {
+  const tests = step('tests', 'console.log("6 passed, 1 failed"); process.exitCode = 1', true);
+  t.match((await reported([tests])).summary, /\n6 passed, 1 failed\n$/);
+});
+
+t.test('tests that end without counts are a failure', async (t) => {
+  const tests = step('tests', 'process.exit(3)', true);
+  t.match((await reported([tests])).summary, /\n0 passed, 1 failed\n$/);
+});
+
+t.test('a program that cannot start is a failure that names it', async (t) => {
+  const { printed, summary } = await reported([{ name: 'gone', command: ['/no/such/program'] }]);
+  t.match(printed, /ENOENT/);
+  t.match(summary, /\n0 passed, 1 failed\n$/);
+});
+
+t.test('steps of one sequence run one after the other, sequences beside each other', async (t) => {
+  const { printed } = await reported([step('a', ''), step('b', '')], [step('c', '')]);
+  const order = [...printed.matchAll(/== (begins|passed): (\w)/g)].map(
+    ([, what, name]) => `${what} ${name}`,
+  );
+  t.ok(order.indexOf('passed a') < order.indexOf('begins b'));
+  t.ok(order.indexOf('begins c') < order.indexOf('passed a'));
+});

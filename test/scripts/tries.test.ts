@@ -1,0 +1,35 @@
+/** The budget of seeds and tries: a share by default, all of them in the gate. */
+import t, { type Test } from 'tap';
+import { occurrences, tries } from '../support/tries.ts';
+
+function withShare(t: Test, percent: string | undefined): void {
+  const before = process.env.SVC_TEST_SEEDS;
+  const set = (value: string | undefined) => {
+    if (value === undefined) delete process.env.SVC_TEST_SEEDS;
+    else process.env.SVC_TEST_SEEDS = value;
+  };
+  set(percent);
+  t.teardown(() => set(before));
+}
+
+t.test('a run without the setting makes a share of the tries, but never too few', async (t) => {
+  withShare(t, undefined);
+  t.equal(tries(1_000), 120);
+  t.equal(tries(40), 10);
+  t.equal(tries(5), 5);
+  t.equal(tries(40, 2), 5);
+  t.equal(occurrences(100), 6);
+});
+
+t.test('a full run makes every try and expects every occurrence', async (t) => {
+  withShare(t, '100');
+  t.equal(tries(1_000), 1_000);
+  t.equal(occurrences(100), 100);
+});
+
+t.test('a setting that is no percentage is refused', async (t) => {
+  for (const wrong of ['0', '-1', '101', 'all', '']) {
+    withShare(t, wrong);
+    t.throws(() => tries(10), { message: /^SVC_TEST_SEEDS is .*: set a percentage/ }, wrong);
+  }
+});

@@ -1,0 +1,38 @@
+/**
+ * One budget for seeds and tries. A test names how many it makes in full, as the gate does; `npm test`
+ * makes a share of them, by the same seeds. `SVC_TEST_SEEDS` is that share in percent: 100 for all.
+ */
+
+/** Share of a run without the setting, percent. */
+const SHARE_PERCENT = 12;
+/** A property that is tried less often shows nothing. */
+const TRIES_MIN = 10;
+
+/** A run of few tries may meet a case more rarely than its share says. */
+const SLACK = 0.5;
+
+/**
+ * How many of `full` tries this run makes: at least `least`, and no more than `full`. Throws if
+ * `SVC_TEST_SEEDS` is no percentage.
+ */
+export function tries(full: number, least: number = TRIES_MIN): number {
+  return Math.min(full, Math.max(least, Math.ceil((full * sharePercent()) / 100)));
+}
+
+/**
+ * How often this run has to meet a case that a full run meets `full` times. A property that never
+ * meets its case shows nothing.
+ */
+export function occurrences(full: number): number {
+  const percent = sharePercent();
+  return percent === 100 ? full : Math.floor((full * percent * SLACK) / 100);
+}
+
+function sharePercent(): number {
+  const set = process.env.SVC_TEST_SEEDS;
+  const percent = set === undefined ? SHARE_PERCENT : Number(set);
+  if (!(percent > 0 && percent <= 100)) {
+    throw new Error(`SVC_TEST_SEEDS is ${set}: set a percentage, above 0 and up to 100`);
+  }
+  return percent;
+}
