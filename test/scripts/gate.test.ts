@@ -13,7 +13,11 @@ async function reported(...sequences: Step[][]) {
   return { ends, printed: printed.join(''), summary: summary(ends).replaceAll(/ +\d+ s/g, '') };
 }
 
-const TESTS = step('tests', 'console.log("ok a\\n7 passed, 0 failed, 2 skipped")', true);
+const TESTS = step(
+  'tests',
+  'process.stdout.write("ok a\\n7 passed, 0 failed, 2 skipped\\n")',
+  true,
+);
 
 t.test('the last line has the counts of the tests', async (t) => {
   const { printed, summary } = await reported([step('check', ''), TESTS], [step('chance', '')]);
@@ -23,7 +27,7 @@ t.test('the last line has the counts of the tests', async (t) => {
 });
 
 t.test('a failed step counts as a failure and shows its output', async (t) => {
-  const fails = step('chance', 'console.error("seed 7 broke"); process.exit(1)');
+  const fails = step('chance', 'process.stderr.write("seed 7 broke\\n"); process.exit(1)');
   const { printed, summary } = await reported([TESTS], [fails]);
   t.match(printed, /== FAILED: chance\nseed 7 broke\n/);
   t.match(summary, /^not ok {2}chance$/m);
@@ -31,7 +35,11 @@ t.test('a failed step counts as a failure and shows its output', async (t) => {
 });
 
 t.test('failed tests are counted once', async (t) => {
-  const tests = step('tests', 'console.log("6 passed, 1 failed"); process.exitCode = 1', true);
+  const tests = step(
+    'tests',
+    'process.stdout.write("6 passed, 1 failed\\n"); process.exitCode = 1',
+    true,
+  );
   t.match((await reported([tests])).summary, /\n6 passed, 1 failed\n$/);
 });
 

@@ -156,9 +156,8 @@ export async function startRpcWorld(
     datacenterStates,
     /** Encodings of the bodies that did not unpack. */
     brokenBodies,
-    ...{ sealedValues, authenticator },
+    ...{ sealedValues, authenticator, tokens },
     ...{ positions: real.positions, ingest: real.ingest },
-    tokens,
     people: signIn.people,
     members: signIn.members,
     controlPath: parts.controlPath,
@@ -283,16 +282,13 @@ async function startParts(t: Test, { hasWorkers = false }: ThreadOptions) {
   const ingestParts = openIngest({ host, stream, clock, history, evaluator: pipeline });
   const collected = collectingLog();
   const secrets = openSecretStore({ path: ':memory:', masterKey: Buffer.alloc(32, 7), random });
-  const threads = new QueryThreads({
-    ...{ clock, history: history.share, controlPath, entry: QUERY_THREAD },
-    startWorker,
-  });
-  const common = { threads, clock, log: collected.log, failures: { inc() {} } };
-  const vmQueries = createVmQueries({ ...common, listThreads: threads });
-  const alertPreviews = createAlertPreviews(common);
   const closers = new Closers(collected.log);
-  const ruleReplays = openRuleReplays({
-    ...{ ...common, history, controlPath, closers },
+  const queries = openThreads({
+    history,
+    controlPath,
+    clock,
+    log: collected.log,
+    closers,
     startWorker,
   });
   const stopping = new AbortController();
@@ -306,7 +302,6 @@ async function startParts(t: Test, { hasWorkers = false }: ThreadOptions) {
     rulesStopping.abort();
     await Promise.all(running);
     await host.stop();
-    await threads.close();
     await closers.closeAll();
     await history.close();
     await stream.close();
@@ -322,15 +317,32 @@ async function startParts(t: Test, { hasWorkers = false }: ThreadOptions) {
     secrets,
     host,
     pipeline,
-    vmQueries,
-    alertPreviews,
-    ruleReplays,
-    incidentRecomputations: createIncidentRecomputations({ threads, clock }),
-    threads,
+    ...queries,
     ...ingestParts,
     ...collected,
   };
   return { ...made, stop, stopRules: () => rulesStopping.abort() };
+}
+
+/** What runs in query threads and replay threads; `closers` ends them. */
+function openThreads(options: Parameters<typeof openRuleReplays>[0]) {
+  const { history, controlPath, clock, log, closers, startWorker } = options;
+  const threads = new QueryThreads({
+    clock,
+    history: history.share,
+    controlPath,
+    entry: QUERY_THREAD,
+    startWorker,
+  });
+  closers.add('query threads', () => threads.close());
+  const common = { threads, clock, log, failures: { inc() {} } };
+  return {
+    threads,
+    vmQueries: createVmQueries({ ...common, listThreads: threads }),
+    alertPreviews: createAlertPreviews(common),
+    ruleReplays: openRuleReplays(options),
+    incidentRecomputations: createIncidentRecomputations({ threads, clock }),
+  };
 }
 
 /** Ingest over the limits of the projects, and what is used of them. */
