@@ -92,7 +92,7 @@ export const rejectionCatalogue = {
     refuses: ['ROW'],
     cause: 'another collector reports the VM, or the VM has left the sender',
     message:
-      'Another collector reports this VM. If that is wrong, stop the other one: the VM passes to this sender within 90 seconds.',
+      'Another collector reports this VM, or the VM has left this one. If it belongs here, stop the other collector: after 90 seconds of silence the VM comes here.',
   },
   NOT_EXPANDED: {
     refuses: ['VALUE', 'FIELD', 'ROW'],
