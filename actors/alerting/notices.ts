@@ -18,7 +18,8 @@ export type NoticeKind =
   | 'INSTANCE_LIMIT'
   | 'DESTINATION_PAUSED'
   | 'RECIPIENT_BOUNCED'
-  | 'READINGS_REFUSED';
+  | 'READINGS_REFUSED'
+  | 'VM_CONTESTED';
 
 /** Body of a record of kind `notice`. Times are Unix ms. */
 export interface NoticeBody {
@@ -34,7 +35,7 @@ export interface NoticeBody {
 /** The resource that a notice is about. */
 export interface NoticeSubject {
   /** `projects`: the project as a whole. */
-  readonly collection: 'alertRules' | 'destinations' | 'projects';
+  readonly collection: 'alertRules' | 'destinations' | 'vms' | 'projects';
   readonly id: string;
 }
 

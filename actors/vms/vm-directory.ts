@@ -16,6 +16,7 @@ import {
 import { type ProjectLimits, ProjectLimitsReader } from '../platform/project-limits.ts';
 import { ShardPlaces } from './export-shards.ts';
 import type { IngestRow, SenderReach } from './sent-row.ts';
+import { firstReporter, type VmReporter, VmSources, type VmSourcesDeps } from './vm-sources.ts';
 
 /** Records read in one turn of the event loop: about a millisecond. */
 const PAGE = 200;
@@ -166,6 +167,8 @@ export interface VmBody {
   readonly source?: string;
   /** Its export shard, which never changes; absent until the first row after an older version registered it. */
   readonly exportShard?: number;
+  /** Absent until the first row after an older version registered it. */
+  readonly reportedBy?: VmReporter;
 }
 
 /** The record of a VM that a collector reports; it is no longer only expected. Without its source. */
@@ -212,6 +215,7 @@ function isSame(before: VmBody, after: VmBody): boolean {
     before.hasAgent === after.hasAgent &&
     before.isExpected === after.isExpected &&
     before.source === after.source &&
+    before.reportedBy === after.reportedBy &&
     before.exportShard === after.exportShard
   );
 }
@@ -221,7 +225,7 @@ function isSame(before: VmBody, after: VmBody): boolean {
 // costs a commit. Identity is the id alone; a re-created domain is a new VM.
 
 /** The host that registers, and how many VMs a project may have. */
-export interface VmRegistryDeps {
+export interface VmRegistryDeps extends Pick<VmSourcesDeps, 'machine' | 'newest'> {
   readonly host: Host;
   readonly clock: Clock;
   /** Data center of the VMs that this node's collectors and senders report. */
@@ -234,7 +238,7 @@ export interface VmRegistryDeps {
 export type RegisteredVm = Pick<VmBody, 'displayName' | 'datacenter' | 'hasAgent' | 'isExpected'>;
 
 /** VMs registered by one commit. */
-const BATCH = 200;
+const BATCH = 100;
 
 /** What the rows of a request report of a VM to register. */
 interface ReportedVm {
@@ -243,6 +247,9 @@ interface ReportedVm {
   /** Newest observation, Unix ms. */
   readonly observedMs: number;
 }
+
+/** Why a VM's rows are not this sender's to store, as it turned out when the VM was registered. */
+export type NotRegistered = 'OTHER_DATACENTER' | 'REPORTED_ELSEWHERE';
 
 /** The sender of rows: a credential, or one of the node's own sources. */
 interface Sender {
@@ -258,6 +265,8 @@ export class VmRegistry {
   readonly #admitted = new Map<string, Set<string>>();
   readonly #others: OtherSenders;
   readonly #limits: VmRegistryDeps['limits'] & {};
+  /** Which source reports each VM. */
+  readonly sources: VmSources;
 
   constructor(deps: VmRegistryDeps) {
     this.#deps = deps;
@@ -265,6 +274,7 @@ export class VmRegistry {
     this.#others = new OtherSenders(deps.clock);
     this.#directory = vmDirectoryOf(deps.host);
     this.#directory.onChange((project, vm, body) => this.#follow(project, vm, body));
+    this.sources = new VmSources({ ...deps, vms: (project) => this.#directory.vms(project) });
   }
 
   /** Looks up what is registered of a project's VMs; one that was retired is not. */
@@ -280,7 +290,11 @@ export class VmRegistry {
   vmsOf(project: string, source: string): Map<string, number> {
     const reported = new Map<string, number>();
     for (const [vm, known] of this.#directory.vms(project)) {
-      if (present(known)?.source === source) reported.set(vm, this.#others.heardMs(project, vm));
+      const there = present(known);
+      if (there?.source !== source) continue;
+      // Another member may have a source of the same name.
+      if (there.reportedBy && there.reportedBy.source !== this.sources.nameOf({ source })) continue;
+      reported.set(vm, this.#others.heardMs(project, vm));
     }
     return reported;
   }
@@ -324,16 +338,16 @@ export class VmRegistry {
    * were retired; undefined when there are none, as nearly always. Rejects with what the host's
    * submit throws.
    *
-   * @returns VMs that are in another data center than the sender's, which are left as they are
+   * @returns VMs that are in another data center than the sender's, or another source's by now, which are
+   * left as they are
    */
   register(
     project: string,
     rows: readonly IngestRow[],
     reach?: SenderReach,
     source?: string,
-  ): Promise<ReadonlySet<string> | undefined> | undefined {
+  ): Promise<ReadonlyMap<string, NotRegistered> | undefined> | undefined {
     const known = this.#directory.vms(project);
-    if (source === undefined) this.#noteOthers(project, rows, reach);
     // An agent reports only samples of its VM: the enrolment decides the rest.
     if (reach?.vm) return undefined;
     let changed: Map<string, ReportedVm> | undefined;
@@ -341,7 +355,7 @@ export class VmRegistry {
       const before = known.get(row.vm);
       if (before && isBefore(before, row.observedMs)) continue;
       const there = present(before);
-      const isReported = there?.source === this.#sourceOf(project, row.vm, source);
+      const isReported = there?.source === source;
       if (there && isReported && !hasNews(there, row, this.#datacenterFor(there, reach))) continue;
       changed ??= new Map();
       const earlier = changed.get(row.vm);
@@ -353,17 +367,16 @@ export class VmRegistry {
     return changed && this.#store(project, [...changed], { reach, source });
   }
 
-  #noteOthers(project: string, rows: readonly IngestRow[], reach: SenderReach | undefined): void {
+  /**
+   * Remembers which VMs others than this node's sources report, also such as are another source's: the node
+   * does not retire those.
+   */
+  noteOthers(project: string, rows: readonly IngestRow[]): void {
     const known = this.#directory.vms(project);
     for (const { vm } of rows) {
       if (known.get(vm)?.source === undefined && !this.#others.has(project, vm)) continue;
-      this.#others.note(project, vm, reach?.vm ? 'agent' : 'collector');
+      this.#others.note(project, vm);
     }
-  }
-
-  /** The VM's source after `source` has reported it: a VM of other collectors stays theirs. */
-  #sourceOf(project: string, vm: string, source: string | undefined): string | undefined {
-    return this.#others.isTheirs(project, vm) ? undefined : source;
   }
 
   /**
@@ -390,11 +403,11 @@ export class VmRegistry {
     project: string,
     entries: readonly (readonly [string, ReportedVm])[],
     sender: Sender,
-  ): Promise<ReadonlySet<string> | undefined> {
-    const elsewhere = new Set<string>();
+  ): Promise<ReadonlyMap<string, NotRegistered> | undefined> {
+    const elsewhere = new Map<string, NotRegistered>();
     for (let start = 0; start < entries.length; start += BATCH) {
       const batch = entries.slice(start, start + BATCH);
-      for (const vm of await this.#commit(project, batch, sender)) elsewhere.add(vm);
+      for (const [vm, why] of await this.#commit(project, batch, sender)) elsewhere.set(vm, why);
     }
     return elsewhere.size > 0 ? elsewhere : undefined;
   }
@@ -409,27 +422,35 @@ export class VmRegistry {
     project: string,
     entries: readonly (readonly [string, ReportedVm])[],
     { reach, source }: Sender,
-  ): Promise<readonly string[]> {
+  ): Promise<readonly (readonly [string, NotRegistered])[]> {
+    const me = this.sources.nameOf({ reach, source });
     const { answer } = await this.#deps.host.submit({
       project,
       by: { kind: 'collector', name: reach?.name ?? this.#deps.datacenter },
       decide: (draft) => {
         const places = new ShardPlaces(draft);
-        const elsewhere: string[] = [];
+        const elsewhere: (readonly [string, NotRegistered])[] = [];
         for (const [vm, { name, observedMs }] of entries) {
           const stored = draft.record('vm', vm)?.body;
           if (stored && isBefore(stored, observedMs)) continue;
           const before = present(stored);
           const datacenter = this.#datacenterFor(before, reach);
           if (reach?.datacenter && datacenter !== reach.datacenter) {
-            elsewhere.push(vm);
+            elsewhere.push([vm, 'OTHER_DATACENTER']);
             continue;
           }
-          const from = this.#sourceOf(project, vm, source);
+          const reportedBy =
+            before?.reportedBy ?? firstReporter(draft, vm, { source: me, observedMs });
+          // Two sources have sent their first rows of it at the same moment.
+          if (reportedBy.source !== me) {
+            elsewhere.push([vm, 'REPORTED_ELSEWHERE']);
+            continue;
+          }
           const after = {
             ...bodyOf(vm, stored, name),
-            ...(from !== undefined && { source: from }),
+            ...(source !== undefined && { source }),
             datacenter,
+            reportedBy,
             registeredMs: before?.registeredMs ?? draft.at,
             exportShard: stored?.exportShard ?? places.take(),
           };
@@ -448,61 +469,41 @@ export class VmRegistry {
 function hasNews(before: VmBody, row: IngestRow, datacenter: string): boolean {
   return (
     before.exportShard === undefined ||
+    before.reportedBy === undefined ||
     before.datacenter !== datacenter ||
     Boolean(before.isExpected) ||
     (Boolean(row.displayName) && row.displayName !== before.displayName)
   );
 }
 
-/** A VM that another collector reported within this time is not taken back, ms. */
-const OTHERS_MS = 600_000;
 const NEVER = Number.NEGATIVE_INFINITY;
 
-/** When a VM was last heard, elapsed ms. */
-interface Heard {
-  /** From anybody beside the node's own sources. */
-  readonly anyMs: number;
-  /** From a collector. */
-  readonly collectorMs: number;
-}
-
-/** VMs that two senders report, in memory: for a warning, and to know whose absence counts. */
+/** VMs that others than the node's own sources report as well, in memory: to know whose absence counts. */
 export class OtherSenders {
   readonly #clock: Clock;
-  readonly #heard = new Map<string, Map<string, Heard>>();
+  /** By project and VM, elapsed ms. */
+  readonly #heardMs = new Map<string, Map<string, number>>();
 
   constructor(clock: Clock) {
     this.#clock = clock;
   }
 
   /** Another sender reports a VM that one of the node's own sources reports or has reported. */
-  note(project: string, vm: string, from: 'agent' | 'collector'): void {
-    const nowMs = this.#clock.elapsed();
-    let vms = this.#heard.get(project);
-    if (!vms) {
-      vms = new Map();
-      this.#heard.set(project, vms);
-    }
-    const collectorMs = from === 'collector' ? nowMs : (vms.get(vm)?.collectorMs ?? NEVER);
-    vms.set(vm, { anyMs: nowMs, collectorMs });
+  note(project: string, vm: string): void {
+    const vms = this.#heardMs.get(project) ?? new Map<string, number>();
+    this.#heardMs.set(project, vms.set(vm, this.#clock.elapsed()));
   }
 
   has(project: string, vm: string): boolean {
-    return this.#heard.get(project)?.has(vm) === true;
+    return this.#heardMs.get(project)?.has(vm) === true;
   }
 
   /** When the VM was last heard from them, elapsed ms; -Infinity: never. */
   heardMs(project: string, vm: string): number {
-    return this.#heard.get(project)?.get(vm)?.anyMs ?? NEVER;
-  }
-
-  /** Is it another collector's? */
-  isTheirs(project: string, vm: string): boolean {
-    const collectorMs = this.#heard.get(project)?.get(vm)?.collectorMs ?? NEVER;
-    return this.#clock.elapsed() - collectorMs <= OTHERS_MS;
+    return this.#heardMs.get(project)?.get(vm) ?? NEVER;
   }
 
   forget(project: string, vm: string): void {
-    this.#heard.get(project)?.delete(vm);
+    this.#heardMs.get(project)?.delete(vm);
   }
 }

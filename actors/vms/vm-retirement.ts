@@ -8,6 +8,7 @@ import type { Actor } from '../../streams/platform/commit/commit.ts';
 import type { Committed, Draft, Host, RequestKey } from '../platform/host/host-port.ts';
 import { endAgentOf } from './enrolments.ts';
 import type { VmBody } from './vm-directory.ts';
+import { leaveToOthers, retireVmSource, type VmSources } from './vm-sources.ts';
 
 /** Which VMs go, and on whose word. */
 export interface RetireVms {
@@ -20,6 +21,15 @@ export interface RetireVms {
   readonly datacenter?: string;
   /** Only VMs that this source of the node reports; absent: of any sender. */
   readonly source?: string;
+  /** Only VMs that this sender reports, and that nobody else has; absent: of any. */
+  readonly sender?: RetiringSender;
+}
+
+/** A collector that no longer has some VMs. */
+export interface RetiringSender {
+  /** As `VmSources.nameOf`. */
+  readonly name: string;
+  readonly sources: Pick<VmSources, 'isOthers'>;
 }
 
 /** What became of each VM that was named. */
@@ -40,7 +50,7 @@ export function retireVms(
   host: Pick<Host, 'submit'>,
   request: RetireVms,
 ): Promise<Committed<RetiredVms>> {
-  const { vms, datacenter, source, ...submission } = request;
+  const { vms, datacenter, source, sender, ...submission } = request;
   return host.submit({
     ...submission,
     decide(draft): RetiredVms {
@@ -54,6 +64,10 @@ export function retireVms(
           refused.push({ vm, reason: 'OTHER_DATACENTER' });
         } else if (source !== undefined && body.source !== source) {
           refused.push({ vm, reason: 'OTHER_SOURCE' });
+        } else if (sender?.sources.isOthers(request.project, vm, sender.name)) {
+          // It is gone from there alone, as after a migration.
+          leaveToOthers(draft, vm, sender.name);
+          refused.push({ vm, reason: 'OTHER_SOURCE' });
         } else if (body.retiredMs === undefined) {
           retire(draft, vm, body, request.by.name);
           retired.push(vm);
@@ -66,7 +80,8 @@ export function retireVms(
 
 function retire(draft: Draft, vm: string, body: VmBody, by: string): void {
   endAgentOf(draft, vm, by);
-  const { hasAgent: _, isExpected: __, ...rest } = body;
+  retireVmSource(draft, vm);
+  const { hasAgent: _, isExpected: __, reportedBy: ___, ...rest } = body;
   const after: VmBody = {
     ...rest,
     expandedMonitoring: false,

@@ -22,6 +22,7 @@ import { signInLinkMachine } from '../identity/sign-in-link.ts';
 import type { IndexName, MachineDefinition, MachineRow } from '../platform/definition.ts';
 import { datacenterMachine } from '../vms/datacenter.ts';
 import { enrolmentMachine } from '../vms/enrolment.ts';
+import { vmSourceMachine } from '../vms/vm-source.ts';
 
 const machines = {
   alertRule: alertRuleMachine,
@@ -41,6 +42,7 @@ const machines = {
   signInLink: signInLinkMachine,
   session: sessionMachine,
   datacenter: datacenterMachine,
+  vmSource: vmSourceMachine,
 };
 
 type TypesOf<Machines extends Readonly<Record<string, AnyStateMachine>>> = {
@@ -322,6 +324,23 @@ const definitions: readonly MachineDefinition[] = [
     'expiresMs',
   ]),
   define(datacenterMachine, 1, ['at', 'name', 'sinceMs', 'silentSinceMs', 'changedMs']),
+  define(vmSourceMachine, 1, [
+    'at',
+    'vm',
+    'source',
+    'sourceBefore',
+    'reason',
+    'turn',
+    'copy',
+    'observedMs',
+    'isFresh',
+    'presentCopy',
+    'presentSilentMs',
+    'isPresentEnded',
+    'sinceMs',
+    'createdMs',
+    'updatedMs',
+  ]),
 ];
 
 /** By `MachineDefinition.name`, in the order in which they are drawn. */

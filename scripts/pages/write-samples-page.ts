@@ -100,7 +100,7 @@ function sourceLines(): string[] {
     '| where | what it shows |',
     '| --- | --- |',
     '| `svc collect status`, `svc agent status`, log of the collector | which readings of which VMs are left out now |',
-    '| `svc admin collectors` | causes by collector, project and VM, of the last quarter of an hour: left out by the source, or rejected here |',
+    '| `svc admin collectors` | causes by collector, project and VM, of the last quarter of an hour: left out by the source, or rejected here. `REPORTED_ELSEWHERE` is counted by VM in the column ELSEWHERE |',
     '| `svc notices`, the dashboard | a notice `READINGS_REFUSED` to the project, as long as such readings arrive |',
     '| metrics of the service | `svc_samples_left_out_total` and `svc_samples_rejected_total`, by reason |',
     '',

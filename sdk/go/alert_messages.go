@@ -586,7 +586,7 @@ type Notice struct {
 
 	Kind NoticeKind `json:"kind,omitempty"`
 
-	// Full name of the rule, destination or project it is about.
+	// Full name of the rule, destination, VM or project it is about.
 	SubjectName string `json:"subjectName,omitempty"`
 
 	// What happened and what to do, in a sentence or two.
@@ -768,6 +768,9 @@ const (
 
 	// Readings of VMs arrive and cannot be stored: names or labels that are too long, or reserved.
 	NoticeKindReadingsRefused NoticeKind = "READINGS_REFUSED"
+
+	// Two collectors report that the VM runs; rows of one of them are refused.
+	NoticeKindVMContested NoticeKind = "VM_CONTESTED"
 )
 
 // ProjectOverviewDatacenterState is one of the ProjectOverviewDatacenterState constants.

@@ -44,7 +44,8 @@ type RefusedVm struct {
 	// As in the request.
 	VMName string `json:"vmName,omitempty"`
 
-	// `UNKNOWN_VM` (never reported in this project), `OTHER_DATACENTER`.
+	// `UNKNOWN_VM` (never reported in this project), `OTHER_DATACENTER`,
+	// `OTHER_SOURCE` (another collector reports it).
 	Reason string `json:"reason,omitempty"`
 }
 

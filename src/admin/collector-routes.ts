@@ -14,6 +14,7 @@ import type {
   RefusedReading,
   RefusedReadings,
 } from '../../actors/telemetry/ingest/refused-readings.ts';
+import type { VmSources } from '../../actors/vms/vm-sources.ts';
 import type { Clock } from '../../streams/platform/clock.ts';
 import { SYSTEM_PROJECT } from '../../streams/platform/commit/commit.ts';
 import { itemsOf } from '../../streams/platform/commit/page.ts';
@@ -82,6 +83,8 @@ export interface ListedCollector {
     readonly project: string;
     /** Absent: none since the service's start. */
     readonly last?: CollectorReading;
+    /** VMs of which rows are refused now, since another collector reports them; absent: none. */
+    readonly elsewhere?: { readonly vms: number; readonly running: number };
     /** What it sends, or would send, and is not stored now; at most 20 causes. */
     readonly refused?: readonly RefusedReading[];
     readonly refusedCount?: number;
@@ -94,6 +97,7 @@ export interface CollectorRouteDeps {
   readonly random: Random;
   readonly lastUsed: { of(credential: string): number | undefined };
   readonly readings: Pick<CollectorReadings, 'of' | 'names'>;
+  readonly sources: Pick<VmSources, 'nameOf' | 'ownSources' | 'refusedOf'>;
   readonly refusedReadings: Pick<RefusedReadings, 'of'>;
   readonly settings: Pick<Settings, 'datacenter'>;
 }
@@ -158,20 +162,22 @@ function list({ host, lastUsed }: CollectorRouteDeps): ListedCollectorKey[] {
 
 /** Those with a live key, and the sources of this process. */
 function collectors(deps: CollectorRouteDeps): ListedCollector[] {
-  const { host, readings, settings } = deps;
-  const own = readings.names().filter((name) => !name.includes('/keys/'));
+  const { host, readings, sources, settings } = deps;
+  const heardOwn = readings.names().filter((name) => !name.includes('/keys/'));
+  const own = [...new Set([...heardOwn, ...sources.ownSources()])].sort();
   const keyed = [...host.projects()].sort().flatMap((project) =>
     liveKeys(host, project).map(({ instance: id, context }) => {
       const { datacenter, projects, owner, expiresMs } = context;
       const made = project === SYSTEM_PROJECT ? (projects ?? []) : [project];
-      const heard = readingsOf(deps, `${owner}/keys/${id}`, made);
+      const name = `${owner}/keys/${id}`;
+      const heard = readingsOf(deps, name, made, sources.refusedOf(name));
       return { id, datacenter: datacenter ?? '', expiresMs, readings: heard };
     }),
   );
   return [
     ...own.map((id) => ({
       ...{ id, datacenter: settings.datacenter },
-      readings: readingsOf(deps, id, []),
+      readings: readingsOf(deps, id, [], sources.refusedOf(sources.nameOf({ source: id }))),
     })),
     ...keyed,
   ];
@@ -185,15 +191,18 @@ function readingsOf(
   { readings, refusedReadings }: CollectorRouteDeps,
   name: string,
   made: readonly string[],
+  elsewhereBy: ReturnType<VmSources['refusedOf']>,
 ): ListedCollector['readings'] {
   const heard = readings.of(name);
-  const projects = new Set([...made, ...heard.map(({ project }) => project)]);
-  return [...projects].sort().map((project) => {
+  const read = heard.map(({ project }) => project);
+  return [...new Set([...made, ...read, ...elsewhereBy.keys()])].sort().map((project) => {
     const last = heard.find((one) => one.project === project);
+    const elsewhere = elsewhereBy.get(project);
     const refused = refusedReadings.of(project).filter(({ sender }) => sender === name);
     return {
       project,
       ...(last && { last }),
+      ...(elsewhere && { elsewhere }),
       refused: refused.slice(0, REFUSED_LISTED_MAX),
       refusedCount: refused.length,
     };

@@ -1,5 +1,6 @@
 /** Opens the room of alerting: the evaluator over the sample log, and the rules it evaluates. */
 import { createAlerting } from '../../actors/alerting/alerting.ts';
+import { announceContested } from '../../actors/alerting/contested-vms.ts';
 import { SamplePipeline } from '../../actors/alerting/evaluator/evaluator.ts';
 import { retainSamples } from '../../actors/alerting/evaluator/sample-retention.ts';
 import { watchInstanceLimit } from '../../actors/alerting/instance-limit.ts';
@@ -16,6 +17,7 @@ import type { IngestLimits } from '../../actors/telemetry/ingest/ingest-limits.t
 import type { RefusedReadings } from '../../actors/telemetry/ingest/refused-readings.ts';
 import { tick } from '../../actors/telemetry/ticker.ts';
 import type { Datacenters } from '../../actors/vms/datacenters.ts';
+import type { VmSources } from '../../actors/vms/vm-sources.ts';
 import type { History } from '../../sqlite/telemetry/history/store/store.ts';
 import type { Membership, Ownership } from '../../streams/platform/membership/membership.ts';
 import type { Stream } from '../../streams/platform/stream.ts';
@@ -29,6 +31,7 @@ export interface AlertingOptions extends RoomBase {
   readonly member: Membership;
   readonly ownership: Ownership;
   readonly clocks: ClockNotes;
+  readonly sources: VmSources;
   readonly datacenters: Pick<Datacenters, 'heardInLog'>;
   readonly ingestLimits: IngestLimits;
   readonly refusedReadings: RefusedReadings;
@@ -74,6 +77,10 @@ function partsOf(options: AlertingOptions, pipeline: SamplePipeline): Part[] {
     { name: 'rules', run: (signal) => keepRules(options, signal) },
     { name: 'maintenance', run: (signal) => announceMaintenance(options, signal) },
     instanceLimitPart(options, pipeline),
+    {
+      name: 'contested VMs',
+      run: (signal) => announceContested({ ...options, onLost: lost('contested VMs') }, signal),
+    },
     {
       name: 'refused readings',
       run: (signal) =>

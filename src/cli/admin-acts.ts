@@ -215,17 +215,19 @@ export const collectorActs: readonly AdminAct[] = [
 function collectorTable(collectors: readonly ListedCollector[]): string {
   const time = (ms: number | undefined) =>
     ms === undefined ? NOT_OBSERVED : localTime(Math.floor(ms / 1000));
-  const head = ['COLLECTOR', 'DATACENTER', 'PROJECT', 'VMS', 'LAST READING', 'RECEIVED'];
+  const where = ['COLLECTOR', 'DATACENTER', 'PROJECT', 'VMS', 'ELSEWHERE'];
+  const head = where.concat('LAST READING', 'RECEIVED', 'KEY UNTIL', 'NOT STORED');
   const lines = collectors.flatMap(({ id, datacenter, expiresMs, readings }) => {
     const none = readings.length === 0 ? [{ project: NOT_OBSERVED }] : readings;
     return none.map((one: ListedCollector['readings'][number]) => [
       ...[id, datacenter, one.project, String(one.last?.vms ?? NOT_OBSERVED)],
+      elsewhereText(one.elsewhere),
       ...[time(one.last?.observedMs), time(one.last?.receivedMs), time(expiresMs)],
       String(one.refusedCount ?? NOT_OBSERVED),
     ]);
   });
   const none = 'There are no collectors: "svc admin collector-key create" makes a key for one';
-  return table([...head, 'KEY UNTIL', 'NOT STORED'], lines, none) + refusedTable(collectors);
+  return table(head, lines, none) + refusedTable(collectors);
 }
 
 /** Of a series, characters: its labels can be longer than a line. */
@@ -251,6 +253,13 @@ function refusedTable(collectors: readonly ListedCollector[]): string {
   if (lines.length === 0) return '';
   const head = ['COLLECTOR', 'PROJECT', 'VM', 'SERIES', 'REASON', 'TIMES', 'WHAT TO DO'];
   return `\nReadings that arrive and are not stored:\n${table(head, lines, '')}`;
+}
+
+/** VMs that another collector reports, and those of them that run here too. */
+function elsewhereText(elsewhere: ListedCollector['readings'][number]['elsewhere']): string {
+  if (elsewhere === undefined) return NOT_OBSERVED;
+  const { vms, running } = elsewhere;
+  return running === 0 ? String(vms) : `${vms}, ${running} running`;
 }
 
 function keyTable(keys: readonly ListedCollectorKey[]): string {

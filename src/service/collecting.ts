@@ -22,6 +22,7 @@ import type { RejectReason } from '../../actors/telemetry/ingest/rejections.ts';
 import type { IngestRow } from '../../actors/vms/sent-row.ts';
 import type { VmRegistry } from '../../actors/vms/vm-directory.ts';
 import { RETIRE_MAX, retireVms } from '../../actors/vms/vm-retirement.ts';
+import type { VmSources } from '../../actors/vms/vm-sources.ts';
 import type { Clock } from '../../streams/platform/clock.ts';
 import type { Random } from '../../streams/platform/random.ts';
 import { shownUrl } from '../../streams/platform/shown-url.ts';
@@ -38,7 +39,9 @@ export interface CollectingOptions {
   readonly clock: Clock;
   readonly random: Random;
   readonly ingest: Ingest;
-  readonly registry: Pick<VmRegistry, 'vmsOf'>;
+  readonly registry: Pick<VmRegistry, 'vmsOf'> & {
+    readonly sources: Pick<VmSources, 'nameOf' | 'isOthers'>;
+  };
   readonly host: Pick<Host, 'submit' | 'view'>;
   readonly health: Health;
   readonly metrics: Pick<Metrics, 'counter' | 'gauge'>;
@@ -131,7 +134,7 @@ async function openSources(
 }
 
 /** Ingest as collectors see it. Rows of a VM without readings go in too: its state was observed. */
-function sinkOf({ ingest, host, log }: CollectingOptions, source: string): RowSink {
+function sinkOf({ ingest, host, log, registry }: CollectingOptions, source: string): RowSink {
   const logged = new Set<RejectReason>();
   return {
     async observe(project, rows) {
@@ -153,9 +156,11 @@ function sinkOf({ ingest, host, log }: CollectingOptions, source: string): RowSi
     },
     async retire(project, vms) {
       const by = { kind: 'collector', name: source } as const;
+      const { sources } = registry;
+      const sender = { name: sources.nameOf({ source }), sources };
       for (let start = 0; start < vms.length; start += RETIRE_MAX) {
         const some = vms.slice(start, start + RETIRE_MAX);
-        await retireVms(host, { project, by, source, vms: some });
+        await retireVms(host, { project, by, source, sender, vms: some });
       }
     },
   };

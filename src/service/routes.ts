@@ -22,6 +22,7 @@ import type { Host } from '../../actors/platform/host/host-port.ts';
 import type { ClockNotes } from '../../actors/telemetry/ingest/clock-notes.ts';
 import type { IngestRates } from '../../actors/telemetry/ingest/ingest-limits.ts';
 import type { Ingest } from '../../actors/telemetry/ingest/ingest-port.ts';
+import type { VmSources } from '../../actors/vms/vm-sources.ts';
 import type { SecretStore } from '../../sqlite/platform/secrets/secret-store.ts';
 import type { Clock } from '../../streams/platform/clock.ts';
 import { type AlertInstanceDeps, alertInstanceMethods } from '../alerting/api/alert-instances.ts';
@@ -101,6 +102,7 @@ export interface RpcDeps
   readonly ruleReplays: RuleReplays;
   readonly incidentRecomputations: IncidentRecomputations;
   readonly clocks: Pick<ClockNotes, 'within'>;
+  readonly sources: VmSources;
   readonly datacenters: { stateOf(name: string): 'live' | 'stale' };
   readonly authenticator: Authenticator;
   readonly gate: ProjectGate;

@@ -55,5 +55,6 @@ export function openIngest(options: IngestOptions) {
     onLeftOut: (reason, count) => leftOut.inc({ reason }, count),
   });
   const ingest = refusedReadings.noting(readings.noting(plain));
-  return { ingest, ingestLimits, clocks, readings, refusedReadings };
+  const { sources } = registry;
+  return { ingest, ingestLimits, clocks, readings, refusedReadings, sources };
 }

@@ -1,17 +1,23 @@
 /** Opens the room of VMs: the registry, the state of data centers, and enrolment of single VMs. */
+import { hostname } from 'node:os';
 import type { Host } from '../../actors/platform/host/host-port.ts';
 import type { ProjectLimitsReader } from '../../actors/platform/project-limits.ts';
 import type { Part } from '../../actors/platform/supervision.ts';
 import { Datacenters } from '../../actors/vms/datacenters.ts';
 import { createEnrolments, type Enrolments } from '../../actors/vms/enrolments.ts';
 import { VmRegistry } from '../../actors/vms/vm-directory.ts';
+import type { NewestReport } from '../../actors/vms/vm-sources.ts';
+import type { History } from '../../sqlite/telemetry/history/store/store.ts';
 import type { Membership } from '../../streams/platform/membership/membership.ts';
+import { EXPANDED_SERIES } from '../../streams/telemetry/metrics/catalogue.ts';
+import type { LatestRow } from '../../streams/telemetry/samples/columns.ts';
 import { hashKey, mintSecret, parseSecret } from '../platform/keys.ts';
 import type { LostWork, RoomBase } from '../platform/room-base.ts';
 
 export interface VmsOptions extends Pick<RoomBase, 'settings' | 'clock' | 'random' | 'metrics'> {
   readonly host: Host;
-  readonly member: Pick<Membership, 'owns' | 'heardElsewhere'>;
+  readonly member: Pick<Membership, 'owns' | 'heardElsewhere' | 'isAlone'>;
+  readonly history: Pick<History, 'newest'>;
   readonly projectLimits: ProjectLimitsReader;
   readonly lost: LostWork;
 }
@@ -29,13 +35,37 @@ export function openVms(options: VmsOptions) {
     ...{ ownership: member, heardElsewhere: () => member.heardElsewhere() },
   });
   addDatacenterGauges(options, datacenters);
-  const registry = new VmRegistry({ host, clock, datacenter: settings.datacenter, limits });
+  const registry = new VmRegistry({
+    ...{ host, clock, datacenter: settings.datacenter, limits },
+    newest: (project, vm) => newestReport(options.history.newest(project, vm)),
+    ...(!member.isAlone && { machine: hostname() }),
+  });
   const enrolments = openEnrolments({ ...options, datacenters: settings.expandedDatacenters });
   const watch: Part = {
     name: 'datacenters',
     run: (signal) => datacenters.run([settings.datacenter], DATACENTER_CHECK_MS, signal),
   };
   return { registry, datacenters, enrolments, parts: [watch] };
+}
+
+/** The newest row of a collector among a VM's newest; an agent's has neither a state nor baseline series. */
+export function newestReport(latest: LatestRow | undefined): NewestReport | undefined {
+  if (latest === undefined) return undefined;
+  const { timesMs, state, stateReason, strings, series } = latest.columns;
+  const baseline = [...series].filter(([key]) => !EXPANDED_SERIES.has(key));
+  const hasReadings = (i: number) =>
+    baseline.some(([, values]) => !Number.isNaN(values[i] ?? Number.NaN));
+  for (let i = timesMs.length - 1; i >= 0; i--) {
+    const code = state[i] ?? 0;
+    if (code === 0 && !hasReadings(i)) continue;
+    return {
+      observedMs: timesMs[i] ?? 0,
+      state: code,
+      stateReason: strings[stateReason[i] ?? 0] ?? '',
+      hasReadings: hasReadings(i),
+    };
+  }
+  return undefined;
 }
 
 /**

@@ -164,3 +164,40 @@ t.test(
     t.equal(await program.stop(), 0);
   },
 );
+
+t.test(
+  'SRC-19: VMs that another collector reports are counted beside readings that are not stored',
+  async (t) => {
+    const folder = dataFolder(t);
+    const program = await startProgram(t, folder, { SVC_COLLECT: 'none' });
+    const admin = async (...words: string[]) =>
+      (await runInProcess(['admin', ...words, '--data', folder])).stdout;
+    const made = ['collector-key', 'create', '--datacenter', 'DC-2', '--project', 'demo', '--json'];
+    const first = JSON.parse(await admin(...made));
+    const second = JSON.parse(await admin(...made));
+    await writeAs(program, first.key, 'demo', ['vm-a']);
+    const values = [{ series: 'ALERTS', value: 1 }];
+    const rows = [row('vm-a'), { ...row('vm-b'), values }];
+    const answer = await program.call(WRITE, { projectName: 'projects/demo', rows }, second.key);
+    t.match(answer.body, {
+      rejected: [
+        { row: 0, series: '', reason: 'REPORTED_ELSEWHERE', message: /stop the other collector/ },
+        { row: 1, series: 'ALERTS', reason: 'RESERVED_NAME', rowRefused: false },
+      ],
+    });
+
+    const readings = [{ project: 'demo', elsewhere: { vms: 1, running: 1 }, refusedCount: 1 }];
+    const listed = JSON.parse(await admin('collectors', '--json'));
+    t.match(
+      listed.find(({ id }: { id: string }) => id === second.id),
+      { readings },
+    );
+    const table = await admin('collectors');
+    t.match(table, /VMS +ELSEWHERE +LAST READING +RECEIVED +KEY UNTIL +NOT STORED\n/);
+    t.match(table, new RegExp(`${second.id} +DC-2 +demo +1 +1, 1 running .* 1\\n`));
+    t.match(table, new RegExp(`${first.id} +DC-2 +demo +1 +- .* 0\\n`));
+    t.match(table, /vm-b +ALERTS +RESERVED_NAME +1 /);
+    t.notMatch(table, 'REPORTED_ELSEWHERE');
+    t.equal(await program.stop(), 0);
+  },
+);

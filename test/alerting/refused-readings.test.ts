@@ -74,6 +74,20 @@ t.test(
   },
 );
 
+t.test(
+  'SRC-19: rows of a VM that another collector reports take no place of a fault',
+  async (t) => {
+    const world = await openWorld(t);
+    await world.write({ reach: { ...key, name: 'the source of the VM' } });
+    const reach = { ...key, name: 'another source' };
+    const rows = [...Array(101).keys()].map((i) => cpuRow('vm-1', START_MS + i, 1));
+    const { rejected } = await world.write({ reach, rows, rejected: [bad({ row: 101 })] });
+    t.equal(rejected.filter(({ reason }) => reason === 'REPORTED_ELSEWHERE').length, 101);
+    t.match(world.refused.of(PROJECT), [{ reason: 'BAD_FIELD', sender: reach.name }]);
+    t.equal(world.refused.of(PROJECT).length, 1);
+  },
+);
+
 t.test('SRC-16: a notice names the VM and the cause, and ends when they do', async (t) => {
   const world = await openWorld(t);
   await world.pass(MINUTE);

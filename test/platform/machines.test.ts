@@ -96,7 +96,7 @@ t.test('the registry names every machine after its own id, and shows no secret',
       ...['delivery', 'destination', 'recipient'],
       ...['credential', 'serviceAccount', 'ciVerification', 'ciConnection'],
       ...['membership', 'invitation', 'enrolment', 'person', 'signInLink', 'session'],
-      'datacenter',
+      ...['datacenter', 'vmSource'],
     ],
   );
   for (const { name, version, publicFields, upcasters } of definitions) {

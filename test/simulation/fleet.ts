@@ -1,12 +1,12 @@
 /**
  * The VMs of a project and the collector that reports them: a row of each VM every 30 s, unless it
- * is silent. The collector keeps what it could not send and sends it later, repeats what may have
- * been lost, holds rows back, and says some things twice. What was acknowledged is kept here.
+ * is silent. The collector holds rows back, and says some things twice.
  */
 import type { IngestRow } from '../../actors/vms/sent-row.ts';
 import { VM_STATES } from '../../streams/telemetry/samples/batch.ts';
 import type { Cluster } from './cluster.ts';
 import type { Dice } from './dice.ts';
+import { Outbox } from './outbox.ts';
 import { Signal, Spells } from './signal.ts';
 import type { World } from './world.ts';
 
@@ -31,18 +31,6 @@ function mannersOf(dice: Dice): Manners {
   };
 }
 
-interface Batch {
-  readonly id: string;
-  readonly rows: readonly IngestRow[];
-}
-
-/** Rows that the service has acknowledged. */
-export interface Acknowledged {
-  readonly project: string;
-  readonly row: IngestRow;
-  readonly elapsedMs: number;
-}
-
 interface Vm {
   readonly id: string;
   readonly cpu: Signal;
@@ -57,23 +45,15 @@ interface Vm {
 }
 
 const MEMORY_BYTES = 1_000_000_000;
-/** A collector waits so long for an answer, ms. */
-const PATIENCE_MS = 8_000;
-
 export class VmFleet {
   readonly project: string;
-  readonly acknowledged: Acknowledged[] = [];
-  /** Every row that was ever sent, by what it says. */
-  readonly sent = new Set<string>();
+  readonly outbox: Outbox;
   readonly #world: World;
   readonly #cluster: Cluster;
   readonly #dice: Dice;
   readonly #manners: Manners;
   readonly #vms: readonly Vm[];
-  readonly #outbox: Batch[] = [];
-  #batches = 0;
   #isWell = false;
-  #isSending = false;
   #isStopped = false;
 
   constructor(world: World, cluster: Cluster, project: string) {
@@ -82,6 +62,7 @@ export class VmFleet {
     this.#cluster = cluster;
     this.#dice = world.dice.fork(`fleet of ${project}`);
     this.#manners = mannersOf(this.#dice);
+    this.outbox = new Outbox({ world, cluster, project, dice: this.#dice });
     const count = 1 + this.#dice.below(4);
     this.#vms = Array.from({ length: count }, (_, i) => this.#vm(`${project}-vm-${i + 1}`));
   }
@@ -103,11 +84,6 @@ export class VmFleet {
   /** From now on every VM runs and reports, and the collector does as it should. */
   heal(): void {
     this.#isWell = true;
-  }
-
-  /** Has everything been acknowledged? */
-  get isIdle(): boolean {
-    return this.#outbox.length === 0;
   }
 
   #vm(id: string): Vm {
@@ -148,51 +124,12 @@ export class VmFleet {
         this.#later(other, dice.between(0, 100_000), 'a row that contradicts');
       }
     }
-    this.#enqueue(rows);
+    this.outbox.enqueue(rows);
   }
 
   #later(row: IngestRow, delayMs: number, what: string): void {
     this.#world.count(what);
-    this.#world.in(delayMs, () => this.#enqueue([row]));
-  }
-
-  #enqueue(rows: readonly IngestRow[]): void {
-    if (rows.length === 0) return;
-    this.#outbox.push({ id: `batch-${++this.#batches}`, rows });
-    if (!this.#isSending) void this.#send();
-  }
-
-  async #send(): Promise<void> {
-    this.#isSending = true;
-    for (let first = this.#outbox[0]; first; first = this.#outbox[0]) {
-      // What has piled up goes as one buffered batch, once what was tried before is through.
-      if (await this.#write(first)) {
-        this.#outbox.shift();
-        if (this.#outbox.length > 1 && this.#dice.chance(0.5)) this.#merge();
-      } else await this.#world.wait(this.#dice.between(500, 5_000));
-    }
-    this.#isSending = false;
-  }
-
-  #merge(): void {
-    const rows = this.#outbox.splice(0).flatMap((batch) => batch.rows);
-    this.#outbox.push({ id: `batch-${++this.#batches}`, rows });
-  }
-
-  async #write({ id, rows }: Batch): Promise<boolean> {
-    const { project } = this;
-    for (const row of rows) this.sent.add(sayingOf(project, row));
-    const answer = await this.#cluster.ask(
-      ({ ingest }) => ingest.write({ project, batchId: id, rows }),
-      PATIENCE_MS,
-    );
-    if (answer.kind !== 'answered') return false;
-    const rejected = new Set(answer.value.rejected.map(({ row }) => row));
-    const { elapsedMs } = this.#world;
-    for (const [i, row] of rows.entries()) {
-      if (!rejected.has(i)) this.acknowledged.push({ project, row, elapsedMs });
-    }
-    return true;
+    this.#world.in(delayMs, () => this.outbox.enqueue([row]));
   }
 
   /** Undefined: nobody hears of the VM now. */
@@ -233,13 +170,4 @@ function readingsOf({ cpu, memory, mounts }: Vm, elapsedMs: number): Record<stri
     readings[`svc_vm_filesystem_used_bytes${labels}`] = 100 * signal.at(elapsedMs);
   }
   return readings;
-}
-
-/** What a row says, as text: the same row is the same text, wherever it is met. */
-export function sayingOf(
-  project: string,
-  row: Pick<IngestRow, 'vm' | 'observedMs' | 'state' | 'series' | 'values'>,
-): string {
-  const { vm, observedMs, state, series, values } = row;
-  return JSON.stringify([project, vm, observedMs, state, series, Array.from(values)]);
 }

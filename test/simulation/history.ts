@@ -4,6 +4,8 @@
  * the floor, the next process needs the log.
  */
 import type { HistoryWriter } from '../../actors/alerting/evaluator/evaluator.ts';
+import type { NewestReport } from '../../actors/vms/vm-sources.ts';
+import type { SampleBatch } from '../../streams/telemetry/samples/batch.ts';
 import type { Dice } from './dice.ts';
 import type { World } from './world.ts';
 
@@ -23,6 +25,8 @@ export class SimulatedHistory implements HistoryWriter {
   readonly #flushed = new Map<number, number>();
   readonly #onDisk = new Set<number>();
   readonly #inMemory = new Map<number, Place>();
+  /** Also over restarts: what was in memory alone is read again. */
+  readonly #newest = new Map<string, NewestReport>();
   /** What has left the log. */
   readonly #left = new Set<number>();
   /** Of that what is on no disk of this machine, and nobody is to blame for. */
@@ -47,13 +51,33 @@ export class SimulatedHistory implements HistoryWriter {
   /** The disk is replaced by an empty one. */
   lose(): void {
     this.begin();
+    this.#newest.clear();
     this.#onDisk.clear();
     this.#flushed.clear();
     for (const sequence of this.#left) this.#excused.add(sequence);
   }
 
-  append(_: unknown, place: Place): void {
+  append(batch: SampleBatch, place: Place): void {
     this.#take(place);
+    for (let i = 0; i < batch.count; i++) this.#note(batch, i);
+  }
+
+  /** The newest row of a VM by its time. */
+  newestReport(project: string, vm: string): NewestReport | undefined {
+    return this.#newest.get(`${project} ${vm}`);
+  }
+
+  #note(batch: SampleBatch, i: number): void {
+    const { project, vm } = batch.vms[batch.vm[i] ?? 0] ?? { project: '', vm: '' };
+    const observedMs = batch.observedMs[i] ?? 0;
+    const key = `${project} ${vm}`;
+    if (observedMs <= (this.#newest.get(key)?.observedMs ?? 0)) return;
+    this.#newest.set(key, {
+      observedMs,
+      state: batch.state[i] ?? 0,
+      stateReason: batch.strings[batch.stateReason[i] ?? 0] ?? '',
+      hasReadings: (batch.valueOffset[i + 1] ?? 0) > (batch.valueOffset[i] ?? 0),
+    });
   }
 
   pass(place: Place): void {

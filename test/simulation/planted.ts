@@ -8,6 +8,7 @@ import type { RunningHost } from '../../actors/platform/host/host.ts';
 import type { Draft, Instance, ProjectView } from '../../actors/platform/host/host-port.ts';
 import type { Ingest } from '../../actors/telemetry/ingest/ingest-port.ts';
 import type { IngestRow } from '../../actors/vms/sent-row.ts';
+import type { VmSourcesDeps } from '../../actors/vms/vm-sources.ts';
 import type { MachineName } from '../../machines/audit/registry.ts';
 import type { InstanceStore } from '../../sqlite/platform/control/instance-store.ts';
 import type { BodyStore } from '../../sqlite/platform/secrets/secret-store.ts';
@@ -43,6 +44,10 @@ export interface Planted {
   /** The stream as ingest sees it. */
   readonly stream?: (stream: Stream) => Stream;
   readonly ingest?: (ingest: Ingest) => Ingest;
+  /** What a member has read of a VM's present source. */
+  readonly newest?: (newest: Newest) => Newest;
+  /** Are there VMs that two hosts have? Absent: as the seed has it. */
+  readonly pairs?: true;
   /** Who acts, as every part of a member sees it. */
   readonly ownership?: (ownership: Ownership) => Ownership;
   readonly membership?: (membership: Membership) => Membership;
@@ -60,6 +65,8 @@ export interface Planted {
   /** The stream as the evaluator reads it. */
   readonly samples?: (stream: Stream) => Stream;
 }
+
+type Newest = VmSourcesDeps['newest'] & {};
 
 /** The host as a part sees it. */
 type Hosts = (part: PlantedPart, host: RunningHost) => RunningHost;
@@ -420,6 +427,28 @@ const newerMoved: Planted = {
   },
 };
 
+/** Rows of a VM are taken from whoever sends them. */
+const anySource: Planted = {
+  sentence: 'Ingest does not ask which collector a row comes from.',
+  breaks: ['one source reports a VM'],
+  pairs: true,
+  faults: NO_FAULTS,
+  ingest: (ingest) => ({
+    write: ({ reach, ...request }) =>
+      ingest.write({ ...request, ...(reach && { reach: { ...reach, name: 'collectors/any' } }) }),
+  }),
+};
+
+/** A member knows only the rows that came to itself. */
+const othersUnheard: Planted = {
+  sentence: 'A source that is heard by another member counts as silent.',
+  breaks: ['one source reports a VM'],
+  pairs: true,
+  members: 3,
+  faults: NO_FAULTS,
+  newest: () => () => undefined,
+};
+
 export const PLANTED: Readonly<Record<string, Planted>> = {
   'recheck-skipped': recheckSkipped,
   'recovery-on-absence': recoveryOnAbsence,
@@ -438,4 +467,6 @@ export const PLANTED: Readonly<Record<string, Planted>> = {
   'clock-unchecked': clockUnchecked,
   'unfit-member-acts': unfitActs,
   'newer-row-moved': newerMoved,
+  'any-source': anySource,
+  'others-unheard': othersUnheard,
 };

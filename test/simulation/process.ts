@@ -233,11 +233,13 @@ export class Process implements Sender {
   }
 
   #ingest({ host, stream, clock }: Core, datacenters: Datacenters, clocks: ClockNotes): Ingest {
-    const { planted } = this.#options;
+    const { planted, machine } = this.#options;
+    const read = (project: string, vm: string) => machine.history.newestReport(project, vm);
+    const newest = planted?.newest?.(read) ?? read;
     const ingest = createIngest({
       clock,
       writer: new PartitionWriter({ stream: planted?.stream?.(stream) ?? stream, clock }),
-      registry: new VmRegistry({ host, clock, datacenter: DATACENTER }),
+      registry: new VmRegistry({ host, clock, newest, datacenter: DATACENTER }),
       clocks,
       onRows: datacenters.reported,
       onSamples: () => {},

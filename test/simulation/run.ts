@@ -7,12 +7,14 @@ import { Cluster } from './cluster.ts';
 import { Outside } from './endpoints.ts';
 import { faultsOf } from './faults.ts';
 import { VmFleet } from './fleet.ts';
+import { HostPair } from './host-pair.ts';
 import { KeyHolders } from './key-holders.ts';
 import { LogServer } from './log-server.ts';
 import { Mailbox } from './mailbox.ts';
 import { judge } from './oracle/judge.ts';
 import type { Problem } from './oracle/problem.ts';
 import { watchOlder } from './oracle/upgrades.ts';
+import type { Outbox } from './outbox.ts';
 import { People } from './people.ts';
 import type { Planted } from './planted.ts';
 import type { Doors } from './process.ts';
@@ -45,6 +47,9 @@ export interface Run {
   readonly outside: Outside;
   readonly cluster: Cluster;
   readonly fleets: readonly VmFleet[];
+  readonly pairs: readonly HostPair[];
+  /** Of all collectors. */
+  readonly outboxes: readonly Outbox[];
   readonly people: readonly People[];
   readonly keyHolders: readonly KeyHolders[];
   readonly planted: Planted | undefined;
@@ -103,10 +108,16 @@ function createRun(
   cluster.start(faults);
   const projects = PROJECTS.slice(0, world.dice.chance(0.3) ? 2 : 1);
   const fleets = projects.map((project) => new VmFleet(world, cluster, project));
+  const pairs = projects.flatMap((project) => HostPair.of(world, cluster, project, planted));
+  const senders = [
+    ...fleets.map(({ outbox }) => outbox),
+    ...pairs.flatMap((pair) => pair.outboxes),
+  ];
   const people = projects.map((project) => new People(world, cluster, { project, mailbox }));
   const keyHolders = projects.map((project) => new KeyHolders(world, cluster, project));
   const lostAppends = faults.refuse + faults.loseRequest + faults.late;
-  return { world, server, outside, cluster, fleets, people, keyHolders, planted, lostAppends };
+  const sending = { fleets, pairs, outboxes: senders };
+  return { world, server, outside, cluster, ...sending, people, keyHolders, planted, lostAppends };
 }
 
 const WATCH_MS = 700;
@@ -160,7 +171,8 @@ const STEPS_MAX = 150;
 const STEP_MS = 31_700;
 
 async function live(run: Run, onBug: (what: string, error: unknown) => void): Promise<Problem[]> {
-  const { world, cluster, fleets, people, keyHolders } = run;
+  const { world, cluster, people, keyHolders } = run;
+  const fleets = [...run.fleets, ...run.pairs];
   for (const fleet of fleets) fleet.start();
   for (const each of people) each.start(1 + world.dice.below(3));
   for (const each of keyHolders) each.start();
@@ -205,7 +217,7 @@ async function rest(run: Run): Promise<Problem[]> {
     const idleMs = nextMs - world.nowMs - STEP_MS;
     // Not over an attempt under way, whose outcome nobody could record in time, nor over a row, which
     // would arrive too late to be evaluated.
-    const isUnderWay = isSending(run) || run.fleets.some(({ isIdle }) => !isIdle);
+    const isUnderWay = isSending(run) || run.outboxes.some(({ isIdle }) => !isIdle);
     if (idleMs > 0 && !isUnderWay) cluster.leap(idleMs);
     await world.pass(STEP_MS);
   }
@@ -223,8 +235,8 @@ function isSending({ cluster }: Run): boolean {
 }
 
 /** Undefined: everything that was sent in has been decided, and every delivery has ended. */
-function whyNotAtRest({ cluster, fleets, server }: Run): string | undefined {
-  if (fleets.some(({ isIdle }) => !isIdle)) return 'Samples wait to be sent';
+function whyNotAtRest({ cluster, outboxes, server }: Run): string | undefined {
+  if (outboxes.some(({ isIdle }) => !isIdle)) return 'Samples wait to be sent';
   const last = server.messages('SAMPLES_0').length;
   for (const { name, doors } of cluster.members) {
     if (!doors) return `${name} is not up`;
@@ -250,12 +262,13 @@ function whyNotDone({ host }: Doors): string | undefined {
 }
 
 function countsOf(run: Run): Record<string, number> {
-  const { outside, fleets, people, keyHolders, server, cluster } = run;
+  const { outside, outboxes, pairs, people, keyHolders, server, cluster } = run;
   const sum = (numbers: readonly number[]): number => numbers.reduce((a, b) => a + b, 0);
   return {
     commits: server.messages('EVENTS').length,
     entries: server.messages('SAMPLES_0').length,
-    rows: sum(fleets.map(({ acknowledged }) => acknowledged.length)),
+    rows: sum(outboxes.map(({ acknowledged }) => acknowledged.length)),
+    'VMs of two hosts': pairs.length,
     acts: sum(people.map(({ done }) => done.length)),
     attempts: outside.received.length,
     revocations: sum(keyHolders.map(({ revoked }) => revoked)),

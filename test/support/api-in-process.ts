@@ -48,7 +48,7 @@ import { QUERY_THREAD } from '../../src/telemetry/query/open-queries.ts';
 import { createAlertPreviews } from '../../src/telemetry/query/preview/alert-preview.ts';
 import { QueryThreads } from '../../src/telemetry/query/threads/query-threads.ts';
 import { createVmQueries } from '../../src/telemetry/query/vm/vm-queries.ts';
-import { openEnrolments } from '../../src/vms/open-vms.ts';
+import { newestReport, openEnrolments } from '../../src/vms/open-vms.ts';
 import { VirtualClock } from '../../streams/platform/clock.ts';
 import { soleOwner } from '../../streams/platform/membership/membership.ts';
 import { type Random, seededRandom } from '../../streams/platform/random.ts';
@@ -158,7 +158,7 @@ export async function startRpcWorld(
     /** Encodings of the bodies that did not unpack. */
     brokenBodies,
     ...{ sealedValues, authenticator, tokens },
-    positions: real.positions,
+    ...{ positions: real.positions, ingest: real.ingest },
     people: signIn.people,
     members: signIn.members,
     controlPath: parts.controlPath,
@@ -368,7 +368,8 @@ function openIngest(
 ) {
   const { host, stream, clock, history } = parts;
   const limits = new ProjectLimitsReader(host);
-  const registry = new VmRegistry({ host, clock, limits, datacenter: 'DC-1' });
+  const newest = (project: string, vm: string) => newestReport(history.newest(project, vm));
+  const registry = new VmRegistry({ host, clock, limits, newest, datacenter: 'DC-1' });
   const bounds = testBounds(clock, (party) => limits.of(party.replace(/^projects\//, '')));
   const ingestLimits = new IngestLimits(registry, { limits, memory: history });
   const writer = new PartitionWriter({ stream, clock });
@@ -381,7 +382,7 @@ function openIngest(
     ...{ ...parts, ...bounds, registry, ingestLimits, memory: history },
     changeLimits: parts.changes,
   });
-  return { ingest, clocks, bounds, limitUse };
+  return { ingest, clocks, bounds, limitUse, sources: registry.sources };
 }
 
 /** Alerting whose sealed values can be looked at. */

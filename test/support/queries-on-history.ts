@@ -64,7 +64,12 @@ export interface HistoryQueries {
   record(
     vm: string,
     displayName: string,
-    options?: { project?: string; datacenter?: string },
+    options?: {
+      project?: string;
+      datacenter?: string;
+      /** First rows of further sources, ms after the start. */
+      turns?: readonly number[];
+    },
   ): void;
   run(
     operation: QueryOperation,
@@ -139,8 +144,13 @@ export function openQueries(options: {
       }
       history.append(builder.build(clock.now()), { partition: PARTITION, sequence: ++sequence });
     },
-    record(vm, displayName, { project = 'demo', datacenter = 'dc-1' } = {}) {
-      const body = { displayName, datacenter, expandedMonitoring: false, registeredMs: START };
+    record(vm, displayName, { project = 'demo', datacenter = 'dc-1', turns = [] } = {}) {
+      const turnsMs = turns.map((ms) => START + ms);
+      const reportedBy = { source: 'a', turn: turns.length + 1, sinceMs: START, turnsMs };
+      const body = {
+        ...{ displayName, datacenter, expandedMonitoring: false, registeredMs: START },
+        ...(turns.length > 0 && { reportedBy }),
+      };
       putRecord.run(project, vm, JSON.stringify(body));
       revision++;
     },

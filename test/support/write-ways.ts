@@ -103,7 +103,11 @@ export async function openSide(t: Test, fast: boolean): Promise<Side> {
         acceptCompression: [...COMPRESSIONS],
         readMaxBytes: 1024 * 1024,
         routes: (router) => {
-          router.service(IngestService, ingestService({ ingest, host, positions, ...bounds }));
+          const sources = { isOthers: () => false };
+          router.service(
+            IngestService,
+            ingestService({ ingest, host, positions, sources, ...bounds }),
+          );
           admitBodies(router, deps);
           releaseSlots(router, bounds.gate);
           completeResponses(router, deps);

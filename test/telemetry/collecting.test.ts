@@ -50,7 +50,7 @@ t.test(
     const collecting = await startCollecting({
       ...{ clock, metrics, health, log, ingest, random: seededRandom(1) },
       settings: loadConfig([], env).settings,
-      registry: { vmsOf: () => new Map() },
+      registry: { vmsOf: () => new Map(), sources: { nameOf: () => '', isOthers: () => false } },
       host: {
         submit: () => Promise.reject(new Error('Nothing is submitted here')),
         view: () => nothing,
@@ -123,7 +123,7 @@ t.test('SRC-15: domains of a mapping reach their projects without the demo proje
         return { accepted: 1, duplicates: 0, rejected: [], sequence: 1 };
       },
     },
-    registry: { vmsOf: () => new Map() },
+    registry: { vmsOf: () => new Map(), sources: { nameOf: () => '', isOthers: () => false } },
     host: {
       submit: async ({ project }) => {
         submitted.push(project);

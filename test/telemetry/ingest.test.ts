@@ -165,6 +165,7 @@ t.test('new VMs and new names are registered, once', async (t) => {
   const vm = (id: string) => world.host.view(PROJECT).record('vm', id)?.body;
   const facts = {
     ...{ datacenter: 'DC-1', expandedMonitoring: false, registeredMs: START_MS },
+    reportedBy: { source: 'this service', turn: 1, sinceMs: START_MS },
     exportShard: 0,
   };
   t.same(vm('vm-1'), { displayName: 'web', ...facts });

@@ -305,3 +305,29 @@ t.test(
     ]);
   },
 );
+
+t.test(
+  'SRC-19: REPORTED_ELSEWHERE: another collector has the VM, and its rows are refused',
+  async (t) => {
+    const world = await startRpcWorld(t);
+    await world.write(rows(3660, busy));
+    t.match(await ask(world), { quality: { state: 'LIVE', reasons: [] } });
+    const { project, id } = { project: 'demo', id: VM.split('/').at(-1) ?? '' };
+    const row = { vm: id, observedMs: START_MS, sequence: 1, boot: 'domain-1', vcpus: 2 };
+    const { rejected } = await world.ingest.write({
+      ...{
+        project,
+        batchId: '',
+        reach: { name: 'collectors/keys/other', datacenter: null, vm: null },
+      },
+      rows: [{ ...row, state: 1, stateReason: '', series: [CPU], values: [1] }],
+    });
+    t.same(rejected, [{ row: 0, series: '', reason: 'REPORTED_ELSEWHERE' }]);
+    t.match(await ask(world), {
+      quality: {
+        ...{ state: 'LIVE', reasons: ['REPORTED_ELSEWHERE'] },
+        metrics: [{ state: 'LIVE', reason: 'REPORTED_ELSEWHERE' }],
+      },
+    });
+  },
+);

@@ -210,7 +210,7 @@ const METRICS = [
 
 function queryOf(vm: string, { start, end, step: by }: Grid): VmQuery {
   const range = { startMs: ms(start), endMs: ms(end), stepMs: by * 1000, retainedFromMs: 0 };
-  const facts = { datacenter: 'live', expandedMonitoring: true, clockReasons: [] } as const;
+  const facts = { datacenter: 'live', expandedMonitoring: true, notedReasons: [] } as const;
   const withExtremes = false;
   return { project: 'demo', vm, metricIds: METRICS, withExtremes, range, nowMs: NOW, ...facts };
 }

@@ -17,14 +17,14 @@ interface Kept {
   readonly answer: Promise<WriteAnswer>;
 }
 
-/** Answers by project, what the sender may report, and batch id; a project's oldest go first. */
+/** Answers by project, sender and batch id; a project's oldest go first. */
 export class BatchAnswers {
   readonly #kept = new ProjectShares<Kept>(ANSWERS_KEPT);
 
   /** The kept answer of this batch; otherwise that of `store`, kept unless it rejects. */
   answer(request: WriteRequest, store: () => Promise<WriteAnswer>): Promise<WriteAnswer> {
     const { project, reach, batchId } = request;
-    const key = JSON.stringify([reach?.datacenter, reach?.vm, batchId]);
+    const key = JSON.stringify([reach?.name, reach?.vm, batchId]);
     const digest = digestOf(request);
     const before = this.#kept.get(project, key);
     if (before?.digest === digest) return before.answer;

@@ -19,6 +19,7 @@ import { type CheckedRows, checkedRows, type PlacedRow, withoutSeries } from './
 import type { ClockNotes } from './clock-notes.ts';
 import { IngestLimits, type IngestRates } from './ingest-limits.ts';
 import type { Ingest, WriteAnswer, WriteRequest } from './ingest-port.ts';
+import { ownRows, withoutVms } from './own-rows.ts';
 import type { RejectedSample, RejectReason } from './rejections.ts';
 
 export interface IngestDeps {
@@ -70,7 +71,8 @@ export function createIngest(deps: IngestDeps): Ingest {
     const { project, reach, source } = request;
     const nowMs = deps.clock.now();
     const find = deps.registry.finder(project);
-    const sound = checkRows(withinReach(request, find), nowMs);
+    const own = ownRows(deps.registry, request, checkRows(withinReach(request, find), nowMs));
+    const sound = own instanceof Promise ? await own : own;
     const checked = limits.keepWithin(project, sound, nowMs);
     for (const { row, reason } of reach?.vm ? [] : checked.rejected) {
       const vm = reason === 'CLOCK_AHEAD' ? vmOfRow(request, row) : undefined;
@@ -87,7 +89,13 @@ export function createIngest(deps: IngestDeps): Ingest {
     const checked = await admit(request);
     const times = reach?.vm ? seenOfAgents : seen;
     const duplicates = times.count(project, checked.rows);
-    const sequence = await deps.writer.write(knownPartition(project), project, checked.rows);
+    let sequence: number;
+    try {
+      sequence = await deps.writer.write(knownPartition(project), project, checked.rows);
+    } catch (error) {
+      deps.registry.sources.isolated();
+      throw error;
+    }
     times.note(project, checked.rows, deps.clock.now());
     if (checked.rows.length > 0 && !reach?.vm) deps.onRows(reach?.datacenter ?? undefined);
     deps.onSamples(checked.samples, checked.rejected);
@@ -339,18 +347,6 @@ function keepWithin(request: WriteRequest, find: FindVm): CheckedRows {
       ? expandedOnly(row, index, rejected)
       : collectorsOwn(row, index, find, rejected);
     if (own) kept.push({ row: own, index });
-  }
-  return checkedRows(kept, rejected);
-}
-
-/** Removes the rows of VMs that, during registration, proved to be in another data center. */
-function withoutVms(checked: CheckedRows, vms: ReadonlySet<string>): CheckedRows {
-  const rejected = [...checked.rejected];
-  const kept: PlacedRow[] = [];
-  for (const [i, row] of checked.rows.entries()) {
-    const index = checked.indexes?.[i] ?? i;
-    if (vms.has(row.vm)) rejected.push({ row: index, series: '', reason: 'OTHER_DATACENTER' });
-    else kept.push({ row, index });
   }
   return checkedRows(kept, rejected);
 }

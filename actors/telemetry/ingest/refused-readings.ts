@@ -83,7 +83,9 @@ export class RefusedReadings {
 
   #note(request: WriteRequest, { rejected }: WriteAnswer): void {
     const { leftOut = [] } = request;
-    for (const one of rejected.slice(0, NOTED_OF_REQUEST_MAX)) {
+    // Rows of VMs that another collector reports are counted by VM where its sources are known.
+    const causes = rejected.filter(({ reason }) => reason !== 'REPORTED_ELSEWHERE');
+    for (const one of causes.slice(0, NOTED_OF_REQUEST_MAX)) {
       this.#put(request, vmOfRow(request, one.row) ?? one.vm ?? '', one);
     }
     for (const one of leftOut.slice(0, NOTED_OF_REQUEST_MAX)) this.#put(request, one.vm, one);

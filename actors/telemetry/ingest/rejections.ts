@@ -88,6 +88,12 @@ export const rejectionCatalogue = {
     cause: 'an agent sends a row of another VM',
     message: 'The key of an agent reports its own VM alone.',
   },
+  REPORTED_ELSEWHERE: {
+    refuses: ['ROW'],
+    cause: 'another collector reports the VM, or the VM has left the sender',
+    message:
+      'Another collector reports this VM, or the VM has left this one. If it belongs here, stop the other collector: after 90 seconds of silence the VM comes here.',
+  },
   NOT_EXPANDED: {
     refuses: ['VALUE', 'FIELD', 'ROW'],
     cause:

@@ -32,6 +32,7 @@ const reasons: Readonly<Record<string, string>> = localized({
   UNREADABLE: 'the source could not be read or understood',
   READ_FAILED: 'stored readings could not be read',
   STORE_FULL: 'accepted readings cannot be read yet: the store is full',
+  REPORTED_ELSEWHERE: 'another collector has this VM too; its readings are refused',
 });
 
 /** A reason in words; one that a newer service has is shown as it is. */

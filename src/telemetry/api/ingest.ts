@@ -8,6 +8,7 @@ import type { IngestRates } from '../../../actors/telemetry/ingest/ingest-limits
 import type { Ingest } from '../../../actors/telemetry/ingest/ingest-port.ts';
 import type { SenderReach } from '../../../actors/vms/sent-row.ts';
 import { RETIRE_MAX, retireVms } from '../../../actors/vms/vm-retirement.ts';
+import type { VmSources } from '../../../actors/vms/vm-sources.ts';
 import { SYSTEM_PROJECT } from '../../../streams/platform/commit/commit.ts';
 import { invalidField, Refusal } from '../../../streams/platform/refusal.ts';
 import {
@@ -40,11 +41,13 @@ export function ingestService({
   host,
   ingestRates,
   positions,
+  sources,
 }: {
   readonly ingest: Ingest;
   readonly ingestRates: Pick<IngestRates, 'checkBytes' | 'spendBytes'>;
   readonly host: Pick<Host, 'view' | 'submit'>;
   readonly positions: Pick<Positions, 'afterWrite'>;
+  readonly sources: Pick<VmSources, 'isOthers'>;
 }): ServiceImpl<typeof IngestService> {
   return {
     async writeSamples(request, context) {
@@ -68,13 +71,19 @@ export function ingestService({
       context.responseHeader.set(SEQUENCE_HEADER, positions.afterWrite(answer.sequence));
       return answerMessage(answer, sent);
     },
-    retireVms: (request, context) => retire(host, request, context),
+    retireVms: (request, context) => retire({ host, sources }, request, context),
   };
 }
 
-/** A collector reports only its data center's VMs, as with their samples. */
+/** A collector retires only its data center's VMs, as with their samples, and those that it reports. */
 async function retire(
-  host: Pick<Host, 'view' | 'submit'>,
+  {
+    host,
+    sources,
+  }: {
+    readonly host: Pick<Host, 'view' | 'submit'>;
+    readonly sources: Pick<VmSources, 'isOthers'>;
+  },
   request: RetireVmsRequest,
   context: HandlerContext,
 ) {
@@ -101,6 +110,7 @@ async function retire(
     ...{ project, vms: [...ids.keys()], by: { kind: 'collector' as const, name } },
     request: requestKeyOf(context, RetireVmsRequestSchema, request),
     ...(datacenter !== null && { datacenter }),
+    sender: { name, sources },
   });
   const refused = answer.refused.map(({ vm, reason }) => ({ vmName: ids.get(vm) ?? vm, reason }));
   return {

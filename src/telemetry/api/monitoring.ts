@@ -8,6 +8,7 @@ import type { Host } from '../../../actors/platform/host/host-port.ts';
 import type { ClockNotes } from '../../../actors/telemetry/ingest/clock-notes.ts';
 import type { Enrolments } from '../../../actors/vms/enrolments.ts';
 import { type VmBody, vmDirectoryOf } from '../../../actors/vms/vm-directory.ts';
+import type { VmSources } from '../../../actors/vms/vm-sources.ts';
 import type { Clock } from '../../../streams/platform/clock.ts';
 import { type PageReader, pageOf, parsePageToken } from '../../../streams/platform/commit/page.ts';
 import { invalidField, Refusal } from '../../../streams/platform/refusal.ts';
@@ -40,6 +41,8 @@ export interface MonitoringDeps {
   readonly datacenters: { stateOf(name: string): 'live' | 'stale' };
   /** What ingest knows of the sources' clocks. */
   readonly clocks: Pick<ClockNotes, 'within'>;
+  /** What ingest knows of collectors that have one VM. */
+  readonly sources: Pick<VmSources, 'isReportedElsewhere'>;
   readonly limitUse: Pick<ProjectLimitUse, 'of'>;
   readonly clock: Clock;
 }
@@ -78,7 +81,7 @@ export function limitMessages(limits: readonly LimitUse[]) {
 }
 
 async function queryVMMonitoring(
-  { host, vmQueries, datacenters, clocks, clock }: MonitoringDeps,
+  { host, vmQueries, datacenters, clocks, sources, clock }: MonitoringDeps,
   request: QueryVMMonitoringRequest,
   context: HandlerContext,
 ) {
@@ -97,8 +100,13 @@ async function queryVMMonitoring(
   const datacenter = datacenters.stateOf(record.body.datacenter);
   // A range that goes up to now ends with its last whole step: what is wrong now belongs to it.
   const untilMs = Math.min(nowMs, range.endMs + range.stepMs);
-  const clockReasons = clocks.within(project, vm, range.startMs - range.stepMs, untilMs);
-  const facts = { nowMs, datacenter, expandedMonitoring, clockReasons };
+  const fromMs = range.startMs - range.stepMs;
+  const isElsewhere = sources.isReportedElsewhere(project, vm, fromMs, untilMs);
+  const notedReasons = [
+    ...clocks.within(project, vm, fromMs, untilMs),
+    ...(isElsewhere ? (['REPORTED_ELSEWHERE'] as const) : []),
+  ];
+  const facts = { nowMs, datacenter, expandedMonitoring, notedReasons };
   const { withExtremes } = request;
   const query = { project, vm, metricIds, withExtremes, range, ...facts };
   const bytes = await vmQueries.query({ query, format: formatOf(context) }, context.signal);

@@ -396,4 +396,6 @@ export interface SampleRun {
   readonly values: Float64Array;
   /** 1 where the sample is a stale marker: the series ended there. null = none is. */
   readonly stale: Uint8Array | null;
+  /** Its counters are another source's than those of the run before it: no increase lies between the two. */
+  readonly isOfNewSource?: true;
 }

@@ -9,6 +9,7 @@
  */
 import { GAP_TOLERANCE_MS } from '../entry.ts';
 import { type SeriesKey, splitSeriesKey, VM_STATES } from '../samples/batch.ts';
+import { originOf } from '../samples/boot.ts';
 import type { Derivation } from './catalogue.ts';
 
 /** One row of a VM, as far as a derivation looks. NaN = not observed. */
@@ -380,7 +381,8 @@ function isCount(reading: number): boolean {
 /**
  * Increase of a counter between two observations, NaN when it cannot be known. A drop is a reset:
  * with a boot id known to have changed the counter began at 0 in between, so the increase is the
- * new value. A changed boot id without a drop is ambiguous (did it begin again?) and unknown.
+ * new value. A changed boot id without a drop is ambiguous (did it begin again?) and unknown, and so is
+ * the increase from one source's counter to another's.
  */
 function counterIncrease(
   before: number,
@@ -388,7 +390,10 @@ function counterIncrease(
   boot: { readonly before: string; readonly after: string },
 ): number {
   if (!Number.isFinite(before) || !Number.isFinite(after)) return Number.NaN;
-  const booted = boot.before !== '' && boot.after !== '' && boot.before !== boot.after;
+  const isChanged = boot.before !== boot.after;
+  // Another source's counters: whether they are higher or lower says nothing.
+  if (isChanged && originOf(boot.before) !== originOf(boot.after)) return Number.NaN;
+  const booted = isChanged && boot.before !== '' && boot.after !== '';
   if (after < before) return booted ? after : Number.NaN;
   return booted ? Number.NaN : after - before;
 }

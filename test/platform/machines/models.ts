@@ -10,6 +10,7 @@ import type { MaintenanceWindowContext } from '../../../machines/alerting/mainte
 import type { DeliveryContext } from '../../../machines/delivery/delivery.ts';
 import type { DestinationContext } from '../../../machines/delivery/destination.ts';
 import type { RecipientContext } from '../../../machines/delivery/recipient.ts';
+import type { VmSourceContext } from '../../../machines/vms/vm-source.ts';
 import { identityModels } from './identity-models.ts';
 import { HOUR, type Model, modelOf, nowOf, START } from './model.ts';
 
@@ -266,6 +267,28 @@ const datacenter = modelOf<{ readonly silentSinceMs: number | null }>({
   key: ({ silentSinceMs }) => silentSinceMs !== null,
 });
 
+const claim = {
+  ...{ type: 'claimed', copy: 'RUNNING', isFresh: false, presentCopy: 'RUNNING' },
+  ...{ presentSilentMs: 0, isPresentEnded: false },
+};
+
+const vmSource = modelOf<VmSourceContext>({
+  input: { at: START, project: 'p', vm: 'v', source: 'a' },
+  events: ({ source, sourceBefore }, at) =>
+    [sourceBefore || 'b', source === 'c' ? 'd' : 'c'].flatMap((other) => [
+      { ...claim, at, source: other, observedMs: at },
+      { ...claim, at, source: other, observedMs: at, presentCopy: 'DOWN' },
+      { ...claim, at, source: other, observedMs: at + HOUR, presentCopy: 'DOWN' },
+      { ...claim, at, source: other, observedMs: at, copy: 'DOWN' },
+      { ...claim, at, source: other, observedMs: at, presentSilentMs: 100_000 },
+      { ...claim, at, source: other, observedMs: at, isFresh: true, presentSilentMs: 60_000 },
+      { ...claim, at, source: other, observedMs: at, isPresentEnded: true },
+      { type: 'departed', at, sinceMs: at },
+      { type: 'vmRetired', at },
+    ]),
+  key: ({ reason, turn }) => [reason, Math.min(2, turn)],
+});
+
 /** By machine name. */
 export const models: ReadonlyMap<string, Model> = new Map(
   Object.entries({
@@ -277,6 +300,7 @@ export const models: ReadonlyMap<string, Model> = new Map(
       destination,
       recipient,
       datacenter,
+      vmSource,
     },
     ...identityModels,
   }),

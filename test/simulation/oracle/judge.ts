@@ -18,6 +18,7 @@ import { Observations } from './observations.ts';
 import type { Problem } from './problem.ts';
 import { changedByRestarts } from './replayed.ts';
 import { falseSilence, unnoticedSilence } from './silence.ts';
+import { wrongSources } from './sources.ts';
 import { movedByOlder } from './upgrades.ts';
 
 /** Every what-th seed has each of its steps decided again, which takes as long as the run. */
@@ -38,6 +39,7 @@ export async function judge(run: Run): Promise<Problem[]> {
     ...movedByOlder(facts),
     ...unnoticedSilence(run, facts, observations),
     ...changedByRestarts(run, facts),
+    ...wrongSources(run, facts),
     ...unrest(run, facts, observations),
   ];
   if (run.world.seed % VERIFIED_EVERY === 0) {

@@ -1,6 +1,6 @@
 /** Invariants of storage: what was acknowledged is there, once, and nothing is that nobody sent. */
 import type { SampleBatch } from '../../../streams/telemetry/samples/batch.ts';
-import { sayingOf } from '../fleet.ts';
+import { sayingOf } from '../outbox.ts';
 import type { Run } from '../run.ts';
 import type { Facts } from './facts.ts';
 import type { Problem } from './problem.ts';
@@ -13,8 +13,8 @@ export function* lostOrMadeUp(run: Run, facts: Facts): Generator<Problem> {
 /** What is stored in the last moments may be there for the next process alone, ms. */
 const LAST_MS = 120_000;
 
-function* samples({ fleets, cluster, world }: Run, { entries }: Facts): Generator<Problem> {
-  const sent = new Set(fleets.flatMap((fleet) => [...fleet.sent]));
+function* samples({ outboxes, cluster, world }: Run, { entries }: Facts): Generator<Problem> {
+  const sent = new Set(outboxes.flatMap((outbox) => [...outbox.sent]));
   const found = new Set<string>();
   for (const { sequence, elapsedMs: atMs, entry } of entries) {
     for (const { name, machine } of cluster.members) {
@@ -30,7 +30,7 @@ function* samples({ fleets, cluster, world }: Run, { entries }: Facts): Generato
       yield { invariant: 'nothing is made up', text: `nobody has sent ${saying}`, atMs };
     }
   }
-  for (const { project, row, elapsedMs: atMs } of fleets.flatMap((each) => each.acknowledged)) {
+  for (const { project, row, elapsedMs: atMs } of outboxes.flatMap((each) => each.acknowledged)) {
     const saying = sayingOf(project, row);
     if (found.has(saying)) continue;
     const text = `the log does not hold ${saying}, which was acknowledged`;

@@ -20,6 +20,7 @@ export type Invariant =
   | 'one member acts at a time'
   | 'no decision by a wrong clock'
   | 'no program touches what a newer one wrote'
+  | 'one source reports a VM'
   | 'it comes to rest'
   | 'no fault of its own';
 

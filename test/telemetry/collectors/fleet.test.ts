@@ -13,6 +13,7 @@ import type { PlacementsState } from '../../../actors/telemetry/collectors/fleet
 import { elementText } from '../../../actors/telemetry/collectors/libvirt/domain-metadata.ts';
 import { VirtualClock } from '../../../streams/platform/clock.ts';
 import { seededRandom } from '../../../streams/platform/random.ts';
+import { originOf } from '../../../streams/telemetry/samples/boot.ts';
 import { START_MS } from '../../support/host-in-memory.ts';
 import { fleetDomain, type Libvirts, virshOf } from '../../support/recorded-fleet.ts';
 
@@ -107,6 +108,7 @@ function open(t: Test, text: string, libvirts: Libvirts, state?: PlacementsState
   const clock = new VirtualClock(START_MS);
   /** `project vm source state`, as written. */
   const written: string[] = [];
+  const boots = new Map<string, string>();
   const retired: string[] = [];
   const states: PlacementsState[] = [];
   const gate = { isOpen: true, refused: '', isStateWritable: true };
@@ -114,7 +116,8 @@ function open(t: Test, text: string, libvirts: Libvirts, state?: PlacementsState
     write(project, rows, source) {
       if (!gate.isOpen) throw new Error('The disk is full');
       if (project === gate.refused) throw new Error('over its rate');
-      for (const { displayName, state } of rows) {
+      for (const { displayName, state, bootId } of rows) {
+        boots.set(displayName, bootId);
         written.push(`${project} ${displayName} ${source.includes('host-a') ? 'A' : 'B'} ${state}`);
       }
     },
@@ -151,11 +154,24 @@ function open(t: Test, text: string, libvirts: Libvirts, state?: PlacementsState
     await settle();
     return [...written].sort();
   };
-  return { fleet, written, retired, states, round, settle, gate, libvirts };
+  return { fleet, written, boots, retired, states, round, settle, gate, libvirts };
 }
 
 const sources = `source ${A}\nsource ${B}\n`;
 const [web, db, old] = [fleetDomain(1, 'web'), fleetDomain(2, 'db'), fleetDomain(3, 'old')];
+
+t.test('SRC-21: the boot id of a domain names its host', async (t) => {
+  const world = open(t, `${sources}name * project shop`, { [A]: [web], [B]: [] });
+  await world.settle();
+  const before = world.boots.get('web') ?? '';
+  world.libvirts[A] = [];
+  world.libvirts[B] = [web];
+  for (let i = 0; i < 5; i++) await world.round();
+  const after = world.boots.get('web') ?? '';
+  t.equal(before.split(' ')[0], after.split(' ')[0], 'libvirt’s number of it is the same');
+  t.not(originOf(before), originOf(after));
+  t.not(originOf(before), '');
+});
 
 t.test(
   'SRC-12: rows go to their project, and unmatched domains are listed and not sent',

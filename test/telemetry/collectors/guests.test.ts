@@ -248,3 +248,94 @@ t.test(
     t.equal(parseGuestFileSystems('\n'), undefined);
   },
 );
+
+/** As virsh prints them: name, mount point, type, size, use, and the device of the disk where there is one. */
+function guestInfo(
+  ...listed: readonly (readonly [
+    name: string,
+    mountpoint: string,
+    fstype: string,
+    size: number,
+    used: number,
+    device?: string,
+  ])[]
+): string {
+  const lines = listed.flatMap(([name, mountpoint, fstype, size, used, device], i) => [
+    ...(name === '' ? [] : [`fs.${i}.name           : ${name}`]),
+    `fs.${i}.mountpoint     : ${mountpoint}`,
+    `fs.${i}.fstype         : ${fstype}`,
+    `fs.${i}.total-bytes    : ${size}`,
+    `fs.${i}.used-bytes     : ${used}`,
+    ...(device === undefined
+      ? []
+      : [`fs.${i}.disk.count     : 1`, `fs.${i}.disk.0.device  : ${device}`]),
+  ]);
+  return [`fs.count            : ${listed.length}`, ...lines].join('\n');
+}
+
+const mountsOf = (text: string) =>
+  parseGuestFileSystems(text)?.fileSystems.map(({ mountpoint }) => mountpoint);
+
+t.test('MEAS-14: one file system of a guest is one series, wherever it is mounted', async (t) => {
+  const cases = [
+    {
+      name: 'bind mounts of folders and files, as containers have them',
+      text: guestInfo(
+        ['vda1', '/etc/hostname', 'ext4', 100_000, 97_000],
+        ['vda1', '/', 'ext4', 100_000, 97_000],
+        ['vda1', '/var/lib/kubelet/pods/a/volumes/x', 'ext4', 100_000, 97_001],
+        ['vda1', '/var/lib/docker/volumes/v/_data', 'ext4', 100_000, 97_000],
+      ),
+      mounts: ['/'],
+    },
+    {
+      name: 'subvolumes of btrfs, and ties by name',
+      text: guestInfo(
+        ['vda2', '/srv', 'btrfs', 100_000, 97_000],
+        ['vda2', '/opt', 'btrfs', 100_000, 97_000],
+      ),
+      mounts: ['/opt'],
+    },
+    {
+      name: 'a volume of Windows with two paths',
+      text: guestInfo(
+        ['\\\\?\\Volume{1}\\', 'D:\\mount\\', 'NTFS', 100_000, 97_000],
+        ['\\\\?\\Volume{1}\\', 'C:\\', 'NTFS', 100_000, 97_000],
+      ),
+      mounts: ['C:\\'],
+    },
+    {
+      name: 'an agent that names no file system, but its disk',
+      text: guestInfo(
+        ['', '/', 'ext4', 100_000, 97_000, '/dev/vda1'],
+        ['', '/a', 'ext4', 100_000, 97_000, '/dev/vda1'],
+        ['', '/b', 'ext4', 100_000, 97_000, '/dev/vda2'],
+      ),
+      mounts: ['/', '/b'],
+    },
+    {
+      name: 'different devices of one size, and image files on loop devices',
+      text: guestInfo(
+        ['vda1', '/', 'ext4', 100_000, 97_000],
+        ['vdb1', '/data', 'ext4', 100_000, 97_000],
+        ['loop0', '/image', 'ext4', 100_000, 97_000],
+        ['loop0', '/image/again', 'ext4', 100_000, 97_000],
+      ),
+      mounts: ['/', '/data', '/image'],
+    },
+    {
+      name: 'a project quota, which fills up by itself',
+      text: guestInfo(
+        ['vda1', '/', 'xfs', 100_000, 97_000],
+        ['vda1', '/var/lib/docker/volumes/q', 'xfs', 5_000, 4_900],
+      ),
+      mounts: ['/', '/var/lib/docker/volumes/q'],
+    },
+    {
+      name: 'neither a name nor a disk: nothing says that two are one',
+      text: guestInfo(['', '/', 'ext4', 100_000, 97_000], ['', '/a', 'ext4', 100_000, 97_000]),
+      mounts: ['/', '/a'],
+    },
+  ];
+  for (const { name, text, mounts } of cases) t.same(mountsOf(text), mounts, name);
+});

@@ -156,6 +156,22 @@ t.test('mounts are real file systems, each once, at the shortest path', async (t
   t.same(parseMountinfo(''), []);
 });
 
+t.test('MEAS-14: folders of one NFS export, and subvolumes, are one file system', async (t) => {
+  const mountinfo = [
+    '1 0 0:50 /a /srv/a rw - nfs4 nas:/export/a rw',
+    '2 0 0:50 /b /srv rw - nfs4 nas:/export/b rw',
+    '3 0 0:61 / /other rw - nfs4 nas:/other rw',
+    '4 0 0:35 /@home /home rw - btrfs /dev/vda2 rw',
+    '5 0 0:35 /@ /mnt rw - btrfs /dev/vdb2 rw',
+    '6 0 7:0 / /image rw - ext4 /dev/loop0 rw',
+    '7 0 7:0 / /image/two rw - ext4 /dev/loop0 rw',
+  ];
+  t.same(
+    parseMountinfo(mountinfo.join('\n')).map(({ mountpoint }) => mountpoint),
+    ['/srv', '/other', '/mnt', '/image'],
+  );
+});
+
 t.test('a file system is as full as ordinary programs find it', async (t) => {
   t.same(parseStatLine('4096 1000 400 350 /srv/my data'), {
     path: '/srv/my data',

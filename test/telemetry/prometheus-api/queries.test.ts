@@ -407,3 +407,47 @@ t.test('a query that races appends and flushes sees each row once and none too f
   }
   t.pass(`${appended} rows`);
 });
+
+t.test(
+  'SRC-21: rates do not reach from the counters of one source to those of another',
+  async (t) => {
+    const world = start(t);
+    const name = 'svc_vm_network_receive_bytes_total';
+    /** One a second of each source, which begin a long way apart; the VM is at each of them for two minutes. */
+    const from = [1_000, 9_000_000, 500, 7_000_000];
+    const rows = Array.from({ length: 16 }, (_, i) => ({
+      at: i * STEP,
+      values: { [name]: (from[Math.floor(i / 4)] ?? 0) + (i * STEP) / 1000 },
+    }));
+    const turns = [4 * STEP, 8 * STEP, 12 * STEP];
+    const check = async (where: string): Promise<void> => {
+      const last = 15 * STEP;
+      const one = async (expression: string, at = last) =>
+        Object.values(await world.instant(expression, at));
+      // Of fourteen intervals three lie between two sources; the window is 30 s longer than all of them.
+      t.same(
+        await one(`increase(${name}[450s])`),
+        [(330 * 450) / 420],
+        `${where}: no leap up, no leap down`,
+      );
+      t.same(await one(`rate(${name}[90s])`), [1], where);
+      t.same(await one(`irate(${name}[90s])`, 13 * STEP), [1], where);
+      t.same(await one(`irate(${name}[90s])`, 12 * STEP), [], `${where}: nothing is known across`);
+      t.same(await one(`rate(${name}[59s])`, 12 * STEP), [], where);
+      t.same(await one(name, 12 * STEP), [7_000_360], `${where}: a reading is as it was sent`);
+    };
+    world.record('a', 'web', { turns });
+    world.append(...rows.slice(0, 10));
+    await world.history.flush();
+    world.append(...rows.slice(10));
+    await check('partly on disk');
+    await world.history.flush();
+    await check('on disk');
+    world.record('a', 'web', { turns: [] });
+    t.not(
+      (await world.instant(`increase(${name}[450s])`, 15 * STEP))[A],
+      330,
+      'the record decides',
+    );
+  },
+);

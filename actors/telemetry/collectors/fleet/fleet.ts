@@ -3,8 +3,10 @@
  * each domain belongs to. The same in the service and in `svc collect`; they differ in the sink. A new
  * mapping is taken while everything runs.
  */
+import { createHash } from 'node:crypto';
 import type { Clock } from '../../../../streams/platform/clock.ts';
 import type { Random } from '../../../../streams/platform/random.ts';
+import { bootOf } from '../../../../streams/telemetry/samples/boot.ts';
 import type { ObservedRow, Reading } from '../collector.ts';
 import { type RunCommand, runCommand } from '../command.ts';
 import { DomainMetadata } from '../libvirt/domain-metadata.ts';
@@ -52,6 +54,15 @@ export interface FleetStatus {
   /** VMs to be retired, and why that was not possible. */
   readonly retiring: number;
   readonly retireFault?: string;
+}
+
+/** Hosts number their domains alike: the boot id of a VM that moved must not be the one that it had. */
+function withOrigin(reading: Reading, source: string): Reading {
+  const origin = createHash('sha256').update(source).digest('hex').slice(0, 8);
+  const rows = reading.rows.map((row) =>
+    row.bootId === '' ? row : { ...row, bootId: bootOf(row.bootId, origin) },
+  );
+  return { ...reading, rows };
 }
 
 /** VMs of one call of `retire`. */
@@ -125,7 +136,10 @@ export class Fleet {
       ...{ project: '', clock, intervalMs, onFault },
       source: {
         name,
-        read: async (signal) => this.#place(name, await libvirt.read(signal), metadata, signal),
+        read: async (signal) => {
+          const reading = await libvirt.read(signal);
+          return this.#place(name, withOrigin(reading, name), metadata, signal);
+        },
         close: () => libvirt.close(),
       },
       projectOf: (row) => this.#projects.get(row) ?? '',

@@ -135,23 +135,32 @@ export function isImage(fstype: string): boolean {
   return IMAGE_TYPES.has(fstype);
 }
 
-/** Reads /proc/self/mountinfo: real file systems, each once, at its shortest mount point. */
+/**
+ * Reads /proc/self/mountinfo: real file systems, each once, at its shortest mount point. Two mounts are of
+ * one file system when they have the device in common, as folders of one NFS export do, or the source.
+ */
 export function parseMountinfo(text: string): Mount[] {
-  const found = new Map<string, Mount>();
+  const mounts: IdentifiedMount[] = [];
   for (const line of text.split('\n')) {
     const mount = parseMount(line);
-    if (!mount) continue;
-    const other = found.get(mount.identity);
-    if (!other || isBefore(mount.mountpoint, other.mountpoint)) found.set(mount.identity, mount);
+    if (mount) mounts.push(mount);
   }
-  return [...found.values()].map(({ mountpoint, fstype, remote }) => ({
-    mountpoint,
-    fstype,
-    remote,
-  }));
+  const seen = new Set<string>();
+  const once = new Set<Mount>();
+  for (const mount of mounts.toSorted(byMountPoint)) {
+    if (!mount.identities.some((identity) => seen.has(identity))) once.add(mount);
+    for (const identity of mount.identities) seen.add(identity);
+  }
+  return mounts
+    .filter((mount) => once.has(mount))
+    .map(({ mountpoint, fstype, remote }) => ({ mountpoint, fstype, remote }));
 }
 
-function parseMount(line: string): (Mount & { readonly identity: string }) | undefined {
+interface IdentifiedMount extends Mount {
+  readonly identities: readonly string[];
+}
+
+function parseMount(line: string): IdentifiedMount | undefined {
   const dash = line.indexOf(' - ');
   if (dash < 0) return undefined;
   const [, , device, root, mountpoint] = line.slice(0, dash).split(' ');
@@ -161,18 +170,24 @@ function parseMount(line: string): (Mount & { readonly identity: string }) | und
   // `stat -f` answers a line a path, so such a path could forge another's line.
   if (path.includes('\n')) return undefined;
   if (REMOTE_TYPES.test(fstype)) {
-    return { mountpoint: path, fstype, remote: true, identity: `${fstype} ${source}` };
+    return { mountpoint: path, fstype, remote: true, identities: [device, `${fstype} ${source}`] };
   }
   const local = source.startsWith('/dev/') || fstype === 'zfs';
   // A bind mount of a folder (or of one file, in a container) is no file system of its own.
   // A subvolume of btrfs is mounted the same way and is the usual way to mount it.
   if (!local || (root !== '/' && fstype !== 'btrfs')) return undefined;
-  const identity = device.startsWith('0:') ? `${fstype} ${source}` : device;
-  return { mountpoint: path, fstype, remote: fstype.startsWith('fuse'), identity };
+  const isAnonymous = device.startsWith('0:');
+  const identities = isAnonymous ? [device, `${fstype} ${source}`] : [device];
+  return { mountpoint: path, fstype, remote: fstype.startsWith('fuse'), identities };
 }
 
-function isBefore(a: string, b: string): boolean {
-  return a.length < b.length || (a.length === b.length && a < b);
+/** Order of mounts of one file system: by the length of the mount point, then by its text. The first is shown. */
+export function byMountPoint(
+  { mountpoint: a }: Pick<Mount, 'mountpoint'>,
+  { mountpoint: b }: Pick<Mount, 'mountpoint'>,
+): number {
+  if (a.length !== b.length) return a.length - b.length;
+  return a < b ? -1 : Number(a > b);
 }
 
 /** Blanks and backslashes in mountinfo are `\040` and the like. */

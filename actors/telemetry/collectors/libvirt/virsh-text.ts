@@ -8,7 +8,7 @@
  * of a line decides what it is, and names are taken whole.
  */
 import { parseCount } from '../command.ts';
-import { isImage } from '../host/file-systems.ts';
+import { byMountPoint, isImage } from '../host/file-systems.ts';
 
 /** The commands, for one virsh process. Never `domstats a b`: it fails whole when one is gone. */
 export function statisticsCommand(options: { readonly nowait: boolean }): string {
@@ -118,8 +118,15 @@ export interface GuestFileSystems {
   readonly cause?: 'NO_SIZES' | 'IMPOSSIBLE';
 }
 
+/** A file system as it is listed: agents list one of them again for each place that it is mounted at. */
+interface ListedFileSystem extends GuestFileSystem {
+  /** Device or volume in the guest, with its disks; '' = not reported. */
+  readonly device: string;
+}
+
 /**
- * Reads `virsh guestinfo --filesystem`. undefined = the agent said nothing at all: after
+ * Reads `virsh guestinfo --filesystem`: each file system once, at its shortest mount point, as a bind mount
+ * or a subvolume is no file system of its own. undefined = the agent said nothing at all: after
  * `guest-agent-timeout` a mute agent gives an empty answer and success. A file system whose size
  * or use the agent does not report, or reports as more than full, is not listed, and the cause says
  * so.
@@ -131,7 +138,7 @@ export function parseGuestFileSystems(text: string): GuestFileSystems | undefine
     if (key !== undefined) fields.set(key, fieldText);
   }
   if (!fields.has('fs.count')) return undefined;
-  const found = new Map<string, GuestFileSystem>();
+  const found = new Map<string, ListedFileSystem>();
   let cause: GuestFileSystems['cause'];
   for (const index of indexesOf(fields, 'fs.count')) {
     const mountpoint = fields.get(`fs.${index}.mountpoint`);
@@ -143,9 +150,42 @@ export function parseGuestFileSystems(text: string): GuestFileSystems | undefine
     else if (usedBytes > sizeBytes) cause = 'IMPOSSIBLE';
     if (!sizeBytes || usedBytes === undefined || usedBytes > sizeBytes) continue;
     // What is mounted over another at the same place hides it.
-    found.set(mountpoint, { mountpoint, fstype, sizeBytes, usedBytes });
+    const device = deviceOf(fields, index);
+    found.set(mountpoint, { mountpoint, fstype, sizeBytes, usedBytes, device });
   }
+  const fileSystems = onceEach([...found.values()]);
   // Some mounts have no size by nature: it is worth a word where none has.
-  const isWorthSaying = cause === 'IMPOSSIBLE' || found.size === 0;
-  return { fileSystems: [...found.values()], ...(cause && isWorthSaying && { cause }) };
+  const isWorthSaying = cause === 'IMPOSSIBLE' || fileSystems.length === 0;
+  return { fileSystems, ...(cause && isWorthSaying && { cause }) };
+}
+
+/** The agent's name of it, such as `vda1`, is its own in a guest; where there is none its disks have one. */
+function deviceOf(fields: ReadonlyMap<string, string>, index: string): string {
+  const name = fields.get(`fs.${index}.name`);
+  const disks = indexesOf(fields, `fs.${index}.disk.count`).map((disk) => {
+    const of = (key: string) => fields.get(`fs.${index}.disk.${disk}.${key}`);
+    return of('device') ?? '';
+  });
+  return [name ?? '', ...disks].filter((part) => part !== '').join(' ');
+}
+
+/** Sizes of two mounts of one file system differ by no more: it may have been written to in between. */
+const SAME_SIZE = 0.99;
+
+/**
+ * Each file system at its shortest mount point. One that is not named is nobody's other mount. Mounts of
+ * one device whose sizes differ are limited each by a quota of its own, and fill up each by itself.
+ */
+function onceEach(listed: readonly ListedFileSystem[]): GuestFileSystem[] {
+  const once: ListedFileSystem[] = [];
+  for (const fs of listed.toSorted(byMountPoint)) {
+    if (!once.some((other) => isSameFileSystem(other, fs))) once.push(fs);
+  }
+  return listed.filter((fs) => once.includes(fs)).map(({ device: _, ...fs }) => fs);
+}
+
+function isSameFileSystem(a: ListedFileSystem, b: ListedFileSystem): boolean {
+  if (a.device === '' || a.device !== b.device || a.fstype !== b.fstype) return false;
+  const [small = 0, large = 0] = [a.sizeBytes, b.sizeBytes].sort((x, y) => x - y);
+  return small >= SAME_SIZE * large;
 }

@@ -6,6 +6,7 @@
 import { hash } from 'node:crypto';
 import type { Statement } from 'better-sqlite3';
 import type { SeriesKey } from '../../../../streams/telemetry/samples/batch.ts';
+import { originOf } from '../../../../streams/telemetry/samples/boot.ts';
 import { DamagedBytes } from '../../../../streams/telemetry/samples/byte-reader.ts';
 import type { SqliteDatabase } from '../../../platform/database.ts';
 import { Chunk } from '../chunk/chunk-codec.ts';
@@ -139,11 +140,18 @@ export class ChunkColumns {
   }
 }
 
-/** 52 bits: what a double distinguishes, and two boots of a VM practically never share. */
+/** 52 bits: what a double distinguishes; 44 of them are what two boots of a VM practically never share. */
 const HEX_DIGITS = 13;
 
-/** NaN for '': the source reported none. */
+/** NaN for '': the source reported none. The last byte is the origin's (`originOf`); 0: it has none. */
 export function bootNumber(text: string): number {
   if (text === '') return Number.NaN;
-  return Number.parseInt(hash('sha256', text, 'hex').slice(0, HEX_DIGITS), 16);
+  const number = Number.parseInt(hash('sha256', text, 'hex').slice(0, HEX_DIGITS), 16);
+  const origin = originOf(text);
+  const last =
+    origin === '' ? 0 : 1 + (Number.parseInt(hash('md5', origin, 'hex').slice(0, 4), 16) % 255);
+  return number - (number % BOOT_ORIGINS) + last;
 }
+
+/** Numbers that a boot's number has for origins: its remainder by this is the origin's. */
+export const BOOT_ORIGINS = 256;

@@ -140,7 +140,7 @@ function When({ of: { kind, raisedUnix, endedUnix } }: { readonly of: Notice }):
 /** Where somebody goes to do what the text says. */
 function Ways({ of: { kind, subjectName }, project }: LineProps): VNode {
   const needs = roleToOpen(subjectName);
-  const open = subjectName.includes('/alertRules/') ? texts.rule : texts.destination;
+  const open = wordsFor(subjectName);
   return (
     <p class="buttons">
       {needs !== undefined && mayDo(needs) && <Way href={`/${subjectName}`}>{open}</Way>}
@@ -153,9 +153,14 @@ function Ways({ of: { kind, subjectName }, project }: LineProps): VNode {
   );
 }
 
+function wordsFor(subjectName: string): string {
+  if (subjectName.includes('/vms/')) return texts.vm;
+  return subjectName.includes('/alertRules/') ? texts.rule : texts.destination;
+}
+
 /** Who may open the page of what a notice is about; undefined: there is no such page. */
 function roleToOpen(subjectName: string): Role | undefined {
-  if (!/\/(alertRules|destinations)\//.test(subjectName)) return undefined;
+  if (!/\/(alertRules|destinations|vms)\//.test(subjectName)) return undefined;
   const role = matchPath(`/${subjectName}`)?.route.role;
   return role === 'SIGNED_IN' ? undefined : role;
 }

@@ -7,13 +7,14 @@ export const texts = localized({
     label: 'Notices',
     none: 'There is no notice',
     noneHelp:
-      'Notices appear here when a limit is reached, when the service pauses a destination, when mail bounces, and when somebody gets access.',
+      'Notices appear here when a limit is reached, when the service pauses a destination, when mail bounces, when a VM runs in two places, and when somebody gets access.',
     kinds: {
       INSTANCE_LIMIT: 'Alert instances are not evaluated',
       DESTINATION_PAUSED: 'Destination paused by the service',
       RECIPIENT_BOUNCED: 'Mail bounces',
       ACCESS_CHANGED: 'Access was changed',
       READINGS_REFUSED: 'Readings are not stored',
+      VM_CONTESTED: 'A VM runs in two places',
     },
     more: (count: number) => (count === 1 ? '1 more' : `${count} more`),
     lasts: 'Ongoing',
@@ -24,6 +25,7 @@ export const texts = localized({
     until: 'until',
     rule: 'Open the rule',
     destination: 'Open the destination',
+    vm: 'Open the VM',
     limits: 'Limits and their use',
     trail: 'Who did what: the audit trail',
   },

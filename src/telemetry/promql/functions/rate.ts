@@ -60,6 +60,7 @@ function changeKernel({ isCounter, perSecond }: ChangeOptions): SeriesKernel {
     const first = new SampleCursor(runs);
     const last = new SampleCursor(runs);
     const corrections: Corrections | null = isCounter ? correctionsOf(runs, bounds, budget) : null;
+    const sources = isCounter ? newSourcesIn(runs) : NO_SOURCES;
     budget.takeSamples(2 * bounds.count + (corrections?.samples ?? 0));
     const { rangeMs, endsMs } = range;
     const divisor = perSecond ? rangeMs / 1000 : 1;
@@ -67,7 +68,7 @@ function changeKernel({ isCounter, perSecond }: ChangeOptions): SeriesKernel {
     for (let step = 0; step < count; step++) {
       const a = from[step] as number;
       const b = (to[step] as number) - 1;
-      if (b <= a) continue;
+      if (b <= a || isAllAcross(sources, a, b)) continue;
       first.moveTo(a);
       last.moveTo(b);
       const firstMs = first.timeMs(a);
@@ -119,9 +120,10 @@ function lastChangeKernel({ isCounter, perSecond }: ChangeOptions): SeriesKernel
     const before = new SampleCursor(runs);
     const last = new SampleCursor(runs);
     const { from, to, count } = bounds;
+    const sources = isCounter ? newSourcesIn(runs) : NO_SOURCES;
     for (let step = 0; step < count; step++) {
       const at = (to[step] as number) - 1;
-      if (at <= (from[step] as number)) continue;
+      if (at <= (from[step] as number) || sources.includes(at)) continue;
       before.moveTo(at - 1);
       last.moveTo(at);
       const previous = before.value(at - 1);
@@ -133,6 +135,36 @@ function lastChangeKernel({ isCounter, perSecond }: ChangeOptions): SeriesKernel
       out.present[step] = 1;
     }
   };
+}
+
+// Another source's counters: how much a counter grew from the last sample of one source to the first of the next
+// is not known, whichever is higher. The difference is taken out of a window; one without any other has no value.
+
+const NO_SOURCES: readonly number[] = [];
+
+/** Positions, over all runs, of the first samples of further sources; mostly none. */
+function newSourcesIn(runs: readonly SampleRun[]): readonly number[] {
+  if (!runs.some(({ isOfNewSource }) => isOfNewSource)) return NO_SOURCES;
+  const positions: number[] = [];
+  let base = 0;
+  for (const { values, isOfNewSource } of runs) {
+    if (isOfNewSource && base > 0) positions.push(base);
+    base += values.length;
+  }
+  return positions;
+}
+
+/** Is every two samples of [from, last] that follow each other two sources'? */
+function isAllAcross(sources: readonly number[], from: number, last: number): boolean {
+  if (sources.length === 0) return false;
+  return sources.filter((at) => at > from && at <= last).length === last - from;
+}
+
+/** Correction at the first sample of a run, for what lies between it and the last one before. */
+function correctionBetween({ values, isOfNewSource }: SampleRun, before: number): number {
+  const first = values[0] as number;
+  if (isOfNewSource) return Number.isNaN(before) ? 0 : before - first;
+  return first < before ? before : 0;
 }
 
 // Counter resets: where a counter falls, which is where it began again at 0. Found once for a run and kept as long
@@ -204,8 +236,10 @@ class KnownResets implements Corrections {
     this.#budget = budget;
     let base = 0;
     let before = Number.NaN;
-    for (const { values } of runs) {
-      if ((values[0] as number) < before) this.#push(base, before);
+    for (const run of runs) {
+      const { values } = run;
+      const correction = correctionBetween(run, before);
+      if (correction !== 0) this.#push(base, correction);
       for (const at of resetsOf(values)) this.#push(base + at, values[at - 1] as number);
       before = values[values.length - 1] as number;
       base += values.length;
@@ -256,7 +290,12 @@ class WindowScan implements Corrections {
     for (let run = this.#run; base < to; run++) {
       const values = this.#valuesOf(run);
       const end = Math.min(values.length, to - base);
-      for (let i = Math.max(0, from - base); i < end; i++) {
+      const start = Math.max(0, from - base);
+      if (start === 0) {
+        corrected += correctionBetween(this.#runs[run] as SampleRun, before);
+        before = values[0] as number;
+      }
+      for (let i = start; i < end; i++) {
         const value = values[i] as number;
         if (value < before) corrected += before;
         before = value;

@@ -303,6 +303,7 @@ function cutRun(run: SampleRun, afterMs: number, throughMs: number): SampleRun {
     timesMs: timesMs.subarray(from, to),
     values: run.values.subarray(from, to),
     stale: run.stale?.subarray(from, to) ?? null,
+    ...(run.isOfNewSource && from === 0 && { isOfNewSource: true }),
   };
 }
 

@@ -18,9 +18,10 @@ import type { StoredSeries } from '../../promql/series-source.ts';
 import { type LabelPair, Labels } from '../../promql/values.ts';
 import type { ReadableKey, ReadableKeys } from './readable-series.ts';
 
-/** What a VM's labels are made of. */
-type VmNames = Pick<VmBody, 'displayName' | 'datacenter'>;
+/** What a VM's labels are made of, and when its counters became another source's. */
+type VmNames = Pick<VmBody, 'displayName' | 'datacenter' | 'reportedBy'>;
 
+const NO_TURNS: readonly number[] = [];
 const NO_NAMES: VmNames = { displayName: '', datacenter: '' };
 
 /** A VM with the labels that its series have now: a rename relabels all of its history. */
@@ -29,13 +30,17 @@ export class LabelledVm {
   /** Sorted by name. */
   readonly labels: readonly LabelPair[];
   readonly datacenter: string;
+  /** First rows of further sources, oldest first, Unix ms: their counters begin anew. */
+  readonly turnsMs: readonly number[];
   readonly #displayName: string;
   readonly #sets = new Map<ReadableKey, Labels>();
   readonly #onSet: () => void;
 
   /** `onSet`: a label set was made, and is kept. */
-  constructor(history: VmHistory, { displayName, datacenter }: VmNames, onSet: () => void) {
+  constructor(history: VmHistory, names: VmNames, onSet: () => void) {
+    const { displayName, datacenter, reportedBy } = names;
     this.history = history;
+    this.turnsMs = reportedBy?.turnsMs ?? NO_TURNS;
     this.datacenter = datacenter;
     this.#displayName = displayName;
     this.#onSet = onSet;
@@ -52,8 +57,14 @@ export class LabelledVm {
     return this.#sets.size;
   }
 
-  isNamed({ displayName, datacenter }: VmNames): boolean {
-    return displayName === this.#displayName && datacenter === this.datacenter;
+  /** Has its record changed in nothing that its series depend on? */
+  isNamed({ displayName, datacenter, reportedBy }: VmNames): boolean {
+    const { turnsMs = NO_TURNS } = reportedBy ?? {};
+    return (
+      displayName === this.#displayName &&
+      datacenter === this.datacenter &&
+      turnsMs.at(-1) === this.turnsMs.at(-1)
+    );
   }
 
   labelsOf(key: ReadableKey): Labels {

@@ -4,6 +4,7 @@
  * that a source has sent is as it was sent, but for readings that cannot be: they are left out.
  */
 import {
+  BOOT_ORIGINS,
   type ColumnLayout,
   ROW_COLUMNS,
 } from '../../../../sqlite/telemetry/history/columns/chunk-columns.ts';
@@ -25,6 +26,7 @@ import {
   splitSeriesKey,
   VM_STATES,
 } from '../../../../streams/telemetry/samples/batch.ts';
+import { bootOf } from '../../../../streams/telemetry/samples/boot.ts';
 import { type LabelPair, METRIC_NAME } from '../../promql/values.ts';
 
 /**
@@ -271,7 +273,9 @@ function utilization(
 /** As a derivation compares boots: the same text for the same number, '' for none. */
 function bootText(boot: number, before: string): string {
   if (Number.isNaN(boot)) return '';
-  return Number(before) === boot ? before : String(boot);
+  if (Number(before) === boot) return before;
+  const origin = boot % BOOT_ORIGINS;
+  return origin === 0 ? String(boot) : bootOf(String(boot), String(origin));
 }
 
 /** Times at which one of the two was observed. */

@@ -12,12 +12,13 @@ import {
 import { ColumnView } from '../../../../sqlite/telemetry/history/columns/column-view.ts';
 import { DayColumns } from '../../../../sqlite/telemetry/history/columns/day-columns.ts';
 import type { Segment } from '../../../../sqlite/telemetry/history/columns/segment.ts';
+import { firstAtOrAfter } from '../../../../sqlite/telemetry/history/rows.ts';
 import type { HistoryShare } from '../../../../sqlite/telemetry/history/store/history-view.ts';
 import { RETENTION_MS } from '../../../../streams/telemetry/entry.ts';
 import type { Budget } from '../../promql/budget.ts';
 import type { Matcher } from '../../promql/matcher.ts';
 import type { Selection, SeriesSource, StoredSeries } from '../../promql/series-source.ts';
-import { type Labels, STORED_SERIES_BYTES } from '../../promql/values.ts';
+import { type Labels, type SampleRun, STORED_SERIES_BYTES } from '../../promql/values.ts';
 import { CACHE_BYTES_MAX, PLANS_BYTES_MAX, PROJECT_PLANS_BYTES_MAX } from '../threads/limits.ts';
 import { AlertSeries, type PendingAlert } from './alert-series.ts';
 import {
@@ -323,7 +324,10 @@ export class HistorySeriesSource implements SeriesSource {
         else before.push(run);
       }
     }
-    const series = [...runs].map(([key, found]) => ({ labels: vm.labelsOf(key), runs: found }));
+    const series = [...runs].map(([key, found]) => ({
+      labels: vm.labelsOf(key),
+      runs: bySource(found, vm.turnsMs),
+    }));
     finds.keep(vm, basis, { keys: [...runs.keys()], series, columnBytes });
     return series;
   }
@@ -338,6 +342,32 @@ export class HistorySeriesSource implements SeriesSource {
     if (cut !== undefined) cuts.set(run, cut);
     return cut;
   }
+}
+
+/** The runs, parted where another source began: see `SampleRun`. Mostly there is one source. */
+function bySource(runs: readonly ColumnRun[], turnsMs: readonly number[]): readonly SampleRun[] {
+  if (turnsMs.length === 0) return runs;
+  const parted: SampleRun[] = [];
+  let before: number | undefined;
+  for (const run of runs) {
+    const { length } = run.timesMs;
+    for (let from = 0; from < length; ) {
+      const startMs = run.timesMs[from] as number;
+      const turn = turnsMs.filter((turnMs) => turnMs <= startMs).length;
+      const nextMs = turnsMs[turn];
+      const until = nextMs === undefined ? length : firstAtOrAfter(run.timesMs, nextMs);
+      const isOfNewSource = before !== undefined && turn > before;
+      parted.push({
+        timesMs: run.timesMs.subarray(from, until),
+        values: run.values.subarray(from, until),
+        stale: null,
+        ...(isOfNewSource && { isOfNewSource }),
+      });
+      before = turn;
+      from = until;
+    }
+  }
+  return parted;
 }
 
 const cuts = new WeakMap<ColumnRun, ColumnRun>();

@@ -33,7 +33,7 @@ export interface VmQuery {
   readonly datacenter: 'live' | 'stale';
   readonly expandedMonitoring: boolean;
   /** What its clock did in the range. */
-  readonly clockReasons: readonly Exclude<VmReason, 'FROZEN' | 'STORE_FULL'>[];
+  readonly notedReasons: readonly Exclude<VmReason, 'FROZEN' | 'STORE_FULL'>[];
 }
 
 /**
@@ -71,7 +71,7 @@ export function answerVmQuery(
   query: VmQuery,
   isCancelled: () => boolean,
 ): VmAnswer {
-  const { project, vm, range, nowMs, datacenter, expandedMonitoring, clockReasons } = query;
+  const { project, vm, range, nowMs, datacenter, expandedMonitoring, notedReasons } = query;
   const reader = new RangeReader(history, query, isCancelled);
   const { metrics, failures } = answerMetrics(reader, query, isCancelled);
   const bounds = { atMs: nowMs + FUTURE_MS, notBeforeMs: nowMs - RETENTION_MS };
@@ -79,7 +79,7 @@ export function answerVmQuery(
   const lastObservedMs = newest === 'unknown' ? undefined : newest;
   const full = newest === 'unknown' ? (['STORE_FULL'] as const) : [];
   const frozen = reader.isFrozen() ? (['FROZEN'] as const) : [];
-  const vmReasons: VmReason[] = [...full, ...frozen, ...clockReasons];
+  const vmReasons: VmReason[] = [...full, ...frozen, ...notedReasons];
   const lost = history.lost?.() ?? [];
   const facts = { nowMs, lastObservedMs, datacenter, expandedMonitoring, vmReasons, lost };
   const quality = qualityOf(metrics, range, facts);

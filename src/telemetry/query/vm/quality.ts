@@ -27,8 +27,14 @@ export type FailureReason = 'READ_FAILED' | 'STORE_FULL';
 /**
  * Reasons that hold for the VM as a whole, beside those that follow from its samples. `STORE_FULL`:
  * newer rows may have been accepted than can be read, so that it is not known how fresh it is.
+ * `REPORTED_ELSEWHERE`: another collector has the VM too, and its rows are refused.
  */
-export type VmReason = 'STORE_FULL' | 'FROZEN' | 'CLOCK_BACKWARDS' | 'CLOCK_AHEAD';
+export type VmReason =
+  | 'STORE_FULL'
+  | 'FROZEN'
+  | 'CLOCK_BACKWARDS'
+  | 'CLOCK_AHEAD'
+  | 'REPORTED_ELSEWHERE';
 
 /** Facts on the VM, whatever the range. */
 export interface Freshness {

@@ -127,7 +127,8 @@ export type RefusedVm = Message<"svc.ingest.v1.RefusedVm"> & {
   vmName: string;
 
   /**
-   * `UNKNOWN_VM` (never reported in this project), `OTHER_DATACENTER`.
+   * `UNKNOWN_VM` (never reported in this project), `OTHER_DATACENTER`,
+   * `OTHER_SOURCE` (another collector reports it).
    *
    * @generated from field: string reason = 2;
    */
@@ -146,7 +147,8 @@ export type RefusedVmJson = {
   vmName?: string;
 
   /**
-   * `UNKNOWN_VM` (never reported in this project), `OTHER_DATACENTER`.
+   * `UNKNOWN_VM` (never reported in this project), `OTHER_DATACENTER`,
+   * `OTHER_SOURCE` (another collector reports it).
    *
    * @generated from field: string reason = 2;
    */

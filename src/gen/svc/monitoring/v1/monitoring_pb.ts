@@ -381,8 +381,9 @@ export type Quality = Message<"svc.monitoring.v1.Quality"> & {
    * All known problems, each once: `FROZEN` (an hour of identical readings),
    * `CONFLICTING_SAMPLES`, `CLOCK_BACKWARDS`, `CLOCK_AHEAD`, `OUT_OF_RANGE`, `CAPACITY_CHANGED`,
    * `NOT_REPORTED`, `NOT_REPORTED_BY_GUEST`, `EXPANDED_MONITORING_OFF`, `DATACENTER_STALE`,
-   * `READ_FAILED`, `STORE_FULL` (samples that were accepted cannot be read yet), or the cause for
-   * which a source left a reading out, such as `MEMORY_NOT_POLLED`, `NO_MEMORY_FIGURES`,
+   * `READ_FAILED`, `STORE_FULL` (samples that were accepted cannot be read yet),
+   * `REPORTED_ELSEWHERE` (another collector has the VM too, and its rows are refused), or the cause
+   * for which a source left a reading out, such as `MEMORY_NOT_POLLED`, `NO_MEMORY_FIGURES`,
    * `CLOCKS_APART`, `NOT_ASKED` or `IMPOSSIBLE`; docs/reading.md lists them. More may come.
    *
    * @generated from field: repeated string reasons = 8;
@@ -447,8 +448,9 @@ export type QualityJson = {
    * All known problems, each once: `FROZEN` (an hour of identical readings),
    * `CONFLICTING_SAMPLES`, `CLOCK_BACKWARDS`, `CLOCK_AHEAD`, `OUT_OF_RANGE`, `CAPACITY_CHANGED`,
    * `NOT_REPORTED`, `NOT_REPORTED_BY_GUEST`, `EXPANDED_MONITORING_OFF`, `DATACENTER_STALE`,
-   * `READ_FAILED`, `STORE_FULL` (samples that were accepted cannot be read yet), or the cause for
-   * which a source left a reading out, such as `MEMORY_NOT_POLLED`, `NO_MEMORY_FIGURES`,
+   * `READ_FAILED`, `STORE_FULL` (samples that were accepted cannot be read yet),
+   * `REPORTED_ELSEWHERE` (another collector has the VM too, and its rows are refused), or the cause
+   * for which a source left a reading out, such as `MEMORY_NOT_POLLED`, `NO_MEMORY_FIGURES`,
    * `CLOCKS_APART`, `NOT_ASKED` or `IMPOSSIBLE`; docs/reading.md lists them. More may come.
    *
    * @generated from field: repeated string reasons = 8;

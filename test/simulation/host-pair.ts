@@ -1,0 +1,168 @@
+/**
+ * A VM that two collectors know, each of one host: a failover, a live migration, a clone that kept its UUID,
+ * or a collector that takes another's place. What really happens is decided here; each collector says what
+ * its host shows, and neither knows of the other.
+ */
+import type { IngestRow, SenderReach } from '../../actors/vms/sent-row.ts';
+import { VM_STATES, type VmState } from '../../streams/telemetry/samples/batch.ts';
+import type { Cluster } from './cluster.ts';
+import type { Dice } from './dice.ts';
+import { Outbox } from './outbox.ts';
+import type { Planted } from './planted.ts';
+import { Signal } from './signal.ts';
+import type { World } from './world.ts';
+
+const SAMPLE_MS = 30_000;
+
+type Story = 'failover' | 'migration' | 'clone' | 'replaced';
+
+/** What a host shows of the VM; undefined: nothing. */
+interface Shown {
+  readonly state: VmState;
+  readonly reason: string;
+}
+
+const RUNS: Shown = { state: 'RUNNING', reason: '' };
+const CRASHED: Shown = { state: 'CRASHED', reason: 'crashed' };
+const OFF: Shown = { state: 'STOPPED', reason: 'shutdown' };
+const INCOMING: Shown = { state: 'PAUSED', reason: 'migration' };
+const AWAY: Shown = { state: 'STOPPED', reason: 'migrated' };
+
+/** Of a host's network counter: so that its rows are no other's. */
+const COUNTERS_FROM = [1_000, 5_000_000_000];
+const MEMORY_BYTES = 1_000_000_000;
+
+/** One host, with the collector that reads it. */
+interface Side {
+  readonly reach: SenderReach;
+  readonly outbox: Outbox;
+  readonly memory: Signal;
+  sequence: number;
+}
+
+export class HostPair {
+  readonly project: string;
+  readonly vm: string;
+  readonly story: Story;
+  readonly sides: readonly Side[];
+  readonly #world: World;
+  readonly #dice: Dice;
+  /** When the VM leaves the first host, elapsed ms, and when it is at the second. */
+  readonly #leavesMs: number;
+  readonly #arrivesMs: number;
+  /** When a migrated VM goes back. */
+  readonly #returnsMs: number;
+  #isStopped = false;
+
+  constructor(world: World, cluster: Cluster, project: string) {
+    this.project = project;
+    this.vm = `${project}-of-two`;
+    this.#world = world;
+    this.#dice = world.dice.fork(`two hosts of ${project}`);
+    const dice = this.#dice;
+    this.story = dice.pick(['failover', 'migration', 'clone', 'replaced'] as const);
+    this.#leavesMs = dice.between(60_000, 240_000);
+    this.#arrivesMs = this.#leavesMs + (this.story === 'failover' ? dice.between(0, 120_000) : 0);
+    this.#returnsMs = this.#arrivesMs + dice.pick([Number.POSITIVE_INFINITY, 45_000, 200_000]);
+    this.sides = ['a', 'b'].map((host) => {
+      const own = dice.fork(host);
+      const reach = { name: `${project}/hosts/${host}`, datacenter: null, vm: null };
+      const outbox = new Outbox({ world, cluster, project, dice: own, reach });
+      // A clone has a life of its own.
+      const memory = new Signal(dice.fork(this.story === 'clone' ? `memory of ${host}` : 'memory'));
+      return { reach, outbox, memory, sequence: 0 };
+    });
+  }
+
+  /** One in some projects. */
+  static of(
+    world: World,
+    cluster: Cluster,
+    project: string,
+    planted: Planted | undefined,
+  ): HostPair[] {
+    const has = planted?.pairs ?? world.dice.fork(`is there a VM of two in ${project}`).chance(0.4);
+    return has ? [new HostPair(world, cluster, project)] : [];
+  }
+
+  get outboxes(): readonly Outbox[] {
+    return this.sides.map(({ outbox }) => outbox);
+  }
+
+  start(): void {
+    for (const [i, side] of this.sides.entries()) {
+      const collect = (): void => {
+        this.#world.in(SAMPLE_MS, collect);
+        const row = this.#isStopped ? undefined : this.#row(i, side);
+        if (row) side.outbox.enqueue([row]);
+      };
+      this.#world.in(this.#dice.between(0, SAMPLE_MS), collect);
+    }
+  }
+
+  stop(): void {
+    this.#isStopped = true;
+  }
+
+  /** Its story goes on as it is: neither host is wrong. */
+  heal(): void {}
+
+  /** Stretches in which the VM really is down. */
+  get downs(): number {
+    return this.story === 'failover' ? 1 : 0;
+  }
+
+  #shown(i: number): Shown | undefined {
+    const { elapsedMs } = this.#world;
+    const hasLeft = elapsedMs >= this.#leavesMs;
+    const isThere = elapsedMs >= this.#arrivesMs;
+    switch (this.story) {
+      case 'clone':
+        return RUNS;
+      case 'failover':
+        if (i === 0) return hasLeft ? CRASHED : RUNS;
+        return isThere ? RUNS : OFF;
+      case 'replaced':
+        return hasLeft === (i === 1) ? RUNS : undefined;
+      case 'migration': {
+        const isBack = elapsedMs >= this.#returnsMs;
+        const isHere = isThere && !isBack ? i === 1 : i === 0;
+        if (isHere) return RUNS;
+        if (i === 0) return AWAY;
+        if (isBack) return AWAY;
+        return elapsedMs > this.#leavesMs - 60_000 ? INCOMING : undefined;
+      }
+    }
+  }
+
+  #row(i: number, side: Side): IngestRow | undefined {
+    const shown = this.#shown(i);
+    if (!shown) return undefined;
+    const { elapsedMs, nowMs } = this.#world;
+    const observedMs = Math.floor(nowMs);
+    const about = {
+      ...{ vm: this.vm, observedMs, sequence: ++side.sequence, stateReason: shown.reason },
+      state: VM_STATES.indexOf(shown.state),
+    };
+    if (shown.state !== 'RUNNING') {
+      return { ...about, boot: '', vcpus: Number.NaN, series: [], values: [] };
+    }
+    const used = side.memory.at(elapsedMs) / 100;
+    return {
+      ...about,
+      // As libvirt numbers its domains: the same on both hosts.
+      boot: 'domain-1',
+      vcpus: 2,
+      series: [
+        'svc_vm_memory_total_bytes',
+        'svc_vm_memory_free_bytes',
+        'svc_vm_network_receive_bytes_total{interface="eth0"}',
+      ],
+      values: [
+        MEMORY_BYTES,
+        MEMORY_BYTES * (1 - used),
+        (COUNTERS_FROM[i] ?? 0) + Math.round(elapsedMs),
+      ],
+    };
+  }
+}

@@ -1,0 +1,491 @@
+/**
+ * Which of several sources reports a VM: rows of two collectors through the real ingest, registry, host and
+ * log. Each test is a story of a night: a failover, a migration, a clone, a collector that was replaced.
+ */
+import t, { type Test } from 'tap';
+import { startCredential } from '../../actors/identity/credentials.ts';
+import { createIngest } from '../../actors/telemetry/ingest/ingest.ts';
+import { PartitionWriter, pastEntries } from '../../actors/telemetry/sample-log.ts';
+import type { IngestRow, SenderReach } from '../../actors/vms/sent-row.ts';
+import { VmRegistry, type VmRegistryDeps } from '../../actors/vms/vm-directory.ts';
+import { retireVms } from '../../actors/vms/vm-retirement.ts';
+import { type NewestReport, vmSourceIdOf } from '../../actors/vms/vm-sources.ts';
+import { type SourceClaim, takeOver } from '../../machines/vms/vm-source.ts';
+import { derive, inputsOf, newDerived } from '../../streams/telemetry/metrics/derive.ts';
+import { VM_STATES, type VmState } from '../../streams/telemetry/samples/batch.ts';
+import { by, openAlertingWorld, PROJECT } from '../support/alerting-on-host.ts';
+
+const A: SenderReach = { name: 'collectors/keys/a', datacenter: 'DC-1', vm: null };
+const B: SenderReach = { name: 'collectors/keys/b', datacenter: 'DC-1', vm: null };
+const C: SenderReach = { name: 'collectors/keys/c', datacenter: 'DC-1', vm: null };
+const CPU = 'svc_vm_cpu_seconds_total';
+const VM = 'vm-1';
+const ROUND_MS = 30_000;
+
+interface Said {
+  readonly state?: VmState;
+  readonly reason?: string;
+  readonly boot?: string;
+  readonly cpu?: number;
+  readonly observedMs?: number;
+}
+
+function rowOf(said: Said, nowMs: number): IngestRow {
+  const { state = 'RUNNING', reason = '', boot = 'domain-1', cpu = 1, observedMs = nowMs } = said;
+  const runs = state === 'RUNNING' || state === 'UNKNOWN';
+  return {
+    ...{ vm: VM, observedMs, sequence: observedMs, boot: runs ? boot : '' },
+    ...{ vcpus: runs ? 1 : Number.NaN, state: VM_STATES.indexOf(state), stateReason: reason },
+    ...(runs ? { series: [CPU], values: [cpu] } : { series: [], values: [] }),
+  };
+}
+
+async function openSources(t: Test, options: Partial<VmRegistryDeps> = {}) {
+  const world = await openAlertingWorld(t);
+  const { host, clock, stream } = world;
+  // Keys a, b and c work until a test ends one.
+  await host.submit({
+    ...{ project: PROJECT, by },
+    decide(draft) {
+      for (const id of ['a', 'b', 'c']) {
+        startCredential(draft, { id, text: '', hash: id, lastFour: id } as never, {
+          ...{ project: PROJECT, kind: 'col', capabilities: ['collector'], owner: 'collectors' },
+          ...{ displayName: id, createdBy: by.name, datacenter: 'DC-1', lifetimeMs: 86_400_000 },
+        });
+      }
+    },
+  });
+  const newest = new Map<string, NewestReport>();
+  const open = () => {
+    const registry = new VmRegistry({
+      ...{ host, clock, datacenter: 'DC-1', newest: (_, vm) => newest.get(vm) },
+      ...options,
+    });
+    const ingest = createIngest({
+      ...{ clock, registry, writer: new PartitionWriter({ stream, clock }) },
+      ...{ onRows: () => {}, onSamples: () => {} },
+    });
+    return { registry, ingest };
+  };
+  const members = [open()];
+  const member = (i = 0) => members[i] as ReturnType<typeof open>;
+  /** Returns whether the row was stored. */
+  const say = async (reach: SenderReach | undefined, said: Said = {}, i = 0): Promise<boolean> => {
+    const row = rowOf(said, clock.now());
+    const rows = [row];
+    const request = { project: PROJECT, batchId: '', rows, ...(reach && { reach }) };
+    const { rejected } = await member(i).ingest.write(
+      reach ? request : { ...request, source: 'libvirt' },
+    );
+    for (const { reason } of rejected) t.equal(reason, 'REPORTED_ELSEWHERE');
+    const { observedMs, state, stateReason, values } = row;
+    const isStored = rejected.length === 0;
+    if (isStored && observedMs >= (newest.get(VM)?.observedMs ?? 0)) {
+      newest.set(VM, { observedMs, state, stateReason, hasReadings: values.length > 0 });
+    }
+    return isStored;
+  };
+  const reportedBy = () => host.view(PROJECT).record('vm', VM)?.body.reportedBy;
+  return {
+    ...world,
+    ...{ say, newest, member, reportedBy },
+    /** A further member of the service, or the same one after a restart. */
+    join: () => members.push(open()) - 1,
+    source: () => host.view(PROJECT).instance('vmSource', vmSourceIdOf(PROJECT, VM)),
+    /** What each source says in each round; returns who was stored, round by round. */
+    async rounds(count: number, said: readonly (readonly [SenderReach, Said | undefined])[]) {
+      const stored: string[] = [];
+      for (let round = 0; round < count; round++) {
+        const names: string[] = [];
+        for (const [reach, what] of said) {
+          await clock.advance(ROUND_MS / said.length);
+          if (what && (await say(reach, what))) names.push(reach.name.at(-1) ?? '');
+        }
+        stored.push(names.join(''));
+      }
+      return stored;
+    },
+  };
+}
+
+const CRASHED: Said = { state: 'CRASHED', reason: 'crashed' };
+const OFF: Said = { state: 'STOPPED', reason: 'shutdown' };
+const INCOMING: Said = { state: 'PAUSED', reason: 'migration' };
+const AWAY: Said = { state: 'STOPPED', reason: 'migrated' };
+
+t.test(
+  'SRC-18: after a failover the running copy is reported, and the crashed one never again',
+  async (t) => {
+    const world = await openSources(t);
+    t.same(
+      await world.rounds(3, [
+        [A, {}],
+        [B, OFF],
+      ]),
+      ['a', 'a', 'a'],
+    );
+    t.same(
+      await world.rounds(1, [
+        [A, CRASHED],
+        [B, OFF],
+      ]),
+      ['a'],
+      'it is down: that is observed',
+    );
+    t.same(
+      await world.rounds(4, [
+        [A, CRASHED],
+        [B, { boot: 'domain-9' }],
+      ]),
+      ['ab', 'b', 'b', 'b'],
+    );
+    t.match(world.reportedBy(), {
+      source: B.name,
+      before: A.name,
+      turn: 2,
+      reason: 'RUNS_ELSEWHERE',
+    });
+    t.match(world.source()?.context, { source: B.name, turn: 2 });
+  },
+);
+
+t.test('SRC-18: a live migration has one reporter at a time, and no gap', async (t) => {
+  const world = await openSources(t);
+  t.same(
+    await world.rounds(3, [
+      [A, {}],
+      [B, INCOMING],
+    ]),
+    ['a', 'a', 'a'],
+  );
+  t.same(
+    await world.rounds(3, [
+      [A, AWAY],
+      [B, {}],
+    ]),
+    ['b', 'b', 'b'],
+  );
+  t.match(world.reportedBy(), { source: B.name, turn: 2, reason: 'LEFT' });
+  t.same(
+    await world.rounds(3, [
+      [B, AWAY],
+      [A, {}],
+    ]),
+    ['a', 'a', 'a'],
+    'and back',
+  );
+});
+
+t.test(
+  'SRC-18: a copy that is paused for a migration is worth less than one that runs',
+  async (t) => {
+    const world = await openSources(t);
+    await world.rounds(1, [[A, {}]]);
+    t.same(
+      await world.rounds(1, [
+        [A, INCOMING],
+        [B, {}],
+      ]),
+      ['ab'],
+    );
+    t.match(world.reportedBy(), { source: B.name });
+  },
+);
+
+t.test('SRC-18: a silent source is replaced after three intervals, and not before', async (t) => {
+  const world = await openSources(t);
+  await world.rounds(1, [
+    [A, {}],
+    [B, OFF],
+  ]);
+  t.same(
+    await world.rounds(4, [
+      [A, undefined],
+      [B, OFF],
+    ]),
+    ['', '', 'b', 'b'],
+  );
+  t.match(world.reportedBy(), { source: B.name, reason: 'SILENT' });
+  t.same(
+    await world.rounds(2, [
+      [A, {}],
+      [B, OFF],
+    ]),
+    ['a', 'a'],
+    'a copy that runs is taken at once',
+  );
+});
+
+t.test(
+  'SRC-18: a VM that is started elsewhere is taken over once its source has missed a round',
+  async (t) => {
+    const world = await openSources(t);
+    await world.rounds(5, [
+      [A, {}],
+      [B, OFF],
+    ]);
+    const fresh = { boot: 'domain-4' };
+    t.same(
+      await world.rounds(3, [
+        [A, undefined],
+        [B, fresh],
+      ]),
+      ['', 'b', 'b'],
+    );
+    t.match(world.reportedBy(), { reason: 'STARTED_ELSEWHERE' });
+    t.same(
+      await world.rounds(4, [
+        [A, {}],
+        [B, fresh],
+      ]),
+      ['b', 'b', 'b', 'b'],
+      'and it stays there',
+    );
+  },
+);
+
+t.test(
+  'SRC-19: of two clones that run for ever the first is reported, with one commit in all',
+  async (t) => {
+    const world = await openSources(t);
+    await world.rounds(1, [
+      [A, {}],
+      [B, {}],
+    ]);
+    const sequence = world.host.appliedSequence();
+    t.same(
+      new Set(
+        await world.rounds(20, [
+          [A, {}],
+          [B, {}],
+        ]),
+      ),
+      new Set(['a']),
+    );
+    t.equal(world.host.appliedSequence(), sequence, 'a refused row commits nothing');
+    const { sources } = world.member().registry;
+    t.match(sources.contested(), [{ project: PROJECT, vm: VM, source: A.name, other: B.name }]);
+    t.same([...sources.refusedOf(B.name)], [[PROJECT, { vms: 1, running: 1 }]]);
+    t.same([...sources.refusedOf(A.name)], []);
+    const nowMs = world.clock.now();
+    t.ok(sources.isReportedElsewhere(PROJECT, VM, nowMs - 60_000, nowMs));
+    t.notOk(sources.isReportedElsewhere(PROJECT, VM, 0, nowMs - 3_600_000));
+  },
+);
+
+t.test(
+  'SRC-19: a definition that stayed behind is refused, and is no reason to doubt the readings',
+  async (t) => {
+    const world = await openSources(t);
+    await world.rounds(6, [
+      [A, {}],
+      [B, OFF],
+      [C, AWAY],
+    ]);
+    const { sources } = world.member().registry;
+    const nowMs = world.clock.now();
+    t.notOk(sources.isReportedElsewhere(PROJECT, VM, nowMs - 60_000, nowMs));
+    t.same(sources.contested(), []);
+    t.same([...sources.refusedOf(B.name)], [[PROJECT, { vms: 1, running: 0 }]]);
+  },
+);
+
+t.test(
+  'SRC-18: copies that run in turn take the VM from each other at most every three intervals',
+  async (t) => {
+    const world = await openSources(t);
+    await world.rounds(1, [
+      [A, {}],
+      [B, CRASHED],
+    ]);
+    for (let i = 0; i < 10; i++) {
+      await world.rounds(1, [
+        [A, CRASHED],
+        [B, {}],
+      ]);
+      await world.rounds(1, [
+        [A, {}],
+        [B, CRASHED],
+      ]);
+    }
+    t.ok(
+      (world.reportedBy()?.turn ?? 0) <= 1 + 20 / 3,
+      `${world.reportedBy()?.turn} turns in 20 rounds`,
+    );
+  },
+);
+
+t.test('SRC-18: a key that has ended is replaced at once', async (t) => {
+  const world = await openSources(t);
+  await world.rounds(3, [[A, {}]]);
+  t.same(await world.rounds(1, [[B, {}]]), [''], 'it may still speak');
+  await world.host.submit({
+    ...{ project: PROJECT, by },
+    decide: (draft) =>
+      draft.send('credential', 'a', { type: 'revoked', at: draft.at, reason: 'X', by: 'x' }),
+  });
+  t.same(await world.rounds(1, [[B, {}]]), ['b']);
+  t.match(world.reportedBy(), { reason: 'KEY_ENDED' });
+});
+
+t.test('SRC-18: the source is known after a restart and at another member', async (t) => {
+  const world = await openSources(t);
+  await world.rounds(2, [
+    [B, {}],
+    [A, CRASHED],
+  ]);
+  await world.clock.advance(600_000);
+  const other = world.join();
+  t.notOk(await world.say(A, CRASHED, other), 'our own downtime is nobody’s silence');
+  t.ok(await world.say(B, {}, other));
+  for (let round = 0; round < 10; round++) {
+    await world.clock.advance(ROUND_MS);
+    t.ok(await world.say(B, {}, 0));
+    t.notOk(await world.say(A, {}, other), 'each through a member of its own');
+  }
+});
+
+t.test('SRC-18: when nobody was heard, nobody was silent', async (t) => {
+  const world = await openSources(t);
+  await world.rounds(2, [
+    [B, {}],
+    [A, CRASHED],
+  ]);
+  await world.clock.advance(900_000);
+  t.notOk(await world.say(A, CRASHED), 'the network is back, and A is first');
+  t.ok(await world.say(B, {}));
+});
+
+t.test(
+  'SRC-18: rows that waited on disk count for the time in which their source had the VM',
+  async (t) => {
+    const world = await openSources(t);
+    await world.rounds(2, [
+      [A, {}],
+      [B, OFF],
+    ]);
+    const atMs = world.clock.now();
+    t.same(await world.rounds(4, [[B, OFF]]), ['', '', 'b', 'b']);
+    t.ok(await world.say(A, { observedMs: atMs + 1_000 }), 'observed before B took over');
+    t.notOk(await world.say(C, { observedMs: atMs + 2_000 }), 'C was never asked');
+    t.match(world.reportedBy(), { source: B.name });
+  },
+);
+
+t.test('SRC-18: two first rows at one moment make one source', async (t) => {
+  const world = await openSources(t);
+  const stored = await Promise.all([world.say(A), world.say(B)]);
+  t.same(stored, [true, false]);
+});
+
+t.test(
+  'SRC-18: all libvirts of a process are one source, and those of two members are two',
+  async (t) => {
+    const world = await openSources(t, { machine: 'host-1' });
+    const { sources } = world.member().registry;
+    t.equal(sources.nameOf({ source: 'libvirt qemu:///system' }), 'libvirt on host-1');
+    t.equal(sources.nameOf({ source: 'libvirt qemu:///session' }), 'libvirt on host-1');
+    t.equal(sources.nameOf({ reach: A, source: undefined }), A.name);
+  },
+);
+
+t.test('SRC-18: an agent reports its own series, whoever reports the VM', async (t) => {
+  const world = await openSources(t);
+  await world.rounds(1, [[A, {}]]);
+  const agent: SenderReach = { name: 'vms/vm-1', datacenter: 'DC-1', vm: VM };
+  const load = { series: ['svc_vm_load1'], values: [1], state: 0, vcpus: Number.NaN, boot: '' };
+  const about = { vm: VM, observedMs: world.clock.now(), sequence: 1, stateReason: '' };
+  const { ingest } = world.member();
+  const answer = await ingest.write({
+    ...{ project: PROJECT, batchId: '', reach: agent, rows: [{ ...about, ...load }] },
+  });
+  t.match(answer, { accepted: 1, rejected: [] });
+  t.match(world.reportedBy(), { source: A.name, turn: 1 });
+});
+
+t.test('SRC-20: a source that no longer lists a VM leaves it to the one that has it', async (t) => {
+  const world = await openSources(t);
+  await world.rounds(3, [
+    [A, {}],
+    [B, {}],
+  ]);
+  const { sources } = world.member().registry;
+  const retireAs = async (name: string) =>
+    (await retireVms(world.host, { project: PROJECT, by, vms: [VM], sender: { name, sources } }))
+      .answer;
+  t.same(await retireAs(B.name), { retired: [], refused: [{ vm: VM, reason: 'OTHER_SOURCE' }] });
+  t.match(world.reportedBy(), { source: A.name }, 'another source’s VM is not its to retire');
+  t.match(await retireAs(A.name), { retired: [], refused: [{ reason: 'OTHER_SOURCE' }] });
+  t.same(await world.rounds(1, [[B, {}]]), ['b']);
+  await world.rounds(4, [[B, {}]]);
+  t.match(await retireAs(B.name), { retired: [VM] });
+  t.equal(world.source()?.value, 'retired');
+  await world.clock.advance(ROUND_MS);
+  t.ok(await world.say(C), 'whoever reports it next makes it a new VM');
+  t.match(world.reportedBy(), { source: C.name, turn: 3 });
+});
+
+t.test('SRC-21: no increase lies between the counters of two sources', async (t) => {
+  const world = await openSources(t);
+  await world.rounds(1, [
+    [A, { cpu: 10 }],
+    [B, OFF],
+  ]);
+  await world.rounds(1, [
+    [A, OFF],
+    [B, { cpu: 1_000_000 }],
+  ]);
+  const boots: string[] = [];
+  for await (const { entry } of pastEntries(world.stream, { sequence: 1 })) {
+    if (entry.kind !== 'batch') continue;
+    for (const [i, boot] of entry.batch.boot.entries()) {
+      if (entry.batch.state[i] === 1) boots.push(entry.batch.strings[boot] ?? '');
+    }
+  }
+  t.same(boots, ['domain-1', 'domain-1 @2'], 'the same number of a domain, on two hosts');
+  const rate = { from: 'rate', series: CPU } as const;
+  const [input] = inputsOf(rate, [CPU]);
+  const at = (boot: string, value: number, observedMs: number) => ({
+    row: { observedMs, boot, vcpus: 1, state: 1, values: [value] },
+    input: input as NonNullable<typeof input>,
+  });
+  const out = newDerived();
+  const between = (after: string, value: number) =>
+    derive(rate, at('domain-1', 10, 0), at(after, value, 10_000), out);
+  t.equal(between('domain-1', 20), 1);
+  t.equal(between('domain-2', 5), 0.5, 'a boot begins at 0');
+  t.same(between('domain-1 @2', 20), Number.NaN, 'another source begins anywhere');
+  t.same(between('domain-1 @2', 5), Number.NaN);
+  t.same(between('domain-2 @2', 5), Number.NaN);
+});
+
+t.test('SRC-18: a claim is granted for a reason, and refused without one', async (t) => {
+  const present = { sourceBefore: '', sinceMs: 0, reason: null, hasLeft: false };
+  const claim: SourceClaim = {
+    ...{ source: 'b', copy: 'RUNNING', observedMs: 1_000_000, isFresh: false },
+    ...{ presentCopy: 'RUNNING', presentSilentMs: 0, isPresentEnded: false },
+  };
+  const granted = (change: Partial<SourceClaim>, of = {}) =>
+    takeOver({ ...present, ...of }, { ...claim, ...change });
+  t.equal(granted({}), undefined);
+  t.equal(granted({ presentCopy: 'PAUSED' }), 'RUNS_ELSEWHERE');
+  t.equal(granted({ presentCopy: 'DOWN', copy: 'PAUSED' }), 'RUNS_ELSEWHERE');
+  t.equal(granted({ presentCopy: 'DOWN', copy: 'DOWN' }), undefined);
+  t.equal(granted({ presentSilentMs: 90_000 }), undefined);
+  t.equal(granted({ presentSilentMs: 90_001 }), 'SILENT');
+  t.equal(granted({ isFresh: true, presentSilentMs: 45_000 }), undefined);
+  t.equal(granted({ isFresh: true, presentSilentMs: 45_001 }), 'STARTED_ELSEWHERE');
+  t.equal(granted({ isFresh: true, copy: 'DOWN', presentSilentMs: 45_001 }), undefined);
+  t.equal(granted({ isPresentEnded: true, copy: 'DOWN' }), 'KEY_ENDED');
+  t.equal(granted({}, { hasLeft: true }), 'LEFT');
+  t.equal(granted({ copy: 'DOWN' }, { hasLeft: true, sinceMs: 990_000 }), undefined);
+  t.equal(
+    granted({ copy: 'DOWN' }, { hasLeft: true }),
+    'LEFT',
+    'nobody has it: what is known counts',
+  );
+  const back = { sourceBefore: 'b', reason: 'RUNS_ELSEWHERE', sinceMs: 950_000 } as const;
+  t.equal(granted({ presentCopy: 'DOWN' }, back), undefined, 'it was there a moment ago');
+  t.equal(granted({ presentCopy: 'DOWN' }, { ...back, sinceMs: 900_000 }), 'RUNS_ELSEWHERE');
+  t.equal(granted({ presentCopy: 'DOWN' }, { ...back, reason: 'SILENT' }), 'RUNS_ELSEWHERE');
+});
