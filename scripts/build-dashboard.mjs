@@ -92,46 +92,22 @@ export async function buildDashboard({ folder = dashboardFolder } = {}) {
 const FOUNDATION = ['components', 'data', 'layout', 'messages', 'router'];
 
 /**
- * Pages that people open one after the other: they are one chunk, which packs better than its parts.
- * Left out are pages on which somebody on call arrives, which wait for nothing but their own.
- */
-const TOGETHER = [
-  ['overview', 'notices', 'limits'],
-  ['alertRules', 'newAlertRule', 'alertRule', 'maintenanceWindows'],
-  ['alertInstances', 'alertInstance'],
-  ['destinations', 'newDestination', 'destination'],
-  ['machines', 'machine', 'audit'],
-  ['members', 'memberKeys', 'serviceAccounts', 'serviceAccount'],
-  ['ciConnections', 'ciConnection', 'ciVerification'],
-];
-
-/**
  * esbuild makes a chunk for each set of pages that share a module: a dozen requests before the first
- * page. The entry and all pages import the whole foundation, so that it is one chunk; pages of a group
- * import each other.
+ * page. The entry and all pages import the whole foundation, so that it is one chunk.
  */
 const foundationFirst = {
   name: 'foundation-first',
   setup(build) {
-    const pages = pageModules().map(([page, module]) => [page, join(root, module)]);
-    const begins = new Set([join(sources, 'main.tsx'), ...pages.map(([, path]) => path)]);
-    build.onLoad({ filter: /\.tsx$/ }, ({ path }) => {
+    const pages = pageModules().map(([, module]) => join(root, module));
+    const begins = new Set([join(sources, 'main.tsx'), ...pages]);
+    build.onLoad({ filter: /\.tsx?$/ }, ({ path }) => {
       if (!begins.has(path)) return undefined;
       const foundation = FOUNDATION.flatMap((folder) => filesBelow(join(sources, folder))).sort();
-      const files = [...foundation, ...pagesWith(path, pages)];
-      const imports = files.map((file) => `import ${JSON.stringify(file)};`).join(' ');
+      const imports = foundation.map((file) => `import ${JSON.stringify(file)};`).join(' ');
       return { contents: `${imports} ${readFileSync(path, 'utf8')}`, loader: 'tsx' };
     });
   },
 };
-
-/** Modules of the other pages of its group. */
-function pagesWith(path, pages) {
-  const names = pages.flatMap(([page, module]) => (module === path ? [page] : []));
-  const group = TOGETHER.find((one) => names.some((name) => one.includes(name))) ?? [];
-  const others = pages.filter(([page, module]) => group.includes(page) && module !== path);
-  return [...new Set(others.map(([, module]) => module))];
-}
 
 /**
  * Types vanish in the build: what is left came by a value import. The server's code stays on the
@@ -220,15 +196,10 @@ function manifestOf(outputs) {
 /** The module of each page, as pages/registry.ts writes them: read as text, since it is browser code. */
 function pageModules() {
   const text = readFileSync(join(sources, 'pages/registry.ts'), 'utf8');
-  const addressOf = new Map(
-    [...text.matchAll(/^const (\w+): LoadPage = \(\) =>\s*import\('\.\/([^']+)'\);$/gm)].map(
-      ([, name, address]) => [name, address],
-    ),
-  );
-  const row = /^ {2}(\w+): (?:\(\) =>\s*import\('\.\/([^']+)'\)|(\w+)),$/gm;
-  return [...text.matchAll(row)].map(([, page, address, name]) => [
+  const row = /^ {2}(\w+): \(\) =>\s*import\('\.\/([^']+)'\),$/gm;
+  return [...text.matchAll(row)].map(([, page, address]) => [
     page,
-    `src/dashboard/pages/${address ?? addressOf.get(name)}`,
+    `src/dashboard/pages/${address}`,
   ]);
 }
 

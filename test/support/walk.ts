@@ -52,6 +52,7 @@ export const operations = {
     'DeleteServiceAccount',
   ],
   'DASH-22: an owner creates a key of a service account': ['CreateKey'],
+  'DASH-24: an owner changes how far PromQL queries look back': ['UpdateProject'],
   'DASH-15: a member creates a personal key': ['CreateKey'],
   'DASH-15: a member rotates a key': ['RotateKey'],
   'DASH-15: a member revokes a key': ['RevokeKey'],

@@ -9,14 +9,19 @@ import { PROGRAM, pageTitles, texts } from '../layout/texts.ts';
 import { match, onPageChange, path } from '../router/location.ts';
 import { pathOf } from '../router/match.ts';
 import type { PageName } from '../routes.ts';
-import type { PageModule } from './page.ts';
+import type { PageComponent, PageModule } from './page.ts';
 import { pageModules } from './registry.ts';
 
-const loaded = signal<ReadonlyMap<PageName, PageModule | 'missing'>>(new Map());
+const loaded = signal<ReadonlyMap<PageName, PageComponent | 'missing'>>(new Map());
 
 async function load(page: PageName): Promise<void> {
-  const module = await pageModules[page]().catch(() => 'missing' as const);
-  loaded.value = new Map(loaded.value).set(page, module);
+  const Page = await componentOf(page).catch(() => 'missing' as const);
+  loaded.value = new Map(loaded.value).set(page, Page);
+}
+
+async function componentOf<Name extends PageName>(page: Name): Promise<PageComponent> {
+  const module: PageModule<Name> = await pageModules[page]();
+  return 'Page' in module ? module.Page : module[page];
 }
 
 /** @param focusId element that takes the focus when the page changes, as a new document would */
@@ -36,10 +41,9 @@ export function Outlet({ focusId }: { readonly focusId: string }): VNode {
     [focusId],
   );
   if (!open || page === undefined) return <NoSuchPage />;
-  const module = loaded.value.get(page);
-  if (module === undefined) return <p class="loading">{texts.loading}</p>;
-  if (module === 'missing') return <PageMissing />;
-  const { Page } = module;
+  const Page = loaded.value.get(page);
+  if (Page === undefined) return <p class="loading">{texts.loading}</p>;
+  if (Page === 'missing') return <PageMissing />;
   return (
     <Guard key={path.value}>
       <Page parameters={open.parameters} />

@@ -186,6 +186,12 @@ export const texts = localized({
         'The list of targets has every shard of the project. Put the key into the file that is named.',
     },
   },
+  lookBack: {
+    title: 'Queries in PromQL',
+    seconds: 'Look-back in seconds',
+    help: 'How long the newest observation counts as the present in a query without a lookback_delta. Prometheus has 300.',
+    problem: 'Whole seconds, 60 to 3600',
+  },
   invitations: {
     title: 'Pending invitations',
     label: 'Pending invitations',

@@ -20,6 +20,7 @@ import { texts as all, shortCapabilities } from './access-texts.ts';
 import { CreateAccount } from './account-acts.tsx';
 import type { Key } from './key-acts.tsx';
 import { endOf, isLive, KeyTable, useKeys } from './keys.tsx';
+import { PromqlLookBack } from './promql-look-back.tsx';
 import { type Account, useServiceAccounts } from './use-service-accounts.ts';
 
 const texts = all.accounts;
@@ -79,6 +80,7 @@ export function Page({ parameters }: PageProps): VNode {
           />
         </section>
       )}
+      <PromqlLookBack projectName={projectName} />
       <CreateAccount
         projectName={projectName}
         isOpen={isCreating.value}

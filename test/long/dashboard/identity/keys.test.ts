@@ -138,6 +138,34 @@ t.test('keys', needs('chromium'), async (t) => {
 
   await walk(
     t,
+    'DASH-24: an owner changes how far PromQL queries look back',
+    visitor,
+    async (t, page) => {
+      await page.goto(`/${projectName}/serviceAccounts`);
+      const settings = page.getByRole('region', { name: 'Queries in PromQL' });
+      const field = settings.getByLabel('Look-back in seconds');
+      const saved = async () =>
+        (await owner.call('project.v1.ProjectService/GetProject', { name: projectName }))
+          .promqlLookbackSeconds;
+      const usable = settings.locator('button[aria-disabled="false"]');
+      await usable.waitFor();
+      t.equal(await field.inputValue(), String(await saved()), 'it shows what is set');
+      await field.fill('59');
+      await settings.getByText('Whole seconds, 60 to 3600').first().waitFor();
+      const save = settings.getByRole('button', { name: 'Save' });
+      t.equal(await save.getAttribute('aria-disabled'), 'true');
+      await field.fill('600');
+      await save.click();
+      await page.getByText('Saved', { exact: true }).waitFor();
+      t.equal(await saved(), 600);
+      await page.reload();
+      await usable.waitFor();
+      t.equal(await field.inputValue(), '600');
+    },
+  );
+
+  await walk(
+    t,
     'DASH-22: an owner creates a service account from a template',
     visitor,
     async (t, page) => {

@@ -1,0 +1,6 @@
+/** Pages of alert rules and of maintenance windows: one chunk, each page under its name in routes.ts. */
+
+export { Page as maintenanceWindows } from '../maintenance/maintenance-windows.tsx';
+export { Page as newAlertRule } from './new-rule.tsx';
+export { Page as alertRule } from './rule.tsx';
+export { Page as alertRules } from './rules.tsx';

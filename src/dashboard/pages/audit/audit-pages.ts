@@ -1,0 +1,5 @@
+/** Pages of machines and of the audit trail: one chunk, each page under its name in routes.ts. */
+
+export { Page as audit } from './audit.tsx';
+export { Page as machine } from './machine.tsx';
+export { Page as machines } from './machines.tsx';
