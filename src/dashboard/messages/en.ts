@@ -15,7 +15,6 @@ export const texts = localized({
   typedBefore: 'What you typed before is still here.',
   more: 'More actions',
   needsRole: (role: string) => `Needs ${role}`,
-  loadingSince: (time: string) => `As of ${time}; loading what is new`,
   noReading: 'no reading',
   never: 'never',
   justNow: 'just now',

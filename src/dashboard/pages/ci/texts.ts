@@ -71,7 +71,6 @@ export const texts = localized({
     has: (capabilities: string) => `Permissions: ${capabilities}.`,
   },
   wizard: {
-    notThere: 'This verification is not there',
     left: 'Valid for',
     expiresAt: 'until',
     awaitsReview: 'Awaiting review',

@@ -47,7 +47,6 @@ export const texts = localized({
     limitation: 'Limitation',
     notReported: 'Without a reading in this range',
     sum: 'All together',
-    notObserved: (names: string) => `Nothing is known of ${names}.`,
     incidents: 'Open incidents',
     noIncidents: 'No incident of this VM is open.',
     instances: 'Alert instances',

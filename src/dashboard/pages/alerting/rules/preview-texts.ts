@@ -42,7 +42,6 @@ export const texts = localized({
   longerEffect: 'Takes longer',
   shorter: (range: string) => `Back to the last ${range}`,
   lanes: 'When it would have fired',
-  laneHelp: 'Choose a line to see its readings.',
   noLanes: 'No VM of the rule has a reading of this metric.',
   more: (count: number) => (count === 1 ? '1 more' : `${count} more`),
   omitted: (count: string) =>

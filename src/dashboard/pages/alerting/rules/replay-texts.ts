@@ -28,7 +28,6 @@ export const texts = localized({
   changed: 'The rule, the period or the VMs have changed since: this is the replay from before.',
   incomplete: 'It can be replayed as soon as the rule is complete.',
   noDestination: 'The rule names no destination: nothing would have been sent.',
-  noDestinationHelp: 'Add a destination to the rule, and replay it again.',
   noVms: 'The rule selects no VM.',
   from: 'Replayed period',
   observed: 'Readings',

@@ -94,7 +94,6 @@ export const texts = localized({
     unchanged: 'Nothing is changed.',
     conflicting: 'A newer version was saved: choose above.',
     correct: (fields: string) => `First correct: ${fields}.`,
-    unsaved: 'Not saved yet.',
     giveUp: 'Give up my changes',
     restored: 'What you typed earlier is still here.',
     exists: 'This rule was saved already',
