@@ -61,14 +61,16 @@ t.test('SRC-16: one guest with a long mount path or name loses that alone', asyn
     return found.length === 3 ? found : undefined;
   });
   t.same(vms.map(({ displayName }) => displayName).sort(), ['many', 'n'.repeat(200), 'web']);
-  const now = Math.floor(systemClock.now() / 1000);
-  const query = {
-    ...{ name: `projects/demo/vms/${long.uuid}`, metricIds: ['filesystem_used_pct'] },
-    ...{ startTimeUnix: String(now - 60), endTimeUnix: String(now), stepSeconds: 30 },
+  const untilNow = () => {
+    const now = Math.floor(systemClock.now() / 1000);
+    return {
+      ...{ name: `projects/demo/vms/${long.uuid}`, metricIds: ['filesystem_used_pct'] },
+      ...{ startTimeUnix: String(now - 60), endTimeUnix: String(now), stepSeconds: 30 },
+    };
   };
   const [mounts, listed, notice] = await Promise.all([
     until('mounts', async () => {
-      const { body } = await service.call(QUERY, query);
+      const { body } = await service.call(QUERY, untilNow());
       const series = body.series as readonly { readonly labels: { readonly mountpoint: string } }[];
       return series.length > 0 ? series.map(({ labels }) => labels.mountpoint) : undefined;
     }),
