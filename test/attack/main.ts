@@ -1,6 +1,6 @@
 /**
- * `npm run attack -- [--long] [--requests N] [--minutes M] [--seed S] [--only CLASS] [--busy-machine]
- * [--json]`:
+ * `npm run attack -- [--long] [--requests N] [--minutes M] [--seed S] [--only CLASS] [--except CLASS]
+ * [--busy-machine] [--json]`:
  * starts the program as a user does and attacks it, class by class. Ends with a table
  * class | tries | held; the exit status is 1 when anything did not hold, and 2 for a wrong argument.
  */
@@ -14,6 +14,7 @@ const USAGE = `npm run attack -- [options]
   --requests N    so many mutated requests at the most
   --seed S        of everything that is drawn (default 1)
   --only CLASS    one class, or several with commas: ${Object.keys(ATTACKS).join(', ')}
+  --except CLASS  all classes but one
   --busy-machine  delays are printed and not judged: other programs share the machine
   --json          the results as one JSON document`;
 
@@ -29,12 +30,15 @@ function optionsOf(args: readonly string[]) {
       requests: { type: 'string' },
       seed: { type: 'string', default: '1' },
       only: { type: 'string' },
+      except: { type: 'string' },
       'busy-machine': { type: 'boolean', default: false },
       json: { type: 'boolean', default: false },
     },
   });
-  const only = values.only?.split(',') ?? Object.keys(ATTACKS);
-  const unknown = only.find((name) => !(name in ATTACKS));
+  const wanted = values.only?.split(',') ?? Object.keys(ATTACKS);
+  const named = values.except === undefined ? wanted : [...wanted, values.except];
+  const unknown = named.find((name) => !(name in ATTACKS));
+  const only = wanted.filter((name) => name !== values.except);
   if (unknown !== undefined) throw new Error(`There is no class ${unknown}`);
   const requests = values.requests ?? (values.long ? String(LONG_REQUESTS) : 'Infinity');
   return {

@@ -96,9 +96,9 @@ t.test(
 t.test('a full disk', { ...needs('tmpfs mounts'), ...atOnce }, async (t) => {
   componentPath('tmpfs mounts');
   const folder = dataFolder(t);
-  execFileSync('mount', ['-t', 'tmpfs', '-o', 'size=80m', 'svc-test', folder]);
+  execFileSync('mount', ['-t', 'tmpfs', '-o', 'size=200m', 'svc-test', folder]);
   t.teardown(() => execFileSync('umount', ['--lazy', folder]));
-  const program = await startProgram(t, folder, faultSettings);
+  const program = await startProgram(t, folder, { ...faultSettings, SVC_DISK_RESERVE: '64' });
   const storm = startStorm(program.demo, { name: 'disk', format: 'json', everyMs: 20 });
   await until('some rows', () => (storm.rows() > 200 ? true : undefined));
   const filler = join(folder, 'filler');
