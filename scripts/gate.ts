@@ -1,8 +1,7 @@
 /**
  * `npm run gate`: everything that a change has to pass, as `.ci/run` runs it once the machine has its
- * components. Two sequences of steps share the CPU, so that neither waits for the other to be
- * silent: the checks and all tests, and beside them the programs that look for faults by chance. The
- * attack on threads follows alone.
+ * components. The checks run beside the programs that look for faults by chance, then all tests run,
+ * side by side as far as the CPU allows, then the attack on threads.
  * A step's output is printed when it ends; that of the tests as it comes. Then follow the times of
  * the steps and, as the last line, `N passed, N failed`, in which a failed step counts as a failure.
  */
@@ -24,7 +23,7 @@ export interface StepEnd {
   readonly name: string;
   readonly isOk: boolean;
   readonly wallMs: number;
-  /** Of the step with tests: what its last line counts. */
+  /** Counts of the tests, from the last line of their step. */
   readonly counts?: { readonly passed: number; readonly failed: number };
 }
 
@@ -93,8 +92,15 @@ function npm(name: string, ...args: readonly string[]): Step {
   };
 }
 
-/** @param shared folder of traces and suites beside the checkout; a clone has none */
-function sequencesOf(shared: string | undefined): readonly (readonly Step[])[] {
+type Sequences = readonly (readonly Step[])[];
+
+/**
+ * The stages, one after the other.
+ * @param shared folder of traces and suites beside the checkout; a clone has none
+ */
+function stagesOf(
+  shared: string | undefined,
+): Readonly<Record<'checks' | 'tests' | 'alone', Sequences>> {
   const traces = shared === undefined ? [] : [npm('replay:traces', join(shared, 'data/traces'))];
   const required = shared === undefined ? 'components' : 'all';
   const tests: Step = {
@@ -103,16 +109,20 @@ function sequencesOf(shared: string | undefined): readonly (readonly Step[])[] {
     env: { SVC_TEST_REQUIRE: required, SVC_TEST_SEEDS: '100' },
     isTests: true,
   };
-  return [
-    // The checks build the dashboard, which the tests read.
-    [npm('verify'), tests],
-    [
-      ...traces,
-      npm('simulate', '--planted', 'all'),
-      npm('simulate', '--minutes', '1'),
-      npm('attack', '--minutes', '3', '--except', 'threads'),
+  return {
+    checks: [
+      [npm('verify'), ...traces],
+      [
+        npm('simulate', '--planted', 'all'),
+        npm('simulate', '--minutes', '1'),
+        npm('attack', '--minutes', '3', '--except', 'threads'),
+      ],
     ],
-  ];
+    // They read the dashboard that the checks build, and share the CPU among themselves.
+    tests: [[tests]],
+    // The threads of queries stand back for other programs: this class needs the machine to itself.
+    alone: [[npm('attack', '--minutes', '3', '--only', 'threads', '--busy-machine')]],
+  };
 }
 
 if (import.meta.main) {
@@ -120,10 +130,10 @@ if (import.meta.main) {
   const print = (text: string) => void process.stdout.write(text);
   if (shared === undefined)
     print('No traces and suites beside the checkout: their tests are skipped\n');
-  const ends = await runSequences(sequencesOf(shared), print);
-  // The threads of queries stand back for the tests, so that this class needs the machine to itself.
-  const alone = npm('attack', '--minutes', '3', '--only', 'threads', '--busy-machine');
-  ends.push(...(await runSequences([[alone]], print)));
+  const ends: StepEnd[] = [];
+  for (const stage of Object.values(stagesOf(shared))) {
+    ends.push(...(await runSequences(stage, print)));
+  }
   print(summary(ends));
   process.exitCode = ends.every(({ isOk }) => isOk) ? 0 : 1;
 }

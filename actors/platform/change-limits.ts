@@ -1,7 +1,7 @@
 /**
  * Limits on what callers change: a rate, daily amounts, and less of them while the disk is short.
  * A change is judged once it is decided and before it is committed, so that one that is refused costs
- * no commit. What ends access and what acknowledges is never refused. It needs no bound of its own:
+ * no commit. Ending access and acknowledging are never refused. It needs no bound of its own:
  * each ends something that was made before by a change that counted, or that began to fire.
  */
 import type { MachineName } from '../../machines/audit/registry.ts';
@@ -19,14 +19,14 @@ import { limitExceeded, limitsOf, type ProjectLimits } from './project-limits.ts
 
 /** So many seconds of a rate may come at once. */
 const BURST_SECONDS = 120;
-/** What a refused caller waits at most before it asks again, s. */
+/** Longest time that a refused caller is asked to wait, s. */
 const RETRY_AFTER_SECONDS_MAX = 60;
 /** Buckets at most: projects, and people of `_system`. The least recently used begin full again. */
 const BUCKETS_MAX = 10_000;
 /** Below this part of the reserve, callers change nothing more but what ends access. */
 const LAST_PART = 0.5;
 
-/** A bucket of changes: what was taken and has not been refilled yet, at a moment of elapsed time. */
+/** A bucket of changes: the part that is not refilled yet, at a moment of elapsed time. */
 export interface ChangeBucket {
   readonly taken: number;
   readonly atMs: number;
@@ -69,7 +69,7 @@ export function dailyBytesWithin(dailyBytes: number, disk: DiskState): number {
   return Math.floor(dailyBytes * Math.max(0, left));
 }
 
-/** Events that end access or take notice; what makes it wider again is counted. */
+/** Events that end access or take notice. Events that widen access again are counted. */
 const NEVER_REFUSED: Readonly<Partial<Record<MachineName, ReadonlySet<string>>>> = {
   alertInstance: new Set(['acknowledged']),
   destination: new Set(['paused', 'deleted']),
@@ -109,11 +109,11 @@ function bucketOf(project: string, by: Actor): string {
 /** The clock, and the disk as it is now. */
 export interface ChangeLimitsOptions {
   readonly clock: Pick<Clock, 'elapsed' | 'now'>;
-  /** Asked at each change: cheap. Absent: the disk is somebody else's affair. */
+  /** Asked at each change: cheap. Absent: the disk is not watched. */
   readonly disk?: () => DiskState;
 }
 
-/** Judges the changes that this member commits; what other members commit is counted with them. */
+/** Judges the changes that this member commits, and counts those of other members with them. */
 export class ChangeLimits implements ChangeAdmission {
   readonly #options: ChangeLimitsOptions;
   readonly #buckets = new BoundedCache<string, ChangeBucket>(BUCKETS_MAX);
@@ -138,7 +138,7 @@ export class ChangeLimits implements ChangeAdmission {
   }
 
   /**
-   * Counts what other members commit, so that a flood through all of them has one bucket. Call it once
+   * Counts the changes of other members, so that a flood through all of them has one bucket. Call it once
    * `host` has caught up; `node` is this member, as in its commits.
    */
   countOthers(host: Pick<Host, 'onApplied' | 'view'>, node: string): void {

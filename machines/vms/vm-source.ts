@@ -36,7 +36,7 @@ export interface SourceClaim {
   readonly presentCopy: Copy;
   /** Time for which the present source was not heard, while others were, ms. */
   readonly presentSilentMs: number;
-  /** The key of the present source has ended: nothing can come from it. */
+  /** The key of the present source has ended: it can send nothing. */
   readonly isPresentEnded: boolean;
 }
 

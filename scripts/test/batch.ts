@@ -80,7 +80,7 @@ async function run(file: string): Promise<void> {
   root.pipe(process.stdout, { end: false });
   Reflect.set(globalThis, ROOT_TEST, root);
   const uncaught = (error: unknown) => void innermost(root).threw(error);
-  // What hangs can only be ended with the process.
+  // A hanging test ends only with the process.
   const hung = () => {
     root.timeout({ expired: file, signal: 'SIGALRM' });
     console.error(`${file} is kept open by ${process.getActiveResourcesInfo().join(', ')}`);
@@ -119,7 +119,7 @@ function nextFile(): string | undefined {
 
 registerHooks(hooks);
 const { default: t, Test, TestBase } = await import('tap');
-// The root test that tap itself has made is nobody's, and must not time out.
+// The root test that tap itself has made belongs to no file, and must not time out.
 t.setTimeout(0);
 Reflect.set(globalThis, ROOT_TEST, undefined);
 // Each file may leave something to do at the end of the process.

@@ -1,7 +1,7 @@
 /**
  * `npm test -- --changed [REV]`: the test files that a change may break. All tests of a changed room
- * run. Of the rooms that may import it (`../house/rooms.ts`), and of tests outside of the rooms, those
- * run whose imports reach a changed file. Rooms that may not import a changed room are left out: a
+ * run. Tests of the rooms that may import it
+ * (`../house/rooms.ts`), and tests outside of the rooms, run if their imports reach a changed file. Rooms that may not import a changed room are left out: a
  * whole run is still due before a change lands.
  */
 import { execFileSync } from 'node:child_process';

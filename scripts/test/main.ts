@@ -65,7 +65,7 @@ function named(wanted: readonly string[]): string[] {
   const files = wanted.map(normalize).flatMap((name) => {
     const folder = name.endsWith('/') ? name : `${name}/`;
     const found = all.filter((file) => file === name || file.startsWith(folder));
-    if (found.length === 0) throw new Error(`No test file is called ${name} or lies in it`);
+    if (found.length === 0) throw new Error(`No test file has the path ${name} or is below it`);
     return found;
   });
   return [...new Set(files)];
@@ -105,7 +105,7 @@ async function main(): Promise<void> {
   }
   if (options.record) writeRecord(RECORD, report.times);
   report.end();
-  // A change that no test can notice is no failure.
+  // A change that reaches no test does not fail.
   process.exitCode = report.ok || files.length === 0 ? 0 : 1;
 }
 

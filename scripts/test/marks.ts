@@ -3,12 +3,12 @@
  * file wrote. They are no TAP, and no test writes what they begin with.
  */
 
-/** How a file ended whose process went on. */
+/** End of a file whose process continues. */
 export interface EndOfFile {
   readonly exitCode: number;
   /** CPU time of the file: its process, with threads, and children that have ended; ms. */
   readonly cpuMs: number;
-  /** What else is wrong, beside its tests. */
+  /** A fault beside its tests. */
   readonly message?: string;
 }
 
@@ -18,7 +18,7 @@ export function markOf(end: EndOfFile): string {
   return `${BEGIN}${JSON.stringify(end)}\n`;
 }
 
-/** Splits output that comes in pieces of any size into what files wrote and the marks after it. */
+/** Splits output, in pieces of any size, into the text of files and the marks after it. */
 export class MarkReader {
   readonly #text: (text: string) => void;
   readonly #end: (end: EndOfFile) => void;
@@ -45,7 +45,7 @@ export class MarkReader {
     this.#pass(line < 0 ? Math.max(0, this.#rest.lastIndexOf('\n')) : line);
   }
 
-  /** No more comes: what is left was no mark. */
+  /** Ends the output: the rest is text. */
   end(): void {
     this.#pass(this.#rest.length);
   }

@@ -1,6 +1,6 @@
 /**
- * Processes that run test files, one after another (`batch.ts`). What one writes goes to the
- * report of the file that is running. A file that takes too long is ended with all that it has
+ * Processes that run test files, one after another (`batch.ts`). Their output goes to the
+ * report of the running file. A file that takes too long is ended with all that it has
  * started, and those after it get another process.
  */
 import { type ChildProcess, spawn } from 'node:child_process';
@@ -13,7 +13,7 @@ import type { FileEnd, FileReport, Report } from './report.ts';
 import type { NextTurn } from './turns.ts';
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url));
-/** Of a file, in all. */
+/** Longest run of one file. */
 const TIMEOUT_MS = 300_000;
 /** Time to see which test hangs, before it is killed. */
 const LAST_WORDS_MS = 5_000;
@@ -24,10 +24,10 @@ const OWN_PROCESS = /^ \* Own process: \S/m;
 type ProcessEnd = Pick<FileEnd, 'exitCode' | 'signal'>;
 
 export class TestProcess {
-  /** Those that have not ended. */
+  /** Processes that have not ended. */
   static readonly running = new Set<TestProcess>();
   readonly #child: ChildProcess;
-  /** Where it reads which file comes next. */
+  /** The process reads the next file's name here. */
   readonly #names: Writable;
   readonly #ended: Promise<ProcessEnd>;
   readonly #timeoutMs: number;
@@ -149,7 +149,7 @@ export async function runFiles(
   if (shared) await endOf(shared, last, report);
 }
 
-/** What fails when a process ends is reported beside its files. */
+/** Reports a failure at the end of a process beside its files. */
 async function endOf(process: TestProcess, last: string, report: Report): Promise<void> {
   if (!process.isRunning) return;
   const startedMs = performance.now();

@@ -16,7 +16,7 @@ export interface FileEnd {
   readonly elapsedMs: number;
   /** CPU time of its process and its children, ms; absent when the process ended with it. */
   readonly cpuMs?: number;
-  /** What else is wrong. */
+  /** A fault beside its tests. */
   readonly message?: string;
 }
 
@@ -75,7 +75,7 @@ export class Report {
     };
   }
 
-  /** What is reported when all files have ended. */
+  /** Prints the end of the report. Call it once, when all files have ended. */
   end(): void {
     for (const [reason, names] of this.#skipped) {
       this.#print(`skipped ${names.length}: ${reason}\n`);

@@ -77,7 +77,7 @@ export function sumsByRoom(times: Times): Map<string, FileTimes & { readonly fil
   return new Map([...sums].sort(([, a], [, b]) => b.cpuMs - a.cpuMs));
 }
 
-/** How much of a run is printed, and what it is printed beside. */
+/** Figures of a run, and the record beside them. */
 export interface TimesTableOptions {
   readonly recorded: Recorded;
   /** Files that are listed, dearest first; absent: all. */

@@ -1,14 +1,14 @@
 /**
  * Decides when the next test file may start: files run side by side while their shares of the CPU
- * fit into the machine. A share comes from the recorded times (`times.ts`), so nothing is measured
- * or waited for: a file that waits most of its time leaves room for others, and files that compute
+ * fit into the machine. A share comes from the recorded times (`times.ts`), so no idle time is
+ * measured: a file that waits most of its time leaves room for others, and files that compute
  * do not slow each other down.
  */
 import { availableParallelism } from 'node:os';
 import type { FileTimes } from './times.ts';
 
 /** Files that run at once, at most, beyond one for each core. */
-const SPARE_LANES = 3;
+const SPARE_LANES = 2;
 /** A share below this would let too many files start at once, in cores. */
 const SHARE_MIN = 0.1;
 /** A share above this would make a file wait for the whole machine, in cores. */

@@ -2,7 +2,7 @@
 import t from 'tap';
 import { selectChanged } from '../../scripts/test/changed.ts';
 
-/** A checkout with the rooms telemetry, alerting and cli, which stand in this order. */
+/** A checkout with the rooms telemetry, alerting and cli, in this order. */
 const texts = new Map(
   Object.entries({
     'src/telemetry/query.ts': '',

@@ -10,7 +10,7 @@ function reportOf(files: readonly (readonly [output: string, end?: Partial<FileE
   const report = new Report((text) => printed.push(text));
   for (const [output, end] of files) {
     const file = report.file('a.test.ts');
-    // Output comes in pieces of any size.
+    // Output arrives in pieces of any size.
     for (const half of [output.slice(0, 30), output.slice(30)]) file.write(half);
     file.end({ ...ended, ...end });
   }

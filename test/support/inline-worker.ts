@@ -1,6 +1,6 @@
 /**
  * Runs the code of a thread in the thread of the test: a worker takes a third of a second of CPU to
- * start, and most tests are about what a thread answers. What crosses the border is cloned, and
+ * start, and most tests are about what a thread answers. Calls and replies are cloned, and
  * memory is moved, as between threads. Tests of the threads themselves (crashes, cancellation,
  * heaps, fairness) use real workers.
  */
@@ -64,7 +64,7 @@ class InlineWorker extends EventEmitter {
 
   async #answer(call: ThreadCall): Promise<void> {
     const opened = await this.#opened;
-    // A thread never answers before its caller goes on.
+    // A thread never answers before its caller has continued.
     await setImmediate();
     if (opened === undefined || this.#hasEnded) return;
     await replyTo(opened, call, this.#cancelled, (reply: ThreadReply, transfer = []) => {

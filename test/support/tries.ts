@@ -13,7 +13,7 @@ const SLACK = 0.5;
 
 /**
  * How many of `full` tries this run makes: at least `least`, and no more than `full`. Throws if
- * `SVC_TEST_SEEDS` is no percentage.
+ * `SVC_TEST_SEEDS` is not a percentage.
  */
 export function tries(full: number, least: number = TRIES_MIN): number {
   return Math.min(full, Math.max(least, Math.ceil((full * sharePercent()) / 100)));

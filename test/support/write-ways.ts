@@ -54,7 +54,7 @@ export interface Sent {
 export interface Side {
   readonly server: HttpServer;
   readonly metrics: Metrics;
-  /** What ingest was given since the last look. */
+  /** Requests that ingest got since the last look. */
   readonly written: WriteRequest[];
   send(sent: Sent): Promise<Answer>;
   readonly positionOf: (sequence: number) => string;

@@ -62,7 +62,7 @@ export interface BatchContext extends Interpretation {
   readonly writer: string;
   /** Absent: every change may be committed. */
   readonly admission?: ChangeAdmission;
-  /** What callers have changed on the day of `at`, without this batch. */
+  /** Changes of callers on the day of `at`, without this batch. */
   readonly used: () => ChangeUse;
   /** Asked between decisions: true ends the batch early, to let others have the thread. */
   readonly isSpent: () => boolean;
@@ -131,7 +131,7 @@ function decide(
     const change = { submission, view: draft, at, steps, use: usedBy(encoded), used };
     const refusal = context.admission?.refusalOf(change);
     if (refusal === undefined) return { verdict, encoded };
-    // What changes nothing is answered all the same, such as revoking what is revoked.
+    // A request that changes nothing is answered, such as revoking a revoked key.
     if (encoded.events === 0) return { verdict };
     throw refusal;
   } catch (error) {

@@ -104,7 +104,7 @@ export interface Submission<T> {
 
 /** A change that is decided and not committed yet, as its admission looks at it. */
 export interface ProposedChange {
-  /** Who submitted it. The same object when it is decided again. */
+  /** The caller that submitted it. The same object when it is decided again. */
   readonly submission: Pick<Submission<unknown>, 'by' | 'request'>;
   /** The project, with what the change would make of it. */
   readonly view: ProjectView;
@@ -113,7 +113,7 @@ export interface ProposedChange {
   readonly steps: readonly InstanceStep[];
   /** What it would use of its project's daily limits. */
   readonly use: ChangeUse;
-  /** What the project has used of them on this day, with what stands before it in the batch. */
+  /** Use of the project on this day, including earlier changes of the batch. */
   readonly used: ChangeUse;
 }
 
@@ -147,7 +147,7 @@ export interface Host {
    */
   submit<T>(submission: Submission<T>): Promise<Committed<T>>;
   view(project: string): ProjectReads;
-  /** What callers have changed in the project today, as applied here. */
+  /** Changes of callers in the project today, as applied here. */
   changeUse(project: string): ChangeUse;
   /** Every project that has a commit, `_system` included. */
   projects(): readonly string[];

@@ -30,7 +30,7 @@ export interface CollectorFault extends SourceFault {
 /** A source, the sink for its rows, and the interval between rounds. */
 export interface CollectorOptions {
   readonly project: string;
-  /** Of a row as the source observed it. Default: each belongs to `project`. */
+  /** Project of a row as the source observed it. Default: `project`. */
   readonly projectOf?: (row: ObservedRow) => string;
   readonly source: Source;
   readonly sink: RowSink;

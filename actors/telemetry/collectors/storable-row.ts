@@ -37,12 +37,12 @@ export interface StorableRows {
 
 /** Left-out readings of a row that are named; more are counted. */
 const NAMED_MAX = 20;
-/** Of them, those that a fault's sentence repeats. */
-const TOLD_MAX = 3;
+/** Left-out readings that a fault's sentence repeats. */
+const REPEATED_MAX = 3;
 const VM_ID = new RegExp(`^${ID}$`);
 const SHOWN_MAX = 100;
 
-/** The rows of a round. Those that lack nothing are returned as they are. */
+/** The rows of a round. Complete rows are returned as they are. */
 export function storableRows(rows: readonly ObservedRow[]): StorableRows {
   const nearest = new NearestSeries();
   const kept: StorableRow[] = [];
@@ -154,7 +154,7 @@ class RowFit {
   }
 }
 
-/** What the message's field can hold. */
+/** Longest text of the message's field. */
 function isCount(vcpus: number): boolean {
   return Number.isInteger(vcpus) && vcpus >= 0 && vcpus < 2 ** 31;
 }
@@ -162,7 +162,7 @@ function isCount(vcpus: number): boolean {
 /** One sentence a VM, the same from round to round as long as the same readings lack. */
 function faultOf({ vm, displayName }: ObservedRow, { named, leftOut }: RowFit): SourceFault {
   const told = named
-    .slice(0, TOLD_MAX)
+    .slice(0, REPEATED_MAX)
     .map(({ series, reason, message }) =>
       message === undefined ? `${series || 'the row'}: ${reason}` : message,
     );

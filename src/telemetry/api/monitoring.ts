@@ -41,7 +41,7 @@ export interface MonitoringDeps {
   readonly datacenters: { stateOf(name: string): 'live' | 'stale' };
   /** What ingest knows of the sources' clocks. */
   readonly clocks: Pick<ClockNotes, 'within'>;
-  /** What ingest knows of collectors that have one VM. */
+  /** Facts of ingest about collectors of one VM. */
   readonly sources: Pick<VmSources, 'isReportedElsewhere'>;
   readonly limitUse: Pick<ProjectLimitUse, 'of'>;
   readonly clock: Clock;

@@ -153,7 +153,7 @@ class LibvirtSource implements Source {
   }
 }
 
-/** Of a guest whose agent nobody asks. */
+/** Cause of missing file systems where guest agents are not asked. */
 const NOT_ASKED: GuestTaken = { values: [], cause: 'NOT_ASKED' };
 
 /** Keys that only the domain's QEMU can report. */
