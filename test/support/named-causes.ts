@@ -30,7 +30,7 @@ export function causesAreNamed(t: Test, events: readonly Reported[]): void {
   t.same([...new Set(unnamed)].sort(), CAUSED_BY_NOBODY);
 }
 
-const MONITORING = new Set(['alertRule', 'alertInstance', 'delivery', 'destination']);
+const MONITORING = new Set(['alertRule', 'alertInstance', 'delivery', 'destination', 'vmSource']);
 /** Whoever guesses a code or shows a strange token is not known; nor is who starts the service. */
 const CAUSED_BY_NOBODY: readonly string[] = [
   'keyless CI: ciConnection exchangeRefused',

@@ -120,7 +120,7 @@ name vm-* project demo
   });
   const shown = await admin('collectors');
   for (const [project, share] of Object.entries(SHARES)) {
-    t.match(shown, new RegExp(`DC-1 +${project} +${share} +20`), shown);
+    t.match(shown, new RegExp(`DC-1 +${project} +${share} +- +20`), shown);
   }
   writeFileSync(mapping, 'source qemu:///system\nname * project demo\n');
   child.kill('SIGHUP');
