@@ -42,9 +42,9 @@ import {
   type Membership,
   type MembershipOptions,
   type Ownership,
-  soleMember,
 } from '../../streams/platform/membership/membership.ts';
 import { clusterSpec } from '../../streams/platform/membership/roster.ts';
+import { soleMember } from '../../streams/platform/membership/sole-member.ts';
 import type { OnceStore } from '../../streams/platform/once-store.ts';
 import { type Random, systemRandom, ulid } from '../../streams/platform/random.ts';
 import { snapshotsStream } from '../../streams/platform/snapshots.ts';
@@ -170,9 +170,13 @@ async function openMembership(
   const node = `node-${ulid(clock.now(), systemRandom)}`;
   if (!isShared({ settings, ...(shared && { stream: shared }) })) return soleMember(node);
   const options: MembershipOptions = {
-    ...{ stream, clock },
+    stream,
+    clock,
     self: {
-      ...{ node, host: hostname(), pid: process.pid, startedMs: clock.now() },
+      node,
+      host: hostname(),
+      pid: process.pid,
+      startedMs: clock.now(),
       version: programVersion,
       ...(lock.identity !== undefined && { lock: lock.identity }),
     },
@@ -229,7 +233,13 @@ async function openSecrets(options: StorageOptions, stream: Stream) {
     );
   const secrets = isShared(options)
     ? await openSharedSecrets({
-        ...{ path, masterKey, random, stream, clock, onFault, where: placeOf(settings) },
+        path,
+        masterKey,
+        random,
+        stream,
+        clock,
+        onFault,
+        where: placeOf(settings),
       })
     : openSecretStore({ path, masterKey, random, later: { clock, onFault } });
   const deriveOwn = (purpose: string) => deriveKey(masterKey, purpose);

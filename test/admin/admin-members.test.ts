@@ -10,15 +10,17 @@ import { memberActs } from '../../src/cli/member-acts.ts';
 import { silentLog } from '../../src/platform/log.ts';
 import { loadConfig } from '../../src/platform/settings/config.ts';
 import { createService } from '../../src/service/service.ts';
-import { soleMember } from '../../streams/platform/membership/membership.ts';
 import { SHARES } from '../../streams/platform/membership/roster.ts';
+import { soleMember } from '../../streams/platform/membership/sole-member.ts';
 import { componentPath, needs } from '../support/components.ts';
 import { startNatsServer } from '../support/nats-server.ts';
 import { svc } from '../support/operator-commands.ts';
 import { dataFolder, until } from '../support/program.ts';
 
 const settings = {
-  ...{ SVC_LISTEN: '127.0.0.1:0', SVC_METRICS_LISTEN: 'off', SVC_COLLECT: 'none' },
+  SVC_LISTEN: '127.0.0.1:0',
+  SVC_METRICS_LISTEN: 'off',
+  SVC_COLLECT: 'none',
   SVC_DEMO: 'off',
 };
 
@@ -38,7 +40,8 @@ t.test('DUR-26: an embedded service is the only member', async (t) => {
   const folder = dataFolder(t);
   await start(t, folder);
   t.match(await svc(['admin', 'members', '--data', folder]), {
-    ...{ code: 0, stdout: 'This service is the only one: its streams are embedded\n' },
+    code: 0,
+    stdout: 'This service is the only one: its streams are embedded\n',
   });
   const { stdout } = await svc(['admin', 'members', '--json', '--data', folder]);
   t.same(JSON.parse(stdout), { isAlone: true, members: [] });
@@ -50,7 +53,8 @@ t.test(
   needs(newest),
   async (t) => {
     const server = await startNatsServer({
-      ...{ program: componentPath(newest), folder: dataFolder(t) },
+      program: componentPath(newest),
+      folder: dataFolder(t),
     });
     t.teardown(() => server.kill());
     const folders = [dataFolder(t), dataFolder(t)] as const;

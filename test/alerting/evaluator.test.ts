@@ -5,7 +5,7 @@
 import t from 'tap';
 import { SAMPLES_STREAM } from '../../actors/telemetry/sample-log.ts';
 import { tick } from '../../actors/telemetry/ticker.ts';
-import { soleOwner } from '../../streams/platform/membership/membership.ts';
+import { soleOwner } from '../../streams/platform/membership/sole-member.ts';
 import type { Stream } from '../../streams/platform/stream.ts';
 import {
   type AlertingWorld,
@@ -87,8 +87,14 @@ async function live(world: Evaluating): Promise<void> {
 function rowAt(world: AlertingWorld, offsetMs: number) {
   const observedMs = world.clock.now() + offsetMs;
   return {
-    ...{ vm: 'vm-1', observedMs, sequence: observedMs, boot: 'boot-1', vcpus: Number.NaN },
-    ...{ state: 1, stateReason: '', series: ['svc_vm_cpu_utilization_pct'] },
+    vm: 'vm-1',
+    observedMs,
+    sequence: observedMs,
+    boot: 'boot-1',
+    vcpus: Number.NaN,
+    state: 1,
+    stateReason: '',
+    series: ['svc_vm_cpu_utilization_pct'],
   };
 }
 
@@ -257,7 +263,8 @@ t.test('a stop waits for the commit that is under way', async (t) => {
     return submit(submission);
   };
   await world.ingest.write({
-    ...{ project: PROJECT, batchId: '' },
+    project: PROJECT,
+    batchId: '',
     rows: [{ ...rowAt(world, 0), values: [95] }],
   });
   await world.settle();

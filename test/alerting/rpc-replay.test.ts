@@ -18,7 +18,7 @@ import { HistoryView } from '../../sqlite/telemetry/history/store/history-view.t
 import { createContents, limitsOf, renderers } from '../../src/delivery/notify/notifier.ts';
 import { type RuleReplayRequest, replayRule } from '../../src/replay/rule-replay.ts';
 import { withQueryDeadline } from '../../src/telemetry/query/threads/query-threads.ts';
-import { soleOwner } from '../../streams/platform/membership/membership.ts';
+import { soleOwner } from '../../streams/platform/membership/sole-member.ts';
 import { seededRandom } from '../../streams/platform/random.ts';
 import {
   ORIGIN,
@@ -34,8 +34,13 @@ const PROJECT = 'projects/demo';
 const vmName = (vm: string) => `${PROJECT}/vms/${vm}`;
 
 const spec = {
-  ...{ displayName: 'CPU', metricId: 'cpu_utilization_pct', operator: 'GREATER_THAN' },
-  ...{ threshold: 90, sustainedSeconds: 300, severity: 'WARNING', allVms: true },
+  displayName: 'CPU',
+  metricId: 'cpu_utilization_pct',
+  operator: 'GREATER_THAN',
+  threshold: 90,
+  sustainedSeconds: 300,
+  severity: 'WARNING',
+  allVms: true,
   repeatIntervalSeconds: 600,
 };
 
@@ -52,7 +57,8 @@ interface Notification {
 
 async function webhook(world: RpcWorld, url = 'https://hooks.example.com/a'): Promise<string> {
   const { body } = await world.call('CreateDestination', {
-    ...{ projectName: PROJECT, requestId: randomUUID() },
+    projectName: PROJECT,
+    requestId: randomUUID(),
     destination: { displayName: 'Hook', webhook: { url } },
   });
   return body.destination.name;
@@ -112,19 +118,32 @@ async function startLive(t: Test) {
   };
   const sealed = sealedIn(sealedValues);
   const deliverer = delivererPart({
-    ...{ host, stream, clock, random: seededRandom(3), onFault },
+    host,
+    stream,
+    clock,
+    random: seededRandom(3),
+    onFault,
     notifier: {
-      ...{ sendsTo: () => true, limitsOf, close: () => Promise.resolve() },
+      sendsTo: () => true,
+      limitsOf,
+      close: () => Promise.resolve(),
       attempt({ deliveryId, body }) {
         bodies.set(`${PROJECT}/deliveries/${deliveryId}`, Buffer.from(body).toString('utf8'));
         return Promise.resolve({ kind: 'accepted', httpStatus: 200 });
       },
     },
     contents: createContents({
-      ...{ sealed, clock, bodies: secrets.bodies, renderers },
-      ...{ publicUrl: () => ORIGIN, unsubscribeUrl: () => '' },
+      sealed,
+      clock,
+      bodies: secrets.bodies,
+      renderers,
+      publicUrl: () => ORIGIN,
+      unsubscribeUrl: () => '',
     }),
-    ...{ keepExcerpts: async () => {}, onAttempt: () => {}, ownership: soleOwner, delivers: true },
+    keepExcerpts: async () => {},
+    onAttempt: () => {},
+    ownership: soleOwner,
+    delivers: true,
   });
   const ending = new AbortController();
   const { signal } = ending;
@@ -160,8 +179,12 @@ async function delivered(
     return [
       {
         atUnix: one.attempts[0]?.startedUnix ?? one.createdUnix,
-        ...{ event: one.event, vmName: one.vmName, destinationName: one.destinationName },
-        ...{ outcome: one.state, reason: one.reason, ...(body && { body }) },
+        event: one.event,
+        vmName: one.vmName,
+        destinationName: one.destinationName,
+        outcome: one.state,
+        reason: one.reason,
+        ...(body && { body }),
       },
     ];
   });
@@ -192,7 +215,10 @@ function comparable(all: readonly Notification[]): string[] {
 async function saveRule(world: RpcWorld, change: object): Promise<string> {
   const id = randomUUID();
   const { body } = await world.call('SaveAlertRule', {
-    ...{ projectName: PROJECT, id, requestId: randomUUID(), expectedVersion: '0' },
+    projectName: PROJECT,
+    id,
+    requestId: randomUUID(),
+    expectedVersion: '0',
     spec: { ...spec, ...change },
   });
   if (body.syncStatus !== 'APPLIED') throw new Error(JSON.stringify(body));
@@ -225,8 +251,12 @@ t.test(
     const destinationNames = [hook, paused];
     const busy = await saveRule(world, { destinationNames });
     const silence = {
-      ...{ displayName: 'Silent', metricId: 'telemetry_age_seconds', threshold: 300 },
-      ...{ sustainedSeconds: 0, repeatIntervalSeconds: 0, destinationNames: [hook] },
+      displayName: 'Silent',
+      metricId: 'telemetry_age_seconds',
+      threshold: 300,
+      sustainedSeconds: 0,
+      repeatIntervalSeconds: 0,
+      destinationNames: [hook],
     };
     const silent = await saveRule(world, silence);
     await live(world, 3000, shifted(cpuAt, 600));
@@ -291,7 +321,11 @@ function stored(
     const secondsAgo = seconds - 30 * i;
     const values = [{ series: CPU, value: cpu(secondsAgo) }];
     return {
-      ...{ vm, observedUnixMs: nowMs - secondsAgo * 1000, state: 'RUNNING', vcpus: 2, values },
+      vm,
+      observedUnixMs: nowMs - secondsAgo * 1000,
+      state: 'RUNNING',
+      vcpus: 2,
+      values,
     };
   });
 }
@@ -313,8 +347,11 @@ t.test(
     ]);
     const [firing] = shown.body.notifications;
     t.match(firing, {
-      ...{ event: 'FIRING', destinationName: destinationNames[0], outcome: 'SENT' },
-      ...{ vmDisplayName: 'vm-1', destinationDisplayName: 'Hook' },
+      event: 'FIRING',
+      destinationName: destinationNames[0],
+      outcome: 'SENT',
+      vmDisplayName: 'vm-1',
+      destinationDisplayName: 'Hook',
     });
     t.match(JSON.parse(firing.body), { type: 'incident.firing', data: { vmName: vmName('vm-1') } });
     t.notOk('recipient' in firing, 'a webhook has none');
@@ -329,7 +366,8 @@ t.test(
     }
     const unknown = [`${PROJECT}/destinations/dst_none`];
     t.match(await replay(world, { destinationNames: unknown }), {
-      ...{ status: 400, reason: 'INVALID_FIELD' },
+      status: 400,
+      reason: 'INVALID_FIELD',
       metadata: { field: 'spec.destinationNames' },
     });
     const guessed = await replay(world, { destinationNames: unknown }, {}, world.keys.read);
@@ -497,8 +535,12 @@ t.test('API-37: an abandoned replay ends in its thread', async (t) => {
   const toMs = world.clock.now();
   let looks = 0;
   const request: RuleReplayRequest = {
-    ...{ project: 'demo', projectDisplayName: '', fromMs: toMs - 3_600_000, toMs },
-    ...{ retainedFromMs: 0, publicUrl: ORIGIN },
+    project: 'demo',
+    projectDisplayName: '',
+    fromMs: toMs - 3_600_000,
+    toMs,
+    retainedFromMs: 0,
+    publicUrl: ORIGIN,
     spec: { ...spec, vmNames: [], enabled: true, sustainedSeconds: 0, destinationNames: [] },
     vms: vms.map((id) => ({ id, displayName: id, datacenter: 'DC-1', registeredMs: 0 })),
     destinations: [{ id: 'd', kind: 'webhook', displayName: '', state: 'active', recipients: [] }],

@@ -9,7 +9,7 @@ import { keepRules } from '../../actors/alerting/rule-keeper.ts';
 import { validateRuleSpec } from '../../actors/alerting/rule-spec.ts';
 import { pastEntries, SAMPLES_STREAM } from '../../actors/telemetry/sample-log.ts';
 import { instanceIdOf } from '../../streams/alerting/evaluation/notification-diff.ts';
-import { soleOwner } from '../../streams/platform/membership/membership.ts';
+import { soleOwner } from '../../streams/platform/membership/sole-member.ts';
 import {
   type AlertingWorld,
   by,
@@ -69,8 +69,11 @@ t.test('limits cannot be raced past by saves at the same time', async (t) => {
   t.equal(rules.filter(({ status }) => status === 'fulfilled').length, 20);
   t.match(rules.at(-1), { reason: { reason: 'LIMIT_EXCEEDED', metadata: { limit: '20' } } });
   await world.alerting.deleteRule({
-    ...{ project: PROJECT, by, request: freshRequest() },
-    ...{ id: uuid(0), expectedVersion: '1' },
+    project: PROJECT,
+    by,
+    request: freshRequest(),
+    id: uuid(0),
+    expectedVersion: '1',
   });
   await world.saveRule({}, { id: uuid(99) });
   const hooks = await Promise.allSettled(Array.from({ length: 9 }, () => world.addDestination()));
@@ -84,7 +87,11 @@ t.test('a save on an older version is refused with the current one', async (t) =
   await world.saveRule();
   const save = (expectedVersion: string) =>
     world.alerting.saveRule({
-      ...{ project: PROJECT, by, request: freshRequest(), id: RULE, expectedVersion },
+      project: PROJECT,
+      by,
+      request: freshRequest(),
+      id: RULE,
+      expectedVersion,
       spec: ruleSpec(),
     });
   const stale = (currentVersion: string) => ({
@@ -110,7 +117,8 @@ t.test('a save on an older version is refused with the current one', async (t) =
     stale('2'),
   );
   await world.alerting.deleteRule({
-    ...{ ...deletion, request: freshRequest() },
+    ...deletion,
+    request: freshRequest(),
     expectedVersion: '2',
   });
   await t.rejects(save('3'), { name: 'Refusal', reason: 'INVALID_STATE' });
@@ -153,7 +161,8 @@ t.test('a rule that names a deleted destination can still be paused and edited',
   t.match(world.rule().context, { version: 3, spec: { destinationNames: [gone, hook] } });
   await world.saveRule({ destinationNames: [hook] });
   await t.rejects(world.saveRule({ destinationNames: [gone, hook] }), {
-    ...{ name: 'Refusal', reason: 'INVALID_FIELD' },
+    name: 'Refusal',
+    reason: 'INVALID_FIELD',
     metadata: { field: 'spec.destinationNames' },
   });
 });
@@ -232,8 +241,11 @@ t.test('a deletion retires, and is made up for in the log after a crash', async 
   await saved(world);
   await observe(world, 95, 3);
   await world.alerting.deleteRule({
-    ...{ project: PROJECT, by, request: freshRequest() },
-    ...{ id: RULE, expectedVersion: '1' },
+    project: PROJECT,
+    by,
+    request: freshRequest(),
+    id: RULE,
+    expectedVersion: '1',
   });
   await world.until('it is retired', () => world.live('alertInstance').length === 0);
   t.match(world.incidents(), [{ state: 'RETIRED', retireReason: 'RULE_DELETED' }]);
@@ -247,8 +259,11 @@ t.test('the last marker of a deleted rule is written by the next start', async (
   await saved(world);
   await stopRules();
   await world.alerting.deleteRule({
-    ...{ project: PROJECT, by, request: freshRequest() },
-    ...{ id: RULE, expectedVersion: '1' },
+    project: PROJECT,
+    by,
+    request: freshRequest(),
+    id: RULE,
+    expectedVersion: '1',
   });
   await observe(world, 95, 1);
   t.equal(evaluator.instances(PROJECT).length, 1);
@@ -266,8 +281,11 @@ t.test('a rule deleted while nobody kept rules ends, also where the log has lost
   const { lastSequence } = await world.stream.state(SAMPLES_STREAM);
   await world.stream.truncate({ stream: SAMPLES_STREAM, belowSequence: lastSequence + 1 });
   await world.alerting.deleteRule({
-    ...{ project: PROJECT, by, request: freshRequest() },
-    ...{ id: RULE, expectedVersion: '1' },
+    project: PROJECT,
+    by,
+    request: freshRequest(),
+    id: RULE,
+    expectedVersion: '1',
   });
   t.equal(evaluator.instances(PROJECT).length, 1, 'whoever runs still follows it');
   const stop = world.startRules();
@@ -316,10 +334,22 @@ t.test('the incident says what decided it, and what the rule said then', async (
   const [incident] = world.incidents();
   t.match(incident, {
     alertInstance: world.live('alertInstance')[0]?.instance,
-    ...{ rule: RULE, ruleVersion: 1, ruleDisplayName: 'CPU is high', severity: 'WARNING' },
-    ...{ operator: 'GREATER_THAN_OR_EQUAL', threshold: 95, sustainedSeconds: 60 },
-    ...{ vm: 'vm-1', labels: '', state: 'FIRING', startedMs: START_MS, firedMs },
-    ...{ value: 95, valueMs: firedMs, recoveredMs: null, retiredMs: null },
+    rule: RULE,
+    ruleVersion: 1,
+    ruleDisplayName: 'CPU is high',
+    severity: 'WARNING',
+    operator: 'GREATER_THAN_OR_EQUAL',
+    threshold: 95,
+    sustainedSeconds: 60,
+    vm: 'vm-1',
+    labels: '',
+    state: 'FIRING',
+    startedMs: START_MS,
+    firedMs,
+    value: 95,
+    valueMs: firedMs,
+    recoveredMs: null,
+    retiredMs: null,
   });
   const window = [0, 30_000, 60_000].map((ms) => ({ observedMs: START_MS + ms, value: 95 }));
   t.same(windowOf(world, incident), window);
@@ -337,11 +367,16 @@ t.test('10,000 instances are retired in commits that stay small', async (t) => {
   await world.saveRule();
   const count = 10_000;
   const key = (i: number) => ({
-    ...{ project: PROJECT, rule: RULE, evaluationRevision: 1, vm: `vm-${i}`, labels: '' },
+    project: PROJECT,
+    rule: RULE,
+    evaluationRevision: 1,
+    vm: `vm-${i}`,
+    labels: '',
   });
   for (let start = 0; start < count; start += 250) {
     await world.host.submit({
-      ...{ project: PROJECT, by },
+      project: PROJECT,
+      by,
       decide(draft) {
         for (let i = start; i < start + 250; i++) {
           draft.start('alertInstance', instanceIdOf(key(i)), { at: draft.at, ...key(i) });
@@ -354,8 +389,11 @@ t.test('10,000 instances are retired in commits that stay small', async (t) => {
     sizes.push(commit.decisions.reduce((sum, { steps }) => sum + steps.length, 0));
   });
   await world.alerting.deleteRule({
-    ...{ project: PROJECT, by, request: freshRequest() },
-    ...{ id: RULE, expectedVersion: '1' },
+    project: PROJECT,
+    by,
+    request: freshRequest(),
+    id: RULE,
+    expectedVersion: '1',
   });
   t.equal(await retireInstances(world.host, PROJECT, RULE), count);
   t.equal(world.live('alertInstance').length, 0);
@@ -369,13 +407,20 @@ t.test('what decided an incident is kept beside it, and no later commit carries 
   await saved(world, { sustainedSeconds: 3_000 });
   const write = (minute: number) =>
     world.ingest.write({
-      ...{ project: PROJECT, batchId: '' },
+      project: PROJECT,
+      batchId: '',
       rows: vms.flatMap((vm) =>
         Array.from({ length: 10 }, (_, i) => {
           const observedMs = world.clock.now() + i * 5_000;
           return {
-            ...{ vm, observedMs, sequence: minute * 10 + i, boot: 'b', vcpus: Number.NaN },
-            ...{ state: 1, stateReason: '', series: ['svc_vm_cpu_utilization_pct'] },
+            vm,
+            observedMs,
+            sequence: minute * 10 + i,
+            boot: 'b',
+            vcpus: Number.NaN,
+            state: 1,
+            stateReason: '',
+            series: ['svc_vm_cpu_utilization_pct'],
             values: [90.123456789 + i],
           };
         }),
@@ -399,9 +444,15 @@ t.test('what decided an incident is kept beside it, and no later commit carries 
 t.test('HOOK-27: a runbook is printable text and an http or https link', async (t) => {
   const save = (more: { runbookText?: string; runbookUrl?: string }) =>
     validateRuleSpec({
-      ...{ ...ruleSpec(), operator: 'GREATER_THAN', severity: 'WARNING', labels: {} },
-      ...{ recoveryThreshold: undefined, recoverySeconds: undefined },
-      ...{ runbookText: '', runbookUrl: '', ...more },
+      ...ruleSpec(),
+      operator: 'GREATER_THAN',
+      severity: 'WARNING',
+      labels: {},
+      recoveryThreshold: undefined,
+      recoverySeconds: undefined,
+      runbookText: '',
+      runbookUrl: '',
+      ...more,
     });
   t.notOk('runbookText' in save({}) || 'runbookUrl' in save({}), 'none is absent');
   const runbook = { runbookText: 'One.\nTwo.', runbookUrl: 'https://r.example.com/a?b=c#d' };

@@ -2,7 +2,7 @@
 import t from 'tap';
 import { countEndedDeliveries } from '../../src/delivery/ended-deliveries.ts';
 import { createMetrics } from '../../src/platform/metrics.ts';
-import { soleOwner } from '../../streams/platform/membership/membership.ts';
+import { soleOwner } from '../../streams/platform/membership/sole-member.ts';
 import { accepted, delivering, failed, refused } from '../support/scripted-delivery.ts';
 
 t.test(

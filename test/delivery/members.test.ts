@@ -4,7 +4,8 @@
  */
 import t, { type Test } from 'tap';
 import { type DueAttempt, publishDue } from '../../actors/delivery/queues.ts';
-import { type Ownership, soleOwner } from '../../streams/platform/membership/membership.ts';
+import type { Ownership } from '../../streams/platform/membership/membership.ts';
+import { soleOwner } from '../../streams/platform/membership/sole-member.ts';
 import { nextTurn } from '../../streams/platform/operators.ts';
 import { seededRandom } from '../../streams/platform/random.ts';
 import { PROJECT } from '../support/alerting-on-host.ts';
@@ -18,7 +19,9 @@ import {
 } from '../support/scripted-delivery.ts';
 
 const nobody: Ownership = {
-  ...{ owns: () => false, epochOf: () => undefined, decidedBy: () => undefined },
+  owns: () => false,
+  epochOf: () => undefined,
+  decidedBy: () => undefined,
   onChange: () => () => {},
 };
 
@@ -159,7 +162,8 @@ t.test('the queue of a project that another member acts for is dropped', async (
   let isOwner = true;
   const listeners = new Set<() => void>();
   const ownership: Ownership = {
-    ...{ owns: () => isOwner, epochOf: () => (isOwner ? 1 : undefined) },
+    owns: () => isOwner,
+    epochOf: () => (isOwner ? 1 : undefined),
     decidedBy: () => undefined,
     onChange(listener) {
       listeners.add(listener);

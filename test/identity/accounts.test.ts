@@ -11,7 +11,7 @@ import { createLog, type Log } from '../../src/platform/log.ts';
 import { loadConfig } from '../../src/platform/settings/config.ts';
 import { createService } from '../../src/service/service.ts';
 import { systemClock } from '../../streams/platform/clock.ts';
-import { soleOwner } from '../../streams/platform/membership/membership.ts';
+import { soleOwner } from '../../streams/platform/membership/sole-member.ts';
 import { nextTurn } from '../../streams/platform/operators.ts';
 import {
   change,
@@ -47,7 +47,10 @@ t.test('a disabled account’s tokens end for good, in the same commit', async (
 
   async function startOther(): Promise<string> {
     const { answer } = await accounts.create({
-      ...{ ...change, displayName: 'Other', template: 'metrics-scraper', capabilities: [] },
+      ...change,
+      displayName: 'Other',
+      template: 'metrics-scraper',
+      capabilities: [],
     });
     return answer.account;
   }
@@ -173,8 +176,11 @@ t.test('a start finishes what a crash left of a deleted service account', async 
   await t.rejects(dying.delete({ ...change, account }), { name: 'StreamUnavailable' });
   t.ok(liveKeys() > 0);
   const { settings } = loadConfig([], {
-    ...{ SVC_DATA: dataFolder(t), SVC_LISTEN: '127.0.0.1:0', SVC_METRICS_LISTEN: 'off' },
-    ...{ SVC_COLLECT: 'none', SVC_DEMO: 'off' },
+    SVC_DATA: dataFolder(t),
+    SVC_LISTEN: '127.0.0.1:0',
+    SVC_METRICS_LISTEN: 'off',
+    SVC_COLLECT: 'none',
+    SVC_DEMO: 'off',
   });
   const log = createLog({ level: 'error', readable: false, clock: systemClock, write: t.fail });
   const service = await createService({ settings, log, ports: { stream } });

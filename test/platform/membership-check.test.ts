@@ -8,8 +8,9 @@ import { silentLog } from '../../src/platform/log.ts';
 import { membershipCheck, watchMembership } from '../../src/platform/membership-check.ts';
 import { createMetrics } from '../../src/platform/metrics.ts';
 import { VirtualClock } from '../../streams/platform/clock.ts';
-import { type Membership, soleMember } from '../../streams/platform/membership/membership.ts';
+import type { Membership } from '../../streams/platform/membership/membership.ts';
 import { type MemberView, SHARES } from '../../streams/platform/membership/roster.ts';
+import { soleMember } from '../../streams/platform/membership/sole-member.ts';
 
 const SEEN_MS = Date.UTC(2026, 10, 1, 12, 0, 0);
 
@@ -41,7 +42,9 @@ t.test('DUR-26: a clock over 2 s off is degraded with the figure, and refused be
   });
   const refusal = () => 'The clock of this machine is 15 s ahead of the clock of NATS';
   t.match(check({ refusal, clockAheadMs: () => 15_000 }), {
-    ...{ state: 'notReady', reason: refusal(), summary: 'This member is not in its cluster' },
+    state: 'notReady',
+    reason: refusal(),
+    summary: 'This member is not in its cluster',
   });
   t.end();
 });
@@ -64,7 +67,8 @@ t.test('DUR-26: a silent member is named with host and time to operators only', 
     ready: true,
     parts: [
       {
-        ...{ name: 'cluster', state: 'degraded' },
+        name: 'cluster',
+        state: 'degraded',
         reason:
           'Unreachable: the member on vm-b (process 42) since 2026-11-01T12:00:00.000Z; the member ' +
           'on vm-c (process 43) since 2026-11-01T12:00:00.000Z. Others act in their place',

@@ -19,7 +19,7 @@ import { joinFromSnapshot } from '../../src/service/joining.ts';
 import { systemClock, VirtualClock } from '../../streams/platform/clock.ts';
 import { EVENTS_STREAM } from '../../streams/platform/commit/events.ts';
 import { openJetStream } from '../../streams/platform/jetstream/jetstream-stream.ts';
-import { soleOwner } from '../../streams/platform/membership/membership.ts';
+import { soleOwner } from '../../streams/platform/membership/sole-member.ts';
 import { systemRandom } from '../../streams/platform/random.ts';
 import {
   newestSnapshot,
@@ -65,7 +65,10 @@ async function startMember(t: Test, stream: Stream, folder: string): Promise<Mem
   t.teardown(stop);
   const keeper = (clock?: VirtualClock) =>
     new SnapshotKeeper({
-      ...{ stream, clock: clock ?? systemClock, random: systemRandom, ownership: soleOwner },
+      stream,
+      clock: clock ?? systemClock,
+      random: systemRandom,
+      ownership: soleOwner,
       source: {
         schema: PROJECTION_SCHEMA,
         take: (signal) => takeControlSnapshot({ controlPath, clock: systemClock, signal }),
@@ -149,7 +152,8 @@ async function snapshotAt2(t: Test) {
 /** Puts another manifest in the place of the newest. */
 async function replaceManifest(stream: Stream, manifest: object): Promise<void> {
   await stream.append({
-    ...{ stream: SNAPSHOTS_STREAM, subject: 'svc.snapshots.latest' },
+    stream: SNAPSHOTS_STREAM,
+    subject: 'svc.snapshots.latest',
     data: new TextEncoder().encode(JSON.stringify(manifest)),
   });
 }
@@ -228,8 +232,13 @@ t.test(
     const stream = openEmbeddedStream({ storage: ':memory:', clock: systemClock });
     t.teardown(() => stream.close());
     const facts = (id: string): SnapshotFacts => ({
-      ...{ id, createdMs: 1, writer: 'node', schema: 1, bytes: 3 },
-      ...{ commitFormat: 1, machineVersions: {} },
+      id,
+      createdMs: 1,
+      writer: 'node',
+      schema: 1,
+      bytes: 3,
+      commitFormat: 1,
+      machineVersions: {},
       position: { identity: 'i', applied: 1, hash: 'h' },
     });
     const fast = async function* () {
@@ -263,7 +272,10 @@ t.test('a snapshot is written by the owner alone, daily, and after many commits'
   await stream.ensure(snapshotsStream());
   let [applied, taken, owned] = [1, 0, false];
   const keeper = new SnapshotKeeper({
-    ...{ stream, clock, random: systemRandom, node: 'node' },
+    stream,
+    clock,
+    random: systemRandom,
+    node: 'node',
     ownership: { owns: () => owned },
     appliedSequence: () => applied,
     source: {

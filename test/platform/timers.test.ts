@@ -5,7 +5,7 @@ import type { RunningHost } from '../../actors/platform/host/host.ts';
 import { runTimers } from '../../actors/platform/host/timers.ts';
 import { VirtualClock } from '../../streams/platform/clock.ts';
 import type { DueTimer } from '../../streams/platform/commit/projection.ts';
-import { soleOwner } from '../../streams/platform/membership/membership.ts';
+import { soleOwner } from '../../streams/platform/membership/sole-member.ts';
 import { StreamUnavailable } from '../../streams/platform/stream.ts';
 import { COUNTER_RESET_MS } from '../support/counter-machine.ts';
 import { add, countingNode } from '../support/counting-node.ts';

@@ -41,9 +41,9 @@ import {
   joinCluster,
   type Membership,
   type Ownership,
-  soleMember,
 } from '../../streams/platform/membership/membership.ts';
 import type { Share } from '../../streams/platform/membership/roster.ts';
+import { soleMember } from '../../streams/platform/membership/sole-member.ts';
 import { pause } from '../../streams/platform/pause.ts';
 import type { Stream } from '../../streams/platform/stream.ts';
 import { Connection, type Wire } from './connection.ts';
@@ -131,7 +131,11 @@ export class Process implements Sender {
     const stored = machine.store(this);
     const store = planted?.store?.(stored, this.program) ?? stored;
     const own = createHost({
-      ...{ stream, random, clock: this.clock, node: name, store },
+      stream,
+      random,
+      clock: this.clock,
+      node: name,
+      store,
       machines: this.program.machines,
       expand: expandAlerting,
     });
@@ -141,7 +145,10 @@ export class Process implements Sender {
     const core = { host, stream, random, clock: this.clock, ownership, membership };
     const heardElsewhere = () => membership.heardElsewhere();
     const datacenters = new Datacenters({
-      ...{ ...core, datacenter: DATACENTER, silenceMs: 90_000, heardElsewhere },
+      ...core,
+      datacenter: DATACENTER,
+      silenceMs: 90_000,
+      heardElsewhere,
     });
     const clocks = new ClockNotes();
     const pipeline = this.#pipeline(core, clocks, datacenters);
@@ -223,7 +230,9 @@ export class Process implements Sender {
   ): SamplePipeline {
     const { planted, machine } = this.#options;
     return new SamplePipeline({
-      ...{ clock, stream: planted?.samples?.(stream) ?? stream, ownership },
+      clock,
+      stream: planted?.samples?.(stream) ?? stream,
+      ownership,
       host: planted?.host?.('evaluator', host) ?? host,
       history: machine.history,
       clockAhead: (sinceMs) => clocks.ahead(sinceMs),
@@ -258,10 +267,16 @@ export class Process implements Sender {
       accounts: createAccounts({ host, clock, random }),
       keys: createKeys({ host, mint: (kind) => mintSecret(kind, { nowMs: clock.now(), random }) }),
       authenticator: createAuthenticator({
-        ...{ host, clock, noteUse: () => {}, refusal: () => membership.refusal() },
+        host,
+        clock,
+        noteUse: () => {},
+        refusal: () => membership.refusal(),
       }),
       destinations: createDestinations({
-        ...{ host, clock, random, sealed: machine.sealed(this) },
+        host,
+        clock,
+        random,
+        sealed: machine.sealed(this),
         refuseUrl: () => undefined,
         mail: { tokens, mails: mailbox },
         groupWaitMs: 0,
@@ -305,8 +320,12 @@ export class Process implements Sender {
 
   #snapshots({ host, stream, clock, random, ownership }: Core): Part {
     const keeper = new SnapshotKeeper({
-      ...{ stream, clock, random, ownership },
-      ...{ source: snapshotsOf(this.#options.machine), node: this.member },
+      stream,
+      clock,
+      random,
+      ownership,
+      source: snapshotsOf(this.#options.machine),
+      node: this.member,
       appliedSequence: () => host.appliedSequence(),
     });
     return { name: 'snapshots', run: (signal) => keeper.run(signal) };
@@ -316,11 +335,17 @@ export class Process implements Sender {
     const { planted, machine, outside, world } = this.#options;
     const bodies = machine.bodies(this);
     return delivererPart({
-      ...{ stream, clock, random, host: planted?.host?.('deliverer', real) ?? real },
-      ...{ ownership, delivers: true },
+      stream,
+      clock,
+      random,
+      host: planted?.host?.('deliverer', real) ?? real,
+      ownership,
+      delivers: true,
       notifier: outside.notifier(this, clock),
       contents: createContents({
-        ...{ clock, sealed: machine.sealed(this), bodies: planted?.bodies?.(bodies) ?? bodies },
+        clock,
+        sealed: machine.sealed(this),
+        bodies: planted?.bodies?.(bodies) ?? bodies,
         publicUrl: () => 'https://svc.example',
         renderers: renderings(world),
         unsubscribeUrl: (project, recipient) => `https://svc.example/${project}/${recipient}`,

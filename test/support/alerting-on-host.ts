@@ -38,7 +38,7 @@ import { openInstanceStore } from '../../sqlite/platform/control/instance-store.
 import { openDatabase } from '../../sqlite/platform/database.ts';
 import { openEmbeddedStream } from '../../sqlite/platform/embedded-stream/embedded-stream.ts';
 import { VirtualClock } from '../../streams/platform/clock.ts';
-import { soleOwner } from '../../streams/platform/membership/membership.ts';
+import { soleOwner } from '../../streams/platform/membership/sole-member.ts';
 import { seededRandom } from '../../streams/platform/random.ts';
 import { type Append, type Stream, StreamUnavailable } from '../../streams/platform/stream.ts';
 import { sealedIn } from './sealed-in-memory.ts';
@@ -95,7 +95,11 @@ export async function openAlertingWorld(t: Test, options: WorldOptions = {}) {
   await stream.ensure(deliveriesSpec);
   const store = openInstanceStore(database);
   const host = createHost({
-    ...{ stream, store, clock, random, node: beside ? 'beside' : 'test' },
+    stream,
+    store,
+    clock,
+    random,
+    node: beside ? 'beside' : 'test',
     machines: options.machines ?? machineDefinitions,
     expand: expandAlerting,
   });
@@ -267,8 +271,15 @@ export function ruleSpec(overrides: Partial<AlertRuleSpec> = {}): AlertRuleSpec 
 /** A row with one CPU value. */
 export function cpuRow(vm: string, observedMs: number, value: number): IngestRow {
   return {
-    ...{ vm, observedMs, sequence: observedMs, boot: 'boot-1', vcpus: Number.NaN },
-    ...{ state: 1, stateReason: '', series: [CPU], values: [value] },
+    vm,
+    observedMs,
+    sequence: observedMs,
+    boot: 'boot-1',
+    vcpus: Number.NaN,
+    state: 1,
+    stateReason: '',
+    series: [CPU],
+    values: [value],
   };
 }
 
@@ -297,7 +308,11 @@ function acting({ alerting, destinations, clock, host, ingest }: Acting) {
       { id = RULE, project = PROJECT }: { id?: string; project?: string } = {},
     ) =>
       alerting.saveRule({
-        ...{ project, by, id, request: freshRequest(), spec: ruleSpec(overrides) },
+        project,
+        by,
+        id,
+        request: freshRequest(),
+        spec: ruleSpec(overrides),
         expectedVersion: String(versionOf(project, id)),
       }),
     /** A webhook; its name as rules give it. */
@@ -311,7 +326,8 @@ function acting({ alerting, destinations, clock, host, ingest }: Acting) {
     /** One CPU value of each VM, observed now. */
     cpu: (value: number, vms: readonly string[] = ['vm-1'], project = PROJECT) =>
       ingest.write({
-        ...{ project, batchId: '' },
+        project,
+        batchId: '',
         rows: vms.map((vm) => cpuRow(vm, clock.now(), value)),
       }),
   };

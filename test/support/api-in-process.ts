@@ -50,7 +50,7 @@ import { QueryThreads } from '../../src/telemetry/query/threads/query-threads.ts
 import { createVmQueries } from '../../src/telemetry/query/vm/vm-queries.ts';
 import { newestReport, openEnrolments } from '../../src/vms/open-vms.ts';
 import { VirtualClock } from '../../streams/platform/clock.ts';
-import { soleOwner } from '../../streams/platform/membership/membership.ts';
+import { soleOwner } from '../../streams/platform/membership/sole-member.ts';
 import { type Random, seededRandom } from '../../streams/platform/random.ts';
 import { testAnonymousLimits } from './anonymous-limits.ts';
 import { testBounds } from './bounds.ts';
@@ -111,7 +111,9 @@ export async function startRpcWorld(
   const used = new Map<string, number>();
   const signIn = testPeople({ host, clock, random });
   const authenticator = createAuthenticator({
-    ...{ host, clock, tokens },
+    host,
+    clock,
+    tokens,
     noteUse: (credential) => void used.set(credential, clock.now()),
     sessions: { people: signIn.people, readCookie: readTestCookie, origin: () => ORIGIN },
   });
@@ -120,7 +122,12 @@ export async function startRpcWorld(
   const datacenterStates = new Map<string, 'live' | 'stale'>();
   const { sealedValues, ...alerting } = inMemoryAlerting(parts);
   const real: WorldParts = {
-    ...{ ...parts, ...alerting, ...bounds, authenticator, tokens, evaluator: pipeline },
+    ...parts,
+    ...alerting,
+    ...bounds,
+    authenticator,
+    tokens,
+    evaluator: pipeline,
     ...signIn,
     alertingRules: createAlertingRules({ host, evaluator: pipeline }),
     positions: testPositions({ ...parts, bounds }),
@@ -152,13 +159,22 @@ export async function startRpcWorld(
   });
   const settled = () => untilEvaluated(parts);
   const seen = {
-    ...{ clock, host, app, keys },
-    ...{ stream: parts.stream, history: parts.history, lines: parts.lines, ...bounds },
+    clock,
+    host,
+    app,
+    keys,
+    stream: parts.stream,
+    history: parts.history,
+    lines: parts.lines,
+    ...bounds,
     datacenterStates,
     /** Encodings of the bodies that did not unpack. */
     brokenBodies,
-    ...{ sealedValues, authenticator, tokens },
-    ...{ positions: real.positions, ingest: real.ingest },
+    sealedValues,
+    authenticator,
+    tokens,
+    positions: real.positions,
+    ingest: real.ingest,
     people: signIn.people,
     members: signIn.members,
     controlPath: parts.controlPath,
@@ -171,7 +187,9 @@ export async function startRpcWorld(
 }
 
 const INFO_SETTINGS: Parameters<typeof serviceInfoOf>[0] = {
-  ...{ smtpUrl: null, projectCreation: 'operator', expandedDatacenters: ['DC-1'] },
+  smtpUrl: null,
+  projectCreation: 'operator',
+  expandedDatacenters: ['DC-1'],
   ciIssuers: ciIssuers.parse('github'),
 };
 
@@ -269,8 +287,12 @@ async function startParts(t: Test, { hasWorkers = false }: ThreadOptions) {
   const stream = openEmbeddedStream({ storage: database, clock, random });
   const { identity } = await stream.ensure(samplesSpec);
   const history = openHistory({
-    ...{ folder, clock, logIdentity: identity },
-    ...{ background: false, readers: 1, startWorker },
+    folder,
+    clock,
+    logIdentity: identity,
+    background: false,
+    readers: 1,
+    startWorker,
   });
   const changes = new ChangeLimits({ clock });
   const host = hostOn({ stream, database, clock, random }, changes);
@@ -351,7 +373,12 @@ function hostOn(
 ) {
   const { stream, clock, random, database } = ports;
   return createHost({
-    ...{ stream, store: openInstanceStore(database), clock, random, node: 'test', admission },
+    stream,
+    store: openInstanceStore(database),
+    clock,
+    random,
+    node: 'test',
+    admission,
     machines: machineDefinitions,
     expand: expandAlerting,
   });
@@ -375,11 +402,21 @@ function openIngest(
   const writer = new PartitionWriter({ stream, clock });
   const clocks = new ClockNotes();
   const ingest = createIngest({
-    ...{ clock, writer, registry, clocks, limits: ingestLimits, rates: bounds.ingestRates },
-    ...{ onRows: () => {}, onSamples: () => {} },
+    clock,
+    writer,
+    registry,
+    clocks,
+    limits: ingestLimits,
+    rates: bounds.ingestRates,
+    onRows: () => {},
+    onSamples: () => {},
   });
   const limitUse = new ProjectLimitUse({
-    ...{ ...parts, ...bounds, registry, ingestLimits, memory: history },
+    ...parts,
+    ...bounds,
+    registry,
+    ingestLimits,
+    memory: history,
     changeLimits: parts.changes,
   });
   return { ingest, clocks, bounds, limitUse, sources: registry.sources };

@@ -25,14 +25,16 @@ import type { DestinationContext } from '../../machines/delivery/destination.ts'
 import { limitsOf } from '../../src/delivery/notify/notifier.ts';
 import { instanceIdOf } from '../../streams/alerting/evaluation/notification-diff.ts';
 import { SYSTEM_PROJECT } from '../../streams/platform/commit/commit.ts';
-import { soleOwner } from '../../streams/platform/membership/membership.ts';
+import { soleOwner } from '../../streams/platform/membership/sole-member.ts';
 import { seededRandom } from '../../streams/platform/random.ts';
 import type { Edge } from '../../streams/telemetry/entry.ts';
 import { by, openAlertingWorld, PROJECT, RULE, type WorldOptions } from './alerting-on-host.ts';
 
 export const accepted: AttemptOutcome = { kind: 'accepted', httpStatus: 200 };
 export const refused: AttemptOutcome = {
-  ...{ kind: 'refused', httpStatus: 410, error: 'Gone' },
+  kind: 'refused',
+  httpStatus: 410,
+  error: 'Gone',
   pauseDestination: true,
 };
 
@@ -141,7 +143,11 @@ export async function openDeliveryWorld(t: Test, options: WorldOptions = {}) {
   const delivererOf = (more: DelivererOptions = {}) =>
     delivererPart({
       ...world,
-      ...{ notifier, contents, random: seededRandom(7), ownership: soleOwner, delivers: true },
+      notifier,
+      contents,
+      random: seededRandom(7),
+      ownership: soleOwner,
+      delivers: true,
       ...more,
       keepExcerpts: async (more) => void excerpts.push(...more),
       onFault: (what, error) => void faults.push(`${what}: ${error}`),
@@ -195,7 +201,10 @@ type World = Awaited<ReturnType<typeof openAlertingWorld>>;
 type FreeEvent = { type: string } & Readonly<Record<string, unknown>>;
 
 const keyOf = (vm: string, evaluationRevision: number, place: Place) => ({
-  ...{ project: place.project ?? PROJECT, rule: place.rule ?? RULE, evaluationRevision, vm },
+  project: place.project ?? PROJECT,
+  rule: place.rule ?? RULE,
+  evaluationRevision,
+  vm,
   labels: '',
 });
 
@@ -209,7 +218,8 @@ function acts(world: World) {
     project = PROJECT,
   ) =>
     host.submit({
-      ...{ project, by },
+      project,
+      by,
       decide: (draft) => draft.send(machine, id, { ...event, at: draft.at } as EventOf<M>).changed,
     });
   let atMs = clock.now();
@@ -218,7 +228,8 @@ function acts(world: World) {
     async putInForce(spec: Partial<AlertRuleSpec>, { project = PROJECT, rule = RULE }: Place = {}) {
       await world.saveRule(spec, { project, id: rule });
       await host.submit({
-        ...{ project, by },
+        project,
+        by,
         decide(draft) {
           const { version } = ruleOf(draft, rule);
           draft.send('alertRule', rule, { type: 'applied', at: draft.at, version });
@@ -227,15 +238,22 @@ function acts(world: World) {
     },
     fire: (vms: readonly string[], place: Place = {}) =>
       decide(world, vms, place, (vm, revision) => ({
-        ...{ kind: 'fired' as const, key: keyOf(vm, revision, place), atMs: ++atMs },
-        ...{ startedMs: clock.now() - 60_000, value: 95, notify: true },
+        kind: 'fired' as const,
+        key: keyOf(vm, revision, place),
+        atMs: ++atMs,
+        startedMs: clock.now() - 60_000,
+        value: 95,
+        notify: true,
         run: [{ type: 'breachStarted', eventMs: clock.now() - 60_000 }],
         window: [{ observedMs: clock.now(), value: 95 }],
       })),
     recover: (vms: readonly string[], place: Place = {}) =>
       decide(world, vms, place, (vm, revision) => ({
-        ...{ kind: 'recovered' as const, key: keyOf(vm, revision, place), atMs: ++atMs },
-        ...{ value: 20, window: [] },
+        kind: 'recovered' as const,
+        key: keyOf(vm, revision, place),
+        atMs: ++atMs,
+        value: 20,
+        window: [],
       })),
     /** Sends an event of a person to the instance of a VM. */
     sendAlert: (vm: string, event: FreeEvent) =>
@@ -265,7 +283,8 @@ async function addMail({ host }: World, ids: readonly string[]): Promise<string>
   const destination = `dst_mail_${ids.slice(0, 2).join('_')}`;
   for (const id of ids) {
     await host.submit({
-      ...{ project: SYSTEM_PROJECT, by },
+      project: SYSTEM_PROJECT,
+      by,
       decide(draft) {
         const person = { at: draft.at, displayName: id, email: `${id}@example.com` };
         draft.start('person', id, { ...person, identity: null });
@@ -273,7 +292,8 @@ async function addMail({ host }: World, ids: readonly string[]): Promise<string>
     });
   }
   await host.submit({
-    ...{ project, by },
+    project,
+    by,
     decide(draft) {
       const { at } = draft;
       const shown = { urlId: null, urlDigest: '', host: '', lastFour: '', secretId: null };
@@ -311,7 +331,8 @@ function decide(
 ): Promise<void> {
   return submitInParts(vms, (part) =>
     host.submit({
-      ...{ project, by },
+      project,
+      by,
       decide(draft) {
         const { evaluationRevision } = ruleOf(draft, rule);
         for (const vm of part) decideEdge(draft, edgeOf(vm, evaluationRevision));

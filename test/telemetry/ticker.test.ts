@@ -2,7 +2,7 @@
 import t from 'tap';
 import { appendEntry, pastEntries, pastMarkers } from '../../actors/telemetry/sample-log.ts';
 import { TICK_MS, tick } from '../../actors/telemetry/ticker.ts';
-import { soleOwner } from '../../streams/platform/membership/membership.ts';
+import { soleOwner } from '../../streams/platform/membership/sole-member.ts';
 import { partitionOf, type Stream, StreamUnavailable } from '../../streams/platform/stream.ts';
 import { openAlertingWorld, START_MS } from '../support/alerting-on-host.ts';
 
@@ -19,7 +19,8 @@ t.test('each partition with a project is ticked, the system and an outage are no
   t.not(partitionOf('demo'), partitionOf('other'));
   for (const project of projects) await world.saveRule({}, { project });
   await world.host.submit({
-    ...{ project: '_system', by: { kind: 'service', name: 'test' } },
+    project: '_system',
+    by: { kind: 'service', name: 'test' },
     decide: (draft) => void draft.putRecord({ kind: 'note', id: '1', body: {} }),
   });
   let lost = 0;

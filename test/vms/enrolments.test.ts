@@ -10,7 +10,7 @@ import { runTimers } from '../../actors/platform/host/timers.ts';
 import type { VmBody } from '../../actors/vms/vm-directory.ts';
 import { parseKey, parseSecret } from '../../src/platform/keys.ts';
 import { openEnrolments } from '../../src/vms/open-vms.ts';
-import { soleOwner } from '../../streams/platform/membership/membership.ts';
+import { soleOwner } from '../../streams/platform/membership/sole-member.ts';
 import { Refusal } from '../../streams/platform/refusal.ts';
 import { DAY_MS, HOUR_MS, START_MS, startWorld, tester } from '../support/host-in-memory.ts';
 
@@ -38,7 +38,8 @@ async function enrolling(t: Test, datacenters: readonly string[] = ['DC-1', 'DC-
   const record = () => view.record('vm', VM)?.body;
   const register = (body: Partial<VmBody>) =>
     host.submit({
-      ...{ project, by },
+      project,
+      by,
       decide: (draft) => {
         const named = { displayName: 'web', datacenter: '' };
         const facts = { ...named, expandedMonitoring: false, registeredMs: draft.at };
@@ -112,7 +113,10 @@ t.test('a token is exchanged for a key of the one VM, once', async (t) => {
   t.match(world.keyOf(agent.key), {
     value: 'active',
     context: {
-      ...{ kind: 'vm', capabilities: ['collector'], vm: VM, datacenter: 'DC-1' },
+      kind: 'vm',
+      capabilities: ['collector'],
+      vm: VM,
+      datacenter: 'DC-1',
       owner: `projects/demo/vms/${VM}`,
     },
   });
@@ -238,8 +242,13 @@ t.test('a VM not known yet is known by its agent, until a collector reports it',
   const world = await enrolling(t);
   const { key } = await world.enrolments.enrol(await world.offeredToken(), '');
   t.same(world.record(), {
-    ...{ displayName: VM, datacenter: 'DC-1', expandedMonitoring: true, registeredMs: START_MS },
-    ...{ hasAgent: true, isExpected: true, exportShard: 0 },
+    displayName: VM,
+    datacenter: 'DC-1',
+    expandedMonitoring: true,
+    registeredMs: START_MS,
+    hasAgent: true,
+    isExpected: true,
+    exportShard: 0,
   });
   t.match(world.keyOf(key), { context: { datacenter: 'DC-1' } });
 });
@@ -251,8 +260,12 @@ t.test('un-enrolled before any collector reported it, a VM stays without its age
   t.same(
     world.record(),
     {
-      ...{ displayName: VM, datacenter: 'DC-1', expandedMonitoring: false, registeredMs: START_MS },
-      ...{ isExpected: true, exportShard: 0 },
+      displayName: VM,
+      datacenter: 'DC-1',
+      expandedMonitoring: false,
+      registeredMs: START_MS,
+      isExpected: true,
+      exportShard: 0,
     },
     'what its agent has reported is still a VM’s',
   );

@@ -115,7 +115,12 @@ export interface Membership extends Ownership {
 }
 
 const NOTHING_YET: MemberProgress = {
-  ...{ address: null, applied: 0, decided: 0, floor: 0, heard: {}, unfit: [] },
+  address: null,
+  applied: 0,
+  decided: 0,
+  floor: 0,
+  heard: {},
+  unfit: [],
 };
 
 /**
@@ -369,7 +374,10 @@ class Member implements Membership {
 
   #append(subject: string, row: Parameters<typeof encodeRow>[0], last: number) {
     return this.#options.stream.append({
-      ...{ stream: clusterSpec.name, subject, data: encodeRow(row), answerMs: ANSWER_MS },
+      stream: clusterSpec.name,
+      subject,
+      data: encodeRow(row),
+      answerMs: ANSWER_MS,
       expectedLastSubjectSequence: last,
     });
   }
@@ -573,27 +581,4 @@ class Member implements Membership {
 function ignoreUnavailable(error: unknown): void {
   if (error instanceof StreamUnavailable || error instanceof StreamMisconfigured) return;
   throw error;
-}
-
-/** The only process of its streams: it acts for everything, under a lease that never ends. */
-export const soleOwner: Ownership = {
-  owns: () => true,
-  epochOf: () => 0,
-  decidedBy: () => undefined,
-  onChange: () => () => {},
-};
-
-/** The only process of its streams: nobody waits for it. */
-export function soleMember(node: string): Membership {
-  return {
-    ...{ ...soleOwner, node, isAlone: true },
-    members: () => [],
-    clockAheadMs: () => 0,
-    refusal: () => undefined,
-    ...{ report: () => {}, begin: () => {}, announce: () => {} },
-    untilApplied: async () => {},
-    heardElsewhere: () => new Map(),
-    floors: () => [],
-    leave: async () => {},
-  };
 }

@@ -13,7 +13,7 @@ import { PartitionWriter } from '../../../actors/telemetry/sample-log.ts';
 import type { IngestRow } from '../../../actors/vms/sent-row.ts';
 import { VmRegistry } from '../../../actors/vms/vm-directory.ts';
 import { openHistory } from '../../../sqlite/telemetry/history/store/store.ts';
-import { soleOwner } from '../../../streams/platform/membership/membership.ts';
+import { soleOwner } from '../../../streams/platform/membership/sole-member.ts';
 import { cpuRow, openAlertingWorld, START_MS } from '../../support/alerting-on-host.ts';
 
 const MIB = 2 ** 20;
@@ -29,8 +29,10 @@ interface Bounds {
 
 const SMALL: Bounds = { vms: 1000, series: 5_000, headBytes: MIB, headBytesMax: 8 * MIB };
 const DEFAULTS: Bounds = {
-  ...{ vms: PROJECT_LIMITS.vms.default, series: PROJECT_LIMITS.series.default },
-  ...{ headBytes: PROJECT_LIMITS.headBytes.default, headBytesMax: 1024 * MIB },
+  vms: PROJECT_LIMITS.vms.default,
+  series: PROJECT_LIMITS.series.default,
+  headBytes: PROJECT_LIMITS.headBytes.default,
+  headBytesMax: 1024 * MIB,
 };
 
 /** Everything from a request to history and evaluator, over the world's log. */
@@ -39,27 +41,40 @@ async function openNode(t: Parameters<typeof openAlertingWorld>[0], bounds: Boun
   const { host, stream, clock } = world;
   const limits = { of: () => bounds };
   const history = openHistory({
-    ...{ folder: t.testdir(), clock, logIdentity: 'log-1', background: false },
+    folder: t.testdir(),
+    clock,
+    logIdentity: 'log-1',
+    background: false,
     headBytesMax: bounds.headBytesMax,
   });
   const room = { headBytes: bounds.headBytes };
   history.boundProjects({ of: () => room });
   const registry = new VmRegistry({ host, clock, datacenter: 'DC-1', limits });
   const ingest = createIngest({
-    ...{ clock, registry, writer: new PartitionWriter({ stream, clock }) },
+    clock,
+    registry,
+    writer: new PartitionWriter({ stream, clock }),
     limits: new IngestLimits(registry, { limits, memory: history }),
     onRows: () => {},
     onSamples: () => {},
   });
   const pipeline = new SamplePipeline({
-    ...{ host, stream, clock, history, recovery: history, ownership: soleOwner },
+    host,
+    stream,
+    clock,
+    history,
+    recovery: history,
+    ownership: soleOwner,
   });
   const ending = new AbortController();
   const running = pipeline.run(ending.signal);
   const write = (project: string, rows: readonly IngestRow[]) =>
     ingest.write({ project, batchId: '', rows });
   return {
-    ...{ world, history, write, room },
+    world,
+    history,
+    write,
+    room,
     async stop() {
       ending.abort();
       await running;

@@ -8,7 +8,7 @@
  */
 import type { Test } from 'tap';
 import { runTimers } from '../../../actors/platform/host/timers.ts';
-import { soleOwner } from '../../../streams/platform/membership/membership.ts';
+import { soleOwner } from '../../../streams/platform/membership/sole-member.ts';
 import { StreamUnavailable } from '../../../streams/platform/stream.ts';
 import {
   COUNTER_LIMIT,
